@@ -1,0 +1,52 @@
+# Functions of this project's build: layers, ops, kernels, tests.
+
+# ag_layer(NAME): adds every source below src/NAME to the library. One library, so that users link one thing; the layer
+# rule is checked by tools/check_layers.py instead of by link order.
+function(ag_layer name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(sources)
+    target_sources(autograph PRIVATE ${sources})
+  endif()
+endfunction()
+
+# ag_ops(FAMILY OP...): compiles FAMILY/OP.cpp, which defines `const OpDef& OP_def()`, and lists the op.
+function(ag_ops family)
+  foreach(op ${ARGN})
+    target_sources(autograph PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${family}/${op}.cpp)
+    set_property(GLOBAL APPEND PROPERTY AG_OPS ${op})
+  endforeach()
+endfunction()
+
+# ag_op_table(FAMILY STEM OP...): as ag_ops, for several closely related ops in one source FAMILY/STEM.cpp.
+function(ag_op_table family stem)
+  target_sources(autograph PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${family}/${stem}.cpp)
+  set_property(GLOBAL APPEND PROPERTY AG_OPS ${ARGN})
+endfunction()
+
+# ag_op_sources(FAMILY STEM...): sources of the op layer that define no op.
+function(ag_op_sources family)
+  foreach(stem ${ARGN})
+    target_sources(autograph PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${family}/${stem}.cpp)
+  endforeach()
+endfunction()
+
+# Writes ops/op_list.inc from all ag_ops() words; rewritten only when it changes.
+function(ag_write_op_list)
+  get_property(ops GLOBAL PROPERTY AG_OPS)
+  list(SORT ops)
+  set(text "// Generated from src/ops/CMakeLists.txt.\n")
+  foreach(op ${ops})
+    string(APPEND text "AG_OP(${op})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/ops/op_list.inc CONTENT "${text}" @ONLY)
+endfunction()
+
+# ag_test(NAME LABEL SOURCE...): a GoogleTest program registered under a label. Tests of one program run as one ctest.
+function(ag_test name label)
+  add_executable(${name} ${ARGN})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests
+                             ${PROJECT_BINARY_DIR}/generated)
+  target_link_libraries(${name} PRIVATE autograph GTest::gtest_main fmt::fmt)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+endfunction()

@@ -1,0 +1,95 @@
+// Compiling a graph for a device and running it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograph/graph.h"
+#include "autograph/tensor.h"
+
+namespace autograph {
+
+/// How to compile.
+struct CompileOptions {
+  std::string device = "cpu";           ///< "cpu" or "reference".
+  std::string strategy = "sequential";  ///< How to schedule; see the command line's list of strategies.
+  int threads = 0;                      ///< Threads of one run; 0 = what this process may use (cgroup quota included).
+  size_t memory_budget_bytes = 0;       ///< Refuse plans that need more than this for activations; 0 = no limit.
+  bool optimize = true;                 ///< Run the plain passes first.
+  bool check_nan = false;               ///< Stop at the first node that makes a NaN or infinity from finite inputs.
+  bool profile = false;                 ///< Record the time of every step; see Executable::profile().
+};
+
+/// Memory of one plan, in bytes.
+struct MemoryReport {
+  size_t arena_bytes = 0;           ///< Planned: one arena for all intermediate tensors.
+  size_t sum_of_tensors_bytes = 0;  ///< What the same tensors would take without reuse.
+  size_t lower_bound_bytes = 0;     ///< Largest sum of tensors alive at once: no plan can take less.
+  size_t weight_bytes = 0;          ///< Constants, prepacked copies included.
+};
+
+/// What one step of a profiled run took.
+struct StepProfile {
+  std::string name;     ///< Provenance of the node, or its op.
+  std::string op;       ///< Op name.
+  std::string kernel;   ///< Kernel that ran.
+  double start_us = 0;  ///< Since the start of the run.
+  double duration_us = 0;
+  int stream = 0;  ///< Track it ran on.
+};
+
+/// One refusal or choice of a kernel: the answer to "why is this node slow".
+struct KernelChoice {
+  std::string node;                   ///< Provenance of the node.
+  std::string op;                     ///< Op name.
+  std::string kernel;                 ///< The kernel taken.
+  std::vector<std::string> refusals;  ///< "candidate: reason", best candidate first.
+};
+
+/// A compiled graph. Thread-safe: any number of threads may call run() at once.
+class Executable {
+ public:
+  Executable();
+  Executable(Executable&&) noexcept;
+  Executable& operator=(Executable&&) noexcept;
+  ~Executable();
+
+  /// Runs once. Inputs in the order of the graph's inputs; dims that were symbolic are bound by them.
+  /// Throws ShapeError or TypeError naming the input when one does not fit, BudgetError before allocating too much.
+  std::vector<Datum> run(const std::vector<Datum>& inputs) const;
+  /// As run(), writing into tensors of the caller: no allocation once warm. All outputs must be static for these
+  /// inputs.
+  void run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) const;
+
+  /// The graph as it is executed.
+  const Graph& graph() const;
+  /// Memory of the plan for inputs of these types (the graph's own, when they are static).
+  MemoryReport memory() const;
+  /// Kernels chosen for that plan.
+  std::vector<KernelChoice> kernel_choices() const;
+  /// Steps of the last profiled run; empty unless CompileOptions::profile.
+  std::vector<StepProfile> profile() const;
+  /// The plan as text: steps in order with kernels and arena offsets.
+  std::string print_plan() const;
+  /// Number of threads that a run uses.
+  int threads() const;
+
+  /// Implementation, for the library itself.
+  class Impl;
+  explicit Executable(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Compiles `graph`; throws UnsupportedError listing every op without a kernel, DeviceError when the device is not
+/// there.
+Executable compile(Graph graph, const CompileOptions& options = {});
+
+/// Devices of this build on this machine, best first.
+std::vector<std::string> available_devices();
+
+}  // namespace autograph

@@ -1,0 +1,216 @@
+// The typed graph: values, nodes, nested graphs. Every front end produces one, every stage reads one.
+//
+// Nodes and values live in the graph and are named by small ids, which stay valid until the node is erased. A value is
+// a graph input, a constant (a weight; its tensor is shared, never copied), or an output of a node. Nested graphs
+// (branches and loop bodies) are attributes and are closed: what they use from outside comes in through inputs of the
+// node.
+//
+// A Graph may be read by many threads at once; changing it is for one thread alone.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograph/attribute.h"
+#include "autograph/hash.h"
+#include "autograph/shape.h"
+#include "autograph/tensor.h"
+
+namespace autograph {
+
+struct OpDef;
+
+/// Names a node of one graph.
+struct NodeId {
+  uint32_t index = std::numeric_limits<uint32_t>::max();  ///< Position in the graph's node table.
+  bool is_valid() const { return index != std::numeric_limits<uint32_t>::max(); }
+  auto operator<=>(const NodeId&) const = default;
+};
+
+/// Names a value of one graph. An invalid id as a node's input means "optional input not given".
+struct ValueId {
+  uint32_t index = std::numeric_limits<uint32_t>::max();  ///< Position in the graph's value table.
+  bool is_valid() const { return index != std::numeric_limits<uint32_t>::max(); }
+  auto operator<=>(const ValueId&) const = default;
+};
+
+/// Where a node came from, in the user's words: names in the imported file or lines of source. Survives rewrites.
+class Provenance {
+ public:
+  /// Nothing known.
+  Provenance() = default;
+  /// One origin, for example the ONNX node name "/layer1/conv1/Conv".
+  static Provenance named(std::string origin);
+  /// The origins of both, without repetition.
+  static Provenance merged(const Provenance& a, const Provenance& b);
+  /// All origins, oldest first.
+  std::span<const std::string> origins() const;
+  /// "a + b"; "" when nothing is known.
+  std::string to_string() const;
+  bool empty() const { return !origins_; }
+
+ private:
+  std::shared_ptr<const std::vector<std::string>> origins_;
+};
+
+/// One place where a value is read.
+struct Use {
+  NodeId node;    ///< The reader.
+  uint32_t slot;  ///< Which of its inputs.
+  bool operator==(const Use&) const = default;
+};
+
+/// An application of an op.
+class Node {
+ public:
+  const OpDef& op() const { return *op_; }
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+  /// Input `slot`, or an invalid id when it is not given.
+  ValueId input(size_t slot) const { return slot < inputs_.size() ? inputs_[slot] : ValueId{}; }
+  ValueId output(size_t slot) const { return outputs_[slot]; }
+  const Attributes& attributes() const { return attributes_; }
+  const Provenance& provenance() const { return provenance_; }
+
+ private:
+  friend class Graph;
+  const OpDef* op_ = nullptr;  // null: erased
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  Attributes attributes_;
+  Provenance provenance_;
+};
+
+/// A graph input, a constant or an output of a node.
+class Value {
+ public:
+  const Type& type() const { return type_; }
+  /// The user's name; may be "".
+  const std::string& name() const { return name_; }
+  /// The node that makes it; invalid for inputs and constants.
+  NodeId producer() const { return producer_; }
+  /// Which output of the producer, or which graph input.
+  uint32_t slot() const { return slot_; }
+  bool is_input() const { return kind_ == Kind::input; }
+  bool is_constant() const { return kind_ == Kind::constant; }
+  /// Elements of a constant; an absent tensor for other values.
+  const Tensor& constant() const { return constant_; }
+  /// All readers inside this graph (not the graph's outputs), in no particular order.
+  const std::vector<Use>& uses() const { return uses_; }
+
+ private:
+  friend class Graph;
+  enum class Kind : uint8_t { erased, input, constant, output };
+  Kind kind_ = Kind::erased;
+  uint32_t slot_ = 0;
+  NodeId producer_;
+  Type type_;
+  std::string name_;
+  Tensor constant_;
+  std::vector<Use> uses_;
+};
+
+/// What add_node takes besides op, inputs and attributes.
+struct NodeOptions {
+  Provenance provenance;  ///< Where the node comes from.
+  int num_outputs = -1;   ///< Number of outputs; -1: as many as the op always has.
+};
+
+/// A directed acyclic graph of typed values.
+class Graph {
+ public:
+  explicit Graph(std::string name = "") : name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+
+  // ---- Building ------------------------------------------------------------------------------------------------
+
+  /// Adds a graph input.
+  ValueId add_input(Type type, std::string name = "");
+  /// Adds a constant; shares the tensor's buffer.
+  ValueId add_constant(Tensor tensor, std::string name = "");
+  /// Adds a node: checks inputs and attributes against the op's schema, fills in defaults and infers output types.
+  /// Throws ShapeError, TypeError or ValueError naming op, node and values when they do not fit.
+  NodeId add_node(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes = {}, NodeOptions options = {});
+  /// As above, with the types of the outputs given instead of inferred; the verifier checks them later.
+  NodeId add_node_typed(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes,
+                        std::vector<Type> output_types, Provenance provenance = {});
+  /// Declares `value` the next output of the graph.
+  void add_output(ValueId value, std::string name = "");
+
+  // ---- Reading -------------------------------------------------------------------------------------------------
+
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+  /// The user's name of output `index`.
+  const std::string& output_name(size_t index) const { return output_names_[index]; }
+  const Node& node(NodeId id) const { return nodes_[id.index]; }
+  const Value& value(ValueId id) const { return values_[id.index]; }
+  const Type& type(ValueId id) const { return values_[id.index].type_; }
+  /// Live nodes in order of insertion, which need not be topological after rewrites.
+  std::vector<NodeId> nodes() const;
+  size_t num_nodes() const { return num_nodes_; }
+  /// Live constants.
+  std::vector<ValueId> constants() const;
+  /// Upper bounds of ids, erased ones included: sizes for side tables indexed by id.
+  size_t node_capacity() const { return nodes_.size(); }
+  size_t value_capacity() const { return values_.size(); }
+  bool is_live(NodeId id) const { return id.index < nodes_.size() && nodes_[id.index].op_; }
+  bool is_live(ValueId id) const { return id.index < values_.size() && values_[id.index].kind_ != Value::Kind::erased; }
+  /// How often `value` is an output of the graph.
+  size_t num_output_uses(ValueId value) const;
+  /// Every node after the nodes whose outputs it reads; the order is the same for the same graph.
+  /// Throws FormatError naming the nodes on a cycle when there is one.
+  std::vector<NodeId> topological_order() const;
+
+  // ---- Changing ------------------------------------------------------------------------------------------------
+
+  /// Makes input `slot` of `node` read `value`. May create a cycle, which the verifier reports.
+  void set_input(NodeId node, size_t slot, ValueId value);
+  /// Makes every reader of `from`, graph outputs included, read `to`.
+  void replace_uses(ValueId from, ValueId to);
+  /// Removes a node whose outputs have no readers; throws InternalError otherwise.
+  void erase_node(NodeId node);
+  /// Removes a constant or graph input without readers.
+  void erase_value(ValueId value);
+  /// Removes nodes that no output depends on and constants without readers; returns the number of nodes removed.
+  size_t erase_dead();
+  void set_type(ValueId value, Type type) { values_[value.index].type_ = std::move(type); }
+  void set_value_name(ValueId value, std::string name) { values_[value.index].name_ = std::move(name); }
+  void set_provenance(NodeId node, Provenance provenance) { nodes_[node.index].provenance_ = std::move(provenance); }
+  /// Sets an attribute without checking it; call infer_types afterwards when it affects shapes.
+  void set_attribute(NodeId node, std::string_view name, AttributeValue value) {
+    nodes_[node.index].attributes_.set(name, std::move(value));
+  }
+  /// Replaces the elements of a constant; dtype and shape of the value follow.
+  void set_constant(ValueId value, Tensor tensor);
+
+ private:
+  ValueId new_value(Value::Kind kind, Type type, std::string name);
+  void add_use(ValueId value, Use use);
+  void remove_use(ValueId value, Use use);
+
+  std::string name_;
+  std::vector<Node> nodes_;
+  std::vector<Value> values_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  std::vector<std::string> output_names_;
+  size_t num_nodes_ = 0;
+};
+
+/// Hash of what a graph computes as it is written: the same for graphs that differ only in node order and names,
+/// different when an op, an attribute, a weight, a type of an input or a connection differs.
+Hash128 structural_hash(const Graph& graph);
+
+/// "%12 conv "layer1.conv1"": how messages name a node.
+std::string describe(const Graph& graph, NodeId node);
+
+}  // namespace autograph

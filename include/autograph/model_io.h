@@ -1,0 +1,62 @@
+// Reading and writing models: ONNX.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "autograph/graph.h"
+
+namespace autograph {
+
+/// Limits and permissions for loading a file that may be hostile.
+struct LoadOptions {
+  int64_t max_nodes = 5'000'000;                 ///< After inlining functions.
+  int64_t max_tensor_bytes = int64_t{16} << 30;  ///< Any one initializer.
+  int64_t max_total_bytes = int64_t{64} << 30;   ///< All initializers together.
+  bool allow_hard_links = false;                 ///< External data files with more than one link.
+};
+
+/// An op that a model uses and AutoGraph does not have.
+struct MissingOp {
+  std::string op;      ///< "domain::Name" or "Name".
+  int opset = 0;       ///< Imported version of its domain.
+  int64_t count = 0;   ///< Nodes that use it.
+  std::string reason;  ///< Why not.
+};
+
+/// A loaded model.
+struct Model {
+  Graph graph;
+  std::map<std::string, int> opsets;  ///< Domain ("" = ai.onnx) to version.
+  int64_t ir_version = 0;
+  std::string producer;                         ///< Name and version of the exporter.
+  std::string doc;                              ///< The model's doc string.
+  std::map<std::string, std::string> metadata;  ///< metadata_props.
+  std::vector<std::string> warnings;            ///< For example an opset newer than this build knows.
+};
+
+/// Loads an ONNX file with its external data. Throws FormatError (malformed), UnsupportedError (all missing ops at
+/// once), BudgetError (too large) or IoError.
+Model load_onnx(const std::string& path, const LoadOptions& options = {});
+
+/// As above from memory; `directory` is where external data may lie ("" = nowhere).
+Model parse_onnx(std::string_view bytes, const std::string& directory = "", const LoadOptions& options = {});
+
+/// The ops of a model that AutoGraph does not have, without importing it. Throws FormatError or IoError.
+std::vector<MissingOp> find_missing_ops(const std::string& path);
+
+/// How to write.
+struct SaveOptions {
+  int opset = 21;                                     ///< Target opset of ai.onnx; raised when an op needs a newer one.
+  int64_t external_data_above = int64_t{1536} << 20;  ///< Weights go to FILE.data when they sum to more than this.
+};
+
+/// Writes `graph` as ONNX, by way of a temporary file; throws UnsupportedError when an op has no ONNX form.
+void save_onnx(const Graph& graph, const std::string& path, const SaveOptions& options = {});
+
+/// The serialized ONNX model.
+std::string serialize_onnx(const Graph& graph, const SaveOptions& options = {});
+
+}  // namespace autograph

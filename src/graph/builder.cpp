@@ -1,0 +1,68 @@
+#include "autograph/builder.h"
+
+#include "autograph/op_def.h"
+#include "base/check.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+std::string& scope_path() {
+  thread_local std::string path;
+  return path;
+}
+
+}  // namespace
+
+int64_t Var::dim(int64_t axis) const { return shape()[axis < 0 ? axis + rank() : axis].value(); }
+
+ProvenanceScope::ProvenanceScope(const std::string& name) : previous_length_(scope_path().size()) {
+  std::string& path = scope_path();
+  if (!path.empty()) path += '/';
+  path += name;
+}
+
+ProvenanceScope::~ProvenanceScope() { scope_path().resize(previous_length_); }
+
+const std::string& ProvenanceScope::current() { return scope_path(); }
+
+Var input(Graph& graph, DType dtype, Shape shape, std::string name) {
+  return {graph, graph.add_input(Type(dtype, std::move(shape)), std::move(name))};
+}
+
+Var constant(Graph& graph, Tensor tensor, std::string name) {
+  return {graph, graph.add_constant(std::move(tensor), std::move(name))};
+}
+
+Var scalar_like(Var like, double value) {
+  Tensor tensor;
+  dispatch<Concat<NumericTypes, TypeList<bool>>>(
+      like.dtype(), [&]<class T>(TypeTag<T>) { tensor = Tensor::scalar<T>(static_cast<T>(value)); });
+  return constant(like.graph(), std::move(tensor));
+}
+
+Var apply(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes) {
+  return apply_all(op, inputs, std::move(attributes)).front();
+}
+
+std::vector<Var> apply_all(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes, int num_outputs) {
+  Graph* graph = nullptr;
+  std::vector<ValueId> ids;
+  for (const Var& var : inputs) {
+    if (var.is_valid() && !graph) graph = &var.graph();
+    AG_CHECK_USER(!var.is_valid() || graph == &var.graph(), ValueError, "[{}] inputs: from different graphs", op.name);
+    ids.push_back(var.is_valid() ? var.id() : ValueId{});
+  }
+  AG_CHECK_USER(graph, ValueError, "[{}] inputs: at least one must be given", op.name);
+  while (!ids.empty() && !ids.back().is_valid()) ids.pop_back();
+  const std::string& scope = ProvenanceScope::current();
+  NodeOptions options;
+  options.num_outputs = num_outputs;
+  if (!scope.empty()) options.provenance = Provenance::named(scope + "/" + std::string(op.name));
+  const NodeId node = graph->add_node(op, std::move(ids), std::move(attributes), std::move(options));
+  std::vector<Var> outputs;
+  for (const ValueId output : graph->node(node).outputs()) outputs.emplace_back(*graph, output);
+  return outputs;
+}
+
+}  // namespace autograph

@@ -1,0 +1,271 @@
+#include "autograph/graph.h"
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "base/check.h"
+#include "graph/infer_node.h"
+#include "graph/schema.h"
+
+namespace autograph {
+
+// ---- Provenance ------------------------------------------------------------------------------------------------
+
+Provenance Provenance::named(std::string origin) {
+  Provenance provenance;
+  if (!origin.empty()) {
+    provenance.origins_ = std::make_shared<const std::vector<std::string>>(1, std::move(origin));
+  }
+  return provenance;
+}
+
+Provenance Provenance::merged(const Provenance& a, const Provenance& b) {
+  if (a.empty()) return b;
+  if (b.empty() || a.origins_ == b.origins_) return a;
+  auto all = std::make_shared<std::vector<std::string>>(*a.origins_);
+  for (const auto& origin : *b.origins_) {
+    if (std::find(all->begin(), all->end(), origin) == all->end()) all->push_back(origin);
+  }
+  Provenance result;
+  result.origins_ = std::move(all);
+  return result;
+}
+
+std::span<const std::string> Provenance::origins() const {
+  return origins_ ? std::span<const std::string>(*origins_) : std::span<const std::string>();
+}
+
+std::string Provenance::to_string() const {
+  std::string text;
+  for (const auto& origin : origins()) text += (text.empty() ? "" : " + ") + origin;
+  return text;
+}
+
+// ---- Building --------------------------------------------------------------------------------------------------
+
+ValueId Graph::new_value(Value::Kind kind, Type type, std::string name) {
+  AG_CHECK_USER(values_.size() < std::numeric_limits<uint32_t>::max(), BudgetError, "[graph] values: more than {}",
+                values_.size());
+  Value& value = values_.emplace_back();
+  value.kind_ = kind;
+  value.type_ = std::move(type);
+  value.name_ = std::move(name);
+  return {static_cast<uint32_t>(values_.size() - 1)};
+}
+
+ValueId Graph::add_input(Type type, std::string name) {
+  const ValueId id = new_value(Value::Kind::input, std::move(type), std::move(name));
+  values_[id.index].slot_ = static_cast<uint32_t>(inputs_.size());
+  inputs_.push_back(id);
+  return id;
+}
+
+ValueId Graph::add_constant(Tensor tensor, std::string name) {
+  AG_CHECK(tensor.is_present(), "constant '{}' without elements", name);
+  const ValueId id = new_value(Value::Kind::constant, tensor.type(), std::move(name));
+  values_[id.index].constant_ = std::move(tensor);
+  return id;
+}
+
+NodeId Graph::add_node(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes, NodeOptions options) {
+  const std::string where = options.provenance.to_string();
+  complete_attributes(op, attributes, where);
+  const size_t num_outputs = resolve_num_outputs(op, options.num_outputs, where);
+  check_inputs(op, *this, inputs, where);
+  std::vector<Type> types = infer_node(op, *this, inputs, attributes, num_outputs, where);
+  return add_node_typed(op, std::move(inputs), std::move(attributes), std::move(types), std::move(options.provenance));
+}
+
+NodeId Graph::add_node_typed(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes,
+                             std::vector<Type> output_types, Provenance provenance) {
+  const NodeId id{static_cast<uint32_t>(nodes_.size())};
+  Node& node = nodes_.emplace_back();
+  node.op_ = &op;
+  node.inputs_ = std::move(inputs);
+  node.attributes_ = std::move(attributes);
+  node.provenance_ = std::move(provenance);
+  node.outputs_.reserve(output_types.size());
+  for (size_t slot = 0; slot < output_types.size(); ++slot) {
+    const ValueId output = new_value(Value::Kind::output, std::move(output_types[slot]), "");
+    values_[output.index].producer_ = id;
+    values_[output.index].slot_ = static_cast<uint32_t>(slot);
+    node.outputs_.push_back(output);
+  }
+  for (size_t slot = 0; slot < node.inputs_.size(); ++slot) {
+    if (node.inputs_[slot].is_valid()) add_use(node.inputs_[slot], {id, static_cast<uint32_t>(slot)});
+  }
+  ++num_nodes_;
+  return id;
+}
+
+void Graph::add_output(ValueId value, std::string name) {
+  AG_CHECK(is_live(value), "output '{}' is not a value of this graph", name);
+  outputs_.push_back(value);
+  output_names_.push_back(std::move(name));
+}
+
+// ---- Reading ---------------------------------------------------------------------------------------------------
+
+std::vector<NodeId> Graph::nodes() const {
+  std::vector<NodeId> ids;
+  ids.reserve(num_nodes_);
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].op_) ids.push_back({i});
+  }
+  return ids;
+}
+
+std::vector<ValueId> Graph::constants() const {
+  std::vector<ValueId> ids;
+  for (uint32_t i = 0; i < values_.size(); ++i) {
+    if (values_[i].is_constant()) ids.push_back({i});
+  }
+  return ids;
+}
+
+size_t Graph::num_output_uses(ValueId value) const {
+  return static_cast<size_t>(std::count(outputs_.begin(), outputs_.end(), value));
+}
+
+std::vector<NodeId> Graph::topological_order() const {
+  // Kahn's algorithm; ready nodes leave in the order in which they became ready.
+  std::vector<uint32_t> waiting(nodes_.size(), 0);
+  std::vector<NodeId> order;
+  order.reserve(num_nodes_);
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i].op_) continue;
+    for (const ValueId input : nodes_[i].inputs_) {
+      if (input.is_valid() && values_[input.index].producer_.is_valid()) ++waiting[i];
+    }
+    if (waiting[i] == 0) order.push_back({i});
+  }
+  for (size_t next = 0; next < order.size(); ++next) {
+    for (const ValueId output : nodes_[order[next].index].outputs_) {
+      for (const Use& use : values_[output.index].uses_) {
+        if (--waiting[use.node.index] == 0) order.push_back(use.node);
+      }
+    }
+  }
+  if (order.size() == num_nodes_) return order;
+  std::string names;
+  int listed = 0;
+  for (uint32_t i = 0; i < nodes_.size() && listed < 5; ++i) {
+    if (!nodes_[i].op_ || waiting[i] == 0) continue;
+    names += (listed++ ? ", " : "") + describe(*this, {i});
+  }
+  throw FormatError(fmt::format("[graph] cycle: {} of {} nodes are on a cycle or behind one: {}",
+                                num_nodes_ - order.size(), num_nodes_, names));
+}
+
+// ---- Changing --------------------------------------------------------------------------------------------------
+
+void Graph::add_use(ValueId value, Use use) {
+  AG_CHECK(is_live(value), "value {} is not in this graph", value.index);
+  values_[value.index].uses_.push_back(use);
+}
+
+void Graph::remove_use(ValueId value, Use use) {
+  auto& uses = values_[value.index].uses_;
+  const auto it = std::find(uses.begin(), uses.end(), use);
+  AG_CHECK(it != uses.end(), "use of value {} is not recorded", value.index);
+  *it = uses.back();
+  uses.pop_back();
+}
+
+void Graph::set_input(NodeId node, size_t slot, ValueId value) {
+  auto& inputs = nodes_[node.index].inputs_;
+  const Use use{node, static_cast<uint32_t>(slot)};
+  if (slot >= inputs.size()) inputs.resize(slot + 1);
+  if (inputs[slot].is_valid()) remove_use(inputs[slot], use);
+  inputs[slot] = value;
+  if (value.is_valid()) add_use(value, use);
+}
+
+void Graph::replace_uses(ValueId from, ValueId to) {
+  if (from == to) return;
+  const std::vector<Use> uses = std::move(values_[from.index].uses_);
+  values_[from.index].uses_.clear();
+  for (const Use& use : uses) {
+    nodes_[use.node.index].inputs_[use.slot] = to;
+    add_use(to, use);
+  }
+  std::replace(outputs_.begin(), outputs_.end(), from, to);
+}
+
+void Graph::erase_node(NodeId id) {
+  Node& node = nodes_[id.index];
+  for (const ValueId output : node.outputs_) {
+    AG_CHECK(values_[output.index].uses_.empty() && num_output_uses(output) == 0, "{} still has readers",
+             describe(*this, id));
+    values_[output.index] = Value();
+  }
+  for (size_t slot = 0; slot < node.inputs_.size(); ++slot) {
+    if (node.inputs_[slot].is_valid()) remove_use(node.inputs_[slot], {id, static_cast<uint32_t>(slot)});
+  }
+  node = Node();
+  --num_nodes_;
+}
+
+void Graph::erase_value(ValueId id) {
+  Value& value = values_[id.index];
+  AG_CHECK(value.is_input() || value.is_constant(), "value {} belongs to a node", id.index);
+  AG_CHECK(value.uses_.empty() && num_output_uses(id) == 0, "value {} still has readers", id.index);
+  if (value.is_input()) {
+    std::erase(inputs_, id);
+    for (size_t slot = 0; slot < inputs_.size(); ++slot) {
+      values_[inputs_[slot].index].slot_ = static_cast<uint32_t>(slot);
+    }
+  }
+  value = Value();
+}
+
+size_t Graph::erase_dead() {
+  std::vector<uint8_t> is_output(values_.size(), 0);
+  for (const ValueId output : outputs_) is_output[output.index] = 1;
+  const auto is_dead = [&](NodeId id) {
+    const Node& node = nodes_[id.index];
+    return node.op_ && std::all_of(node.outputs_.begin(), node.outputs_.end(),
+                                   [&](ValueId v) { return values_[v.index].uses_.empty() && !is_output[v.index]; });
+  };
+  std::vector<NodeId> work;
+  for (const NodeId id : nodes()) {
+    if (is_dead(id)) work.push_back(id);
+  }
+  size_t erased = 0;
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    if (!is_dead(id)) continue;
+    std::vector<NodeId> producers;
+    for (const ValueId input : nodes_[id.index].inputs_) {
+      if (input.is_valid() && values_[input.index].producer_.is_valid()) {
+        producers.push_back(values_[input.index].producer_);
+      }
+    }
+    erase_node(id);
+    ++erased;
+    for (const NodeId producer : producers) {
+      if (is_dead(producer)) work.push_back(producer);
+    }
+  }
+  for (uint32_t i = 0; i < values_.size(); ++i) {
+    if (values_[i].is_constant() && values_[i].uses_.empty() && !is_output[i]) values_[i] = Value();
+  }
+  return erased;
+}
+
+void Graph::set_constant(ValueId id, Tensor tensor) {
+  Value& value = values_[id.index];
+  AG_CHECK(value.is_constant(), "value {} is not a constant", id.index);
+  value.type_ = tensor.type();
+  value.constant_ = std::move(tensor);
+}
+
+std::string describe(const Graph& graph, NodeId id) {
+  if (!graph.is_live(id)) return fmt::format("erased node #{}", id.index);
+  const Node& node = graph.node(id);
+  const std::string origin = node.provenance().to_string();
+  return fmt::format("node #{} {}{}", id.index, node.op().name, origin.empty() ? "" : fmt::format(" \"{}\"", origin));
+}
+
+}  // namespace autograph

@@ -1,0 +1,72 @@
+// Type inference over a whole graph, with propagation of small known values so that shape arithmetic resolves.
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "autograph/verify.h"
+#include "base/check.h"
+#include "graph/infer_node.h"
+#include "graph/run_reference.h"
+
+namespace autograph {
+namespace {
+
+// Elements of `value` when they are known without running.
+const Tensor* find_known(const Graph& graph, const KnownValues& known, ValueId value) {
+  if (graph.value(value).is_constant()) return &graph.value(value).constant();
+  const auto it = known.find(value.index);
+  return it == known.end() ? nullptr : &it->second;
+}
+
+bool small_enough(const Type& type, const InferOptions& options) {
+  if (!type.is_static()) return false;
+  const auto count = type.shape().num_elements();
+  return count && *count <= options.max_known_elements;
+}
+
+// Computes the outputs of `id` now when all that they depend on is known and they are small.
+void evaluate_if_known(const Graph& graph, NodeId id, KnownValues& known, const InferOptions& options) {
+  const Node& node = graph.node(id);
+  const OpDef& op = node.op();
+  if (!op.traits.pure || op.traits.random) return;
+  if (!op.reference && !op.scalar) return;
+  for (const ValueId output : node.outputs()) {
+    if (!small_enough(graph.type(output), options)) return;
+  }
+  // Ops that read only the shape of an input (shape, size) need no elements.
+  const bool shape_only = op.traits.reads_shape_only && graph.type(node.input(0)).is_static();
+  std::vector<Tensor> inputs(node.inputs().size());
+  for (size_t slot = 0; slot < inputs.size(); ++slot) {
+    const ValueId input = node.inputs()[slot];
+    if (!input.is_valid()) continue;
+    if (const Tensor* value = find_known(graph, known, input)) {
+      inputs[slot] = *value;
+    } else if (shape_only) {
+      const Type& type = graph.type(input);
+      inputs[slot] = Tensor::wrap(type.dtype(), type.shape().static_dims(), nullptr, nullptr);
+    } else {
+      return;
+    }
+  }
+  std::vector<Type> types;
+  for (const ValueId output : node.outputs()) types.push_back(graph.type(output));
+  const std::vector<Tensor> results = run_reference(op, node.attributes(), inputs, types);
+  for (size_t slot = 0; slot < results.size(); ++slot) known[node.outputs()[slot].index] = results[slot];
+}
+
+}  // namespace
+
+KnownValues infer_types(Graph& graph, const InferOptions& options) {
+  KnownValues known;
+  for (const NodeId id : graph.topological_order()) {
+    const Node& node = graph.node(id);
+    std::vector<Type> types = infer_node(node.op(), graph, node.inputs(), node.attributes(), node.outputs().size(),
+                                         node.provenance().to_string(), &known);
+    for (size_t slot = 0; slot < types.size(); ++slot) {
+      graph.set_type(graph.node(id).outputs()[slot], std::move(types[slot]));
+    }
+    evaluate_if_known(graph, id, known, options);
+  }
+  return known;
+}
+
+}  // namespace autograph

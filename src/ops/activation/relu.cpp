@@ -1,0 +1,39 @@
+// relu: y = max(x, 0). NaN propagates.
+#include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "ops/elementwise/scalar_loops.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+
+namespace autograph {
+namespace {
+
+struct Relu {
+  explicit Relu(const Attributes&) {}
+  template <class T>
+  T operator()(T x) const {
+    return x < T(0) ? T(0) : x;
+  }
+};
+
+}  // namespace
+
+Var relu(Var x) { return apply(relu_def(), {x}); }
+
+const OpDef& relu_def() {
+  static const OpDef def{
+      .name = "relu",
+      .doc = "y = max(x, 0), element by element.",
+      .inputs = {{"x", "T", "Any shape."}},
+      .outputs = {{"y", "T", "Shape of x."}},
+      .types = {{"T", dtypes::kFloat | dtypes::kSigned}},
+      .infer = infer_elementwise,
+      .scalar = same_type_loop<Relu, 1, Concat<FloatTypes, SignedTypes>>,
+      .traits = {.elementwise = true, .in_place_ok = true},
+      .onnx = {{"Relu"}},
+      .sample = sample_unary,
+  };
+  return def;
+}
+
+}  // namespace autograph

@@ -1,0 +1,54 @@
+#include "autograph/graph.h"
+
+#include <gtest/gtest.h>
+
+#include "autograph/builder.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "autograph/verify.h"
+
+namespace autograph {
+namespace {
+
+TEST(Graph, AddNodeInfersTypesAndFillsDefaults) {
+  Graph graph("g");
+  const Var x = input(graph, DType::f32, {Dim::symbol("batch"), 3}, "x");
+  const Var y = softmax(relu(x));
+  graph.add_output(y.id(), "y");
+  EXPECT_EQ(to_string(y.type()), "f32[batch,3]");
+  EXPECT_EQ(graph.node(graph.value(y.id()).producer()).attributes().integer("axis"), -1);
+}
+
+TEST(Graph, RejectsAxisOutOfRangeWithOpNodeAndValues) {
+  Graph graph;
+  const ProvenanceScope scope("head");
+  const Var x = input(graph, DType::f32, {2, 3}, "x");
+  try {
+    softmax(x, 5);
+    FAIL() << "softmax accepted axis 5";
+  } catch (const ValueError& error) {
+    EXPECT_STREQ(error.what(), "[softmax] axis: expected -2..1 for rank 2, got 5 (node \"head/softmax\")");
+  }
+}
+
+TEST(Graph, CycleIsReportedWithTheNodesOnIt) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const Var a = relu(x);
+  const Var b = relu(a);
+  graph.set_input(graph.value(a.id()).producer(), 0, b.id());
+  EXPECT_THROW(graph.topological_order(), FormatError);
+}
+
+TEST(Graph, EraseDeadRemovesNodesThatNoOutputNeeds) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const Var kept = relu(x);
+  relu(relu(x));
+  graph.add_output(kept.id());
+  EXPECT_EQ(graph.erase_dead(), 2u);
+  EXPECT_EQ(graph.num_nodes(), 1u);
+}
+
+}  // namespace
+}  // namespace autograph
