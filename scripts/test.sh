@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# All tests, from nothing: installs what is missing, builds, runs. Takes no arguments.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh --tests
+cmake --preset test
+cmake --build --preset test -j "$(nproc)"
+scripts/node_test_data.sh build-test/node_tests_data
+ctest --test-dir build-test --output-on-failure -j "$(nproc)"
