@@ -1,0 +1,25 @@
+// Typed builders of matrix products and their relatives.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autograph/builder.h"
+
+namespace autograph {
+
+/// a [..., m, k] times b [..., k, n] gives [..., m, n]; leading dims broadcast, vectors act as a row (a) or column (b).
+Var matmul(Var a, Var b);
+
+/// Factors and transpositions of gemm().
+struct GemmOptions {
+  float alpha = 1.0f;        ///< Factor of the product.
+  float beta = 1.0f;         ///< Factor of c.
+  bool transpose_a = false;  ///< a is [k, m] instead of [m, k].
+  bool transpose_b = false;  ///< b is [n, k] instead of [k, n].
+};
+
+/// alpha * a b + beta * c: a [m, k], b [k, n], c broadcasts to the result [m, n] (may be invalid: nothing is added).
+Var gemm(Var a, Var b, Var c = {}, GemmOptions options = {});
+
+}  // namespace autograph

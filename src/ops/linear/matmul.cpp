@@ -1,0 +1,68 @@
+// matmul: y[..., m, n] = sum_k a[..., m, k] * b[..., k, n], the leading dims broadcast.
+//
+// One-dimensional operands act as a row (a) or a column (b), and the result drops that dim again. An inner extent of 0
+// gives zeros. Integers wrap around.
+#include "autograph/op_def.h"
+#include "autograph/ops/linear.h"
+#include "ops/linear/matmul_shape.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+
+namespace autograph {
+namespace {
+
+using Types = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;
+
+void infer(InferContext& context) {
+  context.set_output(0, context.dtype(0), infer_matmul_shape(context, context.shape(0), context.shape(1)));
+}
+
+void reference(const OpCall& call) {
+  const TensorView a = call.input(0);
+  const TensorView b = call.input(1);
+  const MatmulWalk walk = walk_matmul(a, b);
+  const auto [rows, inner, columns] = walk.size;
+  dispatch<Types>(a.dtype(), [&]<class T>(TypeTag<T>) {
+    T* y = call.output(0).mutable_data<T>();
+    for (size_t matrix = 0; matrix < walk.a_matrix.size(); ++matrix, y += rows * columns) {
+      multiply(MatrixView<T>::dense(a.data<T>() + walk.a_matrix[matrix] * rows * inner, inner),
+               MatrixView<T>::dense(b.data<T>() + walk.b_matrix[matrix] * inner * columns, columns), walk.size, y);
+    }
+  });
+}
+
+OpCost cost(const CostContext& context) { return matmul_cost(context); }
+
+OpSample sample(Random& random) {
+  const int64_t inner = draw(random, 1, 5);
+  const Dims batch = draw_dims(random, 0, 2, 3);
+  Dims a = batch;
+  Dims b = draw_broadcastable(random, batch);
+  if (!batch.empty() || draw_bool(random)) a.push_back(draw(random, 1, 5));
+  a.push_back(inner);
+  b.push_back(inner);
+  if (b.size() > 1 || draw_bool(random)) b.push_back(draw(random, 1, 5));
+  return {.inputs = {draw_tensor(random, DType::f32, a), draw_tensor(random, DType::f32, b)}};
+}
+
+}  // namespace
+
+Var matmul(Var a, Var b) { return apply(matmul_def(), {a, b}); }
+
+const OpDef& matmul_def() {
+  static const OpDef def{
+      .name = "matmul",
+      .doc = "Matrix product over the last two dims: y = a b, the other dims broadcast.",
+      .inputs = {{"a", "T", "[..., m, k], or [k] as one row."}, {"b", "T", "[..., k, n], or [k] as one column."}},
+      .outputs = {{"y", "T", "[..., m, n], without m or n where the operand had one dim."}},
+      .types = {{"T", dtypes::kFloat | DTypeSet{DType::i32, DType::i64, DType::u32, DType::u64}}},
+      .infer = infer,
+      .reference = reference,
+      .cost = cost,
+      .onnx = {{.name = "MatMul", .export_since = 13}},
+      .sample = sample,
+  };
+  return def;
+}
+
+}  // namespace autograph
