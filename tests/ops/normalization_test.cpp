@@ -1,0 +1,70 @@
+// Normalizations against values worked out by hand.
+#include "autograph/ops/normalization.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/op_list.h"
+#include "ops/run_op.h"
+
+namespace autograph {
+namespace {
+
+Tensor ones(int64_t count) { return Tensor::of<float>({count}, std::vector<float>(static_cast<size_t>(count), 1.0f)); }
+Tensor zeros(int64_t count) { return Tensor::zeros(DType::f32, {count}); }
+
+TEST(BatchNormalization, UsesTheGivenStatisticsPerChannel) {
+  const Tensor x = Tensor::of<float>({1, 2, 2}, {1, 3, 10, 20});
+  const Tensor scale = Tensor::of<float>({2}, {2, 1});
+  const Tensor bias = Tensor::of<float>({2}, {0, 5});
+  const Tensor mean = Tensor::of<float>({2}, {1, 10});
+  const Tensor variance = Tensor::of<float>({2}, {4, 25});
+  expect_near(run_op(batch_normalization_def(), {x, scale, bias, mean, variance}, {{"epsilon", 0.0f}}), {0, 2, 5, 7},
+              1e-6);
+}
+
+TEST(BatchNormalization, TrainingGivesBatchStatisticsAndBlendsRunningOnes) {
+  const Tensor x = Tensor::of<float>({2, 1}, {1, 3});  // mean 2, variance 1
+  const auto y = run_op_all(batch_normalization_def(), {x, ones(1), zeros(1), zeros(1), ones(1)},
+                            {{"epsilon", 0.0f}, {"momentum", 0.75f}, {"training_mode", int64_t{1}}}, 3);
+  expect_near(y[0], {-1, 1}, 1e-6);
+  expect_near(y[1], {0.5}, 1e-6);
+  expect_near(y[2], {1.0}, 1e-6);
+}
+
+TEST(BatchNormalization, RejectsStatisticsOfAnotherLength) {
+  const Tensor x = Tensor::zeros(DType::f32, {1, 2, 2});
+  EXPECT_EQ(error_of(batch_normalization_def(), {x, ones(2), ones(3), ones(2), ones(2)}),
+            "[batch_normalization] channels: expected equal extents, got 2 and 3");
+}
+
+TEST(BatchNormalization, RejectsRunningStatisticsWithoutTraining) {
+  const Tensor x = Tensor::zeros(DType::f32, {1, 1});
+  EXPECT_EQ(error_of(batch_normalization_def(), {x, ones(1), ones(1), ones(1), ones(1)}, {}, 3),
+            "[batch_normalization] outputs: running statistics come out only with training_mode 1");
+}
+
+TEST(LayerNormalization, NormalizesRowsAndGivesStatistics) {
+  const Tensor x = Tensor::of<float>({2, 2}, {1, 3, -4, 4});
+  const Tensor scale = Tensor::of<float>({2}, {1, 2});
+  const Tensor bias = Tensor::of<float>({2}, {10, 0});
+  const auto y = run_op_all(layer_normalization_def(), {x, scale, bias}, {{"epsilon", 0.0f}}, 3);
+  expect_near(y[0], {9, 2, 9, 2}, 1e-6);
+  EXPECT_EQ(y[1].dims(), (Dims{2, 1}));
+  expect_near(y[1], {2, 0}, 1e-6);
+  expect_near(y[2], {1, 0.25}, 1e-6);
+}
+
+TEST(LayerNormalization, AxisZeroNormalizesEverything) {
+  const Tensor x = Tensor::of<float>({2, 2}, {1, 1, 3, 3});
+  const Tensor scale = Tensor::of<float>({1}, {1});
+  expect_near(run_op(layer_normalization_def(), {x, scale}, {{"axis", int64_t{0}}, {"epsilon", 0.0f}}), {-1, -1, 1, 1},
+              1e-6);
+}
+
+TEST(LayerNormalization, RejectsAScaleThatWouldStretchX) {
+  EXPECT_EQ(error_of(layer_normalization_def(), {Tensor::zeros(DType::f32, {2, 1}), ones(3)}),
+            "[layer_normalization] parameter shape: [3] does not broadcast to [2,1]");
+}
+
+}  // namespace
+}  // namespace autograph
