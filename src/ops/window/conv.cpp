@@ -1,0 +1,60 @@
+// conv: y[n, m, o] = b[m] + sum over c and k of w[m, c, k] * x[n, c, o * stride - pad + k * dilation], where c runs
+// over the input channels of m's group and taps outside the input count as 0. Any number of spatial axes from one.
+#include "autograph/ops/window.h"
+#include "ops/op_list.h"
+#include "ops/window/conv_loops.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+void infer(InferContext& context) { context.set_output(0, context.dtype(0), infer_conv_shape(context, 0, 1, 2)); }
+
+void reference(const OpCall& call) {
+  const TensorView x = call.input(0);
+  const TensorView w = call.input(1);
+  const ConvSizes sizes = conv_sizes(call.attributes, x, w);
+  dispatch<FloatTypes>(x.dtype(), [&]<class T>(TypeTag<T>) {
+    const T* in = x.data<T>();
+    const T* weights = w.data<T>();
+    const T* bias = call.input(2).is_present() ? call.input(2).data<T>() : nullptr;
+    T* out = call.output(0).mutable_data<T>();
+    convolve<double>(
+        sizes,
+        [&](int64_t xi, int64_t wi, int64_t) { return static_cast<double>(in[xi]) * static_cast<double>(weights[wi]); },
+        [&](int64_t i, int64_t m, double sum) { out[i] = T(bias ? sum + static_cast<double>(bias[m]) : sum); });
+  });
+}
+
+OpCost cost(const CostContext& context) { return conv_cost(context, 0, 1); }
+
+}  // namespace
+
+Var conv(Var x, Var w, Var b, const ConvOptions& options) {
+  Attributes attributes{{"group", options.group}, {"auto_pad", options.auto_pad}};
+  if (!options.strides.empty()) attributes.set("strides", options.strides);
+  if (!options.pads.empty()) attributes.set("pads", options.pads);
+  if (!options.dilations.empty()) attributes.set("dilations", options.dilations);
+  return apply(conv_def(), {x, w, b}, attributes);
+}
+
+const OpDef& conv_def() {
+  static const OpDef def{
+      .name = "conv",
+      .doc = "Convolution: y[n,m,o] = b[m] + sum of w[m,c,k] * x[n,c,o*stride - pad + k*dilation].",
+      .inputs = {{"x", "T", "[N, C, spatial...]."},
+                 {"w", "T", "[M, C / group, kernel...]."},
+                 {"b", "T", "[M], added to each output channel.", Arity::optional}},
+      .outputs = {{"y", "T", "[N, M, spatial...]."}},
+      .types = {{"T", dtypes::kFloat}},
+      .attributes = conv_attributes(),
+      .infer = infer,
+      .reference = reference,
+      .cost = cost,
+      .onnx = {{"Conv"}},
+      .sample = sample_conv,
+  };
+  return def;
+}
+
+}  // namespace autograph

@@ -1,0 +1,132 @@
+// global_average_pool, global_max_pool, global_lp_pool: one value per channel, over all spatial positions of
+// x [N, C, spatial...]. Over no positions the mean is NaN, the maximum -inf and the norm 0.
+#include <cmath>
+#include <limits>
+
+#include "autograph/ops/window.h"
+#include "base/checked_int.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+void infer(InferContext& context) {
+  const Shape& x = context.shape(0);
+  if (!x.has_rank()) return context.set_output(0, context.dtype(0), Shape::unknown());
+  context.require<ShapeError>(x.rank() >= 2, "x", "expected [N, C, spatial...], got " + to_string(x));
+  Shape y = x;
+  for (int64_t axis = 2; axis < y.rank(); ++axis) y[axis] = 1;
+  context.set_output(0, context.dtype(0), y);
+}
+
+void infer_lp(InferContext& context) {
+  const int64_t p = context.attributes().integer("p");
+  context.require<ValueError>(p >= 1, "p", "expected 1 or more, got " + std::to_string(p));
+  infer(context);
+}
+
+// Calls reduce(elements of one channel as doubles: first, count) -> double for every channel.
+template <class Reduce>
+void reduce_channels(const OpCall& call, Reduce&& reduce) {
+  const TensorView x = call.input(0);
+  const int64_t positions = checked_product(x.dims().subspan(2), "global_pool");
+  dispatch<FloatTypes>(x.dtype(), [&]<class T>(TypeTag<T>) {
+    const T* in = x.data<T>();
+    T* out = call.output(0).mutable_data<T>();
+    for (int64_t channel = 0; channel < call.output(0).num_elements(); ++channel) {
+      out[channel] = T(reduce([&](int64_t i) { return static_cast<double>(in[channel * positions + i]); }, positions));
+    }
+  });
+}
+
+void average_reference(const OpCall& call) {
+  reduce_channels(call, [](auto&& element, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += element(i);
+    return sum / static_cast<double>(count);
+  });
+}
+
+void max_reference(const OpCall& call) {
+  reduce_channels(call, [](auto&& element, int64_t count) {
+    double largest = -std::numeric_limits<double>::infinity();
+    for (int64_t i = 0; i < count; ++i) {
+      const double value = element(i);
+      if (value > largest || std::isnan(value)) largest = value;
+    }
+    return largest;
+  });
+}
+
+void lp_reference(const OpCall& call) {
+  const auto p = static_cast<double>(call.attributes.integer("p"));
+  reduce_channels(call, [p](auto&& element, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += std::pow(std::fabs(element(i)), p);
+    return std::pow(sum, 1 / p);
+  });
+}
+
+// One flop per element read.
+OpCost cost(const CostContext& context) {
+  const auto in = static_cast<double>(*context.inputs[0].shape().num_elements());
+  const auto out = static_cast<double>(*context.outputs[0].shape().num_elements());
+  return {.flops = in, .bytes = (in + out) * static_cast<double>(element_size(context.inputs[0].dtype()))};
+}
+
+OpSample sample(Random& random) { return {.inputs = {draw_tensor(random, DType::f32, draw_dims(random, 3, 5, 4))}}; }
+
+OpSample sample_lp(Random& random) {
+  OpSample result = sample(random);
+  result.attributes.set("p", draw(random, 1, 3));
+  return result;
+}
+
+OpDef global_pool(std::string_view name, std::string_view doc, ReferenceFn reference, OnnxName onnx) {
+  return {
+      .name = name,
+      .doc = doc,
+      .inputs = {{"x", "T", "[N, C, spatial...]."}},
+      .outputs = {{"y", "T", "[N, C, 1...]: the rank of x."}},
+      .types = {{"T", dtypes::kFloat}},
+      .infer = infer,
+      .reference = reference,
+      .cost = cost,
+      .onnx = {onnx},
+      .sample = sample,
+  };
+}
+
+}  // namespace
+
+Var global_average_pool(Var x) { return apply(global_average_pool_def(), {x}); }
+Var global_max_pool(Var x) { return apply(global_max_pool_def(), {x}); }
+Var global_lp_pool(Var x, int64_t p) { return apply(global_lp_pool_def(), {x}, {{"p", p}}); }
+
+const OpDef& global_average_pool_def() {
+  static const OpDef def =
+      global_pool("global_average_pool", "Mean over all spatial positions.", average_reference, {"GlobalAveragePool"});
+  return def;
+}
+
+const OpDef& global_max_pool_def() {
+  static const OpDef def =
+      global_pool("global_max_pool", "Largest element over all spatial positions.", max_reference, {"GlobalMaxPool"});
+  return def;
+}
+
+const OpDef& global_lp_pool_def() {
+  static const OpDef def = [] {
+    OpDef lp = global_pool("global_lp_pool", "(sum |x|^p)^(1/p) over all spatial positions.", lp_reference,
+                           {.name = "GlobalLpPool", .since = 2});
+    lp.attributes = {{"p", AttributeType::integer, "Order of the norm, 1 or more.", int64_t{2}}};
+    lp.infer = infer_lp;
+    lp.sample = sample_lp;
+    return lp;
+  }();
+  return def;
+}
+
+}  // namespace autograph

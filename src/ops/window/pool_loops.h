@@ -1,0 +1,42 @@
+// What the pools share: x is [N, C, spatial...], each channel is pooled alone over windows of extent kernel_shape.
+#pragma once
+
+#include "base/checked_int.h"
+#include "ops/window/window_geometry.h"
+
+namespace autograph {
+
+/// Attributes of pools: kernel_shape, the window's, ceil_mode, then `extra`.
+std::vector<AttributeSpec> pool_attributes(std::vector<AttributeSpec> extra = {});
+
+/// Shape of the output of pooling input 0. Throws ShapeError or ValueError when the window does not fit.
+Shape infer_pool_shape(InferContext& context);
+
+/// Windows of a pool whose shapes infer_pool_shape has accepted.
+std::vector<WindowAxis> pool_windows(const Attributes& attributes, const TensorView& x);
+
+/// One flop per window tap.
+OpCost pool_cost(const CostContext& context);
+
+/// A random legal x (f32) and window attributes.
+OpSample sample_pool(Random& random);
+
+/// Calls pool(position, input offsets inside one channel, base of the channel in x, flat output index) for every
+/// output element.
+template <class Pool>
+void for_each_pool(std::span<const WindowAxis> axes, const TensorView& x, Pool&& pool) {
+  const int64_t channels = x.dim(0) * x.dim(1);
+  const int64_t in_positions = checked_product(x.dims().subspan(2), "pool");
+  int64_t out_positions = 1;
+  for (const WindowAxis& axis : axes) out_positions *= axis.out;
+  std::vector<int64_t> taps;
+  for_each_window(axes, [&](std::span<const int64_t> at, int64_t position) {
+    taps.clear();
+    for_each_tap(axes, at, [&](int64_t, int64_t input) { taps.push_back(input); });
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      pool(at, std::span<const int64_t>(taps), channel * in_positions, channel * out_positions + position);
+    }
+  });
+}
+
+}  // namespace autograph
