@@ -44,9 +44,7 @@ endfunction()
 # ag_test(NAME LABEL SOURCE...): a GoogleTest program registered under a label. Tests of one program run as one ctest.
 function(ag_test name label)
   add_executable(${name} ${ARGN})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests
-                             ${PROJECT_BINARY_DIR}/generated)
-  target_link_libraries(${name} PRIVATE autograph GTest::gtest_main fmt::fmt)
+  target_link_libraries(${name} PRIVATE test_support GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
 endfunction()

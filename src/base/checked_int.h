@@ -30,18 +30,18 @@ inline int64_t checked_add(int64_t a, int64_t b, const char* what) {
   return result;
 }
 
-/// Product of all dims; throws ShapeError on a negative dim or overflow. The empty product is 1.
+/// Product of all dims; throws ShapeError on a negative dim or overflow. The empty product is 1, and a zero dim makes the
+/// product 0 whatever the others are.
 inline int64_t checked_product(std::span<const int64_t> dims, const char* what) {
-  int64_t result = 1;
   bool zero = false;
   for (const int64_t d : dims) {
     AG_CHECK_USER(d >= 0, ShapeError, "[{}] dim: expected 0 or more, got {}", what, d);
-    if (d == 0)
-      zero = true;
-    else
-      result = checked_mul(result, d, what);
+    zero = zero || d == 0;
   }
-  return zero ? 0 : result;
+  if (zero) return 0;
+  int64_t result = 1;
+  for (const int64_t d : dims) result = checked_mul(result, d, what);
+  return result;
 }
 
 }  // namespace autograph

@@ -1,0 +1,54 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "base/check.h"
+#include "base/checked_int.h"
+#include "base/did_you_mean.h"
+#include "base/hash.h"
+
+namespace autograph {
+namespace {
+
+TEST(CheckedInt, ProductReportsOverflowAndNegativeDims) {
+  EXPECT_EQ(checked_product(std::vector<int64_t>{2, 3, 4}, "t"), 24);
+  EXPECT_EQ(checked_product(std::vector<int64_t>{}, "t"), 1);
+  EXPECT_EQ(checked_product(std::vector<int64_t>{INT64_MAX, 0, INT64_MAX}, "t"), 0);
+  EXPECT_THROW(checked_product(std::vector<int64_t>{int64_t{1} << 40, int64_t{1} << 40}, "t"), ShapeError);
+  EXPECT_THROW(checked_product(std::vector<int64_t>{0, -1}, "t"), ShapeError);
+  EXPECT_THROW(checked_add(INT64_MAX, 1, "t"), ShapeError);
+}
+
+TEST(DidYouMean, CountsEditsAndSwaps) {
+  EXPECT_EQ(edit_distance("relu", "relu"), 0u);
+  EXPECT_EQ(edit_distance("rleu", "relu"), 1u);
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(did_you_mean("sofmax", {"softmax", "relu"}), " (did you mean 'softmax'?)");
+  EXPECT_EQ(did_you_mean("zzzzzz", {"softmax", "relu"}), "");
+}
+
+TEST(Hash, DependsOnOrderAndContent) {
+  const auto hash = [](std::initializer_list<int64_t> values) {
+    Hasher hasher;
+    for (const int64_t v : values) hasher.add(v);
+    return hasher.finish();
+  };
+  EXPECT_EQ(hash({1, 2}), hash({1, 2}));
+  EXPECT_NE(hash({1, 2}), hash({2, 1}));
+  EXPECT_EQ(to_string(hash({1, 2})).size(), 32u);
+}
+
+TEST(Check, InternalErrorNamesThePlaceAndAsksForAReport) {
+  try {
+    AG_CHECK(1 + 1 == 3, "sum {}", 2);
+    FAIL() << "passed";
+  } catch (const InternalError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::internal);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("base_test.cpp"), std::string::npos);
+    EXPECT_NE(text.find("1 + 1 == 3: sum 2 (a bug in AutoGraph"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace autograph
