@@ -66,5 +66,50 @@ TEST(LayerNormalization, RejectsAScaleThatWouldStretchX) {
             "[layer_normalization] parameter shape: [3] does not broadcast to [2,1]");
 }
 
+TEST(InstanceNormalization, NormalizesEachChannelOfEachInstance) {
+  const Tensor x = Tensor::of<float>({2, 2, 2}, {1, 3, 0, 4, -1, 1, 5, 7});
+  const Tensor scale = Tensor::of<float>({2}, {1, 2});
+  const Tensor bias = Tensor::of<float>({2}, {0, 10});
+  expect_near(run_op(instance_normalization_def(), {x, scale, bias}, {{"epsilon", 0.0f}}), {-1, 1, 8, 12, -1, 1, 8, 12},
+              1e-6);
+}
+
+TEST(GroupNormalization, NormalizesGroupsAndScalesChannels) {
+  const Tensor x = Tensor::of<float>({1, 4, 1}, {1, 3, 10, 30});
+  const Tensor scale = Tensor::of<float>({4}, {1, 2, 3, 4});
+  expect_near(run_op(group_normalization_def(), {x, scale, zeros(4)}, {{"num_groups", int64_t{2}}, {"epsilon", 0.0f}}),
+              {-1, 2, -3, 4}, 1e-6);
+}
+
+TEST(GroupNormalization, RejectsGroupsThatDoNotDivideTheChannels) {
+  EXPECT_EQ(error_of(group_normalization_def(), {Tensor::zeros(DType::f32, {1, 3}), ones(3), ones(3)},
+                     {{"num_groups", int64_t{2}}}),
+            "[group_normalization] num_groups: expected a divisor of 3 channels, got 2");
+  EXPECT_EQ(error_of(group_normalization_def(), {Tensor::zeros(DType::f32, {1, 3}), ones(3), ones(3)},
+                     {{"num_groups", int64_t{0}}}),
+            "[group_normalization] num_groups: expected 1 or more, got 0");
+}
+
+TEST(RmsNormalization, DividesByTheRootMeanSquare) {
+  const Tensor x = Tensor::of<float>({2, 2}, {1, 7, 3, 3});  // root mean squares 5 and 3
+  expect_near(run_op(rms_normalization_def(), {x, ones(1)}, {{"epsilon", 0.0f}}), {0.2, 1.4, 1, 1}, 1e-6);
+}
+
+TEST(LpNormalization, DividesByTheNormAndLeavesZeroRows) {
+  const Tensor x = Tensor::of<float>({2, 2}, {3, -4, 0, 0});
+  expect_near(run_op(lp_normalization_def(), {x}), {0.6, -0.8, 0, 0}, 1e-6);
+  expect_near(run_op(lp_normalization_def(), {x}, {{"p", int64_t{1}}}), {3.0 / 7, -4.0 / 7, 0, 0}, 1e-6);
+  expect_near(run_op(lp_normalization_def(), {x}, {{"axis", int64_t{0}}}), {1, -1, 0, 0}, 1e-6);
+  EXPECT_EQ(error_of(lp_normalization_def(), {x}, {{"p", int64_t{3}}}), "[lp_normalization] p: expected 1 or 2, got 3");
+}
+
+TEST(MeanVarianceNormalization, AveragesOverTheAxes) {
+  const Tensor x = Tensor::of<float>({2, 2}, {1, 10, 3, 30});
+  expect_near(run_op(mean_variance_normalization_def(), {x}, {{"axes", std::vector<int64_t>{0}}}), {-1, -1, 1, 1},
+              1e-6);
+  EXPECT_EQ(error_of(mean_variance_normalization_def(), {x}),
+            "[mean_variance_normalization] axes: expected -2..1 for rank 2, got 2");
+}
+
 }  // namespace
 }  // namespace autograph

@@ -1,0 +1,72 @@
+// lp_normalization: y = x / norm(x) along `axis`, norm = sum |x| (p = 1) or sqrt(sum x^2) (p = 2). Where the norm is 0,
+// y is 0.
+#include <cmath>
+
+#include "autograph/op_def.h"
+#include "autograph/ops/normalization.h"
+#include "ops/broadcast_offsets.h"
+#include "ops/op_list.h"
+#include "ops/real_values.h"
+#include "ops/sample.h"
+
+namespace autograph {
+namespace {
+
+void infer(InferContext& context) {
+  const Shape& x = context.shape(0);
+  const int64_t p = context.attributes().integer("p");
+  context.require<ValueError>(p == 1 || p == 2, "p", fmt::format("expected 1 or 2, got {}", p));
+  if (x.has_rank()) context.normalized_axis(context.attributes().integer("axis"), x.rank());
+  context.set_output(0, context.dtype(0), x);
+}
+
+void reference(const OpCall& call) {
+  const TensorView x = call.input(0);
+  const bool absolute = call.attributes.integer("p") == 1;
+  const int64_t axis = call.attributes.integer("axis");
+  Dims norm_dims(x.dims().begin(), x.dims().end());
+  norm_dims[static_cast<size_t>(axis < 0 ? axis + x.rank() : axis)] = 1;
+  const std::vector<int64_t> norm_of = broadcast_offsets(norm_dims, x.dims());
+  std::vector<double> norms(static_cast<size_t>(x.num_elements()), 0.0);
+  std::vector<double> values = real_values(x);
+  for (size_t i = 0; i < values.size(); ++i) {
+    norms[static_cast<size_t>(norm_of[i])] += absolute ? std::fabs(values[i]) : values[i] * values[i];
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double sum = norms[static_cast<size_t>(norm_of[i])];
+    values[i] = sum == 0 ? 0.0 : values[i] / (absolute ? sum : std::sqrt(sum));
+  }
+  store_reals(values, call.output(0));
+}
+
+OpSample sample(Random& random) {
+  const Dims dims = draw_dims(random, 1, 4);
+  const auto rank = static_cast<int64_t>(dims.size());
+  return {.inputs = {draw_tensor(random, DType::f32, dims)},
+          .attributes = {{"axis", draw(random, -rank, rank - 1)}, {"p", draw(random, 1, 2)}}};
+}
+
+}  // namespace
+
+Var lp_normalization(Var x, int64_t axis, int64_t p) {
+  return apply(lp_normalization_def(), {x}, {{"axis", axis}, {"p", p}});
+}
+
+const OpDef& lp_normalization_def() {
+  static const OpDef def{
+      .name = "lp_normalization",
+      .doc = "y = x / norm(x) along axis, with the sum of magnitudes (p = 1) or the Euclidean norm (p = 2).",
+      .inputs = {{"x", "T", "Any shape of rank 1 or more."}},
+      .outputs = {{"y", "T", "Shape of x; 0 where the norm is 0."}},
+      .types = {{"T", dtypes::kFloat}},
+      .attributes = {{"axis", AttributeType::integer, "The axis to normalise along.", int64_t{-1}},
+                     {"p", AttributeType::integer, "1 or 2.", int64_t{2}}},
+      .infer = infer,
+      .reference = reference,
+      .onnx = {{.name = "LpNormalization"}},
+      .sample = sample,
+  };
+  return def;
+}
+
+}  // namespace autograph
