@@ -1,0 +1,53 @@
+#include "cli/names.h"
+
+#include "autograph/op_def.h"
+
+namespace autograph::cli {
+
+std::vector<std::string> names_of(ValueKind kind) {
+  std::vector<std::string> names;
+  switch (kind) {
+    case ValueKind::op:
+      for (const OpDef* op : all_ops()) names.emplace_back(op->name);
+      break;
+    case ValueKind::strategy:
+      names = {"sequential", "greedy", "taso", "ios", "nimble", "taso+nimble", "autograph"};
+      break;
+    case ValueKind::device: names = {"cpu", "cuda", "reference"}; break;
+    case ValueKind::model:
+    case ValueKind::zoo_model:
+    case ValueKind::text:
+    case ValueKind::file:
+    case ValueKind::directory:
+    case ValueKind::choice: break;
+  }
+  return names;
+}
+
+std::vector<std::string> closed_names(ValueKind kind) {
+  const bool closed = kind == ValueKind::strategy || kind == ValueKind::device;
+  return closed ? names_of(kind) : std::vector<std::string>();
+}
+
+bool is_device_name(std::string_view name) {
+  const std::string_view family = name.substr(0, name.find(':'));
+  return family == "cpu" || family == "reference" || family == "cuda" ||
+         (family == "sim" && family.size() < name.size());
+}
+
+std::string_view dynamic_kind(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::model: return "model";
+    case ValueKind::zoo_model: return "zoo_model";
+    case ValueKind::op: return "op";
+    case ValueKind::strategy: return "strategy";
+    case ValueKind::device: return "device";
+    case ValueKind::text:
+    case ValueKind::file:
+    case ValueKind::directory:
+    case ValueKind::choice: break;
+  }
+  return "";
+}
+
+}  // namespace autograph::cli

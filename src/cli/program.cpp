@@ -1,0 +1,32 @@
+// The whole option table in the order in which help shows it.
+#include "cli/verbs.h"
+
+namespace autograph::cli {
+namespace {
+
+void add_common(Command& command, const std::vector<Option>& common) {
+  for (Option option : common) {
+    option.common = true;
+    command.options.push_back(std::move(option));
+  }
+  for (Command& nested : command.commands) add_common(nested, common);
+}
+
+}  // namespace
+
+Command make_program(const std::vector<Option>& common) {
+  Command program{
+      .name = "autograph",
+      .doc = "import, check, optimise and run compute graphs",
+      .details =
+          "MODEL is a path to an .onnx file or zoo:NAME, with ?batch=N after a zoo name. Results go to stdout, "
+          "as tables or with --json as one document; warnings, progress and logs go to stderr.",
+      .examples = {{"autograph ops", "The operators with their ONNX names."},
+                   {"autograph doctor", "What this machine and this build can do."}},
+      .commands = {ops_command(), doctor_command(), completion_command(), man_command()},
+  };
+  add_common(program, common);
+  return program;
+}
+
+}  // namespace autograph::cli

@@ -1,0 +1,26 @@
+// Flags shared by the verbs that compile a model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace autograph::cli {
+
+/// How to compile and run.
+struct RunOptions {
+  std::string device = "cpu";
+  std::string strategy = "sequential";
+  int64_t threads = 0;
+  int64_t seed = 0;
+  int64_t memory_budget_mib = 0;
+  bool check_nan = false;
+  bool no_optimize = false;
+};
+
+/// --device, --strategy, --threads, --seed, --memory-budget, --check-nan, --no-optimize.
+std::vector<Option> run_option_table(RunOptions& options);
+
+}  // namespace autograph::cli

@@ -1,0 +1,16 @@
+// The verbs, one source each: what they take and what they do.
+#pragma once
+
+#include "cli/command.h"
+
+namespace autograph::cli {
+
+Command completion_command();
+Command doctor_command();
+Command man_command();
+Command ops_command();
+
+/// The program with all its verbs; every command also gets the options `common`.
+Command make_program(const std::vector<Option>& common);
+
+}  // namespace autograph::cli

@@ -1,0 +1,83 @@
+// `autograph doctor`: what this machine and this build can do, and which settings hold, each with its origin.
+#include <fmt/core.h>
+
+#include "autograph/op_def.h"
+#include "base/join.h"
+#include "cli/build_info.h"
+#include "cli/environment.h"
+#include "cli/machine.h"
+#include "cli/run_options.h"
+#include "cli/session.h"
+#include "cli/verbs.h"
+#include "report/table.h"
+
+namespace autograph::cli {
+namespace {
+
+std::string cpu_text(const CpuLimits& limits) {
+  const std::string quota = limits.quota > 0 ? fmt::format(", cgroup quota {:.2g}", limits.quota) : "";
+  return fmt::format("{} present, {} allowed{}", limits.present, limits.allowed, quota);
+}
+
+std::string memory_text(const MemoryLimits& limits) {
+  const std::string limit =
+      limits.limit > 0 ? fmt::format(", cgroup limit {}", human_bytes(static_cast<double>(limits.limit))) : "";
+  return fmt::format("{}, {} available{}", human_bytes(static_cast<double>(limits.total)),
+                     human_bytes(static_cast<double>(limits.available)), limit);
+}
+
+int run(Session& session) {
+  const CpuLimits cpus = cpu_limits();
+  const MemoryLimits memory = memory_limits();
+  Json library_list = Json::array();
+  std::vector<std::string> library_texts;
+  for (const auto& [name, number] : libraries()) {
+    library_list.push(Json::object({{"name", name}, {"version", number}}));
+    library_texts.push_back(name + " " + number);
+  }
+  Json setting_list = Json::array();
+  Table table({{"setting"}, {"value"}, {"origin"}});
+  for (const Setting& setting : session.settings) {
+    setting_list.push(Json::object({{"name", setting.name}, {"value", setting.value}, {"origin", setting.origin}}));
+    table.add({setting.name, setting.value, setting.origin});
+  }
+  const std::vector<std::string> warnings = environment_warnings(*session.program);
+  const std::vector<std::string> isa = isa_extensions();
+  const std::string text = pairs_to_string({{"autograph", version() + ", " + compiler() + ", " + build_type()},
+                                            {"processor", cpu_name()},
+                                            {"isa", join(isa, " ")},
+                                            {"cpus", cpu_text(cpus)},
+                                            {"memory", memory_text(memory)},
+                                            {"operators", fmt::format("{}", all_ops().size())},
+                                            {"libraries", join(library_texts, ", ")}});
+  session.print(
+      {{"version", version()},
+       {"compiler", compiler()},
+       {"build_type", build_type()},
+       {"isa", isa},
+       {"processor", cpu_name()},
+       {"cpus", Json::object({{"present", cpus.present}, {"allowed", cpus.allowed}, {"quota", cpus.quota}})},
+       {"memory", Json::object({{"total", memory.total}, {"available", memory.available}, {"limit", memory.limit}})},
+       {"libraries", std::move(library_list)},
+       {"settings", std::move(setting_list)},
+       {"warnings", warnings}},
+      text + "\n" + table.to_string(session.stdout_escapes()));
+  return 0;
+}
+
+}  // namespace
+
+Command doctor_command() {
+  auto options = std::make_shared<RunOptions>();
+  return {
+      .name = "doctor",
+      .doc = "what this machine and build can do, settings with their origin",
+      .details = "Settings come from flags, then from AUTOGRAPH_* variables, then from defaults.",
+      .examples = {{"autograph doctor", "Everything, as a table."},
+                   {"AUTOGRAPH_NUM_THREADS=2 autograph doctor --json", "See where a setting comes from."}},
+      .options = run_option_table(*options),
+      .run = [options](Session& session) { return run(session); },
+  };
+}
+
+}  // namespace autograph::cli

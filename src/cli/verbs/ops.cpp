@@ -1,0 +1,183 @@
+// `autograph ops [NAME]`: the operators of this build, or all about one of them.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "base/join.h"
+#include "cli/session.h"
+#include "cli/verbs.h"
+#include "report/table.h"
+
+namespace autograph::cli {
+namespace {
+
+struct Options {
+  std::string name;
+};
+
+std::string gradient(const OpDef& op) {
+  if (op.vjp) return "yes";
+  return op.no_grad.empty() ? "no" : "none";
+}
+
+// How the op computes without a kernel of a device.
+std::string reference_form(const OpDef& op) {
+  if (op.scalar) return "scalar";
+  if (op.reference) return "loops";
+  return op.evaluate ? "evaluate" : "decomposed";
+}
+
+std::string onnx_names(const OpDef& op) {
+  std::vector<std::string> names;
+  for (const OnnxName& name : op.onnx) {
+    if (name.name.empty()) continue;
+    const std::string domain = name.domain.empty() ? "" : std::string(name.domain) + "::";
+    names.push_back(fmt::format("{}{}-{}", domain, name.name, name.since));
+  }
+  return join(names, " ");
+}
+
+std::string dtype_text(const OpDef& op) {
+  std::vector<std::string> parts;
+  for (const TypeVar& variable : op.types) {
+    parts.push_back(
+        fmt::format("{}:{}", variable.name, variable.allowed == dtypes::kAll ? "any" : to_string(variable.allowed)));
+  }
+  return join(parts, " ");
+}
+
+Json onnx_json(const OpDef& op) {
+  Json list = Json::array();
+  for (const OnnxName& name : op.onnx) {
+    if (name.name.empty()) continue;
+    list.push(Json::object(
+        {{"name", name.name}, {"domain", name.domain}, {"since", name.since}, {"import_only", name.import_only}}));
+  }
+  return list;
+}
+
+Json dtypes_json(const OpDef& op) {
+  Json object = Json::object();
+  for (const TypeVar& variable : op.types) {
+    Json list = Json::array();
+    for (int i = 1; i < kNumDTypes; ++i) {
+      if (variable.allowed.contains(static_cast<DType>(i))) list.push(to_string(static_cast<DType>(i)));
+    }
+    object.add(std::string(variable.name), std::move(list));
+  }
+  return object;
+}
+
+std::string_view arity_text(Arity arity) {
+  switch (arity) {
+    case Arity::single: return "single";
+    case Arity::optional: return "optional";
+    case Arity::variadic: return "variadic";
+  }
+  return "";
+}
+
+Json params_json(const std::vector<Param>& params) {
+  Json list = Json::array();
+  for (const Param& param : params) {
+    list.push(Json::object(
+        {{"name", param.name}, {"type", param.type_var}, {"arity", arity_text(param.arity)}, {"doc", param.doc}}));
+  }
+  return list;
+}
+
+Json op_json(const OpDef& op) {
+  Json attributes = Json::array();
+  for (const AttributeSpec& spec : op.attributes) {
+    attributes.push(Json::object(
+        {{"name", spec.name}, {"type", to_string(spec.type)}, {"required", spec.required}, {"doc", spec.doc}}));
+  }
+  Json backends = Json::array();
+  backends.push("reference");
+  return Json::object({{"name", op.name},
+                       {"doc", op.doc},
+                       {"onnx", onnx_json(op)},
+                       {"dtypes", dtypes_json(op)},
+                       {"reference", reference_form(op)},
+                       {"gradient", gradient(op)},
+                       {"inputs", params_json(op.inputs)},
+                       {"outputs", params_json(op.outputs)},
+                       {"attributes", std::move(attributes)}});
+}
+
+std::string params_text(const std::string& title, const std::vector<Param>& params) {
+  if (params.empty()) return "";
+  std::string text = "\n" + title + ":\n";
+  for (const Param& param : params) {
+    const std::string arity = param.arity == Arity::single ? "" : fmt::format(" ({})", arity_text(param.arity));
+    text += fmt::format("  {}: {}{}\n      {}\n", param.name, param.type_var.empty() ? "any value" : param.type_var,
+                        arity, param.doc);
+  }
+  return text;
+}
+
+std::string op_page(const OpDef& op) {
+  std::string text = fmt::format("{}\n  {}\n\n", op.name, op.doc);
+  const std::string no_grad = op.no_grad.empty() ? "" : fmt::format(" ({})", op.no_grad);
+  text += pairs_to_string({{"ONNX", onnx_names(op)},
+                           {"dtypes", dtype_text(op)},
+                           {"reference", reference_form(op)},
+                           {"gradient", gradient(op) + no_grad}});
+  text += params_text("inputs", op.inputs) + params_text("outputs", op.outputs);
+  if (!op.attributes.empty()) text += "\nattributes:\n";
+  for (const AttributeSpec& spec : op.attributes) {
+    text += fmt::format("  {}: {}{}\n      {}\n", spec.name, to_string(spec.type), spec.required ? " (required)" : "",
+                        spec.doc);
+  }
+  return text;
+}
+
+// The op by our name, or by the name that ONNX has for it.
+const OpDef& resolve(const std::string& name) {
+  if (const OpDef* op = find_op(name)) return *op;
+  for (const OpDef* op : all_ops()) {
+    for (const OnnxName& onnx : op->onnx) {
+      if (onnx.name == name) return *op;
+    }
+  }
+  return get_op(name);
+}
+
+int run(Session& session, const Options& options) {
+  Json list = Json::array();
+  if (!options.name.empty()) {
+    const OpDef& op = resolve(options.name);
+    list.push(op_json(op));
+    session.print({{"ops", std::move(list)}}, op_page(op));
+    return 0;
+  }
+  Table table({{"op"}, {"ONNX"}, {"reference"}, {"gradient"}, {"dtypes"}});
+  for (const OpDef* op : all_ops()) {
+    list.push(op_json(*op));
+    table.add({std::string(op->name), onnx_names(*op), reference_form(*op), gradient(*op), dtype_text(*op)});
+  }
+  session.print({{"ops", std::move(list)}},
+                table.to_string(session.stdout_escapes()) + fmt::format("{} ops\n", all_ops().size()));
+  return 0;
+}
+
+}  // namespace
+
+Command ops_command() {
+  auto options = std::make_shared<Options>();
+  return {
+      .name = "ops",
+      .doc = "operators: ONNX names and versions, dtypes, kernels, gradients",
+      .details = "ONNX names are followed by the first opset whose form is understood.",
+      .examples = {{"autograph ops", "All operators."},
+                   {"autograph ops Softmax", "Inputs, outputs and attributes of one."}},
+      .options = {{.names = "NAME",
+                   .doc = "An operator, by our name or ONNX's.",
+                   .target = &options->name,
+                   .kind = ValueKind::op}},
+      .run = [options](Session& session) { return run(session, *options); },
+  };
+}
+
+}  // namespace autograph::cli

@@ -1,0 +1,155 @@
+// Usage errors, help, completion, man page, streams and escapes.
+#include <gtest/gtest.h>
+
+#include "cli/run_program.h"
+
+namespace autograph {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const std::vector<std::string> kVerbs = {"ops", "doctor", "completion", "man"};
+
+TEST(Cli, UnknownVerbIsUsageErrorWithTheNearestVerb) {
+  const ProgramResult result = run_program("docter");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "did you mean 'doctor'?")) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST(Cli, UnknownFlagIsUsageErrorWithTheNearestFlag) {
+  const ProgramResult result = run_program("doctor --thread=3");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "did you mean '--threads'?")) << result.err;
+}
+
+TEST(Cli, FlagValueThatIsNoNumberIsUsageError) {
+  const ProgramResult result = run_program("doctor --threads many");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "many")) << result.err;
+}
+
+TEST(Cli, UnknownStrategyAndDeviceSuggestTheNearest) {
+  EXPECT_TRUE(contains(run_program("doctor --strategy nimbl").err, "did you mean 'nimble'?"));
+  EXPECT_TRUE(contains(run_program("doctor --device cpuu").err, "did you mean 'cpu'?"));
+  EXPECT_EQ(run_program("doctor --device cpuu").exit_code, 2);
+}
+
+TEST(Cli, NoArgumentsIsUsageError) { EXPECT_EQ(run_program("").exit_code, 2); }
+
+TEST(Cli, ExtraArgumentIsUsageError) {
+  const ProgramResult result = run_program("man surplus");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "surplus")) << result.err;
+}
+
+TEST(Cli, HelpShowsExamplesBeforeUsageAndEveryVerb) {
+  const ProgramResult result = run_program("--help");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_LT(result.out.find("Examples:"), result.out.find("Usage:"));
+  for (const std::string& verb : kVerbs) {
+    EXPECT_TRUE(contains(result.out, "\n  " + verb + " ")) << verb;
+    const ProgramResult help = run_program(verb + " --help");
+    EXPECT_EQ(help.exit_code, 0) << verb;
+    EXPECT_TRUE(contains(help.out, "Examples:\n  ")) << verb;
+    EXPECT_LT(help.out.find("Examples:"), help.out.find("Usage:")) << verb;
+  }
+}
+
+TEST(Cli, CompletionAndManNameEveryVerb) {
+  for (const std::string command : {"completion bash", "completion zsh", "completion fish", "man"}) {
+    const ProgramResult result = run_program(command);
+    EXPECT_EQ(result.exit_code, 0) << command;
+    for (const std::string& verb : kVerbs) EXPECT_TRUE(contains(result.out, verb)) << command << ": " << verb;
+    EXPECT_TRUE(contains(result.out, "threads")) << command;
+  }
+}
+
+TEST(Cli, BashCompletionScriptParsesAndCompletesVerbs) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "script") << run_program("completion bash").out;
+  const std::string script = "bash -c 'source " + (folder / "script") +
+                             "; COMP_WORDS=(autograph doc); COMP_CWORD=1; _autograph; echo ${COMPREPLY[@]} > " +
+                             (folder / "reply") + "'";
+  ASSERT_EQ(std::system(script.c_str()), 0);
+  EXPECT_EQ(read_text(folder / "reply"), "doctor\n");
+}
+
+TEST(Cli, CompletionValuesListOperators) {
+  EXPECT_TRUE(contains(run_program("completion --values op").out, "\nsoftmax\n"));
+}
+
+TEST(Cli, OpsJsonDescribesAnOperator) {
+  const ProgramResult result = run_program("ops Softmax --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  EXPECT_EQ(document["schema"], 1);
+  ASSERT_EQ(document["ops"].size(), 1u);
+  EXPECT_EQ(document["ops"][0]["name"], "softmax");
+  EXPECT_EQ(document["ops"][0]["onnx"][0]["name"], "Softmax");
+  EXPECT_EQ(document["ops"][0]["dtypes"]["T"], (std::vector<std::string>{"f32", "f64", "f16", "bf16"}));
+}
+
+TEST(Cli, UnknownOperatorIsUnsupportedWithTheNearest) {
+  const ProgramResult result = run_program("ops sofmax");
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_TRUE(contains(result.err, "did you mean 'softmax'?")) << result.err;
+}
+
+TEST(Cli, DoctorJsonNamesOriginsOfSettings) {
+  const ProgramResult result = run_program("doctor --json --seed 7", "AUTOGRAPH_NUM_THREADS=3");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  for (const char* field : {"schema", "isa", "libraries", "settings"}) EXPECT_TRUE(document.contains(field)) << field;
+  for (const auto& setting : document["settings"]) {
+    if (setting["name"] == "seed") {
+      EXPECT_EQ(setting["origin"], "flag --seed");
+    }
+    if (setting["name"] == "threads") {
+      EXPECT_EQ(setting["origin"], "env AUTOGRAPH_NUM_THREADS");
+      EXPECT_EQ(setting["value"], "3");
+    }
+    if (setting["name"] == "device") {
+      EXPECT_EQ(setting["origin"], "default");
+    }
+  }
+}
+
+TEST(Cli, UnknownEnvironmentVariableWarnsWithTheNearest) {
+  const ProgramResult result = run_program("doctor --json", "AUTOGRAPH_NUM_THREAD=3");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(contains(result.err, "did you mean 'AUTOGRAPH_NUM_THREADS'?")) << result.err;
+  EXPECT_EQ(run_program("doctor --quiet", "AUTOGRAPH_NUM_THREAD=3").err, "");
+}
+
+TEST(Cli, EnvironmentVariableThatDoesNotConvertIsUsageError) {
+  EXPECT_EQ(run_program("doctor", "AUTOGRAPH_NUM_THREADS=x").exit_code, 2);
+}
+
+TEST(Cli, EscapesOnlyWhereAskedFor) {
+  EXPECT_FALSE(contains(run_program("ops").out, "\033"));
+  EXPECT_TRUE(contains(run_program("ops", "CLICOLOR_FORCE=1").out, "\033"));
+  EXPECT_FALSE(contains(run_program("ops", "CLICOLOR_FORCE=1 NO_COLOR=1").out, "\033"));
+  EXPECT_TRUE(contains(run_program("ops --color always", "NO_COLOR=1").out, "\033"));
+  EXPECT_FALSE(contains(run_program("frobnicate").err, "\033"));
+}
+
+TEST(Cli, FailureWithJsonIsStillOneDocument) {
+  const ProgramResult result = run_program("doctor --frobnicate --json");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.json()["error"]["kind"], "usage");
+}
+
+TEST(Cli, UnknownLogTopicIsUsageError) {
+  const ProgramResult result = run_program("doctor --log=+kernel");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "did you mean 'kernels'?")) << result.err;
+}
+
+TEST(Cli, FullDiskOnStdoutIsFailure) {
+  const std::string command = std::string(AG_PROGRAM) + " ops >/dev/full 2>/dev/null";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+}
+
+}  // namespace
+}  // namespace autograph

@@ -1,0 +1,60 @@
+// Runs the built program and keeps what it printed.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace autograph {
+
+/// What a run of the program left.
+struct ProgramResult {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+
+  /// stdout as JSON; fails loudly when it is anything but one document.
+  nlohmann::json json() const { return nlohmann::json::parse(out); }
+};
+
+/// A folder that is removed when the test ends.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "autograph_cli_XXXXXX").string();
+    path_ = mkdtemp(name.data()) ? name : "";
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Runs `ENVIRONMENT autograph ARGUMENTS` through the shell, neither stream being a terminal.
+inline ProgramResult run_program(const std::string& arguments, const std::string& environment = "") {
+  const TemporaryFolder folder;
+  const std::string command = environment + " " + AG_PROGRAM + " " + arguments + " >" + (folder / "out") + " 2>" +
+                              (folder / "err") + " </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(folder / "out"), read_text(folder / "err")};
+}
+
+}  // namespace autograph
