@@ -1,0 +1,52 @@
+// Passes: plain rewrites that always pay. Each is one file in passes/, run by run_passes() in the order of
+// pipeline.cpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograph/graph.h"
+
+namespace autograph {
+
+/// What a pass may ask, and its limits.
+struct PassContext {
+  /// Does the device have a kernel for this very node, so that it need not be decomposed? Null: no.
+  std::function<bool(const Graph&, NodeId)> has_kernel;
+  /// Constant folding makes no tensor larger than this.
+  int64_t max_folded_bytes = int64_t{64} << 20;
+};
+
+/// One pass.
+struct PassDef {
+  std::string_view name;
+  std::string_view doc;               ///< One line.
+  bool (*run)(Graph&, PassContext&);  ///< True when it changed the graph.
+  bool required = false;              ///< Runs even where optimisation is off.
+};
+
+/// All passes in their order.
+std::span<const PassDef> all_passes();
+
+/// What one pass took.
+struct PassTiming {
+  std::string name;
+  double ms = 0;
+  bool changed = false;
+};
+
+/// Which passes to run.
+struct PipelineOptions {
+  bool optimize = true;               ///< False: only the required ones.
+  std::vector<std::string> disabled;  ///< Names of passes to leave out; throws ValueError when there is no such pass.
+  bool verify_each = true;            ///< Verify the graph after every pass that changed it.
+};
+
+/// Runs the pipeline once; throws what the verifier throws, naming the pass, when a pass breaks the graph.
+std::vector<PassTiming> run_passes(Graph& graph, PassContext& context, const PipelineOptions& options = {});
+
+}  // namespace autograph

@@ -1,0 +1,53 @@
+// The one ordered list of passes, and the loop that runs, times and verifies them.
+#include <algorithm>
+#include <chrono>
+
+#include "autograph/verify.h"
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "optimize/pass.h"
+#include "optimize/passes/passes.h"
+
+namespace autograph {
+namespace {
+
+constexpr PassDef kPasses[] = {
+    {"decompose", "Replace function ops without a kernel by their body.", decompose, true},
+    {"dead_code", "Remove what no output needs.", dead_code, false},
+};
+
+void check_names(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const PassDef& pass : kPasses) known.emplace_back(pass.name);
+  for (const std::string& name : names) {
+    AG_CHECK_USER(std::find(known.begin(), known.end(), name) != known.end(), ValueError,
+                  "[passes] name: no pass '{}'{}", name, did_you_mean(name, known));
+  }
+}
+
+}  // namespace
+
+std::span<const PassDef> all_passes() { return kPasses; }
+
+std::vector<PassTiming> run_passes(Graph& graph, PassContext& context, const PipelineOptions& options) {
+  check_names(options.disabled);
+  std::vector<PassTiming> timings;
+  for (const PassDef& pass : kPasses) {
+    const bool disabled =
+        std::find(options.disabled.begin(), options.disabled.end(), pass.name) != options.disabled.end();
+    if (!pass.required && (!options.optimize || disabled)) continue;
+    const auto start = std::chrono::steady_clock::now();
+    const bool changed = pass.run(graph, context);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    timings.push_back({std::string(pass.name), took.count(), changed});
+    if (!changed || !options.verify_each) continue;
+    try {
+      verify(graph);
+    } catch (const Error& error) {
+      throw InternalError(fmt::format("[passes] {}: left a broken graph: {}", pass.name, error.what()));
+    }
+  }
+  return timings;
+}
+
+}  // namespace autograph

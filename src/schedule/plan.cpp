@@ -1,0 +1,100 @@
+#include "schedule/plan.h"
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "base/check.h"
+#include "base/checked_int.h"
+#include "base/join.h"
+
+namespace autograph {
+namespace {
+
+// How many tensors an error about memory lists.
+constexpr size_t kListed = 10;
+
+std::string name_of(const Graph& graph, ValueId value) {
+  if (!value.is_valid()) return "scratch";
+  const std::string& name = graph.value(value).name();
+  return name.empty() ? fmt::format("%{}", value.index) : name;
+}
+
+std::string print_place(const Slot& slot) {
+  switch (slot.place) {
+    case Place::input: return fmt::format("input{}", slot.index);
+    case Place::weight: return fmt::format("weight{}", slot.index);
+    case Place::output: return fmt::format("output{}", slot.index);
+    case Place::arena: return fmt::format("@{}", slot.offset);
+    case Place::heap: return "heap";
+  }
+  return "?";
+}
+
+std::string print_slots(const Plan& plan, const std::vector<SlotIndex>& slots) {
+  std::vector<std::string> texts;
+  for (const SlotIndex s : slots) {
+    if (s == kNoSlot) {
+      texts.emplace_back("_");
+    } else {
+      texts.push_back(fmt::format("s{}:{} {}", s, to_string(plan.slots[s].type), print_place(plan.slots[s])));
+    }
+  }
+  return join(texts, ", ");
+}
+
+}  // namespace
+
+size_t size_of(const Type& type) {
+  auto bytes = static_cast<int64_t>(element_size(type.dtype()));
+  bool zero = false;
+  bool fits = true;
+  for (const Dim& dim : type.shape().dims()) {
+    zero = zero || dim.value() == 0;
+    if (fits && dim.value() > 0) fits = !__builtin_mul_overflow(bytes, dim.value(), &bytes);
+  }
+  if (zero) return 0;
+  AG_CHECK_USER(fits, BudgetError, "[memory] tensor: {} is more than 64 bits can address", to_string(type));
+  return static_cast<size_t>(bytes);
+}
+
+std::string describe_largest(const Plan& plan, const Graph& graph) {
+  std::vector<SlotIndex> order;
+  for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
+    const Slot& slot = plan.slots[s];
+    if (slot.root == s && (slot.place == Place::arena || slot.place == Place::output)) order.push_back(s);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](SlotIndex a, SlotIndex b) { return plan.slots[a].bytes > plan.slots[b].bytes; });
+  if (order.size() > kListed) order.resize(kListed);
+  std::string text;
+  for (const SlotIndex s : order) {
+    const Slot& slot = plan.slots[s];
+    text += fmt::format("\n  {} bytes {} {} made by {}", slot.bytes, to_string(slot.type), name_of(graph, slot.value),
+                        describe(graph, graph.value(slot.value).producer()));
+  }
+  return text;
+}
+
+std::string print_plan(const Plan& plan, const Graph& graph) {
+  std::string text =
+      fmt::format("plan: {} steps, arena {} bytes (sum of tensors {}, lower bound {})\n", plan.steps.size(),
+                  plan.arena_bytes, plan.sum_of_tensors_bytes, plan.lower_bound_bytes);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const Node& node = graph.node(step.node);
+    std::string notes;
+    if (step.in_place) notes += " in-place";
+    if (step.scratch_bytes > 0) notes += fmt::format(" scratch {}@{}", step.scratch_bytes, step.scratch_offset);
+    if (!node.provenance().empty()) notes += fmt::format("  # {}", node.provenance().to_string());
+    text += fmt::format("{:5} {} [{}] ({}) -> ({}){}\n", i, node.op().name, step.kernel, print_slots(plan, step.inputs),
+                        print_slots(plan, step.outputs), notes);
+  }
+  for (size_t k = 0; k < plan.outputs.size(); ++k) {
+    const PlanOutput& output = plan.outputs[k];
+    text += fmt::format("output{} \"{}\" = s{}{}\n", k, graph.output_name(k), output.slot,
+                        output.direct ? "" : " (copied)");
+  }
+  return text;
+}
+
+}  // namespace autograph

@@ -1,0 +1,102 @@
+// A Plan: what running a graph for given input shapes takes, as plain data. Made once per set of shapes, printed by
+// `print_plan`, executed by the runtime.
+//
+// A slot is a value at run time. Slots that are alive for a part of the run share one arena; a view shares the storage
+// of its root. Values whose size is only known while running, and everything that is not a plain tensor (strings,
+// sequences, optionals), are `heap` slots.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "autograph/graph.h"
+#include "autograph/verify.h"
+#include "schedule/memory_plan.h"
+
+namespace autograph {
+
+/// Names a slot of one plan.
+using SlotIndex = uint32_t;
+/// "Optional input not given."
+inline constexpr SlotIndex kNoSlot = std::numeric_limits<SlotIndex>::max();
+
+/// Where the storage of a slot is.
+enum class Place : uint8_t {
+  input,   ///< The caller's input number `index`.
+  weight,  ///< Plan::weights[index].
+  arena,   ///< `offset` bytes into the arena.
+  output,  ///< Written straight into the caller's output number `index`.
+  heap,    ///< Made while running.
+};
+
+/// A value at run time.
+struct Slot {
+  ValueId value;              ///< In the plan's graph; invalid for scratch.
+  Type type;                  ///< Static for every place but heap and non-tensor inputs.
+  Place place = Place::heap;  ///< Meaningful for roots; views follow their root.
+  uint32_t index = 0;         ///< See Place.
+  size_t offset = 0;          ///< Of an arena slot.
+  size_t bytes = 0;           ///< 0 for heap slots.
+  SlotIndex root = kNoSlot;   ///< The slot whose storage this one shares; itself when it has its own.
+  uint32_t first_step = 0;    ///< Of the root: the step that writes it.
+  uint32_t last_step = 0;     ///< Of the root: the last step that reads it or one of its views.
+};
+
+/// How a step runs.
+enum class StepKind : uint8_t {
+  fixed,     ///< All shapes known: the kernel is prepared once.
+  dynamic,   ///< Shapes known while running: infer, allocate, run.
+  evaluate,  ///< The op's own evaluate function: sequences, optionals, nested graphs.
+};
+
+/// One node to run.
+struct Step {
+  NodeId node;
+  StepKind kind = StepKind::fixed;
+  std::string kernel;                 ///< Name of the kernel; filled in when kernels are chosen.
+  std::vector<SlotIndex> inputs;      ///< kNoSlot = not given.
+  std::vector<SlotIndex> outputs;     ///< One per output of the node.
+  std::vector<SlotIndex> last_reads;  ///< Heap slots that may be dropped after this step.
+  size_t scratch_bytes = 0;           ///< Working memory of the kernel.
+  size_t scratch_offset = 0;          ///< Where it is in the arena.
+  bool in_place = false;              ///< Output 0 has the storage of input 0; before place_memory: it may have.
+};
+
+/// An output of the graph and the slot it comes from; `direct` outputs were written in place, others are copied.
+struct PlanOutput {
+  SlotIndex slot = kNoSlot;
+  bool direct = false;
+};
+
+/// Everything about one way of running.
+struct Plan {
+  std::vector<Slot> slots;
+  std::vector<Step> steps;
+  std::vector<SlotIndex> inputs;  ///< Parallel to the graph's inputs; kNoSlot when nothing reads it.
+  std::vector<PlanOutput> outputs;
+  std::vector<Tensor> weights;
+  size_t arena_bytes = 0;
+  size_t sum_of_tensors_bytes = 0;
+  size_t lower_bound_bytes = 0;
+};
+
+/// Turns `graph`, whose types and known values have just been inferred, into steps in a sequential order. No kernels
+/// and no offsets yet. `known` are values that need not be computed (see infer_types).
+Plan plan_sequential(const Graph& graph, const KnownValues& known);
+
+/// Assigns arena offsets to slots and scratch, letting elementwise steps marked `in_place` share storage.
+void place_memory(Plan& plan);
+
+/// Bytes of a static tensor type; throws BudgetError when they overflow.
+size_t size_of(const Type& type);
+
+/// The ten largest arena, output and heap slots as lines of text: "  4096 bytes f32[...] name (made by ...)".
+std::string describe_largest(const Plan& plan, const Graph& graph);
+
+/// The plan as text, one step a line.
+std::string print_plan(const Plan& plan, const Graph& graph);
+
+}  // namespace autograph
