@@ -1,0 +1,40 @@
+// A plan with its kernels: immutable once made, shared by all runs with the same input shapes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "autograph/compile.h"
+#include "runtime/kernel_catalog.h"
+#include "schedule/plan.h"
+
+namespace autograph {
+
+/// See above.
+struct CompiledPlan {
+  std::shared_ptr<const Graph> graph;  ///< With types for these input shapes; kernels refer to its attributes.
+  Plan plan;
+  std::vector<std::unique_ptr<Kernel>> kernels;  ///< Parallel to the steps; null for dynamic and evaluate steps.
+  std::vector<Dims> slot_dims;                   ///< Dims of slots with static types: views refer to them.
+  std::vector<std::string> provenance;           ///< Of each step, for profiles and messages.
+  std::vector<KernelChoice> choices;
+  MemoryReport memory;
+  bool has_dynamic_steps = false;
+};
+
+/// What compile_plan needs besides the graph.
+struct PlanOptions {
+  const KernelCatalog& catalog;
+  int threads = 1;
+  size_t memory_budget_bytes = 0;  ///< 0 = only what the machine has.
+};
+
+/// Makes the plan of a graph whose types and known values have just been inferred. Throws UnsupportedError listing
+/// every node without a kernel and BudgetError listing the largest tensors.
+std::shared_ptr<const CompiledPlan> compile_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
+                                                 const PlanOptions& options);
+
+/// "conv "layer1.conv1": f32[1,3,8,8], f32[4,3,3,3]": a step in the words of messages.
+std::string describe_step(const CompiledPlan& compiled, const Step& step);
+
+}  // namespace autograph

@@ -1,0 +1,33 @@
+#include "runtime/cpu_count.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "runtime/cgroup_file.h"
+
+namespace autograph {
+
+int parse_cpu_quota(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  int64_t quota = 0;
+  int64_t period = 0;
+  if (!(stream >> quota >> period) || quota <= 0 || period <= 0) return 0;
+  return static_cast<int>(std::min<int64_t>((quota - 1) / period + 1, 1 << 20));
+}
+
+int usable_cpu_count() {
+  int count = static_cast<int>(std::thread::hardware_concurrency());
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) count = CPU_COUNT(&mask);
+  const int quota = parse_cpu_quota(read_cgroup_file("cpu.max"));
+  if (quota > 0) count = std::min(count, quota);
+  return std::max(count, 1);
+}
+
+}  // namespace autograph

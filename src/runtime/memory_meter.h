@@ -1,0 +1,31 @@
+// Counts what one run allocates besides its planned arena, and refuses before memory runs out.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "autograph/tensor.h"
+
+namespace autograph {
+
+/// Bytes that can still be allocated on this machine, control group included.
+size_t available_memory_bytes();
+
+/// Shared by a run and the nested runs inside it; tensors give their bytes back when they die.
+class MemoryMeter : public std::enable_shared_from_this<MemoryMeter> {
+ public:
+  /// `limit_bytes` 0 = no limit but the machine's.
+  MemoryMeter(size_t limit_bytes, size_t used_bytes) : limit_bytes_(limit_bytes), used_bytes_(used_bytes) {}
+
+  /// A new tensor; throws BudgetError before allocating when it would exceed the limit.
+  Tensor allocate(DType dtype, Dims dims);
+  size_t used_bytes() const { return used_bytes_; }
+
+ private:
+  void take(size_t bytes, DType dtype, const Dims& dims);
+  const size_t limit_bytes_;
+  std::atomic<size_t> used_bytes_;
+};
+
+}  // namespace autograph

@@ -1,0 +1,196 @@
+#include "runtime/run_context.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "runtime/dynamic_step.h"
+#include "runtime/find_nonfinite.h"
+#include "runtime/step_error.h"
+
+namespace autograph {
+
+RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {
+  const Plan& plan = compiled_->plan;
+  arena_ = Tensor::empty(DType::u8, {static_cast<int64_t>(plan.arena_bytes)});
+  input_views_.resize(plan.inputs.size());
+  output_views_.resize(plan.outputs.size());
+  input_data_.resize(plan.inputs.size(), nullptr);
+  output_data_.resize(plan.outputs.size(), nullptr);
+  input_data_as_datums_.resize(plan.inputs.size());
+  if (compiled_->has_dynamic_steps) heap_.resize(plan.slots.size());
+  for (const auto& kernel : compiled_->kernels) states_.push_back(kernel ? kernel->new_state() : nullptr);
+  build_views();
+}
+
+// Views of arena and weight slots are final; those of inputs and outputs get their address in bind_*().
+void RunContext::build_views() {
+  const Plan& plan = compiled_->plan;
+  const auto add = [&](SlotIndex s) {
+    if (s == kNoSlot) {
+      views_.emplace_back();
+      return;
+    }
+    const Slot& slot = plan.slots[s];
+    if (slot.place == Place::input) input_views_[slot.index].push_back(static_cast<uint32_t>(views_.size()));
+    if (slot.place == Place::output) output_views_[slot.index].push_back(static_cast<uint32_t>(views_.size()));
+    views_.emplace_back(slot.type.dtype(), compiled_->slot_dims[s], address_of(s));
+  };
+  for (const Step& step : plan.steps) {
+    step_views_.push_back({views_.size(), views_.size()});
+    if (step.kind != StepKind::fixed) continue;
+    for (const SlotIndex s : step.inputs) add(s);
+    step_views_.back().outputs = views_.size();
+    for (const SlotIndex s : step.outputs) add(s);
+  }
+}
+
+void* RunContext::address_of(SlotIndex s) const {
+  const Slot& slot = compiled_->plan.slots[s];
+  switch (slot.place) {
+    case Place::input: return input_data_[slot.index];
+    case Place::output: return output_data_[slot.index];
+    case Place::weight: return const_cast<void*>(compiled_->plan.weights[slot.index].raw());
+    case Place::arena: return const_cast<char*>(static_cast<const char*>(arena_.raw())) + slot.offset;
+    case Place::heap: break;
+  }
+  return nullptr;
+}
+
+void RunContext::patch(const std::vector<uint32_t>& views, void* data) {
+  for (const uint32_t v : views) views_[v] = TensorView(views_[v].dtype(), views_[v].dims(), data);
+}
+
+void RunContext::bind_input(size_t i, const Tensor& tensor) {
+  input_data_[i] = const_cast<void*>(tensor.raw());
+  patch(input_views_[i], input_data_[i]);
+  if (compiled_->has_dynamic_steps) input_data_as_datums_[i] = Datum(tensor);
+}
+
+void RunContext::bind_input(size_t i, const Datum& datum) {
+  if (datum.is_tensor()) {
+    input_data_[i] = const_cast<void*>(datum.tensor().raw());
+    patch(input_views_[i], input_data_[i]);
+  }
+  input_data_as_datums_[i] = datum;
+}
+
+void RunContext::bind_output(size_t k, void* data) {
+  output_data_[k] = data;
+  patch(output_views_[k], data);
+}
+
+bool RunContext::is_fixed_output(size_t k) const {
+  const Slot& slot = compiled_->plan.slots[compiled_->plan.outputs[k].slot];
+  return slot.place != Place::heap && slot.type.is_static() && slot.type.dtype() != DType::string;
+}
+
+Datum RunContext::datum_of(SlotIndex s) const {
+  const Slot& slot = compiled_->plan.slots[s];
+  switch (slot.place) {
+    case Place::heap: return heap_[s];
+    case Place::weight:
+    case Place::input: {
+      const Datum whole =
+          slot.place == Place::weight ? Datum(compiled_->plan.weights[slot.index]) : input_data_as_datums_[slot.index];
+      return slot.root == s || !whole.is_tensor() ? whole : Datum(whole.tensor().reshaped(compiled_->slot_dims[s]));
+    }
+    case Place::arena:
+    case Place::output: return Datum(Tensor::wrap(slot.type.dtype(), compiled_->slot_dims[s], address_of(s), nullptr));
+  }
+  return {};
+}
+
+Datum RunContext::take_output(size_t k) { return datum_of(compiled_->plan.outputs[k].slot); }
+
+void RunContext::release() {
+  for (Datum& datum : heap_) datum = Datum();
+  for (Datum& datum : input_data_as_datums_) datum = Datum();
+}
+
+void RunContext::run(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
+  profile_.clear();
+  size_t number = 0;
+  const size_t count = compiled_->plan.steps.size();
+  try {
+    if (options.check_nan || options.profile) {
+      for (; number < count; ++number) run_observed(number, options, meter);
+    } else {
+      for (; number < count; ++number) run_step(number, options, meter);
+    }
+  } catch (...) {
+    const std::string where = describe_step(*compiled_, compiled_->plan.steps[number]);
+    release();
+    rethrow_with_place(where);
+  }
+  copy_outputs();
+}
+
+void RunContext::run_step(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
+  if (compiled_->kernels[number]) {
+    run_fixed(number);
+  } else {
+    DynamicStep(*this, number, options, meter).run();
+  }
+}
+
+void RunContext::run_fixed(size_t number) {
+  const Step& step = compiled_->plan.steps[number];
+  const StepViews& at = step_views_[number];
+  const KernelArgs args{
+      {views_.data() + at.inputs, step.inputs.size()},
+      {views_.data() + at.outputs, step.outputs.size()},
+      static_cast<char*>(arena_.mutable_raw()) + step.scratch_offset,
+      states_[number].get(),
+  };
+  compiled_->kernels[number]->run(args);
+}
+
+void RunContext::run_observed(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
+  const auto us_between = [](Clock::time_point a, Clock::time_point b) {
+    return std::chrono::duration<double, std::micro>(b - a).count();
+  };
+  const auto start = Clock::now();
+  if (number == 0) run_start_ = start;
+  run_step(number, options, meter);
+  if (options.profile) {
+    const Step& step = compiled_->plan.steps[number];
+    profile_.push_back({compiled_->provenance[number], std::string(compiled_->graph->node(step.node).op().name),
+                        step.kernel, us_between(run_start_, start), us_between(start, Clock::now()), 0});
+  }
+  if (options.check_nan) check_finite(number);
+}
+
+// Throws when the step made a NaN or infinity although all its inputs are finite.
+void RunContext::check_finite(size_t number) const {
+  const Step& step = compiled_->plan.steps[number];
+  const auto find_in = [&](SlotIndex s) -> int64_t {
+    if (s == kNoSlot) return -1;
+    const Datum datum = datum_of(s);
+    if (datum.is_tensor()) return find_nonfinite(datum.tensor().view());
+    const void* data = address_of(s);
+    if (!data) return -1;
+    return find_nonfinite({compiled_->plan.slots[s].type.dtype(), compiled_->slot_dims[s], const_cast<void*>(data)});
+  };
+  for (size_t k = 0; k < step.outputs.size(); ++k) {
+    const int64_t at = find_in(step.outputs[k]);
+    if (at < 0) continue;
+    for (const SlotIndex input : step.inputs) {
+      // An input whose memory the step has taken cannot be asked any more.
+      const bool overwritten = step.in_place && input == step.inputs[0];
+      if (!overwritten && find_in(input) >= 0) return;
+    }
+    throw UserError(fmt::format("[check_nan] output {}: element {} is NaN or infinite, all inputs are finite", k, at),
+                    ExitCode::failed);
+  }
+}
+
+void RunContext::copy_outputs() {
+  const Plan& plan = compiled_->plan;
+  for (size_t k = 0; k < plan.outputs.size(); ++k) {
+    const PlanOutput& output = plan.outputs[k];
+    if (output.direct || !is_fixed_output(k) || plan.slots[output.slot].bytes == 0) continue;
+    std::memcpy(output_data_[k], address_of(output.slot), plan.slots[output.slot].bytes);
+  }
+}
+
+}  // namespace autograph

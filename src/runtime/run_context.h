@@ -1,0 +1,99 @@
+// What one run at a time needs of a compiled plan: the arena, views into it for every step, kernel states. Contexts are
+// pooled, so that concurrent runs never share one and a warm run allocates nothing.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "autograph/compile.h"
+#include "runtime/compiled_plan.h"
+#include "runtime/memory_meter.h"
+
+namespace autograph {
+
+/// Runs a nested graph inside the memory budget of the run around it.
+using NestedRunner =
+    std::function<std::vector<Datum>(const GraphRef&, const std::vector<Datum>&, const std::shared_ptr<MemoryMeter>&)>;
+
+/// What is the same for every run of an executable.
+struct RunOptions {
+  const KernelCatalog& catalog;
+  int threads = 1;
+  bool check_nan = false;
+  bool profile = false;
+  NestedRunner run_nested;
+};
+
+/// See above. For one thread at a time.
+class RunContext {
+ public:
+  explicit RunContext(std::shared_ptr<const CompiledPlan> compiled);
+
+  /// Sets input `i`; its dtype and dims must be those of the plan. The tensor must live until the run ends.
+  void bind_input(size_t i, const Tensor& tensor);
+  /// Sets input `i`, of any kind.
+  void bind_input(size_t i, const Datum& datum);
+  /// Where to write output `k`, which must have a static type.
+  void bind_output(size_t k, void* data);
+
+  /// Runs all steps. `meter` may be null when the plan has no dynamic steps.
+  void run(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
+
+  /// Does output `k` have a fixed size, so that bind_output() applies?
+  bool is_fixed_output(size_t k) const;
+  /// Output `k` that is not fixed, after a run.
+  Datum take_output(size_t k);
+  /// Drops everything that refers to the caller's tensors or to values made while running.
+  void release();
+  /// Steps of the last run with RunOptions::profile.
+  std::vector<StepProfile>& profile() { return profile_; }
+  const CompiledPlan& compiled() const { return *compiled_; }
+
+ private:
+  friend class DynamicStep;
+  using Clock = std::chrono::steady_clock;
+  // Where a step's views start in views_.
+  struct StepViews {
+    size_t inputs = 0;
+    size_t outputs = 0;
+  };
+  // A kernel of a dynamic step for the shapes seen last.
+  struct CachedKernel {
+    std::vector<Type> inputs;
+    std::vector<Type> outputs;
+    std::unique_ptr<Kernel> kernel;
+    std::unique_ptr<KernelState> state;
+    Tensor scratch;
+  };
+
+  void build_views();
+  void patch(const std::vector<uint32_t>& views, void* data);
+  void run_step(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
+  void run_fixed(size_t number);
+  void run_observed(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
+  void check_finite(size_t number) const;
+  void copy_outputs();
+  void* address_of(SlotIndex slot) const;
+  Datum datum_of(SlotIndex slot) const;
+
+  std::shared_ptr<const CompiledPlan> compiled_;
+  Tensor arena_;
+  std::vector<TensorView> views_;
+  std::vector<StepViews> step_views_;
+  std::vector<std::vector<uint32_t>> input_views_;   // views that follow input i
+  std::vector<std::vector<uint32_t>> output_views_;  // views that follow output k
+  std::vector<void*> input_data_;
+  std::vector<void*> output_data_;
+  std::vector<Datum> input_data_as_datums_;  // only with dynamic steps or non-tensor inputs
+  std::vector<Datum> heap_;                  // by slot; empty when there are no heap slots
+  std::vector<std::unique_ptr<KernelState>> states_;
+  std::unordered_map<size_t, std::vector<CachedKernel>> dynamic_kernels_;  // by step
+  std::vector<StepProfile> profile_;
+  Clock::time_point run_start_;
+};
+
+}  // namespace autograph
