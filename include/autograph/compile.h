@@ -14,8 +14,8 @@ namespace autograph {
 
 /// How to compile.
 struct CompileOptions {
-  std::string device = "cpu";           ///< "cpu" or "reference".
-  std::string strategy = "sequential";  ///< How to schedule; see the command line's list of strategies.
+  std::string device = "cpu";           ///< One of available_devices(): "cpu" or "reference".
+  std::string strategy = "sequential";  ///< How to schedule: one of available_strategies().
   int threads = 0;                      ///< Threads of one run; 0 = what this process may use (cgroup quota included).
   size_t memory_budget_bytes = 0;       ///< Refuse plans that need more than this for activations; 0 = no limit.
   bool optimize = true;                 ///< Run the plain passes first.
@@ -60,13 +60,13 @@ class Executable {
   /// Runs once. Inputs in the order of the graph's inputs; dims that were symbolic are bound by them.
   /// Throws ShapeError or TypeError naming the input when one does not fit, BudgetError before allocating too much.
   std::vector<Datum> run(const std::vector<Datum>& inputs) const;
-  /// As run(), writing into tensors of the caller: no allocation once warm. All outputs must be static for these
-  /// inputs.
+  /// As run(), writing into tensors of the caller, which must not share memory with the inputs: no allocation once
+  /// warm. All outputs must be static for these inputs; throws ShapeError when one is not or does not fit.
   void run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) const;
 
   /// The graph as it is executed.
   const Graph& graph() const;
-  /// Memory of the plan for inputs of these types (the graph's own, when they are static).
+  /// Memory of the plan used last; a graph whose input types are all static has its plan from the start.
   MemoryReport memory() const;
   /// Kernels chosen for that plan.
   std::vector<KernelChoice> kernel_choices() const;
@@ -88,6 +88,9 @@ class Executable {
 /// Compiles `graph`; throws UnsupportedError listing every op without a kernel, DeviceError when the device is not
 /// there.
 Executable compile(Graph graph, const CompileOptions& options = {});
+
+/// Names that CompileOptions::strategy may have in this build.
+std::vector<std::string> available_strategies();
 
 /// Devices of this build on this machine, best first.
 std::vector<std::string> available_devices();

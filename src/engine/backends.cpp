@@ -1,0 +1,37 @@
+#include "engine/backends.h"
+
+#include "autograph/compile.h"
+#include "backends/reference/reference_kernel.h"
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "base/join.h"
+
+namespace autograph {
+namespace {
+
+const std::vector<Device>& devices() {
+  static const std::vector<Device> kDevices{
+      {"cpu", KernelCatalog({reference_kernel()}), nullptr},
+      {"reference", KernelCatalog({reference_kernel()}), nullptr},
+  };
+  return kDevices;
+}
+
+}  // namespace
+
+std::vector<std::string> available_devices() {
+  std::vector<std::string> names;
+  for (const Device& device : devices()) names.push_back(device.name);
+  return names;
+}
+
+const Device& get_device(const std::string& name) {
+  for (const Device& device : devices()) {
+    if (device.name == name) return device;
+  }
+  const std::vector<std::string> names = available_devices();
+  throw DeviceError(fmt::format("[compile] device: expected one of {}, got '{}'{}", bracketed(names), name,
+                                did_you_mean(name, names)));
+}
+
+}  // namespace autograph

@@ -1,0 +1,22 @@
+// The devices of this build. The only place that names concrete backends.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/kernel_catalog.h"
+
+namespace autograph {
+
+/// A device that graphs can be compiled for.
+struct Device {
+  std::string name;
+  KernelCatalog catalog;
+  /// Makes the calling thread use this many threads inside kernels; returns what it used before. Null: no threads.
+  int (*set_threads)(int threads) = nullptr;
+};
+
+/// The device named `name`; throws DeviceError with the nearest name when it is not there.
+const Device& get_device(const std::string& name);
+
+}  // namespace autograph

@@ -1,0 +1,311 @@
+#include "engine/executable.h"
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "autograph/verify.h"
+#include "base/check.h"
+#include "runtime/cpu_count.h"
+
+namespace autograph {
+namespace {
+
+// Plans kept for graphs with symbolic dims.
+constexpr size_t kCachedPlans = 16;
+
+// Sets the thread count of kernels for the calling thread while it lives.
+class ThreadScope {
+ public:
+  ThreadScope(const Device& device, int threads) : device_(device) {
+    if (device_.set_threads) previous_ = device_.set_threads(threads);
+  }
+  ~ThreadScope() {
+    if (device_.set_threads) device_.set_threads(previous_);
+  }
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+ private:
+  const Device& device_;
+  int previous_ = 1;
+};
+
+std::string input_name(const Graph& graph, size_t i) {
+  const std::string& name = graph.value(graph.inputs()[i]).name();
+  return name.empty() ? fmt::format("#{}", i) : fmt::format("'{}'", name);
+}
+
+bool has_static_inputs(const Graph& graph) {
+  return std::all_of(graph.inputs().begin(), graph.inputs().end(),
+                     [&](ValueId v) { return !graph.type(v).is_tensor() || graph.type(v).is_static(); });
+}
+
+// The dims that a symbol was bound to, to report a second input that disagrees.
+struct Binding {
+  int64_t extent;
+  size_t input;
+};
+
+}  // namespace
+
+// ---- RunInputs, PlanEntry --------------------------------------------------------------------------------------
+
+std::string RunInputs::describe(size_t i) const {
+  if (const Tensor* t = tensor(i)) return to_string(t->type());
+  return (*datums_)[i].is_sequence() ? "a sequence" : "nothing";
+}
+
+PlanEntry::PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const RunInputs* inputs)
+    : compiled_(std::move(compiled)) {
+  const Graph& graph = *compiled_->graph;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    Key& key = keys_.emplace_back();
+    const Type& type = graph.type(graph.inputs()[i]);
+    if (inputs && inputs->tensor(i)) {
+      key = {inputs->tensor(i)->dtype(), inputs->tensor(i)->dims()};
+    } else if (!inputs && type.is_tensor()) {
+      key = {type.dtype(), type.shape().static_dims()};
+    }
+  }
+}
+
+bool PlanEntry::matches(const RunInputs& inputs) const {
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    const Tensor* tensor = inputs.tensor(i);
+    if ((tensor ? tensor->dtype() : DType::undefined) != keys_[i].dtype) return false;
+    if (tensor && tensor->dims() != keys_[i].dims) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<RunContext> PlanEntry::acquire() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!pool_.empty()) {
+      std::unique_ptr<RunContext> context = std::move(pool_.back());
+      pool_.pop_back();
+      return context;
+    }
+  }
+  return std::make_unique<RunContext>(compiled_);
+}
+
+void PlanEntry::give_back(std::unique_ptr<RunContext> context) {
+  context->release();
+  const std::lock_guard lock(mutex_);
+  pool_.push_back(std::move(context));
+}
+
+// A context taken from the pool; goes back when the run is over, however it ends.
+class Executable::Impl::Lease {
+ public:
+  explicit Lease(std::shared_ptr<PlanEntry> entry) : entry_(std::move(entry)), context_(entry_->acquire()) {}
+  ~Lease() { entry_->give_back(std::move(context_)); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  RunContext& context() { return *context_; }
+
+ private:
+  std::shared_ptr<PlanEntry> entry_;
+  std::unique_ptr<RunContext> context_;
+};
+
+// ---- Impl ------------------------------------------------------------------------------------------------------
+
+Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
+    : options_(options),
+      device_(get_device(options.device)),
+      threads_(options.threads > 0 ? options.threads : usable_cpu_count()),
+      nested_(nested),
+      run_options_{device_.catalog, threads_, options.check_nan, options.profile, nullptr} {
+  Graph prepared = prepare_graph(std::move(graph), device_, options_.optimize);
+  const bool is_static = has_static_inputs(prepared) && !nested_;
+  if (!is_static) {
+    graph_ = std::make_shared<const Graph>(std::move(prepared));
+  } else {
+    const KnownValues known = infer_types(prepared);
+    graph_ = std::make_shared<const Graph>(std::move(prepared));
+    const ThreadScope threads(device_, threads_);
+    entries_.push_front(std::make_shared<PlanEntry>(
+        compile_plan(graph_, known, {device_.catalog, threads_, options_.memory_budget_bytes}), nullptr));
+  }
+  compile_nested();
+}
+
+void Executable::Impl::compile_nested() {
+  for (const NodeId id : graph_->nodes()) {
+    for (const auto& [name, value] : graph_->node(id).attributes()) {
+      const auto* nested = std::get_if<GraphRef>(&value);
+      if (!nested || nested_graphs_.count(nested->get()) > 0) continue;
+      nested_graphs_[nested->get()] = std::make_unique<Impl>(**nested, options_, true);
+    }
+  }
+  run_options_.run_nested = [this](const GraphRef& graph, const std::vector<Datum>& inputs,
+                                   const std::shared_ptr<MemoryMeter>& meter) {
+    const auto it = nested_graphs_.find(graph.get());
+    AG_CHECK(it != nested_graphs_.end(), "nested graph '{}' was not compiled", graph->name());
+    return it->second->run(RunInputs(inputs), meter);
+  };
+}
+
+void Executable::Impl::check_inputs(const RunInputs& inputs) const {
+  std::map<std::string, Binding, std::less<>> symbols;
+  for (size_t i = 0; i < inputs.size() && !nested_; ++i) {
+    const Type& type = graph_->type(graph_->inputs()[i]);
+    const Tensor* tensor = inputs.tensor(i);
+    if (!type.is_tensor()) {
+      AG_CHECK_USER(type.is_optional() || !tensor, TypeError, "[run] input {}: expected {}, got {}",
+                    input_name(*graph_, i), to_string(type), inputs.describe(i));
+      continue;
+    }
+    AG_CHECK_USER(tensor && tensor->dtype() == type.dtype(), TypeError, "[run] input {}: expected {}, got {}",
+                  input_name(*graph_, i), to_string(type), inputs.describe(i));
+    if (!type.shape().has_rank()) continue;
+    bool fits = tensor->rank() == type.shape().rank();
+    for (int64_t axis = 0; fits && axis < tensor->rank(); ++axis) {
+      const Dim& dim = type.shape()[axis];
+      const int64_t extent = tensor->dims()[static_cast<size_t>(axis)];
+      fits = !dim.is_known() || dim.value() == extent;
+      if (dim.name().empty()) continue;
+      const Binding bound = symbols.emplace(dim.name(), Binding{extent, i}).first->second;
+      AG_CHECK_USER(bound.extent == extent, ShapeError, "[run] input {}: dim '{}' is {} here, but {} in input {}",
+                    input_name(*graph_, i), dim.name(), extent, bound.extent, input_name(*graph_, bound.input));
+    }
+    AG_CHECK_USER(fits, ShapeError, "[run] input {}: expected {}, got {}", input_name(*graph_, i), to_string(type),
+                  inputs.describe(i));
+  }
+}
+
+std::shared_ptr<PlanEntry> Executable::Impl::find_entry(const RunInputs& inputs) const {
+  AG_CHECK_USER(inputs.size() == graph_->inputs().size(), ValueError, "[run] inputs: expected {}, got {}",
+                graph_->inputs().size(), inputs.size());
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+      if (!(*it)->matches(inputs)) continue;
+      entries_.splice(entries_.begin(), entries_, it);
+      return entries_.front();
+    }
+  }
+  check_inputs(inputs);
+  std::shared_ptr<PlanEntry> entry = make_entry(&inputs);
+  const std::lock_guard lock(mutex_);
+  entries_.push_front(entry);
+  if (entries_.size() > kCachedPlans) entries_.pop_back();
+  return entry;
+}
+
+std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs* inputs) const {
+  Graph typed = *graph_;
+  for (size_t i = 0; i < typed.inputs().size(); ++i) {
+    const Type& declared = typed.type(typed.inputs()[i]);
+    const Tensor* tensor = inputs->tensor(i);
+    const bool takes_tensor = declared.is_tensor() || declared.kind() == Type::Kind::none;
+    if (tensor && takes_tensor) typed.set_type(typed.inputs()[i], tensor->type());
+  }
+  const KnownValues known = infer_types(typed);
+  const ThreadScope threads(device_, threads_);
+  return std::make_shared<PlanEntry>(compile_plan(std::make_shared<const Graph>(std::move(typed)), known,
+                                                  {device_.catalog, threads_, options_.memory_budget_bytes}),
+                                     inputs);
+}
+
+void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const {
+  if (!meter && context.compiled().has_dynamic_steps) {
+    meter = std::make_shared<MemoryMeter>(options_.memory_budget_bytes, context.compiled().memory.arena_bytes);
+  }
+  const ThreadScope threads(device_, threads_);
+  context.run(run_options_, meter);
+  if (!options_.profile) return;
+  const std::lock_guard lock(mutex_);
+  profile_ = context.profile();
+}
+
+std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::shared_ptr<MemoryMeter>& meter) const {
+  Lease lease(find_entry(inputs));
+  RunContext& context = lease.context();
+  for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(context, i);
+  const Plan& plan = context.compiled().plan;
+  std::vector<Datum> outputs(plan.outputs.size());
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (!context.is_fixed_output(k)) continue;
+    const SlotIndex slot = plan.outputs[k].slot;
+    Tensor tensor = Tensor::empty(plan.slots[slot].type.dtype(), context.compiled().slot_dims[slot]);
+    context.bind_output(k, tensor.mutable_raw());
+    outputs[k] = Datum(std::move(tensor));
+  }
+  execute(context, meter);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (!context.is_fixed_output(k)) outputs[k] = context.take_output(k);
+  }
+  return outputs;
+}
+
+void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const {
+  Lease lease(find_entry(inputs));
+  RunContext& context = lease.context();
+  const Plan& plan = context.compiled().plan;
+  AG_CHECK_USER(outputs.size() == plan.outputs.size(), ValueError, "[run] outputs: expected {}, got {}",
+                plan.outputs.size(), outputs.size());
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const SlotIndex slot = plan.outputs[k].slot;
+    AG_CHECK_USER(context.is_fixed_output(k), ShapeError, "[run] output {}: its size is known only after running; {}",
+                  k, "use run()");
+    const bool fits =
+        outputs[k].dtype() == plan.slots[slot].type.dtype() && outputs[k].dims() == context.compiled().slot_dims[slot];
+    AG_CHECK_USER(fits, ShapeError, "[run] output {}: expected {}, got {}", k, to_string(plan.slots[slot].type),
+                  to_string(outputs[k].type()));
+    context.bind_output(k, outputs[k].mutable_raw());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(context, i);
+  execute(context, nullptr);
+}
+
+std::vector<StepProfile> Executable::Impl::profile() const {
+  const std::lock_guard lock(mutex_);
+  return profile_;
+}
+
+std::shared_ptr<const CompiledPlan> Executable::Impl::current_plan() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.empty() ? nullptr : entries_.front()->compiled();
+}
+
+// ---- Executable ------------------------------------------------------------------------------------------------
+
+Executable::Executable() = default;
+Executable::Executable(Executable&&) noexcept = default;
+Executable& Executable::operator=(Executable&&) noexcept = default;
+Executable::~Executable() = default;
+Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+std::vector<Datum> Executable::run(const std::vector<Datum>& inputs) const {
+  return impl_->run(RunInputs(inputs), nullptr);
+}
+
+void Executable::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) const {
+  impl_->run_into(RunInputs(inputs), outputs);
+}
+
+const Graph& Executable::graph() const { return impl_->graph(); }
+
+MemoryReport Executable::memory() const {
+  const auto plan = impl_->current_plan();
+  return plan ? plan->memory : MemoryReport();
+}
+
+std::vector<KernelChoice> Executable::kernel_choices() const {
+  const auto plan = impl_->current_plan();
+  return plan ? plan->choices : std::vector<KernelChoice>();
+}
+
+std::vector<StepProfile> Executable::profile() const { return impl_->profile(); }
+
+std::string Executable::print_plan() const {
+  const auto plan = impl_->current_plan();
+  return plan ? autograph::print_plan(plan->plan, *plan->graph) : "plan: none yet (it is made for the first inputs)\n";
+}
+
+int Executable::threads() const { return impl_->threads(); }
+
+}  // namespace autograph

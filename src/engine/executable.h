@@ -1,0 +1,102 @@
+// Executable::Impl: the compiled graph, its plans by input shapes, and a pool of run contexts for each plan.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "autograph/compile.h"
+#include "engine/backends.h"
+#include "runtime/run_context.h"
+
+namespace autograph {
+
+/// The inputs of a run, whichever way they were given.
+class RunInputs {
+ public:
+  explicit RunInputs(const std::vector<Datum>& datums) : datums_(&datums) {}
+  explicit RunInputs(const std::vector<Tensor>& tensors) : tensors_(&tensors) {}
+  size_t size() const { return datums_ ? datums_->size() : tensors_->size(); }
+  /// Input `i`, or null when it is not a tensor.
+  const Tensor* tensor(size_t i) const {
+    if (!datums_) return &(*tensors_)[i];
+    return (*datums_)[i].is_tensor() ? &(*datums_)[i].tensor() : nullptr;
+  }
+  /// Hands input `i` to a context.
+  void bind(RunContext& context, size_t i) const {
+    if (datums_)
+      context.bind_input(i, (*datums_)[i]);
+    else
+      context.bind_input(i, (*tensors_)[i]);
+  }
+  /// "a sequence", "nothing" or the tensor's type, for messages.
+  std::string describe(size_t i) const;
+
+ private:
+  const std::vector<Datum>* datums_ = nullptr;
+  const std::vector<Tensor>* tensors_ = nullptr;
+};
+
+/// A plan with the input shapes it is for. The pool has a mutex of its own, held only to take or return a context.
+class PlanEntry {
+ public:
+  PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const RunInputs* inputs);
+  /// Was this plan made for inputs like these? Allocates nothing.
+  bool matches(const RunInputs& inputs) const;
+  const std::shared_ptr<const CompiledPlan>& compiled() const { return compiled_; }
+  std::unique_ptr<RunContext> acquire();
+  void give_back(std::unique_ptr<RunContext> context);
+
+ private:
+  struct Key {
+    DType dtype = DType::undefined;  // undefined: not a tensor
+    Dims dims;
+  };
+  std::shared_ptr<const CompiledPlan> compiled_;
+  std::vector<Key> keys_;
+  std::mutex mutex_;  // guards pool_
+  std::vector<std::unique_ptr<RunContext>> pool_;
+};
+
+/// See above. run() and run_into() may be called by any number of threads at once.
+class Executable::Impl {
+ public:
+  /// `graph` has been through the passes. Declared input types of a `nested` graph are not binding.
+  Impl(Graph graph, const CompileOptions& options, bool nested);
+
+  std::vector<Datum> run(const RunInputs& inputs, const std::shared_ptr<MemoryMeter>& meter) const;
+  void run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const;
+
+  const Graph& graph() const { return *graph_; }
+  int threads() const { return threads_; }
+  std::vector<StepProfile> profile() const;
+  /// The static plan, or the one used last; null when there is none yet.
+  std::shared_ptr<const CompiledPlan> current_plan() const;
+
+ private:
+  class Lease;
+  void compile_nested();
+  std::shared_ptr<PlanEntry> find_entry(const RunInputs& inputs) const;
+  std::shared_ptr<PlanEntry> make_entry(const RunInputs* inputs) const;
+  void check_inputs(const RunInputs& inputs) const;
+  void execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const;
+
+  std::shared_ptr<const Graph> graph_;
+  CompileOptions options_;
+  const Device& device_;
+  int threads_;
+  bool nested_;
+  RunOptions run_options_;
+  std::map<const Graph*, std::unique_ptr<Impl>> nested_graphs_;  // fixed after construction
+
+  mutable std::mutex mutex_;                               // guards entries_ and profile_
+  mutable std::list<std::shared_ptr<PlanEntry>> entries_;  // most recently used first
+  mutable std::vector<StepProfile> profile_;
+};
+
+/// Passes and nested graphs done: what compile() and nested compilation share.
+Graph prepare_graph(Graph graph, const Device& device, bool optimize);
+
+}  // namespace autograph

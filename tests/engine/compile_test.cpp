@@ -1,0 +1,187 @@
+#include "autograph/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "autograph/builder.h"
+#include "autograph/ops/activation.h"
+
+namespace autograph {
+namespace {
+
+CompileOptions on(const std::string& device) {
+  CompileOptions options;
+  options.device = device;
+  options.threads = 1;
+  return options;
+}
+
+// y = softmax(relu(relu(x))), z = relu(x).
+Graph small_graph(Shape shape) {
+  Graph graph("small");
+  const Var x = input(graph, DType::f32, std::move(shape), "x");
+  const Var r = relu(x);
+  graph.add_output(softmax(relu(r)).id(), "y");
+  graph.add_output(r.id(), "z");
+  return graph;
+}
+
+template <class E, class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "no exception";
+}
+
+TEST(Compile, RunsAStaticGraph) {
+  for (const std::string& device : available_devices()) {
+    const Executable executable = compile(small_graph({1, 2}), on(device));
+    const auto outputs = executable.run({Tensor::of<float>({1, 2}, {-1.f, 0.f})});
+    EXPECT_EQ(outputs[0].tensor().to_f64(), (std::vector<double>{0.5, 0.5}));
+    EXPECT_EQ(outputs[1].tensor().to_f64(), (std::vector<double>{0, 0}));
+  }
+}
+
+TEST(Compile, BindsSymbolicDimsPerRun) {
+  const Executable executable = compile(small_graph({Dim::symbol("batch"), 2}), on("cpu"));
+  for (const int64_t batch : {3, 1, 3, 0}) {
+    const auto outputs = executable.run({Tensor::zeros(DType::f32, {batch, 2})});
+    EXPECT_EQ(outputs[0].tensor().dims(), (Dims{batch, 2}));
+  }
+}
+
+TEST(Compile, SeveralThreadsShareOneExecutable) {
+  const Executable executable = compile(small_graph({Dim::symbol("batch"), 2}), on("cpu"));
+  std::vector<std::thread> threads;
+  std::vector<int> failures(8, 0);
+  for (size_t t = 0; t < failures.size(); ++t) {
+    threads.emplace_back([&, t] {
+      const int64_t batch = 1 + static_cast<int64_t>(t) % 3;
+      const float value = static_cast<float>(t) + 1;
+      const Tensor x = Tensor::of<float>({batch, 2}, std::vector<float>(static_cast<size_t>(batch) * 2, value));
+      for (int round = 0; round < 200; ++round) {
+        const auto outputs = executable.run({x});
+        for (const double z : outputs[1].tensor().to_f64()) failures[t] += z != value;
+        for (const double y : outputs[0].tensor().to_f64()) failures[t] += y != 0.5;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, std::vector<int>(8, 0));
+}
+
+TEST(Compile, RunIntoWritesIntoTheCallersTensors) {
+  const Executable executable = compile(small_graph({2, 2}), on("cpu"));
+  const std::vector<Tensor> inputs{Tensor::of<float>({2, 2}, {-1, 2, 3, 3})};
+  std::vector<Tensor> outputs{Tensor::zeros(DType::f32, {2, 2}), Tensor::zeros(DType::f32, {2, 2})};
+  const void* before = outputs[1].raw();
+  executable.run_into(inputs, outputs);
+  EXPECT_EQ(outputs[1].raw(), before);
+  EXPECT_EQ(outputs[1].to_f64(), (std::vector<double>{0, 2, 3, 3}));
+  outputs[0] = Tensor::zeros(DType::f32, {4});
+  EXPECT_EQ(message_of<ShapeError>([&] { executable.run_into(inputs, outputs); }),
+            "[run] output 0: expected f32[2,2], got f32[4]");
+}
+
+TEST(Compile, InputsAndWeightsCanBeOutputs) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const Var c = constant(graph, Tensor::of<float>({2}, {7, 8}));
+  for (const Var& v : {x, c, x}) graph.add_output(v.id());
+  const auto outputs = compile(std::move(graph), on("reference")).run({Tensor::of<float>({2}, {1, 2})});
+  EXPECT_EQ(outputs[0].tensor().to_f64(), (std::vector<double>{1, 2}));
+  EXPECT_EQ(outputs[1].tensor().to_f64(), (std::vector<double>{7, 8}));
+  EXPECT_EQ(outputs[2].tensor().to_f64(), (std::vector<double>{1, 2}));
+}
+
+TEST(Compile, OneValueCanBeTwoOutputs) {
+  Graph graph;
+  const Var y = relu(input(graph, DType::f32, {2}, "x"));
+  graph.add_output(y.id());
+  graph.add_output(y.id());
+  const auto outputs = compile(std::move(graph), on("cpu")).run({Tensor::of<float>({2}, {-1, 2})});
+  EXPECT_TRUE(outputs[0].tensor().bitwise_equal(outputs[1].tensor()));
+  EXPECT_NE(outputs[0].tensor().raw(), outputs[1].tensor().raw());
+}
+
+TEST(Compile, RejectsInputsThatDoNotFit) {
+  Graph graph;
+  const Var a = input(graph, DType::f32, {Dim::symbol("n"), 2}, "a");
+  const Var b = input(graph, DType::f32, {Dim::symbol("n")}, "b");
+  graph.add_output(relu(a).id());
+  graph.add_output(relu(b).id());
+  const Executable e = compile(std::move(graph), on("cpu"));
+  const Tensor good = Tensor::zeros(DType::f32, {3, 2});
+  EXPECT_EQ(message_of<ValueError>([&] { e.run({good}); }), "[run] inputs: expected 2, got 1");
+  EXPECT_EQ(message_of<TypeError>([&] {
+              e.run({Tensor::zeros(DType::f64, {3, 2}), good});
+            }),
+            "[run] input 'a': expected f32[n,2], got f64[3,2]");
+  EXPECT_EQ(message_of<TypeError>([&] { e.run({Datum(), good}); }), "[run] input 'a': expected f32[n,2], got nothing");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              e.run({Tensor::zeros(DType::f32, {3, 4}), good});
+            }),
+            "[run] input 'a': expected f32[n,2], got f32[3,4]");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              e.run({good, Tensor::zeros(DType::f32, {4})});
+            }),
+            "[run] input 'b': dim 'n' is 4 here, but 3 in input 'a'");
+}
+
+TEST(Compile, NamesTheNearestStrategyAndDevice) {
+  CompileOptions options;
+  options.strategy = "sequental";
+  EXPECT_EQ(message_of<ValueError>([&] { compile(small_graph({2}), options); }),
+            "[compile] strategy: expected one of [sequential], got 'sequental' (did you mean 'sequential'?)");
+  try {
+    compile(small_graph({2}), on("cuda"));
+    FAIL() << "compiled for a device that is not there";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::device_unavailable);
+  }
+}
+
+TEST(Compile, BudgetIsCheckedBeforeAllocating) {
+  CompileOptions options = on("cpu");
+  options.memory_budget_bytes = 1500;
+  const std::string text = message_of<BudgetError>([&] { compile(small_graph({16, 16}), options); });
+  EXPECT_NE(text.find("exceed the budget of 1500 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("1024 bytes f32[16,16]"), std::string::npos) << text;
+  EXPECT_NE(text.find("made by node #0 relu"), std::string::npos) << text;
+}
+
+TEST(Compile, AbsurdShapesAreABudgetError) {
+  for (const int64_t extent : {int64_t{1} << 40, int64_t{1} << 61}) {
+    EXPECT_THROW(compile(small_graph({extent, 2}), on("cpu")), BudgetError) << extent;
+  }
+}
+
+TEST(Compile, ProfileHasOneEntryPerStep) {
+  CompileOptions options = on("cpu");
+  options.profile = true;
+  const Executable executable = compile(small_graph({2, 2}), options);
+  EXPECT_TRUE(executable.profile().empty());
+  executable.run({Tensor::zeros(DType::f32, {2, 2})});
+  const auto profile = executable.profile();
+  ASSERT_EQ(profile.size(), 3u);
+  EXPECT_EQ(profile[2].op, "softmax");
+  EXPECT_GE(profile[2].start_us, profile[1].start_us + profile[1].duration_us);
+}
+
+TEST(Compile, MemoryReportAndPlanText) {
+  const Executable executable = compile(small_graph({16, 16}), on("reference"));
+  const MemoryReport memory = executable.memory();
+  EXPECT_EQ(memory.arena_bytes, 1024u);
+  EXPECT_EQ(memory.sum_of_tensors_bytes, 1024u);
+  const std::string text = executable.print_plan();
+  EXPECT_NE(text.find("plan: 3 steps, arena 1024 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("softmax [reference]"), std::string::npos) << text;
+  EXPECT_NE(text.find("output1 \"z\""), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace autograph
