@@ -34,7 +34,7 @@ inline Tensor run_op(const OpDef& op, const std::vector<Tensor>& inputs, Attribu
 /// The elements as a vector, for EXPECT_EQ.
 template <class T>
 std::vector<T> elements(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.num_elements()};
+  return std::vector<T>(tensor.data<T>(), tensor.data<T>() + tensor.num_elements());
 }
 
 /// Expects f32 elements within `tolerance` of `expected`.

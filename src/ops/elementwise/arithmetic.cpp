@@ -1,0 +1,171 @@
+// Arithmetic on numbers of one dtype, with broadcasting: add, sub, mul, div; and abs, neg, sign of one number.
+//
+// Signed integers wrap (abs and neg of the lowest value give it back); integer division truncates towards zero and
+// x / 0 is 0; sign of NaN is NaN.
+#include "autograph/ops/elementwise.h"
+#include "ops/elementwise/make_elementwise.h"
+#include "ops/elementwise/number.h"
+#include "ops/elementwise/scalar_loops.h"
+#include "ops/op_list.h"
+
+namespace autograph {
+namespace {
+
+struct Add {
+  explicit Add(const Attributes&) {}
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping_add(a, b);
+  }
+};
+
+struct Sub {
+  explicit Sub(const Attributes&) {}
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping_sub(a, b);
+  }
+};
+
+struct Mul {
+  explicit Mul(const Attributes&) {}
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping_mul(a, b);
+  }
+};
+
+struct Div {
+  explicit Div(const Attributes&) {}
+  template <class T>
+  T operator()(T a, T b) const {
+    return defined_div(a, b);
+  }
+};
+
+struct Neg {
+  explicit Neg(const Attributes&) {}
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>) {
+      return wrapping_sub(T(0), x);
+    } else {
+      return -x;  // 0 - x would lose the sign of zero
+    }
+  }
+};
+
+struct Abs {
+  explicit Abs(const Attributes&) {}
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::fabs(x);
+    } else if constexpr (std::is_signed_v<T>) {
+      return x < 0 ? wrapping_sub(T(0), x) : x;
+    } else {
+      return x;
+    }
+  }
+};
+
+struct Sign {
+  explicit Sign(const Attributes&) {}
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::isnan(x)) return x;
+    }
+    return static_cast<T>((x > T(0) ? 1 : 0) - (x < T(0) ? 1 : 0));
+  }
+};
+
+// The sample keeps divisors away from zero, where results depend on rounding.
+OpSample sample_div(Random& random) {
+  const Dims dims = draw_dims(random);
+  return {.inputs = {draw_tensor(random, DType::f32, dims),
+                     draw_tensor(random, DType::f32, draw_broadcastable(random, dims), 0.5, 2.0)}};
+}
+
+}  // namespace
+
+Var add(Var a, Var b) { return apply(add_def(), {a, b}); }
+Var sub(Var a, Var b) { return apply(sub_def(), {a, b}); }
+Var mul(Var a, Var b) { return apply(mul_def(), {a, b}); }
+Var div(Var a, Var b) { return apply(div_def(), {a, b}); }
+Var neg(Var x) { return apply(neg_def(), {x}); }
+Var abs(Var x) { return apply(abs_def(), {x}); }
+Var sign(Var x) { return apply(sign_def(), {x}); }
+
+const OpDef& add_def() {
+  static const OpDef def = make_binary({.name = "add",
+                                        .doc = "c = a + b.",
+                                        .onnx = "Add",
+                                        .since = 7,
+                                        .types = dtypes::kNumeric,
+                                        .scalar = same_type_loop<Add, 2, NumericTypes>,
+                                        .traits = {.commutative = true, .associative = true}});
+  return def;
+}
+
+const OpDef& sub_def() {
+  static const OpDef def = make_binary({.name = "sub",
+                                        .doc = "c = a - b.",
+                                        .onnx = "Sub",
+                                        .since = 7,
+                                        .types = dtypes::kNumeric,
+                                        .scalar = same_type_loop<Sub, 2, NumericTypes>});
+  return def;
+}
+
+const OpDef& mul_def() {
+  static const OpDef def = make_binary({.name = "mul",
+                                        .doc = "c = a * b.",
+                                        .onnx = "Mul",
+                                        .since = 7,
+                                        .types = dtypes::kNumeric,
+                                        .scalar = same_type_loop<Mul, 2, NumericTypes>,
+                                        .traits = {.commutative = true, .associative = true}});
+  return def;
+}
+
+const OpDef& div_def() {
+  static const OpDef def = make_binary({.name = "div",
+                                        .doc = "c = a / b; integers truncate towards zero and x / 0 is 0.",
+                                        .onnx = "Div",
+                                        .since = 7,
+                                        .types = dtypes::kNumeric,
+                                        .scalar = same_type_loop<Div, 2, NumericTypes>,
+                                        .sample = sample_div});
+  return def;
+}
+
+const OpDef& neg_def() {
+  static const OpDef def = make_unary({.name = "neg",
+                                       .doc = "y = -x.",
+                                       .onnx = "Neg",
+                                       .types = dtypes::kFloat | dtypes::kSigned,
+                                       .scalar = same_type_loop<Neg, 1, Concat<FloatTypes, SignedTypes>>});
+  return def;
+}
+
+const OpDef& abs_def() {
+  static const OpDef def = make_unary({.name = "abs",
+                                       .doc = "y = |x|.",
+                                       .onnx = "Abs",
+                                       .types = dtypes::kNumeric,
+                                       .scalar = same_type_loop<Abs, 1, NumericTypes>});
+  return def;
+}
+
+const OpDef& sign_def() {
+  static const OpDef def = make_unary({.name = "sign",
+                                       .doc = "y = -1, 0 or 1 as x is negative, zero or positive.",
+                                       .onnx = "Sign",
+                                       .since = 9,
+                                       .types = dtypes::kNumeric,
+                                       .scalar = same_type_loop<Sign, 1, NumericTypes>});
+  return def;
+}
+
+}  // namespace autograph

@@ -1,0 +1,95 @@
+// pow: c = a ^ b in the dtype of a; b may have any numeric dtype.
+//
+// Integer powers of integers wrap; a negative exponent gives the truncated quotient 1 / a^|b| (0 for |a| > 1, and 0 for
+// a = 0, as division by zero does). An integer to a real power is computed in f64, truncated and saturated.
+#include <cmath>
+
+#include "autograph/ops/elementwise.h"
+#include "ops/elementwise/number.h"
+#include "ops/elementwise/scalar_loops.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+
+namespace autograph {
+namespace {
+
+using BaseTypes = Concat<FloatTypes, IndexTypes>;
+
+// Square and multiply; exact modulo 2^bits.
+template <class T>
+T power_of_integer(T base, uint64_t exponent) {
+  T result = 1;
+  for (; exponent != 0; exponent >>= 1) {
+    if (exponent & 1) result = wrapping_mul(result, base);
+    base = wrapping_mul(base, base);
+  }
+  return result;
+}
+
+template <class T>
+T inverse_power_of_integer(T base, bool odd) {
+  if (base == T(1)) return 1;
+  if (base == T(-1)) return odd ? T(-1) : T(1);
+  return 0;
+}
+
+template <class A, class B>
+A power(A a, B b) {
+  if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) {
+    if constexpr (std::is_signed_v<B>) {
+      if (b < 0) return inverse_power_of_integer(a, (b & 1) != 0);
+    }
+    return power_of_integer(a, static_cast<uint64_t>(b));
+  } else {
+    return from_double<A>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+  }
+}
+
+template <class A, class B>
+void pow_loop_of(const Attributes&, std::span<const void* const> inputs, std::span<const int64_t> steps, void* output,
+                 int64_t count) {
+  const A* a = static_cast<const A*>(inputs[0]);
+  const B* b = static_cast<const B*>(inputs[1]);
+  A* out = static_cast<A*>(output);
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = A(power(static_cast<ComputeType<A>>(a[i * steps[0]]), static_cast<ComputeType<B>>(b[i * steps[1]])));
+  }
+}
+
+ScalarLoop pow_loop(std::span<const DType> inputs, DType) {
+  ScalarLoop loop = nullptr;
+  try_dispatch(BaseTypes{}, inputs[0], [&]<class A>(TypeTag<A>) {
+    try_dispatch(NumericTypes{}, inputs[1], [&]<class B>(TypeTag<B>) { loop = pow_loop_of<A, B>; });
+  });
+  return loop;
+}
+
+OpSample sample(Random& random) {
+  const Dims dims = draw_dims(random);
+  return {.inputs = {draw_tensor(random, DType::f32, dims, 0.5, 2.0),
+                     draw_tensor(random, draw_one_of(random, {DType::f32, DType::i32, DType::i64}),
+                                 draw_broadcastable(random, dims))}};
+}
+
+}  // namespace
+
+Var pow(Var a, Var b) { return apply(pow_def(), {a, b}); }
+
+const OpDef& pow_def() {
+  static const OpDef def{
+      .name = "pow",
+      .doc = "c = a ^ b in the dtype of a.",
+      .inputs = {{"a", "T", "The base; any shape."},
+                 {"b", "E", "The exponent; a shape that broadcasts with that of a."}},
+      .outputs = {{"c", "T", "The shape to which a and b broadcast."}},
+      .types = {{"T", dtypes::kFloat | dtypes::kIndex}, {"E", dtypes::kNumeric}},
+      .infer = infer_elementwise,
+      .scalar = pow_loop,
+      .traits = {.elementwise = true, .in_place_ok = true},
+      .onnx = {{.name = "Pow", .since = 7}},
+      .sample = sample,
+  };
+  return def;
+}
+
+}  // namespace autograph
