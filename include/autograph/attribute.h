@@ -45,6 +45,13 @@ std::string_view to_string(AttributeType type);
 /// Same type and same value; tensors by content, graphs by structural hash.
 bool equal(const AttributeValue& a, const AttributeValue& b);
 
+/// Reading an attribute that is absent or has another type. Schemas rule it out for nodes of a graph; import functions,
+/// which see the attributes of a file, may meet it.
+class AttributeAccessError : public InternalError {
+ public:
+  using InternalError::InternalError;
+};
+
 /// A sorted map of attributes.
 class Attributes {
  public:
@@ -62,7 +69,7 @@ class Attributes {
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   /// The value, or null.
   const AttributeValue* find(std::string_view name) const;
-  /// The value as T, or null when it is absent; throws InternalError when it has another type.
+  /// The value as T, or null when it is absent; throws AttributeAccessError when it has another type.
   template <class T>
   const T* find_as(std::string_view name) const {
     const AttributeValue* value = find(name);
@@ -71,7 +78,7 @@ class Attributes {
     if (!typed) throw_wrong_type(name, *value);
     return typed;
   }
-  /// The value as T; throws InternalError when it is absent or has another type (schemas make sure it is there).
+  /// The value as T; throws AttributeAccessError when it is absent or has another type.
   template <class T>
   const T& get(std::string_view name) const {
     const T* value = find_as<T>(name);

@@ -65,11 +65,11 @@ const AttributeValue* Attributes::find(std::string_view name) const {
 }
 
 void Attributes::throw_missing(std::string_view name) {
-  throw InternalError(fmt::format("[attributes] '{}' is missing", name));
+  throw AttributeAccessError(fmt::format("[attributes] '{}' is missing", name));
 }
 
 void Attributes::throw_wrong_type(std::string_view name, const AttributeValue& value) {
-  throw InternalError(fmt::format("[attributes] '{}' has type {}", name, to_string(type_of(value))));
+  throw AttributeAccessError(fmt::format("[attributes] '{}' has type {}", name, to_string(type_of(value))));
 }
 
 }  // namespace autograph

@@ -1,0 +1,48 @@
+// Reads weights that a model keeps in files of their own, without ever leaving the model's directory.
+//
+// A location is a relative path below that directory: no "..", no absolute path, no symbolic link on the way, a regular
+// file with one name (unless hard links are allowed). Bytes are copied into memory that AutoGraph owns, so that a file
+// truncated later cannot hurt.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "autograph/model_io.h"
+
+namespace autograph::io {
+
+/// Where the bytes of one tensor lie.
+struct ExternalRange {
+  std::string location;
+  int64_t offset = 0;
+  int64_t length = -1;  ///< -1: to the end of the file.
+};
+
+/// Checks the keys of an external_data list and reads their values; throws FormatError.
+ExternalRange parse_external_range(const std::map<std::string, std::string>& entries, const std::string& tensor);
+
+/// The files below one directory.
+class ExternalFiles {
+ public:
+  /// `directory` "" means that there are none.
+  ExternalFiles(std::string directory, bool allow_hard_links);
+  ~ExternalFiles();
+  ExternalFiles(const ExternalFiles&) = delete;
+  ExternalFiles& operator=(const ExternalFiles&) = delete;
+
+  /// The bytes of `range`, exactly `expected` of them. Throws FormatError (escapes, too short, not a file) or IoError.
+  std::string read(const ExternalRange& range, int64_t expected, const std::string& tensor);
+
+ private:
+  void open(const std::string& location, const std::string& tensor);
+  std::string directory_;
+  bool allow_hard_links_;
+  int directory_fd_ = -1;
+  std::string location_;  // of the file open now; models keep neighbours in one file
+  int fd_ = -1;
+  int64_t size_ = 0;
+};
+
+}  // namespace autograph::io

@@ -1,0 +1,182 @@
+// Loading ONNX models: file to bytes, bytes to messages, messages to a typed graph.
+//
+// What the file says is checked in this order: is it protobuf; are all versions and ops known (all missing ones are
+// reported at once); do names, shapes and dtypes fit (while nodes are built); are types consistent (one more pass of
+// inference with known values, which also resolves shape arithmetic).
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "autograph/model_io.h"
+#include "autograph/verify.h"
+#include "base/check.h"
+#include "base/join.h"
+#include "io/file.h"
+#include "io/onnx/functions.h"
+#include "io/onnx/import_graph.h"
+#include "io/onnx/op_index.h"
+
+namespace autograph {
+namespace io {
+namespace {
+
+constexpr int kOldestOpset = 7;
+constexpr int kNewestOpset = 28;
+constexpr int64_t kNewestIrVersion = 14;
+
+Opsets model_opsets(const onnx::ModelProto& model) {
+  Opsets opsets = read_opsets(model.opset_import());
+  if (opsets.empty() && model.functions_size() == 0) opsets[""] = 1;  // before IR 3 there were no versions
+  return opsets;
+}
+
+// Walks over all nodes that the model can reach and counts those without an op.
+class MissingOpFinder {
+ public:
+  explicit MissingOpFinder(const FunctionTable& functions) : functions_(functions) {}
+
+  void visit(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const Opsets& opsets) {
+    for_each_node(nodes, [&](const onnx::NodeProto& node) { visit_node(node, opsets); });
+  }
+
+  std::vector<MissingOp> missing() const {
+    std::vector<MissingOp> list;
+    for (const auto& [key, op] : missing_) list.push_back(op);
+    return list;
+  }
+
+ private:
+  void visit_node(const onnx::NodeProto& node, const Opsets& opsets) {
+    if (const Function* function = functions_.find(node)) {
+      if (visited_.insert(function).second) visit(function->proto->node(), function->opsets);
+      return;
+    }
+    const std::string domain = normal_domain(node.domain());
+    AG_CHECK_USER(!node.op_type().empty(), FormatError, "[onnx] node '{}': op_type is missing", node.name());
+    const auto imported = opsets.find(domain);
+    AG_CHECK_USER(imported != opsets.end(), FormatError, "[onnx] node '{}' ({}): its domain is not in opset_import",
+                  node.name(), qualified_name(domain, node.op_type()));
+    const std::string reason = reason_against(domain, node.op_type(), imported->second);
+    if (reason.empty()) return;
+    const std::string name = qualified_name(domain, node.op_type());
+    MissingOp& op = missing_[{name, imported->second}];
+    op.op = name;
+    op.opset = imported->second;
+    op.reason = reason;
+    ++op.count;
+  }
+
+  static std::string reason_against(const std::string& domain, const std::string& op_type, int opset) {
+    if (domain.empty() && opset < kOldestOpset) {
+      return fmt::format("opsets before {} are not supported", kOldestOpset);
+    }
+    const FormSearch search = find_form(domain, op_type, opset);
+    if (search.form) return "";
+    if (search.earliest > 0) return fmt::format("the op appears in opset {}", search.earliest);
+    return "no such op";
+  }
+
+  const FunctionTable& functions_;
+  std::set<const Function*> visited_;
+  std::map<std::pair<std::string, int>, MissingOp> missing_;
+};
+
+void check_header(const onnx::ModelProto& model) {
+  AG_CHECK_USER(model.has_graph(), FormatError, "[onnx] model: it has no graph");
+  AG_CHECK_USER(model.ir_version() >= 1, FormatError, "[onnx] model: ir_version: expected 1 or more, got {}",
+                model.ir_version());
+}
+
+void throw_if_missing(const std::vector<MissingOp>& missing) {
+  if (missing.empty()) return;
+  std::vector<std::string> parts;
+  for (const MissingOp& op : missing) {
+    parts.push_back(
+        fmt::format("{} (opset {}): {} node{}, {}", op.op, op.opset, op.count, op.count == 1 ? "" : "s", op.reason));
+  }
+  throw UnsupportedError(fmt::format("[onnx] {} op{} missing: {}", missing.size(),
+                                     missing.size() == 1 ? " is" : "s are", join(parts, "; ")));
+}
+
+std::vector<std::string> find_warnings(const onnx::ModelProto& model, const Opsets& opsets) {
+  std::vector<std::string> warnings;
+  const auto main = opsets.find("");
+  if (main != opsets.end() && main->second > kNewestOpset) {
+    warnings.push_back(fmt::format("opset {} is newer than {}, the newest that this build knows; all its ops are known",
+                                   main->second, kNewestOpset));
+  }
+  if (model.ir_version() > kNewestIrVersion) {
+    warnings.push_back(fmt::format("IR version {} is newer than {}, the newest that this build knows",
+                                   model.ir_version(), kNewestIrVersion));
+  }
+  if (model.training_info_size() > 0) warnings.emplace_back("training_info is ignored");
+  return warnings;
+}
+
+void fill_header(const onnx::ModelProto& proto, const Opsets& opsets, Model& model) {
+  model.opsets = opsets;
+  model.ir_version = proto.ir_version();
+  model.producer = proto.producer_name();
+  if (!proto.producer_version().empty()) model.producer += " " + proto.producer_version();
+  model.doc = proto.doc_string();
+  for (const auto& entry : proto.metadata_props()) model.metadata[entry.key()] = entry.value();
+  model.warnings = find_warnings(proto, opsets);
+}
+
+// Inference with known values; what it finds wrong is the file's fault.
+void refine_types(Graph& graph) {
+  try {
+    infer_types(graph);
+  } catch (const FormatError&) {
+    throw;
+  } catch (const BudgetError&) {
+    throw;
+  } catch (const UserError& error) {
+    throw FormatError(error.what());
+  }
+  graph.erase_dead();
+}
+
+}  // namespace
+}  // namespace io
+
+Model parse_onnx(std::string_view bytes, const std::string& directory, const LoadOptions& options) {
+  onnx::ModelProto proto;
+  io::parse_proto(bytes, proto, "model");
+  io::check_header(proto);
+  const io::Opsets opsets = io::model_opsets(proto);
+  const io::FunctionTable functions(proto, opsets);
+  io::MissingOpFinder finder(functions);
+  finder.visit(proto.graph().node(), opsets);
+  io::throw_if_missing(finder.missing());
+
+  io::ExternalFiles files(directory, options.allow_hard_links);
+  io::TensorReader tensors(files, options);
+  io::GraphImporter importer(functions, tensors, options);
+  Model model;
+  model.graph = importer.import_root(proto.graph(), opsets);
+  io::refine_types(model.graph);
+  io::fill_header(proto, opsets, model);
+  return model;
+}
+
+Model load_onnx(const std::string& path, const LoadOptions& options) {
+  const size_t slash = path.find_last_of('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  return parse_onnx(io::read_file(path, io::kMaxProtoBytes), directory, options);
+}
+
+std::vector<MissingOp> find_missing_ops(const std::string& path) {
+  onnx::ModelProto proto;
+  io::parse_proto(io::read_file(path, io::kMaxProtoBytes), proto, "model");
+  io::check_header(proto);
+  const io::Opsets opsets = io::model_opsets(proto);
+  const io::FunctionTable functions(proto, opsets);
+  io::MissingOpFinder finder(functions);
+  finder.visit(proto.graph().node(), opsets);
+  return finder.missing();
+}
+
+}  // namespace autograph

@@ -1,0 +1,37 @@
+// The protobuf messages of ONNX, and what the installed message types do not know.
+//
+// The message types may be older than the files: fields that they lack survive as unknown fields and are read here.
+// No other folder includes protobuf headers.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace autograph::io {
+
+/// The largest file that protobuf can parse.
+inline constexpr int64_t kMaxProtoBytes = (int64_t{1} << 31) - 1;
+
+/// Nested graphs deeper than this are refused.
+inline constexpr int kMaxGraphDepth = 32;
+
+/// Parses `bytes` into `message`; throws FormatError naming `what` (for example "model") when they are malformed.
+void parse_proto(std::string_view bytes, google::protobuf::Message& message, std::string_view what);
+
+/// NodeProto.overload and FunctionProto.overload: tells apart model-local functions of one name.
+std::string overload_of(const onnx::NodeProto& node);
+std::string overload_of(const onnx::FunctionProto& function);
+
+/// FunctionProto.attribute_proto: attributes with default values.
+std::vector<onnx::AttributeProto> attribute_defaults(const onnx::FunctionProto& function);
+
+/// The domain with the alias "ai.onnx" written as "".
+std::string normal_domain(const std::string& domain);
+
+/// "Conv" or "com.example::Fancy".
+std::string qualified_name(const std::string& domain, const std::string& op_type);
+
+}  // namespace autograph::io
