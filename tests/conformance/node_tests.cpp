@@ -184,7 +184,8 @@ std::map<std::string, Tolerance> read_index(const fs::path& path) {
   std::ifstream file(path);
   if (!file) throw IoError("cannot open " + path.string());
   std::map<std::string, Tolerance> index;
-  for (const auto& [name, entry] : nlohmann::json::parse(file).items()) {
+  const auto document = nlohmann::json::parse(file);
+  for (const auto& [name, entry] : document.items()) {
     index[name] = {entry.at("rtol").get<double>(), entry.at("atol").get<double>()};
   }
   return index;
