@@ -50,7 +50,7 @@ int64_t InferContext::normalized_axis(int64_t axis, int64_t rank, std::string_vi
 
 void InferContext::require_rank(size_t slot, int64_t rank) const {
   const Shape& s = shape(slot);
-  if (!s.has_rank() || s.rank() == rank) return;
+  if (!has_input(slot) || !s.has_rank() || s.rank() == rank) return;
   const Param* param = find_param(op_->inputs, slot);
   fail<ShapeError>(fmt::format("input '{}'", param ? param->name : "?"),
                    fmt::format("expected rank {}, got {}", rank, to_string(s)));
