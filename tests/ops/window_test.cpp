@@ -114,9 +114,47 @@ TEST(GlobalPool, ReducesAllSpatialPositions) {
   EXPECT_EQ(call_op(global_lp_pool_def(), {x}, {{"p", int64_t{1}}})[0].to_f64(), (std::vector<double>{6, 22}));
 }
 
+TEST(ConvTranspose, ScattersEveryElementAndDropsThePadding) {
+  const Tensor x = Tensor::of<float>({1, 1, 2}, {1, 2});
+  const Tensor w = Tensor::of<float>({1, 1, 3}, {1, 10, 100});
+  Attributes attributes{{"strides", Dims{2}}};
+  EXPECT_EQ(call_op(conv_transpose_def(), {x, w}, attributes)[0].to_f64(), (std::vector<double>{1, 10, 102, 20, 200}));
+  attributes.set("pads", Dims{1, 0});
+  EXPECT_EQ(call_op(conv_transpose_def(), {x, w}, attributes)[0].to_f64(), (std::vector<double>{10, 102, 20, 200}));
+  const Attributes shaped{{"strides", Dims{2}}, {"output_shape", Dims{4}}, {"auto_pad", std::string("SAME_UPPER")}};
+  EXPECT_EQ(call_op(conv_transpose_def(), {x, w}, shaped)[0].to_f64(), (std::vector<double>{1, 10, 102, 20}));
+}
+
+TEST(MaxUnpool, RejectsIndicesOutsideTheOutput) {
+  const Tensor x = Tensor::of<float>({1, 1, 2}, {5, 6});
+  const Attributes attributes{{"kernel_shape", Dims{2}}, {"strides", Dims{2}}};
+  EXPECT_EQ(call_op(max_unpool_def(), {x, Tensor::of<int64_t>({1, 1, 2}, {1, 2})}, attributes)[0].to_f64(),
+            (std::vector<double>{0, 5, 6, 0}));
+  EXPECT_EQ(message_of(max_unpool_def(), {x, Tensor::of<int64_t>({1, 1, 2}, {1, 4})}, attributes),
+            "[max_unpool] indices: expected 0..3, got 4 (element 1)");
+}
+
+TEST(DeformConv, InterpolatesAtTheOffsets) {
+  const Tensor w = Tensor::of<float>({1, 1, 1}, {1});
+  const Tensor offset = Tensor::of<float>({1, 1, 2}, {0.25F, -0.5F});
+  const Tensor x = Tensor::of<float>({1, 1, 2}, {4, 8});
+  EXPECT_EQ(call_op(deform_conv_def(), {x, w, offset})[0].to_f64(), (std::vector<double>{5, 6}));
+}
+
+TEST(CausalConvWithState, ContinuesWhereThePastStopped) {
+  const Tensor x = Tensor::of<float>({1, 1, 2}, {3, 4});
+  const Tensor w = Tensor::of<float>({1, 1, 3}, {1, 10, 100});
+  const Tensor past = Tensor::of<float>({1, 1, 2}, {1, 2});
+  const auto y = call_op(causal_conv_with_state_def(), {x, w, Tensor(), past});
+  EXPECT_EQ(y[0].to_f64(), (std::vector<double>{321, 432}));
+  EXPECT_EQ(y[1].to_f64(), (std::vector<double>{3, 4}));
+}
+
 TEST(Window, SamplesOfEveryOpRun) {
-  for (const OpDef* op : {&conv_def(), &max_pool_def(), &average_pool_def(), &global_average_pool_def(),
-                          &global_max_pool_def(), &global_lp_pool_def()}) {
+  for (const OpDef* op :
+       {&causal_conv_with_state_def(), &col2im_def(), &conv_integer_def(), &conv_transpose_def(), &deform_conv_def(),
+        &lp_pool_def(), &lrn_def(), &max_roi_pool_def(), &max_unpool_def(), &conv_def(), &max_pool_def(),
+        &average_pool_def(), &global_average_pool_def(), &global_max_pool_def(), &global_lp_pool_def()}) {
     run_samples(*op, 200);
   }
 }

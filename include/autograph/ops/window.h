@@ -7,11 +7,12 @@ namespace autograph {
 
 /// How a convolution slides. Empty lists mean the default on every spatial axis.
 struct ConvOptions {
-  std::vector<int64_t> strides = {};    ///< One per spatial axis; default 1.
-  std::vector<int64_t> pads = {};       ///< Begin of each spatial axis, then end of each; default 0.
-  std::vector<int64_t> dilations = {};  ///< One per spatial axis; default 1.
-  int64_t group = 1;                    ///< Divides the input and output channels.
-  std::string auto_pad = "NOTSET";      ///< "SAME_UPPER", "SAME_LOWER" or "VALID" instead of `pads`.
+  std::vector<int64_t> strides = {};         ///< One per spatial axis; default 1.
+  std::vector<int64_t> pads = {};            ///< Begin of each spatial axis, then end of each; default 0.
+  std::vector<int64_t> dilations = {};       ///< One per spatial axis; default 1.
+  int64_t group = 1;                         ///< Divides the input and output channels.
+  std::string auto_pad = "NOTSET";           ///< "SAME_UPPER", "SAME_LOWER" or "VALID" instead of `pads`.
+  std::vector<int64_t> output_padding = {};  ///< conv_transpose: elements added at the end; default 0.
 };
 
 /// How a pool slides. Empty lists mean the default on every spatial axis.
@@ -25,15 +26,30 @@ struct PoolOptions {
   std::string auto_pad = "NOTSET";      ///< "SAME_UPPER", "SAME_LOWER" or "VALID" instead of `pads`.
 };
 
-/// The attributes that all pools share.
+/// Parameters of lrn.
+struct LrnOptions {
+  float alpha = 1e-4F;  ///< Scale of the sum of squares.
+  float beta = 0.75F;   ///< Exponent.
+  float bias = 1.0F;    ///< Added to the scaled sum.
+};
+
+/// The attributes that all convolutions share: everything but output_padding.
+Attributes conv_options_attributes(const ConvOptions& options);
+/// The attributes that all pools share: everything but count_include_pad.
 Attributes pool_options_attributes(const PoolOptions& options);
 
 /// w is [M, C / group, kernel...], b is [M]; the result is [N, M, spatial...].
 Var conv(Var x, Var w, Var b = {}, const ConvOptions& options = {});
+/// Transposed convolution: w is [C, M / group, kernel...], b is [M]; the result is [N, M, spatial...].
+Var conv_transpose(Var x, Var w, Var b = {}, const ConvOptions& options = {});
 /// Largest element of each window: [N, C, spatial...].
 Var max_pool(Var x, const PoolOptions& options);
 /// Mean of each window: [N, C, spatial...].
 Var average_pool(Var x, const PoolOptions& options);
+/// (sum |x|^p)^(1/p) over each window: [N, C, spatial...].
+Var lp_pool(Var x, int64_t p, const PoolOptions& options);
+/// x / (bias + alpha / size * sum of x^2 over `size` neighbouring channels)^beta: shape of x.
+Var lrn(Var x, int64_t size, const LrnOptions& options = {});
 /// Mean over all spatial positions: [N, C, 1...].
 Var global_average_pool(Var x);
 /// Largest element over all spatial positions: [N, C, 1...].

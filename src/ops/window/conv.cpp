@@ -30,12 +30,16 @@ OpCost cost(const CostContext& context) { return conv_cost(context, 0, 1); }
 
 }  // namespace
 
-Var conv(Var x, Var w, Var b, const ConvOptions& options) {
+Attributes conv_options_attributes(const ConvOptions& options) {
   Attributes attributes{{"group", options.group}, {"auto_pad", options.auto_pad}};
   if (!options.strides.empty()) attributes.set("strides", options.strides);
   if (!options.pads.empty()) attributes.set("pads", options.pads);
   if (!options.dilations.empty()) attributes.set("dilations", options.dilations);
-  return apply(conv_def(), {x, w, b}, attributes);
+  return attributes;
+}
+
+Var conv(Var x, Var w, Var b, const ConvOptions& options) {
+  return apply(conv_def(), {x, w, b}, conv_options_attributes(options));
 }
 
 const OpDef& conv_def() {

@@ -50,6 +50,16 @@ std::optional<Dims> find_kernel(const InferContext& context, const Shape& w, int
 
 }  // namespace
 
+void check_zero_point(const InferContext& context, size_t slot, const Dim& channels) {
+  if (!context.has_input(slot) || !context.shape(slot).has_rank()) return;
+  const Shape& shape = context.shape(slot);
+  const bool fits = shape.rank() == 0 || (shape.rank() == 1 && (!shape[0].is_known() || !channels.is_known() ||
+                                                                shape[0].value() == 1 || shape[0] == channels));
+  context.require<ShapeError>(
+      fits, fmt::format("input {}", slot),
+      fmt::format("expected a scalar, [1] or [{}], got {}", to_string(channels), to_string(shape)));
+}
+
 std::vector<AttributeSpec> conv_attributes() {
   return window_attributes({
       {"group", AttributeType::integer, "Number of groups that channels are divided into.", int64_t{1}},

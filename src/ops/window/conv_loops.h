@@ -12,6 +12,9 @@ namespace autograph {
 /// Throws ShapeError or ValueError when they do not fit together.
 Shape infer_conv_shape(InferContext& context, size_t x_slot, size_t w_slot, size_t bias_slot);
 
+/// Throws ShapeError unless the zero point (or scale) at `slot`, where given, is a scalar, [1] or [channels].
+void check_zero_point(const InferContext& context, size_t slot, const Dim& channels);
+
 /// The attributes of convolutions: the window's, group and kernel_shape.
 std::vector<AttributeSpec> conv_attributes();
 

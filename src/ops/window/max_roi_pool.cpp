@@ -1,0 +1,120 @@
+// max_roi_pool: cuts each region of interest [batch, x1, y1, x2, y2] (inclusive corners, scaled by spatial_scale and
+// rounded) into pooled_shape bins and takes the maximum of each. Bins reach from floor(i * size / bins) to
+// ceil((i + 1) * size / bins), clipped to the image; an empty bin gives 0.
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked_int.h"
+#include "base/join.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+void infer(InferContext& context) {
+  context.require_rank(0, 4);
+  context.require_rank(1, 2);
+  const Shape& x = context.shape(0);
+  const Shape& rois = context.shape(1);
+  const auto& pooled = context.attributes().integers("pooled_shape");
+  context.require<ValueError>(pooled.size() == 2 && pooled[0] >= 1 && pooled[1] >= 1, "pooled_shape",
+                              "expected two values of 1 or more, got " + bracketed(pooled));
+  if (rois.has_rank()) {
+    context.require<ShapeError>(rois[1].value_or(5) == 5, "rois", "expected [regions, 5], got " + to_string(rois));
+  }
+  context.set_output(0, context.dtype(0),
+                     Shape{rois.has_rank() ? rois[0] : Dim::unknown(), x.has_rank() ? x[1] : Dim::unknown(),
+                           Dim(pooled[0]), Dim(pooled[1])});
+}
+
+// A region on one axis: pixels [start, start + size) divided into bins.
+struct Span {
+  double start;
+  double size;
+
+  static Span of(double low, double high, double scale) {
+    const double start = std::round(low * scale);
+    return {start, std::max(std::round(high * scale) - start + 1, 1.0)};
+  }
+  int64_t bin_begin(int64_t bin, int64_t bins, int64_t extent) const {
+    return clip(start + std::floor(static_cast<double>(bin) * size / static_cast<double>(bins)), extent);
+  }
+  int64_t bin_end(int64_t bin, int64_t bins, int64_t extent) const {
+    return clip(start + std::ceil(static_cast<double>(bin + 1) * size / static_cast<double>(bins)), extent);
+  }
+  // NaN coordinates give 0.
+  static int64_t clip(double position, int64_t extent) {
+    return position >= 0 ? static_cast<int64_t>(std::min(position, static_cast<double>(extent))) : 0;
+  }
+};
+
+template <class T>
+void pool_region(const OpCall& call, int64_t region) {
+  const TensorView x = call.input(0);
+  const TensorView y = call.output(0);
+  const T* roi = call.input(1).data<T>() + region * 5;
+  const double scale = call.attributes.real("spatial_scale");
+  const double batch = static_cast<double>(roi[0]);
+  AG_CHECK_USER(batch >= 0 && batch < static_cast<double>(x.dim(0)), ValueError,
+                "[max_roi_pool] batch index: expected 0..{}, got {} (region {})", x.dim(0) - 1, batch, region);
+  const Span columns = Span::of(static_cast<double>(roi[1]), static_cast<double>(roi[3]), scale);
+  const Span rows = Span::of(static_cast<double>(roi[2]), static_cast<double>(roi[4]), scale);
+  const int64_t height = x.dim(2);
+  const int64_t width = x.dim(3);
+  const int64_t bins = y.dim(2) * y.dim(3);
+  for (int64_t i = 0; i < y.dim(1) * bins; ++i) {
+    const int64_t bin_row = i % bins / y.dim(3);
+    const int64_t bin_column = i % y.dim(3);
+    const T* image = x.data<T>() + (static_cast<int64_t>(batch) * x.dim(1) + i / bins) * height * width;
+    const int64_t left = columns.bin_begin(bin_column, y.dim(3), width);
+    const int64_t right = columns.bin_end(bin_column, y.dim(3), width);
+    const T* best = nullptr;
+    for (int64_t r = rows.bin_begin(bin_row, y.dim(2), height); r < rows.bin_end(bin_row, y.dim(2), height); ++r) {
+      for (int64_t c = left; c < right; ++c) {
+        if (!best || image[r * width + c] > *best) best = image + r * width + c;
+      }
+    }
+    y.mutable_data<T>()[region * y.dim(1) * bins + i] = best ? *best : T(0.0F);
+  }
+}
+
+void reference(const OpCall& call) {
+  dispatch<FloatTypes>(call.input(0).dtype(), [&]<class T>(TypeTag<T>) {
+    for (int64_t region = 0; region < call.input(1).dim(0); ++region) pool_region<T>(call, region);
+  });
+}
+
+OpSample sample(Random& random) {
+  const Dims x = draw_dims(random, 4, 4);
+  const int64_t regions = draw(random, 1, 3);
+  Tensor rois = draw_tensor(random, DType::f32, {regions, 5}, -1.0, 6.0);
+  for (int64_t r = 0; r < regions; ++r) {
+    rois.mutable_data<float>()[r * 5] = static_cast<float>(draw(random, 0, x[0] - 1));
+  }
+  return {.inputs = {draw_tensor(random, DType::f32, x), rois},
+          .attributes = {{"pooled_shape", Dims{draw(random, 1, 3), draw(random, 1, 3)}},
+                         {"spatial_scale", draw_one_of<float>(random, {1.0F, 0.5F})}}};
+}
+
+}  // namespace
+
+const OpDef& max_roi_pool_def() {
+  static const OpDef def{
+      .name = "max_roi_pool",
+      .doc = "Maximum over each of pooled_shape bins of each region of interest.",
+      .inputs = {{"x", "T", "[N, C, H, W]."}, {"rois", "T", "[regions, 5]: batch index, x1, y1, x2, y2."}},
+      .outputs = {{"y", "T", "[regions, C, pooled_shape...]."}},
+      .types = {{"T", dtypes::kFloat}},
+      .attributes = {{"pooled_shape", AttributeType::integers, "Number of bins: rows, columns.", std::nullopt, true},
+                     {"spatial_scale", AttributeType::real, "From region coordinates to pixels.", 1.0F}},
+      .infer = infer,
+      .reference = reference,
+      .onnx = {{"MaxRoiPool"}},
+      .sample = sample,
+  };
+  return def;
+}
+
+}  // namespace autograph
