@@ -20,6 +20,7 @@ class ForeignNode {
   Attributes attributes;        ///< As in the file; dtype codes already turned into DType where the schema says so.
   size_t num_outputs;
   Provenance provenance;
+  size_t num_captured = 0;  ///< How many of the last inputs are values that nested graphs captured.
 
   bool has_input(size_t slot) const { return slot < inputs.size() && inputs[slot].is_valid(); }
   /// Type of input `slot`; Kind::none when not given.
@@ -49,6 +50,9 @@ struct ExportNode {
   std::vector<std::string> inputs;   ///< Names; "" = not given.
   std::vector<std::string> outputs;  ///< Names.
   Attributes attributes;             ///< To write.
+  /// How many of the last inputs stand for captured values, which ONNX leaves out and nested graphs name directly; ops
+  /// with nested graphs set it.
+  size_t num_captured = 0;
   /// Adds an initializer and returns its name.
   std::function<std::string(Tensor)> add_initializer;
 };

@@ -69,11 +69,15 @@ std::string read_file(const std::string& path, int64_t max_bytes) {
 }
 
 void write_file(const std::string& path, std::string_view content) {
+  write_file(path, std::span<const std::string_view>(&content, 1));
+}
+
+void write_file(const std::string& path, std::span<const std::string_view> parts) {
   std::string temporary = path + ".XXXXXX";
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (fd.get() < 0) throw_io(path, "cannot create a temporary file beside");
   try {
-    write_all(fd.get(), content, path);
+    for (const std::string_view part : parts) write_all(fd.get(), part, path);
     const mode_t mask = ::umask(0);
     ::umask(mask);
     if (::fchmod(fd.get(), 0666 & ~mask) != 0) throw_io(path, "cannot set the permissions of");

@@ -160,7 +160,8 @@ std::vector<ValueId> GraphImporter::import_op(const onnx::NodeProto& node, const
       attributes.set(proto.name(), std::move(*value));
     }
   }
-  if (!captures.values.empty()) {
+  const size_t num_captured = captures.values.size();
+  if (num_captured > 0) {
     inputs.resize(std::max(inputs.size(), num_fixed_inputs(op)));
     inputs.insert(inputs.end(), captures.values.begin(), captures.values.end());
   }
@@ -171,7 +172,8 @@ std::vector<ValueId> GraphImporter::import_op(const onnx::NodeProto& node, const
                       .inputs = std::move(inputs),
                       .attributes = std::move(attributes),
                       .num_outputs = num_named_outputs(node),
-                      .provenance = Provenance::named(name)};
+                      .provenance = Provenance::named(name),
+                      .num_captured = num_captured};
   return search.form->name->import ? search.form->name->import(foreign) : foreign.emit();
 }
 

@@ -1,0 +1,272 @@
+#include "io/onnx/export_graph.h"
+
+#include <algorithm>
+
+#include "autograph/builder.h"
+#include "base/check.h"
+#include "base/join.h"
+#include "io/onnx/dtype_code.h"
+#include "io/onnx/read_tensor.h"
+#include "io/onnx/read_type.h"
+
+namespace autograph::io {
+namespace {
+
+constexpr int kMaxRounds = 32;
+
+const OnnxName* export_form(const OpDef& op) {
+  for (const OnnxName& name : op.onnx) {
+    if (!name.name.empty() && !name.import_only) return &name;
+  }
+  return nullptr;
+}
+
+// Replaces a node by its op's body; the new nodes keep its provenance.
+void replace_by_body(Graph& graph, NodeId id) {
+  const OpDef& op = graph.node(id).op();
+  const Provenance provenance = graph.node(id).provenance();
+  const Attributes attributes = graph.node(id).attributes();
+  const std::vector<ValueId> outputs = graph.node(id).outputs();
+  DecomposeContext context{graph, attributes, {}, outputs.size()};
+  for (const ValueId input : graph.node(id).inputs()) {
+    context.inputs.push_back(input.is_valid() ? Var(graph, input) : Var());
+  }
+  context.inputs.resize(std::max(context.inputs.size(), op.inputs.size()));
+  const size_t first_new = graph.node_capacity();
+  const std::vector<Var> results = op.decompose(context);
+  for (size_t n = first_new; n < graph.node_capacity(); ++n) {
+    graph.set_provenance({static_cast<uint32_t>(n)}, provenance);
+  }
+  for (size_t slot = 0; slot < outputs.size(); ++slot) {
+    if (slot >= results.size() || !results[slot].is_valid()) continue;
+    const std::string name = graph.value(outputs[slot]).name();
+    graph.replace_uses(outputs[slot], results[slot].id());
+    if (graph.value(results[slot].id()).name().empty()) graph.set_value_name(results[slot].id(), name);
+  }
+  graph.erase_node(id);
+}
+
+void expand_nested(Graph& graph, NodeId id) {
+  const Attributes attributes = graph.node(id).attributes();
+  for (const auto& [name, value] : attributes) {
+    const auto* nested = std::get_if<GraphRef>(&value);
+    if (nested) graph.set_attribute(id, name, std::make_shared<const Graph>(with_onnx_forms(**nested)));
+  }
+}
+
+void add_needs(const Graph& graph, Opsets& opsets) {
+  for (const NodeId id : graph.nodes()) {
+    const OnnxName& form = *export_form(graph.node(id).op());
+    int& version = opsets[std::string(form.domain)];
+    version = std::max({version, form.export_since > 0 ? form.export_since : form.since, 1});
+    for (const auto& [name, value] : graph.node(id).attributes()) {
+      if (const auto* nested = std::get_if<GraphRef>(&value)) add_needs(**nested, opsets);
+    }
+  }
+}
+
+void write_value_info(const std::string& name, const Type& type, onnx::ValueInfoProto& proto) {
+  proto.set_name(name);
+  write_type(type, *proto.mutable_type());
+}
+
+}  // namespace
+
+Graph with_onnx_forms(const Graph& graph) {
+  Graph result = graph;
+  bool changed = true;
+  for (int round = 0; changed; ++round) {
+    AG_CHECK(round < kMaxRounds, "bodies of function ops go in circles");
+    changed = false;
+    std::set<std::string> missing;
+    for (const NodeId id : result.nodes()) {
+      const OpDef& op = result.node(id).op();
+      if (export_form(op)) continue;
+      if (op.decompose) {
+        replace_by_body(result, id);
+        changed = true;
+      } else {
+        missing.insert(std::string(op.name));
+      }
+    }
+    AG_CHECK_USER(missing.empty(), UnsupportedError, "[onnx] export: these ops have no ONNX form: {}",
+                  join(missing, ", "));
+  }
+  for (const NodeId id : result.nodes()) expand_nested(result, id);
+  return result;
+}
+
+Opsets needed_opsets(const Graph& graph, int opset) {
+  Opsets opsets{{"", opset}};
+  add_needs(graph, opsets);
+  return opsets;
+}
+
+void write_tensor(const Tensor& tensor, onnx::TensorProto& proto) {
+  proto.set_data_type(code_of(tensor.dtype()));
+  for (const int64_t d : tensor.dims()) proto.add_dims(d);
+  if (tensor.dtype() == DType::string) {
+    for (const std::string& text : tensor.elements<std::string>()) proto.add_string_data(text);
+  } else {
+    proto.set_raw_data(pack(tensor));
+  }
+}
+
+std::string GraphExporter::unique(const std::string& wanted) {
+  std::string name = wanted;
+  for (int copy = 2; !used_.insert(name).second; ++copy) name = fmt::format("{}_{}", wanted, copy);
+  return name;
+}
+
+void GraphExporter::name_inputs(const Graph& graph, const std::vector<std::string>& captured, onnx::GraphProto& proto,
+                                Names& names) {
+  AG_CHECK(captured.size() <= graph.inputs().size(), "nested graph '{}': {} inputs, {} captured values", graph.name(),
+           graph.inputs().size(), captured.size());
+  const size_t formal = graph.inputs().size() - captured.size();
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ValueId input = graph.inputs()[i];
+    std::string& name = names[input.index];
+    if (i >= formal) {
+      name = captured[i - formal];
+      continue;
+    }
+    const std::string& own = graph.value(input).name();
+    name = unique(own.empty() ? fmt::format("input_{}", i) : own);
+    write_value_info(name, graph.type(input), *proto.add_input());
+  }
+}
+
+std::vector<std::string> GraphExporter::name_outputs(const Graph& graph, Names& names) {
+  std::vector<std::string> outputs;
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const Value& value = graph.value(graph.outputs()[i]);
+    const std::string own = graph.output_name(i).empty() ? value.name() : graph.output_name(i);
+    std::string& name = names[graph.outputs()[i].index];
+    outputs.push_back(unique(own.empty() ? fmt::format("output_{}", i) : own));
+    if (name.empty() && value.producer().is_valid()) name = outputs.back();
+  }
+  return outputs;
+}
+
+void GraphExporter::export_constants(const Graph& graph, onnx::GraphProto& proto, Names& names) {
+  for (const ValueId id : graph.constants()) {
+    const Value& value = graph.value(id);
+    if (value.uses().empty() && graph.num_output_uses(id) == 0) continue;
+    names[id.index] = unique(value.name().empty() ? "constant" : value.name());
+    onnx::TensorProto& initializer = *proto.add_initializer();
+    initializer.set_name(names[id.index]);
+    sink_.store(value.constant(), initializer);
+  }
+}
+
+void GraphExporter::export_graph(const Graph& graph, const std::vector<std::string>& captured,
+                                 onnx::GraphProto& proto) {
+  proto.set_name(graph.name().empty() ? "graph" : graph.name());
+  Names names(graph.value_capacity());
+  name_inputs(graph, captured, proto, names);
+  const std::vector<std::string> outputs = name_outputs(graph, names);
+  export_constants(graph, proto, names);
+  for (const NodeId id : graph.topological_order()) export_node(graph, id, names, proto);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const ValueId id = graph.outputs()[i];
+    write_value_info(outputs[i], graph.type(id), *proto.add_output());
+    // A value has one name in ONNX: inputs, constants and values that are output twice are passed on by a node.
+    if (names[id.index] == outputs[i]) continue;
+    onnx::NodeProto& node = *proto.add_node();
+    node.set_op_type("Identity");
+    node.set_name(outputs[i]);
+    node.add_input(names[id.index]);
+    node.add_output(outputs[i]);
+  }
+}
+
+void GraphExporter::export_node(const Graph& graph, NodeId id, Names& names, onnx::GraphProto& proto) {
+  const Node& node = graph.node(id);
+  const OnnxName& form = *export_form(node.op());
+  ExportNode to{.graph = graph,
+                .node = node,
+                .opset = opsets_.at(std::string(form.domain)),
+                .op_type = std::string(form.name),
+                .domain = std::string(form.domain),
+                .inputs = {},
+                .outputs = {},
+                .attributes = node.attributes(),
+                .num_captured = 0,
+                .add_initializer = {}};
+  for (const ValueId input : node.inputs()) to.inputs.push_back(input.is_valid() ? names[input.index] : "");
+  for (const ValueId output : node.outputs()) {
+    std::string& name = names[output.index];
+    const std::string& own = graph.value(output).name();
+    if (name.empty()) name = unique(own.empty() ? fmt::format("{}_{}", form.name, output.index) : own);
+    to.outputs.push_back(name);
+  }
+  to.add_initializer = [&](Tensor tensor) {
+    onnx::TensorProto& initializer = *proto.add_initializer();
+    initializer.set_name(unique(to.outputs.empty() ? "constant" : to.outputs.front() + "_constant"));
+    sink_.store(tensor, initializer);
+    return initializer.name();
+  };
+  if (form.export_node) form.export_node(to);
+
+  AG_CHECK(to.num_captured <= to.inputs.size(), "[{}] {} captured values of {} inputs", node.op().name, to.num_captured,
+           to.inputs.size());
+  const std::vector<std::string> captured(to.inputs.end() - static_cast<std::ptrdiff_t>(to.num_captured),
+                                          to.inputs.end());
+  to.inputs.resize(to.inputs.size() - to.num_captured);
+  while (!to.inputs.empty() && to.inputs.back().empty()) to.inputs.pop_back();
+  onnx::NodeProto out;
+  out.set_op_type(to.op_type);
+  out.set_domain(to.domain);
+  out.set_name(node.provenance().to_string());
+  for (const std::string& input : to.inputs) out.add_input(input);
+  for (const std::string& output : to.outputs) out.add_output(output);
+  for (const auto& [name, value] : to.attributes) export_attribute(name, value, captured, out);
+  *proto.add_node() = std::move(out);
+}
+
+void GraphExporter::export_attribute(const std::string& name, const AttributeValue& value,
+                                     const std::vector<std::string>& captured, onnx::NodeProto& node) {
+  using Proto = onnx::AttributeProto;
+  Proto& proto = *node.add_attribute();
+  proto.set_name(name);
+  switch (type_of(value)) {
+    case AttributeType::integer:
+      proto.set_type(Proto::INT);
+      proto.set_i(std::get<int64_t>(value));
+      break;
+    case AttributeType::real:
+      proto.set_type(Proto::FLOAT);
+      proto.set_f(std::get<float>(value));
+      break;
+    case AttributeType::text:
+      proto.set_type(Proto::STRING);
+      proto.set_s(std::get<std::string>(value));
+      break;
+    case AttributeType::integers:
+      proto.set_type(Proto::INTS);
+      for (const int64_t v : std::get<std::vector<int64_t>>(value)) proto.add_ints(v);
+      break;
+    case AttributeType::reals:
+      proto.set_type(Proto::FLOATS);
+      for (const float v : std::get<std::vector<float>>(value)) proto.add_floats(v);
+      break;
+    case AttributeType::texts:
+      proto.set_type(Proto::STRINGS);
+      for (const std::string& v : std::get<std::vector<std::string>>(value)) proto.add_strings(v);
+      break;
+    case AttributeType::dtype:
+      proto.set_type(Proto::INT);
+      proto.set_i(code_of(std::get<DType>(value)));
+      break;
+    case AttributeType::tensor:
+      proto.set_type(Proto::TENSOR);
+      write_tensor(std::get<Tensor>(value), *proto.mutable_t());
+      break;
+    case AttributeType::graph:
+      proto.set_type(Proto::GRAPH);
+      export_graph(*std::get<GraphRef>(value), captured, *proto.mutable_g());
+      break;
+  }
+}
+
+}  // namespace autograph::io

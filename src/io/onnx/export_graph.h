@@ -1,0 +1,58 @@
+// Builds a GraphProto from our graph: the reverse of import_graph.h.
+//
+// Ops without an ONNX form are replaced by their bodies first. Constants become initializers, captured inputs of nested
+// graphs become references to the outer names again.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autograph/foreign_node.h"
+#include "io/onnx/functions.h"
+#include "io/onnx/proto.h"
+
+namespace autograph::io {
+
+/// A copy of `graph` in which every op has an ONNX form. Throws UnsupportedError listing the ops that have none.
+Graph with_onnx_forms(const Graph& graph);
+
+/// The versions of all domains that the graph's ops need, at least `opset` of ai.onnx.
+Opsets needed_opsets(const Graph& graph, int opset);
+
+/// Receives the constants; returns the message of the initializer to fill in.
+class InitializerSink {
+ public:
+  virtual ~InitializerSink() = default;
+  /// Fills `proto`, which has a name already, with the elements of `tensor`.
+  virtual void store(const Tensor& tensor, onnx::TensorProto& proto) = 0;
+};
+
+/// Sets data type, dims and elements (raw_data, or string_data).
+void write_tensor(const Tensor& tensor, onnx::TensorProto& proto);
+
+/// Writes one model's graphs.
+class GraphExporter {
+ public:
+  GraphExporter(const Opsets& opsets, InitializerSink& sink) : opsets_(opsets), sink_(sink) {}
+
+  /// Fills `proto`; the last inputs stand for the outer names `captured`.
+  void export_graph(const Graph& graph, const std::vector<std::string>& captured, onnx::GraphProto& proto);
+
+ private:
+  using Names = std::vector<std::string>;  // of values, by index; "" until named
+  std::string unique(const std::string& wanted);
+  void name_inputs(const Graph& graph, const std::vector<std::string>& captured, onnx::GraphProto& proto, Names& names);
+  std::vector<std::string> name_outputs(const Graph& graph, Names& names);
+  void export_constants(const Graph& graph, onnx::GraphProto& proto, Names& names);
+  void export_node(const Graph& graph, NodeId id, Names& names, onnx::GraphProto& proto);
+  void export_attribute(const std::string& name, const AttributeValue& value, const std::vector<std::string>& captured,
+                        onnx::NodeProto& node);
+
+  const Opsets& opsets_;
+  InitializerSink& sink_;
+  std::set<std::string> used_;
+};
+
+}  // namespace autograph::io
