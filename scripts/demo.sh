@@ -6,4 +6,4 @@ cd "$(dirname "$0")/.."
 
 scripts/setup.sh
 make
-exec scripts/demo_table.sh build/autograph
+python3 scripts/demo_table.py build/autograph

@@ -4,8 +4,8 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build make pkg-config git libfmt-dev libxxhash-dev nlohmann-json3-dev libcli11-dev zlib1g-dev
-  libprotobuf-dev protobuf-compiler libonnx-dev libdnnl-dev graphviz)
-[ "${1:-}" != --tests ] || packages+=(libgtest-dev librapidcheck-dev python3 python3-venv clang-format-14 man-db)
+  libprotobuf-dev protobuf-compiler libonnx-dev libdnnl-dev graphviz python3)
+[ "${1:-}" != --tests ] || packages+=(libgtest-dev librapidcheck-dev python3-venv clang-format-14 man-db)
 
 missing=()
 for package in "${packages[@]}"; do

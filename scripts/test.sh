@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh --tests
+scripts/node_test_data.sh build-test/node_tests_data
 cmake --preset test
 cmake --build --preset test -j "$(nproc)"
-scripts/node_test_data.sh build-test/node_tests_data
 ctest --test-dir build-test --output-on-failure -j "$(nproc)"
