@@ -1,0 +1,196 @@
+// Runs every op of the registry through the same checks; a new op is covered the moment it is listed.
+#include <gtest/gtest.h>
+
+#include "autograph/builder.h"
+#include "autograph/compile.h"
+#include "autograph/op_def.h"
+#include "autograph/text.h"
+#include "autograph/verify.h"
+#include "ops/sample.h"
+#include "support/compare.h"
+#include "support/sample_graph.h"
+
+namespace autograph {
+namespace {
+
+constexpr int kSamples = 40;
+constexpr size_t kBudgetBytes = size_t{256} << 20;
+
+class Registry : public testing::TestWithParam<const OpDef*> {
+ protected:
+  const OpDef& op() const { return *GetParam(); }
+
+  // Calls `check(sample graph)` for a number of samples; `what` and the seed lead every failure message.
+  template <class Check>
+  void for_samples(const Check& check) {
+    ASSERT_TRUE(op().sample) << op().name << " has no sample";
+    for (int seed = 0; seed < kSamples && !HasFailure(); ++seed) {
+      Random random(static_cast<uint64_t>(seed));
+      const OpSample sample = op().sample(random);
+      try {
+        check(sample);
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << op().name << ", seed " << seed << ": " << error.what();
+      }
+      if (HasFailure()) std::cerr << op().name << ": seed " << seed << "\n" << text_of(sample);
+    }
+  }
+
+  std::string text_of(const OpSample& sample) const {
+    try {
+      return print_text(make_sample_graph(op(), sample).graph);
+    } catch (const std::exception&) {
+      return "";
+    }
+  }
+};
+
+std::vector<Datum> run_on(const std::string& device, Graph graph, const std::vector<Datum>& inputs) {
+  CompileOptions options;
+  options.device = device;
+  options.memory_budget_bytes = kBudgetBytes;
+  return compile(std::move(graph), options).run(inputs);
+}
+
+TEST_P(Registry, IsDefinedAndDocumentedCompletely) {
+  EXPECT_FALSE(op().doc.empty());
+  EXPECT_TRUE(op().infer || op().decompose) << "no inference";
+  EXPECT_TRUE(op().sample);
+  const int implementations = (op().scalar != nullptr) + (op().reference != nullptr) + (op().evaluate != nullptr);
+  EXPECT_TRUE(implementations == 1 || (implementations == 0 && op().decompose)) << implementations;
+  for (const auto* params : {&op().inputs, &op().outputs}) {
+    for (const Param& param : *params) EXPECT_FALSE(param.name.empty() || param.doc.empty()) << param.name;
+  }
+  for (const AttributeSpec& spec : op().attributes) EXPECT_FALSE(spec.doc.empty()) << spec.name;
+}
+
+TEST_P(Registry, InferAgreesWithTheReference) {
+  for_samples([this](const OpSample& sample) {
+    TestGraph test = make_sample_graph(op(), sample);
+    std::vector<Type> declared;
+    for (const ValueId output : test.graph.outputs()) declared.push_back(test.graph.type(output));
+    const std::vector<Datum> outputs = run_on("reference", test.graph, test.inputs);
+    ASSERT_EQ(outputs.size(), declared.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].is_tensor() || !declared[i].is_tensor()) continue;
+      EXPECT_EQ(outputs[i].tensor().dtype(), declared[i].dtype());
+      const Shape& shape = declared[i].shape();
+      if (!shape.has_rank()) continue;
+      ASSERT_EQ(outputs[i].tensor().rank(), shape.rank()) << to_string(shape);
+      for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+        if (!shape[axis].is_known()) continue;
+        EXPECT_EQ(outputs[i].tensor().dims()[static_cast<size_t>(axis)], shape[axis].value()) << to_string(shape);
+      }
+    }
+  });
+}
+
+TEST_P(Registry, GivesTheSameWhenShapesAreKnownOnlyAtRunTime) {
+  for_samples([this](const OpSample& sample) {
+    if (op().traits.random) return;
+    TestGraph fixed = make_sample_graph(op(), sample);
+    TestGraph open = make_sample_graph(op(), sample, true);
+    EXPECT_EQ(difference(run_on("reference", open.graph, open.inputs), run_on("reference", fixed.graph, fixed.inputs)),
+              "");
+  });
+}
+
+TEST_P(Registry, PrintsAndParsesBackToAnEqualGraph) {
+  for_samples([this](const OpSample& sample) {
+    const TestGraph test = make_sample_graph(op(), sample);
+    const std::string text = print_text(test.graph);
+    const Graph parsed = parse_text(text);
+    EXPECT_EQ(print_text(parsed), text);
+    EXPECT_EQ(structural_hash(parsed), structural_hash(test.graph));
+  });
+}
+
+TEST_P(Registry, CpuMatchesTheReference) {
+  for_samples([this](const OpSample& sample) {
+    if (op().traits.random) return;
+    const TestGraph test = make_sample_graph(op(), sample);
+    EXPECT_EQ(difference(run_on("cpu", test.graph, test.inputs), run_on("reference", test.graph, test.inputs)), "");
+  });
+}
+
+TEST_P(Registry, DecompositionEqualsTheReference) {
+  if (!op().decompose || (!op().reference && !op().scalar && !op().evaluate)) GTEST_SKIP() << "nothing to compare";
+  for_samples([this](const OpSample& sample) {
+    const TestGraph test = make_sample_graph(op(), sample);
+    Graph body = test.graph;
+    const NodeId id = body.nodes().front();
+    DecomposeContext context{body, body.node(id).attributes(), {}, body.node(id).outputs().size()};
+    for (const ValueId input : body.node(id).inputs()) {
+      context.inputs.push_back(input.is_valid() ? Var(body, input) : Var());
+    }
+    const std::vector<ValueId> outputs = body.node(id).outputs();
+    const std::vector<Var> replacement = op().decompose(context);
+    for (size_t i = 0; i < replacement.size(); ++i) {
+      if (replacement[i].is_valid()) body.replace_uses(outputs[i], replacement[i].id());
+    }
+    body.erase_dead();
+    EXPECT_EQ(difference(run_on("reference", body, test.inputs), run_on("reference", test.graph, test.inputs)), "");
+  });
+}
+
+TEST_P(Registry, HashSeesEveryAttribute) {
+  Random random(7);
+  const OpSample sample = op().sample(random);
+  const TestGraph test = make_sample_graph(op(), sample);
+  const NodeId id = test.graph.nodes().front();
+  for (const auto& [name, value] : test.graph.node(id).attributes()) {
+    Graph changed = test.graph;
+    if (const auto* integer = std::get_if<int64_t>(&value))
+      changed.set_attribute(id, name, *integer + 1);
+    else if (const auto* real = std::get_if<float>(&value))
+      changed.set_attribute(id, name, *real + 1.0F);
+    else if (const auto* text = std::get_if<std::string>(&value))
+      changed.set_attribute(id, name, *text + "x");
+    else
+      continue;
+    EXPECT_NE(structural_hash(changed), structural_hash(test.graph)) << name;
+  }
+}
+
+// Replaces integers of a sample by hostile ones. Nothing but an Error that blames the user may come out.
+TEST_P(Registry, HostileIntegersAreRefusedOrHarmless) {
+  constexpr int64_t kHostile[] = {0, -1, 1, 2, -2, 5, 1 << 20, int64_t{1} << 40, INT64_MAX, INT64_MIN, INT32_MAX};
+  const auto hostile = [&](Random& random) { return kHostile[draw(random, 0, std::size(kHostile) - 1)]; };
+  for_samples([&](OpSample sample) {
+    Random random(99);
+    for (int round = 0; round < 5; ++round) {
+      OpSample bad = sample;
+      for (Datum& datum : bad.inputs) {
+        if (!datum.is_tensor() || datum.tensor().dtype() != DType::i64 || draw_bool(random)) continue;
+        Tensor tensor = datum.tensor().clone();
+        for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+          if (draw_bool(random)) tensor.mutable_data<int64_t>()[i] = hostile(random);
+        }
+        datum = tensor;
+      }
+      for (const auto& [name, value] : sample.attributes) {
+        if (draw_bool(random)) continue;
+        if (std::holds_alternative<int64_t>(value)) bad.attributes.set(name, hostile(random));
+        if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+          std::vector<int64_t> changed = *list;
+          for (int64_t& item : changed) item = draw_bool(random) ? hostile(random) : item;
+          bad.attributes.set(name, changed);
+        }
+      }
+      for (const bool all_inputs : {false, true}) {
+        try {
+          const TestGraph test = make_sample_graph(op(), bad, all_inputs);
+          run_on("reference", test.graph, test.inputs);
+        } catch (const UserError&) {
+        } catch (const UnsupportedError&) {
+        }
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, Registry, testing::ValuesIn(all_ops().begin(), all_ops().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace autograph
