@@ -1,0 +1,197 @@
+// pad: adds (or with negative numbers removes) elements at both ends of the given axes. `pads` lists all begins, then
+// all ends. What is added:
+//   constant  `constant_value`, or 0
+//   edge      the nearest element
+//   reflect   the mirror image, not repeating the edge, over and over when the pad is longer than the input
+//   wrap      the input again and again
+// Negative pads are applied first. The last three modes need at least one element to take from.
+#include <algorithm>
+#include <numeric>
+
+#include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/shape.h"
+#include "base/checked_int.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/copy_elements.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+// Position in 0..extent-1 from which output position `at` (0 = first kept element) is taken; -1: the constant.
+int64_t source_position(const std::string& mode, int64_t at, int64_t extent) {
+  if (at >= 0 && at < extent) return at;
+  if (mode == "constant") return -1;
+  if (mode == "edge") return std::clamp<int64_t>(at, 0, extent - 1);
+  if (mode == "wrap") return (at % extent + extent) % extent;
+  if (extent == 1) return 0;
+  const int64_t period = 2 * (extent - 1);
+  const int64_t phase = (at % period + period) % period;
+  return phase < extent ? phase : period - phase;
+}
+
+Dim padded_extent(const InferContext& context, const Dim& extent, int64_t begin, int64_t end) {
+  if (!extent.is_known()) {
+    const int64_t sum = checked_add(begin, end, "pad");
+    return sum >= 0 ? extent + Dim(sum) : Dim::unknown();
+  }
+  const int64_t kept =
+      checked_add(checked_add(extent.value(), std::min<int64_t>(begin, 0), "pad"), std::min<int64_t>(end, 0), "pad");
+  if (kept < 0) {
+    context.fail<ShapeError>(
+        "pads", fmt::format("expected to remove at most {} elements, got pads {} and {}", extent.value(), begin, end));
+  }
+  const int64_t added = checked_add(std::max<int64_t>(begin, 0), std::max<int64_t>(end, 0), "pad");
+  if (kept == 0 && added > 0 && context.attributes().text("mode") != "constant") {
+    context.fail<ShapeError>(
+        "pads", fmt::format("expected an element to repeat, got extent 0 after pads {} and {}", begin, end));
+  }
+  return checked_add(kept, added, "pad");
+}
+
+void infer(InferContext& context) {
+  const Shape& x = context.shape(0);
+  const DType dtype = context.dtype(0);
+  const auto pads_length = list_length(context, 1);
+  if (!x.has_rank()) return context.set_output(0, dtype, x);
+  const auto pads = context.known_integers(1);
+  std::vector<int64_t> axes(static_cast<size_t>(x.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (context.has_input(3)) {
+    list_length(context, 3);
+    const auto listed = context.known_integers(3);
+    if (!listed) return context.set_output(0, dtype, Shape::of_rank(x.rank()));
+    axes = normalized_axes(context, *listed, x.rank());
+  }
+  const auto count = static_cast<int64_t>(axes.size());
+  if (pads_length && *pads_length != 2 * count) {
+    context.fail<ShapeError>("pads", fmt::format("expected {} values, two per axis, got {}", 2 * count, *pads_length));
+  }
+  Shape y = x;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    Dim& extent = y[axes[k]];
+    extent = pads ? padded_extent(context, extent, (*pads)[k], (*pads)[k + axes.size()]) : Dim::unknown();
+  }
+  context.set_output(0, dtype, std::move(y));
+}
+
+// positions[axis][i]: where along `axis` of the input output position i comes from; -1: from nowhere.
+std::vector<std::vector<int64_t>> source_positions(const OpCall& call) {
+  const TensorView x = call.input(0);
+  const TensorView y = call.output(0);
+  const std::vector<int64_t> pads = read_integers(call.input(1));
+  std::vector<int64_t> axes(x.dims().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (call.input(3).is_present()) axes = read_integers(call.input(3));
+  std::vector<std::vector<int64_t>> positions(x.dims().size());
+  for (size_t a = 0; a < positions.size(); ++a) {
+    positions[a].resize(static_cast<size_t>(y.dims()[a]));
+    std::iota(positions[a].begin(), positions[a].end(), 0);
+  }
+  const std::string& mode = call.attributes.text("mode");
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto axis = static_cast<size_t>(front_axis(axes[k], x.rank()));
+    const int64_t begin = pads[k];
+    const int64_t cropped = std::min<int64_t>(begin, 0);
+    const int64_t kept = x.dims()[axis] + cropped + std::min<int64_t>(pads[k + axes.size()], 0);
+    for (size_t i = 0; i < positions[axis].size(); ++i) {
+      const int64_t at = source_position(mode, static_cast<int64_t>(i) - std::max<int64_t>(begin, 0), kept);
+      positions[axis][i] = at < 0 ? -1 : at - cropped;
+    }
+  }
+  return positions;
+}
+
+void reference(const OpCall& call) {
+  const TensorView x = call.input(0);
+  const TensorView y = call.output(0);
+  const std::vector<std::vector<int64_t>> positions = source_positions(call);
+  const std::vector<int64_t> strides = dense_strides(x.dims());
+  dispatch_storage(x.dtype(), [&]<class T>() {
+    const T fill = call.input(2).is_present() ? *call.input(2).data<T>() : T{};
+    const T* in = x.data<T>();
+    T* out = y.mutable_data<T>();
+    std::vector<size_t> index(strides.size(), 0);
+    for (int64_t i = 0; i < y.num_elements(); ++i) {
+      int64_t from = 0;
+      for (size_t a = 0; a < index.size() && from >= 0; ++a) {
+        const int64_t position = positions[a][index[a]];
+        from = position < 0 ? -1 : from + position * strides[a];
+      }
+      out[i] = from < 0 ? fill : in[from];
+      for (size_t a = index.size(); a-- > 0;) {
+        if (++index[a] < positions[a].size()) break;
+        index[a] = 0;
+      }
+    }
+  });
+}
+
+OpSample sample(Random& random) {
+  const Dims dims = draw_dims(random, 1);
+  const auto rank = static_cast<int64_t>(dims.size());
+  std::vector<int64_t> axes, begins, ends;
+  const bool list_axes = draw_bool(random);
+  for (int64_t a = 0; a < rank; ++a) {
+    if (list_axes && draw_bool(random)) continue;
+    axes.push_back(draw_bool(random) ? a : a - rank);
+    begins.push_back(draw(random, dims[static_cast<size_t>(a)] > 1 ? -1 : 0, 3));
+    ends.push_back(draw(random, 0, 3));
+  }
+  std::vector<int64_t> pads = begins;
+  pads.insert(pads.end(), ends.begin(), ends.end());
+  OpSample result{
+      .inputs = {draw_tensor(random, DType::f32, dims), Tensor::vector(pads)},
+      .attributes = {{"mode", std::string(draw_one_of<const char*>(random, {"constant", "edge", "reflect", "wrap"}))}}};
+  result.inputs.emplace_back(draw_bool(random) ? Datum(draw_tensor(random, DType::f32, {})) : Datum());
+  if (list_axes) result.inputs.emplace_back(Tensor::vector(axes));
+  return result;
+}
+
+// Attributes became inputs with opset 11; the value was an f32 attribute whatever the dtype.
+std::vector<ValueId> import_onnx(ForeignNode& node) {
+  node.integers_to_input("pads", 1);
+  if (const auto* value = node.attributes.find_as<float>("value")) {
+    const DType dtype = node.input_type(0).dtype();
+    Tensor tensor;
+    try_dispatch(NumericTypes{}, dtype,
+                 [&]<class T>(TypeTag<T>) { tensor = Tensor::scalar<T>(static_cast<T>(*value)); });
+    if (tensor.is_present()) node.set_input(2, node.constant(std::move(tensor)));
+    node.attributes.erase("value");
+  }
+  return node.emit();
+}
+
+}  // namespace
+
+Var pad(Var x, const std::vector<int64_t>& pads, const std::string& mode, Var constant_value) {
+  return apply(pad_def(), {x, constant(x.graph(), Tensor::vector(pads)), constant_value}, {{"mode", mode}});
+}
+
+const OpDef& pad_def() {
+  static const OpDef def{
+      .name = "pad",
+      .doc = "Adds elements at both ends of axes: a constant, the edge, the mirror image or the input again.",
+      .inputs = {{"data", "T", "Any shape."},
+                 {"pads", "I", "[2 * axes]: elements to add before, then behind each axis; negative: to remove."},
+                 {"constant_value", "T", "One element, for mode constant; 0 when not given.", Arity::optional},
+                 {"axes", "A", "[n]: the axes that pads is about; all when not given.", Arity::optional}},
+      .outputs = {{"output", "T", "Extents plus pads."}},
+      .types = {{"T", dtypes::kAll}, {"I", dtypes::kI64}, {"A", dtypes::kIndex}},
+      .attributes = {{.name = "mode",
+                      .type = AttributeType::text,
+                      .doc = "What is added.",
+                      .default_value = "constant",
+                      .allowed = {"constant", "reflect", "edge", "wrap"}}},
+      .infer = infer,
+      .reference = reference,
+      .onnx = {{.name = "Pad", .import = import_onnx, .export_since = 19}},
+      .sample = sample,
+  };
+  return def;
+}
+
+}  // namespace autograph
