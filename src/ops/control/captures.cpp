@@ -18,13 +18,11 @@ size_t num_formal_inputs(const EvaluateContext& context) {
 }
 
 void import_captures(ForeignNode& node) {
-  if (node.num_captures > 0) node.attributes.set("num_captures", static_cast<int64_t>(node.num_captures));
+  if (node.num_captured > 0) node.attributes.set("num_captures", static_cast<int64_t>(node.num_captured));
 }
 
 void export_captures(ExportNode& to) {
-  const auto captures = static_cast<size_t>(to.node.attributes().get_or<int64_t>("num_captures", 0));
-  const size_t formal = to.node.inputs().size() - captures;
-  if (to.inputs.size() > formal) to.inputs.resize(formal);
+  to.num_captured = static_cast<size_t>(to.node.attributes().get_or<int64_t>("num_captures", 0));
   to.attributes.erase("num_captures");
 }
 

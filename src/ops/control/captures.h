@@ -23,7 +23,7 @@ size_t num_formal_inputs(const EvaluateContext& context);
 /// Import: notes how many inputs the importer has appended.
 void import_captures(ForeignNode& node);
 
-/// Export: nested graphs of ONNX see the values around them, so the captured inputs and the attribute go.
+/// Export: says how many inputs are captured, which nested graphs of ONNX name directly; the attribute goes.
 void export_captures(ExportNode& to);
 
 }  // namespace autograph

@@ -59,7 +59,7 @@ OpSample sample(Random& random) {
 
 // In ONNX branches see the values around them: only the condition is an input.
 void export_onnx(ExportNode& to) {
-  if (to.inputs.size() > 1) to.inputs.resize(1);
+  to.num_captured = to.inputs.size() - 1;
 }
 
 }  // namespace
