@@ -1,0 +1,46 @@
+// hardmax: 1 at the first largest element along `axis`, 0 elsewhere. The first NaN counts as the largest.
+#include <cmath>
+
+#include "autograph/ops/activation.h"
+#include "ops/activation/softmax_rows.h"
+#include "ops/op_list.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+void reference(const OpCall& call) {
+  const TensorView x = call.input(0);
+  const AxisRows rows(x, call.attributes.integer("axis"));
+  dispatch<FloatTypes>(x.dtype(), [&]<class T>(TypeTag<T>) {
+    for (int64_t row = 0; row < rows.count; ++row) {
+      const T* in = x.data<T>() + rows.start(row);
+      T* out = call.output(0).mutable_data<T>() + rows.start(row);
+      const auto at = [&](int64_t i) { return static_cast<ComputeType<T>>(in[i * rows.stride]); };
+      int64_t best = 0;
+      for (int64_t i = 1; i < rows.extent && !std::isnan(at(best)); ++i) {
+        if (at(i) > at(best) || std::isnan(at(i))) best = i;
+      }
+      for (int64_t i = 0; i < rows.extent; ++i) out[i * rows.stride] = T(i == best ? 1.0F : 0.0F);
+    }
+  });
+}
+
+}  // namespace
+
+Var hardmax(Var x, int64_t axis) { return apply(hardmax_def(), {x}, {{"axis", axis}}); }
+
+const OpDef& hardmax_def() {
+  static const OpDef def = [] {
+    OpDef hardmax = make_along_axis();
+    hardmax.name = "hardmax";
+    hardmax.doc = "y = 1 at the first largest element along axis, 0 elsewhere.";
+    hardmax.reference = reference;
+    hardmax.no_grad = "piecewise constant";
+    hardmax.onnx = {{.name = "Hardmax", .import = import_flattened, .export_since = 13}};
+    return hardmax;
+  }();
+  return def;
+}
+
+}  // namespace autograph

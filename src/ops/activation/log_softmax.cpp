@@ -1,0 +1,46 @@
+// log_softmax: y = x - max(x) - log(sum(exp(x - max(x)))) along `axis`. A row of -inf gives NaN, as softmax does.
+#include <cmath>
+#include <limits>
+
+#include "autograph/ops/activation.h"
+#include "ops/activation/softmax_rows.h"
+#include "ops/op_list.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+void reference(const OpCall& call) {
+  const TensorView x = call.input(0);
+  const AxisRows rows(x, call.attributes.integer("axis"));
+  dispatch<FloatTypes>(x.dtype(), [&]<class T>(TypeTag<T>) {
+    for (int64_t row = 0; row < rows.count; ++row) {
+      const T* in = x.data<T>() + rows.start(row);
+      T* out = call.output(0).mutable_data<T>() + rows.start(row);
+      const auto at = [&](int64_t i) { return static_cast<double>(in[i * rows.stride]); };
+      double largest = -std::numeric_limits<double>::infinity();
+      for (int64_t i = 0; i < rows.extent; ++i) largest = std::fmax(largest, at(i));
+      double sum = 0;
+      for (int64_t i = 0; i < rows.extent; ++i) sum += std::exp(at(i) - largest);
+      for (int64_t i = 0; i < rows.extent; ++i) out[i * rows.stride] = T(at(i) - largest - std::log(sum));
+    }
+  });
+}
+
+}  // namespace
+
+Var log_softmax(Var x, int64_t axis) { return apply(log_softmax_def(), {x}, {{"axis", axis}}); }
+
+const OpDef& log_softmax_def() {
+  static const OpDef def = [] {
+    OpDef log_softmax = make_along_axis();
+    log_softmax.name = "log_softmax";
+    log_softmax.doc = "y = log(softmax(x)) along axis.";
+    log_softmax.reference = reference;
+    log_softmax.onnx = {{.name = "LogSoftmax", .import = import_flattened, .export_since = 13}};
+    return log_softmax;
+  }();
+  return def;
+}
+
+}  // namespace autograph

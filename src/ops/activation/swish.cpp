@@ -1,0 +1,118 @@
+// swish: y = x * sigmoid(alpha * x). swiglu: y = swish(a) * b for two tensors of the same shape.
+#include <cmath>
+
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "ops/elementwise/make_elementwise.h"
+#include "ops/elementwise/scalar_loops.h"
+#include "ops/op_list.h"
+
+namespace autograph {
+namespace {
+
+struct Swish {
+  explicit Swish(const Attributes& attributes) : alpha(attributes.real("alpha")) {}
+  template <class T>
+  T operator()(T x) const {
+    // exp of a negative number only, so that it cannot overflow
+    const T e = std::exp(-std::fabs(T(alpha) * x));
+    return T(alpha) * x < 0 ? x * e / (1 + e) : x / (1 + e);
+  }
+
+  float alpha;
+};
+
+struct Swiglu {
+  explicit Swiglu(const Attributes& attributes) : swish(attributes) {}
+  template <class T>
+  T operator()(T a, T b) const {
+    return swish(a) * b;
+  }
+
+  Swish swish;
+};
+
+Var swish_in_base_ops(Var x, float alpha) {
+  const Var scaled = alpha == 1.0F ? x : mul(x, scalar_like(x, alpha));
+  return mul(x, sigmoid(scaled));
+}
+
+std::vector<Var> decompose_swish(DecomposeContext& context) {
+  return {swish_in_base_ops(context.inputs[0], context.attributes.real("alpha"))};
+}
+
+std::vector<Var> decompose_swiglu(DecomposeContext& context) {
+  return {mul(swish_in_base_ops(context.inputs[0], context.attributes.real("alpha")), context.inputs[1])};
+}
+
+void infer_swiglu(InferContext& context) {
+  const Shape& a = context.shape(0);
+  const Shape& b = context.shape(1);
+  bool same = true;
+  if (a.has_rank() && b.has_rank()) {
+    same = a.rank() == b.rank();
+    for (int64_t axis = 0; same && axis < a.rank(); ++axis) {
+      same = !a[axis].is_known() || !b[axis].is_known() || a[axis] == b[axis];
+    }
+  }
+  context.require<ShapeError>(same, "shapes", "expected equal ones, got " + to_string(a) + " and " + to_string(b));
+  context.set_output(0, context.dtype(0), a.has_rank() ? a : b);
+}
+
+Attributes draw_alpha(Random& random) { return {{"alpha", static_cast<float>(draw(random, -20, 20)) / 10}}; }
+
+OpSample sample_swish(Random& random) {
+  OpSample call = sample_unary(random);
+  call.attributes = draw_alpha(random);
+  return call;
+}
+
+OpSample sample_swiglu(Random& random) {
+  const Dims dims = draw_dims(random);
+  return {.inputs = {draw_tensor(random, DType::f32, dims), draw_tensor(random, DType::f32, dims)},
+          .attributes = draw_alpha(random)};
+}
+
+AttributeSpec alpha_spec() { return {"alpha", AttributeType::real, "Factor inside the sigmoid.", 1.0F}; }
+
+}  // namespace
+
+Var swish(Var x, float alpha) { return apply(swish_def(), {x}, {{"alpha", alpha}}); }
+Var swiglu(Var a, Var b, float alpha) { return apply(swiglu_def(), {a, b}, {{"alpha", alpha}}); }
+
+const OpDef& swish_def() {
+  static const OpDef def = [] {
+    OpDef swish = make_unary({.name = "swish",
+                              .doc = "y = x * sigmoid(alpha * x).",
+                              .onnx = "Swish",
+                              .since = 24,
+                              .types = dtypes::kFloat,
+                              .scalar = same_type_loop<Swish, 1, FloatTypes>,
+                              .attributes = {alpha_spec()},
+                              .sample = sample_swish});
+    swish.decompose = decompose_swish;
+    return swish;
+  }();
+  return def;
+}
+
+const OpDef& swiglu_def() {
+  static const OpDef def = [] {
+    OpDef swiglu = make_binary({.name = "swiglu",
+                                .doc = "y = a * sigmoid(alpha * a) * b.",
+                                .onnx = "SwiGLU",
+                                .since = 28,
+                                .types = dtypes::kFloat,
+                                .scalar = same_type_loop<Swiglu, 2, FloatTypes>,
+                                .attributes = {alpha_spec()},
+                                .sample = sample_swiglu});
+    swiglu.inputs = {{"a", "T", "The gate; any shape."}, {"b", "T", "The value; shape of a."}};
+    swiglu.outputs = {{"y", "T", "Shape of a."}};
+    swiglu.infer = infer_swiglu;
+    swiglu.decompose = decompose_swiglu;
+    return swiglu;
+  }();
+  return def;
+}
+
+}  // namespace autograph
