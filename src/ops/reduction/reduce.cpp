@@ -1,0 +1,296 @@
+// The reductions: each output element combines the elements of x along `axes`.
+//
+// Over nothing they give the identity: sum, l1, l2 and sum_square 0, prod 1, max and min the lowest and the highest
+// value of the dtype (infinities for floats), log_sum and log_sum_exp -inf, mean NaN (0 for integers). Integer sums and
+// products wrap; other integer results are computed in f64, truncated and saturated. max and min propagate NaN and take
+// false < true. With noop_with_empty_axes and no axes, each element is reduced by itself: reduce_sum_square squares.
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <span>
+
+#include "autograph/foreign_node.h"
+#include "autograph/ops/reduction.h"
+#include "ops/elementwise/number.h"
+#include "ops/op_list.h"
+#include "ops/reduction/axes.h"
+#include "ops/sample.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+using ReducedTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;
+using OrderedTypes = Concat<ReducedTypes, TypeList<int8_t, uint8_t, bool>>;
+
+constexpr DTypeSet kReduced = dtypes::kFloat | DTypeSet{DType::i32, DType::i64, DType::u32, DType::u64};
+constexpr DTypeSet kOrdered = kReduced | DTypeSet{DType::i8, DType::u8, DType::boolean};
+
+// Folds `step(total, value)` over the elements, in the accumulator type of T.
+template <class T, class Step>
+AccumulateType<T> fold(std::span<const T> values, AccumulateType<T> start, Step step) {
+  AccumulateType<T> total = start;
+  for (const T& value : values) total = step(total, static_cast<AccumulateType<T>>(value));
+  return total;
+}
+
+// The same in f64 whatever T is.
+template <class T, class Step>
+double fold_real(std::span<const T> values, Step step) {
+  double total = 0;
+  for (const T& value : values) total = step(total, static_cast<double>(value));
+  return total;
+}
+
+struct Sum {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    using A = AccumulateType<T>;
+    return static_cast<T>(fold<T>(values, A(0), [](A a, A b) { return wrapping_add(a, b); }));
+  }
+};
+
+struct Mean {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    const double sum = fold_real<T>(values, [](double a, double b) { return a + b; });
+    return from_double<T>(sum / static_cast<double>(values.size()));
+  }
+};
+
+struct Prod {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    using A = AccumulateType<T>;
+    return static_cast<T>(fold<T>(values, A(1), [](A a, A b) { return wrapping_mul(a, b); }));
+  }
+};
+
+struct Max {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    using A = AccumulateType<T>;
+    using Limits = std::numeric_limits<A>;
+    const A start = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    return static_cast<T>(fold<T>(values, start, [](A a, A b) { return max_nan(a, b); }));
+  }
+};
+
+struct Min {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    using A = AccumulateType<T>;
+    using Limits = std::numeric_limits<A>;
+    const A start = Limits::has_infinity ? Limits::infinity() : Limits::max();
+    return static_cast<T>(fold<T>(values, start, [](A a, A b) { return min_nan(a, b); }));
+  }
+};
+
+struct L1 {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    using A = AccumulateType<T>;
+    const auto step = [](A a, A b) { return b < A(0) ? wrapping_sub(a, b) : wrapping_add(a, b); };
+    return static_cast<T>(fold<T>(values, A(0), step));
+  }
+};
+
+struct L2 {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    return from_double<T>(std::sqrt(fold_real<T>(values, [](double a, double b) { return a + b * b; })));
+  }
+};
+
+struct SumSquare {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    using A = AccumulateType<T>;
+    return static_cast<T>(fold<T>(values, A(0), [](A a, A b) { return wrapping_add(a, wrapping_mul(b, b)); }));
+  }
+};
+
+struct LogSum {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    return from_double<T>(std::log(fold_real<T>(values, [](double a, double b) { return a + b; })));
+  }
+};
+
+// log(sum(exp(x))) = m + log(sum(exp(x - m))) with m = max(x), which cannot overflow.
+struct LogSumExp {
+  template <class T>
+  static T reduce(std::span<const T> values) {
+    double largest = -std::numeric_limits<double>::infinity();
+    for (const T& value : values) largest = max_nan(largest, static_cast<double>(value));
+    if (!std::isfinite(largest)) return from_double<T>(largest);
+    const double sum = fold_real<T>(values, [&](double a, double b) { return a + std::exp(b - largest); });
+    return from_double<T>(largest + std::log(sum));
+  }
+};
+
+template <class Reduction, class Types>
+void reference(const OpCall& call) {
+  const TensorView x = call.input(0);
+  const ReductionWalk walk = walk_of(call);
+  dispatch<Types>(x.dtype(), [&]<class T>(TypeTag<T>) {
+    const T* in = x.data<T>();
+    T* out = call.output(0).mutable_data<T>();
+    const size_t count = walk.offsets.size();
+    const auto values = std::make_unique<T[]>(count);
+    for (const int64_t start : walk.starts) {
+      for (size_t i = 0; i < count; ++i) values[i] = in[start + walk.offsets[i]];
+      *out++ = Reduction::template reduce<T>(std::span<const T>(values.get(), count));
+    }
+  });
+}
+
+// Axes became an input at opset 18 (reduce_sum: 13).
+std::vector<ValueId> import_onnx(ForeignNode& node) {
+  node.integers_to_input("axes", 1);
+  return node.emit();
+}
+
+OpSample sample(Random& random) {
+  const Dims dims = draw_dims(random, 0, 4);
+  const auto rank = static_cast<int64_t>(dims.size());
+  OpSample call{.inputs = {draw_tensor(random, DType::f32, dims, 0.5, 2.0)},
+                .attributes = {{"keepdims", draw(random, 0, 1)}, {"noop_with_empty_axes", draw(random, 0, 1)}}};
+  if (draw_bool(random)) {
+    std::vector<int64_t> axes;
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      if (draw_bool(random)) axes.push_back(draw_bool(random) ? axis : axis - rank);
+    }
+    call.inputs.emplace_back(Tensor::vector(axes));
+  }
+  return call;
+}
+
+OpDef make_reduction(std::string_view name, std::string_view doc, std::string_view onnx, DTypeSet types,
+                     ReferenceFn reference) {
+  OpDef def;
+  def.name = name;
+  def.doc = doc;
+  def.inputs = {{"x", "T", "Any shape."},
+                {"axes", "I", "[n]: the axes to reduce; missing or empty: all.", Arity::optional}};
+  def.outputs = {{"y", "T", "Shape of x with the reduced extents 1, or without them."}};
+  def.types = {{"T", types}, {"I", dtypes::kI64}};
+  def.attributes = {
+      {"keepdims", AttributeType::integer, "1: reduced extents become 1; 0: they go.", int64_t{1}},
+      {"noop_with_empty_axes", AttributeType::integer, "1: without axes reduce over none, not over all.", int64_t{0}}};
+  def.infer = infer_reduction;
+  def.reference = reference;
+  def.onnx = {{.name = onnx, .import = import_onnx, .export_since = 18}};
+  def.sample = sample;
+  return def;
+}
+
+Var reduce(const OpDef& op, Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  std::vector<Var> inputs{x};
+  if (!axes.empty()) inputs.push_back(constant(x.graph(), Tensor::vector(axes)));
+  return apply(op, inputs, {{"keepdims", int64_t{keepdims}}});
+}
+
+}  // namespace
+
+Var reduce_sum(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_sum_def(), x, axes, keepdims);
+}
+
+Var reduce_mean(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_mean_def(), x, axes, keepdims);
+}
+
+Var reduce_prod(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_prod_def(), x, axes, keepdims);
+}
+
+Var reduce_max(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_max_def(), x, axes, keepdims);
+}
+
+Var reduce_min(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_min_def(), x, axes, keepdims);
+}
+
+Var reduce_l1(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_l1_def(), x, axes, keepdims);
+}
+
+Var reduce_l2(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_l2_def(), x, axes, keepdims);
+}
+
+Var reduce_log_sum(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_log_sum_def(), x, axes, keepdims);
+}
+
+Var reduce_log_sum_exp(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_log_sum_exp_def(), x, axes, keepdims);
+}
+
+Var reduce_sum_square(Var x, const std::vector<int64_t>& axes, bool keepdims) {
+  return reduce(reduce_sum_square_def(), x, axes, keepdims);
+}
+
+const OpDef& reduce_sum_def() {
+  static const OpDef def =
+      make_reduction("reduce_sum", "y = the sum of x over axes.", "ReduceSum", kReduced, reference<Sum, ReducedTypes>);
+  return def;
+}
+
+const OpDef& reduce_mean_def() {
+  static const OpDef def = make_reduction("reduce_mean", "y = the mean of x over axes.", "ReduceMean", kReduced,
+                                          reference<Mean, ReducedTypes>);
+  return def;
+}
+
+const OpDef& reduce_prod_def() {
+  static const OpDef def = make_reduction("reduce_prod", "y = the product of x over axes.", "ReduceProd", kReduced,
+                                          reference<Prod, ReducedTypes>);
+  return def;
+}
+
+const OpDef& reduce_max_def() {
+  static const OpDef def = make_reduction("reduce_max", "y = the largest element of x over axes.", "ReduceMax",
+                                          kOrdered, reference<Max, OrderedTypes>);
+  return def;
+}
+
+const OpDef& reduce_min_def() {
+  static const OpDef def = make_reduction("reduce_min", "y = the smallest element of x over axes.", "ReduceMin",
+                                          kOrdered, reference<Min, OrderedTypes>);
+  return def;
+}
+
+const OpDef& reduce_l1_def() {
+  static const OpDef def =
+      make_reduction("reduce_l1", "y = sum(|x|) over axes.", "ReduceL1", kReduced, reference<L1, ReducedTypes>);
+  return def;
+}
+
+const OpDef& reduce_l2_def() {
+  static const OpDef def =
+      make_reduction("reduce_l2", "y = sqrt(sum(x^2)) over axes.", "ReduceL2", kReduced, reference<L2, ReducedTypes>);
+  return def;
+}
+
+const OpDef& reduce_log_sum_def() {
+  static const OpDef def = make_reduction("reduce_log_sum", "y = log(sum(x)) over axes.", "ReduceLogSum", kReduced,
+                                          reference<LogSum, ReducedTypes>);
+  return def;
+}
+
+const OpDef& reduce_log_sum_exp_def() {
+  static const OpDef def = make_reduction("reduce_log_sum_exp", "y = log(sum(exp(x))) over axes.", "ReduceLogSumExp",
+                                          kReduced, reference<LogSumExp, ReducedTypes>);
+  return def;
+}
+
+const OpDef& reduce_sum_square_def() {
+  static const OpDef def = make_reduction("reduce_sum_square", "y = sum(x^2) over axes.", "ReduceSumSquare", kReduced,
+                                          reference<SumSquare, ReducedTypes>);
+  return def;
+}
+
+}  // namespace autograph
