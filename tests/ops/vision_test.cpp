@@ -1,0 +1,58 @@
+#include "autograph/ops/vision.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/call_op.h"
+#include "ops/op_list.h"
+
+namespace autograph {
+namespace {
+
+const Tensor kRow = Tensor::of<float>({1, 1, 4}, {1, 2, 3, 4});
+
+Tensor resized(const Tensor& x, const std::vector<float>& scales, Attributes attributes) {
+  const Tensor factors = Tensor::of<float>({static_cast<int64_t>(scales.size())}, scales);
+  return call_op(resize_def(), {x, Tensor(), factors}, std::move(attributes))[0];
+}
+
+TEST(Resize, NearestRepeatsElementsOfEveryDtype) {
+  const Tensor words = Tensor::of<std::string>({2}, {"a", "b"});
+  const Tensor y =
+      resized(words, {2},
+              {{"coordinate_transformation_mode", std::string("asymmetric")}, {"nearest_mode", std::string("floor")}});
+  EXPECT_EQ(std::vector<std::string>(y.elements<std::string>().begin(), y.elements<std::string>().end()),
+            (std::vector<std::string>{"a", "a", "b", "b"}));
+}
+
+TEST(Resize, LinearHalvesWithPixelCentres) {
+  EXPECT_EQ(resized(kRow, {1, 1, 0.5F}, {{"mode", std::string("linear")}}).to_f64(), (std::vector<double>{1.5, 3.5}));
+  EXPECT_EQ(resized(kRow, {1, 1, 2}, {{"mode", std::string("linear")}}).to_f64(),
+            (std::vector<double>{1, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4}));
+}
+
+TEST(Resize, NeedsExactlyOneOfScalesAndSizes) {
+  EXPECT_THROW(call_op(resize_def(), {kRow}), ValueError);
+  EXPECT_THROW(call_op(resize_def(), {kRow, Tensor(), Tensor(), Tensor::vector({1, 2})}), ValueError);
+}
+
+TEST(GridSample, ReadsCentresAndPadsWithZeros) {
+  const Tensor grid = Tensor::of<float>({1, 3, 1}, {-1, 0, 3});
+  const Attributes corners{{"align_corners", int64_t{1}}};
+  EXPECT_EQ(call_op(grid_sample_def(), {kRow, grid}, corners)[0].to_f64(), (std::vector<double>{1, 2.5, 0}));
+}
+
+TEST(RoiAlign, AveragesTheWholeRegion) {
+  const Tensor x = Tensor::of<float>({1, 1, 2, 2}, {1, 2, 3, 4});
+  const Tensor rois = Tensor::of<float>({1, 4}, {0, 0, 2, 2});
+  EXPECT_EQ(call_op(roi_align_def(), {x, rois, Tensor::vector({0})})[0].to_f64(), (std::vector<double>{2.5}));
+  EXPECT_THROW(call_op(roi_align_def(), {x, rois, Tensor::vector({1})}), ValueError);
+}
+
+TEST(Vision, SamplesOfEveryOpRun) {
+  for (const OpDef* op : {&affine_grid_def(), &grid_sample_def(), &resize_def(), &roi_align_def()}) {
+    run_samples(*op, 200);
+  }
+}
+
+}  // namespace
+}  // namespace autograph
