@@ -1,0 +1,55 @@
+// Reading [batch, length, heads * size] and [batch, heads, length, size] tensors alike.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "autograph/op_def.h"
+#include "ops/real_values.h"
+
+namespace autograph {
+
+/// Symbolic layout of a tensor of heads.
+struct HeadDims {
+  Dim batch;
+  Dim heads;
+  Dim length;
+  Dim size;
+};
+
+/// Layout of input `slot`, of rank 4, or of rank 3 with `num_heads` heads packed into the last dim. Throws ShapeError
+/// on other ranks and ValueError on head counts that do not fit; all dims unknown while the rank is unknown.
+HeadDims infer_heads(const InferContext& context, size_t slot, const int64_t* num_heads);
+
+/// The shape of a tensor with these dims, packed like input `slot`.
+Shape pack_heads(const InferContext& context, size_t slot, const HeadDims& dims);
+
+/// A tensor of heads as f64, addressed by head and position whatever its layout.
+class Heads {
+ public:
+  /// Copies a tensor of rank 4, or of rank 3 with `num_heads` heads.
+  Heads(const TensorView& view, int64_t num_heads);
+  /// Zeros in [batch, heads, length, size] layout.
+  Heads(int64_t batch, int64_t heads, int64_t length, int64_t size);
+
+  int64_t batch() const { return batch_; }
+  int64_t heads() const { return heads_; }
+  int64_t length() const { return length_; }
+  int64_t size() const { return size_; }
+  /// The `size()` elements at a position.
+  double* row(int64_t b, int64_t head, int64_t position) {
+    return values_.data() + b * heads_ * length_ * size_ + head * head_stride_ + position * position_stride_;
+  }
+  const double* row(int64_t b, int64_t head, int64_t position) const {
+    return const_cast<Heads*>(this)->row(b, head, position);
+  }
+  /// All elements in the layout of the view that it was made from.
+  const std::vector<double>& values() const { return values_; }
+
+ private:
+  int64_t batch_ = 0, heads_ = 0, length_ = 0, size_ = 0;
+  int64_t head_stride_ = 0, position_stride_ = 0;
+  std::vector<double> values_;
+};
+
+}  // namespace autograph
