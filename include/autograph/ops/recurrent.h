@@ -1,0 +1,20 @@
+// Typed builders of recurrent layers. x is [length, batch, input]; w and r hold the gates' rows of each direction.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autograph/builder.h"
+
+namespace autograph {
+
+/// Plain recurrent layer: {y [length, directions, batch, hidden], last h [directions, batch, hidden]}.
+std::vector<Var> rnn(Var x, Var w, Var r, Var b = {}, const std::string& direction = "forward");
+
+/// Gated recurrent unit, gates z, r, h; results as rnn().
+std::vector<Var> gru(Var x, Var w, Var r, Var b = {}, const std::string& direction = "forward");
+
+/// Long short-term memory, gates i, o, f, c; results as rnn() and the last cell state.
+std::vector<Var> lstm(Var x, Var w, Var r, Var b = {}, const std::string& direction = "forward");
+
+}  // namespace autograph

@@ -1,0 +1,57 @@
+// rnn: h_t = f(W x_t + R h_{t-1} + Wb + Rb), the plain recurrent layer; f is tanh unless `activations` says otherwise.
+// Layouts, directions and sequence lengths: recurrent.h.
+#include "autograph/op_def.h"
+#include "autograph/ops/recurrent.h"
+#include "ops/op_list.h"
+#include "ops/recurrent/recurrent.h"
+
+namespace autograph {
+namespace {
+
+const RecurrentKind& kind() {
+  static const RecurrentKind kind{1, false, {"Tanh"}};
+  return kind;
+}
+
+void infer(InferContext& context) { infer_recurrent(context, kind()); }
+
+void step(const RecurrentDirection& d, const double* x, std::vector<double>& h, std::vector<double>&) {
+  std::vector<double> next(h.size());
+  for (int64_t j = 0; j < d.hidden; ++j) next[static_cast<size_t>(j)] = d.activate(0, d.sum(0, j, x, h.data()));
+  h = std::move(next);
+}
+
+void reference(const OpCall& call) { run_recurrent(call, kind(), step); }
+
+OpSample sample(Random& random) { return sample_recurrent(random, kind()); }
+
+}  // namespace
+
+std::vector<Var> rnn(Var x, Var w, Var r, Var b, const std::string& direction) {
+  return apply_all(rnn_def(), {x, w, r, b}, {{"direction", direction}}, 2);
+}
+
+const OpDef& rnn_def() {
+  static const OpDef def{
+      .name = "rnn",
+      .doc = "Recurrent layer: h = f(W x + R h + b), position by position.",
+      .inputs = {{"x", "T", "[length, batch, input], or batch first with layout 1."},
+                 {"w", "T", "[directions, hidden, input]."},
+                 {"r", "T", "[directions, hidden, hidden]."},
+                 {"b", "T", "[directions, 2 * hidden]: biases of w, then of r.", Arity::optional},
+                 {"sequence_lens", "I", "[batch], length of each sequence.", Arity::optional},
+                 {"initial_h", "T", "[directions, batch, hidden], or batch first.", Arity::optional}},
+      .outputs = {{"y", "T", "[length, directions, batch, hidden], or [batch, length, ...].", Arity::optional},
+                  {"y_h", "T", "The last h, shape of initial_h.", Arity::optional}},
+      .types = {{"T", dtypes::kFloat}, {"I", DTypeSet{DType::i32}}},
+      .attributes = recurrent_attributes(),
+      .infer = infer,
+      .reference = reference,
+      .cost = recurrent_cost,
+      .onnx = {{.name = "RNN", .since = 7, .export_since = 14}},
+      .sample = sample,
+  };
+  return def;
+}
+
+}  // namespace autograph
