@@ -71,5 +71,51 @@ TEST(Gemm, RejectsAnAddendThatDoesNotBroadcast) {
             "[gemm] input 'c': [3] does not broadcast to [2,2]");
 }
 
+Tensor run_einsum(const std::string& equation, const std::vector<Tensor>& inputs) {
+  return run_op(einsum_def(), inputs, {{"equation", equation}});
+}
+
+TEST(Einsum, SumsOverLabelsThatTheOutputLeavesOut) {
+  const Tensor a = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(elements<float>(run_einsum("ij,jk->ik", {a, a})), (Floats{7, 10, 15, 22}));
+  EXPECT_EQ(elements<float>(run_einsum("ij -> i", {a})), (Floats{3, 7}));
+  EXPECT_EQ(elements<float>(run_einsum("ij->ji", {a})), (Floats{1, 3, 2, 4}));
+}
+
+TEST(Einsum, RepeatedLabelsTakeTheDiagonal) {
+  const Tensor a = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(elements<float>(run_einsum("ii->i", {a})), (Floats{1, 4}));
+  EXPECT_EQ(elements<float>(run_einsum("ii", {a})), Floats{5});
+}
+
+TEST(Einsum, EllipsisBroadcastsAndComesFirstInTheImplicitOutput) {
+  const Tensor a = Tensor::of<float>({2, 1, 2}, {1, 2, 3, 4});
+  const Tensor b = Tensor::of<float>({2, 1}, {10, 1});
+  const Tensor y = run_einsum("...ij,jk", {a, b});
+  EXPECT_EQ(y.dims(), (Dims{2, 1, 1}));
+  EXPECT_EQ(elements<float>(y), (Floats{12, 34}));
+}
+
+TEST(Einsum, SumOverNothingIsZero) {
+  EXPECT_EQ(elements<float>(run_einsum("ij->i", {Tensor::zeros(DType::f32, {2, 0})})), (Floats{0, 0}));
+}
+
+TEST(Einsum, RejectsMalformedEquations) {
+  const Tensor a = Tensor::zeros(DType::f32, {2, 3});
+  EXPECT_EQ(error_of(einsum_def(), {a}, {{"equation", std::string("i1->i")}}),
+            "[einsum] equation: expected letters, '...', ',' and '->', got 'i1->i'");
+  EXPECT_EQ(error_of(einsum_def(), {a}, {{"equation", std::string("ij->k")}}),
+            "[einsum] equation: output label 'k' of 'ij->k' occurs in no input");
+  EXPECT_EQ(error_of(einsum_def(), {a}, {{"equation", std::string("ijk->k")}}),
+            "[einsum] rank: expected 3 for term 'ijk', got 2");
+  EXPECT_EQ(error_of(einsum_def(), {a}, {{"equation", std::string("ii->i")}}),
+            "[einsum] extents: 2 and 3 of one label differ in 'ii->i'");
+}
+
+TEST(Det, EliminatesWithRowExchanges) {
+  const Tensor x = Tensor::of<float>({2, 2, 2}, {0, 1, 2, 5, 3, 6, 1, 2});
+  EXPECT_EQ(elements<float>(run_op(det_def(), {x})), (Floats{-2, 0}));
+}
+
 }  // namespace
 }  // namespace autograph

@@ -11,6 +11,12 @@ namespace autograph {
 /// a [..., m, k] times b [..., k, n] gives [..., m, n]; leading dims broadcast, vectors act as a row (a) or column (b).
 Var matmul(Var a, Var b);
 
+/// Determinants of the square matrices of the last two dims: [..., n, n] gives [...].
+Var det(Var x);
+
+/// Sums of products over labelled dims: einsum("ij,jk->ik", {a, b}) is a matrix product.
+Var einsum(const std::string& equation, const std::vector<Var>& operands);
+
 /// Factors and transpositions of gemm().
 struct GemmOptions {
   float alpha = 1.0f;        ///< Factor of the product.
