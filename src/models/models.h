@@ -1,0 +1,25 @@
+// The builders behind the zoo: one function a model, one file a family. Each returns a finished graph for that batch.
+#pragma once
+
+#include <cstdint>
+
+#include "autograph/graph.h"
+
+namespace autograph {
+
+Graph build_inception_v3(int64_t batch);
+Graph build_resnet50(int64_t batch);
+Graph build_resnet50_taso(int64_t batch);
+Graph build_resnext50(int64_t batch);
+Graph build_resnext50_taso(int64_t batch);
+Graph build_nasnet_a(int64_t batch);
+Graph build_nasnet_cell(int64_t batch);
+Graph build_nasnet_mobile(int64_t batch);
+Graph build_nasnet_large(int64_t batch);
+Graph build_bert(int64_t batch);
+Graph build_bert_taso_as_shipped(int64_t batch);
+Graph build_squeezenet(int64_t batch);
+Graph build_randwire(int64_t batch);
+Graph build_mlp(int64_t batch);
+
+}  // namespace autograph

@@ -1,0 +1,54 @@
+#include "models/weights.h"
+
+#include <cmath>
+
+#include "base/hash.h"
+
+namespace autograph {
+namespace {
+
+// The finalizer of SplitMix64: a bijection of 64 bits whose outputs for consecutive counters pass the usual tests.
+uint64_t mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+uint64_t Weights::key(std::string_view parameter) const {
+  return Hasher().add(std::string_view(model_)).add(parameter).finish().low;
+}
+
+uint64_t Weights::bits(std::string_view parameter, uint64_t index) const { return mix(key(parameter) + index); }
+
+Tensor Weights::normal(std::string_view parameter, const Dims& dims, float mean, float deviation) const {
+  Tensor tensor = Tensor::empty(DType::f32, dims);
+  float* out = tensor.mutable_data<float>();
+  const uint64_t start = key(parameter);
+  const auto count = static_cast<uint64_t>(tensor.num_elements());
+  // The sum of four uniforms on 0..65535 has mean 131070 and variance 4 * (65536^2 - 1) / 12.
+  const double scale = static_cast<double>(deviation) / std::sqrt((65536.0 * 65536.0 - 1.0) / 3.0);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t drawn = mix(start + i);
+    const auto sum =
+        static_cast<int64_t>((drawn & 0xFFFF) + (drawn >> 16 & 0xFFFF) + (drawn >> 32 & 0xFFFF) + (drawn >> 48));
+    out[i] = static_cast<float>(mean + static_cast<double>(sum - 131070) * scale);
+  }
+  return tensor;
+}
+
+Tensor Weights::uniform(std::string_view parameter, const Dims& dims, float low, float high) const {
+  Tensor tensor = Tensor::empty(DType::f32, dims);
+  float* out = tensor.mutable_data<float>();
+  const uint64_t start = key(parameter);
+  const auto count = static_cast<uint64_t>(tensor.num_elements());
+  const double scale = (static_cast<double>(high) - low) / 16777216.0;  // 24 bits: every f32 in [0, 1) of that grid
+  for (uint64_t i = 0; i < count; ++i) {
+    out[i] = static_cast<float>(low + static_cast<double>(mix(start + i) >> 40) * scale);
+  }
+  return tensor;
+}
+
+}  // namespace autograph
