@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Exports well-known models with seeded random weights to ONNX, for check_models.py.
+
+    python bench/export_models.py DIR [--only NAME ...] [--list]
+
+Nothing is downloaded: every model is built from its architecture alone. Weights come from a fixed seed; statistics of
+batch normalisation and layer scales are drawn too, because their initial values (0, 1, 1e-6) would hide a wrong
+import. Each model is exported in a process of its own, so that one failure or a large model does not spoil the rest.
+A file that is already there is kept, so an interrupted run can be repeated. Both exporters of torch are used: `legacy`
+(TorchScript tracing) and `dynamo` (torch.export). Large weights go to FILE.onnx.data.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+import warnings
+from dataclasses import dataclass, field
+from typing import Callable
+
+SEED = 20230207
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One export: how to build the module, its example inputs, and how to export it."""
+
+    build: Callable[[], tuple]  # () -> (module, tuple of example inputs)
+    exporter: str = "legacy"
+    opset: int = 17
+    input_names: tuple = ("input",)
+    dynamic_axes: dict = field(default_factory=dict)  # input or output name -> {axis: symbol}; legacy exporter only
+    dynamic_batch: bool = False  # axis 0 of the first input is symbolic; dynamo exporter only
+
+
+def _image(*shape):
+    import torch
+
+    return (torch.randn(*shape, generator=torch.Generator().manual_seed(SEED)),)
+
+
+def _tokens(batch, length, vocabulary):
+    import torch
+
+    return (torch.randint(0, vocabulary, (batch, length), generator=torch.Generator().manual_seed(SEED)),)
+
+
+def _torchvision(name, size=224, batch=1, **arguments):
+    def build():
+        import torchvision
+
+        return getattr(torchvision.models, name)(weights=None, **arguments), _image(batch, 3, size, size)
+
+    return build
+
+
+def _timm(name, size=224):
+    def build():
+        import timm
+
+        return timm.create_model(name, pretrained=False), _image(1, 3, size, size)
+
+    return build
+
+
+def _language_model(kind, length=128, batch=1):
+    """A transformers model that takes token ids alone and returns its last hidden state."""
+
+    def build():
+        import torch
+        import transformers
+
+        model_class, configuration = {
+            "bert": ("BertModel", transformers.BertConfig),
+            "distilbert": ("DistilBertModel", transformers.DistilBertConfig),
+            "gpt2": ("GPT2Model", transformers.GPT2Config),
+            "t5": ("T5EncoderModel", transformers.T5Config),
+        }[kind]
+        arguments = {"use_cache": False} if kind == "gpt2" else {}
+        settings = configuration(attn_implementation="eager", **arguments)
+        model = getattr(transformers, model_class)(settings)
+
+        class LastHiddenState(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = model
+
+            def forward(self, input_ids):
+                # An explicit mask keeps transformers from looking for packed sequences, which neither exporter knows.
+                mask = torch.ones_like(input_ids)
+                return self.inner(input_ids=input_ids, attention_mask=mask, return_dict=False)[0]
+
+        return LastHiddenState(), _tokens(batch, length, settings.vocab_size)
+
+    return build
+
+
+def _recurrent():
+    import torch
+
+    class Recurrent(torch.nn.Module):
+        """A bidirectional LSTM and a GRU, batch first, with a linear head."""
+
+        def __init__(self):
+            super().__init__()
+            self.lstm = torch.nn.LSTM(64, 96, num_layers=2, bidirectional=True, batch_first=True)
+            self.gru = torch.nn.GRU(192, 128, batch_first=True)
+            self.head = torch.nn.Linear(128, 10)
+
+        def forward(self, x):
+            return self.head(self.gru(self.lstm(x)[0])[0])
+
+    return Recurrent(), _image(2, 30, 64)
+
+
+SPECS = {
+    "resnet50": Spec(_torchvision("resnet50")),
+    "resnet50_dynamo": Spec(_torchvision("resnet50"), exporter="dynamo", opset=20),
+    "resnext50_32x4d": Spec(_torchvision("resnext50_32x4d")),
+    "inception_v3": Spec(_torchvision("inception_v3", 299, aux_logits=False, init_weights=False), opset=13),
+    "squeezenet1_1": Spec(_torchvision("squeezenet1_1"), opset=11),
+    "mobilenet_v3_large": Spec(_torchvision("mobilenet_v3_large")),
+    "mobilenet_v3_large_dynamo": Spec(_torchvision("mobilenet_v3_large"), exporter="dynamo", opset=18),
+    "efficientnet_b0": Spec(_torchvision("efficientnet_b0")),
+    "regnet_y_400mf": Spec(_torchvision("regnet_y_400mf"), opset=15),
+    "densenet121": Spec(_torchvision("densenet121"), opset=9),
+    "googlenet": Spec(_torchvision("googlenet", aux_logits=False, init_weights=False), opset=12),
+    "shufflenet_v2_x1_0": Spec(_torchvision("shufflenet_v2_x1_0")),
+    "convnext_tiny": Spec(_torchvision("convnext_tiny")),
+    "swin_t": Spec(_torchvision("swin_t")),
+    "vit_b_16": Spec(_torchvision("vit_b_16")),
+    "vit_tiny_timm_dynamo": Spec(_timm("vit_tiny_patch16_224"), exporter="dynamo", opset=21),
+    "mixer_s32_timm": Spec(_timm("mixer_s32_224")),
+    "resnet18_dynamic": Spec(
+        _torchvision("resnet18", batch=2), dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}}
+    ),
+    "resnet18_dynamic_dynamo": Spec(
+        _torchvision("resnet18", batch=2), exporter="dynamo", opset=20, dynamic_batch=True
+    ),
+    "bert_base": Spec(_language_model("bert"), input_names=("input_ids",)),
+    "distilbert_dynamic": Spec(
+        _language_model("distilbert", batch=2),
+        input_names=("input_ids",),
+        dynamic_axes={"input_ids": {0: "batch", 1: "tokens"}, "output": {0: "batch", 1: "tokens"}},
+    ),
+    "gpt2": Spec(_language_model("gpt2", length=64), input_names=("input_ids",)),
+    "t5_encoder": Spec(_language_model("t5", length=64), input_names=("input_ids",)),
+    "distilbert_dynamo": Spec(_language_model("distilbert"), exporter="dynamo", opset=20, input_names=("input_ids",)),
+    "recurrent": Spec(_recurrent),
+}
+
+
+def _draw_parameters(module):
+    """Redraws what starts at 0, 1 or 1e-6 (norms, layer scales, zero heads): leaving it out would not show."""
+    import torch
+
+    generator = torch.Generator().manual_seed(SEED)
+    norms = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.LayerNorm)
+    for child in module.modules():
+        if isinstance(child, norms) and child.weight is not None:
+            child.weight.data.uniform_(0.8, 1.2, generator=generator)
+            child.bias.data.normal_(0, 0.1, generator=generator)
+        if isinstance(child, torch.nn.Linear) and not child.weight.any():
+            child.weight.data.normal_(0, child.in_features**-0.5, generator=generator)
+    for name, parameter in module.named_parameters():
+        if name.endswith(("layer_scale", "gamma")):
+            parameter.data.uniform_(0.1, 0.3, generator=generator)
+
+
+def _calibrate(module, inputs):
+    """Gives batch normalisations the statistics of `inputs`: with initial ones, signals die out or blow up in depth."""
+    import torch
+
+    norms = [child for child in module.modules() if isinstance(child, torch.nn.modules.batchnorm._BatchNorm)]
+    for norm in norms:
+        norm.momentum = 1.0
+        norm.train()
+    if norms:
+        module(*inputs)
+    for norm in norms:
+        norm.eval()
+
+
+def export(name, path):
+    """Exports model `name` to `path`, by way of a temporary folder-local name that is renamed at the end."""
+    import torch
+
+    warnings.filterwarnings("ignore")
+    torch.backends.mha.set_fastpath_enabled(False)  # a fused attention op that the legacy exporter cannot write
+    torch.manual_seed(SEED)
+    spec = SPECS[name]
+    module, inputs = spec.build()
+    module.eval()
+    names = {"input_names": list(spec.input_names), "output_names": ["output"]}
+    with torch.no_grad():
+        _draw_parameters(module)
+        _calibrate(module, inputs)
+        if spec.exporter == "legacy":
+            torch.onnx.export(
+                module, inputs, path, opset_version=spec.opset, dynamo=False, dynamic_axes=spec.dynamic_axes, **names
+            )
+        else:
+            shapes = ({0: torch.export.Dim("batch", min=1, max=64)},) if spec.dynamic_batch else None
+            torch.onnx.export(
+                module,
+                inputs,
+                path,
+                opset_version=spec.opset,
+                dynamo=True,
+                dynamic_shapes=shapes,
+                verbose=False,
+                **names,
+            )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", nargs="?", default=".", help="where the .onnx files go")
+    parser.add_argument("--only", nargs="+", choices=sorted(SPECS), metavar="NAME", help="export these alone")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(SPECS))
+        return 0
+    os.makedirs(options.directory, exist_ok=True)
+    failed = []
+    for name in options.only or SPECS:
+        path = os.path.join(options.directory, name + ".onnx")
+        if os.path.exists(path):
+            print(f"{name:28} kept", flush=True)
+            continue
+        begin = time.monotonic()
+        worker = multiprocessing.get_context("spawn").Process(target=export, args=(name, path))
+        worker.start()
+        worker.join()
+        if worker.exitcode != 0:
+            failed.append(name)
+            for leftover in (path, path + ".data"):
+                if os.path.exists(leftover):
+                    os.remove(leftover)
+        state = "failed" if worker.exitcode else f"{os.path.getsize(path) / 1e6:8.1f} MB"
+        print(f"{name:28} {state:>12} {time.monotonic() - begin:6.1f} s", flush=True)
+    if failed:
+        print(f"{len(failed)} of {len(options.only or SPECS)} exports failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
