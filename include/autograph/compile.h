@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "autograph/run_report.h"
 #include "autograph/tensor.h"
 
 namespace autograph {
@@ -21,32 +22,6 @@ struct CompileOptions {
   bool optimize = true;                 ///< Run the plain passes first.
   bool check_nan = false;               ///< Stop at the first node that makes a NaN or infinity from finite inputs.
   bool profile = false;                 ///< Record the time of every step; see Executable::profile().
-};
-
-/// Memory of one plan, in bytes.
-struct MemoryReport {
-  size_t arena_bytes = 0;           ///< Planned: one arena for all intermediate tensors.
-  size_t sum_of_tensors_bytes = 0;  ///< What the same tensors would take without reuse.
-  size_t lower_bound_bytes = 0;     ///< Largest sum of tensors alive at once: no plan can take less.
-  size_t weight_bytes = 0;          ///< Constants, prepacked copies included.
-};
-
-/// What one step of a profiled run took.
-struct StepProfile {
-  std::string name;     ///< Provenance of the node, or its op.
-  std::string op;       ///< Op name.
-  std::string kernel;   ///< Kernel that ran.
-  double start_us = 0;  ///< Since the start of the run.
-  double duration_us = 0;
-  int stream = 0;  ///< Track it ran on.
-};
-
-/// One refusal or choice of a kernel: the answer to "why is this node slow".
-struct KernelChoice {
-  std::string node;                   ///< Provenance of the node.
-  std::string op;                     ///< Op name.
-  std::string kernel;                 ///< The kernel taken.
-  std::vector<std::string> refusals;  ///< "candidate: reason", best candidate first.
 };
 
 /// A compiled graph. Thread-safe: any number of threads may call run() at once.

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "autograph/compile.h"
+#include "autograph/run_report.h"
 #include "runtime/kernel_catalog.h"
 #include "schedule/plan.h"
 

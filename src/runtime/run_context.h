@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "autograph/compile.h"
+#include "autograph/run_report.h"
 #include "runtime/compiled_plan.h"
 #include "runtime/memory_meter.h"
 
