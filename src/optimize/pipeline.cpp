@@ -13,6 +13,10 @@ namespace {
 
 constexpr PassDef kPasses[] = {
     {"decompose", "Replace function ops without a kernel by their body.", decompose, true},
+    {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
+    {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity, false},
+    {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
+    {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm, false},
     {"dead_code", "Remove what no output needs.", dead_code, false},
 };
 

@@ -1,4 +1,4 @@
-// The passes, one per source file in this folder.
+// The passes, one per source file in this folder. True: the graph has changed.
 #pragma once
 
 #include "optimize/pass.h"
@@ -6,6 +6,14 @@
 namespace autograph {
 
 bool decompose(Graph& graph, PassContext& context);
+bool fold_constants(Graph& graph, PassContext& context);
+bool eliminate_identity(Graph& graph, PassContext& context);
+bool common_subexpressions(Graph& graph, PassContext& context);
+bool fold_batch_norm(Graph& graph, PassContext& context);
 bool dead_code(Graph& graph, PassContext& context);
+
+/// Makes every reader of `from` read `to`, which also takes over the name of a graph output that has none, and merges
+/// the provenance of the node behind `from` into the node behind `to`.
+void replace_value(Graph& graph, ValueId from, ValueId to);
 
 }  // namespace autograph

@@ -1,0 +1,84 @@
+// fold_batch_norm: conv followed by batch normalization with given statistics becomes one conv.
+//
+//   factor[m] = scale[m] / sqrt(var[m] + epsilon)      w'[m,...] = w[m,...] * factor[m]
+//   b'[m] = (b[m] - mean[m]) * factor[m] + bias[m]
+//
+// Precondition: f32, weights and statistics are constants, nothing else reads the conv, no training mode. The epsilon
+// is that of the model. Computed in f64 and rounded once.
+#include <cmath>
+
+#include "autograph/op_def.h"
+#include "ops/op_list.h"
+#include "optimize/passes/passes.h"
+
+namespace autograph {
+namespace {
+
+// The constant elements of f32 input `slot`, or null.
+const Tensor* constant_f32(const Graph& graph, const Node& node, size_t slot) {
+  const ValueId v = node.input(slot);
+  if (!v.is_valid() || !graph.value(v).is_constant() || graph.type(v).dtype() != DType::f32) return nullptr;
+  return &graph.value(v).constant();
+}
+
+// The conv in front of `norm` when both can become one, else an invalid id.
+NodeId find_conv(const Graph& graph, const Node& norm) {
+  if (&norm.op() != &batch_normalization_def() || norm.outputs().size() != 1) return {};
+  if (norm.attributes().flag("training_mode")) return {};
+  for (size_t slot = 1; slot <= 4; ++slot) {
+    if (!constant_f32(graph, norm, slot)) return {};
+  }
+  const Value& x = graph.value(norm.input(0));
+  if (!x.producer().is_valid() || x.uses().size() != 1 || graph.num_output_uses(norm.input(0)) > 0) return {};
+  const Node& conv = graph.node(x.producer());
+  if (&conv.op() != &conv_def() || !constant_f32(graph, conv, 1)) return {};
+  if (conv.input(2).is_valid() && !constant_f32(graph, conv, 2)) return {};
+  return x.producer();
+}
+
+void fold(Graph& graph, NodeId conv_id, NodeId norm_id) {
+  const Node& conv = graph.node(conv_id);
+  const Node& norm = graph.node(norm_id);
+  const double epsilon = norm.attributes().real("epsilon");
+  const auto scale = constant_f32(graph, norm, 1)->elements<float>();
+  const auto bias = constant_f32(graph, norm, 2)->elements<float>();
+  const auto mean = constant_f32(graph, norm, 3)->elements<float>();
+  const auto var = constant_f32(graph, norm, 4)->elements<float>();
+  Tensor w = constant_f32(graph, conv, 1)->clone();
+  const auto channels = static_cast<size_t>(w.dims()[0]);
+  Tensor b = Tensor::zeros(DType::f32, {w.dims()[0]});
+  if (const Tensor* old = constant_f32(graph, conv, 2)) b = old->clone();
+
+  float* weights = w.mutable_data<float>();
+  float* biases = b.mutable_data<float>();
+  const size_t per_channel = channels == 0 ? 0 : static_cast<size_t>(w.num_elements()) / channels;
+  for (size_t m = 0; m < channels; ++m) {
+    const double factor = scale[m] / std::sqrt(static_cast<double>(var[m]) + epsilon);
+    for (size_t i = 0; i < per_channel; ++i) {
+      float& weight = weights[m * per_channel + i];
+      weight = static_cast<float>(weight * factor);
+    }
+    biases[m] = static_cast<float>((static_cast<double>(biases[m]) - mean[m]) * factor + bias[m]);
+  }
+  const std::string name = graph.value(conv.input(1)).name();
+  graph.set_input(conv_id, 1, graph.add_constant(std::move(w), name));
+  graph.set_input(conv_id, 2, graph.add_constant(std::move(b), name.empty() ? "" : name + ".bias"));
+  replace_value(graph, graph.node(norm_id).output(0), graph.node(conv_id).output(0));
+  graph.erase_node(norm_id);
+}
+
+}  // namespace
+
+bool fold_batch_norm(Graph& graph, PassContext&) {
+  bool changed = false;
+  for (const NodeId id : graph.topological_order()) {
+    const NodeId conv = find_conv(graph, graph.node(id));
+    if (!conv.is_valid()) continue;
+    fold(graph, conv, id);
+    changed = true;
+  }
+  if (changed) graph.erase_dead();
+  return changed;
+}
+
+}  // namespace autograph

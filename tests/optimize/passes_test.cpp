@@ -1,0 +1,155 @@
+#include "optimize/passes/passes.h"
+
+#include <gtest/gtest.h>
+
+#include "autograph/builder.h"
+#include "autograph/compile.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/window.h"
+#include "autograph/verify.h"
+#include "ops/sample.h"
+#include "optimize/pass.h"
+#include "support/compare.h"
+
+namespace autograph {
+namespace {
+
+std::string scoped_origin(const Graph& graph, Var v) {
+  return graph.node(graph.value(v.id()).producer()).provenance().to_string();
+}
+
+TEST(FoldConstants, ComputesNodesOfConstantsAndKeepsTheRest) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  graph.add_output(relu(x).id());
+  graph.add_output(relu(relu(constant(graph, Tensor::of<float>({2}, {-1, 2})))).id());
+  PassContext context;
+  EXPECT_TRUE(fold_constants(graph, context));
+  verify(graph);
+  EXPECT_EQ(graph.num_nodes(), 1u);
+  const Value& folded = graph.value(graph.outputs()[1]);
+  ASSERT_TRUE(folded.is_constant());
+  EXPECT_EQ(folded.constant().to_f64(), (std::vector<double>{0, 2}));
+  EXPECT_FALSE(fold_constants(graph, context));
+}
+
+TEST(FoldConstants, LeavesResultsAboveTheLimit) {
+  Graph graph;
+  graph.add_output(relu(constant(graph, Tensor::zeros(DType::f32, {64}))).id());
+  PassContext context;
+  context.max_folded_bytes = 0;
+  // The result is as large as its input, so folding costs nothing.
+  EXPECT_TRUE(fold_constants(graph, context));
+}
+
+TEST(CommonSubexpressions, MergesEqualNodesAndTheirProvenance) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3}, "x");
+  std::vector<Var> branches;
+  for (const char* name : {"left", "right"}) {
+    const ProvenanceScope scope(name);
+    branches.push_back(softmax(relu(x), 1));
+  }
+  const Var other = softmax(relu(x), 0);
+  for (const Var& v : {branches[0], branches[1], other}) graph.add_output(v.id());
+  PassContext context;
+  EXPECT_TRUE(common_subexpressions(graph, context));
+  verify(graph);
+  EXPECT_EQ(graph.num_nodes(), 3u);
+  EXPECT_EQ(graph.outputs()[0], graph.outputs()[1]);
+  EXPECT_NE(graph.outputs()[0], graph.outputs()[2]);
+  EXPECT_EQ(scoped_origin(graph, branches[0]), "left/softmax + right/softmax");
+  EXPECT_FALSE(common_subexpressions(graph, context));
+}
+
+TEST(CommonSubexpressions, MergesEqualConstants) {
+  Graph graph;
+  for (int i = 0; i < 2; ++i) graph.add_output(relu(constant(graph, Tensor::of<float>({1}, {3}))).id());
+  PassContext context;
+  EXPECT_TRUE(common_subexpressions(graph, context));
+  EXPECT_EQ(graph.constants().size(), 1u);
+  EXPECT_EQ(graph.num_nodes(), 1u);
+}
+
+// conv -> batch normalization, with random weights and an epsilon of its own.
+Graph conv_norm_graph(Random& random, bool with_bias, bool share_conv) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 4, 5, 5}, "x");
+  const auto weight = [&](Dims dims, double low) {
+    return constant(graph, draw_tensor(random, DType::f32, std::move(dims), low, 2.0));
+  };
+  const Var y =
+      conv(x, weight({6, 2, 3, 3}, -2), with_bias ? weight({6}, -2) : Var(), {.pads = {1, 1, 1, 1}, .group = 2});
+  const std::vector<Var> inputs{y, weight({6}, -2), weight({6}, -2), weight({6}, -2), weight({6}, 0.1)};
+  graph.add_output(apply(get_op("batch_normalization"), inputs, {{"epsilon", 0.01f}}).id());
+  if (share_conv) graph.add_output(y.id());
+  return graph;
+}
+
+TEST(FoldBatchNorm, ComputesTheSameWithoutTheNormalization) {
+  Random random(3);
+  for (int round = 0; round < 10; ++round) {
+    const Graph before = conv_norm_graph(random, round % 2 == 0, false);
+    Graph after = before;
+    PassContext context;
+    EXPECT_TRUE(fold_batch_norm(after, context));
+    verify(after);
+    EXPECT_EQ(after.num_nodes(), 1u);
+    const std::vector<Datum> inputs{draw_tensor(random, DType::f32, {2, 4, 5, 5})};
+    CompileOptions options;
+    options.device = "reference";
+    options.optimize = false;
+    EXPECT_EQ(difference(compile(after, options).run(inputs), compile(before, options).run(inputs)), "");
+  }
+}
+
+TEST(FoldBatchNorm, LeavesAConvolutionThatIsReadElsewhere) {
+  Random random(4);
+  Graph graph = conv_norm_graph(random, true, true);
+  PassContext context;
+  EXPECT_FALSE(fold_batch_norm(graph, context));
+}
+
+TEST(DeadCode, ReportsWhetherItRemovedAnything) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  relu(x);
+  graph.add_output(x.id());
+  PassContext context;
+  EXPECT_TRUE(dead_code(graph, context));
+  EXPECT_FALSE(dead_code(graph, context));
+}
+
+TEST(Pipeline, RejectsUnknownPassNamesWithTheNearest) {
+  Graph graph;
+  PassContext context;
+  PipelineOptions options;
+  options.disabled = {"dead_cod"};
+  try {
+    run_passes(graph, context, options);
+    FAIL() << "accepted an unknown pass";
+  } catch (const ValueError& error) {
+    EXPECT_STREQ(error.what(), "[passes] name: no pass 'dead_cod' (did you mean 'dead_code'?)");
+  }
+}
+
+TEST(Pipeline, RunsOnlyRequiredPassesWithoutOptimisation) {
+  Graph graph;
+  relu(input(graph, DType::f32, {2}, "x"));
+  PassContext context;
+  PipelineOptions options;
+  options.optimize = false;
+  run_passes(graph, context, options);
+  EXPECT_EQ(graph.num_nodes(), 1u);
+  options.optimize = true;
+  options.disabled = {"dead_code"};
+  run_passes(graph, context, options);
+  EXPECT_EQ(graph.num_nodes(), 1u);
+  options.disabled.clear();
+  EXPECT_EQ(run_passes(graph, context, options).back().name, "dead_code");
+  EXPECT_EQ(graph.num_nodes(), 0u);
+}
+
+}  // namespace
+}  // namespace autograph
