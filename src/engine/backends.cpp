@@ -1,6 +1,7 @@
 #include "engine/backends.h"
 
 #include "autograph/compile.h"
+#include "backends/cpu/cpu_kernels.h"
 #include "backends/reference/reference_kernel.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
@@ -10,10 +11,12 @@ namespace autograph {
 namespace {
 
 const std::vector<Device>& devices() {
-  static const std::vector<Device> kDevices{
-      {"cpu", KernelCatalog({reference_kernel()}), nullptr},
-      {"reference", KernelCatalog({reference_kernel()}), nullptr},
-  };
+  static const std::vector<Device> kDevices = [] {
+    std::vector<KernelDef> cpu = cpu_kernels();
+    cpu.push_back(reference_kernel());
+    return std::vector<Device>{{"cpu", KernelCatalog(std::move(cpu)), set_cpu_threads},
+                               {"reference", KernelCatalog({reference_kernel()}), nullptr}};
+  }();
   return kDevices;
 }
 

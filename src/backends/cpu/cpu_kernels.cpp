@@ -1,0 +1,32 @@
+#include "backends/cpu/cpu_kernels.h"
+
+#ifdef AG_HAS_ONEDNN
+#include "backends/cpu/onednn/onednn_ops.h"
+#endif
+
+namespace autograph {
+
+#ifdef AG_HAS_ONEDNN
+std::vector<KernelDef> onednn_kernels() {
+  std::vector<KernelDef> kernels{onednn::conv_kernel(), onednn::matmul_kernel(), onednn::gemm_kernel(),
+                                 onednn::softmax_kernel()};
+  for (const KernelDef& pool : onednn::pool_kernels()) kernels.push_back(pool);
+  return kernels;
+}
+#else
+std::vector<KernelDef> onednn_kernels() { return {}; }
+
+int set_cpu_threads(int) { return 1; }
+#endif
+
+std::vector<KernelDef> cpu_kernels() {
+  std::vector<KernelDef> kernels = onednn_kernels();
+  for (const KernelDef& reduction : reduction_kernels()) kernels.push_back(reduction);
+  for (const KernelDef& kernel : {batch_normalization_kernel(), layer_normalization_kernel(), transpose_kernel(),
+                                  concat_kernel(), split_kernel(), gather_kernel(), elementwise_kernel()}) {
+    kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+}  // namespace autograph

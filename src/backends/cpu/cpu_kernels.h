@@ -1,0 +1,27 @@
+// The kernels of the CPU backend, best first for each op. Whatever they refuse falls back to the reference.
+#pragma once
+
+#include <vector>
+
+#include "runtime/kernel_catalog.h"
+
+namespace autograph {
+
+/// All of them, for the catalog.
+std::vector<KernelDef> cpu_kernels();
+
+/// Makes the calling thread use `threads` OpenMP threads; returns what it used before. 1 without oneDNN.
+int set_cpu_threads(int threads);
+
+// One function per source file of this folder.
+KernelDef elementwise_kernel();
+KernelDef batch_normalization_kernel();
+KernelDef layer_normalization_kernel();
+KernelDef transpose_kernel();
+KernelDef concat_kernel();
+KernelDef split_kernel();
+KernelDef gather_kernel();
+std::vector<KernelDef> reduction_kernels();
+std::vector<KernelDef> onednn_kernels();
+
+}  // namespace autograph

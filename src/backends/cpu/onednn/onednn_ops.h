@@ -1,0 +1,14 @@
+// The ops that oneDNN serves, one function per source file of this folder.
+#pragma once
+
+#include "runtime/kernel_catalog.h"
+
+namespace autograph::onednn {
+
+KernelDef conv_kernel();
+KernelDef matmul_kernel();
+KernelDef gemm_kernel();
+KernelDef softmax_kernel();
+std::vector<KernelDef> pool_kernels();
+
+}  // namespace autograph::onednn

@@ -1,0 +1,150 @@
+#include "backends/cpu/onednn/primitive_kernel.h"
+
+#include <array>
+
+#include "base/check.h"
+
+namespace autograph::onednn {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+void check(dnnl_status_t status, const char* what) {
+  AG_CHECK(status == dnnl_success, "oneDNN {} gave status {}", what, static_cast<int>(status));
+}
+
+// A memory object whose address is set only when it changes: setting it may clear padding.
+struct MovableMemory {
+  dnnl::memory memory;
+  void* address = nullptr;
+
+  explicit MovableMemory(const dnnl::memory::desc& desc) : memory(desc, cpu_engine(), nullptr) {}
+  void move_to(void* data) {
+    if (data == address) return;
+    memory.set_data_handle(data);
+    address = data;
+  }
+};
+
+// oneDNN's C interface takes plain arrays of arguments; the C++ one builds a map on every call.
+void execute(const dnnl::primitive& primitive, const dnnl::stream& stream, std::span<const dnnl_exec_arg_t> args) {
+  check(dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(args.size()), args.data()), "execute");
+}
+
+}  // namespace
+
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine kEngine(dnnl::engine::kind::cpu, 0);
+  return kEngine;
+}
+
+dnnl::memory::desc row_major(const dnnl::memory::dims& dims) {
+  dnnl::memory::dims strides(dims.size(), 1);
+  for (size_t a = dims.size(); a-- > 1;) strides[a - 1] = strides[a] * dims[a];
+  return {dims, dnnl::memory::data_type::f32, strides};
+}
+
+dnnl::memory::desc any_layout(const dnnl::memory::dims& dims) {
+  return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
+
+dnnl::primitive_attr new_attributes() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+struct PrimitiveKernel::State : KernelState {
+  dnnl::stream stream{cpu_engine()};
+  std::vector<MovableMemory> given;   // parallel to bound_
+  std::vector<MovableMemory> wanted;  // parallel to bound_; the same layout as `given` when there is no reorder
+  std::vector<dnnl_exec_arg_t> args;  // of the primitive
+  std::optional<MovableMemory> scratchpad;
+};
+
+PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments,
+                                 const dnnl::memory::desc& scratchpad)
+    : primitive_(std::move(primitive)), scratchpad_(scratchpad) {
+  scratchpad_offset_ = reserve(scratchpad_.get_size());
+  for (Argument& argument : arguments) {
+    Bound& bound = bound_.emplace_back();
+    bound.argument = std::move(argument);
+    const Argument& a = bound.argument;
+    if (a.constant.is_present()) {
+      pack(bound);
+    } else if (a.given != a.wanted) {
+      const auto& from = a.is_output ? a.wanted : a.given;
+      const auto& to = a.is_output ? a.given : a.wanted;
+      bound.reorder.emplace(dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to));
+      bound.scratch_offset = reserve(a.wanted.get_size());
+    }
+  }
+}
+
+size_t PrimitiveKernel::reserve(size_t bytes) {
+  const size_t offset = scratch_bytes_;
+  scratch_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return offset;
+}
+
+// Keeps the elements of a constant in the layout that the primitive wants; borrows them when that is our own.
+void PrimitiveKernel::pack(Bound& bound) {
+  const Argument& a = bound.argument;
+  dnnl::memory source(a.given, cpu_engine(), const_cast<void*>(a.constant.raw()));
+  if (a.given == a.wanted) {
+    bound.packed = source;
+    return;
+  }
+  bound.packed = dnnl::memory(a.wanted, cpu_engine());
+  dnnl::stream stream(cpu_engine());
+  dnnl::reorder(source, bound.packed).execute(stream, source, bound.packed);
+  stream.wait();
+  weight_bytes_ += a.wanted.get_size();
+  bound.argument.constant = Tensor();
+}
+
+std::unique_ptr<KernelState> PrimitiveKernel::new_state() const {
+  auto state = std::make_unique<State>();
+  state->given.reserve(bound_.size());
+  state->wanted.reserve(bound_.size());
+  for (const Bound& bound : bound_) {
+    state->given.emplace_back(bound.argument.given);
+    state->wanted.emplace_back(bound.argument.wanted);
+    const dnnl::memory& used = bound.packed    ? bound.packed
+                               : bound.reorder ? state->wanted.back().memory
+                                               : state->given.back().memory;
+    state->args.push_back({bound.argument.id, used.get()});
+  }
+  state->scratchpad.emplace(scratchpad_);
+  state->args.push_back({DNNL_ARG_SCRATCHPAD, state->scratchpad->memory.get()});
+  return state;
+}
+
+void PrimitiveKernel::run(const KernelArgs& args) const {
+  State& state = *static_cast<State*>(args.state);
+  char* scratch = static_cast<char*>(args.scratch);
+  state.scratchpad->move_to(scratch + scratchpad_offset_);
+  const auto reorder = [&](size_t i) {
+    const bool out = bound_[i].argument.is_output;
+    const std::array<dnnl_exec_arg_t, 2> pair{
+        dnnl_exec_arg_t{DNNL_ARG_FROM, (out ? state.wanted : state.given)[i].memory.get()},
+        dnnl_exec_arg_t{DNNL_ARG_TO, (out ? state.given : state.wanted)[i].memory.get()}};
+    execute(*bound_[i].reorder, state.stream, pair);
+  };
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    const Bound& bound = bound_[i];
+    if (bound.packed) continue;
+    const auto& tensors = bound.argument.is_output ? args.outputs : args.inputs;
+    state.given[i].move_to(tensors[bound.argument.slot].raw());
+    if (!bound.reorder) continue;
+    state.wanted[i].move_to(scratch + bound.scratch_offset);
+    if (!bound.argument.is_output) reorder(i);
+  }
+  execute(primitive_, state.stream, state.args);
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    if (bound_[i].reorder && bound_[i].argument.is_output) reorder(i);
+  }
+  check(dnnl_stream_wait(state.stream.get()), "wait");
+}
+
+}  // namespace autograph::onednn

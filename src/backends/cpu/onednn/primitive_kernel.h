@@ -1,0 +1,80 @@
+// A kernel around one oneDNN primitive: reorders between our row-major layout and the primitive's, constants reordered
+// once at prepare, scratch memory in the plan's arena.
+//
+// oneDNN fixes the number of threads when a primitive is made: make and run it on threads that have called
+// set_cpu_threads() with the same number.
+#pragma once
+
+#include <dnnl.hpp>
+#include <optional>
+#include <vector>
+
+#include "runtime/kernel_catalog.h"
+
+namespace autograph::onednn {
+
+/// The one CPU engine.
+const dnnl::engine& cpu_engine();
+
+/// Row-major f32 memory of these dims.
+dnnl::memory::desc row_major(const dnnl::memory::dims& dims);
+
+/// Any layout that the primitive likes.
+dnnl::memory::desc any_layout(const dnnl::memory::dims& dims);
+
+/// Attributes with scratchpad memory given by the user of the primitive.
+dnnl::primitive_attr new_attributes();
+
+/// One argument of a primitive.
+struct Argument {
+  int id = 0;                 ///< DNNL_ARG_*
+  bool is_output = false;     ///< An output of the call, else an input.
+  size_t slot = 0;            ///< Which.
+  dnnl::memory::desc given;   ///< Layout of our tensor.
+  dnnl::memory::desc wanted;  ///< Layout that the primitive takes.
+  Tensor constant = {};       ///< Elements, when they are known: reordered once.
+};
+
+/// See above.
+class PrimitiveKernel : public Kernel {
+ public:
+  /// `scratchpad` is the primitive descriptor's.
+  PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments, const dnnl::memory::desc& scratchpad);
+
+  void run(const KernelArgs& args) const override;
+  size_t scratch_bytes() const override { return scratch_bytes_; }
+  size_t weight_bytes() const override { return weight_bytes_; }
+  std::unique_ptr<KernelState> new_state() const override;
+
+ private:
+  struct State;
+  // An argument that needs a reorder on every run has a place in the scratch memory.
+  struct Bound {
+    Argument argument;
+    std::optional<dnnl::reorder> reorder;  // given -> wanted for inputs, wanted -> given for outputs
+    size_t scratch_offset = 0;
+    dnnl::memory packed;  // of a constant
+  };
+
+  void pack(Bound& bound);
+  size_t reserve(size_t bytes);
+
+  dnnl::primitive primitive_;
+  std::vector<Bound> bound_;
+  dnnl::memory::desc scratchpad_;
+  size_t scratchpad_offset_ = 0;
+  size_t scratch_bytes_ = 0;
+  size_t weight_bytes_ = 0;
+};
+
+/// Calls `make`, turning an exception of oneDNN into a refusal.
+template <class Make>
+Prepared try_prepare(Make&& make) {
+  try {
+    return {make(), ""};
+  } catch (const dnnl::error& error) {
+    return {nullptr, std::string("oneDNN: ") + error.what()};
+  }
+}
+
+}  // namespace autograph::onednn

@@ -1,0 +1,13 @@
+// Reasons that several kernels share for not taking a call.
+#pragma once
+
+#include <string>
+
+#include "runtime/kernel_catalog.h"
+
+namespace autograph {
+
+/// "" when every tensor of the call is f32 and has elements, else the reason why not.
+std::string why_not_f32(const KernelCall& call);
+
+}  // namespace autograph

@@ -1,0 +1,82 @@
+// Every op on the CPU backend against the reference, on the op's own random samples; and every CPU kernel must have
+// been chosen for some of them, so that none goes untested.
+#include "backends/cpu/cpu_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "autograph/compile.h"
+#include "autograph/op_def.h"
+#include "support/compare.h"
+#include "support/random_graph.h"
+#include "support/sample_graph.h"
+
+namespace autograph {
+namespace {
+
+constexpr int kSamples = 40;
+
+CompileOptions options_for(const std::string& device, bool optimize) {
+  CompileOptions options;
+  options.device = device;
+  options.optimize = optimize;
+  options.threads = 1;
+  return options;
+}
+
+// Outputs, or the message of the error that the run ended with.
+std::pair<std::vector<Datum>, std::string> outcome(const TestGraph& test, const CompileOptions& options,
+                                                   std::set<std::string>& used) {
+  try {
+    const Executable executable = compile(test.graph, options);
+    auto outputs = executable.run(test.inputs);
+    for (const KernelChoice& choice : executable.kernel_choices()) used.insert(choice.kernel);
+    return {std::move(outputs), ""};
+  } catch (const UserError& error) {
+    return {{}, error.what()};
+  }
+}
+
+std::set<std::string> compare_devices(const OpDef& op) {
+  std::set<std::string> used;
+  std::set<std::string> ignored;
+  Random random(std::hash<std::string_view>{}(op.name));
+  for (int i = 0; i < kSamples; ++i) {
+    const OpSample sample = op.sample(random);
+    const TestGraph test = make_sample_graph(op, sample, false);
+    const auto expected = outcome(test, options_for("reference", false), ignored);
+    const auto actual = outcome(test, options_for("cpu", false), used);
+    EXPECT_EQ(actual.second, expected.second) << op.name << " sample " << i;
+    EXPECT_EQ(difference(actual.first, expected.first, {1e-4, 1e-4}), "") << op.name << " sample " << i;
+  }
+  return used;
+}
+
+TEST(CpuKernels, AgreeWithTheReferenceOnSamplesOfEveryOp) {
+  std::set<std::string> used;
+  for (const OpDef* op : all_ops()) {
+    if (!is_drawable(*op)) continue;
+    used.merge(compare_devices(*op));
+  }
+  for (const KernelDef& kernel : cpu_kernels()) {
+    if (!kernel.op.empty() && !find_op(kernel.op)) continue;
+    EXPECT_TRUE(used.count(std::string(kernel.name))) << kernel.name << " was never chosen";
+  }
+}
+
+TEST(CpuKernels, RandomGraphsAgreeWithTheReference) {
+  Random random(11);
+  std::set<std::string> ignored;
+  for (int i = 0; i < 200; ++i) {
+    const TestGraph test = make_random_graph(random, 8);
+    const auto expected = outcome(test, options_for("reference", false), ignored);
+    const auto actual = outcome(test, options_for("cpu", true), ignored);
+    ASSERT_EQ(actual.second.empty(), expected.second.empty()) << actual.second << expected.second;
+    ASSERT_EQ(difference(actual.first, expected.first, {1e-3, 1e-3}), "") << "graph " << i;
+  }
+}
+
+}  // namespace
+}  // namespace autograph
