@@ -1,0 +1,281 @@
+#include "autograph/seeded_inputs.h"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <random>
+
+#include "autograph/op_def.h"
+#include "autograph/verify.h"
+#include "base/check.h"
+#include "base/checked_int.h"
+#include "base/did_you_mean.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+constexpr int64_t kDefaultLength = 8;
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+bool contains_any(const std::string& text, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* word) { return text.find(word) != std::string::npos; });
+}
+
+bool is_batch_name(std::string_view name) {
+  const std::string text = lower(name);
+  return text == "n" || text == "b" || text == "bs" || text.find("batch") != std::string::npos;
+}
+
+bool is_batch(const Dim& dim, int64_t axis) {
+  return !dim.is_known() && (dim.is_unknown() ? axis == 0 : is_batch_name(dim.name()));
+}
+
+// ---- Extents ---------------------------------------------------------------------------------------------------
+
+int64_t extent_of_name(const std::string& name, const SeedOptions& options) {
+  const auto given = options.dims.find(name);
+  if (given != options.dims.end()) return given->second;
+  if (is_batch_name(name)) return options.batch.value_or(1);
+  return contains_any(lower(name), {"seq", "len", "time", "token", "frame"}) ? kDefaultLength : 1;
+}
+
+// Sums, differences and products of names and numbers, as exporters write them into symbolic extents:
+// `sum = product (('+' | '-') product)*`, `product = atom ('*' atom)*`. A text that is anything else is one name.
+class Expression {
+ public:
+  Expression(std::string_view text, const SeedOptions& options) : text_(text), options_(options) {}
+
+  std::optional<int64_t> evaluate() {
+    const auto value = sum();
+    skip_blanks();
+    return value && at_ == text_.size() && *value >= 0 ? value : std::nullopt;
+  }
+
+ private:
+  std::optional<int64_t> sum() {
+    auto value = product();
+    while (value) {
+      const bool minus = take('-');
+      if (!minus && !take('+')) break;
+      const auto other = product();
+      if (!other) return std::nullopt;
+      value = checked_add(*value, minus ? -*other : *other, "dim");
+    }
+    return value;
+  }
+
+  std::optional<int64_t> product() {
+    auto value = atom();
+    while (value && take('*')) {
+      const auto other = atom();
+      if (!other) return std::nullopt;
+      value = checked_mul(*value, *other, "dim");
+    }
+    return value;
+  }
+
+  std::optional<int64_t> atom() {
+    skip_blanks();
+    const size_t begin = at_;
+    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    const std::string word(text_.substr(begin, at_ - begin));
+    if (word.empty()) return std::nullopt;
+    if (!std::isdigit(static_cast<unsigned char>(word[0]))) return extent_of_name(word, options_);
+    if (word.size() > 18 || word.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+    return std::stoll(word);
+  }
+
+  bool take(char c) {
+    skip_blanks();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  void skip_blanks() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+
+  std::string_view text_;
+  const SeedOptions& options_;
+  size_t at_ = 0;
+};
+
+int64_t extent_of(const Dim& dim, int64_t axis, const SeedOptions& options) {
+  if (dim.is_known()) return dim.value();
+  if (dim.is_unknown()) return axis == 0 ? options.batch.value_or(1) : 1;
+  const std::string name(dim.name());
+  if (options.dims.contains(name)) return options.dims.at(name);
+  return Expression(name, options).evaluate().value_or(extent_of_name(name, options));
+}
+
+Type bound(const Type& type, const std::string& name, const SeedOptions& options) {
+  if (type.is_sequence()) return Type::sequence(bound(type.element(), name, options));
+  if (type.is_optional()) return Type::optional(bound(type.element(), name, options));
+  AG_CHECK_USER(type.is_tensor() && type.shape().has_rank(), ShapeError,
+                "[inputs] shape of '{}': expected a known rank, got {} (give the input itself)", name, to_string(type));
+  Dims dims;
+  for (int64_t axis = 0; axis < type.shape().rank(); ++axis)
+    dims.push_back(extent_of(type.shape()[axis], axis, options));
+  return Type(type.dtype(), Shape::of(dims));
+}
+
+// Collects the names in symbolic extents, to tell a name that was misspelt.
+void collect_names(const Type& type, std::vector<std::string>& names, bool& has_batch) {
+  if (type.is_sequence() || type.is_optional()) return collect_names(type.element(), names, has_batch);
+  if (!type.is_tensor() || !type.shape().has_rank()) return;
+  for (int64_t axis = 0; axis < type.shape().rank(); ++axis) {
+    const Dim& dim = type.shape()[axis];
+    has_batch = has_batch || is_batch(dim, axis);
+    if (!dim.name().empty()) names.emplace_back(dim.name());
+  }
+}
+
+void check_options(const Graph& graph, const SeedOptions& options) {
+  std::vector<std::string> names;
+  bool has_batch = false;
+  for (const ValueId input : graph.inputs()) collect_names(graph.type(input), names, has_batch);
+  for (const auto& [name, extent] : options.dims) {
+    AG_CHECK_USER(extent >= 0, ValueError, "[inputs] extent of '{}': expected 0 or more, got {}", name, extent);
+    // A name may also be part of an expression, such as "past" in "past + 1".
+    const bool found = std::any_of(names.begin(), names.end(),
+                                   [&](const std::string& n) { return n.find(name) != std::string::npos; });
+    AG_CHECK_USER(found, ValueError, "[inputs] extent '{}': no input has it{}", name, did_you_mean(name, names));
+  }
+  if (!options.batch) return;
+  AG_CHECK_USER(*options.batch >= 0, ValueError, "[inputs] batch: expected 0 or more, got {}", *options.batch);
+  AG_CHECK_USER(has_batch, ValueError, "[inputs] batch: no input has a symbolic batch extent (the model fixes it)");
+}
+
+// ---- Elements --------------------------------------------------------------------------------------------------
+
+// Smallest extent of a constant table that `value` indexes. Indices are found by the schema: a parameter named
+// "indices" next to data in slot 0, along the attribute "axis".
+int64_t table_extent(const Graph& graph, ValueId value, int depth) {
+  int64_t smallest = std::numeric_limits<int64_t>::max();
+  for (const Use& use : graph.value(value).uses()) {
+    const Node& node = graph.node(use.node);
+    const OpDef& op = node.op();
+    const bool is_index = use.slot < op.inputs.size() && op.inputs[use.slot].name == "indices" && use.slot > 0;
+    const Type data = node.input(0).is_valid() ? graph.type(node.input(0)) : Type();
+    if (is_index && data.is_tensor() && data.shape().has_rank() && data.shape().rank() > 0) {
+      const int64_t axis = node.attributes().get_or<int64_t>("axis", 0);
+      const int64_t rank = data.shape().rank();
+      const Dim& extent = data.shape()[std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank - 1)];
+      smallest = std::min(smallest, extent.value_or(1));
+    } else if (depth > 0 && use.slot == 0 && (op.traits.view || (op.traits.elementwise && op.inputs.size() == 1))) {
+      smallest = std::min(smallest, table_extent(graph, node.output(0), depth - 1));
+    }
+  }
+  return smallest;
+}
+
+// Draws elements; only integer arithmetic on the generator's output, so that every machine gets the same bits.
+class Filler {
+ public:
+  Filler(const Graph& graph, ValueId input, uint64_t seed) : random_(seed), name_(lower(graph.value(input).name())) {
+    is_mask_ = name_.find("mask") != std::string::npos;
+    is_position_ = name_.find("position") != std::string::npos;
+    table_ = table_extent(graph, input, 8);
+  }
+
+  Datum fill(const Type& type) {
+    if (type.is_sequence()) return std::vector<Datum>{fill(type.element()), fill(type.element())};
+    if (type.is_optional()) return fill(type.element());
+    Tensor tensor = Tensor::zeros(type.dtype(), type.shape().static_dims());
+    using Elements =
+        Concat<NumericTypes, SmallTypes, TypeList<bool, std::string, std::complex<float>, std::complex<double>>>;
+    dispatch<Elements>(type.dtype(), [&]<class T>(TypeTag<T>) {
+      T* elements = tensor.mutable_data<T>();
+      const int64_t row = tensor.rank() == 0 ? 1 : std::max<int64_t>(tensor.dims().back(), 1);
+      for (int64_t i = 0; i < tensor.num_elements(); ++i) elements[i] = element<T>(i % row);
+    });
+    return tensor;
+  }
+
+ private:
+  // Sum of twelve uniforms of 16 bits: mean 0, deviation 1, exact in double.
+  double normal() {
+    double sum = 0;
+    for (int word = 0; word < 3; ++word) {
+      for (uint64_t bits = random_(), k = 0; k < 4; ++k, bits >>= 16)
+        sum += static_cast<double>(bits & 0xFFFF) / 65536.0;
+    }
+    return sum - 6.0;
+  }
+
+  int64_t below(int64_t limit) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit)); }
+
+  template <class T>
+  T element(int64_t column) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return is_mask_ || below(2) == 1;
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      return "word" + std::to_string(below(4));
+    } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      const double real = normal();
+      return T(static_cast<typename T::value_type>(real), static_cast<typename T::value_type>(normal()));
+    } else if constexpr (kIsFloat<T>) {
+      return T(static_cast<float>(normal()));
+    } else if constexpr (kIsSmallInt<T>) {
+      return T(static_cast<int>(below(2)));
+    } else {
+      return static_cast<T>(integer(column, sizeof(T), std::is_signed_v<T>));
+    }
+  }
+
+  int64_t integer(int64_t column, size_t size, bool is_signed) {
+    if (table_ != std::numeric_limits<int64_t>::max()) {
+      return is_position_ ? std::min(column, std::max<int64_t>(table_ - 1, 0)) : below(std::max<int64_t>(table_, 1));
+    }
+    if (is_mask_) return 1;
+    if (is_position_) return column;
+    if (size >= 4) return below(2);
+    return is_signed ? below(16) - 8 : below(size == 1 ? 256 : 16);
+  }
+
+  std::mt19937_64 random_;
+  std::string name_;
+  bool is_mask_ = false;
+  bool is_position_ = false;
+  int64_t table_ = 0;
+};
+
+}  // namespace
+
+Type bound_input_type(const Graph& graph, size_t index, const SeedOptions& options) {
+  check_options(graph, options);
+  const Value& value = graph.value(graph.inputs().at(index));
+  return bound(value.type(), value.name(), options);
+}
+
+Datum seeded_input(const Graph& graph, size_t index, const SeedOptions& options) {
+  // An odd multiplier keeps the streams of different inputs and neighbouring seeds apart.
+  const uint64_t seed = (options.seed + 1) * 0x9E3779B97F4A7C15ULL + index;
+  return Filler(graph, graph.inputs().at(index), seed).fill(bound_input_type(graph, index, options));
+}
+
+std::vector<Datum> seeded_inputs(const Graph& graph, const SeedOptions& options) {
+  std::vector<Datum> inputs;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) inputs.push_back(seeded_input(graph, i, options));
+  return inputs;
+}
+
+Graph bind_inputs(const Graph& graph, const SeedOptions& options) {
+  Graph copy = graph;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    copy.set_type(graph.inputs()[i], bound_input_type(graph, i, options));
+  }
+  infer_types(copy);
+  return copy;
+}
+
+}  // namespace autograph
