@@ -21,9 +21,12 @@ Command make_program(const std::vector<Option>& common) {
       .details =
           "MODEL is a path to an .onnx file or zoo:NAME, with ?batch=N after a zoo name. Results go to stdout, "
           "as tables or with --json as one document; warnings, progress and logs go to stderr.",
-      .examples = {{"autograph ops", "The operators with their ONNX names."},
+      .examples = {{"autograph info model.onnx", "What is in it."},
+                   {"autograph check model.onnx", "Does it give the right numbers here?"},
+                   {"autograph bench model.onnx --seconds 5", "How fast is it?"},
                    {"autograph doctor", "What this machine and this build can do."}},
-      .commands = {ops_command(), doctor_command(), completion_command(), man_command()},
+      .commands = {info_command(), check_command(), bench_command(), profile_command(), viz_command(), ops_command(),
+                   doctor_command(), completion_command(), man_command()},
   };
   add_common(program, common);
   return program;

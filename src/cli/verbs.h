@@ -5,10 +5,15 @@
 
 namespace autograph::cli {
 
+Command bench_command();
+Command check_command();
 Command completion_command();
 Command doctor_command();
+Command info_command();
 Command man_command();
 Command ops_command();
+Command profile_command();
+Command viz_command();
 
 /// The program with all its verbs; every command also gets the options `common`.
 Command make_program(const std::vector<Option>& common);

@@ -8,7 +8,8 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-const std::vector<std::string> kVerbs = {"ops", "doctor", "completion", "man"};
+const std::vector<std::string> kVerbs = {"info", "check",  "bench",      "profile", "viz",
+                                         "ops",  "doctor", "completion", "man"};
 
 TEST(Cli, UnknownVerbIsUsageErrorWithTheNearestVerb) {
   const ProgramResult result = run_program("docter");

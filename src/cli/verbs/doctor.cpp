@@ -1,6 +1,7 @@
 // `autograph doctor`: what this machine and this build can do, and which settings hold, each with its origin.
 #include <fmt/core.h>
 
+#include "autograph/compile.h"
 #include "autograph/op_def.h"
 #include "base/join.h"
 #include "cli/build_info.h"
@@ -43,17 +44,24 @@ int run(Session& session) {
   }
   const std::vector<std::string> warnings = environment_warnings(*session.program);
   const std::vector<std::string> isa = isa_extensions();
+  const std::vector<std::string> devices = available_devices();
+  const std::vector<std::string> strategies = available_strategies();
   const std::string text = pairs_to_string({{"autograph", version() + ", " + compiler() + ", " + build_type()},
                                             {"processor", cpu_name()},
                                             {"isa", join(isa, " ")},
                                             {"cpus", cpu_text(cpus)},
                                             {"memory", memory_text(memory)},
+                                            {"devices", join(devices, " ")},
+                                            {"strategies", join(strategies, " ")},
                                             {"operators", fmt::format("{}", all_ops().size())},
                                             {"libraries", join(library_texts, ", ")}});
   session.print(
       {{"version", version()},
        {"compiler", compiler()},
        {"build_type", build_type()},
+       {"devices", devices},
+       {"backends", devices},
+       {"strategies", strategies},
        {"isa", isa},
        {"processor", cpu_name()},
        {"cpus", Json::object({{"present", cpus.present}, {"allowed", cpus.allowed}, {"quota", cpus.quota}})},

@@ -1,0 +1,88 @@
+#include "cli/model_source.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+
+#include "autograph/error.h"
+#include "base/check.h"
+#include "cli/names.h"
+
+namespace autograph::cli {
+namespace {
+
+constexpr std::string_view kZoo = "zoo:";
+
+int64_t parse_integer(std::string_view text, std::string_view what) {
+  int64_t number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  AG_CHECK_USER(code == std::errc() && end == text.data() + text.size() && !text.empty(), UserError,
+                "[cli] {}: expected a whole number, got '{}'", what, text);
+  return number;
+}
+
+SeedOptions seed_options(const ModelOptions& options) {
+  SeedOptions seeds;
+  AG_CHECK_USER(options.batch >= 0, UserError, "[cli] batch: expected 1 or more, got {}", options.batch);
+  if (options.batch > 0) seeds.batch = options.batch;
+  for (const std::string& dim : options.dims) {
+    const size_t equals = dim.rfind('=');
+    AG_CHECK_USER(equals != std::string::npos && equals > 0, UserError, "[cli] dim: expected NAME=N, got '{}'", dim);
+    seeds.dims[dim.substr(0, equals)] = parse_integer(std::string_view(dim).substr(equals + 1), "dim");
+  }
+  return seeds;
+}
+
+}  // namespace
+
+std::vector<Option> model_option_table(ModelOptions& options) {
+  return {
+      {.names = "MODEL",
+       .doc = "A path to an .onnx file, or zoo:NAME, with ?batch=N behind a zoo name.",
+       .target = &options.model,
+       .kind = ValueKind::model,
+       .required = true},
+      {.names = "--batch",
+       .value_name = "N",
+       .doc = "Number for symbolic batch extents; 1 when not given.",
+       .target = &options.batch},
+      {.names = "--dim",
+       .value_name = "NAME=N",
+       .doc = "Number for a symbolic extent; lengths are 8 and others 1 when not given. May be repeated.",
+       .target = &options.dims},
+  };
+}
+
+bool is_model_file(const std::string& model) { return !model.starts_with(kZoo); }
+
+LoadedModel load_model(const Session& session, const ModelOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  LoadedModel loaded;
+  loaded.name = options.model;
+  loaded.seeds = seed_options(options);
+  if (!is_model_file(options.model)) {
+    throw UnsupportedError(fmt::format("[cli] model: this build has no built-in models, got '{}'", options.model));
+  } else {
+    if (options.model.ends_with(".agplan")) {
+      throw UnsupportedError("[cli] model: this build does not read saved plans (.agplan); give the .onnx file");
+    }
+    std::error_code code;
+    if (!std::filesystem::exists(options.model, code)) {
+      for (const std::string& name : names_of(ValueKind::zoo_model)) {
+        if (name == options.model)
+          throw IoError(fmt::format("[cli] model: no file '{0}' (did you mean 'zoo:{0}'?)", name));
+      }
+      throw IoError(fmt::format("[cli] model: no file '{}'", options.model));
+    }
+    loaded.model = load_onnx(options.model);
+  }
+  for (const std::string& warning : loaded.model.warnings) session.warn(warning);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  session.log("load",
+              fmt::format("{}: {} nodes in {:.1f} ms", loaded.name, loaded.model.graph.num_nodes(), took.count()));
+  return loaded;
+}
+
+}  // namespace autograph::cli

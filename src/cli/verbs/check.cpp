@@ -1,0 +1,215 @@
+// `autograph check MODEL`: is it right? Runs the model as compiled and compares with stored outputs or with the
+// reference backend.
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <map>
+
+#include "autograph/error.h"
+#include "autograph/op_def.h"
+#include "autograph/tensor_io.h"
+#include "base/check.h"
+#include "base/join.h"
+#include "cli/execute.h"
+#include "cli/verbs.h"
+#include "report/compare_values.h"
+#include "report/table.h"
+
+namespace autograph::cli {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  RunOptions run;
+  std::string data;
+  Tolerance tolerance;
+  bool strict = false;
+};
+
+// input_0.pb, input_1.pb, ... of the ONNX test data layout, one for each type.
+std::vector<Datum> read_values(const std::string& folder, const std::string& stem, const std::vector<Type>& types) {
+  std::vector<Datum> values;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const std::string path = fmt::format("{}/{}_{}.pb", folder, stem, i);
+    std::error_code code;
+    AG_CHECK_USER(std::filesystem::exists(path, code), FormatError,
+                  "[check] data: expected {} files {}_N.pb in '{}', {} is missing", types.size(), stem, folder, path);
+    values.push_back(read_onnx_value(path, types[i]));
+  }
+  return values;
+}
+
+std::vector<Type> input_types(const Graph& graph) {
+  std::vector<Type> types;
+  for (const ValueId id : graph.inputs()) types.push_back(graph.type(id));
+  return types;
+}
+
+std::vector<Type> output_types(const Graph& graph) {
+  std::vector<Type> types;
+  for (const ValueId id : graph.outputs()) types.push_back(graph.type(id));
+  return types;
+}
+
+Json missing_json(const std::vector<MissingOp>& missing) {
+  Json list = Json::array();
+  for (const MissingOp& op : missing) {
+    list.push(Json::object({{"op", op.op}, {"opset", op.opset}, {"count", op.count}, {"why", op.reason}}));
+  }
+  return list;
+}
+
+std::string missing_text(const std::vector<MissingOp>& missing) {
+  if (missing.empty()) return "";
+  Table table({{"unsupported op"}, {"opset", true}, {"count", true}, {"why"}});
+  for (const MissingOp& op : missing)
+    table.add({op.op, fmt::format("{}", op.opset), fmt::format("{}", op.count), op.reason});
+  return "\n" + table.to_string(false);
+}
+
+// With --strict: ops of the plan that no kernel of the device took, counted by op and reason.
+std::vector<MissingOp> fallbacks(const Executable& executable, const Options& options, int opset) {
+  std::vector<MissingOp> list;
+  if (!options.strict || options.run.device == "reference") return list;
+  std::map<std::pair<std::string, std::string>, int64_t> counts;
+  for (const KernelChoice& choice : executable.kernel_choices()) {
+    if (choice.kernel != "reference") continue;
+    const std::string why = choice.refusals.empty() ? "no kernel for this op" : join(choice.refusals, "; ");
+    ++counts[{choice.op, why}];
+  }
+  for (const auto& [key, count] : counts) {
+    list.push_back({.op = key.first, .opset = opset, .count = count, .reason = options.run.device + ": " + key.second});
+  }
+  return list;
+}
+
+bool draws_random_numbers(const Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    if (graph.node(id).op().traits.random) return true;
+  }
+  return false;
+}
+
+std::vector<Datum> run_reference_device(Session& session, const Graph& graph, const Options& options,
+                                        const std::vector<Datum>& inputs) {
+  if (draws_random_numbers(graph)) session.warn("the model draws random numbers: two runs need not agree");
+  session.progress("running the reference", -1);
+  CompileOptions compile_as = compile_options(options.run);
+  compile_as.device = "reference";
+  compile_as.optimize = false;
+  std::vector<Datum> outputs = compile_logged(session, graph, compile_as).run(inputs);
+  session.end_progress();
+  return outputs;
+}
+
+int report(Session& session, const LoadedModel& loaded, const std::vector<Difference>& differences,
+           const std::vector<MissingOp>& unsupported) {
+  const Graph& graph = loaded.model.graph;
+  bool ok = true;
+  Json outputs = Json::array();
+  Table table({{"output"}, {"max abs", true}, {"max rel", true}, {"wrong", true}, {"first"}});
+  for (size_t i = 0; i < differences.size(); ++i) {
+    const Difference& difference = differences[i];
+    ok = ok && difference.ok;
+    outputs.push(Json::object({{"name", graph.output_name(i)},
+                               {"max_abs", difference.max_abs},
+                               {"max_rel", difference.max_rel},
+                               {"ok", difference.ok},
+                               {"wrong", difference.num_bad},
+                               {"why", difference.why}}));
+    table.add({graph.output_name(i), fmt::format("{:.3g}", difference.max_abs),
+               fmt::format("{:.3g}", difference.max_rel), fmt::format("{}", difference.num_bad), difference.why});
+  }
+  const bool complete = unsupported.empty();
+  session.print({{"ok", ok && complete},
+                 {"model", loaded.name},
+                 {"outputs", std::move(outputs)},
+                 {"unsupported", missing_json(unsupported)}},
+                table.to_string(session.stdout_escapes()) + missing_text(unsupported) +
+                    (ok ? "\nnumbers agree\n" : "\nNUMBERS DIFFER\n"));
+  return static_cast<int>(!ok ? ExitCode::mismatch : complete ? ExitCode::done : ExitCode::unsupported);
+}
+
+int compare(Session& session, const Options& options, LoadedModel loaded) {
+  const Graph& graph = loaded.model.graph;
+  loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
+  const bool stored = !options.data.empty();
+  const std::vector<Datum> inputs =
+      stored ? read_values(options.data, "input", input_types(graph)) : seeded_inputs(graph, loaded.seeds);
+  std::vector<Datum> expected;
+  if (stored) expected = read_values(options.data, "output", output_types(graph));
+  const Executable executable = compile_logged(session, graph, compile_options(options.run));
+  const std::vector<Datum> actual = executable.run(inputs);
+  log_plan(session, executable);
+  if (!stored) expected = run_reference_device(session, graph, options, inputs);
+  std::vector<Difference> differences;
+  for (size_t i = 0; i < actual.size(); ++i)
+    differences.push_back(compare_values(actual[i], expected[i], options.tolerance));
+  const auto opset = loaded.model.opsets.find("");
+  const auto unsupported = fallbacks(executable, options, opset == loaded.model.opsets.end() ? 0 : opset->second);
+  return report(session, loaded, differences, unsupported);
+}
+
+int run(Session& session, const Options& options) {
+  AG_CHECK_USER(options.tolerance.rtol >= 0, UserError, "[cli] rtol: expected 0 or more, got {}",
+                options.tolerance.rtol);
+  if (!options.data.empty()) {
+    std::error_code code;
+    AG_CHECK_USER(std::filesystem::is_directory(options.data, code), IoError, "[check] data: no folder '{}'",
+                  options.data);
+  }
+  LoadedModel loaded;
+  try {
+    loaded = load_model(session, options.model);
+  } catch (const UnsupportedError& error) {
+    const bool is_onnx = is_model_file(options.model.model) && !options.model.model.ends_with(".agplan");
+    const std::vector<MissingOp> missing = is_onnx ? find_missing_ops(options.model.model) : std::vector<MissingOp>();
+    if (missing.empty()) throw;
+    session.error(error.what());
+    session.print({{"ok", false},
+                   {"model", options.model.model},
+                   {"outputs", Json::array()},
+                   {"unsupported", missing_json(missing)}},
+                  missing_text(missing));
+    return static_cast<int>(ExitCode::unsupported);
+  }
+  return compare(session, options, std::move(loaded));
+}
+
+}  // namespace
+
+Command check_command() {
+  auto options = std::make_shared<Options>();
+  std::vector<Option> table = model_option_table(options->model);
+  table.push_back({.names = "--data",
+                   .value_name = "DIR",
+                   .doc = "Folder with input_N.pb and output_N.pb, as in the ONNX test suites.",
+                   .target = &options->data,
+                   .kind = ValueKind::directory});
+  table.push_back({.names = "--rtol",
+                   .value_name = "R",
+                   .doc = "Allowed difference relative to the expected element; 1e-3 when not given.",
+                   .target = &options->tolerance.rtol});
+  table.push_back({.names = "--atol",
+                   .value_name = "A",
+                   .doc = "Allowed absolute difference; 1e-4 of the output's largest magnitude when not given.",
+                   .target = &options->tolerance.atol});
+  table.push_back({.names = "--strict",
+                   .doc = "Also fail (exit 4) for ops that no kernel of the device takes, and list them.",
+                   .target = &options->strict});
+  for (Option& option : run_option_table(options->run)) table.push_back(std::move(option));
+  return {
+      .name = "check",
+      .doc = "is a model right: compares with stored outputs or the reference",
+      .details =
+          "Without --data the model runs on inputs drawn from the seed, and once more, as it stands, on the slow "
+          "reference backend. An element is wrong where |actual - expected| > atol + rtol * |expected|; max rel is "
+          "the largest difference divided by the output's largest magnitude. Exit code 6 where numbers differ.",
+      .examples = {{"autograph check model.onnx", "Against the reference backend."},
+                   {"autograph check model.onnx --data test_data_set_0", "Against stored outputs."}},
+      .options = std::move(table),
+      .run = [options](Session& session) { return run(session, *options); },
+  };
+}
+
+}  // namespace autograph::cli

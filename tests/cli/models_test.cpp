@@ -1,0 +1,206 @@
+// The verbs that take a model, on the ONNX file below: written byte by byte, since this is what a user's file is.
+#include <gtest/gtest.h>
+
+#include "cli/run_program.h"
+
+namespace autograph {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// ---- A few lines of protobuf -----------------------------------------------------------------------------------
+
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+std::string number(int field, uint64_t value) { return varint(static_cast<uint64_t>(field) << 3) + varint(value); }
+std::string bytes(int field, const std::string& value) {
+  return varint(static_cast<uint64_t>(field) << 3 | 2) + varint(value.size()) + value;
+}
+
+// NodeProto: input 1, output 2, name 3, op_type 4.
+std::string node(const std::string& op, const std::string& in, const std::string& out, const std::string& name) {
+  return bytes(1, bytes(1, in) + bytes(2, out) + bytes(3, name) + bytes(4, op));
+}
+
+// ValueInfoProto of f32[batch, 3].
+std::string value_info(int field, const std::string& name) {
+  const std::string shape = bytes(1, bytes(2, "batch")) + bytes(1, number(1, 3));
+  return bytes(field, bytes(1, name) + bytes(2, bytes(1, number(1, 1) + bytes(2, shape))));
+}
+
+// ModelProto with opset 17: x -> the given nodes -> y.
+std::string model(const std::string& nodes) {
+  const std::string graph = nodes + bytes(2, "tiny") + value_info(11, "x") + value_info(12, "y");
+  return number(1, 8) + bytes(7, graph) + bytes(8, number(2, 17));
+}
+
+// TensorProto of f32[1, 3].
+std::string tensor(const std::vector<float>& elements) {
+  const std::string raw(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(float));
+  return number(1, 1) + number(1, elements.size()) + number(2, 1) + bytes(9, raw);
+}
+
+class CliModel : public testing::Test {
+ protected:
+  void write(const std::string& name, const std::string& content) {
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+  }
+  void SetUp() override {
+    write("m.onnx", model(node("Relu", "x", "a", "/block/Relu") + node("Softmax", "a", "y", "/block/Softmax")));
+  }
+  std::string path(const std::string& name) const { return folder_ / name; }
+  TemporaryFolder folder_;
+};
+
+TEST_F(CliModel, InfoJsonHasEveryFieldOfTheContract) {
+  const ProgramResult result = run_program("info --json " + path("m.onnx"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["opset"], 17);
+  EXPECT_EQ(document["nodes"], 2);
+  EXPECT_EQ(document["ops"], (nlohmann::json{{"Relu", 1}, {"Softmax", 1}}));
+  EXPECT_EQ(document["inputs"][0], (nlohmann::json{{"name", "x"}, {"dtype", "f32"}, {"shape", {"batch", 3}}}));
+  EXPECT_EQ(document["outputs"][0]["name"], "y");
+  EXPECT_EQ(document["parameters"], 0);
+  EXPECT_EQ(document["parameter_bytes"], 0);
+  EXPECT_GT(document["flops"], 0);
+  EXPECT_EQ(document["width"], 1);
+  EXPECT_EQ(document["depth"], 2);
+}
+
+TEST_F(CliModel, InfoBatchFillsSymbolicExtents) {
+  const nlohmann::json document = run_program("info --json --batch 4 " + path("m.onnx")).json();
+  EXPECT_EQ(document["inputs"][0]["shape"], (std::vector<int>{4, 3}));
+  EXPECT_EQ(document["outputs"][0]["shape"], (std::vector<int>{4, 3}));
+}
+
+TEST_F(CliModel, UnknownDimSuggestsTheNearest) {
+  const ProgramResult result = run_program("info --dim batc=4 " + path("m.onnx"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "batch")) << result.err;
+}
+
+TEST_F(CliModel, CheckAgreesWithTheReference) {
+  const ProgramResult result = run_program("check --json " + path("m.onnx"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  EXPECT_EQ(document["ok"], true);
+  EXPECT_EQ(document["outputs"][0]["name"], "y");
+  EXPECT_LE(document["outputs"][0]["max_abs"], 1e-5);
+  EXPECT_TRUE(document["unsupported"].empty());
+}
+
+TEST_F(CliModel, CheckWithDataComparesWithStoredOutputs) {
+  write("input_0.pb", tensor({-1, 0, -2}));
+  write("output_0.pb", tensor({1.0F / 3, 1.0F / 3, 1.0F / 3}));
+  EXPECT_EQ(run_program("check " + path("m.onnx") + " --data " + path("")).exit_code, 0);
+  write("output_0.pb", tensor({1.0F / 3, 1.0F / 3, 0.5F}));
+  const ProgramResult result = run_program("check --json " + path("m.onnx") + " --data " + path(""));
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  EXPECT_EQ(result.json()["ok"], false);
+  EXPECT_NEAR(result.json()["outputs"][0]["max_abs"].get<double>(), 0.5 - 1.0 / 3, 1e-6);
+  EXPECT_EQ(run_program("check --atol 0.2 " + path("m.onnx") + " --data " + path("")).exit_code, 0);
+}
+
+TEST_F(CliModel, CheckWithoutAllDataFilesIsMalformed) {
+  write("input_0.pb", tensor({-1, 0, -2}));
+  const ProgramResult result = run_program("check " + path("m.onnx") + " --data " + path(""));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_TRUE(contains(result.err, "output_0.pb is missing")) << result.err;
+}
+
+TEST_F(CliModel, UnsupportedOpsAreListedTogetherWithCounts) {
+  write("odd.onnx", model(node("Frob", "x", "a", "f1") + node("Frob", "a", "b", "f2") + node("Nicate", "b", "y", "n")));
+  const ProgramResult result = run_program("check --json " + path("odd.onnx"));
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  const nlohmann::json document = result.json();
+  EXPECT_EQ(document["ok"], false);
+  ASSERT_EQ(document["unsupported"].size(), 2u);
+  EXPECT_EQ(document["unsupported"][0]["op"], "Frob");
+  EXPECT_EQ(document["unsupported"][0]["count"], 2);
+  EXPECT_EQ(document["unsupported"][0]["opset"], 17);
+  EXPECT_EQ(run_program("info " + path("odd.onnx")).exit_code, 4);
+}
+
+TEST_F(CliModel, MalformedFileIsExitThree) {
+  write("bad.onnx", "this is no protobuf");
+  const ProgramResult result = run_program("info --json " + path("bad.onnx"));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.json()["error"]["kind"], "malformed");
+}
+
+TEST_F(CliModel, MissingFileFailsWithItsName) {
+  const ProgramResult result = run_program("info /nowhere/m.onnx");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_TRUE(contains(result.err, "/nowhere/m.onnx")) << result.err;
+}
+
+TEST_F(CliModel, SavedPlansAreUnsupported) { EXPECT_EQ(run_program("bench plan.agplan").exit_code, 4); }
+
+TEST_F(CliModel, StrategyThatIsNotBuiltIsUnsupported) {
+  const ProgramResult result = run_program("bench --strategy nimble " + path("m.onnx"));
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_TRUE(contains(result.err, "nimble")) << result.err;
+}
+
+TEST_F(CliModel, DeviceThatIsNotThereIsExitSeven) {
+  EXPECT_EQ(run_program("bench --device cuda " + path("m.onnx")).exit_code, 7);
+}
+
+TEST_F(CliModel, BenchJsonHasEveryFieldOfTheContract) {
+  const ProgramResult result = run_program("bench --json --seconds 0 --batch 2 " + path("m.onnx"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  for (const char* field : {"model", "device", "strategy", "threads", "streams", "batch", "iterations", "compile_ms",
+                            "first_run_ms", "latency_ms", "peak_bytes", "weight_bytes"}) {
+    EXPECT_TRUE(document.contains(field)) << field;
+  }
+  for (const char* field : {"min", "median", "p90", "p99", "mean"}) {
+    EXPECT_GT(document["latency_ms"][field], 0) << field;
+  }
+  EXPECT_EQ(document["batch"], 2);
+  EXPECT_GE(document["iterations"], 3);
+  EXPECT_GT(document["peak_bytes"], 0);
+}
+
+TEST_F(CliModel, ProfileWritesAChromeTrace) {
+  const ProgramResult result = run_program("profile --json " + path("m.onnx") + " -o " + path("t.json"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  EXPECT_EQ(document["ops"].size(), 2u);
+  EXPECT_GT(document["total_ms"], 0);
+  EXPECT_NEAR(document["critical_path_ms"].get<double>(), document["total_ms"].get<double>(), 1e-9);
+  const nlohmann::json trace = nlohmann::json::parse(read_text(path("t.json")));
+  size_t events = 0;
+  for (const auto& event : trace["traceEvents"]) events += event["ph"] == "X";
+  EXPECT_EQ(events, 2u);
+}
+
+TEST_F(CliModel, VizWritesDotSvgAndHtml) {
+  ASSERT_EQ(run_program("viz " + path("m.onnx") + " -o " + path("m.dot")).exit_code, 0);
+  EXPECT_TRUE(contains(read_text(path("m.dot")), "Softmax"));
+  ASSERT_EQ(run_program("viz " + path("m.onnx") + " -o " + path("m.html")).exit_code, 0);
+  EXPECT_TRUE(contains(read_text(path("m.html")), "<svg"));
+  EXPECT_FALSE(contains(read_text(path("m.html")), "<?xml"));
+}
+
+TEST_F(CliModel, VizCollapsesToTheDepthAskedFor) {
+  ASSERT_EQ(run_program("viz --depth 1 " + path("m.onnx") + " -o " + path("m.dot")).exit_code, 0);
+  EXPECT_TRUE(contains(read_text(path("m.dot")), "2 nodes: 1 Relu, 1 Softmax"));
+  const ProgramResult result = run_program("viz --expand blok " + path("m.onnx") + " -o " + path("m.dot"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "did you mean 'block'?")) << result.err;
+}
+
+TEST_F(CliModel, OutputThatCannotBeWrittenFailsBeforeTheModelIsLoaded) {
+  const ProgramResult result = run_program("viz /nowhere/m.onnx -o /nowhere/m.dot");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_TRUE(contains(result.err, "no folder '/nowhere'")) << result.err;
+}
+
+}  // namespace
+}  // namespace autograph
