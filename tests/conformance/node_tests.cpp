@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "autograph/compile.h"
 #include "autograph/error.h"
 #include "autograph/model_io.h"
 #include "autograph/op_def.h"
@@ -31,6 +32,7 @@ struct Options {
   std::string directory;
   std::string filter;
   std::string json_path;
+  std::string device = "reference";  // or "interpreter": node by node without a plan
   bool list_failures = false;
   double min_percent = 0;
 };
@@ -123,16 +125,20 @@ std::vector<Datum> read_values(const fs::path& data, const char* prefix, const s
   return values;
 }
 
-std::vector<Datum> run(const Model& model, const std::vector<Datum>& inputs) { return interpret(model.graph, inputs); }
+std::vector<Datum> run(const Model& model, const std::vector<Datum>& inputs, const std::string& device) {
+  if (device == "interpreter") return interpret(model.graph, inputs);
+  return compile(model.graph, {.device = device}).run(inputs);
+}
 
-std::string run_data_set(const Model& model, const fs::path& data, const Tolerance& tolerance) {
+std::string run_data_set(const Model& model, const fs::path& data, const Tolerance& tolerance,
+                         const std::string& device) {
   std::vector<Type> input_types;
   std::vector<Type> output_types;
   for (const ValueId input : model.graph.inputs()) input_types.push_back(model.graph.type(input));
   for (const ValueId output : model.graph.outputs()) output_types.push_back(model.graph.type(output));
   const std::vector<Datum> inputs = read_values(data, "input", input_types);
   const std::vector<Datum> expected = read_values(data, "output", output_types);
-  const std::vector<Datum> outputs = run(model, inputs);
+  const std::vector<Datum> outputs = run(model, inputs, device);
   for (size_t i = 0; i < expected.size(); ++i) {
     const std::string difference = compare(outputs[i], expected[i], tolerance);
     if (!difference.empty()) return fmt::format("output {}: {}", i, difference);
@@ -140,12 +146,12 @@ std::string run_data_set(const Model& model, const fs::path& data, const Toleran
   return "";
 }
 
-Result run_test(const fs::path& folder, const Tolerance& tolerance) {
+Result run_test(const fs::path& folder, const Tolerance& tolerance, const std::string& device) {
   Result result{folder.filename().string(), "(not loaded)", ""};
   try {
     const Model model = load_onnx((folder / "model.onnx").string());
     result.family = family_of(model);
-    result.reason = run_data_set(model, folder / "test_data_set_0", tolerance);
+    result.reason = run_data_set(model, folder / "test_data_set_0", tolerance, device);
   } catch (const std::exception& error) {
     result.reason = error.what();
   }
@@ -157,14 +163,19 @@ Result run_test(const fs::path& folder, const Tolerance& tolerance) {
 Options parse_arguments(int argc, char** argv) {
   Options options;
   const auto usage = [](const std::string& what) {
-    throw UserError(what + "\nusage: node_tests DIR [--filter S] [--list-failures] [--json FILE] [--min-percent P]");
+    throw UserError(what +
+                    "\nusage: node_tests DIR [--filter S] [--device D] [--list-failures] [--json FILE] "
+                    "[--min-percent P]");
   };
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    const bool takes_value = argument == "--filter" || argument == "--json" || argument == "--min-percent";
+    const bool takes_value =
+        argument == "--filter" || argument == "--device" || argument == "--json" || argument == "--min-percent";
     if (takes_value && i + 1 == argc) usage(argument + " needs a value");
     if (argument == "--filter")
       options.filter = argv[++i];
+    else if (argument == "--device")
+      options.device = argv[++i];
     else if (argument == "--json")
       options.json_path = argv[++i];
     else if (argument == "--min-percent")
@@ -225,7 +236,7 @@ int run_all(const Options& options) {
   std::vector<Result> results;
   for (const auto& [name, tolerance] : index) {
     if (name.find(options.filter) == std::string::npos) continue;
-    results.push_back(run_test(fs::path(options.directory) / name, tolerance));
+    results.push_back(run_test(fs::path(options.directory) / name, tolerance, options.device));
   }
   print_report(results, options.list_failures);
   if (!options.json_path.empty()) write_json(results, options.json_path);

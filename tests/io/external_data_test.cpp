@@ -1,0 +1,121 @@
+// External data must never lead out of the model's directory.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "autograph/model_io.h"
+#include "autograph/op_def.h"
+#include "io/proto_bytes.h"
+
+namespace autograph::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ExternalData : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "autograph_external_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    fs::create_directories(directory_ / "model" / "sub");
+    write(directory_ / "secret.bin", std::string(8, 's'));
+    write(directory_ / "model" / "w.bin", std::string(4096, '\0') + std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  static void write(const fs::path& path, const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+  }
+
+  static std::string entry(const std::string& key, const std::string& value) {
+    return field(13, field(1, key) + field(2, value));
+  }
+
+  // Loads x + w where w lies outside, as `entries` say; the message of the error, or "no error".
+  std::string load(const std::string& entries, const LoadOptions& options = {}) {
+    const std::string w = tensor("w", {2}, entries + field(14, 1));
+    write(directory_ / "model" / "m.onnx", model(graph({node("Add", {"x", "w"}, {"y"})}, field(5, w))));
+    try {
+      loaded_ = load_onnx((directory_ / "model" / "m.onnx").string(), options);
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::malformed) << error.what();
+      return error.what();
+    }
+    return "no error";
+  }
+
+  fs::path directory_;
+  Model loaded_;
+};
+
+TEST_F(ExternalData, IsReadFromItsOffset) {
+  ASSERT_EQ(load(entry("location", "w.bin") + entry("offset", "4096") + entry("length", "8")), "no error");
+  const Tensor& w = loaded_.graph.value(loaded_.graph.constants().at(0)).constant();
+  EXPECT_EQ(w.elements<float>()[0], 1.0f);
+  EXPECT_EQ(w.elements<float>()[1], 2.0f);
+}
+
+TEST_F(ExternalData, RefusesPathsThatLeaveTheDirectory) {
+  EXPECT_EQ(load(entry("location", "../secret.bin")),
+            "[onnx] external_data of 'w': location '../secret.bin' leads out of the model's directory");
+  EXPECT_EQ(load(entry("location", "sub/../../secret.bin")),
+            "[onnx] external_data of 'w': location 'sub/../../secret.bin' leads out of the model's directory");
+  EXPECT_EQ(load(entry("location", "/etc/hostname")),
+            "[onnx] external_data of 'w': location: expected a relative path, got '/etc/hostname'");
+}
+
+TEST_F(ExternalData, RefusesSymbolicLinks) {
+  fs::create_symlink(directory_ / "secret.bin", directory_ / "model" / "link.bin");
+  fs::create_directory_symlink(directory_, directory_ / "model" / "up");
+  EXPECT_EQ(load(entry("location", "link.bin")),
+            "[onnx] external_data of 'w': 'link.bin' goes through a symbolic link");
+  EXPECT_EQ(load(entry("location", "up/secret.bin")),
+            "[onnx] external_data of 'w': 'up/secret.bin' goes through a symbolic link");
+}
+
+TEST_F(ExternalData, RefusesHardLinksUnlessAllowed) {
+  fs::create_hard_link(directory_ / "secret.bin", directory_ / "model" / "hard.bin");
+  EXPECT_EQ(load(entry("location", "hard.bin")),
+            "[onnx] external_data of 'w': 'hard.bin' has 2 hard links, expected 1 (allow_hard_links accepts them)");
+  EXPECT_EQ(load(entry("location", "hard.bin"), {.allow_hard_links = true}), "no error");
+}
+
+TEST_F(ExternalData, RefusesWhatIsNotAFile) {
+  EXPECT_EQ(load(entry("location", "sub")), "[onnx] external_data of 'w': 'sub' is not a regular file");
+}
+
+TEST_F(ExternalData, RefusesRangesBeyondTheFile) {
+  EXPECT_EQ(load(entry("location", "w.bin") + entry("offset", "5000")),
+            "[onnx] external_data of 'w': offset 5000 is beyond the 4104 bytes of 'w.bin'");
+  EXPECT_EQ(load(entry("location", "w.bin") + entry("offset", "4100")),
+            "[onnx] external_data of 'w': 8 bytes from offset 4100 reach beyond the 4104 bytes of 'w.bin'");
+  EXPECT_EQ(load(entry("location", "w.bin") + entry("length", "99999999999999")),
+            "[onnx] external_data of 'w': length: expected 8 bytes, got 99999999999999");
+}
+
+TEST_F(ExternalData, RefusesNegativeNumbersAndUnknownKeys) {
+  EXPECT_EQ(load(entry("location", "w.bin") + entry("offset", "-1")),
+            "[onnx] external_data of 'w': offset: expected an integer of 0 or more, got '-1'");
+  EXPECT_EQ(load(entry("location", "w.bin") + entry("__class__", "x")),
+            "[onnx] external_data of 'w': unknown key '__class__'");
+  EXPECT_EQ(load(entry("offset", "0")), "[onnx] external_data of 'w': 'location' is missing");
+}
+
+TEST_F(ExternalData, IsWrittenAlignedAndReadBack) {
+  Graph out("g");
+  const ValueId x = out.add_input(Type(DType::f32, {1024}), "x");
+  const ValueId w = out.add_constant(Tensor::of<float>({1024}, std::vector<float>(1024, 3.0f)), "w");
+  const NodeId sum = out.add_node(get_op("add"), {x, w});
+  out.add_output(out.node(sum).output(0), "y");
+  const std::string path = (directory_ / "model" / "out.onnx").string();
+  save_onnx(out, path, {.external_data_above = 0});
+  EXPECT_TRUE(fs::exists(path + ".data"));
+  EXPECT_EQ(structural_hash(load_onnx(path).graph), structural_hash(out));
+}
+
+}  // namespace
+}  // namespace autograph::testing

@@ -1,0 +1,137 @@
+// npy, npz and safetensors: what is written reads back; what is malformed is refused before memory is taken.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "autograph/error.h"
+#include "autograph/tensor_io.h"
+
+namespace autograph {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TensorFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "autograph_files_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string path(const char* name) const { return (directory_ / name).string(); }
+  fs::path directory_;
+};
+
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string npy(const std::string& header, const std::string& data) {
+  std::string bytes("\x93NUMPY\1\0", 8);
+  bytes += {static_cast<char>(header.size()), '\0'};
+  return bytes + header + data;
+}
+
+TEST_F(TensorFiles, NpyReadsBackWhatItWrote) {
+  const Tensor tensor = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  write_npy(path("a.npy"), tensor);
+  EXPECT_TRUE(read_npy(path("a.npy")).bitwise_equal(tensor));
+  const Tensor scalar = Tensor::scalar<int64_t>(-7);
+  write_npy(path("s.npy"), scalar);
+  EXPECT_TRUE(read_npy(path("s.npy")).bitwise_equal(scalar));
+}
+
+TEST_F(TensorFiles, NpyTransposesFortranOrder) {
+  const std::string header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n";
+  const Tensor tensor = parse_npy(npy(header, std::string("\1\4\2\5\3\6", 6)));
+  EXPECT_EQ(tensor.to_i64(), (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(TensorFiles, NpyRefusesWhatItCannotTrust) {
+  const auto parse = [](const std::string& header, const std::string& data) {
+    return error_of([&] { parse_npy(npy(header, data)); });
+  };
+  EXPECT_EQ(parse("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "x"),
+            "[npy] descr: '|O' is not supported (little-endian numbers and bool are)");
+  EXPECT_EQ(parse("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", ""),
+            "[npy] data: expected -1 bytes for f32[4611686018427387904,4], got 0");
+  EXPECT_EQ(parse("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "1234"),
+            "[npy] data: expected 8 bytes for f32[2], got 4");
+  EXPECT_EQ(parse("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", ""),
+            "[npy] header: expected extents of 0 or more (at byte 51)");
+  EXPECT_EQ(error_of([] { parse_npy("PK\3\4......"); }), "[npy] file: the magic is missing");
+}
+
+TEST_F(TensorFiles, NpzReadsBackWhatItWroteInOrder) {
+  const NamedTensors tensors{{"b", Tensor::of<int32_t>({3}, {1, 2, 3})}, {"a", Tensor::scalar<double>(0.5)}};
+  write_npz(path("t.npz"), tensors);
+  const NamedTensors read = read_npz(path("t.npz"));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].first, "b");
+  EXPECT_TRUE(read[0].second.bitwise_equal(tensors[0].second));
+  EXPECT_TRUE(read[1].second.bitwise_equal(tensors[1].second));
+}
+
+TEST_F(TensorFiles, NpzChecksSumsAndEnds) {
+  write_npz(path("t.npz"), {{"a", Tensor::of<uint8_t>({4}, {1, 2, 3, 4})}});
+  std::ifstream in(path("t.npz"), std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  bytes[bytes.find("\1\2\3\4")] = 9;
+  std::ofstream(path("bad.npz"), std::ios::binary) << bytes;
+  EXPECT_NE(error_of([&] { read_npz(path("bad.npz")); }).find("[npz] member 'a.npy': checksum"), std::string::npos);
+  std::ofstream(path("short.npz"), std::ios::binary) << bytes.substr(0, 60);
+  EXPECT_EQ(error_of([&] { read_npz(path("short.npz")); }),
+            "[npz] archive: the end of the central directory is missing");
+}
+
+TEST_F(TensorFiles, SafetensorsReadBackWhatTheyWrote) {
+  const SafeTensors content{{{"w", Tensor::of<float>({2}, {1, 2})}, {"a", Tensor::of<int64_t>({0, 3}, {})}},
+                            {{"format", "pt"}}};
+  write_safetensors(path("t.safetensors"), content);
+  const SafeTensors read = read_safetensors(path("t.safetensors"));
+  ASSERT_EQ(read.tensors.size(), 2u);
+  EXPECT_EQ(read.tensors[0].first, "w");
+  EXPECT_TRUE(read.tensors[0].second.bitwise_equal(content.tensors[0].second));
+  EXPECT_EQ(read.metadata.at("format"), "pt");
+}
+
+std::string safetensors(const std::string& header, size_t data) {
+  std::string bytes;
+  for (size_t i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(header.size() >> (8 * i)));
+  return bytes + header + std::string(data, '\0');
+}
+
+TEST_F(TensorFiles, SafetensorsRefuseGapsOverlapsAndOverflow) {
+  const auto parse = [](const std::string& header, size_t data) {
+    return error_of([&] { parse_safetensors(safetensors(header, data)); });
+  };
+  EXPECT_EQ(parse(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3),
+            "[safetensors] tensor 'a': begins at 1, expected 0");
+  EXPECT_EQ(parse(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 3),
+            "[safetensors] buffer: the tensors take 2 bytes, the file has 3");
+  EXPECT_EQ(
+      parse(
+          R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+          3),
+      "[safetensors] tensor 'b': begins at 1, expected 2");
+  EXPECT_EQ(parse(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0),
+            "[safetensors] tensor 'a': its size overflows 64 bits");
+  EXPECT_EQ(
+      parse(
+          R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+          1),
+      "[safetensors] tensor 'a': appears twice");
+  EXPECT_NE(parse(R"({"a":[[[[[[1]]]]]]})", 0).find("nested deeper than 4"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace autograph
