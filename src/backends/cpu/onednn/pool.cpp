@@ -67,7 +67,10 @@ std::string why_not_window(const KernelCall& call) {
   if (!reason.empty()) return reason;
   for (const WindowAxis& axis : windows_of(call)) {
     const int64_t end = std::max(needed_pad_end(axis), axis.pad_end);
-    if (axis.pad_begin >= axis.kernel || end >= axis.kernel) return "a window that may lie in the padding alone";
+    const bool dilated_in_padding = axis.dilation > 1 && axis.pad_begin + end > 0;
+    if (dilated_in_padding || axis.pad_begin >= axis.kernel || end >= axis.kernel) {
+      return "a window that may lie in the padding alone";
+    }
     if (needed_pad_end(axis) > axis.pad_end && call.attributes.flag("count_include_pad")) {
       return "a divisor that counts padding while windows overhang";
     }
