@@ -1,0 +1,263 @@
+// tree_ensemble: sums (or averages, or takes the least or greatest of) the leaf weights that each row reaches in every
+// tree. Inner nodes compare one feature with a split value, or look it up in a set; a NaN feature takes the branch that
+// nodes_missing_value_tracks_true names. A node's branches are nodes or, where the leaf flag is set, leaves.
+#include <algorithm>
+#include <cmath>
+
+#include "autograph/op_def.h"
+#include "base/check.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+using Integers = std::vector<int64_t>;
+
+// Values of nodes_modes, aggregate_function and post_transform.
+enum Mode : int64_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kMember, kNumModes };
+enum Aggregate : int64_t { kAverage, kSum, kMin, kMax, kNumAggregates };
+enum Transform : int64_t { kNone, kSoftmax, kLogistic, kSoftmaxZero, kProbit, kNumTransforms };
+
+// The attributes in the form that walking needs.
+struct Forest {
+  explicit Forest(const Attributes& attributes)
+      : features(attributes.integers("nodes_featureids")),
+        true_ids(attributes.integers("nodes_truenodeids")),
+        false_ids(attributes.integers("nodes_falsenodeids")),
+        true_leafs(attributes.integers("nodes_trueleafs")),
+        false_leafs(attributes.integers("nodes_falseleafs")),
+        targets(attributes.integers("leaf_targetids")),
+        roots(attributes.integers("tree_roots")),
+        modes(attributes.get<Tensor>("nodes_modes").to_i64()),
+        splits(attributes.get<Tensor>("nodes_splits").to_f64()),
+        weights(attributes.get<Tensor>("leaf_weights").to_f64()),
+        missing_true(attributes.get_or<Integers>("nodes_missing_value_tracks_true", {})) {
+    sets.resize(modes.size());
+    const auto* members = attributes.find_as<Tensor>("membership_values");
+    const std::vector<double> values = members ? members->to_f64() : std::vector<double>();
+    size_t at = 0;
+    for (size_t node = 0; node < modes.size(); ++node) {
+      if (modes[node] != kMember) continue;
+      while (at < values.size() && !std::isnan(values[at])) sets[node].push_back(values[at++]);
+      ++at;
+    }
+  }
+  bool takes_true(size_t node, double feature) const;
+
+  const Integers &features, &true_ids, &false_ids, &true_leafs, &false_leafs, &targets, &roots;
+  Integers modes;
+  std::vector<double> splits;
+  std::vector<double> weights;
+  Integers missing_true;
+  std::vector<std::vector<double>> sets;
+};
+
+bool Forest::takes_true(size_t node, double feature) const {
+  if (std::isnan(feature)) return node < missing_true.size() && missing_true[node] != 0;
+  switch (modes[node]) {
+    case kLeq: return feature <= splits[node];
+    case kLt: return feature < splits[node];
+    case kGte: return feature >= splits[node];
+    case kGt: return feature > splits[node];
+    case kEq: return feature == splits[node];
+    case kNeq: return feature != splits[node];
+    default: return std::find(sets[node].begin(), sets[node].end(), feature) != sets[node].end();
+  }
+}
+
+void check_range(const InferContext& context, std::string_view name, const Integers& values, size_t end) {
+  for (const int64_t value : values) {
+    if (value < 0 || static_cast<size_t>(value) >= end) {
+      context.fail<ValueError>(name,
+                               fmt::format("expected entries of 0..{}, got {}", static_cast<int64_t>(end) - 1, value));
+    }
+  }
+}
+
+void check_branches(const InferContext& context, std::string_view name, const Integers& ids, const Integers& leafs,
+                    const Forest& forest) {
+  for (size_t node = 0; node < ids.size(); ++node) {
+    const size_t end = leafs[node] != 0 ? forest.weights.size() : forest.modes.size();
+    if (ids[node] < 0 || static_cast<size_t>(ids[node]) >= end) {
+      context.fail<ValueError>(
+          name, fmt::format("expected 0..{} at {}, got {}", static_cast<int64_t>(end) - 1, node, ids[node]));
+    }
+  }
+}
+
+void check_forest(const InferContext& context, const Forest& forest) {
+  const size_t nodes = forest.modes.size();
+  for (const size_t size : {forest.features.size(), forest.true_ids.size(), forest.false_ids.size(),
+                            forest.true_leafs.size(), forest.false_leafs.size(), forest.splits.size()}) {
+    if (size != nodes) context.fail<ValueError>("nodes", fmt::format("expected {} entries each, got {}", nodes, size));
+  }
+  if (forest.targets.size() != forest.weights.size()) {
+    context.fail<ValueError>("leaf_targetids",
+                             fmt::format("expected {} entries, got {}", forest.weights.size(), forest.targets.size()));
+  }
+  const int64_t num_targets = context.attributes().get_or<int64_t>("n_targets", 1);
+  if (num_targets < 1) context.fail<ValueError>("n_targets", fmt::format("expected 1 or more, got {}", num_targets));
+  check_range(context, "leaf_targetids", forest.targets, static_cast<size_t>(num_targets));
+  check_range(context, "tree_roots", forest.roots, nodes);
+  check_range(context, "nodes_modes", forest.modes, kNumModes);
+  check_range(context, "aggregate_function", {context.attributes().integer("aggregate_function")}, kNumAggregates);
+  check_range(context, "post_transform", {context.attributes().integer("post_transform")}, kNumTransforms);
+  check_branches(context, "nodes_truenodeids", forest.true_ids, forest.true_leafs, forest);
+  check_branches(context, "nodes_falsenodeids", forest.false_ids, forest.false_leafs, forest);
+  const Shape& x = context.shape(0);
+  if (x.has_rank() && x[1].is_known()) {
+    check_range(context, "nodes_featureids", forest.features, static_cast<size_t>(x[1].value()));
+  }
+}
+
+void infer(InferContext& context) {
+  context.require_rank(0, 2);
+  check_forest(context, Forest(context.attributes()));
+  const Shape& x = context.shape(0);
+  const Dim rows = x.has_rank() ? x[0] : Dim::unknown();
+  context.set_output(0, context.dtype(0), {rows, context.attributes().get_or<int64_t>("n_targets", 1)});
+}
+
+// The leaf that a row reaches; a walk longer than the number of nodes goes round in circles.
+template <class T>
+size_t find_leaf(const Forest& forest, size_t node, const T* row) {
+  for (size_t step = 0; step < forest.modes.size(); ++step) {
+    const auto feature = static_cast<double>(static_cast<ComputeType<T>>(row[forest.features[node]]));
+    const bool yes = forest.takes_true(node, feature);
+    const auto next = static_cast<size_t>((yes ? forest.true_ids : forest.false_ids)[node]);
+    if ((yes ? forest.true_leafs : forest.false_leafs)[node] != 0) return next;
+    node = next;
+  }
+  throw ValueError("[tree_ensemble] nodes: expected trees, got a cycle");
+}
+
+// Scores of one row before the transform: targets that no leaf touched are 0.
+std::vector<double> aggregate(const Forest& forest, const std::vector<size_t>& leaves, int64_t function,
+                              size_t targets) {
+  std::vector<double> scores(targets, 0.0);
+  std::vector<bool> touched(targets, false);
+  for (const size_t leaf : leaves) {
+    const auto target = static_cast<size_t>(forest.targets[leaf]);
+    const double weight = forest.weights[leaf];
+    double& score = scores[target];
+    if (function == kAverage || function == kSum) score += weight;
+    if (function == kMin) score = touched[target] ? std::min(score, weight) : weight;
+    if (function == kMax) score = touched[target] ? std::max(score, weight) : weight;
+    touched[target] = true;
+  }
+  if (function == kAverage) {
+    for (double& score : scores) score /= static_cast<double>(forest.roots.size());
+  }
+  return scores;
+}
+
+void softmax(std::vector<double>& scores, bool keep_zeros) {
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (double& score : scores) {
+    if (!keep_zeros || score != 0) sum += score = std::exp(score - largest);
+  }
+  for (double& score : scores) score = sum > 0 ? score / sum : score;
+}
+
+// Inverse of the error function by Newton's method from Winitzki's first guess.
+double inverse_erf(double x) {
+  const double log_term = std::log((1 - x) * (1 + x));
+  const double a = 2 / (M_PI * 0.147) + log_term / 2;
+  double y = std::copysign(std::sqrt(std::sqrt(a * a - log_term / 0.147) - a), x);
+  for (int i = 0; i < 3; ++i) y -= (std::erf(y) - x) / (2 / std::sqrt(M_PI) * std::exp(-y * y));
+  return y;
+}
+
+void transform(std::vector<double>& scores, int64_t kind) {
+  if (kind == kSoftmax || kind == kSoftmaxZero) softmax(scores, kind == kSoftmaxZero);
+  for (double& score : scores) {
+    if (kind == kLogistic) score = 1 / (1 + std::exp(-score));
+    if (kind == kProbit) score = std::sqrt(2.0) * inverse_erf(2 * score - 1);
+  }
+}
+
+void reference(const OpCall& call) {
+  const Forest forest(call.attributes);
+  const TensorView x = call.input(0);
+  const auto targets = static_cast<size_t>(call.output(0).dim(1));
+  dispatch<TypeList<float, double, Half>>(x.dtype(), [&]<class T>(TypeTag<T>) {
+    T* out = call.output(0).mutable_data<T>();
+    for (int64_t row = 0; row < x.dim(0); ++row) {
+      std::vector<size_t> leaves;
+      for (const int64_t root : forest.roots) {
+        leaves.push_back(find_leaf(forest, static_cast<size_t>(root), x.data<T>() + row * x.dim(1)));
+      }
+      std::vector<double> scores = aggregate(forest, leaves, call.attributes.integer("aggregate_function"), targets);
+      transform(scores, call.attributes.integer("post_transform"));
+      for (const double score : scores) *out++ = static_cast<T>(score);
+    }
+  });
+}
+
+OpSample sample(Random& random) {
+  const Dims dims{draw(random, 1, 4), 2};
+  return {.inputs = {draw_tensor(random, DType::f32, dims)},
+          .attributes = {{"n_targets", int64_t{2}},
+                         {"aggregate_function", draw(random, 0, 3)},
+                         {"post_transform", draw(random, 0, 2)},
+                         {"tree_roots", Integers{0}},
+                         {"nodes_featureids", Integers{0, 1}},
+                         {"nodes_modes", Tensor::of<uint8_t>({2}, {0, 3})},
+                         {"nodes_splits", draw_tensor(random, DType::f32, {2})},
+                         {"nodes_truenodeids", Integers{1, 0}},
+                         {"nodes_trueleafs", Integers{0, 1}},
+                         {"nodes_falsenodeids", Integers{1, 2}},
+                         {"nodes_falseleafs", Integers{1, 1}},
+                         {"leaf_targetids", Integers{0, 1, 1}},
+                         {"leaf_weights", draw_tensor(random, DType::f32, {3})}}};
+}
+
+AttributeSpec required(std::string_view name, AttributeType type, std::string_view doc) {
+  return {.name = name, .type = type, .doc = doc, .required = true};
+}
+
+std::vector<AttributeSpec> specs() {
+  constexpr AttributeType kList = AttributeType::integers;
+  constexpr AttributeType kTensor = AttributeType::tensor;
+  return {{"aggregate_function", AttributeType::integer, "0 average, 1 sum, 2 least, 3 greatest.", int64_t{1}},
+          {"post_transform", AttributeType::integer,
+           "0 none, 1 softmax, 2 logistic, 3 softmax over non-zero scores, 4 probit.", int64_t{0}},
+          {"n_targets", AttributeType::integer, "Number of scores per row; 1 when absent."},
+          required("tree_roots", kList, "Root node of each tree."),
+          required("nodes_featureids", kList, "The feature that each node looks at."),
+          required("nodes_modes", kTensor, "Comparison of each node: 0 <=, 1 <, 2 >=, 3 >, 4 ==, 5 !=, 6 in a set."),
+          required("nodes_splits", kTensor, "What each node compares with."),
+          required("nodes_truenodeids", kList, "Where each node goes when the comparison holds."),
+          required("nodes_trueleafs", kList, "1: that is a leaf."),
+          required("nodes_falsenodeids", kList, "Where each node goes otherwise."),
+          required("nodes_falseleafs", kList, "1: that is a leaf."),
+          required("leaf_targetids", kList, "The score that each leaf adds to."),
+          required("leaf_weights", kTensor, "What each leaf adds."),
+          {"membership_values", kTensor, "Sets of the nodes of mode 6, in order, with NaN between them."},
+          {"nodes_missing_value_tracks_true", kList, "1: a NaN feature goes where the comparison holds."},
+          {"nodes_hitrates", kTensor, "How often nodes are visited; changes no result."}};
+}
+
+}  // namespace
+
+const OpDef& tree_ensemble_def() {
+  static const OpDef def{
+      .name = "tree_ensemble",
+      .doc = "Scores rows by the leaves that they reach in decision trees.",
+      .inputs = {{"x", "T", "[rows, features]."}},
+      .outputs = {{"y", "T", "[rows, n_targets]."}},
+      .types = {{"T", {DType::f32, DType::f64, DType::f16}}},
+      .attributes = specs(),
+      .infer = infer,
+      .reference = reference,
+      .no_grad = "the trees are piecewise constant",
+      .onnx = {{.name = "TreeEnsemble", .since = 5, .domain = "ai.onnx.ml"}},
+      .sample = sample,
+  };
+  return def;
+}
+
+}  // namespace autograph
