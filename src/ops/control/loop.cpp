@@ -61,7 +61,11 @@ void infer(InferContext& context) {
       states[k] = std::move(merged);
     }
   }
-  for (size_t k = 0; k < states.size(); ++k) context.set_output(k, states[k]);
+  for (size_t k = 0; k < states.size(); ++k) {
+    // A body that takes an optional and gives its element leaves the element behind.
+    const bool is_unwrapped = states[k].is_optional() && !types[k + 1].is_optional();
+    context.set_output(k, is_unwrapped ? states[k].element() : states[k]);
+  }
   for (size_t k = states.size(); k < context.num_outputs(); ++k) {
     const Type& turn = types[k + 1];
     if (!turn.is_tensor()) {
