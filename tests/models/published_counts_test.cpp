@@ -64,6 +64,19 @@ TEST(PublishedCounts, InceptionOfTaso) {
   EXPECT_EQ(output_dims(graph), (Dims{1, 2048, 1, 1}));
 }
 
+TEST(PublishedCounts, RecurrentModels) {
+  const ZooFacts shared = facts_of(build_zoo_model("rnntc_sru"));
+  EXPECT_EQ(shared.schedulable, 220);
+  EXPECT_EQ(shared.ops.at("matmul"), 60);
+  EXPECT_EQ(shared.parameters, 3 * 1024 * 1024);
+  const ZooFacts unshared = facts_of(build_zoo_model("rnntc_sru_unshared"));
+  EXPECT_EQ(unshared.schedulable, 220);
+  EXPECT_EQ(unshared.parameters, 60 * 1024 * 1024);
+  const ZooFacts nasrnn = facts_of(build_zoo_model("nasrnn"));
+  EXPECT_EQ(nasrnn.schedulable, 230);
+  EXPECT_EQ(nasrnn.ops.at("matmul"), 80);
+}
+
 TEST(PublishedCounts, BertOfTaso) {
   const ZooFacts shipped = facts_of(build_zoo_model("bert_taso_as_shipped"));
   EXPECT_EQ(shipped.schedulable, 113);
@@ -93,6 +106,12 @@ TEST(PublishedCounts, NasnetOfKeras) {
   const ZooFacts large = facts_of(build_zoo_model("nasnet_large"));
   EXPECT_EQ(large.parameters, 88753150);
   EXPECT_NEAR(large.gflop / 2, 23.8, 0.5);
+}
+
+TEST(PublishedCounts, BertBase) {
+  // 12 layers of 7,087,872; word, position (128) and type embeddings; one norm.
+  EXPECT_EQ(facts_of(build_zoo_model("bert_base")).parameters - 12,  // 12 scale factors of the logits
+            12 * 7087872 + (30522 + 128 + 1) * 768 + 2 * 768);
 }
 
 TEST(PublishedCounts, RandwireHasThreeStagesOf32SeparableNodes) {

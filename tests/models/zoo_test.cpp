@@ -25,7 +25,8 @@ TEST(Zoo, HasTheNamesOfTheContractInOrder) {
     if (!entry.is_variant) names.push_back(entry.name);
   }
   EXPECT_EQ(names, (std::vector<std::string>{"inception_v3", "resnet50", "resnext50", "nasnet_a", "nasnet_mobile",
-                                             "nasnet_large", "bert", "nasnet_cell", "squeezenet", "randwire", "mlp"}));
+                                             "nasnet_large", "rnntc_sru", "bert", "nasnet_cell", "squeezenet",
+                                             "randwire", "nasrnn", "bert_base", "transformer", "mlp"}));
 }
 
 TEST(Zoo, UnknownNamesAreAnsweredWithTheNearest) {
