@@ -25,8 +25,9 @@ Command make_program(const std::vector<Option>& common) {
                    {"autograph check model.onnx", "Does it give the right numbers here?"},
                    {"autograph bench model.onnx --seconds 5", "How fast is it?"},
                    {"autograph doctor", "What this machine and this build can do."}},
-      .commands = {info_command(), check_command(), bench_command(), profile_command(), viz_command(), ops_command(),
-                   doctor_command(), completion_command(), man_command()},
+      .commands = {info_command(), check_command(), run_command(), bench_command(), profile_command(),
+                   optimize_command(), viz_command(), ops_command(), doctor_command(), completion_command(),
+                   man_command()},
   };
   add_common(program, common);
   return program;

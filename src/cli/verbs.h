@@ -12,7 +12,9 @@ Command doctor_command();
 Command info_command();
 Command man_command();
 Command ops_command();
+Command optimize_command();
 Command profile_command();
+Command run_command();
 Command viz_command();
 
 /// The program with all its verbs; every command also gets the options `common`.

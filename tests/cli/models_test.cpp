@@ -180,6 +180,37 @@ TEST_F(CliModel, ProfileWritesAChromeTrace) {
   EXPECT_EQ(events, 2u);
 }
 
+TEST_F(CliModel, RunIsTheSameForASeedAndReadsWhatItWrote) {
+  const std::string run = "run --json " + path("m.onnx") + " --output-dir " + path("out");
+  const ProgramResult first = run_program(run + " --seed 3");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const nlohmann::json output = first.json()["outputs"][0];
+  EXPECT_EQ(output["name"], "y");
+  EXPECT_EQ(output["shape"], (std::vector<int>{1, 3}));
+  EXPECT_NEAR(output["mean"].get<double>(), 1.0 / 3, 1e-6);
+  EXPECT_EQ(run_program(run + " --seed 3").json()["outputs"][0]["max"], output["max"]);
+  EXPECT_NE(run_program(run + " --seed 4").json()["outputs"][0]["max"], output["max"]);
+  const std::string file = output["file"];
+  const ProgramResult again = run_program("run --json " + path("m.onnx") + " --input x=" + file);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST_F(CliModel, RunWithAnUnknownInputSuggestsTheNearest) {
+  const ProgramResult result = run_program("run " + path("m.onnx") + " --input xx=x.npy");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "did you mean 'x'?")) << result.err;
+}
+
+TEST_F(CliModel, OptimizeSavesAModelThatChecks) {
+  const std::string command = "optimize --json --seconds 0 " + path("m.onnx") + " -o " + path("o.onnx");
+  const ProgramResult result = run_program(command);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* field : {"latency_before_ms", "latency_after_ms", "search_seconds", "max_abs", "max_rel"}) {
+    EXPECT_TRUE(result.json().contains(field)) << field;
+  }
+  EXPECT_EQ(run_program("check " + path("o.onnx")).exit_code, 0);
+}
+
 TEST_F(CliModel, VizWritesDotSvgAndHtml) {
   ASSERT_EQ(run_program("viz " + path("m.onnx") + " -o " + path("m.dot")).exit_code, 0);
   EXPECT_TRUE(contains(read_text(path("m.dot")), "Softmax"));

@@ -1,0 +1,193 @@
+// `autograph run MODEL`: one run, its outputs as statistics and as .npy files.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "autograph/error.h"
+#include "autograph/tensor_io.h"
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "cli/execute.h"
+#include "cli/verbs.h"
+#include "report/table.h"
+#include "report/type_json.h"
+
+namespace autograph::cli {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  RunOptions run;
+  std::vector<std::string> inputs;  ///< "NAME=FILE.npy"
+  std::string output_dir;
+};
+
+std::map<std::string, Tensor> read_inputs(const std::vector<std::string>& given, const Graph& graph) {
+  std::vector<std::string> names;
+  for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name());
+  std::map<std::string, Tensor> tensors;
+  for (const std::string& item : given) {
+    const size_t equals = item.find('=');
+    AG_CHECK_USER(equals != std::string::npos, UserError, "[cli] input: expected NAME=FILE.npy, got '{}'", item);
+    const std::string name = item.substr(0, equals);
+    AG_CHECK_USER(std::find(names.begin(), names.end(), name) != names.end(), UserError,
+                  "[cli] input: the model has none named '{}'{}", name, did_you_mean(name, names));
+    tensors[name] = read_npy(item.substr(equals + 1));
+  }
+  return tensors;
+}
+
+// Draws what is not given; extents that a given input binds hold for the drawn ones too.
+std::vector<Datum> gather_inputs(const LoadedModel& loaded, const std::map<std::string, Tensor>& given) {
+  const Graph& graph = loaded.model.graph;
+  SeedOptions seeds = loaded.seeds;
+  for (const ValueId id : graph.inputs()) {
+    const auto found = given.find(graph.value(id).name());
+    const std::vector<Dim>& dims = graph.type(id).shape().dims();
+    if (found == given.end() || dims.size() != found->second.dims().size()) continue;
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      if (!dims[axis].name().empty()) seeds.dims.emplace(dims[axis].name(), found->second.dims()[axis]);
+    }
+  }
+  std::vector<Datum> inputs;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const auto found = given.find(graph.value(graph.inputs()[i]).name());
+    inputs.push_back(found != given.end() ? Datum(found->second) : seeded_input(graph, i, seeds));
+  }
+  return inputs;
+}
+
+// A file name made of an output's name: letters, digits and a few signs stay, all else becomes '_'.
+std::string file_name(const std::string& name, size_t index) {
+  std::string result = fmt::format("{}_", index);
+  for (const char c : name.substr(0, 100)) {
+    const bool stays = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_';
+    result += stays ? c : '_';
+  }
+  return name.empty() ? fmt::format("output_{}.npy", index) : result + ".npy";
+}
+
+struct Statistics {
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+};
+
+// Of the elements that are numbers; nothing when there are none.
+std::optional<Statistics> statistics(const Tensor& tensor) {
+  if (tensor.dtype() == DType::string || dtypes::kComplex.contains(tensor.dtype())) return std::nullopt;
+  const std::vector<double> elements = tensor.to_f64();
+  Statistics result{.min = INFINITY, .max = -INFINITY};
+  int64_t count = 0;
+  for (const double element : elements) {
+    if (std::isnan(element)) continue;
+    result.min = std::min(result.min, element);
+    result.max = std::max(result.max, element);
+    result.mean += element;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  result.mean /= static_cast<double>(count);
+  return result;
+}
+
+// One row for a tensor; the elements of a sequence get rows of their own.
+class OutputReport {
+ public:
+  OutputReport(const std::string& directory) : directory_(directory) {}
+
+  void add(const std::string& name, const Datum& value) {
+    if (value.is_sequence()) {
+      const auto& elements = value.sequence();
+      for (size_t i = 0; i < elements.size(); ++i) add(fmt::format("{}.{}", name, i), elements[i]);
+    } else if (value.is_tensor()) {
+      add_tensor(name, value.tensor());
+    } else {
+      list_.push(value_json(name, Type()));
+      table_.add({name, "none"});
+    }
+  }
+
+  Json list() { return std::move(list_); }
+  const Table& table() const { return table_; }
+
+ private:
+  void add_tensor(const std::string& name, const Tensor& tensor) {
+    std::string file;
+    if (!directory_.empty()) {
+      file = directory_ + "/" + file_name(name, index_);
+      write_npy(file, tensor);
+    }
+    ++index_;
+    const auto stats = statistics(tensor);
+    Json json = value_json(name, tensor.type());
+    const auto number = [&](double Statistics::*field) { return stats ? Json((*stats).*field) : Json(); };
+    json.add("min", number(&Statistics::min))
+        .add("max", number(&Statistics::max))
+        .add("mean", number(&Statistics::mean));
+    list_.push(std::move(json.add("file", file.empty() ? Json() : Json(file))));
+    const auto text = [&](double Statistics::*field) { return stats ? fmt::format("{:.6g}", (*stats).*field) : ""; };
+    table_.add({name, to_string(tensor.type()), text(&Statistics::min), text(&Statistics::max), text(&Statistics::mean),
+                file});
+  }
+
+  std::string directory_;
+  size_t index_ = 0;
+  Json list_ = Json::array();
+  Table table_{{{"output"}, {"type"}, {"min", true}, {"max", true}, {"mean", true}, {"file"}}};
+};
+
+int run(Session& session, const Options& options) {
+  if (!options.output_dir.empty()) require_writable_directory(options.output_dir);
+  LoadedModel loaded = load_model(session, options.model);
+  loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
+  const std::vector<Datum> inputs = gather_inputs(loaded, read_inputs(options.inputs, loaded.model.graph));
+  std::vector<std::string> names;
+  for (size_t i = 0; i < loaded.model.graph.outputs().size(); ++i) names.push_back(loaded.model.graph.output_name(i));
+  const Executable executable = compile_logged(session, std::move(loaded.model.graph), compile_options(options.run));
+  const Stopwatch watch;
+  const std::vector<Datum> outputs = executable.run(inputs);
+  const double latency_ms = watch.ms();
+  log_plan(session, executable);
+  OutputReport report(options.output_dir);
+  for (size_t i = 0; i < outputs.size(); ++i) report.add(names[i], outputs[i]);
+  session.print({{"model", loaded.name}, {"outputs", report.list()}, {"latency_ms", latency_ms}},
+                report.table().to_string(session.stdout_escapes()) + "\nfirst run took " + human_ms(latency_ms) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+Command run_command() {
+  auto options = std::make_shared<Options>();
+  std::vector<Option> table = model_option_table(options->model);
+  table.push_back({.names = "--input",
+                   .value_name = "NAME=FILE.npy",
+                   .doc = "An input; those not given are drawn from the seed. May be repeated.",
+                   .target = &options->inputs,
+                   .kind = ValueKind::file});
+  table.push_back({.names = "--output-dir",
+                   .value_name = "DIR",
+                   .doc = "Folder for the outputs as .npy files; made when missing.",
+                   .target = &options->output_dir,
+                   .kind = ValueKind::directory});
+  for (Option& option : run_option_table(options->run)) table.push_back(std::move(option));
+  return {
+      .name = "run",
+      .doc = "run a model once",
+      .details =
+          "Inputs that are not given are drawn from the seed: floats are normal, integers that index a table are "
+          "below its extent, other integers are 0 or 1, masks are 1.",
+      .examples = {{"autograph run model.onnx --input x=x.npy --output-dir out",
+                    "One input from a file, outputs into out/."},
+                   {"autograph run zoo:bert --seed 7", "Drawn inputs."}},
+      .options = std::move(table),
+      .run = [options](Session& session) { return run(session, *options); },
+  };
+}
+
+}  // namespace autograph::cli
