@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "autograph/error.h"
+#include "autograph/zoo.h"
 #include "base/check.h"
 #include "cli/names.h"
 
@@ -33,6 +34,25 @@ SeedOptions seed_options(const ModelOptions& options) {
     seeds.dims[dim.substr(0, equals)] = parse_integer(std::string_view(dim).substr(equals + 1), "dim");
   }
   return seeds;
+}
+
+// "NAME" or "NAME?batch=N".
+Model build_zoo(std::string_view text, SeedOptions& seeds) {
+  const std::string_view name = text.substr(0, text.find('?'));
+  std::string_view query = text.substr(std::min(name.size() + 1, text.size()));
+  int64_t batch = seeds.batch.value_or(1);
+  if (name.size() < text.size()) {
+    constexpr std::string_view kBatch = "batch=";
+    AG_CHECK_USER(query.starts_with(kBatch), UserError, "[cli] model: expected zoo:NAME?batch=N, got 'zoo:{}'", text);
+    batch = parse_integer(query.substr(kBatch.size()), "batch");
+  }
+  AG_CHECK_USER(batch >= 1, UserError, "[cli] batch: expected 1 or more, got {}", batch);
+  seeds.batch.reset();  // the model has it now
+  Model model;
+  model.graph = build_zoo_model(name, batch);
+  model.opsets[""] = SaveOptions().opset;
+  model.producer = "autograph";
+  return model;
 }
 
 }  // namespace
@@ -63,7 +83,7 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
   loaded.name = options.model;
   loaded.seeds = seed_options(options);
   if (!is_model_file(options.model)) {
-    throw UnsupportedError(fmt::format("[cli] model: this build has no built-in models, got '{}'", options.model));
+    loaded.model = build_zoo(std::string_view(options.model).substr(kZoo.size()), loaded.seeds);
   } else {
     if (options.model.ends_with(".agplan")) {
       throw UnsupportedError("[cli] model: this build does not read saved plans (.agplan); give the .onnx file");

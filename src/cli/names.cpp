@@ -1,6 +1,7 @@
 #include "cli/names.h"
 
 #include "autograph/op_def.h"
+#include "autograph/zoo.h"
 
 namespace autograph::cli {
 
@@ -15,7 +16,11 @@ std::vector<std::string> names_of(ValueKind kind) {
       break;
     case ValueKind::device: names = {"cpu", "cuda", "reference"}; break;
     case ValueKind::model:
+      for (const ZooEntry& entry : zoo_models()) names.push_back("zoo:" + entry.name);
+      break;
     case ValueKind::zoo_model:
+      for (const ZooEntry& entry : zoo_models()) names.push_back(entry.name);
+      break;
     case ValueKind::text:
     case ValueKind::file:
     case ValueKind::directory:

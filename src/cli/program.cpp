@@ -26,8 +26,8 @@ Command make_program(const std::vector<Option>& common) {
                    {"autograph bench model.onnx --seconds 5", "How fast is it?"},
                    {"autograph doctor", "What this machine and this build can do."}},
       .commands = {info_command(), check_command(), run_command(), bench_command(), profile_command(),
-                   optimize_command(), viz_command(), ops_command(), doctor_command(), completion_command(),
-                   man_command()},
+                   optimize_command(), viz_command(), zoo_command(), ops_command(), doctor_command(),
+                   completion_command(), man_command()},
   };
   add_common(program, common);
   return program;

@@ -16,6 +16,7 @@ Command optimize_command();
 Command profile_command();
 Command run_command();
 Command viz_command();
+Command zoo_command();
 
 /// The program with all its verbs; every command also gets the options `common`.
 Command make_program(const std::vector<Option>& common);
