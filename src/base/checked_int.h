@@ -30,8 +30,8 @@ inline int64_t checked_add(int64_t a, int64_t b, const char* what) {
   return result;
 }
 
-/// Product of all dims; throws ShapeError on a negative dim or overflow. The empty product is 1, and a zero dim makes the
-/// product 0 whatever the others are.
+/// Product of all dims; throws ShapeError on a negative dim or overflow. The empty product is 1; a zero dim makes the
+/// product 0, whatever the others are.
 inline int64_t checked_product(std::span<const int64_t> dims, const char* what) {
   bool zero = false;
   for (const int64_t d : dims) {

@@ -3,12 +3,14 @@
 #include <cmath>
 #include <numbers>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& gelu_def();
 namespace {
 
 struct Gelu {

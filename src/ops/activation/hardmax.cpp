@@ -1,12 +1,14 @@
 // hardmax: 1 at the first largest element along `axis`, 0 elsewhere. The first NaN counts as the largest.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/activation/softmax_rows.h"
-#include "ops/op_list.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& hardmax_def();
 namespace {
 
 void reference(const OpCall& call) {

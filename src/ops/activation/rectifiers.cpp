@@ -2,12 +2,19 @@
 // propagates, except that thresholded_relu gives 0 for it, as the comparison with alpha is false.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& celu_def();
+const OpDef& elu_def();
+const OpDef& hard_sigmoid_def();
+const OpDef& leaky_relu_def();
+const OpDef& selu_def();
+const OpDef& thresholded_relu_def();
 namespace {
 
 struct Elu {

@@ -2,10 +2,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& relu_def();
 namespace {
 
 struct Relu {

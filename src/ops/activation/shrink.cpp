@@ -2,13 +2,15 @@
 // beyond 2^53 lose their low bits) and truncated and saturated for integers; NaN gives 0.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& shrink_def();
 namespace {
 
 struct Shrink {

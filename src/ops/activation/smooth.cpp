@@ -2,12 +2,19 @@
 // arranged so that no intermediate overflows. NaN propagates.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& hard_swish_def();
+const OpDef& mish_def();
+const OpDef& sigmoid_def();
+const OpDef& softplus_def();
+const OpDef& softsign_def();
+const OpDef& tanh_def();
 namespace {
 
 struct Sigmoid {

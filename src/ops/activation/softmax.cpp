@@ -2,12 +2,14 @@
 #include <cmath>
 #include <limits>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/activation/softmax_rows.h"
-#include "ops/op_list.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& softmax_def();
 namespace {
 
 void reference(const OpCall& call) {

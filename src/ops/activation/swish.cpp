@@ -1,13 +1,16 @@
 // swish: y = x * sigmoid(alpha * x). swiglu: y = swish(a) * b for two tensors of the same shape.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& swiglu_def();
+const OpDef& swish_def();
 namespace {
 
 struct Swish {

@@ -17,10 +17,11 @@
 #include "ops/attention/attention_mask.h"
 #include "ops/attention/heads.h"
 #include "ops/extents.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& attention_def();
 namespace {
 
 // ---- Inference -------------------------------------------------------------------------------------------------

@@ -10,10 +10,11 @@
 #include "autograph/ops/attention.h"
 #include "ops/attention/heads.h"
 #include "ops/extents.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& linear_attention_def();
 namespace {
 
 bool uses_decay(const Attributes& attributes) {

@@ -8,10 +8,11 @@
 #include "base/check.h"
 #include "ops/attention/heads.h"
 #include "ops/extents.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& rotary_embedding_def();
 namespace {
 
 const int64_t* num_heads(const Attributes& attributes) {

@@ -5,10 +5,12 @@
 #include "base/check.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& concat_def();
+const OpDef& if_def();
 namespace {
 
 std::vector<Type> branch_types(const InferContext& context, std::string_view branch) {
@@ -58,9 +60,7 @@ OpSample sample(Random& random) {
 }
 
 // In ONNX branches see the values around them: only the condition is an input.
-void export_onnx(ExportNode& to) {
-  to.num_captured = to.inputs.size() - 1;
-}
+void export_onnx(ExportNode& to) { to.num_captured = to.inputs.size() - 1; }
 
 }  // namespace
 

@@ -11,10 +11,12 @@
 #include "ops/control/captures.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& concat_def();
+const OpDef& loop_def();
 namespace {
 
 // Inputs 0 and 1 are M and cond.

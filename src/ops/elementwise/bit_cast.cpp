@@ -4,12 +4,14 @@
 // ones; bool holds 0 or 1, so any other byte becomes 1.
 #include <cstring>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& bit_cast_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -4,12 +4,14 @@
 #include <limits>
 #include <type_traits>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& bit_shift_def();
 namespace {
 
 struct BitShift {

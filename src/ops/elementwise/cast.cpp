@@ -4,13 +4,15 @@
 // Strings: numbers are read as decimal text ("INF", "-INF" and "NaN" in any case; anything else throws ValueError) and
 // written as the shortest text that reads back; bools as 0 and 1.
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/convert.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& cast_def();
 namespace {
 
 using RealTypes = Concat<NumericTypes, SmallTypes, TypeList<bool>>;

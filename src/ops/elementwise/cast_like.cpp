@@ -1,10 +1,13 @@
 // cast_like: cast(x) to the dtype of `like`, whose elements are never read.
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& cast_def();
+const OpDef& cast_like_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, context.dtype(1), context.shape(0)); }

@@ -3,13 +3,15 @@
 #include <limits>
 
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& clip_def();
 namespace {
 
 // Missing bounds are null, or not in the list at all.

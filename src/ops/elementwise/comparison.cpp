@@ -1,11 +1,17 @@
 // Comparisons: equal, less, greater, less_or_equal, greater_or_equal. Comparisons with NaN are false; equal also takes
 // bools and strings.
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& equal_def();
+const OpDef& greater_def();
+const OpDef& greater_or_equal_def();
+const OpDef& less_def();
+const OpDef& less_or_equal_def();
 namespace {
 
 struct Equal {

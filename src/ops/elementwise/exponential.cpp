@@ -3,12 +3,18 @@
 // erf takes integers too, as ONNX did before opset 13, and truncates its result.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& erf_def();
+const OpDef& exp_def();
+const OpDef& log_def();
+const OpDef& reciprocal_def();
+const OpDef& sqrt_def();
 namespace {
 
 struct Exp {

@@ -1,11 +1,13 @@
 // identity: a copy of any value: tensor, sequence or optional.
 #include <cstring>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& identity_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, context.input(0)); }

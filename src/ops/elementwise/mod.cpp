@@ -5,12 +5,14 @@
 // infinity is itself, or the infinity when fmod = 0 and the signs differ; a zero has the sign of b when fmod = 0.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& mod_def();
 namespace {
 
 struct Mod {

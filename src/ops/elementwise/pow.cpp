@@ -4,13 +4,15 @@
 // a = 0, as division by zero does). An integer to a real power is computed in f64, truncated and saturated.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& pow_def();
 namespace {
 
 using BaseTypes = Concat<FloatTypes, IndexTypes>;

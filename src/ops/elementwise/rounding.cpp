@@ -2,12 +2,16 @@
 // infinities stay as they are.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 
 namespace autograph {
+
+const OpDef& ceil_def();
+const OpDef& floor_def();
+const OpDef& round_def();
 namespace {
 
 struct Floor {

@@ -1,12 +1,17 @@
 // max, min, sum and mean over any number of tensors >= 1, with broadcasting. max and min propagate NaN; sum and mean
 // accumulate in f64.
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& max_def();
+const OpDef& mean_def();
+const OpDef& min_def();
+const OpDef& sum_def();
 namespace {
 
 struct Max {

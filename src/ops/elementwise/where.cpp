@@ -1,12 +1,14 @@
 // where: y = condition ? a : b, with broadcasting, for every dtype. Copies bits, so NaN payloads stay.
 #include <cstring>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& where_def();
 namespace {
 
 void where_strings(const Attributes&, std::span<const void* const> inputs, std::span<const int64_t> steps, void* output,

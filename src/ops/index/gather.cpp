@@ -3,11 +3,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
 #include "ops/index/index_check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
+
+const OpDef& gather_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -4,11 +4,12 @@
 #include "autograph/ops/index.h"
 #include "ops/index/elementwise_index.h"
 #include "ops/index/index_check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
+
+const OpDef& gather_elements_def();
 namespace {
 
 void infer(InferContext& context) {

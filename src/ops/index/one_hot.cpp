@@ -4,13 +4,14 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& one_hot_def();
 namespace {
 
 // -1 for anything that cannot be a position.

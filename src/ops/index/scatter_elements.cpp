@@ -5,10 +5,11 @@
 #include "ops/index/elementwise_index.h"
 #include "ops/index/index_check.h"
 #include "ops/index/scatter_update.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& scatter_elements_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -5,11 +5,12 @@
 #include "base/check.h"
 #include "ops/index/nd_index.h"
 #include "ops/index/scatter_update.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 
 namespace autograph {
+
+const OpDef& scatter_nd_def();
 namespace {
 
 void check_shapes(const InferContext& context) {

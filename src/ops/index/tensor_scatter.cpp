@@ -2,12 +2,13 @@
 // `axis`; mode circular wraps around at the end of the cache, linear must fit.
 #include "autograph/op_def.h"
 #include "base/check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
+
+const OpDef& tensor_scatter_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -6,13 +6,14 @@
 #include <numeric>
 
 #include "autograph/op_def.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& unique_def();
 namespace {
 
 template <class T>

@@ -12,10 +12,11 @@
 #include "base/check.h"
 #include "ops/linear/einsum_equation.h"
 #include "ops/linear/matmul_loops.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& einsum_def();
 namespace {
 
 // The larger of two extents of one label, 1 giving way.

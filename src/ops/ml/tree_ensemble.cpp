@@ -6,11 +6,12 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& tree_ensemble_def();
 namespace {
 
 using Integers = std::vector<int64_t>;

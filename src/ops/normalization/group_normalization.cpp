@@ -8,10 +8,11 @@
 #include "autograph/ops/normalization.h"
 #include "base/check.h"
 #include "ops/normalization/channel_groups.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& group_normalization_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -3,10 +3,13 @@
 // unwrapping cost nothing. A value that is not an optional counts as present.
 #include "autograph/op_def.h"
 #include "base/check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& optional_def();
+const OpDef& optional_get_element_def();
+const OpDef& optional_has_element_def();
 namespace {
 
 // Reads the type text that to_string(Type) writes: "f32[2,batch]", "seq(f32[...])", "optional(i64[])".

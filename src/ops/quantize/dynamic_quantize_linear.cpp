@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/op_list.h"
+#include "autograph/op_def.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& dynamic_quantize_linear_def();
 namespace {
 
 void infer(InferContext& context) {

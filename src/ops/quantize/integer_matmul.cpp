@@ -3,13 +3,16 @@
 // Zero points and scales: one for the tensor, one per row of a, or one per column of b.
 #include <limits>
 
+#include "autograph/op_def.h"
 #include "ops/linear/matmul_shape.h"
-#include "ops/op_list.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& matmul_integer_def();
+const OpDef& qlinear_matmul_def();
 namespace {
 
 using ByteTypes = TypeList<int8_t, uint8_t>;

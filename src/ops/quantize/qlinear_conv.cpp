@@ -3,13 +3,15 @@
 // The bias is i32 at scale x_scale * w_scale. Padding stands for x_zero, so it adds nothing.
 #include <limits>
 
-#include "ops/op_list.h"
+#include "autograph/op_def.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& qlinear_conv_def();
 namespace {
 
 using ByteTypes = TypeList<int8_t, uint8_t>;

@@ -4,15 +4,17 @@
 #include <cstring>
 
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "autograph/ops/random.h"
 #include "base/check.h"
 #include "ops/elementwise/convert.h"
-#include "ops/op_list.h"
 #include "ops/random/generator.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& dropout_def();
 namespace {
 
 constexpr double kDefaultRatio = 0.5;

@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/random.h"
 #include "base/check.h"
-#include "ops/op_list.h"
 #include "ops/random/generator.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& multinomial_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -1,13 +1,18 @@
 // random_uniform and random_normal, with the shape given by an attribute, and their _like forms, which take shape and
 // (unless `dtype` is given) dtype from an input whose elements are never read. Drawn in f64, rounded once.
+#include "autograph/op_def.h"
 #include "autograph/ops/random.h"
 #include "base/checked_int.h"
-#include "ops/op_list.h"
 #include "ops/random/generator.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& random_normal_def();
+const OpDef& random_normal_like_def();
+const OpDef& random_uniform_def();
+const OpDef& random_uniform_like_def();
 namespace {
 
 void infer_shaped(InferContext& context) {

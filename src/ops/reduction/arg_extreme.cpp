@@ -2,12 +2,15 @@
 // with select_last_index. NaN counts as more extreme than any number.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/reduction.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& arg_max_def();
+const OpDef& arg_min_def();
 namespace {
 
 void infer(InferContext& context) {

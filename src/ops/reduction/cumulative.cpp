@@ -1,13 +1,16 @@
 // cum_sum and cum_prod: running sums and products along an axis, which is an input. With `exclusive` an element does
 // not count itself (the first is 0 or 1); with `reverse` they run from the end. Integers wrap.
+#include "autograph/op_def.h"
 #include "autograph/ops/reduction.h"
 #include "base/check.h"
 #include "ops/elementwise/number.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& cum_prod_def();
+const OpDef& cum_sum_def();
 namespace {
 
 using RunningTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;

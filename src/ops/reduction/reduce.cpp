@@ -10,14 +10,25 @@
 #include <span>
 
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "autograph/ops/reduction.h"
 #include "ops/elementwise/number.h"
-#include "ops/op_list.h"
 #include "ops/reduction/axes.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& reduce_l1_def();
+const OpDef& reduce_l2_def();
+const OpDef& reduce_log_sum_def();
+const OpDef& reduce_log_sum_exp_def();
+const OpDef& reduce_max_def();
+const OpDef& reduce_mean_def();
+const OpDef& reduce_min_def();
+const OpDef& reduce_prod_def();
+const OpDef& reduce_sum_def();
+const OpDef& reduce_sum_square_def();
 namespace {
 
 using ReducedTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;

@@ -6,14 +6,16 @@
 #include <numeric>
 
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "autograph/ops/reduction.h"
 #include "base/check.h"
 #include "base/join.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& top_k_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -2,12 +2,13 @@
 // default).
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
+
+const OpDef& constant_of_shape_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -12,13 +12,14 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "base/checked_int.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& pad_def();
 namespace {
 
 // Position in 0..extent-1 from which output position `at` (0 = first kept element) is taken; -1: the constant.

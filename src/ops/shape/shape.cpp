@@ -4,10 +4,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& shape_def();
 namespace {
 
 struct AxisRange {

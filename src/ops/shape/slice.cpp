@@ -9,12 +9,13 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "base/checked_int.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
+
+const OpDef& slice_def();
 namespace {
 
 // A slice of one axis: first position, step and number of elements.

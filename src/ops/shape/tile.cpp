@@ -1,12 +1,13 @@
 // tile: repeats a tensor `repeats[k]` times along axis k: y[i] = x[i mod extent].
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
+
+const OpDef& tile_def();
 namespace {
 
 void infer(InferContext& context) {

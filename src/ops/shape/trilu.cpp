@@ -2,11 +2,12 @@
 // diagonal: upper keeps column - row >= k, lower keeps column - row <= k.
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
+
+const OpDef& trilu_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -7,13 +7,15 @@
 #include <complex>
 
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "base/checked_int.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/signal/fourier.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& dft_def();
 namespace {
 
 using Complex = std::complex<double>;

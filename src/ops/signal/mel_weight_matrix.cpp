@@ -3,11 +3,13 @@
 // the edges are lower + i * (upper - lower) / (num_mel_bins + 2) in mel, rounded down to frequencies of the spectrum.
 #include <cmath>
 
-#include "ops/op_list.h"
+#include "autograph/op_def.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& mel_weight_matrix_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -2,13 +2,15 @@
 // y[b, f, k] = sum over n of signal[b, f * frame_step + n] * window[n] * exp(-2 pi i k n / frame_length).
 #include <complex>
 
+#include "autograph/op_def.h"
 #include "base/checked_int.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/signal/fourier.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& stft_def();
 namespace {
 
 constexpr size_t kStep = 1;

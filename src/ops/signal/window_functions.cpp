@@ -7,11 +7,15 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/op_list.h"
+#include "autograph/op_def.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& blackman_window_def();
+const OpDef& hamming_window_def();
+const OpDef& hann_window_def();
 namespace {
 
 void infer(InferContext& context) {

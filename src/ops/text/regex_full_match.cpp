@@ -5,11 +5,12 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
 
 namespace autograph {
+
+const OpDef& regex_full_match_def();
 namespace {
 
 std::regex compile(const std::string& pattern) {

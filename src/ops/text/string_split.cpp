@@ -6,11 +6,12 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
 
 namespace autograph {
+
+const OpDef& string_split_def();
 namespace {
 
 constexpr const char* kSpace = " \t\n\r\f\v";

@@ -7,11 +7,12 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& tf_idf_vectorizer_def();
 namespace {
 
 constexpr const char* kStrings = "pool_strings";

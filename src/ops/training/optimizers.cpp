@@ -12,11 +12,14 @@
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "ops/extents.h"
-#include "ops/op_list.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& adagrad_def();
+const OpDef& adam_def();
+const OpDef& momentum_def();
 namespace {
 
 constexpr size_t kFirstTensor = 2;  // after r and t

@@ -1,13 +1,15 @@
 // affine_grid: where each element of an image of the given size lands under theta: grid[n, pos..., :] = theta[n] (x,
 // y[, z], 1), the coordinates of pos in [-1, 1] listed from the innermost axis. With align_corners -1 and 1 are the
 // centres of the corner elements (a single element sits at 0), without it their outer edges.
+#include "autograph/op_def.h"
 #include "base/checked_int.h"
 #include "base/join.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& affine_grid_def();
 namespace {
 
 void infer(InferContext& context) {

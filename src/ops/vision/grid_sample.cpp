@@ -6,13 +6,15 @@
 #include <cmath>
 
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "base/checked_int.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& grid_sample_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "autograph/op_def.h"
 #include "base/check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 
 namespace autograph {
+
+const OpDef& non_max_suppression_def();
 namespace {
 
 void infer(InferContext& context) {

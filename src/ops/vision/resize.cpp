@@ -17,14 +17,16 @@
 #include <limits>
 
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "autograph/ops/vision.h"
 #include "base/checked_int.h"
 #include "base/join.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& resize_def();
 namespace {
 
 constexpr size_t kRoi = 1;

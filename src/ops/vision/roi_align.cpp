@@ -6,12 +6,14 @@
 #include <cmath>
 
 #include "autograph/foreign_node.h"
+#include "autograph/op_def.h"
 #include "base/check.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& roi_align_def();
 namespace {
 
 // More samples per bin than any image has elements on an axis: only hostile regions need them.

@@ -1,12 +1,14 @@
 // average_pool: the mean of each window. The divisor counts the taps inside the input, or with count_include_pad those
 // inside the padded input; taps beyond the end padding (ceil_mode) never count. A window without counted taps gives 0.
+#include "autograph/op_def.h"
 #include "autograph/ops/window.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& average_pool_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, context.dtype(0), infer_pool_shape(context)); }

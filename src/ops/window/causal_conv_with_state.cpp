@@ -4,11 +4,13 @@
 // where f is the identity or silu(v) = v / (1 + exp(-v)).
 #include <cmath>
 
-#include "ops/op_list.h"
+#include "autograph/op_def.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& causal_conv_with_state_def();
 namespace {
 
 // Does a known extent disagree with another known one?

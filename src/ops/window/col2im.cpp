@@ -3,14 +3,16 @@
 // every element is added to the pixel that it came from, and what lies in the padding is dropped.
 #include <complex>
 
+#include "autograph/op_def.h"
 #include "base/checked_int.h"
 #include "base/join.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& col2im_def();
 namespace {
 
 using SumTypes = Concat<NumericTypes, TypeList<std::complex<float>, std::complex<double>>>;

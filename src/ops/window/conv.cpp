@@ -1,11 +1,13 @@
 // conv: y[n, m, o] = b[m] + sum over c and k of w[m, c, k] * x[n, c, o * stride - pad + k * dilation], where c runs
 // over the input channels of m's group and taps outside the input count as 0. Any number of spatial axes from one.
+#include "autograph/op_def.h"
 #include "autograph/ops/window.h"
-#include "ops/op_list.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& conv_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, context.dtype(0), infer_conv_shape(context, 0, 1, 2)); }

@@ -1,11 +1,13 @@
 // conv_integer: the convolution of (x - x_zero_point) with (w - w_zero_point), accumulated in 32 bits (wrapping).
 // Padding stands for x_zero_point, so it adds nothing.
-#include "ops/op_list.h"
+#include "autograph/op_def.h"
 #include "ops/sample.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& conv_integer_def();
 namespace {
 
 using ByteTypes = TypeList<int8_t, uint8_t>;

@@ -8,15 +8,17 @@
 //   output_shape   as given (its last entries are the spatial ones)
 // In the last two the padding is what is left over, halved; the odd element goes to the end for SAME_UPPER and to the
 // beginning otherwise.
+#include "autograph/op_def.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& conv_transpose_def();
 namespace {
 
 // Extent of the full result on `axis`, before padding is cut off, beyond in * stride.

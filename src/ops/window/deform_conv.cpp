@@ -4,13 +4,15 @@
 // and g the offset group of the input channel.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "base/checked_int.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& deform_conv_def();
 namespace {
 
 constexpr size_t kBias = 3;

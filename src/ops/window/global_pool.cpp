@@ -3,13 +3,17 @@
 #include <cmath>
 #include <limits>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& global_average_pool_def();
+const OpDef& global_lp_pool_def();
+const OpDef& global_max_pool_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -1,13 +1,15 @@
 // lp_pool: (sum of |x|^p over the window)^(1/p); padding adds 0.
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/window.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& lp_pool_def();
 namespace {
 
 void infer(InferContext& context) {

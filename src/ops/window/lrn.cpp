@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& lrn_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -5,13 +5,15 @@
 // (storage_order 0) or with the first spatial axis fastest (storage_order 1). The first of equal elements wins.
 #include <limits>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/window.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& max_pool_def();
 namespace {
 
 using PoolTypes = Concat<FloatTypes, TypeList<int8_t, uint8_t>>;

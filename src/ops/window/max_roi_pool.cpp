@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "base/checked_int.h"
 #include "base/join.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& max_roi_pool_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -3,14 +3,16 @@
 // shape; when output_shape is larger, the result is padded with zeros at the end of each axis.
 #include <algorithm>
 
+#include "autograph/op_def.h"
 #include "base/checked_int.h"
 #include "base/join.h"
-#include "ops/op_list.h"
 #include "ops/sample.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
+
+const OpDef& max_unpool_def();
 namespace {
 
 // Extent before output_shape is applied; may be negative.
