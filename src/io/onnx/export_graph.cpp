@@ -1,6 +1,7 @@
 #include "io/onnx/export_graph.h"
 
 #include <algorithm>
+#include <set>
 
 #include "autograph/builder.h"
 #include "base/check.h"
@@ -112,9 +113,14 @@ void write_tensor(const Tensor& tensor, onnx::TensorProto& proto) {
   }
 }
 
-std::string GraphExporter::unique(const std::string& wanted) {
+std::string UniqueNames::take(const std::string& wanted) {
+  int& copies = copies_[wanted];
   std::string name = wanted;
-  for (int copy = 2; !used_.insert(name).second; ++copy) name = fmt::format("{}_{}", wanted, copy);
+  // Somebody may have asked for "x_2" itself; references into the map outlive insertions.
+  while (++copies > 1) {
+    name = fmt::format("{}_{}", wanted, copies);
+    if (copies_.emplace(name, 1).second) break;
+  }
   return name;
 }
 
@@ -131,7 +137,7 @@ void GraphExporter::name_inputs(const Graph& graph, const std::vector<std::strin
       continue;
     }
     const std::string& own = graph.value(input).name();
-    name = unique(own.empty() ? fmt::format("input_{}", i) : own);
+    name = value_names_.take(own.empty() ? fmt::format("input_{}", i) : own);
     write_value_info(name, graph.type(input), *proto.add_input());
   }
 }
@@ -142,7 +148,7 @@ std::vector<std::string> GraphExporter::name_outputs(const Graph& graph, Names& 
     const Value& value = graph.value(graph.outputs()[i]);
     const std::string own = graph.output_name(i).empty() ? value.name() : graph.output_name(i);
     std::string& name = names[graph.outputs()[i].index];
-    outputs.push_back(unique(own.empty() ? fmt::format("output_{}", i) : own));
+    outputs.push_back(value_names_.take(own.empty() ? fmt::format("output_{}", i) : own));
     if (name.empty() && value.producer().is_valid()) name = outputs.back();
   }
   return outputs;
@@ -152,7 +158,7 @@ void GraphExporter::export_constants(const Graph& graph, onnx::GraphProto& proto
   for (const ValueId id : graph.constants()) {
     const Value& value = graph.value(id);
     if (value.uses().empty() && graph.num_output_uses(id) == 0) continue;
-    names[id.index] = unique(value.name().empty() ? "constant" : value.name());
+    names[id.index] = value_names_.take(value.name().empty() ? "constant" : value.name());
     onnx::TensorProto& initializer = *proto.add_initializer();
     initializer.set_name(names[id.index]);
     sink_.store(value.constant(), initializer);
@@ -197,12 +203,12 @@ void GraphExporter::export_node(const Graph& graph, NodeId id, Names& names, onn
   for (const ValueId output : node.outputs()) {
     std::string& name = names[output.index];
     const std::string& own = graph.value(output).name();
-    if (name.empty()) name = unique(own.empty() ? fmt::format("{}_{}", form.name, output.index) : own);
+    if (name.empty()) name = value_names_.take(own.empty() ? fmt::format("{}_{}", form.name, output.index) : own);
     to.outputs.push_back(name);
   }
   to.add_initializer = [&](Tensor tensor) {
     onnx::TensorProto& initializer = *proto.add_initializer();
-    initializer.set_name(unique(to.outputs.empty() ? "constant" : to.outputs.front() + "_constant"));
+    initializer.set_name(value_names_.take(to.outputs.empty() ? "constant" : to.outputs.front() + "_constant"));
     sink_.store(tensor, initializer);
     return initializer.name();
   };
@@ -217,7 +223,8 @@ void GraphExporter::export_node(const Graph& graph, NodeId id, Names& names, onn
   onnx::NodeProto out;
   out.set_op_type(to.op_type);
   out.set_domain(to.domain);
-  out.set_name(node.provenance().to_string());
+  // A model is invalid when two nodes have one name; several nodes may come from one place.
+  if (!node.provenance().empty()) out.set_name(node_names_.take(node.provenance().to_string()));
   for (const std::string& input : to.inputs) out.add_input(input);
   for (const std::string& output : to.outputs) out.add_output(output);
   for (const auto& [name, value] : to.attributes) export_attribute(name, value, captured, out);

@@ -4,9 +4,8 @@
 // graphs become references to the outer names again.
 #pragma once
 
-#include <map>
-#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "autograph/foreign_node.h"
@@ -32,6 +31,16 @@ class InitializerSink {
 /// Sets data type, dims and elements (raw_data, or string_data).
 void write_tensor(const Tensor& tensor, onnx::TensorProto& proto);
 
+/// Hands out names that differ from each other.
+class UniqueNames {
+ public:
+  /// `wanted` the first time, then `wanted`_2, `wanted`_3, ...; amortised constant time.
+  std::string take(const std::string& wanted);
+
+ private:
+  std::unordered_map<std::string, int> copies_;  // how often a name was asked for
+};
+
 /// Writes one model's graphs.
 class GraphExporter {
  public:
@@ -42,7 +51,6 @@ class GraphExporter {
 
  private:
   using Names = std::vector<std::string>;  // of values, by index; "" until named
-  std::string unique(const std::string& wanted);
   void name_inputs(const Graph& graph, const std::vector<std::string>& captured, onnx::GraphProto& proto, Names& names);
   std::vector<std::string> name_outputs(const Graph& graph, Names& names);
   void export_constants(const Graph& graph, onnx::GraphProto& proto, Names& names);
@@ -52,7 +60,8 @@ class GraphExporter {
 
   const Opsets& opsets_;
   InitializerSink& sink_;
-  std::set<std::string> used_;
+  UniqueNames value_names_;
+  UniqueNames node_names_;
 };
 
 }  // namespace autograph::io
