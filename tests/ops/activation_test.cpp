@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "autograph/builder.h"
+#include "autograph/compile.h"
 #include "ops/op_list.h"
 #include "ops/run_op.h"
 
@@ -33,6 +35,16 @@ TEST(Activation, NegativeBranchesUseTheirParameters) {
   expect_near(run_op(thresholded_relu_def(), {x}, {{"alpha", -2.0F}}), {-1, 2}, 0);
   expect_near(run_op(hard_sigmoid_def(), {x}, {{"alpha", 0.25F}, {"beta", 0.5F}}), {0.25, 1}, 0);
   expect_near(run_op(hard_swish_def(), {x}), {-1.0 / 3, 2.0 * 5 / 6}, 1e-6);
+}
+
+TEST(Activation, BiasGeluRunsAsItsBody) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {1, 2}, "x");
+  graph.add_output(bias_gelu(x, constant(graph, row({0.5F, -1}))).id());
+  const std::vector<Datum> y = compile(graph, {.device = "reference"}).run({Tensor::of<float>({1, 2}, {0.5F, 1})});
+  expect_near(y[0].tensor(), {0.841344746, 0}, 1e-6);
+  EXPECT_EQ(error_of(bias_gelu_def(), {row({1}), Tensor::scalar(1.0F)}),
+            "[bias_gelu] input 'bias': expected rank 1, got []");
 }
 
 TEST(Activation, GeluHasAnExactAndAnApproximateForm) {

@@ -28,6 +28,8 @@ Var thresholded_relu(Var x, float alpha = 1.0F);
 Var shrink(Var x, float bias = 0.0F, float lambd = 0.5F);
 /// Exact, or the tanh approximation.
 Var gelu(Var x, bool approximate = false);
+/// gelu(x + bias); bias: [extent of the last axis].
+Var bias_gelu(Var x, Var bias);
 /// x * sigmoid(alpha * x).
 Var swish(Var x, float alpha = 1.0F);
 /// swish(a) * b; equal shapes.
