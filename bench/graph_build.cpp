@@ -1,41 +1,48 @@
-// Graph construction: 100,000 nodes built, verified and printed, milliseconds each, as JSON.
+// Graph construction at scale: 100,000 nodes built, verified, printed, parsed back and hashed, milliseconds each, as
+// JSON. Exit status 1 when the parsed graph differs or building, verifying or printing takes a second or more.
 #include <fmt/core.h>
 
-#include <chrono>
+#include <algorithm>
 
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
+#include "measure.h"
 
 namespace {
 
-template <class F>
-double milliseconds(F&& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-  return took.count();
+constexpr int kNodes = 100'000;
+constexpr double kTargetMs = 1000;
+
+void build(autograph::Graph& graph) {
+  using autograph::Var;
+  const Var one = autograph::input(graph, autograph::DType::f32, {autograph::Dim::symbol("batch"), 4}, "one");
+  Var x = one;
+  for (int i = 0; i < kNodes; ++i) x = autograph::apply(autograph::get_op(i % 2 ? "add" : "mul"), {x, one});
+  graph.add_output(x.id());
 }
 
 }  // namespace
 
 int main() {
-  using namespace autograph;  // NOLINT: a program, not a header
-  constexpr int kNodes = 100'000;
-  Graph graph("chain");
-  const double build_ms = milliseconds([&] {
-    const Var one = input(graph, DType::f32, {Dim::symbol("batch"), 4}, "one");
-    Var x = one;
-    for (int i = 0; i < kNodes; ++i) x = apply(get_op(i % 2 ? "add" : "mul"), {x, one});
-    graph.add_output(x.id());
-  });
-  const double verify_ms = milliseconds([&] { verify(graph); });
-  size_t text_bytes = 0;
-  const double print_ms = milliseconds([&] { text_bytes = print_text(graph).size(); });
+  using autograph::milliseconds;
+  autograph::Graph graph("chain");
+  const double build_ms = milliseconds([&] { build(graph); });
+  const double verify_ms = milliseconds([&] { autograph::verify(graph); });
+  std::string text;
+  const double print_ms = milliseconds([&] { text = autograph::print_text(graph); });
+  autograph::Graph parsed;
+  const double parse_ms = milliseconds([&] { parsed = autograph::parse_text(text); });
+  autograph::Hash128 hash;
+  const double hash_ms = milliseconds([&] { hash = autograph::structural_hash(graph); });
+
+  const bool right = autograph::structural_hash(parsed) == hash;
+  const bool on_target = std::max({build_ms, verify_ms, print_ms}) < kTargetMs;
   fmt::print(
       "{{\"schema\": 1, \"bench\": \"graph_build\", \"nodes\": {}, \"build_ms\": {:.1f}, \"verify_ms\": {:.1f}, "
-      "\"print_ms\": {:.1f}, \"text_bytes\": {}}}\n",
-      kNodes, build_ms, verify_ms, print_ms, text_bytes);
-  return 0;
+      "\"print_ms\": {:.1f}, \"parse_ms\": {:.1f}, \"hash_ms\": {:.1f}, \"text_bytes\": {}, \"right\": {}, "
+      "\"on_target\": {}}}\n",
+      kNodes, build_ms, verify_ms, print_ms, parse_ms, hash_ms, text.size(), right, on_target);
+  return right && on_target ? 0 : 1;
 }
