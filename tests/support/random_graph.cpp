@@ -36,7 +36,13 @@ class Generator {
     NodeOptions options;
     options.num_outputs = sample.num_outputs;
     options.provenance = Provenance::named("n" + std::to_string(result_.graph.num_nodes()));
-    const NodeId node = result_.graph.add_node(op, std::move(inputs), sample.attributes, std::move(options));
+    NodeId node;
+    try {
+      node = result_.graph.add_node(op, std::move(inputs), sample.attributes, std::move(options));
+    } catch (const UserError&) {
+      // Folded values of the pool may be illegal here, such as 0 as the step of a range.
+      return;
+    }
     for (const ValueId output : result_.graph.node(node).outputs()) {
       const Type& type = result_.graph.type(output);
       if (type.is_static() && type.dtype() == DType::f32 && *type.shape().num_elements() > 0) pool_.push_back(output);
