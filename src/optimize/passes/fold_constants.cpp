@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "autograph/verify.h"
 #include "graph/run_reference.h"
 #include "optimize/passes/passes.h"
 
@@ -55,13 +56,18 @@ bool fold(Graph& graph, NodeId id) {
 
 }  // namespace
 
+// Values that become known sharpen types further down, or show that a node can never run: then infer throws the same
+// error here that the run would meet.
 bool fold_constants(Graph& graph, PassContext& context) {
+  infer_types(graph);
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
     if (can_fold(graph, graph.node(id), context.max_folded_bytes)) changed = fold(graph, id) || changed;
   }
-  if (changed) graph.erase_dead();
-  return changed;
+  if (!changed) return false;
+  graph.erase_dead();
+  infer_types(graph);
+  return true;
 }
 
 }  // namespace autograph
