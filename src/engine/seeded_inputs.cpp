@@ -147,7 +147,7 @@ void check_options(const Graph& graph, const SeedOptions& options) {
     AG_CHECK_USER(extent >= 0, ValueError, "[inputs] extent of '{}': expected 0 or more, got {}", name, extent);
     // A name may also be part of an expression, such as "past" in "past + 1".
     const bool found = std::any_of(names.begin(), names.end(),
-                                   [&](const std::string& n) { return n.find(name) != std::string::npos; });
+                                   [&part = name](const std::string& n) { return n.find(part) != std::string::npos; });
     AG_CHECK_USER(found, ValueError, "[inputs] extent '{}': no input has it{}", name, did_you_mean(name, names));
   }
   if (!options.batch) return;

@@ -148,7 +148,7 @@ struct ScoreOptions {
 void weigh_keys(const double* query, const Heads& keys, std::pair<int64_t, int64_t> batch_head,
                 const ScoreOptions& options, std::pair<const std::vector<double>&, bool> bias,
                 std::pair<std::vector<double>&, double*> rows) {
-  auto& [row, shown] = rows;
+  std::vector<double>& row = rows.first;
   const auto show = [&](int64_t mode, double* target) {
     if (target && options.output_mode == mode) std::copy(row.begin(), row.end(), target);
   };
@@ -158,15 +158,15 @@ void weigh_keys(const double* query, const Heads& keys, std::pair<int64_t, int64
     for (int64_t d = 0; d < keys.size(); ++d) sum += query[d] * key[d];
     row[j] = sum * options.scale;
   }
-  show(0, shown);
+  show(0, rows.second);
   if (options.softcap > 0) {
     for (double& score : row) score = options.softcap * std::tanh(score / options.softcap);
   }
-  show(1, shown);
+  show(1, rows.second);
   for (size_t j = 0; j < row.size(); ++j) row[j] += bias.first[j];
-  show(2, shown);
+  show(2, rows.second);
   softmax_row(row, bias.second);
-  show(3, shown);
+  show(3, rows.second);
 }
 
 void reference(const OpCall& call) {

@@ -22,7 +22,9 @@ void reference(const OpCall& call) {
   const TensorView a = call.input(0);
   const TensorView b = call.input(1);
   const MatmulWalk walk = walk_matmul(a, b);
-  const auto [rows, inner, columns] = walk.size;
+  const int64_t rows = walk.size.rows;
+  const int64_t inner = walk.size.inner;
+  const int64_t columns = walk.size.columns;
   dispatch<Types>(a.dtype(), [&]<class T>(TypeTag<T>) {
     T* y = call.output(0).mutable_data<T>();
     for (size_t matrix = 0; matrix < walk.a_matrix.size(); ++matrix, y += rows * columns) {

@@ -42,7 +42,7 @@ RowStatistics row_statistics(std::span<const T> row, double epsilon) {
 
 void reference(const OpCall& call) {
   const TensorView x = call.input(0);
-  const auto [num_rows, row_size] = normalized_rows(call.attributes, x);
+  const NormalizedRows rows = normalized_rows(call.attributes, x);
   const BroadcastParameter scale(call.input(1), x, 1.0);
   const BroadcastParameter bias(call.input(2), x, 0.0);
   const double epsilon = call.attributes.real("epsilon");
@@ -51,11 +51,11 @@ void reference(const OpCall& call) {
   dispatch<FloatTypes>(x.dtype(), [&]<class T>(TypeTag<T>) {
     const T* in = x.data<T>();
     T* out = call.output(0).mutable_data<T>();
-    for (int64_t row = 0; row < num_rows; ++row) {
-      const int64_t begin = row * row_size;
+    for (int64_t row = 0; row < rows.num_rows; ++row) {
+      const int64_t begin = row * rows.row_size;
       const auto [mean, inverse] =
-          row_statistics(std::span<const T>(in + begin, static_cast<size_t>(row_size)), epsilon);
-      for (int64_t i = begin; i < begin + row_size; ++i) {
+          row_statistics(std::span<const T>(in + begin, static_cast<size_t>(rows.row_size)), epsilon);
+      for (int64_t i = begin; i < begin + rows.row_size; ++i) {
         out[i] = static_cast<T>((static_cast<double>(in[i]) - mean) * inverse * scale.at(i) + bias.at(i));
       }
       means.push_back(mean);
