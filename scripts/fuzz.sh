@@ -23,7 +23,7 @@ for target in "${targets[@]}"; do
   fi
   echo "fuzz_$target: $seconds s"
   build-fuzz/fuzz_"$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
-    -artifact_prefix="build-fuzz/crashes/$target-" "$corpus" "tests/fuzz/seeds/$target" 2>"build-fuzz/$target.log" ||
+    -artifact_prefix="build-fuzz/crashes/$target-" "$corpus" "tests/fuzz/regressions/$target" 2>"build-fuzz/$target.log" ||
     { status=1; echo "fuzz_$target found something: see build-fuzz/$target.log"; }
   grep -E 'stat::number_of_executed_units|stat::new_units_added' "build-fuzz/$target.log" || true
 done
