@@ -29,7 +29,18 @@ void infer(InferContext& context) {
   context.set_output(0, dtype, Shape{Dim(size->front())});
 }
 
-template <double A, double B, double C>
+// w(n) = a - b cos(2 pi n / N) + c cos(4 pi n / N).
+struct Hann {
+  static constexpr double a = 0.5, b = 0.5, c = 0;
+};
+struct Hamming {
+  static constexpr double a = 25.0 / 46.0, b = 21.0 / 46.0, c = 0;
+};
+struct Blackman {
+  static constexpr double a = 0.42, b = 0.5, c = 0.08;
+};
+
+template <class Window>
 void reference(const OpCall& call) {
   const int64_t size = call.output(0).num_elements();
   const auto period = static_cast<double>(call.attributes.flag("periodic") ? size : size - 1);
@@ -37,7 +48,7 @@ void reference(const OpCall& call) {
     T* out = call.output(0).mutable_data<T>();
     for (int64_t n = 0; n < size; ++n) {
       const double t = 2 * std::numbers::pi * static_cast<double>(n) / period;
-      out[n] = T(period == 0 ? 1.0 : A - B * std::cos(t) + C * std::cos(2 * t));
+      out[n] = T(period == 0 ? 1.0 : Window::a - Window::b * std::cos(t) + Window::c * std::cos(2 * t));
     }
   });
 }
@@ -66,20 +77,19 @@ OpDef window_function(std::string_view name, std::string_view doc, ReferenceFn r
 }  // namespace
 
 const OpDef& hann_window_def() {
-  static const OpDef def =
-      window_function("hann_window", "0.5 - 0.5 cos(2 pi n / N).", reference<0.5, 0.5, 0.0>, "HannWindow");
+  static const OpDef def = window_function("hann_window", "0.5 - 0.5 cos(2 pi n / N).", reference<Hann>, "HannWindow");
   return def;
 }
 
 const OpDef& hamming_window_def() {
-  static const OpDef def = window_function("hamming_window", "25/46 - 21/46 cos(2 pi n / N).",
-                                           reference<25.0 / 46.0, 21.0 / 46.0, 0.0>, "HammingWindow");
+  static const OpDef def =
+      window_function("hamming_window", "25/46 - 21/46 cos(2 pi n / N).", reference<Hamming>, "HammingWindow");
   return def;
 }
 
 const OpDef& blackman_window_def() {
   static const OpDef def = window_function("blackman_window", "0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N).",
-                                           reference<0.42, 0.5, 0.08>, "BlackmanWindow");
+                                           reference<Blackman>, "BlackmanWindow");
   return def;
 }
 
