@@ -44,7 +44,7 @@ class ForeignNode {
 struct ExportNode {
   const Graph& graph;                ///< Where the node is.
   const Node& node;                  ///< The node.
-  int opset;                         ///< Target opset.
+  int opset;                         ///< Target opset; raised by ops whose attributes need a newer one.
   std::string op_type;               ///< ONNX name to write.
   std::string domain;                ///< ONNX domain to write.
   std::vector<std::string> inputs;   ///< Names; "" = not given.

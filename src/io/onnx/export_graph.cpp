@@ -55,11 +55,40 @@ void expand_nested(Graph& graph, NodeId id) {
   }
 }
 
+// The node as it stands, without names of values.
+ExportNode plain_copy(const Graph& graph, NodeId id, int opset) {
+  const Node& node = graph.node(id);
+  const OnnxName& form = *export_form(node.op());
+  return {.graph = graph,
+          .node = node,
+          .opset = opset,
+          .op_type = std::string(form.name),
+          .domain = std::string(form.domain),
+          .inputs = {},
+          .outputs = {},
+          .attributes = node.attributes(),
+          .num_captured = 0,
+          .add_initializer = {}};
+}
+
+// The opset that the attributes of a node ask for: its export function raises the opset of a trial that nobody reads.
+int attributes_need(const Graph& graph, NodeId id, int opset) {
+  const OnnxName& form = *export_form(graph.node(id).op());
+  if (!form.export_node) return opset;
+  ExportNode trial = plain_copy(graph, id, opset);
+  trial.inputs.resize(graph.node(id).inputs().size());
+  trial.outputs.resize(graph.node(id).outputs().size());
+  trial.add_initializer = [](const Tensor&) { return std::string("constant"); };
+  form.export_node(trial);
+  return trial.opset;
+}
+
 void add_needs(const Graph& graph, Opsets& opsets) {
   for (const NodeId id : graph.nodes()) {
     const OnnxName& form = *export_form(graph.node(id).op());
     int& version = opsets[std::string(form.domain)];
     version = std::max({version, form.export_since > 0 ? form.export_since : form.since, 1});
+    version = std::max(version, attributes_need(graph, id, version));
     for (const auto& [name, value] : graph.node(id).attributes()) {
       if (const auto* nested = std::get_if<GraphRef>(&value)) add_needs(**nested, opsets);
     }
@@ -189,16 +218,7 @@ void GraphExporter::export_graph(const Graph& graph, const std::vector<std::stri
 void GraphExporter::export_node(const Graph& graph, NodeId id, Names& names, onnx::GraphProto& proto) {
   const Node& node = graph.node(id);
   const OnnxName& form = *export_form(node.op());
-  ExportNode to{.graph = graph,
-                .node = node,
-                .opset = opsets_.at(std::string(form.domain)),
-                .op_type = std::string(form.name),
-                .domain = std::string(form.domain),
-                .inputs = {},
-                .outputs = {},
-                .attributes = node.attributes(),
-                .num_captured = 0,
-                .add_initializer = {}};
+  ExportNode to = plain_copy(graph, id, opsets_.at(std::string(form.domain)));
   for (const ValueId input : node.inputs()) to.inputs.push_back(input.is_valid() ? names[input.index] : "");
   for (const ValueId output : node.outputs()) {
     std::string& name = names[output.index];
