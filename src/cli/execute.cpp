@@ -59,6 +59,9 @@ CompileOptions compile_options(const RunOptions& options) {
     throw UnsupportedError(
         fmt::format("[cli] strategy: this build has {}, got '{}'", join(strategies, ", "), options.strategy));
   }
+  if (options.tune) {
+    throw UnsupportedError("[cli] tune: this build does not choose kernels by measurement (leave --tune out)");
+  }
   CompileOptions result;
   result.device = options.device;
   result.strategy = options.strategy;

@@ -37,6 +37,13 @@ std::vector<Option> run_option_table(RunOptions& options) {
       {.names = "--no-optimize",
        .doc = "Compile the graph as it is, without the plain passes.",
        .target = &options.no_optimize},
+      {.names = "--tune",
+       .doc = "Choose kernels by measuring them; this build does not have it yet (exit 4).",
+       .target = &options.tune},
+      {.names = "--exact",
+       .doc = "Forbid kernels that reassociate arithmetic beyond the order of sums (Winograd); no kernel of this build "
+              "does, so that it always holds.",
+       .target = &options.exact},
   };
 }
 

@@ -18,9 +18,11 @@ struct RunOptions {
   int64_t memory_budget_mib = 0;
   bool check_nan = false;
   bool no_optimize = false;
+  bool tune = false;
+  bool exact = false;
 };
 
-/// --device, --strategy, --threads, --seed, --memory-budget, --check-nan, --no-optimize.
+/// --device, --strategy, --threads, --seed, --memory-budget, --check-nan, --no-optimize, --tune, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 
 }  // namespace autograph::cli

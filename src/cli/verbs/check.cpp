@@ -107,7 +107,7 @@ int report(Session& session, const LoadedModel& loaded, const std::vector<Differ
   const Graph& graph = loaded.model.graph;
   bool ok = true;
   Json outputs = Json::array();
-  Table table({{"output"}, {"max abs", true}, {"max rel", true}, {"wrong", true}, {"first"}});
+  Table table({{"output"}, {"max abs", true}, {"max rel", true}, {"wrong", true}, {"first difference"}});
   for (size_t i = 0; i < differences.size(); ++i) {
     const Difference& difference = differences[i];
     ok = ok && difference.ok;

@@ -10,6 +10,7 @@
 #include "cli/run_options.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
+#include "report/backend_summary.h"
 #include "report/table.h"
 
 namespace autograph::cli {
@@ -25,6 +26,11 @@ std::string memory_text(const MemoryLimits& limits) {
       limits.limit > 0 ? fmt::format(", cgroup limit {}", human_bytes(static_cast<double>(limits.limit))) : "";
   return fmt::format("{}, {} available{}", human_bytes(static_cast<double>(limits.total)),
                      human_bytes(static_cast<double>(limits.available)), limit);
+}
+
+std::string backend_text(const BackendSummary& backend) {
+  if (backend.ops.empty()) return backend.name + ": every op, by plain loops";
+  return fmt::format("{}: kernels of their own for {} ops, the others by loops", backend.name, backend.ops.size());
 }
 
 int run(Session& session) {
@@ -45,22 +51,28 @@ int run(Session& session) {
   const std::vector<std::string> warnings = environment_warnings(*session.program);
   const std::vector<std::string> isa = isa_extensions();
   const std::vector<std::string> devices = available_devices();
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"autograph", version() + ", " + compiler() + ", " + build_type()},
+      {"processor", cpu_name()},
+      {"isa", join(isa, " ")},
+      {"cpus", cpu_text(cpus)},
+      {"memory", memory_text(memory)},
+      {"devices", join(devices, " ")}};
+  Json backends = Json::array();
+  for (const BackendSummary& backend : summarize_backends()) {
+    backends.push(Json::object({{"name", backend.name}, {"own_kernels", backend.ops}}));
+    rows.emplace_back("backend", backend_text(backend));
+  }
   const std::vector<std::string> strategies = available_strategies();
-  const std::string text = pairs_to_string({{"autograph", version() + ", " + compiler() + ", " + build_type()},
-                                            {"processor", cpu_name()},
-                                            {"isa", join(isa, " ")},
-                                            {"cpus", cpu_text(cpus)},
-                                            {"memory", memory_text(memory)},
-                                            {"devices", join(devices, " ")},
-                                            {"strategies", join(strategies, " ")},
-                                            {"operators", fmt::format("{}", all_ops().size())},
-                                            {"libraries", join(library_texts, ", ")}});
+  rows.emplace_back("strategies", join(strategies, " "));
+  rows.emplace_back("operators", fmt::format("{}", all_ops().size()));
+  rows.emplace_back("libraries", join(library_texts, ", "));
   session.print(
       {{"version", version()},
        {"compiler", compiler()},
        {"build_type", build_type()},
        {"devices", devices},
-       {"backends", devices},
+       {"backends", std::move(backends)},
        {"strategies", strategies},
        {"isa", isa},
        {"processor", cpu_name()},
@@ -69,7 +81,7 @@ int run(Session& session) {
        {"libraries", std::move(library_list)},
        {"settings", std::move(setting_list)},
        {"warnings", warnings}},
-      text + "\n" + table.to_string(session.stdout_escapes()));
+      pairs_to_string(rows) + "\n" + table.to_string(session.stdout_escapes()));
   return 0;
 }
 

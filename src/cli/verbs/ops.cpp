@@ -7,6 +7,7 @@
 #include "base/join.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
+#include "report/backend_summary.h"
 #include "report/table.h"
 
 namespace autograph::cli {
@@ -87,19 +88,27 @@ Json params_json(const std::vector<Param>& params) {
   return list;
 }
 
-Json op_json(const OpDef& op) {
+// Devices with a kernel made for this op; the others compute it by loops.
+std::vector<std::string> devices_with_kernel(const std::vector<BackendSummary>& backends, const OpDef& op) {
+  std::vector<std::string> names;
+  for (const BackendSummary& backend : backends) {
+    if (std::find(backend.ops.begin(), backend.ops.end(), op.name) != backend.ops.end()) names.push_back(backend.name);
+  }
+  return names;
+}
+
+Json op_json(const OpDef& op, const std::vector<BackendSummary>& backends) {
   Json attributes = Json::array();
   for (const AttributeSpec& spec : op.attributes) {
     attributes.push(Json::object(
         {{"name", spec.name}, {"type", to_string(spec.type)}, {"required", spec.required}, {"doc", spec.doc}}));
   }
-  Json backends = Json::array();
-  backends.push("reference");
   return Json::object({{"name", op.name},
                        {"doc", op.doc},
                        {"onnx", onnx_json(op)},
                        {"dtypes", dtypes_json(op)},
                        {"reference", reference_form(op)},
+                       {"own_kernels", devices_with_kernel(backends, op)},
                        {"gradient", gradient(op)},
                        {"inputs", params_json(op.inputs)},
                        {"outputs", params_json(op.outputs)},
@@ -117,12 +126,13 @@ std::string params_text(const std::string& title, const std::vector<Param>& para
   return text;
 }
 
-std::string op_page(const OpDef& op) {
+std::string op_page(const OpDef& op, const std::vector<BackendSummary>& backends) {
   std::string text = fmt::format("{}\n  {}\n\n", op.name, op.doc);
   const std::string no_grad = op.no_grad.empty() ? "" : fmt::format(" ({})", op.no_grad);
   text += pairs_to_string({{"ONNX", onnx_names(op)},
                            {"dtypes", dtype_text(op)},
                            {"reference", reference_form(op)},
+                           {"own kernel", join(devices_with_kernel(backends, op), " ")},
                            {"gradient", gradient(op) + no_grad}});
   text += params_text("inputs", op.inputs) + params_text("outputs", op.outputs);
   if (!op.attributes.empty()) text += "\nattributes:\n";
@@ -145,17 +155,19 @@ const OpDef& resolve(const std::string& name) {
 }
 
 int run(Session& session, const Options& options) {
+  const std::vector<BackendSummary> backends = summarize_backends();
   Json list = Json::array();
   if (!options.name.empty()) {
     const OpDef& op = resolve(options.name);
-    list.push(op_json(op));
-    session.print({{"ops", std::move(list)}}, op_page(op));
+    list.push(op_json(op, backends));
+    session.print({{"ops", std::move(list)}}, op_page(op, backends));
     return 0;
   }
-  Table table({{"op"}, {"ONNX"}, {"reference"}, {"gradient"}, {"dtypes"}});
+  Table table({{"op"}, {"ONNX"}, {"reference"}, {"own kernel"}, {"gradient"}, {"dtypes"}});
   for (const OpDef* op : all_ops()) {
-    list.push(op_json(*op));
-    table.add({std::string(op->name), onnx_names(*op), reference_form(*op), gradient(*op), dtype_text(*op)});
+    list.push(op_json(*op, backends));
+    table.add({std::string(op->name), onnx_names(*op), reference_form(*op),
+               join(devices_with_kernel(backends, *op), " "), gradient(*op), dtype_text(*op)});
   }
   session.print({{"ops", std::move(list)}},
                 table.to_string(session.stdout_escapes()) + fmt::format("{} ops\n", all_ops().size()));

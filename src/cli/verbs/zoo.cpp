@@ -23,7 +23,7 @@ struct ExportOptions {
 
 int list(Session& session) {
   Json models = Json::array();
-  Table table({{"model"}, {"nodes", true}, {"parameters", true}, {"work", true}, {"input"}, {""}});
+  Table table({{"model"}, {"nodes", true}, {"parameters", true}, {"work", true}, {"input"}, {"what it is"}});
   const std::vector<ZooEntry>& entries = zoo_models();
   for (size_t i = 0; i < entries.size(); ++i) {
     session.progress("building " + entries[i].name, static_cast<double>(i) / static_cast<double>(entries.size()));
