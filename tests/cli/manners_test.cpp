@@ -102,6 +102,12 @@ TEST(Cli, DoctorJsonNamesOriginsOfSettings) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const nlohmann::json document = result.json();
   for (const char* field : {"schema", "isa", "libraries", "settings"}) EXPECT_TRUE(document.contains(field)) << field;
+  ASSERT_EQ(document["backends"].size(), document["devices"].size());
+  EXPECT_EQ(document["backends"][0]["name"], "cpu");
+  EXPECT_FALSE(document["backends"][0]["own_kernels"].empty());
+  std::string names;
+  for (const auto& library : document["libraries"]) names += library["name"].get<std::string>() + " ";
+  EXPECT_TRUE(contains(names, "protobuf ") && contains(names, "zlib ")) << names;
   for (const auto& setting : document["settings"]) {
     if (setting["name"] == "seed") {
       EXPECT_EQ(setting["origin"], "flag --seed");

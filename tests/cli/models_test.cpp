@@ -139,6 +139,42 @@ TEST_F(CliModel, MissingFileFailsWithItsName) {
   EXPECT_TRUE(contains(result.err, "/nowhere/m.onnx")) << result.err;
 }
 
+TEST_F(CliModel, BudgetTooSmallIsExitFive) {
+  // 2^20 rows of 3 floats: 12 MiB for the tensor between the two ops.
+  const ProgramResult result = run_program("run --json --batch 1048576 --memory-budget 1 " + path("m.onnx"));
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  EXPECT_EQ(result.json()["error"]["kind"], "over_budget");
+}
+
+TEST_F(CliModel, ExactHoldsAndTuneIsUnsupported) {
+  EXPECT_EQ(run_program("run --exact " + path("m.onnx")).exit_code, 0);
+  const ProgramResult result = run_program("run --tune " + path("m.onnx"));
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_EQ(result.err, "error: [cli] tune: this build does not choose kernels by measurement (leave --tune out)\n");
+}
+
+TEST_F(CliModel, InterruptEndsWithExitOneHundredAndThirty) {
+  // The program itself gets the signal: the shell replaces itself by timeout, which passes SIGINT on.
+  const std::string command = std::string("timeout --preserve-status -s INT 1 ") + AG_PROGRAM + " bench --seconds 30 " +
+                              path("m.onnx") + " >/dev/null 2>" + path("err");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 130);
+  EXPECT_EQ(read_text(path("err")), "\ninterrupted\n");
+}
+
+TEST_F(CliModel, ResultsOfEveryVerbAreWithoutEscapes) {
+  for (const std::string verb : {"info ", "check ", "run ", "bench --seconds 0 ", "profile "}) {
+    const ProgramResult result = run_program(verb + path("m.onnx"));
+    EXPECT_EQ(result.exit_code, 0) << verb << result.err;
+    EXPECT_FALSE(contains(result.out + result.err, "\033")) << verb;
+    EXPECT_EQ(result.err, "") << verb;
+  }
+}
+
+TEST_F(CliModel, MissingFileThatIsAZooNameSuggestsIt) {
+  EXPECT_EQ(run_program("info squeezenet").err,
+            "error: [cli] model: no file 'squeezenet' (did you mean 'zoo:squeezenet'?)\n");
+}
+
 TEST_F(CliModel, SavedPlansAreUnsupported) { EXPECT_EQ(run_program("bench plan.agplan").exit_code, 4); }
 
 TEST_F(CliModel, StrategyThatIsNotBuiltIsUnsupported) {
@@ -155,8 +191,9 @@ TEST_F(CliModel, BenchJsonHasEveryFieldOfTheContract) {
   const ProgramResult result = run_program("bench --json --seconds 0 --batch 2 " + path("m.onnx"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const nlohmann::json document = result.json();
-  for (const char* field : {"model", "device", "strategy", "threads", "streams", "batch", "iterations", "compile_ms",
-                            "first_run_ms", "latency_ms", "peak_bytes", "weight_bytes"}) {
+  for (const char* field :
+       {"model", "device", "strategy", "threads", "streams", "batch", "iterations", "compile_ms", "first_run_ms",
+        "latency_ms", "peak_bytes", "weight_bytes", "arena_bytes", "sum_of_tensors_bytes", "lower_bound_bytes"}) {
     EXPECT_TRUE(document.contains(field)) << field;
   }
   for (const char* field : {"min", "median", "p90", "p99", "mean"}) {
@@ -208,6 +245,11 @@ TEST_F(CliModel, OptimizeSavesAModelThatChecks) {
   for (const char* field : {"latency_before_ms", "latency_after_ms", "search_seconds", "max_abs", "max_rel"}) {
     EXPECT_TRUE(result.json().contains(field)) << field;
   }
+  // No search runs, so that nothing may look like the result of one.
+  for (const char* field : {"candidates", "measured", "partitions", "search_seconds"}) {
+    EXPECT_EQ(result.json()[field], 0) << field;
+  }
+  EXPECT_TRUE(result.json()["cost_before"].is_null());
   EXPECT_EQ(run_program("check " + path("o.onnx")).exit_code, 0);
 }
 
