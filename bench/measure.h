@@ -1,5 +1,5 @@
-// Timing for the programs in this folder, in CPU time: what they measure runs on one thread, and CPU time does not count
-// the waiting on a machine that does other work as well.
+// Timing for the programs in this folder, in CPU time: what they measure runs on one thread, and CPU time does not
+// count the waiting on a machine that does other work as well.
 #pragma once
 
 #include <algorithm>
