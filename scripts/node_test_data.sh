@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$1
 [ ! -e "$dir/index.json" ] || exit 0
-venv=$dir/../venv
+venv=$(dirname "$dir")/venv
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/pip" install -q --disable-pip-version-check -r tests/conformance/requirements.txt
 "$venv/bin/python" tools/write_node_tests.py "$dir" --max-opset 24
