@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <map>
 #include <set>
 
@@ -88,6 +90,24 @@ TEST(CpuKernels, RandomGraphsAgreeWithTheReference) {
     const auto actual = outcome(test, options_for("cpu", true), ignored);
     ASSERT_EQ(actual.second.empty(), expected.second.empty()) << actual.second << expected.second;
     ASSERT_EQ(difference(actual.first, expected.first, {1e-3, 1e-3}), "") << "graph " << i;
+  }
+}
+
+TEST(CpuKernels, SoftmaxPropagatesNanAndInfinity) {
+  Graph graph;
+  const ValueId x = graph.add_input(Type(DType::f32, {5, 3}), "x");
+  graph.add_output(graph.node(graph.add_node(get_op("softmax"), {x})).output(0), "y");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> rows[]{{1, nan, 3}, {1, inf, 3}, {1, -inf, 3}, {-inf, -inf, -inf}};
+  for (const std::vector<float>& row : rows) {
+    std::vector<float> elements(15, 2);
+    std::copy(row.begin(), row.end(), elements.begin() + 6);
+    const std::vector<Datum> inputs{Tensor::of<float>({5, 3}, elements)};
+    CompileOptions cpu;
+    CompileOptions reference;
+    reference.device = "reference";
+    EXPECT_EQ(difference(compile(graph, cpu).run(inputs), compile(graph, reference).run(inputs)), "") << row[1];
   }
 }
 

@@ -1,12 +1,44 @@
 // softmax along any axis in f32.
+//
+// oneDNN clamps the arguments of its exp, and so loses NaN: a NaN, or an infinity minus itself, becomes 0. Inputs that
+// lead there are rare and go through the reference instead. A masked -inf among finite elements is not one of them.
+#include <algorithm>
+#include <limits>
+
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/refusal.h"
+#include "graph/run_reference.h"
 
 namespace autograph::onednn {
 namespace {
 
 std::string why_not(const KernelCall& call) { return why_not_f32(call); }
+
+class SoftmaxKernel : public PrimitiveKernel {
+ public:
+  SoftmaxKernel(const KernelCall& call, dnnl::primitive primitive, std::vector<Argument> arguments,
+                const dnnl::memory::desc& scratchpad)
+      : PrimitiveKernel(std::move(primitive), std::move(arguments), scratchpad),
+        op_(call.op),
+        attributes_(call.attributes) {}
+
+  void run(const KernelArgs& args) const override {
+    if (is_ordinary(args.inputs[0])) return PrimitiveKernel::run(args);
+    call_reference(op_, {attributes_, args.inputs, args.outputs});
+  }
+
+ private:
+  // Is every element below infinity? Counts instead of stopping early, so that the loop has no branches.
+  static bool is_ordinary(const TensorView& x) {
+    const float* elements = x.data<float>();
+    const auto below = [](float e) { return e < std::numeric_limits<float>::infinity(); };
+    return std::count_if(elements, elements + x.num_elements(), below) == x.num_elements();
+  }
+
+  const OpDef& op_;
+  const Attributes& attributes_;
+};
 
 // The dims before, at and after the axis: oneDNN then always sees three dims.
 Prepared prepare(const KernelCall& call) {
@@ -25,7 +57,7 @@ Prepared prepare(const KernelCall& call) {
     const dnnl::softmax_forward::primitive_desc pd(desc, new_attributes(), cpu_engine());
     std::vector<Argument> arguments{{DNNL_ARG_SRC, false, 0, layout, pd.src_desc()},
                                     {DNNL_ARG_DST, true, 0, layout, pd.dst_desc()}};
-    return std::make_unique<PrimitiveKernel>(dnnl::softmax_forward(pd), std::move(arguments), pd.scratchpad_desc());
+    return std::make_unique<SoftmaxKernel>(call, dnnl::softmax_forward(pd), std::move(arguments), pd.scratchpad_desc());
   });
 }
 
