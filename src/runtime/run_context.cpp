@@ -1,5 +1,6 @@
 #include "runtime/run_context.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -151,34 +152,37 @@ void RunContext::run_observed(size_t number, const RunOptions& options, const st
   };
   const auto start = Clock::now();
   if (number == 0) run_start_ = start;
+  // Asked before the step, which may write over an input.
+  const bool inputs_are_finite = !options.check_nan || has_finite_inputs(number);
   run_step(number, options, meter);
   if (options.profile) {
     const Step& step = compiled_->plan.steps[number];
     profile_.push_back({compiled_->provenance[number], std::string(compiled_->graph->node(step.node).op().name),
                         step.kernel, us_between(run_start_, start), us_between(start, Clock::now()), 0});
   }
-  if (options.check_nan) check_finite(number);
+  if (options.check_nan && inputs_are_finite) check_outputs_finite(number);
 }
 
-// Throws when the step made a NaN or infinity although all its inputs are finite.
-void RunContext::check_finite(size_t number) const {
+// First element of a slot that is NaN or infinite; -1 when there is none, or nothing to look at.
+int64_t RunContext::find_nonfinite_in(SlotIndex s) const {
+  if (s == kNoSlot) return -1;
+  const Datum datum = datum_of(s);
+  if (datum.is_tensor()) return find_nonfinite(datum.tensor().view());
+  const void* data = address_of(s);
+  if (!data) return -1;
+  return find_nonfinite({compiled_->plan.slots[s].type.dtype(), compiled_->slot_dims[s], const_cast<void*>(data)});
+}
+
+bool RunContext::has_finite_inputs(size_t number) const {
   const Step& step = compiled_->plan.steps[number];
-  const auto find_in = [&](SlotIndex s) -> int64_t {
-    if (s == kNoSlot) return -1;
-    const Datum datum = datum_of(s);
-    if (datum.is_tensor()) return find_nonfinite(datum.tensor().view());
-    const void* data = address_of(s);
-    if (!data) return -1;
-    return find_nonfinite({compiled_->plan.slots[s].type.dtype(), compiled_->slot_dims[s], const_cast<void*>(data)});
-  };
+  return std::all_of(step.inputs.begin(), step.inputs.end(), [&](SlotIndex s) { return find_nonfinite_in(s) < 0; });
+}
+
+void RunContext::check_outputs_finite(size_t number) const {
+  const Step& step = compiled_->plan.steps[number];
   for (size_t k = 0; k < step.outputs.size(); ++k) {
-    const int64_t at = find_in(step.outputs[k]);
+    const int64_t at = find_nonfinite_in(step.outputs[k]);
     if (at < 0) continue;
-    for (const SlotIndex input : step.inputs) {
-      // An input whose memory the step has taken cannot be asked any more.
-      const bool overwritten = step.in_place && input == step.inputs[0];
-      if (!overwritten && find_in(input) >= 0) return;
-    }
     throw UserError(fmt::format("[check_nan] output {}: element {} is NaN or infinite, all inputs are finite", k, at),
                     ExitCode::failed);
   }

@@ -75,7 +75,10 @@ class RunContext {
   void run_step(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
   void run_fixed(size_t number);
   void run_observed(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
-  void check_finite(size_t number) const;
+  int64_t find_nonfinite_in(SlotIndex s) const;
+  bool has_finite_inputs(size_t number) const;
+  /// Throws when an output holds a NaN or infinity.
+  void check_outputs_finite(size_t number) const;
   void copy_outputs();
   void* address_of(SlotIndex slot) const;
   Datum datum_of(SlotIndex slot) const;
