@@ -6,11 +6,13 @@
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "autograph/verify.h"
 #include "ops/sample.h"
 #include "optimize/pass.h"
 #include "support/compare.h"
+#include "support/sample_graph.h"
 
 namespace autograph {
 namespace {
@@ -109,6 +111,68 @@ TEST(FoldBatchNorm, LeavesAConvolutionThatIsReadElsewhere) {
   Graph graph = conv_norm_graph(random, true, true);
   PassContext context;
   EXPECT_FALSE(fold_batch_norm(graph, context));
+}
+
+TEST(FoldConstants, ThrowsTheOpsOwnErrorWhereAFoldedValueIsIllegal) {
+  Graph graph;
+  const Var delta = relu(constant(graph, Tensor::scalar(-1.f)));
+  const Var start = constant(graph, Tensor::scalar(0.f));
+  const Var end = constant(graph, Tensor::scalar(4.f));
+  graph.add_output(apply(get_op("range"), {start, end, delta}).id());
+  PassContext context;
+  try {
+    run_passes(graph, context);
+    FAIL() << "accepted a range without step";
+  } catch (const ValueError& error) {
+    EXPECT_NE(std::string(error.what()).find("[range] delta: expected a number other than 0"), std::string::npos)
+        << error.what();
+  }
+}
+
+// Every function op, on samples: the graph of its body computes the same.
+TEST(Decompose, BodiesComputeWhatTheOpDoesAndKeepItsProvenance) {
+  int replaced = 0;
+  for (const OpDef* op : all_ops()) {
+    if (!op->decompose || op->scalar || op->reference || op->evaluate) continue;
+    Random random(5);
+    TestGraph test = make_sample_graph(*op, op->sample(random));
+    const NodeId node = test.graph.nodes()[0];
+    test.graph.set_provenance(node, Provenance::named("origin"));
+    PassContext keep;
+    keep.has_kernel = [](const Graph&, NodeId) { return true; };
+    EXPECT_FALSE(decompose(test.graph, keep)) << op->name;
+    PassContext context;
+    EXPECT_TRUE(decompose(test.graph, context)) << op->name;
+    verify(test.graph);
+    for (const NodeId id : test.graph.nodes()) {
+      EXPECT_NE(&test.graph.node(id).op(), op);
+      EXPECT_EQ(test.graph.node(id).provenance().to_string(), "origin") << op->name;
+    }
+    ++replaced;
+  }
+  EXPECT_GT(replaced, 0);
+}
+
+TEST(EliminateIdentity, RemovesViewsThatKeepTheShape) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3}, "x");
+  const Var same = apply(get_op("identity"), {reshape(x, std::vector<int64_t>{2, 3})});
+  graph.add_output(relu(same).id());
+  graph.add_output(reshape(x, std::vector<int64_t>{3, 2}).id());
+  PassContext context;
+  EXPECT_TRUE(eliminate_identity(graph, context));
+  verify(graph);
+  EXPECT_EQ(graph.num_nodes(), 2u);
+  EXPECT_EQ(graph.node(graph.value(graph.outputs()[0]).producer()).input(0), x.id());
+  EXPECT_FALSE(eliminate_identity(graph, context));
+}
+
+TEST(EliminateIdentity, KeepsAReshapeOfUnknownEffect) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {Dim::unknown(), 3}, "x");
+  graph.add_output(reshape(x, std::vector<int64_t>{-1, 3}).id());
+  PassContext context;
+  EXPECT_FALSE(eliminate_identity(graph, context));
 }
 
 TEST(DeadCode, ReportsWhetherItRemovedAnything) {
