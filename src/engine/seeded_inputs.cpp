@@ -28,6 +28,9 @@ bool contains_any(const std::string& text, std::initializer_list<const char*> wo
                      [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 
+// Part of a name in an expression of extents?
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
+
 bool is_batch_name(std::string_view name) {
   const std::string text = lower(name);
   return text == "n" || text == "b" || text == "bs" || text.find("batch") != std::string::npos;
@@ -84,7 +87,6 @@ class Expression {
   std::optional<int64_t> atom() {
     skip_blanks();
     const size_t begin = at_;
-    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
     while (at_ < text_.size() && is_word(text_[at_])) ++at_;
     const std::string word(text_.substr(begin, at_ - begin));
     if (word.empty()) return std::nullopt;
@@ -128,14 +130,26 @@ Type bound(const Type& type, const std::string& name, const SeedOptions& options
   return Type(type.dtype(), Shape::of(dims));
 }
 
-// Collects the names in symbolic extents, to tell a name that was misspelt.
+// Appends the words of an extent's name: "past" for "past + 1".
+void add_words(std::string_view text, std::vector<std::string>& names) {
+  while (!text.empty()) {
+    const auto begin = std::find_if(text.begin(), text.end(), is_word);
+    const auto end = std::find_if_not(begin, text.end(), is_word);
+    if (begin != end) names.emplace_back(begin, end);
+    text.remove_prefix(static_cast<size_t>(end - text.begin()));
+  }
+}
+
+// Collects the names in symbolic extents and the parts of these names, to tell a name that was misspelt.
 void collect_names(const Type& type, std::vector<std::string>& names, bool& has_batch) {
   if (type.is_sequence() || type.is_optional()) return collect_names(type.element(), names, has_batch);
   if (!type.is_tensor() || !type.shape().has_rank()) return;
   for (int64_t axis = 0; axis < type.shape().rank(); ++axis) {
     const Dim& dim = type.shape()[axis];
     has_batch = has_batch || is_batch(dim, axis);
-    if (!dim.name().empty()) names.emplace_back(dim.name());
+    if (dim.name().empty()) continue;
+    names.emplace_back(dim.name());
+    add_words(dim.name(), names);
   }
 }
 
@@ -145,9 +159,7 @@ void check_options(const Graph& graph, const SeedOptions& options) {
   for (const ValueId input : graph.inputs()) collect_names(graph.type(input), names, has_batch);
   for (const auto& [name, extent] : options.dims) {
     AG_CHECK_USER(extent >= 0, ValueError, "[inputs] extent of '{}': expected 0 or more, got {}", name, extent);
-    // A name may also be part of an expression, such as "past" in "past + 1".
-    const bool found = std::any_of(names.begin(), names.end(),
-                                   [&part = name](const std::string& n) { return n.find(part) != std::string::npos; });
+    const bool found = std::find(names.begin(), names.end(), name) != names.end();
     AG_CHECK_USER(found, ValueError, "[inputs] extent '{}': no input has it{}", name, did_you_mean(name, names));
   }
   if (!options.batch) return;

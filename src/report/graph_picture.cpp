@@ -287,7 +287,7 @@ class Drawing {
       for (const auto& [name, entry] : box.families) used[name] = entry.second;
     }
     std::string text =
-        "  subgraph cluster_legend {\n    label=\"ops\"; fontname=\"Helvetica\"; fontsize=9; color=\"#bbbbbb\";\n";
+        "  subgraph cluster_legend {\n    label=\"colours\"; fontname=\"Helvetica\"; fontsize=9; color=\"#bbbbbb\";\n";
     for (const auto& [name, fill] : used) {
       text += fmt::format("    {} [label={}, fillcolor=\"{}\", fontsize=9, height=0.25];\n", quoted("legend:" + name),
                           quoted(name), fill);

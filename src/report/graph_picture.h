@@ -13,7 +13,7 @@ namespace autograph {
 
 /// How to draw.
 struct PictureOptions {
-  int64_t max_boxes = 200;          ///< Collapse until at most this many boxes remain.
+  int64_t max_boxes = 60;           ///< Collapse until at most this many boxes remain.
   int64_t depth = -1;               ///< Scopes shown below the top before collapsing; -1: as many as max_boxes allows.
   std::vector<std::string> expand;  ///< Scopes to show one level deeper than the rest.
 };

@@ -58,7 +58,7 @@ Command viz_command() {
                    .target = &options->picture.expand});
   table.push_back({.names = "--max-boxes",
                    .value_name = "N",
-                   .doc = "Collapse scopes until at most this many boxes remain; 200 when not given.",
+                   .doc = "Collapse scopes until at most this many boxes remain; 60 when not given.",
                    .target = &options->picture.max_boxes});
   table.push_back({.names = "--timeout",
                    .value_name = "SECONDS",
