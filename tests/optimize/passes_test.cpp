@@ -129,8 +129,7 @@ TEST(FoldConstants, ThrowsTheOpsOwnErrorWhereAFoldedValueIsIllegal) {
   }
 }
 
-// Every function op, on samples: the graph of its body computes the same.
-TEST(Decompose, BodiesComputeWhatTheOpDoesAndKeepItsProvenance) {
+TEST(Decompose, ReplacesFunctionOpsWithoutAKernelAndKeepsTheirProvenance) {
   int replaced = 0;
   for (const OpDef* op : all_ops()) {
     if (!op->decompose || op->scalar || op->reference || op->evaluate) continue;

@@ -1,8 +1,7 @@
 // eliminate_identity: removes nodes whose output is their input.
 //
-// Which nodes these are, ops say themselves: a view that keeps dtype and shape (identity, a reshape to the same shape),
-// or whatever OpDef::is_identity tells (a cast to the same dtype, a transpose that moves nothing, dropout in
-// inference).
+// Which nodes these are, ops say themselves: a view (Traits::view) that keeps dtype and shape, such as identity or a
+// reshape to the same shape.
 #include "autograph/op_def.h"
 #include "optimize/passes/passes.h"
 
