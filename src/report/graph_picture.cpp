@@ -137,8 +137,12 @@ std::string quoted(std::string_view text) {
   return result + "\"";
 }
 
+// The end of a name, which tells neighbours apart; cut at a scope where there is one.
 std::string shortened(const std::string& text, size_t limit) {
-  return text.size() <= limit ? text : "..." + text.substr(text.size() - limit + 3);
+  if (text.size() <= limit) return text;
+  const size_t begin = text.size() - limit + 3;
+  const size_t slash = text.find('/', begin);
+  return "..." + text.substr(slash == std::string::npos ? begin : slash);
 }
 
 // What stands in one box.
@@ -193,7 +197,7 @@ class Drawing {
     const Node& node = graph_.node(id);
     std::string label = display_name(node);
     const std::string name = node.provenance().to_string();
-    if (!name.empty()) label += "\n" + shortened(name, 40);
+    if (!name.empty()) label += "\n" + shortened(name, 48);
     for (const ValueId input : node.inputs()) {
       if (!input.is_valid() || !graph_.value(input).is_constant()) continue;
       const Shape& shape = graph_.type(input).shape();

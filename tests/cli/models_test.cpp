@@ -259,6 +259,9 @@ TEST_F(CliModel, VizWritesDotSvgAndHtml) {
   ASSERT_EQ(run_program("viz " + path("m.onnx") + " -o " + path("m.html")).exit_code, 0);
   EXPECT_TRUE(contains(read_text(path("m.html")), "<svg"));
   EXPECT_FALSE(contains(read_text(path("m.html")), "<?xml"));
+  ASSERT_EQ(run_program("viz " + path("m.onnx") + " -o " + path("m.svg")).exit_code, 0);
+  EXPECT_TRUE(contains(read_text(path("m.svg")), "block/Softmax"));
+  EXPECT_TRUE(contains(read_text(path("m.svg")), ">colours<"));  // the legend
 }
 
 TEST_F(CliModel, VizCollapsesToTheDepthAskedFor) {
