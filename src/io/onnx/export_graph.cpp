@@ -6,6 +6,7 @@
 #include "autograph/builder.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "graph/replace_by_body.h"
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/read_tensor.h"
 #include "io/onnx/read_type.h"
@@ -20,31 +21,6 @@ const OnnxName* export_form(const OpDef& op) {
     if (!name.name.empty() && !name.import_only) return &name;
   }
   return nullptr;
-}
-
-// Replaces a node by its op's body; the new nodes keep its provenance.
-void replace_by_body(Graph& graph, NodeId id) {
-  const OpDef& op = graph.node(id).op();
-  const Provenance provenance = graph.node(id).provenance();
-  const Attributes attributes = graph.node(id).attributes();
-  const std::vector<ValueId> outputs = graph.node(id).outputs();
-  DecomposeContext context{graph, attributes, {}, outputs.size()};
-  for (const ValueId input : graph.node(id).inputs()) {
-    context.inputs.push_back(input.is_valid() ? Var(graph, input) : Var());
-  }
-  context.inputs.resize(std::max(context.inputs.size(), op.inputs.size()));
-  const size_t first_new = graph.node_capacity();
-  const std::vector<Var> results = op.decompose(context);
-  for (size_t n = first_new; n < graph.node_capacity(); ++n) {
-    graph.set_provenance({static_cast<uint32_t>(n)}, provenance);
-  }
-  for (size_t slot = 0; slot < outputs.size(); ++slot) {
-    if (slot >= results.size() || !results[slot].is_valid()) continue;
-    const std::string name = graph.value(outputs[slot]).name();
-    graph.replace_uses(outputs[slot], results[slot].id());
-    if (graph.value(results[slot].id()).name().empty()) graph.set_value_name(results[slot].id(), name);
-  }
-  graph.erase_node(id);
 }
 
 void expand_nested(Graph& graph, NodeId id) {
