@@ -46,7 +46,7 @@ def main():
     widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
     print("\nExported to ONNX, imported, checked against the reference backend, run and timed on this machine:\n")
     for line in (head, tuple("-" * w for w in widths), *rows):
-        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths)))
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
     return 0 if all(line[-1] for line in rows) else 6
 
 
