@@ -9,10 +9,12 @@ install(DIRECTORY include/autograph DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT autographTargets NAMESPACE autograph:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/autograph)
 
+get_property(AG_HAS_ONEDNN GLOBAL PROPERTY AG_HAS_ONEDNN)
 configure_package_config_file(cmake/autographConfig.cmake.in ${PROJECT_BINARY_DIR}/autographConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/autograph)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/autographConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/autographConfig.cmake ${PROJECT_BINARY_DIR}/autographConfigVersion.cmake
+              cmake/FindOneDNN.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/autograph)
 configure_file(cmake/autograph.pc.in ${PROJECT_BINARY_DIR}/autograph.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/autograph.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

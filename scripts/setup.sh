@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # Installs what AutoGraph needs and this machine lacks: Debian packages, and with --tests the Python package that writes
 # the ONNX operator tests. Sourced or run by demo.sh and test.sh; does nothing when everything is there.
-# (OpenCL: Debian's CMake package of oneDNN asks for it; AutoGraph does not use it.)
 set -euo pipefail
 
 packages=(g++ cmake ninja-build make pkg-config git libfmt-dev libxxhash-dev nlohmann-json3-dev libcli11-dev zlib1g-dev
-  libprotobuf-dev protobuf-compiler libonnx-dev libdnnl-dev ocl-icd-opencl-dev
-  graphviz python3)
+  libprotobuf-dev protobuf-compiler libonnx-dev libdnnl-dev graphviz python3)
 [ "${1:-}" != --tests ] || packages+=(libgtest-dev librapidcheck-dev python3-venv clang-format-14 man-db)
 
 missing=()
