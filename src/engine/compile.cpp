@@ -2,6 +2,7 @@
 #include "autograph/compile.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograph/verify.h"
 #include "base/check.h"
@@ -21,18 +22,44 @@ void check_strategy(const std::string& name) {
                                did_you_mean(name, known)));
 }
 
+// An extent to ask kernels about while it is not known.
+constexpr int64_t kTypicalExtent = 8;
+
+// Types with kTypicalExtent for extents that are not known; nothing when a rank is not known.
+std::optional<std::vector<Type>> typical_types(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<Type> types;
+  for (const ValueId v : values) {
+    Type type = v.is_valid() ? graph.type(v) : Type();
+    if (type.kind() != Type::Kind::none) {
+      if (!type.is_tensor() || !type.shape().has_rank()) return std::nullopt;
+      Shape shape = type.shape();
+      for (Dim& dim : shape.dims()) dim = dim.value_or(kTypicalExtent);
+      type = Type(type.dtype(), std::move(shape));
+    }
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
+// Would a kernel made for this very op take the node with extents such as these?
+bool expects_own_kernel(const Device& device, const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (!device.catalog.has_own_kernel(node.op().name)) return false;
+  const auto inputs = typical_types(graph, node.inputs());
+  const auto outputs = typical_types(graph, node.outputs());
+  if (!inputs || !outputs) return false;
+  return device.catalog.select({node.op(), node.attributes(), *inputs, *outputs, {}, 1}).kernel != nullptr;
+}
+
 // Would a kernel made for this very op take the node as it stands?
 bool has_own_kernel(const Device& device, const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  if (!device.catalog.has_own_kernel(node.op().name)) return false;
-  std::vector<Type> inputs;
-  std::vector<Type> outputs;
-  for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? graph.type(v) : Type());
-  for (const ValueId v : node.outputs()) outputs.push_back(graph.type(v));
-  const auto unknown = [](const Type& type) { return type.kind() != Type::Kind::none && !type.is_static(); };
-  if (std::any_of(inputs.begin(), inputs.end(), unknown)) return false;
-  if (std::any_of(outputs.begin(), outputs.end(), unknown)) return false;
-  return device.catalog.select({node.op(), node.attributes(), inputs, outputs, {}, 1}).kernel != nullptr;
+  const auto unknown = [&](ValueId v) {
+    return v.is_valid() && graph.type(v).kind() != Type::Kind::none && !graph.type(v).is_static();
+  };
+  if (std::any_of(node.inputs().begin(), node.inputs().end(), unknown)) return false;
+  if (std::any_of(node.outputs().begin(), node.outputs().end(), unknown)) return false;
+  return expects_own_kernel(device, graph, id);
 }
 
 }  // namespace
@@ -42,6 +69,7 @@ std::vector<std::string> available_strategies() { return {"sequential"}; }
 Graph prepare_graph(Graph graph, const Device& device, bool optimize) {
   PassContext context;
   context.has_kernel = [&device](const Graph& g, NodeId id) { return has_own_kernel(device, g, id); };
+  context.expects_kernel = [&device](const Graph& g, NodeId id) { return expects_own_kernel(device, g, id); };
   PipelineOptions options;
   options.optimize = optimize;
   run_passes(graph, context, options);

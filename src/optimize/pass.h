@@ -17,6 +17,9 @@ namespace autograph {
 struct PassContext {
   /// Does the device have a kernel for this very node, so that it need not be decomposed? Null: no.
   std::function<bool(const Graph&, NodeId)> has_kernel;
+  /// Is a kernel likely to take the node, extents that are not known yet taken as typical ones? Passes ask it about a
+  /// fused node before they replace what already has kernels. Null: no.
+  std::function<bool(const Graph&, NodeId)> expects_kernel;
   /// Constant folding makes no tensor larger than this.
   int64_t max_folded_bytes = int64_t{64} << 20;
 };

@@ -17,6 +17,7 @@ constexpr PassDef kPasses[] = {
     {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity, false},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
     {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm, false},
+    {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations, false},
     {"dead_code", "Remove what no output needs.", dead_code, false},
 };
 

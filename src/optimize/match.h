@@ -1,0 +1,85 @@
+// Reading a graph as a pattern: small questions that passes put together into "a value made by X from Y, read only
+// here".
+//
+// All questions look backwards from a value, through at most a fixed number of nodes, so that a pass which asks them
+// once for each node stays linear in the size of the graph.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "autograph/graph.h"
+
+namespace autograph {
+
+struct OpDef;
+
+// ---- Values ----------------------------------------------------------------------------------------------------
+
+/// The node whose output 0 is `v`, when its op is `op`; else null.
+const Node* made_by(const Graph& graph, ValueId v, const OpDef& op);
+
+/// How often `v` is read, as an input of nodes and as an output of the graph.
+size_t num_reads(const Graph& graph, ValueId v);
+
+/// As made_by(), when the value is read exactly once: nobody misses it once its reader is gone.
+const Node* made_once_by(const Graph& graph, ValueId v, const OpDef& op);
+
+/// The element of a constant with exactly one real element.
+std::optional<double> scalar_constant(const Graph& graph, ValueId v);
+
+/// The elements of a constant of integers.
+std::optional<std::vector<int64_t>> integer_constants(const Graph& graph, ValueId v);
+
+/// Are both certainly tensors of one dtype and one shape?
+bool same_tensor_type(const Type& a, const Type& b);
+
+/// Is it a tensor of f32, f16 or bf16: the dtypes that kernels and fused ops share?
+bool is_short_float(const Type& type);
+
+// ---- Numbers ---------------------------------------------------------------------------------------------------
+
+/// Is `actual` the number `expected`, up to the rounding to `dtype` and to the few digits that frameworks write?
+bool is_close(double actual, double expected, DType dtype);
+
+/// factor * x + offset.
+struct Affine {
+  ValueId x;
+  double factor = 1;
+  double offset = 0;
+};
+
+/// Reads `v` as factor * x + offset, through adds, subtractions, products, divisions and negations with scalar
+/// constants. Values in between are read once; x is the first value that is something else.
+Affine affine_of(const Graph& graph, ValueId v);
+
+/// scale * factors[0] * factors[1] * ...
+struct Product {
+  double scale = 1;
+  std::vector<ValueId> factors;  ///< None of them a scalar constant.
+};
+
+/// Reads `v` as a product; values in between (not `v` itself) are read once. At most four factors are told apart.
+Product product_of(const Graph& graph, ValueId v);
+
+/// Coefficients of a polynomial by power, up to the third.
+using Polynomial = std::array<double, 4>;
+
+/// Reads `v` as a polynomial in `x`, through sums, products and integer powers; values in between are read once.
+/// Nothing when it is something else, or of a higher degree.
+std::optional<Polynomial> polynomial_in(const Graph& graph, ValueId v, ValueId x);
+
+/// Are all coefficients close to those expected?
+bool is_polynomial(const std::optional<Polynomial>& actual, const Polynomial& expected, DType dtype);
+
+// ---- Rewriting -------------------------------------------------------------------------------------------------
+
+/// Replaces `root` by `replacement`, erases the nodes that nobody reads any more, from the producer of `root`
+/// backwards, and hands their origins on to the node that makes `replacement`.
+void replace_pattern(Graph& graph, ValueId root, ValueId replacement);
+
+/// Erases a node whose outputs nobody reads, and then those that only it kept. Returns the origins of all of them.
+Provenance erase_unread(Graph& graph, NodeId node);
+
+}  // namespace autograph
