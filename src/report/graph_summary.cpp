@@ -51,6 +51,16 @@ void add(const Graph& graph, GraphSummary& summary) {
   }
 }
 
+double static_bytes(const Type& type) {
+  if (!type.is_static()) return 0;
+  return static_cast<double>(*type.shape().num_elements()) * static_cast<double>(element_size(type.dtype()));
+}
+
+void add_io(const Graph& graph, GraphSummary& summary) {
+  for (const ValueId id : graph.inputs()) summary.io_bytes += static_bytes(graph.type(id));
+  for (const ValueId id : graph.outputs()) summary.io_bytes += static_bytes(graph.type(id));
+}
+
 bool inputs_are_static(const Graph& graph) {
   return std::all_of(graph.inputs().begin(), graph.inputs().end(),
                      [&](ValueId id) { return graph.type(id).is_static(); });
@@ -74,14 +84,18 @@ GraphSummary summarize(const Graph& graph) {
   GraphSummary summary;
   if (inputs_are_static(graph) || !can_bind(graph)) {
     add(graph, summary);
+    add_io(graph, summary);
     return summary;
   }
   try {
-    add(bind_inputs(graph), summary);
+    const Graph bound = bind_inputs(graph);
+    add(bound, summary);
+    add_io(bound, summary);
   } catch (const UserError&) {
     // The model does not admit the extents chosen for its symbols: count what can be counted without.
     summary = {};
     add(graph, summary);
+    add_io(graph, summary);
   }
   return summary;
 }

@@ -17,6 +17,7 @@ struct GraphSummary {
   int64_t parameter_bytes = 0;     ///< Their bytes.
   double flops = 0;                ///< Multiply-add counts 2. Symbolic extents as in seeded_inputs.h.
   double bytes = 0;                ///< Read and written, every tensor once for each node that touches it.
+  double io_bytes = 0;             ///< Bytes of inputs and outputs, as far as their shapes are known.
   int64_t nodes_without_cost = 0;  ///< Nodes whose shapes depend on data: not in flops and bytes.
 };
 

@@ -122,6 +122,17 @@ TEST(Cli, DoctorJsonNamesOriginsOfSettings) {
   }
 }
 
+TEST(Cli, DoctorMeasuresThePeakOnlyWhenAsked) {
+  EXPECT_TRUE(run_program("doctor --json").json()["peak"].is_null());
+  const nlohmann::json peak = run_program("doctor --json --peak --threads 1").json()["peak"];
+  ASSERT_EQ(peak["compute"].size(), 1u);
+  EXPECT_EQ(peak["compute"][0]["threads"], 1);
+  EXPECT_GT(peak["compute"][0]["gflops"], 0.1);
+  EXPECT_EQ(peak["memory"][0]["level"], "L1");
+  EXPECT_EQ(peak["memory"].back()["level"], "memory");
+  EXPECT_TRUE(contains(run_program("doctor --peak --threads 1").out, "f32 GFLOP/s"));
+}
+
 TEST(Cli, UnknownEnvironmentVariableWarnsWithTheNearest) {
   const ProgramResult result = run_program("doctor --json", "AUTOGRAPH_NUM_THREAD=3");
   EXPECT_EQ(result.exit_code, 0);

@@ -78,6 +78,19 @@ TEST_F(CliModel, InfoBatchFillsSymbolicExtents) {
   EXPECT_EQ(document["outputs"][0]["shape"], (std::vector<int>{4, 3}));
 }
 
+TEST_F(CliModel, InfoTellsTheRooflineOnlyWhenAsked) {
+  EXPECT_TRUE(run_program("info --json " + path("m.onnx")).json()["roofline"].is_null());
+  const nlohmann::json roofline =
+      run_program("info --json --roofline --threads 1 " + path("m.onnx")).json()["roofline"];
+  EXPECT_EQ(roofline["threads"], 1);
+  EXPECT_GT(roofline["compute_ms"], 0);
+  // An input and an output of 3 floats each, nothing else.
+  const double l1 = std::max(roofline["peak"]["memory"][0]["read_gb_per_s"].get<double>(),
+                             roofline["peak"]["memory"][0]["copy_gb_per_s"].get<double>());
+  EXPECT_NEAR(roofline["memory_ms"].get<double>(), 24 / l1 / 1e6, 1e-9);
+  EXPECT_EQ(roofline["bound_ms"], std::max(roofline["compute_ms"], roofline["memory_ms"]));
+}
+
 TEST_F(CliModel, UnknownDimSuggestsTheNearest) {
   const ProgramResult result = run_program("info --dim batc=4 " + path("m.onnx"));
   EXPECT_EQ(result.exit_code, 2);

@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include "autograph/compile.h"
+#include "autograph/error.h"
 #include "autograph/op_def.h"
+#include "base/check.h"
 #include "base/join.h"
 #include "cli/build_info.h"
 #include "cli/environment.h"
@@ -11,6 +13,7 @@
 #include "cli/session.h"
 #include "cli/verbs.h"
 #include "report/backend_summary.h"
+#include "report/peak_report.h"
 #include "report/table.h"
 
 namespace autograph::cli {
@@ -33,7 +36,14 @@ std::string backend_text(const BackendSummary& backend) {
   return fmt::format("{}: kernels of their own for {} ops, the others by loops", backend.name, backend.ops.size());
 }
 
-int run(Session& session) {
+struct Options {
+  RunOptions run;
+  bool peak = false;
+};
+
+int run(Session& session, const Options& options) {
+  AG_CHECK_USER(options.run.threads >= 0 && options.run.threads <= 4096, UserError,
+                "[cli] threads: expected 0..4096, got {}", options.run.threads);
   const CpuLimits cpus = cpu_limits();
   const MemoryLimits memory = memory_limits();
   Json library_list = Json::array();
@@ -67,6 +77,13 @@ int run(Session& session) {
   rows.emplace_back("strategies", join(strategies, " "));
   rows.emplace_back("operators", fmt::format("{}", all_ops().size()));
   rows.emplace_back("libraries", join(library_texts, ", "));
+  Json peak;
+  std::string peak_lines;
+  if (options.peak) {
+    const MachinePeak measured = measure_machine_peak(static_cast<int>(options.run.threads));
+    peak = peak_json(measured);
+    peak_lines = "\n" + peak_text(measured, session.stdout_escapes());
+  }
   session.print(
       {{"version", version()},
        {"compiler", compiler()},
@@ -80,23 +97,29 @@ int run(Session& session) {
        {"memory", Json::object({{"total", memory.total}, {"available", memory.available}, {"limit", memory.limit}})},
        {"libraries", std::move(library_list)},
        {"settings", std::move(setting_list)},
+       {"peak", std::move(peak)},
        {"warnings", warnings}},
-      pairs_to_string(rows) + "\n" + table.to_string(session.stdout_escapes()));
+      pairs_to_string(rows) + "\n" + table.to_string(session.stdout_escapes()) + peak_lines);
   return 0;
 }
 
 }  // namespace
 
 Command doctor_command() {
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<Options>();
+  std::vector<Option> table = run_option_table(options->run);
+  table.push_back({.names = "--peak",
+                   .doc = "Measure what the processor does at best: f32 operations and bytes a second.",
+                   .target = &options->peak});
   return {
       .name = "doctor",
       .doc = "what this machine and build can do, settings with their origin",
       .details = "Settings come from flags, then from AUTOGRAPH_* variables, then from defaults.",
       .examples = {{"autograph doctor", "Everything, as a table."},
+                   {"autograph doctor --peak", "Also the measured peak, for 1 to all threads; about half a second."},
                    {"AUTOGRAPH_NUM_THREADS=2 autograph doctor --json", "See where a setting comes from."}},
-      .options = run_option_table(*options),
-      .run = [options](Session& session) { return run(session); },
+      .options = std::move(table),
+      .run = [options](Session& session) { return run(session, *options); },
   };
 }
 

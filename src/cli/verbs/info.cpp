@@ -1,22 +1,49 @@
 // `autograph info MODEL`: what is in a model. Neither compiles nor copies weights.
 #include <fmt/core.h>
 
-#include "base/join.h"
+#include "autograph/error.h"
+#include "base/check.h"
 #include "cli/model_source.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 #include "report/graph_summary.h"
 #include "report/graph_width.h"
+#include "report/peak_report.h"
 #include "report/table.h"
 #include "report/type_json.h"
 
 namespace autograph::cli {
 namespace {
 
-int run(Session& session, const ModelOptions& options) {
-  const LoadedModel loaded = load_model(session, options);
+struct Options {
+  ModelOptions model;
+  bool roofline = false;
+  int64_t threads = 0;
+};
+
+// What the machine's measured peak allows at best; nothing when it was not asked for.
+Json roofline_json(const Options& options, const GraphSummary& summary,
+                   std::vector<std::pair<std::string, std::string>>& rows) {
+  if (!options.roofline) return {};
+  const MachinePeak peak = measure_machine_peak(static_cast<int>(options.threads));
+  const int threads = peak.compute.back().threads;
+  const ModelRoof roof = model_roof(summary, peak, threads);
+  rows.emplace_back("at best", fmt::format("{} of multiply-adds at {:.1f} GFLOP/s, {} for weights, inputs and outputs",
+                                           human_ms(roof.compute_ms), peak.gflops(threads), human_ms(roof.memory_ms)));
+  return Json::object({{"threads", threads},
+                       {"compute_ms", roof.compute_ms},
+                       {"memory_ms", roof.memory_ms},
+                       {"bound_ms", roof.bound_ms()},
+                       {"gflops", peak.gflops(threads)},
+                       {"peak", peak_json(peak)}});
+}
+
+int run(Session& session, const Options& options) {
+  AG_CHECK_USER(options.threads >= 0 && options.threads <= 4096, UserError, "[cli] threads: expected 0..4096, got {}",
+                options.threads);
+  const LoadedModel loaded = load_model(session, options.model);
   const Graph bound =
-      options.batch > 0 || !options.dims.empty() ? bind_inputs(loaded.model.graph, loaded.seeds) : Graph();
+      options.model.batch > 0 || !options.model.dims.empty() ? bind_inputs(loaded.model.graph, loaded.seeds) : Graph();
   const Graph& graph = bound.outputs().empty() ? loaded.model.graph : bound;
   const GraphSummary summary = summarize(graph);
   const GraphExtent extent = measure_extent(graph);
@@ -47,6 +74,7 @@ int run(Session& session, const ModelOptions& options) {
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     rows.emplace_back("output", graph.output_name(i) + " " + to_string(graph.type(graph.outputs()[i])));
   }
+  Json roofline = roofline_json(options, summary, rows);
   session.print({{"model", loaded.name},
                  {"opset", opset == loaded.model.opsets.end() ? Json() : Json(opset->second)},
                  {"opsets", std::move(opsets)},
@@ -61,7 +89,8 @@ int run(Session& session, const ModelOptions& options) {
                  {"bytes_moved", summary.bytes},
                  {"nodes_without_cost", summary.nodes_without_cost},
                  {"width", extent.width},
-                 {"depth", extent.depth}},
+                 {"depth", extent.depth},
+                 {"roofline", std::move(roofline)}},
                 pairs_to_string(rows) + "\n" + op_table.to_string(session.stdout_escapes()));
   return 0;
 }
@@ -69,16 +98,28 @@ int run(Session& session, const ModelOptions& options) {
 }  // namespace
 
 Command info_command() {
-  auto options = std::make_shared<ModelOptions>();
+  auto options = std::make_shared<Options>();
+  std::vector<Option> table = model_option_table(options->model);
+  table.push_back({.names = "--roofline",
+                   .doc = "Measure the machine and tell the time that no f32 run of the model can beat.",
+                   .target = &options->roofline});
+  table.push_back({.names = "--threads",
+                   .value_name = "N",
+                   .doc = "Threads for --roofline; 0: all that this process may use.",
+                   .target = &options->threads,
+                   .env = "AUTOGRAPH_NUM_THREADS"});
   return {
       .name = "info",
       .doc = "what is in a model: ops, inputs, outputs, parameters, work",
       .details =
           "Width is the largest number of ops of which none depends on another (exact up to 20,000 ops), depth the "
-          "number of ops on the longest path. Work is counted for the extents that --batch and --dim give to symbols.",
+          "number of ops on the longest path. Work is counted for the extents that --batch and --dim give to symbols. "
+          "--roofline takes about half a second more; it counts every product, so that Winograd's convolutions may "
+          "beat it.",
       .examples = {{"autograph info model.onnx", "A table."},
-                   {"autograph info zoo:resnet50?batch=8 --json", "The same facts as JSON."}},
-      .options = model_option_table(*options),
+                   {"autograph info zoo:resnet50?batch=8 --json", "The same facts as JSON."},
+                   {"autograph info model.onnx --roofline", "And how fast it could run on this machine."}},
+      .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };
 }
