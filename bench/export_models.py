@@ -126,6 +126,7 @@ SPECS = {
     "regnet_y_400mf": Spec(_torchvision("regnet_y_400mf"), opset=15),
     "densenet121": Spec(_torchvision("densenet121"), opset=9),
     "googlenet": Spec(_torchvision("googlenet", aux_logits=False, init_weights=False), opset=12),
+    "nasnet_large": Spec(_timm("nasnetalarge", 331)),
     "shufflenet_v2_x1_0": Spec(_torchvision("shufflenet_v2_x1_0")),
     "convnext_tiny": Spec(_torchvision("convnext_tiny")),
     "swin_t": Spec(_torchvision("swin_t")),
