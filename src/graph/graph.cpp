@@ -14,7 +14,9 @@ namespace autograph {
 Provenance Provenance::named(std::string origin) {
   Provenance provenance;
   if (!origin.empty()) {
-    provenance.origins_ = std::make_shared<const std::vector<std::string>>(1, std::move(origin));
+    std::vector<std::string> origins;
+    origins.push_back(std::move(origin));
+    provenance.origins_ = std::make_shared<const std::vector<std::string>>(std::move(origins));
   }
   return provenance;
 }

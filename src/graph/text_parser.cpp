@@ -107,6 +107,7 @@ class Parser {
     resolve_num_outputs(op, static_cast<int>(definitions.size()), where);
     check_inputs(op, graph, inputs, where);
     std::vector<Type> types;
+    types.reserve(definitions.size());
     for (const Definition& definition : definitions) types.push_back(definition.type);
     const NodeId id =
         graph.add_node_typed(op, std::move(inputs), std::move(attributes), std::move(types), std::move(provenance));

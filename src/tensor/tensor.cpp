@@ -47,6 +47,7 @@ Tensor Tensor::zeros(DType dtype, Dims dims) {
 }
 
 template <class T>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved, which the check does not see in a template
 Tensor Tensor::of(Dims dims, const std::vector<T>& values) {
   Tensor tensor = empty(kDTypeOf<T>, std::move(dims));
   AG_CHECK_USER(tensor.num_elements_ == static_cast<int64_t>(values.size()), ShapeError,

@@ -92,7 +92,7 @@ class HeaderParser {
     if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) fail("expected a quoted text");
     const size_t end = text_.find(text_[at_], at_ + 1);
     if (end == std::string_view::npos) fail("a quote is not closed");
-    const std::string content(text_.substr(at_ + 1, end - at_ - 1));
+    std::string content(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return content;
   }

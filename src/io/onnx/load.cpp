@@ -92,6 +92,7 @@ void check_header(const onnx::ModelProto& model) {
 void throw_if_missing(const std::vector<MissingOp>& missing) {
   if (missing.empty()) return;
   std::vector<std::string> parts;
+  parts.reserve(missing.size());
   for (const MissingOp& op : missing) {
     parts.push_back(
         fmt::format("{} (opset {}): {} node{}, {}", op.op, op.opset, op.count, op.count == 1 ? "" : "s", op.reason));
