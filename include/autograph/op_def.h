@@ -75,6 +75,7 @@ struct Traits {
   bool random = false;            ///< Draws random numbers.
   bool collective = false;        ///< Talks to other ranks.
   bool control_flow = false;      ///< Runs nested graphs.
+  bool anchor = false;            ///< Does the work of a group of nodes run as one; elementwise ops may follow it.
   bool reads_shape_only = false;  ///< Looks at the shape of input 0, never at its elements.
 };
 

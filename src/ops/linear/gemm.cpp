@@ -133,6 +133,7 @@ const OpDef& gemm_def() {
                      {"transB", AttributeType::integer, "1: b is given transposed.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .traits = {.anchor = true},
       .cost = cost,
       .onnx = {{.name = "Gemm", .export_since = 13}},
       .sample = sample,

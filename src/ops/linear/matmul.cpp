@@ -61,6 +61,7 @@ const OpDef& matmul_def() {
       .types = {{"T", dtypes::kFloat | DTypeSet{DType::i32, DType::i64, DType::u32, DType::u64}}},
       .infer = infer,
       .reference = reference,
+      .traits = {.anchor = true},
       .cost = cost,
       .onnx = {{.name = "MatMul", .export_since = 13}},
       .sample = sample,

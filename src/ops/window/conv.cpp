@@ -56,6 +56,7 @@ const OpDef& conv_def() {
       .attributes = conv_attributes(),
       .infer = infer,
       .reference = reference,
+      .traits = {.anchor = true},
       .cost = cost,
       .onnx = {{"Conv"}},
       .sample = sample_conv,
