@@ -48,7 +48,7 @@ bool expects_own_kernel(const Device& device, const Graph& graph, NodeId id) {
   const auto inputs = typical_types(graph, node.inputs());
   const auto outputs = typical_types(graph, node.outputs());
   if (!inputs || !outputs) return false;
-  return device.catalog.select({node.op(), node.attributes(), *inputs, *outputs, {}, 1}).kernel != nullptr;
+  return device.catalog.accepts({node.op(), node.attributes(), *inputs, *outputs, {}, 1});
 }
 
 // Would a kernel made for this very op take the node as it stands?

@@ -134,6 +134,8 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
 
 void Executable::Impl::compile_nested() {
   for (const NodeId id : graph_->nodes()) {
+    // Only ops that are evaluated run nested graphs through the engine; others have kernels for the whole.
+    if (!graph_->node(id).op().evaluate) continue;
     for (const auto& [name, value] : graph_->node(id).attributes()) {
       const auto* nested = std::get_if<GraphRef>(&value);
       if (!nested || nested_graphs_.count(nested->get()) > 0) continue;
@@ -203,6 +205,9 @@ std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs* inputs)
     const bool takes_tensor = declared.is_tensor() || declared.kind() == Type::Kind::none;
     if (tensor && takes_tensor) typed.set_type(typed.inputs()[i], tensor->type());
   }
+  // With these shapes passes may do what they could not while dims were symbols.
+  infer_types(typed);
+  typed = prepare_graph(std::move(typed), device_, options_.optimize);
   const KnownValues known = infer_types(typed);
   const ThreadScope threads(device_, threads_);
   return std::make_shared<PlanEntry>(compile_plan(std::make_shared<const Graph>(std::move(typed)), known,

@@ -5,28 +5,12 @@
 
 #include "base/check.h"
 #include "base/join.h"
+#include "runtime/choose_kernels.h"
 #include "runtime/memory_meter.h"
 #include "runtime/step_error.h"
 
 namespace autograph {
 namespace {
-
-std::vector<Type> types_of(const Plan& plan, const std::vector<SlotIndex>& slots) {
-  std::vector<Type> types;
-  for (const SlotIndex s : slots) types.push_back(s == kNoSlot ? Type() : plan.slots[s].type);
-  return types;
-}
-
-std::vector<Tensor> constants_of(const Plan& plan, const std::vector<SlotIndex>& slots) {
-  std::vector<Tensor> constants(slots.size());
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i] == kNoSlot || plan.slots[slots[i]].place != Place::weight) continue;
-    const Tensor& weight = plan.weights[plan.slots[slots[i]].index];
-    const Type& type = plan.slots[slots[i]].type;
-    constants[i] = type.is_static() ? weight.reshaped(type.shape().static_dims()) : weight;
-  }
-  return constants;
-}
 
 void check_budget(const CompiledPlan& compiled, size_t budget_bytes) {
   size_t output_bytes = 0;
@@ -68,10 +52,22 @@ class PlanCompiler {
   std::shared_ptr<const CompiledPlan> run() {
     CompiledPlan& c = *compiled_;
     check_single_tensors(c, options_.memory_budget_bytes);
+    KernelCost estimate;
+    std::vector<StepLayouts> layouts;
+    choices_ = choose_kernels(
+        c.plan, *c.graph,
+        {options_.catalog, options_.cost ? *options_.cost : estimate, options_.threads, options_.exact}, layouts);
+    insert_reorders(c.plan, layouts);
     for (const Slot& slot : c.plan.slots) {
       c.slot_dims.push_back(slot.type.is_static() ? slot.type.shape().static_dims() : Dims());
     }
-    for (Step& step : c.plan.steps) prepare_step(step);
+    size_t number = 0;  // of steps that are not reorders
+    for (Step& step : c.plan.steps) {
+      if (step.is_reorder())
+        prepare_reorder(step);
+      else
+        prepare_step(step, choices_[number++]);
+    }
     throw_if_missing();
     place_memory(c.plan);
     check_budget(c, options_.memory_budget_bytes);
@@ -83,36 +79,56 @@ class PlanCompiler {
   }
 
  private:
-  void prepare_step(Step& step) {
+  void add(Step& step, std::string kernel_name, std::unique_ptr<Kernel> kernel, std::vector<std::string> refusals) {
+    CompiledPlan& c = *compiled_;
+    step.kernel = std::move(kernel_name);
+    if (kernel) {
+      step.scratch_bytes = kernel->scratch_bytes();
+      step.in_place_inputs = kernel->in_place_inputs();
+      c.memory.weight_bytes += kernel->weight_bytes();
+    }
+    c.kernels.push_back(std::move(kernel));
+    c.choices.push_back({c.provenance.back(), std::string(op_name(c, step)), step.kernel, std::move(refusals)});
+  }
+
+  void prepare_reorder(Step& step) {
+    CompiledPlan& c = *compiled_;
+    const Slot& from = c.plan.slots[step.inputs[0]];
+    const Slot& to = c.plan.slots[step.outputs[0]];
+    const NodeId maker = c.graph->value(from.value).producer();
+    c.provenance.push_back(maker.is_valid() ? c.graph->node(maker).provenance().to_string()
+                                            : c.graph->value(from.value).name());
+    add(step, fmt::format("reorder {} -> {}", to_string(from.layout), to_string(to.layout)),
+        options_.catalog.prepare_reorder({from.type, from.layout, to.layout, options_.threads}), {});
+  }
+
+  void prepare_step(Step& step, StepChoice& choice) {
     CompiledPlan& c = *compiled_;
     const Node& node = c.graph->node(step.node);
     c.provenance.push_back(node.provenance().empty() ? std::string(node.op().name) : node.provenance().to_string());
     if (step.kind != StepKind::fixed) {
-      step.kernel = step.kind == StepKind::evaluate ? "evaluate" : "dynamic";
       c.has_dynamic_steps = true;
-      c.kernels.push_back(nullptr);
-      c.choices.push_back({c.provenance.back(), std::string(node.op().name), step.kernel, {}});
+      add(step, step.kind == StepKind::evaluate ? "evaluate" : "dynamic", nullptr, {});
       return;
     }
-    const std::vector<Type> inputs = types_of(c.plan, step.inputs);
-    const std::vector<Type> outputs = types_of(c.plan, step.outputs);
-    const std::vector<Tensor> constants = constants_of(c.plan, step.inputs);
-    KernelSelection selection;
+    const StepCall types(c.plan, step);
+    std::string name;
+    std::unique_ptr<Kernel> kernel;
     try {
-      selection = options_.catalog.select({node.op(), node.attributes(), inputs, outputs, constants, options_.threads});
+      for (const Offer& offer : choice.offers) {
+        Prepared prepared = options_.catalog.prepare({node.op(), node.attributes(), types.inputs, types.outputs,
+                                                      types.constants, options_.threads, options_.exact},
+                                                     offer);
+        kernel = std::move(prepared.kernel);
+        name = offer.name();
+        if (kernel) break;
+        choice.refusals.push_back(fmt::format("{}: {}", name, prepared.refusal));
+      }
     } catch (...) {
       rethrow_with_place(describe_step(c, step));
     }
-    step.kernel = selection.name;
-    if (selection.kernel) {
-      step.scratch_bytes = selection.kernel->scratch_bytes();
-      step.in_place = node.op().traits.in_place_ok && selection.kernel->in_place_ok();
-      c.memory.weight_bytes += selection.kernel->weight_bytes();
-    } else {
-      ++missing_[fmt::format("{} ({})", node.op().name, join(selection.refusals, "; "))];
-    }
-    c.kernels.push_back(std::move(selection.kernel));
-    c.choices.push_back({c.provenance.back(), std::string(node.op().name), step.kernel, std::move(selection.refusals)});
+    if (!kernel) ++missing_[fmt::format("{} ({})", node.op().name, join(choice.refusals, "; "))];
+    add(step, std::move(name), std::move(kernel), std::move(choice.refusals));
   }
 
   void throw_if_missing() const {
@@ -124,6 +140,7 @@ class PlanCompiler {
 
   const PlanOptions& options_;
   std::shared_ptr<CompiledPlan> compiled_;
+  std::vector<StepChoice> choices_;  // parallel to the steps before reorders come between them
   std::map<std::string, int> missing_;
 };
 
@@ -134,12 +151,17 @@ std::shared_ptr<const CompiledPlan> compile_plan(std::shared_ptr<const Graph> gr
   return PlanCompiler(std::move(graph), known, options).run();
 }
 
+std::string_view op_name(const CompiledPlan& compiled, const Step& step) {
+  return step.is_reorder() ? "reorder" : compiled.graph->node(step.node).op().name;
+}
+
 std::string describe_step(const CompiledPlan& compiled, const Step& step) {
   std::vector<std::string> inputs;
   for (const SlotIndex s : step.inputs) {
     inputs.push_back(s == kNoSlot ? "none" : to_string(compiled.plan.slots[s].type));
   }
-  return fmt::format("{}: {}", describe(*compiled.graph, step.node), join(inputs, ", "));
+  return fmt::format("{}: {}", step.is_reorder() ? "reorder" : describe(*compiled.graph, step.node),
+                     join(inputs, ", "));
 }
 
 }  // namespace autograph

@@ -6,6 +6,7 @@
 
 #include "autograph/run_report.h"
 #include "runtime/kernel_catalog.h"
+#include "runtime/kernel_cost.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -27,12 +28,17 @@ struct PlanOptions {
   const KernelCatalog& catalog;
   int threads = 1;
   size_t memory_budget_bytes = 0;  ///< 0 = only what the machine has.
+  bool exact = false;              ///< See KernelCall::exact.
+  KernelCost* cost = nullptr;      ///< By which kernels are chosen; null = the kernels' own estimates.
 };
 
 /// Makes the plan of a graph whose types and known values have just been inferred. Throws UnsupportedError listing
 /// every node without a kernel and BudgetError listing the largest tensors.
 std::shared_ptr<const CompiledPlan> compile_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
                                                  const PlanOptions& options);
+
+/// The op of a step, "reorder" for a change of layout.
+std::string_view op_name(const CompiledPlan& compiled, const Step& step);
 
 /// "conv "layer1.conv1": f32[1,3,8,8], f32[4,3,3,3]": a step in the words of messages.
 std::string describe_step(const CompiledPlan& compiled, const Step& step);

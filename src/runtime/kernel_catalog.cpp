@@ -2,9 +2,38 @@
 
 #include <fmt/core.h>
 
-namespace autograph {
+#include <algorithm>
 
-KernelCatalog::KernelCatalog(std::vector<KernelDef> kernels) : kernels_(std::move(kernels)) {
+#include "base/check.h"
+
+namespace autograph {
+namespace {
+
+bool all_row_major(const std::vector<Layout>& layouts) {
+  return std::all_of(layouts.begin(), layouts.end(), [](Layout layout) { return layout == Layout::row_major; });
+}
+
+// Rough time of a kernel that says nothing of its own, in microseconds: a few GB/s and GFLOP/s, as plain loops have.
+double plain_cost_us(const KernelCall& call) {
+  constexpr double kBytesPerUs = 8e3;
+  constexpr double kFlopsPerUs = 8e3;
+  const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
+  return 1 + cost.bytes / kBytesPerUs + cost.flops / kFlopsPerUs;
+}
+
+}  // namespace
+
+bool KernelVariant::is_row_major() const { return all_row_major(inputs) && all_row_major(outputs); }
+
+std::string Offer::name() const {
+  std::string text(kernel->name);
+  if (!variant.name.empty()) text += " " + variant.name;
+  if (variant.output(0) != Layout::row_major) text += fmt::format(" {}", to_string(variant.output(0)));
+  return text;
+}
+
+KernelCatalog::KernelCatalog(std::vector<KernelDef> kernels, PrepareReorder reorder)
+    : kernels_(std::move(kernels)), reorder_(reorder) {
   for (size_t i = 0; i < kernels_.size(); ++i) {
     if (kernels_[i].op.empty())
       generic_.push_back(i);
@@ -13,31 +42,76 @@ KernelCatalog::KernelCatalog(std::vector<KernelDef> kernels) : kernels_(std::mov
   }
 }
 
+std::vector<size_t> KernelCatalog::candidates_for(std::string_view op) const {
+  std::vector<size_t> candidates;
+  if (const auto own = by_op_.find(op); own != by_op_.end()) candidates = own->second;
+  candidates.insert(candidates.end(), generic_.begin(), generic_.end());
+  return candidates;
+}
+
+Offers KernelCatalog::offers(const KernelCall& call) const {
+  Offers result;
+  bool has_plain = false;
+  for (const size_t i : candidates_for(call.op.name)) {
+    const KernelDef& def = kernels_[i];
+    std::string reason = def.why_not(call);
+    if (!reason.empty()) {
+      if (!has_plain) result.refusals.push_back(fmt::format("{}: {}", def.name, reason));
+      continue;
+    }
+    if (!def.variants) {
+      KernelVariant plain;
+      // What serves every op, plainly, stands behind whatever else there is.
+      const bool stands_by = has_plain || (def.op.empty() && !result.offers.empty());
+      if (stands_by)
+        plain.cost_us = kLastResortUs * static_cast<double>(result.offers.size());
+      else if (!result.offers.empty())
+        plain.cost_us = plain_cost_us(call);
+      has_plain = true;
+      result.offers.push_back({&def, std::move(plain)});
+      continue;
+    }
+    for (KernelVariant& variant : def.variants(call)) {
+      if (reorder_ || variant.is_row_major()) result.offers.push_back({&def, std::move(variant)});
+    }
+  }
+  return result;
+}
+
+Prepared KernelCatalog::prepare(KernelCall call, const Offer& offer) const {
+  call.variant = &offer.variant;
+  return offer.kernel->prepare(call);
+}
+
 KernelSelection KernelCatalog::select(const KernelCall& call) const {
   KernelSelection selection;
-  const auto ask = [&](const KernelDef& def) {
-    std::string reason = def.why_not(call);
-    if (reason.empty()) {
-      Prepared prepared = def.prepare(call);
-      if (prepared.kernel) {
-        selection.name = def.name;
-        selection.kernel = std::move(prepared.kernel);
-        return true;
-      }
-      reason = std::move(prepared.refusal);
+  Offers all = offers(call);
+  selection.refusals = std::move(all.refusals);
+  std::stable_sort(all.offers.begin(), all.offers.end(),
+                   [](const Offer& a, const Offer& b) { return a.variant.cost_us < b.variant.cost_us; });
+  for (const Offer& offer : all.offers) {
+    if (!offer.variant.is_row_major()) continue;
+    Prepared prepared = prepare(call, offer);
+    if (prepared.kernel) {
+      selection.name = offer.name();
+      selection.kernel = std::move(prepared.kernel);
+      return selection;
     }
-    selection.refusals.push_back(fmt::format("{}: {}", def.name, reason));
-    return false;
-  };
-  if (const auto own = by_op_.find(call.op.name); own != by_op_.end()) {
-    for (const size_t i : own->second) {
-      if (ask(kernels_[i])) return selection;
-    }
-  }
-  for (const size_t i : generic_) {
-    if (ask(kernels_[i])) return selection;
+    selection.refusals.push_back(fmt::format("{}: {}", offer.name(), prepared.refusal));
   }
   return selection;
+}
+
+bool KernelCatalog::accepts(const KernelCall& call) const {
+  const auto own = by_op_.find(call.op.name);
+  if (own == by_op_.end()) return false;
+  return std::any_of(own->second.begin(), own->second.end(),
+                     [&](size_t i) { return kernels_[i].why_not(call).empty(); });
+}
+
+std::unique_ptr<Kernel> KernelCatalog::prepare_reorder(const ReorderCall& call) const {
+  AG_CHECK(reorder_, "this device has no reorder from {} to {}", to_string(call.from), to_string(call.to));
+  return reorder_(call);
 }
 
 }  // namespace autograph

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "autograph/op_def.h"
+#include "tensor/layout.h"
 
 namespace autograph {
 
@@ -40,10 +41,31 @@ class Kernel {
   virtual size_t scratch_bytes() const { return 0; }
   /// Bytes of prepacked copies of constants.
   virtual size_t weight_bytes() const { return 0; }
-  /// May output 0 have the memory of input 0?
-  virtual bool in_place_ok() const { return false; }
+  /// Inputs whose memory output 0 may have, best first.
+  virtual std::vector<uint32_t> in_place_inputs() const { return {}; }
+  /// Does run() look at the elements of input `slot`? False for constants that the kernel has its own copy of, whose
+  /// originals may be released.
+  virtual bool reads_input(size_t slot) const {
+    static_cast<void>(slot);
+    return true;
+  }
   /// State for one run context.
   virtual std::unique_ptr<KernelState> new_state() const { return nullptr; }
+};
+
+/// One way in which a kernel can serve a call. Layouts beyond the lists are row-major; constants that the kernel packs
+/// for itself are asked for row-major.
+struct KernelVariant {
+  std::string name;             ///< What tells it from the kernel's other variants: "brgconv:avx512_core". May be "".
+  std::vector<Layout> inputs;   ///< Layouts in which the inputs are read.
+  std::vector<Layout> outputs;  ///< Layouts in which the outputs are written.
+  double cost_us = 0;           ///< Estimate by which variants are compared where nothing was measured.
+  int tag = 0;                  ///< For the kernel itself.
+
+  Layout input(size_t slot) const { return slot < inputs.size() ? inputs[slot] : Layout::row_major; }
+  Layout output(size_t slot) const { return slot < outputs.size() ? outputs[slot] : Layout::row_major; }
+  /// Are all tensors row-major?
+  bool is_row_major() const;
 };
 
 /// What a kernel is asked to do. Op and attributes outlive the kernel that is made for them.
@@ -54,6 +76,8 @@ struct KernelCall {
   std::span<const Type> outputs;      ///< Static tensor types.
   std::span<const Tensor> constants;  ///< Parallel to inputs: elements of those known now, else absent.
   int threads = 1;                    ///< Threads that run() may use.
+  bool exact = false;                 ///< No algorithm that sums in another order than the op's definition suggests.
+  const KernelVariant* variant = nullptr;  ///< Which variant to prepare; null for kernels without variants.
 
   bool has_input(size_t slot) const { return slot < inputs.size() && inputs[slot].is_tensor(); }
   /// Dims of input `slot`.
@@ -75,8 +99,28 @@ struct Prepared {
 struct KernelDef {
   std::string_view name;                             ///< For example "cpu.conv_onednn".
   std::string_view op;                               ///< The op it serves; "" = any op.
-  std::string (*why_not)(const KernelCall&);         ///< "" when it takes the call, else the reason.
+  std::string (*why_not)(const KernelCall&);         ///< "" when it takes the call, else the reason. Cheap.
   Prepared (*prepare)(const KernelCall&) = nullptr;  ///< Called when why_not gave "".
+  /// The ways in which it can serve the call, one with all tensors row-major among them; null: that one alone.
+  std::vector<KernelVariant> (*variants)(const KernelCall&) = nullptr;
+};
+
+/// A kernel and the variant in which it would serve a call.
+struct Offer {
+  const KernelDef* kernel = nullptr;
+  KernelVariant variant;
+
+  /// "cpu.conv_onednn jit:avx512_common blocked16".
+  std::string name() const;
+};
+
+/// Cost of offers that stand by only.
+inline constexpr double kLastResortUs = 1e9;
+
+/// All offers for a call and the reasons of those who made none, "candidate: reason", best candidate first.
+struct Offers {
+  std::vector<Offer> offers;
+  std::vector<std::string> refusals;
 };
 
 /// What was chosen for a call.
@@ -86,19 +130,42 @@ struct KernelSelection {
   std::vector<std::string> refusals;  ///< "candidate: reason", in order.
 };
 
+/// A change of layout.
+struct ReorderCall {
+  const Type& type;  ///< Static.
+  Layout from;
+  Layout to;
+  int threads = 1;
+};
+
+/// How a device changes layouts; null when it knows row-major tensors alone.
+using PrepareReorder = std::unique_ptr<Kernel> (*)(const ReorderCall&);
+
 /// All candidates of a device, best first.
 class KernelCatalog {
  public:
-  explicit KernelCatalog(std::vector<KernelDef> kernels);
-  /// Asks the candidates for the call's op in order and prepares the first that takes it.
+  explicit KernelCatalog(std::vector<KernelDef> kernels, PrepareReorder reorder = nullptr);
+  /// Asks the candidates for the call's op in order. Those with variants offer all of them. Of those without, the first
+  /// counts; the others follow at kLastResortUs and more, for the case that it cannot be prepared.
+  Offers offers(const KernelCall& call) const;
+  /// Makes the kernel of an offer.
+  Prepared prepare(KernelCall call, const Offer& offer) const;
+  /// Prepares the cheapest offer that has all tensors row-major.
   KernelSelection select(const KernelCall& call) const;
+  /// Would a candidate made for this very op take the call?
+  bool accepts(const KernelCall& call) const;
   /// Is there a candidate made for this very op?
   bool has_own_kernel(std::string_view op) const { return by_op_.count(op) > 0; }
+  /// The kernel that changes layouts.
+  std::unique_ptr<Kernel> prepare_reorder(const ReorderCall& call) const;
 
  private:
+  std::vector<size_t> candidates_for(std::string_view op) const;
+
   std::vector<KernelDef> kernels_;
   std::unordered_map<std::string_view, std::vector<size_t>> by_op_;
   std::vector<size_t> generic_;
+  PrepareReorder reorder_;
 };
 
 }  // namespace autograph

@@ -157,8 +157,8 @@ void RunContext::run_observed(size_t number, const RunOptions& options, const st
   run_step(number, options, meter);
   if (options.profile) {
     const Step& step = compiled_->plan.steps[number];
-    profile_.push_back({compiled_->provenance[number], std::string(compiled_->graph->node(step.node).op().name),
-                        step.kernel, us_between(run_start_, start), us_between(start, Clock::now()), 0});
+    profile_.push_back({compiled_->provenance[number], std::string(op_name(*compiled_, step)), step.kernel,
+                        us_between(run_start_, start), us_between(start, Clock::now()), 0});
   }
   if (options.check_nan && inputs_are_finite) check_outputs_finite(number);
 }
@@ -166,11 +166,16 @@ void RunContext::run_observed(size_t number, const RunOptions& options, const st
 // First element of a slot that is NaN or infinite; -1 when there is none, or nothing to look at.
 int64_t RunContext::find_nonfinite_in(SlotIndex s) const {
   if (s == kNoSlot) return -1;
-  const Datum datum = datum_of(s);
+  const bool is_plain = compiled_->plan.slots[s].layout == Layout::row_major;
+  const Datum datum = is_plain ? datum_of(s) : Datum();
   if (datum.is_tensor()) return find_nonfinite(datum.tensor().view());
   const void* data = address_of(s);
   if (!data) return -1;
-  return find_nonfinite({compiled_->plan.slots[s].type.dtype(), compiled_->slot_dims[s], const_cast<void*>(data)});
+  // Whatever the layout, padding included: what matters is that every element is finite.
+  const Slot& slot = compiled_->plan.slots[s];
+  const auto count = static_cast<int64_t>(slot.bytes / element_size(slot.type.dtype()));
+  const Dims dims = slot.layout == Layout::row_major ? compiled_->slot_dims[s] : Dims{count};
+  return find_nonfinite({slot.type.dtype(), dims, const_cast<void*>(data)});
 }
 
 bool RunContext::has_finite_inputs(size_t number) const {

@@ -36,7 +36,9 @@ std::string print_slots(const Plan& plan, const std::vector<SlotIndex>& slots) {
     if (s == kNoSlot) {
       texts.emplace_back("_");
     } else {
-      texts.push_back(fmt::format("s{}:{} {}", s, to_string(plan.slots[s].type), print_place(plan.slots[s])));
+      const Slot& slot = plan.slots[s];
+      const std::string layout = slot.layout == Layout::row_major ? "" : fmt::format(" {}", to_string(slot.layout));
+      texts.push_back(fmt::format("s{}:{}{} {}", s, to_string(slot.type), layout, print_place(slot)));
     }
   }
   return join(texts, ", ");
@@ -55,6 +57,11 @@ size_t size_of(const Type& type) {
   if (zero) return 0;
   AG_CHECK_USER(fits, BudgetError, "[memory] tensor: {} is more than 64 bits can address", to_string(type));
   return static_cast<size_t>(bytes);
+}
+
+size_t size_of(const Type& type, Layout layout) {
+  if (channel_block(layout) == 1) return size_of(type);
+  return size_of(Type(type.dtype(), Shape::of(padded_dims(layout, type.shape().static_dims()))));
 }
 
 std::string describe_largest(const Plan& plan, const Graph& graph) {
@@ -81,12 +88,16 @@ std::string print_plan(const Plan& plan, const Graph& graph) {
                   plan.arena_bytes, plan.sum_of_tensors_bytes, plan.lower_bound_bytes);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    const Node& node = graph.node(step.node);
     std::string notes;
-    if (step.in_place) notes += " in-place";
+    if (step.in_place >= 0) notes += fmt::format(" in-place({})", step.in_place);
     if (step.scratch_bytes > 0) notes += fmt::format(" scratch {}@{}", step.scratch_bytes, step.scratch_offset);
-    if (!node.provenance().empty()) notes += fmt::format("  # {}", node.provenance().to_string());
-    text += fmt::format("{:5} {} [{}] ({}) -> ({}){}\n", i, node.op().name, step.kernel, print_slots(plan, step.inputs),
+    std::string_view op = "reorder";
+    if (!step.is_reorder()) {
+      const Node& node = graph.node(step.node);
+      op = node.op().name;
+      if (!node.provenance().empty()) notes += fmt::format("  # {}", node.provenance().to_string());
+    }
+    text += fmt::format("{:5} {} [{}] ({}) -> ({}){}\n", i, op, step.kernel, print_slots(plan, step.inputs),
                         print_slots(plan, step.outputs), notes);
   }
   for (size_t k = 0; k < plan.outputs.size(); ++k) {

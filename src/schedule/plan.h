@@ -4,6 +4,10 @@
 // A slot is a value at run time. Slots that are alive for a part of the run share one arena; a view shares the storage
 // of its root. Values whose size is only known while running, and everything that is not a plain tensor (strings,
 // sequences, optionals), are `heap` slots.
+//
+// A plan is made in stages: plan_sequential() gives steps and slots, runtime/choose_kernels.h picks a kernel and
+// layouts for every step, insert_reorders() adds the steps that change layouts, place_memory() finds lifetimes and
+// offsets.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +19,7 @@
 #include "autograph/graph.h"
 #include "autograph/verify.h"
 #include "schedule/memory_plan.h"
+#include "tensor/layout.h"
 
 namespace autograph {
 
@@ -34,15 +39,16 @@ enum class Place : uint8_t {
 
 /// A value at run time.
 struct Slot {
-  ValueId value;              ///< In the plan's graph; invalid for scratch.
-  Type type;                  ///< Static for every place but heap and non-tensor inputs.
-  Place place = Place::heap;  ///< Meaningful for roots; views follow their root.
-  uint32_t index = 0;         ///< See Place.
-  size_t offset = 0;          ///< Of an arena slot.
-  size_t bytes = 0;           ///< 0 for heap slots.
-  SlotIndex root = kNoSlot;   ///< The slot whose storage this one shares; itself when it has its own.
-  uint32_t first_step = 0;    ///< Of the root: the step that writes it.
-  uint32_t last_step = 0;     ///< Of the root: the last step that reads it or one of its views.
+  ValueId value;                      ///< In the plan's graph; invalid for scratch.
+  Type type;                          ///< Static for every place but heap and non-tensor inputs.
+  Place place = Place::heap;          ///< Meaningful for roots; views follow their root.
+  Layout layout = Layout::row_major;  ///< Row-major for every place but arena.
+  uint32_t index = 0;                 ///< See Place.
+  size_t offset = 0;                  ///< Of an arena slot.
+  size_t bytes = 0;                   ///< 0 for heap slots.
+  SlotIndex root = kNoSlot;           ///< The slot whose storage this one shares; itself when it has its own.
+  uint32_t first_step = 0;            ///< Of the root: the step that writes it.
+  uint32_t last_step = 0;             ///< Of the root: the last step that reads it or one of its views.
 };
 
 /// How a step runs.
@@ -52,17 +58,20 @@ enum class StepKind : uint8_t {
   evaluate,  ///< The op's own evaluate function: sequences, optionals, nested graphs.
 };
 
-/// One node to run.
+/// One node to run, or a change of layout.
 struct Step {
-  NodeId node;
+  NodeId node;  ///< Invalid for a reorder: input 0 in the layout of output 0.
   StepKind kind = StepKind::fixed;
-  std::string kernel;                 ///< Name of the kernel; filled in when kernels are chosen.
-  std::vector<SlotIndex> inputs;      ///< kNoSlot = not given.
-  std::vector<SlotIndex> outputs;     ///< One per output of the node.
-  std::vector<SlotIndex> last_reads;  ///< Heap slots that may be dropped after this step.
-  size_t scratch_bytes = 0;           ///< Working memory of the kernel.
-  size_t scratch_offset = 0;          ///< Where it is in the arena.
-  bool in_place = false;              ///< Output 0 has the storage of input 0; before place_memory: it may have.
+  std::string kernel;                     ///< Name of the kernel; filled in when kernels are chosen.
+  std::vector<SlotIndex> inputs;          ///< kNoSlot = not given.
+  std::vector<SlotIndex> outputs;         ///< One per output of the node.
+  std::vector<SlotIndex> last_reads;      ///< Heap slots that may be dropped after this step.
+  size_t scratch_bytes = 0;               ///< Working memory of the kernel.
+  size_t scratch_offset = 0;              ///< Where it is in the arena.
+  std::vector<uint32_t> in_place_inputs;  ///< Inputs whose storage output 0 may take, best first.
+  int in_place = -1;                      ///< The one whose storage it has; set by place_memory.
+
+  bool is_reorder() const { return !node.is_valid(); }
 };
 
 /// An output of the graph and the slot it comes from; `direct` outputs were written in place, others are copied.
@@ -87,8 +96,23 @@ struct Plan {
 /// and no offsets yet. `known` are values that need not be computed (see infer_types).
 Plan plan_sequential(const Graph& graph, const KnownValues& known);
 
-/// Assigns arena offsets to slots and scratch, letting elementwise steps marked `in_place` share storage.
+/// Which layouts the kernel of a step reads and writes; missing ones are row-major.
+struct StepLayouts {
+  std::vector<Layout> inputs;
+  std::vector<Layout> outputs;
+};
+
+/// Gives slots the layouts in which they are written and adds reorder steps, at most one per slot and layout, in front
+/// of the first step that wants another one. `layouts` is parallel to the steps and grows with them. What leaves the
+/// run and what is viewed under other dims becomes row-major.
+void insert_reorders(Plan& plan, std::vector<StepLayouts>& layouts);
+
+/// Finds lifetimes and assigns arena offsets to slots and scratch, letting steps share storage as their
+/// `in_place_inputs` allow.
 void place_memory(Plan& plan);
+
+/// Bytes of a tensor type in a layout; throws BudgetError when they overflow.
+size_t size_of(const Type& type, Layout layout);
 
 /// Bytes of a static tensor type; throws BudgetError when they overflow.
 size_t size_of(const Type& type);

@@ -1,7 +1,7 @@
-// From a typed graph to steps in one order, and from steps to arena offsets.
+// From a typed graph to steps in one order.
 //
 // The order is that of insertion when it is topological (exporters write files in an order that keeps few tensors
-// alive), else the graph's topological order.
+// alive), else depth first from the outputs.
 #include <algorithm>
 
 #include "autograph/op_def.h"
@@ -26,7 +26,6 @@ class Planner {
       if (needed_[id.index]) add_node(id);
     }
     add_outputs();
-    find_last_reads();
     return std::move(plan_);
   }
 
@@ -55,10 +54,42 @@ class Planner {
       for (const ValueId input : graph_.node(id).inputs()) {
         if (!input.is_valid()) continue;
         const NodeId producer = graph_.value(input).producer();
-        if (producer.is_valid() && producer.index > id.index) return graph_.topological_order();
+        if (producer.is_valid() && producer.index > id.index) return depth_first_order();
       }
     }
     return nodes;
+  }
+
+  // Every node right behind the last of its inputs, so that values are read while they are in cache.
+  std::vector<NodeId> depth_first_order() const {
+    std::vector<NodeId> order;
+    std::vector<uint8_t> seen(graph_.node_capacity(), 0);
+    struct Visit {
+      NodeId node;
+      size_t next_input;
+    };
+    std::vector<Visit> stack;
+    const auto visit = [&](ValueId value) {
+      if (!value.is_valid() || is_known(value)) return;
+      const NodeId producer = graph_.value(value).producer();
+      if (!producer.is_valid() || seen[producer.index]) return;
+      seen[producer.index] = 1;
+      stack.push_back({producer, 0});
+    };
+    for (const ValueId output : graph_.outputs()) {
+      visit(output);
+      while (!stack.empty()) {
+        Visit& top = stack.back();
+        const auto& inputs = graph_.node(top.node).inputs();
+        if (top.next_input < inputs.size()) {
+          visit(inputs[top.next_input++]);
+        } else {
+          order.push_back(top.node);
+          stack.pop_back();
+        }
+      }
+    }
+    return order;
   }
 
   SlotIndex new_slot(ValueId value, Place place, uint32_t index) {
@@ -108,12 +139,6 @@ class Planner {
     return out.dtype() == in.type.dtype() && size_of(out) == in.bytes;
   }
 
-  void read(SlotIndex slot, uint32_t step) {
-    if (slot == kNoSlot) return;
-    Slot& root = plan_.slots[plan_.slots[slot].root];
-    root.last_step = std::max(root.last_step, step);
-  }
-
   void add_node(NodeId id) {
     const Node& node = graph_.node(id);
     std::vector<SlotIndex> inputs;
@@ -125,14 +150,11 @@ class Planner {
       plan_.slots[slot].root = root;
       return;
     }
-    const auto number = static_cast<uint32_t>(plan_.steps.size());
     Step step;
     step.node = id;
     step.kind = node.op().evaluate ? StepKind::evaluate : fixed ? StepKind::fixed : StepKind::dynamic;
-    for (const SlotIndex slot : inputs) read(slot, number);
     for (const ValueId output : node.outputs()) {
       const SlotIndex slot = new_slot(output, fixed ? Place::arena : Place::heap, 0);
-      plan_.slots[slot].first_step = plan_.slots[slot].last_step = number;
       if (!fixed) plan_.slots[slot].bytes = 0;
       step.outputs.push_back(slot);
     }
@@ -141,7 +163,6 @@ class Planner {
   }
 
   void add_outputs() {
-    const auto end = static_cast<uint32_t>(plan_.steps.size());
     for (size_t k = 0; k < graph_.outputs().size(); ++k) {
       const SlotIndex slot = slot_for(graph_.outputs()[k]);
       Slot& root = plan_.slots[plan_.slots[slot].root];
@@ -150,20 +171,11 @@ class Planner {
         root.place = Place::output;
         root.index = static_cast<uint32_t>(k);
       }
-      read(slot, end);
       plan_.outputs.push_back({slot, direct});
     }
     for (Slot& slot : plan_.slots) {
       slot.place = plan_.slots[slot.root].place;
       slot.index = plan_.slots[slot.root].index;
-    }
-  }
-
-  void find_last_reads() {
-    const size_t end = plan_.steps.size();
-    for (SlotIndex s = 0; s < plan_.slots.size(); ++s) {
-      const Slot& slot = plan_.slots[s];
-      if (slot.place == Place::heap && slot.last_step < end) plan_.steps[slot.last_step].last_reads.push_back(s);
     }
   }
 
@@ -174,65 +186,8 @@ class Planner {
   Plan plan_;
 };
 
-// May output 0 of step `number` take the storage of input 0? Only when nothing needs that storage any more.
-bool can_run_in_place(const Plan& plan, const Step& step, uint32_t number, const std::vector<uint32_t>& group_end) {
-  if (!step.in_place || step.inputs.empty() || step.inputs[0] == kNoSlot || step.outputs.size() != 1) return false;
-  const Slot& in = plan.slots[step.inputs[0]];
-  const Slot& out = plan.slots[step.outputs[0]];
-  if (in.place != Place::arena || out.place != Place::arena || out.root != step.outputs[0]) return false;
-  if (in.bytes != out.bytes || in.type.dtype() != out.type.dtype() || group_end[in.root] != number) return false;
-  return std::all_of(step.inputs.begin() + 1, step.inputs.end(), [&](SlotIndex other) {
-    return other == kNoSlot || other == step.inputs[0] || plan.slots[other].root != in.root;
-  });
-}
-
 }  // namespace
 
 Plan plan_sequential(const Graph& graph, const KnownValues& known) { return Planner(graph, known).run(); }
-
-void place_memory(Plan& plan) {
-  // Roots that share storage in place form a group, named by its first root.
-  std::vector<SlotIndex> group(plan.slots.size());
-  std::vector<uint32_t> end(plan.slots.size(), 0);
-  for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
-    group[s] = plan.slots[s].root;
-    end[s] = plan.slots[s].last_step;
-  }
-  for (uint32_t number = 0; number < plan.steps.size(); ++number) {
-    Step& step = plan.steps[number];
-    step.in_place = can_run_in_place(plan, step, number, end);
-    if (step.in_place) group[step.outputs[0]] = group[plan.slots[step.inputs[0]].root];
-  }
-
-  std::vector<Lifetime> lifetimes;
-  std::vector<size_t> lifetime_of(plan.slots.size(), 0);
-  for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
-    const Slot& slot = plan.slots[s];
-    if (slot.place != Place::arena || slot.root != s) continue;
-    plan.sum_of_tensors_bytes += aligned_size(slot.bytes);
-    if (group[s] == s) {
-      lifetime_of[s] = lifetimes.size();
-      lifetimes.push_back({slot.bytes, slot.first_step, slot.last_step});
-    } else {
-      lifetime_of[s] = lifetime_of[group[s]];
-      lifetimes[lifetime_of[s]].last_step = slot.last_step;
-    }
-  }
-  const size_t first_scratch = lifetimes.size();
-  for (uint32_t number = 0; number < plan.steps.size(); ++number) {
-    lifetimes.push_back({plan.steps[number].scratch_bytes, number, number});
-  }
-
-  const MemoryPlan memory = plan_memory(lifetimes);
-  plan.arena_bytes = memory.peak_bytes;
-  plan.lower_bound_bytes = memory.lower_bound_bytes;
-  for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
-    Slot& slot = plan.slots[s];
-    if (slot.place == Place::arena) slot.offset = memory.offsets[lifetime_of[slot.root]];
-  }
-  for (size_t number = 0; number < plan.steps.size(); ++number) {
-    plan.steps[number].scratch_offset = memory.offsets[first_scratch + number];
-  }
-}
 
 }  // namespace autograph

@@ -1,0 +1,203 @@
+#include "runtime/choose_kernels.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/step_error.h"
+#include "schedule/choice_problem.h"
+
+namespace autograph {
+namespace {
+
+constexpr uint32_t kNoStep = std::numeric_limits<uint32_t>::max();
+
+class KernelChooser {
+ public:
+  KernelChooser(const Plan& plan, const Graph& graph, const ChooseOptions& options)
+      : plan_(plan),
+        graph_(graph),
+        options_(options),
+        writer_(plan.slots.size(), kNoStep),
+        is_bound_(plan.slots.size(), false) {}
+
+  std::vector<StepChoice> run(std::vector<StepLayouts>& layouts) {
+    for (const Step& step : plan_.steps) ask(step);
+    find_writers();
+    for (uint32_t n = 0; n < plan_.steps.size(); ++n) add_pairs(n);
+    const std::vector<size_t> choice = problem_.solve();
+    layouts.assign(plan_.steps.size(), {});
+    std::vector<StepChoice> result;
+    for (size_t n = 0; n < plan_.steps.size(); ++n) result.push_back(take(n, choice[n], layouts[n]));
+    return result;
+  }
+
+ private:
+  // The offers for a step become the options of a variable. Steps that are not fixed have one, row-major.
+  void ask(const Step& step) {
+    const Node& node = graph_.node(step.node);
+    Offers offers;
+    std::vector<double> costs;
+    if (step.kind == StepKind::fixed) {
+      const StepCall types(plan_, step);
+      const KernelCall call{node.op(),       node.attributes(), types.inputs,  types.outputs,
+                            types.constants, options_.threads,  options_.exact};
+      try {
+        offers = options_.catalog.offers(call);
+        const bool has_choice = std::count_if(offers.offers.begin(), offers.offers.end(), [](const Offer& offer) {
+                                  return offer.variant.cost_us < kLastResortUs;
+                                }) > 1;
+        for (const Offer& offer : offers.offers) {
+          const bool ask_cost = has_choice && offer.variant.cost_us < kLastResortUs;
+          costs.push_back(ask_cost ? options_.cost.offer_us(options_.catalog, call, offer) : offer.variant.cost_us);
+        }
+      } catch (...) {
+        rethrow_with_place(describe(graph_, step.node));
+      }
+    }
+    if (costs.empty()) costs.push_back(0);
+    problem_.add_variable(costs);
+    costs_.push_back(std::move(costs));
+    offers_.push_back(std::move(offers));
+  }
+
+  // Slots that are viewed under other dims, or leave the run, must come out row-major.
+  void find_writers() {
+    for (uint32_t n = 0; n < plan_.steps.size(); ++n) {
+      for (const SlotIndex s : plan_.steps[n].outputs) writer_[s] = n;
+    }
+    for (SlotIndex s = 0; s < plan_.slots.size(); ++s) {
+      if (plan_.slots[s].root != s) bind(plan_.slots[s].root);
+    }
+    for (const PlanOutput& output : plan_.outputs) bind(plan_.slots[output.slot].root);
+  }
+
+  void bind(SlotIndex s) {
+    if (is_bound_[s] || writer_[s] == kNoStep || plan_.steps[writer_[s]].kind != StepKind::fixed) return;
+    is_bound_[s] = true;
+    const uint32_t writer = writer_[s];
+    const size_t slot = output_number(writer, s);
+    const size_t sink = problem_.add_variable({0.0});
+    std::vector<double> costs;
+    for (size_t i = 0; i < problem_.num_options(writer); ++i) {
+      costs.push_back(reorder_us(s, output_layout(writer, i, slot), Layout::row_major));
+    }
+    problem_.add_pair(writer, sink, costs);
+  }
+
+  size_t output_number(uint32_t step, SlotIndex s) const {
+    const auto& outputs = plan_.steps[step].outputs;
+    return static_cast<size_t>(std::find(outputs.begin(), outputs.end(), s) - outputs.begin());
+  }
+
+  Layout output_layout(uint32_t step, size_t option, size_t slot) const {
+    const auto& offers = offers_[step].offers;
+    return option < offers.size() ? offers[option].variant.output(slot) : Layout::row_major;
+  }
+
+  Layout input_layout(uint32_t step, size_t option, size_t slot) const {
+    const auto& offers = offers_[step].offers;
+    return option < offers.size() ? offers[option].variant.input(slot) : Layout::row_major;
+  }
+
+  double reorder_us(SlotIndex s, Layout from, Layout to) {
+    const Type& type = plan_.slots[s].type;
+    if (from == to || is_same_order(from, to, type.shape().static_dims())) return 0;
+    return options_.cost.reorder_us(options_.catalog, {type, from, to, options_.threads});
+  }
+
+  // What it costs to bring the inputs of a step into the layouts that its options want.
+  void add_pairs(uint32_t n) {
+    const Step& step = plan_.steps[n];
+    if (step.kind != StepKind::fixed) return;
+    for (size_t k = 0; k < step.inputs.size(); ++k) {
+      const SlotIndex s = step.inputs[k];
+      if (s == kNoSlot) continue;
+      const uint32_t writer = writer_[s];
+      if (writer == kNoStep) {
+        add_source(n, k, s);
+      } else if (plan_.steps[writer].kind == StepKind::fixed) {
+        add_pair(writer, n, k, s);
+      }
+    }
+  }
+
+  // Inputs, weights and views are row-major.
+  void add_source(uint32_t n, size_t k, SlotIndex s) {
+    std::vector<double> costs;
+    for (size_t j = 0; j < problem_.num_options(n); ++j) {
+      costs.push_back(reorder_us(s, Layout::row_major, input_layout(n, j, k)));
+    }
+    if (std::all_of(costs.begin(), costs.end(), [](double c) { return c == 0; })) return;
+    problem_.add_pair(n, problem_.add_variable({0.0}), costs);
+  }
+
+  void add_pair(uint32_t writer, uint32_t n, size_t k, SlotIndex s) {
+    const size_t slot = output_number(writer, s);
+    std::vector<double> costs;
+    bool any = false;
+    for (size_t i = 0; i < problem_.num_options(writer); ++i) {
+      for (size_t j = 0; j < problem_.num_options(n); ++j) {
+        costs.push_back(reorder_us(s, output_layout(writer, i, slot), input_layout(n, j, k)));
+        any = any || costs.back() > 0;
+      }
+    }
+    if (any) problem_.add_pair(writer, n, costs);
+  }
+
+  // The chosen offer, and behind it those that could stand in without changing a layout.
+  StepChoice take(size_t n, size_t chosen, StepLayouts& layouts) {
+    StepChoice choice;
+    choice.refusals = std::move(offers_[n].refusals);
+    const std::vector<Offer>& offers = offers_[n].offers;
+    if (offers.empty()) return choice;
+    layouts.inputs = offers[chosen].variant.inputs;
+    layouts.outputs = offers[chosen].variant.outputs;
+    std::vector<size_t> order;
+    for (size_t i = 0; i < offers.size(); ++i) {
+      if (i != chosen && has_layouts(plan_.steps[n], offers[i].variant, layouts)) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return costs_[n][a] < costs_[n][b]; });
+    choice.offers.push_back(offers[chosen]);
+    for (const size_t i : order) choice.offers.push_back(offers[i]);
+    return choice;
+  }
+
+  static bool has_layouts(const Step& step, const KernelVariant& variant, const StepLayouts& layouts) {
+    const KernelVariant wanted{.name = "", .inputs = layouts.inputs, .outputs = layouts.outputs};
+    for (size_t k = 0; k < step.inputs.size(); ++k) {
+      if (variant.input(k) != wanted.input(k)) return false;
+    }
+    for (size_t k = 0; k < step.outputs.size(); ++k) {
+      if (variant.output(k) != wanted.output(k)) return false;
+    }
+    return true;
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  const ChooseOptions& options_;
+  ChoiceProblem problem_;  // variable n is step n; sources and sinks follow
+  std::vector<Offers> offers_;
+  std::vector<std::vector<double>> costs_;
+  std::vector<uint32_t> writer_;  // by slot: the step that writes it
+  std::vector<bool> is_bound_;    // by slot: it must come out row-major
+};
+
+}  // namespace
+
+StepCall::StepCall(const Plan& plan, const Step& step) : constants(step.inputs.size()) {
+  for (const SlotIndex s : step.inputs) inputs.push_back(s == kNoSlot ? Type() : plan.slots[s].type);
+  for (const SlotIndex s : step.outputs) outputs.push_back(s == kNoSlot ? Type() : plan.slots[s].type);
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    if (step.inputs[i] == kNoSlot || plan.slots[step.inputs[i]].place != Place::weight) continue;
+    const Tensor& weight = plan.weights[plan.slots[step.inputs[i]].index];
+    constants[i] = inputs[i].is_static() ? weight.reshaped(inputs[i].shape().static_dims()) : weight;
+  }
+}
+
+std::vector<StepChoice> choose_kernels(const Plan& plan, const Graph& graph, const ChooseOptions& options,
+                                       std::vector<StepLayouts>& layouts) {
+  return KernelChooser(plan, graph, options).run(layouts);
+}
+
+}  // namespace autograph

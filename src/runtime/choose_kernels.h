@@ -1,0 +1,41 @@
+// Kernels and layouts for the steps of a plan, chosen together: a kernel that is fast in a layout of its own is worth
+// taking only when the reorders around it cost less than it gains.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/kernel_catalog.h"
+#include "runtime/kernel_cost.h"
+#include "schedule/plan.h"
+
+namespace autograph {
+
+/// What was chosen for a step.
+struct StepChoice {
+  std::vector<Offer> offers;          ///< The chosen one first, then others with the same layouts; empty: none.
+  std::vector<std::string> refusals;  ///< "candidate: reason".
+};
+
+/// The static parts of a step's call.
+struct StepCall {
+  std::vector<Type> inputs;
+  std::vector<Type> outputs;
+  std::vector<Tensor> constants;
+
+  StepCall(const Plan& plan, const Step& step);
+};
+
+/// Among what to choose, and how.
+struct ChooseOptions {
+  const KernelCatalog& catalog;
+  KernelCost& cost;
+  int threads = 1;
+  bool exact = false;  ///< See KernelCall::exact.
+};
+
+/// Chooses for every fixed step. The result and `layouts` are parallel to the steps.
+std::vector<StepChoice> choose_kernels(const Plan& plan, const Graph& graph, const ChooseOptions& options,
+                                       std::vector<StepLayouts>& layouts);
+
+}  // namespace autograph

@@ -1,0 +1,111 @@
+// Lifetimes of the slots of a plan, storage shared in place, and arena offsets.
+#include <algorithm>
+
+#include "schedule/plan.h"
+
+namespace autograph {
+namespace {
+
+// Sets first_step and last_step of every root, and what heap slots may be dropped after which step.
+void find_lifetimes(Plan& plan) {
+  const auto end = static_cast<uint32_t>(plan.steps.size());
+  const auto read = [&](SlotIndex s, uint32_t step) {
+    if (s == kNoSlot) return;
+    Slot& root = plan.slots[plan.slots[s].root];
+    root.last_step = std::max(root.last_step, step);
+  };
+  for (Slot& slot : plan.slots) slot.first_step = slot.last_step = 0;
+  for (uint32_t number = 0; number < end; ++number) {
+    Step& step = plan.steps[number];
+    step.last_reads.clear();
+    for (const SlotIndex s : step.inputs) read(s, number);
+    for (const SlotIndex s : step.outputs) plan.slots[s].first_step = plan.slots[s].last_step = number;
+  }
+  for (const PlanOutput& output : plan.outputs) read(output.slot, end);
+  for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
+    const Slot& slot = plan.slots[s];
+    if (slot.place == Place::heap && slot.last_step < end) plan.steps[slot.last_step].last_reads.push_back(s);
+  }
+}
+
+// May output 0 of step `number` take the storage of its input `index`? Only when nothing needs that storage any more.
+bool can_run_in_place(const Plan& plan, uint32_t number, uint32_t index, const std::vector<uint32_t>& group_end) {
+  const Step& step = plan.steps[number];
+  if (index >= step.inputs.size() || step.inputs[index] == kNoSlot || step.outputs.size() != 1) return false;
+  const Slot& in = plan.slots[step.inputs[index]];
+  const Slot& out = plan.slots[step.outputs[0]];
+  if (in.place != Place::arena || out.place != Place::arena || out.root != step.outputs[0]) return false;
+  if (in.bytes != out.bytes || in.type.dtype() != out.type.dtype() || group_end[in.root] != number) return false;
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    const SlotIndex other = step.inputs[k];
+    if (k == index || other == kNoSlot || other == step.inputs[index]) continue;
+    if (plan.slots[other].root == in.root) return false;
+  }
+  return true;
+}
+
+// Roots that share storage in place form a group, named by its first root.
+std::vector<SlotIndex> share_storage(Plan& plan) {
+  std::vector<SlotIndex> group(plan.slots.size());
+  std::vector<uint32_t> end(plan.slots.size(), 0);
+  for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
+    group[s] = plan.slots[s].root;
+    end[s] = plan.slots[s].last_step;
+  }
+  for (uint32_t number = 0; number < plan.steps.size(); ++number) {
+    Step& step = plan.steps[number];
+    step.in_place = -1;
+    for (const uint32_t index : step.in_place_inputs) {
+      if (!can_run_in_place(plan, number, index, end)) continue;
+      step.in_place = static_cast<int>(index);
+      group[step.outputs[0]] = group[plan.slots[step.inputs[index]].root];
+      break;
+    }
+  }
+  return group;
+}
+
+}  // namespace
+
+void place_memory(Plan& plan) {
+  find_lifetimes(plan);
+  const std::vector<SlotIndex> group = share_storage(plan);
+  plan.sum_of_tensors_bytes = 0;
+  std::vector<Lifetime> lifetimes;
+  std::vector<size_t> lifetime_of(plan.slots.size(), 0);
+  std::vector<SlotIndex> roots;
+  for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
+    if (plan.slots[s].place == Place::arena && plan.slots[s].root == s) roots.push_back(s);
+  }
+  // The first of a group comes first in time: slots that reorders added have the highest numbers.
+  std::stable_sort(roots.begin(), roots.end(),
+                   [&](SlotIndex a, SlotIndex b) { return plan.slots[a].first_step < plan.slots[b].first_step; });
+  for (const SlotIndex s : roots) {
+    const Slot& slot = plan.slots[s];
+    plan.sum_of_tensors_bytes += aligned_size(slot.bytes);
+    if (group[s] == s) {
+      lifetime_of[s] = lifetimes.size();
+      lifetimes.push_back({slot.bytes, slot.first_step, slot.last_step});
+    } else {
+      lifetime_of[s] = lifetime_of[group[s]];
+      lifetimes[lifetime_of[s]].last_step = slot.last_step;
+    }
+  }
+  const size_t first_scratch = lifetimes.size();
+  for (uint32_t number = 0; number < plan.steps.size(); ++number) {
+    lifetimes.push_back({plan.steps[number].scratch_bytes, number, number});
+  }
+
+  const MemoryPlan memory = plan_memory(lifetimes);
+  plan.arena_bytes = memory.peak_bytes;
+  plan.lower_bound_bytes = memory.lower_bound_bytes;
+  for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
+    Slot& slot = plan.slots[s];
+    if (slot.place == Place::arena) slot.offset = memory.offsets[lifetime_of[slot.root]];
+  }
+  for (size_t number = 0; number < plan.steps.size(); ++number) {
+    plan.steps[number].scratch_offset = memory.offsets[first_scratch + number];
+  }
+}
+
+}  // namespace autograph
