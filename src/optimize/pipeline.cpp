@@ -18,6 +18,7 @@ constexpr PassDef kPasses[] = {
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
     {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm, false},
     {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations, false},
+    {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues, false},
     {"dead_code", "Remove what no output needs.", dead_code, false},
 };
 

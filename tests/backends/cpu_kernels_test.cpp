@@ -74,9 +74,12 @@ TEST(CpuKernels, AgreeWithTheReferenceOnSamplesOfEveryOp) {
     if (!is_drawable(*op)) continue;
     used.merge(compare_devices(*op));
   }
+  // Names of choices go on with the variant.
+  std::set<std::string> kernels;
+  for (const std::string& name : used) kernels.insert(name.substr(0, name.find(' ')));
   for (const KernelDef& kernel : cpu_kernels()) {
     if (!kernel.op.empty() && !find_op(kernel.op)) continue;
-    EXPECT_TRUE(used.count(std::string(kernel.name))) << kernel.name << " was never chosen";
+    EXPECT_TRUE(kernels.count(std::string(kernel.name))) << kernel.name << " was never chosen";
   }
 }
 

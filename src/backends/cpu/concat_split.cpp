@@ -1,7 +1,9 @@
 // concat and split: each operand is a block of bytes in every row of the whole.
+#include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "schedule/plan.h"
 
 namespace autograph {
 namespace {
@@ -12,11 +14,26 @@ struct Blocks {
   size_t row_bytes = 0;       // of the whole
 };
 
+int64_t axis_of(const KernelCall& call, const Dims& dims) {
+  const int64_t axis = call.attributes.integer("axis");
+  return axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis;
+}
+
+// Along the channels of a channels-last tensor every pixel is a row. Whole blocks of channels lie in a blocked tensor
+// as the channels themselves do in a row-major one.
 Blocks plan_blocks(const KernelCall& call, std::span<const Type> parts) {
   Blocks blocks;
   const Dims first = parts[0].shape().static_dims();
-  int64_t axis = call.attributes.integer("axis");
-  if (axis < 0) axis += static_cast<int64_t>(first.size());
+  const int64_t axis = axis_of(call, first);
+  if (call.variant && call.variant->output(0) == Layout::channels_last) {
+    blocks.rows = first[0];
+    for (size_t a = 2; a < first.size(); ++a) blocks.rows *= first[a];
+    for (const Type& part : parts) {
+      blocks.bytes.push_back(element_size(part.dtype()) * static_cast<size_t>(part.shape()[1].value()));
+      blocks.row_bytes += blocks.bytes.back();
+    }
+    return blocks;
+  }
   for (int64_t a = 0; a < axis; ++a) blocks.rows *= first[static_cast<size_t>(a)];
   for (const Type& part : parts) {
     const Dims dims = part.shape().static_dims();
@@ -70,10 +87,29 @@ std::string why_not(const KernelCall& call) { return call.inputs[0].dtype() == D
 Prepared prepare_concat(const KernelCall& call) { return {std::make_unique<ConcatKernel>(call), ""}; }
 Prepared prepare_split(const KernelCall& call) { return {std::make_unique<SplitKernel>(call), ""}; }
 
+// Row-major always; along the channels also the other layouts, blocked ones where all parts are whole blocks.
+std::vector<KernelVariant> concat_variants(const KernelCall& call) {
+  const double us = 1 + static_cast<double>(size_of(call.outputs[0])) / 5e3;
+  std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
+  const Dims dims = call.output_dims(0);
+  if (call.inputs[0].dtype() != DType::f32 || axis_of(call, dims) != 1) return result;
+  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
+    if (!fits_rank(layout, dims.size())) continue;
+    const bool whole = std::all_of(call.inputs.begin(), call.inputs.end(), [&](const Type& part) {
+      return part.shape()[1].value() % channel_block(layout) == 0;
+    });
+    if (!whole) continue;
+    const std::vector<Layout> inputs(call.inputs.size(), layout);
+    result.push_back({.name = "", .inputs = inputs, .outputs = {layout}, .cost_us = us});
+  }
+  return result;
+}
+
 }  // namespace
 
 KernelDef concat_kernel() {
-  return {.name = "cpu.concat", .op = "concat", .why_not = why_not, .prepare = prepare_concat};
+  return {
+      .name = "cpu.concat", .op = "concat", .why_not = why_not, .prepare = prepare_concat, .variants = concat_variants};
 }
 
 KernelDef split_kernel() { return {.name = "cpu.split", .op = "split", .why_not = why_not, .prepare = prepare_split}; }

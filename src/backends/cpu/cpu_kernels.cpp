@@ -8,13 +8,17 @@ namespace autograph {
 
 #ifdef AG_HAS_ONEDNN
 std::vector<KernelDef> onednn_kernels() {
-  std::vector<KernelDef> kernels{onednn::conv_kernel(), onednn::matmul_kernel(), onednn::gemm_kernel(),
-                                 onednn::softmax_kernel()};
+  std::vector<KernelDef> kernels{onednn::conv_kernel(),   onednn::fused_conv_kernel(), onednn::fused_matmul_kernel(),
+                                 onednn::matmul_kernel(), onednn::gemm_kernel(),       onednn::softmax_kernel()};
   for (const KernelDef& pool : onednn::pool_kernels()) kernels.push_back(pool);
   return kernels;
 }
+
+PrepareReorder cpu_reorder() { return onednn::prepare_reorder; }
 #else
 std::vector<KernelDef> onednn_kernels() { return {}; }
+
+PrepareReorder cpu_reorder() { return nullptr; }
 
 int set_cpu_threads(int) { return 1; }
 #endif

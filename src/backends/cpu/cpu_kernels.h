@@ -10,6 +10,9 @@ namespace autograph {
 /// All of them, for the catalog.
 std::vector<KernelDef> cpu_kernels();
 
+/// How the backend changes layouts; null without oneDNN, whose layouts they are.
+PrepareReorder cpu_reorder();
+
 /// Makes the calling thread use `threads` OpenMP threads; returns what it used before. 1 without oneDNN.
 int set_cpu_threads(int threads);
 

@@ -4,8 +4,10 @@
 // a bias over channels becomes rows as long as the plane. In place is fine: each output element depends on the input
 // elements at its own position alone.
 #include <array>
+#include <numeric>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "schedule/plan.h"
 
 namespace autograph {
 namespace {
@@ -75,7 +77,11 @@ class ElementwiseKernel : public Kernel {
     if (row_.extent == 0) num_rows_ = 0;
   }
 
-  bool in_place_ok() const override { return true; }
+  std::vector<uint32_t> in_place_inputs() const override {
+    std::vector<uint32_t> all(num_inputs_);
+    std::iota(all.begin(), all.end(), 0U);
+    return all;
+  }
 
   void run(const KernelArgs& args) const override {
     std::array<const void*, kMaxInputs> pointers{};
@@ -123,8 +129,36 @@ std::string why_not(const KernelCall& call) {
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<ElementwiseKernel>(call, plan_axes(call)), ""}; }
 
+// Where all operands are scalars or have the dims of the output, the order of the elements does not matter. Blocked
+// layouts only without padding, which the formula might make other than zero.
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  double bytes = 0;
+  for (const auto& types : {call.inputs, call.outputs}) {
+    for (const Type& type : types) bytes += type.is_tensor() ? static_cast<double>(size_of(type)) : 0;
+  }
+  const double us = 1 + bytes / 6e3;
+  std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
+  const Dims out = call.output_dims(0);
+  std::vector<bool> is_full(call.inputs.size(), false);
+  for (size_t k = 0; k < call.inputs.size(); ++k) {
+    if (!call.has_input(k) || call.inputs[k].shape().num_elements() == 1) continue;
+    if (call.input_dims(k) != out || call.inputs[k].dtype() != DType::f32) return result;
+    is_full[k] = true;
+  }
+  if (call.outputs[0].dtype() != DType::f32) return result;
+  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
+    if (!fits_rank(layout, out.size()) || out[1] % channel_block(layout) != 0) continue;
+    std::vector<Layout> inputs;
+    for (const bool full : is_full) inputs.push_back(full ? layout : Layout::row_major);
+    result.push_back({.name = "", .inputs = inputs, .outputs = {layout}, .cost_us = us});
+  }
+  return result;
+}
+
 }  // namespace
 
-KernelDef elementwise_kernel() { return {.name = "cpu.elementwise", .op = "", .why_not = why_not, .prepare = prepare}; }
+KernelDef elementwise_kernel() {
+  return {.name = "cpu.elementwise", .op = "", .why_not = why_not, .prepare = prepare, .variants = variants};
+}
 
 }  // namespace autograph

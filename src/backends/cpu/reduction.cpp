@@ -96,20 +96,12 @@ Prepared prepare_mean(const KernelCall& call) {
   return {std::make_unique<SumKernel>(extents, 1.0 / static_cast<double>(extents.reduced)), ""};
 }
 
-Prepared prepare_global_average(const KernelCall& call) {
-  const Dims x = call.input_dims(0);
-  Extents extents{x[0] * x[1], 1, 1};
-  for (size_t a = 2; a < x.size(); ++a) extents.reduced *= x[a];
-  return {std::make_unique<SumKernel>(extents, 1.0 / static_cast<double>(extents.reduced)), ""};
-}
-
 }  // namespace
 
 std::vector<KernelDef> reduction_kernels() {
   return {
       {"cpu.reduce_sum", "reduce_sum", why_not_reduce, prepare_sum},
       {"cpu.reduce_mean", "reduce_mean", why_not_reduce, prepare_mean},
-      {"cpu.global_average_pool", "global_average_pool", why_not_f32, prepare_global_average},
   };
 }
 

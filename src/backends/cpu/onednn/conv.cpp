@@ -1,68 +1,213 @@
-// conv with one to three spatial dims, groups, dilation and bias; the layouts are oneDNN's choice.
+// conv with one to three spatial dims, groups, dilation, bias and an epilogue.
+//
+// oneDNN has several implementations of a convolution, in several layouts, and Winograd's algorithm beside the direct
+// one. All of them are offered as variants. Winograd sums in another order and loses about two decimal digits on large
+// channel counts (see docs/performance.md), so it is left out when exact results are asked for.
+#include <algorithm>
+#include <string>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/anchored_call.h"
+#include "backends/cpu/onednn/conv_cost.h"
 #include "backends/cpu/onednn/onednn_ops.h"
-#include "backends/cpu/onednn/primitive_kernel.h"
+#include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/refusal.h"
 #include "ops/window/window_geometry.h"
 
-namespace autograph::onednn {
+namespace autograph {
+
+const OpDef& conv_def();
+
+namespace onednn {
 namespace {
 
 constexpr size_t kX = 0;
 constexpr size_t kW = 1;
 constexpr size_t kB = 2;
+constexpr size_t kChannelAxis = 1;
+// Implementations taken per pair of layouts; further ones are fallbacks that never win.
+constexpr int kMaxImplementations = 3;
+// Inputs with at most this many channels may be read row-major by blocked kernels: images.
+constexpr int64_t kMaxPlainChannels = 4;
+
+std::optional<AnchoredCall> read(const KernelCall& call) {
+  const OpDef* const anchors[] = {&conv_def()};
+  return AnchoredCall::read(call, anchors);
+}
 
 std::string why_not(const KernelCall& call) {
-  const size_t rank = call.input_dims(kX).size();
+  const auto conv = read(call);
+  if (!conv) return "not a convolution with a chain of elementwise ops behind it";
+  const size_t rank = conv->dims(kX).size();
   if (rank < 3 || rank > 5) return "1 to 3 spatial dims only";
-  return why_not_f32(call);
+  if (conv->operand(kX).input < 0) return "a constant input";
+  std::string reason = why_not_f32(call);
+  if (reason.empty()) reason = why_not_post_ops(*conv, kChannelAxis);
+  return reason;
 }
 
 // [M, C / group, kernel...] as [group, M / group, C / group, kernel...], which has the same elements in the same order.
-dnnl::memory::dims weight_dims(const KernelCall& call, int64_t group) {
-  dnnl::memory::dims dims = call.input_dims(kW);
+dnnl::memory::dims weight_dims(const AnchoredCall& conv) {
+  const int64_t group = conv.attributes().integer("group");
+  dnnl::memory::dims dims = conv.dims(kW);
   if (group == 1) return dims;
   dims[0] /= group;
   dims.insert(dims.begin(), group);
   return dims;
 }
 
-std::unique_ptr<Kernel> make(const KernelCall& call) {
-  const Dims x = call.input_dims(kX);
-  const Dims w = call.input_dims(kW);
-  const Dims y = call.output_dims(0);
-  const int64_t group = call.attributes.integer("group");
-  const auto axes = resolve_windows(window_spec(call.attributes, Dims(w.begin() + 2, w.end())),
-                                    std::span<const int64_t>(x).subspan(2));
-  dnnl::memory::dims strides, dilates, pads_begin, pads_end;
-  for (const WindowAxis& axis : axes) {
-    strides.push_back(axis.stride);
-    dilates.push_back(axis.dilation - 1);
-    pads_begin.push_back(axis.pad_begin);
-    pads_end.push_back(axis.pad_end);
+// Which pair of layouts and which algorithm; the tag of a variant is made of this and the number of the implementation.
+struct Form {
+  Layout src = Layout::row_major;
+  Layout dst = Layout::row_major;
+  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
+};
+
+std::vector<Form> forms(const AnchoredCall& conv, bool exact) {
+  const Layout blocked = native_block();
+  std::vector<Form> list{
+      {Layout::row_major, Layout::row_major}, {blocked, blocked}, {Layout::channels_last, Layout::channels_last}};
+  if (conv.dims(kX)[kChannelAxis] <= kMaxPlainChannels) list.push_back({Layout::row_major, blocked});
+  const Dims w = conv.dims(kW);
+  const bool is_3x3 = w.size() == 4 && w[2] == 3 && w[3] == 3 && conv.attributes().integer("group") == 1;
+  if (is_3x3 && !exact) list.push_back({blocked, blocked, dnnl::algorithm::convolution_winograd});
+  return list;
+}
+
+// A convolution in one form, its implementations in the order in which oneDNN offers them.
+class Convolution {
+ public:
+  Convolution(const AnchoredCall& conv, const Form& form)
+      : x_(conv.dims(kX)),
+        w_(weight_dims(conv)),
+        y_(conv.output().shape().static_dims()),
+        post_ops_(make_post_ops(conv, kChannelAxis, form.dst, y_)),
+        bias_(conv.has(kB) ? row_major({y_[kChannelAxis]}) : dnnl::memory::desc()),
+        desc_(make_desc(conv, form)),
+        pd_(desc_, attributes(), cpu_engine()) {}
+
+  std::string name() const { return pd_.impl_info_str(); }
+  bool is_reference() const { return name().find("ref") != std::string::npos; }
+  bool next() { return pd_.next_impl(); }
+  const dnnl::convolution_forward::primitive_desc& pd() const { return pd_; }
+  const dnnl::memory::desc& bias() const { return bias_; }
+  const dnnl::memory::dims& weight_dims_in_groups() const { return w_; }
+  PostOps& post_ops() { return post_ops_; }
+
+ private:
+  dnnl::primitive_attr attributes() const {
+    dnnl::primitive_attr attributes = new_attributes();
+    attributes.set_post_ops(post_ops_.ops);
+    return attributes;
   }
-  const auto w_dims = weight_dims(call, group);
-  const bool has_bias = call.has_input(kB);
-  const dnnl::memory::desc bias = has_bias ? row_major({y[1]}) : dnnl::memory::desc();
-  const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-                                             any_layout(x), any_layout(w_dims), bias, any_layout(y), strides, dilates,
-                                             pads_begin, pads_end);
-  const dnnl::convolution_forward::primitive_desc pd(desc, new_attributes(), cpu_engine());
-  const auto constant = [&](size_t slot) { return call.constant(slot) ? *call.constant(slot) : Tensor(); };
+
+  dnnl::convolution_forward::desc make_desc(const AnchoredCall& conv, const Form& form) const {
+    const Dims w = conv.dims(kW);
+    const auto axes = resolve_windows(window_spec(conv.attributes(), Dims(w.begin() + 2, w.end())),
+                                      std::span<const int64_t>(x_).subspan(2));
+    dnnl::memory::dims strides, dilates, pads_begin, pads_end;
+    for (const WindowAxis& axis : axes) {
+      strides.push_back(axis.stride);
+      dilates.push_back(axis.dilation - 1);
+      pads_begin.push_back(axis.pad_begin);
+      pads_end.push_back(axis.pad_end);
+    }
+    return {dnnl::prop_kind::forward_inference,
+            form.algorithm,
+            desc_in(form.src, x_),
+            any_layout(w_),
+            bias_,
+            desc_in(form.dst, y_),
+            strides,
+            dilates,
+            pads_begin,
+            pads_end};
+  }
+
+  dnnl::memory::dims x_, w_, y_;
+  PostOps post_ops_;
+  dnnl::memory::desc bias_;
+  dnnl::convolution_forward::desc desc_;  // must outlive pd_ while that steps through implementations
+  dnnl::convolution_forward::primitive_desc pd_;
+};
+
+std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, size_t num_inputs) {
+  std::vector<Layout> layouts(num_inputs, Layout::row_major);
+  layouts[static_cast<size_t>(conv.operand(kX).input)] = form.src;
+  const int residual =
+      make_post_ops(conv, kChannelAxis, form.dst, conv.output().shape().static_dims()).accumulated_input;
+  if (residual >= 0) layouts[static_cast<size_t>(residual)] = form.dst;
+  return layouts;
+}
+
+void add_variants(const KernelCall& call, const AnchoredCall& conv, size_t number, const Form& form,
+                  std::vector<KernelVariant>& variants) {
+  Convolution candidate(conv, form);
+  int implementation = 0;
+  int taken = 0;
+  do {
+    if (!candidate.is_reference()) {
+      variants.push_back({.name = candidate.name(),
+                          .inputs = input_layouts(conv, form, call.inputs.size()),
+                          .outputs = {form.dst},
+                          .cost_us = conv_cost_us(conv, candidate.name(), call.threads),
+                          .tag = static_cast<int>(number) * 100 + implementation});
+      ++taken;
+    }
+    ++implementation;
+  } while (taken < kMaxImplementations && candidate.next());
+}
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  const auto conv = read(call);
+  const std::vector<Form> list = forms(*conv, call.exact);
+  std::vector<KernelVariant> result;
+  for (size_t number = 0; number < list.size(); ++number) {
+    try {
+      add_variants(call, *conv, number, list[number], result);
+    } catch (const dnnl::error&) {
+      // oneDNN has nothing for this form.
+    }
+  }
+  return result;
+}
+
+std::unique_ptr<Kernel> make(const KernelCall& call) {
+  const auto conv = read(call);
+  const Form form = forms(*conv, call.exact)[static_cast<size_t>(call.variant->tag / 100)];
+  Convolution chosen(*conv, form);
+  for (int i = 0; i < call.variant->tag % 100; ++i) chosen.next();
+  const auto slot = [&](size_t k) { return static_cast<size_t>(conv->operand(k).input); };
+  const auto& pd = chosen.pd();
   std::vector<Argument> arguments{
-      {DNNL_ARG_SRC, false, kX, row_major(x), pd.src_desc()},
-      {DNNL_ARG_WEIGHTS, false, kW, row_major(w_dims), pd.weights_desc(), constant(kW)},
-      {DNNL_ARG_DST, true, 0, row_major(y), pd.dst_desc()},
+      {DNNL_ARG_SRC, false, slot(kX), pd.src_desc(), pd.src_desc()},
+      {DNNL_ARG_WEIGHTS, false, slot(kW), row_major(chosen.weight_dims_in_groups()), pd.weights_desc(),
+       conv->operand(kW).constant},
+      {DNNL_ARG_DST, true, 0, pd.dst_desc(), pd.dst_desc()},
   };
-  if (has_bias) arguments.push_back({DNNL_ARG_BIAS, false, kB, bias, bias, constant(kB)});
-  return std::make_unique<PrimitiveKernel>(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc());
+  if (conv->has(kB)) {
+    arguments.push_back({DNNL_ARG_BIAS, false, slot(kB), chosen.bias(), chosen.bias(), conv->operand(kB).constant});
+  }
+  PostOps& post_ops = chosen.post_ops();
+  for (Argument& argument : post_ops.arguments) arguments.push_back(std::move(argument));
+  auto kernel =
+      std::make_unique<PrimitiveKernel>(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc());
+  if (post_ops.accumulated_input >= 0) kernel->set_accumulated_input(static_cast<size_t>(post_ops.accumulated_input));
+  return kernel;
 }
 
 Prepared prepare(const KernelCall& call) {
   return try_prepare([&] { return make(call); });
 }
 
+KernelDef kernel_for(std::string_view op) {
+  return {.name = "cpu.conv_onednn", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants};
+}
+
 }  // namespace
 
-KernelDef conv_kernel() { return {.name = "cpu.conv_onednn", .op = "conv", .why_not = why_not, .prepare = prepare}; }
+KernelDef conv_kernel() { return kernel_for("conv"); }
+KernelDef fused_conv_kernel() { return kernel_for("fused"); }
 
-}  // namespace autograph::onednn
+}  // namespace onednn
+}  // namespace autograph

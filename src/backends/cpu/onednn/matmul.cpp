@@ -1,113 +1,246 @@
-// matmul and gemm in f32.
+// matmul and gemm in f32 with a bias and an epilogue.
 //
 // A stack of matrices times one matrix is one tall product. Other stacks go to oneDNN's batched product, which
-// broadcasts extents of 1. gemm adds alpha as an output scale and c as a sum after the product.
+// broadcasts extents of 1. A product with a matrix of constants may also be run as oneDNN's inner product, which has
+// other implementations; both are offered. gemm's alpha is an output scale, its c a sum after the product.
+#include "autograph/op_def.h"
+#include "backends/cpu/anchored_call.h"
 #include "backends/cpu/onednn/onednn_ops.h"
+#include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/refusal.h"
 
-namespace autograph::onednn {
+namespace autograph {
+
+const OpDef& add_def();
+const OpDef& gemm_def();
+const OpDef& matmul_def();
+
+namespace onednn {
 namespace {
 
 using MemoryDims = dnnl::memory::dims;
+using Desc = dnnl::memory::desc;
 
-// What the product sees: all three of one rank.
-struct ProductDims {
-  MemoryDims a, b, y;
-};
+// Tags of the variants.
+enum Form : int { kMatmul = 0, kInnerProduct = 1 };
 
-ProductDims product_dims(const KernelCall& call) {
-  ProductDims dims{call.input_dims(0), call.input_dims(1), {}};
-  if (dims.a.size() == 1) dims.a.insert(dims.a.begin(), 1);
-  if (dims.b.size() == 1) dims.b.push_back(1);
-  if (dims.b.size() == 2) {
-    const int64_t k = dims.a.back();
-    int64_t rows = 1;
-    for (size_t i = 0; i + 1 < dims.a.size(); ++i) rows *= dims.a[i];
-    return {{rows, k}, dims.b, {rows, dims.b[1]}};
+std::optional<AnchoredCall> read(const KernelCall& call) {
+  const OpDef* const anchors[] = {&matmul_def(), &gemm_def()};
+  return AnchoredCall::read(call, anchors);
+}
+
+bool is_gemm(const AnchoredCall& call) { return &call.op() == &gemm_def(); }
+
+// The dims of operand `slot` aligned with an output of `rank` dims when it is one vector along the last axis.
+bool is_row(const AnchoredCall& call, const Operand& operand) {
+  if (operand.input < 0 || !operand.type.is_tensor()) return false;
+  const Dims dims = operand.type.shape().static_dims();
+  const Dims out = call.output().shape().static_dims();
+  if (dims.empty() || out.empty() || dims.size() > out.size() || dims.back() != out.back()) return false;
+  return operand.type.shape().num_elements() == dims.back();
+}
+
+// A vector that the product adds to every row: the first op of a matmul's epilogue, or gemm's c.
+const Operand* find_bias(const AnchoredCall& call) {
+  if (is_gemm(call)) return call.has(2) && is_row(call, call.operand(2)) ? &call.operand(2) : nullptr;
+  if (call.epilogue().empty()) return nullptr;
+  const EpilogueOp& first = call.epilogue()[0];
+  if (first.op != &add_def() || first.operands.size() != 2) return nullptr;
+  const Operand& other = first.operands[first.operands[0].is_chain ? 1 : 0];
+  return is_row(call, other) ? &other : nullptr;
+}
+
+size_t first_post_op(const AnchoredCall& call) { return !is_gemm(call) && find_bias(call) ? 1 : 0; }
+
+size_t last_axis(const AnchoredCall& call) { return call.output().shape().dims().size() - 1; }
+
+std::string why_not(const KernelCall& call) {
+  const auto product = read(call);
+  if (!product) return "not a matrix product with a chain of elementwise ops behind it";
+  if (product->operand(0).input < 0 || product->operand(1).input < 0) return "a constant inside the body";
+  if (std::max(product->dims(0).size(), product->dims(1).size()) > DNNL_MAX_NDIMS) return "more than 12 dims";
+  if (is_gemm(*product) && product->has(2) && product->attributes().real("beta") != 1.0F) return "beta other than 1";
+  if (is_gemm(*product) && product->has(2) && product->operand(2).input < 0) return "a constant inside the body";
+  if (product->output().shape().dims().empty() && !product->epilogue().empty()) return "an epilogue on a scalar";
+  const bool adds_tensor = is_gemm(*product) && product->has(2) && !find_bias(*product);
+  if (adds_tensor && !product->epilogue().empty()) return "a sum that is no row in front of an epilogue";
+  std::string reason = why_not_f32(call);
+  if (reason.empty() && !product->epilogue().empty()) {
+    reason = why_not_post_ops(*product, last_axis(*product), first_post_op(*product));
   }
-  const size_t rank = std::max(dims.a.size(), dims.b.size());
-  dims.a.insert(dims.a.begin(), rank - dims.a.size(), 1);
-  dims.b.insert(dims.b.begin(), rank - dims.b.size(), 1);
-  for (size_t i = 0; i + 2 < rank; ++i) dims.y.push_back(std::max(dims.a[i], dims.b[i]));
-  dims.y.push_back(dims.a[rank - 2]);
-  dims.y.push_back(dims.b[rank - 1]);
-  return dims;
-}
-
-Tensor constant_of(const KernelCall& call, size_t slot) {
-  return call.constant(slot) ? *call.constant(slot) : Tensor();
-}
-
-std::string why_not_matmul(const KernelCall& call) {
-  if (std::max(call.input_dims(0).size(), call.input_dims(1).size()) > DNNL_MAX_NDIMS) return "more than 12 dims";
-  return why_not_f32(call);
-}
-
-Prepared prepare_matmul(const KernelCall& call) {
-  return try_prepare([&]() -> std::unique_ptr<Kernel> {
-    const ProductDims dims = product_dims(call);
-    // Only a matrix of constants is worth another layout.
-    const bool pack = call.constant(1) && dims.b.size() == 2;
-    const dnnl::matmul::desc desc(row_major(dims.a), pack ? any_layout(dims.b) : row_major(dims.b), row_major(dims.y));
-    const dnnl::matmul::primitive_desc pd(desc, new_attributes(), cpu_engine());
-    std::vector<Argument> arguments{
-        {DNNL_ARG_SRC, false, 0, row_major(dims.a), pd.src_desc()},
-        {DNNL_ARG_WEIGHTS, false, 1, row_major(dims.b), pd.weights_desc(), pack ? constant_of(call, 1) : Tensor()},
-        {DNNL_ARG_DST, true, 0, row_major(dims.y), pd.dst_desc()}};
-    return std::make_unique<PrimitiveKernel>(dnnl::matmul(pd), std::move(arguments), pd.scratchpad_desc());
-  });
+  return reason;
 }
 
 // A matrix as given, read as its transpose when `transposed`.
-dnnl::memory::desc matrix(const Dims& given, bool transposed) {
+Desc matrix(const Dims& given, bool transposed) {
   if (!transposed) return row_major(given);
   return {{given[1], given[0]}, dnnl::memory::data_type::f32, MemoryDims{1, given[1]}};
 }
 
-std::string why_not_gemm(const KernelCall& call) {
-  if (call.has_input(2) && call.attributes.real("beta") != 1.0f) return "beta other than 1";
-  return why_not_f32(call);
+// What the product sees: all three of one rank.
+struct Product {
+  Desc a, b, y;
+  bool is_flat = false;  // a, b and y are matrices
+};
+
+Product stacked_product(const AnchoredCall& call) {
+  MemoryDims a = call.dims(0);
+  MemoryDims b = call.dims(1);
+  if (a.size() == 1) a.insert(a.begin(), 1);
+  if (b.size() == 1) b.push_back(1);
+  if (b.size() == 2) {
+    int64_t rows = 1;
+    for (size_t i = 0; i + 1 < a.size(); ++i) rows *= a[i];
+    return {row_major({rows, a.back()}), row_major(b), row_major({rows, b[1]}), true};
+  }
+  const size_t rank = std::max(a.size(), b.size());
+  a.insert(a.begin(), rank - a.size(), 1);
+  b.insert(b.begin(), rank - b.size(), 1);
+  MemoryDims y;
+  for (size_t i = 0; i + 2 < rank; ++i) y.push_back(std::max(a[i], b[i]));
+  y.push_back(a[rank - 2]);
+  y.push_back(b[rank - 1]);
+  return {row_major(a), row_major(b), row_major(y), false};
 }
 
-Prepared prepare_gemm(const KernelCall& call) {
-  return try_prepare([&]() -> std::unique_ptr<Kernel> {
-    const auto a = matrix(call.input_dims(0), call.attributes.flag("transA"));
-    const auto b = matrix(call.input_dims(1), call.attributes.flag("transB"));
-    const auto y = row_major(call.output_dims(0));
-    dnnl::primitive_attr attributes = new_attributes();
-    const float alpha = call.attributes.real("alpha");
-    if (alpha != 1.0f) attributes.set_output_scales(0, {alpha});
-    MemoryDims c_dims;
-    if (call.has_input(2)) {
-      c_dims = call.input_dims(2);
-      c_dims.insert(c_dims.begin(), 2 - c_dims.size(), 1);
-      dnnl::post_ops sum;
-      sum.append_binary(dnnl::algorithm::binary_add, row_major(c_dims));
-      attributes.set_post_ops(sum);
+Product product_of(const AnchoredCall& call) {
+  if (!is_gemm(call)) return stacked_product(call);
+  return {matrix(call.dims(0), call.attributes().flag("transA")),
+          matrix(call.dims(1), call.attributes().flag("transB")), row_major(call.output().shape().static_dims()), true};
+}
+
+bool has_constant_matrix(const AnchoredCall& call) {
+  return call.operand(1).constant.is_present() && product_of(call).is_flat;
+}
+
+// What both forms share: post-ops, bias, arguments.
+class ProductMaker {
+ public:
+  explicit ProductMaker(const AnchoredCall& call) : call_(call), product_(product_of(call)) {
+    const auto y = product_.y.dims();
+    if (!call.output().shape().dims().empty()) {
+      post_ops_ = make_post_ops(call, last_axis(call), Layout::row_major, y, first_post_op(call));
     }
-    const bool pack = call.constant(1) != nullptr;
-    const dnnl::matmul::desc desc(a, pack ? any_layout(b.dims()) : b, y);
+    if (find_bias(call)) {
+      MemoryDims dims(y.size(), 1);
+      dims.back() = y.back();
+      bias_ = row_major(dims);
+    }
+  }
+
+  std::unique_ptr<Kernel> matmul() {
+    const Desc b = has_constant_matrix(call_) ? any_layout(product_.b.dims()) : product_.b;
+    const dnnl::primitive_attr attributes = make_attributes();
+    const dnnl::matmul::desc desc = find_bias(call_) ? dnnl::matmul::desc(product_.a, b, bias_, product_.y)
+                                                     : dnnl::matmul::desc(product_.a, b, product_.y);
     const dnnl::matmul::primitive_desc pd(desc, attributes, cpu_engine());
-    std::vector<Argument> arguments{{DNNL_ARG_SRC, false, 0, a, pd.src_desc()},
-                                    {DNNL_ARG_WEIGHTS, false, 1, b, pd.weights_desc(), constant_of(call, 1)},
-                                    {DNNL_ARG_DST, true, 0, y, pd.dst_desc()}};
-    if (!c_dims.empty()) {
-      arguments.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, false, 2, row_major(c_dims),
-                           row_major(c_dims), constant_of(call, 2)});
+    return finish(dnnl::matmul(pd), pd.weights_desc(), product_.b, pd.scratchpad_desc());
+  }
+
+  std::unique_ptr<Kernel> inner_product() {
+    // Its weights are [outputs, inputs]: the transpose of b.
+    const auto b = product_.b.dims();
+    const bool transposed = is_gemm(call_) && call_.attributes().flag("transB");
+    const Desc given =
+        transposed ? row_major({b[1], b[0]}) : Desc({b[1], b[0]}, dnnl::memory::data_type::f32, MemoryDims{1, b[1]});
+    const Desc bias = find_bias(call_) ? row_major({b[1]}) : Desc();
+    const dnnl::inner_product_forward::desc desc(dnnl::prop_kind::forward_inference, product_.a,
+                                                 any_layout(given.dims()), bias, product_.y);
+    const dnnl::inner_product_forward::primitive_desc pd(desc, make_attributes(), cpu_engine());
+    bias_ = bias;
+    return finish(dnnl::inner_product_forward(pd), pd.weights_desc(), given, pd.scratchpad_desc());
+  }
+
+ private:
+  dnnl::primitive_attr make_attributes() {
+    dnnl::primitive_attr attributes = new_attributes();
+    if (is_gemm(call_)) {
+      const float alpha = call_.attributes().real("alpha");
+      if (alpha != 1.0F) attributes.set_output_scales(0, {alpha});
+      add_gemm_sum();
     }
-    return std::make_unique<PrimitiveKernel>(dnnl::matmul(pd), std::move(arguments), pd.scratchpad_desc());
+    attributes.set_post_ops(post_ops_.ops);
+    return attributes;
+  }
+
+  // gemm's c where it is no row: a sum in front of the epilogue.
+  void add_gemm_sum() {
+    if (!call_.has(2) || find_bias(call_)) return;
+    MemoryDims dims = call_.dims(2);
+    dims.insert(dims.begin(), 2 - dims.size(), 1);
+    PostOps with_sum;
+    with_sum.ops.append_binary(dnnl::algorithm::binary_add, row_major(dims));
+    with_sum.arguments.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, false,
+                                  static_cast<size_t>(call_.operand(2).input), row_major(dims), row_major(dims),
+                                  call_.operand(2).constant});
+    post_ops_ = std::move(with_sum);
+  }
+
+  std::unique_ptr<Kernel> finish(dnnl::primitive primitive, const Desc& wanted, const Desc& given,
+                                 const Desc& scratchpad) {
+    const auto slot = [&](const Operand& operand) { return static_cast<size_t>(operand.input); };
+    const bool pack = has_constant_matrix(call_);
+    std::vector<Argument> arguments{
+        {DNNL_ARG_SRC, false, slot(call_.operand(0)), product_.a, product_.a},
+        {DNNL_ARG_WEIGHTS, false, slot(call_.operand(1)), given, wanted, pack ? call_.operand(1).constant : Tensor()},
+        {DNNL_ARG_DST, true, 0, product_.y, product_.y}};
+    if (const Operand* bias = find_bias(call_)) {
+      arguments.push_back({DNNL_ARG_BIAS, false, slot(*bias), bias_, bias_, bias->constant});
+    }
+    for (Argument& argument : post_ops_.arguments) arguments.push_back(std::move(argument));
+    auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), scratchpad);
+    if (post_ops_.accumulated_input >= 0) {
+      kernel->set_accumulated_input(static_cast<size_t>(post_ops_.accumulated_input));
+    }
+    return kernel;
+  }
+
+  const AnchoredCall& call_;
+  const Product product_;
+  PostOps post_ops_;
+  Desc bias_;
+};
+
+// An inner product has no scale, and adds a row at most.
+bool can_be_inner_product(const AnchoredCall& call) {
+  if (!has_constant_matrix(call)) return false;
+  if (!is_gemm(call)) return true;
+  return call.attributes().real("alpha") == 1.0F && !call.attributes().flag("transA") &&
+         (!call.has(2) || find_bias(call));
+}
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  const auto product = read(call);
+  const KernelCall anchor = product->anchor_call(call.threads);
+  const OpCost cost = cost_of(product->op(), {product->attributes(), anchor.inputs, anchor.outputs});
+  constexpr double kFlopsPerUsAndThread = 100e3;
+  constexpr double kBytesPerUs = 12e3;
+  const double us = 2 + cost.flops / (kFlopsPerUsAndThread * call.threads) + cost.bytes / kBytesPerUs;
+  std::vector<KernelVariant> list{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us, .tag = kMatmul}};
+  if (can_be_inner_product(*product)) {
+    list.push_back({.name = "inner_product", .inputs = {}, .outputs = {}, .cost_us = us * 1.05, .tag = kInnerProduct});
+  }
+  return list;
+}
+
+Prepared prepare(const KernelCall& call) {
+  return try_prepare([&] {
+    const auto product = read(call);
+    ProductMaker maker(*product);
+    return call.variant && call.variant->tag == kInnerProduct ? maker.inner_product() : maker.matmul();
   });
+}
+
+KernelDef kernel_for(std::string_view name, std::string_view op) {
+  return {.name = name, .op = op, .why_not = why_not, .prepare = prepare, .variants = variants};
 }
 
 }  // namespace
 
-KernelDef matmul_kernel() {
-  return {.name = "cpu.matmul_onednn", .op = "matmul", .why_not = why_not_matmul, .prepare = prepare_matmul};
-}
+KernelDef matmul_kernel() { return kernel_for("cpu.matmul_onednn", "matmul"); }
+KernelDef gemm_kernel() { return kernel_for("cpu.gemm_onednn", "gemm"); }
+KernelDef fused_matmul_kernel() { return kernel_for("cpu.matmul_onednn", "fused"); }
 
-KernelDef gemm_kernel() {
-  return {.name = "cpu.gemm_onednn", .op = "gemm", .why_not = why_not_gemm, .prepare = prepare_gemm};
-}
-
-}  // namespace autograph::onednn
+}  // namespace onednn
+}  // namespace autograph

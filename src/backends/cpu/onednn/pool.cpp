@@ -1,4 +1,4 @@
-// max_pool, average_pool and global_max_pool in f32.
+// max_pool, average_pool and the global pools in f32, in every layout.
 //
 // oneDNN's maximum starts from the lowest finite number and does not propagate NaN, so inputs that hold NaN or infinity
 // are left to the reference. A window that lies in the padding alone, and a divisor that counts padding where a window
@@ -12,6 +12,7 @@
 #include "backends/cpu/refusal.h"
 #include "graph/run_reference.h"
 #include "ops/window/pool_loops.h"
+#include "schedule/plan.h"
 
 namespace autograph::onednn {
 namespace {
@@ -23,25 +24,51 @@ AG_MULTIVERSION bool all_finite(const float* x, int64_t count) {
   return bad == 0;
 }
 
-// A primitive for finite inputs, the reference for the others.
+// A primitive for finite inputs, the reference for the others, which takes row-major tensors alone: other layouts are
+// brought there and back.
 class MaxPoolKernel : public Kernel {
  public:
   MaxPoolKernel(const KernelCall& call, std::unique_ptr<Kernel> inner)
-      : op_(call.op), attributes_(call.attributes), inner_(std::move(inner)) {}
+      : op_(call.op),
+        attributes_(call.attributes),
+        layout_(call.variant->input(0)),
+        x_(call.input_dims(0)),
+        y_(call.output_dims(0)),
+        inner_(std::move(inner)) {
+    num_elements_ = 1;
+    for (const int64_t extent : padded_dims(layout_, x_)) num_elements_ *= extent;
+  }
   void run(const KernelArgs& args) const override {
-    if (all_finite(args.inputs[0].data<float>(), args.inputs[0].num_elements())) {
+    if (all_finite(args.inputs[0].data<float>(), num_elements_)) {
       inner_->run(args);
-    } else {
+    } else if (layout_ == Layout::row_major) {
       call_reference(op_, {attributes_, args.inputs, args.outputs});
+    } else {
+      run_reference_in_layout(args);
     }
   }
   size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   std::unique_ptr<KernelState> new_state() const override { return inner_->new_state(); }
 
  private:
+  // Rare, so it may allocate.
+  void run_reference_in_layout(const KernelArgs& args) const {
+    Tensor x = Tensor::empty(DType::f32, x_);
+    Tensor y = Tensor::empty(DType::f32, y_);
+    reorder(args.inputs[0].raw(), desc_in(layout_, x_), x.mutable_raw(), row_major(x_));
+    const TensorView input = x.view();
+    const TensorView output = y.view();
+    call_reference(op_, {attributes_, {&input, 1}, {&output, 1}});
+    reorder(y.raw(), row_major(y_), const_cast<void*>(args.outputs[0].raw()), desc_in(layout_, y_));
+  }
+
   const OpDef& op_;
   const Attributes& attributes_;
+  const Layout layout_;
+  const Dims x_;
+  const Dims y_;
   std::unique_ptr<Kernel> inner_;
+  int64_t num_elements_ = 0;  // of the input, padding included
 };
 
 std::vector<WindowAxis> windows_of(const KernelCall& call) {
@@ -81,6 +108,8 @@ std::string why_not_window(const KernelCall& call) {
 std::unique_ptr<Kernel> make(const KernelCall& call, const std::vector<WindowAxis>& axes, dnnl::algorithm algorithm) {
   const Dims x = call.input_dims(0);
   const Dims y = call.output_dims(0);
+  const dnnl::memory::desc src = desc_in(call.variant->input(0), x);
+  const dnnl::memory::desc dst = desc_in(call.variant->output(0), y);
   dnnl::memory::dims strides, kernel, dilation, pads_begin, pads_end;
   for (const WindowAxis& axis : axes) {
     strides.push_back(axis.stride);
@@ -89,11 +118,10 @@ std::unique_ptr<Kernel> make(const KernelCall& call, const std::vector<WindowAxi
     pads_begin.push_back(axis.pad_begin);
     pads_end.push_back(std::max(needed_pad_end(axis), axis.pad_end));
   }
-  const dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm, row_major(x), any_layout(y),
-                                            strides, kernel, dilation, pads_begin, pads_end);
+  const dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm, src, dst, strides, kernel,
+                                            dilation, pads_begin, pads_end);
   const dnnl::pooling_v2_forward::primitive_desc pd(desc, new_attributes(), cpu_engine());
-  std::vector<Argument> arguments{{DNNL_ARG_SRC, false, 0, row_major(x), pd.src_desc()},
-                                  {DNNL_ARG_DST, true, 0, row_major(y), pd.dst_desc()}};
+  std::vector<Argument> arguments{{DNNL_ARG_SRC, false, 0, src, src}, {DNNL_ARG_DST, true, 0, dst, dst}};
   return std::make_unique<PrimitiveKernel>(dnnl::pooling_v2_forward(pd), std::move(arguments), pd.scratchpad_desc());
 }
 
@@ -110,21 +138,45 @@ Prepared prepare_average(const KernelCall& call) {
 }
 
 // One window over the whole plane.
-Prepared prepare_global_max(const KernelCall& call) {
+std::vector<WindowAxis> whole_plane(const KernelCall& call) {
   const Dims x = call.input_dims(0);
   std::vector<WindowAxis> axes;
   for (size_t a = 2; a < x.size(); ++a) axes.push_back({.in = x[a], .out = 1, .kernel = x[a]});
-  return try_prepare(
-      [&] { return std::make_unique<MaxPoolKernel>(call, make(call, axes, dnnl::algorithm::pooling_max)); });
+  return axes;
+}
+
+Prepared prepare_global_max(const KernelCall& call) {
+  return try_prepare([&] {
+    return std::make_unique<MaxPoolKernel>(call, make(call, whole_plane(call), dnnl::algorithm::pooling_max));
+  });
+}
+
+Prepared prepare_global_average(const KernelCall& call) {
+  return try_prepare([&] { return make(call, whole_plane(call), dnnl::algorithm::pooling_avg_exclude_padding); });
+}
+
+// Every layout, at the speed of reading the input; row-major planes take oneDNN's plain loops.
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  constexpr double kStartUs = 2;
+  constexpr double kBytesPerUs = 8e3;
+  constexpr double kRowMajorPenalty = 3;
+  std::vector<KernelVariant> result;
+  const double us = static_cast<double>(size_of(call.inputs[0])) / kBytesPerUs / call.threads;
+  for (const Layout layout : {Layout::row_major, native_block(), Layout::channels_last}) {
+    const double factor = layout == Layout::row_major ? kRowMajorPenalty : 1;
+    result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = kStartUs + us * factor});
+  }
+  return result;
 }
 
 }  // namespace
 
 std::vector<KernelDef> pool_kernels() {
   return {
-      {"cpu.max_pool_onednn", "max_pool", why_not_window, prepare_max},
-      {"cpu.average_pool_onednn", "average_pool", why_not_window, prepare_average},
-      {"cpu.global_max_pool_onednn", "global_max_pool", why_not_rank, prepare_global_max},
+      {"cpu.max_pool_onednn", "max_pool", why_not_window, prepare_max, variants},
+      {"cpu.average_pool_onednn", "average_pool", why_not_window, prepare_average, variants},
+      {"cpu.global_max_pool_onednn", "global_max_pool", why_not_rank, prepare_global_max, variants},
+      {"cpu.global_average_pool_onednn", "global_average_pool", why_not_rank, prepare_global_average, variants},
   };
 }
 

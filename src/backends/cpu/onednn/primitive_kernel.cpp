@@ -1,6 +1,8 @@
 #include "backends/cpu/onednn/primitive_kernel.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/check.h"
 
@@ -44,6 +46,30 @@ dnnl::memory::desc row_major(const dnnl::memory::dims& dims) {
   return {dims, dnnl::memory::data_type::f32, strides};
 }
 
+dnnl::memory::desc desc_in(Layout layout, const dnnl::memory::dims& dims) {
+  using Tag = dnnl::memory::format_tag;
+  if (layout == Layout::row_major) return row_major(dims);
+  const size_t spatial = dims.size() - 2;
+  AG_CHECK(spatial >= 1 && spatial <= 3, "layout {} of a tensor of rank {}", to_string(layout), dims.size());
+  constexpr std::array<std::array<Tag, 3>, 3> kTags{{{Tag::nwc, Tag::nhwc, Tag::ndhwc},
+                                                     {Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c},
+                                                     {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}}};
+  const size_t row = layout == Layout::channels_last ? 0 : layout == Layout::blocked8 ? 1 : 2;
+  return {dims, dnnl::memory::data_type::f32, kTags[row][spatial - 1]};
+}
+
+Layout native_block() {
+  return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core ? Layout::blocked16 : Layout::blocked8;
+}
+
+void reorder(const void* from, const dnnl::memory::desc& from_desc, void* to, const dnnl::memory::desc& to_desc) {
+  dnnl::memory source(from_desc, cpu_engine(), const_cast<void*>(from));
+  dnnl::memory target(to_desc, cpu_engine(), to);
+  dnnl::stream stream(cpu_engine());
+  dnnl::reorder(source, target).execute(stream, source, target);
+  stream.wait();
+}
+
 dnnl::memory::desc any_layout(const dnnl::memory::dims& dims) {
   return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
 }
@@ -70,6 +96,7 @@ PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument
     Bound& bound = bound_.emplace_back();
     bound.argument = std::move(argument);
     const Argument& a = bound.argument;
+    if (a.is_output && a.slot == 0) output_bytes_ = a.given.get_size();
     if (a.constant.is_present()) {
       pack(bound);
     } else if (a.given != a.wanted) {
@@ -96,11 +123,22 @@ void PrimitiveKernel::pack(Bound& bound) {
     return;
   }
   bound.packed = dnnl::memory(a.wanted, cpu_engine());
-  dnnl::stream stream(cpu_engine());
-  dnnl::reorder(source, bound.packed).execute(stream, source, bound.packed);
-  stream.wait();
+  reorder(a.constant.raw(), a.given, bound.packed.get_data_handle(), a.wanted);
   weight_bytes_ += a.wanted.get_size();
   bound.argument.constant = Tensor();
+}
+
+std::vector<uint32_t> PrimitiveKernel::in_place_inputs() const {
+  if (accumulated_input_ < 0) return {};
+  return {static_cast<uint32_t>(accumulated_input_)};
+}
+
+// A constant that was packed into another layout is not looked at again.
+bool PrimitiveKernel::reads_input(size_t slot) const {
+  return std::none_of(bound_.begin(), bound_.end(), [&](const Bound& bound) {
+    return !bound.argument.is_output && bound.argument.slot == slot && bound.packed &&
+           !bound.argument.constant.is_present();
+  });
 }
 
 std::unique_ptr<KernelState> PrimitiveKernel::new_state() const {
@@ -139,6 +177,11 @@ void PrimitiveKernel::run(const KernelArgs& args) const {
     if (!bound.reorder) continue;
     state.wanted[i].move_to(scratch + bound.scratch_offset);
     if (!bound.argument.is_output) reorder(i);
+  }
+  if (accumulated_input_ >= 0) {
+    const void* from = args.inputs[static_cast<size_t>(accumulated_input_)].raw();
+    void* to = const_cast<void*>(args.outputs[0].raw());
+    if (from != to) std::memcpy(to, from, output_bytes_);
   }
   execute(primitive_, state.stream, state.args);
   for (size_t i = 0; i < bound_.size(); ++i) {

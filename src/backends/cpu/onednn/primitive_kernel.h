@@ -19,6 +19,15 @@ const dnnl::engine& cpu_engine();
 /// Row-major f32 memory of these dims.
 dnnl::memory::desc row_major(const dnnl::memory::dims& dims);
 
+/// f32 memory of these dims in one of our layouts.
+dnnl::memory::desc desc_in(Layout layout, const dnnl::memory::dims& dims);
+
+/// The blocked layout that the widest vectors of this machine like.
+Layout native_block();
+
+/// Copies f32 elements from one layout to another; allocates.
+void reorder(const void* from, const dnnl::memory::desc& from_desc, void* to, const dnnl::memory::desc& to_desc);
+
 /// Any layout that the primitive likes.
 dnnl::memory::desc any_layout(const dnnl::memory::dims& dims);
 
@@ -41,9 +50,14 @@ class PrimitiveKernel : public Kernel {
   /// `scratchpad` is the primitive descriptor's.
   PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments, const dnnl::memory::desc& scratchpad);
 
+  /// Has a sum post-op: before the primitive runs, output 0 must hold input `slot`, in the same layout.
+  void set_accumulated_input(size_t slot) { accumulated_input_ = static_cast<int>(slot); }
+  std::vector<uint32_t> in_place_inputs() const override;
+
   void run(const KernelArgs& args) const override;
   size_t scratch_bytes() const override { return scratch_bytes_; }
   size_t weight_bytes() const override { return weight_bytes_; }
+  bool reads_input(size_t slot) const override;
   std::unique_ptr<KernelState> new_state() const override;
 
  private:
@@ -65,6 +79,8 @@ class PrimitiveKernel : public Kernel {
   size_t scratchpad_offset_ = 0;
   size_t scratch_bytes_ = 0;
   size_t weight_bytes_ = 0;
+  size_t output_bytes_ = 0;
+  int accumulated_input_ = -1;
 };
 
 /// Calls `make`, turning an exception of oneDNN into a refusal.

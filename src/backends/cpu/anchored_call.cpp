@@ -1,0 +1,107 @@
+#include "backends/cpu/anchored_call.h"
+
+#include <algorithm>
+
+#include "autograph/verify.h"
+
+namespace autograph {
+
+const OpDef& fused_def();
+
+namespace {
+
+bool is_one_of(const OpDef& op, std::span<const OpDef* const> ops) {
+  return std::find(ops.begin(), ops.end(), &op) != ops.end();
+}
+
+// The body with the types of this call: a body may have been made for other or symbolic dims.
+std::shared_ptr<const Graph> typed_body(const KernelCall& call) {
+  const GraphRef& body = call.attributes.get<GraphRef>("body");
+  bool same = body->inputs().size() == call.inputs.size();
+  for (size_t i = 0; same && i < call.inputs.size(); ++i) same = body->type(body->inputs()[i]) == call.inputs[i];
+  if (same) return body;
+  auto typed = std::make_shared<Graph>(*body);
+  for (size_t i = 0; i < call.inputs.size() && i < typed->inputs().size(); ++i) {
+    typed->set_type(typed->inputs()[i], call.inputs[i]);
+  }
+  infer_types(*typed);
+  return typed;
+}
+
+}  // namespace
+
+std::optional<AnchoredCall> AnchoredCall::read(const KernelCall& call, std::span<const OpDef* const> anchors) {
+  AnchoredCall result;
+  if (&call.op == &fused_def()) {
+    if (!result.read_body(call, anchors)) return std::nullopt;
+  } else {
+    if (!is_one_of(call.op, anchors) || call.outputs.size() != 1) return std::nullopt;
+    result.op_ = &call.op;
+    result.attributes_ = &call.attributes;
+    result.output_ = call.outputs[0];
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      result.operands_.push_back(
+          {static_cast<int>(i), call.constant(i) ? *call.constant(i) : Tensor(), call.inputs[i], false});
+    }
+  }
+  for (const Operand& operand : result.operands_) {
+    result.operand_types_.push_back(operand.type);
+    result.constants_.push_back(operand.constant);
+  }
+  return result;
+}
+
+bool AnchoredCall::read_body(const KernelCall& call, std::span<const OpDef* const> anchors) {
+  body_ = typed_body(call);
+  const Graph& body = *body_;
+  if (body.outputs().size() != 1 || body.inputs().size() != call.inputs.size()) return false;
+  ValueId chain;  // what the nodes so far have made
+  for (const NodeId id : body.topological_order()) {
+    const Node& node = body.node(id);
+    if (node.outputs().size() != 1) return false;
+    std::vector<Operand> operands;
+    for (const ValueId v : node.inputs()) operands.push_back(read_operand(call, body, v, chain));
+    const auto num_chain = std::count_if(operands.begin(), operands.end(), [](const Operand& o) { return o.is_chain; });
+    if (!chain.is_valid()) {
+      if (!is_one_of(node.op(), anchors)) return false;
+      op_ = &node.op();
+      attributes_ = &node.attributes();
+      operands_ = std::move(operands);
+      output_ = body.type(node.output(0));
+    } else {
+      if (num_chain != 1 || !node.op().traits.elementwise || body.type(node.output(0)) != output_) return false;
+      for (const Operand& o : operands) {
+        if (o.input < 0 && !o.constant.is_present() && !o.is_chain && o.type.is_tensor()) return false;
+      }
+      epilogue_.push_back({&node.op(), &node.attributes(), std::move(operands)});
+    }
+    // Nothing but the next node may look at the value.
+    if (chain.is_valid() && body.value(chain).uses().size() != 1) return false;
+    chain = node.output(0);
+  }
+  return chain.is_valid() && body.outputs()[0] == chain && body.value(chain).uses().empty();
+}
+
+Operand AnchoredCall::read_operand(const KernelCall& call, const Graph& body, ValueId value, ValueId chain) const {
+  Operand operand;
+  if (!value.is_valid()) return operand;
+  operand.type = body.type(value);
+  operand.is_chain = chain.is_valid() && value == chain;
+  const Value& v = body.value(value);
+  if (v.is_constant()) operand.constant = v.constant();
+  if (!v.is_input()) return operand;
+  operand.input = static_cast<int>(v.slot());
+  if (const Tensor* known = call.constant(v.slot())) operand.constant = *known;
+  return operand;
+}
+
+const Operand& AnchoredCall::operand(size_t slot) const {
+  static const Operand kMissing;
+  return slot < operands_.size() ? operands_[slot] : kMissing;
+}
+
+KernelCall AnchoredCall::anchor_call(int threads) const {
+  return {*op_, *attributes_, operand_types_, {&output_, 1}, constants_, threads};
+}
+
+}  // namespace autograph

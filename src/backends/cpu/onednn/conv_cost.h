@@ -1,0 +1,13 @@
+// The time of a convolution without measuring it: a rule fitted to measurements.
+#pragma once
+
+#include <string_view>
+
+#include "backends/cpu/anchored_call.h"
+
+namespace autograph::onednn {
+
+/// Microseconds that `implementation` (oneDNN's name for it) takes for a convolution on `threads` threads.
+double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, int threads);
+
+}  // namespace autograph::onednn
