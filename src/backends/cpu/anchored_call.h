@@ -12,9 +12,9 @@ namespace autograph {
 
 /// What a node of the body reads: an input of the call, a constant of the body, or the value that runs down the chain.
 struct Operand {
-  int input = -1;    ///< Which input of the call; -1: none.
-  Tensor constant;   ///< Elements, when they are known.
-  Type type;         ///< Kind::none when the optional input is not given.
+  int input = -1;   ///< Which input of the call; -1: none.
+  Tensor constant;  ///< Elements, when they are known.
+  Type type;        ///< Kind::none when the optional input is not given.
   bool is_chain = false;
 };
 

@@ -41,9 +41,13 @@ bool is_row(const AnchoredCall& call, const Operand& operand) {
   return operand.type.shape().num_elements() == dims.back();
 }
 
-// A vector that the product adds to every row: the first op of a matmul's epilogue, or gemm's c.
+// A vector that the product adds to every row: the first op of a matmul's epilogue, or gemm's c. Output scales apply to
+// a bias too, so c is none where there is an alpha.
 const Operand* find_bias(const AnchoredCall& call) {
-  if (is_gemm(call)) return call.has(2) && is_row(call, call.operand(2)) ? &call.operand(2) : nullptr;
+  if (is_gemm(call)) {
+    const bool fits = call.has(2) && is_row(call, call.operand(2)) && call.attributes().real("alpha") == 1.0F;
+    return fits ? &call.operand(2) : nullptr;
+  }
   if (call.epilogue().empty()) return nullptr;
   const EpilogueOp& first = call.epilogue()[0];
   if (first.op != &add_def() || first.operands.size() != 2) return nullptr;
