@@ -183,20 +183,29 @@ def _calibrate(module, inputs):
         norm.eval()
 
 
-def export(name, path):
-    """Exports model `name` to `path`, by way of a temporary folder-local name that is renamed at the end."""
+def build_module(name):
+    """(module, example inputs) of model `name`, in evaluation mode; the same weights every time."""
     import torch
 
     warnings.filterwarnings("ignore")
-    torch.backends.mha.set_fastpath_enabled(False)  # a fused attention op that the legacy exporter cannot write
     torch.manual_seed(SEED)
-    spec = SPECS[name]
-    module, inputs = spec.build()
+    module, inputs = SPECS[name].build()
     module.eval()
-    names = {"input_names": list(spec.input_names), "output_names": ["output"]}
     with torch.no_grad():
         _draw_parameters(module)
         _calibrate(module, inputs)
+    return module, inputs
+
+
+def export(name, path):
+    """Exports model `name` to `path`."""
+    import torch
+
+    torch.backends.mha.set_fastpath_enabled(False)  # a fused attention op that the legacy exporter cannot write
+    spec = SPECS[name]
+    module, inputs = build_module(name)
+    names = {"input_names": list(spec.input_names), "output_names": ["output"]}
+    with torch.no_grad():
         if spec.exporter == "legacy":
             torch.onnx.export(
                 module, inputs, path, opset_version=spec.opset, dynamo=False, dynamic_axes=spec.dynamic_axes, **names

@@ -43,6 +43,16 @@ std::string tensor(const std::vector<float>& elements) {
   return number(1, 1) + number(1, elements.size()) + number(2, 1) + bytes(9, raw);
 }
 
+// A .npy file of f32[1, n].
+std::string npy_row(const std::vector<float>& elements) {
+  std::string header =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (1, " + std::to_string(elements.size()) + ")}";
+  header.resize(117, ' ');
+  header += '\n';
+  const std::string raw(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(float));
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header + raw;
+}
+
 class CliModel : public testing::Test {
  protected:
   void write(const std::string& name, const std::string& content) {
@@ -215,6 +225,29 @@ TEST_F(CliModel, BenchJsonHasEveryFieldOfTheContract) {
   EXPECT_EQ(document["batch"], 2);
   EXPECT_GE(document["iterations"], 3);
   EXPECT_GT(document["peak_bytes"], 0);
+}
+
+TEST_F(CliModel, BenchServesALineOfJsonForEachLine) {
+  write("lines", "0 0\n0.001 0.001\n");
+  write("x.npy", npy_row({1, 2, 3}));
+  const std::string command = "bench --serve --input x=" + path("x.npy") + " " + path("m.onnx");
+  const ProgramResult result = run_program(command, "cat " + path("lines") + " |");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream lines(result.out);
+  std::vector<nlohmann::json> documents;
+  for (std::string line; std::getline(lines, line);) documents.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(documents.size(), 3u);
+  for (const char* field : {"load_ms", "compile_ms", "first_run_ms", "peak_bytes"}) {
+    EXPECT_GT(documents[0][field], 0) << field;
+  }
+  EXPECT_FALSE(documents[0].contains("latency_ms"));
+  for (size_t i : {1u, 2u}) {
+    EXPECT_EQ(documents[i]["schema"], 1);
+    EXPECT_GE(documents[i]["iterations"], 3);
+    EXPECT_GT(documents[i]["latency_ms"]["min"], 0);
+  }
+  write("lines", "1 soon\n");
+  EXPECT_EQ(run_program(command, "cat " + path("lines") + " |").exit_code, 2);
 }
 
 TEST_F(CliModel, ProfileWritesAChromeTrace) {

@@ -48,11 +48,12 @@ inline std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Runs `ENVIRONMENT autograph ARGUMENTS` through the shell, neither stream being a terminal.
+/// Runs `ENVIRONMENT autograph ARGUMENTS` through the shell, no stream being a terminal; an ENVIRONMENT that ends in a
+/// pipe gives stdin, which is empty else.
 inline ProgramResult run_program(const std::string& arguments, const std::string& environment = "") {
   const TemporaryFolder folder;
   const std::string command = environment + " " + AG_PROGRAM + " " + arguments + " >" + (folder / "out") + " 2>" +
-                              (folder / "err") + " </dev/null";
+                              (folder / "err") + (environment.ends_with('|') ? "" : " </dev/null");
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(folder / "out"), read_text(folder / "err")};
 }

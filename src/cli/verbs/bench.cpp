@@ -1,9 +1,14 @@
 // `autograph bench MODEL`: steady latency of one compiled model.
 #include <fmt/core.h>
 
+#include <array>
+#include <iostream>
+#include <sstream>
+
 #include "autograph/error.h"
 #include "base/check.h"
 #include "cli/execute.h"
+#include "cli/given_inputs.h"
 #include "cli/machine.h"
 #include "cli/verbs.h"
 #include "report/table.h"
@@ -14,8 +19,10 @@ namespace {
 struct Options {
   ModelOptions model;
   RunOptions run;
+  std::vector<std::string> inputs;  ///< "NAME=FILE.npy"
   double seconds = 3;
   int64_t warmup = 3;
+  bool serve = false;
 };
 
 // Leading extent of the first tensor input: what people call the batch.
@@ -26,13 +33,98 @@ int64_t batch_of(const std::vector<Datum>& inputs) {
   return 1;
 }
 
+// What is known after the first run: members of the result that both ways of measuring print.
+struct Prepared {
+  Json::Object members;
+  std::vector<std::pair<std::string, std::string>> rows;
+};
+
+Prepared describe(const Options& options, const std::string& model, const Executable& executable, int64_t batch,
+                  const std::array<double, 3>& load_compile_run_ms) {
+  constexpr int kStreams = 1;  // what every strategy of this build uses
+  const auto& [load_ms, compile_ms, first_run_ms] = load_compile_run_ms;
+  const MemoryReport memory = executable.memory();
+  const auto bytes = [](size_t count) { return human_bytes(static_cast<double>(count)); };
+  Prepared prepared;
+  prepared.members = {{"model", model},
+                      {"device", options.run.device},
+                      {"strategy", options.run.strategy},
+                      {"threads", executable.threads()},
+                      {"streams", kStreams},
+                      {"batch", batch},
+                      {"load_ms", load_ms},
+                      {"compile_ms", compile_ms},
+                      {"first_run_ms", first_run_ms},
+                      {"weight_bytes", memory.weight_bytes},
+                      {"arena_bytes", memory.arena_bytes},
+                      {"sum_of_tensors_bytes", memory.sum_of_tensors_bytes},
+                      {"lower_bound_bytes", memory.lower_bound_bytes}};
+  prepared.rows = {
+      {"model", model},
+      {"device", fmt::format("{}, {} threads, {}", options.run.device, executable.threads(), options.run.strategy)},
+      {"batch", fmt::format("{}", batch)},
+      {"load", human_ms(load_ms)},
+      {"compile", human_ms(compile_ms)},
+      {"first run", human_ms(first_run_ms)},
+      {"weights", bytes(memory.weight_bytes)},
+      {"activations", fmt::format("{} planned, {} without reuse, {} at least", bytes(memory.arena_bytes),
+                                  bytes(memory.sum_of_tensors_bytes), bytes(memory.lower_bound_bytes))}};
+  return prepared;
+}
+
+Json::Object latency_members(const Latency& latency) {
+  return {{"iterations", latency.sorted_ms.size()}, {"latency_ms", latency_json(latency)}};
+}
+
+void measure_once(Session& session, const Options& options, const Executable& executable,
+                  const std::vector<Datum>& inputs, Prepared prepared) {
+  const Latency latency = measure(session, executable, inputs, options.warmup, options.seconds);
+  const int64_t peak = peak_resident_bytes();
+  for (auto& member : latency_members(latency)) prepared.members.push_back(std::move(member));
+  prepared.members.emplace_back("peak_bytes", peak);
+  const std::string runs = fmt::format("{} of {} runs", human_ms(latency.quantile(0.5)), latency.sorted_ms.size());
+  for (auto& row : std::vector<std::pair<std::string, std::string>>{
+           {"median", runs},
+           {"min", human_ms(latency.quantile(0))},
+           {"p90", human_ms(latency.quantile(0.9))},
+           {"p99", human_ms(latency.quantile(0.99))},
+           {"mean", human_ms(latency.mean())},
+           {"peak", human_bytes(static_cast<double>(peak)) + " of the whole process"}}) {
+    prepared.rows.push_back(std::move(row));
+  }
+  session.print(std::move(prepared.members), pairs_to_string(prepared.rows));
+}
+
+// One JSON document on a line for what was prepared, then one for each line "WARMUP_SECONDS SECONDS" of stdin.
+void serve(Session& session, const Executable& executable, const std::vector<Datum>& inputs, Prepared prepared) {
+  constexpr double kMostSeconds = 86400;
+  const auto print_line = [&](Json::Object members) {
+    members.insert(members.begin(), {"schema", Json(1)});
+    session.print_text(Json::object(std::move(members)).dump(0) + "\n");
+  };
+  prepared.members.emplace_back("peak_bytes", peak_resident_bytes());
+  print_line(std::move(prepared.members));
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    double warmup_seconds = 0;
+    double seconds = 0;
+    const bool parsed = static_cast<bool>(words >> warmup_seconds >> seconds);
+    AG_CHECK_USER(parsed && std::max(warmup_seconds, seconds) <= kMostSeconds, UserError,
+                  "[cli] serve: expected a line 'WARMUP_SECONDS SECONDS', got '{}'", line);
+    measure(session, executable, inputs, 0, warmup_seconds);
+    print_line(latency_members(measure(session, executable, inputs, 1, seconds)));
+  }
+}
+
 int run(Session& session, const Options& options) {
   AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
                 options.seconds);
   AG_CHECK_USER(options.warmup >= 0, UserError, "[cli] warmup: expected 0 or more, got {}", options.warmup);
+  const Stopwatch loading;
   LoadedModel loaded = load_model(session, options.model);
+  const double load_ms = loading.ms();
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum> inputs = seeded_inputs(loaded.model.graph, loaded.seeds);
+  const std::vector<Datum> inputs = given_inputs(loaded, options.inputs);
   const Stopwatch compiling;
   const Executable executable = compile_logged(session, std::move(loaded.model.graph), compile_options(options.run));
   const double compile_ms = compiling.ms();
@@ -40,43 +132,12 @@ int run(Session& session, const Options& options) {
   executable.run(inputs);
   const double first_run_ms = first.ms();
   log_plan(session, executable);
-  const Latency latency = measure(session, executable, inputs, options.warmup, options.seconds);
-  const MemoryReport memory = executable.memory();
-  const auto iterations = static_cast<int64_t>(latency.sorted_ms.size());
-  const int64_t peak = peak_resident_bytes();
-  const auto bytes = [](size_t count) { return human_bytes(static_cast<double>(count)); };
-  constexpr int kStreams = 1;  // what every strategy of this build uses
-  session.print({{"model", loaded.name},
-                 {"device", options.run.device},
-                 {"strategy", options.run.strategy},
-                 {"threads", executable.threads()},
-                 {"streams", kStreams},
-                 {"batch", batch_of(inputs)},
-                 {"iterations", iterations},
-                 {"compile_ms", compile_ms},
-                 {"first_run_ms", first_run_ms},
-                 {"latency_ms", latency_json(latency)},
-                 {"peak_bytes", peak},
-                 {"weight_bytes", memory.weight_bytes},
-                 {"arena_bytes", memory.arena_bytes},
-                 {"sum_of_tensors_bytes", memory.sum_of_tensors_bytes},
-                 {"lower_bound_bytes", memory.lower_bound_bytes}},
-                pairs_to_string(
-                    {{"model", loaded.name},
-                     {"device", fmt::format("{}, {} threads, {}", options.run.device, executable.threads(),
-                                            options.run.strategy)},
-                     {"batch", fmt::format("{}", batch_of(inputs))},
-                     {"compile", human_ms(compile_ms)},
-                     {"first run", human_ms(first_run_ms)},
-                     {"median", fmt::format("{} of {} runs", human_ms(latency.quantile(0.5)), iterations)},
-                     {"min", human_ms(latency.quantile(0))},
-                     {"p90", human_ms(latency.quantile(0.9))},
-                     {"p99", human_ms(latency.quantile(0.99))},
-                     {"mean", human_ms(latency.mean())},
-                     {"weights", bytes(memory.weight_bytes)},
-                     {"activations", fmt::format("{} planned, {} without reuse, {} at least", bytes(memory.arena_bytes),
-                                                 bytes(memory.sum_of_tensors_bytes), bytes(memory.lower_bound_bytes))},
-                     {"peak", human_bytes(static_cast<double>(peak)) + " of the whole process"}}));
+  Prepared prepared = describe(options, loaded.name, executable, batch_of(inputs), {load_ms, compile_ms, first_run_ms});
+  if (options.serve) {
+    serve(session, executable, inputs, std::move(prepared));
+  } else {
+    measure_once(session, options, executable, inputs, std::move(prepared));
+  }
   return 0;
 }
 
@@ -93,11 +154,17 @@ Command bench_command() {
                    .value_name = "N",
                    .doc = "Runs before measuring; 3 when not given.",
                    .target = &options->warmup});
+  table.push_back(input_option(options->inputs));
+  table.push_back({.names = "--serve",
+                   .doc = "Stay: measure once for each line 'WARMUP_SECONDS SECONDS' of stdin, one JSON line each.",
+                   .target = &options->serve});
   for (Option& option : run_option_table(options->run)) table.push_back(std::move(option));
   return {
       .name = "bench",
       .doc = "steady latency of a model",
-      .details = "Inputs are drawn from the seed. The quantiles are of single runs, one after the other.",
+      .details =
+          "The quantiles are of single runs, one after the other. With --serve, one process is measured in turns with "
+          "others: it prints a JSON line once it is ready, then one for each line that it reads, until stdin ends.",
       .examples = {{"autograph bench zoo:resnet50 --seconds 5", "Five seconds on the CPU."},
                    {"autograph bench model.onnx --batch 8 --threads 2 --json", "Batch 8 on two threads, as JSON."}},
       .options = std::move(table),

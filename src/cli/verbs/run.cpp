@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "cli/execute.h"
+#include "cli/given_inputs.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 #include "report/type_json.h"
@@ -25,41 +26,6 @@ struct Options {
   std::vector<std::string> inputs;  ///< "NAME=FILE.npy"
   std::string output_dir;
 };
-
-std::map<std::string, Tensor> read_inputs(const std::vector<std::string>& given, const Graph& graph) {
-  std::vector<std::string> names;
-  for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name());
-  std::map<std::string, Tensor> tensors;
-  for (const std::string& item : given) {
-    const size_t equals = item.find('=');
-    AG_CHECK_USER(equals != std::string::npos, UserError, "[cli] input: expected NAME=FILE.npy, got '{}'", item);
-    const std::string name = item.substr(0, equals);
-    AG_CHECK_USER(std::find(names.begin(), names.end(), name) != names.end(), UserError,
-                  "[cli] input: the model has none named '{}'{}", name, did_you_mean(name, names));
-    tensors[name] = read_npy(item.substr(equals + 1));
-  }
-  return tensors;
-}
-
-// Draws what is not given; extents that a given input binds hold for the drawn ones too.
-std::vector<Datum> gather_inputs(const LoadedModel& loaded, const std::map<std::string, Tensor>& given) {
-  const Graph& graph = loaded.model.graph;
-  SeedOptions seeds = loaded.seeds;
-  for (const ValueId id : graph.inputs()) {
-    const auto found = given.find(graph.value(id).name());
-    const std::vector<Dim>& dims = graph.type(id).shape().dims();
-    if (found == given.end() || dims.size() != found->second.dims().size()) continue;
-    for (size_t axis = 0; axis < dims.size(); ++axis) {
-      if (!dims[axis].name().empty()) seeds.dims.emplace(dims[axis].name(), found->second.dims()[axis]);
-    }
-  }
-  std::vector<Datum> inputs;
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    const auto found = given.find(graph.value(graph.inputs()[i]).name());
-    inputs.push_back(found != given.end() ? Datum(found->second) : seeded_input(graph, i, seeds));
-  }
-  return inputs;
-}
 
 // A file name made of an output's name: letters, digits and a few signs stay, all else becomes '_'.
 std::string file_name(const std::string& name, size_t index) {
@@ -145,7 +111,7 @@ int run(Session& session, const Options& options) {
   if (!options.output_dir.empty()) require_writable_directory(options.output_dir);
   LoadedModel loaded = load_model(session, options.model);
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum> inputs = gather_inputs(loaded, read_inputs(options.inputs, loaded.model.graph));
+  const std::vector<Datum> inputs = given_inputs(loaded, options.inputs);
   std::vector<std::string> names;
   for (size_t i = 0; i < loaded.model.graph.outputs().size(); ++i) names.push_back(loaded.model.graph.output_name(i));
   const Executable executable = compile_logged(session, std::move(loaded.model.graph), compile_options(options.run));
@@ -165,11 +131,7 @@ int run(Session& session, const Options& options) {
 Command run_command() {
   auto options = std::make_shared<Options>();
   std::vector<Option> table = model_option_table(options->model);
-  table.push_back({.names = "--input",
-                   .value_name = "NAME=FILE.npy",
-                   .doc = "An input; those not given are drawn from the seed. May be repeated.",
-                   .target = &options->inputs,
-                   .kind = ValueKind::file});
+  table.push_back(input_option(options->inputs));
   table.push_back({.names = "--output-dir",
                    .value_name = "DIR",
                    .doc = "Folder for the outputs as .npy files; made when missing.",

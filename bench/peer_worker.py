@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""One runtime in a process of its own, told what to do by lines of JSON on stdin; peers.py starts it.
+
+    python bench/peer_worker.py KIND --threads N        KIND: onnxruntime openvino torchscript inductor
+
+Prints {"version", "baseline_bytes"} once its package is imported, then answers each line by one line:
+
+    {"do": "load", "model": FILE, "inputs": {NAME: FILE.npy}, "output_dir": DIR}
+        -> {"load_ms", "peak_bytes", "outputs": {NAME: FILE.npy}}
+    {"do": "time", "warmup": SECONDS, "seconds": SECONDS}
+        -> {"min_ms", "median_ms", "iterations"}
+
+load_ms runs from making the session to the first output. peak_bytes is the largest resident size of the process up to
+then, baseline_bytes the same before the load: the interpreter with the package. An answer {"error"} ends nothing.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+
+import numpy
+
+FEWEST_RUNS = 3
+
+
+def peak_resident_bytes():
+    with open("/proc/self/status", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+class OnnxRuntime:
+    """ONNX Runtime's CPU provider as it comes; inputs and outputs are bound, which saves some microseconds a run."""
+
+    def __init__(self, threads):
+        import onnxruntime
+
+        self.package, self.threads = onnxruntime, threads
+        self.version = onnxruntime.__version__
+
+    def load(self, model, inputs):
+        options = self.package.SessionOptions()
+        options.intra_op_num_threads = self.threads
+        options.log_severity_level = 3
+        session = self.package.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        binding = session.io_binding()
+        for name, array in inputs.items():
+            binding.bind_cpu_input(name, array)
+        self.names = [output.name for output in session.get_outputs()]
+        for name in self.names:
+            binding.bind_output(name, "cpu")
+        self.run = lambda: session.run_with_iobinding(binding)
+        self.binding = binding
+
+    def outputs(self):
+        return dict(zip(self.names, self.binding.copy_outputs_to_cpu()))
+
+
+class OpenVino:
+    """OpenVINO for latency, with f32 arithmetic: it may choose bf16 by itself where the processor has it."""
+
+    def __init__(self, threads):
+        import openvino
+
+        self.package, self.threads = openvino, threads
+        self.version = openvino.__version__.split("-")[0]
+
+    def load(self, model, inputs):
+        settings = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_NUM_THREADS": self.threads,
+            "PERFORMANCE_HINT": "LATENCY",
+        }
+        compiled = self.package.Core().compile_model(model, "CPU", settings)
+        request = compiled.create_infer_request()
+        for name, array in inputs.items():
+            request.set_tensor(name, self.package.Tensor(array, shared_memory=True))
+        self.run = lambda: request.infer(share_outputs=True)
+        self.compiled, self.request = compiled, request
+
+    def outputs(self):
+        return {port.get_any_name(): self.request.get_tensor(port).data.copy() for port in self.compiled.outputs}
+
+
+class Torch:
+    """The module that export_models.py exported, with the same weights; the name of MODEL says which. The time to load
+    is that of tracing or compiling, without the building of the module."""
+
+    def __init__(self, threads, inductor):
+        import torch
+
+        self.package, self.inductor = torch, inductor
+        torch.set_num_threads(threads)
+        self.version = torch.__version__.split("+")[0]
+
+    def prepare(self, model):
+        import export_models
+
+        self.module, _ = export_models.build_module(os.path.splitext(os.path.basename(model))[0])
+
+    def load(self, _, inputs):
+        torch = self.package
+        arrays = tuple(torch.from_numpy(array) for array in inputs.values())
+        if self.inductor:
+            compiled = torch.compile(self.module)
+        else:
+            compiled = torch.jit.optimize_for_inference(torch.jit.trace(self.module, arrays, check_trace=False))
+
+        def run():
+            with torch.inference_mode():
+                self.result = compiled(*arrays)
+
+        self.run = run
+
+    def outputs(self):
+        return {"output": self.result.numpy()}
+
+
+KINDS = {
+    "onnxruntime": OnnxRuntime,
+    "openvino": OpenVino,
+    "torchscript": lambda threads: Torch(threads, inductor=False),
+    "inductor": lambda threads: Torch(threads, inductor=True),
+}
+
+
+def load(runtime, request):
+    inputs = {name: numpy.load(file) for name, file in request["inputs"].items()}
+    if hasattr(runtime, "prepare"):
+        runtime.prepare(request["model"])
+    runtime.inputs = inputs  # a runtime reads the arrays in place: they have to outlive this function
+    begin = time.perf_counter()
+    runtime.load(request["model"], inputs)
+    runtime.run()
+    load_ms = (time.perf_counter() - begin) * 1e3
+    answer = {"load_ms": load_ms, "peak_bytes": peak_resident_bytes(), "outputs": {}}
+    for index, (name, array) in enumerate(runtime.outputs().items()):
+        answer["outputs"][name] = os.path.join(request["output_dir"], f"{index}.npy")
+        numpy.save(answer["outputs"][name], array)
+    return answer
+
+
+def run_for(runtime, seconds):
+    """Milliseconds of single runs, as many as fit into `seconds`, at least FEWEST_RUNS."""
+    times = []
+    stop = time.perf_counter() + seconds
+    while len(times) < FEWEST_RUNS or time.perf_counter() < stop:
+        begin = time.perf_counter()
+        runtime.run()
+        times.append((time.perf_counter() - begin) * 1e3)
+    return times
+
+
+def measure(runtime, request):
+    run_for(runtime, request["warmup"])
+    times = run_for(runtime, request["seconds"])
+    return {"min_ms": min(times), "median_ms": statistics.median(times), "iterations": len(times)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--threads", type=int, required=True)
+    options = parser.parse_args()
+    # Answers alone go to stdout: what a package prints goes to stderr.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    runtime = KINDS[options.kind](options.threads)
+    print(json.dumps({"version": runtime.version, "baseline_bytes": peak_resident_bytes()}), file=answers)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = {"load": load, "time": measure}[request["do"]](runtime, request)
+        except Exception as error:  # the packages' errors have no common base; the caller reports the text
+            text = str(error).strip().splitlines() or [""]
+            answer = {"error": f"{type(error).__name__}: {text[-1]}"}
+        print(json.dumps(answer), file=answers)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
