@@ -6,11 +6,11 @@
         [--variant 'NAME=PROGRAM FLAGS']
 
 DIR holds the files that export_models.py writes. Each runtime is a process of its own (peer_worker.py, or `autograph
-bench --serve`). A round asks one after the other to warm up and to run for a while; only one process is ever active: the
-others are stopped by a signal, since a pool of threads that waits for work may spin. A round counts with its fastest
-run, a runtime with the median of its rounds, and the spread is that of the rounds. The ratio is AutoGraph to the
-faster of ONNX Runtime and OpenVINO. Before any time is taken, outputs must agree: the largest |difference| is at most
-TOLERANCE times the largest magnitude.
+bench --serve`). A round asks one after the other to warm up and to run for a while; only one process is ever active:
+the others are stopped by a signal, since a pool of threads that waits for work may spin. A round counts with its
+fastest run, a runtime with the median of its rounds, and the spread is that of the rounds. The ratio is AutoGraph to
+the faster of ONNX Runtime and OpenVINO. Before any time is taken, outputs must agree: the largest |difference| is at
+most TOLERANCE times the largest magnitude.
 
 Load to first result and peak memory come from fresh processes, also in turns: from making the session to the first
 output, without starting the interpreter and importing the package, and VmHWM after one run. The interpreter with its
