@@ -79,7 +79,7 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def idle_cpu_share(self):
-        """CPU seconds in a second of waiting, in the moment after a run: what spinning threads would take from others."""
+        """CPU seconds in a second of waiting, right after a run: what spinning threads would take from others."""
         before = self.cpu_seconds()
         time.sleep(IDLE_SECONDS)
         return (self.cpu_seconds() - before) / IDLE_SECONDS
@@ -186,7 +186,7 @@ def draw_inputs(declared, name, folder):
 
 
 def difference(expected, actual):
-    """The largest |difference| as a share of the largest |expected|; infinite where shapes or non-finite places differ."""
+    """The largest |difference| as a share of the largest |expected|; infinite where shapes or infinities differ."""
     if expected.shape != actual.shape:
         return float("inf")
     expected, actual = expected.astype(numpy.float64), actual.astype(numpy.float64)
