@@ -17,6 +17,7 @@ constexpr PassDef kPasses[] = {
     {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity, false},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
     {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm, false},
+    {"fuse_attention", "Make one node of spelled-out attention, head splits included.", fuse_attention, false},
     {"fuse_layer_norm", "Make one node of a spelled-out layer norm.", fuse_layer_norm, false},
     {"fuse_rms_norm", "Make one node of a spelled-out RMS norm.", fuse_rms_norm, false},
     {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations, false},

@@ -1,0 +1,297 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
+#include "optimize/pass_testing.h"
+#include "optimize/passes/passes.h"
+
+namespace autograph {
+namespace {
+
+constexpr int64_t kBatch = 2, kLength = 5, kHeads = 3, kSize = 4, kWidth = kHeads * kSize;
+
+Var number(Var x, double value) { return scalar_like(x, value); }
+
+Var packed_input(Graph& graph, const std::string& name, int64_t width = kWidth) {
+  return input(graph, DType::f32, {kBatch, kLength, width}, name);
+}
+
+// [batch, length, heads * size] -> [batch, heads, length, size].
+Var split_heads(Var x, int64_t heads = kHeads) {
+  return transpose(reshape(x, std::vector<int64_t>{kBatch, kLength, heads, -1}), {0, 2, 1, 3});
+}
+
+Var split_keys(Var x) {
+  return transpose(reshape(x, std::vector<int64_t>{kBatch, kLength, kHeads, kSize}), {0, 2, 3, 1});
+}
+
+Var merge_heads(Var y) { return reshape(transpose(y, {0, 2, 1, 3}), std::vector<int64_t>{kBatch, kLength, -1}); }
+
+struct Qkv {
+  Var q, k, v;
+};
+
+Qkv inputs_of(Graph& graph) { return {packed_input(graph, "q"), packed_input(graph, "k"), packed_input(graph, "v")}; }
+
+// The usual spelling; `scores` may change the scores before the softmax.
+Graph usual(const std::function<Var(Var)>& scores) {
+  Graph graph;
+  const auto [q, k, v] = inputs_of(graph);
+  const Var weights = softmax(scores(matmul(split_heads(q), split_keys(k))));
+  graph.add_output(merge_heads(matmul(weights, split_heads(v))).id(), "y");
+  return graph;
+}
+
+Var halved(Var scores) { return mul(scores, number(scores, 0.5)); }
+
+void expect_packed(const Graph& graph, float scale, size_t num_inputs = 3) {
+  const Node& node = only_node(graph);
+  EXPECT_EQ(node.op().name, "attention");
+  EXPECT_EQ(node.inputs().size(), num_inputs);
+  for (size_t k = 0; k < 3; ++k) EXPECT_EQ(node.input(k), graph.inputs()[k]);
+  EXPECT_EQ(node.attributes().integer("q_num_heads"), kHeads);
+  EXPECT_FLOAT_EQ(node.attributes().real("scale"), scale);
+}
+
+TEST(FuseAttention, SwallowsTheHeadSplit) {
+  expect_packed(after_pass(fuse_attention, usual(halved)), 0.5F);
+  expect_packed(after_pass(fuse_attention, usual([](Var s) { return div(s, number(s, std::sqrt(4.0))); })), 0.5F);
+  expect_packed(after_pass(fuse_attention, usual([](Var s) { return s; })), 1.0F);
+}
+
+TEST(FuseAttention, FindsTheScaleOnTheOperands) {
+  for (const bool before_split : {true, false}) {
+    Graph graph;
+    auto [q, k, v] = inputs_of(graph);
+    const auto quarter = [](Var x) { return mul(number(x, 0.25), x); };
+    if (before_split) q = quarter(q);
+    Var keys = before_split ? split_keys(quarter(k)) : quarter(split_keys(k));
+    Var queries = before_split ? split_heads(q) : quarter(split_heads(q));
+    graph.add_output(merge_heads(matmul(softmax(matmul(queries, keys)), split_heads(v))).id());
+    expect_packed(after_pass(fuse_attention, graph), 0.0625F);
+  }
+}
+
+TEST(FuseAttention, TakesKeysTransposedAfterTheSplit) {
+  Graph graph;
+  const auto [q, k, v] = inputs_of(graph);
+  const Var keys = transpose(split_heads(k), {0, 1, 3, 2});
+  graph.add_output(merge_heads(matmul(softmax(halved(matmul(split_heads(q), keys))), split_heads(v))).id());
+  expect_packed(after_pass(fuse_attention, graph), 0.5F);
+}
+
+TEST(FuseAttention, AddsAMask) {
+  for (const Dims& dims : {Dims{kBatch, 1, 1, kLength}, Dims{kLength, kLength}, Dims{1, kHeads, kLength, kLength}}) {
+    Random random(5);
+    const Tensor mask = draw_tensor(random, DType::f32, dims);
+    for (const bool mask_first : {true, false}) {
+      const Graph before = usual([&](Var s) {
+        const Var m = constant(s.graph(), mask);
+        return mask_first ? add(m, halved(s)) : add(halved(s), m);
+      });
+      expect_packed(after_pass(fuse_attention, before), 0.5F, 4);
+    }
+  }
+}
+
+TEST(FuseAttention, AddsUpSeveralMasks) {
+  Random random(6);
+  const Tensor bias = draw_tensor(random, DType::f32, {1, kHeads, kLength, kLength});
+  const Tensor mask = draw_tensor(random, DType::f32, {kBatch, 1, 1, kLength});
+  const Graph after = after_pass(fuse_attention, usual([&](Var s) {
+                                   return add(add(halved(s), constant(s.graph(), bias)), constant(s.graph(), mask));
+                                 }));
+  EXPECT_EQ(ops_of(after), "add attention");
+}
+
+// Keys up to the query are seen.
+Tensor causal(bool seen) {
+  std::vector<bool> elements;
+  for (int64_t i = 0; i < kLength; ++i) {
+    for (int64_t j = 0; j < kLength; ++j) elements.push_back((j <= i) == seen);
+  }
+  Tensor mask = Tensor::zeros(DType::boolean, {kLength, kLength});
+  for (size_t i = 0; i < elements.size(); ++i) mask.mutable_data<bool>()[i] = elements[i];
+  return mask;
+}
+
+TEST(FuseAttention, TakesConditionsAsMasks) {
+  const auto selected = [](Tensor mask, bool hides, double hidden) {
+    return usual([=](Var s) {
+      const Var condition = constant(s.graph(), mask);
+      const Var other = number(s, hidden);
+      return hides ? where(condition, other, halved(s)) : where(condition, halved(s), other);
+    });
+  };
+  const double infinite = -std::numeric_limits<double>::infinity();
+  EXPECT_EQ(ops_of(after_pass(fuse_attention, selected(causal(true), false, infinite))), "attention");
+  EXPECT_EQ(ops_of(after_pass(fuse_attention, selected(causal(false), true, infinite))), "not attention");
+  EXPECT_EQ(ops_of(after_pass(fuse_attention, selected(causal(true), false, -3.4e38))), "where attention");
+  EXPECT_EQ(ops_of(after_pass(fuse_attention, selected(causal(false), true, -3.4e38))), "where attention");
+  // -10 is a score like any other.
+  expect_untouched(fuse_attention, selected(causal(true), false, -10));
+}
+
+TEST(FuseAttention, CutsOneTensorWithAllThreeOnce) {
+  // As timm writes it: [batch, length, 3, heads, size] -> [3, batch, heads, length, size].
+  Graph graph;
+  const Var qkv = packed_input(graph, "qkv", 3 * kWidth);
+  const Var parts = transpose(reshape(qkv, std::vector<int64_t>{kBatch, kLength, 3, kHeads, kSize}), {2, 0, 3, 1, 4});
+  const auto part = [&](int64_t i, bool by_slice) {
+    if (!by_slice) return gather(parts, constant(graph, Tensor::scalar<int64_t>(i)), 0);
+    return squeeze(slice(parts, {i}, {i + 1}, {0}), {0});
+  };
+  const Var keys = transpose(part(1, true), {0, 1, 3, 2});
+  const Var weights = softmax(halved(matmul(part(0, false), keys)));
+  graph.add_output(merge_heads(matmul(weights, part(2, false))).id());
+  const Graph after = after_pass(fuse_attention, graph);
+  EXPECT_EQ(ops_of(after), "split attention");
+}
+
+TEST(FuseAttention, KeepsHeadsApartWhereTheyComeThatWay) {
+  Graph graph;
+  const Shape shape{kBatch, kHeads, kLength, kSize};
+  const Var q = input(graph, DType::f32, shape, "q");
+  const Var k = input(graph, DType::f32, shape, "k");
+  const Var v = input(graph, DType::f32, shape, "v");
+  const Var weights = softmax(halved(matmul(q, transpose(k, {0, 1, 3, 2}))));
+  graph.add_output(merge_heads(matmul(weights, v)).id());
+  const Graph after = after_pass(fuse_attention, graph);
+  EXPECT_EQ(ops_of(after), "attention transpose reshape");
+}
+
+TEST(FuseAttention, LetsQueryHeadsShareKeys) {
+  constexpr int64_t kKeyHeads = 2, kRepeats = 3, kAll = kKeyHeads * kRepeats;
+  for (const bool repeats_inside : {true, false}) {
+    Graph graph;
+    const Var q = packed_input(graph, "q", kAll * kSize);
+    const auto shared = [&](const std::string& name) {
+      const Var heads = split_heads(packed_input(graph, name, kKeyHeads * kSize), kKeyHeads);
+      const Var apart = unsqueeze(heads, {repeats_inside ? 2 : 1});
+      const std::vector<int64_t> inside{kBatch, kKeyHeads, kRepeats, kLength, kSize};
+      const std::vector<int64_t> outside{kBatch, kRepeats, kKeyHeads, kLength, kSize};
+      const Var repeated = expand(apart, repeats_inside ? inside : outside);
+      return reshape(repeated, std::vector<int64_t>{kBatch, kAll, kLength, kSize});
+    };
+    const Var keys = transpose(shared("k"), {0, 1, 3, 2});
+    const Var weights = softmax(halved(matmul(split_heads(q, kAll), keys)));
+    graph.add_output(merge_heads(matmul(weights, shared("v"))).id());
+    const Graph after = after_pass(fuse_attention, graph);
+    if (repeats_inside) {
+      EXPECT_EQ(only_node(after).attributes().integer("kv_num_heads"), kKeyHeads);
+    } else {
+      // Heads in another order stay expanded.
+      EXPECT_NE(ops_of(after).find("expand"), std::string::npos);
+      EXPECT_NE(ops_of(after).find("attention"), std::string::npos);
+    }
+  }
+}
+
+TEST(FuseAttention, TakesBatchAndHeadsInOneExtent) {
+  for (const bool with_mask : {true, false}) {
+    Graph graph;
+    const auto [q, k, v] = inputs_of(graph);
+    const auto merged = [](Var x) {
+      return reshape(split_heads(x), std::vector<int64_t>{kBatch * kHeads, kLength, kSize});
+    };
+    Var scores = halved(matmul(merged(q), transpose(merged(k), {0, 2, 1})));
+    if (with_mask) {
+      Random random(8);
+      const Var mask = constant(graph, draw_tensor(random, DType::f32, {kBatch, 1, kLength, kLength}));
+      const std::vector<int64_t> apart{kBatch, kHeads, kLength, kLength};
+      scores = reshape(add(reshape(scores, apart), mask), std::vector<int64_t>{kBatch * kHeads, kLength, kLength});
+    }
+    const Var y = matmul(softmax(scores), merged(v));
+    graph.add_output(merge_heads(reshape(y, std::vector<int64_t>{kBatch, kHeads, kLength, kSize})).id());
+    const Graph after = after_pass(fuse_attention, graph);
+    EXPECT_EQ(ops_of(after), "attention");
+    EXPECT_EQ(only_node(after).attributes().integer("q_num_heads"), kHeads);
+  }
+}
+
+TEST(FuseAttention, WorksOnSymbolicBatches) {
+  Graph graph;
+  const Dim batch = Dim::symbol("batch");
+  std::vector<Var> operands;
+  for (const char* name : {"q", "k", "v"}) {
+    operands.push_back(input(graph, DType::f32, {batch, kLength, kWidth}, name));
+  }
+  const auto heads = [](Var x, const std::vector<int64_t>& perm) {
+    return transpose(reshape(x, std::vector<int64_t>{0, 0, kHeads, kSize}), perm);
+  };
+  const Var scores = matmul(heads(operands[0], {0, 2, 1, 3}), heads(operands[1], {0, 2, 3, 1}));
+  const Var y = matmul(softmax(scores), heads(operands[2], {0, 2, 1, 3}));
+  graph.add_output(reshape(transpose(y, {0, 2, 1, 3}), std::vector<int64_t>{0, 0, kWidth}).id());
+  PassContext context = willing_device();
+  EXPECT_TRUE(fuse_attention(graph, context));
+  graph.erase_dead();
+  verify(graph);
+  EXPECT_EQ(ops_of(graph), "attention");
+}
+
+TEST(FuseAttention, TakesTheGuardAgainstRowsWithoutKeys) {
+  Graph graph;
+  const auto [q, k, v] = inputs_of(graph);
+  const Var weights = softmax(halved(matmul(split_heads(q), split_keys(k))));
+  const Var guarded = where(is_nan(weights), number(weights, 0), weights);
+  graph.add_output(merge_heads(matmul(guarded, split_heads(v))).id());
+  expect_packed(after_pass(fuse_attention, graph), 0.5F);
+}
+
+TEST(FuseAttention, LeavesValuesThatAreReadElsewhere) {
+  for (const bool weights_as_output : {true, false}) {
+    Graph graph;
+    const auto [q, k, v] = inputs_of(graph);
+    const Var scores = halved(matmul(split_heads(q), split_keys(k)));
+    const Var weights = softmax(scores);
+    graph.add_output(merge_heads(matmul(weights, split_heads(v))).id());
+    graph.add_output(weights_as_output ? weights.id() : relu(scores).id());
+    expect_untouched(fuse_attention, graph);
+  }
+}
+
+TEST(FuseAttention, LeavesNearMisses) {
+  // Another axis.
+  Graph graph;
+  {
+    const auto [q, k, v] = inputs_of(graph);
+    const Var weights = softmax(matmul(split_heads(q), split_keys(k)), -2);
+    graph.add_output(merge_heads(matmul(weights, split_heads(v))).id());
+    expect_untouched(fuse_attention, graph);
+  }
+  // A scale behind the mask, a negative scale, a mask with one column.
+  const auto column = [](Var s) { return constant(s.graph(), Tensor::zeros(DType::f32, {kLength, 1})); };
+  const auto row = [](Var s) { return constant(s.graph(), Tensor::zeros(DType::f32, {kLength})); };
+  expect_untouched(fuse_attention, usual([&](Var s) { return halved(add(s, row(s))); }));
+  expect_untouched(fuse_attention, usual([&](Var s) { return neg(s); }));
+  expect_untouched(fuse_attention, usual([&](Var s) { return mul(s, number(s, -0.5)); }));
+  expect_untouched(fuse_attention, usual([&](Var s) { return add(s, column(s)); }));
+  // Weights on the right.
+  Graph right;
+  const Var x = input(right, DType::f32, {1, 1, 4, 4}, "x");
+  right.add_output(matmul(x, softmax(matmul(x, x))).id());
+  expect_untouched(fuse_attention, right);
+}
+
+TEST(FuseAttention, LeavesDoublesAndAsksForAKernel) {
+  Graph doubles;
+  const Var x = input(doubles, DType::f64, {1, 2, 4, 4}, "x");
+  doubles.add_output(matmul(softmax(matmul(x, transpose(x, {0, 1, 3, 2}))), x).id());
+  expect_untouched(fuse_attention, doubles);
+  Graph graph = usual(halved);
+  const size_t nodes = graph.num_nodes();
+  PassContext context;
+  EXPECT_FALSE(fuse_attention(graph, context));
+  verify(graph);
+  EXPECT_EQ(graph.num_nodes(), nodes);
+}
+
+}  // namespace
+}  // namespace autograph
