@@ -20,11 +20,16 @@ constexpr PassDef kPasses[] = {
     {"use_global_pool", "Spell means over all spatial axes as global pools.", use_global_pool, false},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
     {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm, false},
+    {"fold_scale", "Merge factors and addends per channel into the weights before them.", fold_scale, false},
+    {"fold_pad", "Merge zero padding into the convolution behind it.", fold_pad, false},
     {"fuse_attention", "Make one node of spelled-out attention, head splits included.", fuse_attention, false},
     {"fuse_layer_norm", "Make one node of a spelled-out layer norm.", fuse_layer_norm, false},
     {"fuse_rms_norm", "Make one node of a spelled-out RMS norm.", fuse_rms_norm, false},
     {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations, false},
     {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues, false},
+    {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
+    {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes, false},
+    {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
     {"dead_code", "Remove what no output needs.", dead_code, false},
 };
 

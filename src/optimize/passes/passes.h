@@ -18,6 +18,8 @@ bool fuse_attention(Graph& graph, PassContext& context);
 bool simplify_shapes(Graph& graph, PassContext& context);
 bool simplify_arithmetic(Graph& graph, PassContext& context);
 bool use_global_pool(Graph& graph, PassContext& context);
+bool fold_scale(Graph& graph, PassContext& context);
+bool fold_pad(Graph& graph, PassContext& context);
 bool dead_code(Graph& graph, PassContext& context);
 
 /// Makes every reader of `from` read `to`, which also takes over the name of a graph output that has none, and merges

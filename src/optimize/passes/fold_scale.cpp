@@ -1,0 +1,206 @@
+// fold_scale: factors and addends per channel, constants both, behind a convolution or matrix product move into its
+// weights.
+//
+//   conv(x, w, b) * s      conv(x, w * s, b * s)           s: one element, or [channels, 1, ...] at axis 1 of the
+//   result conv(x, w, b) + a      conv(x, w, b + a) matmul(x, w) * s       matmul(x, w * s)                s: one
+//   element, or [columns] at the last axis (matmul(x, w) + b) * s matmul(x, w * s) + b * s gemm(x, w, b) * s gemm(x, w
+//   * s, b * s), likewise + a while beta is 1
+//
+// Division counts as a factor, subtraction as an addend. Holds before: f32, constant weights that nothing else reads,
+// nothing else reads the result. Weights are scaled in f64 and rounded once. A sum behind a matmul stays: fusing it is
+// the kernels' business.
+#include <algorithm>
+#include <functional>
+
+#include "autograph/op_def.h"
+#include "ops/op_list.h"
+#include "optimize/match.h"
+#include "optimize/passes/passes.h"
+
+namespace autograph {
+namespace {
+
+// A step behind a product: result = product * factor + addend, one of each per channel.
+struct Step {
+  std::vector<double> values;
+  bool is_factor = false;
+};
+
+const Tensor* constant_f32(const Graph& graph, ValueId v) {
+  if (!v.is_valid() || !graph.value(v).is_constant() || graph.type(v).dtype() != DType::f32) return nullptr;
+  return &graph.value(v).constant();
+}
+
+// The elements of a constant that varies along `axis` of a result of rank `rank` alone, one per channel.
+std::optional<std::vector<double>> per_channel(const Tensor& tensor, int64_t rank, int64_t axis, int64_t channels) {
+  if (tensor.rank() > rank) return std::nullopt;
+  const int64_t missing = rank - tensor.rank();
+  for (int64_t a = 0; a < tensor.rank(); ++a) {
+    const int64_t extent = tensor.dims()[static_cast<size_t>(a)];
+    if (extent != 1 && (a + missing != axis || extent != channels)) return std::nullopt;
+  }
+  std::vector<double> values = tensor.to_f64();
+  if (values.size() == 1) values.resize(static_cast<size_t>(channels), values.front());
+  return values.size() == static_cast<size_t>(channels) ? std::optional(values) : std::nullopt;
+}
+
+// What `node` does to the product `x` on its left (or right, where sides do not matter).
+std::optional<Step> read_step(const Graph& graph, const Node& node, ValueId x, int64_t axis, int64_t channels) {
+  const OpDef* op = &node.op();
+  const bool commutes = op == &mul_def() || op == &add_def();
+  if (!commutes && op != &div_def() && op != &sub_def()) return std::nullopt;
+  const size_t slot = node.input(0) == x ? 1 : 0;
+  if (slot == 0 && !commutes) return std::nullopt;
+  const Tensor* tensor = constant_f32(graph, node.input(slot));
+  const Shape& shape = graph.type(x).shape();
+  if (!tensor || !shape.has_rank()) return std::nullopt;
+  auto values = per_channel(*tensor, shape.rank(), axis < 0 ? axis + shape.rank() : axis, channels);
+  if (!values) return std::nullopt;
+  for (double& value : *values) {
+    if (op == &div_def()) value = 1 / value;
+    if (op == &sub_def()) value = -value;
+  }
+  return Step{std::move(*values), op == &mul_def() || op == &div_def()};
+}
+
+// The tensor with each element times the value of its channel, which is its position along `axis`.
+Tensor scaled(const Tensor& tensor, int64_t axis, const std::vector<double>& values) {
+  Tensor result = tensor.clone();
+  size_t inner = 1;
+  for (int64_t a = axis + 1; a < tensor.rank(); ++a)
+    inner *= static_cast<size_t>(tensor.dims()[static_cast<size_t>(a)]);
+  float* elements = result.mutable_data<float>();
+  for (size_t i = 0; i < static_cast<size_t>(tensor.num_elements()); ++i) {
+    elements[i] = static_cast<float>(elements[i] * values[i / inner % values.size()]);
+  }
+  return result;
+}
+
+// A bias per channel with the step applied.
+Tensor stepped_bias(const Tensor* bias, const Step& step) {
+  const size_t channels = step.values.size();
+  std::vector<float> result(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    double value = 0;
+    if (bias) value = static_cast<double>(bias->data<float>()[bias->num_elements() == 1 ? 0 : c]);
+    value = step.is_factor ? value * step.values[c] : value + step.values[c];
+    result[c] = static_cast<float>(value);
+  }
+  return Tensor::of<float>({static_cast<int64_t>(channels)}, result);
+}
+
+// A product with constant weights.
+struct Product {
+  NodeId node;
+  int64_t weight_axis;  // of the channels in the weights
+  int64_t result_axis;  // and in the result; counted from the end when negative
+  int64_t channels;
+  bool has_bias_slot;
+};
+
+std::optional<Product> product_of_weights(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  const bool is_conv = &node.op() == &conv_def();
+  const bool is_gemm = &node.op() == &gemm_def();
+  if (!is_conv && !is_gemm && &node.op() != &matmul_def()) return std::nullopt;
+  const Tensor* weights = constant_f32(graph, node.input(1));
+  if (!weights || weights->rank() < 2 || num_reads(graph, node.input(1)) != 1) return std::nullopt;
+  if (!is_conv && weights->rank() != 2) return std::nullopt;
+  const bool first = is_conv || (is_gemm && node.attributes().flag("transB"));
+  const int64_t axis = first ? 0 : weights->rank() - 1;
+  Product product{id, axis, is_conv ? 1 : -1, weights->dims()[static_cast<size_t>(axis)], is_conv || is_gemm};
+  if (product.channels < 1) return std::nullopt;
+  if (!node.input(2).is_valid()) return product;
+  // A bias must be one value, or one per channel: gemm takes matrices too.
+  const Tensor* bias = constant_f32(graph, node.input(2));
+  if (!bias || (bias->num_elements() != 1 && bias->num_elements() != product.channels)) return std::nullopt;
+  if (bias->rank() == 2 && bias->dims()[1] != bias->num_elements()) return std::nullopt;
+  return product;
+}
+
+NodeId only_reader(const Graph& graph, ValueId v) {
+  const bool is_alone = num_reads(graph, v) == 1 && !graph.value(v).uses().empty();
+  return is_alone ? graph.value(v).uses().front().node : NodeId{};
+}
+
+void scale_weights(Graph& graph, const Product& product, const Step& step) {
+  const ValueId old = graph.node(product.node).input(1);
+  Tensor weights = scaled(graph.value(old).constant(), product.weight_axis, step.values);
+  graph.set_input(product.node, 1, graph.add_constant(std::move(weights), graph.value(old).name()));
+  graph.erase_value(old);
+}
+
+// Applies `step` to a product that takes a bias.
+void apply_with_bias(Graph& graph, const Product& product, const Step& step) {
+  const Tensor* bias = constant_f32(graph, graph.node(product.node).input(2));
+  const bool needs_bias = bias || !step.is_factor;
+  Tensor new_bias = stepped_bias(bias, step);
+  if (step.is_factor) scale_weights(graph, product, step);
+  if (!needs_bias) return;
+  graph.set_input(product.node, 2, graph.add_constant(std::move(new_bias)));
+}
+
+bool fits_gemm(const Node& node, const Step& step) {
+  if (&node.op() != &gemm_def() || step.is_factor) return true;
+  return node.attributes().real("beta") == 1;
+}
+
+// One step behind a product with a bias of its own: true when it went into the weights.
+bool fold_into_biased(Graph& graph, const Product& product) {
+  const ValueId result = graph.node(product.node).output(0);
+  const NodeId reader = only_reader(graph, result);
+  if (!reader.is_valid()) return false;
+  const auto step = read_step(graph, graph.node(reader), result, product.result_axis, product.channels);
+  if (!step || !fits_gemm(graph.node(product.node), *step)) return false;
+  if (!same_tensor_type(graph.type(result), graph.type(graph.node(reader).output(0)))) return false;
+  apply_with_bias(graph, product, *step);
+  replace_pattern(graph, graph.node(reader).output(0), result);
+  return true;
+}
+
+// A factor behind a matmul, perhaps with a sum in between.
+bool fold_into_matmul(Graph& graph, const Product& product) {
+  const ValueId result = graph.node(product.node).output(0);
+  NodeId reader = only_reader(graph, result);
+  if (!reader.is_valid()) return false;
+  auto step = read_step(graph, graph.node(reader), result, -1, product.channels);
+  const bool has_sum = step && !step->is_factor && &graph.node(reader).op() == &add_def();
+  const NodeId sum = has_sum ? reader : NodeId{};
+  const Step addend = has_sum ? *step : Step{};
+  const ValueId scaled_value = has_sum ? graph.node(sum).output(0) : result;
+  if (has_sum) {
+    reader = only_reader(graph, scaled_value);
+    if (!reader.is_valid()) return false;
+    step = read_step(graph, graph.node(reader), scaled_value, -1, product.channels);
+  }
+  if (!step || !step->is_factor) return false;
+  const ValueId final_value = graph.node(reader).output(0);
+  if (!same_tensor_type(graph.type(result), graph.type(final_value))) return false;
+  scale_weights(graph, product, *step);
+  if (has_sum) {
+    const size_t slot = graph.node(sum).input(0) == result ? 1 : 0;
+    Step scaled_addend = addend;
+    for (size_t c = 0; c < scaled_addend.values.size(); ++c) scaled_addend.values[c] *= step->values[c];
+    graph.set_input(sum, slot, graph.add_constant(stepped_bias(nullptr, scaled_addend)));
+  }
+  replace_pattern(graph, final_value, scaled_value);
+  return true;
+}
+
+}  // namespace
+
+bool fold_scale(Graph& graph, PassContext&) {
+  bool changed = false;
+  for (const NodeId id : graph.topological_order()) {
+    if (!graph.is_live(id)) continue;
+    const auto product = product_of_weights(graph, id);
+    if (!product) continue;
+    while (product->has_bias_slot ? fold_into_biased(graph, *product) : fold_into_matmul(graph, *product)) {
+      changed = true;
+    }
+  }
+  if (changed) graph.erase_dead();
+  return changed;
+}
+
+}  // namespace autograph

@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
+#include "autograph/ops/window.h"
+#include "optimize/pass_testing.h"
+#include "optimize/passes/passes.h"
+
+namespace autograph {
+namespace {
+
+using Step = std::function<Var(Var)>;
+
+Var weight(Graph& graph, Dims dims, uint64_t seed = 1) {
+  Random random(seed);
+  return constant(graph, draw_tensor(random, DType::f32, std::move(dims), 0.5, 2));
+}
+
+// A grouped convolution to 6 channels, then `step`.
+Graph convolved(const Step& step, bool with_bias = true) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 4, 5, 5}, "x");
+  const Var y = conv(x, weight(graph, {6, 2, 3, 3}), with_bias ? weight(graph, {6}, 2) : Var(), {.group = 2});
+  graph.add_output(step(y).id());
+  return graph;
+}
+
+Graph multiplied(const Step& step) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3, 4}, "x");
+  graph.add_output(step(matmul(x, weight(graph, {4, 6}))).id());
+  return graph;
+}
+
+Graph gemmed(const Step& step, GemmOptions options, bool with_bias) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {3, 4}, "x");
+  const Var w = weight(graph, options.transpose_b ? Dims{6, 4} : Dims{4, 6});
+  graph.add_output(step(gemm(x, w, with_bias ? weight(graph, {6}, 3) : Var(), options)).id());
+  return graph;
+}
+
+std::string ops_after(PassFn pass, const Graph& graph) { return ops_of(after_pass(pass, graph)); }
+
+TEST(FoldScale, MergesStepsPerChannelIntoAConvolution) {
+  for (const bool with_bias : {true, false}) {
+    const std::vector<Step> steps = {
+        [](Var y) {
+          return mul(y, weight(y.graph(), {6, 1, 1}, 4));
+        },
+        [](Var y) {
+          return add(weight(y.graph(), {1, 6, 1, 1}, 4), y);
+        },
+        [](Var y) {
+          return div(sub(y, weight(y.graph(), {6, 1, 1}, 4)), weight(y.graph(), {6, 1, 1}, 5));
+        },
+        [](Var y) { return mul(y, scalar(y.graph(), 3)); },
+        [](Var y) {
+          return add(mul(y, weight(y.graph(), {6, 1, 1}, 6)), weight(y.graph(), {6, 1, 1}, 7));
+        },
+    };
+    for (const Step& step : steps) EXPECT_EQ(ops_after(fold_scale, convolved(step, with_bias)), "conv");
+  }
+}
+
+TEST(FoldScale, MergesAFactorIntoAMatmulAndTheSumBehindIt) {
+  const Step factor = [](Var y) { return mul(y, weight(y.graph(), {6}, 4)); };
+  EXPECT_EQ(ops_after(fold_scale, multiplied(factor)), "matmul");
+  const Step sum_and_factor = [&](Var y) { return factor(add(weight(y.graph(), {6}, 5), y)); };
+  EXPECT_EQ(ops_after(fold_scale, multiplied(sum_and_factor)), "matmul add");
+}
+
+TEST(FoldScale, MergesStepsIntoAGemm) {
+  const Step step = [](Var y) { return add(mul(y, weight(y.graph(), {6}, 4)), weight(y.graph(), {6}, 5)); };
+  for (const bool transpose_b : {true, false}) {
+    GemmOptions options;
+    options.transpose_b = transpose_b;
+    options.alpha = 0.5F;
+    for (const bool with_bias : {true, false}) {
+      EXPECT_EQ(ops_after(fold_scale, gemmed(step, options, with_bias)), "gemm");
+    }
+  }
+  GemmOptions half;
+  half.beta = 0.5F;
+  EXPECT_EQ(ops_after(fold_scale, gemmed(step, half, true)), "gemm add");
+}
+
+TEST(FoldScale, LeavesNearMisses) {
+  // Along another axis, adding a dim, not constant, dividing by the result, between.
+  expect_untouched(fold_scale, convolved([](Var y) { return mul(y, weight(y.graph(), {3, 1})); }));
+  expect_untouched(fold_scale, convolved([](Var y) { return mul(y, weight(y.graph(), {1, 1, 6, 1, 1})); }));
+  expect_untouched(fold_scale, convolved([](Var y) { return mul(y, y); }));
+  expect_untouched(fold_scale, convolved([](Var y) { return div(weight(y.graph(), {6, 1, 1}), y); }));
+  expect_untouched(fold_scale, convolved([](Var y) { return mul(relu(y), weight(y.graph(), {6, 1, 1})); }));
+  expect_untouched(fold_scale, multiplied([](Var y) { return mul(y, weight(y.graph(), {3, 1})); }));
+  expect_untouched(fold_scale, multiplied([](Var y) { return add(y, weight(y.graph(), {6})); }));
+  // A bias that is a matrix.
+  Graph graph;
+  const Var x = input(graph, DType::f32, {3, 4}, "x");
+  const Var y = gemm(x, weight(graph, {4, 6}), weight(graph, {3, 6}), {});
+  graph.add_output(mul(y, scalar(graph, 2)).id());
+  expect_untouched(fold_scale, graph);
+}
+
+TEST(FoldScale, LeavesResultsAndWeightsThatAreReadElsewhere) {
+  for (const bool share_result : {true, false}) {
+    Graph graph;
+    const Var x = input(graph, DType::f32, {1, 4, 5, 5}, "x");
+    const Var w = weight(graph, {4, 4, 1, 1});
+    const Var y = conv(x, w, Var(), {});
+    graph.add_output(mul(y, scalar(graph, 2)).id());
+    graph.add_output(share_result ? y.id() : conv(relu(x), w, Var(), {}).id());
+    expect_untouched(fold_scale, graph);
+  }
+}
+
+Graph padded(const std::vector<int64_t>& pads, const std::string& mode, Var value, ConvOptions options) {
+  Graph graph = value.is_valid() ? value.graph() : Graph();
+  const Var x = input(graph, DType::f32, {2, 3, 6, 6}, "x");
+  const Var fill = value.is_valid() ? Var(graph, value.id()) : Var();
+  graph.add_output(conv(pad(x, pads, mode, fill), weight(graph, {4, 3, 3, 3}), Var(), std::move(options)).id());
+  return graph;
+}
+
+TEST(FoldPad, MovesZerosIntoTheConvolution) {
+  const Graph after = after_pass(fold_pad, padded({0, 0, 1, 2, 0, 0, 3, 0}, "constant", {}, {.pads = {1, 0, 0, 1}}));
+  EXPECT_EQ(ops_of(after), "conv");
+  EXPECT_EQ(only_node(after).attributes().integers("pads"), (std::vector<int64_t>{2, 2, 3, 1}));
+  EXPECT_EQ(ops_after(fold_pad, padded({0, 0, 1, 1, 0, 0, 1, 1}, "constant", {}, {.strides = {2, 2}})), "conv");
+}
+
+TEST(FoldPad, LeavesOtherPadding) {
+  expect_untouched(fold_pad, padded({0, 1, 1, 1, 0, -1, 1, 1}, "constant", {}, {}));
+  expect_untouched(fold_pad, padded({0, 0, 1, 1, 0, 0, -1, 1}, "constant", {}, {}));
+  expect_untouched(fold_pad, padded({0, 0, 1, 1, 0, 0, 1, 1}, "edge", {}, {}));
+  expect_untouched(fold_pad, padded({0, 0, 1, 1, 0, 0, 1, 1}, "constant", {}, {.auto_pad = "SAME_UPPER"}));
+  Graph holder;
+  expect_untouched(fold_pad, padded({0, 0, 1, 1, 0, 0, 1, 1}, "constant", scalar(holder, 2), {}));
+}
+
+}  // namespace
+}  // namespace autograph
