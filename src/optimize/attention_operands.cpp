@@ -148,17 +148,12 @@ HeadTensor attention_result(const AttentionScores& found, const AttentionExtents
 std::optional<HeadSource> find_packed(const Graph& graph, const HeadTensor& tensor, bool through_repeats) {
   AxisTrace trace = trace_of(graph, tensor, through_repeats);
   std::optional<HeadSource> best;
-  int best_score = 0;
   do {
     const auto picked = packed_order(trace, tensor);
     const auto heads = source_heads(trace, tensor);
     if (!picked || !heads) continue;
     const std::vector<Dim> dims = packed_dims(tensor, *heads, picked->extent.value());
-    const bool is_exact = has_dims(graph, trace.source(), dims);
-    if (!is_exact && !Shape(dims).is_static()) continue;
-    const int score = (picked->extent.value() == 1 ? 3 : 1) + (is_exact ? 1 : 0);
-    if (score < best_score) continue;
-    best_score = score;
+    if (!has_dims(graph, trace.source(), dims) && !Shape(dims).is_static()) continue;
     best = HeadSource{trace.source(), picked->extent.value(), picked->index, trace.scale(), trace.repeats()};
   } while (trace.step_back());
   return best;

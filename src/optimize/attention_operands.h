@@ -51,8 +51,8 @@ struct HeadSource {
   int64_t repeats = 1;  ///< Each head stands for so many.
 };
 
-/// The source with the elements of [batch, length, heads * size] in order: of that shape if there is one, else of
-/// another shape, else one piece among several. Repeats are looked through on request.
+/// The earliest source with the elements of [batch, length, heads * size] in order, be it under another shape (while
+/// the extents are known) or as one piece among several. Repeats are looked through on request.
 std::optional<HeadSource> find_packed(const Graph& graph, const HeadTensor& tensor, bool through_repeats);
 
 /// The earliest source with the axes [batch, heads, length, size], or [batch * heads, length, size].

@@ -30,6 +30,7 @@ struct PassDef {
   std::string_view doc;               ///< One line.
   bool (*run)(Graph&, PassContext&);  ///< True when it changed the graph.
   bool required = false;              ///< Runs even where optimisation is off.
+  bool on_request = false;            ///< Runs only when PipelineOptions::enabled names it.
 };
 
 /// All passes in their order.
@@ -46,6 +47,7 @@ struct PassTiming {
 struct PipelineOptions {
   bool optimize = true;               ///< False: only the required ones.
   std::vector<std::string> disabled;  ///< Names of passes to leave out; throws ValueError when there is no such pass.
+  std::vector<std::string> enabled;   ///< Names of passes to run that otherwise do not; throws likewise.
   bool verify_each = true;            ///< Verify the graph after every pass that changed it.
 };
 

@@ -1,4 +1,5 @@
-// The one ordered list of passes, and the loop that runs, times and verifies them.
+// The one ordered list of passes, and the loop that runs, times and verifies them. A name may stand there more than
+// once; leaving it out leaves out all of them.
 #include <algorithm>
 #include <chrono>
 
@@ -17,19 +18,21 @@ constexpr PassDef kPasses[] = {
     {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity, false},
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes, false},
     {"simplify_arithmetic", "Remove arithmetic without effect.", simplify_arithmetic, false},
-    {"use_global_pool", "Spell means over all spatial axes as global pools.", use_global_pool, false},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
     {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm, false},
     {"fold_scale", "Merge factors and addends per channel into the weights before them.", fold_scale, false},
     {"fold_pad", "Merge zero padding into the convolution behind it.", fold_pad, false},
     {"fuse_attention", "Make one node of spelled-out attention, head splits included.", fuse_attention, false},
+    {"merge_qkv", "Make one product of several with the same left side.", merge_qkv, false, true},
     {"fuse_layer_norm", "Make one node of a spelled-out layer norm.", fuse_layer_norm, false},
     {"fuse_rms_norm", "Make one node of a spelled-out RMS norm.", fuse_rms_norm, false},
     {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations, false},
-    {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues, false},
+    {"use_global_pool", "Spell means over all spatial axes as global pools.", use_global_pool, false},
+    // What the patterns left behind: sums of constant masks, views next to views, equal masks.
     {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes, false},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
+    {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues, false},
     {"dead_code", "Remove what no output needs.", dead_code, false},
 };
 
@@ -42,17 +45,24 @@ void check_names(const std::vector<std::string>& names) {
   }
 }
 
+bool is_chosen(const PassDef& pass, const PipelineOptions& options) {
+  const auto names = [&](const std::vector<std::string>& list) {
+    return std::find(list.begin(), list.end(), pass.name) != list.end();
+  };
+  if (pass.required) return true;
+  return options.optimize && !names(options.disabled) && (!pass.on_request || names(options.enabled));
+}
+
 }  // namespace
 
 std::span<const PassDef> all_passes() { return kPasses; }
 
 std::vector<PassTiming> run_passes(Graph& graph, PassContext& context, const PipelineOptions& options) {
   check_names(options.disabled);
+  check_names(options.enabled);
   std::vector<PassTiming> timings;
   for (const PassDef& pass : kPasses) {
-    const bool disabled =
-        std::find(options.disabled.begin(), options.disabled.end(), pass.name) != options.disabled.end();
-    if (!pass.required && (!options.optimize || disabled)) continue;
+    if (!is_chosen(pass, options)) continue;
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.run(graph, context);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;

@@ -36,6 +36,19 @@ TEST(FoldConstants, ComputesNodesOfConstantsAndKeepsTheRest) {
   EXPECT_FALSE(fold_constants(graph, context));
 }
 
+TEST(FoldConstants, FoldsTheShapesOfInputs) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3}, "x");
+  graph.add_output(reshape(x, slice(shape(reshape(x, std::vector<int64_t>{3, 2})), {0}, {2}, {0})).id());
+  graph.add_output(shape(relu(input(graph, DType::f32, {Dim::symbol("n")}, "y"))).id());
+  PassContext context;
+  EXPECT_TRUE(fold_constants(graph, context));
+  verify(graph);
+  EXPECT_EQ(graph.num_nodes(), 3u);
+  const Node& folded = graph.node(graph.value(graph.outputs()[0]).producer());
+  EXPECT_EQ(graph.value(folded.input(1)).constant().to_i64(), (std::vector<int64_t>{3, 2}));
+}
+
 TEST(FoldConstants, LeavesResultsAboveTheLimit) {
   Graph graph;
   graph.add_output(relu(constant(graph, Tensor::zeros(DType::f32, {64}))).id());

@@ -225,7 +225,8 @@ TEST(UseGlobalPool, LeavesOtherMeans) {
   leaves({1, 2}, DType::f32, {2, 3, 4, 5});
   leaves({3}, DType::f32, {2, 3, 4, 5});
   leaves({1}, DType::f32, {2, 3});
-  leaves({2}, DType::i32, {2, 3, 4});
+  leaves({2}, DType::f32, {2, 3, 4});
+  leaves({2, 3}, DType::i32, {2, 3, 4, 5});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// fold_constants: computes nodes whose inputs are all constants, once, with the reference implementation.
+// fold_constants: computes nodes whose inputs are all constants, once, with the reference implementation; and what
+// inference knows without them: the shape of a tensor of known extents, and the arithmetic on it.
 //
 // Results larger than PassContext::max_folded_bytes stay nodes: an Expand of a scalar to gigabytes is cheaper to keep.
 // Impure and random nodes, and those with an evaluate function, stay too. A node whose reference throws stays: the
@@ -33,6 +34,15 @@ bool can_fold(const Graph& graph, const Node& node, int64_t max_bytes) {
   return true;
 }
 
+void replace_by_constants(Graph& graph, NodeId id, std::vector<Tensor> results) {
+  const std::vector<ValueId> outputs = graph.node(id).outputs();
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const ValueId constant = graph.add_constant(std::move(results[k]));
+    replace_value(graph, outputs[k], constant);
+  }
+  graph.erase_node(id);
+}
+
 bool fold(Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   std::vector<Tensor> inputs;
@@ -45,12 +55,19 @@ bool fold(Graph& graph, NodeId id) {
   } catch (const UserError&) {
     return false;
   }
-  const std::vector<ValueId> outputs = node.outputs();
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    const ValueId constant = graph.add_constant(std::move(results[k]));
-    replace_value(graph, outputs[k], constant);
+  replace_by_constants(graph, id, std::move(results));
+  return true;
+}
+
+// Replaces a node whose outputs inference knows, such as the shape of a tensor of known extents.
+bool fold_known(Graph& graph, NodeId id, const KnownValues& known) {
+  std::vector<Tensor> results;
+  for (const ValueId v : graph.node(id).outputs()) {
+    const auto value = known.find(v.index);
+    if (value == known.end()) return false;
+    results.push_back(value->second);
   }
-  graph.erase_node(id);
+  replace_by_constants(graph, id, std::move(results));
   return true;
 }
 
@@ -59,10 +76,12 @@ bool fold(Graph& graph, NodeId id) {
 // Values that become known sharpen types further down, or show that a node can never run: then infer throws the same
 // error here that the run would meet.
 bool fold_constants(Graph& graph, PassContext& context) {
-  infer_types(graph);
+  const KnownValues known = infer_types(graph);
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
-    if (can_fold(graph, graph.node(id), context.max_folded_bytes)) changed = fold(graph, id) || changed;
+    const bool is_folded =
+        fold_known(graph, id, known) || (can_fold(graph, graph.node(id), context.max_folded_bytes) && fold(graph, id));
+    changed = changed || is_folded;
   }
   if (!changed) return false;
   graph.erase_dead();

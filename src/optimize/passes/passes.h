@@ -8,18 +8,19 @@ namespace autograph {
 bool decompose(Graph& graph, PassContext& context);
 bool fold_constants(Graph& graph, PassContext& context);
 bool eliminate_identity(Graph& graph, PassContext& context);
-bool common_subexpressions(Graph& graph, PassContext& context);
-bool fold_batch_norm(Graph& graph, PassContext& context);
-bool fuse_activations(Graph& graph, PassContext& context);
-bool fuse_epilogues(Graph& graph, PassContext& context);
-bool fuse_layer_norm(Graph& graph, PassContext& context);
-bool fuse_rms_norm(Graph& graph, PassContext& context);
-bool fuse_attention(Graph& graph, PassContext& context);
 bool simplify_shapes(Graph& graph, PassContext& context);
 bool simplify_arithmetic(Graph& graph, PassContext& context);
-bool use_global_pool(Graph& graph, PassContext& context);
+bool common_subexpressions(Graph& graph, PassContext& context);
+bool fold_batch_norm(Graph& graph, PassContext& context);
 bool fold_scale(Graph& graph, PassContext& context);
 bool fold_pad(Graph& graph, PassContext& context);
+bool fuse_attention(Graph& graph, PassContext& context);
+bool merge_qkv(Graph& graph, PassContext& context);
+bool fuse_layer_norm(Graph& graph, PassContext& context);
+bool fuse_rms_norm(Graph& graph, PassContext& context);
+bool fuse_activations(Graph& graph, PassContext& context);
+bool use_global_pool(Graph& graph, PassContext& context);
+bool fuse_epilogues(Graph& graph, PassContext& context);
 bool dead_code(Graph& graph, PassContext& context);
 
 /// Makes every reader of `from` read `to`, which also takes over the name of a graph output that has none, and merges

@@ -1,8 +1,8 @@
 // use_global_pool: a mean over all spatial axes becomes global_average_pool, whatever the exporter wrote.
 //
 // Squeeze-excite blocks and classifier heads have one spelling then, and the pool takes part in the choice of layouts.
-// Without keepdims a reshape to [batch, channels] follows. Holds before: floats of rank 3 or more, the axes are exactly
-// 2, 3, ..., the extents of batch and channels can be written as a reshape.
+// Without keepdims a reshape to [batch, channels] follows. Holds before: floats of rank 4 or more, since
+// rank 3 is mostly [batch, length, width]; the axes are exactly 2, 3, ....
 #include <algorithm>
 
 #include "autograph/op_def.h"
@@ -17,7 +17,7 @@ bool is_spatial_mean(const Graph& graph, const Node& node) {
   if (&node.op() != &reduce_mean_def() || !dtypes::kFloat.contains(graph.type(node.output(0)).dtype())) return false;
   const Shape& shape = graph.type(node.input(0)).shape();
   auto axes = integer_constants(graph, node.input(1));
-  if (!axes || !shape.has_rank() || shape.rank() < 3) return false;
+  if (!axes || !shape.has_rank() || shape.rank() < 4) return false;
   if (axes->size() != static_cast<size_t>(shape.rank()) - 2) return false;
   for (int64_t& axis : *axes) axis = axis < 0 ? axis + shape.rank() : axis;
   std::sort(axes->begin(), axes->end());
