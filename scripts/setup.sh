@@ -3,7 +3,7 @@
 # the ONNX operator tests. Sourced or run by demo.sh and test.sh; does nothing when everything is there.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build make pkg-config git libfmt-dev libhwy-dev libxxhash-dev nlohmann-json3-dev libcli11-dev
+packages=(g++ cmake ninja-build make pkg-config git libfmt-dev libhwy-dev libsqlite3-dev libxxhash-dev nlohmann-json3-dev libcli11-dev
   zlib1g-dev libprotobuf-dev protobuf-compiler libonnx-dev libdnnl-dev graphviz python3)
 [ "${1:-}" != --tests ] || packages+=(libgtest-dev librapidcheck-dev python3-venv clang-format-14 man-db)
 

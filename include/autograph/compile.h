@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,9 +20,14 @@ struct CompileOptions {
   std::string strategy = "sequential";  ///< How to schedule: one of available_strategies().
   int threads = 0;                      ///< Threads of one run; 0 = what this process may use (cgroup quota included).
   size_t memory_budget_bytes = 0;       ///< Refuse plans that need more than this for activations; 0 = no limit.
-  bool optimize = true;                 ///< Run the plain passes first.
-  bool check_nan = false;               ///< Stop at the first node that makes a NaN or infinity from finite inputs.
-  bool profile = false;                 ///< Record the time of every step; see Executable::profile().
+  bool exact = false;                   ///< No kernels that sum in another order than the op suggests (Winograd).
+  bool tune = false;  ///< Choose kernels and layouts by measuring them; measurements are kept in a cache on disk.
+  std::string cache_folder;  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
+  /// Called while measuring: steps asked about, all steps, kernels measured so far.
+  std::function<void(size_t step, size_t num_steps, size_t measured)> on_tune = nullptr;
+  bool optimize = true;    ///< Run the plain passes first.
+  bool check_nan = false;  ///< Stop at the first node that makes a NaN or infinity from finite inputs.
+  bool profile = false;    ///< Record the time of every step; see Executable::profile().
 };
 
 /// A compiled graph. Thread-safe: any number of threads may call run() at once.

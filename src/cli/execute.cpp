@@ -59,9 +59,6 @@ CompileOptions compile_options(const RunOptions& options) {
     throw UnsupportedError(
         fmt::format("[cli] strategy: this build has {}, got '{}'", join(strategies, ", "), options.strategy));
   }
-  if (options.tune) {
-    throw UnsupportedError("[cli] tune: this build does not choose kernels by measurement (leave --tune out)");
-  }
   CompileOptions result;
   result.device = options.device;
   result.strategy = options.strategy;
@@ -69,13 +66,21 @@ CompileOptions compile_options(const RunOptions& options) {
   result.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
   result.optimize = !options.no_optimize;
   result.check_nan = options.check_nan;
+  result.tune = options.tune;
+  result.cache_folder = options.cache_dir;
+  result.exact = options.exact;
   return result;
 }
 
-Executable compile_logged(const Session& session, Graph graph, const CompileOptions& options) {
+Executable compile_logged(Session& session, Graph graph, CompileOptions options) {
+  options.on_tune = [&session](size_t step, size_t num_steps, size_t measured) {
+    session.progress(fmt::format("choosing kernels, {} measured", measured),
+                     static_cast<double>(step) / static_cast<double>(num_steps));
+  };
   const size_t before = graph.num_nodes();
   const Stopwatch watch;
   Executable executable = compile(std::move(graph), options);
+  session.end_progress();
   session.log("compile", fmt::format("{}, {}: {} nodes became {} in {:.1f} ms", options.device, options.strategy,
                                      before, executable.graph().num_nodes(), watch.ms()));
   return executable;

@@ -25,7 +25,7 @@ class Stopwatch {
 CompileOptions compile_options(const RunOptions& options);
 
 /// Compiles, and logs time, kernels and plan as --log asks.
-Executable compile_logged(const Session& session, Graph graph, const CompileOptions& options);
+Executable compile_logged(Session& session, Graph graph, CompileOptions options);
 
 /// Logs kernels and plan: known only after the first run when extents are symbolic.
 void log_plan(const Session& session, const Executable& executable);

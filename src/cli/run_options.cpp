@@ -38,11 +38,15 @@ std::vector<Option> run_option_table(RunOptions& options) {
        .doc = "Compile the graph as it is, without the plain passes.",
        .target = &options.no_optimize},
       {.names = "--tune",
-       .doc = "Choose kernels by measuring them; this build does not have it yet (exit 4).",
+       .doc = "Choose kernels and layouts by measuring them, once: the times are kept in the cache.",
        .target = &options.tune},
+      {.names = "--cache-dir",
+       .value_name = "DIR",
+       .doc = "Where measured times are kept; $XDG_CACHE_HOME/autograph or ~/.cache/autograph when not given.",
+       .target = &options.cache_dir,
+       .env = "AUTOGRAPH_CACHE_DIR"},
       {.names = "--exact",
-       .doc = "Forbid kernels that reassociate arithmetic beyond the order of sums (Winograd); no kernel of this build "
-              "does, so that it always holds.",
+       .doc = "Forbid kernels that sum in another order than the op suggests: Winograd's convolutions.",
        .target = &options.exact},
   };
 }

@@ -19,10 +19,11 @@ struct RunOptions {
   bool check_nan = false;
   bool no_optimize = false;
   bool tune = false;
+  std::string cache_dir;
   bool exact = false;
 };
 
-/// --device, --strategy, --threads, --seed, --memory-budget, --check-nan, --no-optimize, --tune, --exact.
+/// --device, --strategy, --threads, --seed, --memory-budget, --check-nan, --no-optimize, --tune, --cache-dir, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 
 }  // namespace autograph::cli

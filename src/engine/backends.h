@@ -14,6 +14,8 @@ struct Device {
   KernelCatalog catalog;
   /// Makes the calling thread use this many threads inside kernels; returns what it used before. Null: no threads.
   int (*set_threads)(int threads) = nullptr;
+  /// Machine and libraries with their versions: measurements hold where this text is the same.
+  std::string (*identity)() = nullptr;
 };
 
 /// The device named `name`; throws DeviceError with the nearest name when it is not there.

@@ -6,6 +6,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "runtime/cpu_count.h"
+#include "tune/measured_cost.h"
 
 namespace autograph {
 namespace {
@@ -125,9 +126,7 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
   } else {
     const KnownValues known = infer_types(prepared);
     graph_ = std::make_shared<const Graph>(std::move(prepared));
-    const ThreadScope threads(device_, threads_);
-    entries_.push_front(std::make_shared<PlanEntry>(
-        compile_plan(graph_, known, {device_.catalog, threads_, options_.memory_budget_bytes}), nullptr));
+    entries_.push_front(std::make_shared<PlanEntry>(make_plan(graph_, known), nullptr));
   }
   compile_nested();
 }
@@ -209,10 +208,18 @@ std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs* inputs)
   infer_types(typed);
   typed = prepare_graph(std::move(typed), device_, options_.optimize);
   const KnownValues known = infer_types(typed);
+  return std::make_shared<PlanEntry>(make_plan(std::make_shared<const Graph>(std::move(typed)), known), inputs);
+}
+
+std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
+                                                                const KnownValues& known) const {
   const ThreadScope threads(device_, threads_);
-  return std::make_shared<PlanEntry>(compile_plan(std::make_shared<const Graph>(std::move(typed)), known,
-                                                  {device_.catalog, threads_, options_.memory_budget_bytes}),
-                                     inputs);
+  PlanOptions options{device_.catalog, threads_, options_.memory_budget_bytes, options_.exact};
+  if (!options_.tune) return compile_plan(std::move(graph), known, options);
+  MeasurementCache cache(options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder);
+  MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, options_.on_tune);
+  options.cost = &cost;
+  return compile_plan(std::move(graph), known, options);
 }
 
 void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const {

@@ -80,6 +80,7 @@ class Executable::Impl {
   void compile_nested();
   std::shared_ptr<PlanEntry> find_entry(const RunInputs& inputs) const;
   std::shared_ptr<PlanEntry> make_entry(const RunInputs* inputs) const;
+  std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known) const;
   void check_inputs(const RunInputs& inputs) const;
   void execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const;
 

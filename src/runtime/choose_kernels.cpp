@@ -21,7 +21,10 @@ class KernelChooser {
         is_bound_(plan.slots.size(), false) {}
 
   std::vector<StepChoice> run(std::vector<StepLayouts>& layouts) {
-    for (const Step& step : plan_.steps) ask(step);
+    for (size_t n = 0; n < plan_.steps.size(); ++n) {
+      options_.cost.begin_step(n, plan_.steps.size());
+      ask(plan_.steps[n]);
+    }
     find_writers();
     for (uint32_t n = 0; n < plan_.steps.size(); ++n) add_pairs(n);
     const std::vector<size_t> choice = problem_.solve();

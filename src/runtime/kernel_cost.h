@@ -9,6 +9,11 @@ namespace autograph {
 class KernelCost {
  public:
   virtual ~KernelCost() = default;
+  /// Told before the offers of a step are asked about.
+  virtual void begin_step(size_t step, size_t num_steps) {
+    static_cast<void>(step);
+    static_cast<void>(num_steps);
+  }
   /// Microseconds of one run of an offer for a call.
   virtual double offer_us(const KernelCatalog& catalog, const KernelCall& call, const Offer& offer) {
     static_cast<void>(catalog);

@@ -1,6 +1,8 @@
 // The verbs that take a model, on the ONNX file below: written byte by byte, since this is what a user's file is.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "cli/run_program.h"
 
 namespace autograph {
@@ -169,11 +171,11 @@ TEST_F(CliModel, BudgetTooSmallIsExitFive) {
   EXPECT_EQ(result.json()["error"]["kind"], "over_budget");
 }
 
-TEST_F(CliModel, ExactHoldsAndTuneIsUnsupported) {
+TEST_F(CliModel, RunsWithMeasuredAndWithExactKernels) {
   EXPECT_EQ(run_program("run --exact " + path("m.onnx")).exit_code, 0);
-  const ProgramResult result = run_program("run --tune " + path("m.onnx"));
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_EQ(result.err, "error: [cli] tune: this build does not choose kernels by measurement (leave --tune out)\n");
+  const ProgramResult result = run_program("run --tune --cache-dir " + path("cache") + " " + path("m.onnx"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(path("cache/measurements.sqlite")));
 }
 
 TEST_F(CliModel, InterruptEndsWithExitOneHundredAndThirty) {

@@ -1,0 +1,44 @@
+// Costs by measurement: each offer is run alone, with weights that come from memory and activations that are in cache,
+// as they are in the middle of a network.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+#include "runtime/kernel_cost.h"
+#include "tune/measurement_cache.h"
+
+namespace autograph {
+
+/// Called while measuring: steps asked about so far, all steps, offers measured so far.
+using TuneProgress = std::function<void(size_t step, size_t num_steps, size_t measured)>;
+
+/// See above. For one thread at a time.
+class MeasuredCost : public KernelCost {
+ public:
+  /// `device` names the machine, its libraries and their versions: measurements hold for equal names alone.
+  MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress = nullptr);
+  ~MeasuredCost() override;
+
+  double offer_us(const KernelCatalog& catalog, const KernelCall& call, const Offer& offer) override;
+  double reorder_us(const KernelCatalog& catalog, const ReorderCall& call) override;
+  void begin_step(size_t step, size_t num_steps) override;
+  /// Offers and reorders that were run.
+  size_t num_measured() const { return num_measured_; }
+
+ private:
+  class Bench;
+  double remember(const std::string& key, const std::function<double()>& measure);
+
+  std::string device_;
+  MeasurementCache& cache_;
+  TuneProgress progress_;
+  std::unordered_map<std::string, double> known_;
+  std::unique_ptr<Bench> bench_;
+  size_t step_ = 0;
+  size_t num_steps_ = 0;
+  size_t num_measured_ = 0;
+};
+
+}  // namespace autograph

@@ -1,0 +1,171 @@
+#include "tune/measurement_cache.h"
+
+#include <fmt/core.h>
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+
+namespace autograph {
+namespace {
+
+// Version of the table; files of another version are begun anew.
+constexpr int kVersion = 1;
+// Rows beyond which the oldest go.
+constexpr int64_t kMaxRows = 200000;
+constexpr int kBusyMs = 2000;
+
+constexpr const char* kCreate =
+    "CREATE TABLE IF NOT EXISTS measurement (device TEXT NOT NULL, key TEXT NOT NULL, us REAL NOT NULL, "
+    "at INTEGER NOT NULL DEFAULT (strftime('%s', 'now')), PRIMARY KEY (device, key)) WITHOUT ROWID";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+std::string default_cache_folder() {
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return cache + "/autograph";
+  if (const std::string home = environment("HOME"); !home.empty()) return home + "/.cache/autograph";
+  return "";
+}
+
+// A connection and its statements. Errors of SQLite become exceptions here and go no further than the cache.
+class MeasurementCache::Database {
+ public:
+  explicit Database(const std::string& path) {
+    check(sqlite3_open(path.c_str(), &connection_), "open");
+    sqlite3_busy_timeout(connection_, kBusyMs);
+    execute("PRAGMA journal_mode = WAL");
+    execute("PRAGMA synchronous = NORMAL");
+    if (version() != kVersion) {
+      execute("DROP TABLE IF EXISTS measurement");
+      execute(fmt::format("PRAGMA user_version = {}", kVersion));
+    }
+    execute(kCreate);
+  }
+  ~Database() { sqlite3_close(connection_); }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  void execute(const std::string& sql) {
+    check(sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr), "execute");
+  }
+
+  std::optional<double> find(const std::string& device, const std::string& key) {
+    Statement statement(*this, "SELECT us FROM measurement WHERE device = ?1 AND key = ?2");
+    statement.bind(1, device);
+    statement.bind(2, key);
+    if (!statement.step()) return std::nullopt;
+    return sqlite3_column_double(statement.get(), 0);
+  }
+
+  void store(const std::string& device, const std::string& key, double us) {
+    Statement statement(*this, "INSERT OR REPLACE INTO measurement (device, key, us) VALUES (?1, ?2, ?3)");
+    statement.bind(1, device);
+    statement.bind(2, key);
+    check(sqlite3_bind_double(statement.get(), 3, us), "bind");
+    statement.step();
+  }
+
+  int64_t count() { return integer("SELECT count(*) FROM measurement"); }
+
+ private:
+  class Statement {
+   public:
+    Statement(Database& database, const char* sql) : database_(database) {
+      database.check(sqlite3_prepare_v2(database.connection_, sql, -1, &statement_, nullptr), "prepare");
+    }
+    ~Statement() { sqlite3_finalize(statement_); }
+    Statement(const Statement&) = delete;
+    Statement& operator=(const Statement&) = delete;
+    void bind(int index, const std::string& text) {
+      database_.check(sqlite3_bind_text(statement_, index, text.c_str(), -1, SQLITE_STATIC), "bind");
+    }
+    bool step() {
+      const int status = sqlite3_step(statement_);
+      if (status != SQLITE_ROW && status != SQLITE_DONE) database_.check(status, "step");
+      return status == SQLITE_ROW;
+    }
+    sqlite3_stmt* get() const { return statement_; }
+
+   private:
+    Database& database_;
+    sqlite3_stmt* statement_ = nullptr;
+  };
+
+  int64_t integer(const char* sql) {
+    Statement statement(*this, sql);
+    return statement.step() ? sqlite3_column_int64(statement.get(), 0) : 0;
+  }
+
+  int64_t version() { return integer("PRAGMA user_version"); }
+
+  void check(int status, const char* what) const {
+    if (status == SQLITE_OK) return;
+    throw std::runtime_error(fmt::format("{}: {}", what, connection_ ? sqlite3_errmsg(connection_) : "no connection"));
+  }
+
+  sqlite3* connection_ = nullptr;
+};
+
+MeasurementCache::MeasurementCache(const std::string& folder) {
+  try {
+    if (!folder.empty()) {
+      const bool is_new = std::filesystem::create_directories(folder);
+      if (is_new) std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+      database_ = std::make_unique<Database>(folder + "/measurements.sqlite");
+      prune();
+      return;
+    }
+    note_ = "no cache folder";
+  } catch (const std::exception& error) {
+    note_ = error.what();
+  }
+  database_ = std::make_unique<Database>(":memory:");
+}
+
+MeasurementCache::~MeasurementCache() = default;
+
+std::optional<double> MeasurementCache::find(const std::string& device, const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  try {
+    return database_->find(device, key);
+  } catch (const std::exception& error) {
+    note_ = error.what();
+    return std::nullopt;
+  }
+}
+
+void MeasurementCache::store(const std::string& device, const std::string& key, double us) {
+  const std::lock_guard lock(mutex_);
+  try {
+    database_->store(device, key, us);
+  } catch (const std::exception& error) {
+    note_ = error.what();
+  }
+}
+
+int64_t MeasurementCache::size() {
+  const std::lock_guard lock(mutex_);
+  try {
+    return database_->count();
+  } catch (const std::exception& error) {
+    note_ = error.what();
+    return 0;
+  }
+}
+
+void MeasurementCache::prune() {
+  const int64_t surplus = database_->count() - kMaxRows;
+  if (surplus <= 0) return;
+  database_->execute(
+      fmt::format("DELETE FROM measurement WHERE (device, key) IN "
+                  "(SELECT device, key FROM measurement ORDER BY at LIMIT {})",
+                  surplus));
+}
+
+}  // namespace autograph

@@ -1,0 +1,44 @@
+// Measured times on disk, so that nothing is measured twice: an SQLite file in the cache folder.
+//
+// A cache that cannot be opened, read or written is no reason to fail: it becomes one in memory, and `note()` says why.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace autograph {
+
+/// `$XDG_CACHE_HOME/autograph`, else `~/.cache/autograph`.
+std::string default_cache_folder();
+
+/// See above. Thread-safe; several processes may use one file.
+class MeasurementCache {
+ public:
+  /// Opens `folder`/measurements.sqlite, making the folder (mode 0700) and the file when they are not there. "": in
+  /// memory.
+  explicit MeasurementCache(const std::string& folder);
+  ~MeasurementCache();
+  MeasurementCache(const MeasurementCache&) = delete;
+  MeasurementCache& operator=(const MeasurementCache&) = delete;
+
+  /// Microseconds measured for `key` on `device`, if any.
+  std::optional<double> find(const std::string& device, const std::string& key);
+  /// Keeps a measurement; replaces an older one.
+  void store(const std::string& device, const std::string& key, double us);
+  /// Number of measurements in the file.
+  int64_t size();
+  /// Why the cache is not on disk; "" when it is.
+  const std::string& note() const { return note_; }
+
+ private:
+  class Database;
+  void prune();
+  std::mutex mutex_;  // guards database_
+  std::unique_ptr<Database> database_;
+  std::string note_;
+};
+
+}  // namespace autograph

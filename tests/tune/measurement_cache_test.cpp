@@ -1,0 +1,58 @@
+#include "tune/measurement_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace autograph {
+namespace {
+
+class MeasurementCacheTest : public testing::Test {
+ protected:
+  MeasurementCacheTest() {
+    folder_ = testing::TempDir() + "measurements-" + testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+  }
+  ~MeasurementCacheTest() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+};
+
+TEST_F(MeasurementCacheTest, KeepsMeasurementsFromOneRunToTheNext) {
+  {
+    MeasurementCache cache(folder_);
+    EXPECT_EQ(cache.note(), "");
+    EXPECT_FALSE(cache.find("machine", "conv"));
+    cache.store("machine", "conv", 12.5);
+    cache.store("machine", "conv", 11.5);
+  }
+  MeasurementCache cache(folder_);
+  EXPECT_EQ(cache.find("machine", "conv"), 11.5);
+  EXPECT_FALSE(cache.find("another machine", "conv"));
+  EXPECT_EQ(cache.size(), 1);
+}
+
+TEST_F(MeasurementCacheTest, MakesItsFolderForTheUserAlone) {
+  const MeasurementCache cache(folder_);
+  EXPECT_EQ(std::filesystem::status(folder_).permissions(), std::filesystem::perms::owner_all);
+}
+
+TEST_F(MeasurementCacheTest, WorksInMemoryWhereTheFileCannotBe) {
+  std::ofstream(folder_) << "a file where the folder should be";
+  MeasurementCache cache(folder_);
+  EXPECT_NE(cache.note(), "");
+  cache.store("machine", "conv", 3.0);
+  EXPECT_EQ(cache.find("machine", "conv"), 3.0);
+}
+
+TEST_F(MeasurementCacheTest, SurvivesADamagedFile) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(folder_ + "/measurements.sqlite") << std::string(4096, 'x');
+  MeasurementCache cache(folder_);
+  EXPECT_NE(cache.note(), "");
+  cache.store("machine", "conv", 3.0);
+  EXPECT_EQ(cache.find("machine", "conv"), 3.0);
+}
+
+}  // namespace
+}  // namespace autograph
