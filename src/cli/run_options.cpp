@@ -44,6 +44,7 @@ std::vector<Option> run_option_table(RunOptions& options) {
        .value_name = "DIR",
        .doc = "Where measured times are kept; $XDG_CACHE_HOME/autograph or ~/.cache/autograph when not given.",
        .target = &options.cache_dir,
+       .kind = ValueKind::directory,
        .env = "AUTOGRAPH_CACHE_DIR"},
       {.names = "--exact",
        .doc = "Forbid kernels that sum in another order than the op suggests: Winograd's convolutions.",
