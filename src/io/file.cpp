@@ -47,24 +47,56 @@ void write_all(int fd, std::string_view content, const std::string& path) {
 
 }  // namespace
 
-std::string read_file(const std::string& path, int64_t max_bytes) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) throw_io(path, "cannot open");
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) throw_io(path, "cannot read");
-  AG_CHECK_USER(S_ISREG(status.st_mode), IoError, "[file] cannot read '{}': not a regular file", path);
-  AG_CHECK_USER(status.st_size <= max_bytes, FormatError, "[file] '{}': expected at most {} bytes, got {}", path,
-                max_bytes, status.st_size);
-  std::string content(static_cast<size_t>(status.st_size), '\0');
+InputFile::InputFile(const std::string& path) : InputFile(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path) {
+  AG_CHECK_USER(is_regular(), IoError, "[file] cannot read '{}': not a regular file", path);
+}
+
+InputFile::InputFile(int fd, std::string name) : fd_(fd), name_(std::move(name)) {
+  if (fd_ < 0) throw_io(name_, "cannot open");
+  if (::fstat(fd_, &status_) == 0) return;
+  const int error = errno;
+  ::close(fd_);
+  errno = error;
+  throw_io(name_, "cannot read");
+}
+
+InputFile::~InputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+size_t InputFile::read_some(int64_t offset, void* to, size_t size) const {
   size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t count = ::read(fd.get(), content.data() + done, content.size() - done);
+  while (done < size) {
+    const ssize_t count = ::pread(fd_, static_cast<char*>(to) + done, size - done, offset + static_cast<int64_t>(done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_io(path, "cannot read");
+    if (count < 0) throw_io(name_, "cannot read");
     if (count == 0) break;
     done += static_cast<size_t>(count);
   }
-  content.resize(done);
+  return done;
+}
+
+void InputFile::read(int64_t offset, void* to, size_t size) const {
+  check_unchanged();
+  const size_t count = read_some(offset, to, size);
+  AG_CHECK_USER(count == size, IoError, "[file] '{}': expected {} bytes from offset {}, got {}", name_, size, offset,
+                count);
+}
+
+void InputFile::check_unchanged() const {
+  struct stat now {};
+  if (::fstat(fd_, &now) != 0) throw_io(name_, "cannot read");
+  const bool same = now.st_size == status_.st_size && now.st_mtim.tv_sec == status_.st_mtim.tv_sec &&
+                    now.st_mtim.tv_nsec == status_.st_mtim.tv_nsec;
+  AG_CHECK_USER(same, IoError, "[file] '{}': it was written to after it was opened", name_);
+}
+
+std::string read_file(const std::string& path, int64_t max_bytes) {
+  const InputFile file(path);
+  AG_CHECK_USER(file.size_bytes() <= max_bytes, FormatError, "[file] '{}': expected at most {} bytes, got {}", path,
+                max_bytes, file.size_bytes());
+  std::string content(static_cast<size_t>(file.size_bytes()), '\0');
+  content.resize(file.read_some(0, content.data(), content.size()));
   return content;
 }
 

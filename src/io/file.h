@@ -1,7 +1,10 @@
-// Whole files, in and out.
+// Files: whole ones in and out, and ranges of one that stays open.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +13,35 @@ namespace autograph::io {
 
 /// The content of a regular file; throws IoError when it cannot be read, FormatError when it has more than `max_bytes`.
 std::string read_file(const std::string& path, int64_t max_bytes);
+
+/// A regular file that stays open, so that parts of it can be read later. Files are read, not mapped: one that is
+/// truncated under a mapping kills the process, here it is an error. Renaming another file over it changes nothing, the
+/// open one stays as it was. Any thread may read.
+class InputFile {
+ public:
+  /// Throws IoError unless `path` is a regular file that can be read.
+  explicit InputFile(const std::string& path);
+  /// Takes over the open descriptor of a regular file; `name` names it in messages.
+  InputFile(int fd, std::string name);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  const std::string& name() const { return name_; }
+  int64_t size_bytes() const { return status_.st_size; }
+  nlink_t num_links() const { return status_.st_nlink; }
+  bool is_regular() const { return S_ISREG(status_.st_mode); }
+  /// Reads up to `size` bytes from `offset`; returns their number, less than `size` only at the end of the file.
+  size_t read_some(int64_t offset, void* to, size_t size) const;
+  /// Reads exactly `size` bytes; throws IoError when they are not there or the file was written to since it was opened.
+  void read(int64_t offset, void* to, size_t size) const;
+
+ private:
+  void check_unchanged() const;
+  int fd_;
+  std::string name_;
+  struct stat status_ {};
+};
 
 /// Writes the parts, one after the other, so that readers see the old content or the new, never a part: a temporary
 /// file beside it, flushed to disk, then renamed. Throws IoError and leaves nothing behind.

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -92,62 +91,47 @@ ExternalFiles::ExternalFiles(std::string directory, bool allow_hard_links)
     : directory_(std::move(directory)), allow_hard_links_(allow_hard_links) {}
 
 ExternalFiles::~ExternalFiles() {
-  if (fd_ >= 0) ::close(fd_);
   if (directory_fd_ >= 0) ::close(directory_fd_);
 }
 
-void ExternalFiles::open(const std::string& location, const std::string& tensor) {
-  if (fd_ >= 0 && location == location_) return;
+std::shared_ptr<const InputFile> ExternalFiles::open(const std::string& location, const std::string& tensor) {
   AG_CHECK_USER(!directory_.empty(), FormatError,
                 "[onnx] external_data of '{}': the model was not loaded from a file, so '{}' has no directory", tensor,
                 location);
   const std::vector<std::string> parts = split_location(location, tensor);
   if (directory_fd_ < 0) directory_fd_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   AG_CHECK_USER(directory_fd_ >= 0, IoError, "[onnx] directory '{}': {}", directory_, std::strerror(errno));
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = open_beneath(directory_fd_, parts);
-  const bool is_link = fd_ < 0 && (errno == ELOOP || errno == EXDEV);
+  const int fd = open_beneath(directory_fd_, parts);
+  const bool is_link = fd < 0 && (errno == ELOOP || errno == EXDEV);
   AG_CHECK_USER(!is_link, FormatError, "[onnx] external_data of '{}': '{}' goes through a symbolic link", tensor,
                 location);
-  AG_CHECK_USER(fd_ >= 0, IoError, "[onnx] external_data of '{}': cannot open '{}': {}", tensor, location,
+  AG_CHECK_USER(fd >= 0, IoError, "[onnx] external_data of '{}': cannot open '{}': {}", tensor, location,
                 std::strerror(errno));
-  location_ = location;
-  struct stat status {};
-  AG_CHECK_USER(::fstat(fd_, &status) == 0, IoError, "[onnx] external_data of '{}': '{}': {}", tensor, location,
-                std::strerror(errno));
-  const bool regular = S_ISREG(status.st_mode);
-  const bool one_name = allow_hard_links_ || status.st_nlink == 1;
-  if (!regular || !one_name) location_.clear();
-  AG_CHECK_USER(regular, FormatError, "[onnx] external_data of '{}': '{}' is not a regular file", tensor, location);
-  AG_CHECK_USER(one_name, FormatError,
+  auto file = std::make_shared<const InputFile>(fd, location);
+  AG_CHECK_USER(file->is_regular(), FormatError, "[onnx] external_data of '{}': '{}' is not a regular file", tensor,
+                location);
+  AG_CHECK_USER(allow_hard_links_ || file->num_links() == 1, FormatError,
                 "[onnx] external_data of '{}': '{}' has {} hard links, expected 1 (allow_hard_links accepts them)",
-                tensor, location, status.st_nlink);
-  size_ = status.st_size;
+                tensor, location, file->num_links());
+  return file;
 }
 
-std::string ExternalFiles::read(const ExternalRange& range, int64_t expected, const std::string& tensor) {
-  open(range.location, tensor);
-  AG_CHECK_USER(range.offset <= size_, FormatError,
-                "[onnx] external_data of '{}': offset {} is beyond the {} bytes of '{}'", tensor, range.offset, size_,
+ExternalBytes ExternalFiles::find(const ExternalRange& range, int64_t expected, const std::string& tensor) {
+  if (!last_ || location_ != range.location) {
+    last_ = open(range.location, tensor);
+    location_ = range.location;
+  }
+  const int64_t size = last_->size_bytes();
+  AG_CHECK_USER(range.offset <= size, FormatError,
+                "[onnx] external_data of '{}': offset {} is beyond the {} bytes of '{}'", tensor, range.offset, size,
                 range.location);
-  const int64_t available = size_ - range.offset;
   const int64_t length = range.length < 0 ? expected : range.length;
   AG_CHECK_USER(length == expected, FormatError, "[onnx] external_data of '{}': length: expected {} bytes, got {}",
                 tensor, expected, length);
-  AG_CHECK_USER(length <= available, FormatError,
+  AG_CHECK_USER(length <= size - range.offset, FormatError,
                 "[onnx] external_data of '{}': {} bytes from offset {} reach beyond the {} bytes of '{}'", tensor,
-                length, range.offset, size_, range.location);
-  std::string bytes(static_cast<size_t>(length), '\0');
-  for (int64_t done = 0; done < length;) {
-    const ssize_t count = ::pread(fd_, bytes.data() + done, static_cast<size_t>(length - done), range.offset + done);
-    if (count < 0 && errno == EINTR) continue;
-    AG_CHECK_USER(count >= 0, IoError, "[onnx] external_data of '{}': reading '{}': {}", tensor, range.location,
-                  std::strerror(errno));
-    AG_CHECK_USER(count > 0, FormatError, "[onnx] external_data of '{}': '{}' became shorter while being read", tensor,
-                  range.location);
-    done += count;
-  }
-  return bytes;
+                length, range.offset, size, range.location);
+  return {last_, range.offset};
 }
 
 }  // namespace autograph::io

@@ -1,15 +1,16 @@
 // Reads weights that a model keeps in files of their own, without ever leaving the model's directory.
 //
 // A location is a relative path below that directory: no "..", no absolute path, no symbolic link on the way, a regular
-// file with one name (unless hard links are allowed). Bytes are copied into memory that AutoGraph owns, so that a file
-// truncated later cannot hurt.
+// file with one name (unless hard links are allowed).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "autograph/model_io.h"
+#include "io/file.h"
 
 namespace autograph::io {
 
@@ -23,6 +24,12 @@ struct ExternalRange {
 /// Checks the keys of an external_data list and reads their values; throws FormatError.
 ExternalRange parse_external_range(const std::map<std::string, std::string>& entries, const std::string& tensor);
 
+/// A range of an open file, inside its size.
+struct ExternalBytes {
+  std::shared_ptr<const InputFile> file;
+  int64_t offset = 0;
+};
+
 /// The files below one directory.
 class ExternalFiles {
  public:
@@ -33,16 +40,15 @@ class ExternalFiles {
   ExternalFiles& operator=(const ExternalFiles&) = delete;
 
   /// The bytes of `range`, exactly `expected` of them. Throws FormatError (escapes, too short, not a file) or IoError.
-  std::string read(const ExternalRange& range, int64_t expected, const std::string& tensor);
+  ExternalBytes find(const ExternalRange& range, int64_t expected, const std::string& tensor);
 
  private:
-  void open(const std::string& location, const std::string& tensor);
+  std::shared_ptr<const InputFile> open(const std::string& location, const std::string& tensor);
   std::string directory_;
   bool allow_hard_links_;
   int directory_fd_ = -1;
-  std::string location_;  // of the file open now; models keep neighbours in one file
-  int fd_ = -1;
-  int64_t size_ = 0;
+  std::string location_;                   // of last_
+  std::shared_ptr<const InputFile> last_;  // models keep neighbours in one file
 };
 
 }  // namespace autograph::io

@@ -3,19 +3,16 @@
 // What the file says is checked in this order: is it protobuf; are all versions and ops known (all missing ones are
 // reported at once); do names, shapes and dtypes fit (while nodes are built); are types consistent (one more pass of
 // inference with known values, which also resolves shape arithmetic).
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 #include "autograph/model_io.h"
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/join.h"
-#include "io/file.h"
 #include "io/onnx/functions.h"
 #include "io/onnx/import_graph.h"
+#include "io/onnx/model_bytes.h"
 #include "io/onnx/op_index.h"
 
 namespace autograph {
@@ -140,38 +137,41 @@ void refine_types(Graph& graph) {
   graph.erase_dead();
 }
 
+// The model and what it says about itself, with all ops known to be there.
+Model import_model(const ModelBytes& bytes, const std::string& directory, const LoadOptions& options) {
+  const onnx::ModelProto proto = parse_model(bytes);
+  check_header(proto);
+  const Opsets opsets = model_opsets(proto);
+  const FunctionTable functions(proto, opsets);
+  MissingOpFinder finder(functions);
+  finder.visit(proto.graph().node(), opsets);
+  throw_if_missing(finder.missing());
+
+  ExternalFiles files(directory, options.allow_hard_links);
+  TensorReader tensors(files, options, bytes);
+  GraphImporter importer(functions, tensors, options);
+  Model model;
+  model.graph = importer.import_root(proto.graph(), opsets);
+  refine_types(model.graph);
+  fill_header(proto, opsets, model);
+  return model;
+}
+
 }  // namespace
 }  // namespace io
 
 Model parse_onnx(std::string_view bytes, const std::string& directory, const LoadOptions& options) {
-  onnx::ModelProto proto;
-  io::parse_proto(bytes, proto, "model");
-  io::check_header(proto);
-  const io::Opsets opsets = io::model_opsets(proto);
-  const io::FunctionTable functions(proto, opsets);
-  io::MissingOpFinder finder(functions);
-  finder.visit(proto.graph().node(), opsets);
-  io::throw_if_missing(finder.missing());
-
-  io::ExternalFiles files(directory, options.allow_hard_links);
-  io::TensorReader tensors(files, options);
-  io::GraphImporter importer(functions, tensors, options);
-  Model model;
-  model.graph = importer.import_root(proto.graph(), opsets);
-  io::refine_types(model.graph);
-  io::fill_header(proto, opsets, model);
-  return model;
+  return io::import_model({.memory = bytes}, directory, options);
 }
 
 Model load_onnx(const std::string& path, const LoadOptions& options) {
   const size_t slash = path.find_last_of('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return parse_onnx(io::read_file(path, io::kMaxProtoBytes), directory, options);
+  return io::import_model({.file = std::make_shared<const io::InputFile>(path)}, directory, options);
 }
 
 std::vector<MissingOp> find_missing_ops(const std::string& path) {
-  onnx::ModelProto proto;
-  io::parse_proto(io::read_file(path, io::kMaxProtoBytes), proto, "model");
+  const onnx::ModelProto proto = io::parse_model({.file = std::make_shared<const io::InputFile>(path)});
   io::check_header(proto);
   const io::Opsets opsets = io::model_opsets(proto);
   const io::FunctionTable functions(proto, opsets);

@@ -15,36 +15,44 @@ constexpr int kNodeOverload = 8;
 constexpr int kFunctionOverload = 13;
 constexpr int kFunctionAttributeProto = 11;
 
-std::string unknown_text(const google::protobuf::Message& message, int number) {
+}  // namespace
+
+std::optional<std::string> unknown_bytes(const google::protobuf::Message& message, int number) {
   const auto& fields = message.GetReflection()->GetUnknownFields(message);
-  std::string text;
+  std::optional<std::string> bytes;
   for (int i = 0; i < fields.field_count(); ++i) {
     const auto& field = fields.field(i);
     if (field.number() == number && field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
-      text = field.length_delimited();
+      bytes = field.length_delimited();
     }
   }
-  return text;
+  return bytes;
 }
 
-}  // namespace
-
-void parse_proto(std::string_view bytes, google::protobuf::Message& message, std::string_view what) {
-  AG_CHECK_USER(static_cast<int64_t>(bytes.size()) <= kMaxProtoBytes, FormatError,
-                "[onnx] {}: expected at most {} bytes, got {}", what, kMaxProtoBytes, bytes.size());
+bool try_parse_proto(std::string_view bytes, google::protobuf::Message& message) {
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
   stream.SetTotalBytesLimit(static_cast<int>(kMaxProtoBytes));
   stream.SetRecursionLimit(kRecursionLimit);
-  const bool parsed = message.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
-  AG_CHECK_USER(parsed, FormatError,
-                "[onnx] {}: not a valid protobuf message of {} bytes (truncated, nested too deep or not ONNX)", what,
-                bytes.size());
+  return message.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
 }
 
-std::string overload_of(const onnx::NodeProto& node) { return unknown_text(node, kNodeOverload); }
+void parse_proto(std::string_view bytes, google::protobuf::Message& message, std::string_view what) {
+  AG_CHECK_USER(static_cast<int64_t>(bytes.size()) <= kMaxProtoBytes, FormatError,
+                "[onnx] {}: expected at most {} bytes, got {}", what, kMaxProtoBytes, bytes.size());
+  if (!try_parse_proto(bytes, message)) throw_malformed(what, static_cast<int64_t>(bytes.size()));
+}
 
-std::string overload_of(const onnx::FunctionProto& function) { return unknown_text(function, kFunctionOverload); }
+void throw_malformed(std::string_view what, int64_t size) {
+  throw FormatError(fmt::format(
+      "[onnx] {}: not a valid protobuf message of {} bytes (truncated, nested too deep or not ONNX)", what, size));
+}
+
+std::string overload_of(const onnx::NodeProto& node) { return unknown_bytes(node, kNodeOverload).value_or(""); }
+
+std::string overload_of(const onnx::FunctionProto& function) {
+  return unknown_bytes(function, kFunctionOverload).value_or("");
+}
 
 std::vector<onnx::AttributeProto> attribute_defaults(const onnx::FunctionProto& function) {
   const auto& fields = function.GetReflection()->GetUnknownFields(function);

@@ -6,6 +6,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,15 @@ inline constexpr int kMaxGraphDepth = 32;
 
 /// Parses `bytes` into `message`; throws FormatError naming `what` (for example "model") when they are malformed.
 void parse_proto(std::string_view bytes, google::protobuf::Message& message, std::string_view what);
+
+/// As above, for at most kMaxProtoBytes; false when the bytes are malformed.
+bool try_parse_proto(std::string_view bytes, google::protobuf::Message& message);
+
+/// Throws the FormatError of parse_proto.
+[[noreturn]] void throw_malformed(std::string_view what, int64_t size_bytes);
+
+/// The bytes of a field that the message type does not know.
+std::optional<std::string> unknown_bytes(const google::protobuf::Message& message, int number);
 
 /// NodeProto.overload and FunctionProto.overload: tells apart model-local functions of one name.
 std::string overload_of(const onnx::NodeProto& node);

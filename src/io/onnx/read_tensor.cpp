@@ -76,30 +76,20 @@ std::map<std::string, std::string> external_entries(const onnx::TensorProto& pro
 }
 
 int num_data_fields(const onnx::TensorProto& proto) {
-  return (proto.has_raw_data() ? 1 : 0) + (proto.float_data_size() > 0) + (proto.int32_data_size() > 0) +
-         (proto.int64_data_size() > 0) + (proto.string_data_size() > 0) + (proto.double_data_size() > 0) +
-         (proto.uint64_data_size() > 0);
+  return (proto.has_raw_data() ? 1 : 0) + (cut_range(proto) ? 1 : 0) + (proto.float_data_size() > 0) +
+         (proto.int32_data_size() > 0) + (proto.int64_data_size() > 0) + (proto.string_data_size() > 0) +
+         (proto.double_data_size() > 0) + (proto.uint64_data_size() > 0);
 }
 
-}  // namespace
-
-int64_t packed_bytes(DType dtype, int64_t count) {
-  const int64_t bits = file_bits(dtype);
-  return bits >= 8 ? checked_mul(count, bits / 8, "tensor")
-                   : checked_add(checked_mul(count, bits, "tensor"), 7, "tensor") / 8;
-}
-
-Tensor unpack(DType dtype, Dims dims, std::string_view bytes) {
-  Tensor tensor = Tensor::empty(dtype, std::move(dims));
-  auto* out = static_cast<uint8_t*>(tensor.mutable_raw());
-  const auto count = static_cast<size_t>(tensor.num_elements());
+// packed_bytes() of file content to elements.
+void unpack_to(DType dtype, size_t count, std::string_view bytes, uint8_t* out) {
   if (dtype == DType::boolean) {
     for (size_t i = 0; i < count; ++i) out[i] = bytes[i] != 0;
-    return tensor;
+    return;
   }
   if (!is_low_bit(dtype)) {
     if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
-    return tensor;
+    return;
   }
   const auto bits = static_cast<size_t>(file_bits(dtype));
   const unsigned mask = (1U << bits) - 1;
@@ -112,6 +102,38 @@ Tensor unpack(DType dtype, Dims dims, std::string_view bytes) {
     code = code >> (bit % 8) & mask;
     out[i] = static_cast<uint8_t>(is_signed && (code & sign) ? code | ~mask : code);
   }
+}
+
+// As unpack_to, from a file; elements that need no conversion are read in place.
+void read_elements(const InputFile& file, int64_t offset, DType dtype, int64_t count, void* out) {
+  const auto size = static_cast<size_t>(packed_bytes(dtype, count));
+  if (dtype != DType::boolean && !is_low_bit(dtype)) {
+    file.read(offset, out, size);
+    return;
+  }
+  std::string bytes(size, '\0');
+  file.read(offset, bytes.data(), size);
+  unpack_to(dtype, static_cast<size_t>(count), bytes, static_cast<uint8_t*>(out));
+}
+
+// The elements at `offset`: copied once, from the file into the tensor.
+Tensor from_file(const InputFile& file, int64_t offset, DType dtype, Dims dims) {
+  Tensor tensor = Tensor::empty(dtype, std::move(dims));
+  read_elements(file, offset, dtype, tensor.num_elements(), tensor.mutable_raw());
+  return tensor;
+}
+
+}  // namespace
+
+int64_t packed_bytes(DType dtype, int64_t count) {
+  const int64_t bits = file_bits(dtype);
+  return bits >= 8 ? checked_mul(count, bits / 8, "tensor")
+                   : checked_add(checked_mul(count, bits, "tensor"), 7, "tensor") / 8;
+}
+
+Tensor unpack(DType dtype, Dims dims, std::string_view bytes) {
+  Tensor tensor = Tensor::empty(dtype, std::move(dims));
+  unpack_to(dtype, static_cast<size_t>(tensor.num_elements()), bytes, static_cast<uint8_t*>(tensor.mutable_raw()));
   return tensor;
 }
 
@@ -180,17 +202,34 @@ Tensor TensorReader::read(const onnx::TensorProto& proto, const std::string& wha
   const int fields = num_data_fields(proto);
   AG_CHECK_USER(fields <= 1 && !(external && fields > 0), FormatError,
                 "[onnx] tensor '{}': elements are given in more than one field", what);
-  if (!external && !proto.has_raw_data()) return read_typed_fields(proto, dtype, std::move(dims), what);
+  const std::optional<CutRange> cut = cut_range(proto);
+  if (!external && !cut && !proto.has_raw_data()) return read_typed_fields(proto, dtype, std::move(dims), what);
   AG_CHECK_USER(dtype != DType::string, FormatError, "[onnx] tensor '{}': strings need string_data", what);
+  if (external) return read_external(proto, dtype, std::move(dims), what);
   const int64_t expected = packed_bytes(dtype, count);
-  if (external) {
-    const ExternalRange range = parse_external_range(external_entries(proto, what), what);
-    return unpack(dtype, std::move(dims), files_.read(range, expected, what));
-  }
-  AG_CHECK_USER(static_cast<int64_t>(proto.raw_data().size()) == expected, FormatError,
-                "[onnx] tensor '{}': raw_data: expected {} bytes for {}{}, got {}", what, expected, to_string(dtype),
-                to_string(dims), proto.raw_data().size());
+  const int64_t got = cut ? cut->length : static_cast<int64_t>(proto.raw_data().size());
+  AG_CHECK_USER(got == expected, FormatError, "[onnx] tensor '{}': raw_data: expected {} bytes for {}{}, got {}", what,
+                expected, to_string(dtype), to_string(dims), got);
+  if (cut) return read_cut(*cut, dtype, std::move(dims), what);
   return unpack(dtype, std::move(dims), proto.raw_data());
+}
+
+Tensor TensorReader::read_cut(const CutRange& range, DType dtype, Dims dims, const std::string& what) {
+  const int64_t size = model_.size_bytes();
+  const bool inside =
+      range.length >= 0 && range.length <= size && range.offset >= 0 && range.offset <= size - range.length;
+  AG_CHECK_USER(inside, FormatError, "[onnx] tensor '{}': raw_data: a forged mark names {} bytes from {} of {}", what,
+                range.length, range.offset, size);
+  if (model_.file) return from_file(*model_.file, range.offset, dtype, std::move(dims));
+  return unpack(dtype, std::move(dims),
+                model_.memory.substr(static_cast<size_t>(range.offset), static_cast<size_t>(range.length)));
+}
+
+Tensor TensorReader::read_external(const onnx::TensorProto& proto, DType dtype, Dims dims, const std::string& what) {
+  const int64_t expected = packed_bytes(dtype, checked_product(dims, "tensor"));
+  const ExternalRange range = parse_external_range(external_entries(proto, what), what);
+  const ExternalBytes bytes = files_.find(range, expected, what);
+  return from_file(*bytes.file, bytes.offset, dtype, std::move(dims));
 }
 
 Tensor TensorReader::read_sparse(const onnx::SparseTensorProto& proto, const std::string& what) {

@@ -5,6 +5,7 @@
 
 #include "autograph/tensor.h"
 #include "io/onnx/external_data.h"
+#include "io/onnx/model_bytes.h"
 #include "io/onnx/proto.h"
 
 namespace autograph::io {
@@ -12,7 +13,9 @@ namespace autograph::io {
 /// Reads tensors of one model and keeps count of their bytes.
 class TensorReader {
  public:
-  TensorReader(ExternalFiles& files, const LoadOptions& options) : files_(files), options_(options) {}
+  /// `model`: what the messages were parsed from.
+  TensorReader(ExternalFiles& files, const LoadOptions& options, ModelBytes model = {})
+      : files_(files), options_(options), model_(std::move(model)) {}
 
   /// The tensor; `what` names it in messages. Throws FormatError, UnsupportedError, BudgetError or IoError.
   Tensor read(const onnx::TensorProto& proto, const std::string& what);
@@ -24,8 +27,12 @@ class TensorReader {
   void take_budget(DType dtype, int64_t count, const std::string& what);
   Tensor read_typed_fields(const onnx::TensorProto& proto, DType dtype, Dims dims, const std::string& what);
 
+  Tensor read_cut(const CutRange& range, DType dtype, Dims dims, const std::string& what);
+  Tensor read_external(const onnx::TensorProto& proto, DType dtype, Dims dims, const std::string& what);
+
   ExternalFiles& files_;
   const LoadOptions& options_;
+  ModelBytes model_;
   int64_t total_bytes_ = 0;
 };
 
