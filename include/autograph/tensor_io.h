@@ -13,12 +13,13 @@ namespace autograph {
 /// Named tensors in the order of the file.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// One array from a .npy file (format 1.0 to 3.0, little-endian; Fortran order is transposed). No pickled objects.
+/// One array from a .npy file (format 1.0 to 3.0, little-endian; Fortran order is transposed). Texts are those of fixed
+/// width ('<U5', '|S5'). No pickled objects.
 /// Throws FormatError, UnsupportedError or IoError; so do all readers here.
 Tensor read_npy(const std::string& path);
 /// As read_npy, from memory.
 Tensor parse_npy(std::string_view bytes);
-/// Writes format 1.0 (bf16 and narrower floats: as raw unsigned integers).
+/// Writes format 1.0 (bf16 and narrower floats: as raw unsigned integers; strings, which must be UTF-8: as '<U').
 void write_npy(const std::string& path, const Tensor& tensor);
 /// All arrays of a .npz archive (stored or deflated).
 NamedTensors read_npz(const std::string& path);

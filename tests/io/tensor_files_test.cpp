@@ -56,12 +56,60 @@ TEST_F(TensorFiles, NpyTransposesFortranOrder) {
   EXPECT_EQ(tensor.to_i64(), (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
 }
 
+TEST_F(TensorFiles, NpyReadsTextsAsNumPyWritesThem) {
+  // np.array(["a", "h\u00e9", "\U0001f600"]): two UTF-32 characters each, filled up with zeros.
+  const std::string data(
+      "a\0\0\0\0\0\0\0"
+      "h\0\0\0\xe9\0\0\0"
+      "\x00\xf6\x01\0\0\0\0\0",
+      24);
+  const Tensor texts = parse_npy(npy("{'descr': '<U2', 'fortran_order': False, 'shape': (3,), }\n", data));
+  EXPECT_TRUE(texts.bitwise_equal(Tensor::of<std::string>({3}, {"a", "h\xc3\xa9", "\xf0\x9f\x98\x80"})));
+  const Tensor bytes = parse_npy(npy("{'descr': '|S2', 'fortran_order': True, 'shape': (1, 2), }\n", std::string("ab"
+                                                                                                                 "c\0",
+                                                                                                                 4)));
+  EXPECT_TRUE(bytes.bitwise_equal(Tensor::of<std::string>({1, 2}, {"ab", "c"})));
+}
+
+TEST_F(TensorFiles, NpyReadsBackTheTextsThatItWrote) {
+  const Tensor texts = Tensor::of<std::string>({2, 2}, {"", "longer than the others", "\xe6\x97\xa5", "x"});
+  write_npy(path("t.npy"), texts);
+  EXPECT_TRUE(read_npy(path("t.npy")).bitwise_equal(texts));
+  const Tensor none = Tensor::zeros(DType::string, {0, 3});
+  write_npy(path("n.npy"), none);
+  EXPECT_TRUE(read_npy(path("n.npy")).bitwise_equal(none));
+  EXPECT_EQ(error_of([&] { write_npy(path("b.npy"), Tensor::of<std::string>({1}, {"a\xff"})); }),
+            "[npy] text 'a\xff': expected UTF-8, byte 1 is not");
+}
+
+TEST_F(TensorFiles, NpyTransposesTextsInFortranOrder) {
+  const std::string header = "{'descr': '<U1', 'fortran_order': True, 'shape': (2, 2), }\n";
+  const Tensor texts = parse_npy(npy(header, std::string("a\0\0\0"
+                                                         "c\0\0\0"
+                                                         "b\0\0\0"
+                                                         "d\0\0\0",
+                                                         16)));
+  EXPECT_TRUE(texts.bitwise_equal(Tensor::of<std::string>({2, 2}, {"a", "b", "c", "d"})));
+}
+
+TEST_F(TensorFiles, NpyRefusesTextsThatAreNone) {
+  const auto parse = [](const std::string& descr, const std::string& data) {
+    return error_of(
+        [&] { parse_npy(npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (1,), }\n", data)); });
+  };
+  EXPECT_EQ(parse("<U1", std::string("\0\0\x11\0", 4)), "[npy] data: 0x110000 is not a character");
+  EXPECT_EQ(parse("<U1", std::string("\0\xd8\0\0", 4)), "[npy] data: 0xd800 is not a character");
+  EXPECT_NE(parse("<U0", "").find("expected a width of 1 or more, got '<U0'"), std::string::npos);
+  EXPECT_NE(parse("<U-1", "").find("expected a width of 1 or more"), std::string::npos);
+  EXPECT_EQ(parse("<U2", "abc"), "[npy] data: expected 8 bytes for string[1], got 3");
+}
+
 TEST_F(TensorFiles, NpyRefusesWhatItCannotTrust) {
   const auto parse = [](const std::string& header, const std::string& data) {
     return error_of([&] { parse_npy(npy(header, data)); });
   };
   EXPECT_EQ(parse("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "x"),
-            "[npy] descr: '|O' is not supported (little-endian numbers and bool are)");
+            "[npy] descr: '|O' is not supported (little-endian numbers, bool and texts are)");
   EXPECT_EQ(parse("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", ""),
             "[npy] data: expected -1 bytes for f32[4611686018427387904,4], got 0");
   EXPECT_EQ(parse("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "1234"),

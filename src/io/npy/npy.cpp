@@ -1,8 +1,10 @@
 // NumPy's .npy format: a magic, a version, a header in Python syntax that tells dtype, order and shape, then the
-// elements. Little-endian arrays of plain numbers and booleans; Fortran order is transposed; pickled objects never.
+// elements. Little-endian arrays of plain numbers, booleans and texts ('<U5', and '|S5' in); Fortran order is
+// transposed; pickled objects never.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "base/checked_int.h"
 #include "io/file.h"
 #include "io/npy/format_npy.h"
+#include "io/npy/numpy_text.h"
 
 namespace autograph {
 namespace {
@@ -35,6 +38,8 @@ constexpr Descriptor kDescriptors[] = {
 
 struct Header {
   DType dtype = DType::undefined;
+  int64_t width = 1;          // characters of a text
+  int64_t element_bytes = 0;  // in the file
   bool fortran_order = false;
   Dims dims;
 };
@@ -52,7 +57,7 @@ class HeaderParser {
       const std::string key = quoted();
       expect(':');
       if (key == "descr" && !std::exchange(seen_descr, true)) {
-        header.dtype = descriptor();
+        read_descriptor(header);
       } else if (key == "fortran_order" && !std::exchange(seen_order, true)) {
         header.fortran_order = boolean();
       } else if (key == "shape" && !std::exchange(seen_shape, true)) {
@@ -96,15 +101,28 @@ class HeaderParser {
     at_ = end + 1;
     return content;
   }
-  DType descriptor() {
+  void read_descriptor(Header& header) {
     skip_space();
     if (at_ < text_.size() && text_[at_] == '[') throw UnsupportedError("[npy] descr: structured arrays");
     const std::string text = quoted();
     for (const Descriptor& known : kDescriptors) {
-      if (known.text == text) return known.dtype;
+      if (known.text != text) continue;
+      header.dtype = known.dtype;
+      header.element_bytes = static_cast<int64_t>(element_size(known.dtype));
+      return;
     }
+    if (text.starts_with("<U") || text.starts_with("|S")) return read_text_descriptor(text, header);
     throw UnsupportedError(
-        fmt::format("[npy] descr: '{}' is not supported (little-endian numbers and bool are)", text));
+        fmt::format("[npy] descr: '{}' is not supported (little-endian numbers, bool and texts are)", text));
+  }
+  // "<U5" or "|S5". Without a width of 1 or more, a short file could ask for any number of elements.
+  void read_text_descriptor(std::string_view text, Header& header) const {
+    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), header.width);
+    const bool legal = error == std::errc() && end == text.data() + text.size() && header.width >= 1 &&
+                       header.width <= std::numeric_limits<int32_t>::max();
+    if (!legal) fail(fmt::format("expected a width of 1 or more, got '{}'", text));
+    header.dtype = DType::string;
+    header.element_bytes = text[1] == 'U' ? 4 * header.width : header.width;
   }
   bool boolean() {
     skip_space();
@@ -140,7 +158,7 @@ class HeaderParser {
 
 // Bytes of the elements; nothing on overflow.
 std::optional<int64_t> data_bytes(const Header& header) {
-  int64_t bytes = static_cast<int64_t>(element_size(header.dtype));
+  int64_t bytes = header.element_bytes;
   for (const int64_t d : header.dims) {
     if (d == 0) return 0;
   }
@@ -152,31 +170,44 @@ std::optional<int64_t> data_bytes(const Header& header) {
   return bytes;
 }
 
-// Elements in Fortran order (first index fastest) to ours.
-Tensor transposed(const Tensor& source, const Dims& dims) {
-  Tensor result = Tensor::empty(source.dtype(), dims);
-  const size_t size = element_size(source.dtype());
-  const auto* in = static_cast<const char*>(source.raw());
-  auto* out = static_cast<char*>(result.mutable_raw());
+// Calls move(from, to) for the position of every element in Fortran order (first index fastest) and in ours.
+template <class Move>
+void transpose_positions(const Dims& dims, int64_t count, const Move& move) {
   std::vector<int64_t> index(dims.size(), 0);
-  for (int64_t done = 0; done < result.num_elements(); ++done) {
+  for (int64_t done = 0; done < count; ++done) {
     int64_t offset = 0;
     for (size_t axis = dims.size(); axis-- > 0;) offset = offset * dims[axis] + index[axis];
-    std::memcpy(out + static_cast<size_t>(done) * size, in + static_cast<size_t>(offset) * size, size);
+    move(static_cast<size_t>(offset), static_cast<size_t>(done));
     for (size_t axis = dims.size(); axis-- > 0;) {
       if (++index[axis] < dims[axis]) break;
       index[axis] = 0;
     }
   }
+}
+
+Tensor transposed(const Tensor& source, const Dims& dims) {
+  Tensor result = Tensor::empty(source.dtype(), dims);
+  if (source.dtype() == DType::string) {
+    const auto* in = source.data<std::string>();
+    auto* out = result.mutable_data<std::string>();
+    transpose_positions(dims, result.num_elements(), [&](size_t from, size_t to) { out[to] = in[from]; });
+    return result;
+  }
+  const size_t size = element_size(source.dtype());
+  const auto* in = static_cast<const char*>(source.raw());
+  auto* out = static_cast<char*>(result.mutable_raw());
+  transpose_positions(dims, result.num_elements(),
+                      [&](size_t from, size_t to) { std::memcpy(out + to * size, in + from * size, size); });
   return result;
 }
 
-std::string_view descriptor_of(DType dtype) {
+std::string descriptor_of(const Tensor& tensor) {
+  const DType dtype = tensor.dtype();
   for (const Descriptor& known : kDescriptors) {
-    if (known.dtype == dtype) return known.text;
+    if (known.dtype == dtype) return std::string(known.text);
   }
-  AG_CHECK_USER(dtype != DType::string && dtype != DType::undefined, UnsupportedError,
-                "[npy] dtype {} cannot be written", to_string(dtype));
+  AG_CHECK_USER(dtype != DType::undefined, UnsupportedError, "[npy] dtype {} cannot be written", to_string(dtype));
+  if (dtype == DType::string) return fmt::format("<U{}", io::longest_text(tensor));
   // NumPy has no such type: the raw bits, or small integers as they are.
   if (dtype == DType::i4 || dtype == DType::i2) return "|i1";
   return element_size(dtype) == 2 ? "<u2" : "|u1";
@@ -190,7 +221,7 @@ std::string format_npy(const Tensor& tensor) {
   std::string dims;
   for (const int64_t d : tensor.dims()) dims += std::to_string(d) + ",";
   std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descriptor_of(tensor.dtype()), dims);
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descriptor_of(tensor), dims);
   // Magic, version, length and header together are a multiple of 64 bytes; the last one is a newline.
   const size_t unpadded = kMagic.size() + 4 + header.size() + 1;
   header.append((64 - unpadded % 64) % 64, ' ');
@@ -198,6 +229,7 @@ std::string format_npy(const Tensor& tensor) {
   std::string bytes(kMagic);
   bytes += {'\1', '\0', static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
   bytes += header;
+  if (tensor.dtype() == DType::string) return bytes + write_utf32(tensor, longest_text(tensor));
   bytes.append(static_cast<const char*>(tensor.raw()), tensor.size_bytes());
   return bytes;
 }
@@ -224,6 +256,11 @@ Tensor parse_npy(std::string_view bytes) {
                 to_string(header.dims), data.size());
   Dims stored = header.dims;
   if (header.fortran_order) std::reverse(stored.begin(), stored.end());
+  if (header.dtype == DType::string) {
+    const bool is_unicode = header.element_bytes != header.width;
+    Tensor texts = is_unicode ? io::read_utf32(stored, data, header.width) : io::read_bytes(stored, data, header.width);
+    return header.fortran_order ? transposed(texts, header.dims) : texts;
+  }
   Tensor tensor = Tensor::empty(header.dtype, stored);
   if (!data.empty()) std::memcpy(tensor.mutable_raw(), data.data(), data.size());
   if (header.dtype == DType::boolean) {
