@@ -71,8 +71,8 @@ int64_t scalar_of(const TensorView& view) {
   return view.dtype() == DType::i32 ? view.data<int32_t>()[0] : view.data<int64_t>()[0];
 }
 
-// Real signal of `length` from its half spectrum.
-std::vector<Complex> from_half_spectrum(std::vector<Complex> half, int64_t length) {
+// The whole spectrum of a real signal of `length` from its half.
+std::vector<Complex> full_spectrum(std::vector<Complex> half, int64_t length) {
   half.resize(static_cast<size_t>(length / 2 + 1));
   std::vector<Complex> full(static_cast<size_t>(length));
   full[0] = half[0].real();
@@ -82,7 +82,7 @@ std::vector<Complex> from_half_spectrum(std::vector<Complex> half, int64_t lengt
     full[static_cast<size_t>(k)] = own_mirror ? Complex(value.real()) : value;
     if (!own_mirror) full[static_cast<size_t>(length - k)] = std::conj(value);
   }
-  return fourier(full, length, 1.0);
+  return full;
 }
 
 struct Plan {
@@ -122,6 +122,7 @@ void reference(const OpCall& call) {
   dispatch<FloatTypes>(x.dtype(), [&]<class T>(TypeTag<T>) {
     const T* in = x.data<T>();
     T* out = call.output(0).mutable_data<T>();
+    const Fourier transform(plan.length, inverse ? 1 : -1);
     for (int64_t line = 0; line < lines; ++line) {
       const int64_t outer = line / plan.inner;
       const int64_t rest = line % plan.inner;
@@ -130,13 +131,9 @@ void reference(const OpCall& call) {
         const T* part = in + ((outer * plan.in + i) * plan.inner + rest) * plan.in_parts;
         signal.emplace_back(static_cast<double>(part[0]), plan.in_parts == 2 ? static_cast<double>(part[1]) : 0.0);
       }
-      std::vector<Complex> result;
-      if (plan.out_parts == 1) {
-        result = from_half_spectrum(std::move(signal), plan.length);
-      } else {
-        signal.resize(static_cast<size_t>(plan.length));
-        result = fourier(signal, plan.out, inverse ? 1.0 : -1.0);
-      }
+      if (plan.out_parts == 1) signal = full_spectrum(std::move(signal), plan.length);
+      signal.resize(static_cast<size_t>(plan.length));
+      const std::vector<Complex> result = transform.run(signal, plan.out);
       const double scale = inverse ? 1.0 / static_cast<double>(plan.length) : 1.0;
       for (int64_t k = 0; k < plan.out; ++k) {
         T* part = out + ((outer * plan.out + k) * plan.inner + rest) * plan.out_parts;

@@ -1,33 +1,41 @@
-// The discrete Fourier transform by its definition, for reference implementations.
+// The discrete Fourier transform, for reference implementations: X[k] = sum over n of x[n] * exp(direction * 2 pi i k n
+// / N). The sum as it stands is the definition and what short signals get; it takes N^2 steps, which for a million
+// samples is hours, so long signals get a fast transform, in f64 as well.
+//
+// A length of small prime factors is split by them (mixed radix); any other length becomes a circular convolution of a
+// power of two (Bluestein). Both take O(N log N) steps, and errors grow with log N instead of N.
 #pragma once
 
-#include <cmath>
 #include <complex>
 #include <cstdint>
-#include <numbers>
+#include <span>
 #include <vector>
 
 namespace autograph {
 
-/// The first `count` of sum over n of x[n] * exp(direction * 2 pi i k n / N), N being the length of x; direction is -1
-/// for the transform and +1 for its inverse, which the caller divides by N.
-inline std::vector<std::complex<double>> fourier(const std::vector<std::complex<double>>& x, int64_t count,
-                                                 double direction) {
-  const auto length = static_cast<int64_t>(x.size());
-  std::vector<std::complex<double>> roots;
-  for (int64_t i = 0; i < length; ++i) {
-    roots.push_back(
-        std::polar(1.0, direction * 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(length)));
-  }
-  std::vector<std::complex<double>> result(static_cast<size_t>(count));
-  for (int64_t k = 0; k < count; ++k) {
-    int64_t turn = 0;  // k * n modulo the length
-    for (int64_t n = 0; n < length; ++n) {
-      result[static_cast<size_t>(k)] += x[static_cast<size_t>(n)] * roots[static_cast<size_t>(turn)];
-      turn = (turn + k) % length;
-    }
-  }
-  return result;
-}
+/// Transforms signals of one length. Direction is -1 for the transform and +1 for its inverse, which the caller divides
+/// by the length.
+class Fourier {
+ public:
+  Fourier(int64_t length, int direction);
+
+  /// The first `count` elements of the transform of `x`, which has the length given.
+  std::vector<std::complex<double>> run(std::span<const std::complex<double>> x, int64_t count) const;
+
+  /// The same by the definition, whatever the length.
+  std::vector<std::complex<double>> run_sum(std::span<const std::complex<double>> x, int64_t count) const;
+
+ private:
+  using Complex = std::complex<double>;
+  void split(const Complex* x, size_t stride, size_t length, Complex* y) const;
+  std::vector<Complex> convolve(std::span<const Complex> x) const;
+
+  size_t length_;
+  int direction_;
+  std::vector<Complex> roots_;   // exp(direction * 2 pi i k / length)
+  std::vector<Complex> chirp_;   // exp(direction * pi i k^2 / length); empty unless by convolution
+  std::vector<Complex> kernel_;  // transform of the conjugate chirp, scaled
+  std::vector<Fourier> powers_;  // of two, there and back, for the convolution
+};
 
 }  // namespace autograph

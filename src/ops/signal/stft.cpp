@@ -80,6 +80,7 @@ void reference(const OpCall& call) {
     const T* in = x.data<T>();
     const T* weights = window.is_present() ? window.data<T>() : nullptr;
     T* out = y.mutable_data<T>();
+    const Fourier transform(length, -1);
     std::vector<std::complex<double>> frame(static_cast<size_t>(length));
     for (int64_t i = 0; i < y.dim(0) * y.dim(1); ++i) {
       const T* first = in + (i / y.dim(1) * x.dim(1) + i % y.dim(1) * step) * parts;
@@ -88,7 +89,7 @@ void reference(const OpCall& call) {
         const double imaginary = parts == 2 ? static_cast<double>(first[n * parts + 1]) : 0.0;
         frame[static_cast<size_t>(n)] = {weight * static_cast<double>(first[n * parts]), weight * imaginary};
       }
-      for (const auto& value : fourier(frame, y.dim(2), -1.0)) {
+      for (const auto& value : transform.run(frame, y.dim(2))) {
         *out++ = T(value.real());
         *out++ = T(value.imag());
       }
