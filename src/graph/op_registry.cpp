@@ -5,8 +5,17 @@
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "graph/moved_bytes.h"
 
 namespace autograph {
+namespace {
+
+// 0 while the extents are not known, and for sequences.
+double elements_of(const Type& type) {
+  return type.is_static() ? static_cast<double>(type.shape().num_elements().value_or(0)) : 0.0;
+}
+
+}  // namespace
 
 const AttributeSpec* find_attribute(const OpDef& op, std::string_view name) {
   for (const AttributeSpec& spec : op.attributes) {
@@ -32,17 +41,20 @@ const OpDef& get_op(std::string_view name) {
 
 OpCost cost_of(const OpDef& op, const CostContext& context) {
   if (op.cost) return op.cost(context);
-  OpCost cost;
-  const auto add_bytes = [&cost](const Type& type) {
-    if (!type.is_static()) return 0.0;
-    const auto elements = static_cast<double>(*type.shape().num_elements());
-    cost.bytes += elements * static_cast<double>(element_size(type.dtype()));
-    return elements;
-  };
-  for (const Type& type : context.inputs) add_bytes(type);
-  for (const Type& type : context.outputs) cost.flops += add_bytes(type);
-  if (op.traits.view) cost = {};
+  if (op.traits.view) return {};
+  OpCost cost{.bytes = moved_bytes(context)};
+  for (const Type& type : context.outputs) cost.flops += elements_of(type);
   return cost;
+}
+
+double moved_bytes(const CostContext& context) {
+  double bytes = 0;
+  for (const std::span<const Type> types : {context.inputs, context.outputs}) {
+    for (const Type& type : types) {
+      if (type.is_static()) bytes += elements_of(type) * static_cast<double>(element_size(type.dtype()));
+    }
+  }
+  return bytes;
 }
 
 }  // namespace autograph

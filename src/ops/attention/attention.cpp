@@ -13,6 +13,7 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/attention.h"
+#include "graph/moved_bytes.h"
 #include "ops/attention/attention_mask.h"
 #include "ops/attention/heads.h"
 #include "ops/extents.h"
@@ -209,14 +210,7 @@ void reference(const OpCall& call) {
 // ---- Cost, ONNX, samples ---------------------------------------------------------------------------------------
 
 OpCost cost(const CostContext& context) {
-  OpCost cost;
-  for (const auto& types : {context.inputs, context.outputs}) {
-    for (const Type& type : types) {
-      if (!type.is_static()) continue;
-      cost.bytes += static_cast<double>(type.shape().num_elements().value_or(0)) *
-                    static_cast<double>(element_size(type.dtype()));
-    }
-  }
+  OpCost cost{.bytes = moved_bytes(context)};
   // Every element of q meets every key, and every element of y every value.
   const Shape& k = context.inputs[1].shape();
   double keys = static_cast<double>(k[k.rank() - 2].value());

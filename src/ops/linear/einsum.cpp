@@ -10,6 +10,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/linear.h"
 #include "base/check.h"
+#include "graph/moved_bytes.h"
 #include "ops/linear/einsum_equation.h"
 #include "ops/linear/matmul_loops.h"
 #include "ops/sample.h"
@@ -153,14 +154,11 @@ OpCost cost(const CostContext& context) {
   std::vector<TensorView> views;
   std::vector<Dims> dims;
   dims.reserve(context.inputs.size());
-  OpCost cost;
   for (const Type& type : context.inputs) {
     dims.push_back(type.shape().static_dims());
     views.emplace_back(type.dtype(), dims.back(), nullptr);
-    cost.bytes += static_cast<double>(views.back().size_bytes());
   }
-  cost.bytes += static_cast<double>(context.outputs[0].shape().num_elements().value_or(0)) *
-                static_cast<double>(element_size(context.outputs[0].dtype()));
+  OpCost cost{.bytes = moved_bytes(context)};
   cost.flops = static_cast<double>(std::max<size_t>(views.size(), 1));
   for (const int64_t extent : make_loops(parse_einsum(context.attributes.text("equation")), views).extents) {
     cost.flops *= static_cast<double>(extent);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/moved_bytes.h"
 #include "ops/broadcast_offsets.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/extents.h"
@@ -63,14 +64,7 @@ MatmulWalk walk_matmul(const TensorView& a, const TensorView& b) {
 }
 
 OpCost matmul_cost(const CostContext& context, size_t a, size_t b) {
-  OpCost cost;
-  for (const auto& types : {context.inputs, context.outputs}) {
-    for (const Type& type : types) {
-      if (!type.is_static()) continue;
-      cost.bytes += static_cast<double>(type.shape().num_elements().value_or(0)) *
-                    static_cast<double>(element_size(type.dtype()));
-    }
-  }
+  OpCost cost{.bytes = moved_bytes(context)};
   const Shape& left = context.inputs[a].shape();
   const Shape& right = context.inputs[b].shape();
   if (left.rank() == 0 || right.rank() == 0) return cost;

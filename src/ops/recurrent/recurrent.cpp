@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "graph/moved_bytes.h"
 #include "ops/extents.h"
 #include "ops/real_values.h"
 #include "ops/recurrent/activation_functions.h"
@@ -92,14 +93,7 @@ void infer_recurrent(InferContext& context, const RecurrentKind& kind) {
 }
 
 OpCost recurrent_cost(const CostContext& context) {
-  OpCost cost;
-  for (const auto& types : {context.inputs, context.outputs}) {
-    for (const Type& type : types) {
-      if (!type.is_static()) continue;
-      cost.bytes += static_cast<double>(type.shape().num_elements().value_or(0)) *
-                    static_cast<double>(element_size(type.dtype()));
-    }
-  }
+  OpCost cost{.bytes = moved_bytes(context)};
   const Shape& x = context.inputs[0].shape();
   double weights = 0;
   for (const size_t slot : {size_t{1}, size_t{2}}) {

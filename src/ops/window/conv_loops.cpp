@@ -2,6 +2,7 @@
 
 #include "base/checked_int.h"
 #include "base/join.h"
+#include "graph/moved_bytes.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -112,14 +113,7 @@ ConvSizes conv_sizes(const Attributes& attributes, const TensorView& x, const Te
 }
 
 OpCost conv_cost(const CostContext& context, size_t x_slot, size_t w_slot) {
-  OpCost cost;
-  const auto bytes_of = [](const Type& type) {
-    return type.is_static()
-               ? static_cast<double>(*type.shape().num_elements()) * static_cast<double>(element_size(type.dtype()))
-               : 0.0;
-  };
-  for (const Type& type : context.inputs) cost.bytes += bytes_of(type);
-  for (const Type& type : context.outputs) cost.bytes += bytes_of(type);
+  OpCost cost{.bytes = moved_bytes(context)};
   // Each weight [m, c, k] is multiplied once per output position of channel m.
   const Dims w = context.inputs[w_slot].shape().static_dims();
   const double per_output = w[0] == 0 ? 0 : static_cast<double>(checked_product(w, "conv")) / static_cast<double>(w[0]);

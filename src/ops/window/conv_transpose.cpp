@@ -12,6 +12,7 @@
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
+#include "graph/moved_bytes.h"
 #include "ops/sample.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
@@ -192,11 +193,7 @@ void reference(const OpCall& call) {
 // Each weight [c, m, k] is multiplied once per position of x's channel c.
 OpCost cost(const CostContext& context) {
   const auto elements = [](const Type& type) { return static_cast<double>(*type.shape().num_elements()); };
-  OpCost cost;
-  for (const Type& type : context.inputs) {
-    if (type.is_static()) cost.bytes += elements(type) * static_cast<double>(element_size(type.dtype()));
-  }
-  cost.bytes += elements(context.outputs[0]) * static_cast<double>(element_size(context.outputs[0].dtype()));
+  OpCost cost{.bytes = moved_bytes(context)};
   const Dims w = context.inputs[1].shape().static_dims();
   if (w[0] > 0)
     cost.flops = 2.0 * elements(context.inputs[0]) * elements(context.inputs[1]) / static_cast<double>(w[0]);

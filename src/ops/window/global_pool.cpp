@@ -6,6 +6,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
+#include "graph/moved_bytes.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -75,9 +76,7 @@ void lp_reference(const OpCall& call) {
 
 // One flop per element read.
 OpCost cost(const CostContext& context) {
-  const auto in = static_cast<double>(*context.inputs[0].shape().num_elements());
-  const auto out = static_cast<double>(*context.outputs[0].shape().num_elements());
-  return {.flops = in, .bytes = (in + out) * static_cast<double>(element_size(context.inputs[0].dtype()))};
+  return {.flops = static_cast<double>(*context.inputs[0].shape().num_elements()), .bytes = moved_bytes(context)};
 }
 
 OpSample sample(Random& random) { return {.inputs = {draw_tensor(random, DType::f32, draw_dims(random, 3, 5, 4))}}; }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "autograph/ops/window.h"
+#include "graph/moved_bytes.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -48,14 +49,8 @@ std::vector<WindowAxis> pool_windows(const Attributes& attributes, const TensorV
 OpCost pool_cost(const CostContext& context) {
   double taps = 1;
   for (const int64_t extent : context.attributes.integers("kernel_shape")) taps *= static_cast<double>(extent);
-  const auto elements = [](const Type& type) { return static_cast<double>(*type.shape().num_elements()); };
-  OpCost cost;
-  cost.flops = taps * elements(context.outputs[0]);
-  for (const Type& type : context.inputs)
-    cost.bytes += elements(type) * static_cast<double>(element_size(type.dtype()));
-  for (const Type& type : context.outputs)
-    cost.bytes += elements(type) * static_cast<double>(element_size(type.dtype()));
-  return cost;
+  return {.flops = taps * static_cast<double>(*context.outputs[0].shape().num_elements()),
+          .bytes = moved_bytes(context)};
 }
 
 OpSample sample_pool(Random& random) {
