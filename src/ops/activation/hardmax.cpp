@@ -4,7 +4,6 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/activation/softmax_rows.h"
-#include "tensor/element_types.h"
 
 namespace autograph {
 
@@ -12,19 +11,13 @@ const OpDef& hardmax_def();
 namespace {
 
 void reference(const OpCall& call) {
-  const TensorView x = call.input(0);
-  const AxisRows rows(x, call.attributes.integer("axis"));
-  dispatch<FloatTypes>(x.dtype(), [&]<class T>(TypeTag<T>) {
-    for (int64_t row = 0; row < rows.count; ++row) {
-      const T* in = x.data<T>() + rows.start(row);
-      T* out = call.output(0).mutable_data<T>() + rows.start(row);
-      const auto at = [&](int64_t i) { return static_cast<ComputeType<T>>(in[i * rows.stride]); };
-      int64_t best = 0;
-      for (int64_t i = 1; i < rows.extent && !std::isnan(at(best)); ++i) {
-        if (at(i) > at(best) || std::isnan(at(i))) best = i;
-      }
-      for (int64_t i = 0; i < rows.extent; ++i) out[i * rows.stride] = T(i == best ? 1.0F : 0.0F);
+  for_each_row(call, []<class T>(const T* in, T* out, const AxisRows& rows) {
+    const auto at = [&](int64_t i) { return static_cast<ComputeType<T>>(in[i * rows.stride]); };
+    int64_t best = 0;
+    for (int64_t i = 1; i < rows.extent && !std::isnan(at(best)); ++i) {
+      if (at(i) > at(best) || std::isnan(at(i))) best = i;
     }
+    for (int64_t i = 0; i < rows.extent; ++i) out[i * rows.stride] = T(i == best ? 1.0F : 0.0F);
   });
 }
 
