@@ -4,6 +4,7 @@
 // value of the dtype (infinities for floats), log_sum and log_sum_exp -inf, mean NaN (0 for integers). Integer sums and
 // products wrap; other integer results are computed in f64, truncated and saturated. max and min propagate NaN and take
 // false < true. With noop_with_empty_axes and no axes, each element is reduced by itself: reduce_sum_square squares.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/reduction.h"
+#include "base/check.h"
 #include "ops/elementwise/number.h"
 #include "ops/reduction/axes.h"
 #include "ops/sample.h"
@@ -19,16 +21,6 @@
 
 namespace autograph {
 
-const OpDef& reduce_l1_def();
-const OpDef& reduce_l2_def();
-const OpDef& reduce_log_sum_def();
-const OpDef& reduce_log_sum_exp_def();
-const OpDef& reduce_max_def();
-const OpDef& reduce_mean_def();
-const OpDef& reduce_min_def();
-const OpDef& reduce_prod_def();
-const OpDef& reduce_sum_def();
-const OpDef& reduce_sum_square_def();
 namespace {
 
 using ReducedTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;
@@ -177,21 +169,45 @@ OpSample sample(Random& random) {
   return call;
 }
 
-OpDef make_reduction(std::string_view name, std::string_view doc, std::string_view onnx, DTypeSet types,
-                     ReferenceFn reference) {
+// In what the ops differ.
+struct Form {
+  std::string_view name;
+  std::string_view onnx;
+  std::string_view doc;
+  DTypeSet types;
+  ReferenceFn reference;
+};
+
+const Form kForms[] = {
+    {"reduce_l1", "ReduceL1", "y = sum(|x|) over axes.", kReduced, reference<L1, ReducedTypes>},
+    {"reduce_l2", "ReduceL2", "y = sqrt(sum(x^2)) over axes.", kReduced, reference<L2, ReducedTypes>},
+    {"reduce_log_sum", "ReduceLogSum", "y = log(sum(x)) over axes.", kReduced, reference<LogSum, ReducedTypes>},
+    {"reduce_log_sum_exp", "ReduceLogSumExp", "y = log(sum(exp(x))) over axes.", kReduced,
+     reference<LogSumExp, ReducedTypes>},
+    {"reduce_max", "ReduceMax", "y = the largest element of x over axes.", kOrdered, reference<Max, OrderedTypes>},
+    {"reduce_mean", "ReduceMean", "y = the mean of x over axes.", kReduced, reference<Mean, ReducedTypes>},
+    {"reduce_min", "ReduceMin", "y = the smallest element of x over axes.", kOrdered, reference<Min, OrderedTypes>},
+    {"reduce_prod", "ReduceProd", "y = the product of x over axes.", kReduced, reference<Prod, ReducedTypes>},
+    {"reduce_sum", "ReduceSum", "y = the sum of x over axes.", kReduced, reference<Sum, ReducedTypes>},
+    {"reduce_sum_square", "ReduceSumSquare", "y = sum(x^2) over axes.", kReduced, reference<SumSquare, ReducedTypes>},
+};
+
+OpDef make_reduction(std::string_view name) {
+  const auto* form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.name == name; });
+  AG_CHECK(form != std::end(kForms), "no reduction is called {}", name);
   OpDef def;
-  def.name = name;
-  def.doc = doc;
+  def.name = form->name;
+  def.doc = form->doc;
   def.inputs = {{"x", "T", "Any shape."},
                 {"axes", "I", "[n]: the axes to reduce; missing or empty: all.", Arity::optional}};
   def.outputs = {{"y", "T", "Shape of x with the reduced extents 1, or without them."}};
-  def.types = {{"T", types}, {"I", dtypes::kI64}};
+  def.types = {{"T", form->types}, {"I", dtypes::kI64}};
   def.attributes = {
       {"keepdims", AttributeType::integer, "1: reduced extents become 1; 0: they go.", int64_t{1}},
       {"noop_with_empty_axes", AttributeType::integer, "1: without axes reduce over none, not over all.", int64_t{0}}};
   def.infer = infer_reduction;
-  def.reference = reference;
-  def.onnx = {{.name = onnx, .import = import_onnx, .export_since = 18}};
+  def.reference = form->reference;
+  def.onnx = {{.name = form->onnx, .import = import_onnx, .export_since = 18}};
   def.sample = sample;
   return def;
 }
@@ -204,104 +220,22 @@ Var reduce(const OpDef& op, Var x, const std::vector<int64_t>& axes, bool keepdi
 
 }  // namespace
 
-Var reduce_sum(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_sum_def(), x, axes, keepdims);
-}
-
-Var reduce_mean(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_mean_def(), x, axes, keepdims);
-}
-
-Var reduce_prod(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_prod_def(), x, axes, keepdims);
-}
-
-Var reduce_max(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_max_def(), x, axes, keepdims);
-}
-
-Var reduce_min(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_min_def(), x, axes, keepdims);
-}
-
-Var reduce_l1(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_l1_def(), x, axes, keepdims);
-}
-
-Var reduce_l2(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_l2_def(), x, axes, keepdims);
-}
-
-Var reduce_log_sum(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_log_sum_def(), x, axes, keepdims);
-}
-
-Var reduce_log_sum_exp(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_log_sum_exp_def(), x, axes, keepdims);
-}
-
-Var reduce_sum_square(Var x, const std::vector<int64_t>& axes, bool keepdims) {
-  return reduce(reduce_sum_square_def(), x, axes, keepdims);
-}
-
-const OpDef& reduce_sum_def() {
-  static const OpDef def =
-      make_reduction("reduce_sum", "y = the sum of x over axes.", "ReduceSum", kReduced, reference<Sum, ReducedTypes>);
-  return def;
-}
-
-const OpDef& reduce_mean_def() {
-  static const OpDef def = make_reduction("reduce_mean", "y = the mean of x over axes.", "ReduceMean", kReduced,
-                                          reference<Mean, ReducedTypes>);
-  return def;
-}
-
-const OpDef& reduce_prod_def() {
-  static const OpDef def = make_reduction("reduce_prod", "y = the product of x over axes.", "ReduceProd", kReduced,
-                                          reference<Prod, ReducedTypes>);
-  return def;
-}
-
-const OpDef& reduce_max_def() {
-  static const OpDef def = make_reduction("reduce_max", "y = the largest element of x over axes.", "ReduceMax",
-                                          kOrdered, reference<Max, OrderedTypes>);
-  return def;
-}
-
-const OpDef& reduce_min_def() {
-  static const OpDef def = make_reduction("reduce_min", "y = the smallest element of x over axes.", "ReduceMin",
-                                          kOrdered, reference<Min, OrderedTypes>);
-  return def;
-}
-
-const OpDef& reduce_l1_def() {
-  static const OpDef def =
-      make_reduction("reduce_l1", "y = sum(|x|) over axes.", "ReduceL1", kReduced, reference<L1, ReducedTypes>);
-  return def;
-}
-
-const OpDef& reduce_l2_def() {
-  static const OpDef def =
-      make_reduction("reduce_l2", "y = sqrt(sum(x^2)) over axes.", "ReduceL2", kReduced, reference<L2, ReducedTypes>);
-  return def;
-}
-
-const OpDef& reduce_log_sum_def() {
-  static const OpDef def = make_reduction("reduce_log_sum", "y = log(sum(x)) over axes.", "ReduceLogSum", kReduced,
-                                          reference<LogSum, ReducedTypes>);
-  return def;
-}
-
-const OpDef& reduce_log_sum_exp_def() {
-  static const OpDef def = make_reduction("reduce_log_sum_exp", "y = log(sum(exp(x))) over axes.", "ReduceLogSumExp",
-                                          kReduced, reference<LogSumExp, ReducedTypes>);
-  return def;
-}
-
-const OpDef& reduce_sum_square_def() {
-  static const OpDef def = make_reduction("reduce_sum_square", "y = sum(x^2) over axes.", "ReduceSumSquare", kReduced,
-                                          reference<SumSquare, ReducedTypes>);
-  return def;
-}
+#define AG_REDUCTION(op)                          \
+  const OpDef& op##_def() {                       \
+    static const OpDef def = make_reduction(#op); \
+    return def;                                   \
+  }                                               \
+  Var op(Var x, const std::vector<int64_t>& axes, bool keepdims) { return reduce(op##_def(), x, axes, keepdims); }
+AG_REDUCTION(reduce_l1)
+AG_REDUCTION(reduce_l2)
+AG_REDUCTION(reduce_log_sum)
+AG_REDUCTION(reduce_log_sum_exp)
+AG_REDUCTION(reduce_max)
+AG_REDUCTION(reduce_mean)
+AG_REDUCTION(reduce_min)
+AG_REDUCTION(reduce_prod)
+AG_REDUCTION(reduce_sum)
+AG_REDUCTION(reduce_sum_square)
+#undef AG_REDUCTION
 
 }  // namespace autograph
