@@ -8,10 +8,12 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
-#include "ops/op_list.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
+
+const OpDef& batch_normalization_def();
+const OpDef& conv_def();
 namespace {
 
 // The constant elements of f32 input `slot`, or null.
