@@ -1,6 +1,8 @@
 // Usage errors, help, completion, man page, streams and escapes.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "cli/run_program.h"
 
 namespace autograph {
@@ -120,6 +122,26 @@ TEST(Cli, DoctorJsonNamesOriginsOfSettings) {
       EXPECT_EQ(setting["origin"], "default");
     }
   }
+}
+
+// What differs from machine to machine is left out: the first word of every line, and the settings as they stand.
+TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
+  const ProgramResult result = run_program("doctor --seed 7", "AUTOGRAPH_NUM_THREADS=3");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const size_t table = result.out.find("\n\n");
+  ASSERT_NE(table, std::string::npos) << result.out;
+  std::istringstream facts(result.out.substr(0, table));
+  std::string words;
+  for (std::string line; std::getline(facts, line);) words += line.substr(0, line.find(' ')) + " ";
+  EXPECT_EQ(words, "autograph processor isa cpus memory devices backend backend strategies operators libraries ");
+  EXPECT_EQ(result.out.substr(table + 2),
+            "setting        value  origin\n"
+            "device         cpu    default\n"
+            "threads        3      env AUTOGRAPH_NUM_THREADS\n"
+            "seed           7      flag --seed\n"
+            "memory-budget  0      default\n"
+            "check-nan      false  default\n"
+            "log                   default\n");
 }
 
 TEST(Cli, DoctorMeasuresThePeakOnlyWhenAsked) {

@@ -131,6 +131,18 @@ TEST_F(CliModel, CheckWithDataComparesWithStoredOutputs) {
   EXPECT_EQ(run_program("check --atol 0.2 " + path("m.onnx") + " --data " + path("")).exit_code, 0);
 }
 
+TEST_F(CliModel, CheckSaysWhereTheFirstDifferenceIs) {
+  write("input_0.pb", tensor({0, 0, 0}));
+  write("output_0.pb", tensor({1.0F / 3, 1.0F / 3, 0.5F}));
+  const ProgramResult result = run_program("check " + path("m.onnx") + " --data " + path(""));
+  EXPECT_EQ(result.exit_code, 6);
+  EXPECT_EQ(result.out,
+            "output  max abs  max rel  wrong  first difference\n"
+            "y         0.167    0.333      1  element 2: expected 0.5, got 0.333333\n"
+            "\n"
+            "NUMBERS DIFFER\n");
+}
+
 TEST_F(CliModel, CheckWithoutAllDataFilesIsMalformed) {
   write("input_0.pb", tensor({-1, 0, -2}));
   const ProgramResult result = run_program("check " + path("m.onnx") + " --data " + path(""));
@@ -310,6 +322,18 @@ TEST_F(CliModel, VizWritesDotSvgAndHtml) {
   ASSERT_EQ(run_program("viz " + path("m.onnx") + " -o " + path("m.svg")).exit_code, 0);
   EXPECT_TRUE(contains(read_text(path("m.svg")), "block/Softmax"));
   EXPECT_TRUE(contains(read_text(path("m.svg")), ">colours<"));  // the legend
+}
+
+TEST_F(CliModel, VizThatTakesTooLongIsExitEight) {
+  write("dot", "#!/bin/sh\nexec sleep 20\n");
+  std::filesystem::permissions(path("dot"), std::filesystem::perms::owner_all);
+  const ProgramResult result =
+      run_program("viz " + path("m.onnx") + " -o " + path("m.svg") + " --timeout 0.2", "PATH=" + path("") + ":$PATH");
+  EXPECT_EQ(result.exit_code, 8);
+  EXPECT_EQ(result.err,
+            "error: [viz] layout: graphviz took longer than 0.2 s (a smaller --depth or an output ending in .dot needs "
+            "less)\n");
+  EXPECT_FALSE(std::filesystem::exists(path("m.svg")));
 }
 
 TEST_F(CliModel, VizCollapsesToTheDepthAskedFor) {
