@@ -76,13 +76,22 @@ std::vector<Dim> packed_dims(const HeadTensor& tensor, int64_t heads, int64_t pi
   return {tensor.batch, tensor.length, Dim(pieces) * Dim(heads) * Dim(tensor.size)};
 }
 
-bool is_per_head(const AxisTrace& trace, const HeadTensor& tensor) {
-  std::vector<HeadAxis> order{HeadAxis::heads, HeadAxis::length, HeadAxis::size};
-  if (tensor.axes.size() == 4) order.insert(order.begin(), HeadAxis::batch);
-  if (trace.axes().size() != order.size() || !has_ordered_parts(trace) || !source_heads(trace, tensor)) return false;
-  for (size_t a = 0; a < order.size(); ++a) {
+// Do the parts stand in the order batch, heads, length, size? With `exactly`, under just that shape.
+bool is_per_head(const AxisTrace& trace, const HeadTensor& tensor, bool exactly) {
+  constexpr int kPlace[] = {0, 2, 1, 3};  // by HeadAxis
+  if (!has_ordered_parts(trace) || !source_heads(trace, tensor)) return false;
+  const bool keeps_rank = trace.axes().size() == tensor.axes.size();
+  if (exactly && !keeps_rank) return false;
+  int last = 0;
+  for (size_t a = 0; a < trace.axes().size(); ++a) {
     for (const AxisPart& part : trace.axes()[a]) {
-      if (part.role == AxisPart::kPicked || tensor.axes[static_cast<size_t>(part.role)] != order[a]) return false;
+      if (part.role == AxisPart::kPicked) return false;
+      const HeadAxis axis = tensor.axes[static_cast<size_t>(part.role)];
+      const int place = kPlace[static_cast<size_t>(axis)];
+      if (place < last) return false;
+      last = place;
+      const size_t expected = static_cast<size_t>(place) - (tensor.axes.size() == 3 ? 1 : 0);
+      if (exactly && a != expected) return false;
     }
   }
   return true;
@@ -163,7 +172,9 @@ std::optional<HeadSource> find_per_head(const Graph& graph, const HeadTensor& te
   AxisTrace trace = trace_of(graph, tensor, through_repeats);
   std::optional<HeadSource> best;
   do {
-    if (is_per_head(trace, tensor)) best = HeadSource{trace.source(), 1, 0, trace.scale(), trace.repeats()};
+    const bool is_static = graph.type(trace.source()).is_static();
+    if (!is_per_head(trace, tensor, !is_static)) continue;
+    best = HeadSource{trace.source(), 1, 0, trace.scale(), trace.repeats()};
   } while (trace.step_back());
   return best;
 }

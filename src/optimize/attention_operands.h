@@ -55,7 +55,8 @@ struct HeadSource {
 /// the extents are known) or as one piece among several. Repeats are looked through on request.
 std::optional<HeadSource> find_packed(const Graph& graph, const HeadTensor& tensor, bool through_repeats);
 
-/// The earliest source with the axes [batch, heads, length, size], or [batch * heads, length, size].
+/// The earliest source with the elements of [batch, heads, length, size] in order; of just that shape, or of
+/// [batch * heads, length, size], while an extent is not known.
 std::optional<HeadSource> find_per_head(const Graph& graph, const HeadTensor& tensor, bool through_repeats);
 
 /// The value behind `tensor`, through single readers, with the elements of the packed form in order; invalid: none.

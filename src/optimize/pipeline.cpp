@@ -16,6 +16,7 @@ constexpr PassDef kPasses[] = {
     {"decompose", "Replace function ops without a kernel by their body.", decompose, true},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
     {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity, false},
+    {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes, false},
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes, false},
     {"simplify_arithmetic", "Remove arithmetic without effect.", simplify_arithmetic, false},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},

@@ -216,6 +216,25 @@ TEST(FuseAttention, TakesBatchAndHeadsInOneExtent) {
   }
 }
 
+TEST(FuseAttention, TakesHeadsFromTensorsWithTheLengthInFront) {
+  // As torch's MultiheadAttention writes it: [length, batch, heads * size] -> [batch * heads, length, size] and on.
+  Graph graph;
+  std::vector<Var> operands;
+  for (const char* name : {"q", "k", "v"}) {
+    const Var x = input(graph, DType::f32, {kLength, kBatch, kWidth}, name);
+    const Var merged = reshape(x, std::vector<int64_t>{kLength, kBatch * kHeads, kSize});
+    operands.push_back(transpose(merged, {1, 0, 2}));
+  }
+  const std::vector<int64_t> apart{kBatch, kHeads, kLength, kSize};
+  const Var keys = reshape(transpose(operands[1], {0, 2, 1}), std::vector<int64_t>{kBatch, kHeads, kSize, kLength});
+  const Var weights = softmax(halved(matmul(reshape(operands[0], apart), keys)));
+  const Var y = transpose(matmul(weights, reshape(operands[2], apart)), {2, 0, 1, 3});
+  graph.add_output(reshape(y, std::vector<int64_t>{kLength, kBatch, kWidth}).id());
+  const Graph after = after_pass(fuse_attention, graph);
+  EXPECT_EQ(ops_of(after).find("matmul"), std::string::npos) << ops_of(after);
+  EXPECT_NE(ops_of(after).find("attention"), std::string::npos) << ops_of(after);
+}
+
 TEST(FuseAttention, WorksOnSymbolicBatches) {
   Graph graph;
   const Dim batch = Dim::symbol("batch");

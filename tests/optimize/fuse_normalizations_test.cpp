@@ -164,6 +164,13 @@ TEST(FuseRmsNorm, FindsItInItsSpellings) {
   }
 }
 
+TEST(FuseRmsNorm, TakesAMissingEpsilonAsZero) {
+  const Graph after =
+      after_pass(fuse_rms_norm, spelled([](Var x) { return div(x, sqrt(reduce_mean(mul(x, x), {-1}))); }));
+  EXPECT_EQ(ops_of(after), "rms_normalization");
+  EXPECT_EQ(only_node(after).attributes().real("epsilon"), 0);
+}
+
 TEST(FuseRmsNorm, DropsTheCastsOfHalfPrecision) {
   Graph graph;
   const Var x = input(graph, DType::f16, {2, 8}, "x");
@@ -177,8 +184,6 @@ TEST(FuseRmsNorm, DropsTheCastsOfHalfPrecision) {
 
 TEST(FuseRmsNorm, LeavesNearMisses) {
   expect_untouched(fuse_rms_norm, spelled([](Var x) { return div(relu(x), sqrt(mean_square(x, {-1}, true, 1e-5))); }));
-  // No epsilon at all.
-  expect_untouched(fuse_rms_norm, spelled([](Var x) { return div(x, sqrt(reduce_mean(mul(x, x), {-1}))); }));
   // The sum, not the mean.
   expect_untouched(fuse_rms_norm,
                    spelled([](Var x) { return div(x, sqrt(add(reduce_sum(mul(x, x), {-1}), number(x, 1e-5)))); }));

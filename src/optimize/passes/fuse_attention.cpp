@@ -87,9 +87,12 @@ class AttentionFuser {
   bool fuse_per_head(const AttentionScores& found, const AttentionExtents& extents) {
     const auto operands = find_operands(graph_, found, extents, find_per_head);
     if (!operands) return false;
-    if (extents.merged_batch && !graph_.type(found.result).is_static()) return false;
-    const std::vector<ValueId> inputs{per_head(operands->q, extents), per_head(operands->k, extents),
-                                      per_head(operands->v, extents)};
+    if (extents.merged_batch && !Shape{extents.queries, extents.keys}.is_static()) return false;
+    const int64_t kv_heads = extents.heads / operands->k.repeats;
+    const std::vector<ValueId> inputs{
+        per_head(operands->q, {extents.batch, extents.heads, extents.queries, extents.size}),
+        per_head(operands->k, {extents.batch, kv_heads, extents.keys, extents.size}),
+        per_head(operands->v, {extents.batch, kv_heads, extents.keys, extents.value_size})};
     return replace(found, extents, {inputs, {}, operands->q.scale * operands->k.scale}, found.result);
   }
 
@@ -145,11 +148,9 @@ class AttentionFuser {
     return graph_.node(split).output(static_cast<size_t>(source.piece));
   }
 
-  // The source as [batch, heads, length, size].
-  ValueId per_head(const HeadSource& source, const AttentionExtents& extents) {
-    if (!extents.merged_batch) return source.value;
-    const Dims dims = graph_.type(source.value).shape().static_dims();
-    return reshaped(source.value, {extents.batch.value(), extents.heads, dims[1], dims[2]});
+  // The source as [batch, heads, length, size]; it has this shape already while an extent is not known.
+  ValueId per_head(const HeadSource& source, const Shape& shape) {
+    return shape.is_static() ? reshaped(source.value, shape.static_dims()) : source.value;
   }
 
   // ---- Masks ----

@@ -3,12 +3,12 @@
 //   layer norm  d / sqrt(mean(d^2) + epsilon) * scale + bias   with d = x - mean(x)
 //   rms norm    x / sqrt(mean(x^2) + epsilon) * scale
 //
-// The division may also be a product with 1 / sqrt(...), the reciprocal or the power -1/2; the square d^2 or d * d.
-// Scale and bias may be missing. Casts of x to f32 and of the result back, as half-precision models have them, go too:
-// the ops compute in f32 anyway. Holds before: f32, f16 or bf16; both means are over the same trailing axes with
-// keepdims; the sizes of these are known; scale and bias have just these dims; nothing outside reads a value inside;
-// the device has a kernel for the result. The epsilon is the model's. Means over other axes (channels first) stay: the
-// ops have no form for them.
+// The epsilon may be missing (exporters drop one of 1e-12). The division may also be a product with 1 / sqrt(...), the
+// reciprocal or the power -1/2; the square d^2 or d * d. Scale and bias may be missing. Casts of x to f32 and of the
+// result back, as half-precision models have them, go too: the ops compute in f32 anyway. Holds before: f32, f16 or
+// bf16; both means are over the same trailing axes with keepdims; the sizes of these are known; scale and bias have
+// just these dims; nothing outside reads a value inside; the device has a kernel for the result. The epsilon is the
+// model's. Means over other axes (channels first) stay: the ops have no form for them.
 #include <algorithm>
 #include <cstring>
 
@@ -64,7 +64,7 @@ ValueId squared(const Graph& graph, ValueId v, size_t& reads) {
 // Reads `v` as mean(d^2) + epsilon.
 std::optional<InverseRoot> match_variance(const Graph& graph, ValueId v, size_t& reads) {
   const Affine sum = affine_of(graph, v);
-  if (sum.x == v || sum.factor != 1 || !(sum.offset >= 0)) return std::nullopt;
+  if (sum.factor != 1 || !(sum.offset >= 0)) return std::nullopt;
   const Node* mean = made_once_by(graph, sum.x, reduce_mean_def());
   const auto axis = mean ? trailing_axes(graph, *mean) : std::nullopt;
   const ValueId d = axis ? squared(graph, mean->input(0), reads) : ValueId{};

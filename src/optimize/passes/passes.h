@@ -8,6 +8,7 @@ namespace autograph {
 bool decompose(Graph& graph, PassContext& context);
 bool fold_constants(Graph& graph, PassContext& context);
 bool eliminate_identity(Graph& graph, PassContext& context);
+bool resolve_shapes(Graph& graph, PassContext& context);
 bool simplify_shapes(Graph& graph, PassContext& context);
 bool simplify_arithmetic(Graph& graph, PassContext& context);
 bool common_subexpressions(Graph& graph, PassContext& context);
