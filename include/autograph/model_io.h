@@ -51,6 +51,8 @@ std::vector<MissingOp> find_missing_ops(const std::string& path);
 struct SaveOptions {
   int opset = 21;                                     ///< Target opset of ai.onnx; raised when an op needs a newer one.
   int64_t external_data_above = int64_t{1536} << 20;  ///< Weights go to FILE.data when they sum to more than this.
+  std::string doc = {};                               ///< As Model::doc.
+  std::map<std::string, std::string> metadata = {};   ///< As Model::metadata.
 };
 
 /// Writes `graph` as ONNX, by way of a temporary file; throws UnsupportedError when an op has no ONNX form.

@@ -41,5 +41,14 @@ TEST(OnnxExportNames, ANameThatLooksLikeACopyIsNotTakenTwice) {
   EXPECT_EQ(exported_names({"a", "a_2", "a", "a_2"}), (std::vector<std::string>{"a", "a_2", "a_3", "a_2_2"}));
 }
 
+TEST(OnnxExportNames, DocAndMetadataOfTheModelAreKept) {
+  SaveOptions options;
+  options.doc = "what it is for";
+  options.metadata = {{"author", "somebody"}, {"empty", ""}};
+  const Model loaded = parse_onnx(serialize_onnx(chain({"a"}), options));
+  EXPECT_EQ(loaded.doc, options.doc);
+  EXPECT_EQ(loaded.metadata, options.metadata);
+}
+
 }  // namespace
 }  // namespace autograph

@@ -51,7 +51,8 @@ Difference worst_of(const std::vector<Datum>& actual, const std::vector<Datum>& 
   return worst;
 }
 
-Outcome optimize(Session& session, const Graph& graph, const std::vector<Datum>& inputs, const Options& options) {
+Outcome optimize(Session& session, const Model& model, const std::vector<Datum>& inputs, const Options& options) {
+  const Graph& graph = model.graph;
   CompileOptions plain = compile_options(options.run);
   plain.optimize = false;
   const Executable before = compile_logged(session, graph, plain);
@@ -66,7 +67,7 @@ Outcome optimize(Session& session, const Graph& graph, const std::vector<Datum>&
   if (!outcome.worst.ok) return outcome;
   outcome.before_ms = measure(session, before, inputs, 1, options.seconds).quantile(0.5);
   outcome.after_ms = measure(session, after, inputs, 1, options.seconds).quantile(0.5);
-  save_onnx(after.graph(), options.output);
+  save_onnx(after.graph(), options.output, {.doc = model.doc, .metadata = model.metadata});
   return outcome;
 }
 
@@ -82,7 +83,7 @@ int run(Session& session, const Options& options) {
   const Graph& graph = loaded.model.graph;
   const std::vector<Datum> inputs = seeded_inputs(graph, loaded.seeds);
   const auto nodes_before = static_cast<int64_t>(graph.num_nodes());
-  const Outcome outcome = optimize(session, graph, inputs, options);
+  const Outcome outcome = optimize(session, loaded.model, inputs, options);
   const Difference& worst = outcome.worst;
   if (!worst.ok)
     session.error("[optimize] the optimised graph gives other numbers, so nothing was saved: " + worst.why);

@@ -76,6 +76,12 @@ onnx::ModelProto make_model(const Graph& graph, const SaveOptions& options, Init
   model.set_ir_version(ir_version_for(opsets.at("")));
   model.set_producer_name("autograph");
   model.set_producer_version(AG_VERSION);
+  if (!options.doc.empty()) model.set_doc_string(options.doc);
+  for (const auto& [key, value] : options.metadata) {
+    auto& entry = *model.add_metadata_props();
+    entry.set_key(key);
+    entry.set_value(value);
+  }
   for (const auto& [domain, version] : opsets) {
     auto& import = *model.add_opset_import();
     import.set_domain(domain);
