@@ -42,7 +42,9 @@ std::vector<std::string> isa_extensions() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("sse4.2")) names.emplace_back("sse4.2");
   if (__builtin_cpu_supports("avx")) names.emplace_back("avx");
+#if !defined(__clang__)  // clang 14 does not know this name
   if (__builtin_cpu_supports("f16c")) names.emplace_back("f16c");
+#endif
   if (__builtin_cpu_supports("fma")) names.emplace_back("fma");
   if (__builtin_cpu_supports("avx2")) names.emplace_back("avx2");
   if (__builtin_cpu_supports("avx512f")) names.emplace_back("avx512f");

@@ -60,6 +60,7 @@ void collect_factors(const Graph& graph, const Node* node, ValueId v, Product& p
   };
   if (const auto c = scalar_constant(graph, v)) {
     product.scale *= *c;
+    // NOLINTNEXTLINE(bugprone-branch-clone): the last branch does the same, but after the questions between
   } else if (!node || depth == 0 || product.factors.size() >= kMaxFactors) {
     product.factors.push_back(v);
   } else if (&node->op() == &mul_def()) {

@@ -49,7 +49,7 @@ class Planner {
   }
 
   std::vector<NodeId> order() const {
-    const std::vector<NodeId> nodes = graph_.nodes();
+    std::vector<NodeId> nodes = graph_.nodes();
     for (const NodeId id : nodes) {
       for (const ValueId input : graph_.node(id).inputs()) {
         if (!input.is_valid()) continue;

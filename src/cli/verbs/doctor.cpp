@@ -50,7 +50,7 @@ int run(Session& session, const Options& options) {
   std::vector<std::string> library_texts;
   for (const auto& [name, number] : libraries()) {
     library_list.push(Json::object({{"name", name}, {"version", number}}));
-    library_texts.push_back(name + " " + number);
+    library_texts.push_back(fmt::format("{} {}", name, number));
   }
   Json setting_list = Json::array();
   Table table({{"setting"}, {"value"}, {"origin"}});

@@ -64,7 +64,7 @@ std::optional<Statistics> statistics(const Tensor& tensor) {
 // One row for a tensor; the elements of a sequence get rows of their own.
 class OutputReport {
  public:
-  OutputReport(const std::string& directory) : directory_(directory) {}
+  explicit OutputReport(const std::string& directory) : directory_(directory) {}
 
   void add(const std::string& name, const Datum& value) {
     if (value.is_sequence()) {

@@ -18,7 +18,7 @@ struct Options {
 };
 
 std::string picture(const LoadedModel& loaded, const Options& options) {
-  const std::string dot = graph_to_dot(loaded.model.graph, options.picture);
+  std::string dot = graph_to_dot(loaded.model.graph, options.picture);
   if (options.output.ends_with(".dot")) return dot;
   const std::string svg = run_graphviz(dot, "svg", options.timeout);
   return options.output.ends_with(".svg") ? svg : picture_page(loaded.name, svg);
