@@ -46,13 +46,7 @@ class KernelChooser {
                             types.constants, options_.threads,  options_.exact};
       try {
         offers = options_.catalog.offers(call);
-        const bool has_choice = std::count_if(offers.offers.begin(), offers.offers.end(), [](const Offer& offer) {
-                                  return offer.variant.cost_us < kLastResortUs;
-                                }) > 1;
-        for (const Offer& offer : offers.offers) {
-          const bool ask_cost = has_choice && offer.variant.cost_us < kLastResortUs;
-          costs.push_back(ask_cost ? options_.cost.offer_us(options_.catalog, call, offer) : offer.variant.cost_us);
-        }
+        costs = offer_costs(call, offers.offers);
       } catch (...) {
         rethrow_with_place(describe(graph_, step.node));
       }
@@ -61,6 +55,23 @@ class KernelChooser {
     problem_.add_variable(costs);
     costs_.push_back(std::move(costs));
     offers_.push_back(std::move(offers));
+  }
+
+  // Those that stand by keep their price; the others are asked about when there are several.
+  std::vector<double> offer_costs(const KernelCall& call, const std::vector<Offer>& offers) {
+    std::vector<double> costs;
+    std::vector<Offer> candidates;
+    std::vector<size_t> numbers;
+    for (size_t i = 0; i < offers.size(); ++i) {
+      costs.push_back(offers[i].variant.cost_us);
+      if (costs[i] >= kLastResortUs) continue;
+      candidates.push_back(offers[i]);
+      numbers.push_back(i);
+    }
+    if (candidates.size() < 2) return costs;
+    const std::vector<double> asked = options_.cost.offers_us(options_.catalog, call, candidates);
+    for (size_t k = 0; k < numbers.size(); ++k) costs[numbers[k]] = asked[k];
+    return costs;
   }
 
   // Slots that are viewed under other dims, or leave the run, must come out row-major.

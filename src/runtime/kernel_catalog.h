@@ -156,6 +156,8 @@ class KernelCatalog {
   bool accepts(const KernelCall& call) const;
   /// Is there a candidate made for this very op?
   bool has_own_kernel(std::string_view op) const { return by_op_.count(op) > 0; }
+  /// Does the device know layouts other than row-major?
+  bool can_reorder() const { return reorder_ != nullptr; }
   /// The kernel that changes layouts.
   std::unique_ptr<Kernel> prepare_reorder(const ReorderCall& call) const;
 

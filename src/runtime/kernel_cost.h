@@ -1,6 +1,9 @@
 // What running a kernel takes, asked when kernels and layouts are chosen.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "runtime/kernel_catalog.h"
 
 namespace autograph {
@@ -14,11 +17,14 @@ class KernelCost {
     static_cast<void>(step);
     static_cast<void>(num_steps);
   }
-  /// Microseconds of one run of an offer for a call.
-  virtual double offer_us(const KernelCatalog& catalog, const KernelCall& call, const Offer& offer) {
+  /// Microseconds of one run of each offer for a call, parallel to `offers`.
+  virtual std::vector<double> offers_us(const KernelCatalog& catalog, const KernelCall& call,
+                                        std::span<const Offer> offers) {
     static_cast<void>(catalog);
     static_cast<void>(call);
-    return offer.variant.cost_us;
+    std::vector<double> costs;
+    for (const Offer& offer : offers) costs.push_back(offer.variant.cost_us);
+    return costs;
   }
   /// Microseconds of one reorder.
   virtual double reorder_us(const KernelCatalog& catalog, const ReorderCall& call);

@@ -13,11 +13,16 @@
 namespace autograph {
 namespace {
 
-// Timed runs of an offer; the least counts. One that takes kHopeless times the best offer of the same call is run once.
-constexpr int kRuns = 5;
-constexpr double kHopeless = 2.0;
+// Rounds in which every candidate runs once; its least time counts. After kTrialRounds those that take kHopeless times
+// the best one are out. Fast calls get more rounds.
+constexpr int kTrialRounds = 3;
+constexpr int kRounds = 8;
+constexpr int kMaxRounds = 24;
+constexpr double kEnoughUs = 4e3;
+constexpr double kHopeless = 1.6;
 // Read between runs, so that weights do not stay in cache: more than the last level holds.
 constexpr size_t kFlushBytes = size_t{64} << 20;
+constexpr int kWakingRuns = 3;
 // Below this, weights are small enough to stay in cache from run to run of a whole network.
 constexpr size_t kColdWeightBytes = size_t{64} << 10;
 
@@ -70,66 +75,68 @@ void fill(Tensor& tensor) {
   }
 }
 
-Tensor bytes(size_t count) { return Tensor::zeros(DType::u8, {static_cast<int64_t>(count)}); }
-
 }  // namespace
 
-// Runs kernels on tensors of its own.
-class MeasuredCost::Bench {
+// A kernel with tensors of its own.
+class MeasuredCost::Candidate {
  public:
-  Bench() : flush_(bytes(kFlushBytes)) {}
-
-  // Microseconds of a run; `best` is the best of the offers before it, 0 when it is the first.
-  double time(const Kernel& kernel, const KernelCall& call, const KernelVariant& variant, double best) {
-    std::vector<Tensor> storage;
-    std::vector<TensorView> inputs;
-    std::vector<TensorView> outputs;
-    size_t weight_bytes = 0;
+  Candidate(std::unique_ptr<Kernel> kernel, const KernelCall& call, const KernelVariant& variant)
+      : kernel_(std::move(kernel)), state_(kernel_->new_state()) {
+    scratch_ = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel_->scratch_bytes() + 64)});
     for (size_t k = 0; k < call.inputs.size(); ++k) {
       if (!call.has_input(k)) {
-        inputs.emplace_back();
+        inputs_.emplace_back();
       } else if (call.constant(k)) {
-        weight_bytes += call.constant(k)->size_bytes();
-        inputs.push_back(call.constant(k)->view());
+        weight_bytes_ += call.constant(k)->size_bytes();
+        inputs_.push_back(call.constant(k)->view());
       } else {
-        inputs.push_back(make(call.inputs[k], variant.input(k), storage));
+        inputs_.push_back(make(call.inputs[k], variant.input(k)));
       }
     }
-    for (size_t k = 0; k < call.outputs.size(); ++k) {
-      outputs.push_back(make(call.outputs[k], variant.output(k), storage));
-    }
-    Tensor scratch = bytes(kernel.scratch_bytes() + 64);
-    const auto state = kernel.new_state();
-    const KernelArgs args{inputs, outputs, scratch.mutable_raw(), state.get()};
-    const bool is_cold = weight_bytes > kColdWeightBytes;
-    kernel.run(args);
-    double least = 0;
-    for (int i = 0; i < kRuns; ++i) {
-      if (is_cold) flush(storage);
-      const auto start = std::chrono::steady_clock::now();
-      kernel.run(args);
-      const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-      least = i == 0 ? took.count() : std::min(least, took.count());
-      if (best > 0 && least > kHopeless * best && i > 0) break;
-    }
-    return least;
+    for (size_t k = 0; k < call.outputs.size(); ++k) outputs_.push_back(make(call.outputs[k], variant.output(k)));
+    run();
+  }
+
+  // One timed run.
+  void run(Caches* caches = nullptr);
+  double least_us() const { return least_us_; }
+  bool is_out = false;
+
+ private:
+  TensorView make(const Type& type, Layout layout) {
+    const Dims dims = type.shape().static_dims();
+    Tensor& tensor = storage_.emplace_back(
+        Tensor::empty(type.dtype(), layout == Layout::row_major ? dims : padded_dims(layout, dims)));
+    fill(tensor);
+    // The view has dims of its own to refer to.
+    dims_.push_back(std::make_unique<Dims>(dims));
+    return {type.dtype(), *dims_.back(), tensor.mutable_raw()};
+  }
+
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<KernelState> state_;
+  std::vector<Tensor> storage_;
+  std::vector<std::unique_ptr<Dims>> dims_;
+  std::vector<TensorView> inputs_;
+  std::vector<TensorView> outputs_;
+  Tensor scratch_;
+  size_t weight_bytes_ = 0;
+  double least_us_ = kLastResortUs;
+};
+
+// Puts weights out of the caches and activations back in.
+class MeasuredCost::Caches {
+ public:
+  // `waker` runs on all threads: those that have slept during the flush must not be waited for in a timed run.
+  explicit Caches(std::unique_ptr<Candidate> waker) : waker_(std::move(waker)) {}
+
+  void flush(const std::vector<Tensor>& activations) {
+    sum_ += read(memory_);
+    for (const Tensor& tensor : activations) sum_ += read(tensor);
+    for (int i = 0; waker_ && i < kWakingRuns; ++i) waker_->run();
   }
 
  private:
-  static TensorView make(const Type& type, Layout layout, std::vector<Tensor>& storage) {
-    const Dims dims = type.shape().static_dims();
-    Tensor& tensor = storage.emplace_back(
-        Tensor::empty(type.dtype(), layout == Layout::row_major ? dims : padded_dims(layout, dims)));
-    fill(tensor);
-    return {type.dtype(), dims, tensor.mutable_raw()};
-  }
-
-  // Puts weights out of the caches and activations back in.
-  void flush(const std::vector<Tensor>& activations) {
-    sum_ += read(flush_);
-    for (const Tensor& tensor : activations) sum_ += read(tensor);
-  }
-
   static uint64_t read(const Tensor& tensor) {
     const auto* data = static_cast<const unsigned char*>(tensor.raw());
     uint64_t sum = 0;
@@ -137,9 +144,27 @@ class MeasuredCost::Bench {
     return sum;
   }
 
-  Tensor flush_;
+  std::unique_ptr<Candidate> waker_;
+  Tensor memory_ = Tensor::zeros(DType::u8, {static_cast<int64_t>(kFlushBytes)});
   std::atomic<uint64_t> sum_ = 0;  // keeps the reads
 };
+
+void MeasuredCost::Candidate::run(Caches* caches) {
+  if (caches && weight_bytes_ > kColdWeightBytes) caches->flush(storage_);
+  const KernelArgs args{inputs_, outputs_, scratch_.mutable_raw(), state_.get()};
+  const auto start = std::chrono::steady_clock::now();
+  kernel_->run(args);
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+  if (caches) least_us_ = std::min(least_us_, took.count());
+}
+
+MeasuredCost::Candidate MeasuredCost::make_reorder(const KernelCatalog& catalog, const ReorderCall& call) {
+  static const Attributes kNone;
+  static const OpDef kReorder;
+  const KernelVariant variant{.name = "", .inputs = {call.from}, .outputs = {call.to}};
+  const KernelCall as_call{kReorder, kNone, {&call.type, 1}, {&call.type, 1}, {}, call.threads};
+  return {catalog.prepare_reorder(call), as_call, variant};
+}
 
 MeasuredCost::MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress)
     : device_(std::move(device)), cache_(cache), progress_(std::move(progress)) {}
@@ -152,43 +177,89 @@ void MeasuredCost::begin_step(size_t step, size_t num_steps) {
   if (progress_) progress_(step_, num_steps_, num_measured_);
 }
 
-double MeasuredCost::remember(const std::string& key, const std::function<double()>& measure) {
+std::optional<double> MeasuredCost::find(const std::string& key) {
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  if (const auto found = cache_.find(device_, key)) return known_[key] = *found;
-  if (!bench_) bench_ = std::make_unique<Bench>();
-  const double us = measure();
-  ++num_measured_;
-  cache_.store(device_, key, us);
-  if (progress_) progress_(step_, num_steps_, num_measured_);
-  return known_[key] = us;
+  const auto found = cache_.find(device_, key);
+  if (found) known_[key] = *found;
+  return found;
 }
 
-double MeasuredCost::offer_us(const KernelCatalog& catalog, const KernelCall& call, const Offer& offer) {
+void MeasuredCost::store(const std::string& key, double us) {
+  ++num_measured_;
+  known_[key] = us;
+  cache_.store(device_, key, us);
+  if (progress_) progress_(step_, num_steps_, num_measured_);
+}
+
+void MeasuredCost::make_caches(const KernelCatalog& catalog, int threads) {
+  if (caches_) return;
+  std::unique_ptr<Candidate> waker;
+  if (catalog.can_reorder()) {
+    const Type type(DType::f32, {1, 64, 32, 32});
+    waker =
+        std::make_unique<Candidate>(make_reorder(catalog, {type, Layout::row_major, Layout::channels_last, threads}));
+  }
+  caches_ = std::make_unique<Caches>(std::move(waker));
+}
+
+void MeasuredCost::measure(std::vector<Candidate>& candidates) {
+  double best = kLastResortUs;
+  double spent_us = 0;
+  for (int round = 0; round < kMaxRounds && (round < kRounds || spent_us < kEnoughUs); ++round) {
+    for (Candidate& candidate : candidates) {
+      if (candidate.is_out) continue;
+      candidate.run(caches_.get());
+      best = std::min(best, candidate.least_us());
+    }
+    spent_us += best * static_cast<double>(candidates.size());
+    if (round + 1 < kTrialRounds) continue;
+    for (Candidate& candidate : candidates) candidate.is_out = candidate.least_us() > kHopeless * best;
+  }
+}
+
+std::vector<double> MeasuredCost::offers_us(const KernelCatalog& catalog, const KernelCall& call,
+                                            std::span<const Offer> offers) {
   const std::string of_call = call_key(call);
-  std::string layouts;
-  for (const Layout layout : offer.variant.inputs) layouts += fmt::format("{},", static_cast<int>(layout));
-  const std::string key = fmt::format("{} | {} {}", of_call, offer.name(), layouts);
-  const double best = known_[of_call];  // of the offers measured so far, 0 at first
-  const double us = remember(key, [&] {
-    const Prepared prepared = catalog.prepare(call, offer);
-    return prepared.kernel ? bench_->time(*prepared.kernel, call, offer.variant, best) : kLastResortUs;
-  });
-  double& least = known_[of_call];
-  least = least == 0 ? us : std::min(least, us);
-  return us;
+  std::vector<std::string> keys;
+  bool all_known = true;
+  for (const Offer& offer : offers) {
+    std::string layouts;
+    for (const Layout layout : offer.variant.inputs) layouts += fmt::format("{},", static_cast<int>(layout));
+    keys.push_back(fmt::format("{} | {} {}", of_call, offer.name(), layouts));
+    all_known = all_known && find(keys.back());
+  }
+  if (!all_known) {
+    // Times of different moments cannot be compared: what is known is measured again along with the rest.
+    std::vector<Candidate> candidates;
+    std::vector<size_t> numbers;
+    for (size_t i = 0; i < offers.size(); ++i) {
+      Prepared prepared = catalog.prepare(call, offers[i]);
+      if (!prepared.kernel) {
+        store(keys[i], kLastResortUs);
+        continue;
+      }
+      candidates.emplace_back(std::move(prepared.kernel), call, offers[i].variant);
+      numbers.push_back(i);
+    }
+    make_caches(catalog, call.threads);
+    measure(candidates);
+    for (size_t c = 0; c < candidates.size(); ++c) store(keys[numbers[c]], candidates[c].least_us());
+  }
+  std::vector<double> costs;
+  for (const std::string& key : keys) costs.push_back(*find(key));
+  return costs;
 }
 
 double MeasuredCost::reorder_us(const KernelCatalog& catalog, const ReorderCall& call) {
   const std::string key = fmt::format("reorder {} {} {} t{}", to_string(call.type), static_cast<int>(call.from),
                                       static_cast<int>(call.to), call.threads);
-  return remember(key, [&] {
-    const auto kernel = catalog.prepare_reorder(call);
-    const KernelVariant variant{.name = "", .inputs = {call.from}, .outputs = {call.to}};
-    static const Attributes kNone;
-    static const OpDef kReorder;
-    const KernelCall as_call{kReorder, kNone, {&call.type, 1}, {&call.type, 1}, {}, call.threads};
-    return bench_->time(*kernel, as_call, variant, 0);
-  });
+  if (const auto known = find(key)) return *known;
+  std::vector<Candidate> candidates;
+  candidates.push_back(make_reorder(catalog, call));
+  make_caches(catalog, call.threads);
+  measure(candidates);
+  store(key, candidates[0].least_us());
+  return candidates[0].least_us();
 }
 
 }  // namespace autograph

@@ -21,21 +21,28 @@ class MeasuredCost : public KernelCost {
   MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress = nullptr);
   ~MeasuredCost() override;
 
-  double offer_us(const KernelCatalog& catalog, const KernelCall& call, const Offer& offer) override;
+  std::vector<double> offers_us(const KernelCatalog& catalog, const KernelCall& call,
+                                std::span<const Offer> offers) override;
   double reorder_us(const KernelCatalog& catalog, const ReorderCall& call) override;
   void begin_step(size_t step, size_t num_steps) override;
   /// Offers and reorders that were run.
   size_t num_measured() const { return num_measured_; }
 
  private:
-  class Bench;
-  double remember(const std::string& key, const std::function<double()>& measure);
+  class Candidate;
+  class Caches;
+  std::optional<double> find(const std::string& key);
+  void store(const std::string& key, double us);
+  static Candidate make_reorder(const KernelCatalog& catalog, const ReorderCall& call);
+  void make_caches(const KernelCatalog& catalog, int threads);
+  /// Times all candidates in turns; make_caches() must have been called.
+  void measure(std::vector<Candidate>& candidates);
 
   std::string device_;
   MeasurementCache& cache_;
   TuneProgress progress_;
   std::unordered_map<std::string, double> known_;
-  std::unique_ptr<Bench> bench_;
+  std::unique_ptr<Caches> caches_;
   size_t step_ = 0;
   size_t num_steps_ = 0;
   size_t num_measured_ = 0;
