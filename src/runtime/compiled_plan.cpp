@@ -69,6 +69,7 @@ class PlanCompiler {
         prepare_step(step, choices_[number++]);
     }
     throw_if_missing();
+    place_parts(c.plan);
     place_memory(c.plan);
     check_budget(c, options_.memory_budget_bytes);
     c.memory.arena_bytes = c.plan.arena_bytes;
@@ -85,6 +86,8 @@ class PlanCompiler {
     if (kernel) {
       step.scratch_bytes = kernel->scratch_bytes();
       step.in_place_inputs = kernel->in_place_inputs();
+      step.part_offsets = kernel->part_offsets();
+      step.piece_offsets = kernel->piece_offsets();
       c.memory.weight_bytes += kernel->weight_bytes();
     }
     c.kernels.push_back(std::move(kernel));

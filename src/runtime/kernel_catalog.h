@@ -43,6 +43,11 @@ class Kernel {
   virtual size_t weight_bytes() const { return 0; }
   /// Inputs whose memory output 0 may have, best first.
   virtual std::vector<uint32_t> in_place_inputs() const { return {}; }
+  /// For kernels that join their inputs: the byte at which each begins in output 0, all in one piece. run() then leaves
+  /// alone what lies there already. Empty for all others.
+  virtual std::vector<size_t> part_offsets() const { return {}; }
+  /// The same for kernels that take input 0 apart: the byte at which each output begins in it.
+  virtual std::vector<size_t> piece_offsets() const { return {}; }
   /// Does run() look at the elements of input `slot`? False for constants that the kernel has its own copy of, whose
   /// originals may be released.
   virtual bool reads_input(size_t slot) const {

@@ -32,8 +32,9 @@ void RunContext::build_views() {
       return;
     }
     const Slot& slot = plan.slots[s];
-    if (slot.place == Place::input) input_views_[slot.index].push_back(static_cast<uint32_t>(views_.size()));
-    if (slot.place == Place::output) output_views_[slot.index].push_back(static_cast<uint32_t>(views_.size()));
+    const PlacedView placed{static_cast<uint32_t>(views_.size()), slot.root_offset};
+    if (slot.place == Place::input) input_views_[slot.index].push_back(placed);
+    if (slot.place == Place::output) output_views_[slot.index].push_back(placed);
     views_.emplace_back(slot.type.dtype(), compiled_->slot_dims[s], address_of(s));
   };
   for (const Step& step : plan.steps) {
@@ -49,7 +50,10 @@ void* RunContext::address_of(SlotIndex s) const {
   const Slot& slot = compiled_->plan.slots[s];
   switch (slot.place) {
     case Place::input: return input_data_[slot.index];
-    case Place::output: return output_data_[slot.index];
+    case Place::output: {
+      char* data = static_cast<char*>(output_data_[slot.index]);
+      return data ? data + slot.root_offset : nullptr;
+    }
     case Place::weight: return const_cast<void*>(compiled_->plan.weights[slot.index].raw());
     case Place::arena: return const_cast<char*>(static_cast<const char*>(arena_.raw())) + slot.offset;
     case Place::heap: break;
@@ -57,8 +61,11 @@ void* RunContext::address_of(SlotIndex s) const {
   return nullptr;
 }
 
-void RunContext::patch(const std::vector<uint32_t>& views, void* data) {
-  for (const uint32_t v : views) views_[v] = TensorView(views_[v].dtype(), views_[v].dims(), data);
+void RunContext::patch(const std::vector<PlacedView>& views, void* data) {
+  for (const PlacedView& placed : views) {
+    TensorView& view = views_[placed.view];
+    view = TensorView(view.dtype(), view.dims(), data ? static_cast<char*>(data) + placed.offset : nullptr);
+  }
 }
 
 void RunContext::bind_input(size_t i, const Tensor& tensor) {

@@ -71,7 +71,11 @@ class RunContext {
   };
 
   void build_views();
-  void patch(const std::vector<uint32_t>& views, void* data);
+  struct PlacedView {
+    uint32_t view = 0;  // in views_
+    size_t offset = 0;  // in the caller's tensor
+  };
+  void patch(const std::vector<PlacedView>& views, void* data);
   void run_step(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
   void run_fixed(size_t number);
   void run_observed(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
@@ -87,8 +91,8 @@ class RunContext {
   Tensor arena_;
   std::vector<TensorView> views_;
   std::vector<StepViews> step_views_;
-  std::vector<std::vector<uint32_t>> input_views_;   // views that follow input i
-  std::vector<std::vector<uint32_t>> output_views_;  // views that follow output k
+  std::vector<std::vector<PlacedView>> input_views_;   // views that follow input i
+  std::vector<std::vector<PlacedView>> output_views_;  // views that follow output k
   std::vector<void*> input_data_;
   std::vector<void*> output_data_;
   std::vector<Datum> input_data_as_datums_;  // only with dynamic steps or non-tensor inputs

@@ -14,16 +14,24 @@ void find_lifetimes(Plan& plan) {
     Slot& root = plan.slots[plan.slots[s].root];
     root.last_step = std::max(root.last_step, step);
   };
-  for (Slot& slot : plan.slots) slot.first_step = slot.last_step = 0;
+  for (Slot& slot : plan.slots) {
+    slot.first_step = end;
+    slot.last_step = 0;
+  }
   for (uint32_t number = 0; number < end; ++number) {
     Step& step = plan.steps[number];
     step.last_reads.clear();
     for (const SlotIndex s : step.inputs) read(s, number);
-    for (const SlotIndex s : step.outputs) plan.slots[s].first_step = plan.slots[s].last_step = number;
+    for (const SlotIndex s : step.outputs) {
+      Slot& root = plan.slots[plan.slots[s].root];
+      root.first_step = std::min(root.first_step, number);
+      root.last_step = std::max(root.last_step, number);
+    }
   }
   for (const PlanOutput& output : plan.outputs) read(output.slot, end);
   for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
-    const Slot& slot = plan.slots[s];
+    Slot& slot = plan.slots[s];
+    slot.first_step = std::min(slot.first_step, slot.last_step);  // of what no step writes
     if (slot.place == Place::heap && slot.last_step < end) plan.steps[slot.last_step].last_reads.push_back(s);
   }
 }
@@ -35,6 +43,7 @@ bool can_run_in_place(const Plan& plan, uint32_t number, uint32_t index, const s
   const Slot& in = plan.slots[step.inputs[index]];
   const Slot& out = plan.slots[step.outputs[0]];
   if (in.place != Place::arena || out.place != Place::arena || out.root != step.outputs[0]) return false;
+  if (in.root_offset != 0 || plan.slots[in.root].bytes != in.bytes) return false;
   if (in.bytes != out.bytes || in.type.dtype() != out.type.dtype() || group_end[in.root] != number) return false;
   for (size_t k = 0; k < step.inputs.size(); ++k) {
     const SlotIndex other = step.inputs[k];
@@ -101,7 +110,7 @@ void place_memory(Plan& plan) {
   plan.lower_bound_bytes = memory.lower_bound_bytes;
   for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
     Slot& slot = plan.slots[s];
-    if (slot.place == Place::arena) slot.offset = memory.offsets[lifetime_of[slot.root]];
+    if (slot.place == Place::arena) slot.offset = memory.offsets[lifetime_of[slot.root]] + slot.root_offset;
   }
   for (size_t number = 0; number < plan.steps.size(); ++number) {
     plan.steps[number].scratch_offset = memory.offsets[first_scratch + number];

@@ -6,8 +6,8 @@
 // sequences, optionals), are `heap` slots.
 //
 // A plan is made in stages: plan_sequential() gives steps and slots, runtime/choose_kernels.h picks a kernel and
-// layouts for every step, insert_reorders() adds the steps that change layouts, place_memory() finds lifetimes and
-// offsets.
+// layouts for every step, insert_reorders() adds the steps that change layouts, place_parts() and place_memory() find
+// lifetimes and offsets.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +47,7 @@ struct Slot {
   size_t offset = 0;                  ///< Of an arena slot.
   size_t bytes = 0;                   ///< 0 for heap slots.
   SlotIndex root = kNoSlot;           ///< The slot whose storage this one shares; itself when it has its own.
+  size_t root_offset = 0;             ///< Where in that storage it begins.
   uint32_t first_step = 0;            ///< Of the root: the step that writes it.
   uint32_t last_step = 0;             ///< Of the root: the last step that reads it or one of its views.
 };
@@ -69,7 +70,9 @@ struct Step {
   size_t scratch_bytes = 0;               ///< Working memory of the kernel.
   size_t scratch_offset = 0;              ///< Where it is in the arena.
   std::vector<uint32_t> in_place_inputs;  ///< Inputs whose storage output 0 may take, best first.
-  int in_place = -1;                      ///< The one whose storage it has; set by place_memory.
+  std::vector<size_t> part_offsets;       ///< Where each input lies in output 0, when the step joins them; else empty.
+  std::vector<size_t> piece_offsets;  ///< Where each output lies in input 0, when the step takes it apart; else empty.
+  int in_place = -1;                  ///< The one whose storage it has; set by place_memory.
 
   bool is_reorder() const { return !node.is_valid(); }
 };
@@ -106,6 +109,10 @@ struct StepLayouts {
 /// of the first step that wants another one. `layouts` is parallel to the steps and grows with them. What leaves the
 /// run and what is viewed under other dims becomes row-major.
 void insert_reorders(Plan& plan, std::vector<StepLayouts>& layouts);
+
+/// Lets tensors be written where a step with `part_offsets` will join them, and be read where a step with
+/// `piece_offsets` would take them from.
+void place_parts(Plan& plan);
 
 /// Finds lifetimes and assigns arena offsets to slots and scratch, letting steps share storage as their
 /// `in_place_inputs` allow.

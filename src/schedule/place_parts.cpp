@@ -1,0 +1,96 @@
+// Tensors that are written where they will be concatenated, so that the concatenation has nothing left to copy; and
+// pieces of a split that are read where they lie.
+//
+// Steps are looked at from the last to the first: of two concatenations that begin with the same parts, as the layers
+// of a dense block have them, the longer one gets the parts, and the shorter one turns out to be a piece of it.
+#include <algorithm>
+
+#include "schedule/plan.h"
+
+namespace autograph {
+namespace {
+
+class PartPlacer {
+ public:
+  explicit PartPlacer(Plan& plan) : plan_(plan), is_written_(plan.slots.size(), false) {
+    for (const Step& step : plan.steps) {
+      for (const SlotIndex s : step.outputs) is_written_[s] = is_written_[s] || step.kind == StepKind::fixed;
+    }
+  }
+
+  void run() {
+    for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step) {
+      place_pieces(*step);
+      if (step->part_offsets.empty() || is_piece(*step)) continue;
+      for (size_t k = 0; k < step->inputs.size(); ++k) {
+        if (can_place(*step, k)) move(step->inputs[k], step->outputs[0], step->part_offsets[k]);
+      }
+    }
+  }
+
+ private:
+  // The outputs of a step that takes its input apart are pieces of it, unless they leave the run.
+  void place_pieces(const Step& step) {
+    if (step.piece_offsets.empty() || step.inputs[0] == kNoSlot) return;
+    const Slot whole = plan_.slots[step.inputs[0]];
+    if (whole.place != Place::arena) return;
+    for (size_t k = 0; k < step.outputs.size(); ++k) {
+      const Slot& piece = plan_.slots[step.outputs[k]];
+      const bool fits = piece.root == step.outputs[k] && piece.place == Place::arena && piece.layout == whole.layout;
+      if (fits) move(step.outputs[k], step.inputs[0], step.piece_offsets[k]);
+    }
+  }
+
+  // Do all parts lie side by side in another slot already? Then so does the whole.
+  bool is_piece(const Step& step) {
+    const SlotIndex whole = step.outputs[0];
+    const Slot& first = plan_.slots[step.inputs[0]];
+    if (plan_.slots[whole].root != whole || plan_.slots[whole].place != Place::arena) return false;
+    if (first.root == whole || first.place != Place::arena) return false;
+    for (size_t k = 0; k < step.inputs.size(); ++k) {
+      const Slot& part = plan_.slots[step.inputs[k]];
+      if (part.root != first.root || part.layout != plan_.slots[whole].layout) return false;
+      if (part.root_offset != first.root_offset + step.part_offsets[k]) return false;
+    }
+    // Pieces of an ordinary tensor that somebody concatenates again are no dense block: the root must be written by
+    // parts alone.
+    if (!is_made_of_parts(first.root)) return false;
+    move(whole, first.root, first.root_offset);
+    return true;
+  }
+
+  bool is_made_of_parts(SlotIndex root) const {
+    return std::any_of(plan_.steps.begin(), plan_.steps.end(),
+                       [&](const Step& step) { return !step.part_offsets.empty() && step.outputs[0] == root; });
+  }
+
+  bool can_place(const Step& step, size_t k) const {
+    const SlotIndex s = step.inputs[k];
+    const Slot& part = plan_.slots[s];
+    const Slot& whole = plan_.slots[step.outputs[0]];
+    if (part.root != s || part.place != Place::arena || !is_written_[s] || part.layout != whole.layout) return false;
+    return std::count(step.inputs.begin(), step.inputs.end(), s) == 1;
+  }
+
+  // Puts `s`, and what lies in it, into `target` at `offset`.
+  void move(SlotIndex s, SlotIndex target, size_t offset) {
+    const SlotIndex root = plan_.slots[target].root;
+    const size_t base = plan_.slots[target].root_offset + offset;
+    for (Slot& slot : plan_.slots) {
+      if (slot.root != s) continue;
+      slot.root = root;
+      slot.root_offset += base;
+      slot.place = plan_.slots[root].place;
+      slot.index = plan_.slots[root].index;
+    }
+  }
+
+  Plan& plan_;
+  std::vector<bool> is_written_;  // by slot: by a fixed step
+};
+
+}  // namespace
+
+void place_parts(Plan& plan) { PartPlacer(plan).run(); }
+
+}  // namespace autograph
