@@ -17,12 +17,12 @@ CompileOptions on(const std::string& device) {
   return options;
 }
 
-// y = softmax(relu(relu(x))), z = relu(x).
+// y = softmax(sigmoid(relu(x))), z = relu(x).
 Graph small_graph(Shape shape) {
   Graph graph("small");
   const Var x = input(graph, DType::f32, std::move(shape), "x");
   const Var r = relu(x);
-  graph.add_output(softmax(relu(r)).id(), "y");
+  graph.add_output(softmax(sigmoid(r)).id(), "y");
   graph.add_output(r.id(), "z");
   return graph;
 }
