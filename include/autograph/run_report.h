@@ -22,7 +22,11 @@ struct StepProfile {
   std::string kernel;   ///< Kernel that ran.
   double start_us = 0;  ///< Since the start of the run.
   double duration_us = 0;
-  int stream = 0;  ///< Track it ran on.
+  int stream = 0;      ///< Track it ran on.
+  std::string layout;  ///< Of its first input and output, "a -> b" where they differ; "" when they are no tensors.
+  double flops = 0;    ///< Work as cost_of() counts it; 0 when the shapes were known only while running.
+  double bytes = 0;    ///< Inputs and outputs, each moved once.
+  size_t choice = 0;   ///< Index of its entry in Executable::kernel_choices().
 };
 
 /// One refusal or choice of a kernel: the answer to "why is this node slow".

@@ -18,6 +18,9 @@ Json metadata(const char* what, int stream, const std::string& name) {
 Json complete_event(const StepProfile& step) {
   Json args = Json::object();
   args.add("op", step.op).add("kernel", step.kernel);
+  if (!step.layout.empty()) args.add("layout", step.layout);
+  if (step.duration_us > 0 && step.flops > 0) args.add("gflops", step.flops / step.duration_us / 1e3);
+  if (step.duration_us > 0 && step.bytes > 0) args.add("gb_per_s", step.bytes / step.duration_us / 1e3);
   Json event = Json::object();
   event.add("name", step.name).add("cat", step.op).add("ph", "X").add("pid", 1).add("tid", step.stream);
   event.add("ts", step.start_us).add("dur", step.duration_us).add("args", std::move(args));

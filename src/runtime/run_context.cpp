@@ -7,6 +7,7 @@
 #include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
 #include "runtime/step_error.h"
+#include "runtime/step_profile.h"
 
 namespace autograph {
 
@@ -116,7 +117,7 @@ void RunContext::release() {
 }
 
 void RunContext::run(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
-  profile_.clear();
+  if (options.profile && profile_.empty()) profile_ = describe_steps(*compiled_);
   size_t number = 0;
   const size_t count = compiled_->plan.steps.size();
   try {
@@ -163,9 +164,8 @@ void RunContext::run_observed(size_t number, const RunOptions& options, const st
   const bool inputs_are_finite = !options.check_nan || has_finite_inputs(number);
   run_step(number, options, meter);
   if (options.profile) {
-    const Step& step = compiled_->plan.steps[number];
-    profile_.push_back({compiled_->provenance[number], std::string(op_name(*compiled_, step)), step.kernel,
-                        us_between(run_start_, start), us_between(start, Clock::now()), 0});
+    profile_[number].duration_us = us_between(start, Clock::now());
+    profile_[number].start_us = us_between(run_start_, start);
   }
   if (options.check_nan && inputs_are_finite) check_outputs_finite(number);
 }

@@ -265,7 +265,7 @@ TEST_F(CliModel, BenchServesALineOfJsonForEachLine) {
 }
 
 TEST_F(CliModel, ProfileWritesAChromeTrace) {
-  const ProgramResult result = run_program("profile --json " + path("m.onnx") + " -o " + path("t.json"));
+  const ProgramResult result = run_program("profile --json " + path("m.onnx") + " --trace " + path("t.json"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const nlohmann::json document = result.json();
   EXPECT_EQ(document["ops"].size(), 2u);
@@ -275,6 +275,26 @@ TEST_F(CliModel, ProfileWritesAChromeTrace) {
   size_t events = 0;
   for (const auto& event : trace["traceEvents"]) events += event["ph"] == "X";
   EXPECT_EQ(events, 2u);
+}
+
+TEST_F(CliModel, ProfileTellsWorkSpeedLayoutAndRefusals) {
+  const nlohmann::json document = run_program("profile --json --batch 5 --threads 1 " + path("m.onnx")).json();
+  double shares = 0;
+  for (const auto& op : document["ops"]) {
+    shares += op["share"].get<double>();
+    EXPECT_EQ(op["bytes"], 2 * 5 * 3 * 4) << op;  // f32[5, 3] in and out
+    EXPECT_GT(op["flops"], 0) << op;
+    EXPECT_NEAR(op["gflops"].get<double>() * op["ms"].get<double>() * 1e6, op["flops"].get<double>(), 1e-6) << op;
+    EXPECT_EQ(op["level"], "L1") << op;
+    EXPECT_EQ(op["layout"], "row_major") << op;
+    EXPECT_TRUE(op["refused"].is_array()) << op;
+  }
+  EXPECT_NEAR(shares, 1, 1e-9);
+  EXPECT_EQ(document["by_op"].size(), 2u);
+  EXPECT_EQ(document["threads"], 1);
+  EXPECT_GE(document["run_ms"], document["total_ms"]);
+  EXPECT_NEAR(document["between_share"].get<double>(),
+              1 - document["total_ms"].get<double>() / document["run_ms"].get<double>(), 1e-9);
 }
 
 TEST_F(CliModel, RunIsTheSameForASeedAndReadsWhatItWrote) {
