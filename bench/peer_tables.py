@@ -34,7 +34,8 @@ def heading(result):
     if machine["build_type"] != "Release":
         lines.append(f"warning: AutoGraph is a {machine['build_type']} build")
     if machine["load_average"] > 0.5:
-        lines.append(f"warning: the machine is busy (load average {machine['load_average']:.1f} at the start)")
+        note = "; what is measured goes first" if settings["realtime"] else ""
+        lines.append(f"warning: the machine is busy (load average {machine['load_average']:.1f} at the start){note}")
     return "\n".join(lines) + "\n"
 
 

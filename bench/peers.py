@@ -171,6 +171,9 @@ def parse_arguments():
     parser.add_argument("--warmup", type=float, help="seconds before that (default: 0.3, with --quick 0.1)")
     parser.add_argument("--threads", type=int, default=2, help="of each runtime (default: %(default)s)")
     parser.add_argument("--tolerance", type=float, default=1e-3, help="share of the magnitude (default: %(default)s)")
+    parser.add_argument(
+        "--realtime", action="store_true", help="put what is measured before the machine's other work; needs root"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, for a first look")
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON, after each model")
     options = parser.parse_args()
@@ -193,9 +196,10 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
+    peer_processes.Process.realtime = options.realtime
     result = {"schema": 1, "machine": peer_processes.machine(options), "models": []}
     result["settings"] = {
-        name: getattr(options, name) for name in ("threads", "rounds", "loads", "seconds", "warmup", "flags")
+        name: getattr(options, name) for name in ("threads", "rounds", "loads", "seconds", "warmup", "flags", "realtime")
     }
     print(peer_tables.heading(result), flush=True)
     for word in options.models.split(","):
