@@ -3,10 +3,17 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
-#include "ops/op_list.h"
 #include "optimize/match.h"
 
 namespace autograph {
+
+const OpDef& div_def();
+const OpDef& expand_def();
+const OpDef& gather_def();
+const OpDef& mul_def();
+const OpDef& slice_def();
+const OpDef& transpose_def();
+
 namespace {
 
 bool is_one(const Dim& dim) { return dim.is_known() && dim.value() == 1; }
@@ -21,14 +28,21 @@ AxisPart cut(AxisPart& part, int64_t outer) {
   return front;
 }
 
-// Takes the parts that make up an axis of `extent` from the front of `rest`, which is reversed; false when that fails.
-bool take_axis(std::vector<AxisPart>& rest, const Dim& extent, std::vector<AxisPart>& axis) {
-  if (!extent.is_known()) {
-    if (rest.empty() || !rest.back().extent.same_as(extent)) return false;
+// As take_axis(), for an extent that is not a number: parts whose product it is.
+bool take_symbolic_axis(std::vector<AxisPart>& rest, const Dim& extent, std::vector<AxisPart>& axis) {
+  Dim product = 1;
+  while (!product.same_as(extent)) {
+    if (rest.empty() || rest.back().extent.is_unknown()) return false;
+    product = product * rest.back().extent;
     axis.push_back(rest.back());
     rest.pop_back();
-    return true;
   }
+  return true;
+}
+
+// Takes the parts that make up an axis of `extent` from the front of `rest`, which is reversed; false when that fails.
+bool take_axis(std::vector<AxisPart>& rest, const Dim& extent, std::vector<AxisPart>& axis) {
+  if (!extent.is_known()) return take_symbolic_axis(rest, extent, axis);
   int64_t needed = extent.value();
   while (needed > 1) {
     if (rest.empty() || !rest.back().extent.is_known()) return false;

@@ -9,7 +9,7 @@
 //   -> q = [0] of it: [batch, heads, length, size]
 //
 // finds that the last axis of qkv holds (picked 0 of 3, heads, size). Parts of extent 1 are left out: they can stand
-// anywhere. Extents may be symbolic as long as no reshape splits or merges them.
+// anywhere. Extents may be symbolic as long as no reshape splits them.
 #pragma once
 
 #include <optional>

@@ -15,6 +15,8 @@ namespace {
 constexpr PassDef kPasses[] = {
     {"decompose", "Replace function ops without a kernel by their body.", decompose, true},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
+    {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes, false},
+    {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
     {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity, false},
     {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes, false},
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes, false},
@@ -23,6 +25,7 @@ constexpr PassDef kPasses[] = {
     {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm, false},
     {"fold_scale", "Merge factors and addends per channel into the weights before them.", fold_scale, false},
     {"fold_pad", "Merge zero padding into the convolution behind it.", fold_pad, false},
+    {"fuse_softmax", "Make one node of a spelled-out softmax.", fuse_softmax, false},
     {"fuse_attention", "Make one node of spelled-out attention, head splits included.", fuse_attention, false},
     {"merge_qkv", "Make one product of several with the same left side.", merge_qkv, false, true},
     {"fuse_layer_norm", "Make one node of a spelled-out layer norm.", fuse_layer_norm, false},

@@ -255,6 +255,22 @@ TEST(FuseAttention, WorksOnSymbolicBatches) {
   EXPECT_EQ(ops_of(graph), "attention");
 }
 
+TEST(FuseAttention, WorksOnSymbolicBatchesInOneExtentWithHeads) {
+  Graph graph;
+  const Dim batch = Dim::symbol("batch");
+  std::vector<Var> operands;
+  for (const char* name : {"q", "k", "v"}) {
+    operands.push_back(input(graph, DType::f32, {batch, kHeads, kLength, kSize}, name));
+  }
+  const auto apart = [](Var x) { return reshape(x, std::vector<int64_t>{-1, kLength, kSize}); };
+  const Var scores = matmul(apart(operands[0]), transpose(apart(operands[1]), {0, 2, 1}));
+  graph.add_output(matmul(softmax(scores), apart(operands[2])).id());
+  // The number of heads is not known from the operands alone: [3*batch, ...].
+  PassContext context = willing_device();
+  EXPECT_FALSE(fuse_attention(graph, context));
+  verify(graph);
+}
+
 TEST(FuseAttention, TakesTheGuardAgainstRowsWithoutKeys) {
   Graph graph;
   const auto [q, k, v] = inputs_of(graph);

@@ -72,7 +72,36 @@ TEST(ResolveShapes, WorksOneExtentOut) {
       resolved(with_input([&](Var x) {
         return reshape(x, concat({extent(x, 0), mul(extent(x, 1), list(x.graph(), {2})), list(x.graph(), {384})}, 0));
       })),
-      "untouched");
+      "");
+}
+
+TEST(ResolveShapes, KnowsTypesWhereTheShapeStaysComputed) {
+  Graph graph = with_input([](Var x) {
+    const Var rows = mul(extent(x, 0), list(x.graph(), {4}));
+    const Var columns = mul(extent(x, 1), list(x.graph(), {2}));
+    return reshape(x, concat({rows, columns, list(x.graph(), {96})}, 0));
+  });
+  PassContext context;
+  EXPECT_TRUE(resolve_shapes(graph, context));
+  verify(graph);
+  const Shape& shape = graph.type(graph.outputs()[0]).shape();
+  EXPECT_EQ(shape[0], kBatch * Dim(4));
+  EXPECT_EQ(shape[1], kSequence * Dim(2));
+  EXPECT_EQ(shape[2], Dim(96));
+  EXPECT_FALSE(resolve_shapes(graph, context));
+}
+
+TEST(ResolveShapes, MakesConstantsOfExtentsThatAreNumbers) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {kBatch, 6}, "x");
+  graph.add_output(extent(x, 1).id());
+  graph.add_output(reshape(x, concat({extent(x, 0), list(graph, {-1})}, 0)).id());
+  PassContext context;
+  EXPECT_TRUE(resolve_shapes(graph, context));
+  verify(graph);
+  const Value& folded = graph.value(graph.outputs()[0]);
+  ASSERT_TRUE(folded.is_constant());
+  EXPECT_EQ(folded.constant().to_i64(), std::vector<int64_t>{6});
 }
 
 TEST(ResolveShapes, LeavesWhatItCannotTell) {

@@ -6,11 +6,14 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
-#include "ops/op_list.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
+
+const OpDef& conv_def();
+const OpDef& pad_def();
+
 namespace {
 
 // Pads of all axes, begins first; nothing when they are not constant zeros around the data.

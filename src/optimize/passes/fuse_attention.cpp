@@ -21,12 +21,19 @@
 
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
-#include "ops/op_list.h"
 #include "optimize/attention_operands.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
+
+const OpDef& add_def();
+const OpDef& attention_def();
+const OpDef& not_def();
+const OpDef& reshape_def();
+const OpDef& split_def();
+const OpDef& where_def();
+
 namespace {
 
 // The operands of a fused node.

@@ -10,12 +10,14 @@
 
 #include "autograph/op_def.h"
 #include "graph/infer_node.h"
-#include "ops/op_list.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "optimize/symbolic_integers.h"
 
 namespace autograph {
+
+const OpDef& reshape_def();
+
 namespace {
 
 // The extents as numbers in which reshape takes them; nothing when that cannot be said.
@@ -64,15 +66,49 @@ void infer_again(Graph& graph, NodeId id) {
   }
 }
 
-bool resolve(Graph& graph, NodeId id, SymbolicIntegers& integers) {
+// What `extents` say about the result of a reshape that keeps its computed shape.
+bool refine_type(Graph& graph, ValueId result, const std::vector<SymbolicInteger>& extents) {
+  std::vector<Dim> dims;
+  for (const SymbolicInteger& extent : extents) {
+    if (extent.number == 0) return false;
+    dims.push_back(extent.number.value_or(0) < 0 ? Dim::unknown()
+                   : extent.number               ? Dim(*extent.number)
+                                                 : extent.symbol);
+  }
+  const Type old = graph.type(result);
+  if (!old.is_tensor()) return false;
+  graph.set_type(result, merged(old, Type(old.dtype(), Shape(std::move(dims)))));
+  return !(graph.type(result) == old);
+}
+
+enum class Outcome : uint8_t { nothing, type, constant };
+
+Outcome resolve(Graph& graph, NodeId id, SymbolicIntegers& integers) {
   const Node& node = graph.node(id);
-  if (&node.op() != &reshape_def() || graph.value(node.input(1)).is_constant()) return false;
-  if (node.attributes().flag("allowzero")) return false;
-  const auto* extents = integers.find(node.input(1));
+  if (&node.op() != &reshape_def() || graph.value(node.input(1)).is_constant()) return Outcome::nothing;
+  const auto* extents = node.attributes().flag("allowzero") ? nullptr : integers.find(node.input(1));
+  if (!extents) return Outcome::nothing;
   const Shape& x = graph.type(node.input(0)).shape();
-  const auto target = extents && x.has_rank() ? reshape_target(*extents, x) : std::nullopt;
-  if (!target) return false;
+  const auto target = x.has_rank() ? reshape_target(*extents, x) : std::nullopt;
+  if (!target) return refine_type(graph, node.output(0), *extents) ? Outcome::type : Outcome::nothing;
   graph.set_input(id, 1, graph.add_constant(Tensor::vector(*target)));
+  return Outcome::constant;
+}
+
+// Replaces a list of extents that turned out to be numbers.
+bool replace_by_constant(Graph& graph, NodeId id, SymbolicIntegers& integers) {
+  const ValueId result = graph.node(id).output(0);
+  const auto* elements = integers.find(result);
+  if (!elements || elements->empty() || num_reads(graph, result) == 0) return false;
+  std::vector<int64_t> numbers;
+  for (const SymbolicInteger& element : *elements) {
+    if (!element.number) return false;
+    numbers.push_back(*element.number);
+  }
+  const Type& type = graph.type(result);
+  if (type.dtype() != DType::i64 || !type.is_static()) return false;
+  const ValueId constant = graph.add_constant(Tensor::vector(numbers).reshaped(type.shape().static_dims()));
+  graph.replace_uses(result, constant);
   return true;
 }
 
@@ -90,14 +126,18 @@ bool resolve_shapes(Graph& graph, PassContext&) {
   if (!has_computed_shape(graph)) return false;
   SymbolicIntegers integers(graph);
   bool changed = false;
+  bool types_changed = false;
   for (const NodeId id : graph.topological_order()) {
-    changed = resolve(graph, id, integers) || changed;
-    // Nothing is known anew before the first change.
-    if (changed) infer_again(graph, id);
+    const Outcome outcome = resolve(graph, id, integers);
+    changed = changed || outcome == Outcome::constant;
+    // Nothing is known anew before the first change; a refined type stays as it is.
+    if (changed || types_changed) infer_again(graph, id);
+    types_changed = types_changed || outcome == Outcome::type;
     integers.visit(id);
+    changed = replace_by_constant(graph, id, integers) || changed;
   }
   if (changed) graph.erase_dead();
-  return changed;
+  return changed || types_changed;
 }
 
 }  // namespace autograph
