@@ -10,6 +10,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT autographTargets NAMESPACE autograph:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/autograph)
 
 get_property(AG_HAS_ONEDNN GLOBAL PROPERTY AG_HAS_ONEDNN)
+get_property(AG_HAS_OPENMP GLOBAL PROPERTY AG_HAS_OPENMP)
 configure_package_config_file(cmake/autographConfig.cmake.in ${PROJECT_BINARY_DIR}/autographConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/autograph)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/autographConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -1,5 +1,7 @@
 #include "backends/cpu/cpu_kernels.h"
 
+#include "backends/cpu/simd/kernels.h"
+
 #ifdef AG_HAS_ONEDNN
 #include "backends/cpu/onednn/onednn_ops.h"
 #endif
@@ -8,8 +10,8 @@ namespace autograph {
 
 #ifdef AG_HAS_ONEDNN
 std::vector<KernelDef> onednn_kernels() {
-  std::vector<KernelDef> kernels{onednn::conv_kernel(),   onednn::fused_conv_kernel(), onednn::fused_matmul_kernel(),
-                                 onednn::matmul_kernel(), onednn::gemm_kernel(),       onednn::softmax_kernel()};
+  std::vector<KernelDef> kernels{onednn::conv_kernel(), onednn::fused_conv_kernel(), onednn::fused_matmul_kernel(),
+                                 onednn::matmul_kernel(), onednn::gemm_kernel()};
   for (const KernelDef& pool : onednn::pool_kernels()) kernels.push_back(pool);
   return kernels;
 }
@@ -23,11 +25,18 @@ PrepareReorder cpu_reorder() { return nullptr; }
 int set_cpu_threads(int) { return 1; }
 #endif
 
+std::vector<KernelDef> simd_kernels() {
+  return {simd::softmax_kernel(), simd::layer_normalization_kernel(), simd::rms_normalization_kernel(),
+          simd::elementwise_kernel()};
+}
+
 std::vector<KernelDef> cpu_kernels() {
-  std::vector<KernelDef> kernels = onednn_kernels();
-  for (const KernelDef& reduction : reduction_kernels()) kernels.push_back(reduction);
-  for (const KernelDef& kernel : {batch_normalization_kernel(), layer_normalization_kernel(), transpose_kernel(),
-                                  concat_kernel(), split_kernel(), gather_kernel(), elementwise_kernel()}) {
+  std::vector<KernelDef> kernels = simd_kernels();
+  for (const auto& more : {onednn_kernels(), reduction_kernels()}) {
+    kernels.insert(kernels.end(), more.begin(), more.end());
+  }
+  for (const KernelDef& kernel : {batch_normalization_kernel(), transpose_kernel(), concat_kernel(), split_kernel(),
+                                  gather_kernel(), elementwise_kernel()}) {
     kernels.push_back(kernel);
   }
   return kernels;

@@ -22,12 +22,12 @@ std::string cpu_identity();
 // One function per source file of this folder.
 KernelDef elementwise_kernel();
 KernelDef batch_normalization_kernel();
-KernelDef layer_normalization_kernel();
 KernelDef transpose_kernel();
 KernelDef concat_kernel();
 KernelDef split_kernel();
 KernelDef gather_kernel();
 std::vector<KernelDef> reduction_kernels();
 std::vector<KernelDef> onednn_kernels();
+std::vector<KernelDef> simd_kernels();
 
 }  // namespace autograph

@@ -10,7 +10,6 @@ KernelDef fused_conv_kernel();
 KernelDef matmul_kernel();
 KernelDef fused_matmul_kernel();
 KernelDef gemm_kernel();
-KernelDef softmax_kernel();
 std::vector<KernelDef> pool_kernels();
 
 /// A change of layout.

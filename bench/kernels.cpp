@@ -1,0 +1,120 @@
+// bench_kernels [WORD] [--threads N]: every CPU kernel that takes a call, on calls as they stand in real networks, in
+// turns. Prints JSON lines: the kernels' least times in microseconds and their ratio to the first one, which is the one
+// that the library chooses. With WORD only cases whose name contains it.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "backends/cpu/cpu_kernels.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+#include "support/run_kernel.h"
+
+namespace autograph {
+namespace {
+
+struct BenchCase {
+  std::string name;
+  const OpDef& op;
+  std::vector<Dims> inputs;
+  Attributes attributes = {};
+  bool constant_weights = false;
+};
+
+std::vector<BenchCase> row_cases() {
+  return {
+      {"softmax bert", softmax_def(), {{12 * 128, 128}}},
+      {"softmax vit", softmax_def(), {{12 * 197, 197}}},
+      {"softmax swin", softmax_def(), {{64 * 3 * 49, 49}}},
+      {"softmax classes", softmax_def(), {{1, 1000}}},
+      {"softmax channels", softmax_def(), {{1, 21, 4096}}, {{"axis", int64_t{1}}}},
+      {"layer norm bert", layer_normalization_def(), {{128, 768}, {768}, {768}}},
+      {"layer norm swin", layer_normalization_def(), {{3136, 96}, {96}, {96}}},
+      {"rms norm", rms_normalization_def(), {{128, 768}, {768}}},
+  };
+}
+
+std::vector<BenchCase> elementwise_cases() {
+  return {
+      {"add one thread", add_def(), {{8192}, {8192}}},
+      {"add 16k", add_def(), {{16384}, {16384}}},
+      {"add 32k", add_def(), {{32768}, {32768}}},
+      {"add 64k", add_def(), {{65536}, {65536}}},
+      {"add 128x768", add_def(), {{128, 768}, {128, 768}}},
+      {"add bias 128x3072", add_def(), {{128, 3072}, {3072}}},
+      {"mul channels 56x56", mul_def(), {{1, 64, 56, 56}, {1, 64, 1, 1}}},
+      {"mul channels 7x7", mul_def(), {{1, 960, 7, 7}, {1, 960, 1, 1}}},
+      {"relu 56x56", relu_def(), {{1, 256, 56, 56}}},
+      {"gelu 128x3072", gelu_def(), {{128, 3072}}},
+      {"erf 128x3072", erf_def(), {{128, 3072}}},
+      {"tanh 128x3072", tanh_def(), {{128, 3072}}},
+      {"sigmoid 112x112", sigmoid_def(), {{1, 32, 112, 112}}},
+      {"hard_swish 112x112", hard_swish_def(), {{1, 16, 112, 112}}},
+  };
+}
+
+std::vector<BenchCase> all_cases() {
+  std::vector<BenchCase> cases = row_cases();
+  for (BenchCase& more : elementwise_cases()) cases.push_back(std::move(more));
+  return cases;
+}
+
+double microseconds(KernelRun& run, int repeats) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < repeats; ++i) run.run();
+  const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
+  return spent.count() / repeats;
+}
+
+void run_case(const BenchCase& bench, int threads) {
+  Random random(1);
+  OpSample sample{.inputs = {}, .attributes = bench.attributes, .num_outputs = 1};
+  for (const Dims& dims : bench.inputs) sample.inputs.emplace_back(draw_tensor(random, DType::f32, dims));
+  const KernelCase test(bench.op, sample, {threads, bench.constant_weights});
+  std::vector<std::string_view> names;
+  std::vector<std::unique_ptr<KernelRun>> runs;
+  for (const KernelDef& def : cpu_kernels()) {
+    if (!def.op.empty() && def.op != bench.op.name) continue;
+    auto run = std::make_unique<KernelRun>(def, test);
+    if (!run->refusal().empty()) continue;
+    names.push_back(def.name);
+    runs.push_back(std::move(run));
+  }
+  std::vector<double> least(runs.size(), std::numeric_limits<double>::infinity());
+  for (int round = 0; round < 12; ++round) {
+    for (size_t k = 0; k < runs.size(); ++k) {
+      // About two milliseconds each, after one that warms up.
+      const double once = microseconds(*runs[k], 1);
+      const int repeats = static_cast<int>(2000 / (once + 1)) + 1;
+      least[k] = std::min(least[k], microseconds(*runs[k], repeats));
+    }
+  }
+  fmt::print("{{\"case\": \"{}\", \"threads\": {}, \"kernels\": {{", bench.name, threads);
+  for (size_t k = 0; k < runs.size(); ++k) {
+    fmt::print("{}\"{}\": [{:.2f}, {:.2f}]", k > 0 ? ", " : "", names[k], least[k], least[k] / least[0]);
+  }
+  fmt::print("}}}}\n");
+}
+
+}  // namespace
+}  // namespace autograph
+
+int main(int argc, char** argv) {
+  std::string word;
+  int threads = 1;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {
+      threads = std::atoi(argv[++i]);
+    } else {
+      word = argv[i];
+    }
+  }
+  autograph::set_cpu_threads(threads);
+  for (const autograph::BenchCase& bench : autograph::all_cases()) {
+    if (bench.name.find(word) != std::string::npos) autograph::run_case(bench, threads);
+  }
+  return 0;
+}

@@ -1,0 +1,18 @@
+// The SIMD kernels of the CPU backend, one function per source file of this folder.
+//
+// All of them are compiled for several instruction sets; the best one that the CPU has is picked when they run. They
+// use up to KernelCall::threads threads where the work is worth it (parallel.h).
+#pragma once
+
+#include <vector>
+
+#include "runtime/kernel_catalog.h"
+
+namespace autograph::simd {
+
+KernelDef elementwise_kernel();
+KernelDef softmax_kernel();
+KernelDef layer_normalization_kernel();
+KernelDef rms_normalization_kernel();
+
+}  // namespace autograph::simd

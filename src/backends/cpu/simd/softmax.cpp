@@ -1,0 +1,158 @@
+// softmax in f32 along any axis: largest element, exponentials and their sum, division; a row stays in cache meanwhile.
+//
+// A NaN or +inf in a row, or a row of -inf, makes the whole row NaN, as the formula says.
+#include <cstdint>
+
+#include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/simd/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/softmax.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/rows-inl.h"
+#include "backends/cpu/simd/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+HWY_INLINE float largest_of(const float* x, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const V lowest = hn::Set(d, -kInfinity);
+  V m0 = lowest, m1 = lowest;
+  size_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    m0 = hn::Max(m0, hn::LoadU(d, x + i));
+    m1 = hn::Max(m1, hn::LoadU(d, x + i + lanes));
+  }
+  for (; i + lanes <= count; i += lanes) m0 = hn::Max(m0, hn::LoadU(d, x + i));
+  if (i < count) m1 = hn::Max(m1, load_some(d, x + i, count - i, lowest));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
+}
+
+HWY_INLINE void softmax_row(const float* x, float* y, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const V largest = hn::Set(d, largest_of(x, count));
+  V s0 = hn::Zero(d), s1 = s0;
+  size_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const V e0 = exp_nonpositive(d, hn::Sub(hn::LoadU(d, x + i), largest));
+    const V e1 = exp_nonpositive(d, hn::Sub(hn::LoadU(d, x + i + lanes), largest));
+    s0 = hn::Add(s0, e0);
+    s1 = hn::Add(s1, e1);
+    hn::StoreU(e0, d, y + i);
+    hn::StoreU(e1, d, y + i + lanes);
+  }
+  for (; i + lanes <= count; i += lanes) {
+    const V e = exp_nonpositive(d, hn::Sub(hn::LoadU(d, x + i), largest));
+    s0 = hn::Add(s0, e);
+    hn::StoreU(e, d, y + i);
+  }
+  if (i < count) {
+    const V rest = load_some(d, x + i, count - i, hn::Set(d, -kInfinity));
+    const V e = exp_nonpositive(d, hn::Sub(rest, largest));
+    s1 = hn::Add(s1, hn::IfThenElseZero(hn::FirstN(d, count - i), e));
+    store_some(d, e, y + i, count - i);
+  }
+  const V factor = hn::Div(hn::Set(d, 1.0F), hn::SumOfLanes(d, hn::Add(s0, s1)));
+  map_row(d, y, y, count, [&](V v, size_t, size_t) HWY_ATTR { return hn::Mul(v, factor); });
+}
+
+void softmax_rows(const float* x, float* y, int64_t rows, int64_t count) {
+  for (int64_t r = 0; r < rows; ++r) softmax_row(x + r * count, y + r * count, static_cast<size_t>(count));
+}
+
+// Lanes of neighbouring columns; `width` of them count.
+HWY_INLINE void softmax_columns_of(const float* x, float* y, int64_t extent, int64_t stride, size_t width) {
+  const D d;
+  const bool full = width == hn::Lanes(d);
+  const auto load = [&](const float* from)
+                        HWY_ATTR { return full ? hn::LoadU(d, from) : load_some(d, from, width, hn::Zero(d)); };
+  const auto store = [&](V v, float* to) HWY_ATTR {
+    if (full) return hn::StoreU(v, d, to);
+    store_some(d, v, to, width);
+  };
+  V largest = hn::Set(d, -kInfinity);
+  for (int64_t i = 0; i < extent; ++i) largest = hn::Max(largest, load(x + i * stride));
+  V sum = hn::Zero(d);
+  for (int64_t i = 0; i < extent; ++i) {
+    const V e = exp_nonpositive(d, hn::Sub(load(x + i * stride), largest));
+    sum = hn::Add(sum, e);
+    store(e, y + i * stride);
+  }
+  const V factor = hn::Div(hn::Set(d, 1.0F), sum);
+  for (int64_t i = 0; i < extent; ++i) store(hn::Mul(load(y + i * stride), factor), y + i * stride);
+}
+
+// One [extent, stride] block, along its first axis.
+void softmax_columns(const float* x, float* y, int64_t extent, int64_t stride) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  for (int64_t c = 0; c < stride; c += lanes) {
+    softmax_columns_of(x + c, y + c, extent, stride, static_cast<size_t>(std::min(lanes, stride - c)));
+  }
+}
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+namespace {
+
+HWY_EXPORT(softmax_rows);
+HWY_EXPORT(softmax_columns);
+
+class SoftmaxKernel : public Kernel {
+ public:
+  explicit SoftmaxKernel(const KernelCall& call) {
+    const Dims x = call.input_dims(0);
+    int64_t axis = call.attributes.integer("axis");
+    if (axis < 0) axis += static_cast<int64_t>(x.size());
+    extent_ = x[static_cast<size_t>(axis)];
+    for (size_t a = 0; a < x.size(); ++a) {
+      if (static_cast<int64_t>(a) < axis) outer_ *= x[a];
+      if (static_cast<int64_t>(a) > axis) inner_ *= x[a];
+    }
+    threads_ = useful_threads(call.threads, kWork * outer_ * extent_ * inner_);
+  }
+
+  std::vector<uint32_t> in_place_inputs() const override { return {0}; }
+
+  void run(const KernelArgs& args) const override {
+    const float* x = args.inputs[0].data<float>();
+    float* y = args.outputs[0].mutable_data<float>();
+    const int64_t block = extent_ * inner_;
+    for_shares(threads_, outer_, [&](int64_t begin, int64_t end, int) {
+      const int64_t at = begin * block;
+      if (inner_ == 1) return HWY_DYNAMIC_DISPATCH(softmax_rows)(x + at, y + at, end - begin, extent_);
+      for (int64_t o = begin; o < end; ++o) {
+        HWY_DYNAMIC_DISPATCH(softmax_columns)(x + o * block, y + o * block, extent_, inner_);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kWork = 8;  // of an element, in additions
+  int64_t outer_ = 1, extent_ = 1, inner_ = 1;
+  int threads_ = 1;
+};
+
+std::string why_not(const KernelCall& call) { return why_not_f32(call); }
+
+Prepared prepare(const KernelCall& call) { return {std::make_unique<SoftmaxKernel>(call), ""}; }
+
+}  // namespace
+
+KernelDef softmax_kernel() {
+  return {.name = "cpu.softmax_simd", .op = "softmax", .why_not = why_not, .prepare = prepare};
+}
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE

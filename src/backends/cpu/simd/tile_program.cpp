@@ -1,0 +1,376 @@
+#include "backends/cpu/simd/tile_program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "backends/cpu/simd/broadcast_axes.h"
+#include "backends/cpu/simd/parallel.h"
+
+namespace autograph::simd {
+namespace {
+
+// Elements per tile: 4 KiB per value, so that half a dozen values fit the first cache.
+constexpr int64_t kTile = 1024;
+
+// Where a value lives while a tile is worked on.
+struct Place {
+  enum class Kind : uint8_t { none, input, number, buffer, output };
+  Kind kind = Kind::none;
+  uint32_t index = 0;
+};
+
+struct Step {
+  TileOp op;
+  std::array<Place, 3> operands;
+  Place target;
+  float p, q;
+};
+
+// How an input is read.
+enum class Walk : uint8_t {
+  none,    // not given
+  flat,    // like the output
+  scalar,  // one element
+  rows,    // anything else: by rows
+};
+
+struct Input {
+  Walk walk = Walk::none;
+  bool bytes = false;   // bool or u8: widened into a buffer
+  uint32_t buffer = 0;  // for widening, and for rows shorter than a tile
+};
+
+struct Output {
+  bool is_bool = false;
+  uint32_t buffer = 0;  // what is narrowed, when bool
+};
+
+// Time of an instruction, in units of an addition.
+int64_t weight_of(TileOp op) {
+  switch (op) {
+    case TileOp::pow: return 60;
+    case TileOp::exp:
+    case TileOp::log:
+    case TileOp::erf:
+    case TileOp::elu:
+    case TileOp::selu:
+    case TileOp::celu:
+    case TileOp::sigmoid:
+    case TileOp::tanh:
+    case TileOp::softplus:
+    case TileOp::mish:
+    case TileOp::swish:
+    case TileOp::swiglu:
+    case TileOp::gelu:
+    case TileOp::gelu_tanh: return 6;
+    case TileOp::div:
+    case TileOp::sqrt:
+    case TileOp::reciprocal: return 2;
+    default: return 1;
+  }
+}
+
+class TileKernel : public Kernel {
+ public:
+  TileKernel(const KernelCall& call, TileProgram program);
+  void run(const KernelArgs& args) const override;
+  size_t scratch_bytes() const override { return static_cast<size_t>(threads_) * buffers_ * kTile * sizeof(float); }
+  std::vector<uint32_t> in_place_inputs() const override { return in_place_inputs_; }
+
+ private:
+  // One thread's view of a run.
+  struct Worker {
+    const KernelArgs& args;
+    float* buffers;
+    RowCursor cursor;
+    std::array<TileOperand, kMaxInputs> inputs;
+  };
+
+  void plan_inputs(const KernelCall& call);
+  void plan_steps(TileProgram& program, const KernelCall& call);
+  void plan_in_place(const KernelCall& call);
+  bool is_read_after_output(uint32_t k) const;
+  void run_tiles(Worker& worker, int64_t begin, int64_t end) const;
+  void read_rows(Worker& worker, int64_t rows) const;
+  void read_part(Worker& worker, int64_t first, int64_t count) const;
+  void read_flat(Worker& worker, int64_t offset, int64_t count) const;
+  void run_steps(Worker& worker, int64_t offset, int64_t count) const;
+  void copy_strided(const Worker& worker, size_t k, int64_t offset, float* to, int64_t count) const;
+  TileOperand operand_at(const Worker& worker, const Place& place, int64_t offset) const;
+  static float* buffer(const Worker& worker, uint32_t index) { return worker.buffers + index * kTile; }
+
+  std::vector<BroadcastAxis> axes_;
+  int64_t row_ = 1;  // elements per row
+  int64_t num_rows_ = 1;
+  int64_t rows_per_tile_ = 0;  // 0: a row takes several tiles
+  int64_t tiles_per_row_ = 1;
+  int64_t num_tiles_ = 0;
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
+  std::vector<float> numbers_;
+  std::vector<Step> steps_;
+  uint32_t buffers_ = 0;
+  int threads_ = 1;
+  std::vector<uint32_t> in_place_inputs_;
+};
+
+TileKernel::TileKernel(const KernelCall& call, TileProgram program) : axes_(broadcast_axes(call)) {
+  row_ = axes_.back().extent;
+  for (size_t a = 0; a + 1 < axes_.size(); ++a) num_rows_ *= axes_[a].extent;
+  if (row_ == 0) num_rows_ = 0;
+  if (row_ <= kTile / 2) {
+    rows_per_tile_ = row_ == 0 ? 1 : kTile / row_;
+    num_tiles_ = (num_rows_ + rows_per_tile_ - 1) / rows_per_tile_;
+  } else {
+    tiles_per_row_ = (row_ + kTile - 1) / kTile;
+    num_tiles_ = num_rows_ * tiles_per_row_;
+  }
+  plan_inputs(call);
+  plan_steps(program, call);
+  plan_in_place(call);
+  int64_t weight = 0;
+  for (const Step& step : steps_) weight += weight_of(step.op);
+  threads_ = useful_threads(call.threads, num_rows_ * row_ * weight);
+}
+
+void TileKernel::plan_inputs(const KernelCall& call) {
+  const std::optional<int64_t> size = call.outputs[0].shape().num_elements();
+  for (size_t k = 0; k < call.inputs.size(); ++k) {
+    Input input;
+    if (call.has_input(k)) {
+      const int64_t elements = call.inputs[k].shape().num_elements().value();
+      input.walk = elements == size ? Walk::flat : elements == 1 ? Walk::scalar : Walk::rows;
+      input.bytes = call.inputs[k].dtype() != DType::f32;
+      input.buffer = buffers_;
+      if (input.bytes || input.walk == Walk::rows) ++buffers_;
+    }
+    inputs_.push_back(input);
+  }
+}
+
+// Gives every result a place: the output that it is, or a buffer until its last use.
+void TileKernel::plan_steps(TileProgram& program, const KernelCall& call) {
+  // Outputs that are inputs, numbers or other outputs become copies.
+  std::vector<int> output_of(program.instructions.size(), -1);
+  for (size_t k = 0; k < program.outputs.size(); ++k) {
+    TileValue& value = program.outputs[k];
+    if (value.kind != TileValue::Kind::result || output_of[value.index] >= 0) {
+      value = program.emit({.op = TileOp::copy, .operands = {value}});
+      output_of.push_back(-1);
+    }
+    output_of[value.index] = static_cast<int>(k);
+    outputs_.push_back({call.outputs[k].dtype() == DType::boolean, 0});
+  }
+  std::vector<size_t> last_use(program.instructions.size(), 0);
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    for (const TileValue& value : program.instructions[i].operands) {
+      if (value.kind == TileValue::Kind::result) last_use[value.index] = i;
+    }
+  }
+  numbers_ = program.numbers;
+  std::vector<Place> places;
+  std::vector<uint32_t> free;
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const TileInstruction& instruction = program.instructions[i];
+    Step step{instruction.op, {}, {}, instruction.p, instruction.q};
+    for (size_t k = 0; k < 3; ++k) {
+      const TileValue& value = instruction.operands[k];
+      if (value.kind == TileValue::Kind::input) step.operands[k] = {Place::Kind::input, value.index};
+      if (value.kind == TileValue::Kind::number) step.operands[k] = {Place::Kind::number, value.index};
+      if (value.kind == TileValue::Kind::result) step.operands[k] = places[value.index];
+    }
+    const bool is_output = output_of[i] >= 0;
+    // An operand's buffer may take the result.
+    for (size_t k = 0; k < 3; ++k) {
+      const TileValue& value = instruction.operands[k];
+      const bool repeated = std::find(instruction.operands.begin(), instruction.operands.begin() + k, value) !=
+                            instruction.operands.begin() + k;
+      if (value.kind != TileValue::Kind::result || last_use[value.index] != i || repeated) continue;
+      if (output_of[value.index] < 0) free.push_back(places[value.index].index);
+    }
+    if (is_output && !outputs_[static_cast<size_t>(output_of[i])].is_bool) {
+      step.target = {Place::Kind::output, static_cast<uint32_t>(output_of[i])};
+    } else if (!free.empty() && !is_output) {
+      step.target = {Place::Kind::buffer, free.back()};
+      free.pop_back();
+    } else {
+      step.target = {Place::Kind::buffer, buffers_++};
+    }
+    if (is_output) outputs_[static_cast<size_t>(output_of[i])].buffer = step.target.index;
+    places.push_back(step.target);
+    steps_.push_back(step);
+  }
+}
+
+// Output 0 may overwrite an input when every tile of the input is read before that tile of the output is written.
+void TileKernel::plan_in_place(const KernelCall& call) {
+  for (uint32_t k = 0; k < inputs_.size(); ++k) {
+    if (inputs_[k].walk != Walk::flat || call.inputs[k].dtype() != call.outputs[0].dtype()) continue;
+    // Bytes are widened before anything is written.
+    if (inputs_[k].bytes || !is_read_after_output(k)) in_place_inputs_.push_back(k);
+  }
+}
+
+// Is input k read by a step behind the one that writes output 0?
+bool TileKernel::is_read_after_output(uint32_t k) const {
+  bool written = false;
+  for (const Step& step : steps_) {
+    const auto reads = [&](const Place& place) { return place.kind == Place::Kind::input && place.index == k; };
+    if (written && std::any_of(step.operands.begin(), step.operands.end(), reads)) return true;
+    written = written || (step.target.kind == Place::Kind::output && step.target.index == 0);
+  }
+  return false;
+}
+
+void TileKernel::run(const KernelArgs& args) const {
+  for_shares(threads_, num_tiles_, [&](int64_t begin, int64_t end, int thread) {
+    float* buffers = static_cast<float*>(args.scratch) + static_cast<size_t>(thread) * buffers_ * kTile;
+    const int64_t first_row = rows_per_tile_ > 0 ? begin * rows_per_tile_ : begin / tiles_per_row_;
+    Worker worker{args, buffers, RowCursor(axes_, first_row), {}};
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+      if (inputs_[k].walk != Walk::scalar) continue;
+      worker.inputs[k] = {static_cast<const float*>(args.inputs[k].raw()), 0};
+      if (!inputs_[k].bytes) continue;
+      widen_bytes(static_cast<const uint8_t*>(args.inputs[k].raw()), buffer(worker, inputs_[k].buffer), 1);
+      worker.inputs[k].data = buffer(worker, inputs_[k].buffer);
+    }
+    run_tiles(worker, begin, end);
+  });
+}
+
+void TileKernel::run_tiles(Worker& worker, int64_t begin, int64_t end) const {
+  for (int64_t tile = begin; tile < end; ++tile) {
+    int64_t offset, count;
+    if (rows_per_tile_ > 0) {
+      const int64_t rows = std::min(rows_per_tile_, num_rows_ - tile * rows_per_tile_);
+      offset = tile * rows_per_tile_ * row_;
+      count = rows * row_;
+      read_rows(worker, rows);
+    } else {
+      const int64_t first = tile % tiles_per_row_ * kTile;
+      offset = tile / tiles_per_row_ * row_ + first;
+      count = std::min(kTile, row_ - first);
+      read_part(worker, first, count);
+      if (first + count == row_) worker.cursor.advance();
+    }
+    read_flat(worker, offset, count);
+    run_steps(worker, offset, count);
+  }
+}
+
+void TileKernel::read_flat(Worker& worker, int64_t offset, int64_t count) const {
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    if (inputs_[k].walk != Walk::flat) continue;
+    const TensorView& input = worker.args.inputs[k];
+    worker.inputs[k] = {static_cast<const float*>(input.raw()) + offset, 1};
+    if (!inputs_[k].bytes) continue;
+    float* target = buffer(worker, inputs_[k].buffer);
+    widen_bytes(static_cast<const uint8_t*>(input.raw()) + offset, target, count);
+    worker.inputs[k].data = target;
+  }
+}
+
+// Elements of one row of input k, which may broadcast or jump within it.
+void TileKernel::copy_strided(const Worker& worker, size_t k, int64_t offset, float* to, int64_t count) const {
+  const int64_t stride = axes_.back().strides[k];
+  if (inputs_[k].bytes) {
+    const auto* from = static_cast<const uint8_t*>(worker.args.inputs[k].raw()) + offset;
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * stride]);
+    return;
+  }
+  const float* from = static_cast<const float*>(worker.args.inputs[k].raw()) + offset;
+  if (stride == 0) {
+    std::fill_n(to, count, *from);
+  } else if (stride == 1) {
+    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
+  }
+}
+
+// Several short rows: broadcast inputs are spread out.
+void TileKernel::read_rows(Worker& worker, int64_t rows) const {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+      if (inputs_[k].walk != Walk::rows) continue;
+      copy_strided(worker, k, worker.cursor.offset(k), buffer(worker, inputs_[k].buffer) + r * row_, row_);
+    }
+    worker.cursor.advance();
+  }
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    if (inputs_[k].walk == Walk::rows) worker.inputs[k] = {buffer(worker, inputs_[k].buffer), 1};
+  }
+}
+
+// Part of a long row: most inputs can be read where they are.
+void TileKernel::read_part(Worker& worker, int64_t first, int64_t count) const {
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    if (inputs_[k].walk != Walk::rows) continue;
+    const int64_t stride = axes_.back().strides[k];
+    const int64_t offset = worker.cursor.offset(k) + first * stride;
+    float* target = buffer(worker, inputs_[k].buffer);
+    if (!inputs_[k].bytes && stride <= 1) {
+      worker.inputs[k] = {static_cast<const float*>(worker.args.inputs[k].raw()) + offset, stride};
+    } else {
+      copy_strided(worker, k, offset, target, count);
+      worker.inputs[k] = {target, 1};
+    }
+  }
+}
+
+TileOperand TileKernel::operand_at(const Worker& worker, const Place& place, int64_t offset) const {
+  switch (place.kind) {
+    case Place::Kind::input: return worker.inputs[place.index];
+    case Place::Kind::number: return {&numbers_[place.index], 0};
+    case Place::Kind::buffer: return {buffer(worker, place.index), 1};
+    case Place::Kind::output: return {static_cast<const float*>(worker.args.outputs[place.index].raw()) + offset, 1};
+    case Place::Kind::none: break;
+  }
+  return {};
+}
+
+void TileKernel::run_steps(Worker& worker, int64_t offset, int64_t count) const {
+  const auto& functions = tile_functions();
+  for (const Step& step : steps_) {
+    TileCall call{{}, step.p, step.q, nullptr, count};
+    for (size_t k = 0; k < 3; ++k) call.operands[k] = operand_at(worker, step.operands[k], offset);
+    call.y = step.target.kind == Place::Kind::output
+                 ? static_cast<float*>(worker.args.outputs[step.target.index].raw()) + offset
+                 : buffer(worker, step.target.index);
+    functions[static_cast<size_t>(step.op)](call);
+  }
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    if (!outputs_[k].is_bool) continue;
+    auto* target = static_cast<uint8_t*>(worker.args.outputs[k].raw()) + offset;
+    narrow_to_bool(buffer(worker, outputs_[k].buffer), target, count);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_tile_kernel(const KernelCall& call, TileProgram program) {
+  return std::make_unique<TileKernel>(call, std::move(program));
+}
+
+std::string why_not_tiles(const KernelCall& call) {
+  if (call.inputs.size() > kMaxInputs) return fmt::format("more than {} inputs", kMaxInputs);
+  for (const Type& type : call.inputs) {
+    if (!type.is_tensor()) continue;
+    const DType dtype = type.dtype();
+    if (dtype != DType::f32 && dtype != DType::boolean && dtype != DType::u8) {
+      return fmt::format("dtype {}: only f32 and bool", to_string(dtype));
+    }
+  }
+  for (const Type& type : call.outputs) {
+    if (type.dtype() != DType::f32 && type.dtype() != DType::boolean) {
+      return fmt::format("dtype {}: only f32 and bool", to_string(type.dtype()));
+    }
+    if (type.shape().static_dims() != call.output_dims(0)) return "outputs of different shapes";
+  }
+  if (broadcast_axes(call).size() > kMaxAxes) return fmt::format("more than {} dims that do not merge", kMaxAxes);
+  return "";
+}
+
+}  // namespace autograph::simd

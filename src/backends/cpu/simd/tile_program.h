@@ -1,0 +1,66 @@
+// Programs over tiles: elementwise ops evaluated a few kilobytes at a time, so that what one instruction writes is
+// still in the first cache when the next one reads it. A single elementwise op is a program of one instruction.
+//
+// All values have the shape of the outputs, to which the inputs broadcast. Values are f32 while they are worked on:
+// bool and 8-bit unsigned inputs are widened when they are read, truth values become bool when they are written.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/simd/tile_ops.h"
+#include "runtime/kernel_catalog.h"
+
+namespace autograph::simd {
+
+/// A value of a program: an input, a number, or the result of an instruction.
+struct TileValue {
+  enum class Kind : uint8_t { none, input, number, result };
+  Kind kind = Kind::none;
+  uint32_t index = 0;  ///< Which input, number or instruction.
+
+  bool operator==(const TileValue&) const = default;
+};
+
+/// One step of a program; its result is the value {result, own index}.
+struct TileInstruction {
+  TileOp op = TileOp::copy;
+  std::array<TileValue, 3> operands;
+  float p = 0;
+  float q = 0;
+};
+
+/// What is computed, apart from shapes.
+struct TileProgram {
+  std::vector<TileInstruction> instructions;
+  std::vector<float> numbers;
+  std::vector<TileValue> outputs;  ///< One per output.
+
+  TileValue number(float value);
+  TileValue emit(TileInstruction instruction);
+};
+
+/// One elementwise node that is to become part of a program.
+struct TileNode {
+  const OpDef& op;
+  const Attributes& attributes;
+  std::span<const Type> inputs;         ///< Kind::none where not given.
+  const Type& output;                   ///< Its only output.
+  std::span<const TileValue> operands;  ///< Parallel to inputs.
+  std::span<const Tensor> constants;    ///< Parallel to inputs: known elements, else absent.
+};
+
+/// Appends the instructions of `node` and sets `result`. Returns why that cannot be done, or "".
+std::string append_node(TileProgram& program, const TileNode& node, TileValue& result);
+
+/// Runs `program` for the inputs and outputs of `call`. Reasons for not doing so: why_not_tiles().
+std::unique_ptr<Kernel> make_tile_kernel(const KernelCall& call, TileProgram program);
+
+/// "" when the types of the call fit: outputs of one shape, f32 or bool; inputs f32, bool or u8 that broadcast to it.
+std::string why_not_tiles(const KernelCall& call);
+
+}  // namespace autograph::simd

@@ -1,0 +1,247 @@
+// Elementary functions on vectors of f32, for every instruction set that Highway compiles this header for.
+//
+// All of them propagate NaN and treat infinities and zeros as the C library does. Largest errors, in units of the last
+// place, over arguments of every size (tests/backends/simd_kernels_test.cpp checks them on every instruction set):
+// exp 2, log 2, erf 2, tanh 6, sigmoid 4, softplus 4, expm1 4. Results below 2^-126 may become 0 or 2^-126.
+#if defined(AG_SIMD_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef AG_SIMD_VECTOR_MATH_INL_H
+#undef AG_SIMD_VECTOR_MATH_INL_H
+#else
+#define AG_SIMD_VECTOR_MATH_INL_H
+#endif
+
+#include <limits>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Minimum and maximum that give x when x is NaN. x86's instructions give their second operand then.
+template <class D, class V>
+HWY_INLINE V at_least(D, V bound, V x) {
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::Max(bound, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+#endif
+}
+template <class D, class V>
+HWY_INLINE V at_most(D, V bound, V x) {
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::Min(bound, x);
+#else
+  return hn::IfThenElse(hn::Gt(x, bound), bound, x);
+#endif
+}
+
+// Horner's rule, highest power first.
+template <class D, class V>
+HWY_INLINE V polynomial(D, V, V highest) {
+  return highest;
+}
+template <class D, class V, class... Rest>
+HWY_INLINE V polynomial(D d, V x, V high, float next, Rest... rest) {
+  return polynomial(d, x, hn::MulAdd(high, x, hn::Set(d, next)), rest...);
+}
+
+// exp(x) = 2^n * e^f with n whole and |f| <= ln(2) / 2. The low bits of `n_bits` hold n.
+template <class V, class VI>
+struct ReducedExp {
+  VI n_bits;
+  V f;
+};
+
+// The number 1.5 * 2^23: adding it rounds to a whole number, which then stands in the low bits.
+constexpr float kRoundingShift = 12582912.0F;
+
+// x must be above -2^22 and below 2^22, or NaN.
+template <class D, class V = hn::Vec<D>, class VI = hn::Vec<hn::RebindToSigned<D>>>
+HWY_INLINE ReducedExp<V, VI> reduce_exp(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V shift = hn::Set(d, kRoundingShift);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504F), shift);
+  const V n = hn::Sub(shifted, shift);
+  V f = hn::NegMulAdd(n, hn::Set(d, 0x1.62e400p-1F), x);
+  f = hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20F), f);
+  return {hn::BitCast(di, shifted), f};
+}
+
+// e^f for |f| <= ln(2) / 2.
+template <class D, class V>
+HWY_INLINE V exp_fraction(D d, V f) {
+  return polynomial(d, f, hn::Set(d, 0x1.694000p-10F), 0x1.125edcp-7F, 0x1.555b5ap-5F, 0x1.555450p-3F, 0x1.fffff6p-2F,
+                    1.0F, 1.0F);
+}
+
+// 2^n for whole n in [-126, 127].
+template <class D, class VI>
+HWY_INLINE hn::Vec<D> power_of_two(D d, VI n) {
+  const hn::RebindToSigned<D> di;
+  return hn::BitCast(d, hn::Add(hn::ShiftLeft<23>(n), hn::Set(di, 0x3F800000)));
+}
+
+/// e^x for every x.
+template <class D, class V>
+HWY_INLINE V exp(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V clamped = at_least(d, hn::Set(d, -104.0F), at_most(d, hn::Set(d, 89.0F), x));
+  const auto reduced = reduce_exp(d, clamped);
+  // In two steps, because 2^n alone may lie outside the normal numbers.
+  const auto n = hn::Sub(reduced.n_bits, hn::Set(di, 0x4B400000));
+  const auto half = hn::ShiftRight<1>(n);
+  const V y = hn::Mul(exp_fraction(d, reduced.f), power_of_two(d, half));
+  return hn::Mul(y, power_of_two(d, hn::Sub(n, half)));
+}
+
+/// e^x for x <= 0 or NaN; 0 where the result would be below 2^-126.
+template <class D, class V>
+HWY_INLINE V exp_nonpositive(D d, V x) {
+  const V lowest = hn::Set(d, -87.3F);
+  const auto reduced = reduce_exp(d, at_least(d, lowest, x));
+  const V y = hn::Mul(exp_fraction(d, reduced.f), power_of_two(d, reduced.n_bits));
+  return hn::IfThenZeroElse(hn::Lt(x, lowest), y);
+}
+
+/// e^x - 1 for x <= 0 or NaN, exact near 0.
+template <class D, class V>
+HWY_INLINE V expm1_nonpositive(D d, V x) {
+  const auto reduced = reduce_exp(d, at_least(d, hn::Set(d, -40.0F), x));
+  const V f = reduced.f;
+  const V tail =
+      polynomial(d, f, hn::Set(d, 0x1.694000p-10F), 0x1.125edcp-7F, 0x1.555b5ap-5F, 0x1.555450p-3F, 0x1.fffff6p-2F);
+  const V fraction = hn::MulAdd(hn::Mul(f, f), tail, f);
+  const V scale = power_of_two(d, reduced.n_bits);
+  return hn::MulAdd(fraction, scale, hn::Sub(scale, hn::Set(d, 1.0F)));
+}
+
+// log(2^e * m) for positive normal numbers given as their bits; `exponent` is added to e.
+template <class D, class V>
+HWY_INLINE V log_positive(D d, V x, V exponent) {
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(di, x);
+  // m in [2/3, 4/3)
+  const auto e = hn::And(hn::Sub(bits, hn::Set(di, 0x3F2AAAAB)), hn::Set(di, static_cast<int32_t>(0xFF800000)));
+  const V m = hn::Sub(hn::BitCast(d, hn::Sub(bits, e)), hn::Set(d, 1.0F));
+  const V i = hn::MulAdd(hn::ConvertTo(d, e), hn::Set(d, 0x1.0p-23F), exponent);
+  const V s = hn::Mul(m, m);
+  const V r = polynomial(d, s, hn::Set(d, -0x1.0ae000p-3F), -0x1.f198b2p-4F, -0x1.55b36cp-3F, -0x1.fffe02p-3F);
+  const V t = polynomial(d, s, hn::Set(d, 0x1.208000p-3F), 0x1.1e5740p-3F, 0x1.99d8b2p-3F);
+  V y = hn::MulAdd(t, m, r);
+  y = polynomial(d, m, y, 0x1.5554fap-2F, -0.5F);
+  y = hn::MulAdd(y, s, m);
+  return hn::MulAdd(i, hn::Set(d, 0x1.62e430p-1F), y);
+}
+
+/// Natural logarithm of every x: -inf at 0, NaN below.
+template <class D, class V>
+HWY_INLINE V log(D d, V x) {
+  const V zero = hn::Zero(d);
+  const auto subnormal = hn::Lt(x, hn::Set(d, 0x1.0p-126F));
+  const V scaled = hn::IfThenElse(subnormal, hn::Mul(x, hn::Set(d, 0x1.0p23F)), x);
+  V y = log_positive(d, scaled, hn::IfThenElseZero(subnormal, hn::Set(d, -23.0F)));
+  // Infinity and NaN stay as they are, and a number below 0 becomes NaN.
+  y = hn::IfThenElse(hn::Lt(x, hn::Set(d, kInfinity)), y, x);
+  y = hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), y);
+  return hn::IfThenElse(hn::Eq(x, zero), hn::Set(d, -kInfinity), y);
+}
+
+/// log(1 + x) for 0 <= x <= 1 or NaN.
+template <class D, class V>
+HWY_INLINE V log1p_unit(D d, V x) {
+  const V one = hn::Set(d, 1.0F);
+  const V sum = hn::Add(one, x);
+  const V lost = hn::Sub(x, hn::Sub(sum, one));  // what rounding the sum took away
+  // With x = NaN the logarithm may be anything; the last term brings the NaN back.
+  return hn::Add(log_positive(d, sum, hn::Zero(d)), hn::Div(lost, sum));
+}
+
+// 1 - erf(t) for t > 0.92 as e^r: this is r.
+template <class D, class V>
+HWY_INLINE V erfc_exponent(D d, V t) {
+  const V s = hn::Mul(t, t);
+  const V r = hn::MulAdd(hn::Set(d, -0x1.220000p-16F), t, hn::Set(d, 0x1.91cfb2p-12F));
+  const V u = hn::MulAdd(hn::Set(d, -0x1.fd1438p-9F), t, hn::Set(d, 0x1.8d6342p-6F));
+  const V y = polynomial(d, t, hn::MulAdd(r, s, u), -0x1.b55cb8p-4F, -0x1.450aa0p-1F, -0x1.079d0cp-3F);
+  return hn::MulSub(y, t, t);
+}
+
+// erf(x) for |x| <= 0.93.
+template <class D, class V>
+HWY_INLINE V erf_small(D d, V x) {
+  const V s = hn::Mul(x, x);
+  const V r = polynomial(d, s, hn::Set(d, -0x1.38e000p-11F), 0x1.471a58p-8F, -0x1.b691b2p-6F, 0x1.ce1c44p-4F,
+                         -0x1.812700p-2F, 0x1.06eba8p-3F);
+  return hn::MulAdd(r, x, x);
+}
+
+constexpr float kErfBranch = 0.927734375F;
+
+/// Error function of every x.
+template <class D, class V>
+HWY_INLINE V erf(D d, V x) {
+  const V t = hn::Abs(x);
+  const V large = hn::Sub(hn::Set(d, 1.0F), exp_nonpositive(d, erfc_exponent(d, t)));
+  return hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfBranch)), hn::CopySign(large, x), erf_small(d, x));
+}
+
+/// Hyperbolic tangent of every x, as a ratio of two polynomials.
+template <class D, class V>
+HWY_INLINE V tanh(D d, V x) {
+  const V clamped = at_least(d, hn::Set(d, -7.90531110763549805F), at_most(d, hn::Set(d, 7.90531110763549805F), x));
+  const V s = hn::Mul(clamped, clamped);
+  const V p = polynomial(d, s, hn::Set(d, -2.76076847742355e-16F), 2.00018790482477e-13F, -8.60467152213735e-11F,
+                         5.12229709037114e-08F, 1.48572235717979e-05F, 6.37261928875436e-04F, 4.89352455891786e-03F);
+  const V q = polynomial(d, s, hn::Set(d, 1.19825839466702e-06F), 1.18534705686654e-04F, 2.26843463243900e-03F,
+                         4.89352518554385e-03F);
+  const V y = hn::Div(hn::Mul(clamped, p), q);
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0.0004F)), x, y);
+}
+
+/// 1 / (1 + e^-x) for every x.
+template <class D, class V>
+HWY_INLINE V sigmoid(D d, V x) {
+  const V one = hn::Set(d, 1.0F);
+  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+}
+
+/// x * sigmoid(alpha * x).
+template <class D, class V>
+HWY_INLINE V swish(D d, V x, V alpha) {
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exp(d, hn::Neg(hn::Mul(alpha, x)))));
+}
+
+/// log(1 + e^x) for every x.
+template <class D, class V>
+HWY_INLINE V softplus(D d, V x) {
+  const V positive = at_least(d, hn::Zero(d), x);
+  return hn::Add(positive, log1p_unit(d, exp_nonpositive(d, hn::Neg(hn::Abs(x)))));
+}
+
+/// x / 2 * (1 + erf(x / sqrt(2))), without the cancellation that this has for negative x.
+template <class D, class V>
+HWY_INLINE V gelu(D d, V x) {
+  const V half = hn::Mul(hn::Set(d, 0.5F), x);
+  const V z = hn::Mul(hn::Set(d, 0.70710678118654752F), x);
+  const V t = hn::Abs(z);
+  const V tail = exp_nonpositive(d, erfc_exponent(d, t));  // 1 - erf(t)
+  const V large = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 2.0F), tail));
+  const V small = hn::Add(hn::Set(d, 1.0F), erf_small(d, z));
+  return hn::Mul(half, hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfBranch)), large, small));
+}
+
+/// x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+template <class D, class V>
+HWY_INLINE V gelu_tanh(D d, V x) {
+  const V cubic = hn::Mul(hn::Mul(x, x), hn::Mul(x, hn::Set(d, 0.044715F)));
+  const V twice = hn::Mul(hn::Set(d, 2 * 0.79788456080286536F), hn::Add(x, cubic));
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exp(d, hn::Neg(twice))));
+}
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

@@ -1,0 +1,229 @@
+// The SIMD kernels against the reference, on every instruction set that this CPU has, with one thread and with two.
+#include "backends/cpu/simd/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "autograph/ops/elementwise.h"
+#include "backends/cpu/simd/isa.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+#include "support/compare.h"
+#include "support/run_kernel.h"
+
+namespace autograph {
+namespace {
+
+// Runs a test body once for every instruction set, and gives the best one back at the end.
+template <class Body>
+void on_every_isa(const Body& body) {
+  for (const int64_t level : simd::isa_levels()) {
+    simd::limit_isa(level);
+    SCOPED_TRACE(std::string(simd::isa_name(level)));
+    body();
+    simd::limit_isa(0);
+  }
+}
+
+std::vector<Datum> as_datums(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
+
+// The kernel's outputs equal the reference's; the kernel must take the call.
+void expect_reference(const KernelDef& def, const KernelCase& test, const Tolerance& tolerance = {1e-5, 1e-6}) {
+  KernelRun run(def, test);
+  ASSERT_EQ(run.refusal(), "");
+  run.run();
+  EXPECT_EQ(difference(as_datums(run.outputs()), as_datums(test.reference()), tolerance), "");
+}
+
+Tensor random_tensor(Random& random, Dims dims, double low = -2, double high = 2) {
+  return draw_tensor(random, DType::f32, std::move(dims), low, high);
+}
+
+// ---- Rows ------------------------------------------------------------------------------------------------------
+
+TEST(SimdKernels, SoftmaxAlongEveryAxisOfOddShapes) {
+  on_every_isa([] {
+    Random random(1);
+    for (const Dims& dims : {Dims{1, 1}, Dims{3, 5}, Dims{7, 49}, Dims{2, 197, 3}, Dims{5, 3, 33}, Dims{4, 1000}}) {
+      for (int64_t axis = 0; axis < static_cast<int64_t>(dims.size()); ++axis) {
+        const OpSample sample{.inputs = {random_tensor(random, dims, -30, 30)}, .attributes = {{"axis", axis}}};
+        for (const int threads : {1, 2}) {
+          expect_reference(simd::softmax_kernel(), KernelCase(softmax_def(), sample, {threads}));
+        }
+      }
+    }
+  });
+}
+
+TEST(SimdKernels, LargeSoftmaxOnTwoThreads) {
+  Random random(2);
+  const OpSample sample{.inputs = {random_tensor(random, {300, 130})}};
+  expect_reference(simd::softmax_kernel(), KernelCase(softmax_def(), sample, {2}));
+}
+
+TEST(SimdKernels, LayerAndRmsNormalization) {
+  on_every_isa([] {
+    Random random(3);
+    for (const Dims& dims : {Dims{1, 1}, Dims{3, 7}, Dims{2, 3, 96}, Dims{130, 130}, Dims{2, 4099}}) {
+      const Tensor x = random_tensor(random, dims, 3, 5);  // a mean that is not 0
+      const Tensor scale = random_tensor(random, {dims.back()});
+      const Tensor bias = random_tensor(random, {dims.back()});
+      for (const int threads : {1, 2}) {
+        const Tolerance tolerance{1e-4, 1e-5};
+        const KernelDef layer = simd::layer_normalization_kernel();
+        expect_reference(layer, KernelCase(layer_normalization_def(), {{x, scale, bias}, {}, 1}, {threads}), tolerance);
+        expect_reference(layer, KernelCase(layer_normalization_def(), {{x, scale}, {}, 1}, {threads}), tolerance);
+        expect_reference(simd::rms_normalization_kernel(), KernelCase(rms_normalization_def(), {{x, scale}}, {threads}),
+                         tolerance);
+      }
+    }
+  });
+}
+
+// ---- Elementwise -----------------------------------------------------------------------------------------------
+
+TEST(SimdKernels, EveryElementwiseOpOnItsSamples) {
+  on_every_isa([] {
+    Random random(4);
+    size_t taken = 0;
+    for (const OpDef* op : all_ops()) {
+      if (!op->scalar || !op->sample) continue;
+      SCOPED_TRACE(std::string(op->name));
+      for (int i = 0; i < 12; ++i) {
+        const KernelCase test(*op, op->sample(random), {1, i % 2 == 1});
+        KernelRun run(simd::elementwise_kernel(), test);
+        if (!run.refusal().empty()) continue;
+        ++taken;
+        run.run();
+        EXPECT_EQ(difference(as_datums(run.outputs()), as_datums(test.reference()), {1e-5, 1e-6}), "");
+      }
+    }
+    EXPECT_GT(taken, 400U);
+  });
+}
+
+// Rows shorter and longer than a tile, operands of every way to broadcast.
+TEST(SimdKernels, ElementwiseBroadcasts) {
+  const std::vector<std::pair<Dims, Dims>> shapes{
+      {{3000}, {3000}},
+      {{3000}, {}},
+      {{5, 700}, {5, 1}},
+      {{5, 700}, {700}},
+      {{4, 6, 49}, {6, 1}},
+      {{4, 6, 49}, {4, 1, 49}},
+      {{3, 1}, {1, 2000}},
+      {{2, 1, 3}, {1, 5, 1}},
+      {{40, 24, 3}, {24, 1}},
+      {{1, 1500}, {3, 1}},
+      {{2, 64, 33, 33}, {64, 1, 1}},
+      {{0, 3}, {3}},
+  };
+  on_every_isa([&] {
+    Random random(5);
+    for (const auto& [a, b] : shapes) {
+      for (const int threads : {1, 2}) {
+        const KernelDef def = simd::elementwise_kernel();
+        const Tensor x = random_tensor(random, a), y = random_tensor(random, b);
+        expect_reference(def, KernelCase(sub_def(), {{x, y}}, {threads}));
+        expect_reference(def, KernelCase(div_def(), {{y, x}}, {threads}));
+        expect_reference(def, KernelCase(greater_def(), {{x, y}}, {threads}));
+        const Tensor mask = draw_tensor(random, DType::boolean, b, 0, 1);
+        expect_reference(def, KernelCase(where_def(), {{mask, x, y}}, {threads}));
+        expect_reference(def, KernelCase(max_def(), {{x, y, random_tensor(random, a)}}, {threads}));
+      }
+    }
+  });
+}
+
+TEST(SimdKernels, ElementwiseKeepsNanAndInfinity) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> specials{0.0F, -0.0F, 1.0F, -1.0F, inf, -inf, nan, 1e-40F, -1e-40F, 3e38F, -3e38F, 0.25F};
+  std::vector<float> left, right;
+  for (const float a : specials) {
+    for (const float b : specials) {
+      left.push_back(a);
+      right.push_back(b);
+    }
+  }
+  const auto count = static_cast<int64_t>(left.size());
+  const Tensor a = Tensor::of<float>({count}, left), b = Tensor::of<float>({count}, right);
+  on_every_isa([&] {
+    for (const OpDef* op : all_ops()) {
+      if (!op->scalar) continue;
+      SCOPED_TRACE(std::string(op->name));
+      const size_t inputs = op->inputs.size() == 1 && op->inputs[0].arity == Arity::single ? 1 : 2;
+      if (inputs == 2 && (op == &where_def() || op == &clip_def() || op->inputs.size() > 2)) continue;
+      if (op->inputs[0].type_var.empty() || !op->types[0].allowed.contains(DType::f32)) continue;
+      if (op == &cast_def() || op == &cast_like_def() || op == &bit_cast_def() || op == &bit_shift_def()) continue;
+      const KernelCase test(*op, inputs == 1 ? OpSample{{a}} : OpSample{{a, b}});
+      KernelRun run(simd::elementwise_kernel(), test);
+      if (!run.refusal().empty()) continue;
+      run.run();
+      EXPECT_EQ(difference(as_datums(run.outputs()), as_datums(test.reference()), {1e-5, 1e-37}), "");
+    }
+  });
+}
+
+// ---- Functions -------------------------------------------------------------------------------------------------
+
+double units_in_last_place(float actual, double expected) {
+  if (std::isnan(expected)) return std::isnan(actual) ? 0 : 1e9;
+  if (actual == static_cast<float>(expected)) return 0;
+  if (std::isinf(expected) || std::isinf(actual)) return std::fabs(expected) > 3.4028e38 ? 0 : 1e9;
+  const double unit = std::max(std::ldexp(1.0, std::ilogb(expected) - 23), 0x1.0p-149);
+  const double tiny = 0x1.0p-126;  // below this, results may be flushed
+  if (std::fabs(expected) < tiny) return std::fabs(actual) <= 2 * tiny ? 0 : 1e9;
+  return std::fabs(static_cast<double>(actual) - expected) / unit;
+}
+
+// All exponents and signs, 64 mantissas of each.
+Tensor floats_of_every_size() {
+  std::vector<float> values;
+  for (uint32_t high = 0; high < 512; ++high) {
+    for (uint32_t i = 0; i < 64; ++i) values.push_back(std::bit_cast<float>((high << 23) | (i * 131071U)));
+  }
+  return Tensor::of<float>({static_cast<int64_t>(values.size())}, values);
+}
+
+void expect_units(const OpDef& op, double (*exact)(double), double limit) {
+  SCOPED_TRACE(std::string(op.name));
+  const Tensor x = floats_of_every_size();
+  const KernelCase test(op, {{x}});
+  KernelRun run(simd::elementwise_kernel(), test);
+  run.run();
+  double worst = 0;
+  float at = 0;
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    const float argument = x.data<float>()[i];
+    const double error = units_in_last_place(run.outputs()[0].data<float>()[i], exact(argument));
+    if (error > worst) std::tie(worst, at) = std::pair(error, argument);
+  }
+  EXPECT_LE(worst, limit) << "at " << at;
+}
+
+TEST(SimdKernels, FunctionsStayWithinTheirStatedError) {
+  on_every_isa([] {
+    expect_units(
+        exp_def(), [](double x) { return std::exp(x); }, 2);
+    expect_units(
+        log_def(), [](double x) { return std::log(x); }, 2);
+    expect_units(
+        erf_def(), [](double x) { return std::erf(x); }, 2);
+    expect_units(
+        tanh_def(), [](double x) { return std::tanh(x); }, 6);
+    expect_units(
+        sigmoid_def(), [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
+    expect_units(
+        softplus_def(), [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }, 4);
+    expect_units(
+        elu_def(), [](double x) { return x < 0 ? std::expm1(x) : x; }, 4);
+  });
+}
+
+}  // namespace
+}  // namespace autograph
