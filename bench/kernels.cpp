@@ -37,6 +37,22 @@ std::vector<BenchCase> row_cases() {
   };
 }
 
+std::vector<BenchCase> attention_cases() {
+  return {
+      {"attention bert", attention_def(), {{1, 12, 128, 64}, {1, 12, 128, 64}, {1, 12, 128, 64}}},
+      {"attention vit", attention_def(), {{1, 12, 197, 64}, {1, 12, 197, 64}, {1, 12, 197, 64}}},
+      {"attention swin", attention_def(), {{64, 3, 49, 32}, {64, 3, 49, 32}, {64, 3, 49, 32}, {1, 3, 49, 49}}},
+      {"attention long", attention_def(), {{1, 8, 1024, 64}, {1, 8, 1024, 64}, {1, 8, 1024, 64}}},
+      // What attention is made of, to be added up.
+      {"scores bert", matmul_def(), {{12, 128, 64}, {12, 64, 128}}},
+      {"values bert", matmul_def(), {{12, 128, 128}, {12, 128, 64}}},
+      {"scores vit", matmul_def(), {{12, 197, 64}, {12, 64, 197}}},
+      {"values vit", matmul_def(), {{12, 197, 197}, {12, 197, 64}}},
+      {"scores swin", matmul_def(), {{192, 49, 32}, {192, 32, 49}}},
+      {"values swin", matmul_def(), {{192, 49, 49}, {192, 49, 32}}},
+  };
+}
+
 std::vector<BenchCase> elementwise_cases() {
   return {
       {"add one thread", add_def(), {{8192}, {8192}}},
@@ -56,9 +72,38 @@ std::vector<BenchCase> elementwise_cases() {
   };
 }
 
+std::vector<BenchCase> copy_cases() {
+  const auto axes = [](std::vector<int64_t> perm) { return Attributes{{"perm", std::move(perm)}}; };
+  return {
+      {"transpose heads", transpose_def(), {{1, 128, 12, 64}}, axes({0, 2, 1, 3})},
+      {"transpose keys", transpose_def(), {{1, 128, 12, 64}}, axes({0, 2, 3, 1})},
+      {"transpose to channels last", transpose_def(), {{1, 96, 56, 56}}, axes({0, 2, 3, 1})},
+      {"transpose from channels last", transpose_def(), {{1, 56, 56, 96}}, axes({0, 3, 1, 2})},
+      {"transpose matrix", transpose_def(), {{1000, 1000}}, axes({1, 0})},
+      {"concat channels", concat_def(), {{1, 128, 28, 28}, {1, 32, 28, 28}}, {{"axis", int64_t{1}}}},
+      {"concat columns", concat_def(), {{784, 128}, {784, 32}}, {{"axis", int64_t{1}}}},
+  };
+}
+
+std::vector<BenchCase> product_cases() {
+  std::vector<BenchCase> cases;
+  for (const int64_t rows : {1, 2, 4, 8}) {
+    for (const auto& [inner, columns] : {std::pair{768, 768}, std::pair{768, 3072}, std::pair{1280, 1000}}) {
+      cases.push_back({fmt::format("product {}x{}x{}", rows, inner, columns),
+                       matmul_def(),
+                       {{rows, inner}, {inner, columns}},
+                       {},
+                       true});
+    }
+  }
+  return cases;
+}
+
 std::vector<BenchCase> all_cases() {
   std::vector<BenchCase> cases = row_cases();
-  for (BenchCase& more : elementwise_cases()) cases.push_back(std::move(more));
+  for (auto* more : {attention_cases, elementwise_cases, copy_cases, product_cases}) {
+    for (BenchCase& bench : more()) cases.push_back(std::move(bench));
+  }
   return cases;
 }
 

@@ -5,7 +5,7 @@
 namespace autograph {
 
 KernelCase::KernelCase(const OpDef& op, OpSample sample, KernelSetup setup)
-    : test_(make_sample_graph(op, sample, true)), threads_(setup.threads) {
+    : test_(make_sample_graph(op, sample, true)), setup_(setup) {
   const Node& node = test_.graph.node(test_.graph.nodes().front());
   for (size_t k = 0; k < node.inputs().size(); ++k) {
     inputs_.push_back(sample.inputs[k].is_tensor() ? sample.inputs[k].tensor() : Tensor());
@@ -20,7 +20,13 @@ KernelCase::KernelCase(const OpDef& op, OpSample sample, KernelSetup setup)
 
 KernelCall KernelCase::call() const {
   const Node& node = test_.graph.node(test_.graph.nodes().front());
-  return {node.op(), node.attributes(), input_types_, output_types_, constants_, threads_};
+  return {.op = node.op(),
+          .attributes = node.attributes(),
+          .inputs = input_types_,
+          .outputs = output_types_,
+          .constants = constants_,
+          .threads = setup_.threads,
+          .variant = setup_.variant};
 }
 
 std::vector<Tensor> KernelCase::reference() const {

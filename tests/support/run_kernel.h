@@ -13,7 +13,8 @@ namespace autograph {
 /// How a kernel is prepared.
 struct KernelSetup {
   int threads = 1;
-  bool constant_weights = false;  ///< All inputs but the first are known when it is prepared.
+  bool constant_weights = false;           ///< All inputs but the first are known when it is prepared.
+  const KernelVariant* variant = nullptr;  ///< Must outlive the case; inputs are then in its layouts.
 };
 
 /// A call of one op with everything that a kernel is told about it.
@@ -31,7 +32,7 @@ class KernelCase {
   std::vector<Tensor> constants_;
   std::vector<TensorView> input_views_;
   std::vector<Type> input_types_, output_types_;
-  int threads_;
+  KernelSetup setup_;
 };
 
 /// A kernel prepared for a case, with memory to run it. The case must outlive it.

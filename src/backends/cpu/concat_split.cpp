@@ -1,34 +1,17 @@
 // concat and split: each operand is a block of bytes in every row of the whole. With a single row the memory plan may
-// have put the parts where they belong, and there is nothing to copy.
+// have put the parts where they belong, and there is nothing to copy. Threads take equal shares of the bytes.
 #include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/parallel.h"
 #include "schedule/plan.h"
 
 namespace autograph {
 namespace {
 
-struct Blocks {
-  int64_t rows = 1;           // product of the dims before the axis
-  std::vector<size_t> bytes;  // of each part in one row
-  size_t row_bytes = 0;       // of the whole
-
-  // Where each part begins in the whole; empty when it is in several pieces.
-  std::vector<size_t> offsets() const {
-    if (rows != 1) return {};
-    std::vector<size_t> result;
-    size_t offset = 0;
-    for (const size_t part : bytes) {
-      result.push_back(offset);
-      offset += part;
-    }
-    return result;
-  }
-};
-
 void copy_unless_there(char* to, const char* from, size_t bytes) {
-  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+  if (to != from) std::memcpy(to, from, bytes);
 }
 
 int64_t axis_of(const KernelCall& call, const Dims& dims) {
@@ -36,45 +19,65 @@ int64_t axis_of(const KernelCall& call, const Dims& dims) {
   return axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis;
 }
 
-// Along the channels of a channels-last tensor every pixel is a row. Whole blocks of channels lie in a blocked tensor
-// as the channels themselves do in a row-major one.
-Blocks plan_blocks(const KernelCall& call, std::span<const Type> parts) {
-  Blocks blocks;
-  const Dims first = parts[0].shape().static_dims();
-  const int64_t axis = axis_of(call, first);
-  if (call.variant && call.variant->output(0) == Layout::channels_last) {
-    blocks.rows = first[0];
-    for (size_t a = 2; a < first.size(); ++a) blocks.rows *= first[a];
-    for (const Type& part : parts) {
-      blocks.bytes.push_back(element_size(part.dtype()) * static_cast<size_t>(part.shape()[1].value()));
-      blocks.row_bytes += blocks.bytes.back();
+// Where the parts lie in the whole. Along the channels of a channels-last tensor every pixel is a row. Whole blocks of
+// channels lie in a blocked tensor as the channels themselves do in a row-major one.
+class Blocks {
+ public:
+  Blocks(const KernelCall& call, std::span<const Type> parts) {
+    const Dims first = parts[0].shape().static_dims();
+    const auto axis = static_cast<size_t>(axis_of(call, first));
+    const bool channels_last = call.variant && call.variant->output(0) == Layout::channels_last;
+    for (size_t a = 0; a < first.size(); ++a) {
+      if (a < axis || (channels_last && a > axis)) rows_ *= first[a];
     }
-    return blocks;
+    starts_.push_back(0);
+    for (const Type& part : parts) {
+      const Dims dims = part.shape().static_dims();
+      int64_t bytes = static_cast<int64_t>(element_size(part.dtype())) * dims[axis];
+      for (size_t a = axis + 1; a < dims.size() && !channels_last; ++a) bytes *= dims[a];
+      starts_.push_back(starts_.back() + bytes);
+    }
+    threads_ = useful_threads(call.threads, rows_ * starts_.back() / 4);
   }
-  for (int64_t a = 0; a < axis; ++a) blocks.rows *= first[static_cast<size_t>(a)];
-  for (const Type& part : parts) {
-    const Dims dims = part.shape().static_dims();
-    size_t bytes = element_size(part.dtype());
-    for (auto a = static_cast<size_t>(axis); a < dims.size(); ++a) bytes *= static_cast<size_t>(dims[a]);
-    blocks.bytes.push_back(bytes);
-    blocks.row_bytes += bytes;
+
+  // Where each part begins in the whole, in bytes; empty when it is in several pieces.
+  std::vector<size_t> offsets() const {
+    return rows_ == 1 ? std::vector<size_t>(starts_.begin(), starts_.end() - 1) : std::vector<size_t>();
   }
-  return blocks;
-}
+
+  // Calls copy(part, offset in the part, offset in the whole, bytes) until everything was covered once.
+  template <class Copy>
+  void for_each(const Copy& copy) const {
+    const int64_t row_bytes = starts_.back();
+    for_shares(threads_, rows_ * row_bytes, [&](int64_t begin, int64_t end, int) {
+      for (int64_t at = begin; at < end;) {
+        const int64_t row = at / row_bytes;
+        const int64_t inside = at - row * row_bytes;
+        const auto next = std::upper_bound(starts_.begin(), starts_.end(), inside);
+        const auto part = static_cast<size_t>(next - starts_.begin() - 1);
+        const int64_t part_bytes = *next - starts_[part];
+        const int64_t count = std::min(row * row_bytes + *next, end) - at;
+        copy(part, row * part_bytes + inside - starts_[part], at, static_cast<size_t>(count));
+        at += count;
+      }
+    });
+  }
+
+ private:
+  int64_t rows_ = 1;             // product of the dims before the axis
+  std::vector<int64_t> starts_;  // of each part in a row, in bytes; then the bytes of a row
+  int threads_ = 1;
+};
 
 class ConcatKernel : public Kernel {
  public:
-  explicit ConcatKernel(const KernelCall& call) : blocks_(plan_blocks(call, call.inputs)) {}
+  explicit ConcatKernel(const KernelCall& call) : blocks_(call, call.inputs) {}
   std::vector<size_t> part_offsets() const override { return blocks_.offsets(); }
   void run(const KernelArgs& args) const override {
-    char* row = args.outputs[0].mutable_data<char>();
-    for (int64_t r = 0; r < blocks_.rows; ++r) {
-      for (size_t part = 0; part < blocks_.bytes.size(); ++part) {
-        const size_t bytes = blocks_.bytes[part];
-        copy_unless_there(row, args.inputs[part].data<char>() + static_cast<size_t>(r) * bytes, bytes);
-        row += bytes;
-      }
-    }
+    char* whole = static_cast<char*>(args.outputs[0].raw());
+    blocks_.for_each([&](size_t part, int64_t from, int64_t to, size_t bytes) {
+      copy_unless_there(whole + to, static_cast<const char*>(args.inputs[part].raw()) + from, bytes);
+    });
   }
 
  private:
@@ -83,17 +86,13 @@ class ConcatKernel : public Kernel {
 
 class SplitKernel : public Kernel {
  public:
-  explicit SplitKernel(const KernelCall& call) : blocks_(plan_blocks(call, call.outputs)) {}
+  explicit SplitKernel(const KernelCall& call) : blocks_(call, call.outputs) {}
   std::vector<size_t> piece_offsets() const override { return blocks_.offsets(); }
   void run(const KernelArgs& args) const override {
-    const char* row = args.inputs[0].data<char>();
-    for (int64_t r = 0; r < blocks_.rows; ++r) {
-      for (size_t part = 0; part < blocks_.bytes.size(); ++part) {
-        const size_t bytes = blocks_.bytes[part];
-        copy_unless_there(args.outputs[part].mutable_data<char>() + static_cast<size_t>(r) * bytes, row, bytes);
-        row += bytes;
-      }
-    }
+    const char* whole = static_cast<const char*>(args.inputs[0].raw());
+    blocks_.for_each([&](size_t part, int64_t to, int64_t from, size_t bytes) {
+      copy_unless_there(static_cast<char*>(args.outputs[part].raw()) + to, whole + from, bytes);
+    });
   }
 
  private:

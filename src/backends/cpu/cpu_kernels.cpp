@@ -26,7 +26,8 @@ int set_cpu_threads(int) { return 1; }
 #endif
 
 std::vector<KernelDef> simd_kernels() {
-  return {simd::softmax_kernel(), simd::layer_normalization_kernel(), simd::rms_normalization_kernel(),
+  return {simd::softmax_kernel(),    simd::layer_normalization_kernel(), simd::rms_normalization_kernel(),
+          simd::attention_kernel(),  simd::transpose_kernel(),           simd::fused_elementwise_kernel(),
           simd::elementwise_kernel()};
 }
 
@@ -35,8 +36,8 @@ std::vector<KernelDef> cpu_kernels() {
   for (const auto& more : {onednn_kernels(), reduction_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
-  for (const KernelDef& kernel : {batch_normalization_kernel(), transpose_kernel(), concat_kernel(), split_kernel(),
-                                  gather_kernel(), elementwise_kernel()}) {
+  for (const KernelDef& kernel :
+       {batch_normalization_kernel(), concat_kernel(), split_kernel(), gather_kernel(), elementwise_kernel()}) {
     kernels.push_back(kernel);
   }
   return kernels;

@@ -22,7 +22,6 @@ std::string cpu_identity();
 // One function per source file of this folder.
 KernelDef elementwise_kernel();
 KernelDef batch_normalization_kernel();
-KernelDef transpose_kernel();
 KernelDef concat_kernel();
 KernelDef split_kernel();
 KernelDef gather_kernel();

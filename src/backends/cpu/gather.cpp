@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/parallel.h"
 #include "base/check.h"
 
 namespace autograph {
@@ -19,6 +20,8 @@ class GatherKernel : public Kernel {
     }
     extent_ = data[static_cast<size_t>(axis)];
     block_bytes_ *= element_size(call.inputs[0].dtype());
+    const int64_t indices = call.inputs[1].shape().num_elements().value();
+    threads_ = useful_threads(call.threads, outer_ * indices * static_cast<int64_t>(block_bytes_) / 4);
   }
 
   void run(const KernelArgs& args) const override {
@@ -31,23 +34,29 @@ class GatherKernel : public Kernel {
  private:
   template <class Index>
   void copy(const KernelArgs& args, std::span<const Index> indices) const {
-    const char* row = args.inputs[0].data<char>();
-    char* out = args.outputs[0].mutable_data<char>();
-    for (int64_t r = 0; r < outer_; ++r) {
-      for (const Index index : indices) {
-        AG_CHECK_USER(index >= -extent_ && index < extent_, ValueError, "[gather] indices: expected {}..{}, got {}",
-                      -extent_, extent_ - 1, index);
-        const int64_t at = index < 0 ? index + extent_ : index;
-        if (block_bytes_ > 0) std::memcpy(out, row + static_cast<size_t>(at) * block_bytes_, block_bytes_);
-        out += block_bytes_;
-      }
-      row += static_cast<size_t>(extent_) * block_bytes_;
+    // Before any thread starts: an exception must not leave one.
+    for (const Index index : indices) {
+      AG_CHECK_USER(index >= -extent_ && index < extent_, ValueError, "[gather] indices: expected {}..{}, got {}",
+                    -extent_, extent_ - 1, index);
     }
+    if (block_bytes_ == 0) return;
+    const char* data = static_cast<const char*>(args.inputs[0].raw());
+    char* out = static_cast<char*>(args.outputs[0].raw());
+    const auto count = static_cast<int64_t>(indices.size());
+    for_shares(threads_, outer_ * count, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto index = static_cast<int64_t>(indices[static_cast<size_t>(i % count)]);
+        const int64_t at = i / count * extent_ + (index < 0 ? index + extent_ : index);
+        std::memcpy(out + static_cast<size_t>(i) * block_bytes_, data + static_cast<size_t>(at) * block_bytes_,
+                    block_bytes_);
+      }
+    });
   }
 
   int64_t outer_ = 1;
   int64_t extent_ = 1;
   size_t block_bytes_ = 1;
+  int threads_ = 1;
 };
 
 std::string why_not(const KernelCall& call) {

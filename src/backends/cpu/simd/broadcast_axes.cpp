@@ -11,27 +11,51 @@ bool can_merge(const BroadcastAxis& outer, const BroadcastAxis& inner, size_t nu
   return true;
 }
 
+// The axes in the order of the layout; `axes` are in the order of the dims.
+void reorder_axes(Layout layout, std::vector<BroadcastAxis>& axes) {
+  if (layout == Layout::row_major) return;
+  const BroadcastAxis channels = axes[1];
+  const int64_t block = channel_block(layout);
+  if (block == 1) {
+    axes.erase(axes.begin() + 1);
+    axes.push_back(channels);
+    return;
+  }
+  axes.push_back(channels);
+  axes.back().extent = block;
+  axes[1].extent /= block;
+  for (int64_t& stride : axes[1].strides) stride *= block;
+}
+
 }  // namespace
 
-std::vector<BroadcastAxis> broadcast_axes(const KernelCall& call) {
-  const Dims out = call.output_dims(0);
-  std::vector<BroadcastAxis> all(out.size());
-  for (size_t a = 0; a < out.size(); ++a) all[a].extent = out[a];
-  for (size_t k = 0; k < call.inputs.size(); ++k) {
-    if (!call.has_input(k)) continue;
-    const Dims in = call.input_dims(k);
-    // Bounds of shape [1] may stand beside a scalar; they broadcast anyway.
-    if (in.size() > out.size()) continue;
+std::vector<BroadcastAxis> broadcast_axes(const Dims& output, Layout layout,
+                                          const std::vector<std::optional<BroadcastInput>>& inputs) {
+  std::vector<BroadcastAxis> all(output.size());
+  for (size_t a = 0; a < output.size(); ++a) all[a].extent = output[a];
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    // A bound of shape [1] may stand beside a scalar; it broadcasts anyway.
+    if (!inputs[k] || inputs[k]->dims.size() > output.size()) continue;
+    const Dims& in = inputs[k]->dims;
     int64_t stride = 1;
     for (size_t a = in.size(); a-- > 0;) {
-      if (in[a] != 1) all[a + out.size() - in.size()].strides[k] = stride;
+      if (in[a] != 1) all[a + output.size() - in.size()].strides[k] = stride;
       stride *= in[a];
+    }
+  }
+  reorder_axes(layout, all);
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (!inputs[k] || !inputs[k]->like_output) continue;
+    int64_t stride = 1;
+    for (size_t a = all.size(); a-- > 0;) {
+      all[a].strides[k] = all[a].extent == 1 ? 0 : stride;
+      stride *= all[a].extent;
     }
   }
   std::vector<BroadcastAxis> axes;
   for (const BroadcastAxis& axis : all) {
     if (axis.extent == 1) continue;
-    if (!axes.empty() && can_merge(axes.back(), axis, call.inputs.size())) {
+    if (!axes.empty() && can_merge(axes.back(), axis, inputs.size())) {
       const int64_t extent = axes.back().extent * axis.extent;
       axes.back() = axis;
       axes.back().extent = extent;

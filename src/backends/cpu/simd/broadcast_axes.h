@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/shape.h"
+#include "tensor/layout.h"
 
 namespace autograph::simd {
 
@@ -18,9 +20,17 @@ struct BroadcastAxis {
   std::array<int64_t, kMaxInputs> strides{};  ///< Of each input, in elements; 0 where it broadcasts.
 };
 
-/// The axes of output 0, innermost last, without extents of 1; neighbours through which every input walks evenly are
-/// one. At least one axis. The call must have at most kMaxInputs inputs.
-std::vector<BroadcastAxis> broadcast_axes(const KernelCall& call);
+/// An input as broadcast_axes() sees it.
+struct BroadcastInput {
+  Dims dims;
+  bool like_output = false;  ///< Has the dims and the layout of the output; all others are row-major.
+};
+
+/// The axes of an output in the order in which `layout` puts them, innermost last, without extents of 1; neighbours
+/// through which every input walks evenly are one. At least one axis. At most kMaxInputs inputs, absent where an
+/// optional one is not given. Blocked layouts only for whole blocks of channels.
+std::vector<BroadcastAxis> broadcast_axes(const Dims& output, Layout layout,
+                                          const std::vector<std::optional<BroadcastInput>>& inputs);
 
 /// Walks over the positions of all axes but the last, in order, and keeps where each input is.
 class RowCursor {

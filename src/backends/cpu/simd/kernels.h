@@ -11,8 +11,11 @@
 namespace autograph::simd {
 
 KernelDef elementwise_kernel();
+KernelDef fused_elementwise_kernel();
 KernelDef softmax_kernel();
 KernelDef layer_normalization_kernel();
 KernelDef rms_normalization_kernel();
+KernelDef attention_kernel();
+KernelDef transpose_kernel();
 
 }  // namespace autograph::simd

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstdint>
 
+#include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
-#include "backends/cpu/simd/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/normalization.cpp"

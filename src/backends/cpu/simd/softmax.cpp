@@ -3,9 +3,9 @@
 // A NaN or +inf in a row, or a row of -inf, makes the whole row NaN, as the formula says.
 #include <cstdint>
 
+#include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
-#include "backends/cpu/simd/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/softmax.cpp"

@@ -5,8 +5,9 @@
 
 #include <fmt/core.h>
 
+#include "backends/cpu/parallel.h"
 #include "backends/cpu/simd/broadcast_axes.h"
-#include "backends/cpu/simd/parallel.h"
+#include "schedule/plan.h"
 
 namespace autograph::simd {
 namespace {
@@ -72,6 +73,28 @@ int64_t weight_of(TileOp op) {
   }
 }
 
+// Types of the call's inputs, then of the program's constants.
+std::vector<Type> input_types(const KernelCall& call, std::span<const Tensor> constants) {
+  std::vector<Type> types(call.inputs.begin(), call.inputs.end());
+  for (const Tensor& constant : constants) types.push_back(constant.type());
+  return types;
+}
+
+// Inputs of the output's dims have its layout, all others are row-major.
+std::vector<std::optional<BroadcastInput>> broadcast_inputs(const KernelCall& call, const TileProgram& program) {
+  const Dims output = call.output_dims(0);
+  std::vector<std::optional<BroadcastInput>> inputs;
+  for (const Type& type : input_types(call, program.constants)) {
+    inputs.emplace_back();
+    if (!type.is_tensor()) continue;
+    const Dims dims = type.shape().static_dims();
+    inputs.back() = {dims, inputs.size() <= call.inputs.size() && dims == output};
+  }
+  return inputs;
+}
+
+Layout layout_of(const KernelCall& call) { return call.variant ? call.variant->output(0) : Layout::row_major; }
+
 class TileKernel : public Kernel {
  public:
   TileKernel(const KernelCall& call, TileProgram program);
@@ -89,6 +112,7 @@ class TileKernel : public Kernel {
   };
 
   void plan_inputs(const KernelCall& call);
+  bool is_flat(size_t k) const;
   void plan_steps(TileProgram& program, const KernelCall& call);
   void plan_in_place(const KernelCall& call);
   bool is_read_after_output(uint32_t k) const;
@@ -99,9 +123,14 @@ class TileKernel : public Kernel {
   void run_steps(Worker& worker, int64_t offset, int64_t count) const;
   void copy_strided(const Worker& worker, size_t k, int64_t offset, float* to, int64_t count) const;
   TileOperand operand_at(const Worker& worker, const Place& place, int64_t offset) const;
+  const void* raw_input(const Worker& worker, size_t k) const {
+    const size_t given = worker.args.inputs.size();
+    return k < given ? worker.args.inputs[k].raw() : constants_[k - given].raw();
+  }
   static float* buffer(const Worker& worker, uint32_t index) { return worker.buffers + index * kTile; }
 
   std::vector<BroadcastAxis> axes_;
+  std::vector<Tensor> constants_;
   int64_t row_ = 1;  // elements per row
   int64_t num_rows_ = 1;
   int64_t rows_per_tile_ = 0;  // 0: a row takes several tiles
@@ -116,7 +145,9 @@ class TileKernel : public Kernel {
   std::vector<uint32_t> in_place_inputs_;
 };
 
-TileKernel::TileKernel(const KernelCall& call, TileProgram program) : axes_(broadcast_axes(call)) {
+TileKernel::TileKernel(const KernelCall& call, TileProgram program)
+    : axes_(broadcast_axes(call.output_dims(0), layout_of(call), broadcast_inputs(call, program))),
+      constants_(std::move(program.constants)) {
   row_ = axes_.back().extent;
   for (size_t a = 0; a + 1 < axes_.size(); ++a) num_rows_ *= axes_[a].extent;
   if (row_ == 0) num_rows_ = 0;
@@ -136,18 +167,27 @@ TileKernel::TileKernel(const KernelCall& call, TileProgram program) : axes_(broa
 }
 
 void TileKernel::plan_inputs(const KernelCall& call) {
-  const std::optional<int64_t> size = call.outputs[0].shape().num_elements();
-  for (size_t k = 0; k < call.inputs.size(); ++k) {
+  const std::vector<Type> types = input_types(call, constants_);
+  for (size_t k = 0; k < types.size(); ++k) {
     Input input;
-    if (call.has_input(k)) {
-      const int64_t elements = call.inputs[k].shape().num_elements().value();
-      input.walk = elements == size ? Walk::flat : elements == 1 ? Walk::scalar : Walk::rows;
-      input.bytes = call.inputs[k].dtype() != DType::f32;
+    if (types[k].is_tensor()) {
+      input.walk = types[k].shape().num_elements() == 1 ? Walk::scalar : is_flat(k) ? Walk::flat : Walk::rows;
+      input.bytes = types[k].dtype() != DType::f32;
       input.buffer = buffers_;
       if (input.bytes || input.walk == Walk::rows) ++buffers_;
     }
     inputs_.push_back(input);
   }
+}
+
+// Does input k lie in memory as the output does?
+bool TileKernel::is_flat(size_t k) const {
+  int64_t stride = 1;
+  for (size_t a = axes_.size(); a-- > 0;) {
+    if (axes_[a].extent != 1 && axes_[a].strides[k] != stride) return false;
+    stride *= axes_[a].extent;
+  }
+  return true;
 }
 
 // Gives every result a place: the output that it is, or a buffer until its last use.
@@ -206,7 +246,7 @@ void TileKernel::plan_steps(TileProgram& program, const KernelCall& call) {
 
 // Output 0 may overwrite an input when every tile of the input is read before that tile of the output is written.
 void TileKernel::plan_in_place(const KernelCall& call) {
-  for (uint32_t k = 0; k < inputs_.size(); ++k) {
+  for (uint32_t k = 0; k < call.inputs.size(); ++k) {
     if (inputs_[k].walk != Walk::flat || call.inputs[k].dtype() != call.outputs[0].dtype()) continue;
     // Bytes are widened before anything is written.
     if (inputs_[k].bytes || !is_read_after_output(k)) in_place_inputs_.push_back(k);
@@ -231,9 +271,9 @@ void TileKernel::run(const KernelArgs& args) const {
     Worker worker{args, buffers, RowCursor(axes_, first_row), {}};
     for (size_t k = 0; k < inputs_.size(); ++k) {
       if (inputs_[k].walk != Walk::scalar) continue;
-      worker.inputs[k] = {static_cast<const float*>(args.inputs[k].raw()), 0};
+      worker.inputs[k] = {static_cast<const float*>(raw_input(worker, k)), 0};
       if (!inputs_[k].bytes) continue;
-      widen_bytes(static_cast<const uint8_t*>(args.inputs[k].raw()), buffer(worker, inputs_[k].buffer), 1);
+      widen_bytes(static_cast<const uint8_t*>(raw_input(worker, k)), buffer(worker, inputs_[k].buffer), 1);
       worker.inputs[k].data = buffer(worker, inputs_[k].buffer);
     }
     run_tiles(worker, begin, end);
@@ -263,11 +303,11 @@ void TileKernel::run_tiles(Worker& worker, int64_t begin, int64_t end) const {
 void TileKernel::read_flat(Worker& worker, int64_t offset, int64_t count) const {
   for (size_t k = 0; k < inputs_.size(); ++k) {
     if (inputs_[k].walk != Walk::flat) continue;
-    const TensorView& input = worker.args.inputs[k];
-    worker.inputs[k] = {static_cast<const float*>(input.raw()) + offset, 1};
+    const void* input = raw_input(worker, k);
+    worker.inputs[k] = {static_cast<const float*>(input) + offset, 1};
     if (!inputs_[k].bytes) continue;
     float* target = buffer(worker, inputs_[k].buffer);
-    widen_bytes(static_cast<const uint8_t*>(input.raw()) + offset, target, count);
+    widen_bytes(static_cast<const uint8_t*>(input) + offset, target, count);
     worker.inputs[k].data = target;
   }
 }
@@ -276,11 +316,11 @@ void TileKernel::read_flat(Worker& worker, int64_t offset, int64_t count) const 
 void TileKernel::copy_strided(const Worker& worker, size_t k, int64_t offset, float* to, int64_t count) const {
   const int64_t stride = axes_.back().strides[k];
   if (inputs_[k].bytes) {
-    const auto* from = static_cast<const uint8_t*>(worker.args.inputs[k].raw()) + offset;
+    const auto* from = static_cast<const uint8_t*>(raw_input(worker, k)) + offset;
     for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * stride]);
     return;
   }
-  const float* from = static_cast<const float*>(worker.args.inputs[k].raw()) + offset;
+  const float* from = static_cast<const float*>(raw_input(worker, k)) + offset;
   if (stride == 0) {
     std::fill_n(to, count, *from);
   } else if (stride == 1) {
@@ -312,7 +352,7 @@ void TileKernel::read_part(Worker& worker, int64_t first, int64_t count) const {
     const int64_t offset = worker.cursor.offset(k) + first * stride;
     float* target = buffer(worker, inputs_[k].buffer);
     if (!inputs_[k].bytes && stride <= 1) {
-      worker.inputs[k] = {static_cast<const float*>(worker.args.inputs[k].raw()) + offset, stride};
+      worker.inputs[k] = {static_cast<const float*>(raw_input(worker, k)) + offset, stride};
     } else {
       copy_strided(worker, k, offset, target, count);
       worker.inputs[k] = {target, 1};
@@ -354,9 +394,38 @@ std::unique_ptr<Kernel> make_tile_kernel(const KernelCall& call, TileProgram pro
   return std::make_unique<TileKernel>(call, std::move(program));
 }
 
-std::string why_not_tiles(const KernelCall& call) {
-  if (call.inputs.size() > kMaxInputs) return fmt::format("more than {} inputs", kMaxInputs);
-  for (const Type& type : call.inputs) {
+std::vector<KernelVariant> tile_variants(const KernelCall& call) {
+  double bytes = 0;
+  for (const auto& types : {call.inputs, call.outputs}) {
+    for (const Type& type : types) bytes += type.is_tensor() ? static_cast<double>(size_of(type)) : 0;
+  }
+  const double us = 0.5 + bytes / 2e4;
+  std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
+  const Dims output = call.output_dims(0);
+  const auto is_full = [&](size_t k) { return call.has_input(k) && call.input_dims(k) == output; };
+  for (size_t k = 0; k < call.inputs.size(); ++k) {
+    if (is_full(k) && call.inputs[k].dtype() != DType::f32) return result;
+  }
+  for (const Type& type : call.outputs) {
+    if (type.dtype() != DType::f32) return result;
+  }
+  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
+    // Padding would have to stay zero, which not every formula gives.
+    if (!fits_rank(layout, output.size()) || output[1] % channel_block(layout) != 0) continue;
+    KernelVariant variant{.name = "", .inputs = {}, .outputs = {}, .cost_us = us};
+    for (size_t k = 0; k < call.inputs.size(); ++k) {
+      variant.inputs.push_back(is_full(k) ? layout : Layout::row_major);
+    }
+    variant.outputs.assign(call.outputs.size(), layout);
+    result.push_back(std::move(variant));
+  }
+  return result;
+}
+
+std::string why_not_tiles(const KernelCall& call, const TileProgram& program) {
+  const std::vector<Type> inputs = input_types(call, program.constants);
+  if (inputs.size() > kMaxInputs) return fmt::format("more than {} inputs", kMaxInputs);
+  for (const Type& type : inputs) {
     if (!type.is_tensor()) continue;
     const DType dtype = type.dtype();
     if (dtype != DType::f32 && dtype != DType::boolean && dtype != DType::u8) {
@@ -369,7 +438,9 @@ std::string why_not_tiles(const KernelCall& call) {
     }
     if (type.shape().static_dims() != call.output_dims(0)) return "outputs of different shapes";
   }
-  if (broadcast_axes(call).size() > kMaxAxes) return fmt::format("more than {} dims that do not merge", kMaxAxes);
+  if (broadcast_axes(call.output_dims(0), Layout::row_major, broadcast_inputs(call, program)).size() >= kMaxAxes) {
+    return fmt::format("more than {} dims that do not merge", kMaxAxes);
+  }
   return "";
 }
 

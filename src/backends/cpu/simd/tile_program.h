@@ -17,7 +17,8 @@
 
 namespace autograph::simd {
 
-/// A value of a program: an input, a number, or the result of an instruction.
+/// A value of a program: an input (of the call, or behind those a constant tensor of the program), a number, or the
+/// result of an instruction.
 struct TileValue {
   enum class Kind : uint8_t { none, input, number, result };
   Kind kind = Kind::none;
@@ -38,6 +39,7 @@ struct TileInstruction {
 struct TileProgram {
   std::vector<TileInstruction> instructions;
   std::vector<float> numbers;
+  std::vector<Tensor> constants;
   std::vector<TileValue> outputs;  ///< One per output.
 
   TileValue number(float value);
@@ -60,7 +62,10 @@ std::string append_node(TileProgram& program, const TileNode& node, TileValue& r
 /// Runs `program` for the inputs and outputs of `call`. Reasons for not doing so: why_not_tiles().
 std::unique_ptr<Kernel> make_tile_kernel(const KernelCall& call, TileProgram program);
 
-/// "" when the types of the call fit: outputs of one shape, f32 or bool; inputs f32, bool or u8 that broadcast to it.
-std::string why_not_tiles(const KernelCall& call);
+/// Row-major, and the layouts that tensors of the output's dims may have when the program runs on them as they are.
+std::vector<KernelVariant> tile_variants(const KernelCall& call);
+
+/// "" when the types fit: outputs of one shape, f32 or bool; inputs and constants f32, bool or u8 that broadcast to it.
+std::string why_not_tiles(const KernelCall& call, const TileProgram& program);
 
 }  // namespace autograph::simd

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace autograph::simd {
+namespace autograph {
 
 /// Work below which a second thread costs more than it gains, in units of one f32 element that is loaded, added to and
 /// stored. Entering and leaving a team of two takes 1 to 3 us while its threads still spin, the time of about this many
-/// elements (bench/simd_kernels.cpp prints both).
+/// elements (bench_kernels add --threads 2 shows it).
 constexpr int64_t kMinWorkPerThread = 16384;
 
 /// How many of `threads` are worth using for this much work.
@@ -28,4 +28,4 @@ void for_shares(int threads, int64_t count, const Share& share) {
   for (int t = 0; t < threads; ++t) share(count * t / threads, count * (t + 1) / threads, t);
 }
 
-}  // namespace autograph::simd
+}  // namespace autograph

@@ -1,0 +1,178 @@
+// Small matrix products in registers: C (+)= A B, where B is packed into panels of one or two vectors' width.
+//
+// A panel holds, row after row, the same few columns of B, so that it is read from front to back. Missing columns of
+// the last panel are zeros. A and C are row-major.
+#if defined(AG_SIMD_MICRO_GEMM_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef AG_SIMD_MICRO_GEMM_INL_H
+#undef AG_SIMD_MICRO_GEMM_INL_H
+#else
+#define AG_SIMD_MICRO_GEMM_INL_H
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Rows of a tile: with two vectors of sums for each, the registers of the target are used but not exceeded.
+constexpr int64_t kTileRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+
+/// Width of a full panel.
+HWY_INLINE int64_t panel_width() { return 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())); }
+
+/// Columns with the padding of the last panel.
+HWY_INLINE int64_t padded_columns(int64_t columns) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  return (columns + lanes - 1) / lanes * lanes;
+}
+
+struct TileProduct {
+  const float* a;
+  int64_t a_stride;
+  const float* panel;
+  int64_t depth;
+  float* c;
+  int64_t c_stride;
+  bool accumulate;
+};
+
+template <int kRows, int kVectors>
+HWY_INLINE void multiply_tile(const TileProduct& product) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t lanes = hn::Lanes(d);
+  V sums[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      sums[r][v] = product.accumulate ? hn::LoadU(d, product.c + r * product.c_stride + v * lanes) : hn::Zero(d);
+    }
+  }
+  const float* b = product.panel;
+  for (int64_t k = 0; k < product.depth; ++k, b += kVectors * lanes) {
+    V columns[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) columns[v] = hn::LoadU(d, b + v * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const V factor = hn::Set(d, product.a[r * product.a_stride + k]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(factor, columns[v], sums[r][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, product.c + r * product.c_stride + v * lanes);
+  }
+}
+
+template <int kRows>
+HWY_INLINE void multiply_panels(TileProduct product, int64_t columns) {
+  const int64_t width = panel_width();
+  const int64_t padded = padded_columns(columns);
+  for (int64_t column = 0; column < padded; column += width) {
+    if (padded - column >= width) {
+      multiply_tile<kRows, 2>(product);
+    } else {
+      multiply_tile<kRows, 1>(product);
+    }
+    product.panel += product.depth * width;
+    product.c += width;
+  }
+}
+
+/// C (+)= A B for `rows` rows of A and `columns` columns of B, which is packed: `panel` is its first panel. Writes
+/// padded_columns(columns) columns of C.
+HWY_INLINE void multiply_packed(TileProduct product, int64_t rows, int64_t columns) {
+  const auto next = [&](int64_t done) HWY_ATTR {
+    product.a += done * product.a_stride;
+    product.c += done * product.c_stride;
+    rows -= done;
+  };
+  for (; rows >= kTileRows; next(kTileRows)) multiply_panels<kTileRows>(product, columns);
+  if (rows >= 4) {
+    multiply_panels<4>(product, columns);
+    next(4);
+  }
+  if (rows >= 2) {
+    multiply_panels<2>(product, columns);
+    next(2);
+  }
+  if (rows >= 1) multiply_panels<1>(product, columns);
+}
+
+/// Packs a row-major B [depth, columns] with the given distance between rows.
+HWY_INLINE void pack_rows(const float* b, int64_t stride, int64_t depth, int64_t columns, float* panels) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t padded = padded_columns(columns);
+  for (int64_t column = 0; column < padded; column += panel_width()) {
+    const int64_t width = std::min(panel_width(), padded - column);
+    for (int64_t k = 0; k < depth; ++k, panels += width) {
+      for (int64_t at = 0; at < width; at += lanes) {
+        const int64_t rest = columns - column - at;
+        const float* from = b + k * stride + column + at;
+        hn::StoreU(rest >= lanes ? hn::LoadU(d, from)
+                                 : load_some(d, from, static_cast<size_t>(std::max<int64_t>(rest, 0)), hn::Zero(d)),
+                   d, panels + at);
+      }
+    }
+  }
+}
+
+/// to[c * to_stride + r] = from[r * from_stride + c] for a block of 4 x 4.
+HWY_INLINE void transpose_4x4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t r = 0; r < 4; ++r) {
+    for (int64_t c = 0; c < 4; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+  }
+#else
+  const hn::FixedTag<float, 4> d;
+  const hn::FixedTag<double, 2> wide;
+  const auto r0 = hn::LoadU(d, from), r1 = hn::LoadU(d, from + from_stride);
+  const auto r2 = hn::LoadU(d, from + 2 * from_stride), r3 = hn::LoadU(d, from + 3 * from_stride);
+  const auto low01 = hn::BitCast(wide, hn::InterleaveLower(d, r0, r1));
+  const auto low23 = hn::BitCast(wide, hn::InterleaveLower(d, r2, r3));
+  const auto high01 = hn::BitCast(wide, hn::InterleaveUpper(d, r0, r1));
+  const auto high23 = hn::BitCast(wide, hn::InterleaveUpper(d, r2, r3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, low01, low23)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, low01, low23)), d, to + to_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, high01, high23)), d, to + 2 * to_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, high01, high23)), d, to + 3 * to_stride);
+#endif
+}
+
+/// Packs B = T^T for a row-major T [columns, depth]: as pack_rows() of the transpose.
+HWY_INLINE void pack_transposed(const float* t, int64_t stride, int64_t depth, int64_t columns, float* panels) {
+  const int64_t padded = padded_columns(columns);
+  for (int64_t column = 0; column < padded; column += panel_width()) {
+    const int64_t width = std::min(panel_width(), padded - column);
+    const int64_t given = std::min(width, columns - column);
+    const float* from = t + column * stride;
+    for (int64_t c = 0; c < given; c += 4) {
+      int64_t k = 0;
+      if (given - c >= 4) {
+        for (; k + 4 <= depth; k += 4) transpose_4x4(from + c * stride + k, stride, panels + k * width + c, width);
+      }
+      for (; k < depth; ++k) {
+        for (int64_t i = c; i < std::min(c + 4, given); ++i) panels[k * width + i] = from[i * stride + k];
+      }
+    }
+    for (int64_t k = 0; k < depth && given < width; ++k) {
+      std::fill(panels + k * width + given, panels + (k + 1) * width, 0.0F);
+    }
+    panels += depth * width;
+  }
+}
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
