@@ -214,7 +214,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs* inputs)
 std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
                                                                 const KnownValues& known) const {
   const ThreadScope threads(device_, threads_);
-  PlanOptions options{device_.catalog, threads_, options_.memory_budget_bytes, options_.exact};
+  PlanOptions options{device_.catalog, threads_, options_.memory_budget_bytes, options_.exact, device_.set_threads};
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
   MeasurementCache cache(options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder);
   MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, options_.on_tune);

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/parallel_for.h"
 #include "runtime/step_error.h"
 #include "schedule/choice_problem.h"
 
 namespace autograph {
 namespace {
 
+// Fewer steps than this are not worth a thread.
+constexpr size_t kStepsPerThread = 8;
 constexpr uint32_t kNoStep = std::numeric_limits<uint32_t>::max();
 
 class KernelChooser {
@@ -21,10 +24,7 @@ class KernelChooser {
         is_bound_(plan.slots.size(), false) {}
 
   std::vector<StepChoice> run(std::vector<StepLayouts>& layouts) {
-    for (size_t n = 0; n < plan_.steps.size(); ++n) {
-      options_.cost.begin_step(n, plan_.steps.size());
-      ask(plan_.steps[n]);
-    }
+    ask_all();
     find_writers();
     for (uint32_t n = 0; n < plan_.steps.size(); ++n) add_pairs(n);
     const std::vector<size_t> choice = problem_.solve();
@@ -36,25 +36,34 @@ class KernelChooser {
 
  private:
   // The offers for a step become the options of a variable. Steps that are not fixed have one, row-major.
-  void ask(const Step& step) {
-    const Node& node = graph_.node(step.node);
-    Offers offers;
-    std::vector<double> costs;
+  void ask_all() {
+    const size_t count = plan_.steps.size();
+    offers_.resize(count);
+    costs_.resize(count);
+    const int wanted = std::min(options_.threads, 1 + static_cast<int>(count / kStepsPerThread));
+    parallel_for(count, options_.cost.is_concurrent() ? wanted : 1, [&](size_t n) {
+      if (options_.set_threads) options_.set_threads(options_.threads);
+      options_.cost.begin_step(n, count);
+      ask(n);
+    });
+    for (const auto& costs : costs_) problem_.add_variable(costs);
+  }
+
+  void ask(size_t n) {
+    const Step& step = plan_.steps[n];
     if (step.kind == StepKind::fixed) {
+      const Node& node = graph_.node(step.node);
       const StepCall types(plan_, step);
       const KernelCall call{node.op(),       node.attributes(), types.inputs,  types.outputs,
                             types.constants, options_.threads,  options_.exact};
       try {
-        offers = options_.catalog.offers(call);
-        costs = offer_costs(call, offers.offers);
+        offers_[n] = options_.catalog.offers(call);
+        costs_[n] = offer_costs(call, offers_[n].offers);
       } catch (...) {
         rethrow_with_place(describe(graph_, step.node));
       }
     }
-    if (costs.empty()) costs.push_back(0);
-    problem_.add_variable(costs);
-    costs_.push_back(std::move(costs));
-    offers_.push_back(std::move(offers));
+    if (costs_[n].empty()) costs_[n].push_back(0);
   }
 
   // Those that stand by keep their price; the others are asked about when there are several.

@@ -31,7 +31,8 @@ struct ChooseOptions {
   const KernelCatalog& catalog;
   KernelCost& cost;
   int threads = 1;
-  bool exact = false;  ///< See KernelCall::exact.
+  bool exact = false;                 ///< See KernelCall::exact.
+  int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
 };
 
 /// Chooses for every fixed step. The result and `layouts` are parallel to the steps.

@@ -5,12 +5,16 @@
 
 #include "base/check.h"
 #include "base/join.h"
+#include "base/parallel_for.h"
 #include "runtime/choose_kernels.h"
 #include "runtime/memory_meter.h"
 #include "runtime/step_error.h"
 
 namespace autograph {
 namespace {
+
+// Fewer steps than this are not worth a thread.
+constexpr size_t kStepsPerThread = 8;
 
 void check_budget(const CompiledPlan& compiled, size_t budget_bytes) {
   size_t output_bytes = 0;
@@ -54,20 +58,15 @@ class PlanCompiler {
     check_single_tensors(c, options_.memory_budget_bytes);
     KernelCost estimate;
     std::vector<StepLayouts> layouts;
-    choices_ = choose_kernels(
-        c.plan, *c.graph,
-        {options_.catalog, options_.cost ? *options_.cost : estimate, options_.threads, options_.exact}, layouts);
+    choices_ = choose_kernels(c.plan, *c.graph,
+                              {options_.catalog, options_.cost ? *options_.cost : estimate, options_.threads,
+                               options_.exact, options_.set_threads},
+                              layouts);
     insert_reorders(c.plan, layouts);
     for (const Slot& slot : c.plan.slots) {
       c.slot_dims.push_back(slot.type.is_static() ? slot.type.shape().static_dims() : Dims());
     }
-    size_t number = 0;  // of steps that are not reorders
-    for (Step& step : c.plan.steps) {
-      if (step.is_reorder())
-        prepare_reorder(step);
-      else
-        prepare_step(step, choices_[number++]);
-    }
+    prepare_steps();
     throw_if_missing();
     place_parts(c.plan);
     place_memory(c.plan);
@@ -80,58 +79,91 @@ class PlanCompiler {
   }
 
  private:
-  void add(Step& step, std::string kernel_name, std::unique_ptr<Kernel> kernel, std::vector<std::string> refusals) {
+  // What preparing a step gives.
+  struct Made {
+    std::string name;
+    std::unique_ptr<Kernel> kernel;
+    std::vector<std::string> refusals;
+  };
+
+  // Kernels are made on several threads at once: most of the time goes into packing weights.
+  void prepare_steps() {
     CompiledPlan& c = *compiled_;
-    step.kernel = std::move(kernel_name);
-    if (kernel) {
+    std::vector<Made> made(c.plan.steps.size());
+    std::vector<StepChoice*> choice_of(c.plan.steps.size(), nullptr);
+    size_t number = 0;  // of steps that are not reorders
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (!c.plan.steps[i].is_reorder()) choice_of[i] = &choices_[number++];
+    }
+    const int threads = std::min(options_.threads, 1 + static_cast<int>(made.size() / kStepsPerThread));
+    parallel_for(made.size(), threads, [&](size_t i) {
+      if (options_.set_threads) options_.set_threads(options_.threads);
+      const Step& step = c.plan.steps[i];
+      made[i] = choice_of[i] ? make_step(step, *choice_of[i]) : make_reorder(step);
+    });
+    for (size_t i = 0; i < made.size(); ++i) add(c.plan.steps[i], std::move(made[i]));
+  }
+
+  void add(Step& step, Made made) {
+    CompiledPlan& c = *compiled_;
+    step.kernel = std::move(made.name);
+    if (Kernel* kernel = made.kernel.get()) {
       step.scratch_bytes = kernel->scratch_bytes();
       step.in_place_inputs = kernel->in_place_inputs();
       step.part_offsets = kernel->part_offsets();
       step.piece_offsets = kernel->piece_offsets();
       c.memory.weight_bytes += kernel->weight_bytes();
-    }
-    c.kernels.push_back(std::move(kernel));
-    c.choices.push_back({c.provenance.back(), std::string(op_name(c, step)), step.kernel, std::move(refusals)});
-  }
-
-  void prepare_reorder(Step& step) {
-    CompiledPlan& c = *compiled_;
-    const Slot& from = c.plan.slots[step.inputs[0]];
-    const Slot& to = c.plan.slots[step.outputs[0]];
-    const NodeId maker = c.graph->value(from.value).producer();
-    c.provenance.push_back(maker.is_valid() ? c.graph->node(maker).provenance().to_string()
-                                            : c.graph->value(from.value).name());
-    add(step, fmt::format("reorder {} -> {}", to_string(from.layout), to_string(to.layout)),
-        options_.catalog.prepare_reorder({from.type, from.layout, to.layout, options_.threads}), {});
-  }
-
-  void prepare_step(Step& step, StepChoice& choice) {
-    CompiledPlan& c = *compiled_;
-    const Node& node = c.graph->node(step.node);
-    c.provenance.push_back(node.provenance().empty() ? std::string(node.op().name) : node.provenance().to_string());
-    if (step.kind != StepKind::fixed) {
+    } else if (step.kind == StepKind::fixed) {
+      ++missing_[fmt::format("{} ({})", op_name(c, step), join(made.refusals, "; "))];
+    } else {
       c.has_dynamic_steps = true;
-      add(step, step.kind == StepKind::evaluate ? "evaluate" : "dynamic", nullptr, {});
-      return;
     }
+    c.provenance.push_back(provenance_of(step));
+    c.kernels.push_back(std::move(made.kernel));
+    c.choices.push_back({c.provenance.back(), std::string(op_name(c, step)), step.kernel, std::move(made.refusals)});
+  }
+
+  std::string provenance_of(const Step& step) const {
+    const Graph& graph = *compiled_->graph;
+    if (!step.is_reorder()) {
+      const Node& node = graph.node(step.node);
+      return node.provenance().empty() ? std::string(node.op().name) : node.provenance().to_string();
+    }
+    const Value& value = graph.value(compiled_->plan.slots[step.inputs[0]].value);
+    return value.producer().is_valid() ? graph.node(value.producer()).provenance().to_string() : value.name();
+  }
+
+  Made make_reorder(const Step& step) const {
+    const Slot& from = compiled_->plan.slots[step.inputs[0]];
+    const Slot& to = compiled_->plan.slots[step.outputs[0]];
+    return {fmt::format("reorder {} -> {}", to_string(from.layout), to_string(to.layout)),
+            options_.catalog.prepare_reorder({from.type, from.layout, to.layout, options_.threads}),
+            {}};
+  }
+
+  Made make_step(const Step& step, StepChoice& choice) const {
+    if (step.kind != StepKind::fixed) {
+      return {step.kind == StepKind::evaluate ? "evaluate" : "dynamic", nullptr, {}};
+    }
+    const CompiledPlan& c = *compiled_;
+    const Node& node = c.graph->node(step.node);
     const StepCall types(c.plan, step);
-    std::string name;
-    std::unique_ptr<Kernel> kernel;
+    Made made;
     try {
       for (const Offer& offer : choice.offers) {
         Prepared prepared = options_.catalog.prepare({node.op(), node.attributes(), types.inputs, types.outputs,
                                                       types.constants, options_.threads, options_.exact},
                                                      offer);
-        kernel = std::move(prepared.kernel);
-        name = offer.name();
-        if (kernel) break;
-        choice.refusals.push_back(fmt::format("{}: {}", name, prepared.refusal));
+        made.kernel = std::move(prepared.kernel);
+        made.name = offer.name();
+        if (made.kernel) break;
+        choice.refusals.push_back(fmt::format("{}: {}", made.name, prepared.refusal));
       }
     } catch (...) {
       rethrow_with_place(describe_step(c, step));
     }
-    if (!kernel) ++missing_[fmt::format("{} ({})", node.op().name, join(choice.refusals, "; "))];
-    add(step, std::move(name), std::move(kernel), std::move(choice.refusals));
+    made.refusals = std::move(choice.refusals);
+    return made;
   }
 
   void throw_if_missing() const {

@@ -27,9 +27,10 @@ struct CompiledPlan {
 struct PlanOptions {
   const KernelCatalog& catalog;
   int threads = 1;
-  size_t memory_budget_bytes = 0;  ///< 0 = only what the machine has.
-  bool exact = false;              ///< See KernelCall::exact.
-  KernelCost* cost = nullptr;      ///< By which kernels are chosen; null = the kernels' own estimates.
+  size_t memory_budget_bytes = 0;     ///< 0 = only what the machine has.
+  bool exact = false;                 ///< See KernelCall::exact.
+  int (*set_threads)(int) = nullptr;  ///< Makes the calling thread prepare kernels for that many; null: no need.
+  KernelCost* cost = nullptr;         ///< By which kernels are chosen; null = the kernels' own estimates.
 };
 
 /// Makes the plan of a graph whose types and known values have just been inferred. Throws UnsupportedError listing

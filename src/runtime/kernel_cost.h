@@ -12,6 +12,8 @@ namespace autograph {
 class KernelCost {
  public:
   virtual ~KernelCost() = default;
+  /// May it be asked from several threads at once?
+  virtual bool is_concurrent() const { return true; }
   /// Told before the offers of a step are asked about.
   virtual void begin_step(size_t step, size_t num_steps) {
     static_cast<void>(step);

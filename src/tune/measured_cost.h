@@ -24,6 +24,7 @@ class MeasuredCost : public KernelCost {
   std::vector<double> offers_us(const KernelCatalog& catalog, const KernelCall& call,
                                 std::span<const Offer> offers) override;
   double reorder_us(const KernelCatalog& catalog, const ReorderCall& call) override;
+  bool is_concurrent() const override { return false; }
   void begin_step(size_t step, size_t num_steps) override;
   /// Offers and reorders that were run.
   size_t num_measured() const { return num_measured_; }

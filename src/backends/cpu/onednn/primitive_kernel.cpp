@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "backends/cpu/cpu_kernels.h"
 #include "base/check.h"
 
 namespace autograph::onednn {
@@ -63,11 +64,14 @@ Layout native_block() {
 }
 
 void reorder(const void* from, const dnnl::memory::desc& from_desc, void* to, const dnnl::memory::desc& to_desc) {
+  // On this thread alone: others prepare other kernels meanwhile, and teams of threads would wait for each other.
+  const int threads = set_cpu_threads(1);
   dnnl::memory source(from_desc, cpu_engine(), const_cast<void*>(from));
   dnnl::memory target(to_desc, cpu_engine(), to);
   dnnl::stream stream(cpu_engine());
   dnnl::reorder(source, target).execute(stream, source, target);
   stream.wait();
+  set_cpu_threads(threads);
 }
 
 dnnl::memory::desc any_layout(const dnnl::memory::dims& dims) {
