@@ -1,5 +1,6 @@
 """The processes that peers.py measures: how to start, ask, stop and compare them."""
 
+import ctypes
 import json
 import os
 import platform
@@ -23,6 +24,12 @@ class PeerError(Exception):
     """A runtime that failed, with the reason in one line."""
 
 
+def end_with_parent():
+    """In a new child: a stopped process would else stay for ever when peers.py is killed."""
+    set_death_signal = 1
+    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+
+
 def set_realtime(process_id, realtime):
     """Puts all threads of a process before all ordinary work of the machine, or back among it."""
     policy, priority = (os.SCHED_RR, 1) if realtime else (os.SCHED_OTHER, 0)
@@ -39,8 +46,15 @@ class Process:
     realtime = False  # of all children, while they answer
 
     def __init__(self, command):
+        # A session of its own: the kernel hangs up on stopped processes whose group loses its shell.
         self.child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+            preexec_fn=end_with_parent,
         )
         self.buffer = b""
         self.errors = b""
@@ -162,7 +176,7 @@ class Worker:
         self.version = self.baseline_bytes = None
 
     def load(self, path, inputs, output_dir):
-        ready = self.process.read_line()
+        ready = self.process.read_answer()
         self.version, self.baseline_bytes = ready["version"], ready["baseline_bytes"]
         return self.process.ask(json.dumps({"do": "load", "model": path, "inputs": inputs, "output_dir": output_dir}))
 
@@ -181,11 +195,18 @@ class Worker:
 
 def autograph_json(command):
     """stdout of a run of the program as JSON; PeerError with its message when it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False)
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
-        raise PeerError(f"`{' '.join(command[1:2])}` exit {done.returncode}: {lines[0].strip()}")
-    return json.loads(done.stdout)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if Process.realtime:
+        set_realtime(child.pid, True)
+    try:
+        output, errors = child.communicate(timeout=ANSWER_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        child.kill()
+        raise PeerError(f"`{command[1]}`: no answer in {ANSWER_SECONDS} s") from error
+    if child.returncode != 0:
+        lines = [line for line in errors.splitlines() if line.strip()] or ["no message"]
+        raise PeerError(f"`{command[1]}` exit {child.returncode}: {lines[0].strip()}")
+    return json.loads(output)
 
 
 def draw_inputs(declared, name, folder):

@@ -199,7 +199,8 @@ def main():
     peer_processes.Process.realtime = options.realtime
     result = {"schema": 1, "machine": peer_processes.machine(options), "models": []}
     result["settings"] = {
-        name: getattr(options, name) for name in ("threads", "rounds", "loads", "seconds", "warmup", "flags", "realtime")
+        name: getattr(options, name)
+        for name in ("threads", "rounds", "loads", "seconds", "warmup", "flags", "realtime")
     }
     print(peer_tables.heading(result), flush=True)
     for word in options.models.split(","):

@@ -43,7 +43,7 @@ struct ProfileReport {
 /// {ops:[..], by_op:[..], kernels_ms, run_ms, between_share, peak}: members of a document.
 Json::Object profile_json(const ProfileReport& report);
 
-/// Tables for people: the `top` slowest steps, sums by op and kernel, why kernels were refused, and the time between kernels.
+/// Tables for people: the `top` slowest steps, sums by op and kernel, refused kernels, the time between kernels.
 std::string profile_text(const ProfileReport& report, size_t top, bool escapes);
 
 }  // namespace autograph
