@@ -37,6 +37,7 @@ constexpr PassDef kPasses[] = {
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes, false},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
     {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues, false},
+    {"fuse_elementwise", "Compute neighbouring elementwise ops as one node.", fuse_elementwise, false},
     {"dead_code", "Remove what no output needs.", dead_code, false},
 };
 

@@ -10,74 +10,11 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "optimize/body_builder.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& fused_def();
-
 namespace {
-
-// The nodes of a chain as a body, and the values of the outer graph that it reads.
-class BodyBuilder {
- public:
-  explicit BodyBuilder(const Graph& graph) : graph_(graph), body_("body") {}
-
-  // Copies `node`, whose inputs are in the chain, or come from outside.
-  void add(const Node& node) {
-    std::vector<ValueId> inputs;
-    for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? inner(v) : ValueId{});
-    std::vector<Type> types;
-    for (const ValueId v : node.outputs()) types.push_back(graph_.type(v));
-    const NodeId copy = body_.add_node_typed(node.op(), std::move(inputs), node.attributes(), std::move(types));
-    last_ = body_.node(copy).output(0);
-    known_.emplace_back(node.output(0), last_);
-    provenance_ = Provenance::merged(provenance_, node.provenance());
-  }
-
-  // The body with the last node's value as its output.
-  GraphRef finish() const {
-    auto body = std::make_shared<Graph>(body_);
-    body->add_output(last_);
-    return body;
-  }
-
-  const std::vector<ValueId>& outer_inputs() const { return outer_inputs_; }
-  const Provenance& provenance() const { return provenance_; }
-
- private:
-  ValueId inner(ValueId outer) {
-    for (const auto& [from, to] : known_) {
-      if (from == outer) return to;
-    }
-    const Value& value = graph_.value(outer);
-    ValueId made;
-    if (value.is_constant() && value.constant().num_elements() == 1) {
-      made = body_.add_constant(value.constant());
-    } else {
-      made = body_.add_input(value.type());
-      outer_inputs_.push_back(outer);
-    }
-    known_.emplace_back(outer, made);
-    return made;
-  }
-
-  const Graph& graph_;
-  Graph body_;
-  ValueId last_;
-  std::vector<std::pair<ValueId, ValueId>> known_;  // outer to inner
-  std::vector<ValueId> outer_inputs_;
-  Provenance provenance_;
-};
-
-// Would a kernel of the device run this body as one node?
-bool has_kernel(const PassContext& context, const Graph& graph, const BodyBuilder& builder) {
-  Graph trial;
-  std::vector<ValueId> inputs;
-  for (const ValueId v : builder.outer_inputs()) inputs.push_back(trial.add_input(graph.type(v)));
-  const NodeId node = trial.add_node(fused_def(), std::move(inputs), {{"body", builder.finish()}}, {{}, 1});
-  return context.has_kernel(trial, node);
-}
 
 // The elementwise node that alone reads `v` and could join the chain; invalid when there is none.
 NodeId next_in_chain(const Graph& graph, ValueId v) {
@@ -104,14 +41,12 @@ class EpilogueFuser {
 
  private:
   void fuse_behind(NodeId anchor) {
-    BodyBuilder builder(graph_);
-    builder.add(graph_.node(anchor));
     std::vector<NodeId> chain{anchor};
     for (NodeId next = next_in_chain(graph_, graph_.node(anchor).output(0)); next.is_valid();
          next = next_in_chain(graph_, graph_.node(chain.back()).output(0))) {
       BodyBuilder longer = copy_of(chain);
       longer.add(graph_.node(next));
-      if (!has_kernel(context_, graph_, longer)) break;
+      if (!longer.has_kernel(context_)) break;
       chain.push_back(next);
     }
     if (chain.size() > 1) replace(chain);
@@ -124,12 +59,7 @@ class EpilogueFuser {
   }
 
   void replace(const std::vector<NodeId>& chain) {
-    const BodyBuilder builder = copy_of(chain);
-    const ValueId last = graph_.node(chain.back()).output(0);
-    const NodeId fused = graph_.add_node_typed(fused_def(), builder.outer_inputs(), {{"body", builder.finish()}},
-                                               {graph_.type(last)}, builder.provenance());
-    graph_.set_value_name(graph_.node(fused).output(0), graph_.value(last).name());
-    graph_.replace_uses(last, graph_.node(fused).output(0));
+    copy_of(chain).emit(graph_);
     for (auto it = chain.rbegin(); it != chain.rend(); ++it) graph_.erase_node(*it);
     changed_ = true;
   }

@@ -23,6 +23,7 @@ bool fuse_rms_norm(Graph& graph, PassContext& context);
 bool fuse_activations(Graph& graph, PassContext& context);
 bool use_global_pool(Graph& graph, PassContext& context);
 bool fuse_epilogues(Graph& graph, PassContext& context);
+bool fuse_elementwise(Graph& graph, PassContext& context);
 bool dead_code(Graph& graph, PassContext& context);
 
 /// Makes every reader of `from` read `to`, which also takes over the name of a graph output that has none, and merges

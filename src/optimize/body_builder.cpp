@@ -1,0 +1,59 @@
+#include "optimize/body_builder.h"
+
+#include "autograph/op_def.h"
+
+namespace autograph {
+
+const OpDef& fused_def();
+
+void BodyBuilder::add(const Node& node) {
+  std::vector<ValueId> inputs;
+  for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? inner(v) : ValueId{});
+  std::vector<Type> types;
+  for (const ValueId v : node.outputs()) types.push_back(graph_.type(v));
+  const NodeId copy = body_.add_node_typed(node.op(), std::move(inputs), node.attributes(), std::move(types));
+  last_ = body_.node(copy).output(0);
+  outer_last_ = node.output(0);
+  known_.emplace_back(outer_last_, last_);
+  provenance_ = Provenance::merged(provenance_, node.provenance());
+}
+
+ValueId BodyBuilder::inner(ValueId outer) {
+  for (const auto& [from, to] : known_) {
+    if (from == outer) return to;
+  }
+  const Value& value = graph_.value(outer);
+  ValueId made;
+  if (value.is_constant() && value.constant().num_elements() == 1) {
+    made = body_.add_constant(value.constant());
+  } else {
+    made = body_.add_input(value.type());
+    outer_inputs_.push_back(outer);
+  }
+  known_.emplace_back(outer, made);
+  return made;
+}
+
+GraphRef BodyBuilder::finish() const {
+  auto body = std::make_shared<Graph>(body_);
+  body->add_output(last_);
+  return body;
+}
+
+bool BodyBuilder::has_kernel(const PassContext& context) const {
+  Graph trial;
+  std::vector<ValueId> inputs;
+  for (const ValueId v : outer_inputs_) inputs.push_back(trial.add_input(graph_.type(v)));
+  const NodeId node = trial.add_node(fused_def(), std::move(inputs), {{"body", finish()}}, {{}, 1});
+  return context.has_kernel(trial, node);
+}
+
+NodeId BodyBuilder::emit(Graph& graph) const {
+  const NodeId fused =
+      graph.add_node_typed(fused_def(), outer_inputs_, {{"body", finish()}}, {graph.type(outer_last_)}, provenance_);
+  graph.set_value_name(graph.node(fused).output(0), graph.value(outer_last_).name());
+  graph.replace_uses(outer_last_, graph.node(fused).output(0));
+  return fused;
+}
+
+}  // namespace autograph

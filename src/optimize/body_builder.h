@@ -1,0 +1,38 @@
+// Collects nodes of a graph into the body of a `fused` node and puts that node in their place.
+#pragma once
+
+#include <vector>
+
+#include "autograph/graph.h"
+#include "optimize/pass.h"
+
+namespace autograph {
+
+/// See above. Scalars become constants of the body; everything else that is read from outside becomes an input of the
+/// fused node, so that weights stay where they are.
+class BodyBuilder {
+ public:
+  explicit BodyBuilder(const Graph& graph) : graph_(graph), body_("body") {}
+
+  /// Copies a node behind all that were added before.
+  void add(const Node& node);
+  /// Would a kernel of the device run the nodes as one, with the value of the last as its output?
+  bool has_kernel(const PassContext& context) const;
+  /// Adds a fused node to `graph`, the one given to the constructor, which takes over the value of the last node.
+  NodeId emit(Graph& graph) const;
+  size_t num_inputs() const { return outer_inputs_.size(); }
+
+ private:
+  ValueId inner(ValueId outer);
+  GraphRef finish() const;
+
+  const Graph& graph_;
+  Graph body_;
+  ValueId last_;                                    // inner
+  ValueId outer_last_;                              // the same value outside
+  std::vector<std::pair<ValueId, ValueId>> known_;  // outer to inner
+  std::vector<ValueId> outer_inputs_;
+  Provenance provenance_;
+};
+
+}  // namespace autograph

@@ -1,0 +1,104 @@
+// fuse_elementwise: neighbouring elementwise ops become one node, so that what lies between them stays in cache.
+//
+//   a = mul(x, s); b = add(a, t); y = sigmoid(b)    becomes    y = fused{mul, add, sigmoid}(x, s, t)
+//
+// A group grows from its last node towards producers that nobody outside the group reads and that have the dims of the
+// output: a smaller one, computed once, is cheaper than the same computed for every element it is broadcast to. It has
+// one output, and the device has a kernel for it. Linear in the size of the graph, times the bound on a group.
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "optimize/body_builder.h"
+#include "optimize/passes/passes.h"
+
+namespace autograph {
+namespace {
+
+constexpr size_t kMaxNodes = 24;
+constexpr size_t kMaxInputs = 8;
+
+bool can_fuse(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  return node.op().traits.elementwise && node.op().traits.pure && !node.op().traits.view &&
+         node.outputs().size() == 1 && graph.type(node.output(0)).is_static();
+}
+
+class ElementwiseFuser {
+ public:
+  ElementwiseFuser(Graph& graph, const PassContext& context)
+      : graph_(graph), context_(context), position_(graph.node_capacity(), 0), in_group_(graph.node_capacity(), false) {
+    const std::vector<NodeId> order = graph.topological_order();
+    for (size_t i = 0; i < order.size(); ++i) position_[order[i].index] = i;
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      if (graph.is_live(*it) && can_fuse(graph, *it)) fuse_from(*it);
+    }
+  }
+
+  bool changed() const { return changed_; }
+
+ private:
+  void fuse_from(NodeId last) {
+    group_ = {last};
+    in_group_[last.index] = true;
+    for (size_t next = 0; next < group_.size() && group_.size() < kMaxNodes; ++next) {
+      // By value: the group grows while its producers are looked at.
+      const std::vector<ValueId> inputs = graph_.node(group_[next]).inputs();
+      for (const ValueId input : inputs) try_to_add(input);
+    }
+    if (group_.size() > 1) {
+      builder().emit(graph_);
+      std::vector<NodeId> nodes = sorted_group();
+      for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) graph_.erase_node(*it);
+      changed_ = true;
+    }
+    for (const NodeId id : group_) in_group_[id.index] = false;
+  }
+
+  void try_to_add(ValueId input) {
+    if (!input.is_valid() || group_.size() >= kMaxNodes) return;
+    const Value& value = graph_.value(input);
+    const NodeId producer = value.producer();
+    if (!producer.is_valid() || in_group_[producer.index] || !can_fuse(graph_, producer)) return;
+    if (value.type().shape() != graph_.type(graph_.node(group_[0]).output(0)).shape()) return;
+    if (graph_.num_output_uses(input) > 0) return;
+    const bool inside = std::all_of(value.uses().begin(), value.uses().end(),
+                                    [&](const Use& use) { return in_group_[use.node.index]; });
+    if (!inside) return;
+    group_.push_back(producer);
+    in_group_[producer.index] = true;
+    const BodyBuilder longer = builder();
+    if (longer.num_inputs() <= kMaxInputs && longer.has_kernel(context_)) return;
+    group_.pop_back();
+    in_group_[producer.index] = false;
+  }
+
+  std::vector<NodeId> sorted_group() const {
+    std::vector<NodeId> nodes = group_;
+    std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return position_[a.index] < position_[b.index]; });
+    return nodes;
+  }
+
+  BodyBuilder builder() const {
+    BodyBuilder result(graph_);
+    for (const NodeId id : sorted_group()) result.add(graph_.node(id));
+    return result;
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+  std::vector<size_t> position_;
+  std::vector<bool> in_group_;  // by node; fused nodes come behind the end and are in none
+  std::vector<NodeId> group_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool fuse_elementwise(Graph& graph, PassContext& context) {
+  if (!context.has_kernel) return false;
+  const bool changed = ElementwiseFuser(graph, context).changed();
+  if (changed) graph.erase_dead();
+  return changed;
+}
+
+}  // namespace autograph
