@@ -68,7 +68,9 @@ def time_cell(row):
     return f"{number(row['ms'])} ({number(low)}-{number(high)}){mark}"
 
 
-def geometric_mean(values):
+def mean_of(result, key):
+    """The geometric mean over the models that have it."""
+    values = [entry[key] for entry in result["models"] if key in entry]
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
@@ -80,7 +82,7 @@ def peer_names(result):
 
 
 def times_table(result, names):
-    header = ["ms (spread of rounds)", *map(title, names), "ratio", "best other", "roof", "of roof"]
+    header = ["ms (spread of rounds)", *map(title, names), "ratio", "of minima", "best other", "roof", "of roof"]
     rows = []
     for entry in result["models"]:
         own = entry["peers"].get("autograph", {}).get("ms")
@@ -90,13 +92,14 @@ def times_table(result, names):
                 entry["model"],
                 *[time_cell(entry["peers"].get(name, {})) for name in names],
                 number(entry.get("ratio")),
+                number(entry.get("ratio_of_minima")),
                 title(entry["best_peer"]) if "best_peer" in entry else "-",
                 number(roof),
                 f"{roof / own * 100:.0f} %" if own and roof else "-",
             ]
         )
-    mean = geometric_mean([entry["ratio"] for entry in result["models"] if "ratio" in entry])
-    rows.append(["geometric mean", *["" for _ in names], number(mean), "", "", ""])
+    means = [mean_of(result, key) for key in ("ratio", "ratio_of_minima")]
+    rows.append(["geometric mean", *["" for _ in names], *map(number, means), "", "", ""])
     return layout(header, rows)
 
 
@@ -107,8 +110,7 @@ def figure_table(result, names, heading_text, figure, ratio, scale):
         cells = [entry["peers"].get(name, {}).get(figure) for name in names]
         texts = [number(cell / scale) if cell else "-" for cell in cells]
         rows.append([entry["model"], *texts, number(entry.get(ratio))])
-    mean = geometric_mean([entry[ratio] for entry in result["models"] if ratio in entry])
-    rows.append(["geometric mean", *["" for _ in names], number(mean)])
+    rows.append(["geometric mean", *["" for _ in names], number(mean_of(result, ratio))])
     return layout(header, rows)
 
 
@@ -172,7 +174,8 @@ def write_json(path, result):
     """By way of a temporary file: an interrupted run leaves the last whole result. Infinities become null."""
     temporary = path + ".tmp"
     document = json.loads(json.dumps(result), parse_constant=lambda word: None)
-    document["geometric_mean"] = geometric_mean([entry["ratio"] for entry in result["models"] if "ratio" in entry])
+    keys = ("ratio", "ratio_of_minima", "load_ratio", "peak_ratio")
+    document["geometric_mean"] = {key: mean_of(result, key) for key in keys}
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=1)
     os.replace(temporary, path)

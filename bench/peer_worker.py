@@ -107,12 +107,15 @@ class Torch:
         torch = self.package
         arrays = tuple(torch.from_numpy(array) for array in inputs.values())
         if self.inductor:
+            import torch._inductor.config
+
+            torch._inductor.config.freezing = True  # weights as constants, prepacked, as the others have them
             compiled = torch.compile(self.module)
         else:
             compiled = torch.jit.optimize_for_inference(torch.jit.trace(self.module, arrays, check_trace=False))
 
         def run():
-            with torch.inference_mode():
+            with torch.no_grad():
                 self.result = compiled(*arrays)
 
         self.run = run

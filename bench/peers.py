@@ -9,7 +9,8 @@ DIR holds the files that export_models.py writes. Each runtime is a process of i
 bench --serve`). A round asks one after the other to warm up and to run for a while; only one process is ever active:
 the others are stopped by a signal, since a pool of threads that waits for work may spin. A round counts with its
 fastest run, a runtime with the median of its rounds, and the spread is that of the rounds. The ratio is AutoGraph to
-the faster of ONNX Runtime and OpenVINO. Before any time is taken, outputs must agree: the largest |difference| is at
+the faster of ONNX Runtime and OpenVINO; beside it stands that of the fastest rounds, and where the two differ much, the
+machine was disturbed. Before any time is taken, outputs must agree: the largest |difference| is at
 most TOLERANCE times the largest magnitude.
 
 Load to first result and peak memory come from fresh processes, also in turns: from making the session to the first
@@ -123,6 +124,7 @@ def ratios(rows):
     if "ms" in own and times and own.get("agrees"):
         result["best_peer"] = min(times, key=times.get)
         result["ratio"] = own["ms"] / times[result["best_peer"]]
+        result["ratio_of_minima"] = own["spread_ms"][0] / min(rows[name]["spread_ms"][0] for name in times)
     other = rows.get("onnxruntime", {})
     for figure in ("load_ms", "peak_bytes"):
         if figure in own and figure in other:

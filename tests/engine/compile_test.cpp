@@ -6,6 +6,7 @@
 
 #include "autograph/builder.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/window.h"
 
 namespace autograph {
 namespace {
@@ -170,6 +171,27 @@ TEST(Compile, ProfileHasOneEntryPerStep) {
   ASSERT_EQ(profile.size(), 3u);
   EXPECT_EQ(profile[2].op, "softmax");
   EXPECT_GE(profile[2].start_us, profile[1].start_us + profile[1].duration_us);
+}
+
+TEST(Compile, ProfileTellsWorkLayoutAndChoiceOfEveryStep) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape({1, 16, 8, 8}), "x");
+  const Var w = constant(graph, Tensor::zeros(DType::f32, {32, 16, 1, 1}));
+  graph.add_output(conv(x, w).id(), "y");
+  CompileOptions options = on("cpu");
+  options.profile = true;
+  const Executable executable = compile(std::move(graph), options);
+  for (int run = 0; run < 2; ++run) executable.run({Tensor::zeros(DType::f32, {1, 16, 8, 8})});
+  const std::vector<KernelChoice> choices = executable.kernel_choices();
+  const std::vector<StepProfile> profile = executable.profile();
+  ASSERT_EQ(profile.size(), choices.size());
+  for (const StepProfile& step : profile) {
+    EXPECT_EQ(choices[step.choice].kernel, step.kernel);
+    const bool is_conv = step.op == "conv";  // the others change its layout
+    EXPECT_EQ(step.flops, is_conv ? 2.0 * 32 * 16 * 8 * 8 : 0) << step.op;
+    EXPECT_GT(step.bytes, 0) << step.op;
+    EXPECT_TRUE(is_conv ? !step.layout.empty() : step.layout.find(" -> ") != std::string::npos) << step.layout;
+  }
 }
 
 TEST(Compile, MemoryReportAndPlanText) {
