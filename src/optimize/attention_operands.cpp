@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "optimize/axis_trace.h"
 #include "optimize/match.h"
@@ -76,25 +77,43 @@ std::vector<Dim> packed_dims(const HeadTensor& tensor, int64_t heads, int64_t pi
   return {tensor.batch, tensor.length, Dim(pieces) * Dim(heads) * Dim(tensor.size)};
 }
 
+using PartLists = std::vector<std::vector<AxisPart>>;
+
+// Where an axis stands in [batch, heads, length, size].
+int per_head_place(const AxisPart& part, const HeadTensor& tensor) {
+  constexpr int kPlaces[] = {0, 2, 1, 3};  // by HeadAxis
+  return kPlaces[static_cast<size_t>(tensor.axes[static_cast<size_t>(part.role)])];
+}
+
 // Do the parts stand in the order batch, heads, length, size? With `exactly`, under just that shape.
-bool is_per_head(const AxisTrace& trace, const HeadTensor& tensor, bool exactly) {
-  constexpr int kPlace[] = {0, 2, 1, 3};  // by HeadAxis
-  if (!has_ordered_parts(trace) || !source_heads(trace, tensor)) return false;
-  const bool keeps_rank = trace.axes().size() == tensor.axes.size();
-  if (exactly && !keeps_rank) return false;
+bool is_per_head(const PartLists& axes, const HeadTensor& tensor, bool exactly) {
+  if (exactly && axes.size() != tensor.axes.size()) return false;
+  const size_t first = 4 - tensor.axes.size();  // without an axis of its own, the batch is with the heads
   int last = 0;
-  for (size_t a = 0; a < trace.axes().size(); ++a) {
-    for (const AxisPart& part : trace.axes()[a]) {
+  for (size_t a = 0; a < axes.size(); ++a) {
+    for (const AxisPart& part : axes[a]) {
       if (part.role == AxisPart::kPicked) return false;
-      const HeadAxis axis = tensor.axes[static_cast<size_t>(part.role)];
-      const int place = kPlace[static_cast<size_t>(axis)];
-      if (place < last) return false;
+      const int place = per_head_place(part, tensor);
+      if (place < last || (exactly && a + first != static_cast<size_t>(place))) return false;
       last = place;
-      const size_t expected = static_cast<size_t>(place) - (tensor.axes.size() == 3 ? 1 : 0);
-      if (exactly && a != expected) return false;
     }
   }
   return true;
+}
+
+// A permutation of the axes that puts them in this order; nothing when there is none.
+std::optional<std::vector<int64_t>> per_head_permutation(const AxisTrace& trace, const HeadTensor& tensor) {
+  const PartLists& axes = trace.axes();
+  std::vector<int64_t> perm(axes.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  const auto place = [&](int64_t axis) {
+    const auto& parts = axes[static_cast<size_t>(axis)];
+    return parts.empty() || parts[0].role == AxisPart::kPicked ? 0 : per_head_place(parts[0], tensor);
+  };
+  std::stable_sort(perm.begin(), perm.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
+  PartLists sorted;
+  for (const int64_t axis : perm) sorted.push_back(axes[static_cast<size_t>(axis)]);
+  return is_per_head(sorted, tensor, false) ? std::optional(perm) : std::nullopt;
 }
 
 // Dims of the leading axes and of those that two operands share.
@@ -163,7 +182,7 @@ std::optional<HeadSource> find_packed(const Graph& graph, const HeadTensor& tens
     if (!picked || !heads) continue;
     const std::vector<Dim> dims = packed_dims(tensor, *heads, picked->extent.value());
     if (!has_dims(graph, trace.source(), dims) && !Shape(dims).is_static()) continue;
-    best = HeadSource{trace.source(), picked->extent.value(), picked->index, trace.scale(), trace.repeats()};
+    best = HeadSource{trace.source(), picked->extent.value(), picked->index, trace.scale(), trace.repeats(), {}};
   } while (trace.step_back());
   return best;
 }
@@ -172,9 +191,16 @@ std::optional<HeadSource> find_per_head(const Graph& graph, const HeadTensor& te
   AxisTrace trace = trace_of(graph, tensor, through_repeats);
   std::optional<HeadSource> best;
   do {
+    if (!has_ordered_parts(trace) || !source_heads(trace, tensor)) continue;
     const bool is_static = graph.type(trace.source()).is_static();
-    if (!is_per_head(trace, tensor, !is_static)) continue;
-    best = HeadSource{trace.source(), 1, 0, trace.scale(), trace.repeats()};
+    const HeadSource source{trace.source(), 1, 0, trace.scale(), trace.repeats(), {}};
+    if (is_per_head(trace.axes(), tensor, !is_static)) {
+      best = source;
+    } else if (const auto perm = is_static ? per_head_permutation(trace, tensor) : std::nullopt;
+               perm && (!best || !best->perm.empty())) {
+      best = source;
+      best->perm = *perm;
+    }
   } while (trace.step_back());
   return best;
 }

@@ -45,18 +45,19 @@ HeadTensor attention_result(const AttentionScores& found, const AttentionExtents
 /// A tensor from which an operand can be read.
 struct HeadSource {
   ValueId value;
-  int64_t pieces = 1;   ///< Packed: the last axis holds so many pieces of the operand's extent,
-  int64_t piece = 0;    ///< and this is the one.
-  double scale = 1;     ///< The operand is the source times this.
-  int64_t repeats = 1;  ///< Each head stands for so many.
+  int64_t pieces = 1;              ///< Packed: the last axis holds so many pieces of the operand's extent,
+  int64_t piece = 0;               ///< and this is the one.
+  double scale = 1;                ///< The operand is the source times this.
+  int64_t repeats = 1;             ///< Each head stands for so many.
+  std::vector<int64_t> perm = {};  ///< Per head: how to transpose the source first; empty: not at all.
 };
 
 /// The earliest source with the elements of [batch, length, heads * size] in order, be it under another shape (while
 /// the extents are known) or as one piece among several. Repeats are looked through on request.
 std::optional<HeadSource> find_packed(const Graph& graph, const HeadTensor& tensor, bool through_repeats);
 
-/// The earliest source with the elements of [batch, heads, length, size] in order; of just that shape, or of
-/// [batch * heads, length, size], while an extent is not known.
+/// The earliest source with the elements of [batch, heads, length, size] in order, else the earliest that a transpose
+/// of its axes gives this order; of just this shape, or of [batch * heads, length, size], while an extent is not known.
 std::optional<HeadSource> find_per_head(const Graph& graph, const HeadTensor& tensor, bool through_repeats);
 
 /// The value behind `tensor`, through single readers, with the elements of the packed form in order; invalid: none.

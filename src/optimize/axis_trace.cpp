@@ -12,6 +12,7 @@ const OpDef& expand_def();
 const OpDef& gather_def();
 const OpDef& mul_def();
 const OpDef& slice_def();
+const OpDef& split_def();
 const OpDef& transpose_def();
 
 namespace {
@@ -132,8 +133,10 @@ std::vector<AxisPart> AxisTrace::parts() const {
 
 bool AxisTrace::step_back() {
   const NodeId producer = graph_->value(source_).producer();
-  if (!producer.is_valid() || graph_->value(source_).slot() != 0) return false;
+  if (!producer.is_valid()) return false;
   const Node& node = graph_->node(producer);
+  if (&node.op() == &split_def()) return enter_split(node);
+  if (graph_->value(source_).slot() != 0) return false;
   if (node.op().traits.view) return enter_view(node.input(0));
   if (&node.op() == &transpose_def()) return enter_transpose(node);
   if (&node.op() == &gather_def()) return enter_pick(node);
@@ -197,6 +200,22 @@ bool AxisTrace::enter_pick(const Node& node) {
 
 bool AxisTrace::enter_slice(const Node& node) {
   const auto pick = sliced_position(*graph_, node);
+  if (!pick || !axes_[pick->axis].empty()) return false;
+  if (pick->extent > 1) axes_[pick->axis] = {{AxisPart::kPicked, pick->extent, 1, pick->index}};
+  source_ = node.input(0);
+  return true;
+}
+
+// A piece of extent 1 is a picked position.
+bool AxisTrace::enter_split(const Node& node) {
+  const auto is_single = [&](ValueId v) {
+    const Shape& shape = graph_->type(v).shape();
+    const int64_t axis = node.attributes().integer("axis");
+    return shape.has_rank() && is_one(shape[axis < 0 ? axis + shape.rank() : axis]);
+  };
+  if (!std::all_of(node.outputs().begin(), node.outputs().end(), is_single)) return false;
+  const auto slot = static_cast<int64_t>(graph_->value(source_).slot());
+  const auto pick = make_pick(*graph_, node.input(0), node.attributes().integer("axis"), slot);
   if (!pick || !axes_[pick->axis].empty()) return false;
   if (pick->extent > 1) axes_[pick->axis] = {{AxisPart::kPicked, pick->extent, 1, pick->index}};
   source_ = node.input(0);

@@ -64,6 +64,7 @@ class AxisTrace {
   bool enter_transpose(const Node& node);
   bool enter_pick(const Node& node);
   bool enter_slice(const Node& node);
+  bool enter_split(const Node& node);
   bool enter_expand(const Node& node);
   bool enter_scale(const Node& node);
 

@@ -155,6 +155,17 @@ TEST(FuseAttention, CutsOneTensorWithAllThreeOnce) {
   EXPECT_EQ(ops_of(after), "split attention");
 }
 
+TEST(FuseAttention, CutsOneTensorThatTheModelUnbinds) {
+  Graph graph;
+  const Var qkv = packed_input(graph, "qkv", 3 * kWidth);
+  const Var parts = transpose(reshape(qkv, std::vector<int64_t>{kBatch, kLength, 3, kHeads, kSize}), {2, 0, 3, 1, 4});
+  std::vector<Var> heads;
+  for (const Var& part : split(parts, {1, 1, 1}, 0)) heads.push_back(squeeze(part, {0}));
+  const Var weights = softmax(halved(matmul(heads[0], transpose(heads[1], {0, 1, 3, 2}))));
+  graph.add_output(merge_heads(matmul(weights, heads[2])).id());
+  EXPECT_EQ(ops_of(after_pass(fuse_attention, graph)), "split attention");
+}
+
 TEST(FuseAttention, KeepsHeadsApartWhereTheyComeThatWay) {
   Graph graph;
   const Shape shape{kBatch, kHeads, kLength, kSize};
@@ -233,6 +244,15 @@ TEST(FuseAttention, TakesHeadsFromTensorsWithTheLengthInFront) {
   const Graph after = after_pass(fuse_attention, graph);
   EXPECT_EQ(ops_of(after).find("matmul"), std::string::npos) << ops_of(after);
   EXPECT_NE(ops_of(after).find("attention"), std::string::npos) << ops_of(after);
+}
+
+TEST(FuseAttention, TransposesKeysThatAreNeverPerHead) {
+  Graph graph;
+  const Var q = input(graph, DType::f32, {kBatch, kHeads, kLength, kSize}, "q");
+  const Var k = input(graph, DType::f32, {kBatch, kHeads, kSize, kLength}, "k");
+  const Var v = input(graph, DType::f32, {kBatch, kHeads, kLength, kSize}, "v");
+  graph.add_output(matmul(softmax(halved(matmul(q, k))), v).id());
+  EXPECT_EQ(ops_of(after_pass(fuse_attention, graph)), "transpose attention");
 }
 
 TEST(FuseAttention, WorksOnSymbolicBatches) {

@@ -58,6 +58,29 @@ TEST(FuseLayerNorm, FindsItInItsSpellings) {
   }
 }
 
+// As TensorFlow writes it.
+Var folded_normal(Var x, const std::vector<int64_t>& axes, Var scale, Var bias, bool reversed) {
+  const Var mean = reduce_mean(x, axes);
+  const Var d = reversed ? sub(mean, x) : sub(x, mean);
+  const Var s = mul(reciprocal(sqrt(mean_square(d, axes, false, 1e-3))), scale);
+  return reversed ? add(sub(bias, mul(s, mean)), mul(s, x)) : add(mul(x, s), sub(bias, mul(mean, s)));
+}
+
+TEST(FuseLayerNorm, FindsScaleAndBiasMultipliedOut) {
+  for (const bool reversed : {true, false}) {
+    const Graph before =
+        spelled([&](Var x) { return folded_normal(x, {-1}, parameter(x, {8}), parameter(x, {8}), reversed); });
+    EXPECT_EQ(ops_of(after_pass(fuse_layer_norm, before)), "layer_normalization");
+    // Over channels, and with a scale for each of them.
+    expect_untouched(fuse_layer_norm, spelled([&](Var x) {
+                       return folded_normal(x, {1}, parameter(x, {3, 1}), parameter(x, {3, 1}), reversed);
+                     }));
+    expect_untouched(fuse_layer_norm, spelled([&](Var x) {
+                       return folded_normal(x, {-1}, parameter(x, {3, 1}), parameter(x, {8}), reversed);
+                     }));
+  }
+}
+
 TEST(FuseLayerNorm, WorksWithoutScaleAndBias) {
   const auto normal = [](Var x) {
     const Var d = centered(x, {2});

@@ -1,4 +1,4 @@
-// Random graphs: the CPU backend with all passes against the reference without any.
+// Random graphs: the CPU backend with all passes, and each pass alone, against the reference without any.
 //
 // Rounding differs between the two, and ops such as floor or arg_max turn a rounding difference into a jump. So the
 // reference also runs on inputs moved by a few parts in a million: where that moves an output element, the element is
@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
+#include <set>
 
 #include "autograph/compile.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
+#include "optimize/pass.h"
 #include "support/compare.h"
 #include "support/random_graph.h"
 
@@ -177,6 +180,52 @@ TEST(RandomGraph, CpuWithAllPassesMatchesTheReference) {
     }
   }
   EXPECT_LE(refused * 10, count) << "too many drawn graphs are illegal: the samples are not";
+}
+
+// `graph` after one pass, on a device with a kernel for everything; nothing when the pass does not change it.
+std::optional<Graph> after_pass_alone(const Graph& graph, std::string_view name) {
+  PassContext context;
+  context.has_kernel = context.expects_kernel = [](const Graph&, NodeId) { return true; };
+  PipelineOptions options;
+  options.enabled = {std::string(name)};
+  for (const PassDef& pass : all_passes()) {
+    if (pass.name != name) options.disabled.emplace_back(pass.name);
+  }
+  Graph result = graph;
+  bool changed = false;
+  for (const PassTiming& timing : run_passes(result, context, options)) {
+    changed = changed || (timing.changed && timing.name == name);
+  }
+  return changed ? std::optional(std::move(result)) : std::nullopt;
+}
+
+TEST(RandomGraph, EachPassAloneMatchesTheReference) {
+  const int64_t count = std::max<int64_t>(1, setting("AG_RANDOM_GRAPHS", 1000) / 4);
+  const int64_t first = setting("AG_RANDOM_SEED", 1);
+  std::set<std::string_view> names;
+  for (const PassDef& pass : all_passes()) names.insert(pass.name);
+  int64_t compared = 0;
+  for (int64_t seed = first; seed < first + count; ++seed) {
+    Random random(static_cast<uint64_t>(seed));
+    const TestGraph test = make_random_graph(random, 3 + static_cast<int>(seed % 12));
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::vector<Datum> expected;
+    try {
+      expected = run_on("reference", false, test.graph, test.inputs);
+    } catch (const UserError&) {
+      continue;  // the test above sees to those
+    }
+    const std::vector<std::vector<Datum>> moved_runs = all_moved_runs(test);
+    for (const std::string_view name : names) {
+      SCOPED_TRACE(name);
+      const auto after = after_pass_alone(test.graph, name);
+      if (!after) continue;
+      const std::vector<Datum> actual = run_on("reference", false, *after, test.inputs);
+      ASSERT_EQ(first_disagreement(actual, expected, moved_runs), "") << print_text(test.graph);
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 0);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ const OpDef& attention_def();
 const OpDef& not_def();
 const OpDef& reshape_def();
 const OpDef& split_def();
+const OpDef& transpose_def();
 const OpDef& where_def();
 
 namespace {
@@ -157,7 +158,10 @@ class AttentionFuser {
 
   // The source as [batch, heads, length, size]; it has this shape already while an extent is not known.
   ValueId per_head(const HeadSource& source, const Shape& shape) {
-    return shape.is_static() ? reshaped(source.value, shape.static_dims()) : source.value;
+    if (!shape.is_static()) return source.value;
+    ValueId value = source.value;
+    if (!source.perm.empty()) value = first_output(graph_.add_node(transpose_def(), {value}, {{"perm", source.perm}}));
+    return reshaped(value, shape.static_dims());
   }
 
   // ---- Masks ----

@@ -206,7 +206,67 @@ bool replace(Graph& graph, const PassContext& context, const Normal& normal, std
   return true;
 }
 
-bool fuse(Graph& graph, const PassContext& context, NodeId id, bool is_centered) {
+// A layer norm with its scale and bias.
+struct ScaledNormal {
+  Normal normal;
+  ValueId scale;
+  ValueId bias;
+};
+
+// d and inverse root of the norm of `x` whose mean is `mean`, when s = scale / sqrt(mean(d^2) + epsilon).
+std::optional<ScaledNormal> match_scaling(const Graph& graph, ValueId s, ValueId x, ValueId mean) {
+  const Node* product = made_by(graph, s, mul_def());
+  const Node* average = made_by(graph, mean, reduce_mean_def());
+  if (!product || num_reads(graph, s) != 2 || !average || average->input(0) != x || num_reads(graph, mean) != 2)
+    return {};
+  for (const size_t slot : {0, 1}) {
+    const ValueId under = under_inverse_root(graph, product->input(slot));
+    size_t reads = 0;
+    const auto root = under.is_valid() ? match_variance(graph, under, reads) : std::nullopt;
+    const Node* sub = root ? made_by(graph, root->d, sub_def()) : nullptr;
+    if (!sub || num_reads(graph, root->d) != reads || trailing_axes(graph, *average) != root->axis) continue;
+    const bool is_difference =
+        (sub->input(0) == x && sub->input(1) == mean) || (sub->input(0) == mean && sub->input(1) == x);
+    if (!is_difference) continue;
+    return ScaledNormal{{{}, x, true, root->axis, root->epsilon}, product->input(1 - slot), {}};
+  }
+  return std::nullopt;
+}
+
+// x * s + (bias - mean * s), the parts in any order.
+std::optional<ScaledNormal> match_scaled_normal(const Graph& graph, const Node& add) {
+  for (const size_t slot : {0, 1}) {
+    const Node* product = made_once_by(graph, add.input(slot), mul_def());
+    const Node* rest = made_once_by(graph, add.input(1 - slot), sub_def());
+    const Node* shift = rest ? made_once_by(graph, rest->input(1), mul_def()) : nullptr;
+    if (!product || !shift) continue;
+    for (const size_t x : {0, 1}) {
+      for (const size_t mean : {0, 1}) {
+        if (product->input(1 - x) != shift->input(1 - mean)) continue;
+        auto found = match_scaling(graph, product->input(1 - x), product->input(x), shift->input(mean));
+        if (!found) continue;
+        found->bias = rest->input(0);
+        return found;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+bool fuse_scaled(Graph& graph, const PassContext& context, NodeId id) {
+  const Node& node = graph.node(id);
+  const auto found = &node.op() == &add_def() ? match_scaled_normal(graph, node) : std::nullopt;
+  if (!found || !is_short_float(graph.type(found->normal.x))) return false;
+  const auto tail = tail_dims(graph, found->normal.x, found->normal.axis);
+  if (!tail) return false;
+  const int64_t rank = graph.type(found->normal.x).shape().rank();
+  for (const ValueId parameter : {found->scale, found->bias}) {
+    if (!has_tail_dims(graph, parameter, *tail, rank)) return false;
+  }
+  return replace(graph, context, found->normal, {found->normal.x, found->scale, found->bias}, node.output(0));
+}
+
+bool fuse_plain(Graph& graph, const PassContext& context, NodeId id, bool is_centered) {
   auto normal = match_normal(graph, graph.node(id));
   if (!normal || normal->is_centered != is_centered) return false;
   drop_casts(graph, *normal);
@@ -221,6 +281,10 @@ bool fuse(Graph& graph, const PassContext& context, NodeId id, bool is_centered)
   if (bias) root = graph.node(bias->node).output(0);
   if (bias) inputs.push_back(bias->parameter);
   return replace(graph, context, *normal, std::move(inputs), root);
+}
+
+bool fuse(Graph& graph, const PassContext& context, NodeId id, bool is_centered) {
+  return (is_centered && fuse_scaled(graph, context, id)) || fuse_plain(graph, context, id, is_centered);
 }
 
 bool fuse_all(Graph& graph, const PassContext& context, bool is_centered) {
