@@ -1,8 +1,9 @@
 // matmul and gemm in f32 with a bias and an epilogue.
 //
 // A stack of matrices times one matrix is one tall product. Other stacks go to oneDNN's batched product, which
-// broadcasts extents of 1. A product with a matrix of constants may also be run as oneDNN's inner product, which has
-// other implementations; both are offered. gemm's alpha is an output scale, its c a sum after the product.
+// broadcasts extents of 1. A product with a matrix of constants may also be run as oneDNN's inner product or as a 1x1
+// convolution over channels-last pixels, which have other implementations; all are offered. gemm's alpha is an output
+// scale, its c a sum after the product.
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
 #include "backends/cpu/onednn/onednn_ops.h"
@@ -23,7 +24,7 @@ using MemoryDims = dnnl::memory::dims;
 using Desc = dnnl::memory::desc;
 
 // Tags of the variants.
-enum Form : int { kMatmul = 0, kInnerProduct = 1 };
+enum Form : int { kMatmul = 0, kInnerProduct = 1, kConvolution = 2 };
 
 std::optional<AnchoredCall> read(const KernelCall& call) {
   const OpDef* const anchors[] = {&matmul_def(), &gemm_def()};
@@ -124,7 +125,7 @@ class ProductMaker {
   explicit ProductMaker(const AnchoredCall& call) : call_(call), product_(product_of(call)) {
     const auto y = product_.y.dims();
     if (!call.output().shape().dims().empty()) {
-      post_ops_ = make_post_ops(call, last_axis(call), Layout::row_major, y, first_post_op(call));
+      post_ops_ = make_post_ops(call, {Layout::row_major, y, y.size() - 1}, first_post_op(call));
     }
     if (find_bias(call)) {
       MemoryDims dims(y.size(), 1);
@@ -154,6 +155,27 @@ class ProductMaker {
     const dnnl::inner_product_forward::primitive_desc pd(desc, make_attributes(), cpu_engine());
     bias_ = bias;
     return finish(dnnl::inner_product_forward(pd), pd.weights_desc(), given, pd.scratchpad_desc());
+  }
+
+  // The rows of a are the pixels of an image with one channel per column.
+  std::unique_ptr<Kernel> convolution() {
+    const auto a = product_.a.dims();
+    const auto b = product_.b.dims();
+    const MemoryDims y{1, b[1], 1, a[0]};
+    const bool transposed = is_gemm(call_) && call_.attributes().flag("transB");
+    const MemoryDims weights{b[1], b[0], 1, 1};
+    const Desc given =
+        transposed ? row_major(weights) : Desc(weights, dnnl::memory::data_type::f32, MemoryDims{1, b[1], 1, 1});
+    const Desc bias = find_bias(call_) ? row_major({b[1]}) : Desc();
+    post_ops_ = make_post_ops(call_, {Layout::channels_last, y, 1}, first_post_op(call_));
+    const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+                                               desc_in(Layout::channels_last, {1, b[0], 1, a[0]}), any_layout(weights),
+                                               bias, desc_in(Layout::channels_last, y), {1, 1}, {0, 0}, {0, 0});
+    const dnnl::convolution_forward::primitive_desc pd(desc, make_attributes(), cpu_engine());
+    bias_ = bias;
+    product_.a = pd.src_desc();
+    product_.y = pd.dst_desc();
+    return finish(dnnl::convolution_forward(pd), pd.weights_desc(), given, pd.scratchpad_desc());
   }
 
  private:
@@ -201,13 +223,13 @@ class ProductMaker {
   }
 
   const AnchoredCall& call_;
-  const Product product_;
+  Product product_;
   PostOps post_ops_;
   Desc bias_;
 };
 
-// An inner product has no scale, and adds a row at most.
-bool can_be_inner_product(const AnchoredCall& call) {
+// Inner products and convolutions have no scale, and add a row at most.
+bool can_be_other_form(const AnchoredCall& call) {
   if (!has_constant_matrix(call)) return false;
   if (!is_gemm(call)) return true;
   return call.attributes().real("alpha") == 1.0F && !call.attributes().flag("transA") &&
@@ -222,8 +244,9 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kBytesPerUs = 12e3;
   const double us = 2 + cost.flops / (kFlopsPerUsAndThread * call.threads) + cost.bytes / kBytesPerUs;
   std::vector<KernelVariant> list{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us, .tag = kMatmul}};
-  if (can_be_inner_product(*product)) {
+  if (can_be_other_form(*product)) {
     list.push_back({.name = "inner_product", .inputs = {}, .outputs = {}, .cost_us = us * 1.05, .tag = kInnerProduct});
+    list.push_back({.name = "convolution", .inputs = {}, .outputs = {}, .cost_us = us * 1.1, .tag = kConvolution});
   }
   return list;
 }
@@ -232,7 +255,9 @@ Prepared prepare(const KernelCall& call) {
   return try_prepare([&] {
     const auto product = read(call);
     ProductMaker maker(*product);
-    return call.variant && call.variant->tag == kInnerProduct ? maker.inner_product() : maker.matmul();
+    const int form = call.variant ? call.variant->tag : kMatmul;
+    if (form == kInnerProduct) return maker.inner_product();
+    return form == kConvolution ? maker.convolution() : maker.matmul();
   });
 }
 

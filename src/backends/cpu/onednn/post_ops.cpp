@@ -131,8 +131,7 @@ std::string why_not_post_ops(const AnchoredCall& call, size_t channel_axis, size
   return "";
 }
 
-PostOps make_post_ops(const AnchoredCall& call, size_t channel_axis, Layout layout, const dnnl::memory::dims& dims,
-                      size_t first) {
+PostOps make_post_ops(const AnchoredCall& call, const OutputForm& form, size_t first) {
   PostOps result;
   for (size_t i = first; i < call.epilogue().size(); ++i) {
     const EpilogueOp& op = call.epilogue()[i];
@@ -146,12 +145,8 @@ PostOps make_post_ops(const AnchoredCall& call, size_t channel_axis, Layout layo
       result.ops.append_sum(1.0F);
       continue;
     }
-    dnnl::memory::dims vector(dims.size(), 1);
-    // The primitive may see the output under other dims: its channels are what the last axis or axis 1 has there.
-    const size_t axis = layout == Layout::row_major && channel_axis + 1 == call.output().shape().dims().size()
-                            ? dims.size() - 1
-                            : channel_axis;
-    vector[axis] = dims[axis];
+    dnnl::memory::dims vector(form.dims.size(), 1);
+    vector[form.channel_axis] = form.dims[form.channel_axis];
     const auto kind = op.op == &add_def() ? algorithm::binary_add : algorithm::binary_mul;
     const int id = DNNL_ARG_ATTR_MULTIPLE_POST_OP(result.ops.len()) | DNNL_ARG_SRC_1;
     result.ops.append_binary(kind, row_major(vector));

@@ -20,9 +20,14 @@ struct PostOps {
 /// of the output along which vectors may be broadcast.
 std::string why_not_post_ops(const AnchoredCall& call, size_t channel_axis, size_t first = 0);
 
-/// The post-ops. A tensor of the output's dims is read in `layout`, that of the output. `dims` are those of the output
-/// as the primitive sees it.
-PostOps make_post_ops(const AnchoredCall& call, size_t channel_axis, Layout layout, const dnnl::memory::dims& dims,
-                      size_t first = 0);
+/// How a primitive sees the output of a call.
+struct OutputForm {
+  Layout layout = Layout::row_major;  ///< In which a tensor of the output's dims is read, too.
+  dnnl::memory::dims dims;
+  size_t channel_axis = 1;  ///< Of `dims`.
+};
+
+/// The post-ops of the epilogue from its op `first` on.
+PostOps make_post_ops(const AnchoredCall& call, const OutputForm& form, size_t first = 0);
 
 }  // namespace autograph::onednn
