@@ -47,7 +47,7 @@ bool can_run_in_place(const Plan& plan, uint32_t number, uint32_t index, const s
   if (in.bytes != out.bytes || in.type.dtype() != out.type.dtype() || group_end[in.root] != number) return false;
   for (size_t k = 0; k < step.inputs.size(); ++k) {
     const SlotIndex other = step.inputs[k];
-    if (k == index || other == kNoSlot || other == step.inputs[index]) continue;
+    if (k == index || other == kNoSlot) continue;
     if (plan.slots[other].root == in.root) return false;
   }
   return true;

@@ -134,6 +134,11 @@ void PrimitiveKernel::pack(Bound& bound) {
 
 std::vector<uint32_t> PrimitiveKernel::in_place_inputs() const {
   if (accumulated_input_ < 0) return {};
+  // What the primitive reads itself must stay whole until it is done.
+  const bool is_read = std::any_of(bound_.begin(), bound_.end(), [&](const Bound& bound) {
+    return !bound.argument.is_output && bound.argument.slot == static_cast<size_t>(accumulated_input_);
+  });
+  if (is_read) return {};
   return {static_cast<uint32_t>(accumulated_input_)};
 }
 
