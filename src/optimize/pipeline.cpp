@@ -24,7 +24,7 @@ constexpr PassDef kPasses[] = {
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
     {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm, false},
     {"fold_scale", "Merge factors and addends per channel into the weights before them.", fold_scale, false},
-    {"fold_pad", "Merge zero padding into the convolution behind it.", fold_pad, false},
+    {"fold_pad", "Merge padding into the convolution or pool behind it.", fold_pad, false},
     {"fuse_softmax", "Make one node of a spelled-out softmax.", fuse_softmax, false},
     {"fuse_attention", "Make one node of spelled-out attention, head splits included.", fuse_attention, false},
     {"merge_qkv", "Make one product of several with the same left side.", merge_qkv, false, true},

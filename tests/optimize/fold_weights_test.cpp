@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
@@ -131,6 +132,36 @@ TEST(FoldPad, MovesZerosIntoTheConvolution) {
   EXPECT_EQ(ops_of(after), "conv");
   EXPECT_EQ(only_node(after).attributes().integers("pads"), (std::vector<int64_t>{2, 2, 3, 1}));
   EXPECT_EQ(ops_after(fold_pad, padded({0, 0, 1, 1, 0, 0, 1, 1}, "constant", {}, {.strides = {2, 2}})), "conv");
+}
+
+Graph padded_pool(double value, const std::function<Var(Var)>& pool) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3, 7, 6}, "x");
+  const Var fill = scalar(graph, static_cast<float>(value));
+  graph.add_output(pool(pad(x, {0, 0, 1, 0, 0, 0, 1, 2}, "constant", fill)).id());
+  return graph;
+}
+
+TEST(FoldPad, MovesPaddingIntoPools) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  const auto average = [](PoolOptions options) { return [options](Var x) { return average_pool(x, options); }; };
+  const auto largest = [](PoolOptions options) { return [options](Var x) { return max_pool(x, options); }; };
+  const PoolOptions plain{.kernel = {3, 3}, .strides = {2, 2}};
+  PoolOptions own_padding = plain;
+  own_padding.pads = {1, 0, 0, 0};
+  PoolOptions counted = own_padding;
+  counted.count_include_pad = true;
+  PoolOptions rounded_up = plain;
+  rounded_up.ceil_mode = true;
+  const PoolOptions small{.kernel = {2, 2}, .strides = {2, 2}};
+  EXPECT_EQ(ops_after(fold_pad, padded_pool(0, average(plain))), "average_pool");
+  EXPECT_EQ(ops_after(fold_pad, padded_pool(0, average(counted))), "average_pool");
+  EXPECT_EQ(ops_after(fold_pad, padded_pool(-infinite, largest(plain))), "max_pool");
+  expect_untouched(fold_pad, padded_pool(0, largest(plain)));
+  expect_untouched(fold_pad, padded_pool(1, average(plain)));
+  expect_untouched(fold_pad, padded_pool(0, average(own_padding)));
+  expect_untouched(fold_pad, padded_pool(0, average(rounded_up)));
+  expect_untouched(fold_pad, padded_pool(0, average(small)));
 }
 
 TEST(FoldPad, LeavesOtherPadding) {

@@ -119,6 +119,41 @@ TEST(FoldBatchNorm, ComputesTheSameWithoutTheNormalization) {
   }
 }
 
+// Two convolutions (or one and its input) joined along `axis`, then normalised.
+Graph joined_norm_graph(int64_t axis, bool both_are_convolutions) {
+  Random random(9);
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 4, 5, 5}, "x");
+  const auto weight = [&](Dims dims, double low) {
+    return constant(graph, draw_tensor(random, DType::f32, std::move(dims), low, 2.0));
+  };
+  const Var left = conv(x, weight({4, 4, 1, 1}, -2), weight({4}, -2), {});
+  const Var right = both_are_convolutions ? conv(x, weight({4, 4, 1, 1}, -2), Var(), {}) : x;
+  const int64_t channels = axis == 1 ? 8 : 4;
+  std::vector<Var> inputs{concat({left, right}, axis)};
+  for (const double low : {-2.0, -2.0, -2.0, 0.1}) inputs.push_back(weight({channels}, low));
+  graph.add_output(apply(get_op("batch_normalization"), inputs, {{"epsilon", 0.01f}}).id());
+  return graph;
+}
+
+TEST(FoldBatchNorm, GoesIntoAllConvolutionsOfAConcat) {
+  const Graph before = joined_norm_graph(1, true);
+  Graph after = before;
+  PassContext context;
+  EXPECT_TRUE(fold_batch_norm(after, context));
+  verify(after);
+  EXPECT_EQ(after.num_nodes(), 3u);
+  Random random(10);
+  const std::vector<Datum> inputs{draw_tensor(random, DType::f32, {2, 4, 5, 5})};
+  CompileOptions options;
+  options.device = "reference";
+  options.optimize = false;
+  EXPECT_EQ(difference(compile(after, options).run(inputs), compile(before, options).run(inputs)), "");
+  for (Graph untouched : {joined_norm_graph(1, false), joined_norm_graph(2, true)}) {
+    EXPECT_FALSE(fold_batch_norm(untouched, context));
+  }
+}
+
 TEST(FoldBatchNorm, LeavesAConvolutionThatIsReadElsewhere) {
   Random random(4);
   Graph graph = conv_norm_graph(random, true, true);

@@ -3,6 +3,8 @@
 //   factor[m] = scale[m] / sqrt(var[m] + epsilon)      w'[m,...] = w[m,...] * factor[m]
 //   b'[m] = (b[m] - mean[m]) * factor[m] + bias[m]
 //
+// A normalization behind a concat of such convolutions, along the channels, goes into each of them.
+//
 // Precondition: f32, weights and statistics are constants, nothing else reads the conv, no training mode. The epsilon
 // is that of the model. Computed in f64 and rounded once.
 #include <cmath>
@@ -13,6 +15,7 @@
 namespace autograph {
 
 const OpDef& batch_normalization_def();
+const OpDef& concat_def();
 const OpDef& conv_def();
 namespace {
 
@@ -23,15 +26,15 @@ const Tensor* constant_f32(const Graph& graph, const Node& node, size_t slot) {
   return &graph.value(v).constant();
 }
 
-// The conv in front of `norm` when both can become one, else an invalid id.
-NodeId find_conv(const Graph& graph, const Node& norm) {
+// The conv that makes `x` when it can take `norm`, else an invalid id.
+NodeId find_conv(const Graph& graph, const Node& norm, ValueId x_id) {
   if (&norm.op() != &batch_normalization_def() || norm.outputs().size() != 1) return {};
   if (norm.attributes().flag("training_mode")) return {};
   for (size_t slot = 1; slot <= 4; ++slot) {
     if (!constant_f32(graph, norm, slot)) return {};
   }
-  const Value& x = graph.value(norm.input(0));
-  if (!x.producer().is_valid() || x.uses().size() != 1 || graph.num_output_uses(norm.input(0)) > 0) return {};
+  const Value& x = graph.value(x_id);
+  if (!x.producer().is_valid() || x.uses().size() != 1 || graph.num_output_uses(x_id) > 0) return {};
   const Node& conv = graph.node(x.producer());
   if (&conv.op() != &conv_def() || !constant_f32(graph, conv, 1)) return {};
   if (conv.input(2).is_valid() && !constant_f32(graph, conv, 2)) return {};
@@ -69,15 +72,62 @@ void fold(Graph& graph, NodeId conv_id, NodeId norm_id) {
   graph.erase_node(norm_id);
 }
 
+// Elements begin .. begin + count of a vector.
+ValueId piece_of(Graph& graph, ValueId vector, int64_t begin, int64_t count) {
+  const auto elements = graph.value(vector).constant().elements<float>();
+  const auto piece = elements.subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
+  return graph.add_constant(Tensor::of<float>({count}, std::vector<float>(piece.begin(), piece.end())));
+}
+
+// The channels of each input of the concat in front of `norm`, when all of them are convolutions that can take a
+// normalization; empty otherwise.
+std::vector<int64_t> channels_of_branches(const Graph& graph, const Node& norm) {
+  if (&norm.op() != &batch_normalization_def()) return {};
+  const Value& x = graph.value(norm.input(0));
+  if (!x.producer().is_valid() || x.uses().size() != 1 || graph.num_output_uses(norm.input(0)) > 0) return {};
+  const Node& concat = graph.node(x.producer());
+  if (&concat.op() != &concat_def() || concat.attributes().integer("axis") != 1) return {};
+  std::vector<int64_t> channels;
+  for (size_t k = 0; k < concat.inputs().size(); ++k) {
+    if (!find_conv(graph, norm, concat.input(k)).is_valid()) return {};
+    const Shape& shape = graph.type(concat.input(k)).shape();
+    if (!shape.has_rank() || !shape[1].is_known()) return {};
+    channels.push_back(shape[1].value());
+  }
+  return channels;
+}
+
+// norm(concat(a, b, ...)) becomes concat(norm(a), norm(b), ...) where the norms can then go into convolutions.
+bool distribute(Graph& graph, NodeId norm_id) {
+  const std::vector<int64_t> channels = channels_of_branches(graph, graph.node(norm_id));
+  if (channels.empty()) return false;
+  const NodeId concat_id = graph.value(graph.node(norm_id).input(0)).producer();
+  int64_t begin = 0;
+  for (size_t k = 0; k < channels.size(); ++k) {
+    const Node& norm = graph.node(norm_id);
+    const Provenance origins = norm.provenance();
+    const Attributes attributes = norm.attributes();
+    std::vector<ValueId> inputs{graph.node(concat_id).input(k)};
+    const std::vector<ValueId> parameters(norm.inputs().begin() + 1, norm.inputs().end());
+    for (const ValueId v : parameters) inputs.push_back(piece_of(graph, v, begin, channels[k]));
+    const NodeId piece = graph.add_node(batch_normalization_def(), inputs, attributes, {origins, 1});
+    graph.set_input(concat_id, k, graph.node(piece).output(0));
+    fold(graph, graph.value(inputs[0]).producer(), piece);
+    begin += channels[k];
+  }
+  replace_value(graph, graph.node(norm_id).output(0), graph.node(concat_id).output(0));
+  graph.erase_node(norm_id);
+  return true;
+}
+
 }  // namespace
 
 bool fold_batch_norm(Graph& graph, PassContext&) {
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
-    const NodeId conv = find_conv(graph, graph.node(id));
-    if (!conv.is_valid()) continue;
-    fold(graph, conv, id);
-    changed = true;
+    const NodeId conv = find_conv(graph, graph.node(id), graph.node(id).input(0));
+    if (conv.is_valid()) fold(graph, conv, id);
+    changed = conv.is_valid() || distribute(graph, id) || changed;
   }
   if (changed) graph.erase_dead();
   return changed;

@@ -1,9 +1,15 @@
-// fold_pad: zeros that a pad node puts around the spatial axes become the padding of the convolution behind it.
+// fold_pad: what a pad node puts around the spatial axes becomes the padding of the convolution or pool behind it.
 //
-// Pools keep theirs: a maximum pads with minus infinity, a mean may not count padding.  Holds before: mode constant
-// with value 0, no pads on batch and channels, none negative; the reader computes its padding from `pads` (auto_pad
-// NOTSET). The pad node stays when others read it.
+//   convolution    zeros
+//   max_pool       minus infinity
+//   average_pool   zeros, which then count in the divisor (count_include_pad); it must have no padding of its own, or
+//                  count that too
+//
+// Holds before: mode constant, no pads on batch and channels, none negative; the reader computes its padding from
+// `pads` (auto_pad NOTSET), and a pool rounds down and stays with less padding than kernel. The pad node stays when
+// others read it.
 #include <algorithm>
+#include <limits>
 
 #include "autograph/op_def.h"
 #include "optimize/match.h"
@@ -11,17 +17,20 @@
 
 namespace autograph {
 
+const OpDef& average_pool_def();
 const OpDef& conv_def();
+const OpDef& max_pool_def();
 const OpDef& pad_def();
 
 namespace {
 
-// Pads of all axes, begins first; nothing when they are not constant zeros around the data.
-std::optional<std::vector<int64_t>> zero_pads(const Graph& graph, const Node& pad) {
+// Pads of all axes, begins first; nothing when they are not `value` around the spatial axes.
+std::optional<std::vector<int64_t>> constant_pads(const Graph& graph, const Node& pad, double value) {
   const Shape& shape = graph.type(pad.input(0)).shape();
   const auto given = integer_constants(graph, pad.input(1));
   if (!given || !shape.has_rank() || pad.attributes().text("mode") != "constant") return std::nullopt;
-  if (pad.input(2).is_valid() && scalar_constant(graph, pad.input(2)) != 0.0) return std::nullopt;
+  const auto fill = pad.input(2).is_valid() ? scalar_constant(graph, pad.input(2)) : std::optional(0.0);
+  if (fill != value) return std::nullopt;
   const auto rank = static_cast<size_t>(shape.rank());
   std::vector<int64_t> axes;
   for (size_t a = 0; a < rank; ++a) axes.push_back(static_cast<int64_t>(a));
@@ -43,27 +52,49 @@ std::optional<std::vector<int64_t>> zero_pads(const Graph& graph, const Node& pa
   return fits ? std::optional(pads) : std::nullopt;
 }
 
-// The padding that a conv has by itself: begins, then ends; zeros when it has none.
-std::vector<int64_t> own_pads(const Node& conv, size_t spatial) {
-  const auto* given = conv.attributes().find_as<std::vector<int64_t>>("pads");
+// The padding that a node has by itself: begins, then ends; zeros when it has none.
+std::vector<int64_t> own_pads(const Node& node, size_t spatial) {
+  const auto* given = node.attributes().find_as<std::vector<int64_t>>("pads");
   if (given && given->size() == 2 * spatial) return *given;
   return std::vector<int64_t>(2 * spatial, 0);
 }
 
-bool fold(Graph& graph, NodeId id) {
-  const Node& conv = graph.node(id);
-  if (&conv.op() != &conv_def() || conv.attributes().text("auto_pad") != "NOTSET") return false;
-  const Node* pad = made_by(graph, conv.input(0), pad_def());
-  const auto zeros = pad ? zero_pads(graph, *pad) : std::nullopt;
-  if (!zeros) return false;
-  const size_t rank = zeros->size() / 2;
-  const size_t spatial = rank - 2;
-  std::vector<int64_t> pads = own_pads(conv, spatial);
-  for (size_t a = 0; a < spatial; ++a) {
-    pads[a] += (*zeros)[a + 2];
-    pads[a + spatial] += (*zeros)[a + 2 + rank];
+// What the node takes its padding to be; nothing when it is no node of this kind.
+std::optional<double> padding_value(const Node& node) {
+  if (&node.op() == &conv_def() || &node.op() == &average_pool_def()) return 0.0;
+  if (&node.op() == &max_pool_def() && node.outputs().size() == 1) return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+// May a pool have these pads?
+bool fits_pool(const Node& pool, const std::vector<int64_t>& pads) {
+  const std::vector<int64_t>& kernel = pool.attributes().integers("kernel_shape");
+  if (pool.attributes().flag("ceil_mode") || pads.size() != 2 * kernel.size()) return false;
+  for (size_t k = 0; k < pads.size(); ++k) {
+    if (pads[k] >= kernel[k % kernel.size()]) return false;
   }
-  const NodeId pad_node = graph.value(conv.input(0)).producer();
+  const std::vector<int64_t> own = own_pads(pool, kernel.size());
+  const bool has_own = std::any_of(own.begin(), own.end(), [](int64_t p) { return p != 0; });
+  return &pool.op() != &average_pool_def() || !has_own || pool.attributes().flag("count_include_pad");
+}
+
+bool fold(Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  const auto value = padding_value(node);
+  if (!value || node.attributes().text("auto_pad") != "NOTSET") return false;
+  const Node* pad = made_by(graph, node.input(0), pad_def());
+  const auto added = pad ? constant_pads(graph, *pad, *value) : std::nullopt;
+  if (!added) return false;
+  const size_t rank = added->size() / 2;
+  const size_t spatial = rank - 2;
+  std::vector<int64_t> pads = own_pads(node, spatial);
+  for (size_t a = 0; a < spatial; ++a) {
+    pads[a] += (*added)[a + 2];
+    pads[a + spatial] += (*added)[a + 2 + rank];
+  }
+  if (&node.op() != &conv_def() && !fits_pool(node, pads)) return false;
+  const NodeId pad_node = graph.value(node.input(0)).producer();
+  if (&node.op() == &average_pool_def()) graph.set_attribute(id, "count_include_pad", int64_t{1});
   graph.set_attribute(id, "pads", pads);
   graph.set_input(id, 0, pad->input(0));
   const Provenance origins = erase_unread(graph, pad_node);
