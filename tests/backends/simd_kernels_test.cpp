@@ -287,7 +287,8 @@ Tensor in_layout(const Tensor& x, Layout layout) {
 TEST(SimdKernels, ElementwiseInEveryLayout) {
   Random random(11);
   const Tensor x = random_tensor(random, {2, 32, 5, 7});
-  for (const Dims& other : {Dims{2, 32, 5, 7}, Dims{32, 1, 1}, Dims{2, 32, 1, 1}, Dims{}, Dims{7}, Dims{1, 32, 5, 1}}) {
+  for (const Dims& other :
+       {Dims{2, 32, 5, 7}, Dims{32, 1, 1}, Dims{2, 32, 1, 1}, Dims{}, Dims{7}, Dims{1, 32, 5, 1}, Dims{5, 1}}) {
     const Tensor y = random_tensor(random, other);
     const KernelCase plain(sub_def(), {{x, y}});
     const std::vector<KernelVariant> variants = simd::elementwise_kernel().variants(plain.call());

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
+#include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 
 namespace autograph {
@@ -25,6 +26,7 @@ class BatchNormalizationKernel : public Kernel {
     batch_ = dims[0];
     channels_ = dims.size() > 1 ? dims[1] : 1;
     for (size_t a = 2; a < dims.size(); ++a) plane_ *= dims[a];
+    threads_ = useful_threads(call.threads, batch_ * channels_ * plane_);
   }
 
   void run(const KernelArgs& args) const override {
@@ -34,12 +36,14 @@ class BatchNormalizationKernel : public Kernel {
     const float* mean = args.inputs[3].data<float>();
     const float* var = args.inputs[4].data<float>();
     float* y = args.outputs[0].mutable_data<float>();
-    for (int64_t row = 0; row < batch_ * channels_; ++row) {
-      const int64_t c = row % channels_;
-      const double factor = scale[c] / std::sqrt(static_cast<double>(var[c]) + epsilon_);
-      const double shift = bias[c] - mean[c] * factor;
-      scale_shift(x + row * plane_, static_cast<float>(factor), static_cast<float>(shift), y + row * plane_, plane_);
-    }
+    for_shares(threads_, batch_ * channels_, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t c = row % channels_;
+        const double factor = scale[c] / std::sqrt(static_cast<double>(var[c]) + epsilon_);
+        const double shift = bias[c] - mean[c] * factor;
+        scale_shift(x + row * plane_, static_cast<float>(factor), static_cast<float>(shift), y + row * plane_, plane_);
+      }
+    });
   }
 
  private:
@@ -47,6 +51,7 @@ class BatchNormalizationKernel : public Kernel {
   int64_t batch_ = 1;
   int64_t channels_ = 1;
   int64_t plane_ = 1;
+  int threads_ = 1;
 };
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<BatchNormalizationKernel>(call), ""}; }

@@ -33,7 +33,7 @@ std::vector<KernelDef> simd_kernels() {
 
 std::vector<KernelDef> cpu_kernels() {
   std::vector<KernelDef> kernels = simd_kernels();
-  for (const auto& more : {onednn_kernels(), reduction_kernels()}) {
+  for (const auto& more : {onednn_kernels(), reduction_kernels(), box_copy_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
   for (const KernelDef& kernel :

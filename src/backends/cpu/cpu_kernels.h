@@ -26,6 +26,7 @@ KernelDef concat_kernel();
 KernelDef split_kernel();
 KernelDef gather_kernel();
 std::vector<KernelDef> reduction_kernels();
+std::vector<KernelDef> box_copy_kernels();
 std::vector<KernelDef> onednn_kernels();
 std::vector<KernelDef> simd_kernels();
 

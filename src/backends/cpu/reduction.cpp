@@ -4,6 +4,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
+#include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 
 namespace autograph {
@@ -29,32 +30,44 @@ AG_MULTIVERSION void add_row(const float* x, double* sums, int64_t count) {
 
 class SumKernel : public Kernel {
  public:
-  SumKernel(const Extents& extents, double factor) : extents_(extents), factor_(factor) {}
+  SumKernel(const Extents& extents, double factor, int threads)
+      : extents_(extents),
+        factor_(factor),
+        threads_(useful_threads(threads, extents.outer * extents.reduced * extents.inner)) {}
   size_t scratch_bytes() const override {
     return extents_.inner == 1 ? 0 : static_cast<size_t>(extents_.inner) * sizeof(double);
   }
   void run(const KernelArgs& args) const override {
     const float* x = args.inputs[0].data<float>();
     float* y = args.outputs[0].mutable_data<float>();
-    for (int64_t o = 0; o < extents_.outer; ++o) {
-      if (extents_.inner == 1) {
-        y[o] = static_cast<float>(sum_row(x + o * extents_.reduced, extents_.reduced) * factor_);
-      } else {
-        sum_columns(x + o * extents_.reduced * extents_.inner, static_cast<double*>(args.scratch),
-                    y + o * extents_.inner);
-      }
+    if (extents_.inner == 1) {
+      for_shares(threads_, extents_.outer, [&](int64_t begin, int64_t end, int) {
+        for (int64_t o = begin; o < end; ++o) {
+          y[o] = static_cast<float>(sum_row(x + o * extents_.reduced, extents_.reduced) * factor_);
+        }
+      });
+      return;
     }
+    // Every thread has columns of its own, in the scratch memory as well.
+    for_shares(threads_, extents_.inner, [&](int64_t begin, int64_t end, int) {
+      double* sums = static_cast<double*>(args.scratch) + begin;
+      for (int64_t o = 0; o < extents_.outer; ++o) {
+        sum_columns(x + o * extents_.reduced * extents_.inner + begin, sums, y + o * extents_.inner + begin,
+                    end - begin);
+      }
+    });
   }
 
  private:
-  void sum_columns(const float* x, double* sums, float* y) const {
-    std::fill(sums, sums + extents_.inner, 0.0);
-    for (int64_t r = 0; r < extents_.reduced; ++r) add_row(x + r * extents_.inner, sums, extents_.inner);
-    for (int64_t i = 0; i < extents_.inner; ++i) y[i] = static_cast<float>(sums[i] * factor_);
+  void sum_columns(const float* x, double* sums, float* y, int64_t count) const {
+    std::fill(sums, sums + count, 0.0);
+    for (int64_t r = 0; r < extents_.reduced; ++r) add_row(x + r * extents_.inner, sums, count);
+    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(sums[i] * factor_);
   }
 
   const Extents extents_;
   const double factor_;
+  const int threads_;
 };
 
 // Which axes the call reduces, ascending; nothing when they are not known or not neighbours.
@@ -89,11 +102,13 @@ std::string why_not_reduce(const KernelCall& call) {
   return reduced_extents(call) ? "" : "axes that are unknown, none or not neighbours";
 }
 
-Prepared prepare_sum(const KernelCall& call) { return {std::make_unique<SumKernel>(*reduced_extents(call), 1.0), ""}; }
+Prepared prepare_sum(const KernelCall& call) {
+  return {std::make_unique<SumKernel>(*reduced_extents(call), 1.0, call.threads), ""};
+}
 
 Prepared prepare_mean(const KernelCall& call) {
   const Extents extents = *reduced_extents(call);
-  return {std::make_unique<SumKernel>(extents, 1.0 / static_cast<double>(extents.reduced)), ""};
+  return {std::make_unique<SumKernel>(extents, 1.0 / static_cast<double>(extents.reduced), call.threads), ""};
 }
 
 }  // namespace

@@ -28,8 +28,10 @@
 #define AG_SIMD_ATTENTION_TASK
 namespace autograph::simd {
 
-// Keys per block: their packed keys and values stay in the second cache, and 8 rows of scores in the first.
-constexpr int64_t kKeyBlock = 256;
+// Keys per block: a panel of their values takes half of the first cache, and the scores of a group of queries the rest.
+constexpr int64_t kKeyBlock = 128;
+// Queries whose scores against a block are worked on together: a panel of keys is read once for all of them.
+constexpr int64_t kQueryGroup = 32;
 // Queries per task: their sums stay in the second cache.
 constexpr int64_t kMaxQueries = 256;
 // Lanes of the widest vectors, to which rows are padded.
@@ -60,7 +62,7 @@ struct AttentionScratch {
     keys_at = round_up(queries * size);
     values_at = keys_at + block * size;
     scores_at = values_at + block * round_up(value_size);
-    sums_at = scores_at + 8 * block;
+    sums_at = scores_at + kQueryGroup * block;
     rows_at = sums_at + queries * round_up(value_size);
     total = rows_at + round_up(2 * queries);
   }
@@ -90,39 +92,65 @@ HWY_INLINE KeyRange visible_keys(const AttentionTask& task, int64_t query, int64
   return {std::min(begin, count), std::max(end, int64_t{0})};
 }
 
-// Adds the mask to a row of scores and hides what lies outside of the range; the row is padded with hidden keys.
-HWY_INLINE void mask_row(const AttentionTask& task, int64_t query, int64_t first_key, float* scores, int64_t count) {
+// Mask elements [at, at + count) of a query, to be added to its scores.
+HWY_INLINE V load_mask(const AttentionTask& task, int64_t query, int64_t at, size_t count) {
   const D d;
-  const KeyRange range = visible_keys(task, query, first_key, count);
-  if (task.mask && task.mask_is_bool) {
-    const bool* mask = static_cast<const bool*>(task.mask) + query * task.mask_stride + first_key;
-    for (int64_t j = range.begin; j < range.end; ++j) scores[j] = mask[j] ? scores[j] : -kInfinity;
-  } else if (task.mask && range.begin < range.end) {
-    const float* mask = static_cast<const float*>(task.mask) + query * task.mask_stride + first_key + range.begin;
-    map_row(d, scores + range.begin, scores + range.begin, static_cast<size_t>(range.end - range.begin),
-            [&](V s, size_t i, size_t n) HWY_ATTR {
-              return hn::Add(s, n == hn::Lanes(d) ? hn::LoadU(d, mask + i) : load_some(d, mask + i, n, hn::Zero(d)));
-            });
+  const int64_t offset = query * task.mask_stride + at;
+  if (!task.mask_is_bool) {
+    const float* from = static_cast<const float*>(task.mask) + offset;
+    return count == hn::Lanes(d) ? hn::LoadU(d, from) : load_some(d, from, count, hn::Zero(d));
   }
-  std::fill(scores, scores + std::min(range.begin, count), -kInfinity);
-  std::fill(scores + std::max(range.begin, range.end), scores + padded_columns(count), -kInfinity);
+  const bool* from = static_cast<const bool*>(task.mask) + offset;
+  HWY_ALIGN float hidden[HWY_MAX_BYTES / sizeof(float)] = {};
+  for (size_t i = 0; i < count; ++i) hidden[i] = from[i] ? 0.0F : -kInfinity;
+  return hn::Load(d, hidden);
 }
 
-// Scores of one query to weights; `largest` and `sum` are what the row has so far. Scales what is summed up already.
-HWY_INLINE void weigh_row(float* scores, int64_t count, float& largest, float& sum, float* sums, int64_t value_size) {
+// Adds the mask to a row of scores, hides what lies outside of `range` and the padding, and returns the largest score.
+HWY_INLINE V mask_row(const AttentionTask& task, int64_t query, int64_t first_key, KeyRange range, float* scores,
+                      int64_t padded) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  V m = hn::Set(d, largest);
-  for (int64_t j = 0; j < count; j += lanes) m = hn::Max(m, hn::LoadU(d, scores + j));
-  m = hn::MaxOfLanes(d, m);
+  const V hidden = hn::Set(d, -kInfinity);
+  V largest = hidden;
+  if (range.begin > 0) std::fill(scores, scores + std::min(range.begin, padded), -kInfinity);
+  int64_t j = range.begin;
+  for (; j + lanes <= range.end; j += lanes) {
+    V s = hn::LoadU(d, scores + j);
+    if (task.mask) {
+      s = hn::Add(s, load_mask(task, query, first_key + j, static_cast<size_t>(lanes)));
+      hn::StoreU(s, d, scores + j);
+    }
+    largest = hn::Max(largest, s);
+  }
+  if (j < range.end) {
+    const auto rest = static_cast<size_t>(range.end - j);
+    V s = load_some(d, scores + j, rest, hidden);
+    if (task.mask) {
+      s = hn::Add(s, load_mask(task, query, first_key + j, rest));
+      store_some(d, s, scores + j, rest);
+    }
+    largest = hn::Max(largest, s);
+  }
+  const int64_t seen = std::max(range.begin, range.end);
+  if (seen < padded) std::fill(scores + seen, scores + padded, -kInfinity);
+  return hn::MaxOfLanes(d, largest);
+}
+
+// Scores of one query to weights. `largest` and `sum` are what the row has so far; scales what is summed up already.
+HWY_INLINE void weigh_row(float* scores, int64_t padded, V block_largest, float& largest, float& sum, float* sums,
+                          int64_t width) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const float before = largest;
+  const V m = hn::Max(block_largest, hn::Set(d, before));
   largest = hn::GetLane(m);
   if (largest == -kInfinity) {  // no key seen yet; infinity minus infinity would be NaN
-    std::fill(scores, scores + count, 0.0F);
+    std::fill(scores, scores + padded, 0.0F);
     return;
   }
   V s = hn::Zero(d);
-  for (int64_t j = 0; j < count; j += lanes) {
+  for (int64_t j = 0; j < padded; j += lanes) {
     const V e = exp_nonpositive(d, hn::Sub(hn::LoadU(d, scores + j), m));
     hn::StoreU(e, d, scores + j);
     s = hn::Add(s, e);
@@ -135,7 +163,7 @@ HWY_INLINE void weigh_row(float* scores, int64_t count, float& largest, float& s
   const float factor = std::exp(before - largest);
   sum = sum * factor + block_sum;
   const V f = hn::Set(d, factor);
-  map_row(d, sums, sums, static_cast<size_t>(value_size), [&](V x, size_t, size_t) HWY_ATTR { return hn::Mul(x, f); });
+  map_row(d, sums, sums, static_cast<size_t>(width), [&](V x, size_t, size_t) HWY_ATTR { return hn::Mul(x, f); });
 }
 
 // Keys [first, first + count), already packed, for all queries of the task.
@@ -145,15 +173,16 @@ HWY_INLINE void add_key_block(const AttentionTask& task, const AttentionScratch&
   float* scores = task.scratch + at.scores_at;
   float* largest = task.scratch + at.rows_at;
   float* sum = largest + task.queries;
-  for (int64_t i = 0; i < task.queries; i += kTileRows) {
-    const int64_t rows = std::min(kTileRows, task.queries - i);
+  for (int64_t i = 0; i < task.queries; i += kQueryGroup) {
+    const int64_t rows = std::min(kQueryGroup, task.queries - i);
     float* sums = task.scratch + at.sums_at + i * width;
     multiply_packed(
         {task.scratch + i * task.size, task.size, task.scratch + at.keys_at, task.size, scores, padded, false}, rows,
         count);
     for (int64_t r = 0; r < rows; ++r) {
-      mask_row(task, i + r, first, scores + r * padded, count);
-      weigh_row(scores + r * padded, padded, largest[i + r], sum[i + r], sums + r * width, width);
+      float* row = scores + r * padded;
+      const V block_largest = mask_row(task, i + r, first, visible_keys(task, i + r, first, count), row, padded);
+      weigh_row(row, padded, block_largest, largest[i + r], sum[i + r], sums + r * width, width);
     }
     multiply_packed({scores, padded, task.scratch + at.values_at, count, sums, width, true}, rows, task.value_size);
   }

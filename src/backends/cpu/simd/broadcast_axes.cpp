@@ -67,19 +67,26 @@ std::vector<BroadcastAxis> broadcast_axes(const Dims& output, Layout layout,
   return axes;
 }
 
-RowCursor::RowCursor(const std::vector<BroadcastAxis>& axes, int64_t row) : axes_(axes) {
+RowCursor::RowCursor(const std::vector<BroadcastAxis>& axes, size_t num_inputs, int64_t row)
+    : axes_(axes), num_inputs_(num_inputs) {
   for (size_t a = axes.size() - 1; a-- > 0;) {
     index_[a] = row % axes[a].extent;
     row /= axes[a].extent;
-    for (size_t k = 0; k < kMaxInputs; ++k) offsets_[k] += index_[a] * axes[a].strides[k];
+    for (size_t k = 0; k < num_inputs_; ++k) offsets_[k] += index_[a] * axes[a].strides[k];
   }
 }
 
-void RowCursor::advance() {
-  for (size_t a = axes_.size() - 1; a-- > 0;) {
-    const bool carries = ++index_[a] == axes_[a].extent;
-    const int64_t steps = carries ? 1 - axes_[a].extent : 1;
-    for (size_t k = 0; k < kMaxInputs; ++k) offsets_[k] += steps * axes_[a].strides[k];
+int64_t RowCursor::rows_in_run() const {
+  const size_t outer = axes_.size() - 1;
+  return outer == 0 ? 1 : axes_[outer - 1].extent - index_[outer - 1];
+}
+
+void RowCursor::advance(int64_t rows) {
+  for (size_t a = axes_.size() - 1; a-- > 0; rows = 1) {
+    index_[a] += rows;
+    const bool carries = index_[a] == axes_[a].extent;
+    const int64_t steps = carries ? rows - axes_[a].extent : rows;
+    for (size_t k = 0; k < num_inputs_; ++k) offsets_[k] += steps * axes_[a].strides[k];
     if (!carries) return;
     index_[a] = 0;
   }

@@ -36,14 +36,17 @@ std::vector<BroadcastAxis> broadcast_axes(const Dims& output, Layout layout,
 class RowCursor {
  public:
   /// Starts at row number `row`.
-  RowCursor(const std::vector<BroadcastAxis>& axes, int64_t row);
+  RowCursor(const std::vector<BroadcastAxis>& axes, size_t num_inputs, int64_t row);
   /// Offset of input k's element at the start of the row.
   int64_t offset(size_t k) const { return offsets_[k]; }
-  /// To the next row.
-  void advance();
+  /// How many rows, this one included, follow each other along the innermost outer axis.
+  int64_t rows_in_run() const;
+  /// Goes on by `rows` <= rows_in_run().
+  void advance(int64_t rows);
 
  private:
   const std::vector<BroadcastAxis>& axes_;
+  size_t num_inputs_;
   std::array<int64_t, kMaxAxes> index_{};
   std::array<int64_t, kMaxInputs> offsets_{};
 };

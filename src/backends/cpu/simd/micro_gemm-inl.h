@@ -73,39 +73,39 @@ HWY_INLINE void multiply_tile(const TileProduct& product) {
   }
 }
 
-template <int kRows>
-HWY_INLINE void multiply_panels(TileProduct product, int64_t columns) {
-  const int64_t width = panel_width();
-  const int64_t padded = padded_columns(columns);
-  for (int64_t column = 0; column < padded; column += width) {
-    if (padded - column >= width) {
-      multiply_tile<kRows, 2>(product);
-    } else {
-      multiply_tile<kRows, 1>(product);
-    }
-    product.panel += product.depth * width;
-    product.c += width;
-  }
-}
-
-/// C (+)= A B for `rows` rows of A and `columns` columns of B, which is packed: `panel` is its first panel. Writes
-/// padded_columns(columns) columns of C.
-HWY_INLINE void multiply_packed(TileProduct product, int64_t rows, int64_t columns) {
+template <int kVectors>
+HWY_INLINE void multiply_panel(TileProduct product, int64_t rows) {
   const auto next = [&](int64_t done) HWY_ATTR {
     product.a += done * product.a_stride;
     product.c += done * product.c_stride;
     rows -= done;
   };
-  for (; rows >= kTileRows; next(kTileRows)) multiply_panels<kTileRows>(product, columns);
+  for (; rows >= kTileRows; next(kTileRows)) multiply_tile<kTileRows, kVectors>(product);
   if (rows >= 4) {
-    multiply_panels<4>(product, columns);
+    multiply_tile<4, kVectors>(product);
     next(4);
   }
   if (rows >= 2) {
-    multiply_panels<2>(product, columns);
+    multiply_tile<2, kVectors>(product);
     next(2);
   }
-  if (rows >= 1) multiply_panels<1>(product, columns);
+  if (rows >= 1) multiply_tile<1, kVectors>(product);
+}
+
+/// C (+)= A B for `rows` rows of A and `columns` columns of B, which is packed: `panel` is its first panel. Writes
+/// padded_columns(columns) columns of C. A panel stays in the first cache for all rows.
+HWY_INLINE void multiply_packed(TileProduct product, int64_t rows, int64_t columns) {
+  const int64_t width = panel_width();
+  const int64_t padded = padded_columns(columns);
+  for (int64_t column = 0; column < padded; column += width) {
+    if (padded - column >= width) {
+      multiply_panel<2>(product, rows);
+    } else {
+      multiply_panel<1>(product, rows);
+    }
+    product.panel += product.depth * width;
+    product.c += width;
+  }
 }
 
 /// Packs a row-major B [depth, columns] with the given distance between rows.

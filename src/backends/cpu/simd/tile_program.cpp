@@ -103,12 +103,19 @@ class TileKernel : public Kernel {
   std::vector<uint32_t> in_place_inputs() const override { return in_place_inputs_; }
 
  private:
+  // A row that a buffer holds over and over.
+  struct Repeated {
+    int64_t offset = -1;
+    int64_t rows = 0;
+  };
+
   // One thread's view of a run.
   struct Worker {
     const KernelArgs& args;
     float* buffers;
     RowCursor cursor;
     std::array<TileOperand, kMaxInputs> inputs;
+    std::array<Repeated, kMaxInputs> repeated;
   };
 
   void plan_inputs(const KernelCall& call);
@@ -118,6 +125,7 @@ class TileKernel : public Kernel {
   bool is_read_after_output(uint32_t k) const;
   void run_tiles(Worker& worker, int64_t begin, int64_t end) const;
   void read_rows(Worker& worker, int64_t rows) const;
+  void read_run(Worker& worker, size_t k, int64_t done, int64_t run) const;
   void read_part(Worker& worker, int64_t first, int64_t count) const;
   void read_flat(Worker& worker, int64_t offset, int64_t count) const;
   void run_steps(Worker& worker, int64_t offset, int64_t count) const;
@@ -268,7 +276,7 @@ void TileKernel::run(const KernelArgs& args) const {
   for_shares(threads_, num_tiles_, [&](int64_t begin, int64_t end, int thread) {
     float* buffers = static_cast<float*>(args.scratch) + static_cast<size_t>(thread) * buffers_ * kTile;
     const int64_t first_row = rows_per_tile_ > 0 ? begin * rows_per_tile_ : begin / tiles_per_row_;
-    Worker worker{args, buffers, RowCursor(axes_, first_row), {}};
+    Worker worker{args, buffers, RowCursor(axes_, inputs_.size(), first_row), {}, {}};
     for (size_t k = 0; k < inputs_.size(); ++k) {
       if (inputs_[k].walk != Walk::scalar) continue;
       worker.inputs[k] = {static_cast<const float*>(raw_input(worker, k)), 0};
@@ -293,7 +301,7 @@ void TileKernel::run_tiles(Worker& worker, int64_t begin, int64_t end) const {
       offset = tile / tiles_per_row_ * row_ + first;
       count = std::min(kTile, row_ - first);
       read_part(worker, first, count);
-      if (first + count == row_) worker.cursor.advance();
+      if (first + count == row_) worker.cursor.advance(1);
     }
     read_flat(worker, offset, count);
     run_steps(worker, offset, count);
@@ -332,15 +340,37 @@ void TileKernel::copy_strided(const Worker& worker, size_t k, int64_t offset, fl
 
 // Several short rows: broadcast inputs are spread out.
 void TileKernel::read_rows(Worker& worker, int64_t rows) const {
-  for (int64_t r = 0; r < rows; ++r) {
+  for (int64_t done = 0; done < rows;) {
+    const int64_t run = std::min(rows - done, worker.cursor.rows_in_run());
     for (size_t k = 0; k < inputs_.size(); ++k) {
-      if (inputs_[k].walk != Walk::rows) continue;
-      copy_strided(worker, k, worker.cursor.offset(k), buffer(worker, inputs_[k].buffer) + r * row_, row_);
+      if (inputs_[k].walk == Walk::rows) read_run(worker, k, done, run);
     }
-    worker.cursor.advance();
+    worker.cursor.advance(run);
+    done += run;
   }
   for (size_t k = 0; k < inputs_.size(); ++k) {
     if (inputs_[k].walk == Walk::rows) worker.inputs[k] = {buffer(worker, inputs_[k].buffer), 1};
+  }
+}
+
+// `run` rows along the innermost outer axis, to the buffer behind the `done` rows that it has.
+void TileKernel::read_run(Worker& worker, size_t k, int64_t done, int64_t run) const {
+  const int64_t step = axes_.size() > 1 ? axes_[axes_.size() - 2].strides[k] : 0;
+  const int64_t offset = worker.cursor.offset(k);
+  float* target = buffer(worker, inputs_[k].buffer) + done * row_;
+  if (step != 0 && run > 1) {
+    for (int64_t r = 0; r < run; ++r) copy_strided(worker, k, offset + r * step, target + r * row_, row_);
+    worker.repeated[k] = {};
+    return;
+  }
+  // The same row for all of them, and often for the tiles that follow.
+  Repeated& repeated = worker.repeated[k];
+  if (done == 0 && repeated.offset == offset && repeated.rows >= run) return;
+  repeated = done == 0 ? Repeated{offset, run} : Repeated{};
+  copy_strided(worker, k, offset, target, row_);
+  for (int64_t have = 1; have < run; have *= 2) {
+    const int64_t more = std::min(have, run - have) * row_;
+    std::memcpy(target + have * row_, target, static_cast<size_t>(more) * sizeof(float));
   }
 }
 
