@@ -122,7 +122,7 @@ class Process:
         self.child.send_signal(signal.SIGSTOP)
 
     def close(self):
-        self.child.kill()
+        os.killpg(self.child.pid, signal.SIGKILL)  # a package may have started processes of its own
         self.child.wait()
         for stream in (self.child.stdin, self.child.stdout, self.child.stderr):
             stream.close()
