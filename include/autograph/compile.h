@@ -25,7 +25,11 @@ struct CompileOptions {
   std::string cache_folder;  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
   /// Called while measuring: steps asked about, all steps, kernels measured so far.
   std::function<void(size_t step, size_t num_steps, size_t measured)> on_tune = nullptr;
-  bool optimize = true;    ///< Run the plain passes first.
+  bool optimize = true;  ///< Run the plain passes first.
+  /// Free weights of which kernels keep packed copies, where all shapes are known: Executable::graph() then has
+  /// constants without elements (`raw() == nullptr`), and halves the memory of large models.
+  bool release_weights = false;
+  std::vector<std::string> disabled_passes;  ///< Passes to leave out, by name; ValueError when there is no such pass.
   bool check_nan = false;  ///< Stop at the first node that makes a NaN or infinity from finite inputs.
   bool profile = false;    ///< Record the time of every step; see Executable::profile().
 };

@@ -66,6 +66,7 @@ CompileOptions compile_options(const RunOptions& options) {
   result.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
   result.optimize = !options.no_optimize;
   result.check_nan = options.check_nan;
+  result.disabled_passes = options.disabled_passes;
   result.tune = options.tune;
   result.cache_folder = options.cache_dir;
   result.exact = options.exact;
@@ -73,6 +74,7 @@ CompileOptions compile_options(const RunOptions& options) {
 }
 
 Executable compile_logged(Session& session, Graph graph, CompileOptions options) {
+  options.release_weights = true;
   options.on_tune = [&session](size_t step, size_t num_steps, size_t measured) {
     session.progress(fmt::format("choosing kernels, {} measured", measured),
                      static_cast<double>(step) / static_cast<double>(num_steps));

@@ -18,12 +18,14 @@ struct RunOptions {
   int64_t memory_budget_mib = 0;
   bool check_nan = false;
   bool no_optimize = false;
+  std::vector<std::string> disabled_passes;
   bool tune = false;
   std::string cache_dir;
   bool exact = false;
 };
 
-/// --device, --strategy, --threads, --seed, --memory-budget, --check-nan, --no-optimize, --tune, --cache-dir, --exact.
+/// --device, --strategy, --threads, --seed, --memory-budget, --check-nan, --no-optimize, --disable-pass, --tune,
+/// --cache-dir, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 
 }  // namespace autograph::cli

@@ -1,10 +1,12 @@
 #include "engine/executable.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "base/check.h"
+#include "runtime/core_gate.h"
 #include "runtime/cpu_count.h"
 #include "tune/measured_cost.h"
 
@@ -119,14 +121,17 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
       threads_(options.threads > 0 ? options.threads : usable_cpu_count()),
       nested_(nested),
       run_options_{device_.catalog, threads_, options.check_nan, options.profile, nullptr} {
-  Graph prepared = prepare_graph(std::move(graph), device_, options_.optimize);
+  Graph prepared = prepare_graph(std::move(graph), device_, options_);
   const bool is_static = has_static_inputs(prepared) && !nested_;
   if (!is_static) {
     graph_ = std::make_shared<const Graph>(std::move(prepared));
   } else {
     const KnownValues known = infer_types(prepared);
-    graph_ = std::make_shared<const Graph>(std::move(prepared));
-    entries_.push_front(std::make_shared<PlanEntry>(make_plan(graph_, known), nullptr));
+    const auto graph = std::make_shared<Graph>(std::move(prepared));
+    graph_ = graph;
+    // Looking for NaNs reads weights, too.
+    const bool release = options_.release_weights && !options_.check_nan;
+    entries_.push_front(std::make_shared<PlanEntry>(make_plan(graph, known, release ? graph.get() : nullptr), nullptr));
   }
   compile_nested();
 }
@@ -206,15 +211,16 @@ std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs* inputs)
   }
   // With these shapes passes may do what they could not while dims were symbols.
   infer_types(typed);
-  typed = prepare_graph(std::move(typed), device_, options_.optimize);
+  typed = prepare_graph(std::move(typed), device_, options_);
   const KnownValues known = infer_types(typed);
   return std::make_shared<PlanEntry>(make_plan(std::make_shared<const Graph>(std::move(typed)), known), inputs);
 }
 
 std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
-                                                                const KnownValues& known) const {
+                                                                const KnownValues& known, Graph* release_from) const {
   const ThreadScope threads(device_, threads_);
-  PlanOptions options{device_.catalog, threads_, options_.memory_budget_bytes, options_.exact, device_.set_threads};
+  PlanOptions options{device_.catalog,     threads_,    options_.memory_budget_bytes, options_.exact,
+                      device_.set_threads, release_from};
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
   MeasurementCache cache(options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder);
   MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, options_.on_tune);
@@ -227,6 +233,9 @@ void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter>
     meter = std::make_shared<MemoryMeter>(options_.memory_budget_bytes, context.compiled().memory.arena_bytes);
   }
   const ThreadScope threads(device_, threads_);
+  // A nested run works on the processors of the run around it.
+  std::optional<CoreGate::Pass> pass;
+  if (!nested_) pass.emplace(CoreGate::of_process(), device_.set_threads ? threads_ : 1);
   context.run(run_options_, meter);
   if (!options_.profile) return;
   const std::lock_guard lock(mutex_);

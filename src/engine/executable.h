@@ -80,7 +80,8 @@ class Executable::Impl {
   void compile_nested();
   std::shared_ptr<PlanEntry> find_entry(const RunInputs& inputs) const;
   std::shared_ptr<PlanEntry> make_entry(const RunInputs* inputs) const;
-  std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known) const;
+  std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
+                                                Graph* release_from = nullptr) const;
   void check_inputs(const RunInputs& inputs) const;
   void execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const;
 
@@ -98,6 +99,6 @@ class Executable::Impl {
 };
 
 /// Passes and nested graphs done: what compile() and nested compilation share.
-Graph prepare_graph(Graph graph, const Device& device, bool optimize);
+Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options);
 
 }  // namespace autograph

@@ -74,7 +74,7 @@ class PlanCompiler {
     c.memory.arena_bytes = c.plan.arena_bytes;
     c.memory.sum_of_tensors_bytes = c.plan.sum_of_tensors_bytes;
     c.memory.lower_bound_bytes = c.plan.lower_bound_bytes;
-    for (const Tensor& weight : c.plan.weights) c.memory.weight_bytes += weight.size_bytes();
+    for (const Tensor& weight : c.plan.weights) c.memory.weight_bytes += weight.raw() ? weight.size_bytes() : 0;
     return compiled_;
   }
 
@@ -95,13 +95,44 @@ class PlanCompiler {
     for (size_t i = 0; i < made.size(); ++i) {
       if (!c.plan.steps[i].is_reorder()) choice_of[i] = &choices_[number++];
     }
+    const std::vector<int> num_readers = options_.release_from ? count_readers() : std::vector<int>();
     const int threads = std::min(options_.threads, 1 + static_cast<int>(made.size() / kStepsPerThread));
     parallel_for(made.size(), threads, [&](size_t i) {
       if (options_.set_threads) options_.set_threads(options_.threads);
       const Step& step = c.plan.steps[i];
       made[i] = choice_of[i] ? make_step(step, *choice_of[i]) : make_reorder(step);
+      if (made[i].kernel && options_.release_from) release_weights(step, *made[i].kernel, num_readers);
     });
     for (size_t i = 0; i < made.size(); ++i) add(c.plan.steps[i], std::move(made[i]));
+  }
+
+  // By slot: how many steps and outputs read it or a view of it.
+  std::vector<int> count_readers() const {
+    const Plan& plan = compiled_->plan;
+    std::vector<int> count(plan.slots.size(), 0);
+    for (const Step& step : plan.steps) {
+      for (const SlotIndex s : step.inputs) {
+        if (s != kNoSlot) ++count[plan.slots[s].root];
+      }
+    }
+    for (const PlanOutput& output : plan.outputs) ++count[plan.slots[output.slot].root];
+    return count;
+  }
+
+  // Frees the constants that this step alone has read and of which its kernel keeps a copy of its own. Steps are
+  // prepared at the same time, but no two of them come here with the same constant.
+  void release_weights(const Step& step, const Kernel& kernel, const std::vector<int>& num_readers) {
+    Plan& plan = compiled_->plan;
+    for (size_t k = 0; k < step.inputs.size(); ++k) {
+      if (step.inputs[k] == kNoSlot || kernel.reads_input(k)) continue;
+      const Slot& slot = plan.slots[plan.slots[step.inputs[k]].root];
+      if (slot.place != Place::weight || num_readers[plan.slots[step.inputs[k]].root] != 1) continue;
+      const Tensor& weight = plan.weights[slot.index];
+      const Tensor empty = Tensor::wrap(weight.dtype(), weight.dims(), nullptr, nullptr);
+      if (options_.release_from->value(slot.value).is_constant())
+        options_.release_from->set_constant(slot.value, empty);
+      plan.weights[slot.index] = empty;
+    }
   }
 
   void add(Step& step, Made made) {

@@ -30,7 +30,9 @@ struct PlanOptions {
   size_t memory_budget_bytes = 0;     ///< 0 = only what the machine has.
   bool exact = false;                 ///< See KernelCall::exact.
   int (*set_threads)(int) = nullptr;  ///< Makes the calling thread prepare kernels for that many; null: no need.
-  KernelCost* cost = nullptr;         ///< By which kernels are chosen; null = the kernels' own estimates.
+  Graph* release_from =
+      nullptr;                 ///< The graph itself, when constants that kernels have packed may lose their elements.
+  KernelCost* cost = nullptr;  ///< By which kernels are chosen; null = the kernels' own estimates.
 };
 
 /// Makes the plan of a graph whose types and known values have just been inferred. Throws UnsupportedError listing

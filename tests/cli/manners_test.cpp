@@ -141,6 +141,7 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
             "seed           7      flag --seed\n"
             "memory-budget  0      default\n"
             "check-nan      false  default\n"
+            "cache-dir             default\n"
             "log                   default\n");
 }
 

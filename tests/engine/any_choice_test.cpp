@@ -137,7 +137,7 @@ class NetworkDrawer {
 
 std::vector<Datum> run_with(const Graph& source, const Tensor& x, KernelCost& cost, std::string& plan_text) {
   const Device& device = get_device("cpu");
-  Graph graph = prepare_graph(source, device, true);
+  Graph graph = prepare_graph(source, device, {});
   const KnownValues known = infer_types(graph);
   const auto compiled =
       compile_plan(std::make_shared<const Graph>(std::move(graph)), known, {.catalog = device.catalog, .cost = &cost});

@@ -194,6 +194,25 @@ TEST(Compile, ProfileTellsWorkLayoutAndChoiceOfEveryStep) {
   }
 }
 
+TEST(Compile, ReleasesWeightsThatKernelsHavePacked) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {1, 16, 8, 8}, "x");
+  const Var w = constant(graph, Tensor::zeros(DType::f32, {16, 16, 3, 3}), "w");
+  graph.add_output(conv(x, w).id(), "y");
+  CompileOptions options = on("cpu");
+  const Executable kept = compile(graph, options);
+  options.release_weights = true;
+  const Executable released = compile(graph, options);
+  const Tensor data = Tensor::zeros(DType::f32, {1, 16, 8, 8});
+  EXPECT_TRUE(released.run({data})[0].tensor().bitwise_equal(kept.run({data})[0].tensor()));
+  for (const ValueId v : kept.graph().constants()) EXPECT_NE(kept.graph().value(v).constant().raw(), nullptr);
+  for (const ValueId v : released.graph().constants()) {
+    EXPECT_EQ(released.graph().value(v).constant().raw(), nullptr);
+    EXPECT_EQ(released.graph().type(v), Type(DType::f32, {16, 16, 3, 3}));
+  }
+  EXPECT_LT(released.memory().weight_bytes, kept.memory().weight_bytes);
+}
+
 TEST(Compile, MemoryReportAndPlanText) {
   const Executable executable = compile(small_graph({16, 16}), on("reference"));
   const MemoryReport memory = executable.memory();
