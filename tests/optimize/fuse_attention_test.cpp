@@ -300,6 +300,25 @@ TEST(FuseAttention, TakesTheGuardAgainstRowsWithoutKeys) {
   expect_packed(after_pass(fuse_attention, graph), 0.5F);
 }
 
+TEST(FuseAttention, GivesTheOriginsToAllNewNodes) {
+  Graph graph;
+  const auto [q, k, v] = inputs_of(graph);
+  {
+    const ProvenanceScope scope("layer");
+    const Var weights = softmax(halved(matmul(split_heads(q), split_keys(k))));
+    const Var merged = merge_heads(matmul(weights, split_heads(v)));
+    graph.add_output(reshape(merged, std::vector<int64_t>{kBatch * kLength, kWidth}).id());
+  }
+  PassContext context = willing_device();
+  ASSERT_TRUE(simplify_shapes(graph, context));
+  ASSERT_TRUE(fuse_attention(graph, context));
+  ASSERT_TRUE(simplify_shapes(graph, context));
+  EXPECT_EQ(ops_of(graph), "attention reshape");
+  for (const NodeId id : graph.nodes()) {
+    EXPECT_NE(graph.node(id).provenance().to_string().find("layer/softmax"), std::string::npos);
+  }
+}
+
 TEST(FuseAttention, LeavesValuesThatAreReadElsewhere) {
   for (const bool weights_as_output : {true, false}) {
     Graph graph;

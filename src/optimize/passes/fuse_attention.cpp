@@ -70,12 +70,26 @@ class AttentionFuser {
     }
     const std::vector<Dim> split{extents->batch, extents->heads};
     if (!found->split_batch.empty() && (!extents->merged_batch || found->split_batch != split)) return false;
+    const auto first_new = static_cast<uint32_t>(graph_.node_capacity());
     const auto fits = [&](const ScoreMask& mask) { return mask_dims(mask.value, *extents).has_value(); };
     if (!std::all_of(found->masks.begin(), found->masks.end(), fits)) return false;
-    return fuse_packed(*found, *extents) || fuse_per_head(*found, *extents);
+    if (!fuse_packed(*found, *extents) && !fuse_per_head(*found, *extents)) return false;
+    share_origins(first_new);
+    return true;
   }
 
  private:
+  // replace_pattern() gave the origins of all old nodes to the last new one; the others come from them as well.
+  void share_origins(uint32_t first_new) {
+    Provenance origins;
+    for (uint32_t i = first_new; i < graph_.node_capacity(); ++i) {
+      if (graph_.is_live(NodeId{i})) origins = Provenance::merged(origins, graph_.node(NodeId{i}).provenance());
+    }
+    for (uint32_t i = first_new; i < graph_.node_capacity(); ++i) {
+      if (graph_.is_live(NodeId{i})) graph_.set_provenance(NodeId{i}, origins);
+    }
+  }
+
   // ---- Forms ----
 
   bool fuse_packed(const AttentionScores& found, const AttentionExtents& extents) {
