@@ -107,8 +107,8 @@ HWY_INLINE V load_mask(const AttentionTask& task, int64_t query, int64_t at, siz
 }
 
 // Adds the mask to a row of scores, hides what lies outside of `range` and the padding, and returns the largest score.
-HWY_INLINE V mask_row(const AttentionTask& task, int64_t query, int64_t first_key, KeyRange range, float* scores,
-                      int64_t padded) {
+HWY_INLINE float mask_row(const AttentionTask& task, int64_t query, int64_t first_key, KeyRange range, float* scores,
+                          int64_t padded) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V hidden = hn::Set(d, -kInfinity);
@@ -126,25 +126,30 @@ HWY_INLINE V mask_row(const AttentionTask& task, int64_t query, int64_t first_ke
   if (j < range.end) {
     const auto rest = static_cast<size_t>(range.end - j);
     V s = load_some(d, scores + j, rest, hidden);
-    if (task.mask) {
-      s = hn::Add(s, load_mask(task, query, first_key + j, rest));
+    if (task.mask) s = hn::Add(s, load_mask(task, query, first_key + j, rest));
+    // Rows that begin at 0 end with whole vectors; otherwise the padding may begin within this one.
+    if (j + lanes <= padded) {
+      hn::StoreU(s, d, scores + j);
+      j += lanes;
+    } else {
       store_some(d, s, scores + j, rest);
+      j = range.end;
     }
     largest = hn::Max(largest, s);
   }
-  const int64_t seen = std::max(range.begin, range.end);
-  if (seen < padded) std::fill(scores + seen, scores + padded, -kInfinity);
-  return hn::MaxOfLanes(d, largest);
+  j = std::max(j, range.begin);
+  if (j < padded) std::fill(scores + j, scores + padded, -kInfinity);
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
 // Scores of one query to weights. `largest` and `sum` are what the row has so far; scales what is summed up already.
-HWY_INLINE void weigh_row(float* scores, int64_t padded, V block_largest, float& largest, float& sum, float* sums,
+HWY_INLINE void weigh_row(float* scores, int64_t padded, float block_largest, float& largest, float& sum, float* sums,
                           int64_t width) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const float before = largest;
-  const V m = hn::Max(block_largest, hn::Set(d, before));
-  largest = hn::GetLane(m);
+  largest = block_largest > before || block_largest != block_largest ? block_largest : before;
+  const V m = hn::Set(d, largest);
   if (largest == -kInfinity) {  // no key seen yet; infinity minus infinity would be NaN
     std::fill(scores, scores + padded, 0.0F);
     return;
@@ -179,10 +184,14 @@ HWY_INLINE void add_key_block(const AttentionTask& task, const AttentionScratch&
     multiply_packed(
         {task.scratch + i * task.size, task.size, task.scratch + at.keys_at, task.size, scores, padded, false}, rows,
         count);
+    // In two loops of short turns, so that the processor works on several rows at once.
+    float block_largest[kQueryGroup];
     for (int64_t r = 0; r < rows; ++r) {
-      float* row = scores + r * padded;
-      const V block_largest = mask_row(task, i + r, first, visible_keys(task, i + r, first, count), row, padded);
-      weigh_row(row, padded, block_largest, largest[i + r], sum[i + r], sums + r * width, width);
+      const KeyRange range = visible_keys(task, i + r, first, count);
+      block_largest[r] = mask_row(task, i + r, first, range, scores + r * padded, padded);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      weigh_row(scores + r * padded, padded, block_largest[r], largest[i + r], sum[i + r], sums + r * width, width);
     }
     multiply_packed({scores, padded, task.scratch + at.values_at, count, sums, width, true}, rows, task.value_size);
   }
