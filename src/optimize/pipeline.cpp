@@ -36,6 +36,8 @@ constexpr PassDef kPasses[] = {
     {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes, false},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
+    {"spell_out_batch_norm", "Turn batch normalization left alone into a factor and a sum.", spell_out_batch_norm,
+     false},
     {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues, false},
     {"fuse_elementwise", "Compute neighbouring elementwise ops as one node.", fuse_elementwise, false},
     {"dead_code", "Remove what no output needs.", dead_code, false},

@@ -102,6 +102,34 @@ Graph conv_norm_graph(Random& random, bool with_bias, bool share_conv) {
   return graph;
 }
 
+TEST(SpellOutBatchNorm, GivesAFactorAndASumPerChannel) {
+  const OpDef& norm = get_op("batch_normalization");
+  Random random(21);
+  int changed = 0;
+  for (int i = 0; i < 30; ++i) {
+    OpSample sample = norm.sample(random);
+    const TestGraph test = make_sample_graph(norm, sample, true);
+    Graph before = test.graph;
+    // Statistics are constants, as in a trained model.
+    for (size_t k = 1; k < test.inputs.size(); ++k) {
+      const ValueId input = before.inputs()[1];
+      before.replace_uses(input, before.add_constant(test.inputs[k].tensor()));
+      before.erase_value(input);
+    }
+    Graph after = before;
+    PassContext context;
+    if (!spell_out_batch_norm(after, context)) continue;
+    ++changed;
+    verify(after);
+    CompileOptions options;
+    options.device = "reference";
+    options.optimize = false;
+    const std::vector<Datum> x{test.inputs[0]};
+    EXPECT_EQ(difference(compile(after, options).run(x), compile(before, options).run(x), {1e-4, 1e-4}), "");
+  }
+  EXPECT_GT(changed, 5);
+}
+
 TEST(FoldBatchNorm, ComputesTheSameWithoutTheNormalization) {
   Random random(3);
   for (int round = 0; round < 10; ++round) {
