@@ -11,6 +11,7 @@
 
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
+#include "ops/sample.h"
 #include "support/compare.h"
 #include "support/random_graph.h"
 #include "support/sample_graph.h"
@@ -93,6 +94,23 @@ TEST(CpuKernels, RandomGraphsAgreeWithTheReference) {
     const auto actual = outcome(test, options_for("cpu", true), ignored);
     ASSERT_EQ(actual.second.empty(), expected.second.empty()) << actual.second << expected.second;
     ASSERT_EQ(difference(actual.first, expected.first, {1e-3, 1e-3}), "") << "graph " << i;
+  }
+}
+
+TEST(CpuKernels, PoolsOfOneTapTakeAnyDilation) {
+  for (const char* op : {"average_pool", "max_pool"}) {
+    for (const int64_t extent : {1, 3}) {
+      Graph graph;
+      const ValueId x = graph.add_input(Type(DType::f32, {1, 2, Dim(extent)}), "x");
+      const Attributes attributes{{"kernel_shape", std::vector<int64_t>{1}},
+                                  {"dilations", std::vector<int64_t>{2}},
+                                  {"strides", std::vector<int64_t>{2}}};
+      graph.add_output(graph.node(graph.add_node(get_op(op), {x}, attributes, {{}, 1})).output(0), "y");
+      Random random(1);
+      const std::vector<Datum> inputs{draw_tensor(random, DType::f32, {1, 2, extent})};
+      const auto expected = compile(graph, options_for("reference", false)).run(inputs);
+      EXPECT_EQ(difference(compile(graph, options_for("cpu", true)).run(inputs), expected), "") << op;
+    }
   }
 }
 

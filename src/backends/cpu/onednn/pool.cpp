@@ -114,7 +114,8 @@ std::unique_ptr<Kernel> make(const KernelCall& call, const std::vector<WindowAxi
   for (const WindowAxis& axis : axes) {
     strides.push_back(axis.stride);
     kernel.push_back(axis.kernel);
-    dilation.push_back(axis.dilation - 1);
+    // One tap has no distance to a next one; oneDNN refuses some that are given one.
+    dilation.push_back(axis.kernel == 1 ? 0 : axis.dilation - 1);
     pads_begin.push_back(axis.pad_begin);
     pads_end.push_back(std::max(needed_pad_end(axis), axis.pad_end));
   }
