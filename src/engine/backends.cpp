@@ -14,8 +14,9 @@ const std::vector<Device>& devices() {
   static const std::vector<Device> kDevices = [] {
     std::vector<KernelDef> cpu = cpu_kernels();
     cpu.push_back(reference_kernel());
-    return std::vector<Device>{{"cpu", KernelCatalog(std::move(cpu), cpu_reorder()), set_cpu_threads, cpu_identity},
-                               {"reference", KernelCatalog({reference_kernel()}), nullptr, nullptr}};
+    return std::vector<Device>{
+        {"cpu", KernelCatalog(std::move(cpu), cpu_reorder()), set_cpu_threads, cpu_identity, forget_cpu_kernels},
+        {"reference", KernelCatalog({reference_kernel()}), nullptr, nullptr, nullptr}};
   }();
   return kDevices;
 }

@@ -16,6 +16,8 @@ struct Device {
   int (*set_threads)(int threads) = nullptr;
   /// Machine and libraries with their versions: measurements hold where this text is the same.
   std::string (*identity)() = nullptr;
+  /// Drops what libraries keep of kernels made before; see MeasuredCost.
+  void (*forget_kernels)() = nullptr;
 };
 
 /// The device named `name`; throws DeviceError with the nearest name when it is not there.

@@ -223,7 +223,8 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
                       device_.set_threads, release_from};
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
   MeasurementCache cache(options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder);
-  MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, options_.on_tune);
+  MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, options_.on_tune,
+                    device_.forget_kernels);
   options.cost = &cost;
   return compile_plan(std::move(graph), known, options);
 }

@@ -17,8 +17,10 @@ using TuneProgress = std::function<void(size_t step, size_t num_steps, size_t me
 /// See above. For one thread at a time.
 class MeasuredCost : public KernelCost {
  public:
-  /// `device` names the machine, its libraries and their versions: measurements hold for equal names alone.
-  MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress = nullptr);
+  /// `device` names the machine, its libraries and their versions: measurements hold for equal names alone. `forget`
+  /// makes libraries drop kernels that they keep for the next call like it (null: no need).
+  MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress = nullptr,
+               void (*forget)() = nullptr);
   ~MeasuredCost() override;
 
   std::vector<double> offers_us(const KernelCatalog& catalog, const KernelCall& call,
@@ -42,6 +44,7 @@ class MeasuredCost : public KernelCost {
   std::string device_;
   MeasurementCache& cache_;
   TuneProgress progress_;
+  void (*forget_)() = nullptr;
   std::unordered_map<std::string, double> known_;
   std::unique_ptr<Caches> caches_;
   size_t step_ = 0;

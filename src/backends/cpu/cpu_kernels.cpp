@@ -23,6 +23,8 @@ std::vector<KernelDef> onednn_kernels() { return {}; }
 PrepareReorder cpu_reorder() { return nullptr; }
 
 int set_cpu_threads(int) { return 1; }
+
+void forget_cpu_kernels() {}
 #endif
 
 std::vector<KernelDef> simd_kernels() {

@@ -16,6 +16,9 @@ PrepareReorder cpu_reorder();
 /// Makes the calling thread use `threads` OpenMP threads; returns what it used before. 1 without oneDNN.
 int set_cpu_threads(int threads);
 
+/// Makes oneDNN forget the primitives that it keeps: it looks them up by what they compute, not by implementation.
+void forget_cpu_kernels();
+
 /// "Intel(R) Xeon(R) ...; oneDNN 2.6.3; kernels 1": what measured times depend on.
 std::string cpu_identity();
 
