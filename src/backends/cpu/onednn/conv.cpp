@@ -152,7 +152,7 @@ void add_variants(const KernelCall& call, const AnchoredCall& conv, size_t numbe
       variants.push_back({.name = candidate.name(),
                           .inputs = input_layouts(conv, form, call.inputs.size()),
                           .outputs = {form.dst},
-                          .cost_us = conv_cost_us(conv, candidate.name(), call.threads),
+                          .cost_us = conv_cost_us(conv, candidate.name(), form.dst, call.threads),
                           .tag = static_cast<int>(number) * 100 + implementation});
       ++taken;
     }

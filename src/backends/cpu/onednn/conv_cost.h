@@ -7,7 +7,8 @@
 
 namespace autograph::onednn {
 
-/// Microseconds that `implementation` (oneDNN's name for it) takes for a convolution on `threads` threads.
-double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, int threads);
+/// Microseconds that `implementation` (oneDNN's name for it) takes for a convolution that writes `layout`, on `threads`
+/// threads.
+double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, Layout layout, int threads);
 
 }  // namespace autograph::onednn
