@@ -67,6 +67,7 @@ CompileOptions compile_options(const RunOptions& options) {
   result.optimize = !options.no_optimize;
   result.check_nan = options.check_nan;
   result.disabled_passes = options.disabled_passes;
+  result.release_weights = true;
   result.tune = options.tune;
   result.cache_folder = options.cache_dir;
   result.exact = options.exact;
@@ -74,7 +75,6 @@ CompileOptions compile_options(const RunOptions& options) {
 }
 
 Executable compile_logged(Session& session, Graph graph, CompileOptions options) {
-  options.release_weights = true;
   options.on_tune = [&session](size_t step, size_t num_steps, size_t measured) {
     session.progress(fmt::format("choosing kernels, {} measured", measured),
                      static_cast<double>(step) / static_cast<double>(num_steps));

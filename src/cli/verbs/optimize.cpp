@@ -55,6 +55,7 @@ Outcome optimize(Session& session, const Model& model, const std::vector<Datum>&
   const Graph& graph = model.graph;
   CompileOptions plain = compile_options(options.run);
   plain.optimize = false;
+  plain.release_weights = false;  // the graph is saved in the end
   const Executable before = compile_logged(session, graph, plain);
   CompileOptions optimized = plain;
   optimized.optimize = true;

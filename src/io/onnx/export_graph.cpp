@@ -109,6 +109,9 @@ Opsets needed_opsets(const Graph& graph, int opset) {
 }
 
 void write_tensor(const Tensor& tensor, onnx::TensorProto& proto) {
+  AG_CHECK_USER(tensor.raw() || tensor.size_bytes() == 0, ValueError,
+                "[onnx] constant: {} has no elements, they were released (compile without release_weights to save)",
+                to_string(tensor.type()));
   proto.set_data_type(code_of(tensor.dtype()));
   for (const int64_t d : tensor.dims()) proto.add_dims(d);
   if (tensor.dtype() == DType::string) {
