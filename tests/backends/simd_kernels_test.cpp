@@ -119,6 +119,7 @@ TEST(SimdKernels, AttentionOfManyShapes) {
         sample.attributes.set("is_causal", int64_t{1});
         sample.attributes.set("scale", 0.3F);
         expect_reference(simd::attention_kernel(), KernelCase(attention_def(), sample), {1e-4, 1e-5});
+        sample.attributes.set("softcap", 0.7F);
         sample.attributes.set("left_window_size", int64_t{5});
         expect_reference(simd::attention_kernel(), KernelCase(attention_def(), sample), {1e-4, 1e-5});
       }
@@ -135,6 +136,7 @@ TEST(SimdKernels, AttentionWithMasksThatBroadcast) {
       OpSample sample = attention_sample(random, s, false);
       sample.inputs.emplace_back(random_tensor(random, dims));
       expect_reference(simd::attention_kernel(), KernelCase(attention_def(), sample), {1e-4, 1e-5});
+      sample.attributes.set("softcap", 1.5F);
       sample.inputs[3] = draw_tensor(random, DType::boolean, dims, 0, 1);
       expect_reference(simd::attention_kernel(), KernelCase(attention_def(), sample), {1e-4, 1e-5});
     }
@@ -153,8 +155,8 @@ TEST(SimdKernels, AttentionOfAQueryThatSeesNothingIsZero) {
 TEST(SimdKernels, AttentionSaysWhatItRefuses) {
   Random random(9);
   OpSample sample = attention_sample(random, {1, 1, 1, 3, 4, 8, 8}, false);
-  sample.attributes.set("softcap", 1.5F);
-  EXPECT_EQ(KernelRun(simd::attention_kernel(), KernelCase(attention_def(), sample)).refusal(), "softcap");
+  sample.num_outputs = 3;
+  EXPECT_EQ(KernelRun(simd::attention_kernel(), KernelCase(attention_def(), sample)).refusal(), "more than one output");
 }
 
 // ---- Elementwise -----------------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ struct AttentionTask {
   int64_t mask_keys;
   bool mask_is_bool;
   float scale;
+  float softcap;                          // 0: none
   int64_t visible_before, visible_after;  // how far a query sees to both sides
   float* scratch;
 };
@@ -106,7 +107,15 @@ HWY_INLINE V load_mask(const AttentionTask& task, int64_t query, int64_t at, siz
   return hn::Load(d, hidden);
 }
 
-// Adds the mask to a row of scores, hides what lies outside of `range` and the padding, and returns the largest score.
+// softcap * tanh(s / softcap).
+HWY_INLINE V cap(const AttentionTask& task, V s) {
+  const D d;
+  const V limit = hn::Set(d, task.softcap);
+  return hn::Mul(limit, tanh(d, hn::Div(s, limit)));
+}
+
+// Caps a row of scores, adds the mask, hides what lies outside of `range` and the padding, and returns the largest
+// score.
 HWY_INLINE float mask_row(const AttentionTask& task, int64_t query, int64_t first_key, KeyRange range, float* scores,
                           int64_t padded) {
   const D d;
@@ -114,18 +123,19 @@ HWY_INLINE float mask_row(const AttentionTask& task, int64_t query, int64_t firs
   const V hidden = hn::Set(d, -kInfinity);
   V largest = hidden;
   if (range.begin > 0) std::fill(scores, scores + std::min(range.begin, padded), -kInfinity);
+  const bool changes = task.mask || task.softcap > 0;
   int64_t j = range.begin;
   for (; j + lanes <= range.end; j += lanes) {
     V s = hn::LoadU(d, scores + j);
-    if (task.mask) {
-      s = hn::Add(s, load_mask(task, query, first_key + j, static_cast<size_t>(lanes)));
-      hn::StoreU(s, d, scores + j);
-    }
+    if (task.softcap > 0) s = cap(task, s);
+    if (task.mask) s = hn::Add(s, load_mask(task, query, first_key + j, static_cast<size_t>(lanes)));
+    if (changes) hn::StoreU(s, d, scores + j);
     largest = hn::Max(largest, s);
   }
   if (j < range.end) {
     const auto rest = static_cast<size_t>(range.end - j);
     V s = load_some(d, scores + j, rest, hidden);
+    if (task.softcap > 0) s = hn::IfThenElse(hn::FirstN(d, rest), cap(task, s), hidden);
     if (task.mask) s = hn::Add(s, load_mask(task, query, first_key + j, rest));
     // Rows that begin at 0 end with whole vectors; otherwise the padding may begin within this one.
     if (j + lanes <= padded) {
@@ -264,6 +274,7 @@ class AttentionKernel : public Kernel {
         y_(call.output_dims(0), q_.heads) {
     scale_ = call.attributes.get_or<float>("scale", 1 / std::sqrt(static_cast<float>(q_.size)));
     constexpr int64_t kFar = int64_t{1} << 40;
+    softcap_ = std::max(call.attributes.real("softcap"), 0.0F);
     const int64_t left = call.attributes.integer("left_window_size");
     const int64_t right = call.attributes.integer("right_window_size");
     visible_before_ = left < 0 ? kFar : left;
@@ -322,7 +333,7 @@ class AttentionKernel : public Kernel {
     task.y_stride = y_.position_stride, task.mask_stride = mask_query_stride_;
     task.first_query = first, task.queries = std::min(queries_, q_.length - first), task.keys = k_.length;
     task.size = q_.size, task.value_size = v_.size;
-    task.mask_keys = mask_keys_, task.mask_is_bool = mask_is_bool_, task.scale = scale_;
+    task.mask_keys = mask_keys_, task.mask_is_bool = mask_is_bool_, task.scale = scale_, task.softcap = softcap_;
     task.visible_before = visible_before_, task.visible_after = visible_after_;
     task.scratch = scratch;
     HWY_DYNAMIC_DISPATCH(attend)(task);
@@ -330,6 +341,7 @@ class AttentionKernel : public Kernel {
 
   const HeadTensor q_, k_, v_, y_;
   float scale_ = 1;
+  float softcap_ = 0;
   int64_t visible_before_ = 0, visible_after_ = 0;
   int64_t mask_keys_ = -1, mask_query_stride_ = 0, mask_head_stride_ = 0, mask_batch_stride_ = 0;
   bool mask_is_bool_ = false;
@@ -341,7 +353,6 @@ std::string why_not(const KernelCall& call) {
   if (call.has_input(4)) return "a key/value cache";
   if (call.has_input(6)) return "nonpad_kv_seqlen";
   if (call.outputs.size() > 1) return "more than one output";
-  if (call.attributes.real("softcap") > 0) return "softcap";
   for (size_t slot = 0; slot < 3; ++slot) {
     if (call.inputs[slot].dtype() != DType::f32) return "only f32";
     if (call.inputs[slot].shape().num_elements() == 0) return "a tensor without elements";
