@@ -1,10 +1,9 @@
 // conv with one to three spatial dims, groups, dilation, bias and an epilogue.
 //
 // oneDNN has several implementations of a convolution, in several layouts, and Winograd's algorithm beside the direct
-// one. All of them are offered as variants. Winograd sums in another order and loses about two decimal digits on large
-// channel counts (see docs/performance.md), so it is left out when exact results are asked for. oneDNN takes about 25
-// ns a weight to transform them, so that without measurements only small ones are taken: models load as fast as
-// elsewhere.
+// one. All of them are offered as variants. Winograd sums in another order, with up to half as much again of error on
+// whole networks (docs/performance.md), so it is left out when exact results are asked for. oneDNN takes about 25 ns a
+// weight to transform them, so that without measurements only small ones are taken: models load as fast as elsewhere.
 #include <algorithm>
 #include <string>
 
