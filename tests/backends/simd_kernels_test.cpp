@@ -271,6 +271,17 @@ TEST(SimdKernels, ElementwiseKeepsNanAndInfinity) {
   });
 }
 
+TEST(SimdKernels, NanIsTrue) {
+  const Tensor x = Tensor::of<float>({4}, {std::numeric_limits<float>::quiet_NaN(), 0.0F, -0.0F, 1e-40F});
+  on_every_isa([&] {
+    const KernelCase test(cast_def(), {.inputs = {x}, .attributes = {{"to", DType::boolean}}});
+    KernelRun run(simd::elementwise_kernel(), test);
+    ASSERT_EQ(run.refusal(), "");
+    run.run();
+    EXPECT_EQ(difference(as_datums(run.outputs()), as_datums(test.reference())), "");
+  });
+}
+
 // The elements of an [N, C, ...] tensor in the order of `layout`, under the same dims.
 Tensor in_layout(const Tensor& x, Layout layout) {
   if (layout == Layout::row_major) return x;
