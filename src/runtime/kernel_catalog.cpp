@@ -56,7 +56,9 @@ Offers KernelCatalog::offers(const KernelCall& call) const {
     const KernelDef& def = kernels_[i];
     std::string reason = def.why_not(call);
     if (!reason.empty()) {
-      if (!has_plain) result.refusals.push_back(fmt::format("{}: {}", def.name, reason));
+      // Why a kernel for any op does not take this one is of interest only where nothing else does.
+      const bool is_news = !has_plain && (!def.op.empty() || result.offers.empty());
+      if (is_news) result.refusals.push_back(fmt::format("{}: {}", def.name, reason));
       continue;
     }
     if (!def.variants) {
