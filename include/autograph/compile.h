@@ -22,14 +22,15 @@ struct CompileOptions {
   size_t memory_budget_bytes = 0;       ///< Refuse plans that need more than this for activations; 0 = no limit.
   bool exact = false;                   ///< No kernels that sum in another order than the op suggests (Winograd).
   bool tune = false;  ///< Choose kernels and layouts by measuring them; measurements are kept in a cache on disk.
-  std::string cache_folder;  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
+  std::string cache_folder = {};  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
   /// Called while measuring: steps asked about, all steps, kernels measured so far.
   std::function<void(size_t step, size_t num_steps, size_t measured)> on_tune = nullptr;
   bool optimize = true;  ///< Run the plain passes first.
   /// Free weights of which kernels keep packed copies, where all shapes are known: Executable::graph() then has
   /// constants without elements (`raw() == nullptr`), and halves the memory of large models.
   bool release_weights = false;
-  std::vector<std::string> disabled_passes;  ///< Passes to leave out, by name; ValueError when there is no such pass.
+  std::vector<std::string> disabled_passes =
+      {};                  ///< Passes to leave out, by name; ValueError when there is no such pass.
   bool check_nan = false;  ///< Stop at the first node that makes a NaN or infinity from finite inputs.
   bool profile = false;    ///< Record the time of every step; see Executable::profile().
 };
