@@ -10,6 +10,7 @@
 
 #include "autograph/graph.h"
 #include "autograph/run_report.h"
+#include "autograph/schedule.h"
 #include "autograph/tensor.h"
 
 namespace autograph {
@@ -18,9 +19,11 @@ namespace autograph {
 struct CompileOptions {
   std::string device = "cpu";           ///< One of available_devices(): "cpu" or "reference".
   std::string strategy = "sequential";  ///< How to schedule: one of available_strategies().
-  int threads = 0;                      ///< Threads of one run; 0 = what this process may use (cgroup quota included).
-  size_t memory_budget_bytes = 0;       ///< Refuse plans that need more than this for activations; 0 = no limit.
-  bool exact = false;                   ///< No kernels that sum in another order than the op suggests (Winograd).
+  /// Where nodes of the graph run, instead of what `strategy` would say; passes are not run then. Null: by strategy.
+  std::shared_ptr<const Schedule> schedule = nullptr;
+  int threads = 0;                 ///< Threads of one run; 0 = what this process may use (cgroup quota included).
+  size_t memory_budget_bytes = 0;  ///< Refuse plans that need more than this for activations; 0 = no limit.
+  bool exact = false;              ///< No kernels that sum in another order than the op suggests (Winograd).
   bool tune = false;  ///< Choose kernels and layouts by measuring them; measurements are kept in a cache on disk.
   std::string cache_folder = {};  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
   /// Called while measuring: steps asked about, all steps, kernels measured so far.

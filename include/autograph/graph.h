@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autograph/attribute.h"
@@ -122,6 +123,8 @@ struct NodeOptions {
   int num_outputs = -1;   ///< Number of outputs; -1: as many as the op always has.
 };
 
+class GraphTransaction;
+
 /// A directed acyclic graph of typed values.
 class Graph {
  public:
@@ -182,21 +185,34 @@ class Graph {
   void erase_value(ValueId value);
   /// Removes nodes that no output depends on and constants without readers; returns the number of nodes removed.
   size_t erase_dead();
-  void set_type(ValueId value, Type type) { values_[value.index].type_ = std::move(type); }
-  void set_value_name(ValueId value, std::string name) { values_[value.index].name_ = std::move(name); }
-  void set_provenance(NodeId node, Provenance provenance) { nodes_[node.index].provenance_ = std::move(provenance); }
+  void set_type(ValueId value, Type type) { change(value).type_ = std::move(type); }
+  void set_value_name(ValueId value, std::string name) { change(value).name_ = std::move(name); }
+  void set_provenance(NodeId node, Provenance provenance) { change(node).provenance_ = std::move(provenance); }
   /// Sets an attribute without checking it; call infer_types afterwards when it affects shapes.
   void set_attribute(NodeId node, std::string_view name, AttributeValue value) {
-    nodes_[node.index].attributes_.set(name, std::move(value));
+    change(node).attributes_.set(name, std::move(value));
   }
   /// Replaces the elements of a constant; dtype and shape of the value follow.
   void set_constant(ValueId value, Tensor tensor);
 
  private:
+  friend class GraphTransaction;
+  // Who keeps what a change overwrites; copies of a graph are in no transaction.
+  struct Journal {
+    GraphTransaction* transaction = nullptr;
+    Journal() = default;
+    Journal(const Journal&) {}
+    Journal& operator=(const Journal&) { return *this; }
+  };
+
   ValueId new_value(Value::Kind kind, Type type, std::string name);
   void add_use(ValueId value, Use use);
   void remove_use(ValueId value, Use use);
+  // For changing: tell the transaction, if there is one, first.
+  Node& change(NodeId id);
+  Value& change(ValueId id);
 
+  Journal journal_;
   std::string name_;
   std::vector<Node> nodes_;
   std::vector<Value> values_;
@@ -204,6 +220,36 @@ class Graph {
   std::vector<ValueId> outputs_;
   std::vector<std::string> output_names_;
   size_t num_nodes_ = 0;
+};
+
+/// Changes of a graph that can be taken back: everything that happens to the graph while the transaction lives is
+/// undone when it ends, unless commit() was called. Takes time and memory in proportion to what is changed, not to the
+/// graph. One at a time for a graph, which must neither be moved nor assigned to meanwhile.
+class GraphTransaction {
+ public:
+  explicit GraphTransaction(Graph& graph);
+  ~GraphTransaction();
+  GraphTransaction(const GraphTransaction&) = delete;
+  GraphTransaction& operator=(const GraphTransaction&) = delete;
+  /// Keeps the changes; the transaction is over.
+  void commit();
+  /// Takes the changes back, exactly; the transaction is over.
+  void rollback();
+
+ private:
+  friend class Graph;
+  void keep(NodeId id);
+  void keep(ValueId id);
+
+  Graph* graph_;
+  size_t num_node_entries_;
+  size_t num_value_entries_;
+  size_t num_nodes_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  std::vector<std::string> output_names_;
+  std::vector<std::pair<uint32_t, Node>> kept_nodes_;    // as they were, by number
+  std::vector<std::pair<uint32_t, Value>> kept_values_;  // likewise
 };
 
 /// Hash of what a graph computes as it is written: the same for graphs that differ only in node order and names,

@@ -161,13 +161,23 @@ std::vector<NodeId> Graph::topological_order() const {
 
 // ---- Changing --------------------------------------------------------------------------------------------------
 
+Node& Graph::change(NodeId id) {
+  if (journal_.transaction) journal_.transaction->keep(id);
+  return nodes_[id.index];
+}
+
+Value& Graph::change(ValueId id) {
+  if (journal_.transaction) journal_.transaction->keep(id);
+  return values_[id.index];
+}
+
 void Graph::add_use(ValueId value, Use use) {
   AG_CHECK(is_live(value), "value {} is not in this graph", value.index);
-  values_[value.index].uses_.push_back(use);
+  change(value).uses_.push_back(use);
 }
 
 void Graph::remove_use(ValueId value, Use use) {
-  auto& uses = values_[value.index].uses_;
+  auto& uses = change(value).uses_;
   const auto it = std::find(uses.begin(), uses.end(), use);
   AG_CHECK(it != uses.end(), "use of value {} is not recorded", value.index);
   *it = uses.back();
@@ -175,7 +185,7 @@ void Graph::remove_use(ValueId value, Use use) {
 }
 
 void Graph::set_input(NodeId node, size_t slot, ValueId value) {
-  auto& inputs = nodes_[node.index].inputs_;
+  auto& inputs = change(node).inputs_;
   const Use use{node, static_cast<uint32_t>(slot)};
   if (slot >= inputs.size()) inputs.resize(slot + 1);
   if (inputs[slot].is_valid()) remove_use(inputs[slot], use);
@@ -185,21 +195,20 @@ void Graph::set_input(NodeId node, size_t slot, ValueId value) {
 
 void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;
-  const std::vector<Use> uses = std::move(values_[from.index].uses_);
-  values_[from.index].uses_.clear();
+  const std::vector<Use> uses = std::exchange(change(from).uses_, {});
   for (const Use& use : uses) {
-    nodes_[use.node.index].inputs_[use.slot] = to;
+    change(use.node).inputs_[use.slot] = to;
     add_use(to, use);
   }
   std::replace(outputs_.begin(), outputs_.end(), from, to);
 }
 
 void Graph::erase_node(NodeId id) {
-  Node& node = nodes_[id.index];
+  Node& node = change(id);
   for (const ValueId output : node.outputs_) {
     AG_CHECK(values_[output.index].uses_.empty() && num_output_uses(output) == 0, "{} still has readers",
              describe(*this, id));
-    values_[output.index] = Value();
+    change(output) = Value();
   }
   for (size_t slot = 0; slot < node.inputs_.size(); ++slot) {
     if (node.inputs_[slot].is_valid()) remove_use(node.inputs_[slot], {id, static_cast<uint32_t>(slot)});
@@ -209,13 +218,13 @@ void Graph::erase_node(NodeId id) {
 }
 
 void Graph::erase_value(ValueId id) {
-  Value& value = values_[id.index];
+  Value& value = change(id);
   AG_CHECK(value.is_input() || value.is_constant(), "value {} belongs to a node", id.index);
   AG_CHECK(value.uses_.empty() && num_output_uses(id) == 0, "value {} still has readers", id.index);
   if (value.is_input()) {
     std::erase(inputs_, id);
     for (size_t slot = 0; slot < inputs_.size(); ++slot) {
-      values_[inputs_[slot].index].slot_ = static_cast<uint32_t>(slot);
+      change(inputs_[slot]).slot_ = static_cast<uint32_t>(slot);
     }
   }
   value = Value();
@@ -251,13 +260,13 @@ size_t Graph::erase_dead() {
     }
   }
   for (uint32_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].is_constant() && values_[i].uses_.empty() && !is_output[i]) values_[i] = Value();
+    if (values_[i].is_constant() && values_[i].uses_.empty() && !is_output[i]) change(ValueId{i}) = Value();
   }
   return erased;
 }
 
 void Graph::set_constant(ValueId id, Tensor tensor) {
-  Value& value = values_[id.index];
+  Value& value = change(id);
   AG_CHECK(value.is_constant(), "value {} is not a constant", id.index);
   value.type_ = tensor.type();
   value.constant_ = std::move(tensor);

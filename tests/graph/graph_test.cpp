@@ -5,6 +5,7 @@
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/text.h"
 #include "autograph/verify.h"
 
 namespace autograph {
@@ -48,6 +49,48 @@ TEST(Graph, EraseDeadRemovesNodesThatNoOutputNeeds) {
   graph.add_output(kept.id());
   EXPECT_EQ(graph.erase_dead(), 2u);
   EXPECT_EQ(graph.num_nodes(), 1u);
+}
+
+// A rewrite in all its parts, so that a rollback has something of every kind to take back.
+void rewrite(Graph& graph, ValueId x, ValueId old) {
+  const Var fresh = softmax(relu(Var(graph, x)), 0);
+  graph.add_constant(Tensor::of<float>({1}, {1}), "c");
+  graph.replace_uses(old, fresh.id());
+  graph.set_type(fresh.id(), Type(DType::f32, {2}));
+  graph.erase_node(graph.value(old).producer());
+}
+
+TEST(Graph, TransactionTakesBackEverything) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const Var old = relu(x);
+  graph.add_output(relu(old).id(), "y");
+  graph.add_output(old.id(), "z");
+  const std::string before = print_text(graph);
+  const auto uses = graph.value(x.id()).uses();
+  {
+    const GraphTransaction transaction(graph);
+    rewrite(graph, x.id(), old.id());
+    EXPECT_NE(print_text(graph), before);
+  }
+  EXPECT_EQ(print_text(graph), before);
+  EXPECT_EQ(graph.value(x.id()).uses(), uses);
+  verify(graph);
+}
+
+TEST(Graph, CommittedTransactionStays) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const Var old = relu(x);
+  graph.add_output(old.id(), "y");
+  Graph expected = graph;
+  rewrite(expected, x.id(), old.id());
+  {
+    GraphTransaction transaction(graph);
+    rewrite(graph, x.id(), old.id());
+    transaction.commit();
+  }
+  EXPECT_EQ(print_text(graph), print_text(expected));
 }
 
 }  // namespace

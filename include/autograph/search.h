@@ -1,0 +1,90 @@
+// Searching for a faster graph and schedule: strategies, what they take and what they tell.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograph/compile.h"
+#include "autograph/graph.h"
+#include "autograph/schedule.h"
+
+namespace autograph {
+
+/// How far a search is.
+struct SearchProgress {
+  std::string phase;          ///< "measuring kernels", "searching", "verifying", ...
+  size_t candidates = 0;      ///< Graphs looked at so far.
+  double best_cost_us = 0;    ///< Of the best graph so far, by the cost model.
+  double start_cost_us = 0;   ///< Of the graph at the start.
+  double seconds = 0;         ///< Since the start.
+  double budget_seconds = 0;  ///< Of all the search.
+};
+
+/// How to search.
+struct SearchOptions {
+  std::string strategy = "autograph";  ///< One of available_strategies().
+  double alpha = 1;                    ///< Weight of the critical path: cost = alpha * critical path + sum.
+  double gamma = 1.05;                 ///< Keep candidates up to gamma times the best cost.
+  double budget_seconds = 60;          ///< Stop after this time, with the best so far.
+  int64_t max_candidates = 2000;       ///< Graphs taken from the queue of one part.
+  int size_lower = 12;                 ///< Parts are cut until they have fewer nodes than this (Size_L).
+  int size_upper = 30;                 ///< Neighbours are merged up to this many nodes (Size_U).
+  int keep = 6;                        ///< Candidates kept of each part, and verified on the device (K).
+  int rounds = 3;                      ///< Outer rounds at most.
+  int max_streams = 0;                 ///< Streams at most; 0: one for each processor that may be used.
+  bool literal = false;                ///< Algorithm 1 of the paper as it stands.
+  bool use_partition = true;           ///< Off: one part.
+  bool use_dp = true;                  ///< Off: minimal parts alone, without merges of neighbours.
+  bool use_critical_path = true;       ///< Off: alpha is 0.
+  bool use_rules = true;               ///< Off: only the schedule is searched.
+  bool verify = true;                  ///< Compare the outputs of accepted candidates with the graph at the start.
+  std::vector<std::string> disabled_rules = {};  ///< Rules to leave out, by name.
+  uint64_t seed = 0;                             ///< Of the inputs on which candidates are measured and verified.
+  std::function<void(const SearchProgress&)> on_progress = nullptr;  ///< Called a few times a second.
+  std::function<bool()> is_cancelled = nullptr;  ///< Asked often; true ends the search with the best so far.
+};
+
+/// A rewrite that the result contains.
+struct AppliedRule {
+  std::string rule;    ///< Name of the rule.
+  std::string where;   ///< The nodes it replaced, in the words of the user.
+  double gain_us = 0;  ///< By the cost model, at the moment it was applied.
+};
+
+/// What a search found and how.
+struct SearchReport {
+  std::string strategy;                    ///< Its name.
+  std::string device;                      ///< Device of the measurements.
+  bool simulated = false;                  ///< Latencies are of a simulated device.
+  double cost_before_us = 0;               ///< By the cost model.
+  double cost_after_us = 0;                ///< By the cost model.
+  double latency_before_ms = 0;            ///< Of the plain plan, median, measured in turns with the result.
+  double latency_after_ms = 0;             ///< Of the result.
+  size_t candidates = 0;                   ///< Graphs looked at.
+  size_t measured = 0;                     ///< Graphs and schedules run on the device.
+  size_t partitions = 0;                   ///< Parts that the graph was cut into.
+  double search_seconds = 0;               ///< All of it.
+  double max_abs = 0;                      ///< Largest difference of an output from that of the graph at the start.
+  double max_rel = 0;                      ///< The same over the largest magnitude of the output.
+  bool kept_plain = false;                 ///< Nothing found was faster: the plain plan is the result.
+  std::string stop_reason;                 ///< "done", "budget", "cancelled".
+  std::vector<AppliedRule> rules_applied;  ///< In order.
+};
+
+/// A graph with the schedule that was found for it. Run it with compile(); passes have been run.
+struct Optimized {
+  Graph graph;
+  Schedule schedule;
+  SearchReport report;
+};
+
+/// Searches with `search.strategy` for the device and threads of `options`. The result is never slower than the plain
+/// plan, as far as it could be measured, and gives the same numbers. Needs static input shapes; throws ShapeError.
+Optimized optimize(Graph graph, const CompileOptions& options, const SearchOptions& search);
+
+/// Compiles what optimize() found.
+Executable compile(const Optimized& optimized, const CompileOptions& options);
+
+}  // namespace autograph

@@ -1,0 +1,23 @@
+// What nodes take: the question that the search and the schedulers ask, and never a device.
+#pragma once
+
+#include "autograph/graph.h"
+
+namespace autograph {
+
+/// See above. For one thread at a time.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  /// Microseconds of one run of the node by itself on `threads` threads: the launch included, 0 only for true views
+  /// and for nodes that depend on constants alone. Moving data is work. Types must be static; other nodes cost a
+  /// launch.
+  virtual double node_us(const Graph& graph, NodeId node, int threads) = 0;
+  /// Threads that a run has.
+  virtual int threads() const = 0;
+};
+
+/// Does every value that the node reads depend on constants alone, so that it is computed once, when compiling?
+bool is_weight_only(const Graph& graph, NodeId node);
+
+}  // namespace autograph

@@ -1,0 +1,52 @@
+// What schedulers see of a graph: tasks with costs and the dependences between them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "autograph/graph.h"
+#include "autograph/schedule.h"
+
+namespace autograph {
+
+/// Names a task of one task graph.
+using TaskIndex = uint32_t;
+
+/// A node that takes time. Views and nodes that depend on constants alone are tasks of no cost.
+struct Task {
+  NodeId node;
+  double us = 0;         ///< On all threads of the run.
+  double narrow_us = 0;  ///< On the threads of one stream; >= us on a CPU, equal where a stream has the whole device.
+};
+
+/// A directed acyclic graph of tasks, in topological order. An edge stands for one or more values.
+struct TaskGraph {
+  std::vector<Task> tasks;
+  std::vector<std::vector<TaskIndex>> successors;    ///< Sorted, without repetition.
+  std::vector<std::vector<TaskIndex>> predecessors;  ///< Sorted, without repetition.
+
+  size_t size() const { return tasks.size(); }
+};
+
+/// Cost of a node on all threads and on those of one stream.
+using TaskCost = std::function<Task(const Graph&, NodeId)>;
+
+/// One task for each live node of `graph`, with the costs that `cost` tells. O(nodes + edges).
+TaskGraph make_task_graph(const Graph& graph, const TaskCost& cost);
+
+/// What the streams of a device can do.
+struct StreamLimits {
+  int max_streams = 2;  ///< At most so many streams at once.
+  double sync_us = 1;   ///< What it takes to wait for another stream, or for a stage to begin.
+};
+
+/// Microseconds of one stage by itself: streams of tasks, each in order. By estimate or by measurement.
+using StageCost = std::function<double(const std::vector<std::vector<TaskIndex>>& streams)>;
+
+/// Makespan of a stage from the costs of its tasks: narrow_us where there are several streams, waits for values of
+/// other streams included.
+double estimate_stage_us(const TaskGraph& graph, const std::vector<std::vector<TaskIndex>>& streams,
+                         const StreamLimits& limits);
+
+}  // namespace autograph
