@@ -240,8 +240,10 @@ class GraphTransaction {
   friend class Graph;
   void keep(NodeId id);
   void keep(ValueId id);
+  void leave();
 
   Graph* graph_;
+  GraphTransaction* outer_;  // null: the outermost
   size_t num_node_entries_;
   size_t num_value_entries_;
   size_t num_nodes_;

@@ -39,6 +39,7 @@ struct SearchOptions {
   bool use_dp = true;                  ///< Off: minimal parts alone, without merges of neighbours.
   bool use_critical_path = true;       ///< Off: alpha is 0.
   bool use_rules = true;               ///< Off: only the schedule is searched.
+  bool never_slower = true;            ///< Give the plain plan where nothing found is faster; off for comparisons.
   bool verify = true;                  ///< Compare the outputs of accepted candidates with the graph at the start.
   std::vector<std::string> disabled_rules = {};  ///< Rules to leave out, by name.
   uint64_t seed = 0;                             ///< Of the inputs on which candidates are measured and verified.

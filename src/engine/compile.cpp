@@ -66,12 +66,13 @@ bool has_own_kernel(const Device& device, const Graph& graph, NodeId id) {
 
 std::vector<std::string> available_strategies() { return {"sequential"}; }
 
-Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options) {
+Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half) {
   PassContext context;
   context.has_kernel = [&device](const Graph& g, NodeId id) { return has_own_kernel(device, g, id); };
   context.expects_kernel = [&device](const Graph& g, NodeId id) { return expects_own_kernel(device, g, id); };
   PipelineOptions options;
   options.optimize = compile_options.optimize;
+  options.half = half;
   options.disabled = compile_options.disabled_passes;
   // To name the node that makes a NaN, every node must run by itself.
   if (compile_options.check_nan) {

@@ -9,6 +9,7 @@
 
 #include "autograph/compile.h"
 #include "engine/backends.h"
+#include "optimize/pass.h"
 #include "runtime/run_context.h"
 
 namespace autograph {
@@ -98,7 +99,9 @@ class Executable::Impl {
   mutable std::vector<StepProfile> profile_;
 };
 
-/// Passes and nested graphs done: what compile() and nested compilation share.
-Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options);
+/// Runs the passes, or one half of them: what compile() and nested compilation share, and what the search works
+/// between.
+Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options,
+                    PassHalf half = PassHalf::both);
 
 }  // namespace autograph

@@ -18,27 +18,44 @@ bool is_kept(const std::vector<std::pair<uint32_t, Entry>>& kept, uint32_t index
 
 GraphTransaction::GraphTransaction(Graph& graph)
     : graph_(&graph),
+      outer_(graph.journal_.transaction),
       num_node_entries_(graph.nodes_.size()),
       num_value_entries_(graph.values_.size()),
       num_nodes_(graph.num_nodes_),
       inputs_(graph.inputs_),
       outputs_(graph.outputs_),
       output_names_(graph.output_names_) {
-  AG_CHECK(!graph.journal_.transaction, "graph '{}' is in a transaction already", graph.name());
   graph.journal_.transaction = this;
 }
 
 GraphTransaction::~GraphTransaction() { rollback(); }
 
-void GraphTransaction::commit() {
-  if (graph_) graph_->journal_.transaction = nullptr;
+void GraphTransaction::leave() {
+  graph_->journal_.transaction = outer_;
   graph_ = nullptr;
+}
+
+void GraphTransaction::commit() {
+  if (!graph_) return;
+  leave();
+  if (!outer_) return;
+  // What the outer transaction has not kept is as it was when that began.
+  for (auto& [index, node] : kept_nodes_) {
+    if (index < outer_->num_node_entries_ && !is_kept(outer_->kept_nodes_, index)) {
+      outer_->kept_nodes_.emplace_back(index, std::move(node));
+    }
+  }
+  for (auto& [index, value] : kept_values_) {
+    if (index < outer_->num_value_entries_ && !is_kept(outer_->kept_values_, index)) {
+      outer_->kept_values_.emplace_back(index, std::move(value));
+    }
+  }
 }
 
 void GraphTransaction::rollback() {
   if (!graph_) return;
   Graph& graph = *graph_;
-  commit();
+  leave();
   graph.nodes_.resize(num_node_entries_);
   graph.values_.resize(num_value_entries_);
   for (auto& [index, node] : kept_nodes_) graph.nodes_[index] = std::move(node);

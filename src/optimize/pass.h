@@ -24,13 +24,21 @@ struct PassContext {
   int64_t max_folded_bytes = int64_t{64} << 20;
 };
 
+/// Which half of the pipeline a pass belongs to: the search works between the two (docs/design/0003).
+enum class PassHalf : uint8_t {
+  simplify,  ///< Leaves one op a node.
+  finish,    ///< Makes groups of nodes run as one.
+  both,      ///< Tidies up what came before it; runs in either half.
+};
+
 /// One pass.
 struct PassDef {
   std::string_view name;
   std::string_view doc;               ///< One line.
   bool (*run)(Graph&, PassContext&);  ///< True when it changed the graph.
-  bool required = false;              ///< Runs even where optimisation is off.
-  bool on_request = false;            ///< Runs only when PipelineOptions::enabled names it.
+  PassHalf half = PassHalf::simplify;
+  bool required = false;    ///< Runs even where optimisation is off.
+  bool on_request = false;  ///< Runs only when PipelineOptions::enabled names it.
 };
 
 /// All passes in their order.
@@ -48,6 +56,7 @@ struct PipelineOptions {
   bool optimize = true;               ///< False: only the required ones.
   std::vector<std::string> disabled;  ///< Names of passes to leave out; throws ValueError when there is no such pass.
   std::vector<std::string> enabled;   ///< Names of passes to run that otherwise do not; throws likewise.
+  PassHalf half = PassHalf::both;     ///< Run one half alone, or all.
   bool verify_each = true;            ///< Verify the graph after every pass that changed it.
 };
 

@@ -13,34 +13,35 @@ namespace autograph {
 namespace {
 
 constexpr PassDef kPasses[] = {
-    {"decompose", "Replace function ops without a kernel by their body.", decompose, true},
-    {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
-    {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes, false},
-    {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
-    {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity, false},
-    {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes, false},
-    {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes, false},
-    {"simplify_arithmetic", "Remove arithmetic without effect.", simplify_arithmetic, false},
-    {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
-    {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm, false},
-    {"fold_scale", "Merge factors and addends per channel into the weights before them.", fold_scale, false},
-    {"fold_pad", "Merge padding into the convolution or pool behind it.", fold_pad, false},
-    {"fuse_softmax", "Make one node of a spelled-out softmax.", fuse_softmax, false},
-    {"fuse_attention", "Make one node of spelled-out attention, head splits included.", fuse_attention, false},
-    {"merge_qkv", "Make one product of several with the same left side.", merge_qkv, false, true},
-    {"fuse_layer_norm", "Make one node of a spelled-out layer norm.", fuse_layer_norm, false},
-    {"fuse_rms_norm", "Make one node of a spelled-out RMS norm.", fuse_rms_norm, false},
-    {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations, false},
-    {"use_global_pool", "Spell means over all spatial axes as global pools.", use_global_pool, false},
+    {"decompose", "Replace function ops without a kernel by their body.", decompose, PassHalf::simplify, true},
+    {"fold_constants", "Compute what depends on constants alone.", fold_constants},
+    {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes},
+    {"fold_constants", "Compute what depends on constants alone.", fold_constants},
+    {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity},
+    {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes},
+    {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes},
+    {"simplify_arithmetic", "Remove arithmetic without effect.", simplify_arithmetic},
+    {"common_subexpressions", "Compute equal nodes once.", common_subexpressions},
+    {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm},
+    {"fold_scale", "Merge factors and addends per channel into the weights before them.", fold_scale},
+    {"fold_pad", "Merge padding into the convolution or pool behind it.", fold_pad},
+    {"fuse_softmax", "Make one node of a spelled-out softmax.", fuse_softmax},
+    {"fuse_attention", "Make one node of spelled-out attention, head splits included.", fuse_attention},
+    {"merge_qkv", "Make one product of several with the same left side.", merge_qkv, PassHalf::simplify, false, true},
+    {"fuse_layer_norm", "Make one node of a spelled-out layer norm.", fuse_layer_norm},
+    {"fuse_rms_norm", "Make one node of a spelled-out RMS norm.", fuse_rms_norm},
+    {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations},
+    {"use_global_pool", "Spell means over all spatial axes as global pools.", use_global_pool},
     // What the patterns left behind: sums of constant masks, views next to views, equal masks.
-    {"fold_constants", "Compute what depends on constants alone.", fold_constants, false},
-    {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes, false},
-    {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, false},
-    {"spell_out_batch_norm", "Turn batch normalization left alone into a factor and a sum.", spell_out_batch_norm,
-     false},
-    {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues, false},
-    {"fuse_elementwise", "Compute neighbouring elementwise ops as one node.", fuse_elementwise, false},
-    {"dead_code", "Remove what no output needs.", dead_code, false},
+    {"fold_constants", "Compute what depends on constants alone.", fold_constants, PassHalf::both},
+    {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes,
+     PassHalf::both},
+    {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, PassHalf::both},
+    {"spell_out_batch_norm", "Turn batch normalization left alone into a factor and a sum.", spell_out_batch_norm},
+    {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues,
+     PassHalf::finish},
+    {"fuse_elementwise", "Compute neighbouring elementwise ops as one node.", fuse_elementwise, PassHalf::finish},
+    {"dead_code", "Remove what no output needs.", dead_code, PassHalf::both},
 };
 
 void check_names(const std::vector<std::string>& names) {
@@ -56,6 +57,8 @@ bool is_chosen(const PassDef& pass, const PipelineOptions& options) {
   const auto names = [&](const std::vector<std::string>& list) {
     return std::find(list.begin(), list.end(), pass.name) != list.end();
   };
+  const bool is_in_half = options.half == PassHalf::both || pass.half == PassHalf::both || pass.half == options.half;
+  if (!is_in_half) return false;
   if (pass.required) return true;
   return options.optimize && !names(options.disabled) && (!pass.on_request || names(options.enabled));
 }

@@ -78,6 +78,29 @@ TEST(Graph, TransactionTakesBackEverything) {
   verify(graph);
 }
 
+TEST(Graph, OuterTransactionTakesBackWhatAnInnerOneCommitted) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const Var old = relu(x);
+  graph.add_output(relu(old).id(), "y");
+  const std::string before = print_text(graph);
+  {
+    const GraphTransaction outer(graph);
+    graph.set_value_name(x.id(), "renamed");
+    GraphTransaction inner(graph);
+    rewrite(graph, x.id(), old.id());
+    inner.commit();
+    const std::string after = print_text(graph);
+    {
+      const GraphTransaction undone(graph);
+      graph.set_value_name(x.id(), "again");
+    }
+    EXPECT_EQ(print_text(graph), after);
+  }
+  EXPECT_EQ(print_text(graph), before);
+  verify(graph);
+}
+
 TEST(Graph, CommittedTransactionStays) {
   Graph graph;
   const Var x = input(graph, DType::f32, {2}, "x");

@@ -1,0 +1,85 @@
+#include "optimize/search/fused_cost.h"
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+
+namespace autograph {
+
+const OpDef& concat_def();
+const OpDef& split_def();
+
+namespace {
+
+// What is left of an elementwise op's own time where its operand and result stay in registers or in the first cache:
+// the arithmetic.
+constexpr double kArithmeticShare = 0.1;
+// What placing parts in one tensor leaves: nothing but a step.
+constexpr double kPlacedUs = 0.2;
+
+bool is_elementwise(const Node& node) {
+  const Traits& traits = node.op().traits;
+  return traits.elementwise && traits.pure && !traits.view && node.outputs().size() == 1;
+}
+
+// Will `v` be computed together with the one node that reads it, whose result has type `type`?
+bool is_absorbed(const Graph& graph, ValueId v, const Type& type) {
+  if (!v.is_valid()) return false;
+  const Value& value = graph.value(v);
+  if (!value.producer().is_valid() || value.uses().size() != 1 || graph.num_output_uses(v) > 0) return false;
+  if (value.type() != type) return false;
+  const Node& producer = graph.node(value.producer());
+  return producer.op().traits.anchor || is_elementwise(producer);
+}
+
+bool is_one_element(const Type& type) { return type.is_static() && type.shape().num_elements().value_or(0) == 1; }
+
+// The tensors that a node moves besides the one that stays in registers, as a share of all that it would move alone.
+double moved_share(const Graph& graph, const Node& node) {
+  double tensors = 1;  // the result
+  for (const ValueId v : node.inputs()) tensors += v.is_valid() && !is_one_element(graph.type(v)) ? 1 : 0;
+  return std::max(0.0, tensors - 2) / tensors;
+}
+
+// Is everything outside `axis` one step, so that parts along it lie one behind the other?
+bool is_outermost(const Shape& shape, int64_t axis) {
+  if (axis < 0) axis += shape.rank();
+  for (int64_t i = 0; i < axis; ++i) {
+    if (shape[i] != Dim(1)) return false;
+  }
+  return true;
+}
+
+bool is_placed_concat(const Graph& graph, const Node& node) {
+  const Type& whole = graph.type(node.output(0));
+  if (!whole.is_static() || !is_outermost(whole.shape(), node.attributes().get<int64_t>("axis"))) return false;
+  return std::all_of(node.inputs().begin(), node.inputs().end(), [&](ValueId v) {
+    const NodeId producer = graph.value(v).producer();
+    if (!producer.is_valid() || graph.node(producer).op().traits.view) return false;
+    return std::count(node.inputs().begin(), node.inputs().end(), v) == 1;
+  });
+}
+
+bool is_placed_split(const Graph& graph, const Node& node) {
+  const Type& whole = graph.type(node.input(0));
+  const NodeId producer = graph.value(node.input(0)).producer();
+  if (!whole.is_static() || !producer.is_valid() || graph.node(producer).op().traits.view) return false;
+  return is_outermost(whole.shape(), node.attributes().get_or<int64_t>("axis", 0));
+}
+
+}  // namespace
+
+double FusedCost::node_us(const Graph& graph, NodeId id) {
+  const double alone_us = model_.node_us(graph, id, model_.threads());
+  if (alone_us <= 0) return 0;
+  const Node& node = graph.node(id);
+  if (&node.op() == &concat_def() && is_placed_concat(graph, node)) return std::min(alone_us, kPlacedUs);
+  if (&node.op() == &split_def() && is_placed_split(graph, node)) return std::min(alone_us, kPlacedUs);
+  if (!is_elementwise(node)) return alone_us;
+  const Type& type = graph.type(node.output(0));
+  const bool absorbed =
+      std::any_of(node.inputs().begin(), node.inputs().end(), [&](ValueId v) { return is_absorbed(graph, v, type); });
+  return absorbed ? alone_us * std::max(kArithmeticShare, moved_share(graph, node)) : alone_us;
+}
+
+}  // namespace autograph
