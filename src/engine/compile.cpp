@@ -83,7 +83,7 @@ Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& com
 }
 
 Executable compile(Graph graph, const CompileOptions& options) {
-  check_strategy(options.strategy);
+  get_strategy(options.strategy);
   AG_CHECK_USER(options.threads >= 0, ValueError, "[compile] threads: expected 0 or more, got {}", options.threads);
   get_device(options.device);
   verify(graph);

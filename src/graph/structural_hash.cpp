@@ -9,6 +9,7 @@
 #include "autograph/graph.h"
 #include "autograph/op_def.h"
 #include "base/hash.h"
+#include "graph/attribute_hash.h"
 
 namespace autograph {
 namespace {
@@ -18,46 +19,10 @@ Hash128 hash_type(const Type& type) {
   return hasher.add(to_string(type)).finish();
 }
 
-template <class T>
-void add_list(Hasher& hasher, const std::vector<T>& list) {
-  hasher.add(static_cast<int64_t>(list.size()));
-  for (const T& item : list) {
-    if constexpr (std::is_same_v<T, std::string>)
-      hasher.add(std::string_view(item));
-    else
-      hasher.add(hash_bytes(&item, sizeof item));
-  }
-}
-
-void add_attribute(Hasher& hasher, const AttributeValue& value) {
-  hasher.add(static_cast<int64_t>(value.index()));
-  std::visit(
-      [&hasher]<class T>(const T& v) {
-        if constexpr (std::is_same_v<T, int64_t>)
-          hasher.add(v);
-        else if constexpr (std::is_same_v<T, float>)
-          hasher.add(hash_bytes(&v, sizeof v));
-        else if constexpr (std::is_same_v<T, std::string>)
-          hasher.add(std::string_view(v));
-        else if constexpr (std::is_same_v<T, DType>)
-          hasher.add(static_cast<int64_t>(v));
-        else if constexpr (std::is_same_v<T, Tensor>)
-          hasher.add(v.content_hash());
-        else if constexpr (std::is_same_v<T, GraphRef>)
-          hasher.add(structural_hash(*v));
-        else
-          add_list(hasher, v);
-      },
-      value);
-}
-
 Hash128 hash_node(const Node& node, const std::vector<Hash128>& values) {
   Hasher hasher;
   hasher.add(node.op().name).add(static_cast<int64_t>(node.outputs().size()));
-  for (const auto& [name, value] : node.attributes()) {
-    hasher.add(std::string_view(name));
-    add_attribute(hasher, value);
-  }
+  add_attributes(hasher, node.attributes());
   for (const ValueId input : node.inputs()) {
     hasher.add(input.is_valid() ? values[input.index] : Hash128{});
   }

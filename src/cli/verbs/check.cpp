@@ -12,7 +12,7 @@
 #include "base/join.h"
 #include "cli/execute.h"
 #include "cli/verbs.h"
-#include "report/compare_values.h"
+#include "autograph/compare_values.h"
 #include "report/table.h"
 
 namespace autograph::cli {

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "cli/execute.h"
 #include "cli/verbs.h"
-#include "report/compare_values.h"
+#include "autograph/compare_values.h"
 #include "report/graph_summary.h"
 #include "report/table.h"
 

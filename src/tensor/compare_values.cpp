@@ -1,4 +1,4 @@
-#include "report/compare_values.h"
+#include "autograph/compare_values.h"
 
 #include <fmt/format.h>
 

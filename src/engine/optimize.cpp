@@ -1,0 +1,104 @@
+// optimize(): from a graph to the graph and the schedule that a strategy found for it, verified on the device.
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "autograph/search.h"
+#include "autograph/verify.h"
+#include "base/check.h"
+#include "engine/executable.h"
+#include "engine/strategies/strategy.h"
+#include "engine/strategies/trial.h"
+
+namespace autograph {
+namespace {
+
+// What is left of the budget for the last measurement takes no longer than this.
+constexpr double kMaxDuelSeconds = 4;
+constexpr double kMinDuelSeconds = 0.2;
+
+void check_options(const SearchOptions& search) {
+  const auto require = [](bool condition, std::string_view what, std::string_view expected, double got) {
+    AG_CHECK_USER(condition, ValueError, "[search] {}: expected {}, got {}", what, expected, got);
+  };
+  require(search.alpha >= 0, "alpha", "0 or more", search.alpha);
+  require(search.gamma >= 1, "gamma", "1 or more", search.gamma);
+  require(search.budget_seconds > 0, "budget", "more than 0 seconds", search.budget_seconds);
+  require(search.keep >= 1, "keep", "1 or more", search.keep);
+  require(search.rounds >= 1, "rounds", "1 or more", search.rounds);
+  require(search.max_streams >= 0, "streams", "0 or more", search.max_streams);
+}
+
+void check_static(const Graph& graph) {
+  for (const ValueId v : graph.inputs()) {
+    const Type& type = graph.type(v);
+    AG_CHECK_USER(!type.is_tensor() || type.is_static(), ShapeError,
+                  "[search] input '{}': expected numbers for all extents, got {} (bind_inputs() gives them numbers)",
+                  graph.value(v).name(), to_string(type));
+  }
+}
+
+AppliedRule applied(const RewriteStep& step) { return {std::string(step.rule->name), step.where, step.gain_us}; }
+
+// Measures the proposal against the plain plan, in turns, and gives back the better one.
+Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Proposal plain) {
+  SearchReport& report = context.report();
+  const auto plain_executable = trial.compile(plain);
+  const auto executable = trial.compile(found);
+  AG_CHECK(plain_executable && executable, "search: the device takes neither plan");
+  const Difference difference = trial.check(*executable);
+  const double left = context.options().budget_seconds - context.seconds();
+  const Duel duel = trial.duel(*plain_executable, *executable, std::clamp(left / 2, kMinDuelSeconds, kMaxDuelSeconds));
+  report.latency_before_ms = duel.first_ms;
+  report.latency_after_ms = duel.second_ms;
+  const bool is_wrong = context.options().verify && !difference.ok;
+  const bool is_slower = context.options().never_slower && duel.second_ms > duel.first_ms;
+  if (is_wrong || is_slower) {
+    report.kept_plain = true;
+    report.latency_after_ms = duel.first_ms;
+    const Difference of_plain = trial.check(*plain_executable);
+    report.max_abs = of_plain.max_abs;
+    report.max_rel = of_plain.max_rel;
+    return plain;
+  }
+  report.max_abs = difference.max_abs;
+  report.max_rel = difference.max_rel;
+  return found;
+}
+
+}  // namespace
+
+Optimized optimize(Graph graph, const CompileOptions& compile_options, const SearchOptions& search) {
+  check_options(search);
+  const StrategyDef& strategy = get_strategy(search.strategy);
+  verify(graph);
+  check_static(graph);
+  SearchReport report;
+  const Device& device = get_device(compile_options.device);
+  report.strategy = search.strategy;
+  report.device = device.name;
+  StrategyContext context(device, compile_options, search, report);
+  const Graph simplified = prepare_graph(std::move(graph), device, compile_options, PassHalf::simplify);
+  const double alpha = search.use_critical_path ? search.alpha : 0;
+  report.cost_before_us = context.score(simplified).mixed_us(alpha);
+
+  Proposal found = strategy.run(context, simplified);
+  report.cost_after_us = context.score(found.simplified).mixed_us(alpha);
+  const bool is_plain = found.steps.empty() && found.schedule.is_sequential();
+  const bool was_cancelled = context.is_cancelled();
+  if (!is_plain || strategy.searches) {
+    const Trial trial(context, simplified);
+    found = settle(context, trial, std::move(found), context.propose(simplified));
+  }
+  for (const RewriteStep& step : found.steps) report.rules_applied.push_back(applied(step));
+  report.search_seconds = context.seconds();
+  report.stop_reason = was_cancelled ? "cancelled" : report.search_seconds > search.budget_seconds ? "budget" : "done";
+  return {std::move(found.finished), std::move(found.schedule), std::move(report)};
+}
+
+Executable compile(const Optimized& optimized, const CompileOptions& options) {
+  CompileOptions with_schedule = options;
+  with_schedule.schedule = std::make_shared<Schedule>(optimized.schedule);
+  return compile(optimized.graph, with_schedule);
+}
+
+}  // namespace autograph

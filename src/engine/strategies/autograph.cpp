@@ -1,0 +1,186 @@
+// autograph: the optimiser of the AutoGraph paper (AAAI 2023), Algorithm 1 with the readings of docs/design/0003.
+//
+//   cut the graph into parts where few rewrites are lost, and merge neighbours
+//   search each sub-graph by backtracking for the mixed critical path cost
+//   put the best ways together by dynamic programming
+//   run the best whole graphs on the device, with schedules of one and of several streams
+//   go on from the fastest, until nothing gains
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "autograph/op_def.h"
+#include "base/check.h"
+#include "engine/strategies/strategy.h"
+#include "engine/strategies/trial.h"
+#include "optimize/search/partition.h"
+#include "optimize/search/stitch.h"
+#include "schedule/list.h"
+#include "schedule/nimble.h"
+
+namespace autograph {
+namespace {
+
+// Of the budget: when searching ends, and when trials on the device do. The last part is for measuring the result
+// against the plain plan.
+constexpr double kSearchShare = 0.5;
+constexpr double kTrialShare = 0.8;
+// Another round is worth it when the last one gained at least this part, and a challenger wins when it gains this part:
+// less is noise.
+constexpr double kMinGain = 0.005;
+// A duel takes this part of the budget, within bounds.
+constexpr double kDuelShare = 0.02;
+
+class AutographSearch {
+ public:
+  AutographSearch(StrategyContext& context, const Graph& simplified)
+      : context_(context), options_(context.options()), cost_(context.cost()), trial_(context, simplified) {}
+
+  Proposal run(const Graph& simplified) {
+    best_ = context_.propose(simplified);
+    best_executable_ = trial_.compile(best_);
+    seen_.insert(structural_hash(best_.finished));
+    try_schedules(best_);
+    for (int round = 0; round < options_.rounds && options_.use_rules && !context_.is_over(kTrialShare); ++round) {
+      const double before = gained_;
+      for (Proposal& proposal : candidates(best_)) {
+        if (context_.is_over(kTrialShare)) break;
+        if (!seen_.insert(structural_hash(proposal.finished)).second) continue;
+        const Graph finished = proposal.finished;
+        challenge(std::move(proposal));
+        if (structural_hash(best_.finished) == structural_hash(finished)) try_schedules(best_);
+      }
+      if (gained_ > before * (1 - kMinGain)) break;
+    }
+    return std::move(best_);
+  }
+
+ private:
+  // ---- On the device -----------------------------------------------------------------------------------------------
+
+  // Takes the proposal when it gives the same numbers in less time.
+  bool challenge(Proposal proposal) {
+    context_.progress("verifying", proposal.cost_us);
+    ++context_.report().measured;
+    std::optional<Executable> executable = trial_.compile(proposal);
+    if (!executable || (options_.verify && !trial_.check(*executable).ok)) return false;
+    const double seconds = std::clamp(kDuelShare * options_.budget_seconds, 0.1, 2.0);
+    const Duel duel = trial_.duel(*best_executable_, *executable, seconds);
+    const double needed = options_.literal ? duel.first_ms : duel.first_ms * (1 - kMinGain);
+    if (duel.second_ms > needed) return false;
+    gained_ *= duel.second_ms / duel.first_ms;
+    best_ = std::move(proposal);
+    best_executable_ = std::move(executable);
+    return true;
+  }
+
+  // The same graph on several streams, in the ways that schedulers propose.
+  void try_schedules(const Proposal& of) {
+    if (context_.limits().max_streams < 2 || context_.is_over(kTrialShare)) return;
+    const TaskGraph tasks = context_.tasks(of.finished);
+    std::vector<Schedule> schedules;
+    schedules.push_back(schedule_list(tasks, context_.limits()));
+    schedules.push_back(schedule_nimble(tasks, context_.limits()));
+    const Proposal base = of;
+    for (Schedule& schedule : schedules) {
+      if (schedule.width() < 2 || context_.is_over(kTrialShare)) continue;
+      Proposal proposal = base;
+      proposal.schedule = std::move(schedule);
+      challenge(std::move(proposal));
+    }
+  }
+
+  // ---- Candidates
+  // ----------------------------------------------------------------------------------------------------
+
+  double alpha() const { return options_.use_critical_path ? options_.alpha : 0; }
+
+  // Whole graphs made from `from`, cheapest first.
+  std::vector<Proposal> candidates(const Proposal& from) {
+    const Graph& graph = from.simplified;
+    const std::vector<RuleMatch> matches = context_.matcher().find_all(graph);
+    if (matches.empty()) return {};
+    Partition parts = options_.use_partition ? partition(graph, matches, {options_.size_lower, options_.size_upper})
+                                             : whole_graph(graph);
+    if (!options_.use_dp) {
+      std::erase_if(parts.intervals, [](const auto& interval) { return interval.first != interval.second; });
+    }
+    context_.report().partitions = std::max(context_.report().partitions, parts.parts.size());
+    const std::vector<IntervalOptions> intervals = search_intervals(graph, parts);
+    std::vector<Proposal> proposals;
+    for (const Stitched& stitched : stitch(graph, intervals, parts.parts.size(), alpha(), keep())) {
+      std::vector<RewriteStep> steps = from.steps;
+      for (RewriteStep& step : steps_of(intervals, stitched)) steps.push_back(std::move(step));
+      if (steps.size() == from.steps.size()) continue;
+      proposals.push_back(context_.propose(assemble(graph, intervals, stitched), std::move(steps)));
+      proposals.back().cost_us = stitched.us;
+    }
+    return proposals;
+  }
+
+  size_t keep() const { return static_cast<size_t>(std::max(options_.keep, 1)); }
+
+  std::vector<IntervalOptions> search_intervals(const Graph& graph, const Partition& parts) {
+    std::vector<IntervalOptions> result;
+    for (size_t n = 0; n < parts.intervals.size(); ++n) {
+      const auto [first, last] = parts.intervals[n];
+      std::vector<NodeId> nodes;
+      for (uint32_t p = first; p <= last; ++p) {
+        nodes.insert(nodes.end(), parts.parts[p].begin(), parts.parts[p].end());
+      }
+      IntervalOptions interval{first, last, std::make_shared<PartGraph>(extract_part(graph, nodes)), {}};
+      interval.options = search_part(*interval.part, parts.intervals.size() - n);
+      result.push_back(std::move(interval));
+    }
+    return result;
+  }
+
+  // Parts that are equal but for their weights are searched once.
+  std::vector<Rewritten> search_part(const PartGraph& part, size_t num_left) {
+    const CandidateGraph start(part.graph, cost_);
+    const Hash128 key = part_key(part);
+    if (const auto known = memo_.find(key); known != memo_.end()) {
+      std::vector<Rewritten> options{{std::make_shared<CandidateGraph>(start), {}}};
+      for (const std::vector<RewriteStep>& steps : known->second) {
+        Rewritten again = replay(start, context_.matcher(), steps);
+        if (again.steps.size() == steps.size()) options.push_back(std::move(again));
+      }
+      return options;
+    }
+    const double until = share_now() + (kSearchShare - share_now()) / static_cast<double>(num_left);
+    BacktrackingOptions options;
+    options.alpha = alpha();
+    options.gamma = options_.gamma;
+    options.max_popped = options_.max_candidates;
+    options.keep = keep();
+    options.literal = options_.literal;
+    options.should_stop = [&] { return context_.is_over(until); };
+    options.on_candidate = [&](double best_us) { context_.count_candidate("searching", best_us); };
+    std::vector<Rewritten> found = backtrack(start, context_.matcher(), options);
+    auto& steps = memo_[key];
+    for (const Rewritten& one : found) {
+      if (!one.steps.empty()) steps.push_back(one.steps);
+    }
+    return found;
+  }
+
+  double share_now() const { return context_.seconds() / options_.budget_seconds; }
+
+  StrategyContext& context_;
+  const SearchOptions& options_;
+  FusedCost cost_;
+  Trial trial_;
+  Proposal best_;
+  std::optional<Executable> best_executable_;
+  double gained_ = 1;  // latency of the best over that of the graph at the start
+  std::set<Hash128> seen_;
+  std::map<Hash128, std::vector<std::vector<RewriteStep>>> memo_;
+};
+
+}  // namespace
+
+Proposal run_autograph(StrategyContext& context, const Graph& simplified) {
+  return AutographSearch(context, simplified).run(simplified);
+}
+
+}  // namespace autograph

@@ -1,0 +1,23 @@
+// ios: stages by dynamic programming over endings.
+#include "schedule/ios.h"
+
+#include "engine/strategies/strategy.h"
+
+namespace autograph {
+namespace {
+
+constexpr double kSearchShare = 0.7;
+
+}  // namespace
+
+Proposal run_ios(StrategyContext& context, const Graph& simplified) {
+  Proposal proposal = context.propose(simplified);
+  IosOptions options;
+  options.max_seconds = kSearchShare * context.options().budget_seconds;
+  IosResult result = schedule_ios(context.tasks(proposal.finished), context.limits(), options);
+  context.report().candidates += result.num_states;
+  proposal.schedule = std::move(result.schedule);
+  return proposal;
+}
+
+}  // namespace autograph

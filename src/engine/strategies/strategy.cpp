@@ -1,0 +1,139 @@
+#include "engine/strategies/strategy.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "base/join.h"
+#include "engine/executable.h"
+#include "runtime/cpu_count.h"
+#include "tune/catalog_cost.h"
+#include "tune/measured_cost.h"
+
+namespace autograph {
+namespace {
+
+constexpr StrategyDef kStrategies[] = {
+    {"sequential", "Every node by itself on all threads; no rewriting.", false, run_sequential},
+    {"greedy", "Stages of all nodes that are ready; no rewriting.", false, run_greedy},
+    {"taso", "Backtracking over rules for the least sum of costs (SOSP 2019); one stream.", true, run_taso},
+    {"ios", "Stages by dynamic programming (MLSys 2021); no other rewriting than merges.", true, run_ios},
+    {"nimble", "As many streams as the graph is wide, fewest waits (NeurIPS 2020); no rewriting.", false, run_nimble},
+    {"taso+nimble", "The graph of taso with the streams of nimble.", true, run_taso_nimble},
+    {"autograph",
+     "Partition, backtracking for the mixed critical path cost, dynamic programming, verification on the device "
+     "(AAAI 2023).",
+     true, run_autograph},
+};
+
+// New kernels are measured during this part of the budget; later ones are estimated.
+constexpr double kMeasuringShare = 0.4;
+constexpr double kSyncUs = 1.5;
+constexpr auto kProgressInterval = std::chrono::milliseconds(200);
+
+}  // namespace
+
+std::span<const StrategyDef> all_strategies() { return kStrategies; }
+
+std::vector<std::string> available_strategies() {
+  std::vector<std::string> names;
+  for (const StrategyDef& strategy : kStrategies) names.emplace_back(strategy.name);
+  return names;
+}
+
+const StrategyDef& get_strategy(std::string_view name) {
+  for (const StrategyDef& strategy : kStrategies) {
+    if (strategy.name == name) return strategy;
+  }
+  const std::vector<std::string> known = available_strategies();
+  throw ValueError(fmt::format("[compile] strategy: expected one of {}, got '{}'{}", bracketed(known), name,
+                               did_you_mean(std::string(name), known)));
+}
+
+// The cost model with what it stands on.
+class StrategyContext::Costs {
+ public:
+  Costs(const Device& device, const CompileOptions& compile, int threads, std::function<bool()> may_measure)
+      : cache_(compile.cache_folder.empty() ? default_cache_folder() : compile.cache_folder),
+        measured_(device.identity ? device.identity() : device.name, cache_, nullptr, device.forget_kernels),
+        model_({device.catalog, measured_, threads, compile.exact, device.set_threads, std::move(may_measure)}) {}
+
+  CostModel& model() { return model_; }
+
+ private:
+  MeasurementCache cache_;
+  MeasuredCost measured_;
+  CatalogCost model_;
+};
+
+StrategyContext::StrategyContext(const Device& device, const CompileOptions& compile, const SearchOptions& search,
+                                 SearchReport& report)
+    : device_(device),
+      compile_(compile),
+      search_(search),
+      report_(report),
+      threads_(compile.threads > 0 ? compile.threads : usable_cpu_count()) {
+  costs_ = std::make_unique<Costs>(device, compile, threads_, [this] { return !is_over(kMeasuringShare); });
+  cost_ = &costs_->model();
+  for (const std::string& name : search.disabled_rules) get_rule(name);
+  for (const Rule& rule : all_rules()) {
+    const auto& off = search.disabled_rules;
+    if (std::find(off.begin(), off.end(), rule.name) == off.end()) rules_.push_back(&rule);
+  }
+  matcher_ = std::make_unique<RuleMatcher>(rules_);
+}
+
+StrategyContext::~StrategyContext() = default;
+
+Graph StrategyContext::finish(Graph simplified) const {
+  return prepare_graph(std::move(simplified), device_, compile_, PassHalf::finish);
+}
+
+StreamLimits StrategyContext::limits() const {
+  return {search_.max_streams > 0 ? search_.max_streams : threads_, kSyncUs};
+}
+
+TaskGraph StrategyContext::tasks(const Graph& finished) {
+  const int narrow = std::max(1, threads_ / limits().max_streams);
+  return make_task_graph(finished, [&](const Graph& graph, NodeId id) {
+    progress("measuring kernels", 0);
+    const double us = cost_->node_us(graph, id, threads_);
+    return Task{id, us, std::max(us, cost_->node_us(graph, id, narrow))};
+  });
+}
+
+GraphScore StrategyContext::score(const Graph& simplified) {
+  FusedCost cost(*cost_);
+  return CandidateGraph(simplified, cost).score();
+}
+
+Proposal StrategyContext::propose(Graph simplified, std::vector<RewriteStep> steps) {
+  Proposal proposal;
+  proposal.finished = finish(simplified);
+  proposal.simplified = std::move(simplified);
+  proposal.steps = std::move(steps);
+  return proposal;
+}
+
+double StrategyContext::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+bool StrategyContext::is_over(double share) const {
+  return is_cancelled() || seconds() > share * search_.budget_seconds;
+}
+
+void StrategyContext::progress(std::string_view phase, double best_us) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!search_.on_progress || now - last_progress_ < kProgressInterval) return;
+  last_progress_ = now;
+  search_.on_progress(
+      {std::string(phase), report_.candidates, best_us, report_.cost_before_us, seconds(), search_.budget_seconds});
+}
+
+void StrategyContext::count_candidate(std::string_view phase, double best_us) {
+  ++report_.candidates;
+  progress(phase, best_us);
+}
+
+}  // namespace autograph

@@ -1,0 +1,101 @@
+// Strategies: named ways from a simplified graph to a graph and a schedule. One file each; all use the same passes,
+// kernels and runtime.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "autograph/search.h"
+#include "cost/cost_model.h"
+#include "engine/backends.h"
+#include "optimize/search/backtracking.h"
+#include "schedule/task_graph.h"
+
+namespace autograph {
+
+/// A graph and a schedule that a strategy thinks good.
+struct Proposal {
+  Graph simplified;   ///< Between the two halves of the passes: where a search could go on.
+  Graph finished;     ///< Behind them: what runs.
+  Schedule schedule;  ///< Of the nodes of `finished`.
+  std::vector<RewriteStep> steps;
+  double cost_us = 0;  ///< By the cost model.
+};
+
+/// What strategies ask and where they report to. For one thread.
+class StrategyContext {
+ public:
+  StrategyContext(const Device& device, const CompileOptions& compile, const SearchOptions& search,
+                  SearchReport& report);
+  ~StrategyContext();
+
+  const Device& device() const { return device_; }
+  const CompileOptions& compile_options() const { return compile_; }
+  const SearchOptions& options() const { return search_; }
+  SearchReport& report() { return report_; }
+  CostModel& cost() { return *cost_; }
+  /// All rules but those that are disabled.
+  const RuleMatcher& matcher() const { return *matcher_; }
+  int threads() const { return threads_; }
+
+  /// Runs the finishing passes.
+  Graph finish(Graph simplified) const;
+  /// Tasks of a finished graph: on all threads, and on those of one stream.
+  TaskGraph tasks(const Graph& finished);
+  /// As many streams as processors, or as the options say.
+  StreamLimits limits() const;
+  /// A proposal without a schedule.
+  Proposal propose(Graph simplified, std::vector<RewriteStep> steps = {});
+  /// Sum of costs and critical path of a simplified graph.
+  GraphScore score(const Graph& simplified);
+
+  double seconds() const;
+  /// Has this part of the budget been spent, or was the search cancelled?
+  bool is_over(double share) const;
+  bool is_cancelled() const { return search_.is_cancelled && search_.is_cancelled(); }
+  /// Tells how far the search is; a few times a second at most.
+  void progress(std::string_view phase, double best_us);
+  /// Counts a candidate, and tells.
+  void count_candidate(std::string_view phase, double best_us);
+
+ private:
+  class Costs;
+  const Device& device_;
+  const CompileOptions& compile_;
+  const SearchOptions& search_;
+  SearchReport& report_;
+  int threads_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_progress_{};
+  std::unique_ptr<Costs> costs_;
+  CostModel* cost_ = nullptr;
+  std::vector<const Rule*> rules_;
+  std::unique_ptr<RuleMatcher> matcher_;
+};
+
+/// A named strategy.
+struct StrategyDef {
+  std::string_view name;
+  std::string_view doc;   ///< One line.
+  bool searches = false;  ///< Takes more than a second on large graphs.
+  Proposal (*run)(StrategyContext& context, const Graph& simplified);
+};
+
+/// All strategies, plainest first.
+std::span<const StrategyDef> all_strategies();
+
+/// The strategy named `name`; throws ValueError with the nearest name.
+const StrategyDef& get_strategy(std::string_view name);
+
+Proposal run_sequential(StrategyContext& context, const Graph& simplified);
+Proposal run_greedy(StrategyContext& context, const Graph& simplified);
+Proposal run_taso(StrategyContext& context, const Graph& simplified);
+Proposal run_ios(StrategyContext& context, const Graph& simplified);
+Proposal run_nimble(StrategyContext& context, const Graph& simplified);
+Proposal run_taso_nimble(StrategyContext& context, const Graph& simplified);
+Proposal run_autograph(StrategyContext& context, const Graph& simplified);
+
+}  // namespace autograph

@@ -1,0 +1,41 @@
+// Verification on the device: are the numbers right, and which of two is faster? Timed in turns, so that whatever else
+// the machine does hits both alike.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "autograph/compare_values.h"
+#include "autograph/compile.h"
+#include "engine/strategies/strategy.h"
+
+namespace autograph {
+
+/// Latencies of two contestants, in milliseconds: medians over rounds of the least time in a round.
+struct Duel {
+  double first_ms = 0;
+  double second_ms = 0;
+};
+
+/// See above.
+class Trial {
+ public:
+  /// Compiles `simplified` without any pass that is not required for the numbers to compare with.
+  Trial(StrategyContext& context, const Graph& simplified);
+
+  /// A compiled proposal; nothing when the device does not take it.
+  std::optional<Executable> compile(const Proposal& proposal) const;
+  /// Runs once and compares with the numbers of the graph at the start.
+  Difference check(const Executable& executable) const;
+  /// Times both in turns, for at most `seconds` but at least three rounds.
+  Duel duel(const Executable& first, const Executable& second, double seconds) const;
+
+ private:
+  double least_ms(const Executable& executable, double seconds) const;
+
+  StrategyContext& context_;
+  std::vector<Datum> inputs_;
+  std::vector<Datum> expected_;
+};
+
+}  // namespace autograph

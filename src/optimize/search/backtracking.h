@@ -1,0 +1,51 @@
+// Backtracking search over rules (TASO, SOSP 2019, section 5; AutoGraph, AAAI 2023, with the mixed critical path cost):
+// graphs leave a queue cheapest first, every rule is tried on each, and children that cost less than gamma times the
+// best join the queue, so that a step that costs something may lead to one that gains more.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "optimize/rules/rule.h"
+#include "optimize/search/candidate_graph.h"
+
+namespace autograph {
+
+/// One application of a rule on the way to a candidate.
+struct RewriteStep {
+  const Rule* rule = nullptr;
+  std::vector<NodeId> nodes;  ///< The match, in the graph as it was then.
+  std::string where;          ///< The same in the words of the user.
+  double gain_us = 0;         ///< Of the mixed cost.
+};
+
+/// A graph that the search found and how.
+struct Rewritten {
+  std::shared_ptr<const CandidateGraph> candidate;
+  std::vector<RewriteStep> steps;
+};
+
+/// See above.
+struct BacktrackingOptions {
+  double alpha = 1;
+  double gamma = 1.05;
+  int64_t max_popped = 2000;  ///< Graphs taken from the queue.
+  size_t keep = 6;            ///< How many of the best to return, the graph at the start among them.
+  /// Paper-literal: the best graph changes when a candidate leaves the queue instead of when it joins, and equal costs
+  /// count as better.
+  bool literal = false;
+  std::function<bool()> should_stop = nullptr;                 ///< Asked for every graph that leaves the queue.
+  std::function<void(double best_us)> on_candidate = nullptr;  ///< Called for every graph looked at.
+};
+
+/// The cheapest graphs, best first, with different hashes; never empty. Deterministic as long as nothing stops it.
+std::vector<Rewritten> backtrack(const CandidateGraph& start, const RuleMatcher& matcher,
+                                 const BacktrackingOptions& options);
+
+/// Applies the steps of a search to a graph that is equal to the one that was searched, id by id. Stops before the
+/// first step that does not apply.
+Rewritten replay(const CandidateGraph& start, const RuleMatcher& matcher, const std::vector<RewriteStep>& steps);
+
+}  // namespace autograph

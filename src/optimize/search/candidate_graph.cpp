@@ -1,0 +1,212 @@
+#include "optimize/search/candidate_graph.h"
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "base/hash.h"
+#include "graph/attribute_hash.h"
+
+namespace autograph {
+namespace {
+
+Hash128 operator+(const Hash128& a, const Hash128& b) { return {a.low + b.low, a.high + b.high}; }
+Hash128 operator-(const Hash128& a, const Hash128& b) { return {a.low - b.low, a.high - b.high}; }
+
+Hash128 hash_output(const Hash128& node, size_t slot) {
+  return Hasher().add(node).add(static_cast<int64_t>(slot)).finish();
+}
+
+// Constants that rules add are small: what they hold tells them apart. Others are told apart by where they stand.
+constexpr int64_t kSmallConstant = 64;
+
+}  // namespace
+
+CandidateGraph::CandidateGraph(Graph graph, FusedCost& cost) : graph_(std::move(graph)), cost_(&cost) {
+  add_new_entries();
+  const std::vector<NodeId> order = graph_.topological_order();
+  for (const NodeId id : order) {
+    const Node& node = graph_.node(id);
+    NodeScore& score = nodes_[id.index];
+    score.hash = hash_of(node);
+    for (size_t slot = 0; slot < node.outputs().size(); ++slot) {
+      class_[node.output(slot).index] = hash_output(score.hash, slot);
+    }
+    score.us = cost_->node_us(graph_, id);
+    score.finish_us = start_us(node) + score.us;
+    score_.sum_us += score.us;
+    score_.hash = score_.hash + score.hash;
+  }
+  find_critical_path();
+}
+
+// Values without a producer get their identity here, results of nodes later.
+void CandidateGraph::add_new_entries() {
+  nodes_.resize(graph_.node_capacity());
+  for (size_t index = class_.size(); index < graph_.value_capacity(); ++index) {
+    const ValueId id{static_cast<uint32_t>(index)};
+    Hasher hasher;
+    hasher.add(static_cast<int64_t>(index));
+    if (graph_.is_live(id) && graph_.value(id).is_constant()) {
+      const Tensor& tensor = graph_.value(id).constant();
+      if (tensor.raw() && tensor.num_elements() <= kSmallConstant) hasher = Hasher().add(tensor.content_hash());
+    }
+    class_.push_back(hasher.finish());
+  }
+}
+
+Hash128 CandidateGraph::hash_of(const Node& node) const {
+  Hasher hasher;
+  hasher.add(node.op().name).add(static_cast<int64_t>(node.outputs().size()));
+  add_attributes(hasher, node.attributes());
+  for (const ValueId v : node.inputs()) hasher.add(v.is_valid() ? class_[v.index] : Hash128{});
+  return hasher.finish();
+}
+
+double CandidateGraph::start_us(const Node& node) const {
+  double start = 0;
+  for (const ValueId v : node.inputs()) {
+    const NodeId producer = v.is_valid() ? graph_.value(v).producer() : NodeId{};
+    if (producer.is_valid()) start = std::max(start, nodes_[producer.index].finish_us);
+  }
+  return start;
+}
+
+void CandidateGraph::find_critical_path() {
+  score_.critical_us = 0;
+  for (const ValueId v : graph_.outputs()) {
+    const NodeId producer = graph_.value(v).producer();
+    if (producer.is_valid()) score_.critical_us = std::max(score_.critical_us, nodes_[producer.index].finish_us);
+  }
+  score_.num_nodes = graph_.num_nodes();
+}
+
+CandidateGraph::NodeScore& CandidateGraph::change(NodeId id) {
+  if (is_trial_) overwritten_.emplace_back(id.index, nodes_[id.index]);
+  return nodes_[id.index];
+}
+
+void CandidateGraph::remove(NodeId id) {
+  NodeScore& score = change(id);
+  score_.sum_us -= score.us;
+  score_.hash = score_.hash - score.hash;
+  score = {};
+}
+
+// What replaces a value stands for it from now on; other new results are what their nodes compute.
+void CandidateGraph::set_classes(const RuleMatch& match, const RuleEffect& effect, size_t old_values) {
+  add_new_entries();
+  std::vector<ValueId> named;
+  const auto& outputs = match.rule().outputs;
+  for (size_t k = 0; k < outputs.size() && k < effect.replacements.size(); ++k) {
+    const ValueId fresh = effect.replacements[k];
+    if (fresh.index < old_values) continue;
+    class_[fresh.index] = class_[match.value(outputs[k]).index];
+    named.push_back(fresh);
+  }
+  for (const NodeId id : effect.added) {
+    if (!graph_.is_live(id)) continue;
+    const Node& node = graph_.node(id);
+    const Hash128 hash = hash_of(node);
+    for (size_t slot = 0; slot < node.outputs().size(); ++slot) {
+      const ValueId v = node.output(slot);
+      if (std::find(named.begin(), named.end(), v) == named.end()) class_[v.index] = hash_output(hash, slot);
+    }
+  }
+}
+
+// Cost and hash of nodes whose inputs, or whose inputs' other readers, have changed.
+void CandidateGraph::rescore(const std::vector<NodeId>& nodes) {
+  for (const NodeId id : nodes) {
+    NodeScore& score = change(id);
+    score_.sum_us -= score.us;
+    score_.hash = score_.hash - score.hash;
+    score.us = cost_->node_us(graph_, id);
+    score.hash = hash_of(graph_.node(id));
+    score_.sum_us += score.us;
+    score_.hash = score_.hash + score.hash;
+  }
+}
+
+// Finishing times of `work` and of what lies behind, as far as they change.
+void CandidateGraph::relax(std::vector<NodeId> work) {
+  for (size_t next = 0; next < work.size(); ++next) {
+    const NodeId id = work[next];
+    const Node& node = graph_.node(id);
+    const double finish = start_us(node) + nodes_[id.index].us;
+    if (finish == nodes_[id.index].finish_us) continue;
+    change(id).finish_us = finish;
+    for (const ValueId v : node.outputs()) {
+      for (const Use& use : graph_.value(v).uses()) work.push_back(use.node);
+    }
+  }
+}
+
+bool CandidateGraph::rewrite(const RuleMatch& match) {
+  std::vector<ValueId> touched;
+  const auto touch = [&](const std::vector<ValueId>& values) {
+    for (const ValueId v : values) {
+      if (v.is_valid() && std::find(touched.begin(), touched.end(), v) == touched.end()) touched.push_back(v);
+    }
+  };
+  for (const NodeId id : match.nodes()) {
+    touch(graph_.node(id).inputs());
+    touch(graph_.node(id).outputs());
+  }
+  const size_t old_values = graph_.value_capacity();
+  const std::optional<RuleEffect> effect = apply_rule(graph_, match);
+  if (!effect) return false;
+  set_classes(match, *effect, old_values);
+  for (const NodeId id : effect->removed) remove(id);
+  std::vector<NodeId> changed;
+  for (const NodeId id : effect->added) {
+    if (!graph_.is_live(id)) continue;
+    changed.push_back(id);
+    touch(graph_.node(id).inputs());
+    touch(graph_.node(id).outputs());
+  }
+  touch(effect->replacements);
+  for (const ValueId v : touched) {
+    if (!graph_.is_live(v)) continue;
+    for (const Use& use : graph_.value(v).uses()) {
+      if (std::find(changed.begin(), changed.end(), use.node) == changed.end()) changed.push_back(use.node);
+    }
+  }
+  rescore(changed);
+  relax(changed);
+  find_critical_path();
+  return true;
+}
+
+std::optional<GraphScore> CandidateGraph::try_rule(const RuleMatch& match) {
+  const GraphTransaction transaction(graph_);
+  const GraphScore before = score_;
+  const size_t num_nodes = nodes_.size();
+  const size_t num_values = class_.size();
+  is_trial_ = true;
+  const bool applies = rewrite(match);
+  is_trial_ = false;
+  const GraphScore after = score_;
+  for (auto it = overwritten_.rbegin(); it != overwritten_.rend(); ++it) nodes_[it->first] = it->second;
+  overwritten_.clear();
+  nodes_.resize(num_nodes);
+  class_.resize(num_values);
+  score_ = before;
+  return applies ? std::optional(after) : std::nullopt;
+}
+
+bool CandidateGraph::apply(const RuleMatch& match) { return rewrite(match); }
+
+std::vector<double> CandidateGraph::output_times_us(const std::vector<double>& input_times_us) const {
+  std::vector<double> time(graph_.value_capacity(), 0);
+  for (size_t i = 0; i < graph_.inputs().size(); ++i) time[graph_.inputs()[i].index] = input_times_us[i];
+  for (const NodeId id : graph_.topological_order()) {
+    double start = 0;
+    for (const ValueId v : graph_.node(id).inputs()) start = std::max(start, v.is_valid() ? time[v.index] : 0);
+    for (const ValueId v : graph_.node(id).outputs()) time[v.index] = start + nodes_[id.index].us;
+  }
+  std::vector<double> result;
+  for (const ValueId v : graph_.outputs()) result.push_back(time[v.index]);
+  return result;
+}
+
+}  // namespace autograph

@@ -1,0 +1,72 @@
+// A graph of the search together with what it costs, kept up to date while rules are tried on it.
+//
+// Trying a rule takes time in proportion to what it changes: costs of the nodes around it are looked at again, the
+// critical path is relaxed only behind them, and the hash is a sum over nodes of what they compute from which values,
+// where a value that replaces another takes over its identity.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "autograph/graph.h"
+#include "autograph/hash.h"
+#include "optimize/rules/rule.h"
+#include "optimize/search/fused_cost.h"
+
+namespace autograph {
+
+/// What the search compares.
+struct GraphScore {
+  double sum_us = 0;       ///< Of all nodes.
+  double critical_us = 0;  ///< Of the longest path.
+  size_t num_nodes = 0;
+  Hash128 hash;  ///< Equal for graphs made of the same nodes over the same values, whatever the order of rewrites.
+
+  /// C_E of the AutoGraph paper (AAAI 2023): alpha * critical path + sum.
+  double mixed_us(double alpha) const { return alpha * critical_us + sum_us; }
+};
+
+/// See above. Copies are independent. For one thread at a time.
+class CandidateGraph {
+ public:
+  /// `cost` must outlive the candidate and its copies. Values of `graph` keep their ids.
+  CandidateGraph(Graph graph, FusedCost& cost);
+
+  const Graph& graph() const { return graph_; }
+  const GraphScore& score() const { return score_; }
+  /// The score after applying `match`, which was found in this graph or in one that is equal to it id by id; nothing
+  /// when it does not apply. The graph stays as it is.
+  std::optional<GraphScore> try_rule(const RuleMatch& match);
+  /// Applies `match` for good; false, and nothing changes, when it does not apply.
+  bool apply(const RuleMatch& match);
+  /// When the outputs are there, in their order, if the inputs are there at these times: the longest paths to them.
+  std::vector<double> output_times_us(const std::vector<double>& input_times_us) const;
+
+ private:
+  struct NodeScore {
+    double us = 0;
+    double finish_us = 0;
+    Hash128 hash;
+  };
+
+  void add_new_entries();
+  void set_classes(const RuleMatch& match, const RuleEffect& effect, size_t old_values);
+  bool rewrite(const RuleMatch& match);
+  NodeScore& change(NodeId id);
+  void remove(NodeId id);
+  void rescore(const std::vector<NodeId>& nodes);
+  void relax(std::vector<NodeId> work);
+  Hash128 hash_of(const Node& node) const;
+  double start_us(const Node& node) const;
+  void find_critical_path();
+
+  Graph graph_;
+  FusedCost* cost_;
+  std::vector<NodeScore> nodes_;  // by node
+  std::vector<Hash128> class_;    // by value: what it stands for
+  GraphScore score_;
+  bool is_trial_ = false;
+  std::vector<std::pair<uint32_t, NodeScore>> overwritten_;  // in a trial, newest last
+};
+
+}  // namespace autograph

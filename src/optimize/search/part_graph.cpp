@@ -1,0 +1,132 @@
+#include "optimize/search/part_graph.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "autograph/op_def.h"
+#include "base/check.h"
+#include "base/hash.h"
+
+namespace autograph {
+namespace {
+
+class Extractor {
+ public:
+  Extractor(const Graph& whole, const std::vector<NodeId>& nodes) : whole_(whole), nodes_(nodes) {
+    for (const NodeId id : nodes) is_inside_[id.index] = true;
+  }
+
+  PartGraph run() {
+    for (const NodeId id : nodes_) add(whole_.node(id));
+    for (const NodeId id : nodes_) {
+      for (const ValueId v : whole_.node(id).outputs()) {
+        if (!is_read_outside(v)) continue;
+        part_.graph.add_output(inner_.at(v.index));
+        part_.outputs.push_back(v);
+      }
+    }
+    part_.constants.resize(part_.graph.value_capacity());
+    return std::move(part_);
+  }
+
+ private:
+  void add(const Node& node) {
+    std::vector<ValueId> inputs;
+    for (const ValueId v : node.inputs()) inputs.push_back(inner(v));
+    std::vector<Type> types;
+    for (const ValueId v : node.outputs()) types.push_back(whole_.type(v));
+    const NodeId copy = part_.graph.add_node_typed(node.op(), std::move(inputs), node.attributes(), std::move(types),
+                                                   node.provenance());
+    for (size_t k = 0; k < node.outputs().size(); ++k) {
+      inner_[node.output(k).index] = part_.graph.node(copy).output(k);
+    }
+  }
+
+  ValueId inner(ValueId v) {
+    if (!v.is_valid()) return {};
+    const auto [it, is_new] = inner_.emplace(v.index, ValueId{});
+    if (!is_new) return it->second;
+    const Value& value = whole_.value(v);
+    if (value.is_constant()) {
+      it->second = part_.graph.add_constant(value.constant(), value.name());
+      part_.constants.resize(part_.graph.value_capacity());
+      part_.constants[it->second.index] = v;
+    } else {
+      it->second = part_.graph.add_input(value.type());
+      part_.inputs.push_back(v);
+    }
+    return it->second;
+  }
+
+  bool is_read_outside(ValueId v) const {
+    const auto& uses = whole_.value(v).uses();
+    return whole_.num_output_uses(v) > 0 ||
+           std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return is_inside_.count(use.node.index) == 0; });
+  }
+
+  const Graph& whole_;
+  const std::vector<NodeId>& nodes_;
+  std::unordered_map<uint32_t, bool> is_inside_;
+  std::unordered_map<uint32_t, ValueId> inner_;
+  PartGraph part_;
+};
+
+}  // namespace
+
+PartGraph extract_part(const Graph& whole, const std::vector<NodeId>& nodes) { return Extractor(whole, nodes).run(); }
+
+Hash128 part_key(const PartGraph& part) {
+  const Graph& graph = part.graph;
+  Hasher hasher;
+  for (uint32_t i = 0; i < graph.value_capacity(); ++i) {
+    const Value& value = graph.value({i});
+    hasher.add(static_cast<int64_t>(value.is_constant())).add(to_string(value.type()));
+    // Small constants decide whether rules apply: shapes, axes, factors.
+    if (value.is_constant() && value.constant().num_elements() <= 16) hasher.add(value.constant().content_hash());
+  }
+  for (const NodeId id : graph.nodes()) {
+    // A graph of this node alone would have the same attributes and the same hash.
+    Graph single;
+    std::vector<ValueId> inputs;
+    for (const ValueId v : graph.node(id).inputs()) {
+      inputs.push_back(v.is_valid() ? single.add_input(graph.type(v)) : ValueId{});
+      hasher.add(static_cast<int64_t>(v.index));
+    }
+    std::vector<Type> types;
+    for (const ValueId v : graph.node(id).outputs()) types.push_back(graph.type(v));
+    single.add_node_typed(graph.node(id).op(), inputs, graph.node(id).attributes(), types);
+    hasher.add(structural_hash(single));
+  }
+  for (const ValueId v : graph.outputs()) hasher.add(static_cast<int64_t>(v.index));
+  return hasher.finish();
+}
+
+void replace_part(Graph& whole, const PartGraph& part, const Graph& replacement, std::vector<ValueId>& now) {
+  std::vector<ValueId> outer(replacement.value_capacity());
+  for (size_t i = 0; i < part.inputs.size(); ++i) outer[replacement.inputs()[i].index] = now[part.inputs[i].index];
+  for (const ValueId v : replacement.constants()) {
+    const ValueId known = v.index < part.constants.size() ? part.constants[v.index] : ValueId{};
+    outer[v.index] =
+        known.is_valid() ? known : whole.add_constant(replacement.value(v).constant(), replacement.value(v).name());
+  }
+  for (const NodeId id : replacement.topological_order()) {
+    const Node& node = replacement.node(id);
+    std::vector<ValueId> inputs;
+    for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? outer[v.index] : ValueId{});
+    std::vector<Type> types;
+    for (const ValueId v : node.outputs()) types.push_back(replacement.type(v));
+    const NodeId copy =
+        whole.add_node_typed(node.op(), std::move(inputs), node.attributes(), std::move(types), node.provenance());
+    for (size_t k = 0; k < node.outputs().size(); ++k) outer[node.output(k).index] = whole.node(copy).output(k);
+  }
+  for (size_t k = 0; k < part.outputs.size(); ++k) {
+    const ValueId old = part.outputs[k];
+    const ValueId fresh = outer[replacement.outputs()[k].index];
+    AG_CHECK(fresh.is_valid(), "part: output {} is made by nothing", k);
+    if (whole.value(fresh).name().empty()) whole.set_value_name(fresh, whole.value(old).name());
+    whole.replace_uses(now[old.index], fresh);
+    now[old.index] = fresh;
+  }
+}
+
+}  // namespace autograph

@@ -1,0 +1,95 @@
+#include "tune/catalog_cost.h"
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "base/hash.h"
+#include "graph/attribute_hash.h"
+
+namespace autograph {
+namespace {
+
+// A node whose shapes are known only while running, or that runs a nested graph: something, since it is no view.
+constexpr double kUnknownUs = 1;
+// Kernels that say nothing about their time, and ops that only the reference serves.
+constexpr double kPlainBytesPerUs = 4e3;
+constexpr double kPlainFlopsPerUs = 2e3;
+
+void add_type(Hasher& hasher, const Type& type) {
+  if (!type.is_tensor()) {
+    hasher.add(int64_t{-1});
+    return;
+  }
+  hasher.add(static_cast<int64_t>(type.dtype())).add(type.shape().rank());
+  for (const Dim& dim : type.shape().dims()) hasher.add(dim.value());
+}
+
+bool depends_on_constants_alone(const Graph& graph, ValueId v) {
+  if (graph.value(v).is_constant()) return true;
+  const NodeId producer = graph.value(v).producer();
+  return producer.is_valid() && is_weight_only(graph, producer);
+}
+
+bool has_static_types(const Graph& graph, const Node& node) {
+  const auto is_static = [&](ValueId v) { return !v.is_valid() || graph.type(v).is_static(); };
+  return std::all_of(node.inputs().begin(), node.inputs().end(), is_static) &&
+         std::all_of(node.outputs().begin(), node.outputs().end(), is_static);
+}
+
+double plain_us(const KernelCall& call) {
+  const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
+  return kUnknownUs + cost.bytes / kPlainBytesPerUs + cost.flops / kPlainFlopsPerUs;
+}
+
+}  // namespace
+
+double CatalogCost::node_us(const Graph& graph, NodeId id, int threads) {
+  const Node& node = graph.node(id);
+  if (node.op().evaluate || !has_static_types(graph, node)) return kUnknownUs;
+  if (node.op().traits.view || is_weight_only(graph, id)) return 0;
+  Hasher hasher;
+  hasher.add(node.op().name).add(static_cast<int64_t>(threads));
+  add_attributes(hasher, node.attributes());
+  for (const ValueId v : node.inputs()) {
+    add_type(hasher, v.is_valid() ? graph.type(v) : Type());
+    hasher.add(static_cast<int64_t>(v.is_valid() && depends_on_constants_alone(graph, v)));
+  }
+  for (const ValueId v : node.outputs()) add_type(hasher, graph.type(v));
+  const auto [it, is_new] = known_.emplace(hasher.finish(), 0);
+  if (is_new) it->second = ask(graph, node, threads);
+  return it->second;
+}
+
+double CatalogCost::ask(const Graph& graph, const Node& node, int threads) {
+  std::vector<Type> inputs;
+  std::vector<Type> outputs;
+  std::vector<Tensor> constants(node.inputs().size());
+  for (size_t k = 0; k < node.inputs().size(); ++k) {
+    const ValueId v = node.inputs()[k];
+    inputs.push_back(v.is_valid() ? graph.type(v) : Type());
+    if (!v.is_valid() || !depends_on_constants_alone(graph, v)) continue;
+    const Value& value = graph.value(v);
+    // What is computed from constants has a value only when the graph is compiled: any elements take the same time.
+    constants[k] = value.is_constant() && value.constant().raw()
+                       ? value.constant()
+                       : Tensor::zeros(value.type().dtype(), value.type().shape().static_dims());
+  }
+  for (const ValueId v : node.outputs()) outputs.push_back(graph.type(v));
+  const KernelCall call{node.op(), node.attributes(), inputs, outputs, constants, threads, options_.exact};
+  const int before = options_.set_threads ? options_.set_threads(threads) : 0;
+  std::vector<Offer> offers;
+  for (Offer& offer : options_.catalog.offers(call).offers) {
+    if (offer.variant.cost_us < kLastResortUs) offers.push_back(std::move(offer));
+  }
+  std::vector<double> costs;
+  if (!offers.empty() && (!options_.may_measure || options_.may_measure())) {
+    costs = options_.cost.offers_us(options_.catalog, call, offers);
+  } else {
+    for (const Offer& offer : offers) costs.push_back(offer.variant.cost_us);
+  }
+  if (options_.set_threads) options_.set_threads(before);
+  const double best = costs.empty() ? 0 : *std::min_element(costs.begin(), costs.end());
+  return best > 0 && best < kLastResortUs ? best : plain_us(call);
+}
+
+}  // namespace autograph
