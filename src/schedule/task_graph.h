@@ -41,12 +41,15 @@ struct StreamLimits {
   double sync_us = 1;   ///< What it takes to wait for another stream, or for a stage to begin.
 };
 
-/// Microseconds of one stage by itself: streams of tasks, each in order. By estimate or by measurement.
-using StageCost = std::function<double(const std::vector<std::vector<TaskIndex>>& streams)>;
+/// Tasks that run side by side: one stage. Each stream runs its tasks in order.
+using TaskStreams = std::vector<std::vector<TaskIndex>>;
 
-/// Makespan of a stage from the costs of its tasks: narrow_us where there are several streams, waits for values of
-/// other streams included.
-double estimate_stage_us(const TaskGraph& graph, const std::vector<std::vector<TaskIndex>>& streams,
-                         const StreamLimits& limits);
+/// Microseconds of one stage by itself. By estimate or by measurement.
+using StageCost = std::function<double(const TaskStreams& streams)>;
+
+/// Makespan of a stage from the costs of its tasks. One stream: the sum of `us`. Several: `sync_us` to begin, then
+/// every task takes `narrow_us` and starts when its stream is free and what it reads is there, `sync_us` later when
+/// that comes from another stream. Throws InternalError when the streams wait for each other in a circle.
+double estimate_stage_us(const TaskGraph& graph, const TaskStreams& streams, const StreamLimits& limits);
 
 }  // namespace autograph

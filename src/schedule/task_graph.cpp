@@ -1,0 +1,101 @@
+#include "schedule/task_graph.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace autograph {
+namespace {
+
+constexpr TaskIndex kNoTask = std::numeric_limits<TaskIndex>::max();
+
+void sort_unique(std::vector<TaskIndex>& tasks) {
+  std::sort(tasks.begin(), tasks.end());
+  tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
+}
+
+double sequential_us(const TaskGraph& graph, const TaskStreams& streams) {
+  double us = 0;
+  for (const auto& stream : streams) {
+    for (const TaskIndex task : stream) us += graph.tasks[task].us;
+  }
+  return us;
+}
+
+// Plays the streams of one stage until none can go on.
+class StageClock {
+ public:
+  StageClock(const TaskGraph& graph, const TaskStreams& streams, double sync_us)
+      : graph_(graph), streams_(streams), sync_us_(sync_us), stream_of_(graph.size(), -1), end_us_(graph.size(), -1) {
+    for (size_t s = 0; s < streams.size(); ++s) {
+      for (const TaskIndex task : streams[s]) stream_of_[task] = static_cast<int>(s);
+    }
+  }
+
+  double run() {
+    std::vector<size_t> next(streams_.size(), 0);
+    std::vector<double> free_us(streams_.size(), sync_us_);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t s = 0; s < streams_.size(); ++s) {
+        for (; next[s] < streams_[s].size() && start(streams_[s][next[s]], free_us[s]); ++next[s]) moved = true;
+      }
+    }
+    for (size_t s = 0; s < streams_.size(); ++s) {
+      AG_CHECK(next[s] == streams_[s].size(), "stage: stream {} waits for what never comes at place {}", s, next[s]);
+    }
+    return *std::max_element(free_us.begin(), free_us.end());
+  }
+
+ private:
+  // False while something that the task reads has not run.
+  bool start(TaskIndex task, double& free_us) {
+    double start_us = free_us;
+    for (const TaskIndex source : graph_.predecessors[task]) {
+      if (stream_of_[source] < 0) continue;  // an earlier stage
+      if (end_us_[source] < 0) return false;
+      const bool is_near = stream_of_[source] == stream_of_[task];
+      start_us = std::max(start_us, end_us_[source] + (is_near ? 0 : sync_us_));
+    }
+    free_us = end_us_[task] = start_us + graph_.tasks[task].narrow_us;
+    return true;
+  }
+
+  const TaskGraph& graph_;
+  const TaskStreams& streams_;
+  double sync_us_;
+  std::vector<int> stream_of_;  // -1: not in this stage
+  std::vector<double> end_us_;  // -1: not yet run
+};
+
+}  // namespace
+
+TaskGraph make_task_graph(const Graph& graph, const TaskCost& cost) {
+  TaskGraph result;
+  std::vector<TaskIndex> task_of(graph.node_capacity(), kNoTask);
+  for (const NodeId id : graph.topological_order()) {
+    const auto task = static_cast<TaskIndex>(result.tasks.size());
+    task_of[id.index] = task;
+    result.tasks.push_back(cost(graph, id));
+    result.tasks.back().node = id;
+    std::vector<TaskIndex> sources;
+    for (const ValueId input : graph.node(id).inputs()) {
+      const NodeId producer = input.is_valid() ? graph.value(input).producer() : NodeId{};
+      if (producer.is_valid()) sources.push_back(task_of[producer.index]);
+    }
+    sort_unique(sources);
+    result.successors.emplace_back();
+    for (const TaskIndex source : sources) result.successors[source].push_back(task);
+    result.predecessors.push_back(std::move(sources));
+  }
+  return result;
+}
+
+double estimate_stage_us(const TaskGraph& graph, const TaskStreams& streams, const StreamLimits& limits) {
+  const auto width = std::count_if(streams.begin(), streams.end(), [](const auto& stream) { return !stream.empty(); });
+  if (width <= 1) return sequential_us(graph, streams);
+  return StageClock(graph, streams, limits.sync_us).run();
+}
+
+}  // namespace autograph
