@@ -4,23 +4,16 @@
 #include <algorithm>
 #include <optional>
 
+#include "autograph/search.h"
 #include "autograph/verify.h"
 #include "base/check.h"
-#include "base/did_you_mean.h"
-#include "base/join.h"
 #include "engine/backends.h"
 #include "engine/executable.h"
+#include "engine/strategies/strategy.h"
 #include "optimize/pass.h"
 
 namespace autograph {
 namespace {
-
-void check_strategy(const std::string& name) {
-  const std::vector<std::string> known = available_strategies();
-  if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  throw ValueError(fmt::format("[compile] strategy: expected one of {}, got '{}'{}", bracketed(known), name,
-                               did_you_mean(name, known)));
-}
 
 // An extent to ask kernels about while it is not known.
 constexpr int64_t kTypicalExtent = 8;
@@ -64,8 +57,6 @@ bool has_own_kernel(const Device& device, const Graph& graph, NodeId id) {
 
 }  // namespace
 
-std::vector<std::string> available_strategies() { return {"sequential"}; }
-
 Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half) {
   PassContext context;
   context.has_kernel = [&device](const Graph& g, NodeId id) { return has_own_kernel(device, g, id); };
@@ -83,10 +74,17 @@ Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& com
 }
 
 Executable compile(Graph graph, const CompileOptions& options) {
-  get_strategy(options.strategy);
+  const bool is_sequential = get_strategy(options.strategy).name == "sequential";
   AG_CHECK_USER(options.threads >= 0, ValueError, "[compile] threads: expected 0 or more, got {}", options.threads);
   get_device(options.device);
   verify(graph);
+  if (!is_sequential && !options.schedule) {
+    SearchOptions search;
+    search.strategy = options.strategy;
+    // Who names another strategy wants to see what it does.
+    search.never_slower = options.strategy == "autograph";
+    return compile(optimize(std::move(graph), options, search), options);
+  }
   return Executable(std::make_unique<Executable::Impl>(std::move(graph), options, false));
 }
 

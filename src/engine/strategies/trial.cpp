@@ -23,7 +23,9 @@ double ms_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 Trial::Trial(StrategyContext& context, const Graph& simplified) : context_(context) {
-  inputs_ = seeded_inputs(simplified, {.seed = context.options().seed});
+  SeedOptions seeds;
+  seeds.seed = context.options().seed;
+  inputs_ = seeded_inputs(simplified, seeds);
   CompileOptions plain = context.compile_options();
   plain.strategy = "sequential";
   plain.schedule = nullptr;
