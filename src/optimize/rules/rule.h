@@ -6,17 +6,28 @@
 //   "a = conv[strides=s, pads=p, group=1](x, $v); b = conv[strides=s, pads=p, group=1](x, $w)"
 //
 // - `x` stands for any value, `$w` for one that depends on constants alone (a weight). The same name is the same value.
-// - `[name=value]` binds an attribute to a variable (`s`) or demands a literal (`1`, `[1,1]`, `"SAME"`). Attributes
-// that
-//   are not named must have their default value in a pattern.
+//   `x...`, last, stands for all inputs from there on; `_` for an optional input that is not given; a number for a
+//   constant of one element. All types are static.
+// - `[name=value]` binds an attribute to a variable (`s`) or demands a literal (`1`, `[1,1]`, `"SAME"`); `1` for a list
+//   demands a list of ones. Attributes that are not named must have their default value in a pattern. Attributes are
+//   compared by what they mean: see acting_attribute.h.
+// - `unary<f>(x)` is any elementwise op with one input, `binary<f>(x, y)` with two; the same `f` is the same op with
+//   the same attributes.
+// - `a, b = split[axis=k](x)` names all outputs, as does `y... = split[axis=k](x)`. A split without its second input
+//   is one with any sizes.
+// - Ops that commute match with their operands either way round.
+// - Statements are connected through values that they share.
 // - Values made inside a pattern and not listed in `outputs` must have no readers outside the match.
 // - A replacement uses the variables of the pattern; attributes and shapes that must be computed are made by `build`.
+//   `y = x` in a replacement gives back a value as it is.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autograph/graph.h"
@@ -36,6 +47,7 @@ std::string_view to_string(RuleClass kind);
 
 class RuleMatch;
 class RuleBuilder;
+struct CompiledRule;
 
 /// See above. All texts are literals.
 struct Rule {
@@ -46,9 +58,10 @@ struct Rule {
   RuleClass kind = RuleClass::search_only;
   std::string_view guard_doc = "";            ///< What `guard` demands, in words; "" without one.
   bool (*guard)(const RuleMatch&) = nullptr;  ///< Null: the pattern says it all.
-  /// Makes the replacement and returns one value for each output; empty when it does not apply after all. Null: `after`
-  /// is made as it stands.
+  /// Makes the replacement and returns one value for each output (a list output: one for each of its values); empty
+  /// when it does not apply after all. Null: `after` is made as it stands.
   std::vector<ValueId> (*build)(RuleBuilder&) = nullptr;
+  DTypeSet dtypes = dtypes::kFloat;  ///< Of everything that the matched nodes make: all values of which it is true.
 };
 
 /// All rules, hand-written ones by family.
@@ -57,26 +70,42 @@ std::span<const Rule> all_rules();
 /// The rule named `name`; throws ValueError with the nearest name.
 const Rule& get_rule(std::string_view name);
 
-/// Where a pattern was found: what its variables stand for.
+/// Where a pattern was found: what its variables stand for. Holds ids alone, so that it is good for copies of the graph
+/// too.
 class RuleMatch {
  public:
-  RuleMatch(const Graph& graph, const Rule& rule) : graph_(&graph), rule_(&rule) {}
   const Graph& graph() const { return *graph_; }
-  const Rule& rule() const { return *rule_; }
+  const Rule& rule() const;
   /// Nodes in the order of the pattern's statements.
   const std::vector<NodeId>& nodes() const { return nodes_; }
+  const Node& node(size_t statement) const { return graph_->node(nodes_[statement]); }
   /// What a variable stands for; throws InternalError for a name that the pattern lacks.
   ValueId value(std::string_view variable) const;
+  /// What `variable...` stands for.
+  std::vector<ValueId> list(std::string_view variable) const;
+  /// What an attribute variable stands for.
   const AttributeValue& attribute(std::string_view variable) const;
-  /// Dims of the value; the match is refused when a type is not static.
+  int64_t integer(std::string_view variable) const { return std::get<int64_t>(attribute(variable)); }
+  const std::vector<int64_t>& integers(std::string_view variable) const {
+    return std::get<std::vector<int64_t>>(attribute(variable));
+  }
+  /// The first node of the op variable `f` of `unary<f>`.
+  const Node& op_node(std::string_view op_variable) const;
+  /// Dims of the value.
   Dims dims(std::string_view variable) const;
+  /// The same match in a copy of the graph.
+  RuleMatch in(const Graph& graph) const;
+  /// Is what was found still there, and does the guard still agree?
+  bool still_holds() const;
 
  private:
   friend class RuleMatcher;
-  const Graph* graph_;
-  const Rule* rule_;
+  friend class MatchAttempt;
+  friend class RuleApplication;
+  const Graph* graph_ = nullptr;
+  std::shared_ptr<const CompiledRule> rule_;
   std::vector<NodeId> nodes_;
-  std::vector<ValueId> values_;  // parallel to the variables of the compiled pattern
+  std::vector<ValueId> values_;  // parallel to the variables of the compiled pattern; invalid for lists
   std::vector<AttributeValue> attributes_;
 };
 
@@ -91,24 +120,47 @@ class RuleBuilder {
   ValueId add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
   std::vector<ValueId> add_all(std::string_view op, std::vector<ValueId> inputs, Attributes attributes,
                                int num_outputs);
+  /// Adds a node with the op and the attributes of `model`.
+  ValueId add_like(const Node& model, std::vector<ValueId> inputs);
   ValueId constant(Tensor tensor);
   /// An i64 constant of rank 1.
   ValueId integers(std::vector<int64_t> values);
-  Type type(ValueId value) const { return graph_.type(value); }
+  /// A constant of one element and rank 0.
+  ValueId number(DType dtype, double value);
+  /// The values along `axis` joined; the value itself when there is one.
+  ValueId concat(std::vector<ValueId> values, int64_t axis);
+  /// Cut along `axis` into pieces of these sizes.
+  std::vector<ValueId> split(ValueId value, std::vector<int64_t> sizes, int64_t axis);
+  ValueId reshape(ValueId value, Dims dims);
+  ValueId transpose(ValueId value, std::vector<int64_t> perm);
+  const Type& type(ValueId value) const { return graph_.type(value); }
+  Dims dims(ValueId value) const { return graph_.type(value).shape().static_dims(); }
+  /// For rules that take all of a kind: `node` goes as well, though the pattern does not name it. To be told before
+  /// anything is added.
+  void include(NodeId node) {
+    provenance_ = Provenance::merged(provenance_, graph_.node(node).provenance());
+  }
+  /// Also replaces `old`, an output of an included node, by `made`.
+  void replace(ValueId old, ValueId made) { replaced_.emplace_back(old, made); }
+  const std::vector<std::pair<ValueId, ValueId>>& replaced() const { return replaced_; }
 
  private:
   Graph& graph_;
   const RuleMatch& match_;
   Provenance provenance_;
+  std::vector<std::pair<ValueId, ValueId>> replaced_;
 };
 
-/// Finds matches, by op of the pattern's last statement first: not all pairs of nodes are tried.
+/// Finds matches by looking up what can stand for one statement and walking from there to the others, producer by
+/// producer and reader by reader: not all pairs of nodes are tried. May be used by many threads at once.
 class RuleMatcher {
  public:
-  /// `rules` must outlive the matcher.
+  /// Throws InternalError for a rule whose texts are malformed. The rules must outlive the matcher and its matches.
   explicit RuleMatcher(std::span<const Rule* const> rules);
   ~RuleMatcher();
-  /// All matches whose guards hold, each set of nodes once for each rule, in a fixed order.
+  /// All matches whose guards hold, in a fixed order. Each set of nodes once for each rule, unless (for rules without
+  /// `build`) the same nodes match in ways that give different results: a*(b*c) and b*(a*c) for (a*b)*c. Nodes that
+  /// depend on constants alone are never matched: they will be computed ahead.
   std::vector<RuleMatch> find_all(const Graph& graph) const;
   /// Those that contain one of `nodes`.
   std::vector<RuleMatch> find_near(const Graph& graph, std::span<const NodeId> nodes) const;
@@ -121,12 +173,17 @@ class RuleMatcher {
 /// What applying a rule changed.
 struct RuleEffect {
   std::vector<NodeId> added;          ///< In topological order.
-  std::vector<NodeId> removed;        ///< The nodes of the match that nothing reads any more.
+  std::vector<NodeId> removed;        ///< The nodes of the match, and before it, that nothing reads any more.
   std::vector<ValueId> replacements;  ///< What stands for the outputs now.
+  /// Live nodes at which matches may appear or vanish, for find_near: what was added, its neighbours, and the
+  /// other neighbours of what was removed.
+  std::vector<NodeId> touched;
 };
 
-/// Applies a match to the graph it was found in. Nothing, and the graph is as it was, when the guard, type inference or
-/// a cycle speaks against it. Types of outputs never change.
+/// Applies a match to the graph it was found in, or a copy of it. Nothing, and the graph is as it was, when the match
+/// is no longer there or the guard, type inference or a cycle speaks against it. Types of outputs never change. Takes
+/// time in proportion to what is changed; only rules that bring values together which nothing brought together before
+/// look further, for a cycle. May be called while a GraphTransaction is open.
 std::optional<RuleEffect> apply_rule(Graph& graph, const RuleMatch& match);
 
 }  // namespace autograph

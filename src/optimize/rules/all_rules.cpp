@@ -1,0 +1,31 @@
+// The list of all rules, family by family.
+#include <vector>
+
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "optimize/rules/families.h"
+
+namespace autograph {
+
+std::span<const Rule> all_rules() {
+  static const std::vector<Rule> rules = [] {
+    std::vector<Rule> all;
+    for (const auto family : {arithmetic_rules}) {
+      const std::span<const Rule> list = family();
+      all.insert(all.end(), list.begin(), list.end());
+    }
+    return all;
+  }();
+  return rules;
+}
+
+const Rule& get_rule(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Rule& rule : all_rules()) {
+    if (rule.name == name) return rule;
+    names.emplace_back(rule.name);
+  }
+  throw ValueError(fmt::format("[rules] name: no rule '{}'{}", name, did_you_mean(std::string(name), names)));
+}
+
+}  // namespace autograph

@@ -1,0 +1,222 @@
+#include "optimize/rules/compiled_rule.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace autograph {
+namespace {
+
+constexpr size_t kMaxWeightNodes = 64;  // looked at to tell a weight
+
+uint64_t hash_literal(const AttributeValue& value) {
+  if (const auto* number = std::get_if<int64_t>(&value)) return static_cast<uint64_t>(*number);
+  if (const auto* number = std::get_if<float>(&value)) return std::hash<float>()(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return std::hash<std::string>()(*text);
+  uint64_t hash = 1;
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    for (const int64_t element : *list) hash = mixed(hash, static_cast<uint64_t>(element));
+  }
+  return hash;
+}
+
+}  // namespace
+
+CompiledRule::CompiledRule(const Rule& source) : rule(&source), before(parse_pattern(source.before)) {
+  const std::string where = fmt::format("[rule] {}:", source.name);
+  AG_CHECK(!before.statements.empty() && !source.outputs.empty(), "{} no pattern or no outputs", where);
+  AG_CHECK(before.statements.size() <= kMaxStatements && before.values.size() <= kMaxValues, "{} is too large", where);
+  for (const PatternStatement& statement : before.statements) {
+    AG_CHECK(!statement.is_alias(), "{} a pattern consists of ops", where);
+  }
+  is_output.assign(before.values.size(), 0);
+  for (const std::string_view name : source.outputs) {
+    const int value = before.find_value(name);
+    AG_CHECK(value >= 0 && before.values[static_cast<size_t>(value)].statement >= 0,
+             "{} output '{}' is not made in the pattern", where, name);
+    outputs.push_back(value);
+    is_output[static_cast<size_t>(value)] = 1;
+  }
+  AG_CHECK((source.guard == nullptr) == source.guard_doc.empty(), "{} a guard and its words go together", where);
+  compile_attributes();
+  compile_steps();
+  if (!source.build) compile_after();
+}
+
+void CompiledRule::compile_attributes() {
+  for (const PatternStatement& statement : before.statements) {
+    auto& list = attributes.emplace_back();
+    if (!statement.op) continue;
+    for (const AttributeSpec& spec : statement.op->attributes) {
+      CompiledAttribute compiled{&spec, attribute_role(*statement.op, spec), -1, nullptr};
+      for (const PatternAttribute& named : statement.attributes) {
+        if (named.spec != &spec) continue;
+        compiled.variable = named.variable;
+        if (named.variable < 0) compiled.literal = &named.literal;
+      }
+      if (compiled.role != AttributeRole::ignored) list.push_back(compiled);
+    }
+  }
+}
+
+void CompiledRule::compile_steps() {
+  size_t fewest = kMaxStatements;
+  for (int first = 0; first < static_cast<int>(before.statements.size()); ++first) {
+    steps.push_back(steps_from(first));
+    const auto readers = static_cast<size_t>(std::count_if(
+        steps.back().begin() + 1, steps.back().end(), [](const MatchStep& step) { return !step.is_producer; }));
+    if (readers > fewest) continue;
+    fewest = readers;
+    best_start = static_cast<size_t>(first);
+  }
+}
+
+// Reaches producers before readers: a value has one producer and may have many readers.
+std::vector<MatchStep> CompiledRule::steps_from(int first) const {
+  std::vector<MatchStep> order{{first, -1, false}};
+  std::vector<uint8_t> is_reached(before.statements.size(), 0);
+  std::vector<uint8_t> is_known(before.values.size(), 0);
+  const auto reach = [&](int statement) {
+    is_reached[static_cast<size_t>(statement)] = 1;
+    const PatternStatement& s = before.statements[static_cast<size_t>(statement)];
+    for (const PatternOperand& operand : s.inputs) {
+      if (operand.kind == PatternOperand::Kind::value) is_known[static_cast<size_t>(operand.value)] = 1;
+    }
+    for (const int output : s.outputs) is_known[static_cast<size_t>(output)] = 1;
+  };
+  const auto reads = [&](const PatternStatement& s, int value) {
+    return std::any_of(s.inputs.begin(), s.inputs.end(), [&](const PatternOperand& operand) {
+      return operand.kind == PatternOperand::Kind::value && operand.value == value;
+    });
+  };
+  // Values made in the pattern have few readers, weights may have many.
+  const auto preference = [&](const PatternValue& value) { return value.statement >= 0 ? 2 : (value.is_weight ? 0 : 1); };
+  const auto find_next = [&]() -> MatchStep {
+    MatchStep next{-1, -1, false};
+    int best = -1;
+    for (int v = 0; v < static_cast<int>(before.values.size()); ++v) {
+      const PatternValue& value = before.values[static_cast<size_t>(v)];
+      if (!is_known[static_cast<size_t>(v)] || value.is_list) continue;
+      if (value.statement >= 0 && !is_reached[static_cast<size_t>(value.statement)]) return {value.statement, v, true};
+      if (preference(value) <= best) continue;
+      for (int s = 0; s < static_cast<int>(before.statements.size()); ++s) {
+        if (is_reached[static_cast<size_t>(s)] || !reads(before.statements[static_cast<size_t>(s)], v)) continue;
+        next = {s, v, false};
+        best = preference(value);
+        break;
+      }
+    }
+    return next;
+  };
+  reach(first);
+  while (order.size() < before.statements.size()) {
+    const MatchStep next = find_next();
+    AG_CHECK(next.statement >= 0, "[rule] {}: the statements of the pattern share no values", rule->name);
+    order.push_back(next);
+    reach(next.statement);
+  }
+  return order;
+}
+
+void CompiledRule::compile_after() {
+  after = parse_pattern(rule->after);
+  for (const PatternValue& value : after.values) {
+    const int known = value.statement >= 0 ? -1 : before.find_value(value.name);
+    AG_CHECK(value.statement >= 0 || known >= 0, "[rule] {}: '{}' is not in the pattern", rule->name, value.name);
+    AG_CHECK(known < 0 || before.values[static_cast<size_t>(known)].statement < 0, "[rule] {}: '{}' will be gone",
+             rule->name, value.name);
+    after_values.push_back(known);
+  }
+  for (const std::string& name : after.attributes) {
+    after_attributes.push_back(before.find_attribute(name));
+    AG_CHECK(after_attributes.back() >= 0, "[rule] {}: attribute '{}' is not in the pattern", rule->name, name);
+  }
+  for (const std::string& name : after.op_variables) {
+    const int variable = before.find_op_variable(name);
+    AG_CHECK(variable >= 0, "[rule] {}: op '{}' is not in the pattern", rule->name, name);
+    int statement = 0;
+    while (before.statements[static_cast<size_t>(statement)].op_variable != variable) ++statement;
+    after_ops.push_back(statement);
+  }
+  for (const std::string_view name : rule->outputs) {
+    after_outputs.push_back(after.find_value(name));
+    AG_CHECK(after_outputs.back() >= 0, "[rule] {}: the replacement does not make '{}'", rule->name, name);
+    AG_CHECK(!after.values[static_cast<size_t>(after_outputs.back())].is_list,
+             "[rule] {}: a list of outputs needs a build function", rule->name);
+  }
+}
+
+uint64_t mixed(uint64_t a, uint64_t b) {
+  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
+  a *= 0xff51afd7ed558ccdULL;
+  return a ^ (a >> 33);
+}
+
+uint64_t hash_result(const Pattern& pattern, std::vector<uint64_t> values, std::span<const int> outputs) {
+  const std::hash<std::string_view> hash_text;
+  for (const PatternStatement& statement : pattern.statements) {
+    std::vector<uint64_t> inputs;
+    for (const PatternOperand& operand : statement.inputs) {
+      const bool is_value = operand.kind == PatternOperand::Kind::value;
+      inputs.push_back(is_value ? values[static_cast<size_t>(operand.value)] : std::hash<double>()(operand.number));
+    }
+    if (statement.op && statement.op->traits.commutative && inputs.size() >= 2 && inputs[0] > inputs[1]) {
+      std::swap(inputs[0], inputs[1]);
+    }
+    uint64_t hash = hash_text(statement.op ? statement.op->name : std::string_view("class"));
+    if (statement.op_variable >= 0) {
+      hash = mixed(hash, hash_text(pattern.op_variables[static_cast<size_t>(statement.op_variable)]));
+    }
+    for (const PatternAttribute& attribute : statement.attributes) {
+      hash = mixed(hash, hash_text(attribute.spec->name));
+      hash = mixed(hash, attribute.variable >= 0
+                             ? hash_text(pattern.attributes[static_cast<size_t>(attribute.variable)])
+                             : hash_literal(attribute.literal));
+    }
+    for (const uint64_t input : inputs) hash = mixed(hash, input);
+    if (statement.is_alias()) hash = inputs.front();
+    for (size_t slot = 0; slot < statement.outputs.size(); ++slot) {
+      values[static_cast<size_t>(statement.outputs[slot])] = slot == 0 ? hash : mixed(hash, slot);
+    }
+  }
+  uint64_t hash = 0;
+  for (const int output : outputs) hash = mixed(hash, values[static_cast<size_t>(output)]);
+  return hash;
+}
+
+bool is_in_class(OpClass op_class, const Node& node) {
+  const size_t num_inputs = op_class == OpClass::unary ? 1 : 2;
+  const OpDef& op = node.op();
+  if (!op.traits.elementwise || !op.traits.pure || node.outputs().size() != 1) return false;
+  return node.inputs().size() == num_inputs && node.input(num_inputs - 1).is_valid() && node.input(0).is_valid();
+}
+
+size_t num_given_inputs(const Node& node) {
+  size_t count = node.inputs().size();
+  while (count > 0 && !node.inputs()[count - 1].is_valid()) --count;
+  return count;
+}
+
+bool leaves_inputs_open(const PatternStatement& statement) {
+  return statement.op && statement.op->name == "split" && statement.inputs.size() == 1;
+}
+
+bool is_weight(const Graph& graph, ValueId value) {
+  if (graph.value(value).is_constant()) return true;
+  if (graph.value(value).is_input()) return false;
+  std::vector<NodeId> pending{graph.value(value).producer()};
+  for (size_t next = 0; next < pending.size(); ++next) {
+    if (next >= kMaxWeightNodes) return false;
+    const Node& node = graph.node(pending[next]);
+    if (!node.op().traits.pure || node.op().traits.random || node.inputs().empty()) return false;
+    for (const ValueId input : node.inputs()) {
+      if (!input.is_valid() || graph.value(input).is_constant()) continue;
+      if (graph.value(input).is_input()) return false;
+      const NodeId producer = graph.value(input).producer();
+      if (std::find(pending.begin(), pending.end(), producer) == pending.end()) pending.push_back(producer);
+    }
+  }
+  return true;
+}
+
+}  // namespace autograph

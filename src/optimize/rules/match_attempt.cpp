@@ -1,0 +1,302 @@
+#include "optimize/rules/match_attempt.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace autograph {
+namespace {
+
+using Kind = PatternOperand::Kind;
+
+bool is_list(const Pattern& pattern, const PatternOperand& operand) {
+  return operand.kind == Kind::value && pattern.values[static_cast<size_t>(operand.value)].is_list;
+}
+
+bool is_number(const Graph& graph, ValueId value, double number) {
+  if (!graph.value(value).is_constant()) return false;
+  const Tensor& tensor = graph.value(value).constant();
+  if (tensor.num_elements() != 1 || !dtypes::kNumeric.contains(tensor.dtype())) return false;
+  return tensor.to_f64().front() == number;
+}
+
+bool all_static(const Graph& graph, std::span<const ValueId> values) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](ValueId value) { return value.is_valid() && graph.type(value).is_static(); });
+}
+
+bool same_attributes(const Attributes& a, const Attributes& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& left, const auto& right) {
+    return left.first == right.first && equal(left.second, right.second);
+  });
+}
+
+bool is_output_of_graph(const Graph& graph, ValueId value) { return graph.num_output_uses(value) > 0; }
+
+// What a list operand or a list of outputs stands for.
+std::span<const ValueId> listed_inputs(const PatternStatement& statement, const Node& node) {
+  return std::span<const ValueId>(node.inputs()).subspan(statement.inputs.size() - 1);
+}
+
+std::vector<uint64_t> hashes_of(const std::vector<ValueId>& values) {
+  std::vector<uint64_t> hashes;
+  for (const ValueId value : values) hashes.push_back(mixed(value.index, 1));
+  return hashes;
+}
+
+}  // namespace
+
+MatchAttempt::MatchAttempt(const Graph& graph, std::shared_ptr<const CompiledRule> rule, MatchSink& sink)
+    : graph_(graph), rule_(std::move(rule)), sink_(sink) {}
+
+void MatchAttempt::run(size_t first, NodeId node) {
+  steps_ = &rule_->steps[first];
+  match_node(first, node, 0);
+}
+
+bool MatchAttempt::is_matched(NodeId node) const {
+  const auto end = nodes_.begin() + static_cast<std::ptrdiff_t>(rule_->before.statements.size());
+  return std::find(nodes_.begin(), end, node) != end;
+}
+
+// All that can be told without binding anything.
+bool MatchAttempt::may_stand_for(size_t index, NodeId id) const {
+  const PatternStatement& s = statement(index);
+  const Node& node = graph_.node(id);
+  if (s.op ? &node.op() != s.op : !is_in_class(s.op_class, node)) return false;
+  const size_t given = num_given_inputs(node);
+  const size_t named = s.inputs.size();
+  const bool has_list = named > 0 && is_list(rule_->before, s.inputs.back());
+  if (has_list ? given + 1 < named : (given < named || (given > named && !leaves_inputs_open(s)))) return false;
+  const bool lists_outputs = rule_->before.values[static_cast<size_t>(s.outputs.front())].is_list;
+  if (!lists_outputs && node.outputs().size() != s.outputs.size()) return false;
+  return !is_matched(id);
+}
+
+void MatchAttempt::match_node(size_t index, NodeId id, size_t step) {
+  if (!may_stand_for(index, id)) return;
+  const Node& node = graph_.node(id);
+  const bool commutes = node.op().traits.commutative && statement(index).inputs.size() >= 2;
+  const bool same_inputs = commutes && node.input(0) == node.input(1);
+  const size_t mark = num_bound_;
+  nodes_[index] = id;
+  for (const bool swapped : {false, true}) {
+    if (swapped && (!commutes || same_inputs)) break;
+    if (bind_inputs(index, node, swapped) && bind_outputs(index, node)) match_step(step + 1);
+    while (num_bound_ > mark) values_[static_cast<size_t>(trail_[--num_bound_])] = ValueId{};
+  }
+  nodes_[index] = NodeId{};
+}
+
+void MatchAttempt::match_step(size_t step) {
+  if (step == steps_->size()) return finish();
+  const MatchStep& next = (*steps_)[step];
+  const ValueId value = values_[static_cast<size_t>(next.value)];
+  const auto index = static_cast<size_t>(next.statement);
+  if (next.is_producer) {
+    const NodeId producer = graph_.value(value).producer();
+    if (producer.is_valid()) match_node(index, producer, step);
+    return;
+  }
+  NodeId previous;
+  for (const Use& use : graph_.value(value).uses()) {
+    if (use.node != previous) match_node(index, use.node, step);
+    previous = use.node;
+  }
+}
+
+bool MatchAttempt::bind(int variable, ValueId value) {
+  ValueId& bound = values_[static_cast<size_t>(variable)];
+  if (bound.is_valid()) return bound == value;
+  if (!graph_.type(value).is_static()) return false;
+  bound = value;
+  trail_[num_bound_++] = variable;
+  return true;
+}
+
+bool MatchAttempt::bind_operand(const PatternOperand& operand, ValueId input) {
+  switch (operand.kind) {
+    case Kind::absent: return !input.is_valid();
+    case Kind::number: return input.is_valid() && is_number(graph_, input, operand.number);
+    case Kind::value: return input.is_valid() && bind(operand.value, input);
+  }
+  return false;
+}
+
+bool MatchAttempt::bind_inputs(size_t index, const Node& node, bool swapped) {
+  const PatternStatement& s = statement(index);
+  for (size_t slot = 0; slot < s.inputs.size(); ++slot) {
+    if (is_list(rule_->before, s.inputs[slot])) return all_static(graph_, listed_inputs(s, node));
+    const size_t from = swapped && slot < 2 ? 1 - slot : slot;
+    if (!bind_operand(s.inputs[slot], node.input(from))) return false;
+  }
+  return true;
+}
+
+bool MatchAttempt::bind_outputs(size_t index, const Node& node) {
+  const PatternStatement& s = statement(index);
+  if (rule_->before.values[static_cast<size_t>(s.outputs.front())].is_list) {
+    return all_static(graph_, node.outputs());
+  }
+  for (size_t slot = 0; slot < s.outputs.size(); ++slot) {
+    if (!bind(s.outputs[slot], node.output(slot))) return false;
+  }
+  return true;
+}
+
+// Are values that will be gone read by the match alone?
+bool MatchAttempt::inner_values_die() const {
+  const auto dies = [&](ValueId value) {
+    const auto& uses = graph_.value(value).uses();
+    return std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return is_matched(use.node); }) &&
+           !is_output_of_graph(graph_, value);
+  };
+  for (size_t s = 0; s < rule_->before.statements.size(); ++s) {
+    for (const int variable : statement(s).outputs) {
+      if (rule_->is_output[static_cast<size_t>(variable)]) continue;
+      const bool is_listed = rule_->before.values[static_cast<size_t>(variable)].is_list;
+      const auto& outputs = graph_.node(nodes_[s]).outputs();
+      if (is_listed ? !std::all_of(outputs.begin(), outputs.end(), dies)
+                    : !dies(values_[static_cast<size_t>(variable)])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// A list variable that stands in two places stands for the same values.
+bool MatchAttempt::lists_agree() const {
+  const Pattern& pattern = rule_->before;
+  for (size_t v = 0; v < pattern.values.size(); ++v) {
+    if (!pattern.values[v].is_list) continue;
+    std::optional<std::span<const ValueId>> first;
+    const int maker = pattern.values[v].statement;
+    if (maker >= 0) first = graph_.node(nodes_[static_cast<size_t>(maker)]).outputs();
+    for (size_t s = 0; s < pattern.statements.size(); ++s) {
+      const auto& inputs = pattern.statements[s].inputs;
+      if (inputs.empty() || inputs.back().kind != Kind::value || inputs.back().value != static_cast<int>(v)) continue;
+      const auto list = listed_inputs(pattern.statements[s], graph_.node(nodes_[s]));
+      if (!first) first = list;
+      if (!std::equal(list.begin(), list.end(), first->begin(), first->end())) return false;
+    }
+  }
+  return true;
+}
+
+bool MatchAttempt::ops_agree() const {
+  const Pattern& pattern = rule_->before;
+  std::array<NodeId, kMaxStatements> first;
+  for (size_t s = 0; s < pattern.statements.size(); ++s) {
+    if (pattern.statements[s].op_variable < 0) continue;
+    NodeId& known = first[static_cast<size_t>(pattern.statements[s].op_variable)];
+    if (!known.is_valid()) known = nodes_[s];
+    const Node& a = graph_.node(known);
+    const Node& b = graph_.node(nodes_[s]);
+    if (&a.op() != &b.op() || !same_attributes(a.attributes(), b.attributes())) return false;
+  }
+  return true;
+}
+
+bool MatchAttempt::weights_are_weights() const {
+  const Pattern& pattern = rule_->before;
+  bool all_weights = true;
+  for (size_t v = 0; v < pattern.values.size(); ++v) {
+    const PatternValue& value = pattern.values[v];
+    if (value.is_list || value.statement >= 0) continue;
+    if (value.is_weight) {
+      if (!is_weight(graph_, values_[v])) return false;
+    } else if (all_weights) {
+      all_weights = is_weight(graph_, values_[v]);
+    }
+  }
+  // Lists are told by the node that reads them.
+  return !all_weights || !is_weight(graph_, graph_.node(nodes_[pattern.statements.size() - 1]).output(0));
+}
+
+bool MatchAttempt::read_attributes(std::vector<AttributeValue>& values) const {
+  std::array<const PatternStatement*, kMaxValues> bound_by{};
+  values.resize(rule_->before.attributes.size());
+  for (size_t s = 0; s < rule_->before.statements.size(); ++s) {
+    const Node& node = graph_.node(nodes_[s]);
+    for (const CompiledAttribute& attribute : rule_->attributes[s]) {
+      if (attribute.literal) {
+        if (!acts_as(graph_, node, *attribute.spec, attribute.role, *attribute.literal)) return false;
+      } else if (attribute.variable < 0) {
+        if (!acts_as_default(graph_, node, *attribute.spec, attribute.role)) return false;
+      } else {
+        auto value = acting_attribute(graph_, node, *attribute.spec, attribute.role);
+        if (!value) return false;
+        const auto variable = static_cast<size_t>(attribute.variable);
+        if (!bound_by[variable]) {
+          bound_by[variable] = &statement(s);
+          values[variable] = std::move(*value);
+        } else if (!equal(values[variable], *value)) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+bool MatchAttempt::is_legal() const {
+  for (size_t s = 0; s < rule_->before.statements.size(); ++s) {
+    for (const ValueId output : graph_.node(nodes_[s]).outputs()) {
+      if (!rule_->rule->dtypes.contains(graph_.type(output).dtype())) return false;
+    }
+  }
+  return inner_values_die() && lists_agree() && ops_agree();
+}
+
+void MatchAttempt::finish() {
+  if (!is_legal()) return;
+  RuleMatch match;
+  if (!read_attributes(match.attributes_) || !weights_are_weights()) return;
+  match.graph_ = &graph_;
+  match.rule_ = rule_;
+  const Pattern& pattern = rule_->before;
+  match.nodes_.assign(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(pattern.statements.size()));
+  match.values_.assign(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(pattern.values.size()));
+  if (rule_->rule->guard && !rule_->rule->guard(match)) return;
+  if (!rule_->rule->build && result_hash(match) == hash_result(pattern, hashes_of(match.values_), rule_->outputs)) return;
+  sink_.take(std::move(match));
+}
+
+uint64_t MatchAttempt::result_hash(const RuleMatch& match) {
+  const CompiledRule& rule = *match.rule_;
+  std::vector<ValueId> values;
+  for (const int known : rule.after_values) {
+    values.push_back(known < 0 ? ValueId{} : match.values_[static_cast<size_t>(known)]);
+  }
+  return hash_result(rule.after, hashes_of(values), rule.after_outputs);
+}
+
+bool MatchAttempt::holds(const Graph& graph, const RuleMatch& match) {
+  class Wanted : public MatchSink {
+   public:
+    explicit Wanted(const RuleMatch& match) : match_(match) {}
+    void take(RuleMatch found) override {
+      is_found = is_found || (found.nodes_ == match_.nodes_ && found.values_ == match_.values_);
+    }
+    bool is_found = false;
+
+   private:
+    const RuleMatch& match_;
+  };
+  const auto is_live = [&](auto id) { return !id.is_valid() || graph.is_live(id); };
+  if (!std::all_of(match.nodes_.begin(), match.nodes_.end(), is_live)) return false;
+  if (!std::all_of(match.values_.begin(), match.values_.end(), is_live)) return false;
+  Wanted wanted(match);
+  MatchAttempt attempt(graph, match.rule_, wanted);
+  // Values that are known leave one way to reach everything.
+  for (size_t v = 0; v < match.values_.size(); ++v) {
+    if (!match.values_[v].is_valid()) continue;
+    if (!graph.type(match.values_[v]).is_static()) return false;
+    attempt.values_[v] = match.values_[v];
+  }
+  attempt.run(0, match.nodes_.front());
+  return wanted.is_found;
+}
+
+}  // namespace autograph

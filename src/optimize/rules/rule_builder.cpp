@@ -1,0 +1,59 @@
+// RuleBuilder: what `build` functions make nodes with.
+#include "base/check.h"
+#include "optimize/rules/rule.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+
+RuleBuilder::RuleBuilder(Graph& graph, const RuleMatch& match) : graph_(graph), match_(match) {
+  for (const NodeId node : match.nodes()) {
+    provenance_ = Provenance::merged(provenance_, graph.node(node).provenance());
+  }
+}
+
+ValueId RuleBuilder::add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
+  const NodeId node = graph_.add_node(get_op(op), std::move(inputs), std::move(attributes), {provenance_, -1});
+  return graph_.node(node).output(0);
+}
+
+std::vector<ValueId> RuleBuilder::add_all(std::string_view op, std::vector<ValueId> inputs, Attributes attributes,
+                                          int num_outputs) {
+  const NodeId node = graph_.add_node(get_op(op), std::move(inputs), std::move(attributes), {provenance_, num_outputs});
+  return graph_.node(node).outputs();
+}
+
+ValueId RuleBuilder::add_like(const Node& model, std::vector<ValueId> inputs) {
+  // Copies: the model may move when the graph grows.
+  const OpDef& op = model.op();
+  Attributes attributes = model.attributes();
+  const NodeId node = graph_.add_node(op, std::move(inputs), std::move(attributes), {provenance_, -1});
+  return graph_.node(node).output(0);
+}
+
+ValueId RuleBuilder::constant(Tensor tensor) { return graph_.add_constant(std::move(tensor)); }
+
+ValueId RuleBuilder::integers(std::vector<int64_t> values) { return constant(Tensor::vector(values)); }
+
+ValueId RuleBuilder::number(DType dtype, double value) {
+  Tensor tensor = Tensor::zeros(dtype, {});
+  dispatch<NumericTypes>(dtype, [&]<class T>(TypeTag<T>) { *tensor.mutable_data<T>() = static_cast<T>(value); });
+  return constant(std::move(tensor));
+}
+
+ValueId RuleBuilder::concat(std::vector<ValueId> values, int64_t axis) {
+  if (values.size() == 1) return values.front();
+  return add("concat", std::move(values), {{"axis", axis}});
+}
+
+std::vector<ValueId> RuleBuilder::split(ValueId value, std::vector<int64_t> sizes, int64_t axis) {
+  const int count = static_cast<int>(sizes.size());
+  return add_all("split", {value, integers(std::move(sizes))}, {{"axis", axis}}, count);
+}
+
+ValueId RuleBuilder::reshape(ValueId value, Dims dims) { return add("reshape", {value, integers(std::move(dims))}); }
+
+ValueId RuleBuilder::transpose(ValueId value, std::vector<int64_t> perm) {
+  return add("transpose", {value}, {{"perm", std::move(perm)}});
+}
+
+}  // namespace autograph
