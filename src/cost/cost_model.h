@@ -17,7 +17,8 @@ class CostModel {
   virtual int threads() const = 0;
 };
 
-/// Does every value that the node reads depend on constants alone, so that it is computed once, when compiling?
+/// Does every value that the node reads depend on constants alone, so that it is computed once, when compiling? Looks a
+/// few nodes back: larger computations on constants have been folded before.
 bool is_weight_only(const Graph& graph, NodeId node);
 
 }  // namespace autograph

@@ -16,6 +16,20 @@ Hash128 hash_output(const Hash128& node, size_t slot) {
   return Hasher().add(node).add(static_cast<int64_t>(slot)).finish();
 }
 
+// What the rule's outputs stood for, lists spelled out.
+std::vector<ValueId> outputs_of(const RuleMatch& match) {
+  std::vector<ValueId> values;
+  for (const std::string_view name : match.rule().outputs) {
+    if (!name.ends_with("...")) {
+      values.push_back(match.value(name));
+      continue;
+    }
+    const std::vector<ValueId> list = match.list(name.substr(0, name.size() - 3));
+    values.insert(values.end(), list.begin(), list.end());
+  }
+  return values;
+}
+
 // Constants that rules add are small: what they hold tells them apart. Others are told apart by where they stand.
 constexpr int64_t kSmallConstant = 64;
 
@@ -96,11 +110,11 @@ void CandidateGraph::remove(NodeId id) {
 void CandidateGraph::set_classes(const RuleMatch& match, const RuleEffect& effect, size_t old_values) {
   add_new_entries();
   std::vector<ValueId> named;
-  const auto& outputs = match.rule().outputs;
-  for (size_t k = 0; k < outputs.size() && k < effect.replacements.size(); ++k) {
+  const std::vector<ValueId> old = outputs_of(match);
+  for (size_t k = 0; k < old.size() && k < effect.replacements.size(); ++k) {
     const ValueId fresh = effect.replacements[k];
     if (fresh.index < old_values) continue;
-    class_[fresh.index] = class_[match.value(outputs[k]).index];
+    class_[fresh.index] = class_[old[k].index];
     named.push_back(fresh);
   }
   for (const NodeId id : effect.added) {
@@ -141,36 +155,30 @@ void CandidateGraph::relax(std::vector<NodeId> work) {
   }
 }
 
-bool CandidateGraph::rewrite(const RuleMatch& match) {
-  std::vector<ValueId> touched;
-  const auto touch = [&](const std::vector<ValueId>& values) {
-    for (const ValueId v : values) {
-      if (v.is_valid() && std::find(touched.begin(), touched.end(), v) == touched.end()) touched.push_back(v);
-    }
+// Nodes whose cost or hash may have changed: those around the rewrite, and what reads the same values.
+std::vector<NodeId> CandidateGraph::changed_by(const RuleEffect& effect) const {
+  std::vector<NodeId> changed;
+  const auto add = [&](NodeId id) {
+    if (graph_.is_live(id) && std::find(changed.begin(), changed.end(), id) == changed.end()) changed.push_back(id);
   };
-  for (const NodeId id : match.nodes()) {
-    touch(graph_.node(id).inputs());
-    touch(graph_.node(id).outputs());
+  for (const NodeId id : effect.added) add(id);
+  for (const NodeId id : effect.touched) add(id);
+  const size_t num_touched = changed.size();
+  for (size_t i = 0; i < num_touched; ++i) {
+    for (const ValueId v : graph_.node(changed[i]).outputs()) {
+      for (const Use& use : graph_.value(v).uses()) add(use.node);
+    }
   }
+  return changed;
+}
+
+bool CandidateGraph::rewrite(const RuleMatch& match) {
   const size_t old_values = graph_.value_capacity();
   const std::optional<RuleEffect> effect = apply_rule(graph_, match);
   if (!effect) return false;
   set_classes(match, *effect, old_values);
   for (const NodeId id : effect->removed) remove(id);
-  std::vector<NodeId> changed;
-  for (const NodeId id : effect->added) {
-    if (!graph_.is_live(id)) continue;
-    changed.push_back(id);
-    touch(graph_.node(id).inputs());
-    touch(graph_.node(id).outputs());
-  }
-  touch(effect->replacements);
-  for (const ValueId v : touched) {
-    if (!graph_.is_live(v)) continue;
-    for (const Use& use : graph_.value(v).uses()) {
-      if (std::find(changed.begin(), changed.end(), use.node) == changed.end()) changed.push_back(use.node);
-    }
-  }
+  const std::vector<NodeId> changed = changed_by(*effect);
   rescore(changed);
   relax(changed);
   find_critical_path();
