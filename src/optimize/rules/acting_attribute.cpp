@@ -110,7 +110,8 @@ bool acts_as_default(const Graph& graph, const Node& node, const AttributeSpec& 
 bool acts_as(const Graph& graph, const Node& node, const AttributeSpec& spec, AttributeRole role,
              const AttributeValue& literal) {
   const auto value = acting_attribute(graph, node, spec, role);
-  if (!value) return acts_as_default(graph, node, spec, role) && spec.default_value && equal(literal, *spec.default_value);
+  if (!value)
+    return acts_as_default(graph, node, spec, role) && spec.default_value && equal(literal, *spec.default_value);
   const auto* list = std::get_if<std::vector<int64_t>>(&*value);
   const auto* number = std::get_if<int64_t>(&literal);
   if (list && number) return all_equal(*list, *number);

@@ -10,7 +10,7 @@ namespace autograph {
 std::span<const Rule> all_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
-    for (const auto family : {arithmetic_rules}) {
+    for (const auto family : {arithmetic_rules, concat_rules, matmul_rules}) {
       const std::span<const Rule> list = family();
       all.insert(all.end(), list.begin(), list.end());
     }

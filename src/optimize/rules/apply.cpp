@@ -97,9 +97,8 @@ class RuleApplication {
     for (size_t i = 0; i < made.size(); ++i) pairs_.emplace_back(outputs[i], made[i]);
     pairs_.insert(pairs_.end(), builder.replaced().begin(), builder.replaced().end());
     matched_ = match_.nodes_;
-    for (const auto& [old, unused] : builder.replaced()) {
-      const NodeId producer = graph_.value(old).producer();
-      if (!contains(matched_, producer)) matched_.push_back(producer);
+    for (const NodeId node : builder.included()) {
+      if (!contains(matched_, node)) matched_.push_back(node);
     }
     return true;
   }
@@ -157,8 +156,10 @@ class RuleApplication {
   void check_sources() const {
     for (const NodeId node : additions_.nodes()) {
       for (const ValueId input : graph_.node(node).inputs()) {
-        const NodeId producer = input.is_valid() ? graph_.value(input).producer() : NodeId{};
-        AG_CHECK(!contains(matched_, producer), "[rule] {}: the replacement reads what it replaces", rule().rule->name);
+        const bool is_replaced = std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& pair) {
+          return pair.first == input && pair.second != input;
+        });
+        AG_CHECK(!is_replaced, "[rule] {}: the replacement reads what it replaces", rule().rule->name);
       }
     }
   }

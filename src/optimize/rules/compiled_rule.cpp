@@ -63,8 +63,8 @@ void CompiledRule::compile_steps() {
   size_t fewest = kMaxStatements;
   for (int first = 0; first < static_cast<int>(before.statements.size()); ++first) {
     steps.push_back(steps_from(first));
-    const auto readers = static_cast<size_t>(std::count_if(
-        steps.back().begin() + 1, steps.back().end(), [](const MatchStep& step) { return !step.is_producer; }));
+    const auto readers = static_cast<size_t>(std::count_if(steps.back().begin() + 1, steps.back().end(),
+                                                           [](const MatchStep& step) { return !step.is_producer; }));
     if (readers > fewest) continue;
     fewest = readers;
     best_start = static_cast<size_t>(first);
@@ -90,13 +90,15 @@ std::vector<MatchStep> CompiledRule::steps_from(int first) const {
     });
   };
   // Values made in the pattern have few readers, weights may have many.
-  const auto preference = [&](const PatternValue& value) { return value.statement >= 0 ? 2 : (value.is_weight ? 0 : 1); };
+  const auto preference = [&](const PatternValue& value) {
+    return value.statement >= 0 ? 2 : (value.is_weight ? 0 : 1);
+  };
   const auto find_next = [&]() -> MatchStep {
     MatchStep next{-1, -1, false};
     int best = -1;
     for (int v = 0; v < static_cast<int>(before.values.size()); ++v) {
       const PatternValue& value = before.values[static_cast<size_t>(v)];
-      if (!is_known[static_cast<size_t>(v)] || value.is_list) continue;
+      if (!is_known[static_cast<size_t>(v)]) continue;
       if (value.statement >= 0 && !is_reached[static_cast<size_t>(value.statement)]) return {value.statement, v, true};
       if (preference(value) <= best) continue;
       for (int s = 0; s < static_cast<int>(before.statements.size()); ++s) {
@@ -169,9 +171,9 @@ uint64_t hash_result(const Pattern& pattern, std::vector<uint64_t> values, std::
     }
     for (const PatternAttribute& attribute : statement.attributes) {
       hash = mixed(hash, hash_text(attribute.spec->name));
-      hash = mixed(hash, attribute.variable >= 0
-                             ? hash_text(pattern.attributes[static_cast<size_t>(attribute.variable)])
-                             : hash_literal(attribute.literal));
+      hash =
+          mixed(hash, attribute.variable >= 0 ? hash_text(pattern.attributes[static_cast<size_t>(attribute.variable)])
+                                              : hash_literal(attribute.literal));
     }
     for (const uint64_t input : inputs) hash = mixed(hash, input);
     if (statement.is_alias()) hash = inputs.front();

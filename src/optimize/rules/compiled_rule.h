@@ -13,8 +13,8 @@ namespace autograph {
 /// How a statement is reached from those before it.
 struct MatchStep {
   int statement = 0;
-  int value = -1;             ///< The variable through which it is reached; -1 for the first one.
-  bool is_producer = false;   ///< It makes the value; else it reads it.
+  int value = -1;            ///< The variable through which it is reached; -1 for the first one.
+  bool is_producer = false;  ///< It makes the value; else it reads it.
 };
 
 constexpr size_t kMaxStatements = 8;  ///< Of a pattern.
@@ -36,17 +36,17 @@ struct CompiledRule {
 
   const Rule* rule;
   Pattern before;
-  Pattern after;             ///< Empty for rules with `build`.
-  std::vector<int> outputs;  ///< Variables of `before`.
+  Pattern after;                                           ///< Empty for rules with `build`.
+  std::vector<int> outputs;                                ///< Variables of `before`.
   std::vector<std::vector<CompiledAttribute>> attributes;  ///< By statement; classes have none.
   std::vector<std::vector<MatchStep>> steps;               ///< By first statement.
-  size_t best_start = 0;  ///< The statement from which the fewest readers are looked through.
-  std::vector<uint8_t> is_output;                          ///< By variable of `before`.
+  size_t best_start = 0;           ///< The statement from which the fewest readers are looked through.
+  std::vector<uint8_t> is_output;  ///< By variable of `before`.
   // Variables of `before` for those of `after`; -1: made in `after`.
   std::vector<int> after_values;
   std::vector<int> after_attributes;
-  std::vector<int> after_ops;        ///< Statement of `before` whose node has the op.
-  std::vector<int> after_outputs;    ///< Variables of `after` for the outputs.
+  std::vector<int> after_ops;      ///< Statement of `before` whose node has the op.
+  std::vector<int> after_outputs;  ///< Variables of `after` for the outputs.
 
  private:
   void compile_attributes();
@@ -55,8 +55,8 @@ struct CompiledRule {
   void compile_after();
 };
 
-/// A hash of what a pattern computes, in `outputs`, from values with these hashes; operands that commute may be swapped.
-/// Attribute and op variables count by name.
+/// A hash of what a pattern computes, in `outputs`, from values with these hashes; operands that commute may be
+/// swapped. Attribute and op variables count by name.
 uint64_t hash_result(const Pattern& pattern, std::vector<uint64_t> values, std::span<const int> outputs);
 
 /// One number from two.

@@ -8,5 +8,7 @@
 namespace autograph {
 
 std::span<const Rule> arithmetic_rules();
+std::span<const Rule> concat_rules();
+std::span<const Rule> matmul_rules();
 
 }  // namespace autograph

@@ -93,6 +93,7 @@ void MatchAttempt::match_step(size_t step) {
   const MatchStep& next = (*steps_)[step];
   const ValueId value = values_[static_cast<size_t>(next.value)];
   const auto index = static_cast<size_t>(next.statement);
+  if (!value.is_valid()) return;  // an empty list leads nowhere
   if (next.is_producer) {
     const NodeId producer = graph_.value(value).producer();
     if (producer.is_valid()) match_node(index, producer, step);
@@ -126,7 +127,11 @@ bool MatchAttempt::bind_operand(const PatternOperand& operand, ValueId input) {
 bool MatchAttempt::bind_inputs(size_t index, const Node& node, bool swapped) {
   const PatternStatement& s = statement(index);
   for (size_t slot = 0; slot < s.inputs.size(); ++slot) {
-    if (is_list(rule_->before, s.inputs[slot])) return all_static(graph_, listed_inputs(s, node));
+    // A list is reached through its first value; that all agree is looked at in the end.
+    if (is_list(rule_->before, s.inputs[slot])) {
+      const auto list = listed_inputs(s, node);
+      return all_static(graph_, list) && (list.empty() || bind(s.inputs[slot].value, list.front()));
+    }
     const size_t from = swapped && slot < 2 ? 1 - slot : slot;
     if (!bind_operand(s.inputs[slot], node.input(from))) return false;
   }
@@ -136,7 +141,7 @@ bool MatchAttempt::bind_inputs(size_t index, const Node& node, bool swapped) {
 bool MatchAttempt::bind_outputs(size_t index, const Node& node) {
   const PatternStatement& s = statement(index);
   if (rule_->before.values[static_cast<size_t>(s.outputs.front())].is_list) {
-    return all_static(graph_, node.outputs());
+    return all_static(graph_, node.outputs()) && bind(s.outputs.front(), node.output(0));
   }
   for (size_t slot = 0; slot < s.outputs.size(); ++slot) {
     if (!bind(s.outputs[slot], node.output(slot))) return false;
@@ -259,7 +264,8 @@ void MatchAttempt::finish() {
   match.nodes_.assign(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(pattern.statements.size()));
   match.values_.assign(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(pattern.values.size()));
   if (rule_->rule->guard && !rule_->rule->guard(match)) return;
-  if (!rule_->rule->build && result_hash(match) == hash_result(pattern, hashes_of(match.values_), rule_->outputs)) return;
+  if (!rule_->rule->build && result_hash(match) == hash_result(pattern, hashes_of(match.values_), rule_->outputs))
+    return;
   sink_.take(std::move(match));
 }
 

@@ -221,8 +221,8 @@ class Parser {
       if (had_list) fail("a list of operands must stand last");
       statement.inputs.push_back(read_operand());
       const PatternOperand& operand = statement.inputs.back();
-      had_list = operand.kind == PatternOperand::Kind::value &&
-                 pattern_.values[static_cast<size_t>(operand.value)].is_list;
+      had_list =
+          operand.kind == PatternOperand::Kind::value && pattern_.values[static_cast<size_t>(operand.value)].is_list;
     } while (accept(","));
     expect(')');
   }

@@ -105,7 +105,7 @@ class RuleMatch {
   const Graph* graph_ = nullptr;
   std::shared_ptr<const CompiledRule> rule_;
   std::vector<NodeId> nodes_;
-  std::vector<ValueId> values_;  // parallel to the variables of the compiled pattern; invalid for lists
+  std::vector<ValueId> values_;  // parallel to the variables of the compiled pattern; the first of a list
   std::vector<AttributeValue> attributes_;
 };
 
@@ -127,7 +127,7 @@ class RuleBuilder {
   ValueId integers(std::vector<int64_t> values);
   /// A constant of one element and rank 0.
   ValueId number(DType dtype, double value);
-  /// The values along `axis` joined; the value itself when there is one.
+  /// The values along `axis` joined; the value itself when there is one, and a concat that is there already.
   ValueId concat(std::vector<ValueId> values, int64_t axis);
   /// Cut along `axis` into pieces of these sizes.
   std::vector<ValueId> split(ValueId value, std::vector<int64_t> sizes, int64_t axis);
@@ -139,7 +139,9 @@ class RuleBuilder {
   /// anything is added.
   void include(NodeId node) {
     provenance_ = Provenance::merged(provenance_, graph_.node(node).provenance());
+    included_.push_back(node);
   }
+  const std::vector<NodeId>& included() const { return included_; }
   /// Also replaces `old`, an output of an included node, by `made`.
   void replace(ValueId old, ValueId made) { replaced_.emplace_back(old, made); }
   const std::vector<std::pair<ValueId, ValueId>>& replaced() const { return replaced_; }
@@ -148,6 +150,7 @@ class RuleBuilder {
   Graph& graph_;
   const RuleMatch& match_;
   Provenance provenance_;
+  std::vector<NodeId> included_;
   std::vector<std::pair<ValueId, ValueId>> replaced_;
 };
 

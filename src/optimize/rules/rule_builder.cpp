@@ -42,6 +42,12 @@ ValueId RuleBuilder::number(DType dtype, double value) {
 
 ValueId RuleBuilder::concat(std::vector<ValueId> values, int64_t axis) {
   if (values.size() == 1) return values.front();
+  for (const Use& use : graph_.value(values.front()).uses()) {
+    const Node& node = graph_.node(use.node);
+    if (node.op().name == "concat" && node.inputs() == values && node.attributes().integer("axis") == axis) {
+      return node.output(0);
+    }
+  }
   return add("concat", std::move(values), {{"axis", axis}});
 }
 

@@ -54,9 +54,7 @@ const Node& RuleMatch::op_node(std::string_view op_variable) const {
   return node(statement);
 }
 
-Dims RuleMatch::dims(std::string_view variable) const {
-  return graph_->type(value(variable)).shape().static_dims();
-}
+Dims RuleMatch::dims(std::string_view variable) const { return graph_->type(value(variable)).shape().static_dims(); }
 
 RuleMatch RuleMatch::in(const Graph& graph) const {
   RuleMatch copy = *this;

@@ -1,5 +1,6 @@
 #include "optimize/rules/rule_cases.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,0 +1,78 @@
+#include "optimize/rules/siblings.h"
+
+#include <algorithm>
+
+#include "optimize/rules/reachability.h"
+
+namespace autograph {
+
+Dims dims_of(const Graph& graph, ValueId value) { return graph.type(value).shape().static_dims(); }
+
+bool same_dims_but(const Dims& a, const Dims& b, int64_t axis) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i] && static_cast<int64_t>(i) != axis) return false;
+  }
+  return true;
+}
+
+NodeId producer_named(const Graph& graph, ValueId value, std::string_view op) {
+  const NodeId producer = graph.value(value).producer();
+  if (!producer.is_valid() || graph.value(value).slot() != 0) return {};
+  return graph.node(producer).op().name == op ? producer : NodeId{};
+}
+
+bool has_one_reader(const Graph& graph, ValueId value) {
+  return graph.value(value).uses().size() == 1 && graph.num_output_uses(value) == 0;
+}
+
+std::vector<NodeId> readers_of(const Graph& graph, ValueId value, std::string_view op, size_t slot) {
+  std::vector<NodeId> readers;
+  for (const Use& use : graph.value(value).uses()) {
+    if (use.slot == slot && graph.node(use.node).op().name == op) readers.push_back(use.node);
+  }
+  std::sort(readers.begin(), readers.end());
+  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  return readers;
+}
+
+bool are_independent(const Graph& graph, NodeId a, NodeId b) {
+  if (a == b) return false;
+  const auto& from_a = graph.node(a);
+  const auto& from_b = graph.node(b);
+  return !may_reach(graph, from_a.outputs(), from_b.inputs(), {}) &&
+         !may_reach(graph, from_b.outputs(), from_a.inputs(), {});
+}
+
+std::vector<NodeId> independent_group(const Graph& graph, const std::vector<NodeId>& nodes) {
+  std::vector<NodeId> group;
+  for (const NodeId node : nodes) {
+    const bool fits =
+        std::all_of(group.begin(), group.end(), [&](NodeId member) { return are_independent(graph, member, node); });
+    if (fits) group.push_back(node);
+  }
+  return group;
+}
+
+bool lead_group(const Graph& graph, const std::vector<NodeId>& nodes, NodeId a, NodeId b) {
+  if (nodes.size() < 2 || nodes.front() != a) return false;
+  for (size_t i = 1; i < nodes.size(); ++i) {
+    if (are_independent(graph, a, nodes[i])) return nodes[i] == b;
+  }
+  return false;
+}
+
+int64_t element_count(const Dims& dims) {
+  int64_t count = 1;
+  for (const int64_t extent : dims) count *= extent;
+  return count;
+}
+
+bool same_op(const Node& a, const Node& b) {
+  return &a.op() == &b.op() && std::equal(a.attributes().begin(), a.attributes().end(), b.attributes().begin(),
+                                          b.attributes().end(), [](const auto& left, const auto& right) {
+                                            return left.first == right.first && equal(left.second, right.second);
+                                          });
+}
+
+}  // namespace autograph

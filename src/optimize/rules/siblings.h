@@ -1,0 +1,43 @@
+// What rules ask that take all nodes of a kind at once: who else reads a value, who may run side by side.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "optimize/rules/rule.h"
+
+namespace autograph {
+
+/// Dims of a value of static type.
+Dims dims_of(const Graph& graph, ValueId value);
+
+/// The same dims, `axis` apart (-1: none apart).
+bool same_dims_but(const Dims& a, const Dims& b, int64_t axis);
+
+/// The node that makes output 0 as `value`, when its op has this name; else an invalid id.
+NodeId producer_named(const Graph& graph, ValueId value, std::string_view op);
+
+/// Is `value` read exactly once, as an input of a node?
+bool has_one_reader(const Graph& graph, ValueId value);
+
+/// Nodes with the op named that read `value` as input `slot`, each once, by id.
+std::vector<NodeId> readers_of(const Graph& graph, ValueId value, std::string_view op, size_t slot);
+
+/// Does neither node depend on the other? No when it would take long to tell.
+bool are_independent(const Graph& graph, NodeId a, NodeId b);
+
+/// The largest group that starts with the first of `nodes` and takes those on that depend on none taken before.
+std::vector<NodeId> independent_group(const Graph& graph, const std::vector<NodeId>& nodes);
+
+/// Are `a` and `b` the first and the second of that group? For guards of rules that merge whole groups: so that a group
+/// is found once.
+bool lead_group(const Graph& graph, const std::vector<NodeId>& nodes, NodeId a, NodeId b);
+
+/// Number of elements.
+int64_t element_count(const Dims& dims);
+
+/// Same op and same attributes.
+bool same_op(const Node& a, const Node& b);
+
+}  // namespace autograph
