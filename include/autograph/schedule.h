@@ -28,8 +28,11 @@ struct Schedule {
   int width() const;
 };
 
-/// Checks that every live node of `graph` stands in the schedule exactly once and after (or, in the same stage, not
-/// circularly waiting for) what it reads; throws InternalError naming the node and what is wrong.
+/// What is wrong with the schedule, naming the node; "" when every live node of `graph` stands in it exactly once and
+/// after (or, in the same stage, not circularly waiting for) what it reads.
+std::string find_fault(const Schedule& schedule, const Graph& graph);
+
+/// Throws InternalError with what find_fault() says.
 void verify(const Schedule& schedule, const Graph& graph);
 
 /// The schedule as text, a line for each stream: for logs and golden tests.

@@ -24,14 +24,14 @@ class ReorderInserter {
     for (size_t n = 0; n < old_steps.size(); ++n) {
       Step& step = old_steps[n];
       for (size_t k = 0; k < step.inputs.size(); ++k) {
-        if (step.inputs[k] != kNoSlot) step.inputs[k] = slot_in(step.inputs[k], layout_at(old_layouts[n].inputs, k));
+        if (step.inputs[k] == kNoSlot) continue;
+        step.inputs[k] = slot_in(step.inputs[k], layout_at(old_layouts[n].inputs, k), step);
       }
-      const std::vector<SlotIndex> outputs = step.outputs;
-      plan_.steps.push_back(std::move(step));
+      plan_.steps.push_back(step);
       layouts_.push_back(std::move(old_layouts[n]));
       // Views and what leaves the run are read under any name and at any time: they get their copy at once.
-      for (const SlotIndex s : outputs) {
-        if (needs_row_major_[s]) adopt(s, slot_in(s, Layout::row_major));
+      for (const SlotIndex s : step.outputs) {
+        if (needs_row_major_[s]) adopt(s, slot_in(s, Layout::row_major, step));
       }
     }
   }
@@ -63,8 +63,9 @@ class ReorderInserter {
     for (const PlanOutput& output : plan_.outputs) need(plan_.slots[output.slot].root);
   }
 
-  // The slot that has the elements of `s` in `wanted`; adds a reorder when there is none yet.
-  SlotIndex slot_in(SlotIndex s, Layout wanted) {
+  // The slot that has the elements of `s` in `wanted`; adds a reorder to the stream of `neighbour` when there is none
+  // yet.
+  SlotIndex slot_in(SlotIndex s, Layout wanted, const Step& neighbour) {
     const Slot& slot = plan_.slots[s];
     if (slot.layout == wanted || is_same_order(slot.layout, wanted, slot.type.shape().static_dims())) return s;
     if (const auto found = copies_.find({s, wanted}); found != copies_.end()) return found->second;
@@ -75,7 +76,11 @@ class ReorderInserter {
     copy.layout = wanted;
     copy.bytes = size_of(slot.type, wanted);
     copy.root = static_cast<SlotIndex>(plan_.slots.size());
+    copy.source = copy.root;
     Step step;
+    step.stage = neighbour.stage;
+    step.stream = neighbour.stream;
+    step.threads = neighbour.threads;
     step.inputs = {s};
     step.outputs = {copy.root};
     layouts_.push_back({{slot.layout}, {wanted}});
@@ -88,7 +93,9 @@ class ReorderInserter {
   // Hands the views of `s` and its part as an output of the run to its row-major copy.
   void adopt(SlotIndex s, SlotIndex copy) {
     for (SlotIndex v = 0; v < num_old_; ++v) {
-      if (v != s && plan_.slots[v].root == s) plan_.slots[v].root = copy;
+      if (v == s || plan_.slots[v].root != s) continue;
+      plan_.slots[v].root = copy;
+      plan_.slots[v].source = copy;
     }
     for (PlanOutput& output : plan_.outputs) {
       if (output.slot == s) output.slot = copy;

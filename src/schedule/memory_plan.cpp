@@ -46,6 +46,26 @@ bool is_free(const std::vector<Block>& blocks, size_t begin, size_t end) {
                       [&](const Block& block) { return block.begin < end && begin < block.end; });
 }
 
+// Where the most recently freed of `freed` (most recent last) begins that `bytes` fit into and that is free; kNowhere
+// when there is none.
+size_t find_recent(const std::vector<Block>& freed, const std::vector<Block>& alive, size_t bytes, size_t peak) {
+  for (auto block = freed.rbegin(); block != freed.rend(); ++block) {
+    const size_t end = block->begin + bytes;
+    const bool fits_well = (block->end - block->begin) / kMaxBlockRatio <= bytes && end <= peak;
+    if (fits_well && is_free(alive, block->begin, end)) return block->begin;
+  }
+  return kNowhere;
+}
+
+// The best gap below `peak`, else right behind all `blocks`.
+size_t find_gap_or_top(const std::vector<Block>& blocks, size_t bytes, size_t peak) {
+  const size_t gap = find_best_gap(blocks, bytes, peak);
+  if (gap != kNowhere) return gap;
+  size_t top = 0;
+  for (const Block& block : blocks) top = std::max(top, block.end);
+  return top;
+}
+
 // Walks over the steps in order, keeping the blocks that are alive and those freed last.
 class Sweep {
  public:
@@ -86,18 +106,8 @@ class Sweep {
   }
 
   size_t choose(size_t bytes) const {
-    if (prefer_recent_) {
-      for (auto block = freed_.rbegin(); block != freed_.rend(); ++block) {
-        const size_t end = block->begin + bytes;
-        const bool fits_well = (block->end - block->begin) / kMaxBlockRatio <= bytes && end <= peak_;
-        if (fits_well && is_free(alive_, block->begin, end)) return block->begin;
-      }
-    }
-    const size_t gap = find_best_gap(alive_, bytes, peak_);
-    if (gap != kNowhere) return gap;
-    size_t top = 0;
-    for (const Block& block : alive_) top = std::max(top, block.end);
-    return top;
+    const size_t recent = prefer_recent_ ? find_recent(freed_, alive_, bytes, peak_) : kNowhere;
+    return recent != kNowhere ? recent : find_gap_or_top(alive_, bytes, peak_);
   }
 
   bool prefer_recent_;
@@ -129,6 +139,24 @@ size_t sum_aligned(std::span<const size_t> bytes) {
   return sum;
 }
 
+// Tensors in the order of their first steps, larger ones first.
+std::vector<size_t> order_of_first_use(std::span<const Lifetime> tensors) {
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (tensors[a].first_step != tensors[b].first_step) return tensors[a].first_step < tensors[b].first_step;
+    return tensors[a].bytes > tensors[b].bytes;
+  });
+  return order;
+}
+
+// Only a plan that is clearly smaller is worth memory that is out of cache.
+void take_if_smaller(MemoryPlan& plan, std::vector<size_t> offsets, size_t peak) {
+  if (peak >= plan.peak_bytes - plan.peak_bytes / 16) return;
+  plan.offsets = std::move(offsets);
+  plan.peak_bytes = peak;
+}
+
 }  // namespace
 
 size_t aligned_size(size_t bytes) {
@@ -147,29 +175,54 @@ MemoryPlan plan_memory(std::span<const Lifetime> tensors) {
   plan.sum_bytes = sum_aligned(sizes);
   plan.lower_bound_bytes = max_alive_bytes(tensors);
 
-  std::vector<size_t> order(tensors.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    if (tensors[a].first_step != tensors[b].first_step) return tensors[a].first_step < tensors[b].first_step;
-    return tensors[a].bytes > tensors[b].bytes;
-  });
+  const std::vector<size_t> order = order_of_first_use(tensors);
   Sweep recent(true);
   plan.offsets = recent.run(tensors, order);
   plan.peak_bytes = recent.peak();
-  const auto take_if_smaller = [&plan](std::vector<size_t> offsets, size_t peak) {
-    if (peak >= plan.peak_bytes - plan.peak_bytes / 16) return;
-    plan.offsets = std::move(offsets);
-    plan.peak_bytes = peak;
-  };
   if (plan.peak_bytes == plan.lower_bound_bytes) return plan;
   Sweep best_fit(false);
   std::vector<size_t> offsets = best_fit.run(tensors, order);
-  take_if_smaller(std::move(offsets), best_fit.peak());
+  take_if_smaller(plan, std::move(offsets), best_fit.peak());
   if (tensors.size() <= kMaxForQuadratic && plan.peak_bytes != plan.lower_bound_bytes) {
     MemoryPlan by_size = plan_memory(sizes, [&](size_t a, size_t b) {
       return tensors[a].first_step <= tensors[b].last_step && tensors[b].first_step <= tensors[a].last_step;
     });
-    take_if_smaller(std::move(by_size.offsets), by_size.peak_bytes);
+    take_if_smaller(plan, std::move(by_size.offsets), by_size.peak_bytes);
+  }
+  return plan;
+}
+
+MemoryPlan plan_memory(std::span<const Lifetime> tensors, const AliveTogether& alive_together) {
+  std::vector<size_t> sizes;
+  for (const Lifetime& tensor : tensors) sizes.push_back(tensor.bytes);
+  MemoryPlan plan;
+  plan.sum_bytes = sum_aligned(sizes);
+  plan.offsets.assign(tensors.size(), 0);
+  std::vector<size_t> placed;
+  for (const size_t t : order_of_first_use(tensors)) {
+    const size_t bytes = aligned_size(tensors[t].bytes);
+    if (bytes == 0) continue;
+    plan.lower_bound_bytes = std::max(plan.lower_bound_bytes, bytes);
+    std::vector<Block> alive;
+    std::vector<Block> freed;
+    for (const size_t other : placed) {
+      const Block block{plan.offsets[other], plan.offsets[other] + aligned_size(tensors[other].bytes),
+                        tensors[other].last_step};
+      (alive_together(t, other) ? alive : freed).push_back(block);
+    }
+    std::sort(alive.begin(), alive.end(), [](const Block& a, const Block& b) { return a.begin < b.begin; });
+    std::stable_sort(freed.begin(), freed.end(),
+                     [](const Block& a, const Block& b) { return a.last_step < b.last_step; });
+    if (freed.size() > kRecentBlocks)
+      freed.erase(freed.begin(), freed.end() - static_cast<std::ptrdiff_t>(kRecentBlocks));
+    const size_t recent = find_recent(freed, alive, bytes, plan.peak_bytes);
+    plan.offsets[t] = recent != kNowhere ? recent : find_gap_or_top(alive, bytes, plan.peak_bytes);
+    plan.peak_bytes = std::max(plan.peak_bytes, plan.offsets[t] + bytes);
+    placed.push_back(t);
+  }
+  if (tensors.size() <= kMaxForQuadratic && plan.peak_bytes != plan.lower_bound_bytes) {
+    MemoryPlan by_size = plan_memory(sizes, alive_together);
+    take_if_smaller(plan, std::move(by_size.offsets), by_size.peak_bytes);
   }
   return plan;
 }
@@ -192,13 +245,8 @@ MemoryPlan plan_memory(std::span<const size_t> bytes, const AliveTogether& alive
       blocks.push_back({plan.offsets[other], plan.offsets[other] + aligned_size(bytes[other]), 0});
     }
     std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) { return a.begin < b.begin; });
-    size_t offset = find_best_gap(blocks, size, plan.peak_bytes);
-    if (offset == kNowhere) {
-      offset = 0;
-      for (const Block& block : blocks) offset = std::max(offset, block.end);
-    }
-    plan.offsets[t] = offset;
-    plan.peak_bytes = std::max(plan.peak_bytes, offset + size);
+    plan.offsets[t] = find_gap_or_top(blocks, size, plan.peak_bytes);
+    plan.peak_bytes = std::max(plan.peak_bytes, plan.offsets[t] + size);
     placed.push_back(t);
   }
   return plan;

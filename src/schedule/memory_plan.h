@@ -1,7 +1,7 @@
 // Where intermediate tensors lie in one arena: offsets such that no two tensors that are alive at once overlap.
 //
 // With one stream the steps have a total order and a lifetime is an interval of steps. With several streams "ends
-// before the other begins" is a partial order: the second form of plan_memory takes any such relation.
+// before the other begins" is a partial order: the other forms of plan_memory take any such relation.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +39,10 @@ MemoryPlan plan_memory(std::span<const Lifetime> tensors);
 
 /// Are tensors `a` and `b` ever alive at the same time? Must be symmetric.
 using AliveTogether = std::function<bool(size_t a, size_t b)>;
+
+/// Plans for a partial order: `tensors` have their steps in one of the orders in which they can run, by which memory
+/// freed most recently is preferred as above. O(n^2 log n).
+MemoryPlan plan_memory(std::span<const Lifetime> tensors, const AliveTogether& alive_together);
 
 /// Plans for any relation of lifetimes: largest tensors first, each at the lowest best-fitting offset. O(n^2).
 MemoryPlan plan_memory(std::span<const size_t> bytes, const AliveTogether& alive_together);

@@ -44,6 +44,18 @@ std::string print_slots(const Plan& plan, const std::vector<SlotIndex>& slots) {
   return join(texts, ", ");
 }
 
+std::string print_stage(const PlanStage& stage) {
+  if (stage.streams.empty()) return "one stream:\n";
+  return fmt::format("{} streams of {} thread{}:\n", stage.streams.size(), stage.threads,
+                     stage.threads == 1 ? "" : "s");
+}
+
+std::string print_waits(const Step& step) {
+  std::string text = fmt::format(" stage {} stream {}", step.stage, step.stream);
+  if (!step.waits.empty()) text += fmt::format(" waits({})", join(step.waits, ", "));
+  return text;
+}
+
 }  // namespace
 
 size_t size_of(const Type& type) {
@@ -86,9 +98,12 @@ std::string print_plan(const Plan& plan, const Graph& graph) {
   std::string text =
       fmt::format("plan: {} steps, arena {} bytes (sum of tensors {}, lower bound {})\n", plan.steps.size(),
                   plan.arena_bytes, plan.sum_of_tensors_bytes, plan.lower_bound_bytes);
+  auto stage = plan.stages.begin();
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
+    if (stage != plan.stages.end() && stage->begin == i) text += print_stage(*stage++);
     std::string notes;
+    if (step.threads > 0) notes += print_waits(step);
     if (step.in_place >= 0) notes += fmt::format(" in-place({})", step.in_place);
     if (step.scratch_bytes > 0) notes += fmt::format(" scratch {}@{}", step.scratch_bytes, step.scratch_offset);
     std::string_view op = "reorder";

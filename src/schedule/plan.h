@@ -5,9 +5,9 @@
 // of its root. Values whose size is only known while running, and everything that is not a plain tensor (strings,
 // sequences, optionals), are `heap` slots.
 //
-// A plan is made in stages: plan_sequential() gives steps and slots, runtime/choose_kernels.h picks a kernel and
-// layouts for every step, insert_reorders() adds the steps that change layouts, place_parts() and place_memory() find
-// lifetimes and offsets.
+// A plan is made in stages: plan_sequential() or plan_scheduled() gives steps and slots, runtime/choose_kernels.h picks
+// a kernel and layouts for every step, insert_reorders() adds the steps that change layouts, find_waits() says what
+// waits for what where there are several streams, place_parts() and place_memory() find lifetimes and offsets.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "autograph/schedule.h"
 #include "autograph/verify.h"
 #include "schedule/memory_plan.h"
 #include "tensor/layout.h"
@@ -48,6 +49,7 @@ struct Slot {
   size_t bytes = 0;                   ///< 0 for heap slots.
   SlotIndex root = kNoSlot;           ///< The slot whose storage this one shares; itself when it has its own.
   size_t root_offset = 0;             ///< Where in that storage it begins.
+  SlotIndex source = kNoSlot;         ///< Of a view: the slot that was written; itself when it is no view.
   uint32_t first_step = 0;            ///< Of the root: the step that writes it.
   uint32_t last_step = 0;             ///< Of the root: the last step that reads it or one of its views.
 };
@@ -73,8 +75,21 @@ struct Step {
   std::vector<size_t> part_offsets;       ///< Where each input lies in output 0, when the step joins them; else empty.
   std::vector<size_t> piece_offsets;  ///< Where each output lies in input 0, when the step takes it apart; else empty.
   int in_place = -1;                  ///< The one whose storage it has; set by place_memory.
+  uint32_t stage = 0;                 ///< All steps of a stage come before those of the next.
+  uint32_t stream = 0;                ///< In its stage; steps of one stream run in order.
+  int threads = 0;                    ///< That its kernel uses; 0: all of the run, in a stage with one stream.
+  std::vector<uint32_t> waits;        ///< Steps of other streams of its stage that must be over first; see find_waits.
+  bool is_awaited = false;            ///< Does a step of another stream wait for it?
 
   bool is_reorder() const { return !node.is_valid(); }
+};
+
+/// Steps [begin, end) of a plan, whose order is one in which they can also run one after the other.
+struct PlanStage {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  int threads = 0;                             ///< Of each stream; 0 where there is one.
+  std::vector<std::vector<uint32_t>> streams;  ///< Steps of each stream in order; empty: one stream has them all.
 };
 
 /// An output of the graph and the slot it comes from; `direct` outputs were written in place, others are copied.
@@ -90,6 +105,7 @@ struct Plan {
   std::vector<SlotIndex> inputs;  ///< Parallel to the graph's inputs; kNoSlot when nothing reads it.
   std::vector<PlanOutput> outputs;
   std::vector<Tensor> weights;
+  std::vector<PlanStage> stages;  ///< Empty when all steps run one after the other. Stages of one stream are merged.
   size_t arena_bytes = 0;
   size_t sum_of_tensors_bytes = 0;
   size_t lower_bound_bytes = 0;
@@ -99,6 +115,12 @@ struct Plan {
 /// and no offsets yet. `known` are values that need not be computed (see infer_types).
 Plan plan_sequential(const Graph& graph, const KnownValues& known);
 
+/// The same in the stages and streams of `schedule`, which must be valid; `threads` are those of a run. Views and
+/// values that are known have no steps; streams without steps are left out, and a stage with one stream left has all
+/// threads. Where the shape of a step is only known while running, all is sequential: what such a step allocates and
+/// drops is not planned, and nested graphs take all threads.
+Plan plan_scheduled(const Graph& graph, const KnownValues& known, const Schedule& schedule, int threads);
+
 /// Which layouts the kernel of a step reads and writes; missing ones are row-major.
 struct StepLayouts {
   std::vector<Layout> inputs;
@@ -106,17 +128,26 @@ struct StepLayouts {
 };
 
 /// Gives slots the layouts in which they are written and adds reorder steps, at most one per slot and layout, in front
-/// of the first step that wants another one. `layouts` is parallel to the steps and grows with them. What leaves the
-/// run and what is viewed under other dims becomes row-major.
+/// of the first step that wants another one and in its stream. `layouts` is parallel to the steps and grows with them.
+/// What leaves the run and what is viewed under other dims becomes row-major.
 void insert_reorders(Plan& plan, std::vector<StepLayouts>& layouts);
+
+/// Finds what steps of other streams each step reads from, and waits for unless other waits imply it, and fills in
+/// Plan::stages. After insert_reorders(). Does nothing to a plan without streams.
+void find_waits(Plan& plan);
 
 /// Lets tensors be written where a step with `part_offsets` will join them, and be read where a step with
 /// `piece_offsets` would take them from.
 void place_parts(Plan& plan);
 
 /// Finds lifetimes and assigns arena offsets to slots and scratch, letting steps share storage as their
-/// `in_place_inputs` allow.
+/// `in_place_inputs` allow. With several streams, memory is used again only where waits, streams and stages put all
+/// that is done to the old tensor before the first write of the new one. Needs find_waits().
 void place_memory(Plan& plan);
+
+/// Checks, by itself, that memory holds what is read: whatever else a step writes there comes before the writer or
+/// after the reader of a tensor, in every order in which the streams can run. Throws InternalError naming the steps.
+void verify_memory(const Plan& plan);
 
 /// Bytes of a tensor type in a layout; throws BudgetError when they overflow.
 size_t size_of(const Type& type, Layout layout);

@@ -1,12 +1,13 @@
-// From a typed graph to steps in one order.
+// From a typed graph to steps in one order, with the stages and streams of a schedule where there is one.
 //
-// The order is that of insertion when it is topological (exporters write files in an order that keeps few tensors
-// alive), else depth first from the outputs.
+// Without a schedule the order is that of insertion when it is topological (exporters write files in an order that
+// keeps few tensors alive), else depth first from the outputs.
 #include <algorithm>
 
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "schedule/plan.h"
+#include "schedule/schedule_order.h"
 
 namespace autograph {
 namespace {
@@ -20,10 +21,16 @@ class Planner {
       : graph_(graph), known_(known), slot_of_(graph.value_capacity(), kNoSlot) {}
 
   Plan run() {
+    std::vector<ScheduledNode> nodes;
+    for (const NodeId id : order()) nodes.push_back({id, 0, 0});
+    return run(nodes);
+  }
+
+  Plan run(const std::vector<ScheduledNode>& order) {
     mark_needed();
     for (size_t i = 0; i < graph_.inputs().size(); ++i) add_input(i);
-    for (const NodeId id : order()) {
-      if (needed_[id.index]) add_node(id);
+    for (const ScheduledNode& scheduled : order) {
+      if (needed_[scheduled.node.index]) add_node(scheduled);
     }
     add_outputs();
     return std::move(plan_);
@@ -100,6 +107,7 @@ class Planner {
     s.place = place;
     s.index = index;
     s.root = slot;
+    s.source = slot;
     s.bytes = is_plain(s.type) ? size_of(s.type) : 0;
     slot_of_[value.index] = slot;
     return slot;
@@ -139,8 +147,8 @@ class Planner {
     return out.dtype() == in.type.dtype() && size_of(out) == in.bytes;
   }
 
-  void add_node(NodeId id) {
-    const Node& node = graph_.node(id);
+  void add_node(const ScheduledNode& scheduled) {
+    const Node& node = graph_.node(scheduled.node);
     std::vector<SlotIndex> inputs;
     for (const ValueId input : node.inputs()) inputs.push_back(slot_for(input));
     const bool fixed = !node.op().evaluate && is_fixed(node, inputs);
@@ -148,10 +156,13 @@ class Planner {
       const SlotIndex root = plan_.slots[inputs[0]].root;
       const SlotIndex slot = new_slot(node.output(0), plan_.slots[root].place, plan_.slots[root].index);
       plan_.slots[slot].root = root;
+      plan_.slots[slot].source = plan_.slots[inputs[0]].source;
       return;
     }
     Step step;
-    step.node = id;
+    step.node = scheduled.node;
+    step.stage = scheduled.stage;
+    step.stream = scheduled.stream;
     step.kind = node.op().evaluate ? StepKind::evaluate : fixed ? StepKind::fixed : StepKind::dynamic;
     for (const ValueId output : node.outputs()) {
       const SlotIndex slot = new_slot(output, fixed ? Place::arena : Place::heap, 0);
@@ -186,8 +197,34 @@ class Planner {
   Plan plan_;
 };
 
+// Gives the steps of each stage with more than one stream their threads.
+void assign_threads(Plan& plan, const Schedule& schedule, int threads) {
+  std::vector<std::vector<uint8_t>> has_steps;
+  for (const Stage& stage : schedule.stages) has_steps.emplace_back(stage.streams.size(), 0);
+  for (const Step& step : plan.steps) has_steps[step.stage][step.stream] = 1;
+  for (Step& step : plan.steps) {
+    const auto width = static_cast<int>(std::count(has_steps[step.stage].begin(), has_steps[step.stage].end(), 1));
+    const int wanted = schedule.stages[step.stage].threads;
+    if (width == 1) {
+      step.stream = 0;
+    } else {
+      step.threads = wanted > 0 ? std::min(wanted, threads) : std::max(threads / width, 1);
+    }
+  }
+}
+
 }  // namespace
 
 Plan plan_sequential(const Graph& graph, const KnownValues& known) { return Planner(graph, known).run(); }
+
+Plan plan_scheduled(const Graph& graph, const KnownValues& known, const Schedule& schedule, int threads) {
+  if (schedule.is_sequential()) return plan_sequential(graph, known);
+  Plan plan = Planner(graph, known).run(schedule_order(schedule, graph).nodes);
+  const bool is_fixed =
+      std::all_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.kind == StepKind::fixed; });
+  if (!is_fixed) return plan_sequential(graph, known);
+  assign_threads(plan, schedule, threads);
+  return plan;
+}
 
 }  // namespace autograph
