@@ -20,6 +20,7 @@ struct CompileOptions {
   std::string device = "cpu";           ///< One of available_devices(): "cpu" or "reference".
   std::string strategy = "sequential";  ///< How to schedule: one of available_strategies().
   /// Where nodes of the graph run, instead of what `strategy` would say; passes are not run then. Null: by strategy.
+  /// Not for graphs with shapes that are known only while running, which run as if there were none.
   std::shared_ptr<const Schedule> schedule = nullptr;
   int threads = 0;                 ///< Threads of one run; 0 = what this process may use (cgroup quota included).
   size_t memory_budget_bytes = 0;  ///< Refuse plans that need more than this for activations; 0 = no limit.
@@ -63,6 +64,8 @@ class Executable {
   std::vector<StepProfile> profile() const;
   /// The plan as text: steps in order with kernels and arena offsets.
   std::string print_plan() const;
+  /// The schedule by which it runs; sequential where nodes run one after the other.
+  const Schedule& schedule() const;
   /// Number of threads that a run uses.
   int threads() const;
 

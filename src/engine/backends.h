@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/kernel_catalog.h"
+#include "runtime/run_context.h"
 
 namespace autograph {
 
@@ -18,6 +19,8 @@ struct Device {
   std::string (*identity)() = nullptr;
   /// Drops what libraries keep of kernels made before; see MeasuredCost.
   void (*forget_kernels)() = nullptr;
+  /// See RunStreams. Null: streams run one after the other.
+  RunStreams run_streams = nullptr;
 };
 
 /// The device named `name`; throws DeviceError with the nearest name when it is not there.

@@ -85,6 +85,10 @@ Executable compile(Graph graph, const CompileOptions& options) {
     search.never_slower = options.strategy == "autograph";
     return compile(optimize(std::move(graph), options, search), options);
   }
+  if (options.schedule) {
+    const std::string fault = find_fault(*options.schedule, graph);
+    AG_CHECK_USER(fault.empty(), ValueError, "[compile] schedule: {}", fault);
+  }
   return Executable(std::make_unique<Executable::Impl>(std::move(graph), options, false));
 }
 

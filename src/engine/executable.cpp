@@ -120,8 +120,11 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
       device_(get_device(options.device)),
       threads_(options.threads > 0 ? options.threads : usable_cpu_count()),
       nested_(nested),
-      run_options_{device_.catalog, threads_, options.check_nan, options.profile, nullptr} {
-  Graph prepared = prepare_graph(std::move(graph), device_, options_);
+      run_options_{device_.catalog,     threads_,           options.check_nan, options.profile, nullptr,
+                   device_.set_threads, device_.run_streams} {
+  // A schedule is one for this graph and for shapes that are known.
+  if (nested_ || !has_static_inputs(graph)) options_.schedule = nullptr;
+  Graph prepared = options_.schedule ? std::move(graph) : prepare_graph(std::move(graph), device_, options_);
   const bool is_static = has_static_inputs(prepared) && !nested_;
   if (!is_static) {
     graph_ = std::make_shared<const Graph>(std::move(prepared));
@@ -132,6 +135,7 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
     // Looking for NaNs reads weights, too.
     const bool release = options_.release_weights && !options_.check_nan;
     entries_.push_front(std::make_shared<PlanEntry>(make_plan(graph, known, release ? graph.get() : nullptr), nullptr));
+    if (entries_.front()->compiled()->has_dynamic_steps) options_.schedule = nullptr;
   }
   compile_nested();
 }
@@ -221,6 +225,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   const ThreadScope threads(device_, threads_);
   PlanOptions options{device_.catalog,     threads_,    options_.memory_budget_bytes, options_.exact,
                       device_.set_threads, release_from};
+  options.schedule = options_.schedule.get();
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
   MeasurementCache cache(options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder);
   MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, options_.on_tune,
@@ -236,7 +241,7 @@ void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter>
   const ThreadScope threads(device_, threads_);
   // A nested run works on the processors of the run around it.
   std::optional<CoreGate::Pass> pass;
-  if (!nested_) pass.emplace(CoreGate::of_process(), device_.set_threads ? threads_ : 1);
+  if (!nested_) pass.emplace(CoreGate::of_process(), context.compiled().num_threads);
   context.run(run_options_, meter);
   if (!options_.profile) return;
   const std::lock_guard lock(mutex_);
@@ -288,6 +293,11 @@ std::vector<StepProfile> Executable::Impl::profile() const {
   return profile_;
 }
 
+const Schedule& Executable::Impl::schedule() const {
+  static const Schedule kSequential;
+  return options_.schedule ? *options_.schedule : kSequential;
+}
+
 std::shared_ptr<const CompiledPlan> Executable::Impl::current_plan() const {
   const std::lock_guard lock(mutex_);
   return entries_.empty() ? nullptr : entries_.front()->compiled();
@@ -327,6 +337,8 @@ std::string Executable::print_plan() const {
   const auto plan = impl_->current_plan();
   return plan ? autograph::print_plan(plan->plan, *plan->graph) : "plan: none yet (it is made for the first inputs)\n";
 }
+
+const Schedule& Executable::schedule() const { return impl_->schedule(); }
 
 int Executable::threads() const { return impl_->threads(); }
 

@@ -72,6 +72,7 @@ class Executable::Impl {
 
   const Graph& graph() const { return *graph_; }
   int threads() const { return threads_; }
+  const Schedule& schedule() const;
   std::vector<StepProfile> profile() const;
   /// The static plan, or the one used last; null when there is none yet.
   std::shared_ptr<const CompiledPlan> current_plan() const;

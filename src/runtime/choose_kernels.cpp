@@ -42,7 +42,7 @@ class KernelChooser {
     costs_.resize(count);
     const int wanted = std::min(options_.threads, 1 + static_cast<int>(count / kStepsPerThread));
     parallel_for(count, options_.cost.is_concurrent() ? wanted : 1, [&](size_t n) {
-      if (options_.set_threads) options_.set_threads(options_.threads);
+      if (options_.set_threads) options_.set_threads(options_.threads_of(plan_.steps[n]));
       options_.cost.begin_step(n, count);
       ask(n);
     });
@@ -54,8 +54,8 @@ class KernelChooser {
     if (step.kind == StepKind::fixed) {
       const Node& node = graph_.node(step.node);
       const StepCall types(plan_, step);
-      const KernelCall call{node.op(),       node.attributes(), types.inputs,  types.outputs,
-                            types.constants, options_.threads,  options_.exact};
+      const KernelCall call{node.op(),       node.attributes(),         types.inputs,  types.outputs,
+                            types.constants, options_.threads_of(step), options_.exact};
       try {
         offers_[n] = options_.catalog.offers(call);
         costs_[n] = offer_costs(call, offers_[n].offers);
@@ -102,7 +102,7 @@ class KernelChooser {
     const size_t sink = problem_.add_variable({0.0});
     std::vector<double> costs;
     for (size_t i = 0; i < problem_.num_options(writer); ++i) {
-      costs.push_back(reorder_us(s, output_layout(writer, i, slot), Layout::row_major));
+      costs.push_back(reorder_us(writer, s, output_layout(writer, i, slot), Layout::row_major));
     }
     problem_.add_pair(writer, sink, costs);
   }
@@ -122,10 +122,11 @@ class KernelChooser {
     return option < offers.size() ? offers[option].variant.input(slot) : Layout::row_major;
   }
 
-  double reorder_us(SlotIndex s, Layout from, Layout to) {
+  // In the stream of step `n`.
+  double reorder_us(uint32_t n, SlotIndex s, Layout from, Layout to) {
     const Type& type = plan_.slots[s].type;
     if (from == to || is_same_order(from, to, type.shape().static_dims())) return 0;
-    return options_.cost.reorder_us(options_.catalog, {type, from, to, options_.threads});
+    return options_.cost.reorder_us(options_.catalog, {type, from, to, options_.threads_of(plan_.steps[n])});
   }
 
   // What it costs to bring the inputs of a step into the layouts that its options want.
@@ -148,7 +149,7 @@ class KernelChooser {
   void add_source(uint32_t n, size_t k, SlotIndex s) {
     std::vector<double> costs;
     for (size_t j = 0; j < problem_.num_options(n); ++j) {
-      costs.push_back(reorder_us(s, Layout::row_major, input_layout(n, j, k)));
+      costs.push_back(reorder_us(n, s, Layout::row_major, input_layout(n, j, k)));
     }
     if (std::all_of(costs.begin(), costs.end(), [](double c) { return c == 0; })) return;
     problem_.add_pair(n, problem_.add_variable({0.0}), costs);
@@ -160,7 +161,7 @@ class KernelChooser {
     bool any = false;
     for (size_t i = 0; i < problem_.num_options(writer); ++i) {
       for (size_t j = 0; j < problem_.num_options(n); ++j) {
-        costs.push_back(reorder_us(s, output_layout(writer, i, slot), input_layout(n, j, k)));
+        costs.push_back(reorder_us(n, s, output_layout(writer, i, slot), input_layout(n, j, k)));
         any = any || costs.back() > 0;
       }
     }

@@ -33,6 +33,9 @@ struct ChooseOptions {
   int threads = 1;
   bool exact = false;                 ///< See KernelCall::exact.
   int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
+
+  /// Threads of a step's kernel.
+  int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }
 };
 
 /// Chooses for every fixed step. The result and `layouts` are parallel to the steps.

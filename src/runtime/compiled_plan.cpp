@@ -15,6 +15,13 @@ namespace {
 
 // Fewer steps than this are not worth a thread.
 constexpr size_t kStepsPerThread = 8;
+// Builds with internal checks look at the memory of every plan, unless that would take long.
+#ifdef NDEBUG
+constexpr bool kVerifiesMemory = false;
+#else
+constexpr bool kVerifiesMemory = true;
+#endif
+constexpr size_t kMaxVerified = 2000;
 
 void check_budget(const CompiledPlan& compiled, size_t budget_bytes) {
   size_t output_bytes = 0;
@@ -50,7 +57,8 @@ class PlanCompiler {
   PlanCompiler(std::shared_ptr<const Graph> graph, const KnownValues& known, const PlanOptions& options)
       : options_(options), compiled_(std::make_shared<CompiledPlan>()) {
     compiled_->graph = std::move(graph);
-    compiled_->plan = plan_sequential(*compiled_->graph, known);
+    compiled_->plan = options.schedule ? plan_scheduled(*compiled_->graph, known, *options.schedule, options.threads)
+                                       : plan_sequential(*compiled_->graph, known);
   }
 
   std::shared_ptr<const CompiledPlan> run() {
@@ -63,6 +71,8 @@ class PlanCompiler {
                                options_.exact, options_.set_threads},
                               layouts);
     insert_reorders(c.plan, layouts);
+    find_waits(c.plan);
+    count_threads();
     for (const Slot& slot : c.plan.slots) {
       c.slot_dims.push_back(slot.type.is_static() ? slot.type.shape().static_dims() : Dims());
     }
@@ -70,6 +80,7 @@ class PlanCompiler {
     throw_if_missing();
     place_parts(c.plan);
     place_memory(c.plan);
+    if (kVerifiesMemory && c.plan.steps.size() <= kMaxVerified) verify_memory(c.plan);
     check_budget(c, options_.memory_budget_bytes);
     c.memory.arena_bytes = c.plan.arena_bytes;
     c.memory.sum_of_tensors_bytes = c.plan.sum_of_tensors_bytes;
@@ -98,12 +109,22 @@ class PlanCompiler {
     const std::vector<int> num_readers = options_.release_from ? count_readers() : std::vector<int>();
     const int threads = std::min(options_.threads, 1 + static_cast<int>(made.size() / kStepsPerThread));
     parallel_for(made.size(), threads, [&](size_t i) {
-      if (options_.set_threads) options_.set_threads(options_.threads);
       const Step& step = c.plan.steps[i];
+      if (options_.set_threads) options_.set_threads(options_.threads_of(step));
       made[i] = choice_of[i] ? make_step(step, *choice_of[i]) : make_reorder(step);
       if (made[i].kernel && options_.release_from) release_weights(step, *made[i].kernel, num_readers);
     });
     for (size_t i = 0; i < made.size(); ++i) add(c.plan.steps[i], std::move(made[i]));
+  }
+
+  // Streams may take more threads together than the run has.
+  void count_threads() {
+    CompiledPlan& c = *compiled_;
+    c.num_threads = options_.set_threads ? options_.threads : 1;
+    for (const PlanStage& stage : c.plan.stages) {
+      const int threads = options_.set_threads ? stage.threads : 1;
+      c.num_threads = std::max(c.num_threads, static_cast<int>(stage.streams.size()) * threads);
+    }
   }
 
   // By slot: how many steps and outputs read it or a view of it.
@@ -168,7 +189,7 @@ class PlanCompiler {
     const Slot& from = compiled_->plan.slots[step.inputs[0]];
     const Slot& to = compiled_->plan.slots[step.outputs[0]];
     return {fmt::format("reorder {} -> {}", to_string(from.layout), to_string(to.layout)),
-            options_.catalog.prepare_reorder({from.type, from.layout, to.layout, options_.threads}),
+            options_.catalog.prepare_reorder({from.type, from.layout, to.layout, options_.threads_of(step)}),
             {}};
   }
 
@@ -183,7 +204,7 @@ class PlanCompiler {
     try {
       for (const Offer& offer : choice.offers) {
         Prepared prepared = options_.catalog.prepare({node.op(), node.attributes(), types.inputs, types.outputs,
-                                                      types.constants, options_.threads, options_.exact},
+                                                      types.constants, options_.threads_of(step), options_.exact},
                                                      offer);
         made.kernel = std::move(prepared.kernel);
         made.name = offer.name();

@@ -21,6 +21,7 @@ struct CompiledPlan {
   std::vector<KernelChoice> choices;
   MemoryReport memory;
   bool has_dynamic_steps = false;
+  int num_threads = 1;  ///< That a run has at work at once, at most.
 };
 
 /// What compile_plan needs besides the graph.
@@ -33,6 +34,10 @@ struct PlanOptions {
   Graph* release_from =
       nullptr;                 ///< The graph itself, when constants that kernels have packed may lose their elements.
   KernelCost* cost = nullptr;  ///< By which kernels are chosen; null = the kernels' own estimates.
+  const Schedule* schedule = nullptr;  ///< See plan_scheduled(); null: one step after the other.
+
+  /// Threads of a step's kernel.
+  int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }
 };
 
 /// Makes the plan of a graph whose types and known values have just been inferred. Throws UnsupportedError listing

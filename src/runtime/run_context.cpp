@@ -4,12 +4,22 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "runtime/cpu_count.h"
 #include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
 #include "runtime/step_error.h"
 #include "runtime/step_profile.h"
 
 namespace autograph {
+namespace {
+
+// Streams that have to share processors must not spin while they wait for each other.
+bool has_processors_for(const PlanStage& stage) {
+  static const auto kProcessors = static_cast<size_t>(usable_cpu_count());
+  return stage.streams.size() * static_cast<size_t>(stage.threads) <= kProcessors;
+}
+
+}  // namespace
 
 RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {
   const Plan& plan = compiled_->plan;
@@ -21,6 +31,7 @@ RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : compiled_
   input_data_as_datums_.resize(plan.inputs.size());
   if (compiled_->has_dynamic_steps) heap_.resize(plan.slots.size());
   for (const auto& kernel : compiled_->kernels) states_.push_back(kernel ? kernel->new_state() : nullptr);
+  if (!plan.stages.empty()) sync_ = std::make_unique<StreamSync>(plan);
   build_views();
 }
 
@@ -118,20 +129,94 @@ void RunContext::release() {
 
 void RunContext::run(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
   if (options.profile && profile_.empty()) profile_ = describe_steps(*compiled_);
-  size_t number = 0;
-  const size_t count = compiled_->plan.steps.size();
-  try {
-    if (options.check_nan || options.profile) {
-      for (; number < count; ++number) run_observed(number, options, meter);
-    } else {
-      for (; number < count; ++number) run_step(number, options, meter);
+  if (options.profile) run_start_ = Clock::now();
+  const Plan& plan = compiled_->plan;
+  if (plan.stages.empty()) {
+    run_range(0, plan.steps.size(), options, meter);
+  } else if (options.check_nan) {
+    // The first step that makes a NaN is the same in every run only when there is an order.
+    run_in_turn(0, plan.steps.size(), options, meter);
+  } else {
+    sync_->begin_run();
+    for (const PlanStage& stage : plan.stages) {
+      if (stage.streams.empty()) {
+        run_range(stage.begin, stage.end, options, meter);
+      } else {
+        run_stage(stage, options, meter);
+      }
     }
-  } catch (...) {
-    const std::string where = describe_step(*compiled_, compiled_->plan.steps[number]);
-    release();
-    rethrow_with_place(where);
   }
   copy_outputs();
+}
+
+void RunContext::run_range(size_t begin, size_t end, const RunOptions& options,
+                           const std::shared_ptr<MemoryMeter>& meter) {
+  size_t number = begin;
+  try {
+    if (options.check_nan || options.profile) {
+      for (; number < end; ++number) run_observed(number, options, meter);
+    } else {
+      for (; number < end; ++number) run_step(number, options, meter);
+    }
+  } catch (...) {
+    rethrow_from(number);
+  }
+}
+
+// As run_range(), each step with the number of threads for which its kernel was made.
+void RunContext::run_in_turn(size_t begin, size_t end, const RunOptions& options,
+                             const std::shared_ptr<MemoryMeter>& meter) {
+  for (size_t number = begin; number < end; ++number) {
+    const int threads = compiled_->plan.steps[number].threads;
+    if (options.set_threads) options.set_threads(threads > 0 ? threads : options.threads);
+    run_range(number, number + 1, options, meter);
+  }
+  if (options.set_threads) options.set_threads(options.threads);
+}
+
+void RunContext::run_stage(const PlanStage& stage, const RunOptions& options,
+                           const std::shared_ptr<MemoryMeter>& meter) {
+  const bool may_spin = has_processors_for(stage);
+  const auto work = [&](int stream) {
+    run_stream(stage.streams[static_cast<size_t>(stream)], may_spin, options, meter);
+  };
+  const auto num_streams = static_cast<int>(stage.streams.size());
+  if (!options.run_streams || !options.run_streams(num_streams, stage.threads, work)) {
+    run_in_turn(stage.begin, stage.end, options, meter);
+    return;
+  }
+  if (!sync_->error()) return;
+  try {
+    std::rethrow_exception(sync_->error());
+  } catch (...) {
+    rethrow_from(sync_->failed_step());
+  }
+}
+
+void RunContext::run_stream(const std::vector<uint32_t>& steps, bool may_spin, const RunOptions& options,
+                            const std::shared_ptr<MemoryMeter>& meter) noexcept {
+  size_t at = 0;
+  try {
+    for (; at < steps.size(); ++at) {
+      if (!sync_->wait_for_others(compiled_->plan.steps[steps[at]], may_spin)) break;
+      if (options.profile) {
+        run_observed(steps[at], options, meter);
+      } else {
+        run_step(steps[at], options, meter);
+      }
+      sync_->finish(steps[at]);
+    }
+  } catch (...) {
+    sync_->fail(steps[at]);
+  }
+  for (; at < steps.size(); ++at) sync_->finish(steps[at]);
+}
+
+// Called in a catch block: step `number` threw.
+void RunContext::rethrow_from(size_t number) {
+  const std::string where = describe_step(*compiled_, compiled_->plan.steps[number]);
+  release();
+  rethrow_with_place(where);
 }
 
 void RunContext::run_step(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
@@ -159,7 +244,6 @@ void RunContext::run_observed(size_t number, const RunOptions& options, const st
     return std::chrono::duration<double, std::micro>(b - a).count();
   };
   const auto start = Clock::now();
-  if (number == 0) run_start_ = start;
   // Asked before the step, which may write over an input.
   const bool inputs_are_finite = !options.check_nan || has_finite_inputs(number);
   run_step(number, options, meter);

@@ -10,14 +10,21 @@
 #include <vector>
 
 #include "autograph/run_report.h"
+#include "base/function_ref.h"
 #include "runtime/compiled_plan.h"
 #include "runtime/memory_meter.h"
+#include "runtime/stream_sync.h"
 
 namespace autograph {
 
 /// Runs a nested graph inside the memory budget of the run around it.
 using NestedRunner =
     std::function<std::vector<Datum>(const GraphRef&, const std::vector<Datum>&, const std::shared_ptr<MemoryMeter>&)>;
+
+/// Calls work(0) ... work(streams - 1) at the same time, each on a thread that uses `threads` threads inside kernels,
+/// and returns when all are done. `work` must not throw. False, with nothing called, where so many threads cannot be
+/// had.
+using RunStreams = bool (*)(int streams, int threads, FunctionRef<void(int)> work);
 
 /// What is the same for every run of an executable.
 struct RunOptions {
@@ -26,6 +33,8 @@ struct RunOptions {
   bool check_nan = false;
   bool profile = false;
   NestedRunner run_nested;
+  int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
+  RunStreams run_streams = nullptr;   ///< Null: streams run one after the other.
 };
 
 /// See above. For one thread at a time.
@@ -76,6 +85,12 @@ class RunContext {
     size_t offset = 0;  // in the caller's tensor
   };
   void patch(const std::vector<PlacedView>& views, void* data);
+  void run_range(size_t begin, size_t end, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
+  void run_in_turn(size_t begin, size_t end, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
+  void run_stage(const PlanStage& stage, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
+  void run_stream(const std::vector<uint32_t>& steps, bool may_spin, const RunOptions& options,
+                  const std::shared_ptr<MemoryMeter>& meter) noexcept;
+  [[noreturn]] void rethrow_from(size_t number);
   void run_step(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
   void run_fixed(size_t number);
   void run_observed(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
@@ -99,6 +114,7 @@ class RunContext {
   std::vector<Datum> heap_;                  // by slot; empty when there are no heap slots
   std::vector<std::unique_ptr<KernelState>> states_;
   std::unordered_map<size_t, std::vector<CachedKernel>> dynamic_kernels_;  // by step
+  std::unique_ptr<StreamSync> sync_;                                       // null when the plan has no streams
   std::vector<StepProfile> profile_;
   Clock::time_point run_start_;
 };

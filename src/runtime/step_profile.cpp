@@ -41,6 +41,7 @@ std::vector<StepProfile> describe_steps(const CompiledPlan& compiled) {
     profile.name = compiled.provenance[i];
     profile.op = op_name(compiled, step);
     profile.kernel = step.kernel;
+    profile.stream = static_cast<int>(step.stream);
     profile.layout = layout_of(compiled.plan, step);
     const OpCost work = work_of(compiled, step);
     profile.flops = work.flops;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/function_ref.h"
 #include "runtime/kernel_catalog.h"
 
 namespace autograph {
@@ -15,6 +16,9 @@ PrepareReorder cpu_reorder();
 
 /// Makes the calling thread use `threads` OpenMP threads; returns what it used before. 1 without oneDNN.
 int set_cpu_threads(int threads);
+
+/// See Device::run_streams.
+bool run_cpu_streams(int streams, int threads, FunctionRef<void(int)> work);
 
 /// Makes oneDNN forget the primitives that it keeps: it looks them up by what they compute, not by implementation.
 void forget_cpu_kernels();
