@@ -2,6 +2,7 @@
 // place of the axis. Negative indices count from the end.
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
+#include "graph/picked_cost.h"
 #include "ops/index/index_check.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
@@ -66,6 +67,7 @@ const OpDef& gather_def() {
       .attributes = {{"axis", AttributeType::integer, "The axis to pick along.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .cost = picked_cost,
       .onnx = {{"Gather"}},
       .sample = sample,
   };

@@ -2,6 +2,7 @@
 // other extents may be smaller.
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
+#include "graph/picked_cost.h"
 #include "ops/index/elementwise_index.h"
 #include "ops/index/index_check.h"
 #include "ops/sample.h"
@@ -48,6 +49,7 @@ const OpDef& gather_elements_def() {
       .attributes = {{"axis", AttributeType::integer, "The axis to pick along.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .cost = picked_cost,
       .onnx = {{"GatherElements", 11}},
       .sample = sample,
   };

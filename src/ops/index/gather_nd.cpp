@@ -2,6 +2,7 @@
 // into the dims of x behind the first `batch_dims`.
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
+#include "graph/picked_cost.h"
 #include "ops/index/nd_index.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
@@ -76,6 +77,7 @@ const OpDef& gather_nd_def() {
       .attributes = {{"batch_dims", AttributeType::integer, "Leading dims that go together.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .cost = picked_cost,
       .onnx = {{"GatherND", 11}},
       .sample = sample,
   };

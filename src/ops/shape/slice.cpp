@@ -9,6 +9,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "base/checked_int.h"
+#include "graph/picked_cost.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -166,6 +167,7 @@ const OpDef& slice_def() {
       .types = {{"T", dtypes::kAll}, {"I", dtypes::kIndex}},
       .infer = infer,
       .reference = reference,
+      .cost = picked_cost,
       .onnx = {{.name = "Slice", .import = import_onnx, .export_since = 10}},
       .sample = sample,
   };
