@@ -21,4 +21,7 @@ class CostModel {
 /// few nodes back: larger computations on constants have been folded before.
 bool is_weight_only(const Graph& graph, NodeId node);
 
+/// Does the node only give its input another shape, so that it takes neither time nor memory?
+bool is_true_view(const Graph& graph, NodeId node);
+
 }  // namespace autograph
