@@ -12,7 +12,9 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "backends/sim/sim_stage_cost.h"
 #include "schedule/greedy.h"
+#include "schedule/ios.h"
 #include "schedule/list.h"
 #include "schedule/nimble.h"
 #include "schedule/random_tasks.h"
@@ -134,16 +136,21 @@ void expect_legal(const Graph& graph, const SimReport& report, double sync_us) {
   }
 }
 
+// The tasks of a graph, with their costs alone.
+TaskGraph tasks_on(const Graph& graph, const SimMachine& machine) {
+  SimCost cost(machine);
+  return make_task_graph(graph, [&](const Graph& g, NodeId node) {
+    const double us = cost.node_us(g, node, 1);
+    return Task{node, us, us};
+  });
+}
+
 TEST(Sim, KeepsTheOrderThatSchedulesAskFor) {
   Random random(52);
   const SimMachine machine = round_machine();
   for (int i = 0; i < 150; ++i) {
     const Graph graph = random_case(random, draw(random, 1, 30)).graph;
-    SimCost cost(machine);
-    const TaskGraph tasks = make_task_graph(graph, [&](const Graph& g, NodeId node) {
-      const double us = cost.node_us(g, node, 1);
-      return Task{node, us, us};
-    });
+    const TaskGraph tasks = tasks_on(graph, machine);
     const StreamLimits limits{machine.max_streams, machine.sync_us};
     for (const Schedule& schedule :
          {schedule_greedy(tasks, limits), schedule_nimble(tasks, limits), schedule_list(tasks, limits)}) {
@@ -155,6 +162,61 @@ TEST(Sim, KeepsTheOrderThatSchedulesAskFor) {
     const SimReport listed = simulate(graph, schedule_list(tasks, limits), machine);
     EXPECT_LE(listed.latency_us, sequential_us(tasks) + 1e-9);
   }
+}
+
+TEST(SimStageCost, IsWhatAStageTakesByItself) {
+  Random random(53);
+  SimMachine machine = round_machine();
+  machine.sms = 2;  // kernels of one block each slow each other down
+  for (int i = 0; i < 200; ++i) {
+    const Graph graph = random_case(random, draw(random, 1, 25)).graph;
+    const TaskGraph tasks = tasks_on(graph, machine);
+    const StageCost cost = sim_stage_cost(graph, tasks, machine);
+    const TaskStreams streams = assign_streams(tasks, {3, machine.sync_us}).folded;
+    Schedule schedule;
+    schedule.stages.emplace_back();
+    for (const auto& stream : streams) {
+      schedule.stages[0].streams.emplace_back();
+      for (const TaskIndex task : stream) schedule.stages[0].streams.back().push_back(tasks.tasks[task].node);
+    }
+    const double expected = simulate(graph, schedule, machine).latency_us;
+    EXPECT_NEAR(cost(streams), expected + (streams.size() > 1 ? machine.sync_us : 0), 1e-9);
+  }
+}
+
+TEST(SimStageCost, FollowsValuesThroughViews) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape{10}, "x");
+  const Var y = neg(x);
+  graph.add_output(neg(reshape(y, {2, 5})).id());
+  const TaskGraph tasks = tasks_on(graph, round_machine());
+  const StageCost cost = sim_stage_cost(graph, tasks, round_machine());
+  const auto task_of = [&](uint32_t node) {
+    const auto is_it = [&](const Task& task) { return task.node.index == node; };
+    return static_cast<TaskIndex>(std::find_if(tasks.tasks.begin(), tasks.tasks.end(), is_it) - tasks.tasks.begin());
+  };
+  EXPECT_NEAR(cost({{task_of(0)}, {task_of(2)}}), 0.5 + 2 + 0.5 + 2, 1e-9);
+  EXPECT_NEAR(cost({{task_of(0), task_of(2)}}), 4, 1e-9);
+}
+
+// Where kernels slow each other down, stages chosen by what they take beat those chosen by what their tasks take.
+TEST(SimStageCost, MakesStagesThatAreFasterWhereKernelsCompete) {
+  Random random(54);
+  SimMachine machine = round_machine();
+  machine.sms = 1;
+  machine.sync_us = 1.5;
+  double by_tasks = 0;
+  double by_stages = 0;
+  for (int i = 0; i < 40; ++i) {
+    const Graph graph = random_case(random, draw(random, 5, 25)).graph;
+    const TaskGraph tasks = tasks_on(graph, machine);
+    const StreamLimits limits{4, machine.sync_us};
+    IosOptions options;
+    by_tasks += simulate(graph, schedule_ios(tasks, limits, options).schedule, machine).latency_us;
+    options.stage_cost = sim_stage_cost(graph, tasks, machine);
+    by_stages += simulate(graph, schedule_ios(tasks, limits, options).schedule, machine).latency_us;
+  }
+  EXPECT_LE(by_stages, by_tasks);
 }
 
 TEST(Sim, TracesAForkAndJoin) {
