@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "autograph/tensor.h"
 
@@ -25,5 +26,10 @@ struct Difference {
 /// Compares element by element: floats fail where |actual - expected| > atol + rtol * |expected|; NaN equals NaN and
 /// infinities equal themselves; all other dtypes must be equal. Dtypes, shapes and kinds of value must be the same.
 Difference compare_values(const Datum& actual, const Datum& expected, const Tolerance& tolerance);
+
+/// The worst over lists: the largest differences of all, and the first thing that is wrong. Lists of different lengths
+/// differ.
+Difference compare_all(const std::vector<Datum>& actual, const std::vector<Datum>& expected,
+                       const Tolerance& tolerance);
 
 }  // namespace autograph

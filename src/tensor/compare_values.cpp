@@ -74,26 +74,35 @@ Difference compare_tensors(const Tensor& actual, const Tensor& expected, const T
   return compare_numbers(numbers(actual), numbers(expected), is_inexact(expected.dtype()) ? tolerance : exact);
 }
 
+Difference compare_lists(const std::vector<Datum>& actual, const std::vector<Datum>& expected,
+                         const Tolerance& tolerance, const char* what) {
+  if (actual.size() != expected.size()) {
+    return mismatch(fmt::format("expected {} {}s, got {}", expected.size(), what, actual.size()));
+  }
+  Difference worst;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Difference one = compare_values(actual[i], expected[i], tolerance);
+    worst.max_abs = std::max(worst.max_abs, one.max_abs);
+    worst.max_rel = std::max(worst.max_rel, one.max_rel);
+    worst.num_bad += one.num_bad;
+    if (worst.ok && !one.ok) worst.why = fmt::format("in {} {}: {}", what, i, one.why);
+    worst.ok = worst.ok && one.ok;
+  }
+  return worst;
+}
+
 }  // namespace
 
 Difference compare_values(const Datum& actual, const Datum& expected, const Tolerance& tolerance) {
   if (actual.is_tensor() && expected.is_tensor()) return compare_tensors(actual.tensor(), expected.tensor(), tolerance);
   if (!actual.is_present() && !expected.is_present()) return {};
   if (!actual.is_sequence() || !expected.is_sequence()) return mismatch("one is a tensor, the other is not");
-  const auto& all = expected.sequence();
-  if (actual.sequence().size() != all.size()) {
-    return mismatch(fmt::format("expected {} elements, got {}", all.size(), actual.sequence().size()));
-  }
-  Difference worst;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Difference one = compare_values(actual.sequence()[i], all[i], tolerance);
-    worst.max_abs = std::max(worst.max_abs, one.max_abs);
-    worst.max_rel = std::max(worst.max_rel, one.max_rel);
-    worst.num_bad += one.num_bad;
-    if (worst.ok && !one.ok) worst.why = fmt::format("in element {} of the sequence: {}", i, one.why);
-    worst.ok = worst.ok && one.ok;
-  }
-  return worst;
+  return compare_lists(actual.sequence(), expected.sequence(), tolerance, "element");
+}
+
+Difference compare_all(const std::vector<Datum>& actual, const std::vector<Datum>& expected,
+                       const Tolerance& tolerance) {
+  return compare_lists(actual, expected, tolerance, "value");
 }
 
 }  // namespace autograph
