@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "autograph/graph.h"
 
@@ -19,7 +21,12 @@ struct TextOptions {
 /// The graph as text, in topological order.
 std::string print_text(const Graph& graph, const TextOptions& options = {});
 
-/// The graph that `text` describes; throws FormatError with line and column when it is malformed.
-Graph parse_text(std::string_view text);
+/// The graph as text without its large tensors: those of more than a few dozen elements are added to `pool`, equal
+/// buffers once, and stand in the text as `pool N`. Nothing is copied.
+std::string print_text(const Graph& graph, std::vector<Tensor>& pool);
+
+/// The graph that `text` describes, with tensors `pool N` taken from `pool`; throws FormatError with line and column
+/// when it is malformed.
+Graph parse_text(std::string_view text, std::span<const Tensor> pool = {});
 
 }  // namespace autograph

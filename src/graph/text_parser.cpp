@@ -19,7 +19,7 @@ constexpr int kMaxNesting = 32;
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : lexer_(text) {}
+  Parser(std::string_view text, std::span<const Tensor> pool) : lexer_(text), pool_(pool) {}
 
   Graph parse() {
     Graph graph = parse_graph(0);
@@ -191,6 +191,7 @@ class Parser {
     }
     const Dims dims = type.shape().static_dims();
     const int64_t count = checked_product(dims, "text");
+    if (lexer_.accept("pool")) return parse_pooled(type);
     if (lexer_.accept("hex")) return parse_hex(type.dtype(), dims, count);
     lexer_.expect("{");
     std::vector<Token> literals;
@@ -209,6 +210,20 @@ class Parser {
           for (size_t i = 0; i < literals.size(); ++i) elements[i] = literal<T>(literals[i]);
         });
     if (!known) lexer_.fail(fmt::format("expected hex elements for {}, before this", to_string(type.dtype())));
+    return tensor;
+  }
+
+  Tensor parse_pooled(const Type& type) {
+    const int64_t number = lexer_.expect_integer("the number of a tensor");
+    if (number < 0 || number >= static_cast<int64_t>(pool_.size())) {
+      lexer_.fail(fmt::format("expected a tensor of 0..{} of the pool, not {}, before this",
+                              static_cast<int64_t>(pool_.size()) - 1, number));
+    }
+    const Tensor& tensor = pool_[static_cast<size_t>(number)];
+    if (tensor.dtype() != type.dtype() || tensor.dims() != type.shape().static_dims()) {
+      lexer_.fail(fmt::format("tensor {} of the pool: expected {}, not {}, before this", number, to_string(type),
+                              to_string(tensor.type())));
+    }
     return tensor;
   }
 
@@ -302,12 +317,13 @@ class Parser {
   }
 
   TextLexer lexer_;
+  std::span<const Tensor> pool_;
 };
 
 }  // namespace
 
-Graph parse_text(std::string_view text) {
-  Graph graph = Parser(text).parse();
+Graph parse_text(std::string_view text, std::span<const Tensor> pool) {
+  Graph graph = Parser(text, pool).parse();
   verify(graph);
   return graph;
 }

@@ -5,13 +5,15 @@
 //           | 'output' ref string?
 //   value   = '%' number string? ':' type           origin = '@' string
 //   type    = dtype '[' dims ']' | 'seq(' type ')' | 'optional(' type ')' | 'none'
-//   elements = '{' literal,* '}' | 'hex' string     (hex: the bytes in memory order; also keeps NaN payloads)
+//   elements = '{' literal,* '}' | 'hex' string | 'pool' number
+//                                 (hex: the bytes in memory order; also keeps NaN payloads. pool: kept beside the text)
 //
 // Values are numbered in printing order, so graphs that differ only in ids print the same.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "autograph/op_def.h"
@@ -138,9 +140,30 @@ void append_elements(Buffer& out, const Tensor& tensor) {
   out.push_back('"');
 }
 
+// Tensors that are kept beside the text; null pointer: none are.
+class TensorPool {
+ public:
+  explicit TensorPool(std::vector<Tensor>* tensors) : tensors_(tensors) {}
+
+  // Does the tensor belong into the pool? What prints as literals reads better in the text.
+  bool takes(const Tensor& tensor) const {
+    return tensors_ && tensor.num_elements() > kMaxLiterals && tensor.dtype() != DType::string;
+  }
+  size_t add(const Tensor& tensor) {
+    const auto [it, is_new] = numbers_.try_emplace({tensor.raw(), tensor.dtype(), tensor.dims()}, tensors_->size());
+    if (is_new) tensors_->push_back(tensor);
+    return it->second;
+  }
+
+ private:
+  std::vector<Tensor>* tensors_;
+  std::map<std::tuple<const void*, DType, Dims>, size_t> numbers_;
+};
+
 class Printer {
  public:
-  Printer(Buffer& out, const TextOptions& options) : out_(out), options_(options) {}
+  Printer(Buffer& out, const TextOptions& options, std::vector<Tensor>* pool = nullptr)
+      : out_(out), options_(options), pool_(pool) {}
 
   void print(const Graph& graph, int indent) {
     std::vector<uint32_t> numbers(graph.value_capacity(), 0);
@@ -190,10 +213,15 @@ class Printer {
 
  private:
   void append_constant(const Tensor& tensor) {
-    if (static_cast<size_t>(tensor.num_elements()) <= options_.max_constant_elements) {
-      return append_elements(out_, tensor);
-    }
+    if (static_cast<size_t>(tensor.num_elements()) <= options_.max_constant_elements) return append_tensor(tensor);
     fmt::format_to(fmt::appender(out_), "digest\"{}\"", to_string(tensor.content_hash()));
+  }
+
+  void append_tensor(const Tensor& tensor) {
+    AG_CHECK(tensor.raw() || tensor.num_elements() == 0, "a constant of {} elements has none: its memory was released",
+             tensor.num_elements());
+    if (!pool_.takes(tensor)) return append_elements(out_, tensor);
+    fmt::format_to(fmt::appender(out_), "pool {}", pool_.add(tensor));
   }
 
   template <class Define>
@@ -246,7 +274,7 @@ class Printer {
   void append_value(const Tensor& value, int) {
     append_type(out_, value.type());
     out_.push_back(' ');
-    append_elements(out_, value);
+    append_tensor(value);
   }
   void append_value(const GraphRef& value, int indent) { print(*value, indent + 2); }
   template <class T>
@@ -261,6 +289,7 @@ class Printer {
 
   Buffer& out_;
   const TextOptions& options_;
+  TensorPool pool_;
 };
 
 }  // namespace
@@ -268,6 +297,14 @@ class Printer {
 std::string print_text(const Graph& graph, const TextOptions& options) {
   Buffer out;
   Printer(out, options).print(graph, 0);
+  out.push_back('\n');
+  return fmt::to_string(out);
+}
+
+std::string print_text(const Graph& graph, std::vector<Tensor>& pool) {
+  Buffer out;
+  const TextOptions options;
+  Printer(out, options, &pool).print(graph, 0);
   out.push_back('\n');
   return fmt::to_string(out);
 }

@@ -44,6 +44,34 @@ TEST(Text, ParsesBackToAnEqualGraph) {
   EXPECT_EQ(parsed.name(), graph.name());
 }
 
+TEST(Text, KeepsLargeTensorsInAPool) {
+  Graph graph("pooled");
+  const Tensor large = Tensor::zeros(DType::f32, {100});
+  graph.add_output(constant(graph, large).id());
+  graph.add_output(constant(graph, large, "again").id());
+  graph.add_output(constant(graph, large.reshaped({10, 10})).id());
+  graph.add_output(constant(graph, Tensor::zeros(DType::f32, {3})).id());
+  std::vector<Tensor> pool;
+  const std::string text = print_text(graph, pool);
+  EXPECT_EQ(text, R"(graph "pooled" {
+  const %0: f32[100] = pool 0
+  const %1 "again": f32[100] = pool 0
+  const %2: f32[10,10] = pool 1
+  const %3: f32[3] = {0.0, 0.0, 0.0}
+  output %0
+  output %1
+  output %2
+  output %3
+}
+)");
+  ASSERT_EQ(pool.size(), 2U);
+  EXPECT_EQ(pool[1].raw(), large.raw());
+  EXPECT_EQ(structural_hash(parse_text(text, pool)), structural_hash(graph));
+  EXPECT_THROW(parse_text(text), FormatError);
+  std::swap(pool[0], pool[1]);
+  EXPECT_THROW(parse_text(text, pool), FormatError);
+}
+
 TEST(Text, ErrorsNameLineAndColumn) {
   const auto message = [](std::string_view text) -> std::string {
     try {
