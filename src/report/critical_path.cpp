@@ -1,37 +1,41 @@
 #include "report/critical_path.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
 
-#include "autograph/op_def.h"
+#include "base/check.h"
+#include "engine/node_times.h"
 
 namespace autograph {
 
-double critical_path_us(const Graph& graph, const std::vector<StepProfile>& steps) {
-  // Names may repeat: equal ones are used up in order.
-  std::map<std::pair<std::string, std::string>, std::deque<double>> durations;
-  for (const StepProfile& step : steps) durations[{step.op, step.name}].push_back(step.duration_us);
-  std::vector<double> ready(graph.value_capacity(), 0);
-  double longest = 0;
-  for (const NodeId id : graph.topological_order()) {
-    const Node& node = graph.node(id);
-    const std::string op(node.op().name);
-    const std::string name = node.provenance().to_string();
-    auto found = durations.find({op, name});
-    if (found == durations.end() && name.empty()) found = durations.find({op, op});
-    double finish = 0;
-    for (const ValueId input : node.inputs()) {
-      if (input.is_valid()) finish = std::max(finish, ready[input.index]);
+CriticalPath critical_path(const Graph& graph, const std::vector<double>& node_us) {
+  const std::vector<NodeId> order = graph.topological_order();
+  AG_CHECK(order.size() == node_us.size(), "{} times for {} nodes", node_us.size(), order.size());
+  std::vector<double> finish(graph.node_capacity(), 0);
+  std::vector<NodeId> before(graph.node_capacity());
+  NodeId last;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const NodeId id = order[i];
+    double start = 0;
+    for (const ValueId input : graph.node(id).inputs()) {
+      const NodeId producer = input.is_valid() ? graph.value(input).producer() : NodeId{};
+      // Nodes without a time (views) also belong to the chain that reaches them first.
+      if (!producer.is_valid() || (before[id.index].is_valid() && finish[producer.index] <= start)) continue;
+      start = finish[producer.index];
+      before[id.index] = producer;
     }
-    if (found != durations.end() && !found->second.empty()) {
-      finish += found->second.front();
-      found->second.pop_front();
-    }
-    for (const ValueId output : node.outputs()) ready[output.index] = finish;
-    longest = std::max(longest, finish);
+    finish[id.index] = start + node_us[i];
+    if (!last.is_valid() || finish[id.index] > finish[last.index]) last = id;
   }
-  return longest;
+  CriticalPath path;
+  if (!last.is_valid()) return path;
+  path.us = finish[last.index];
+  for (NodeId id = last; id.is_valid(); id = before[id.index]) path.nodes.push_back(id);
+  std::reverse(path.nodes.begin(), path.nodes.end());
+  return path;
+}
+
+double critical_path_us(const Graph& graph, const std::vector<StepProfile>& steps) {
+  return critical_path(graph, node_times_us(graph, steps)).us;
 }
 
 }  // namespace autograph

@@ -1,0 +1,77 @@
+// Saved plans (.agplan): what a search found, kept with all that is needed to run it without searching again.
+//
+// A plan is bound to the machine on which it was measured: elsewhere it still gives the right numbers, but need not be
+// the fastest. `differences()` tells whether it is elsewhere, `revalidate()` what to do then.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autograph/compare_values.h"
+#include "autograph/compile.h"
+#include "autograph/search.h"
+
+namespace autograph {
+
+/// Where a plan was made.
+struct PlanOrigin {
+  std::string version;   ///< Of AutoGraph.
+  std::string model;     ///< Of what model, in the words of the user.
+  std::string device;    ///< CompileOptions::device.
+  std::string identity;  ///< The machine, its libraries and their versions.
+  int threads = 0;       ///< Threads of a run.
+  bool tune = false;     ///< CompileOptions::tune.
+  bool exact = false;    ///< CompileOptions::exact.
+};
+
+/// What the graph gives for inputs that anybody can draw again.
+struct PlanProbe {
+  uint64_t seed = 0;           ///< Of seeded_inputs().
+  std::vector<Datum> outputs;  ///< What was computed where the plan was made; empty when outputs are no tensors.
+};
+
+/// The content of a plan file.
+struct SavedPlan {
+  Optimized optimized;
+  PlanOrigin origin;
+  PlanProbe probe;
+  std::vector<double> node_us;  ///< Measured time of each node by its position in topological order; may be empty.
+};
+
+/// Where compile() with these options happens.
+PlanOrigin plan_origin(const CompileOptions& options, const std::string& model);
+
+/// Runs what was found once on inputs drawn from `seed`, and measures its nodes.
+SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed);
+
+/// Writes by way of a temporary file; throws IoError.
+void save_plan(const SavedPlan& plan, const std::string& path);
+
+/// Reads what save_plan() wrote. Throws FormatError for a file that is damaged, cut off, followed by something, or
+/// written by another version; IoError when it cannot be read.
+SavedPlan load_plan(const std::string& path);
+
+/// In what ways `here` differs from where the plan was made, in words; empty when measurements hold.
+std::vector<std::string> differences(const PlanOrigin& saved, const PlanOrigin& here);
+
+/// What is worth checking of a plan that was made elsewhere.
+enum class Revalidation : uint8_t {
+  numbers,  ///< Compare the outputs: one run.
+  all,      ///< Also time it, in turns with the same graph on one stream.
+};
+
+/// What re-validation found.
+struct Revalidated {
+  Executable executable;      ///< The faster one, ready to run.
+  bool kept_schedule = true;  ///< False: one stream was faster here.
+  Difference difference;      ///< From the outputs of the probe; not ok: do not use it.
+  double saved_ms = 0;        ///< Of the plan; 0 when not timed.
+  double plain_ms = 0;        ///< Of the same graph on one stream; 0 when not timed.
+};
+
+/// See above. Throws what compile() throws.
+Revalidated revalidate(const SavedPlan& plan, const CompileOptions& options, Revalidation how,
+                       const Tolerance& tolerance = {});
+
+}  // namespace autograph

@@ -1,0 +1,130 @@
+// Making plans, and looking at them again on another machine.
+#include <algorithm>
+#include <chrono>
+
+#include "autograph/error.h"
+#include "autograph/plan_file.h"
+#include "autograph/seeded_inputs.h"
+#include "base/check.h"
+#include "engine/backends.h"
+#include "engine/node_times.h"
+#include "runtime/cpu_count.h"
+
+namespace autograph {
+namespace {
+
+constexpr double kTimingSeconds = 1;
+constexpr size_t kFewestRounds = 5;
+constexpr size_t kMostRounds = 101;
+
+double run_ms(const Executable& executable, const std::vector<Datum>& inputs) {
+  const auto start = std::chrono::steady_clock::now();
+  executable.run(inputs);
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+bool is_plain_tensor(const Datum& datum) { return datum.is_tensor() && datum.tensor().dtype() != DType::string; }
+
+// Medians of both, run in turns: what slows the machine down meanwhile slows both.
+std::pair<double, double> time_in_turns(const Executable& a, const Executable& b, const std::vector<Datum>& inputs) {
+  run_ms(a, inputs);
+  run_ms(b, inputs);
+  std::vector<double> a_ms;
+  std::vector<double> b_ms;
+  double spent_ms = 0;
+  while (a_ms.size() < kFewestRounds || (spent_ms < kTimingSeconds * 1000 && a_ms.size() < kMostRounds)) {
+    a_ms.push_back(run_ms(a, inputs));
+    b_ms.push_back(run_ms(b, inputs));
+    spent_ms += a_ms.back() + b_ms.back();
+  }
+  return {median(a_ms), median(b_ms)};
+}
+
+std::vector<Datum> probe_inputs(const Graph& graph, uint64_t seed) {
+  SeedOptions seeds;
+  seeds.seed = seed;
+  return seeded_inputs(graph, seeds);
+}
+
+std::vector<Datum> reference_outputs(const Graph& graph, CompileOptions options, const std::vector<Datum>& inputs) {
+  options.device = "reference";
+  options.strategy = "sequential";
+  options.schedule = nullptr;
+  options.optimize = false;
+  options.tune = false;
+  options.release_weights = false;
+  return compile(graph, options).run(inputs);
+}
+
+}  // namespace
+
+PlanOrigin plan_origin(const CompileOptions& options, const std::string& model) {
+  const Device& device = get_device(options.device);
+  return {.version = AG_VERSION,
+          .model = model,
+          .device = options.device,
+          .identity = device.identity ? device.identity() : device.name,
+          .threads = options.threads > 0 ? options.threads : usable_cpu_count(),
+          .tune = options.tune,
+          .exact = options.exact};
+}
+
+SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed) {
+  SavedPlan plan;
+  plan.origin = plan_origin(options, model);
+  plan.probe.seed = seed;
+  CompileOptions profiled = options;
+  profiled.profile = true;
+  profiled.optimize = false;         // passes have been run
+  profiled.release_weights = false;  // they are saved
+  const Executable executable = compile(optimized, profiled);
+  const std::vector<Datum> inputs = probe_inputs(optimized.graph, seed);
+  executable.run(inputs);
+  plan.probe.outputs = executable.run(inputs);  // the second run: its times are those of a warm one
+  if (executable.graph().num_nodes() == optimized.graph.num_nodes()) {
+    plan.node_us = node_times_us(executable.graph(), executable.profile());
+  }
+  if (!std::all_of(plan.probe.outputs.begin(), plan.probe.outputs.end(), is_plain_tensor)) plan.probe.outputs.clear();
+  plan.optimized = std::move(optimized);
+  return plan;
+}
+
+std::vector<std::string> differences(const PlanOrigin& saved, const PlanOrigin& here) {
+  std::vector<std::string> list;
+  const auto compare = [&](const char* what, const std::string& was, const std::string& is) {
+    if (was != is) list.push_back(fmt::format("{} was {}, is {}", what, was, is));
+  };
+  compare("device", saved.device, here.device);
+  compare("machine", saved.identity, here.identity);
+  compare("threads", std::to_string(saved.threads), std::to_string(here.threads));
+  compare("version", saved.version, here.version);
+  return list;
+}
+
+Revalidated revalidate(const SavedPlan& plan, const CompileOptions& options, Revalidation how,
+                       const Tolerance& tolerance) {
+  const Graph& graph = plan.optimized.graph;
+  const std::vector<Datum> inputs = probe_inputs(graph, plan.probe.seed);
+  const std::vector<Datum> expected =
+      plan.probe.outputs.empty() ? reference_outputs(graph, options, inputs) : plan.probe.outputs;
+  Revalidated result;
+  result.executable = compile(plan.optimized, options);
+  result.difference = compare_all(result.executable.run(inputs), expected, tolerance);
+  // The clock of a simulated device is not the one on the wall.
+  const bool can_gain = !plan.optimized.schedule.is_sequential() && !plan.optimized.report.simulated;
+  if (how == Revalidation::numbers || !can_gain) return result;
+  Executable plain = compile(Optimized{graph, {}, plan.optimized.report}, options);
+  std::tie(result.saved_ms, result.plain_ms) = time_in_turns(result.executable, plain, inputs);
+  if (result.saved_ms <= result.plain_ms && result.difference.ok) return result;
+  result.kept_schedule = false;
+  result.difference = compare_all(plain.run(inputs), expected, tolerance);
+  result.executable = std::move(plain);
+  return result;
+}
+
+}  // namespace autograph

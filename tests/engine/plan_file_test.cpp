@@ -1,0 +1,207 @@
+// Plan files: what is saved is what is loaded, and no damaged file gets through.
+#include "autograph/plan_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "autograph/builder.h"
+#include "autograph/error.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/linear.h"
+#include "autograph/seeded_inputs.h"
+
+namespace autograph {
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+CompileOptions one_thread() {
+  CompileOptions options;
+  options.threads = 1;
+  return options;
+}
+
+// y = softmax(x w) and z = relu(x w v): two nodes that may run at the same time, weights large enough for the pool.
+Optimized two_streams() {
+  Optimized optimized;
+  Graph& graph = optimized.graph;
+  const Var x = input(graph, DType::f32, {2, 16}, "x");
+  const Var w = constant(graph, seeded_input(graph, 0).tensor().reshaped({16, 2}), "w");
+  const Var p = matmul(x, w);
+  graph.add_output(softmax(p).id(), "y");
+  graph.add_output(relu(matmul(p, constant(graph, Tensor::zeros(DType::f32, {2, 100}), "v"))).id(), "z");
+  const std::vector<NodeId> order = graph.topological_order();
+  std::vector<NodeId> first;
+  std::vector<NodeId> second;
+  for (const NodeId id : order) {
+    if (id == order[0]) continue;
+    (graph.node(id).op().name == "softmax" ? first : second).push_back(id);
+  }
+  optimized.schedule.stages = {{.threads = 0, .streams = {{order[0]}}}, {.threads = 1, .streams = {first, second}}};
+  optimized.report.strategy = "ios";
+  optimized.report.candidates = 17;
+  optimized.report.cost_before_us = 2.5;
+  optimized.report.rules_applied = {{"merge.matmuls", "a + \"b\"", 1.25}};
+  return optimized;
+}
+
+class PlanFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "autograph_plan_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    path_ = folder_ + "/p.agplan";
+    plan_ = make_plan(two_streams(), one_thread(), "m.onnx", 7);
+    save_plan(plan_, path_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // The message with which `content` is refused; fails when it is accepted or refused in another way.
+  std::string refusal(const std::string& content) {
+    write_file(folder_ + "/bad.agplan", content);
+    try {
+      load_plan(folder_ + "/bad.agplan");
+    } catch (const FormatError& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::malformed);
+      return error.what();
+    }
+    ADD_FAILURE() << "a damaged file of " << content.size() << " bytes was accepted";
+    return "";
+  }
+
+  std::string folder_;
+  std::string path_;
+  SavedPlan plan_;
+};
+
+TEST_F(PlanFile, KeepsGraphScheduleReportAndOrigin) {
+  const SavedPlan loaded = load_plan(path_);
+  EXPECT_EQ(structural_hash(loaded.optimized.graph), structural_hash(plan_.optimized.graph));
+  const Schedule& schedule = loaded.optimized.schedule;
+  ASSERT_EQ(schedule.stages.size(), 2U);
+  EXPECT_EQ(schedule.stages[1].threads, 1);
+  EXPECT_EQ(schedule.width(), 2);
+  EXPECT_EQ(to_string(schedule, loaded.optimized.graph), to_string(plan_.optimized.schedule, plan_.optimized.graph));
+  const SearchReport& report = loaded.optimized.report;
+  EXPECT_EQ(report.strategy, "ios");
+  EXPECT_EQ(report.candidates, 17U);
+  EXPECT_EQ(report.cost_before_us, 2.5);
+  ASSERT_EQ(report.rules_applied.size(), 1U);
+  EXPECT_EQ(report.rules_applied[0].where, "a + \"b\"");
+  EXPECT_EQ(report.rules_applied[0].gain_us, 1.25);
+  EXPECT_EQ(loaded.origin.model, "m.onnx");
+  EXPECT_EQ(loaded.origin.threads, 1);
+  EXPECT_EQ(loaded.origin.identity, plan_.origin.identity);
+  EXPECT_EQ(loaded.node_us, plan_.node_us);
+  EXPECT_EQ(loaded.node_us.size(), 4U);
+}
+
+TEST_F(PlanFile, RunsAsItDidWhereItWasMade) {
+  const SavedPlan loaded = load_plan(path_);
+  SeedOptions seeds;
+  seeds.seed = loaded.probe.seed;
+  const auto inputs = seeded_inputs(loaded.optimized.graph, seeds);
+  const auto outputs = compile(loaded.optimized, one_thread()).run(inputs);
+  EXPECT_EQ(compare_all(outputs, loaded.probe.outputs, {.rtol = 1e-6, .atol = 1e-6}).why, "");
+}
+
+TEST_F(PlanFile, SavingAgainGivesTheSameBytes) {
+  save_plan(load_plan(path_), folder_ + "/again.agplan");
+  EXPECT_EQ(read_file(folder_ + "/again.agplan"), read_file(path_));
+}
+
+TEST_F(PlanFile, RefusesEveryFlippedByte) {
+  const std::string good = read_file(path_);
+  for (size_t i = 0; i < good.size(); i += i < 100 ? 1 : 7) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
+    EXPECT_NE(refusal(bad), "") << "byte " << i;
+  }
+}
+
+TEST_F(PlanFile, RefusesEveryTruncation) {
+  const std::string good = read_file(path_);
+  for (size_t length = 0; length < good.size(); length += length < 100 ? 1 : 11) refusal(good.substr(0, length));
+}
+
+TEST_F(PlanFile, SaysWhatIsWrong) {
+  const std::string good = read_file(path_);
+  EXPECT_NE(refusal(good + "x").find("something was added"), std::string::npos);
+  EXPECT_NE(refusal("not a plan at all").find("it is no plan file"), std::string::npos);
+  std::string newer = good;
+  newer[8] = 2;
+  EXPECT_NE(refusal(newer).find("expected format 1, got 2"), std::string::npos);
+  std::string huge = good;
+  for (size_t i = 0; i < 8; ++i) huge[32 + i] = '\xFF';  // bytes of the pool
+  EXPECT_NE(refusal(huge).find("cut off"), std::string::npos);
+  std::string weights = good;
+  weights.back() = static_cast<char>(weights.back() ^ 1);
+  EXPECT_NE(refusal(weights).find("its weights are damaged"), std::string::npos);
+  EXPECT_THROW(load_plan(folder_ + "/nowhere.agplan"), IoError);
+}
+
+// Files made by somebody who knows the hash: the content itself is checked.
+TEST_F(PlanFile, RefusesContentThatDoesNotFitTogether) {
+  SavedPlan bad = plan_;
+  std::swap(bad.optimized.schedule.stages[0], bad.optimized.schedule.stages[1]);
+  save_plan(bad, path_);
+  EXPECT_NE(refusal(read_file(path_)).find("[agplan] schedule:"), std::string::npos);
+  bad = plan_;
+  bad.node_us.pop_back();
+  save_plan(bad, path_);
+  EXPECT_NE(refusal(read_file(path_)).find("expected 4 times, got 3"), std::string::npos);
+  bad = plan_;
+  bad.probe.outputs.pop_back();
+  save_plan(bad, path_);
+  EXPECT_NE(refusal(read_file(path_)).find("expected 2 outputs, got 1"), std::string::npos);
+  bad = plan_;
+  bad.optimized.schedule.stages[1].threads = 5000;
+  save_plan(bad, path_);
+  EXPECT_NE(refusal(read_file(path_)).find("plan.stages[1].threads"), std::string::npos);
+}
+
+TEST_F(PlanFile, TellsInWhatAMachineDiffers) {
+  PlanOrigin here = plan_origin(one_thread(), "m.onnx");
+  EXPECT_TRUE(differences(plan_.origin, here).empty());
+  here.threads = 2;
+  here.identity = "another machine";
+  const auto list = differences(plan_.origin, here);
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[1], "threads was 1, is 2");
+}
+
+TEST_F(PlanFile, RevalidationComparesAndTakesTheFaster) {
+  const Revalidated all = revalidate(load_plan(path_), one_thread(), Revalidation::all);
+  EXPECT_TRUE(all.difference.ok) << all.difference.why;
+  EXPECT_GT(all.saved_ms, 0);
+  EXPECT_GT(all.plain_ms, 0);
+  EXPECT_EQ(all.kept_schedule, all.saved_ms <= all.plain_ms);
+  const Revalidated cheap = revalidate(load_plan(path_), one_thread(), Revalidation::numbers);
+  EXPECT_TRUE(cheap.difference.ok);
+  EXPECT_EQ(cheap.saved_ms, 0);
+}
+
+TEST_F(PlanFile, RevalidationNoticesOtherNumbers) {
+  SavedPlan bad = load_plan(path_);
+  bad.probe.outputs[0] = Datum(Tensor::zeros(DType::f32, {2, 2}));
+  EXPECT_FALSE(revalidate(bad, one_thread(), Revalidation::numbers).difference.ok);
+  // Without outputs the reference tells what is right.
+  bad.probe.outputs.clear();
+  EXPECT_TRUE(revalidate(bad, one_thread(), Revalidation::all).difference.ok);
+}
+
+}  // namespace
+}  // namespace autograph
