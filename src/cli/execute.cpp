@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "autograph/error.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "cli/search_flags.h"
+#include "report/table.h"
 
 namespace autograph::cli {
 namespace {
@@ -47,7 +50,75 @@ class Repeater {
   std::vector<Tensor> outputs_;
 };
 
+void show_tuning(Session& session, CompileOptions& options) {
+  options.on_tune = [&session](size_t step, size_t num_steps, size_t measured) {
+    session.progress(fmt::format("choosing kernels, {} measured", measured),
+                     static_cast<double>(step) / static_cast<double>(num_steps));
+  };
+}
+
+// A plan brings its device and its ways with it, unless a flag says otherwise.
+CompileOptions plan_options(const Session& session, const PlanOrigin& origin, CompileOptions options) {
+  if (!session.is_given("device")) options.device = origin.device;
+  if (!session.is_given("threads")) {
+    options.threads = std::min(origin.threads, plan_origin(options, "").threads);
+  }
+  options.tune = options.tune || origin.tune;
+  options.exact = options.exact || origin.exact;
+  return options;
+}
+
+Executable compile_elsewhere(Session& session, const SavedPlan& plan, const CompileOptions& options, Revalidation how) {
+  session.progress("checking the plan on this machine", -1);
+  Revalidated checked = revalidate(plan, options, how);
+  session.end_progress();
+  if (!checked.difference.ok) {
+    throw Error(ExitCode::mismatch, fmt::format("[plan] numbers: the plan gives others here than where it was made: {}",
+                                                checked.difference.why));
+  }
+  if (!checked.kept_schedule) {
+    session.warn(
+        fmt::format("one stream is faster here, so that it is used: {} instead of {} (autograph optimize "
+                    "finds the best for this machine)",
+                    human_ms(checked.plain_ms), human_ms(checked.saved_ms)));
+  }
+  return std::move(checked.executable);
+}
+
+CompiledModel compile_plan(Session& session, const SavedPlan& plan, const RunOptions& run, const CompileHow& how) {
+  if (!run.strategy.empty() && run.strategy != plan.optimized.report.strategy) {
+    session.warn(fmt::format("strategy '{}' is not used: the plan was made by '{}'", run.strategy,
+                             plan.optimized.report.strategy));
+  }
+  RunOptions plain = run;
+  plain.strategy = "sequential";
+  CompileOptions options = plan_options(session, plan.origin, compile_options(plain));
+  options.profile = how.profile;
+  show_tuning(session, options);
+  CompiledModel compiled{.executable = {},
+                         .strategy = plan.optimized.report.strategy,
+                         .device = options.device,
+                         .streams = plan.optimized.schedule.width(),
+                         .report = plan.optimized.report};
+  const std::vector<std::string> elsewhere = differences(plan.origin, plan_origin(options, ""));
+  const Stopwatch watch;
+  if (elsewhere.empty()) {
+    compiled.executable = compile(plan.optimized, options);
+  } else {
+    session.warn(fmt::format("the plan was made elsewhere, so that it is checked here: {}", join(elsewhere, "; ")));
+    compiled.executable = compile_elsewhere(session, plan, options, how.revalidation);
+  }
+  session.end_progress();
+  session.log("compile", fmt::format("{}, plan by {}: {} nodes in {:.1f} ms", options.device, compiled.strategy,
+                                     plan.optimized.graph.num_nodes(), watch.ms()));
+  return compiled;
+}
+
 }  // namespace
+
+std::string strategy_of(const RunOptions& options) {
+  return options.strategy.empty() ? "sequential" : options.strategy;
+}
 
 CompileOptions compile_options(const RunOptions& options) {
   AG_CHECK_USER(options.threads >= 0 && options.threads <= 4096, UserError, "[cli] threads: expected 0..4096, got {}",
@@ -55,13 +126,12 @@ CompileOptions compile_options(const RunOptions& options) {
   AG_CHECK_USER(options.memory_budget_mib >= 0, UserError, "[cli] memory-budget: expected 0 or more, got {}",
                 options.memory_budget_mib);
   const std::vector<std::string> strategies = available_strategies();
-  if (std::find(strategies.begin(), strategies.end(), options.strategy) == strategies.end()) {
+  if (std::find(strategies.begin(), strategies.end(), strategy_of(options)) == strategies.end()) {
     throw UnsupportedError(
         fmt::format("[cli] strategy: this build has {}, got '{}'", join(strategies, ", "), options.strategy));
   }
   CompileOptions result;
   result.device = options.device;
-  result.strategy = options.strategy;
   result.threads = static_cast<int>(options.threads);
   result.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
   result.optimize = !options.no_optimize;
@@ -75,10 +145,7 @@ CompileOptions compile_options(const RunOptions& options) {
 }
 
 Executable compile_logged(Session& session, Graph graph, CompileOptions options) {
-  options.on_tune = [&session](size_t step, size_t num_steps, size_t measured) {
-    session.progress(fmt::format("choosing kernels, {} measured", measured),
-                     static_cast<double>(step) / static_cast<double>(num_steps));
-  };
+  show_tuning(session, options);
   const size_t before = graph.num_nodes();
   const Stopwatch watch;
   Executable executable = compile(std::move(graph), options);
@@ -86,6 +153,28 @@ Executable compile_logged(Session& session, Graph graph, CompileOptions options)
   session.log("compile", fmt::format("{}, {}: {} nodes became {} in {:.1f} ms", options.device, options.strategy,
                                      before, executable.graph().num_nodes(), watch.ms()));
   return executable;
+}
+
+CompiledModel compile_model(Session& session, LoadedModel& loaded, const RunOptions& run, const CompileHow& how) {
+  if (loaded.plan) {
+    loaded.model.graph = Graph();
+    return compile_plan(session, *loaded.plan, run, how);
+  }
+  CompileOptions options = compile_options(run);
+  options.profile = how.profile;
+  CompiledModel compiled{.executable = {}, .strategy = strategy_of(run), .device = options.device};
+  if (compiled.strategy == "sequential") {
+    compiled.executable = compile_logged(session, std::move(loaded.model.graph), options);
+    return compiled;
+  }
+  CompileOptions searching = options;
+  searching.profile = false;
+  Optimized found = search(session, loaded, searching, search_options(SearchFlags(), run));
+  if (found.report.stop_reason == "cancelled") throw Error(ExitCode::interrupted, "[search] it was interrupted");
+  compiled.streams = found.schedule.width();
+  compiled.executable = compile(found, options);
+  compiled.report = std::move(found.report);
+  return compiled;
 }
 
 void log_plan(const Session& session, const Executable& executable) {
@@ -135,6 +224,36 @@ Latency measure(Session& session, const Executable& executable, const std::vecto
   session.end_progress();
   std::sort(latency.sorted_ms.begin(), latency.sorted_ms.end());
   return latency;
+}
+
+std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds) {
+  constexpr int kRounds = 7;
+  std::vector<std::unique_ptr<Repeater>> repeaters;
+  for (const Contestant& contestant : contestants) {
+    repeaters.push_back(std::make_unique<Repeater>(*contestant.executable, *contestant.inputs));
+  }
+  std::vector<std::vector<double>> minima(contestants.size());
+  for (int round = 0; round < kRounds; ++round) {
+    for (size_t i = 0; i < contestants.size(); ++i) {
+      session.progress("measuring in turns", static_cast<double>(round) / kRounds);
+      repeaters[i]->run();  // the others have pushed its data out of the caches
+      double least = std::numeric_limits<double>::infinity();
+      const Stopwatch turn;
+      do {
+        const Stopwatch watch;
+        repeaters[i]->run();
+        least = std::min(least, watch.ms());
+      } while (turn.ms() < seconds * 1000 / kRounds);
+      minima[i].push_back(least);
+    }
+  }
+  session.end_progress();
+  std::vector<double> medians;
+  for (auto& values : minima) {
+    std::sort(values.begin(), values.end());
+    medians.push_back(values[values.size() / 2]);
+  }
+  return medians;
 }
 
 Json latency_json(const Latency& latency) {

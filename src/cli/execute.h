@@ -1,9 +1,11 @@
 // Compiling and timing, as the verbs that run models need it.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "autograph/compile.h"
+#include "autograph/search.h"
 #include "cli/model_source.h"
 #include "cli/run_options.h"
 #include "cli/session.h"
@@ -24,6 +26,30 @@ class Stopwatch {
 /// The flags as options of the library. Throws UnsupportedError for a strategy that this build does not have yet.
 CompileOptions compile_options(const RunOptions& options);
 
+/// The strategy that was asked for, "sequential" when none was.
+std::string strategy_of(const RunOptions& options);
+
+/// A model ready to run, and how it came about.
+struct CompiledModel {
+  Executable executable;
+  std::string strategy;
+  std::string device;
+  int streams = 1;                                    ///< At most so many at the same time.
+  std::optional<SearchReport> report = std::nullopt;  ///< Of the search, now or when the plan was made.
+};
+
+/// How compile_model() compiles, besides RunOptions.
+struct CompileHow {
+  bool profile = false;
+  Revalidation revalidation = Revalidation::all;  ///< For a plan that was made elsewhere.
+};
+
+/// Compiles a model with the strategy of `options`, which may search; or a saved plan, as it was made, with a warning
+/// and a check when it was made elsewhere. Uses up the graph of `loaded`, so that weights need not be there twice.
+/// Throws Error with ExitCode::mismatch when the plan gives other numbers here.
+CompiledModel compile_model(Session& session, LoadedModel& loaded, const RunOptions& options,
+                            const CompileHow& how = {});
+
 /// Compiles, and logs time, kernels and plan as --log asks.
 Executable compile_logged(Session& session, Graph graph, CompileOptions options);
 
@@ -41,6 +67,16 @@ struct Latency {
 /// Runs `executable` for `seconds` (at least three times) after `warmup` runs that do not count.
 Latency measure(Session& session, const Executable& executable, const std::vector<Datum>& inputs, int64_t warmup,
                 double seconds);
+
+/// Something to measure, and on what.
+struct Contestant {
+  const Executable* executable = nullptr;
+  const std::vector<Datum>* inputs = nullptr;
+};
+
+/// Runs all in turns, A B C A B C, for `seconds` each in all: what disturbs the machine hits all alike. Milliseconds of
+/// each: the median over rounds of the fastest run of a round.
+std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds);
 
 /// {min, median, p90, p99, mean}
 Json latency_json(const Latency& latency);

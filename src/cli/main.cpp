@@ -1,8 +1,6 @@
 // The command line: parses, runs one verb, turns exceptions into exit codes. A client of the public API that converts
 // and prints; what a verb knows about graphs it gets from the library and from report/.
 #include <fmt/core.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <new>
@@ -11,20 +9,13 @@
 #include "cli/build_info.h"
 #include "cli/environment.h"
 #include "cli/help.h"
+#include "cli/interrupt.h"
 #include "cli/parse.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 
 namespace autograph::cli {
 namespace {
-
-// No verb keeps state that an interrupt could spoil (files appear by rename when they are complete), so that the
-// process may end at once, with the code that scripts know.
-extern "C" void on_interrupt(int) {
-  constexpr char kMessage[] = "\ninterrupted\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
-  _exit(static_cast<int>(ExitCode::interrupted));
-}
 
 std::string kind_of(ExitCode code) {
   switch (code) {
@@ -100,8 +91,6 @@ int run(int argc, char** argv) {
 }  // namespace autograph::cli
 
 int main(int argc, char** argv) {
-  struct sigaction action {};
-  action.sa_handler = autograph::cli::on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
+  autograph::cli::install_interrupt_handler();
   return autograph::cli::run(argc, argv);
 }

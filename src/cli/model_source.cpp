@@ -60,7 +60,7 @@ Model build_zoo(std::string_view text, SeedOptions& seeds) {
 std::vector<Option> model_option_table(ModelOptions& options) {
   return {
       {.names = "MODEL",
-       .doc = "A path to an .onnx file, or zoo:NAME, with ?batch=N behind a zoo name.",
+       .doc = "A path to an .onnx file or a saved plan (.agplan), or zoo:NAME, with ?batch=N behind a zoo name.",
        .target = &options.model,
        .kind = ValueKind::model,
        .required = true},
@@ -77,6 +77,11 @@ std::vector<Option> model_option_table(ModelOptions& options) {
 
 bool is_model_file(const std::string& model) { return !model.starts_with(kZoo); }
 
+void refuse_plan(const LoadedModel& loaded, std::string_view verb) {
+  AG_CHECK_USER(!loaded.plan, UserError, "[cli] model: {} needs a model, got the saved plan '{}' (it was made of {})",
+                verb, loaded.name, loaded.plan->origin.model);
+}
+
 LoadedModel load_model(const Session& session, const ModelOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   LoadedModel loaded;
@@ -85,9 +90,6 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
   if (!is_model_file(options.model)) {
     loaded.model = build_zoo(std::string_view(options.model).substr(kZoo.size()), loaded.seeds);
   } else {
-    if (options.model.ends_with(".agplan")) {
-      throw UnsupportedError("[cli] model: this build does not read saved plans (.agplan); give the .onnx file");
-    }
     std::error_code code;
     if (!std::filesystem::exists(options.model, code)) {
       for (const std::string& name : names_of(ValueKind::zoo_model)) {
@@ -96,7 +98,14 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
       }
       throw IoError(fmt::format("[cli] model: no file '{}'", options.model));
     }
-    loaded.model = load_onnx(options.model);
+    if (options.model.ends_with(".agplan")) {
+      auto plan = std::make_shared<SavedPlan>(load_plan(options.model));
+      loaded.model.graph = plan->optimized.graph;
+      loaded.model.producer = "autograph " + plan->origin.version;
+      loaded.plan = std::move(plan);
+    } else {
+      loaded.model = load_onnx(options.model);
+    }
   }
   for (const std::string& warning : loaded.model.warnings) session.warn(warning);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;

@@ -1,10 +1,12 @@
 // MODEL: a path or zoo:NAME?batch=N, and the flags that put numbers in for its symbolic extents.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "autograph/model_io.h"
+#include "autograph/plan_file.h"
 #include "autograph/seeded_inputs.h"
 #include "cli/command.h"
 #include "cli/session.h"
@@ -25,11 +27,15 @@ std::vector<Option> model_option_table(ModelOptions& options);
 struct LoadedModel {
   std::string name;  ///< As the user wrote it.
   Model model;
-  SeedOptions seeds;  ///< What the flags say about extents.
+  SeedOptions seeds;                                ///< What the flags say about extents.
+  std::shared_ptr<const SavedPlan> plan = nullptr;  ///< When it was read from an .agplan file; `model` has its graph.
 };
 
-/// Loads or builds. Throws what load_onnx() and build_zoo_model() throw, UnsupportedError for saved plans.
+/// Loads or builds. Throws what load_onnx(), load_plan() and build_zoo_model() throw.
 LoadedModel load_model(const Session& session, const ModelOptions& options);
+
+/// Throws UserError when the model is a saved plan, which `verb` cannot use.
+void refuse_plan(const LoadedModel& loaded, std::string_view verb);
 
 /// Is it a file, not zoo:NAME?
 bool is_model_file(const std::string& model);

@@ -12,7 +12,8 @@ namespace autograph::cli {
 /// How to compile and run.
 struct RunOptions {
   std::string device = "cpu";
-  std::string strategy = "sequential";
+  std::string strategy;  ///< "": the verb's default.
+  double budget_seconds = 60;
   int64_t threads = 0;
   int64_t seed = 0;
   int64_t memory_budget_mib = 0;
@@ -24,7 +25,8 @@ struct RunOptions {
   bool exact = false;
 };
 
-/// --device, --strategy, --threads, --seed, --memory-budget, --check-nan, --no-optimize, --disable-pass, --tune,
+/// --device, --strategy, --budget, --threads, --seed, --memory-budget, --check-nan, --no-optimize, --disable-pass,
+/// --tune,
 /// --cache-dir, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 

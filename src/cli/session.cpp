@@ -42,7 +42,7 @@ void write_all(std::FILE* stream, std::string_view text) {
 }  // namespace
 
 const std::vector<std::string>& log_topics() {
-  static const std::vector<std::string> topics = {"load", "compile", "kernels", "plan", "time"};
+  static const std::vector<std::string> topics = {"load", "compile", "search", "kernels", "plan", "time"};
   return topics;
 }
 
@@ -106,6 +106,11 @@ void Session::print_text(std::string_view text) {
   end_progress();
   has_printed_ = true;
   write_all(stdout, text);
+}
+
+bool Session::is_given(std::string_view name) const {
+  return std::any_of(settings.begin(), settings.end(),
+                     [&](const Setting& setting) { return setting.name == name && setting.origin != "default"; });
 }
 
 void Session::warn(std::string_view message) const {

@@ -64,6 +64,8 @@ class Session {
 
   /// All arguments of the verb with their origins; see parse().
   std::vector<Setting> settings;
+  /// Did the user give the option with this long name, by a flag or the environment? Only of options with a variable.
+  bool is_given(std::string_view name) const;
   /// The whole option table; see command.h.
   const Command* program = nullptr;
 

@@ -5,8 +5,11 @@
 
 namespace autograph::cli {
 
+Command ablate_command();
 Command bench_command();
+Command bisect_command();
 Command check_command();
+Command compare_command();
 Command completion_command();
 Command doctor_command();
 Command info_command();

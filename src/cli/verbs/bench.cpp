@@ -39,18 +39,18 @@ struct Prepared {
   std::vector<std::pair<std::string, std::string>> rows;
 };
 
-Prepared describe(const Options& options, const std::string& model, const Executable& executable, int64_t batch,
+Prepared describe(const std::string& model, const CompiledModel& compiled, int64_t batch,
                   const std::array<double, 3>& load_compile_run_ms) {
-  constexpr int kStreams = 1;  // what every strategy of this build uses
+  const Executable& executable = compiled.executable;
   const auto& [load_ms, compile_ms, first_run_ms] = load_compile_run_ms;
   const MemoryReport memory = executable.memory();
   const auto bytes = [](size_t count) { return human_bytes(static_cast<double>(count)); };
   Prepared prepared;
   prepared.members = {{"model", model},
-                      {"device", options.run.device},
-                      {"strategy", options.run.strategy},
+                      {"device", compiled.device},
+                      {"strategy", compiled.strategy},
                       {"threads", executable.threads()},
-                      {"streams", kStreams},
+                      {"streams", compiled.streams},
                       {"batch", batch},
                       {"load_ms", load_ms},
                       {"compile_ms", compile_ms},
@@ -59,16 +59,16 @@ Prepared describe(const Options& options, const std::string& model, const Execut
                       {"arena_bytes", memory.arena_bytes},
                       {"sum_of_tensors_bytes", memory.sum_of_tensors_bytes},
                       {"lower_bound_bytes", memory.lower_bound_bytes}};
-  prepared.rows = {
-      {"model", model},
-      {"device", fmt::format("{}, {} threads, {}", options.run.device, executable.threads(), options.run.strategy)},
-      {"batch", fmt::format("{}", batch)},
-      {"load", human_ms(load_ms)},
-      {"compile", human_ms(compile_ms)},
-      {"first run", human_ms(first_run_ms)},
-      {"weights", bytes(memory.weight_bytes)},
-      {"activations", fmt::format("{} planned, {} without reuse, {} at least", bytes(memory.arena_bytes),
-                                  bytes(memory.sum_of_tensors_bytes), bytes(memory.lower_bound_bytes))}};
+  prepared.rows = {{"model", model},
+                   {"device", fmt::format("{}, {} threads, {} with {} streams", compiled.device, executable.threads(),
+                                          compiled.strategy, compiled.streams)},
+                   {"batch", fmt::format("{}", batch)},
+                   {"load", human_ms(load_ms)},
+                   {"compile", human_ms(compile_ms)},
+                   {"first run", human_ms(first_run_ms)},
+                   {"weights", bytes(memory.weight_bytes)},
+                   {"activations", fmt::format("{} planned, {} without reuse, {} at least", bytes(memory.arena_bytes),
+                                               bytes(memory.sum_of_tensors_bytes), bytes(memory.lower_bound_bytes))}};
   return prepared;
 }
 
@@ -126,13 +126,14 @@ int run(Session& session, const Options& options) {
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
   const std::vector<Datum> inputs = given_inputs(loaded, options.inputs);
   const Stopwatch compiling;
-  const Executable executable = compile_logged(session, std::move(loaded.model.graph), compile_options(options.run));
+  const CompiledModel compiled = compile_model(session, loaded, options.run);
+  const Executable& executable = compiled.executable;
   const double compile_ms = compiling.ms();
   const Stopwatch first;
   executable.run(inputs);
   const double first_run_ms = first.ms();
   log_plan(session, executable);
-  Prepared prepared = describe(options, loaded.name, executable, batch_of(inputs), {load_ms, compile_ms, first_run_ms});
+  Prepared prepared = describe(loaded.name, compiled, batch_of(inputs), {load_ms, compile_ms, first_run_ms});
   if (options.serve) {
     serve(session, executable, inputs, std::move(prepared));
   } else {

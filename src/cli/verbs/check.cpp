@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "autograph/compare_values.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/tensor_io.h"
@@ -12,7 +13,6 @@
 #include "base/join.h"
 #include "cli/execute.h"
 #include "cli/verbs.h"
-#include "autograph/compare_values.h"
 #include "report/table.h"
 
 namespace autograph::cli {
@@ -95,6 +95,7 @@ std::vector<Datum> run_reference_device(Session& session, const Graph& graph, co
   if (draws_random_numbers(graph)) session.warn("the model draws random numbers: two runs need not agree");
   session.progress("running the reference", -1);
   CompileOptions compile_as = compile_options(options.run);
+  compile_as.tune = false;
   compile_as.device = "reference";
   compile_as.optimize = false;
   std::vector<Datum> outputs = compile_logged(session, graph, compile_as).run(inputs);
@@ -138,7 +139,10 @@ int compare(Session& session, const Options& options, LoadedModel loaded) {
       stored ? read_values(options.data, "input", input_types(graph)) : seeded_inputs(graph, loaded.seeds);
   std::vector<Datum> expected;
   if (stored) expected = read_values(options.data, "output", output_types(graph));
-  const Executable executable = compile_logged(session, graph, compile_options(options.run));
+  LoadedModel compiling = loaded;
+  const CompiledModel compiled =
+      compile_model(session, compiling, options.run, {.revalidation = Revalidation::numbers});
+  const Executable& executable = compiled.executable;
   const std::vector<Datum> actual = executable.run(inputs);
   log_plan(session, executable);
   if (!stored) expected = run_reference_device(session, graph, options, inputs);

@@ -1,14 +1,14 @@
-// `autograph optimize MODEL -o OUT.onnx`: runs the passes, verifies the result on the device, saves it.
+// `autograph optimize MODEL -o OUT`: searches for a faster graph and schedule, verifies them on the device, saves.
 #include <fmt/core.h>
 
-#include <map>
+#include <algorithm>
 
+#include "autograph/compare_values.h"
 #include "autograph/error.h"
 #include "base/check.h"
 #include "cli/execute.h"
+#include "cli/search_flags.h"
 #include "cli/verbs.h"
-#include "autograph/compare_values.h"
-#include "report/graph_summary.h"
 #include "report/table.h"
 
 namespace autograph::cli {
@@ -17,101 +17,149 @@ namespace {
 struct Options {
   ModelOptions model;
   RunOptions run;
-  Tolerance tolerance;
+  SearchFlags search;
   std::string output;
   double seconds = 1;
+  bool explain = false;
 };
 
-struct Outcome {
-  double before_ms = 0;
-  double after_ms = 0;
-  double compile_ms = 0;
-  int64_t nodes_after = 0;
-  Difference worst;
-};
+bool is_plan(const std::string& output) { return output.ends_with(".agplan"); }
 
-void check_output(const std::string& output) {
-  if (output.ends_with(".agplan")) {
-    throw UnsupportedError("[cli] output: this build does not write saved plans (.agplan); name an .onnx file");
-  }
-  AG_CHECK_USER(output.ends_with(".onnx"), UserError, "[cli] output: expected a name ending in .onnx, got '{}'",
-                output);
-  require_writable(output);
-}
-
-Difference worst_of(const std::vector<Datum>& actual, const std::vector<Datum>& expected, const Tolerance& tolerance) {
-  Difference worst;
-  for (size_t i = 0; i < actual.size(); ++i) {
-    const Difference one = compare_values(actual[i], expected[i], tolerance);
-    if (worst.ok && !one.ok) worst.why = one.why;
-    worst.ok = worst.ok && one.ok;
-    worst.max_abs = std::max(worst.max_abs, one.max_abs);
-    worst.max_rel = std::max(worst.max_rel, one.max_rel);
-  }
-  return worst;
-}
-
-Outcome optimize(Session& session, const Model& model, const std::vector<Datum>& inputs, const Options& options) {
-  const Graph& graph = model.graph;
-  CompileOptions plain = compile_options(options.run);
-  plain.optimize = false;
-  plain.release_weights = false;  // the graph is saved in the end
-  const Executable before = compile_logged(session, graph, plain);
-  CompileOptions optimized = plain;
-  optimized.optimize = true;
-  const Stopwatch compiling;
-  const Executable after = compile_logged(session, graph, optimized);
-  Outcome outcome;
-  outcome.compile_ms = compiling.ms();
-  outcome.nodes_after = static_cast<int64_t>(after.graph().num_nodes());
-  outcome.worst = worst_of(after.run(inputs), before.run(inputs), options.tolerance);
-  if (!outcome.worst.ok) return outcome;
-  outcome.before_ms = measure(session, before, inputs, 1, options.seconds).quantile(0.5);
-  outcome.after_ms = measure(session, after, inputs, 1, options.seconds).quantile(0.5);
-  save_onnx(after.graph(), options.output, {.doc = model.doc, .metadata = model.metadata});
-  return outcome;
-}
-
-// Only passes run, which try nothing out: what a search would have counted stays 0, costs unknown.
-constexpr int kNoSearch = 0;
-
-int run(Session& session, const Options& options) {
-  check_output(options.output);
+void check_options(const Options& options) {
+  AG_CHECK_USER(is_plan(options.output) || options.output.ends_with(".onnx"), UserError,
+                "[cli] output: expected a name ending in .onnx or .agplan, got '{}'", options.output);
   AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
                 options.seconds);
+  require_writable(options.output);
+}
+
+CompileOptions kept_weights(const RunOptions& run) {
+  CompileOptions options = compile_options(run);
+  options.release_weights = false;  // the graph is saved in the end
+  return options;
+}
+
+// The model as it is, without passes: what the result must agree with.
+Executable compile_plain(Session& session, const Graph& graph, const RunOptions& run) {
+  CompileOptions plain = kept_weights(run);
+  plain.optimize = false;
+  plain.tune = false;
+  return compile_logged(session, graph, plain);
+}
+
+// Passes alone: they try nothing out, so that what a search would have counted stays 0.
+Optimized run_passes_alone(Session& session, const LoadedModel& loaded, const Options& options) {
+  const Executable executable = compile_logged(session, loaded.model.graph, kept_weights(options.run));
+  Optimized found{executable.graph(), {}, {}};
+  found.report.strategy = "sequential";
+  found.report.device = options.run.device;
+  found.report.stop_reason = "done";
+  return found;
+}
+
+// Runs both once and compares; times them when the search has not.
+Difference verify(Session& session, const LoadedModel& loaded, const Options& options, Optimized& found) {
+  const std::vector<Datum> inputs = seeded_inputs(loaded.model.graph, loaded.seeds);
+  const Executable before = compile_plain(session, loaded.model.graph, options.run);
+  CompileOptions as_found = kept_weights(options.run);
+  as_found.optimize = false;
+  const Executable after = compile(found, as_found);
+  Difference difference = compare_all(after.run(inputs), before.run(inputs), Tolerance());
+  SearchReport& report = found.report;
+  report.max_abs = std::max(report.max_abs, difference.max_abs);
+  report.max_rel = std::max(report.max_rel, difference.max_rel);
+  if (!difference.ok || report.latency_after_ms > 0 || report.simulated) return difference;
+  const std::vector<double> ms = measure_in_turns(session, {{&before, &inputs}, {&after, &inputs}}, options.seconds);
+  report.latency_before_ms = ms[0];
+  report.latency_after_ms = ms[1];
+  return difference;
+}
+
+void save(const LoadedModel& loaded, const Options& options, const Optimized& found) {
+  if (is_plan(options.output)) {
+    save_plan(make_plan(found, kept_weights(options.run), loaded.name, loaded.seeds.seed), options.output);
+  } else {
+    save_onnx(found.graph, options.output, {.doc = loaded.model.doc, .metadata = loaded.model.metadata});
+  }
+}
+
+Json::Object document(const LoadedModel& loaded, const Options& options, const Optimized& found, bool saved) {
+  const SearchReport& report = found.report;
+  const bool has_cost = report.cost_before_us > 0;
+  Json::Object members = {{"model", loaded.name},
+                          {"file", saved ? Json(options.output) : Json()},
+                          {"strategy", report.strategy},
+                          {"device", report.device},
+                          {"simulated", report.simulated},
+                          {"streams", found.schedule.width()},
+                          {"latency_before_ms", report.latency_before_ms},
+                          {"latency_after_ms", report.latency_after_ms},
+                          {"cost_before", has_cost ? Json(report.cost_before_us) : Json()},
+                          {"cost_after", has_cost ? Json(report.cost_after_us) : Json()},
+                          {"nodes_before", loaded.model.graph.num_nodes()},
+                          {"nodes_after", found.graph.num_nodes()},
+                          {"candidates", report.candidates},
+                          {"measured", report.measured},
+                          {"rules_applied", rules_json(report)},
+                          {"partitions", report.partitions},
+                          {"search_seconds", report.search_seconds},
+                          {"stop_reason", report.stop_reason},
+                          {"kept_plain", report.kept_plain},
+                          {"max_abs", report.max_abs},
+                          {"max_rel", report.max_rel}};
+  if (options.explain) members.emplace_back("rewrites", explain_json(report));
+  return members;
+}
+
+std::string text(const Session& session, const LoadedModel& loaded, const Options& options, const Optimized& found,
+                 bool saved) {
+  const SearchReport& report = found.report;
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"model", loaded.name},
+      {"strategy", report.strategy},
+      {"nodes", fmt::format("{} -> {}", loaded.model.graph.num_nodes(), found.graph.num_nodes())},
+      {"streams", fmt::format("{}", found.schedule.width())}};
+  if (report.cost_before_us > 0) {
+    rows.emplace_back("cost", fmt::format("{:.1f} -> {:.1f} us", report.cost_before_us, report.cost_after_us));
+  }
+  const std::string kind = report.simulated ? " (simulated)" : report.kept_plain ? " (the plain plan is kept)" : "";
+  rows.emplace_back("latency", human_ms(report.latency_before_ms) + " -> " + human_ms(report.latency_after_ms) + kind);
+  if (report.candidates > 0) {
+    rows.emplace_back("search", fmt::format("{} candidates, {} measured, {} parts, {} rewrites in {:.1f} s ({})",
+                                            report.candidates, report.measured, report.partitions,
+                                            report.rules_applied.size(), report.search_seconds, report.stop_reason));
+  }
+  rows.emplace_back("max abs", fmt::format("{:.3g}", report.max_abs));
+  rows.emplace_back("max rel", fmt::format("{:.3g}", report.max_rel));
+  rows.emplace_back("file", saved ? options.output : "not saved");
+  std::string result = pairs_to_string(rows);
+  if (options.explain) result += "\n" + explain_text(report, session.stdout_escapes());
+  return result;
+}
+
+int run(Session& session, const Options& given) {
+  Options options = given;
+  if (options.run.strategy.empty()) options.run.strategy = default_search_strategy();
+  check_options(options);
+  const SearchOptions search_as = search_options(options.search, options.run);
   LoadedModel loaded = load_model(session, options.model);
+  refuse_plan(loaded, "optimize");
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const Graph& graph = loaded.model.graph;
-  const std::vector<Datum> inputs = seeded_inputs(graph, loaded.seeds);
-  const auto nodes_before = static_cast<int64_t>(graph.num_nodes());
-  const Outcome outcome = optimize(session, loaded.model, inputs, options);
-  const Difference& worst = outcome.worst;
-  if (!worst.ok)
-    session.error("[optimize] the optimised graph gives other numbers, so nothing was saved: " + worst.why);
-  session.print({{"model", loaded.name},
-                 {"file", worst.ok ? Json(options.output) : Json()},
-                 {"latency_before_ms", outcome.before_ms},
-                 {"latency_after_ms", outcome.after_ms},
-                 {"nodes_before", nodes_before},
-                 {"nodes_after", outcome.nodes_after},
-                 {"compile_ms", outcome.compile_ms},
-                 {"cost_before", Json()},
-                 {"cost_after", Json()},
-                 {"candidates", kNoSearch},
-                 {"measured", kNoSearch},
-                 {"rules_applied", Json::array()},
-                 {"partitions", kNoSearch},
-                 {"search_seconds", kNoSearch},
-                 {"max_abs", worst.max_abs},
-                 {"max_rel", worst.max_rel}},
-                pairs_to_string({{"model", loaded.name},
-                                 {"nodes", fmt::format("{} -> {}", nodes_before, outcome.nodes_after)},
-                                 {"compile", human_ms(outcome.compile_ms)},
-                                 {"latency", human_ms(outcome.before_ms) + " -> " + human_ms(outcome.after_ms)},
-                                 {"max abs", fmt::format("{:.3g}", worst.max_abs)},
-                                 {"max rel", fmt::format("{:.3g}", worst.max_rel)},
-                                 {"file", worst.ok ? options.output : "not saved"}}));
-  return static_cast<int>(worst.ok ? ExitCode::done : ExitCode::mismatch);
+  const bool searches = options.run.strategy != "sequential";
+  // A plan is for fixed shapes; an .onnx file of the passes alone keeps its symbols.
+  if (searches || is_plan(options.output)) loaded.model.graph = bind_inputs(loaded.model.graph, loaded.seeds);
+  Optimized found = searches ? search(session, loaded, kept_weights(options.run), search_as)
+                             : run_passes_alone(session, loaded, options);
+  const Difference difference = verify(session, loaded, options, found);
+  if (difference.ok) {
+    save(loaded, options, found);
+  } else {
+    session.error("[optimize] the result gives other numbers, so nothing was saved (autograph bisect tells why): " +
+                  difference.why);
+  }
+  session.print(document(loaded, options, found, difference.ok), text(session, loaded, options, found, difference.ok));
+  if (!difference.ok) return static_cast<int>(ExitCode::mismatch);
+  return static_cast<int>(found.report.stop_reason == "cancelled" ? ExitCode::interrupted : ExitCode::done);
 }
 
 }  // namespace
@@ -120,26 +168,38 @@ Command optimize_command() {
   auto options = std::make_shared<Options>();
   std::vector<Option> table = model_option_table(options->model);
   table.push_back({.names = "-o,--output",
-                   .value_name = "OUT.onnx",
-                   .doc = "File to write.",
+                   .value_name = "OUT",
+                   .doc = "File to write: .agplan keeps graph, schedule and measurements, .onnx the graph.",
                    .target = &options->output,
                    .kind = ValueKind::file,
                    .required = true});
+  table.push_back({.names = "--explain",
+                   .doc = "List each rewrite with where it was applied and what it gained.",
+                   .target = &options->explain});
+  for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
   table.push_back({.names = "--seconds",
                    .value_name = "T",
-                   .doc = "How long to measure before and after; 1 each when not given.",
+                   .doc = "How long to measure before and after where no search does; 1 each when not given.",
                    .target = &options->seconds});
   for (Option& option : run_option_table(options->run)) {
-    if (option.names != "--no-optimize") table.push_back(std::move(option));
+    if (option.names == "--no-optimize") continue;
+    if (option.names == "--strategy") option.doc = "How to search; autograph when not given, sequential: passes alone.";
+    table.push_back(std::move(option));
   }
   return {
       .name = "optimize",
-      .doc = "run the passes on a model, verify, save",
+      .doc = "search for a faster graph and schedule, verify, save",
       .details =
           "The result is compared with the model as it was on seeded inputs, and saved only when the numbers agree "
-          "(exit 6 otherwise). Latencies are medians. The passes always pay and try nothing out: fields of the JSON "
-          "document that belong to a search are 0 or null.",
-      .examples = {{"autograph optimize model.onnx -o small.onnx", "Simplify a model."}},
+          "(exit 6 otherwise); it is never slower than the plain plan, as far as could be measured. Ctrl-C ends the "
+          "search and saves the best so far (exit 130); a second one ends the program. Extents that are symbols get "
+          "the numbers of --batch and --dim first. Costs are in microseconds. With --strategy sequential only the "
+          "passes run, which try nothing out.",
+      .examples = {{"autograph optimize model.onnx -o model.agplan", "Search for a minute, keep all that was found."},
+                   {"autograph bench model.agplan", "Run it without searching again."},
+                   {"autograph optimize model.onnx -o small.onnx --strategy sequential", "Simplify a model."},
+                   {"autograph optimize zoo:nasnet_cell -o cell.agplan --budget 20 --explain",
+                    "What was rewritten, and why."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };

@@ -53,9 +53,8 @@ int run(Session& session, const Options& options) {
   LoadedModel loaded = load_model(session, options.model);
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
   const std::vector<Datum> inputs = given_inputs(loaded, options.inputs);
-  CompileOptions compile_as = compile_options(options.run);
-  compile_as.profile = true;
-  const Executable executable = compile_logged(session, std::move(loaded.model.graph), compile_as);
+  const CompiledModel compiled = compile_model(session, loaded, options.run, {.profile = true});
+  const Executable& executable = compiled.executable;
   ProfileReport report;
   report.steps = fastest_profile(session, executable, inputs, options);
   log_plan(session, executable);
@@ -69,6 +68,8 @@ int run(Session& session, const Options& options) {
   Json::Object document = {{"model", loaded.name}};
   for (auto& member : profile_json(report)) document.push_back(std::move(member));
   document.emplace_back("critical_path_ms", critical_ms);
+  document.emplace_back("strategy", compiled.strategy);
+  document.emplace_back("streams", compiled.streams);
   document.emplace_back("file", options.output);
   session.print(std::move(document), profile_text(report, static_cast<size_t>(options.top), session.stdout_escapes()) +
                                          fmt::format("longest path {}\n", human_ms(critical_ms)));

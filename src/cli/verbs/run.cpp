@@ -114,7 +114,8 @@ int run(Session& session, const Options& options) {
   const std::vector<Datum> inputs = given_inputs(loaded, options.inputs);
   std::vector<std::string> names;
   for (size_t i = 0; i < loaded.model.graph.outputs().size(); ++i) names.push_back(loaded.model.graph.output_name(i));
-  const Executable executable = compile_logged(session, std::move(loaded.model.graph), compile_options(options.run));
+  const CompiledModel compiled = compile_model(session, loaded, options.run, {.revalidation = Revalidation::numbers});
+  const Executable& executable = compiled.executable;
   const Stopwatch watch;
   const std::vector<Datum> outputs = executable.run(inputs);
   const double latency_ms = watch.ms();

@@ -1,0 +1,88 @@
+#include "cli/contest.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+
+#include "autograph/error.h"
+#include "base/check.h"
+
+namespace autograph::cli {
+namespace {
+
+bool is_simulated(const std::string& device) { return device.starts_with("sim:"); }
+
+Optimized find(Session& session, const LoadedModel& loaded, const CompileOptions& compile, const Entrant& entrant) {
+  Optimized found = search(session, loaded, compile, entrant.search);
+  if (found.report.stop_reason == "cancelled") throw Error(ExitCode::interrupted, "[search] it was interrupted");
+  return found;
+}
+
+// What the model gives as it is, on the device's kernels.
+std::vector<Datum> expected_outputs(const Graph& graph, CompileOptions compile_as, const std::vector<Datum>& inputs) {
+  compile_as.optimize = false;
+  compile_as.tune = false;
+  return compile(graph, compile_as).run(inputs);
+}
+
+}  // namespace
+
+std::vector<std::string> split_list(const std::string& text, const char* what) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    AG_CHECK_USER(!parts.back().empty(), UserError, "[cli] {}: expected a list 'a,b,c', got '{}'", what, text);
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::vector<int64_t> split_numbers(const std::string& text, const char* what) {
+  std::vector<int64_t> numbers;
+  for (const std::string& part : split_list(text, what)) {
+    int64_t number = 0;
+    const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), number);
+    AG_CHECK_USER(code == std::errc() && end == part.data() + part.size() && number >= 1, UserError,
+                  "[cli] {}: expected numbers of 1 or more, got '{}'", what, part);
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const RunOptions& run,
+                                 const std::vector<Entrant>& entrants, double seconds) {
+  RunOptions plain = run;
+  plain.strategy = "sequential";
+  CompileOptions options = compile_options(plain);
+  options.release_weights = false;
+  loaded.seeds.seed = static_cast<uint64_t>(run.seed);
+  loaded.model.graph = bind_inputs(loaded.model.graph, loaded.seeds);
+  const std::vector<Datum> inputs = seeded_inputs(loaded.model.graph, loaded.seeds);
+  const std::vector<Datum> expected = expected_outputs(loaded.model.graph, options, inputs);
+  std::vector<Result> results;
+  std::vector<Executable> executables;
+  for (const Entrant& entrant : entrants) {
+    Optimized found = find(session, loaded, options, entrant);
+    executables.push_back(compile(found, options));
+    Result& result = results.emplace_back();
+    result.name = entrant.name;
+    result.streams = found.schedule.width();
+    result.difference = compare_all(executables.back().run(inputs), expected, Tolerance());
+    result.report = std::move(found.report);
+    result.latency_ms = result.report.latency_after_ms;
+  }
+  if (is_simulated(run.device)) return results;
+  std::vector<Contestant> contestants;
+  for (const Executable& executable : executables) contestants.push_back({&executable, &inputs});
+  const std::vector<double> ms = measure_in_turns(session, contestants, seconds);
+  for (size_t i = 0; i < results.size(); ++i) results[i].latency_ms = ms[i];
+  return results;
+}
+
+std::string simulation_note(const std::string& device) {
+  if (!is_simulated(device)) return "";
+  return fmt::format("latencies are SIMULATED: the clock of '{}', not a measurement\n", device);
+}
+
+}  // namespace autograph::cli

@@ -1,0 +1,41 @@
+// Several ways of running models, optimised one after the other and measured in turns: what compare and ablate share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/execute.h"
+#include "cli/search_flags.h"
+
+namespace autograph::cli {
+
+/// "a,b,c" -> {"a", "b", "c"}; throws UserError for an empty part.
+std::vector<std::string> split_list(const std::string& text, const char* what);
+/// As split_list(), as whole numbers of at least 1.
+std::vector<int64_t> split_numbers(const std::string& text, const char* what);
+
+/// One way.
+struct Entrant {
+  std::string name;
+  SearchOptions search;
+};
+
+/// What came of it.
+struct Result {
+  std::string name;
+  double latency_ms = 0;
+  int streams = 1;
+  Difference difference;  ///< From the model as it was.
+  SearchReport report;
+};
+
+/// Optimises `loaded` in each way and measures the results in turns on seeded inputs, `seconds` each. On a simulated
+/// device latencies are those of its clock. Ctrl-C ends it: throws Error with ExitCode::interrupted.
+std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const RunOptions& run,
+                                 const std::vector<Entrant>& entrants, double seconds);
+
+/// Is the device simulated? Then tells so in a sentence for people, else "".
+std::string simulation_note(const std::string& device);
+
+}  // namespace autograph::cli

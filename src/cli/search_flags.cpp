@@ -1,0 +1,161 @@
+#include "cli/search_flags.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "autograph/error.h"
+#include "base/check.h"
+#include "cli/interrupt.h"
+#include "report/table.h"
+
+namespace autograph::cli {
+namespace {
+
+int checked_count(int64_t value, int64_t least, const char* what) {
+  constexpr int64_t kMost = 1'000'000;
+  AG_CHECK_USER(value >= least && value <= kMost, UserError, "[cli] {}: expected {}..{}, got {}", what, least, kMost,
+                value);
+  return static_cast<int>(value);
+}
+
+// "searching: 120 candidates, cost 2310 -> 1980 us (-14.3 %), 42 s left"
+std::string progress_text(const SearchProgress& progress) {
+  std::string text = fmt::format("{}: {} candidates", progress.phase, progress.candidates);
+  if (progress.best_cost_us > 0 && progress.start_cost_us > 0) {
+    text += fmt::format(", cost {:.0f} -> {:.0f} us ({:+.1f} %)", progress.start_cost_us, progress.best_cost_us,
+                        (progress.best_cost_us / progress.start_cost_us - 1) * 100);
+  }
+  const double left = std::max(0.0, progress.budget_seconds - progress.seconds);
+  return text + fmt::format(", {:.0f} s left", left);
+}
+
+struct RuleSum {
+  std::string rule;
+  int64_t count = 0;
+  double gain_us = 0;
+};
+
+std::vector<RuleSum> sums_by_rule(const SearchReport& report) {
+  std::map<std::string, RuleSum> sums;
+  for (const AppliedRule& applied : report.rules_applied) {
+    RuleSum& sum = sums[applied.rule];
+    sum.rule = applied.rule;
+    ++sum.count;
+    sum.gain_us += applied.gain_us;
+  }
+  std::vector<RuleSum> list;
+  for (auto& [rule, sum] : sums) list.push_back(std::move(sum));
+  std::stable_sort(list.begin(), list.end(), [](const RuleSum& a, const RuleSum& b) { return a.count > b.count; });
+  return list;
+}
+
+}  // namespace
+
+std::vector<Option> search_option_table(SearchFlags& flags) {
+  SearchOptions& options = flags.options;
+  return {
+      {.names = "--alpha",
+       .value_name = "X",
+       .doc = "Weight of the critical path beside the sum of all costs; 1 when not given.",
+       .target = &options.alpha},
+      {.names = "--gamma",
+       .value_name = "X",
+       .doc = "Keep candidates up to this times the best cost; 1.05 when not given.",
+       .target = &options.gamma},
+      {.names = "--keep",
+       .value_name = "N",
+       .doc = "Candidates kept of each part, and tried on the device; 6 when not given.",
+       .target = &flags.keep},
+      {.names = "--rounds", .value_name = "N", .doc = "Rounds at most; 3 when not given.", .target = &flags.rounds},
+      {.names = "--max-streams",
+       .value_name = "N",
+       .doc = "Streams at most; 0: one for each processor that may be used.",
+       .target = &flags.max_streams},
+      {.names = "--literal",
+       .doc = "Search as the paper's Algorithm 1 stands, without what was added to it.",
+       .target = &options.literal},
+      {.names = "--disable-rule",
+       .value_name = "NAME",
+       .doc = "Leave out a rule; may be repeated.",
+       .target = &options.disabled_rules},
+  };
+}
+
+SearchOptions search_options(const SearchFlags& flags, const RunOptions& run) {
+  constexpr double kMostSeconds = 30.0 * 86400;
+  AG_CHECK_USER(run.budget_seconds > 0 && run.budget_seconds <= kMostSeconds, UserError,
+                "[cli] budget: expected more than 0 and up to {} seconds, got {}", kMostSeconds, run.budget_seconds);
+  AG_CHECK_USER(flags.options.alpha >= 0, UserError, "[cli] alpha: expected 0 or more, got {}", flags.options.alpha);
+  AG_CHECK_USER(flags.options.gamma >= 1, UserError, "[cli] gamma: expected 1 or more, got {}", flags.options.gamma);
+  SearchOptions options = flags.options;
+  options.keep = checked_count(flags.keep, 1, "keep");
+  options.rounds = checked_count(flags.rounds, 1, "rounds");
+  options.max_streams = checked_count(flags.max_streams, 0, "max-streams");
+  options.strategy = run.strategy;
+  options.budget_seconds = run.budget_seconds;
+  options.seed = static_cast<uint64_t>(run.seed);
+  // Who names another strategy wants to see what it does.
+  options.never_slower = run.strategy == default_search_strategy();
+  return options;
+}
+
+std::string default_search_strategy() {
+  const std::vector<std::string> all = available_strategies();
+  const bool has_search = std::find(all.begin(), all.end(), "autograph") != all.end();
+  return has_search ? "autograph" : "sequential";
+}
+
+Optimized search(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
+                 const SearchOptions& options) {
+  SearchOptions with_progress = options;
+  with_progress.on_progress = [&session](const SearchProgress& progress) {
+    session.progress(progress_text(progress), -1);
+  };
+  with_progress.is_cancelled = [] { return InterruptScope::was_interrupted(); };
+  const InterruptScope scope;
+  Optimized found = optimize(bind_inputs(loaded.model.graph, loaded.seeds), compile, with_progress);
+  session.end_progress();
+  const SearchReport& report = found.report;
+  session.log("search", fmt::format("{}: {} candidates, {} measured, {} parts, {} rewrites, cost {:.1f} -> {:.1f} us, "
+                                    "{} in {:.1f} s",
+                                    report.strategy, report.candidates, report.measured, report.partitions,
+                                    report.rules_applied.size(), report.cost_before_us, report.cost_after_us,
+                                    report.stop_reason, report.search_seconds));
+  return found;
+}
+
+Json rules_json(const SearchReport& report) {
+  Json list = Json::array();
+  for (const RuleSum& sum : sums_by_rule(report)) {
+    list.push(Json::object({{"rule", sum.rule}, {"count", sum.count}, {"gain_us", sum.gain_us}}));
+  }
+  return list;
+}
+
+Json explain_json(const SearchReport& report) {
+  Json list = Json::array();
+  for (const AppliedRule& applied : report.rules_applied) {
+    list.push(Json::object({{"rule", applied.rule}, {"where", applied.where}, {"gain_us", applied.gain_us}}));
+  }
+  return list;
+}
+
+std::string explain_text(const SearchReport& report, bool escapes) {
+  if (report.rules_applied.empty()) return "no rewrites: the passes alone made the graph\n";
+  Table rewrites({{"#", true}, {"rule"}, {"gain us", true}, {"where"}});
+  for (size_t i = 0; i < report.rules_applied.size(); ++i) {
+    const AppliedRule& applied = report.rules_applied[i];
+    rewrites.add({fmt::format("{}", i + 1), applied.rule, fmt::format("{:.2f}", applied.gain_us), applied.where});
+  }
+  Table sums({{"rule"}, {"times", true}, {"gain us", true}});
+  for (const RuleSum& sum : sums_by_rule(report)) {
+    sums.add({sum.rule, fmt::format("{}", sum.count), fmt::format("{:.2f}", sum.gain_us)});
+  }
+  return rewrites.to_string(escapes) + "\n" + sums.to_string(escapes) +
+         "\ngains are by the cost model, at the moment of the rewrite; one that costs makes way for another\n";
+}
+
+}  // namespace autograph::cli

@@ -1,0 +1,43 @@
+// Flags of a search, and running one: progress, Ctrl-C, and what it found for people and as JSON.
+#pragma once
+
+#include <vector>
+
+#include "autograph/search.h"
+#include "cli/model_source.h"
+#include "cli/run_options.h"
+#include "cli/session.h"
+
+namespace autograph::cli {
+
+/// --alpha, --gamma, --keep, --rounds, --max-streams, --literal, --disable-rule.
+struct SearchFlags {
+  SearchOptions options;
+  int64_t keep = SearchOptions().keep;
+  int64_t rounds = SearchOptions().rounds;
+  int64_t max_streams = 0;
+};
+
+/// They as an option table.
+std::vector<Option> search_option_table(SearchFlags& flags);
+
+/// The options of the library: these flags, and strategy, budget and seed of `run`.
+SearchOptions search_options(const SearchFlags& flags, const RunOptions& run);
+
+/// The strategy that searches for the best of graph and schedule; "sequential" where the build has none.
+std::string default_search_strategy();
+
+/// Searches with a progress line. A first Ctrl-C ends it with the best so far: see SearchReport::stop_reason. Extents
+/// of the model that are symbols get numbers first.
+Optimized search(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
+                 const SearchOptions& options);
+
+/// Rewrites by name, most frequent first: rules_applied of the JSON document.
+Json rules_json(const SearchReport& report);
+
+/// The table of --explain: each rewrite with where it was applied and what it gained, and sums by rule.
+std::string explain_text(const SearchReport& report, bool escapes);
+/// The same as JSON.
+Json explain_json(const SearchReport& report);
+
+}  // namespace autograph::cli

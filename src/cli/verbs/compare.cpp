@@ -1,0 +1,170 @@
+// `autograph compare MODEL..`: every strategy on every model, on the same kernels, measured in turns.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "autograph/error.h"
+#include "base/check.h"
+#include "base/join.h"
+#include "cli/contest.h"
+#include "cli/verbs.h"
+#include "report/table.h"
+
+namespace autograph::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> models;
+  std::vector<std::string> dims;
+  RunOptions run;
+  SearchFlags search;
+  std::string strategies = "sequential,taso,ios,nimble,taso+nimble,autograph";
+  std::string batches = "1";
+  double seconds = 2;
+};
+
+std::vector<Entrant> entrants_of(const Options& options) {
+  const std::vector<std::string> known = available_strategies();
+  std::vector<Entrant> entrants;
+  for (const std::string& name : split_list(options.strategies, "strategies")) {
+    AG_CHECK_USER(std::find(known.begin(), known.end(), name) != known.end(), UserError,
+                  "[cli] strategies: expected some of {}, got '{}'", join(known), name);
+    RunOptions run = options.run;
+    run.strategy = name;
+    entrants.push_back({name, search_options(options.search, run)});
+    entrants.back().search.never_slower = false;  // each shows what it does, also where it loses
+  }
+  return entrants;
+}
+
+// One model with one batch.
+struct Row {
+  std::string model;
+  int64_t batch = 1;
+  std::vector<Result> results;
+
+  const Result& best() const {
+    return *std::min_element(results.begin(), results.end(),
+                             [](const Result& a, const Result& b) { return a.latency_ms < b.latency_ms; });
+  }
+};
+
+Json row_json(const Row& row) {
+  Json latency = Json::object();
+  Json seconds = Json::object();
+  Json streams = Json::object();
+  double max_rel = 0;
+  double total_seconds = 0;
+  bool ok = true;
+  for (const Result& result : row.results) {
+    latency.add(result.name, result.latency_ms);
+    seconds.add(result.name, result.report.search_seconds);
+    streams.add(result.name, result.streams);
+    max_rel = std::max(max_rel, result.difference.max_rel);
+    total_seconds += result.report.search_seconds;
+    ok = ok && result.difference.ok;
+  }
+  return Json::object({{"model", row.model},
+                       {"batch", row.batch},
+                       {"latency_ms", std::move(latency)},
+                       {"best", row.best().name},
+                       {"max_rel", max_rel},
+                       {"ok", ok},
+                       {"search_seconds", total_seconds},
+                       {"search_seconds_of", std::move(seconds)},
+                       {"streams", std::move(streams)}});
+}
+
+std::string table_text(const std::vector<Row>& rows, const std::vector<Entrant>& entrants, bool escapes) {
+  std::vector<Column> columns = {{"model"}, {"batch", true}};
+  for (const Entrant& entrant : entrants) columns.push_back({entrant.name + " ms", true});
+  columns.push_back({"best"});
+  Table table(std::move(columns));
+  for (const Row& row : rows) {
+    std::vector<std::string> cells = {row.model, fmt::format("{}", row.batch)};
+    for (const Result& result : row.results) {
+      const char* mark = !result.difference.ok ? "!" : &result == &row.best() ? "*" : "";
+      cells.push_back(fmt::format("{}{:.3f}", mark, result.latency_ms));
+    }
+    cells.push_back(row.best().name);
+    table.add(std::move(cells));
+  }
+  return table.to_string(escapes);
+}
+
+int run(Session& session, const Options& options) {
+  AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
+                options.seconds);
+  const std::vector<Entrant> entrants = entrants_of(options);
+  std::vector<Row> rows;
+  for (const std::string& model : options.models) {
+    for (const int64_t batch : split_numbers(options.batches, "batch")) {
+      const bool is_given = options.batches != "1" || is_model_file(model);
+      const ModelOptions model_options{.model = model, .batch = is_given ? batch : 0, .dims = options.dims};
+      const LoadedModel loaded = load_model(session, model_options);
+      refuse_plan(loaded, "compare");
+      rows.push_back({model, batch, hold_contest(session, loaded, options.run, entrants, options.seconds)});
+    }
+  }
+  bool ok = true;
+  Json list = Json::array();
+  for (const Row& row : rows) {
+    list.push(row_json(row));
+    for (const Result& result : row.results) {
+      if (result.difference.ok) continue;
+      ok = false;
+      session.error(fmt::format("[compare] {} on {}: {}", result.name, row.model, result.difference.why));
+    }
+  }
+  const std::string note = simulation_note(options.run.device);
+  session.print({{"device", options.run.device}, {"simulated", !note.empty()}, {"rows", std::move(list)}},
+                table_text(rows, entrants, session.stdout_escapes()) +
+                    "\n* fastest; median over rounds, measured in turns; ! numbers differ\n" + note);
+  return static_cast<int>(ok ? ExitCode::done : ExitCode::mismatch);
+}
+
+}  // namespace
+
+Command compare_command() {
+  auto options = std::make_shared<Options>();
+  std::vector<Option> table = {
+      {.names = "MODEL",
+       .doc = "Paths to .onnx files or zoo:NAME; as many as wanted.",
+       .target = &options->models,
+       .kind = ValueKind::model,
+       .required = true},
+      {.names = "--strategies",
+       .value_name = "A,B,..",
+       .doc = "Strategies to compare; " + options->strategies + " when not given.",
+       .target = &options->strategies},
+      {.names = "--batch",
+       .value_name = "N,..",
+       .doc = "Batches, a row for each; 1 when not given.",
+       .target = &options->batches},
+      {.names = "--dim",
+       .value_name = "NAME=N",
+       .doc = "Number for a symbolic extent. May be repeated.",
+       .target = &options->dims},
+      {.names = "--seconds",
+       .value_name = "T",
+       .doc = "How long to measure each strategy; 2 when not given.",
+       .target = &options->seconds},
+  };
+  for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
+  for (Option& option : run_option_table(options->run)) {
+    if (option.names != "--no-optimize" && option.names != "--strategy") table.push_back(std::move(option));
+  }
+  return {
+      .name = "compare",
+      .doc = "every strategy on every model, measured in turns",
+      .details =
+          "All strategies use the same passes, kernels and runtime. Each shows what it does, also where it is slower "
+          "than no strategy at all. Each may search for --budget seconds. Exit code 6 when numbers differ.",
+      .examples = {{"autograph compare zoo:inception_v3 zoo:squeezenet --budget 20", "The table for two models."},
+                   {"autograph compare model.onnx --strategies sequential,autograph --batch 1,8", "Two batches."}},
+      .options = std::move(table),
+      .run = [options](Session& session) { return run(session, *options); },
+  };
+}
+
+}  // namespace autograph::cli
