@@ -22,9 +22,10 @@ class EndingWalk {
       if ((edges_.successors[task] & set_ & ~chosen) != 0) continue;
       const std::vector<TaskSet> joined = join(groups, task);
       if (std::popcount(joined.back()) > limits_.max_group) continue;
-      if (count_final(joined, rest) > static_cast<size_t>(limits_.max_groups)) continue;
+      const bool has_too_many = joined.size() > static_cast<size_t>(limits_.max_groups);
+      if (has_too_many && count_final(joined, rest) > static_cast<size_t>(limits_.max_groups)) continue;
       const TaskSet ending = chosen | bit(task);
-      if (joined.size() <= static_cast<size_t>(limits_.max_groups) && !visit_(ending)) return false;
+      if (!has_too_many && !visit_(ending)) return false;
       if (!extend(task, ending, joined)) return false;
     }
     return true;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <limits>
+#include <map>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -17,6 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr size_t kSmallPart = 6;  // is not cut: it has few sets
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A stage of a part.
@@ -29,6 +32,13 @@ struct PartResult {
   std::vector<PartStage> stages;
   double us = kInfinity;
 };
+
+TaskStreams translated(TaskStreams streams, const std::vector<TaskIndex>& names) {
+  for (auto& stream : streams) {
+    for (TaskIndex& task : stream) task = names[task];
+  }
+  return streams;
+}
 
 // What stages of one part cost; everything is asked once.
 class PartCosts {
@@ -58,11 +68,7 @@ class PartCosts {
  private:
   double stage_us(const TaskStreams& streams) const {
     if (!options_.stage_cost) return estimate_stage_us(part_, streams, limits_);
-    TaskStreams given = streams;
-    for (auto& stream : given) {
-      for (TaskIndex& task : stream) task = origin_[task];
-    }
-    return options_.stage_cost(given);
+    return options_.stage_cost(translated(streams, origin_));
   }
 
   std::vector<TaskIndex> origins(TaskSet set) const {
@@ -195,21 +201,13 @@ PartResult simple_result(PartCosts& costs, const StreamLimits& limits) {
   return waves.us < sequence.us ? waves : sequence;
 }
 
-// Group limits to try, one after the other, until a search comes to its end.
-std::vector<EndingLimits> attempts(const IosOptions& options) {
-  std::vector<EndingLimits> list;
-  for (int group = options.max_group; group >= 1; --group) list.push_back({group, options.max_groups});
-  for (int groups = options.max_groups / 2; groups >= 2; groups /= 2) list.push_back({1, groups});
-  return list;
-}
-
 class IosSearch {
  public:
   IosSearch(const TaskGraph& graph, const StreamLimits& limits, const IosOptions& options)
       : graph_(graph),
         work_(without_free_tasks(graph)),
         limits_(limits),
-        options_(options),
+        options_(remembering(options)),
         deadline_(Clock::now() +
                   std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.max_seconds))) {}
 
@@ -217,12 +215,14 @@ class IosSearch {
     for (const std::vector<TaskIndex>& part : sequential_parts(work_.graph, options_.max_part)) {
       add(search(part), part);
     }
+    compare_with_wavefronts();
     result_.num_stages = stages_.size();
     result_.schedule = to_schedule(graph_, work_, stages_);
     return std::move(result_);
   }
 
  private:
+  // The best stages of a part; tasks are counted within the part.
   PartResult search(const std::vector<TaskIndex>& part) {
     const TaskGraph graph = subgraph(work_.graph, part);
     std::vector<TaskIndex> origin;
@@ -230,31 +230,46 @@ class IosSearch {
     PartCosts costs(graph, std::move(origin), limits_, options_);
     PartResult best = simple_result(costs, limits_);
     if (graph.size() == 1) return best;
-    bool is_first = true;
-    for (const EndingLimits& limits : attempts(options_)) {
-      PartSearch search(costs, limits, options_, deadline_);
+    PartResult found = try_limits(costs);
+    if (found.stages.empty() && graph.size() > kSmallPart && Clock::now() < deadline_) found = halves(part, graph);
+    return found.us < best.us ? found : best;
+  }
+
+  // Searches with less and less, until a search comes to its end; no stages when none does.
+  PartResult try_limits(PartCosts& costs) {
+    for (int group = options_.max_group; group >= 1 && Clock::now() < deadline_; --group) {
+      PartSearch search(costs, {group, options_.max_groups}, options_, deadline_);
       std::optional<PartResult> found = search.run();
       result_.num_states += search.num_states();
       result_.num_transitions += search.num_transitions();
       if (found) {
-        result_.is_complete &= is_first;
-        if (found->us < best.us) best = std::move(*found);
-        return best;
+        result_.is_complete &= group == options_.max_group;
+        return std::move(*found);
       }
-      is_first = false;
-      if (Clock::now() > deadline_) break;
     }
     result_.is_complete = false;
-    return best;
+    return {};
+  }
+
+  // The stages of smaller parts of a part, one after the other.
+  PartResult halves(const std::vector<TaskIndex>& part, const TaskGraph& graph) {
+    PartResult whole{{}, 0};
+    for (const std::vector<TaskIndex>& places : sequential_parts(graph, (graph.size() + 1) / 2)) {
+      std::vector<TaskIndex> half;
+      for (const TaskIndex place : places) half.push_back(part[place]);
+      PartResult found = search(half);
+      whole.us += found.us;
+      for (PartStage& stage : found.stages) {
+        whole.stages.push_back({translated(std::move(stage.streams), places), stage.is_merged});
+      }
+    }
+    return whole;
   }
 
   void add(const PartResult& part_result, const std::vector<TaskIndex>& part) {
     result_.us += part_result.us;
     for (const PartStage& stage : part_result.stages) {
-      TaskStreams streams = stage.streams;
-      for (auto& stream : streams) {
-        for (TaskIndex& task : stream) task = part[task];
-      }
+      TaskStreams streams = translated(stage.streams, part);
       if (stage.is_merged) {
         result_.merges.emplace_back();
         for (const TaskIndex task : streams[0]) result_.merges.back().push_back(work_.graph.tasks[task].node);
@@ -263,10 +278,35 @@ class IosSearch {
     }
   }
 
+  // Wavefronts know no parts, and may win where these were cut badly.
+  void compare_with_wavefronts() {
+    std::vector<TaskStreams> waves = greedy_stages(work_.graph, limits_);
+    double us = 0;
+    for (const TaskStreams& streams : waves) {
+      us += options_.stage_cost ? options_.stage_cost(translated(streams, work_.origin))
+                                : estimate_stage_us(work_.graph, streams, limits_);
+    }
+    if (us >= result_.us) return;
+    result_.us = us;
+    result_.merges.clear();
+    stages_ = std::move(waves);
+  }
+
+  // As given, but remembering what the caller's callback told.
+  static IosOptions remembering(IosOptions options) {
+    if (!options.stage_cost) return options;
+    options.stage_cost = [ask = options.stage_cost,
+                          known = std::map<TaskStreams, double>()](const TaskStreams& streams) mutable {
+      const auto found = known.find(streams);
+      return found != known.end() ? found->second : known.emplace(streams, ask(streams)).first->second;
+    };
+    return options;
+  }
+
   const TaskGraph& graph_;
   WorkGraph work_;
   const StreamLimits& limits_;
-  const IosOptions& options_;
+  IosOptions options_;
   Clock::time_point deadline_;
   std::vector<TaskStreams> stages_;  // of tasks of work_
   IosResult result_;

@@ -7,8 +7,8 @@
 // or as one merged task where the caller knows how to merge. Pruning limits the size and the number of groups. Unlike
 // the original, all endings are tried, also those whose groups have several roots that feed one task.
 //
-// Large graphs are cut into parts first (parts.h). A part that takes too many steps is searched again with less: fewer
-// tasks in a group, then fewer groups; at the end there are always the wavefronts and the plain sequence.
+// Large graphs are cut into parts first (parts.h). A part that takes too many steps is searched again with fewer tasks
+// in a group, then in halves; at the end there are always the wavefronts and the plain sequence.
 #pragma once
 
 #include <optional>
@@ -27,8 +27,8 @@ using MergeCost = std::function<std::optional<double>(std::span<const TaskIndex>
 struct IosOptions {
   int max_group = 3;                 ///< Most tasks in a group ("r").
   int max_groups = 8;                ///< Most groups in a stage ("s").
-  size_t max_part = 48;              ///< Most tasks in a part; at most 64.
-  size_t max_transitions = 300'000;  ///< Pairs of a set and an ending to look at in one search of one part.
+  size_t max_part = 32;              ///< Most tasks in a part; at most 64.
+  size_t max_transitions = 200'000;  ///< Pairs of a set and an ending to look at in one search of one part.
   double max_seconds = 60;           ///< For all parts together; later ones get what wavefronts give.
   int max_merge = 4;                 ///< Most tasks merged into one.
   StageCost stage_cost = nullptr;    ///< Asked once for each stage; null: estimate_stage_us().

@@ -4,59 +4,61 @@
 #include <numeric>
 
 #include "schedule/reachability.h"
+#include "schedule/task_stages.h"
 
 namespace autograph {
 namespace {
 
-// For each task: how many tasks up to it have readers after it.
-std::vector<size_t> crossing_tasks(const TaskGraph& graph) {
-  std::vector<size_t> crossing(graph.size() + 1, 0);
-  std::vector<int> change(graph.size() + 1, 0);
-  for (TaskIndex task = 0; task < graph.size(); ++task) {
-    if (graph.successors[task].empty()) continue;
-    ++change[task];
-    --change[graph.successors[task].back()];
+// For each place of `order`: how many tasks up to it have readers in `order` after it.
+std::vector<size_t> crossing_tasks(const TaskGraph& graph, const std::vector<TaskIndex>& order) {
+  std::vector<size_t> place(graph.size(), 0);  // counted from 1; 0: not in `order`
+  for (size_t i = 0; i < order.size(); ++i) place[order[i]] = i + 1;
+  std::vector<int> change(order.size() + 1, 0);
+  for (size_t i = 0; i < order.size(); ++i) {
+    size_t last = 0;
+    for (const TaskIndex reader : graph.successors[order[i]]) last = std::max(last, place[reader]);
+    if (last == 0) continue;
+    ++change[i];
+    --change[last - 1];
   }
+  std::vector<size_t> crossing(order.size());
   int now = 0;
-  for (size_t i = 0; i < graph.size(); ++i) {
-    now += change[i];
-    crossing[i] = static_cast<size_t>(now);
-  }
+  for (size_t i = 0; i < order.size(); ++i) crossing[i] = static_cast<size_t>(now += change[i]);
   return crossing;
 }
 
-// Cuts [begin, end) into pieces of at most `max_part`, each in its second half where the fewest values cross.
-void cut_to_size(size_t begin, size_t end, size_t max_part, const std::vector<size_t>& crossing,
-                 std::vector<size_t>& ends) {
-  while (end - begin > max_part) {
-    size_t best = begin + max_part;
-    for (size_t at = begin + max_part; at > begin + max_part / 2; --at) {
-      if (crossing[at - 1] < crossing[best - 1]) best = at;
+// Cuts `order` into parts of at most `max_part`, each in its second half where the fewest values cross.
+void cut_to_size(const TaskGraph& graph, const std::vector<TaskIndex>& order, size_t max_part,
+                 std::vector<std::vector<TaskIndex>>& parts) {
+  const std::vector<size_t> crossing = crossing_tasks(graph, order);
+  for (size_t begin = 0; begin < order.size();) {
+    size_t end = std::min(begin + max_part, order.size());
+    for (size_t at = end; end < order.size() && at > begin + max_part / 2; --at) {
+      if (crossing[at - 1] < crossing[end - 1]) end = at;
     }
-    ends.push_back(best);
-    begin = best;
+    parts.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                       order.begin() + static_cast<std::ptrdiff_t>(end));
+    std::sort(parts.back().begin(), parts.back().end());
+    begin = end;
   }
-  ends.push_back(end);
 }
 
 }  // namespace
 
 std::vector<std::vector<TaskIndex>> sequential_parts(const TaskGraph& graph, size_t max_part) {
   const std::vector<bool> cuts = Reachability(graph).cut_points();
-  const std::vector<size_t> crossing = crossing_tasks(graph);
-  std::vector<size_t> ends;
-  size_t begin = 0;
-  for (size_t i = 0; i < graph.size(); ++i) {
-    if (!cuts[i] && i + 1 < graph.size()) continue;
-    cut_to_size(begin, i + 1, max_part, crossing, ends);
-    begin = i + 1;
-  }
+  const std::vector<double> rank = upward_ranks(graph);
   std::vector<std::vector<TaskIndex>> parts;
-  begin = 0;
-  for (const size_t end : ends) {
-    parts.emplace_back(end - begin);
-    std::iota(parts.back().begin(), parts.back().end(), static_cast<TaskIndex>(begin));
-    begin = end;
+  std::vector<TaskIndex> block;
+  for (TaskIndex task = 0; task < graph.size(); ++task) {
+    block.push_back(task);
+    if (!cuts[task] && task + 1 < graph.size()) continue;
+    if (block.size() > max_part) {
+      // By rank, so that what could run at the same time comes into one part.
+      std::stable_sort(block.begin(), block.end(), [&](TaskIndex a, TaskIndex b) { return rank[a] > rank[b]; });
+    }
+    cut_to_size(graph, block, max_part, parts);
+    block.clear();
   }
   return parts;
 }

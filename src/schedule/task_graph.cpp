@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "schedule/walk_streams.h"
 
 namespace autograph {
 namespace {
@@ -34,17 +35,10 @@ class StageClock {
   }
 
   double run() {
-    std::vector<size_t> next(streams_.size(), 0);
     std::vector<double> free_us(streams_.size(), sync_us_);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t s = 0; s < streams_.size(); ++s) {
-        for (; next[s] < streams_[s].size() && start(streams_[s][next[s]], free_us[s]); ++next[s]) moved = true;
-      }
-    }
-    for (size_t s = 0; s < streams_.size(); ++s) {
-      AG_CHECK(next[s] == streams_[s].size(), "stage: stream {} waits for what never comes at place {}", s, next[s]);
-    }
+    const bool is_done =
+        walk_streams(streams_, [&](TaskIndex task, size_t stream) { return start(task, free_us[stream]); });
+    AG_CHECK(is_done, "stage: its {} streams wait for each other in a circle", streams_.size());
     return *std::max_element(free_us.begin(), free_us.end());
   }
 

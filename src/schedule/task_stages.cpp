@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "schedule/walk_streams.h"
 
 namespace autograph {
 namespace {
@@ -34,20 +35,13 @@ class LaunchOrder {
 
  private:
   void add_stage(const TaskStreams& streams, size_t stage) {
-    std::vector<size_t> next(streams.size(), 0);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t s = 0; s < streams.size(); ++s) {
-        for (; next[s] < streams[s].size() && is_ready(streams[s][next[s]]); ++next[s]) {
-          done_[streams[s][next[s]]] = 1;
-          launches_.push_back({work_.origin[streams[s][next[s]]], stage, s});
-          moved = true;
-        }
-      }
-    }
-    for (size_t s = 0; s < streams.size(); ++s) {
-      AG_CHECK(next[s] == streams[s].size(), "stages: stage {} waits for what never comes", stage);
-    }
+    const bool is_done = walk_streams(streams, [&](TaskIndex task, size_t stream) {
+      if (!is_ready(task)) return false;
+      done_[task] = 1;
+      launches_.push_back({work_.origin[task], stage, stream});
+      return true;
+    });
+    AG_CHECK(is_done, "stages: the streams of stage {} wait for what never comes", stage);
   }
 
   bool is_ready(TaskIndex task) const {

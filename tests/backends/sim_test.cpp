@@ -12,6 +12,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "autograph/zoo.h"
 #include "backends/sim/sim_stage_cost.h"
 #include "schedule/greedy.h"
 #include "schedule/ios.h"
@@ -310,6 +311,22 @@ TEST(Sim, TakesLongerForThinSums) {
   const auto work = [&](Var var) { return sim_kernel(graph, graph.value(var.id()).producer(), machine).work_us; };
   EXPECT_GT(work(thin), work(dense) / 64);
   EXPECT_LT(work(thin), work(dense) / 4);
+}
+
+// A cell of NasNet on a GPU of the time of the paper: launches cost more than a captured graph, one stream more than
+// wavefronts, and choosing streams by what they save costs least.
+TEST(Sim, RanksStrategiesAsDevicesDo) {
+  const SimMachine machine = load_sim_machine("v100");
+  const Graph graph = build_zoo_model("nasnet_cell");
+  const TaskGraph tasks = tasks_on(graph, machine);
+  const StreamLimits limits{machine.max_streams, machine.sync_us};
+  const auto us = [&](const Schedule& schedule) { return simulate(graph, schedule, machine).latency_us; };
+  const double eager = simulate(graph, {}, machine, SimLaunch::eager).latency_us;
+  EXPECT_GT(eager, us({}));
+  EXPECT_GT(us({}), us(schedule_greedy(tasks, limits)) * 1.2);
+  EXPECT_GE(us(schedule_greedy(tasks, limits)), us(schedule_ios(tasks, limits).schedule) * 0.999);
+  EXPECT_GT(us({}), us(schedule_nimble(tasks, limits)) * 1.2);
+  EXPECT_GT(us(schedule_greedy(tasks, limits)), us(schedule_list(tasks, limits)));
 }
 
 // ---- Machines --------------------------------------------------------------------------------------------------

@@ -164,13 +164,24 @@ TEST(Parts, HoldEveryTaskOnceAfterWhatItReads) {
   for (int i = 0; i < 500; ++i) {
     const TaskGraph graph = random_case(random, draw(random, 1, 60)).tasks;
     const size_t max_part = draw(random, 1, 20);
-    TaskIndex next = 0;
+    std::vector<uint8_t> done(graph.size(), 0);
     for (const auto& part : sequential_parts(graph, max_part)) {
       EXPECT_LE(part.size(), max_part);
-      for (const TaskIndex task : part) EXPECT_EQ(task, next++);
+      EXPECT_TRUE(std::is_sorted(part.begin(), part.end()));
+      for (const TaskIndex task : part) {
+        for (const TaskIndex source : graph.predecessors[task]) EXPECT_TRUE(done[source]) << source << " to " << task;
+        EXPECT_FALSE(done[task]);
+        done[task] = 1;
+      }
     }
-    EXPECT_EQ(next, graph.size());
+    EXPECT_EQ(static_cast<size_t>(std::count(done.begin(), done.end(), 1)), graph.size());
   }
+}
+
+TEST(Parts, KeepBranchesThatRunAtTheSameTimeTogether) {
+  // Two chains of four, listed one after the other: each part has two tasks of both.
+  const TaskCase c = make_case({{}, {0}, {1}, {2}, {}, {4}, {5}, {6}});
+  EXPECT_EQ(sequential_parts(c.tasks, 4), (std::vector<std::vector<TaskIndex>>{{0, 1, 4, 5}, {2, 3, 6, 7}}));
 }
 
 TEST(Parts, AreCutWhereNothingRunsBeside) {
