@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,8 @@ class Executable {
   std::string print_plan() const;
   /// The schedule by which it runs; sequential where nodes run one after the other.
   const Schedule& schedule() const;
+  /// What a run takes by the clock of a simulated device, launched as a captured graph; nothing on other devices.
+  std::optional<double> simulated_latency_ms() const;
   /// Number of threads that a run uses.
   int threads() const;
 

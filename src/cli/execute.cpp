@@ -207,6 +207,7 @@ double Latency::mean() const {
 
 Latency measure(Session& session, const Executable& executable, const std::vector<Datum>& inputs, int64_t warmup,
                 double seconds) {
+  if (const auto simulated_ms = executable.simulated_latency_ms()) return {{*simulated_ms}};
   constexpr size_t kFewest = 3;
   Repeater repeater(executable, inputs);
   for (int64_t i = 0; i < warmup; ++i) {

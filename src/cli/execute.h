@@ -64,7 +64,8 @@ struct Latency {
   double mean() const;
 };
 
-/// Runs `executable` for `seconds` (at least three times) after `warmup` runs that do not count.
+/// Runs `executable` for `seconds` (at least three times) after `warmup` runs that do not count. One latency, that of
+/// the clock, on a simulated device.
 Latency measure(Session& session, const Executable& executable, const std::vector<Datum>& inputs, int64_t warmup,
                 double seconds);
 

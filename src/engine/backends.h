@@ -1,9 +1,11 @@
 // The devices of this build. The only place that names concrete backends.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "backends/sim/sim_machine.h"
 #include "runtime/kernel_catalog.h"
 #include "runtime/run_context.h"
 
@@ -21,6 +23,8 @@ struct Device {
   void (*forget_kernels)() = nullptr;
   /// See RunStreams. Null: streams run one after the other.
   RunStreams run_streams = nullptr;
+  /// Of a simulated device: it computes with the kernels of the processor, and time is that of the machine's clock.
+  std::optional<SimMachine> machine = std::nullopt;
 };
 
 /// The device named `name`; throws DeviceError with the nearest name when it is not there.

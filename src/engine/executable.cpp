@@ -5,6 +5,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
+#include "backends/sim/simulate.h"
 #include "base/check.h"
 #include "runtime/core_gate.h"
 #include "runtime/cpu_count.h"
@@ -298,6 +299,11 @@ const Schedule& Executable::Impl::schedule() const {
   return options_.schedule ? *options_.schedule : kSequential;
 }
 
+std::optional<double> Executable::Impl::simulated_latency_ms() const {
+  if (!device_.machine) return std::nullopt;
+  return simulate(*graph_, schedule(), *device_.machine).latency_us / 1e3;
+}
+
 std::shared_ptr<const CompiledPlan> Executable::Impl::current_plan() const {
   const std::lock_guard lock(mutex_);
   return entries_.empty() ? nullptr : entries_.front()->compiled();
@@ -337,6 +343,8 @@ std::string Executable::print_plan() const {
   const auto plan = impl_->current_plan();
   return plan ? autograph::print_plan(plan->plan, *plan->graph) : "plan: none yet (it is made for the first inputs)\n";
 }
+
+std::optional<double> Executable::simulated_latency_ms() const { return impl_->simulated_latency_ms(); }
 
 const Schedule& Executable::schedule() const { return impl_->schedule(); }
 

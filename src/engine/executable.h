@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "autograph/compile.h"
@@ -73,6 +74,7 @@ class Executable::Impl {
   const Graph& graph() const { return *graph_; }
   int threads() const { return threads_; }
   const Schedule& schedule() const;
+  std::optional<double> simulated_latency_ms() const;
   std::vector<StepProfile> profile() const;
   /// The static plan, or the one used last; null when there is none yet.
   std::shared_ptr<const CompiledPlan> current_plan() const;

@@ -76,6 +76,7 @@ Optimized optimize(Graph graph, const CompileOptions& compile_options, const Sea
   const Device& device = get_device(compile_options.device);
   report.strategy = search.strategy;
   report.device = device.name;
+  report.simulated = device.machine.has_value();
   StrategyContext context(device, compile_options, search, report);
   const Graph simplified = prepare_graph(std::move(graph), device, compile_options, PassHalf::simplify);
   const double alpha = search.use_critical_path ? search.alpha : 0;
@@ -85,7 +86,7 @@ Optimized optimize(Graph graph, const CompileOptions& compile_options, const Sea
   report.cost_after_us = context.score(found.simplified).mixed_us(alpha);
   const bool is_plain = found.steps.empty() && found.schedule.is_sequential();
   const bool was_cancelled = context.is_cancelled();
-  if (!is_plain || strategy.searches) {
+  if (!is_plain || strategy.searches || report.simulated) {
     const Trial trial(context, simplified);
     found = settle(context, trial, std::move(found), context.propose(simplified));
   }

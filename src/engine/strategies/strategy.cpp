@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/sim/simulate.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
@@ -56,14 +57,17 @@ class StrategyContext::Costs {
   Costs(const Device& device, const CompileOptions& compile, int threads, std::function<bool()> may_measure)
       : cache_(compile.cache_folder.empty() ? default_cache_folder() : compile.cache_folder),
         measured_(device.identity ? device.identity() : device.name, cache_, nullptr, device.forget_kernels),
-        model_({device.catalog, measured_, threads, compile.exact, device.set_threads, std::move(may_measure)}) {}
+        model_({device.catalog, measured_, threads, compile.exact, device.set_threads, std::move(may_measure)}) {
+    if (device.machine) simulated_.emplace(*device.machine);
+  }
 
-  CostModel& model() { return model_; }
+  CostModel& model() { return simulated_ ? static_cast<CostModel&>(*simulated_) : model_; }
 
  private:
   MeasurementCache cache_;
   MeasuredCost measured_;
   CatalogCost model_;
+  std::optional<SimCost> simulated_;
 };
 
 StrategyContext::StrategyContext(const Device& device, const CompileOptions& compile, const SearchOptions& search,
@@ -90,7 +94,8 @@ Graph StrategyContext::finish(Graph simplified) const {
 }
 
 StreamLimits StrategyContext::limits() const {
-  return {search_.max_streams > 0 ? search_.max_streams : threads_, kSyncUs};
+  const int most = device_.machine ? device_.machine->max_streams : threads_;
+  return {search_.max_streams > 0 ? search_.max_streams : most, device_.machine ? device_.machine->sync_us : kSyncUs};
 }
 
 TaskGraph StrategyContext::tasks(const Graph& finished) {

@@ -68,6 +68,7 @@ double Trial::least_ms(const Executable& executable, double seconds) const {
 }
 
 Duel Trial::duel(const Executable& first, const Executable& second, double seconds) const {
+  if (const auto first_ms = first.simulated_latency_ms()) return {*first_ms, *second.simulated_latency_ms()};
   // Once each, for memory and caches.
   first.run(inputs_);
   second.run(inputs_);
