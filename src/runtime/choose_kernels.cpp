@@ -126,7 +126,9 @@ class KernelChooser {
   double reorder_us(uint32_t n, SlotIndex s, Layout from, Layout to) {
     const Type& type = plan_.slots[s].type;
     if (from == to || is_same_order(from, to, type.shape().static_dims())) return 0;
-    return options_.cost.reorder_us(options_.catalog, {type, from, to, options_.threads_of(plan_.steps[n])});
+    const int threads = options_.threads_of(plan_.steps[n]);
+    if (options_.set_threads) options_.set_threads(threads);
+    return options_.cost.reorder_us(options_.catalog, {type, from, to, threads});
   }
 
   // What it costs to bring the inputs of a step into the layouts that its options want.

@@ -85,5 +85,21 @@ TEST(Allocation, WarmRunIntoOfASymbolicGraphAllocatesNothing) {
   EXPECT_EQ(allocations_of_warm_runs(compile(mixed_graph(Dim::symbol("batch")), options)), 0);
 }
 
+// Streams of one thread, in the team of OpenMP, and of two, on threads of their own.
+TEST(Allocation, WarmRunIntoWithStreamsAllocatesNothing) {
+  for (const int threads : {1, 2}) {
+    const Graph graph = mixed_graph(4);
+    const std::vector<NodeId> nodes = graph.nodes();
+    ASSERT_EQ(nodes.size(), 4U);
+    const Schedule schedule{{{0, {{nodes[0]}}}, {threads, {{nodes[1]}, {nodes[2], nodes[3]}}}}};
+    CompileOptions options;
+    options.threads = 2;
+    options.schedule = std::make_shared<const Schedule>(schedule);
+    const Executable executable = compile(graph, options);
+    ASSERT_NE(executable.print_plan().find("waits"), std::string::npos) << executable.print_plan();
+    EXPECT_EQ(allocations_of_warm_runs(executable), 0);
+  }
+}
+
 }  // namespace
 }  // namespace autograph
