@@ -14,18 +14,22 @@ bool alive_together(const Lifetime& a, const Lifetime& b) {
 }
 
 // Every pair that is alive together lies apart, and everything lies below the peak.
-void expect_valid(const std::vector<Lifetime>& tensors, const MemoryPlan& plan) {
+void expect_valid(const std::vector<Lifetime>& tensors, const MemoryPlan& plan, const AliveTogether& are_alive) {
   ASSERT_EQ(plan.offsets.size(), tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     EXPECT_EQ(plan.offsets[i] % kMemoryAlignment, 0u);
     EXPECT_LE(plan.offsets[i] + tensors[i].bytes, plan.peak_bytes);
     for (size_t j = 0; j < i; ++j) {
-      if (!alive_together(tensors[i], tensors[j]) || tensors[i].bytes == 0 || tensors[j].bytes == 0) continue;
+      if (!are_alive(i, j) || tensors[i].bytes == 0 || tensors[j].bytes == 0) continue;
       const bool apart = plan.offsets[i] + tensors[i].bytes <= plan.offsets[j] ||
                          plan.offsets[j] + tensors[j].bytes <= plan.offsets[i];
       EXPECT_TRUE(apart) << i << " and " << j << " overlap";
     }
   }
+}
+
+void expect_valid(const std::vector<Lifetime>& tensors, const MemoryPlan& plan) {
+  expect_valid(tensors, plan, [&](size_t i, size_t j) { return alive_together(tensors[i], tensors[j]); });
 }
 
 TEST(MemoryPlan, ChainAlternatesBetweenTwoBuffers) {
@@ -71,6 +75,35 @@ TEST(MemoryPlan, PartialOrderSharesOnlyWhereTheRelationAllows) {
   EXPECT_EQ(plan.offsets[2], plan.offsets[3]);
   EXPECT_NE(plan.offsets[0], plan.offsets[2]);
   EXPECT_EQ(plan.peak_bytes, 384u);
+}
+
+TEST(MemoryPlan, LifetimesInAPartialOrderNeverOverlap) {
+  std::mt19937_64 random(8);
+  const auto draw = [&](uint64_t n) { return static_cast<uint32_t>(random() % n); };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Lifetime> tensors(1 + draw(60));
+    for (Lifetime& t : tensors) {
+      t.bytes = draw(4) == 0 ? 0 : draw(5000);
+      t.first_step = draw(40);
+      t.last_step = t.first_step + draw(10);
+    }
+    // Tensors of two streams are alive together whenever their steps may run at the same time: 20 steps a stage.
+    const auto together = [&](size_t i, size_t j) {
+      const bool same_stage = tensors[i].first_step / 20 == tensors[j].first_step / 20;
+      return alive_together(tensors[i], tensors[j]) || (same_stage && i % 2 != j % 2);
+    };
+    const MemoryPlan plan = plan_memory(tensors, together);
+    expect_valid(tensors, plan, together);
+    EXPECT_GE(plan.peak_bytes, plan.lower_bound_bytes);
+    EXPECT_LE(plan.peak_bytes, plan.sum_bytes);
+  }
+}
+
+TEST(MemoryPlan, APartialOrderThatIsTotalTakesTheBlockThatWasFreedLast) {
+  const std::vector<Lifetime> tensors{{640, 0, 1}, {640, 0, 2}, {64, 0, 9}, {640, 3, 4}};
+  const MemoryPlan plan =
+      plan_memory(tensors, [&](size_t i, size_t j) { return alive_together(tensors[i], tensors[j]); });
+  EXPECT_EQ(plan.offsets[3], plan.offsets[1]);
 }
 
 TEST(MemoryPlan, AbsurdSizesAreABudgetError) {
