@@ -10,7 +10,8 @@ namespace autograph {
 std::span<const Rule> all_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
-    for (const auto family : {arithmetic_rules, concat_rules, matmul_rules}) {
+    for (const auto family : {arithmetic_rules, matmul_rules, conv_merge_rules, conv_algebra_rules, pool_rules,
+                              concat_rules, transpose_rules}) {
       const std::span<const Rule> list = family();
       all.insert(all.end(), list.begin(), list.end());
     }

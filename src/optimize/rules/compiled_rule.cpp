@@ -89,9 +89,10 @@ std::vector<MatchStep> CompiledRule::steps_from(int first) const {
       return operand.kind == PatternOperand::Kind::value && operand.value == value;
     });
   };
-  // Values made in the pattern have few readers, weights may have many.
-  const auto preference = [&](const PatternValue& value) {
-    return value.statement >= 0 ? 2 : (value.is_weight ? 0 : 1);
+  // Values made in the pattern have few readers, weights may have many, lists may be empty.
+  const auto preference = [](const PatternValue& value) {
+    if (value.is_list) return 0;
+    return value.statement >= 0 ? 3 : (value.is_weight ? 1 : 2);
   };
   const auto find_next = [&]() -> MatchStep {
     MatchStep next{-1, -1, false};

@@ -9,6 +9,10 @@ namespace autograph {
 
 std::span<const Rule> arithmetic_rules();
 std::span<const Rule> concat_rules();
+std::span<const Rule> conv_algebra_rules();
+std::span<const Rule> conv_merge_rules();
 std::span<const Rule> matmul_rules();
+std::span<const Rule> pool_rules();
+std::span<const Rule> transpose_rules();
 
 }  // namespace autograph

@@ -127,6 +127,8 @@ class RuleBuilder {
   ValueId integers(std::vector<int64_t> values);
   /// A constant of one element and rank 0.
   ValueId number(DType dtype, double value);
+  /// A constant with all elements the same; `dtype` is numeric.
+  ValueId filled(DType dtype, Dims dims, double value);
   /// The values along `axis` joined; the value itself when there is one, and a concat that is there already.
   ValueId concat(std::vector<ValueId> values, int64_t axis);
   /// Cut along `axis` into pieces of these sizes.

@@ -1,4 +1,6 @@
 // RuleBuilder: what `build` functions make nodes with.
+#include <algorithm>
+
 #include "base/check.h"
 #include "optimize/rules/rule.h"
 #include "tensor/element_types.h"
@@ -34,9 +36,13 @@ ValueId RuleBuilder::constant(Tensor tensor) { return graph_.add_constant(std::m
 
 ValueId RuleBuilder::integers(std::vector<int64_t> values) { return constant(Tensor::vector(values)); }
 
-ValueId RuleBuilder::number(DType dtype, double value) {
-  Tensor tensor = Tensor::zeros(dtype, {});
-  dispatch<NumericTypes>(dtype, [&]<class T>(TypeTag<T>) { *tensor.mutable_data<T>() = static_cast<T>(value); });
+ValueId RuleBuilder::number(DType dtype, double value) { return filled(dtype, {}, value); }
+
+ValueId RuleBuilder::filled(DType dtype, Dims dims, double value) {
+  Tensor tensor = Tensor::zeros(dtype, std::move(dims));
+  dispatch<NumericTypes>(dtype, [&]<class T>(TypeTag<T>) {
+    std::fill_n(tensor.mutable_data<T>(), tensor.num_elements(), static_cast<T>(value));
+  });
   return constant(std::move(tensor));
 }
 

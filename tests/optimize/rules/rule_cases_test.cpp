@@ -35,6 +35,9 @@ std::pair<std::string, ValueId> add_value(Graph& graph, std::string text, Random
   const size_t colon = text.find(':');
   const std::string name = text.substr(0, colon);
   std::string rest = text.substr(colon + 1);
+  if (rest == "=quarter") {
+    return {name, graph.add_constant(Tensor::of<float>({2, 1, 4}, std::vector<float>(8, 0.25F)), name)};
+  }
   if (rest[0] == '=') {
     rest = rest.substr(2, rest.size() - 3);
     return {name, graph.add_constant(Tensor::vector(read_integers(rest)), name)};
