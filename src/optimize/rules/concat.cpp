@@ -10,8 +10,12 @@ namespace {
 
 using enum RuleClass;
 
-// ---- Nodes in front of a concat, all of a kind
-// -----------------------------------------------------------------------
+int64_t axis_of(const Graph& graph, NodeId node) {
+  const int64_t axis = graph.node(node).attributes().integer("axis");
+  return axis < 0 ? axis + graph.type(graph.node(node).input(0)).shape().rank() : axis;
+}
+
+// ---- Nodes in front of a concat, all of a kind --------------------------------------------------------------------
 
 // The producers of `values` when all are read here alone, are of one op with the same attributes, and have
 // `num_inputs` inputs and one output; else empty.
@@ -81,8 +85,7 @@ std::vector<ValueId> apply_before(RuleBuilder& builder) {
   return {builder.concat(results, builder.match().integer("k"))};
 }
 
-// ---- Operands of binary ops
-// ------------------------------------------------------------------------------------------
+// ---- Operands of binary ops ---------------------------------------------------------------------------------------
 
 // How the operands of several ops become one operand of one op.
 enum class Joining : uint8_t { impossible, joined, shared };
@@ -148,8 +151,7 @@ std::vector<ValueId> join_binary(RuleBuilder& builder) {
   return {builder.add_like(builder.graph().node(nodes.front()), inputs)};
 }
 
-// ---- Nodes behind a split, all of a kind
-// -----------------------------------------------------------------------------
+// ---- Nodes behind a split, all of a kind --------------------------------------------------------------------------
 
 // The only readers of `values`, one each, of one op with the same attributes and `num_inputs` inputs that reads the
 // value as the same input; else empty.
@@ -230,13 +232,44 @@ std::vector<ValueId> split_after_binary(RuleBuilder& builder) {
   return split_behind(builder, nodes, builder.add_like(graph.node(nodes.front()), inputs));
 }
 
-// ---- Concats and splits of each other
-// --------------------------------------------------------------------------------
+// The readers of two splits with the same cuts: piece i of one and piece i of the other.
+struct PairedReaders {
+  std::vector<NodeId> nodes;
+  NodeId other;     // the other split
+  size_t slot = 0;  // where the pieces of the matched split are read
+};
 
-int64_t axis_of(const Graph& graph, NodeId node) {
-  const int64_t axis = graph.node(node).attributes().integer("axis");
-  return axis < 0 ? axis + graph.type(graph.node(node).input(0)).shape().rank() : axis;
+std::optional<PairedReaders> paired_readers(const RuleMatch& match) {
+  const Graph& graph = match.graph();
+  const std::vector<ValueId> pieces = match.list("ys");
+  PairedReaders found{readers_of_a_kind(graph, pieces, OpClass::binary), {}, 0};
+  if (found.nodes.empty()) return std::nullopt;
+  found.slot = graph.node(found.nodes.front()).input(0) == pieces.front() ? 0 : 1;
+  const std::vector<ValueId> others = first_inputs(graph, found.nodes, 1 - found.slot);
+  found.other = graph.value(others.front()).producer();
+  if (!found.other.is_valid() || found.other == match.nodes()[0]) return std::nullopt;
+  const Node& other = graph.node(found.other);
+  if (other.op().name != "split" || other.outputs() != others) return std::nullopt;
+  if (!graph.type(other.input(0)).is_static() || axis_of(graph, found.other) != match.integer("k")) return std::nullopt;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (!same_shape_but(graph, pieces[i], others[i], -1) || !has_one_reader(graph, others[i])) return std::nullopt;
+  }
+  // Each pair is found once, from the split that was made first.
+  return match.nodes()[0] < found.other ? std::optional(found) : std::nullopt;
 }
+
+std::vector<ValueId> split_after_pairs(RuleBuilder& builder) {
+  const Graph& graph = builder.graph();
+  const PairedReaders found = *paired_readers(builder.match());
+  for (const NodeId node : found.nodes) builder.include(node);
+  builder.include(found.other);
+  const ValueId x = builder.value("x");
+  const ValueId z = graph.node(found.other).input(0);
+  const std::vector<ValueId> inputs = found.slot == 0 ? std::vector{x, z} : std::vector{z, x};
+  return split_behind(builder, found.nodes, builder.add_like(graph.node(found.nodes.front()), inputs));
+}
+
+// ---- Concats and splits of each other -----------------------------------------------------------------------------
 
 // The concat along `axis` that makes `value`, for this reader alone; else an invalid id.
 NodeId inner_concat(const Graph& graph, ValueId value, int64_t axis) {
@@ -440,6 +473,17 @@ const Rule kRules[] = {
          "along k",
      .guard = [](const RuleMatch& match) { return !binary_readers(match).empty(); },
      .build = split_after_binary,
+     .dtypes = dtypes::kAll},
+    // f(a, c), f(b, d) where a, b = split(x) and c, d = split(z) -> split(f(x, z))
+    {.name = "split.pairs_before",
+     .before = "ys... = split[axis=k](x)",
+     .after = "where zs... = split[axis=k](z), rs = f(ys, zs): u = f(x, z); rs... = split[axis=k](u)",
+     .outputs = {"ys"},
+     .kind = shrinks,
+     .guard_doc = "all ys are read once, by the same elementwise op with two inputs, together with the same piece of "
+                  "another split with the same cuts, read there alone",
+     .guard = [](const RuleMatch& match) { return paired_readers(match).has_value(); },
+     .build = split_after_pairs,
      .dtypes = dtypes::kAll},
     // f(x), f(y), ... where x, y = split(u): the way back: split(f(u)) -> f(split(u))
     {.name = "split.unary_behind",

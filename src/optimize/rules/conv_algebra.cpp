@@ -27,8 +27,7 @@ bool is_pointwise(const Dims& weights) {
 
 int64_t kernel_size(const ConvForm& form) { return element_count(form.kernel); }
 
-// ---- Sums
-// ------------------------------------------------------------------------------------------------------------
+// ---- Sums ---------------------------------------------------------------------------------------------------------
 
 std::vector<ValueId> factor_input(RuleBuilder& builder) {
   const std::vector<ConvForm> forms{form_of(builder.match(), 0), form_of(builder.match(), 1)};
@@ -38,8 +37,7 @@ std::vector<ValueId> factor_input(RuleBuilder& builder) {
   return {add_conv(builder, window, window.x, w, sum_of_biases(builder, forms), window.group)};
 }
 
-// ---- One behind the other
-// --------------------------------------------------------------------------------------------
+// ---- One behind the other -----------------------------------------------------------------------------------------
 
 // The bias of the second, plus the first one's bias on its way through the weights w [M, J, K...].
 ValueId bias_through(RuleBuilder& builder, const ConvForm& first, const ConvForm& second) {
@@ -90,8 +88,7 @@ std::vector<ValueId> compose_pointwise_last(RuleBuilder& builder) {
   return {add_conv(builder, first, first.x, weights, bias_through(builder, first, second), 1)};
 }
 
-// ---- The input added to the result
-// -----------------------------------------------------------------------------------
+// ---- The input added to the result --------------------------------------------------------------------------------
 
 // Index of the tap that lies on the output's own position, flat; -1: none.
 int64_t centre_tap(const ConvForm& form) {
@@ -134,8 +131,7 @@ std::vector<ValueId> absorb_input(RuleBuilder& builder) {
   return {add_conv(builder, form, form.x, w, form.b, form.group)};
 }
 
-// ---- Factors of the input
-// --------------------------------------------------------------------------------------------
+// ---- Factors of the input -----------------------------------------------------------------------------------------
 
 // Has `c` one element, or one for each channel of x alone?
 bool is_per_channel(const RuleMatch& match) {

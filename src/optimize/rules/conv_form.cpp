@@ -127,11 +127,16 @@ ValueId joined_biases(RuleBuilder& builder, const std::vector<ConvForm>& forms, 
   return interleaved(builder, biases, group);
 }
 
+ValueId merged_conv(RuleBuilder& builder, const std::vector<ConvForm>& forms, const std::vector<ValueId>& weights,
+                    const ConvForm& window) {
+  const ValueId w = interleaved(builder, weights, window.group);
+  return add_conv(builder, window, window.x, w, joined_biases(builder, forms, window.group), window.group);
+}
+
 std::vector<ValueId> merge_outputs(RuleBuilder& builder, const std::vector<ConvForm>& forms,
                                    const std::vector<ValueId>& weights, const ConvForm& window) {
   const int64_t group = window.group;
-  const ValueId w = interleaved(builder, weights, group);
-  const ValueId y = add_conv(builder, window, window.x, w, joined_biases(builder, forms, group), group);
+  const ValueId y = merged_conv(builder, forms, weights, window);
   std::vector<int64_t> sizes;
   for (const ConvForm& form : forms) sizes.push_back(form.out_channels / group);
   if (group == 1) return builder.split(y, sizes, 1);

@@ -50,6 +50,11 @@ ValueId sum_of_biases(RuleBuilder& builder, const std::vector<ConvForm>& forms);
 /// those of each group together.
 ValueId joined_biases(RuleBuilder& builder, const std::vector<ConvForm>& forms, int64_t group = 1);
 
+/// One convolution in place of several of the same input, window and number of groups. Its channels are those of the
+/// first group of all, then of the second, and so on.
+ValueId merged_conv(RuleBuilder& builder, const std::vector<ConvForm>& forms, const std::vector<ValueId>& weights,
+                    const ConvForm& window);
+
 /// One convolution in place of several of the same input, window and number of groups, and its pieces. With more than
 /// one group, the channels of each group are put together, and apart again behind it.
 std::vector<ValueId> merge_outputs(RuleBuilder& builder, const std::vector<ConvForm>& forms,

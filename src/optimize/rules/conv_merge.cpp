@@ -16,8 +16,7 @@ ConvForm form_of(const RuleMatch& match, size_t statement) {
   return conv_form(match.graph(), match.nodes()[statement]);
 }
 
-// ---- The same input
-// --------------------------------------------------------------------------------------------------
+// ---- The same input -----------------------------------------------------------------------------------------------
 
 bool is_weighted_conv(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
@@ -26,22 +25,31 @@ bool is_weighted_conv(const Graph& graph, NodeId id) {
   return !bias.is_valid() || is_weight(graph, bias);
 }
 
+bool is_alike(const Graph& graph, const ConvForm& model, NodeId node) {
+  if (!is_weighted_conv(graph, node)) return false;
+  const ConvForm form = conv_form(graph, node);
+  return form.same_window(model) && form.group == model.group;
+}
+
 // All convolutions of the input of `first` with its window and groups, by id.
 std::vector<ConvForm> convs_like(const Graph& graph, NodeId first) {
   const ConvForm model = conv_form(graph, first);
   std::vector<ConvForm> forms;
   for (const NodeId node : readers_of(graph, model.x, "conv", 0)) {
-    if (!is_weighted_conv(graph, node)) continue;
-    const ConvForm form = conv_form(graph, node);
-    if (form.same_window(model) && form.group == model.group) forms.push_back(form);
+    if (is_alike(graph, model, node)) forms.push_back(conv_form(graph, node));
   }
   return forms;
 }
 
 // Weights are no one's results, so that all of them are independent.
 bool leads_convs(const RuleMatch& match) {
-  const std::vector<ConvForm> forms = convs_like(match.graph(), match.nodes()[0]);
-  return forms.size() >= 2 && forms[0].node == match.nodes()[0] && forms[1].node == match.nodes()[1];
+  const Graph& graph = match.graph();
+  const NodeId a = match.nodes()[0];
+  const NodeId b = match.nodes()[1];
+  if (b < a || !is_weighted_conv(graph, a)) return false;
+  const ConvForm model = conv_form(graph, a);
+  return is_alike(graph, model, b) &&
+         are_first_two(graph, model.x, 0, a, b, [&](NodeId node) { return is_alike(graph, model, node); });
 }
 
 std::vector<ValueId> merge_same_input(RuleBuilder& builder) {
@@ -59,9 +67,10 @@ std::vector<ValueId> merge_same_input(RuleBuilder& builder) {
 }
 
 bool can_enlarge(const RuleMatch& match) {
+  if (match.nodes()[1] < match.nodes()[0]) return false;
   const ConvForm a = form_of(match, 0);
   const ConvForm b = form_of(match, 1);
-  return !a.same_window(b) && a.node < b.node && common_window(match.graph(), a, b).has_value();
+  return !a.same_window(b) && common_window(match.graph(), a, b).has_value();
 }
 
 std::vector<ValueId> merge_enlarged(RuleBuilder& builder) {
@@ -72,8 +81,7 @@ std::vector<ValueId> merge_enlarged(RuleBuilder& builder) {
   return merge_outputs(builder, forms, weights, window);
 }
 
-// ---- Different inputs
-// ------------------------------------------------------------------------------------------------
+// ---- Different inputs ---------------------------------------------------------------------------------------------
 
 // The convolutions in front of a concat of channels, when they can be the groups of one.
 std::vector<ConvForm> convs_joined(const RuleMatch& match) {
@@ -127,8 +135,7 @@ std::vector<ValueId> join_sum(RuleBuilder& builder) {
   return {add_conv(builder, window, x, builder.concat(weights, 1), sum_of_biases(builder, forms), 1)};
 }
 
-// ---- The same weights
-// ------------------------------------------------------------------------------------------------
+// ---- The same weights ---------------------------------------------------------------------------------------------
 
 std::vector<ValueId> merge_batch(RuleBuilder& builder) {
   const ConvForm form = form_of(builder.match(), 0);
@@ -137,8 +144,50 @@ std::vector<ValueId> merge_batch(RuleBuilder& builder) {
   return builder.split(joined, {builder.match().dims("x")[0], builder.match().dims("y")[0]}, 0);
 }
 
-// ---- Fewer groups
-// ----------------------------------------------------------------------------------------------------
+// ---- Grouped convolutions of the same input, joined for another one ------------------------------------------------
+
+std::vector<ConvForm> convs_of_one_input(const RuleMatch& match) {
+  const Graph& graph = match.graph();
+  std::vector<ConvForm> forms;
+  for (const ValueId value : match.list("xs")) {
+    const NodeId node = producer_named(graph, value, "conv");
+    if (!node.is_valid() || !has_one_reader(graph, value) || !is_weighted_conv(graph, node)) return {};
+    if (!graph.type(graph.node(node).input(0)).is_static()) return {};
+    const ConvForm form = conv_form(graph, node);
+    const bool fits =
+        forms.empty() || (form.x == forms[0].x && form.same_window(forms[0]) && form.group == forms[0].group);
+    if (!fits) return {};
+    forms.push_back(form);
+  }
+  return forms.size() > 1 ? forms : std::vector<ConvForm>{};
+}
+
+// The input channels of w in the order in which interleaved convolutions of `forms` make them: group by group.
+ValueId interleaved_inputs(RuleBuilder& builder, ValueId w, const std::vector<ConvForm>& forms) {
+  const Dims dims = builder.dims(w);
+  const int64_t taps = element_count(dims) / (dims[0] * dims[1]);
+  std::vector<int64_t> sizes;
+  for (const ConvForm& form : forms) sizes.push_back(form.out_channels);
+  std::vector<ValueId> pieces = builder.split(w, sizes, 1);
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    pieces[k] = builder.reshape(pieces[k], {dims[0], forms[k].group, sizes[k] / forms[k].group, taps});
+  }
+  return builder.reshape(builder.concat(pieces, 2), dims);
+}
+
+std::vector<ValueId> join_for_reader(RuleBuilder& builder) {
+  const std::vector<ConvForm> forms = convs_of_one_input(builder.match());
+  const ConvForm reader = form_of(builder.match(), 1);
+  std::vector<ValueId> weights;
+  for (const ConvForm& form : forms) {
+    builder.include(form.node);
+    weights.push_back(form.w);
+  }
+  const ValueId joined = merged_conv(builder, forms, weights, forms.front());
+  return {add_conv(builder, reader, joined, interleaved_inputs(builder, reader.w, forms), reader.b, 1)};
+}
+
+// ---- Fewer groups -------------------------------------------------------------------------------------------------
 
 // Two groups become one: the weights of the first are followed by zeros, those of the second come behind zeros.
 std::vector<ValueId> halve_groups(RuleBuilder& builder) {
@@ -216,6 +265,16 @@ const Rule kRules[] = {
                   are_independent(match.graph(), match.nodes()[0], match.nodes()[1]);
          },
      .build = merge_batch},
+    // conv([conv(x, U), conv(x, V), ...], W) -> conv(conv(x, [U; V; ...]), W), channels of each group together
+    {.name = "conv.join_for_reader",
+     .before = "c = concat[axis=1](xs...); y = conv[strides=e, pads=p, dilations=d, group=1](c, $w, b...)",
+     .after = "where xs = conv[group=g](x, us): u = concat[axis=0](us...), group by group; m = conv[group=g](x, u);"
+              " v = w with its input channels in the order of m; y = conv[strides=e, pads=p, dilations=d](m, v, b...)",
+     .outputs = {"y"},
+     .kind = shrinks,
+     .guard_doc = "all xs are convolutions with weights of one value, with the same window and groups, read here alone",
+     .guard = [](const RuleMatch& match) { return !convs_of_one_input(match).empty(); },
+     .build = join_for_reader},
     // conv(x, W) in g groups -> conv(x, W with zeros) in g / 2 groups
     {.name = "conv.halve_groups",
      .before = "y = conv[strides=e, pads=p, dilations=d, group=g](x, $w, b...)",

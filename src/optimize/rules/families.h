@@ -14,5 +14,6 @@ std::span<const Rule> conv_merge_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> pool_rules();
 std::span<const Rule> transpose_rules();
+std::span<const Rule> twin_rules();
 
 }  // namespace autograph

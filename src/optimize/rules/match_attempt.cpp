@@ -38,6 +38,11 @@ std::span<const ValueId> listed_inputs(const PatternStatement& statement, const 
   return std::span<const ValueId>(node.inputs()).subspan(statement.inputs.size() - 1);
 }
 
+std::ptrdiff_t num_ops(const Pattern& pattern) {
+  return std::count_if(pattern.statements.begin(), pattern.statements.end(),
+                       [](const PatternStatement& statement) { return !statement.is_alias(); });
+}
+
 std::vector<uint64_t> hashes_of(const std::vector<ValueId>& values) {
   std::vector<uint64_t> hashes;
   for (const ValueId value : values) hashes.push_back(mixed(value.index, 1));
@@ -264,7 +269,10 @@ void MatchAttempt::finish() {
   match.nodes_.assign(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(pattern.statements.size()));
   match.values_.assign(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(pattern.values.size()));
   if (rule_->rule->guard && !rule_->rule->guard(match)) return;
-  if (!rule_->rule->build && result_hash(match) == hash_result(pattern, hashes_of(match.values_), rule_->outputs))
+  // Nothing would change. Fewer nodes for the same are a change.
+  const bool same_size = num_ops(pattern) == num_ops(rule_->after);
+  if (!rule_->rule->build && same_size &&
+      result_hash(match) == hash_result(pattern, hashes_of(match.values_), rule_->outputs))
     return;
   sink_.take(std::move(match));
 }

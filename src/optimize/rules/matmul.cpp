@@ -27,8 +27,7 @@ bool can_factor(const RuleMatch& match) { return are_matrices(match, {"a", "b", 
 
 bool can_distribute(const RuleMatch& match) { return can_factor(match) && same_dims(match, "a", "s"); }
 
-// ---- A B + C D -> [A C] [B; D]
-// ---------------------------------------------------------------------------------------
+// ---- A B + C D -> [A C] [B; D] ------------------------------------------------------------------------------------
 
 bool can_join_pair(const RuleMatch& match) {
   return are_matrices(match, {"a", "b", "c", "d"}) && same_dims(match, "s", "t") &&
@@ -42,24 +41,26 @@ std::vector<ValueId> join_pair(RuleBuilder& builder) {
   return {builder.add("matmul", {left, right})};
 }
 
-// ---- Products that share the left side
-// -------------------------------------------------------------------------------
+// ---- Products that share the left side ----------------------------------------------------------------------------
+
+bool has_weight_matrix(const Graph& graph, NodeId product) {
+  const ValueId w = graph.node(product).input(1);
+  return is_weight(graph, w) && graph.type(w).is_static() && graph.type(w).shape().rank() == 2;
+}
 
 // The products x w with a weight matrix w.
 std::vector<NodeId> weighted_products(const Graph& graph, ValueId x) {
   std::vector<NodeId> products = readers_of(graph, x, "matmul", 0);
-  std::erase_if(products, [&](NodeId product) {
-    const ValueId w = graph.node(product).input(1);
-    return !is_weight(graph, w) || !graph.type(w).is_static() || dims_of(graph, w).size() != 2;
-  });
+  std::erase_if(products, [&](NodeId product) { return !has_weight_matrix(graph, product); });
   return products;
 }
 
 // Weights are no one's results, so that all products of x are independent.
 bool leads_weighted_products(const RuleMatch& match) {
+  const Graph& graph = match.graph();
   if (match.dims("v").size() != 2 || match.dims("w").size() != 2) return false;
-  const std::vector<NodeId> products = weighted_products(match.graph(), match.value("x"));
-  return products[0] == match.nodes()[0] && products[1] == match.nodes()[1];
+  return are_first_two(graph, match.value("x"), 0, match.nodes()[0], match.nodes()[1],
+                       [&](NodeId product) { return has_weight_matrix(graph, product); });
 }
 
 // Gives the pieces of `joined` along `axis` to the results of `nodes`; what the first two get is returned.
@@ -103,8 +104,7 @@ std::vector<ValueId> merge_values(RuleBuilder& builder) {
                        rank_of(builder.match(), "s") - 1);
 }
 
-// ---- Products that share a weight on the right
-// -----------------------------------------------------------------------
+// ---- Products that share a weight on the right --------------------------------------------------------------------
 
 // The axis along which left sides with these dims can be joined: rows where possible; -1: none.
 int64_t joining_axis(const Dims& a, const Dims& b) {
@@ -114,23 +114,31 @@ int64_t joining_axis(const Dims& a, const Dims& b) {
   return same_dims_but(a, b, 0) ? 0 : -1;
 }
 
+// Can the left sides of both products be joined along `axis`?
+bool are_joinable(const Graph& graph, NodeId a, NodeId b, int64_t axis) {
+  const ValueId x = graph.node(a).input(0);
+  const ValueId y = graph.node(b).input(0);
+  return graph.type(x).is_static() && graph.type(y).is_static() && same_shape_but(graph, x, y, axis);
+}
+
 // The products of `first` and others with the same weight whose left sides can be joined along the same axis.
 std::vector<NodeId> joinable_products(const Graph& graph, NodeId first, int64_t axis) {
-  const Node& node = graph.node(first);
-  const Dims dims = dims_of(graph, node.input(0));
-  std::vector<NodeId> products = readers_of(graph, node.input(1), "matmul", 1);
-  std::erase_if(products, [&](NodeId product) {
-    const ValueId x = graph.node(product).input(0);
-    return !graph.type(x).is_static() || !same_dims_but(dims, dims_of(graph, x), axis);
-  });
+  std::vector<NodeId> products = readers_of(graph, graph.node(first).input(1), "matmul", 1);
+  std::erase_if(products, [&](NodeId product) { return !are_joinable(graph, first, product, axis); });
   return products;
 }
 
 bool leads_joinable_products(const RuleMatch& match) {
+  const Graph& graph = match.graph();
+  const NodeId a = match.nodes()[0];
+  const NodeId b = match.nodes()[1];
+  if (b < a) return false;
   const int64_t axis = joining_axis(match.dims("x"), match.dims("y"));
   if (axis < 0 || match.dims("w").size() != 2) return false;
-  const std::vector<NodeId> products = joinable_products(match.graph(), match.nodes()[0], axis);
-  return lead_group(match.graph(), products, match.nodes()[0], match.nodes()[1]);
+  const auto would_be_taken = [&](NodeId product) {
+    return are_joinable(graph, a, product, axis) && (product < a || are_independent(graph, a, product));
+  };
+  return are_first_two(graph, match.value("w"), 1, a, b, would_be_taken) && are_independent(graph, a, b);
 }
 
 std::vector<ValueId> merge_rows(RuleBuilder& builder) {
@@ -147,8 +155,7 @@ std::vector<ValueId> merge_rows(RuleBuilder& builder) {
   return hand_out(builder, products, joined, axis);
 }
 
-// ---- Products with bias: gemm
-// ----------------------------------------------------------------------------------------
+// ---- Products with bias: gemm -------------------------------------------------------------------------------------
 
 bool have_vector_biases(const RuleMatch& match) {
   return match.dims("b") == Dims{match.dims("s").back()} && match.dims("c") == Dims{match.dims("t").back()};
@@ -164,8 +171,7 @@ std::vector<ValueId> merge_gemm(RuleBuilder& builder) {
   return builder.split(joined, {match.dims("s").back(), match.dims("t").back()}, 1);
 }
 
-// ---- Factors and addends of the left side
-// ----------------------------------------------------------------------------
+// ---- Factors and addends of the left side -------------------------------------------------------------------------
 
 bool is_single(const RuleMatch& match, std::string_view name) { return element_count(match.dims(name)) == 1; }
 

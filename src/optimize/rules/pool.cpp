@@ -76,7 +76,35 @@ bool is_single_factor(const RuleMatch& match) {
   return element_count(match.dims("c")) == 1 && match.dims("c").size() <= match.dims("x").size();
 }
 
+// ---- Means and convolutions of one tap ----------------------------------------------------------------------------
+
+// One tap, and a bias passes the mean as it is: no window mixes it with padding.
+bool can_exchange(const RuleMatch& match) {
+  const Dims w = match.dims("w");
+  if (!std::all_of(w.begin() + 2, w.end(), [](int64_t extent) { return extent == 1; })) return false;
+  return match.list("b").empty() ||
+         (windows_are_never_empty(match) && (match.integer("i") == 0 || are_zero(match.integers("p"))));
+}
+
 const Rule kRules[] = {
+    // conv(mean(x), W) -> mean(conv(x, W)) for a W of one tap
+    {.name = "pool.mean_of_pointwise",
+     .before = "q = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x);"
+               " y = conv[strides=1, pads=0, dilations=1, group=g](q, $w, b...)",
+     .after = "c = conv[group=g](x, w, b...);"
+              " y = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](c)",
+     .outputs = {"y"},
+     .guard_doc = "w has one tap; without bias, or padding does not count and no window lies in it alone",
+     .guard = can_exchange},
+    // mean(conv(x, W)) -> conv(mean(x), W) for a W of one tap
+    {.name = "pool.pointwise_of_mean",
+     .before = "c = conv[strides=1, pads=0, dilations=1, group=g](x, $w, b...);"
+               " y = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](c)",
+     .after = "q = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x);"
+              " y = conv[group=g](q, w, b...)",
+     .outputs = {"y"},
+     .guard_doc = "w has one tap; without bias, or padding does not count and no window lies in it alone",
+     .guard = can_exchange},
     // mean(x) + mean(y) -> mean(x + y)
     {.name = "pool.sum_of_means",
      .before = "s = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x);"

@@ -54,12 +54,14 @@ std::vector<NodeId> independent_group(const Graph& graph, const std::vector<Node
   return group;
 }
 
-bool lead_group(const Graph& graph, const std::vector<NodeId>& nodes, NodeId a, NodeId b) {
-  if (nodes.size() < 2 || nodes.front() != a) return false;
-  for (size_t i = 1; i < nodes.size(); ++i) {
-    if (are_independent(graph, a, nodes[i])) return nodes[i] == b;
+bool same_shape_but(const Graph& graph, ValueId a, ValueId b, int64_t axis) {
+  const Shape& left = graph.type(a).shape();
+  const Shape& right = graph.type(b).shape();
+  if (left.rank() != right.rank()) return false;
+  for (int64_t i = 0; i < left.rank(); ++i) {
+    if (i != axis && !left[i].same_as(right[i])) return false;
   }
-  return false;
+  return true;
 }
 
 int64_t element_count(const Dims& dims) {

@@ -30,9 +30,21 @@ bool are_independent(const Graph& graph, NodeId a, NodeId b);
 /// The largest group that starts with the first of `nodes` and takes those on that depend on none taken before.
 std::vector<NodeId> independent_group(const Graph& graph, const std::vector<NodeId>& nodes);
 
-/// Are `a` and `b` the first and the second of that group? For guards of rules that merge whole groups: so that a group
-/// is found once.
-bool lead_group(const Graph& graph, const std::vector<NodeId>& nodes, NodeId a, NodeId b);
+/// Are `a` and `b` the first two, by id, of the nodes with their op that read `shared` as input `slot` and are
+/// `is_alike`? (Which must hold for both.) For guards of rules that merge whole groups, so that a group is found once.
+template <class IsAlike>
+bool are_first_two(const Graph& graph, ValueId shared, size_t slot, NodeId a, NodeId b, IsAlike&& is_alike) {
+  if (b < a) return false;
+  const OpDef* op = &graph.node(a).op();
+  for (const Use& use : graph.value(shared).uses()) {
+    if (use.slot != slot || !(use.node < b) || use.node == a || &graph.node(use.node).op() != op) continue;
+    if (is_alike(use.node)) return false;
+  }
+  return true;
+}
+
+/// The same extents, `axis` apart, of values of static type.
+bool same_shape_but(const Graph& graph, ValueId a, ValueId b, int64_t axis);
 
 /// Number of elements.
 int64_t element_count(const Dims& dims);

@@ -15,8 +15,7 @@ bool same_dims(const RuleMatch& match, std::string_view a, std::string_view b) {
   return match.dims(a) == match.dims(b);
 }
 
-// ---- Transposes
-// ------------------------------------------------------------------------------------------------------
+// ---- Transposes ---------------------------------------------------------------------------------------------------
 
 std::vector<ValueId> compose(RuleBuilder& builder) {
   const std::vector<int64_t>& first = builder.match().integers("p");
@@ -96,8 +95,7 @@ std::vector<ValueId> transpose_behind_split(RuleBuilder& builder) {
   return results;
 }
 
-// ---- Reshapes
-// --------------------------------------------------------------------------------------------------------
+// ---- Reshapes -----------------------------------------------------------------------------------------------------
 
 bool can_reshape_result(const RuleMatch& match) { return same_dims(match, "x", "y") && same_dims(match, "s", "t"); }
 

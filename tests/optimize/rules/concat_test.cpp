@@ -52,6 +52,10 @@ namespace {
     {"split.binary_before", "x:2,6; $s:={3,3}", "a, b = split[axis=1](x, s); p = sub(a, b)", false},
     {"split.binary_before", "x:2,6; $s:={3,3}; $u:2,2,3; $v:2,2,3",
      "a, b = split[axis=1](x, s); p = add(a, u); q = add(b, v)", false},
+    {"split.pairs_before", "x:2,6; z:2,6; $s:={2,4}; $t:={2,4}",
+     "a, b = split[axis=1](x, s); c, d = split[axis=1](z, t); p = sub(c, a); q = sub(d, b)"},
+    {"split.pairs_before", "x:2,6; z:2,6; $s:={2,4}; $t:={4,2}",
+     "a, b = split[axis=1](x, s); c, d = split[axis=1](z, t); p = add(c, b); q = add(d, a)", false},
     {"split.unary_behind", "x:2,6; $s:={2,4}", "u = tanh(x); a, b = split[axis=1](u, s)"},
     {"split.unary_behind", "x:2,6; $s:={6}", "u = tanh(x); a = split[axis=1](u, s)", false},
 });

@@ -48,6 +48,12 @@ namespace {
     {"conv.merge_batch", "x:2,3,5; y:1,3,6; $w:4,3,3", "s = conv(x, w); t = conv(y, w)", false},
     {"conv.merge_batch", "x:2,3,5; $w:3,3,3", "s = conv[pads=[1,1]](x, w); y = relu(s); t = conv[pads=[1,1]](y, w)",
      false},
+    {"conv.join_for_reader", "x:1,3,5; $u:3,1,3; $v:6,1,3; $w:4,9,1; $b:4; $c:6",
+     "s = conv[group=3](x, u); t = conv[group=3](x, v, c); j = concat[axis=1](s, t); y = conv(j, w, b)"},
+    {"conv.join_for_reader", "x:1,4,5; $u:4,2,2; $v:2,2,2; $w:3,6,3",
+     "s = conv[group=2](x, u); t = conv[group=2](x, v); j = concat[axis=1](s, t); y = conv[pads=[1,1]](j, w)"},
+    {"conv.join_for_reader", "x:1,4,5; z:1,4,5; $u:4,2,2; $v:2,2,2; $w:3,6,3",
+     "s = conv[group=2](x, u); t = conv[group=2](z, v); j = concat[axis=1](s, t); y = conv[pads=[1,1]](j, w)", false},
     {"conv.halve_groups", "x:1,8,5; $w:12,2,3; $b:12", "y = conv[group=4](x, w, b)"},
     {"conv.halve_groups", "x:1,4,5,5; $w:8,1,3,3", "y = conv[group=4, pads=[1,1,1,1], strides=[2,2]](x, w)"},
     {"conv.halve_groups", "x:1,6,5; $w:6,2,3", "y = conv[group=3](x, w)", false},
@@ -83,6 +89,17 @@ namespace {
 });
 
 [[maybe_unused]] const bool kPool = add_rule_cases({
+    {"pool.mean_of_pointwise", "x:1,3,5,5; $w:2,3,1,1; $b:2",
+     "q = average_pool[kernel_shape=[3,3], pads=[1,1,1,1]](x); y = conv(q, w, b)"},
+    {"pool.mean_of_pointwise", "x:1,4,5; $w:2,2,1",
+     "q = average_pool[kernel_shape=[3], pads=[1,1], count_include_pad=1](x); y = conv[group=2](q, w)"},
+    {"pool.mean_of_pointwise", "x:1,4,5; $w:2,4,1; $b:2",
+     "q = average_pool[kernel_shape=[3], pads=[1,1], count_include_pad=1](x); y = conv(q, w, b)", false},
+    {"pool.mean_of_pointwise", "x:1,4,5; $w:2,4,2", "q = average_pool[kernel_shape=[3]](x); y = conv(q, w)", false},
+    {"pool.pointwise_of_mean", "x:1,3,6,6; $w:2,3,1,1; $b:2",
+     "c = conv(x, w, b); y = average_pool[kernel_shape=[2,2], strides=[2,2]](c)"},
+    {"pool.pointwise_of_mean", "x:1,3,6; $w:2,3,1; $b:2",
+     "c = conv(x, w, b); y = average_pool[kernel_shape=[2], pads=[2,0]](c)", false},
     {"pool.sum_of_means", "x:1,2,5,5; y:1,2,5,5",
      "s = average_pool[kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]](x);"
      " t = average_pool[kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]](y); z = add(s, t)"},

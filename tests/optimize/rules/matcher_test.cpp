@@ -79,7 +79,7 @@ class BruteForce {
   void finish() {
     for (size_t v = 0; v < values_.size(); ++v) {
       const PatternValue& variable = pattern_.values[v];
-      if (variable.is_weight && !graph_.value(values_[v]).is_constant()) return;
+      if (variable.is_weight && !is_weight(graph_, values_[v])) return;
       if (variable.statement < 0 || is_output(v)) continue;
       if (graph_.num_output_uses(values_[v]) > 0) return;
       for (const Use& use : graph_.value(values_[v]).uses()) {
@@ -99,8 +99,9 @@ class BruteForce {
   std::set<NodeSet> found_;
 };
 
-// A random graph of elementwise ops and products on 3x3 matrices: everything fits everything.
-Graph dense_graph(Random& random, int num_nodes) {
+// A random graph of elementwise ops and products on 3x3 matrices: everything fits everything. With fewer kinds of nodes
+// patterns occur more often.
+Graph dense_graph(Random& random, int num_nodes, int kinds = 10) {
   Graph graph("dense");
   std::vector<Var> values;
   for (int i = 0; i < 3; ++i) values.push_back(input(graph, DType::f32, {3, 3}, "x" + std::to_string(i)));
@@ -116,15 +117,15 @@ Graph dense_graph(Random& random, int num_nodes) {
   for (int i = 0; i < num_nodes; ++i) {
     const Var a = draw_value();
     const Var b = draw_value();
-    switch (draw(random, 0, 9)) {
+    switch (draw(random, 0, kinds - 1)) {
       case 0:
-      case 1: values.push_back(add(a, b)); break;
+      case 4: values.push_back(add(a, b)); break;
+      case 1:
+      case 5: values.push_back(mul(a, b)); break;
       case 2:
-      case 3: values.push_back(mul(a, b)); break;
-      case 4: values.push_back(sub(a, b)); break;
-      case 5:
       case 6: values.push_back(matmul(a, b)); break;
-      case 7: values.push_back(tanh(a)); break;
+      case 3: values.push_back(tanh(a)); break;
+      case 7: values.push_back(sub(a, b)); break;
       case 8: values.push_back(transpose(a, {1, 0})); break;
       default: values.push_back(relu(a)); break;
     }
@@ -147,11 +148,11 @@ const std::vector<Rule>& plain_rules() {
        .outputs = {"v"}},
       {.name = "t.siblings",
        .before = "s = matmul(x, v); t = matmul(x, w)",
-       .after = "s = matmul(x, w); t = matmul(x, v)",
+       .after = "s = add(x, v); t = add(x, w)",
        .outputs = {"s", "t"}},
       {.name = "t.weight",
        .before = "s = matmul(x, $w); t = matmul(y, $w)",
-       .after = "s = matmul(y, w); t = matmul(x, w)",
+       .after = "s = add(x, w); t = add(y, w)",
        .outputs = {"s", "t"}},
       {.name = "t.twice", .before = "s = mul(x, x); t = add(s, x)", .after = "t = sub(x, x)", .outputs = {"t"}},
       {.name = "t.classes",
@@ -184,14 +185,13 @@ bool is_all_weight(const Graph& graph, const NodeSet& set) {
                      [&](uint32_t node) { return is_weight(graph, graph.node(NodeId{node}).output(0)); });
 }
 
-// ---- Finding
-// ---------------------------------------------------------------------------------------------------------
+// ---- Finding ------------------------------------------------------------------------------------------------------
 
 TEST(RuleMatcher, FindsWhatTryingEverythingFinds) {
   Random random(17);
   size_t total = 0;
-  for (int round = 0; round < 100; ++round) {
-    const Graph graph = dense_graph(random, 20);
+  for (int round = 0; round < 200; ++round) {
+    const Graph graph = dense_graph(random, 16, round % 2 == 0 ? 4 : 10);
     for (const Rule& rule : plain_rules()) {
       std::set<NodeSet> expected = BruteForce(graph, rule).find();
       std::erase_if(expected, [&](const NodeSet& set) { return is_all_weight(graph, set); });
@@ -202,14 +202,14 @@ TEST(RuleMatcher, FindsWhatTryingEverythingFinds) {
       total += found.size();
     }
   }
-  EXPECT_GT(total, 500u);
+  EXPECT_GT(total, 300u);
 }
 
 TEST(RuleMatcher, FindsNearWhatItFindsEverywhere) {
   Random random(23);
   const RuleMatcher matcher(pointers(plain_rules()));
   for (int round = 0; round < 40; ++round) {
-    const Graph graph = dense_graph(random, 14);
+    const Graph graph = dense_graph(random, 14, 4);
     const std::vector<RuleMatch> all = matcher.find_all(graph);
     for (const NodeId node : graph.nodes()) {
       const auto key = [](const RuleMatch& match) { return std::pair(match.rule().name, nodes_of(match)); };
@@ -314,8 +314,7 @@ TEST(Rules, HaveNamesOfTheirOwnAndParse) {
   EXPECT_GT(names.size(), 80u);
 }
 
-// ---- Applying
-// --------------------------------------------------------------------------------------------------------
+// ---- Applying -----------------------------------------------------------------------------------------------------
 
 TEST(ApplyRule, RefusesACycleAndLeavesTheGraphAsItWas) {
   // Both products share x; the second one's weight is made of the first product.
