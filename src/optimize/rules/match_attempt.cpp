@@ -51,8 +51,9 @@ std::vector<uint64_t> hashes_of(const std::vector<ValueId>& values) {
 
 }  // namespace
 
-MatchAttempt::MatchAttempt(const Graph& graph, std::shared_ptr<const CompiledRule> rule, MatchSink& sink)
-    : graph_(graph), rule_(std::move(rule)), sink_(sink) {}
+MatchAttempt::MatchAttempt(const Graph& graph, std::shared_ptr<const CompiledRule> rule, MatchSink& sink,
+                           const std::vector<uint8_t>* left_out)
+    : graph_(graph), rule_(std::move(rule)), sink_(sink), left_out_(left_out) {}
 
 void MatchAttempt::run(size_t first, NodeId node) {
   steps_ = &rule_->steps[first];
@@ -79,7 +80,7 @@ bool MatchAttempt::may_stand_for(size_t index, NodeId id) const {
 }
 
 void MatchAttempt::match_node(size_t index, NodeId id, size_t step) {
-  if (!may_stand_for(index, id)) return;
+  if (!may_stand_for(index, id) || (left_out_ && (*left_out_)[id.index])) return;
   const Node& node = graph_.node(id);
   const bool commutes = node.op().traits.commutative && statement(index).inputs.size() >= 2;
   const bool same_inputs = commutes && node.input(0) == node.input(1);

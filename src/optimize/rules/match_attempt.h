@@ -19,7 +19,9 @@ class MatchSink {
 /// See above.
 class MatchAttempt {
  public:
-  MatchAttempt(const Graph& graph, std::shared_ptr<const CompiledRule> rule, MatchSink& sink);
+  /// Matches with a node that is marked in `left_out`, by number, are left out; null: none.
+  MatchAttempt(const Graph& graph, std::shared_ptr<const CompiledRule> rule, MatchSink& sink,
+               const std::vector<uint8_t>* left_out = nullptr);
   /// Hands every match in which statement `first` is `node`, and whose guard holds, to the sink.
   void run(size_t first, NodeId node);
   /// Does `match`, with its very nodes and values, hold in the graph?
@@ -48,6 +50,7 @@ class MatchAttempt {
   const Graph& graph_;
   std::shared_ptr<const CompiledRule> rule_;
   MatchSink& sink_;
+  const std::vector<uint8_t>* left_out_;
   const std::vector<MatchStep>* steps_ = nullptr;
   std::array<NodeId, kMaxStatements> nodes_;
   std::array<ValueId, kMaxValues> values_;

@@ -110,11 +110,14 @@ std::vector<RuleMatch> RuleMatcher::find_all(const Graph& graph) const {
 
 std::vector<RuleMatch> RuleMatcher::find_near(const Graph& graph, std::span<const NodeId> nodes) const {
   FoundMatches found;
+  // Matches with a node that was looked at before have been found from there.
+  std::vector<uint8_t> is_done(graph.node_capacity(), 0);
   for (const NodeId node : nodes) {
-    if (!graph.is_live(node)) continue;
+    if (!graph.is_live(node) || is_done[node.index]) continue;
     impl_->for_each_start(graph.node(node), [&](const Start& start) {
-      MatchAttempt(graph, impl_->compiled()[start.rule], found).run(start.statement, node);
+      MatchAttempt(graph, impl_->compiled()[start.rule], found, &is_done).run(start.statement, node);
     });
+    is_done[node.index] = 1;
   }
   return std::move(found.matches);
 }
