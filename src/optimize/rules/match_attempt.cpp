@@ -20,9 +20,16 @@ bool is_number(const Graph& graph, ValueId value, double number) {
   return tensor.to_f64().front() == number;
 }
 
-bool all_static(const Graph& graph, std::span<const ValueId> values) {
+// Static, without extents of 0: nothing is to be gained there, and rules need not think of it.
+bool is_plain(const Type& type) {
+  if (!type.is_static()) return false;
+  const auto& dims = type.shape().dims();
+  return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.value_or(0) > 0; });
+}
+
+bool all_plain(const Graph& graph, std::span<const ValueId> values) {
   return std::all_of(values.begin(), values.end(),
-                     [&](ValueId value) { return value.is_valid() && graph.type(value).is_static(); });
+                     [&](ValueId value) { return value.is_valid() && is_plain(graph.type(value)); });
 }
 
 bool same_attributes(const Attributes& a, const Attributes& b) {
@@ -115,7 +122,7 @@ void MatchAttempt::match_step(size_t step) {
 bool MatchAttempt::bind(int variable, ValueId value) {
   ValueId& bound = values_[static_cast<size_t>(variable)];
   if (bound.is_valid()) return bound == value;
-  if (!graph_.type(value).is_static()) return false;
+  if (!is_plain(graph_.type(value))) return false;
   bound = value;
   trail_[num_bound_++] = variable;
   return true;
@@ -136,7 +143,7 @@ bool MatchAttempt::bind_inputs(size_t index, const Node& node, bool swapped) {
     // A list is reached through its first value; that all agree is looked at in the end.
     if (is_list(rule_->before, s.inputs[slot])) {
       const auto list = listed_inputs(s, node);
-      return all_static(graph_, list) && (list.empty() || bind(s.inputs[slot].value, list.front()));
+      return all_plain(graph_, list) && (list.empty() || bind(s.inputs[slot].value, list.front()));
     }
     const size_t from = swapped && slot < 2 ? 1 - slot : slot;
     if (!bind_operand(s.inputs[slot], node.input(from))) return false;
@@ -147,7 +154,7 @@ bool MatchAttempt::bind_inputs(size_t index, const Node& node, bool swapped) {
 bool MatchAttempt::bind_outputs(size_t index, const Node& node) {
   const PatternStatement& s = statement(index);
   if (rule_->before.values[static_cast<size_t>(s.outputs.front())].is_list) {
-    return all_static(graph_, node.outputs()) && bind(s.outputs.front(), node.output(0));
+    return all_plain(graph_, node.outputs()) && bind(s.outputs.front(), node.output(0));
   }
   for (size_t slot = 0; slot < s.outputs.size(); ++slot) {
     if (!bind(s.outputs[slot], node.output(slot))) return false;
@@ -307,7 +314,7 @@ bool MatchAttempt::holds(const Graph& graph, const RuleMatch& match) {
   // Values that are known leave one way to reach everything.
   for (size_t v = 0; v < match.values_.size(); ++v) {
     if (!match.values_[v].is_valid()) continue;
-    if (!graph.type(match.values_[v]).is_static()) return false;
+    if (!is_plain(graph.type(match.values_[v]))) return false;
     attempt.values_[v] = match.values_[v];
   }
   attempt.run(0, match.nodes_.front());

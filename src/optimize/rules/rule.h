@@ -7,7 +7,7 @@
 //
 // - `x` stands for any value, `$w` for one that depends on constants alone (a weight). The same name is the same value.
 //   `x...`, last, stands for all inputs from there on; `_` for an optional input that is not given; a number for a
-//   constant of one element. All types are static.
+//   constant of one element. All types are static, without extents of 0.
 // - `[name=value]` binds an attribute to a variable (`s`) or demands a literal (`1`, `[1,1]`, `"SAME"`); `1` for a list
 //   demands a list of ones. Attributes that are not named must have their default value in a pattern. Attributes are
 //   compared by what they mean: see acting_attribute.h.

@@ -104,14 +104,11 @@ std::vector<ValueId> reshape_result(RuleBuilder& builder) {
   return {builder.reshape(joined, builder.match().dims("v"))};
 }
 
-// Reshapes with extents of 0 say more than numbers can: 0 copies.
-bool has_elements(const RuleMatch& match) { return element_count(match.dims("x")) > 0; }
-
 // A product of rows that a reshape has put together: [a, b, k] as [a b, k].
 bool keeps_last_axis(const Dims& a, const Dims& b) { return a.size() >= 2 && b.size() >= 2 && a.back() == b.back(); }
 
 bool can_move_behind_product(const RuleMatch& match) {
-  return has_elements(match) && keeps_last_axis(match.dims("x"), match.dims("r")) && match.dims("w").size() == 2;
+  return keeps_last_axis(match.dims("x"), match.dims("r")) && match.dims("w").size() == 2;
 }
 
 std::vector<ValueId> reshape_behind_product(RuleBuilder& builder) {
@@ -199,8 +196,6 @@ const Rule kRules[] = {
      .after = "q = reshape(x, extents of q)",
      .outputs = {"q"},
      .kind = shrinks,
-     .guard_doc = "x has elements",
-     .guard = has_elements,
      .build = [](RuleBuilder& builder) -> std::vector<ValueId> {
        return {builder.reshape(builder.value("x"), builder.match().dims("q"))};
      },
@@ -234,8 +229,8 @@ const Rule kRules[] = {
      .after = "u = binary<f>(x, y); v = reshape(u, extents of v)",
      .outputs = {"v"},
      .kind = shrinks,
-     .guard_doc = "x and y have the same shape, with elements, and so have s and t",
-     .guard = [](const RuleMatch& match) { return can_reshape_result(match) && has_elements(match); },
+     .guard_doc = "x and y have the same shape, and so have s and t",
+     .guard = can_reshape_result,
      .build = reshape_result,
      .dtypes = dtypes::kAll},
     // reshape(x) W -> reshape(x W)
@@ -244,7 +239,7 @@ const Rule kRules[] = {
      .after = "u = matmul(x, w); m = reshape(u, extents of m)",
      .outputs = {"m"},
      .kind = canonicalizes,
-     .guard_doc = "x has elements, and the last extent of r; both have rank 2 or more; w is a matrix",
+     .guard_doc = "x has the last extent of r; both have rank 2 or more; w is a matrix",
      .guard = can_move_behind_product,
      .build = reshape_behind_product},
 };
