@@ -40,12 +40,30 @@ GraphRef BodyBuilder::finish() const {
   return body;
 }
 
-bool BodyBuilder::has_kernel(const PassContext& context) const {
-  Graph trial;
+void BodyBuilder::add_constant(ValueId outer) {
+  for (const auto& [from, to] : known_) {
+    if (from == outer) return;
+  }
+  known_.emplace_back(outer, body_.add_constant(graph_.value(outer).constant()));
+}
+
+// The node in a graph of its own.
+NodeId BodyBuilder::add_to(Graph& trial) const {
   std::vector<ValueId> inputs;
   for (const ValueId v : outer_inputs_) inputs.push_back(trial.add_input(graph_.type(v)));
-  const NodeId node = trial.add_node(fused_def(), std::move(inputs), {{"body", finish()}}, {{}, 1});
+  return trial.add_node(fused_def(), std::move(inputs), {{"body", finish()}}, {{}, 1});
+}
+
+bool BodyBuilder::has_kernel(const PassContext& context) const {
+  Graph trial;
+  const NodeId node = add_to(trial);
   return context.has_kernel(trial, node);
+}
+
+bool BodyBuilder::expects_kernel(const PassContext& context) const {
+  Graph trial;
+  const NodeId node = add_to(trial);
+  return context.expects_kernel(trial, node);
 }
 
 NodeId BodyBuilder::emit(Graph& graph) const {

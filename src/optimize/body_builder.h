@@ -16,8 +16,12 @@ class BodyBuilder {
 
   /// Copies a node behind all that were added before.
   void add(const Node& node);
+  /// Makes a constant of the graph a constant of the body, however large: kernels may then ask for its elements.
+  void add_constant(ValueId outer);
   /// Would a kernel of the device run the nodes as one, with the value of the last as its output?
   bool has_kernel(const PassContext& context) const;
+  /// As has_kernel(), extents that are not known yet taken as typical ones.
+  bool expects_kernel(const PassContext& context) const;
   /// Adds a fused node to `graph`, the one given to the constructor, which takes over the value of the last node.
   NodeId emit(Graph& graph) const;
   size_t num_inputs() const { return outer_inputs_.size(); }
@@ -25,6 +29,7 @@ class BodyBuilder {
  private:
   ValueId inner(ValueId outer);
   GraphRef finish() const;
+  NodeId add_to(Graph& trial) const;
 
   const Graph& graph_;
   Graph body_;

@@ -10,14 +10,18 @@ namespace autograph {
 
 #ifdef AG_HAS_ONEDNN
 std::vector<KernelDef> onednn_kernels() {
-  std::vector<KernelDef> kernels{onednn::conv_kernel(), onednn::fused_conv_kernel(), onednn::fused_matmul_kernel(),
-                                 onednn::matmul_kernel(), onednn::gemm_kernel()};
-  for (const KernelDef& pool : onednn::pool_kernels()) kernels.push_back(pool);
+  std::vector<KernelDef> kernels{onednn::conv_kernel(),   onednn::fused_conv_kernel(), onednn::fused_matmul_kernel(),
+                                 onednn::matmul_kernel(), onednn::gemm_kernel(),       onednn::matmul_integer_kernel()};
+  for (const auto& more : {onednn::pool_kernels(), onednn::int8_conv_kernels(), onednn::int8_matmul_kernels()}) {
+    kernels.insert(kernels.end(), more.begin(), more.end());
+  }
   return kernels;
 }
 
 PrepareReorder cpu_reorder() { return onednn::prepare_reorder; }
 #else
+bool has_vnni() { return false; }
+
 std::vector<KernelDef> onednn_kernels() { return {}; }
 
 PrepareReorder cpu_reorder() { return nullptr; }
@@ -38,8 +42,8 @@ std::vector<KernelDef> cpu_kernels() {
   for (const auto& more : {onednn_kernels(), reduction_kernels(), box_copy_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
-  for (const KernelDef& kernel :
-       {batch_normalization_kernel(), concat_kernel(), split_kernel(), gather_kernel(), elementwise_kernel()}) {
+  for (const KernelDef& kernel : {byte_table_kernel(), batch_normalization_kernel(), concat_kernel(), split_kernel(),
+                                  gather_kernel(), elementwise_kernel()}) {
     kernels.push_back(kernel);
   }
   return kernels;

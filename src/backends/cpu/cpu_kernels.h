@@ -11,6 +11,9 @@ namespace autograph {
 /// All of them, for the catalog.
 std::vector<KernelDef> cpu_kernels();
 
+/// Does this CPU add products of bytes in 32 bits? false without oneDNN.
+bool has_vnni();
+
 /// How the backend changes layouts; null without oneDNN, whose layouts they are.
 PrepareReorder cpu_reorder();
 
@@ -32,6 +35,7 @@ KernelDef batch_normalization_kernel();
 KernelDef concat_kernel();
 KernelDef split_kernel();
 KernelDef gather_kernel();
+KernelDef byte_table_kernel();
 std::vector<KernelDef> reduction_kernels();
 std::vector<KernelDef> box_copy_kernels();
 std::vector<KernelDef> onednn_kernels();

@@ -11,6 +11,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/quantize.h"
 #include "base/check.h"
 #include "graph/infer_node.h"
 #include "graph/inline_graph.h"
@@ -120,8 +121,25 @@ OpCost cost(const CostContext& context) {
   return total;
 }
 
+// y = quantize(sigmoid(dequantize(x))), bytes to bytes.
+OpSample sample_quantized(Random& random) {
+  const DType dtype = draw_one_of(random, {DType::u8, DType::i8});
+  const Dims dims = draw_dims(random, 1, 4);
+  auto body = std::make_shared<Graph>("body");
+  const auto number = [&](double low, double high) {
+    return constant(*body, draw_tensor(random, DType::f32, {}, low, high));
+  };
+  const Var zero = constant(*body, draw_tensor(random, dtype, {}, 0, 9));
+  const Var x = input(*body, dtype, Shape::of(dims), "x");
+  const Var y = quantize_linear(sigmoid(dequantize_linear(x, number(0.01, 0.1), zero)), number(0.01, 0.1), zero);
+  body->add_output(y.id(), "y");
+  return {
+      .inputs = {draw_tensor(random, dtype, dims, 0, 100)}, .attributes = {{"body", GraphRef(body)}}, .num_outputs = 1};
+}
+
 // y = relu(x + b) * s or y = sigmoid(x) + x * b, with b and s broadcasting.
 OpSample sample(Random& random) {
+  if (draw(random, 0, 3) == 0) return sample_quantized(random);
   const Dims dims = draw_dims(random, 1, 4);
   const Dims other = draw_broadcastable(random, dims);
   auto body = std::make_shared<Graph>("body");

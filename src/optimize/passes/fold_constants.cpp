@@ -4,6 +4,8 @@
 // Results larger than PassContext::max_folded_bytes stay nodes: an Expand of a scalar to gigabytes is cheaper to keep.
 // Impure and random nodes, and those with an evaluate function, stay too. A node whose reference throws stays: the
 // error belongs to the run.
+//
+// Dequantized weights stay for use_integers as long as that has not run: fold_constants_before_integers.
 #include <algorithm>
 
 #include "autograph/op_def.h"
@@ -12,6 +14,9 @@
 #include "optimize/passes/passes.h"
 
 namespace autograph {
+
+const OpDef& dequantize_linear_def();
+
 namespace {
 
 bool can_fold(const Graph& graph, const Node& node, int64_t max_bytes) {
@@ -71,14 +76,23 @@ bool fold_known(Graph& graph, NodeId id, const KnownValues& known) {
   return true;
 }
 
-}  // namespace
+// The right side of a product, dequantized from bytes, whose left side is not constant.
+bool is_quantized_weight(const Graph& graph, const Node& node) {
+  if (&node.op() != &dequantize_linear_def() || !node.inputs()[0].is_valid()) return false;
+  const DType dtype = graph.type(node.inputs()[0]).dtype();
+  if (dtype != DType::i8 && dtype != DType::u8) return false;
+  const auto& uses = graph.value(node.output(0)).uses();
+  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+    const Node& reader = graph.node(use.node);
+    return use.slot == 1 && reader.op().traits.anchor && !graph.value(reader.inputs()[0]).is_constant();
+  });
+}
 
-// Values that become known sharpen types further down, or show that a node can never run: then infer throws the same
-// error here that the run would meet.
-bool fold_constants(Graph& graph, PassContext& context) {
+bool fold_all(Graph& graph, const PassContext& context, bool keep_quantized_weights) {
   const KnownValues known = infer_types(graph);
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
+    if (keep_quantized_weights && is_quantized_weight(graph, graph.node(id))) continue;
     const bool is_folded =
         fold_known(graph, id, known) || (can_fold(graph, graph.node(id), context.max_folded_bytes) && fold(graph, id));
     changed = changed || is_folded;
@@ -88,5 +102,13 @@ bool fold_constants(Graph& graph, PassContext& context) {
   infer_types(graph);
   return true;
 }
+
+}  // namespace
+
+// Values that become known sharpen types further down, or show that a node can never run: then infer throws the same
+// error here that the run would meet.
+bool fold_constants(Graph& graph, PassContext& context) { return fold_all(graph, context, false); }
+
+bool fold_constants_before_integers(Graph& graph, PassContext& context) { return fold_all(graph, context, true); }
 
 }  // namespace autograph

@@ -5,20 +5,33 @@
 // A group grows from its last node towards producers that nobody outside the group reads and that have the dims of the
 // output: a smaller one, computed once, is cheaper than the same computed for every element it is broadcast to. It has
 // one output, and the device has a kernel for it. Linear in the size of the graph, times the bound on a group.
+//
+// Quantizations end groups and dequantizations begin them. Groups take dequantizations that have other readers, too,
+// and leave them what they read: bytes are cheaper to read twice than floats are to write.
 #include <algorithm>
 
 #include "autograph/op_def.h"
 #include "optimize/body_builder.h"
+#include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
+
+const OpDef& dequantize_linear_def();
+const OpDef& quantize_linear_def();
+
 namespace {
 
 constexpr size_t kMaxNodes = 24;
 constexpr size_t kMaxInputs = 8;
 
+bool is_dequantization(const Graph& graph, NodeId id) { return &graph.node(id).op() == &dequantize_linear_def(); }
+
 bool can_fuse(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
+  if (is_dequantization(graph, id) || &node.op() == &quantize_linear_def()) {
+    return graph.type(node.output(0)).is_static() && graph.type(node.inputs()[1]).shape().num_elements() == 1;
+  }
   return node.op().traits.elementwise && node.op().traits.pure && !node.op().traits.view &&
          node.outputs().size() == 1 && graph.type(node.output(0)).is_static();
 }
@@ -48,7 +61,10 @@ class ElementwiseFuser {
     if (group_.size() > 1) {
       builder().emit(graph_);
       std::vector<NodeId> nodes = sorted_group();
-      for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) graph_.erase_node(*it);
+      for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+        const ValueId result = graph_.node(*it).output(0);
+        if (num_reads(graph_, result) == 0) graph_.erase_node(*it);
+      }
       changed_ = true;
     }
     for (const NodeId id : group_) in_group_[id.index] = false;
@@ -60,10 +76,10 @@ class ElementwiseFuser {
     const NodeId producer = value.producer();
     if (!producer.is_valid() || in_group_[producer.index] || !can_fuse(graph_, producer)) return;
     if (value.type().shape() != graph_.type(graph_.node(group_[0]).output(0)).shape()) return;
-    if (graph_.num_output_uses(input) > 0) return;
-    const bool inside = std::all_of(value.uses().begin(), value.uses().end(),
-                                    [&](const Use& use) { return in_group_[use.node.index]; });
-    if (!inside) return;
+    const bool inside =
+        graph_.num_output_uses(input) == 0 && std::all_of(value.uses().begin(), value.uses().end(),
+                                                          [&](const Use& use) { return in_group_[use.node.index]; });
+    if (!inside && !is_dequantization(graph_, producer)) return;
     group_.push_back(producer);
     in_group_[producer.index] = true;
     const BodyBuilder longer = builder();

@@ -1,4 +1,5 @@
-// max_pool, average_pool and the global pools in f32, in every layout.
+// max_pool, average_pool and the global pools in f32, in every layout; the maximum of bytes, for which oneDNN has
+// channels-last kernels.
 //
 // oneDNN's maximum starts from the lowest finite number and does not propagate NaN, so inputs that hold NaN or infinity
 // are left to the reference. A window that lies in the padding alone, and a divisor that counts padding where a window
@@ -14,7 +15,11 @@
 #include "ops/window/pool_loops.h"
 #include "schedule/plan.h"
 
-namespace autograph::onednn {
+namespace autograph {
+
+const OpDef& max_pool_def();
+
+namespace onednn {
 namespace {
 
 AG_MULTIVERSION bool all_finite(const float* x, int64_t count) {
@@ -82,15 +87,25 @@ int64_t needed_pad_end(const WindowAxis& axis) {
   return (axis.out - 1) * axis.stride + span - axis.in - axis.pad_begin;
 }
 
-std::string why_not_rank(const KernelCall& call) {
+std::string why_not_spatial(const KernelCall& call) {
   const size_t rank = call.input_dims(0).size();
   if (rank < 3 || rank > 5) return "1 to 3 spatial dims only";
-  return why_not_f32(call);
+  return call.inputs[0].shape().num_elements() == 0 ? "a tensor without elements" : "";
+}
+
+std::string why_not_rank(const KernelCall& call) {
+  std::string reason = why_not_spatial(call);
+  return reason.empty() ? why_not_f32(call) : reason;
+}
+
+bool is_of_bytes(const KernelCall& call) {
+  return call.inputs[0].dtype() == DType::u8 || call.inputs[0].dtype() == DType::i8;
 }
 
 std::string why_not_window(const KernelCall& call) {
   if (call.outputs.size() > 1) return "indices are wanted";
-  std::string reason = why_not_rank(call);
+  const bool max_of_bytes = &call.op == &max_pool_def() && is_of_bytes(call);
+  std::string reason = max_of_bytes ? why_not_spatial(call) : why_not_rank(call);
   if (!reason.empty()) return reason;
   for (const WindowAxis& axis : windows_of(call)) {
     const int64_t end = std::max(needed_pad_end(axis), axis.pad_end);
@@ -108,8 +123,11 @@ std::string why_not_window(const KernelCall& call) {
 std::unique_ptr<Kernel> make(const KernelCall& call, const std::vector<WindowAxis>& axes, dnnl::algorithm algorithm) {
   const Dims x = call.input_dims(0);
   const Dims y = call.output_dims(0);
-  const dnnl::memory::desc src = desc_in(call.variant->input(0), x);
-  const dnnl::memory::desc dst = desc_in(call.variant->output(0), y);
+  const DataType type = data_type_of(call.inputs[0].dtype());
+  const dnnl::memory::desc given_src = desc_in(call.variant->input(0), x, type);
+  const dnnl::memory::desc given_dst = desc_in(call.variant->output(0), y, type);
+  const dnnl::memory::desc src = is_of_bytes(call) ? desc_in(Layout::channels_last, x, type) : given_src;
+  const dnnl::memory::desc dst = is_of_bytes(call) ? desc_in(Layout::channels_last, y, type) : given_dst;
   dnnl::memory::dims strides, kernel, dilation, pads_begin, pads_end;
   for (const WindowAxis& axis : axes) {
     strides.push_back(axis.stride);
@@ -122,12 +140,13 @@ std::unique_ptr<Kernel> make(const KernelCall& call, const std::vector<WindowAxi
   const dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm, src, dst, strides, kernel,
                                             dilation, pads_begin, pads_end);
   const dnnl::pooling_v2_forward::primitive_desc pd(desc, new_attributes(), cpu_engine());
-  std::vector<Argument> arguments{{DNNL_ARG_SRC, false, 0, src, src}, {DNNL_ARG_DST, true, 0, dst, dst}};
+  std::vector<Argument> arguments{{DNNL_ARG_SRC, false, 0, given_src, src}, {DNNL_ARG_DST, true, 0, given_dst, dst}};
   return std::make_unique<PrimitiveKernel>(dnnl::pooling_v2_forward(pd), std::move(arguments), pd.scratchpad_desc());
 }
 
 Prepared prepare_max(const KernelCall& call) {
-  return try_prepare([&] {
+  return try_prepare([&]() -> std::unique_ptr<Kernel> {
+    if (is_of_bytes(call)) return make(call, windows_of(call), dnnl::algorithm::pooling_max);
     return std::make_unique<MaxPoolKernel>(call, make(call, windows_of(call), dnnl::algorithm::pooling_max));
   });
 }
@@ -164,6 +183,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   std::vector<KernelVariant> result;
   const double us = static_cast<double>(size_of(call.inputs[0])) / kBytesPerUs / call.threads;
   for (const Layout layout : {Layout::row_major, native_block(), Layout::channels_last}) {
+    if (is_of_bytes(call) && channel_block(layout) > 1) continue;
     const double factor = layout == Layout::row_major ? kRowMajorPenalty : 1;
     result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = kStartUs + us * factor});
   }
@@ -181,4 +201,5 @@ std::vector<KernelDef> pool_kernels() {
   };
 }
 
-}  // namespace autograph::onednn
+}  // namespace onednn
+}  // namespace autograph

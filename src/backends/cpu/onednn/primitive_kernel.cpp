@@ -41,22 +41,33 @@ const dnnl::engine& cpu_engine() {
   return kEngine;
 }
 
-dnnl::memory::desc row_major(const dnnl::memory::dims& dims) {
-  dnnl::memory::dims strides(dims.size(), 1);
-  for (size_t a = dims.size(); a-- > 1;) strides[a - 1] = strides[a] * dims[a];
-  return {dims, dnnl::memory::data_type::f32, strides};
+DataType data_type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return DataType::f32;
+    case DType::bf16: return DataType::bf16;
+    case DType::i32: return DataType::s32;
+    case DType::i8: return DataType::s8;
+    case DType::u8: return DataType::u8;
+    default: return DataType::undef;
+  }
 }
 
-dnnl::memory::desc desc_in(Layout layout, const dnnl::memory::dims& dims) {
+dnnl::memory::desc row_major(const dnnl::memory::dims& dims, DataType type) {
+  dnnl::memory::dims strides(dims.size(), 1);
+  for (size_t a = dims.size(); a-- > 1;) strides[a - 1] = strides[a] * dims[a];
+  return {dims, type, strides};
+}
+
+dnnl::memory::desc desc_in(Layout layout, const dnnl::memory::dims& dims, DataType type) {
   using Tag = dnnl::memory::format_tag;
-  if (layout == Layout::row_major) return row_major(dims);
+  if (layout == Layout::row_major) return row_major(dims, type);
   const size_t spatial = dims.size() - 2;
   AG_CHECK(spatial >= 1 && spatial <= 3, "layout {} of a tensor of rank {}", to_string(layout), dims.size());
   constexpr std::array<std::array<Tag, 3>, 3> kTags{{{Tag::nwc, Tag::nhwc, Tag::ndhwc},
                                                      {Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c},
                                                      {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}}};
   const size_t row = layout == Layout::channels_last ? 0 : layout == Layout::blocked8 ? 1 : 2;
-  return {dims, dnnl::memory::data_type::f32, kTags[row][spatial - 1]};
+  return {dims, type, kTags[row][spatial - 1]};
 }
 
 Layout native_block() {
@@ -74,8 +85,8 @@ void reorder(const void* from, const dnnl::memory::desc& from_desc, void* to, co
   set_cpu_threads(threads);
 }
 
-dnnl::memory::desc any_layout(const dnnl::memory::dims& dims) {
-  return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+dnnl::memory::desc any_layout(const dnnl::memory::dims& dims, DataType type) {
+  return {dims, type, dnnl::memory::format_tag::any};
 }
 
 dnnl::primitive_attr new_attributes() {
@@ -132,6 +143,15 @@ void PrimitiveKernel::pack(Bound& bound) {
   bound.argument.constant = Tensor();
 }
 
+void PrimitiveKernel::set_accumulated_input(size_t slot) {
+  accumulated_input_ = static_cast<int>(slot);
+  for (const Bound& bound : bound_) {
+    const Argument& a = bound.argument;
+    if (!a.is_output || a.slot != 0 || !bound.reorder) continue;
+    accumulated_reorder_.emplace(dnnl::reorder::primitive_desc(cpu_engine(), a.given, cpu_engine(), a.wanted));
+  }
+}
+
 std::vector<uint32_t> PrimitiveKernel::in_place_inputs() const {
   if (accumulated_input_ < 0) return {};
   // What the primitive reads itself must stay whole until it is done.
@@ -167,6 +187,24 @@ std::unique_ptr<KernelState> PrimitiveKernel::new_state() const {
   return state;
 }
 
+// Puts the residual where the primitive adds to it.
+void PrimitiveKernel::accumulate(const KernelArgs& args, State& state) const {
+  const void* from = args.inputs[static_cast<size_t>(accumulated_input_)].raw();
+  void* to = const_cast<void*>(args.outputs[0].raw());
+  if (!accumulated_reorder_) {
+    if (from != to) std::memcpy(to, from, output_bytes_);
+    return;
+  }
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    if (!bound_[i].argument.is_output || bound_[i].argument.slot != 0) continue;
+    state.given[i].move_to(const_cast<void*>(from));
+    const std::array<dnnl_exec_arg_t, 2> pair{dnnl_exec_arg_t{DNNL_ARG_FROM, state.given[i].memory.get()},
+                                              dnnl_exec_arg_t{DNNL_ARG_TO, state.wanted[i].memory.get()}};
+    execute(*accumulated_reorder_, state.stream, pair);
+    state.given[i].move_to(to);
+  }
+}
+
 void PrimitiveKernel::run(const KernelArgs& args) const {
   State& state = *static_cast<State*>(args.state);
   char* scratch = static_cast<char*>(args.scratch);
@@ -187,11 +225,7 @@ void PrimitiveKernel::run(const KernelArgs& args) const {
     state.wanted[i].move_to(scratch + bound.scratch_offset);
     if (!bound.argument.is_output) reorder(i);
   }
-  if (accumulated_input_ >= 0) {
-    const void* from = args.inputs[static_cast<size_t>(accumulated_input_)].raw();
-    void* to = const_cast<void*>(args.outputs[0].raw());
-    if (from != to) std::memcpy(to, from, output_bytes_);
-  }
+  if (accumulated_input_ >= 0) accumulate(args, state);
   execute(primitive_, state.stream, state.args);
   for (size_t i = 0; i < bound_.size(); ++i) {
     if (bound_[i].reorder && bound_[i].argument.is_output) reorder(i);

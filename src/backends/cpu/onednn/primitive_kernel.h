@@ -6,6 +6,7 @@
 #pragma once
 
 #include <dnnl.hpp>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -16,23 +17,31 @@ namespace autograph::onednn {
 /// The one CPU engine.
 const dnnl::engine& cpu_engine();
 
-/// Row-major f32 memory of these dims.
-dnnl::memory::desc row_major(const dnnl::memory::dims& dims);
+using DataType = dnnl::memory::data_type;
 
-/// f32 memory of these dims in one of our layouts.
-dnnl::memory::desc desc_in(Layout layout, const dnnl::memory::dims& dims);
+/// oneDNN's name for f32, bf16, i32, i8 or u8; undef for others.
+DataType data_type_of(DType dtype);
+
+/// Row-major memory of these dims.
+dnnl::memory::desc row_major(const dnnl::memory::dims& dims, DataType type = DataType::f32);
+
+/// Memory of these dims in one of our layouts.
+dnnl::memory::desc desc_in(Layout layout, const dnnl::memory::dims& dims, DataType type = DataType::f32);
 
 /// The blocked layout that the widest vectors of this machine like.
 Layout native_block();
 
-/// Copies f32 elements from one layout to another; allocates.
+/// Copies elements from one layout to another; allocates.
 void reorder(const void* from, const dnnl::memory::desc& from_desc, void* to, const dnnl::memory::desc& to_desc);
 
 /// Any layout that the primitive likes.
-dnnl::memory::desc any_layout(const dnnl::memory::dims& dims);
+dnnl::memory::desc any_layout(const dnnl::memory::dims& dims, DataType type = DataType::f32);
 
 /// Attributes with scratchpad memory given by the user of the primitive.
 dnnl::primitive_attr new_attributes();
+
+/// Slot of arguments that are no tensors of the call: their elements are known.
+inline constexpr size_t kNoInput = std::numeric_limits<size_t>::max();
 
 /// One argument of a primitive.
 struct Argument {
@@ -50,8 +59,9 @@ class PrimitiveKernel : public Kernel {
   /// `scratchpad` is the primitive descriptor's.
   PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments, const dnnl::memory::desc& scratchpad);
 
-  /// Has a sum post-op: before the primitive runs, output 0 must hold input `slot`, in the same layout.
-  void set_accumulated_input(size_t slot) { accumulated_input_ = static_cast<int>(slot); }
+  /// Has a sum post-op: before the primitive runs, what becomes output 0 must hold input `slot`, which is given in the
+  /// layout of output 0 and has elements of the same size.
+  void set_accumulated_input(size_t slot);
   std::vector<uint32_t> in_place_inputs() const override;
 
   void run(const KernelArgs& args) const override;
@@ -71,6 +81,7 @@ class PrimitiveKernel : public Kernel {
   };
 
   void pack(Bound& bound);
+  void accumulate(const KernelArgs& args, State& state) const;
   size_t reserve(size_t bytes);
 
   dnnl::primitive primitive_;
@@ -81,6 +92,7 @@ class PrimitiveKernel : public Kernel {
   size_t weight_bytes_ = 0;
   size_t output_bytes_ = 0;
   int accumulated_input_ = -1;
+  std::optional<dnnl::reorder> accumulated_reorder_;  // where output 0 is written in another layout first
 };
 
 /// Calls `make`, turning an exception of oneDNN into a refusal.

@@ -24,7 +24,9 @@ std::string lower_node(const KernelCall& call, TileProgram& program) {
 
 // A constant of a body: a number, or a tensor that the program brings along.
 TileValue constant_value(const Tensor& constant, const KernelCall& call, TileProgram& program) {
-  if (constant.num_elements() == 1 && constant.dtype() == DType::f32) return program.number(*constant.data<float>());
+  if (constant.num_elements() == 1 && is_tile_type(constant.dtype()) && constant.dtype() != DType::boolean) {
+    return program.number(static_cast<float>(constant.to_f64()[0]));
+  }
   program.constants.push_back(constant);
   return input_value(call.inputs.size() + program.constants.size() - 1);
 }
@@ -40,7 +42,11 @@ std::string lower_body(const KernelCall& call, TileProgram& program) {
   }
   for (const NodeId id : body.topological_order()) {
     const Node& node = body.node(id);
-    if (!node.op().scalar || node.outputs().size() != 1) return std::string(node.op().name) + " in the body";
+    const bool known = node.op().scalar || is_quantization(node.op());
+    if (!known || node.outputs().size() != 1) return std::string(node.op().name) + " in the body";
+    // Bytes are saturated when they are written.
+    const bool is_last = body.num_output_uses(node.output(0)) > 0 && body.value(node.output(0)).uses().empty();
+    if (&node.op() == &quantize_linear_def() && !is_last) return "a quantization in the middle of the body";
     std::vector<TileValue> operands;
     std::vector<Type> types;
     std::vector<Tensor> constants;
@@ -63,7 +69,7 @@ std::string lower(const KernelCall& call, TileProgram& program) {
 }
 
 std::string why_not(const KernelCall& call) {
-  if (!call.op.scalar && &call.op != &fused_def()) return "not an elementwise op";
+  if (!call.op.scalar && !is_quantization(call.op) && &call.op != &fused_def()) return "not an elementwise op";
   TileProgram program;
   std::string reason = lower(call, program);
   return reason.empty() ? why_not_tiles(call, program) : reason;

@@ -94,12 +94,13 @@ TileValue append_fold(TileProgram& program, const TileNode& node, TileOp fold) {
   return total;
 }
 
+bool has(const TileNode& node, size_t slot) { return slot < node.inputs.size() && node.inputs[slot].is_tensor(); }
+
 TileValue append_clip(TileProgram& program, const TileNode& node) {
   TileValue y = node.operands[0];
-  const auto has = [&](size_t slot) { return slot < node.inputs.size() && node.inputs[slot].is_tensor(); };
-  if (has(1)) y = program.emit({.op = TileOp::max, .operands = {y, node.operands[1]}});
-  if (has(2)) y = program.emit({.op = TileOp::min, .operands = {y, node.operands[2]}});
-  return has(1) || has(2) ? y : program.emit({.op = TileOp::copy, .operands = {y}});
+  if (has(node, 1)) y = program.emit({.op = TileOp::max, .operands = {y, node.operands[1]}});
+  if (has(node, 2)) y = program.emit({.op = TileOp::min, .operands = {y, node.operands[2]}});
+  return has(node, 1) || has(node, 2) ? y : program.emit({.op = TileOp::copy, .operands = {y}});
 }
 
 // Common exponents are multiplications, as long as they are known and the same for all elements.
@@ -125,7 +126,53 @@ TileValue append_cast(TileProgram& program, const TileNode& node) {
   return program.emit({.op = to_bool ? TileOp::not_zero : TileOp::copy, .operands = {node.operands[0]}});
 }
 
+bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
+
+// quantize_linear and dequantize_linear with one scale: of f32 to bytes, and back.
+std::string why_not_quantization(const TileNode& node) {
+  const bool forward = &node.op == &quantize_linear_def();
+  const DType bytes = forward ? node.output.dtype() : node.inputs[0].dtype();
+  const DType real = forward ? node.inputs[0].dtype() : node.output.dtype();
+  if (!is_byte(bytes)) return fmt::format("dtype {}: only u8 and i8", to_string(bytes));
+  if (real != DType::f32 || node.inputs[1].dtype() != DType::f32) return "a scale or real values other than f32";
+  if (node.inputs[1].shape().num_elements() != 1) return "more than one scale";
+  const DType precision = forward ? node.attributes.get_or("precision", DType::undefined) : DType::undefined;
+  return precision == DType::undefined || precision == DType::f32 ? "" : "a division in other than f32";
+}
+
+// The number in operand `slot`: 0 where it is not given, nothing where it is not known.
+std::optional<float> known_number(const TileNode& node, size_t slot) {
+  if (!has(node, slot)) return 0.0F;
+  if (slot >= node.constants.size() || !node.constants[slot].is_present()) return std::nullopt;
+  return static_cast<float>(node.constants[slot].to_f64()[0]);
+}
+
+// (x - zero) * scale: the difference is exact.
+TileValue append_dequantization(TileProgram& program, const TileNode& node) {
+  const auto scale = known_number(node, 1);
+  const auto zero = known_number(node, 2);
+  if (scale && zero) {
+    return program.emit({.op = TileOp::dequantize, .operands = {node.operands[0]}, .p = *zero, .q = *scale});
+  }
+  TileValue y = node.operands[0];
+  if (has(node, 2)) y = program.emit({.op = TileOp::sub, .operands = {y, node.operands[2]}});
+  return program.emit({.op = TileOp::mul, .operands = {y, node.operands[1]}});
+}
+
+// round(x / scale) + zero, which writing the bytes saturates.
+TileValue append_quantization(TileProgram& program, const TileNode& node) {
+  const auto scale = known_number(node, 1);
+  const auto zero = known_number(node, 2);
+  if (scale && zero) {
+    return program.emit({.op = TileOp::quantize, .operands = {node.operands[0]}, .p = *scale, .q = *zero});
+  }
+  const TileValue quotient = program.emit({.op = TileOp::div, .operands = {node.operands[0], node.operands[1]}});
+  const TileValue y = program.emit({.op = TileOp::round, .operands = {quotient}});
+  return has(node, 2) ? program.emit({.op = TileOp::add, .operands = {y, node.operands[2]}}) : y;
+}
+
 std::string why_not_types(const TileNode& node) {
+  if (is_quantization(node.op)) return why_not_quantization(node);
   const auto fits = [](DType dtype) { return dtype == DType::f32 || dtype == DType::boolean; };
   for (const Type& type : node.inputs) {
     const bool widened = &node.op == &cast_def() && type.is_tensor() && type.dtype() == DType::u8;
@@ -135,6 +182,8 @@ std::string why_not_types(const TileNode& node) {
 }
 
 }  // namespace
+
+bool is_quantization(const OpDef& op) { return &op == &quantize_linear_def() || &op == &dequantize_linear_def(); }
 
 TileValue TileProgram::number(float value) {
   numbers.push_back(value);
@@ -170,6 +219,10 @@ std::string append_node(TileProgram& program, const TileNode& node, TileValue& r
     result = program.emit({.op = use_tanh ? TileOp::gelu_tanh : TileOp::gelu, .operands = {operand(0)}});
   } else if (&node.op == &cast_def()) {
     result = append_cast(program, node);
+  } else if (&node.op == &quantize_linear_def()) {
+    result = append_quantization(program, node);
+  } else if (&node.op == &dequantize_linear_def()) {
+    result = append_dequantization(program, node);
   } else {
     return "no instruction for " + std::string(node.op.name);
   }

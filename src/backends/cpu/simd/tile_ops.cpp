@@ -1,6 +1,7 @@
 #include "backends/cpu/simd/tile_ops.h"
 
 #include <cmath>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/tile_ops.cpp"
@@ -164,6 +165,8 @@ AG_FORMULA_PQ(Swish, (D d, V a), swish(d, a, p))
 AG_FORMULA(Gelu, (D d, V a), gelu(d, a))
 AG_FORMULA(GeluTanh, (D d, V a), gelu_tanh(d, a))
 AG_FORMULA_PQ(Scale, (D d, V a), hn::Mul(a, p))
+AG_FORMULA_PQ(Dequantize, (D d, V a), hn::Mul(hn::Sub(a, p), q))
+AG_FORMULA_PQ(Quantize, (D d, V a), hn::Add(hn::Round(hn::Div(a, p)), q))
 // hn::Ne is false for NaN on AVX-512; NaN is not zero.
 AG_FORMULA(NotZero, (D d, V a), truth(d, hn::Not(hn::Eq(a, hn::Zero(d)))))
 AG_FORMULA(LogicalNot, (D d, V a), truth(d, hn::Eq(a, hn::Zero(d))))
@@ -198,29 +201,49 @@ void pow_tile(const TileCall& call) {
 
 const std::array<TileFunction, kTileOpCount>* functions() {
   static constexpr std::array<TileFunction, kTileOpCount> kFunctions{
-      unary<Copy>,        unary<Neg>,          unary<Abs>,
-      unary<Sign>,        unary<Reciprocal>,   unary<Sqrt>,
-      unary<Square>,      unary<Cube>,         unary<SqrtOfPow>,
-      unary<Exp>,         unary<Log>,          unary<Erf>,
-      unary<Floor>,       unary<Ceil>,         unary<Round>,
-      unary<Relu>,        unary<LeakyRelu>,    unary<Elu>,
-      unary<Selu>,        unary<Celu>,         unary<ThresholdedRelu>,
-      unary<HardSigmoid>, unary<HardSwish>,    unary<Sigmoid>,
-      unary<Tanh>,        unary<Softplus>,     unary<Softsign>,
-      unary<Mish>,        unary<Swish>,        unary<Gelu>,
-      unary<GeluTanh>,    unary<Scale>,        unary<NotZero>,
-      unary<LogicalNot>,  unary<IsNan>,        binary<Add>,
-      binary<Sub>,        binary<Mul>,         binary<Div>,
-      binary<Max>,        binary<Min>,         pow_tile,
-      binary<Prelu>,      binary<Swiglu>,      binary<Equal>,
-      binary<Less>,       binary<LessOrEqual>, binary<LogicalAnd>,
-      binary<LogicalOr>,  binary<LogicalXor>,  ternary<Where>};
+      unary<Copy>,         unary<Neg>,         unary<Abs>,
+      unary<Sign>,         unary<Reciprocal>,  unary<Sqrt>,
+      unary<Square>,       unary<Cube>,        unary<SqrtOfPow>,
+      unary<Exp>,          unary<Log>,         unary<Erf>,
+      unary<Floor>,        unary<Ceil>,        unary<Round>,
+      unary<Relu>,         unary<LeakyRelu>,   unary<Elu>,
+      unary<Selu>,         unary<Celu>,        unary<ThresholdedRelu>,
+      unary<HardSigmoid>,  unary<HardSwish>,   unary<Sigmoid>,
+      unary<Tanh>,         unary<Softplus>,    unary<Softsign>,
+      unary<Mish>,         unary<Swish>,       unary<Gelu>,
+      unary<GeluTanh>,     unary<Scale>,       unary<Dequantize>,
+      unary<Quantize>,     unary<NotZero>,     unary<LogicalNot>,
+      unary<IsNan>,        binary<Add>,        binary<Sub>,
+      binary<Mul>,         binary<Div>,        binary<Max>,
+      binary<Min>,         pow_tile,           binary<Prelu>,
+      binary<Swiglu>,      binary<Equal>,      binary<Less>,
+      binary<LessOrEqual>, binary<LogicalAnd>, binary<LogicalOr>,
+      binary<LogicalXor>,  ternary<Where>};
   return &kFunctions;
 }
 
 void widen(const uint8_t* from, float* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
+
+void widen_signed(const int8_t* from, float* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+
+// NaN compares as false and so becomes the lower end.
+template <class Byte>
+void saturate(const float* from, Byte* to, int64_t count) {
+  constexpr auto kLow = static_cast<float>(std::numeric_limits<Byte>::min());
+  constexpr auto kHigh = static_cast<float>(std::numeric_limits<Byte>::max());
+  for (int64_t i = 0; i < count; ++i) {
+    const float low = from[i] > kLow ? from[i] : kLow;
+    to[i] = static_cast<Byte>(static_cast<int32_t>(low < kHigh ? low : kHigh));
+  }
+}
+
+void narrow_unsigned(const float* from, uint8_t* to, int64_t count) { saturate(from, to, count); }
+
+void narrow_signed(const float* from, int8_t* to, int64_t count) { saturate(from, to, count); }
 
 void narrow(const float* from, uint8_t* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[i] != 0 ? 1 : 0;
@@ -234,11 +257,26 @@ namespace autograph::simd {
 
 HWY_EXPORT(functions);
 HWY_EXPORT(widen);
+HWY_EXPORT(widen_signed);
 HWY_EXPORT(narrow);
+HWY_EXPORT(narrow_unsigned);
+HWY_EXPORT(narrow_signed);
 
 const std::array<TileFunction, kTileOpCount>& tile_functions() { return *HWY_DYNAMIC_DISPATCH(functions)(); }
 
 void widen_bytes(const uint8_t* from, float* to, int64_t count) { HWY_DYNAMIC_DISPATCH(widen)(from, to, count); }
+
+void widen_signed_bytes(const int8_t* from, float* to, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(widen_signed)(from, to, count);
+}
+
+void narrow_to_bytes(const float* from, uint8_t* to, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(narrow_unsigned)(from, to, count);
+}
+
+void narrow_to_signed_bytes(const float* from, int8_t* to, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(narrow_signed)(from, to, count);
+}
 
 void narrow_to_bool(const float* from, uint8_t* to, int64_t count) { HWY_DYNAMIC_DISPATCH(narrow)(from, to, count); }
 

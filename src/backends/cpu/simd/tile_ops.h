@@ -43,8 +43,10 @@ enum class TileOp : uint8_t {
   swish,  ///< a sigmoid(p a).
   gelu,
   gelu_tanh,
-  scale,     ///< p a.
-  not_zero,  ///< a != 0.
+  scale,       ///< p a.
+  dequantize,  ///< (a - p) q.
+  quantize,    ///< round(a / p) + q.
+  not_zero,    ///< a != 0.
   logical_not,
   is_nan,
   // Two operands.
@@ -91,6 +93,15 @@ const std::array<TileFunction, kTileOpCount>& tile_functions();
 
 /// Elements of bool or 8-bit tensors as f32.
 void widen_bytes(const uint8_t* from, float* to, int64_t count);
+
+/// Elements of i8 tensors as f32.
+void widen_signed_bytes(const int8_t* from, float* to, int64_t count);
+
+/// Whole numbers as u8, those beyond its range and NaN as its ends.
+void narrow_to_bytes(const float* from, uint8_t* to, int64_t count);
+
+/// The same for i8.
+void narrow_to_signed_bytes(const float* from, int8_t* to, int64_t count);
 
 /// f32 to bool: anything but 0 is true.
 void narrow_to_bool(const float* from, uint8_t* to, int64_t count);

@@ -39,14 +39,27 @@ enum class Walk : uint8_t {
 
 struct Input {
   Walk walk = Walk::none;
-  bool bytes = false;   // bool or u8: widened into a buffer
-  uint32_t buffer = 0;  // for widening, and for rows shorter than a tile
+  DType dtype = DType::f32;  // of a byte: widened into a buffer
+  uint32_t buffer = 0;       // for widening, and for rows shorter than a tile
+  bool is_bytes() const { return dtype != DType::f32; }
 };
 
 struct Output {
-  bool is_bool = false;
-  uint32_t buffer = 0;  // what is narrowed, when bool
+  DType dtype = DType::f32;
+  uint32_t buffer = 0;  // what is narrowed, when of bytes
+  bool is_bytes() const { return dtype != DType::f32; }
 };
+
+void widen(DType dtype, const void* from, int64_t offset, float* to, int64_t count) {
+  if (dtype == DType::i8) return widen_signed_bytes(static_cast<const int8_t*>(from) + offset, to, count);
+  widen_bytes(static_cast<const uint8_t*>(from) + offset, to, count);
+}
+
+void narrow(DType dtype, const float* from, void* to, int64_t offset, int64_t count) {
+  if (dtype == DType::i8) return narrow_to_signed_bytes(from, static_cast<int8_t*>(to) + offset, count);
+  auto* target = static_cast<uint8_t*>(to) + offset;
+  return dtype == DType::u8 ? narrow_to_bytes(from, target, count) : narrow_to_bool(from, target, count);
+}
 
 // Time of an instruction, in units of an addition.
 int64_t weight_of(TileOp op) {
@@ -180,9 +193,9 @@ void TileKernel::plan_inputs(const KernelCall& call) {
     Input input;
     if (types[k].is_tensor()) {
       input.walk = types[k].shape().num_elements() == 1 ? Walk::scalar : is_flat(k) ? Walk::flat : Walk::rows;
-      input.bytes = types[k].dtype() != DType::f32;
+      input.dtype = types[k].dtype();
       input.buffer = buffers_;
-      if (input.bytes || input.walk == Walk::rows) ++buffers_;
+      if (input.is_bytes() || input.walk == Walk::rows) ++buffers_;
     }
     inputs_.push_back(input);
   }
@@ -209,7 +222,7 @@ void TileKernel::plan_steps(TileProgram& program, const KernelCall& call) {
       output_of.push_back(-1);
     }
     output_of[value.index] = static_cast<int>(k);
-    outputs_.push_back({call.outputs[k].dtype() == DType::boolean, 0});
+    outputs_.push_back({call.outputs[k].dtype(), 0});
   }
   std::vector<size_t> last_use(program.instructions.size(), 0);
   for (size_t i = 0; i < program.instructions.size(); ++i) {
@@ -238,7 +251,7 @@ void TileKernel::plan_steps(TileProgram& program, const KernelCall& call) {
       if (value.kind != TileValue::Kind::result || last_use[value.index] != i || repeated) continue;
       if (output_of[value.index] < 0) free.push_back(places[value.index].index);
     }
-    if (is_output && !outputs_[static_cast<size_t>(output_of[i])].is_bool) {
+    if (is_output && !outputs_[static_cast<size_t>(output_of[i])].is_bytes()) {
       step.target = {Place::Kind::output, static_cast<uint32_t>(output_of[i])};
     } else if (!free.empty() && !is_output) {
       step.target = {Place::Kind::buffer, free.back()};
@@ -257,7 +270,7 @@ void TileKernel::plan_in_place(const KernelCall& call) {
   for (uint32_t k = 0; k < call.inputs.size(); ++k) {
     if (inputs_[k].walk != Walk::flat || call.inputs[k].dtype() != call.outputs[0].dtype()) continue;
     // Bytes are widened before anything is written.
-    if (inputs_[k].bytes || !is_read_after_output(k)) in_place_inputs_.push_back(k);
+    if (inputs_[k].is_bytes() || !is_read_after_output(k)) in_place_inputs_.push_back(k);
   }
 }
 
@@ -280,8 +293,8 @@ void TileKernel::run(const KernelArgs& args) const {
     for (size_t k = 0; k < inputs_.size(); ++k) {
       if (inputs_[k].walk != Walk::scalar) continue;
       worker.inputs[k] = {static_cast<const float*>(raw_input(worker, k)), 0};
-      if (!inputs_[k].bytes) continue;
-      widen_bytes(static_cast<const uint8_t*>(raw_input(worker, k)), buffer(worker, inputs_[k].buffer), 1);
+      if (!inputs_[k].is_bytes()) continue;
+      widen(inputs_[k].dtype, raw_input(worker, k), 0, buffer(worker, inputs_[k].buffer), 1);
       worker.inputs[k].data = buffer(worker, inputs_[k].buffer);
     }
     run_tiles(worker, begin, end);
@@ -313,9 +326,9 @@ void TileKernel::read_flat(Worker& worker, int64_t offset, int64_t count) const 
     if (inputs_[k].walk != Walk::flat) continue;
     const void* input = raw_input(worker, k);
     worker.inputs[k] = {static_cast<const float*>(input) + offset, 1};
-    if (!inputs_[k].bytes) continue;
+    if (!inputs_[k].is_bytes()) continue;
     float* target = buffer(worker, inputs_[k].buffer);
-    widen_bytes(static_cast<const uint8_t*>(input) + offset, target, count);
+    widen(inputs_[k].dtype, input, offset, target, count);
     worker.inputs[k].data = target;
   }
 }
@@ -323,9 +336,9 @@ void TileKernel::read_flat(Worker& worker, int64_t offset, int64_t count) const 
 // Elements of one row of input k, which may broadcast or jump within it.
 void TileKernel::copy_strided(const Worker& worker, size_t k, int64_t offset, float* to, int64_t count) const {
   const int64_t stride = axes_.back().strides[k];
-  if (inputs_[k].bytes) {
-    const auto* from = static_cast<const uint8_t*>(raw_input(worker, k)) + offset;
-    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * stride]);
+  if (inputs_[k].is_bytes()) {
+    if (stride == 1) return widen(inputs_[k].dtype, raw_input(worker, k), offset, to, count);
+    for (int64_t i = 0; i < count; ++i) widen(inputs_[k].dtype, raw_input(worker, k), offset + i * stride, to + i, 1);
     return;
   }
   const float* from = static_cast<const float*>(raw_input(worker, k)) + offset;
@@ -381,7 +394,7 @@ void TileKernel::read_part(Worker& worker, int64_t first, int64_t count) const {
     const int64_t stride = axes_.back().strides[k];
     const int64_t offset = worker.cursor.offset(k) + first * stride;
     float* target = buffer(worker, inputs_[k].buffer);
-    if (!inputs_[k].bytes && stride <= 1) {
+    if (!inputs_[k].is_bytes() && stride <= 1) {
       worker.inputs[k] = {static_cast<const float*>(raw_input(worker, k)) + offset, stride};
     } else {
       copy_strided(worker, k, offset, target, count);
@@ -412,9 +425,8 @@ void TileKernel::run_steps(Worker& worker, int64_t offset, int64_t count) const 
     functions[static_cast<size_t>(step.op)](call);
   }
   for (size_t k = 0; k < outputs_.size(); ++k) {
-    if (!outputs_[k].is_bool) continue;
-    auto* target = static_cast<uint8_t*>(worker.args.outputs[k].raw()) + offset;
-    narrow_to_bool(buffer(worker, outputs_[k].buffer), target, count);
+    if (!outputs_[k].is_bytes()) continue;
+    narrow(outputs_[k].dtype, buffer(worker, outputs_[k].buffer), worker.args.outputs[k].raw(), offset, count);
   }
 }
 
@@ -433,11 +445,12 @@ std::vector<KernelVariant> tile_variants(const KernelCall& call) {
   std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
   const Dims output = call.output_dims(0);
   const auto is_full = [&](size_t k) { return call.has_input(k) && call.input_dims(k) == output; };
+  // Truth values have no layouts.
   for (size_t k = 0; k < call.inputs.size(); ++k) {
-    if (is_full(k) && call.inputs[k].dtype() != DType::f32) return result;
+    if (is_full(k) && call.inputs[k].dtype() == DType::boolean) return result;
   }
   for (const Type& type : call.outputs) {
-    if (type.dtype() != DType::f32) return result;
+    if (type.dtype() == DType::boolean) return result;
   }
   for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
     // Padding would have to stay zero, which not every formula gives.
@@ -452,19 +465,21 @@ std::vector<KernelVariant> tile_variants(const KernelCall& call) {
   return result;
 }
 
+bool is_tile_type(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::boolean || dtype == DType::u8 || dtype == DType::i8;
+}
+
 std::string why_not_tiles(const KernelCall& call, const TileProgram& program) {
   const std::vector<Type> inputs = input_types(call, program.constants);
   if (inputs.size() > kMaxInputs) return fmt::format("more than {} inputs", kMaxInputs);
   for (const Type& type : inputs) {
     if (!type.is_tensor()) continue;
     const DType dtype = type.dtype();
-    if (dtype != DType::f32 && dtype != DType::boolean && dtype != DType::u8) {
-      return fmt::format("dtype {}: only f32 and bool", to_string(dtype));
-    }
+    if (!is_tile_type(dtype)) return fmt::format("dtype {}: only f32, bool, u8 and i8", to_string(dtype));
   }
   for (const Type& type : call.outputs) {
-    if (type.dtype() != DType::f32 && type.dtype() != DType::boolean) {
-      return fmt::format("dtype {}: only f32 and bool", to_string(type.dtype()));
+    if (!is_tile_type(type.dtype())) {
+      return fmt::format("dtype {}: only f32, bool, u8 and i8", to_string(type.dtype()));
     }
     if (type.shape().static_dims() != call.output_dims(0)) return "outputs of different shapes";
   }

@@ -56,6 +56,9 @@ struct TileNode {
   std::span<const Tensor> constants;    ///< Parallel to inputs: known elements, else absent.
 };
 
+/// quantize_linear or dequantize_linear: elementwise where they have one scale.
+bool is_quantization(const OpDef& op);
+
 /// Appends the instructions of `node` and sets `result`. Returns why that cannot be done, or "".
 std::string append_node(TileProgram& program, const TileNode& node, TileValue& result);
 
@@ -65,7 +68,10 @@ std::unique_ptr<Kernel> make_tile_kernel(const KernelCall& call, TileProgram pro
 /// Row-major, and the layouts that tensors of the output's dims may have when the program runs on them as they are.
 std::vector<KernelVariant> tile_variants(const KernelCall& call);
 
-/// "" when the types fit: outputs of one shape, f32 or bool; inputs and constants f32, bool or u8 that broadcast to it.
+/// Can inputs and outputs of a program have this dtype: f32, bool, u8 or i8?
+bool is_tile_type(DType dtype);
+
+/// "" when the types fit: outputs of one shape; inputs and constants that broadcast to it.
 std::string why_not_tiles(const KernelCall& call, const TileProgram& program);
 
 }  // namespace autograph::simd

@@ -1,0 +1,19 @@
+#include "backends/cpu/onednn/conv_windows.h"
+
+#include "ops/window/window_geometry.h"
+
+namespace autograph::onednn {
+
+ConvWindows::ConvWindows(const Attributes& attributes, const Dims& x, const Dims& w) {
+  const auto axes =
+      resolve_windows(window_spec(attributes, Dims(w.begin() + 2, w.end())), std::span<const int64_t>(x).subspan(2));
+  for (const WindowAxis& axis : axes) {
+    strides.push_back(axis.stride);
+    dilates.push_back(axis.dilation - 1);
+    pads_begin.push_back(axis.pad_begin);
+    pads_end.push_back(axis.pad_end);
+    for (int64_t o = 0; o < axis.out; ++o) has_empty = has_empty || axis.taps_inside(o).count == 0;
+  }
+}
+
+}  // namespace autograph::onednn

@@ -1,0 +1,158 @@
+// Convolutions of 8-bit numbers: `fused` bodies of dequantized convolutions, qlinear_conv, conv_integer.
+//
+// oneDNN's kernels want channels last. Row-major tensors are brought there and back inside.
+#include <algorithm>
+#include <string>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/onednn/conv_windows.h"
+#include "backends/cpu/onednn/int8.h"
+#include "backends/cpu/onednn/onednn_ops.h"
+#include "schedule/plan.h"
+
+namespace autograph::onednn {
+namespace {
+
+constexpr size_t kChannelAxis = 1;
+constexpr int kMaxImplementations = 3;
+
+std::string why_not(const KernelCall& call) {
+  std::string reason;
+  const auto conv = read_int8(call, reason);
+  if (!conv) return reason;
+  if (!conv->is_conv()) return "not a convolution";
+  if (conv->x_dims.size() < 3 || conv->x_dims.size() > 5) return "1 to 3 spatial dims only";
+  return "";
+}
+
+// [M, C / group, kernel...] as [group, M / group, C / group, kernel...].
+dnnl::memory::dims weight_dims(const QuantizedCall& conv) {
+  const int64_t group = conv.attributes->integer("group");
+  dnnl::memory::dims dims = conv.w_dims;
+  if (group == 1) return dims;
+  dims[0] /= group;
+  dims.insert(dims.begin(), group);
+  return dims;
+}
+
+class Convolution {
+ public:
+  explicit Convolution(const QuantizedCall& conv)
+      : conv_(conv),
+        x_type_(data_type_of(conv.x.dtype)),
+        y_type_(data_type_of(conv.y.dtype)),
+        bias_(int8_bias(conv)),
+        windows_(*conv.attributes, conv.x_dims, conv.w_dims),
+        desc_(make_desc()),
+        pd_(desc_, int8_attributes(conv, kChannelAxis), cpu_engine()) {}
+
+  std::string name() const { return pd_.impl_info_str(); }
+  bool is_usable() const { return windows_.allow(name()); }
+  bool next() { return pd_.next_impl(); }
+
+  std::unique_ptr<Kernel> make(Layout layout) const {
+    const auto slot = static_cast<size_t>(conv_.x.input);
+    std::vector<Argument> arguments{
+        {DNNL_ARG_SRC, false, slot, desc_in(layout, conv_.x_dims, x_type_), pd_.src_desc()},
+        int8_weights(conv_, row_major(weight_dims(conv_), DataType::s8), pd_.weights_desc()),
+        {DNNL_ARG_DST, true, 0, desc_in(layout, conv_.y_dims, y_type_), pd_.dst_desc()}};
+    if (bias_.is_present()) {
+      const dnnl::memory::desc desc = row_major(bias_.dims());
+      arguments.push_back({DNNL_ARG_BIAS, false, kNoInput, desc, desc, bias_});
+    }
+    auto kernel =
+        std::make_unique<PrimitiveKernel>(dnnl::convolution_forward(pd_), std::move(arguments), pd_.scratchpad_desc());
+    if (conv_.residual) kernel->set_accumulated_input(static_cast<size_t>(conv_.residual->input));
+    return kernel;
+  }
+
+ private:
+  dnnl::convolution_forward::desc make_desc() const {
+    return {dnnl::prop_kind::forward_inference,
+            dnnl::algorithm::convolution_direct,
+            desc_in(Layout::channels_last, conv_.x_dims, x_type_),
+            any_layout(weight_dims(conv_), DataType::s8),
+            bias_.is_present() ? row_major(bias_.dims()) : dnnl::memory::desc(),
+            desc_in(Layout::channels_last, conv_.y_dims, y_type_),
+            windows_.strides,
+            windows_.dilates,
+            windows_.pads_begin,
+            windows_.pads_end};
+  }
+
+  const QuantizedCall& conv_;
+  DataType x_type_, y_type_;
+  Tensor bias_;
+  ConvWindows windows_;
+  dnnl::convolution_forward::desc desc_;  // must outlive pd_ while that steps through implementations
+  dnnl::convolution_forward::primitive_desc pd_;
+};
+
+std::vector<Layout> input_layouts(const KernelCall& call, const QuantizedCall& conv, Layout layout) {
+  std::vector<Layout> layouts(call.inputs.size(), Layout::row_major);
+  layouts[static_cast<size_t>(conv.x.input)] = layout;
+  if (conv.residual) layouts[static_cast<size_t>(conv.residual->input)] = layout;
+  return layouts;
+}
+
+double cost_us(const KernelCall& call, const QuantizedCall& conv, std::string_view implementation, Layout layout) {
+  constexpr double kFlopsPerUsAndThread = 90e3;
+  constexpr double kBytesPerUs = 10e3;
+  double flops = 2;
+  for (const int64_t extent : conv.y_dims) flops *= static_cast<double>(extent);
+  for (size_t a = 1; a < conv.w_dims.size(); ++a) flops *= static_cast<double>(conv.w_dims[a]);
+  double bytes = static_cast<double>(size_of(call.outputs[0]));
+  for (const Type& type : call.inputs) bytes += type.is_tensor() ? static_cast<double>(size_of(type)) : 0;
+  if (layout == Layout::row_major) bytes *= 3;
+  return 3 + flops / (kFlopsPerUsAndThread * call.threads * int8_speedup(implementation)) + bytes / kBytesPerUs;
+}
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  std::string ignored;
+  const auto conv = read_int8(call, ignored);
+  std::vector<KernelVariant> result;
+  try {
+    Convolution candidate(*conv);
+    int number = -1;
+    int taken = 0;
+    do {
+      ++number;
+      if (!candidate.is_usable()) continue;
+      ++taken;
+      for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
+        // What oneDNN names first is most often the fastest.
+        const double us = cost_us(call, *conv, candidate.name(), layout) * (1 + 0.05 * number);
+        const int tag = 2 * number + (layout == Layout::row_major ? 0 : 1);
+        result.push_back({candidate.name(), input_layouts(call, *conv, layout), {layout}, us, tag});
+      }
+    } while (taken < kMaxImplementations && candidate.next());
+  } catch (const dnnl::error&) {
+    // oneDNN has nothing for it.
+  }
+  return result;
+}
+
+Prepared prepare(const KernelCall& call) {
+  std::string reason;
+  const auto conv = read_int8(call, reason);
+  if (!conv) return {nullptr, reason};
+  if (conv->must_shift_weights() && !conv->weights.is_present()) return {nullptr, "weights that are not known"};
+  return try_prepare([&] {
+    Convolution chosen(*conv);
+    for (int i = 0; i < call.variant->tag / 2; ++i) chosen.next();
+    return chosen.make(call.variant->tag % 2 == 0 ? Layout::row_major : Layout::channels_last);
+  });
+}
+
+}  // namespace
+
+std::vector<KernelDef> int8_conv_kernels() {
+  std::vector<KernelDef> kernels;
+  for (const std::string_view op : {"fused", "qlinear_conv", "conv_integer"}) {
+    kernels.push_back(
+        {.name = "cpu.int8_conv_onednn", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants});
+  }
+  return kernels;
+}
+
+}  // namespace autograph::onednn

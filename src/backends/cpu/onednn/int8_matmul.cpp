@@ -1,0 +1,134 @@
+// Products of a stack of 8-bit rows with one 8-bit matrix: `fused` bodies of dequantized matmuls and gemms,
+// qlinear_matmul. Products of two stacks stay what they are.
+#include "autograph/op_def.h"
+#include "backends/cpu/onednn/int8.h"
+#include "backends/cpu/onednn/onednn_ops.h"
+#include "schedule/plan.h"
+
+namespace autograph {
+
+const OpDef& gemm_def();
+
+namespace onednn {
+namespace {
+
+constexpr int kMaxImplementations = 2;
+
+bool is_gemm(const QuantizedCall& call) { return call.op == &gemm_def(); }
+
+std::string why_not(const KernelCall& call) {
+  std::string reason;
+  const auto product = read_int8(call, reason);
+  if (!product) return reason;
+  if (product->is_conv()) return "not a matrix product";
+  if (product->w_dims.size() != 2) return "a stack of matrices on the right";
+  if (product->x_dims.empty()) return "a scalar";
+  if (!is_gemm(*product)) return "";
+  const Attributes& a = *product->attributes;
+  if (a.flag("transA")) return "a transposed left side";
+  if (a.real("alpha") != 1.0F) return "alpha other than 1";
+  return product->bias.empty() || a.real("beta") == 1.0F ? "" : "beta other than 1";
+}
+
+class Product {
+ public:
+  explicit Product(const QuantizedCall& call)
+      : call_(call),
+        a_(row_major({rows(), call.x_dims.back()}, data_type_of(call.x.dtype))),
+        y_(row_major({rows(), call.num_channels()}, data_type_of(call.y.dtype))),
+        bias_(int8_bias(call)),
+        desc_(make_desc()),
+        pd_(desc_, int8_attributes(call, 1), cpu_engine()) {}
+
+  std::string name() const { return pd_.impl_info_str(); }
+  bool next() { return pd_.next_impl(); }
+
+  std::unique_ptr<Kernel> make() const {
+    std::vector<Argument> arguments{{DNNL_ARG_SRC, false, static_cast<size_t>(call_.x.input), a_, a_},
+                                    int8_weights(call_, given_weights(), pd_.weights_desc()),
+                                    {DNNL_ARG_DST, true, 0, y_, y_}};
+    if (bias_.is_present()) {
+      const dnnl::memory::desc desc = row_major({1, call_.num_channels()});
+      arguments.push_back({DNNL_ARG_BIAS, false, kNoInput, desc, desc, bias_});
+    }
+    auto kernel = std::make_unique<PrimitiveKernel>(dnnl::matmul(pd_), std::move(arguments), pd_.scratchpad_desc());
+    if (call_.residual) kernel->set_accumulated_input(static_cast<size_t>(call_.residual->input));
+    return kernel;
+  }
+
+ private:
+  int64_t rows() const {
+    int64_t count = 1;
+    for (size_t a = 0; a + 1 < call_.x_dims.size(); ++a) count *= call_.x_dims[a];
+    return count;
+  }
+
+  // [k, n], perhaps given as its transpose.
+  dnnl::memory::desc given_weights() const {
+    if (call_.channel_axis_of_weights() == 1) return row_major(call_.w_dims, DataType::s8);
+    const int64_t k = call_.w_dims[1];
+    return {{k, call_.w_dims[0]}, DataType::s8, dnnl::memory::dims{1, k}};
+  }
+
+  dnnl::matmul::desc make_desc() const {
+    const dnnl::memory::desc weights = any_layout({call_.x_dims.back(), call_.num_channels()}, DataType::s8);
+    if (!bias_.is_present()) return {a_, weights, y_};
+    return {a_, weights, row_major({1, call_.num_channels()}), y_};
+  }
+
+  const QuantizedCall& call_;
+  dnnl::memory::desc a_, y_;
+  Tensor bias_;
+  dnnl::matmul::desc desc_;  // must outlive pd_ while that steps through implementations
+  dnnl::matmul::primitive_desc pd_;
+};
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  constexpr double kFlopsPerUsAndThread = 90e3;
+  constexpr double kBytesPerUs = 10e3;
+  std::string ignored;
+  const auto product = read_int8(call, ignored);
+  double flops = 2 * static_cast<double>(product->num_channels());
+  for (const int64_t extent : product->x_dims) flops *= static_cast<double>(extent);
+  double bytes = static_cast<double>(size_of(call.outputs[0]));
+  for (const Type& type : call.inputs) bytes += type.is_tensor() ? static_cast<double>(size_of(type)) : 0;
+  std::vector<KernelVariant> result;
+  try {
+    Product candidate(*product);
+    int number = 0;
+    do {
+      const double speed = kFlopsPerUsAndThread * call.threads * int8_speedup(candidate.name());
+      const double us = 2 + flops / speed + bytes / kBytesPerUs;
+      result.push_back({candidate.name(), {}, {}, us * (1 + 0.05 * number), number});
+    } while (++number < kMaxImplementations && candidate.next());
+  } catch (const dnnl::error&) {
+    // oneDNN has nothing for it.
+  }
+  return result;
+}
+
+Prepared prepare(const KernelCall& call) {
+  std::string reason;
+  const auto product = read_int8(call, reason);
+  if (!product) return {nullptr, reason};
+  if (product->must_shift_weights() && !product->weights.is_present()) return {nullptr, "weights that are not known"};
+  return try_prepare([&] {
+    Product chosen(*product);
+    for (int i = 0; i < call.variant->tag; ++i) chosen.next();
+    return chosen.make();
+  });
+}
+
+}  // namespace
+
+std::vector<KernelDef> int8_matmul_kernels() {
+  std::vector<KernelDef> kernels;
+  for (const std::string_view op : {"fused", "qlinear_matmul"}) {
+    kernels.push_back(
+        {.name = "cpu.int8_matmul_onednn", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants});
+  }
+  return kernels;
+}
+
+}  // namespace onednn
+}  // namespace autograph

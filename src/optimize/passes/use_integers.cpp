@@ -1,0 +1,133 @@
+// use_integers: a convolution or matrix product of dequantized tensors, and what follows it up to the quantization of
+// its result, becomes one node that a kernel computes with integers.
+//
+//   quantize(relu(conv(dequantize(x), dequantize(w), b)))    becomes    fused{...}(x, w)
+//
+// The weights w must be constant; they become an input of the node, scales, zero points and the bias constants of its
+// body. The nodes in between have one reader each. A dequantization that has other readers stays for them. Of all
+// chains that begin at a product, the longest is taken that the device has a kernel for. The body defines the result;
+// kernels may differ from it by one step of the quantized output, since they round the product of the scales.
+//
+// Runs before constants are folded all the way: afterwards weights are floats. What this pass leaves is folded next.
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "optimize/body_builder.h"
+#include "optimize/match.h"
+#include "optimize/passes/passes.h"
+
+namespace autograph {
+
+const OpDef& add_def();
+const OpDef& clip_def();
+const OpDef& dequantize_linear_def();
+const OpDef& quantize_linear_def();
+const OpDef& relu_def();
+
+namespace {
+
+// A bias, two additions, an activation and the quantization at most.
+constexpr size_t kLongestChain = 5;
+
+bool is_constant(const Graph& graph, ValueId v) { return !v.is_valid() || graph.value(v).is_constant(); }
+
+// dequantize_linear with constant parameters.
+const Node* dequantization_of(const Graph& graph, ValueId v) {
+  const Node* node = v.is_valid() ? made_by(graph, v, dequantize_linear_def()) : nullptr;
+  if (!node) return nullptr;
+  const auto parameters = std::span<const ValueId>(node->inputs()).subspan(1);
+  return std::all_of(parameters.begin(), parameters.end(), [&](ValueId p) { return is_constant(graph, p); }) ? node
+                                                                                                             : nullptr;
+}
+
+// Does the node, behind a product that made `v`, have no operands but `v`, constants and dequantized tensors?
+bool can_follow(const Graph& graph, const Node& node, ValueId v) {
+  const OpDef* const known[] = {&add_def(), &relu_def(), &clip_def(), &quantize_linear_def()};
+  if (std::find(std::begin(known), std::end(known), &node.op()) == std::end(known)) return false;
+  return std::all_of(node.inputs().begin(), node.inputs().end(), [&](ValueId input) {
+    return input == v || is_constant(graph, input) || dequantization_of(graph, input);
+  });
+}
+
+class IntegerFuser {
+ public:
+  IntegerFuser(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {
+    const std::vector<NodeId> order = graph.topological_order();
+    // From the back, so that of two producers of a sum the later one takes it.
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      if (graph.is_live(*it) && graph.node(*it).op().traits.anchor) fuse_behind(*it);
+    }
+  }
+
+  bool changed() const { return changed_; }
+
+ private:
+  void fuse_behind(NodeId anchor) {
+    if (!has_quantized_operands(graph_.node(anchor))) return;
+    std::vector<NodeId> chain = longest_chain(anchor);
+    for (; !chain.empty(); chain.pop_back()) {
+      const BodyBuilder builder = copy_of(chain);
+      if (!builder.expects_kernel(context_)) continue;
+      builder.emit(graph_);
+      for (auto it = chain.rbegin(); it != chain.rend(); ++it) graph_.erase_node(*it);
+      changed_ = true;
+      return;
+    }
+  }
+
+  bool has_quantized_operands(const Node& node) const {
+    if (node.inputs().size() < 2 || !dequantization_of(graph_, node.inputs()[0])) return false;
+    const Node* weights = dequantization_of(graph_, node.inputs()[1]);
+    if (!weights || !is_constant(graph_, weights->inputs()[0])) return false;
+    return std::all_of(node.inputs().begin() + 2, node.inputs().end(),
+                       [&](ValueId v) { return is_constant(graph_, v); });
+  }
+
+  std::vector<NodeId> longest_chain(NodeId anchor) const {
+    std::vector<NodeId> chain{anchor};
+    while (chain.size() < kLongestChain) {
+      const ValueId v = graph_.node(chain.back()).output(0);
+      if (num_reads(graph_, v) != 1 || graph_.value(v).uses().empty()) break;
+      const NodeId next = graph_.value(v).uses()[0].node;
+      if (!can_follow(graph_, graph_.node(next), v)) break;
+      chain.push_back(next);
+      if (&graph_.node(next).op() == &quantize_linear_def()) break;
+    }
+    return chain;
+  }
+
+  BodyBuilder copy_of(const std::vector<NodeId>& chain) const {
+    BodyBuilder builder(graph_);
+    std::vector<const Node*> dequantized;  // those in the body already
+    for (const NodeId id : chain) {
+      for (const ValueId v : graph_.node(id).inputs()) {
+        if (!v.is_valid()) continue;
+        if (is_constant(graph_, v)) builder.add_constant(v);
+        const Node* node = dequantization_of(graph_, v);
+        if (!node || std::find(dequantized.begin(), dequantized.end(), node) != dequantized.end()) continue;
+        dequantized.push_back(node);
+        for (const ValueId p : std::span<const ValueId>(node->inputs()).subspan(1)) {
+          if (p.is_valid()) builder.add_constant(p);
+        }
+        builder.add(*node);
+      }
+      builder.add(graph_.node(id));
+    }
+    return builder;
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool use_integers(Graph& graph, PassContext& context) {
+  if (!context.expects_kernel) return false;
+  const bool changed = IntegerFuser(graph, context).changed();
+  if (changed) graph.erase_dead();
+  return changed;
+}
+
+}  // namespace autograph
