@@ -11,7 +11,9 @@ namespace autograph {
 /// What may differ.
 struct Tolerance {
   double rtol = 1e-3;  ///< Relative to the expected element.
-  double atol = -1;    ///< Absolute; negative: 1e-4 of the largest expected magnitude of the tensor.
+  double atol = -1;    ///< Absolute; negative: `share` of the largest expected magnitude of the tensor.
+  double share = 1e-4;
+  double byte_steps = 0;  ///< By how much 8-bit integers may differ.
 };
 
 /// The outcome of a comparison.
@@ -24,7 +26,8 @@ struct Difference {
 };
 
 /// Compares element by element: floats fail where |actual - expected| > atol + rtol * |expected|; NaN equals NaN and
-/// infinities equal themselves; all other dtypes must be equal. Dtypes, shapes and kinds of value must be the same.
+/// infinities equal themselves; all other dtypes must be equal, 8-bit integers up to `byte_steps`. Dtypes, shapes and
+/// kinds of value must be the same.
 Difference compare_values(const Datum& actual, const Datum& expected, const Tolerance& tolerance);
 
 /// The worst over lists: the largest differences of all, and the first thing that is wrong. Lists of different lengths

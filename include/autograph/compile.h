@@ -25,8 +25,12 @@ struct CompileOptions {
   std::shared_ptr<const Schedule> schedule = nullptr;
   int threads = 0;                 ///< Threads of one run; 0 = what this process may use (cgroup quota included).
   size_t memory_budget_bytes = 0;  ///< Refuse plans that need more than this for activations; 0 = no limit.
-  bool exact = false;              ///< No kernels that sum in another order than the op suggests (Winograd).
-  bool tune = false;  ///< Choose kernels and layouts by measuring them; measurements are kept in a cache on disk.
+  /// In what convolutions and matrix products may multiply: "f32", or "bf16" where the CPU has instructions for it.
+  /// Their operands are then rounded to bf16 (8 significant bits) where that is faster; sums, all else and all tensors
+  /// outside stay as they are. One of available_precisions().
+  std::string precision = "f32";
+  bool exact = false;  ///< No kernels that sum in another order than the op suggests (Winograd).
+  bool tune = false;   ///< Choose kernels and layouts by measuring them; measurements are kept in a cache on disk.
   std::string cache_folder = {};  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
   /// Called while measuring: steps asked about, all steps, kernels measured so far.
   std::function<void(size_t step, size_t num_steps, size_t measured)> on_tune = nullptr;
@@ -86,6 +90,9 @@ Executable compile(Graph graph, const CompileOptions& options = {});
 
 /// Names that CompileOptions::strategy may have in this build.
 std::vector<std::string> available_strategies();
+
+/// Values of CompileOptions::precision.
+std::vector<std::string> available_precisions();
 
 /// Devices of this build on this machine, best first.
 std::vector<std::string> available_devices();

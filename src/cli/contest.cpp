@@ -68,7 +68,7 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
     Result& result = results.emplace_back();
     result.name = entrant.name;
     result.streams = found.schedule.width();
-    result.difference = compare_all(executables.back().run(inputs), expected, Tolerance());
+    result.difference = compare_all(executables.back().run(inputs), expected, tolerance_for(loaded.model.graph, run));
     result.report = std::move(found.report);
     result.latency_ms = result.report.latency_after_ms;
   }

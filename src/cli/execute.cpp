@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "autograph/error.h"
+#include "autograph/op_def.h"
 #include "base/check.h"
 #include "base/join.h"
 #include "cli/search_flags.h"
@@ -140,8 +141,31 @@ CompileOptions compile_options(const RunOptions& options) {
   result.release_weights = true;
   result.tune = options.tune;
   result.cache_folder = options.cache_dir;
+  result.precision = options.precision;
   result.exact = options.exact;
   return result;
+}
+
+// Rounding two factors to bf16 changes their product by up to 2^-8 of its size, in either direction. Errors of products
+// in a row are independent: they grow as the square root of their number. A quantized result may be off by one step of
+// 255 where its value lies in the middle between two; what follows passes that on, and adds its own.
+Tolerance tolerance_for(const Graph& graph, const RunOptions& options, Tolerance given) {
+  constexpr double kBf16Error = 1.0 / 256;
+  constexpr double kStep = 1.0 / 255;
+  constexpr double kQuantizedShare = 8 * kStep;
+  double products = 0;
+  bool is_quantized = false;
+  for (const NodeId id : graph.nodes()) {
+    const OpDef& op = graph.node(id).op();
+    if (op.traits.anchor) ++products;
+    is_quantized = is_quantized || op.name == "quantize_linear" || op.name.starts_with("qlinear_");
+  }
+  if (options.precision == "bf16") given.share = std::max(given.share, kBf16Error * std::sqrt(std::max(products, 1.0)));
+  if (is_quantized) {
+    given.share = std::max(given.share, kQuantizedShare);
+    given.byte_steps = 8;
+  }
+  return given;
 }
 
 Executable compile_logged(Session& session, Graph graph, CompileOptions options) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "autograph/compare_values.h"
 #include "autograph/compile.h"
 #include "autograph/search.h"
 #include "cli/model_source.h"
@@ -49,6 +50,10 @@ struct CompileHow {
 /// Throws Error with ExitCode::mismatch when the plan gives other numbers here.
 CompiledModel compile_model(Session& session, LoadedModel& loaded, const RunOptions& options,
                             const CompileHow& how = {});
+
+/// How far results of `graph` may be from the reference, as far as `given` does not say: wider where it computes in
+/// bf16 or is quantized.
+Tolerance tolerance_for(const Graph& graph, const RunOptions& options, Tolerance given = {});
 
 /// Compiles, and logs time, kernels and plan as --log asks.
 Executable compile_logged(Session& session, Graph graph, CompileOptions options);

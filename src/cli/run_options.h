@@ -22,12 +22,12 @@ struct RunOptions {
   std::vector<std::string> disabled_passes;
   bool tune = false;
   std::string cache_dir;
+  std::string precision = "f32";
   bool exact = false;
 };
 
 /// --device, --strategy, --budget, --threads, --seed, --memory-budget, --check-nan, --no-optimize, --disable-pass,
-/// --tune,
-/// --cache-dir, --exact.
+/// --tune, --cache-dir, --precision, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 
 }  // namespace autograph::cli

@@ -1,5 +1,6 @@
 #include "engine/backends.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,23 +20,14 @@ bool run_reference_streams(int streams, int threads, FunctionRef<void(int)> work
   return StreamThreads::of_process().run(streams, threads, nullptr, work);
 }
 
-Device make_cpu() {
-  std::vector<KernelDef> cpu = cpu_kernels();
-  cpu.push_back(reference_kernel());
-  return {
-      "cpu",          KernelCatalog(std::move(cpu), cpu_reorder()), set_cpu_threads, cpu_identity, forget_cpu_kernels,
-      run_cpu_streams};
-}
-
-const std::vector<Device>& devices() {
-  static const std::vector<Device> kDevices = [] {
-    std::vector<Device> list;
-    list.push_back(make_cpu());
-    list.push_back(
-        {"reference", KernelCatalog({reference_kernel()}), nullptr, nullptr, nullptr, run_reference_streams});
-    return list;
-  }();
-  return kDevices;
+Device make_cpu(std::vector<KernelDef> kernels) {
+  kernels.push_back(reference_kernel());
+  return {"cpu",
+          KernelCatalog(std::move(kernels), cpu_reorder()),
+          set_cpu_threads,
+          cpu_identity,
+          forget_cpu_kernels,
+          run_cpu_streams};
 }
 
 constexpr std::string_view kSimulated = "sim:";
@@ -48,14 +40,39 @@ const Device& simulated_device(const std::string& name) {
   std::unique_ptr<Device>& device = known[name];
   if (!device) {
     SimMachine machine = load_sim_machine(name.substr(kSimulated.size()));
-    device = std::make_unique<Device>(make_cpu());
+    device = std::make_unique<Device>(make_cpu(cpu_kernels()));
     device->name = name;
     device->machine = std::move(machine);
   }
   return *device;
 }
 
+const std::vector<Device>& devices() {
+  static const std::vector<Device> kDevices{
+      make_cpu(cpu_kernels()),
+      {"reference", KernelCatalog({reference_kernel()}), nullptr, nullptr, nullptr, run_reference_streams}};
+  return kDevices;
+}
+
+const Device& cpu_with_bf16() {
+  static const Device kDevice = make_cpu(cpu_kernels_with_bf16());
+  return kDevice;
+}
+
+// The device `plain` with kernels that may round to bf16.
+const Device& with_bf16(const Device& plain) {
+  if (plain.name != "cpu") {
+    throw UnsupportedError(
+        fmt::format("[compile] precision: expected f32 on device '{}', got bf16 (cpu has it)", plain.name));
+  }
+  const std::string missing = why_no_bf16();
+  if (!missing.empty()) throw DeviceError(fmt::format("[compile] precision: bf16 is not there on {}", missing));
+  return cpu_with_bf16();
+}
+
 }  // namespace
+
+std::vector<std::string> available_precisions() { return {"f32", "bf16"}; }
 
 std::vector<std::string> available_devices() {
   std::vector<std::string> names;
@@ -64,10 +81,18 @@ std::vector<std::string> available_devices() {
   return names;
 }
 
-const Device& get_device(const std::string& name) {
-  if (name.starts_with(kSimulated)) return simulated_device(name);
+const Device& get_device(const std::string& name, const std::string& precision) {
+  if (name.starts_with(kSimulated)) {
+    if (precision == "f32") return simulated_device(name);
+    throw UnsupportedError(fmt::format("[compile] precision: expected f32 on device '{}', got {}", name, precision));
+  }
+  const std::vector<std::string> precisions = available_precisions();
+  if (std::find(precisions.begin(), precisions.end(), precision) == precisions.end()) {
+    throw ValueError(fmt::format("[compile] precision: expected one of {}, got '{}'{}", bracketed(precisions),
+                                 precision, did_you_mean(precision, precisions)));
+  }
   for (const Device& device : devices()) {
-    if (device.name == name) return device;
+    if (device.name == name) return precision == "bf16" ? with_bf16(device) : device;
   }
   const std::vector<std::string> names = available_devices();
   throw DeviceError(fmt::format("[compile] device: expected one of {}, got '{}'{}", bracketed(names), name,

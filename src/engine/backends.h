@@ -27,7 +27,9 @@ struct Device {
   std::optional<SimMachine> machine = std::nullopt;
 };
 
-/// The device named `name`; throws DeviceError with the nearest name when it is not there.
-const Device& get_device(const std::string& name);
+/// The device named `name`; throws DeviceError with the nearest name when it is not there. With a precision other than
+/// "f32" it is one whose kernels may use that; throws ValueError when there is no such precision, UnsupportedError when
+/// the device has none of it and DeviceError when this machine has not.
+const Device& get_device(const std::string& name, const std::string& precision = "f32");
 
 }  // namespace autograph

@@ -76,7 +76,7 @@ Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& com
 Executable compile(Graph graph, const CompileOptions& options) {
   const bool is_sequential = get_strategy(options.strategy).name == "sequential";
   AG_CHECK_USER(options.threads >= 0, ValueError, "[compile] threads: expected 0 or more, got {}", options.threads);
-  get_device(options.device);
+  get_device(options.device, options.precision);
   verify(graph);
   if (!is_sequential && !options.schedule) {
     SearchOptions search;

@@ -118,7 +118,7 @@ class Executable::Impl::Lease {
 
 Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
     : options_(options),
-      device_(get_device(options.device)),
+      device_(get_device(options.device, options.precision)),
       threads_(options.threads > 0 ? options.threads : usable_cpu_count()),
       nested_(nested),
       run_options_{device_.catalog,     threads_,           options.check_nan, options.profile, nullptr,

@@ -73,7 +73,7 @@ Optimized optimize(Graph graph, const CompileOptions& compile_options, const Sea
   verify(graph);
   check_static(graph);
   SearchReport report;
-  const Device& device = get_device(compile_options.device);
+  const Device& device = get_device(compile_options.device, compile_options.precision);
   report.strategy = search.strategy;
   report.device = device.name;
   report.simulated = device.machine.has_value();

@@ -45,7 +45,7 @@ Difference compare_numbers(const std::vector<double>& actual, const std::vector<
   for (const double e : expected) {
     if (std::isfinite(e)) scale = std::max(scale, std::fabs(e));
   }
-  const double atol = tolerance.atol < 0 ? 1e-4 * scale : tolerance.atol;
+  const double atol = tolerance.atol < 0 ? tolerance.share * scale : tolerance.atol;
   Difference difference;
   for (size_t i = 0; i < expected.size(); ++i) {
     const double a = actual[i];
@@ -70,7 +70,8 @@ Difference compare_tensors(const Tensor& actual, const Tensor& expected, const T
   if (expected.dtype() == DType::string) {
     return actual.bitwise_equal(expected) ? Difference() : mismatch("strings differ");
   }
-  const Tolerance exact{.rtol = 0, .atol = 0};
+  const bool is_byte = expected.dtype() == DType::i8 || expected.dtype() == DType::u8;
+  const Tolerance exact{.rtol = 0, .atol = is_byte ? tolerance.byte_steps : 0};
   return compare_numbers(numbers(actual), numbers(expected), is_inexact(expected.dtype()) ? tolerance : exact);
 }
 

@@ -237,8 +237,24 @@ TEST_F(CliModel, BenchJsonHasEveryFieldOfTheContract) {
     EXPECT_GT(document["latency_ms"][field], 0) << field;
   }
   EXPECT_EQ(document["batch"], 2);
+  EXPECT_EQ(document["precision"], "f32");
   EXPECT_GE(document["iterations"], 3);
   EXPECT_GT(document["peak_bytes"], 0);
+}
+
+TEST_F(CliModel, PrecisionIsRefusedWhereTheCpuHasNone) {
+  const std::string command = "bench --seconds 0 --precision bf16 --json " + path("m.onnx");
+  const ProgramResult without = run_program(command, "ONEDNN_MAX_CPU_ISA=AVX2");
+  EXPECT_EQ(without.exit_code, 7) << without.err;
+  EXPECT_TRUE(contains(without.json()["error"]["message"], "avx512_bf16")) << without.out;
+  EXPECT_EQ(run_program("bench --precision f8 " + path("m.onnx")).exit_code, 2);
+  EXPECT_EQ(run_program("bench --precision bf16 --device reference " + path("m.onnx")).exit_code, 4);
+  const ProgramResult result = run_program(command);
+  if (result.exit_code == 7) return;
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["precision"], "bf16");
+  // The reference that results are compared with stays in f32.
+  EXPECT_EQ(run_program("check --precision bf16 " + path("m.onnx")).exit_code, 0);
 }
 
 TEST_F(CliModel, BenchServesALineOfJsonForEachLine) {

@@ -18,9 +18,19 @@ std::vector<KernelDef> onednn_kernels() {
   return kernels;
 }
 
+std::vector<KernelDef> bf16_kernels() {
+  std::vector<KernelDef> kernels = onednn::bf16_conv_kernels();
+  for (const KernelDef& product : onednn::bf16_matmul_kernels()) kernels.push_back(product);
+  return kernels;
+}
+
 PrepareReorder cpu_reorder() { return onednn::prepare_reorder; }
 #else
+std::vector<KernelDef> bf16_kernels() { return {}; }
+
 bool has_vnni() { return false; }
+
+std::string why_no_bf16() { return "a build without oneDNN"; }
 
 std::vector<KernelDef> onednn_kernels() { return {}; }
 
@@ -46,6 +56,12 @@ std::vector<KernelDef> cpu_kernels() {
                                   gather_kernel(), elementwise_kernel()}) {
     kernels.push_back(kernel);
   }
+  return kernels;
+}
+
+std::vector<KernelDef> cpu_kernels_with_bf16() {
+  std::vector<KernelDef> kernels = bf16_kernels();
+  for (const KernelDef& kernel : cpu_kernels()) kernels.push_back(kernel);
   return kernels;
 }
 

@@ -11,6 +11,12 @@ namespace autograph {
 /// All of them, for the catalog.
 std::vector<KernelDef> cpu_kernels();
 
+/// The same, and before them those that round the operands of convolutions and matrix products to bf16.
+std::vector<KernelDef> cpu_kernels_with_bf16();
+
+/// "" when this CPU multiplies bf16, else what is missing.
+std::string why_no_bf16();
+
 /// Does this CPU add products of bytes in 32 bits? false without oneDNN.
 bool has_vnni();
 

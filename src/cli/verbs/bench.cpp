@@ -39,7 +39,7 @@ struct Prepared {
   std::vector<std::pair<std::string, std::string>> rows;
 };
 
-Prepared describe(const std::string& model, const CompiledModel& compiled, int64_t batch,
+Prepared describe(const std::string& model, const CompiledModel& compiled, const std::string& precision, int64_t batch,
                   const std::array<double, 3>& load_compile_run_ms) {
   const Executable& executable = compiled.executable;
   const auto& [load_ms, compile_ms, first_run_ms] = load_compile_run_ms;
@@ -51,6 +51,7 @@ Prepared describe(const std::string& model, const CompiledModel& compiled, int64
                       {"strategy", compiled.strategy},
                       {"threads", executable.threads()},
                       {"streams", compiled.streams},
+                      {"precision", precision},
                       {"batch", batch},
                       {"load_ms", load_ms},
                       {"compile_ms", compile_ms},
@@ -60,8 +61,8 @@ Prepared describe(const std::string& model, const CompiledModel& compiled, int64
                       {"sum_of_tensors_bytes", memory.sum_of_tensors_bytes},
                       {"lower_bound_bytes", memory.lower_bound_bytes}};
   prepared.rows = {{"model", model},
-                   {"device", fmt::format("{}, {} threads, {} with {} streams", compiled.device, executable.threads(),
-                                          compiled.strategy, compiled.streams)},
+                   {"device", fmt::format("{}, {} threads, {} with {} streams, {}", compiled.device,
+                                          executable.threads(), compiled.strategy, compiled.streams, precision)},
                    {"batch", fmt::format("{}", batch)},
                    {"load", human_ms(load_ms)},
                    {"compile", human_ms(compile_ms)},
@@ -133,7 +134,8 @@ int run(Session& session, const Options& options) {
   executable.run(inputs);
   const double first_run_ms = first.ms();
   log_plan(session, executable);
-  Prepared prepared = describe(loaded.name, compiled, batch_of(inputs), {load_ms, compile_ms, first_run_ms});
+  Prepared prepared =
+      describe(loaded.name, compiled, options.run.precision, batch_of(inputs), {load_ms, compile_ms, first_run_ms});
   if (options.serve) {
     serve(session, executable, inputs, std::move(prepared));
   } else {

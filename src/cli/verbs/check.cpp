@@ -97,6 +97,7 @@ std::vector<Datum> run_reference_device(Session& session, const Graph& graph, co
   CompileOptions compile_as = compile_options(options.run);
   compile_as.tune = false;
   compile_as.device = "reference";
+  compile_as.precision = "f32";
   compile_as.optimize = false;
   std::vector<Datum> outputs = compile_logged(session, graph, compile_as).run(inputs);
   session.end_progress();
@@ -146,9 +147,9 @@ int compare(Session& session, const Options& options, LoadedModel loaded) {
   const std::vector<Datum> actual = executable.run(inputs);
   log_plan(session, executable);
   if (!stored) expected = run_reference_device(session, graph, options, inputs);
+  const Tolerance tolerance = tolerance_for(graph, options.run, options.tolerance);
   std::vector<Difference> differences;
-  for (size_t i = 0; i < actual.size(); ++i)
-    differences.push_back(compare_values(actual[i], expected[i], options.tolerance));
+  for (size_t i = 0; i < actual.size(); ++i) differences.push_back(compare_values(actual[i], expected[i], tolerance));
   const auto opset = loaded.model.opsets.find("");
   const auto unsupported = fallbacks(executable, options, opset == loaded.model.opsets.end() ? 0 : opset->second);
   return report(session, loaded, differences, unsupported);
@@ -196,7 +197,9 @@ Command check_command() {
                    .target = &options->tolerance.rtol});
   table.push_back({.names = "--atol",
                    .value_name = "A",
-                   .doc = "Allowed absolute difference; 1e-4 of the output's largest magnitude when not given.",
+                   .doc =
+                       "Allowed absolute difference; 1e-4 of the output's largest magnitude when not given, more for "
+                       "bf16 and quantized models.",
                    .target = &options->tolerance.atol});
   table.push_back({.names = "--strict",
                    .doc = "Also fail (exit 4) for ops that no kernel of the device takes, and list them.",
@@ -208,7 +211,9 @@ Command check_command() {
       .details =
           "Without --data the model runs on inputs drawn from the seed, and once more, as it stands, on the slow "
           "reference backend. An element is wrong where |actual - expected| > atol + rtol * |expected|; max rel is "
-          "the largest difference divided by the output's largest magnitude. Exit code 6 where numbers differ.",
+          "the largest difference divided by the output's largest magnitude. Exit code 6 where numbers differ. With "
+          "--precision bf16 atol is 2^-8 of the largest magnitude times the square root of the number of products; for "
+          "quantized models it is 8 steps of 255, since a step that goes the other way is passed on.",
       .examples = {{"autograph check model.onnx", "Against the reference backend."},
                    {"autograph check model.onnx --data test_data_set_0", "Against stored outputs."}},
       .options = std::move(table),

@@ -64,7 +64,8 @@ Difference verify(Session& session, const LoadedModel& loaded, const Options& op
   CompileOptions as_found = kept_weights(options.run);
   as_found.optimize = false;
   const Executable after = compile(found, as_found);
-  Difference difference = compare_all(after.run(inputs), before.run(inputs), Tolerance());
+  Difference difference =
+      compare_all(after.run(inputs), before.run(inputs), tolerance_for(loaded.model.graph, options.run));
   SearchReport& report = found.report;
   report.max_abs = std::max(report.max_abs, difference.max_abs);
   report.max_rel = std::max(report.max_rel, difference.max_rel);

@@ -53,6 +53,7 @@ std::vector<Datum> probe_inputs(const Graph& graph, uint64_t seed) {
 
 std::vector<Datum> reference_outputs(const Graph& graph, CompileOptions options, const std::vector<Datum>& inputs) {
   options.device = "reference";
+  options.precision = "f32";
   options.strategy = "sequential";
   options.schedule = nullptr;
   options.optimize = false;

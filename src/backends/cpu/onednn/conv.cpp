@@ -4,16 +4,20 @@
 // one. All of them are offered as variants. Winograd sums in another order, with up to half as much again of error on
 // whole networks (docs/performance.md), so it is left out when exact results are asked for. oneDNN takes about 25 ns a
 // weight to transform them, so that without measurements only small ones are taken: models load as fast as elsewhere.
+//
+// With bf16 the kernel rounds input and weights to bf16, the input on every run, and leaves sums and output in f32.
+// oneDNN has these implementations for channels-last tensors alone.
 #include <algorithm>
 #include <string>
 
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
+#include "backends/cpu/onednn/bf16.h"
 #include "backends/cpu/onednn/conv_cost.h"
+#include "backends/cpu/onednn/conv_windows.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/refusal.h"
-#include "ops/window/window_geometry.h"
 
 namespace autograph {
 
@@ -47,6 +51,11 @@ std::string why_not(const KernelCall& call) {
   return reason;
 }
 
+std::string why_not_bf16(const KernelCall& call) {
+  std::string reason = why_no_bf16();
+  return reason.empty() ? why_not(call) : reason;
+}
+
 // [M, C / group, kernel...] as [group, M / group, C / group, kernel...], which has the same elements in the same order.
 dnnl::memory::dims weight_dims(const AnchoredCall& conv) {
   const int64_t group = conv.attributes().integer("group");
@@ -64,7 +73,8 @@ struct Form {
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
 };
 
-std::vector<Form> forms(const AnchoredCall& conv, bool exact) {
+std::vector<Form> forms(const AnchoredCall& conv, bool exact, DataType operands) {
+  if (operands == DataType::bf16) return {{Layout::channels_last, Layout::channels_last}};
   const Layout blocked = native_block();
   std::vector<Form> list{
       {Layout::row_major, Layout::row_major}, {blocked, blocked}, {Layout::channels_last, Layout::channels_last}};
@@ -78,17 +88,19 @@ std::vector<Form> forms(const AnchoredCall& conv, bool exact) {
 // A convolution in one form, its implementations in the order in which oneDNN offers them.
 class Convolution {
  public:
-  Convolution(const AnchoredCall& conv, const Form& form)
-      : x_(conv.dims(kX)),
+  Convolution(const AnchoredCall& conv, const Form& form, DataType operands)
+      : operands_(operands),
+        x_(conv.dims(kX)),
         w_(weight_dims(conv)),
         y_(conv.output().shape().static_dims()),
+        windows_(conv.attributes(), x_, conv.dims(kW)),
         post_ops_(make_post_ops(conv, {form.dst, y_, kChannelAxis})),
         bias_(conv.has(kB) ? row_major({y_[kChannelAxis]}) : dnnl::memory::desc()),
-        desc_(make_desc(conv, form)),
+        desc_(make_desc(form)),
         pd_(desc_, attributes(), cpu_engine()) {}
 
   std::string name() const { return pd_.impl_info_str(); }
-  bool is_reference() const { return name().find("ref") != std::string::npos; }
+  bool is_usable() const { return name().find("ref") == std::string::npos && windows_.allow(name()); }
   bool next() { return pd_.next_impl(); }
   const dnnl::convolution_forward::primitive_desc& pd() const { return pd_; }
   const dnnl::memory::desc& bias() const { return bias_; }
@@ -102,30 +114,22 @@ class Convolution {
     return attributes;
   }
 
-  dnnl::convolution_forward::desc make_desc(const AnchoredCall& conv, const Form& form) const {
-    const Dims w = conv.dims(kW);
-    const auto axes = resolve_windows(window_spec(conv.attributes(), Dims(w.begin() + 2, w.end())),
-                                      std::span<const int64_t>(x_).subspan(2));
-    dnnl::memory::dims strides, dilates, pads_begin, pads_end;
-    for (const WindowAxis& axis : axes) {
-      strides.push_back(axis.stride);
-      dilates.push_back(axis.dilation - 1);
-      pads_begin.push_back(axis.pad_begin);
-      pads_end.push_back(axis.pad_end);
-    }
+  dnnl::convolution_forward::desc make_desc(const Form& form) const {
     return {dnnl::prop_kind::forward_inference,
             form.algorithm,
-            desc_in(form.src, x_),
-            any_layout(w_),
+            desc_in(form.src, x_, operands_),
+            any_layout(w_, operands_),
             bias_,
             desc_in(form.dst, y_),
-            strides,
-            dilates,
-            pads_begin,
-            pads_end};
+            windows_.strides,
+            windows_.dilates,
+            windows_.pads_begin,
+            windows_.pads_end};
   }
 
+  DataType operands_;  // of input and weights
   dnnl::memory::dims x_, w_, y_;
+  ConvWindows windows_;
   PostOps post_ops_;
   dnnl::memory::desc bias_;
   dnnl::convolution_forward::desc desc_;  // must outlive pd_ while that steps through implementations
@@ -141,31 +145,33 @@ std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, si
   return layouts;
 }
 
-void add_variants(const KernelCall& call, const AnchoredCall& conv, size_t number, const Form& form,
+void add_variants(const KernelCall& call, const AnchoredCall& conv, size_t number, const Form& form, DataType operands,
                   std::vector<KernelVariant>& variants) {
-  Convolution candidate(conv, form);
+  Convolution candidate(conv, form, operands);
   int implementation = 0;
   int taken = 0;
   do {
-    if (!candidate.is_reference()) {
-      variants.push_back({.name = candidate.name(),
-                          .inputs = input_layouts(conv, form, call.inputs.size()),
-                          .outputs = {form.dst},
-                          .cost_us = conv_cost_us(conv, candidate.name(), form.dst, call.threads),
-                          .tag = static_cast<int>(number) * 100 + implementation});
+    if (candidate.is_usable()) {
+      variants.push_back(
+          {.name = candidate.name(),
+           .inputs = input_layouts(conv, form, call.inputs.size()),
+           .outputs = {form.dst},
+           .cost_us = conv_cost_us(conv, candidate.name(), form.dst, call.threads, speedup(candidate.name())) +
+                      conversion_us(conv.operand(kX).type, operands, call.threads),
+           .tag = static_cast<int>(number) * 100 + implementation});
       ++taken;
     }
     ++implementation;
   } while (taken < kMaxImplementations && candidate.next());
 }
 
-std::vector<KernelVariant> variants(const KernelCall& call) {
+std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operands) {
   const auto conv = read(call);
-  const std::vector<Form> list = forms(*conv, call.exact);
+  const std::vector<Form> list = forms(*conv, call.exact, operands);
   std::vector<KernelVariant> result;
   for (size_t number = 0; number < list.size(); ++number) {
     try {
-      add_variants(call, *conv, number, list[number], result);
+      add_variants(call, *conv, number, list[number], operands, result);
     } catch (const dnnl::error&) {
       // oneDNN has nothing for this form.
     }
@@ -173,15 +179,15 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   return result;
 }
 
-std::unique_ptr<Kernel> make(const KernelCall& call) {
+std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
   const auto conv = read(call);
-  const Form form = forms(*conv, call.exact)[static_cast<size_t>(call.variant->tag / 100)];
-  Convolution chosen(*conv, form);
+  const Form form = forms(*conv, call.exact, operands)[static_cast<size_t>(call.variant->tag / 100)];
+  Convolution chosen(*conv, form, operands);
   for (int i = 0; i < call.variant->tag % 100; ++i) chosen.next();
   const auto slot = [&](size_t k) { return static_cast<size_t>(conv->operand(k).input); };
   const auto& pd = chosen.pd();
   std::vector<Argument> arguments{
-      {DNNL_ARG_SRC, false, slot(kX), pd.src_desc(), pd.src_desc()},
+      {DNNL_ARG_SRC, false, slot(kX), desc_in(form.src, conv->dims(kX)), pd.src_desc()},
       {DNNL_ARG_WEIGHTS, false, slot(kW), row_major(chosen.weight_dims_in_groups()), pd.weights_desc(),
        conv->operand(kW).constant},
       {DNNL_ARG_DST, true, 0, pd.dst_desc(), pd.dst_desc()},
@@ -197,18 +203,37 @@ std::unique_ptr<Kernel> make(const KernelCall& call) {
   return kernel;
 }
 
+template <DataType operands>
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  return variants_with(call, operands);
+}
+
+template <DataType operands>
 Prepared prepare(const KernelCall& call) {
-  return try_prepare([&] { return make(call); });
+  return try_prepare([&] { return make(call, operands); });
 }
 
 KernelDef kernel_for(std::string_view op) {
-  return {.name = "cpu.conv_onednn", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants};
+  return {.name = "cpu.conv_onednn",
+          .op = op,
+          .why_not = why_not,
+          .prepare = prepare<DataType::f32>,
+          .variants = variants<DataType::f32>};
+}
+
+KernelDef bf16_kernel_for(std::string_view op) {
+  return {.name = "cpu.conv_bf16_onednn",
+          .op = op,
+          .why_not = why_not_bf16,
+          .prepare = prepare<DataType::bf16>,
+          .variants = variants<DataType::bf16>};
 }
 
 }  // namespace
 
 KernelDef conv_kernel() { return kernel_for("conv"); }
 KernelDef fused_conv_kernel() { return kernel_for("fused"); }
+std::vector<KernelDef> bf16_conv_kernels() { return {bf16_kernel_for("conv"), bf16_kernel_for("fused")}; }
 
 }  // namespace onednn
 }  // namespace autograph

@@ -49,13 +49,15 @@ double efficiency(const AnchoredCall& conv, std::string_view implementation, Lay
 
 }  // namespace
 
-double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, Layout layout, int threads) {
+double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, Layout layout, int threads,
+                    double speedup) {
   constexpr double kFlopsPerUsAndThread = 130e3;
   constexpr double kBytesPerUs = 20e3;
   constexpr double kStartUs = 3;
   const KernelCall anchor = conv.anchor_call(threads);
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
-  const double compute = cost.flops / (kFlopsPerUsAndThread * threads * efficiency(conv, implementation, layout));
+  const double compute =
+      cost.flops / (kFlopsPerUsAndThread * speedup * threads * efficiency(conv, implementation, layout));
   return kStartUs + compute + cost.bytes / kBytesPerUs;
 }
 

@@ -8,7 +8,8 @@
 namespace autograph::onednn {
 
 /// Microseconds that `implementation` (oneDNN's name for it) takes for a convolution that writes `layout`, on `threads`
-/// threads.
-double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, Layout layout, int threads);
+/// threads. `speedup`: of its products over those of f32.
+double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, Layout layout, int threads,
+                    double speedup = 1);
 
 }  // namespace autograph::onednn

@@ -4,8 +4,11 @@
 // broadcasts extents of 1. A product with a matrix of constants may also be run as oneDNN's inner product or as a 1x1
 // convolution over channels-last pixels, which have other implementations; all are offered. gemm's alpha is an output
 // scale, its c a sum after the product.
+//
+// With bf16 both factors are rounded to bf16, constant ones once; sums and output stay in f32.
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
+#include "backends/cpu/onednn/bf16.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
@@ -77,6 +80,11 @@ std::string why_not(const KernelCall& call) {
   return reason;
 }
 
+std::string why_not_bf16(const KernelCall& call) {
+  std::string reason = why_no_bf16();
+  return reason.empty() ? why_not(call) : reason;
+}
+
 // A matrix as given, read as its transpose when `transposed`.
 Desc matrix(const Dims& given, bool transposed) {
   if (!transposed) return row_major(given);
@@ -122,7 +130,8 @@ bool has_constant_matrix(const AnchoredCall& call) {
 // What both forms share: post-ops, bias, arguments.
 class ProductMaker {
  public:
-  explicit ProductMaker(const AnchoredCall& call) : call_(call), product_(product_of(call)) {
+  explicit ProductMaker(const AnchoredCall& call, DataType operands = DataType::f32)
+      : call_(call), operands_(operands), product_(product_of(call)) {
     const auto y = product_.y.dims();
     if (!call.output().shape().dims().empty()) {
       post_ops_ = make_post_ops(call, {Layout::row_major, y, y.size() - 1}, first_post_op(call));
@@ -135,10 +144,11 @@ class ProductMaker {
   }
 
   std::unique_ptr<Kernel> matmul() {
-    const Desc b = has_constant_matrix(call_) ? any_layout(product_.b.dims()) : product_.b;
+    const Desc a = with_type(product_.a);
+    const Desc b = has_constant_matrix(call_) ? any_layout(product_.b.dims(), operands_) : with_type(product_.b);
     const dnnl::primitive_attr attributes = make_attributes();
-    const dnnl::matmul::desc desc = find_bias(call_) ? dnnl::matmul::desc(product_.a, b, bias_, product_.y)
-                                                     : dnnl::matmul::desc(product_.a, b, product_.y);
+    const dnnl::matmul::desc desc =
+        find_bias(call_) ? dnnl::matmul::desc(a, b, bias_, product_.y) : dnnl::matmul::desc(a, b, product_.y);
     const dnnl::matmul::primitive_desc pd(desc, attributes, cpu_engine());
     return finish(dnnl::matmul(pd), pd.weights_desc(), product_.b, pd.scratchpad_desc());
   }
@@ -190,6 +200,14 @@ class ProductMaker {
     return attributes;
   }
 
+  // The same memory in the type of the operands: dense in the order of the given one.
+  Desc with_type(const Desc& given) const {
+    if (operands_ == DataType::f32) return given;
+    Desc result = given;
+    result.data.data_type = dnnl::memory::convert_to_c(operands_);
+    return result;
+  }
+
   // gemm's c where it is no row: a sum in front of the epilogue.
   void add_gemm_sum() {
     if (!call_.has(2) || find_bias(call_)) return;
@@ -208,7 +226,7 @@ class ProductMaker {
     const auto slot = [&](const Operand& operand) { return static_cast<size_t>(operand.input); };
     const bool pack = has_constant_matrix(call_);
     std::vector<Argument> arguments{
-        {DNNL_ARG_SRC, false, slot(call_.operand(0)), product_.a, product_.a},
+        {DNNL_ARG_SRC, false, slot(call_.operand(0)), product_.a, with_type(product_.a)},
         {DNNL_ARG_WEIGHTS, false, slot(call_.operand(1)), given, wanted, pack ? call_.operand(1).constant : Tensor()},
         {DNNL_ARG_DST, true, 0, product_.y, product_.y}};
     if (const Operand* bias = find_bias(call_)) {
@@ -223,6 +241,7 @@ class ProductMaker {
   }
 
   const AnchoredCall& call_;
+  DataType operands_;  // of a and b
   Product product_;
   PostOps post_ops_;
   Desc bias_;
@@ -261,8 +280,36 @@ Prepared prepare(const KernelCall& call) {
   });
 }
 
+// The plain form alone: the others are of use where f32 has no good kernel for it.
+std::vector<KernelVariant> bf16_variants(const KernelCall& call) {
+  const auto product = read(call);
+  const KernelCall anchor = product->anchor_call(call.threads);
+  const OpCost cost = cost_of(product->op(), {product->attributes(), anchor.inputs, anchor.outputs});
+  constexpr double kFlopsPerUsAndThread = 400e3;
+  constexpr double kBytesPerUs = 12e3;
+  double us = 2 + cost.flops / (kFlopsPerUsAndThread * call.threads) + cost.bytes / kBytesPerUs;
+  us += conversion_us(product->operand(0).type, DataType::bf16, call.threads);
+  if (!has_constant_matrix(*product)) us += conversion_us(product->operand(1).type, DataType::bf16, call.threads);
+  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = us, .tag = kMatmul}};
+}
+
+Prepared prepare_bf16(const KernelCall& call) {
+  return try_prepare([&] {
+    const auto product = read(call);
+    return ProductMaker(*product, DataType::bf16).matmul();
+  });
+}
+
 KernelDef kernel_for(std::string_view name, std::string_view op) {
   return {.name = name, .op = op, .why_not = why_not, .prepare = prepare, .variants = variants};
+}
+
+KernelDef bf16_kernel_for(std::string_view op) {
+  return {.name = "cpu.matmul_bf16_onednn",
+          .op = op,
+          .why_not = why_not_bf16,
+          .prepare = prepare_bf16,
+          .variants = bf16_variants};
 }
 
 }  // namespace
@@ -270,6 +317,9 @@ KernelDef kernel_for(std::string_view name, std::string_view op) {
 KernelDef matmul_kernel() { return kernel_for("cpu.matmul_onednn", "matmul"); }
 KernelDef gemm_kernel() { return kernel_for("cpu.gemm_onednn", "gemm"); }
 KernelDef fused_matmul_kernel() { return kernel_for("cpu.matmul_onednn", "fused"); }
+std::vector<KernelDef> bf16_matmul_kernels() {
+  return {bf16_kernel_for("matmul"), bf16_kernel_for("gemm"), bf16_kernel_for("fused")};
+}
 
 }  // namespace onednn
 }  // namespace autograph

@@ -11,6 +11,8 @@ KernelDef matmul_kernel();
 KernelDef fused_matmul_kernel();
 KernelDef gemm_kernel();
 std::vector<KernelDef> pool_kernels();
+std::vector<KernelDef> bf16_conv_kernels();
+std::vector<KernelDef> bf16_matmul_kernels();
 std::vector<KernelDef> int8_conv_kernels();
 std::vector<KernelDef> int8_matmul_kernels();
 KernelDef matmul_integer_kernel();
