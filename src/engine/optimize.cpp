@@ -42,12 +42,11 @@ AppliedRule applied(const RewriteStep& step) { return {std::string(step.rule->na
 // Measures the proposal against the plain plan, in turns, and gives back the better one.
 Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Proposal plain) {
   SearchReport& report = context.report();
-  const auto plain_executable = trial.compile(plain);
-  const auto executable = trial.compile(found);
-  AG_CHECK(plain_executable && executable, "search: the device takes neither plan");
-  const Difference difference = trial.check(*executable);
+  const Executable plain_executable = trial.compile(plain);
+  const Executable executable = trial.compile(found);
+  const Difference difference = trial.check(executable);
   const double left = context.options().budget_seconds - context.seconds();
-  const Duel duel = trial.duel(*plain_executable, *executable, std::clamp(left / 2, kMinDuelSeconds, kMaxDuelSeconds));
+  const Duel duel = trial.duel(plain_executable, executable, std::clamp(left / 2, kMinDuelSeconds, kMaxDuelSeconds));
   report.latency_before_ms = duel.first_ms;
   report.latency_after_ms = duel.second_ms;
   const bool is_wrong = context.options().verify && !difference.ok;
@@ -55,7 +54,7 @@ Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Pr
   if (is_wrong || is_slower) {
     report.kept_plain = true;
     report.latency_after_ms = duel.first_ms;
-    const Difference of_plain = trial.check(*plain_executable);
+    const Difference of_plain = trial.check(plain_executable);
     report.max_abs = of_plain.max_abs;
     report.max_rel = of_plain.max_rel;
     return plain;
@@ -79,7 +78,7 @@ Optimized optimize(Graph graph, const CompileOptions& compile_options, const Sea
   report.simulated = device.machine.has_value();
   StrategyContext context(device, compile_options, search, report);
   const Graph simplified = prepare_graph(std::move(graph), device, compile_options, PassHalf::simplify);
-  const double alpha = search.use_critical_path ? search.alpha : 0;
+  const double alpha = strategy.uses_critical_path && search.use_critical_path ? search.alpha : 0;
   report.cost_before_us = context.score(simplified).mixed_us(alpha);
 
   Proposal found = strategy.run(context, simplified);

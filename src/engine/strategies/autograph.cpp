@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "engine/strategies/strategy.h"
 #include "engine/strategies/trial.h"
+#include "engine/strategies/tune_stages.h"
 #include "optimize/search/partition.h"
 #include "optimize/search/stitch.h"
 #include "schedule/list.h"
@@ -62,10 +63,10 @@ class AutographSearch {
   bool challenge(Proposal proposal) {
     context_.progress("verifying", proposal.cost_us);
     ++context_.report().measured;
-    std::optional<Executable> executable = trial_.compile(proposal);
-    if (!executable || (options_.verify && !trial_.check(*executable).ok)) return false;
+    Executable executable = trial_.compile(proposal);
+    if (options_.verify && !trial_.check(executable).ok) return false;
     const double seconds = std::clamp(kDuelShare * options_.budget_seconds, 0.1, 2.0);
-    const Duel duel = trial_.duel(*best_executable_, *executable, seconds);
+    const Duel duel = trial_.duel(best_executable_, executable, seconds);
     const double needed = options_.literal ? duel.first_ms : duel.first_ms * (1 - kMinGain);
     if (duel.second_ms > needed) return false;
     gained_ *= duel.second_ms / duel.first_ms;
@@ -86,7 +87,11 @@ class AutographSearch {
       if (schedule.width() < 2 || context_.is_over(kTrialShare)) continue;
       Proposal proposal = base;
       proposal.schedule = std::move(schedule);
+      Proposal narrowed = proposal;
       challenge(std::move(proposal));
+      if (context_.device().machine || context_.is_over(kTrialShare)) continue;
+      narrowed.schedule = keep_paying_stages(trial_, narrowed);
+      if (narrowed.schedule.width() > 1) challenge(std::move(narrowed));
     }
   }
 
@@ -171,7 +176,7 @@ class AutographSearch {
   FusedCost cost_;
   Trial trial_;
   Proposal best_;
-  std::optional<Executable> best_executable_;
+  Executable best_executable_;
   double gained_ = 1;  // latency of the best over that of the graph at the start
   std::set<Hash128> seen_;
   std::map<Hash128, std::vector<std::vector<RewriteStep>>> memo_;

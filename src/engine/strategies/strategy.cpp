@@ -24,7 +24,7 @@ constexpr StrategyDef kStrategies[] = {
     {"autograph",
      "Partition, backtracking for the mixed critical path cost, dynamic programming, verification on the device "
      "(AAAI 2023).",
-     true, run_autograph},
+     true, run_autograph, true},
 };
 
 // New kernels are measured during this part of the budget; later ones are estimated.

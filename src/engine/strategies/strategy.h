@@ -82,6 +82,7 @@ struct StrategyDef {
   std::string_view doc;   ///< One line.
   bool searches = false;  ///< Takes more than a second on large graphs.
   Proposal (*run)(StrategyContext& context, const Graph& simplified);
+  bool uses_critical_path = false;  ///< Its cost is the mixed one; that of others is the sum.
 };
 
 /// All strategies, plainest first.

@@ -11,6 +11,23 @@ namespace {
 constexpr int kMinRounds = 3;
 constexpr int kMaxRounds = 9;
 
+// What a result may differ by, as a share of the largest magnitude of the output.
+constexpr double kShare = 1e-3;
+// The same for bf16 and 8-bit integers, where a rounding step is that large; and in steps of the integers.
+constexpr double kCoarseShare = 3e-2;
+constexpr double kCoarseSteps = 8;
+
+bool has_quantized(const Graph& graph) {
+  const std::vector<NodeId> nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    const auto& inputs = graph.node(id).inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId v) {
+      const bool is_tensor = v.is_valid() && graph.type(v).is_tensor();
+      return is_tensor && (graph.type(v).dtype() == DType::u8 || graph.type(v).dtype() == DType::i8);
+    });
+  });
+}
+
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
   return values[values.size() / 2];
@@ -27,33 +44,44 @@ Trial::Trial(StrategyContext& context, const Graph& simplified) : context_(conte
   seeds.seed = context.options().seed;
   inputs_ = seeded_inputs(simplified, seeds);
   CompileOptions plain = context.compile_options();
+  const bool is_coarse = plain.precision != "f32" || has_quantized(simplified);
   plain.strategy = "sequential";
   plain.schedule = nullptr;
-  plain.optimize = false;
+  plain.optimize = is_coarse;
   plain.release_weights = false;
   plain.tune = false;
   plain.profile = false;
+  tolerance_.share = is_coarse ? kCoarseShare : kShare;
+  tolerance_.byte_steps = is_coarse ? kCoarseSteps : 0;
   expected_ = autograph::compile(simplified, plain).run(inputs_);
 }
 
-std::optional<Executable> Trial::compile(const Proposal& proposal) const {
+CompileOptions Trial::options_for(const Proposal& proposal) const {
   CompileOptions options = context_.compile_options();
   options.schedule = std::make_shared<Schedule>(proposal.schedule);
   options.release_weights = false;
-  return autograph::compile(proposal.finished, options);
+  return options;
+}
+
+Executable Trial::compile(const Proposal& proposal) const {
+  return autograph::compile(proposal.finished, options_for(proposal));
 }
 
 Difference Trial::check(const Executable& executable) const {
-  const std::vector<Datum> actual = executable.run(inputs_);
-  Difference worst;
-  for (size_t k = 0; k < actual.size(); ++k) {
-    const Difference one = compare_values(actual[k], expected_[k], {});
-    if (worst.ok && !one.ok) worst.why = fmt::format("output {}: {}", k, one.why);
-    worst.ok = worst.ok && one.ok;
-    worst.max_abs = std::max(worst.max_abs, one.max_abs);
-    worst.max_rel = std::max(worst.max_rel, one.max_rel);
+  return compare_all(executable.run(inputs_), expected_, tolerance_);
+}
+
+std::vector<std::vector<NodeSpan>> Trial::profile(const Proposal& proposal, int runs) const {
+  CompileOptions options = options_for(proposal);
+  options.profile = true;
+  const Executable executable = autograph::compile(proposal.finished, options);
+  std::vector<std::vector<NodeSpan>> result;
+  executable.run(inputs_);
+  for (int run = 0; run < runs; ++run) {
+    executable.run(inputs_);
+    result.push_back(node_spans(proposal.finished, executable.profile()));
   }
-  return worst;
+  return result;
 }
 
 double Trial::least_ms(const Executable& executable, double seconds) const {

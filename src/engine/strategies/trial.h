@@ -2,11 +2,11 @@
 // the machine does hits both alike.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "autograph/compare_values.h"
 #include "autograph/compile.h"
+#include "engine/node_times.h"
 #include "engine/strategies/strategy.h"
 
 namespace autograph {
@@ -20,20 +20,26 @@ struct Duel {
 /// See above.
 class Trial {
  public:
-  /// Compiles `simplified` without any pass that is not required for the numbers to compare with.
+  /// Compiles `simplified` without any pass that is not required for the numbers to compare with; at lower precision,
+  /// where these would differ by rounding, as the plain plan.
   Trial(StrategyContext& context, const Graph& simplified);
 
-  /// A compiled proposal; nothing when the device does not take it.
-  std::optional<Executable> compile(const Proposal& proposal) const;
+  /// A compiled proposal.
+  Executable compile(const Proposal& proposal) const;
   /// Runs once and compares with the numbers of the graph at the start.
   Difference check(const Executable& executable) const;
+  /// When nodes of the proposal ran, by node, in each of `runs` profiled runs behind a first one that does not count.
+  std::vector<std::vector<NodeSpan>> profile(const Proposal& proposal, int runs) const;
   /// Times both in turns, for at most `seconds` but at least three rounds.
   Duel duel(const Executable& first, const Executable& second, double seconds) const;
 
  private:
   double least_ms(const Executable& executable, double seconds) const;
 
+  CompileOptions options_for(const Proposal& proposal) const;
+
   StrategyContext& context_;
+  Tolerance tolerance_;
   std::vector<Datum> inputs_;
   std::vector<Datum> expected_;
 };
