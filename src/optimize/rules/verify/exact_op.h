@@ -1,0 +1,63 @@
+// How the exact interpreter computes single ops.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "autograph/op_def.h"
+#include "optimize/rules/verify/exact_interpreter.h"
+
+namespace autograph {
+
+/// One call: inputs as to_exact() gives them (absent = not given), outputs allocated as u64 zeros (or of their integer
+/// type).
+struct ExactCall {
+  const OpDef& op;
+  const Attributes& attributes;
+  std::span<const Tensor> inputs;
+  std::span<Tensor> outputs;
+  const ExactOptions& options;
+
+  /// Input `slot`, absent when not given.
+  const Tensor& input(size_t slot) const;
+  bool has_input(size_t slot) const { return input(slot).is_present(); }
+  const uint64_t* in(size_t slot) const { return input(slot).data<uint64_t>(); }
+  uint64_t* out(size_t slot = 0) const { return outputs[slot].mutable_data<uint64_t>(); }
+};
+
+using ExactFn = void (*)(const ExactCall&);
+
+/// The loops for an op, or null; each of the three knows its own family.
+ExactFn find_exact_linear(std::string_view op);       ///< matmul, gemm, conv.
+ExactFn find_exact_window(std::string_view op);       ///< Pools, global pools, reductions.
+ExactFn find_exact_elementwise(std::string_view op);  ///< add, mul, relu, max ...
+ExactFn find_exact_row(std::string_view op);          ///< Softmax and normalizations.
+
+/// Is it an op that moves elements and looks at none of them?
+bool only_moves(std::string_view op);
+
+/// An op without properties on whole tensors, or element by element where the op is elementwise.
+void call_opaque(const ExactCall& call);
+
+/// A function without properties of `arguments`, different for each op and attributes but those named in `except`.
+class OpaqueFunction {
+ public:
+  OpaqueFunction(const OpDef& op, const Attributes& attributes, std::span<const std::string_view> except = {});
+  uint64_t operator()(std::span<const uint64_t> arguments) const;
+
+ private:
+  uint64_t key_;
+};
+
+/// For each input the position that output element `i` of `dims` reads, by NumPy's broadcasting.
+class BroadcastWalk {
+ public:
+  BroadcastWalk(std::span<const Tensor> inputs, const Dims& dims);
+  int64_t position(size_t input, int64_t i) const { return positions_[input][static_cast<size_t>(i)]; }
+
+ private:
+  std::vector<std::vector<int64_t>> positions_;
+};
+
+}  // namespace autograph
