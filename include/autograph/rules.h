@@ -40,6 +40,8 @@ struct RuleReport {
   RuleInfo rule;
   size_t exact_cases = 0;    ///< Compared exactly, modulo a prime.
   size_t float_cases = 0;    ///< Compared in floats.
+  size_t exact_failures = 0;  ///< Exact cases in which both differ.
+  size_t float_failures = 0;  ///< Float cases in which both differ by more than rounding explains.
   size_t refused_cases = 0;  ///< Legal graphs like the pattern that the rule left alone, as it may.
   bool exhaustive = false;   ///< All combinations were tried; else a sample was drawn.
   bool on_integers = false;  ///< Needs properties of functions such as relu and max: exact on small integers.

@@ -39,6 +39,9 @@ class Choices {
   /// True once in `n` times; never when enumerating: for what would multiply the number of examples.
   bool rarely(size_t n) { return is_random_ && random_() % n == 0; }
 
+  /// As pick(), but 0 when enumerating.
+  size_t pick_at_random(size_t count) { return is_random_ ? pick(count) : 0; }
+
   /// A number that differs from example to example.
   uint64_t draw() { return random_(); }
 

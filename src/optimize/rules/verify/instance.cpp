@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "optimize/rules/verify/call_draft.h"
+#include "optimize/rules/verify/instance_values.h"
 
 namespace autograph {
 namespace {
@@ -72,15 +73,37 @@ class InstanceMaker {
     start_attributes(call, statement);
     if (!complete(call.draft, choices_)) return false;
     keep_attributes(call, statement);
+    // Rules of lists look at who makes the elements; those of single values seldom do.
+    const bool has_list = call.sources.size() > statement.inputs.size() || variable(statement.outputs[0]).is_list;
+    maker_.choose_maker(has_list ? 1 + choices_.pick_at_random(2) : 8,
+                        call.draft.attributes.get_or<int64_t>("axis", 0));
     for (size_t slot = 0; slot < call.inputs.size(); ++slot) make_input(call, slot);
     if (call.draft.op->traits.commutative && call.inputs.size() == 2 && choices_.rarely(4)) {
       std::swap(call.inputs[0], call.inputs[1]);
     }
+    axis_ = call.draft.attributes.get_or<int64_t>("axis", axis_);
     NodeOptions options;
     options.num_outputs = static_cast<int>(call.draft.num_outputs);
     const NodeId node = instance_.graph.add_node(*call.draft.op, call.inputs, call.draft.attributes, options);
     bind_outputs(statement, node);
+    if (choices_.rarely(8)) add_sibling(statement, call, options);
     return true;
+  }
+
+  // One more call that reads the same, with weights of its own: rules that merge all readers of a value take it along.
+  void add_sibling(const PatternStatement& statement, const Call& call, const NodeOptions& options) {
+    std::vector<ValueId> inputs = call.inputs;
+    bool has_weight = false;
+    for (size_t slot = 0; slot < inputs.size(); ++slot) {
+      const int index = call.sources[slot].variable;
+      if (index < 0 || !variable(index).is_weight || !instance_.graph.type(inputs[slot]).is_tensor()) continue;
+      if (instance_.graph.type(inputs[slot]).dtype() != DType::f32) continue;
+      inputs[slot] = maker_.make_weight(instance_.graph.type(inputs[slot]).shape().static_dims());
+      has_weight = true;
+    }
+    if (!has_weight || statement.outputs.size() > 1) return;
+    const NodeId node = instance_.graph.add_node(*call.draft.op, inputs, call.draft.attributes, options);
+    instance_.graph.add_output(instance_.graph.node(node).output(0));
   }
 
   const OpDef* choose_op(const PatternStatement& statement) {
@@ -232,27 +255,11 @@ class InstanceMaker {
   ValueId make_float(const Source& source, const InputDraft& input) {
     seen_.push_back(input.dims);
     const bool is_weight = source.variable >= 0 && variable(source.variable).is_weight;
-    ValueId value;
-    if (is_weight || choices_.rarely(12)) {
-      value = make_constant(input);
-      if (choices_.rarely(6)) {
-        value = instance_.graph.node(instance_.graph.add_node(get_op("mul"), {value, make_constant(input)})).output(0);
-      }
-    } else {
-      value = instance_.graph.add_input(Type(DType::f32, Shape::of(input.dims)), "x" + std::to_string(outside_.size()));
-      instance_.positive_inputs.push_back(input.positive);
-    }
+    const ValueId value = is_weight        ? maker_.make_weight(input.dims, input.positive)
+                          : input.positive ? maker_.make_input(input.dims, true)
+                                           : maker_.make(input.dims);
     if (source.variable >= 0) outside_.emplace_back(source.variable, value);
     return value;
-  }
-
-  ValueId make_constant(const InputDraft& input) {
-    Tensor tensor = Tensor::zeros(DType::f32, input.dims);
-    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-      const auto magnitude = static_cast<float>(1 + choices_.draw() % 4);
-      tensor.mutable_data<float>()[i] = input.positive || choices_.draw() % 2 == 0 ? magnitude : -magnitude;
-    }
-    return instance_.graph.add_constant(std::move(tensor));
   }
 
   void bind_outputs(const PatternStatement& statement, NodeId node) {
@@ -270,11 +277,10 @@ class InstanceMaker {
 
   bool add_outputs() {
     for (const std::string_view name : rule_.outputs) {
-      for (ValueId value : bound(pattern_.find_value(name))) {
-        if (choices_.rarely(8))
-          value = instance_.graph.node(instance_.graph.add_node(get_op("tanh"), {value})).output(0);
-        instance_.graph.add_output(value);
-      }
+      const std::vector<ValueId>& values = bound(pattern_.find_value(name));
+      const size_t n = values.size() > 1 ? 2 : 8;
+      maker_.choose_maker(n, axis_);
+      for (const ValueId value : maker_.read_alike(values)) instance_.graph.add_output(value);
     }
     if (choices_.rarely(10)) instance_.graph.add_output(choices_.one_of(made_));
     return !instance_.graph.outputs().empty();
@@ -284,6 +290,8 @@ class InstanceMaker {
   const Pattern& pattern_;
   Choices& choices_;
   RuleInstance instance_;
+  ValueMaker maker_{instance_, choices_};
+  int64_t axis_ = 0;                          // of the last call that has one
   std::vector<std::vector<ValueId>> values_;  // by variable; a list has several
   std::vector<AttributeBinding> attributes_;  // by attribute variable
   std::vector<const OpDef*> ops_;             // by op variable

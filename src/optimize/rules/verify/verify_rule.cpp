@@ -16,6 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kAttemptsPerCase = 60;    // instances drawn for each one that the rule applies to
+constexpr size_t kMinAttempts = 8000;           // for rules that seldom apply
 constexpr size_t kMoreAfterProblem = 400;  // attempts to find a smaller counterexample
 constexpr size_t kProofs = 2;
 constexpr size_t kMaxPrintedElements = 64;  // of a constant in a counterexample
@@ -67,7 +68,7 @@ class RuleTest {
   void try_random(size_t cases) {
     Choices choices(options_.seed);
     const size_t enough = applied_ + cases;
-    const size_t most = attempts_ + cases * kAttemptsPerCase;
+    const size_t most = attempts_ + std::max(cases * kAttemptsPerCase, kMinAttempts);
     while (applied_ < enough && attempts_ < most && !is_over()) try_one(choices);
   }
 
@@ -79,6 +80,8 @@ class RuleTest {
     applied_ += result.applied;
     report_.exact_cases += result.exact;
     report_.float_cases += result.floats;
+    report_.exact_failures += result.exact_failures;
+    report_.float_failures += result.float_failures;
     report_.refused_cases += result.applied == 0;
     report_.on_integers = report_.on_integers || result.on_integers;
     if (!result.problem.empty()) keep_problem(*instance, result.problem);
@@ -93,27 +96,24 @@ class RuleTest {
     report_.example = print_text(instance.graph, TextOptions{kMaxPrintedElements});
   }
 
-  // The laws speak of matrices and images: instances whose inputs all have rank 2 or 4 come first.
+  // The laws speak of matrices and images: instances whose inputs all have rank 2 or 4 are best, then small ones.
   void keep_for_proof(const RuleInstance& instance) {
     const Graph& graph = instance.graph;
     const bool is_plain = std::all_of(graph.inputs().begin(), graph.inputs().end(), [&](ValueId input) {
       const int64_t rank = graph.type(input).shape().rank();
       return rank == 2 || rank == 4;
     });
-    if (samples_.size() < kProofs) {
-      samples_.push_back(graph);
-      is_plain_.push_back(is_plain);
-    } else if (const auto other = std::find(is_plain_.begin(), is_plain_.end(), false);
-               is_plain && other != is_plain_.end()) {
-      *other = true;
-      samples_[static_cast<size_t>(other - is_plain_.begin())] = graph;
-    }
+    const size_t badness = graph.num_nodes() + (is_plain ? 0 : 1000);
+    const auto worse = std::find_if(samples_.begin(), samples_.end(), [&](const auto& s) { return s.first > badness; });
+    if (worse == samples_.end() && samples_.size() == kProofs) return;
+    samples_.emplace(worse, badness, graph);
+    if (samples_.size() > kProofs) samples_.pop_back();
   }
 
   // On two instances at most: what is proved of one set of ranks and attributes is tested on all the others.
   std::string prove() {
     std::string verdict = "not covered";
-    for (const Graph& graph : samples_) {
+    for (const auto& [badness, graph] : samples_) {
       const std::vector<RuleMatch> matches = matcher_.find_all(graph);
       if (matches.empty()) continue;
       verdict = prove_rule(matches.front(), options_.smt_seconds / kProofs);
@@ -133,8 +133,7 @@ class RuleTest {
   size_t applied_ = 0;
   size_t problem_at_ = 0;
   size_t problem_size_ = 0;
-  std::vector<Graph> samples_;
-  std::vector<bool> is_plain_;
+  std::vector<std::pair<size_t, Graph>> samples_;  // with how little they fit a proof, best first
 };
 
 }  // namespace

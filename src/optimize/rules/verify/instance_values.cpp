@@ -1,0 +1,139 @@
+#include "optimize/rules/verify/instance_values.h"
+
+#include <algorithm>
+
+namespace autograph {
+namespace {
+
+size_t front_axis(int64_t axis, const Dims& dims) {
+  const auto rank = static_cast<int64_t>(dims.size());
+  return static_cast<size_t>(std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, std::max<int64_t>(rank - 1, 0)));
+}
+
+}  // namespace
+
+ValueId ValueMaker::add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
+  Graph& graph = instance_.graph;
+  return graph.node(graph.add_node(get_op(op), std::move(inputs), std::move(attributes))).output(0);
+}
+
+ValueId ValueMaker::make_input(const Dims& dims, bool positive) {
+  if (choices_.rarely(16)) return make_weight(dims, positive);
+  instance_.positive_inputs.push_back(positive);
+  const std::string name = "x" + std::to_string(instance_.graph.inputs().size());
+  return instance_.graph.add_input(Type(DType::f32, Shape::of(dims)), name);
+}
+
+ValueId ValueMaker::make_weight(const Dims& dims, bool positive) {
+  const ValueId weight = make_constant(dims, positive);
+  return choices_.rarely(6) ? add("mul", {weight, make_constant(dims, positive)}) : weight;
+}
+
+ValueId ValueMaker::make_constant(const Dims& dims, bool positive) {
+  Tensor tensor = Tensor::zeros(DType::f32, dims);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const auto magnitude = static_cast<float>(1 + choices_.draw() % 4);
+    tensor.mutable_data<float>()[i] = positive || choices_.draw() % 2 == 0 ? magnitude : -magnitude;
+  }
+  return instance_.graph.add_constant(std::move(tensor));
+}
+
+void ValueMaker::choose_maker(size_t n, int64_t axis) {
+  maker_ = Maker::nothing;
+  axis_ = axis;
+  shared_ = {};
+  if (!choices_.rarely(n)) return;
+  maker_ = choices_.one_of({Maker::unary, Maker::binary_weight, Maker::binary_shared, Maker::binary_value, Maker::pool,
+                            Maker::concat, Maker::split, Maker::transpose, Maker::matmul});
+  if (maker_ == Maker::unary) op_ = choices_.one_of<std::string_view>({"relu", "tanh", "neg"});
+  if (maker_ == Maker::pool) op_ = choices_.one_of<std::string_view>({"max_pool", "average_pool"});
+  const bool binary = maker_ == Maker::binary_weight || maker_ == Maker::binary_shared || maker_ == Maker::binary_value;
+  if (binary) op_ = choices_.one_of<std::string_view>({"add", "mul", "sub"});
+}
+
+// The second operand of a binary op with a result of these dims.
+ValueId ValueMaker::other_operand(const Dims& dims) {
+  if (maker_ == Maker::binary_value) return make_input(dims);
+  Dims other(dims.size(), 1);
+  if (maker_ == Maker::binary_shared) {
+    if (!shared_.is_valid()) shared_ = choices_.pick(2) == 0 ? make_weight(other) : make_input(other);
+    return shared_;
+  }
+  // Like the bias of channels: varies along the axis alone, or is full.
+  if (!dims.empty() && choices_.pick(4) > 0) {
+    const size_t axis = front_axis(axis_, dims);
+    other[axis] = dims[axis];
+    if (choices_.pick(2) == 0) other.erase(other.begin(), other.begin() + static_cast<ptrdiff_t>(axis));
+    return make_weight(other);
+  }
+  return make_weight(dims);
+}
+
+ValueId ValueMaker::make_pooled(const Dims& dims) {
+  if (dims.size() != 4) return make_input(dims);
+  const Dims pads(4, 1);
+  return add(op_, {make_input(dims)}, {{"kernel_shape", Dims{3, 3}}, {"pads", pads}});
+}
+
+ValueId ValueMaker::make_joined(const Dims& dims, size_t axis) {
+  if (dims.empty() || dims[axis] < 2 || choices_.pick(3) == 0) return make_input(dims);
+  Dims first = dims;
+  Dims second = dims;
+  first[axis] = 1 + static_cast<int64_t>(choices_.pick(static_cast<size_t>(dims[axis] - 1)));
+  second[axis] -= first[axis];
+  return add("concat", {make_input(first), make_input(second)}, {{"axis", static_cast<int64_t>(axis)}});
+}
+
+ValueId ValueMaker::make_cut(Dims dims, size_t axis) {
+  if (dims.empty()) return make_input(dims);
+  const int64_t own = dims[axis];
+  const int64_t rest = choices_.one_of<int64_t>({1, 2});
+  dims[axis] += rest;
+  Graph& graph = instance_.graph;
+  const bool first = choices_.pick(2) == 0;
+  const ValueId sizes = graph.add_constant(Tensor::vector(first ? Dims{own, rest} : Dims{rest, own}));
+  NodeOptions options;
+  options.num_outputs = 2;
+  const ValueId whole = make_input(dims);
+  const NodeId node = graph.add_node(get_op("split"), {whole, sizes}, {{"axis", static_cast<int64_t>(axis)}}, options);
+  graph.add_output(graph.node(node).output(first ? 1 : 0));
+  return graph.node(node).output(first ? 0 : 1);
+}
+
+ValueId ValueMaker::make(const Dims& dims) {
+  switch (maker_) {
+    case Maker::nothing: break;
+    case Maker::unary: return add(op_, {make_input(dims)});
+    case Maker::binary_weight:
+    case Maker::binary_shared:
+    case Maker::binary_value: return add(op_, {make_input(dims), other_operand(dims)});
+    case Maker::pool: return make_pooled(dims);
+    case Maker::concat: return make_joined(dims, front_axis(axis_, dims));
+    case Maker::split: return make_cut(dims, front_axis(axis_, dims));
+    case Maker::transpose: return add("transpose", {make_input(Dims(dims.rbegin(), dims.rend()))});
+    case Maker::matmul: {
+      if (dims.size() < 2) break;
+      Dims left = dims;
+      left.back() = 2;
+      return add("matmul", {make_input(left), make_weight({2, dims.back()})});
+    }
+  }
+  return make_input(dims);
+}
+
+std::vector<ValueId> ValueMaker::read_alike(const std::vector<ValueId>& values) {
+  std::vector<ValueId> results;
+  for (const ValueId value : values) {
+    const Dims dims = instance_.graph.type(value).shape().static_dims();
+    if (maker_ == Maker::unary) {
+      results.push_back(add(op_, {value}));
+    } else if (maker_ == Maker::binary_weight || maker_ == Maker::binary_shared || maker_ == Maker::binary_value) {
+      results.push_back(add(op_, {value, other_operand(dims)}));
+    } else {
+      results.push_back(value);
+    }
+  }
+  return results;
+}
+
+}  // namespace autograph
