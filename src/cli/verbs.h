@@ -17,6 +17,7 @@ Command man_command();
 Command ops_command();
 Command optimize_command();
 Command profile_command();
+Command rules_command();
 Command run_command();
 Command viz_command();
 Command zoo_command();

@@ -10,8 +10,8 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-const std::vector<std::string> kVerbs = {"info", "check", "run",    "bench",      "profile", "optimize",
-                                         "viz",  "ops",   "doctor", "completion", "man"};
+const std::vector<std::string> kVerbs = {"info", "check", "run", "bench",  "profile",    "optimize",
+                                         "viz",  "rules", "ops", "doctor", "completion", "man"};
 
 TEST(Cli, UnknownVerbIsUsageErrorWithTheNearestVerb) {
   const ProgramResult result = run_program("docter");

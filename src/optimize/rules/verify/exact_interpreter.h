@@ -39,4 +39,8 @@ Tensor make_exact(const Dims& dims, Next&& next) {
 /// of the graph's inputs. Throws UnsupportedError for ops that it cannot evaluate (sequences, nested graphs).
 std::vector<Tensor> run_exact(const Graph& graph, std::span<const Tensor> inputs, const ExactOptions& options = {});
 
+/// The outputs of one call, as run_exact() computes them; floats are f32 to inference. Throws what inference throws.
+std::vector<Tensor> run_exact_call(const OpDef& op, const Attributes& attributes, std::span<const Tensor> inputs,
+                                   size_t num_outputs, const ExactOptions& options = {});
+
 }  // namespace autograph

@@ -44,7 +44,8 @@ void ValueMaker::choose_maker(size_t n, int64_t axis) {
   shared_ = {};
   if (!choices_.rarely(n)) return;
   maker_ = choices_.one_of({Maker::unary, Maker::binary_weight, Maker::binary_shared, Maker::binary_value, Maker::pool,
-                            Maker::concat, Maker::split, Maker::transpose, Maker::matmul});
+                            Maker::concat, Maker::split, Maker::transpose, Maker::matmul, Maker::conv, Maker::conv});
+  variant_ = choices_.pick(2) == 0;
   if (maker_ == Maker::unary) op_ = choices_.one_of<std::string_view>({"relu", "tanh", "neg"});
   if (maker_ == Maker::pool) op_ = choices_.one_of<std::string_view>({"max_pool", "average_pool"});
   const bool binary = maker_ == Maker::binary_weight || maker_ == Maker::binary_shared || maker_ == Maker::binary_value;
@@ -73,6 +74,30 @@ ValueId ValueMaker::make_pooled(const Dims& dims) {
   if (dims.size() != 4) return make_input(dims);
   const Dims pads(4, 1);
   return add(op_, {make_input(dims)}, {{"kernel_shape", Dims{3, 3}}, {"pads", pads}});
+}
+
+// Two channels become as many as asked for.
+ValueId ValueMaker::make_convolved(const Dims& dims) {
+  if (dims.size() != 4) return make_input(dims);
+  const int64_t kernel = variant_ ? 3 : 1;
+  const ValueId x = make_input({dims[0], 2, dims[2], dims[3]});
+  std::vector<ValueId> inputs{x, make_weight({dims[1], 2, kernel, kernel})};
+  if (choices_.rarely(3)) inputs.push_back(make_weight({dims[1]}));
+  return add("conv", inputs, {{"pads", Dims(4, kernel / 2)}});
+}
+
+// Reversed, or with the last two axes exchanged.
+ValueId ValueMaker::make_transposed(const Dims& dims) {
+  Dims perm;
+  for (size_t axis = 0; axis < dims.size(); ++axis) perm.push_back(static_cast<int64_t>(axis));
+  if (variant_ || dims.size() < 2) {
+    std::reverse(perm.begin(), perm.end());
+  } else {
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  }
+  Dims source(dims.size());
+  for (size_t axis = 0; axis < dims.size(); ++axis) source[static_cast<size_t>(perm[axis])] = dims[axis];
+  return add("transpose", {make_input(source)}, {{"perm", perm}});
 }
 
 ValueId ValueMaker::make_joined(const Dims& dims, size_t axis) {
@@ -110,7 +135,8 @@ ValueId ValueMaker::make(const Dims& dims) {
     case Maker::pool: return make_pooled(dims);
     case Maker::concat: return make_joined(dims, front_axis(axis_, dims));
     case Maker::split: return make_cut(dims, front_axis(axis_, dims));
-    case Maker::transpose: return add("transpose", {make_input(Dims(dims.rbegin(), dims.rend()))});
+    case Maker::transpose: return make_transposed(dims);
+    case Maker::conv: return make_convolved(dims);
     case Maker::matmul: {
       if (dims.size() < 2) break;
       Dims left = dims;

@@ -19,7 +19,8 @@ enum class Maker : uint8_t {
   concat,
   split,
   transpose,
-  matmul
+  matmul,
+  conv
 };
 
 /// Makes values in the graph of an instance. The values of one list can be made alike: by one kind of node with the
@@ -47,6 +48,8 @@ class ValueMaker {
   ValueId add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
   ValueId other_operand(const Dims& dims);
   ValueId make_pooled(const Dims& dims);
+  ValueId make_convolved(const Dims& dims);
+  ValueId make_transposed(const Dims& dims);
   ValueId make_joined(const Dims& dims, size_t axis);
   ValueId make_cut(Dims dims, size_t axis);
 
@@ -55,6 +58,7 @@ class ValueMaker {
   Maker maker_ = Maker::nothing;
   int64_t axis_ = 0;
   std::string_view op_;
+  bool variant_ = false;  // of the maker: another window, another permutation
   ValueId shared_;
 };
 

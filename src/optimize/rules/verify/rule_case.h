@@ -10,9 +10,9 @@ namespace autograph {
 
 /// What came out of one case.
 struct CaseResult {
-  size_t applied = 0;        ///< Matches that were applied.
-  size_t exact = 0;          ///< Of them, those compared exactly ...
-  size_t floats = 0;         ///< ... and in floats.
+  size_t applied = 0;  ///< Matches that were applied.
+  size_t exact = 0;    ///< Of them, those compared exactly ...
+  size_t floats = 0;   ///< ... and in floats.
   size_t exact_failures = 0;
   size_t float_failures = 0;
   bool on_integers = false;  ///< Exactly only where functions are what they are, on integers.
