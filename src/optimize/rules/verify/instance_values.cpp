@@ -46,6 +46,7 @@ void ValueMaker::choose_maker(size_t n, int64_t axis) {
   maker_ = choices_.one_of({Maker::unary, Maker::binary_weight, Maker::binary_shared, Maker::binary_value, Maker::pool,
                             Maker::concat, Maker::split, Maker::transpose, Maker::matmul, Maker::conv, Maker::conv});
   variant_ = choices_.pick(2) == 0;
+  shares_ = choices_.pick(2) == 0;
   if (maker_ == Maker::unary) op_ = choices_.one_of<std::string_view>({"relu", "tanh", "neg"});
   if (maker_ == Maker::pool) op_ = choices_.one_of<std::string_view>({"max_pool", "average_pool"});
   const bool binary = maker_ == Maker::binary_weight || maker_ == Maker::binary_shared || maker_ == Maker::binary_value;
@@ -80,7 +81,11 @@ ValueId ValueMaker::make_pooled(const Dims& dims) {
 ValueId ValueMaker::make_convolved(const Dims& dims) {
   if (dims.size() != 4) return make_input(dims);
   const int64_t kernel = variant_ ? 3 : 1;
-  const ValueId x = make_input({dims[0], 2, dims[2], dims[3]});
+  // All of one input, or each of its own.
+  const Dims source{dims[0], 2, dims[2], dims[3]};
+  const bool fits = shared_.is_valid() && instance_.graph.type(shared_).shape() == Shape::of(source);
+  const ValueId x = shares_ && fits ? shared_ : make_input(source);
+  shared_ = x;
   std::vector<ValueId> inputs{x, make_weight({dims[1], 2, kernel, kernel})};
   if (choices_.rarely(3)) inputs.push_back(make_weight({dims[1]}));
   return add("conv", inputs, {{"pads", Dims(4, kernel / 2)}});

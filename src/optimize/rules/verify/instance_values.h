@@ -58,6 +58,7 @@ class ValueMaker {
   Maker maker_ = Maker::nothing;
   int64_t axis_ = 0;
   std::string_view op_;
+  bool shares_ = false;   // all read one value
   bool variant_ = false;  // of the maker: another window, another permutation
   ValueId shared_;
 };
