@@ -1,6 +1,7 @@
 #include "optimize/rules/verify/instance_values.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace autograph {
 namespace {
@@ -152,7 +153,30 @@ ValueId ValueMaker::make(const Dims& dims) {
   return make_input(dims);
 }
 
+// Each value with the same piece of another split with the same cuts.
+std::vector<ValueId> ValueMaker::read_in_pairs(const std::vector<ValueId>& values) {
+  Graph& graph = instance_.graph;
+  Dims whole = graph.type(values[0]).shape().static_dims();
+  const size_t axis = front_axis(axis_, whole);
+  if (whole.empty()) return values;
+  Dims sizes;
+  for (const ValueId value : values) sizes.push_back(graph.type(value).shape().static_dims()[axis]);
+  whole[axis] = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  NodeOptions options;
+  options.num_outputs = static_cast<int>(sizes.size());
+  const ValueId other = make_input(whole);
+  const ValueId cuts = graph.add_constant(Tensor::vector(sizes));
+  const NodeId node = graph.add_node(get_op("split"), {other, cuts}, {{"axis", static_cast<int64_t>(axis)}}, options);
+  std::vector<ValueId> results;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const ValueId piece = graph.node(node).output(i);
+    results.push_back(add(variant_ ? "mul" : "sub", {values[i], piece}));
+  }
+  return results;
+}
+
 std::vector<ValueId> ValueMaker::read_alike(const std::vector<ValueId>& values) {
+  if (maker_ == Maker::split) return read_in_pairs(values);
   std::vector<ValueId> results;
   for (const ValueId value : values) {
     const Dims dims = instance_.graph.type(value).shape().static_dims();

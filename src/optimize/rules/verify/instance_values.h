@@ -45,6 +45,7 @@ class ValueMaker {
   std::vector<ValueId> read_alike(const std::vector<ValueId>& values);
 
  private:
+  std::vector<ValueId> read_in_pairs(const std::vector<ValueId>& values);
   ValueId add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
   ValueId other_operand(const Dims& dims);
   ValueId make_pooled(const Dims& dims);

@@ -16,7 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kAttemptsPerCase = 60;    // instances drawn for each one that the rule applies to
-constexpr size_t kMinAttempts = 20000;     // for rules that seldom apply
+constexpr size_t kMinAttempts = 30000;     // for rules that seldom apply
 constexpr size_t kMoreAfterProblem = 400;  // attempts to find a smaller counterexample
 constexpr size_t kProofs = 2;
 constexpr size_t kMaxPrintedElements = 64;  // of a constant in a counterexample
