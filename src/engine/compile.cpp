@@ -57,10 +57,15 @@ bool has_own_kernel(const Device& device, const Graph& graph, NodeId id) {
 
 }  // namespace
 
-Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half) {
+PassContext pass_context(const Device& device) {
   PassContext context;
   context.has_kernel = [&device](const Graph& g, NodeId id) { return has_own_kernel(device, g, id); };
   context.expects_kernel = [&device](const Graph& g, NodeId id) { return expects_own_kernel(device, g, id); };
+  return context;
+}
+
+Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half) {
+  PassContext context = pass_context(device);
   PipelineOptions options;
   options.optimize = compile_options.optimize;
   options.half = half;

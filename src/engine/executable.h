@@ -102,6 +102,9 @@ class Executable::Impl {
   mutable std::vector<StepProfile> profile_;
 };
 
+/// What passes may ask about the device.
+PassContext pass_context(const Device& device);
+
 /// Runs the passes, or one half of them: what compile() and nested compilation share, and what the search works
 /// between.
 Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options,

@@ -58,6 +58,8 @@ struct PipelineOptions {
   std::vector<std::string> enabled;   ///< Names of passes to run that otherwise do not; throws likewise.
   PassHalf half = PassHalf::both;     ///< Run one half alone, or all.
   bool verify_each = true;            ///< Verify the graph after every pass that changed it.
+  std::span<const PassDef> passes = {};         ///< The list of passes; empty: all_passes().
+  size_t max_passes = static_cast<size_t>(-1);  ///< Of those behind the first so many, only the required ones.
 };
 
 /// Runs the pipeline once; throws what the verifier throws, naming the pass, when a pass breaks the graph.

@@ -47,9 +47,9 @@ constexpr PassDef kPasses[] = {
     {"dead_code", "Remove what no output needs.", dead_code, PassHalf::both},
 };
 
-void check_names(const std::vector<std::string>& names) {
+void check_names(std::span<const PassDef> passes, const std::vector<std::string>& names) {
   std::vector<std::string> known;
-  for (const PassDef& pass : kPasses) known.emplace_back(pass.name);
+  for (const PassDef& pass : passes) known.emplace_back(pass.name);
   for (const std::string& name : names) {
     AG_CHECK_USER(std::find(known.begin(), known.end(), name) != known.end(), ValueError,
                   "[passes] name: no pass '{}'{}", name, did_you_mean(name, known));
@@ -71,11 +71,13 @@ bool is_chosen(const PassDef& pass, const PipelineOptions& options) {
 std::span<const PassDef> all_passes() { return kPasses; }
 
 std::vector<PassTiming> run_passes(Graph& graph, PassContext& context, const PipelineOptions& options) {
-  check_names(options.disabled);
-  check_names(options.enabled);
+  const std::span<const PassDef> passes = options.passes.empty() ? all_passes() : options.passes;
+  check_names(passes, options.disabled);
+  check_names(passes, options.enabled);
   std::vector<PassTiming> timings;
-  for (const PassDef& pass : kPasses) {
-    if (!is_chosen(pass, options)) continue;
+  for (size_t number = 0; number < passes.size(); ++number) {
+    const PassDef& pass = passes[number];
+    if (!is_chosen(pass, options) || (number >= options.max_passes && !pass.required)) continue;
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.run(graph, context);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
