@@ -13,6 +13,7 @@
 #include "autograph/op_def.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "report/dot_text.h"
 #include "report/graph_summary.h"
 
 namespace autograph {
@@ -121,30 +122,6 @@ Family family_of(const OpDef& op) {
   return {"other", "#f6eab0"};
 }
 
-// Text inside a quoted string of the dot language.
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '\n') {
-      result += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      result += '?';
-    } else {
-      if (c == '"' || c == '\\') result += '\\';
-      result += c;
-    }
-  }
-  return result + "\"";
-}
-
-// The end of a name, which tells neighbours apart; cut at a scope where there is one.
-std::string shortened(const std::string& text, size_t limit) {
-  if (text.size() <= limit) return text;
-  const size_t begin = text.size() - limit + 3;
-  const size_t slash = text.find('/', begin);
-  return "..." + text.substr(slash == std::string::npos ? begin : slash);
-}
-
 // What stands in one box.
 struct Box {
   std::vector<NodeId> nodes;
@@ -172,7 +149,7 @@ class Drawing {
 
   std::string dot() {
     std::string text =
-        "digraph " + quoted(graph_.name().empty() ? "graph" : graph_.name()) +
+        "digraph " + dot_quoted(graph_.name().empty() ? "graph" : graph_.name()) +
         " {\n  rankdir=TB; nodesep=0.25; ranksep=0.35;\n"
         "  node [shape=box, style=\"rounded,filled\", color=\"#666666\", fontname=\"Helvetica\", fontsize=11];\n"
         "  edge [color=\"#777777\", fontname=\"Helvetica\", fontsize=9, fontcolor=\"#555555\", arrowsize=0.6];\n";
@@ -189,15 +166,15 @@ class Drawing {
     const char* fill = (compute != box.families.end() ? compute : most)->second.second;
     const bool single = box.nodes.size() == 1;
     const std::string label = single ? node_label(box.nodes[0]) : group_label(key, box);
-    return fmt::format("  {} [label={}, fillcolor=\"{}\"{}, tooltip={}];\n", quoted(key), quoted(label), fill,
-                       single ? "" : ", penwidth=2", quoted(single ? tooltip(box.nodes[0]) : key));
+    return fmt::format("  {} [label={}, fillcolor=\"{}\"{}, tooltip={}];\n", dot_quoted(key), dot_quoted(label), fill,
+                       single ? "" : ", penwidth=2", dot_quoted(single ? tooltip(box.nodes[0]) : key));
   }
 
   std::string node_label(NodeId id) const {
     const Node& node = graph_.node(id);
     std::string label = display_name(node);
     const std::string name = node.provenance().to_string();
-    if (!name.empty()) label += "\n" + shortened(name, 48);
+    if (!name.empty()) label += "\n" + shortened_name(name, 48);
     for (const ValueId input : node.inputs()) {
       if (!input.is_valid() || !graph_.value(input).is_constant()) continue;
       const Shape& shape = graph_.type(input).shape();
@@ -222,7 +199,7 @@ class Drawing {
       parts.push_back(fmt::format("{} {}", -counts[i].first, counts[i].second));
     }
     if (counts.size() > 4) parts.emplace_back("...");
-    return shortened(key, 48) + "\n" + fmt::format("{} nodes: {}", box.nodes.size(), join(parts, ", "));
+    return shortened_name(key, 48) + "\n" + fmt::format("{} nodes: {}", box.nodes.size(), join(parts, ", "));
   }
 
   std::string inputs() {
@@ -231,7 +208,7 @@ class Drawing {
       const Value& value = graph_.value(graph_.inputs()[i]);
       const std::string name = value.name().empty() ? fmt::format("input {}", i) : value.name();
       text += fmt::format("  {} [label={}, shape=ellipse, fillcolor=\"#ffffff\"];\n",
-                          quoted(fmt::format("input:{}", i)), quoted(name + "\n" + to_string(value.type())));
+                          dot_quoted(fmt::format("input:{}", i)), dot_quoted(name + "\n" + to_string(value.type())));
     }
     return text;
   }
@@ -265,8 +242,8 @@ class Drawing {
     }
     std::string text;
     for (const auto& [ends, labels] : shapes) {
-      text +=
-          fmt::format("  {} -> {} [label={}];\n", quoted(ends.first), quoted(ends.second), quoted(edge_label(labels)));
+      text += fmt::format("  {} -> {} [label={}];\n", dot_quoted(ends.first), dot_quoted(ends.second),
+                          dot_quoted(edge_label(labels)));
     }
     return text;
   }
@@ -276,11 +253,11 @@ class Drawing {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const ValueId id = graph_.outputs()[i];
       const std::string name = graph_.output_name(i).empty() ? fmt::format("output {}", i) : graph_.output_name(i);
-      const std::string key = quoted(fmt::format("output:{}", i));
+      const std::string key = dot_quoted(fmt::format("output:{}", i));
       text += fmt::format("  {} [label={}, shape=ellipse, fillcolor=\"#ffffff\", peripheries=2];\n", key,
-                          quoted(name + "\n" + to_string(graph_.type(id))));
+                          dot_quoted(name + "\n" + to_string(graph_.type(id))));
       const std::string source = source_of(id);
-      if (!source.empty()) text += fmt::format("  {} -> {};\n", quoted(source), key);
+      if (!source.empty()) text += fmt::format("  {} -> {};\n", dot_quoted(source), key);
     }
     return text;
   }
@@ -293,8 +270,8 @@ class Drawing {
     std::string text =
         "  subgraph cluster_legend {\n    label=\"colours\"; fontname=\"Helvetica\"; fontsize=9; color=\"#bbbbbb\";\n";
     for (const auto& [name, fill] : used) {
-      text += fmt::format("    {} [label={}, fillcolor=\"{}\", fontsize=9, height=0.25];\n", quoted("legend:" + name),
-                          quoted(name), fill);
+      text += fmt::format("    {} [label={}, fillcolor=\"{}\", fontsize=9, height=0.25];\n",
+                          dot_quoted("legend:" + name), dot_quoted(name), fill);
     }
     return text + "  }\n";
   }

@@ -1,0 +1,157 @@
+// The user's side of search: optimize, saved plans, compare, ablate, bisect.
+#include <gtest/gtest.h>
+
+#include "cli/run_program.h"
+
+namespace autograph {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class CliSearch : public testing::Test {
+ protected:
+  // Measurements of other runs would make a search quicker than the test expects.
+  std::string here() const { return "XDG_CACHE_HOME=" + (folder_ / "cache"); }
+  std::string path(const std::string& name) const { return folder_ / name; }
+  ProgramResult run(const std::string& arguments) { return run_program(arguments, here()); }
+  // A plan of a small model by a strategy that needs no search.
+  std::string small_plan() {
+    const ProgramResult made = run("optimize zoo:mlp --strategy greedy --budget 1 --threads 1 -o " + path("p.agplan"));
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    return path("p.agplan");
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(CliSearch, OptimizeJsonHasEveryFieldOfTheContract) {
+  const ProgramResult result = run("optimize --json zoo:mlp --budget 1 --explain -o " + path("p.agplan"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  for (const char* field : {"latency_before_ms", "latency_after_ms", "cost_before", "cost_after", "candidates",
+                            "measured", "rules_applied", "partitions", "search_seconds", "max_abs", "max_rel",
+                            "stop_reason", "simulated", "kept_plain", "rewrites", "streams"}) {
+    EXPECT_TRUE(document.contains(field)) << field;
+  }
+  EXPECT_EQ(document["strategy"], "autograph");
+  EXPECT_EQ(document["simulated"], false);
+  EXPECT_GT(document["latency_before_ms"], 0);
+  EXPECT_GT(document["cost_before"], 0);
+  int64_t applied = 0;
+  for (const auto& rule : document["rules_applied"]) applied += rule["count"].get<int64_t>();
+  EXPECT_EQ(applied, document["rewrites"].size());
+}
+
+TEST_F(CliSearch, SavedPlansAreTakenByEveryVerb) {
+  const std::string plan = small_plan();
+  for (const std::string verb : {"info ", "check ", "run ", "bench --seconds 0 ", "profile "}) {
+    const ProgramResult result = run(verb + plan);
+    EXPECT_EQ(result.exit_code, 0) << verb << result.err;
+    EXPECT_EQ(result.err, "") << verb;
+  }
+  const nlohmann::json bench = run("bench --json --seconds 0 " + plan).json();
+  EXPECT_EQ(bench["strategy"], "greedy");
+  EXPECT_EQ(bench["threads"], 1);
+  ASSERT_EQ(run("viz " + plan + " -o " + path("p.dot")).exit_code, 0);
+  EXPECT_TRUE(contains(read_text(path("p.dot")), "critical path"));
+  ASSERT_EQ(run("viz --graph " + plan + " -o " + path("p.dot")).exit_code, 0);
+  EXPECT_FALSE(contains(read_text(path("p.dot")), "critical path"));
+}
+
+TEST_F(CliSearch, PlanMadeElsewhereIsCheckedWithAWarning) {
+  const ProgramResult result = run("bench --seconds 0 --threads 2 " + small_plan());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(contains(result.err, "threads was 1, is 2")) << result.err;
+  EXPECT_EQ(run("-q run --threads 2 " + small_plan()).err, "");
+}
+
+TEST_F(CliSearch, DamagedPlanIsMalformed) {
+  const std::string plan = small_plan();
+  const std::string good = read_text(plan);
+  std::string bad = good;
+  bad[good.size() / 2] = static_cast<char>(bad[good.size() / 2] ^ 1);
+  std::ofstream(path("bad.agplan"), std::ios::binary) << bad;
+  const ProgramResult result = run("run " + path("bad.agplan"));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_TRUE(contains(result.err, "damaged")) << result.err;
+  std::ofstream(path("short.agplan"), std::ios::binary) << good.substr(0, good.size() - 10);
+  EXPECT_EQ(run("bench " + path("short.agplan")).exit_code, 3);
+  EXPECT_EQ(run("info /nowhere/p.agplan").exit_code, 1);
+}
+
+TEST_F(CliSearch, PlanIsNoModelToOptimizeAgain) {
+  const std::string plan = small_plan();
+  const ProgramResult result = run("optimize " + plan + " -o " + path("again.agplan"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "zoo:mlp")) << result.err;
+}
+
+TEST_F(CliSearch, InterruptSavesTheBestSoFar) {
+  const std::string command = here() + " timeout --preserve-status -s INT 2 " + AG_PROGRAM +
+                              " optimize zoo:inception_v3 --threads 1 --budget 600 --json -o " + path("i.onnx") + " >" +
+                              path("out") + " 2>" + path("err");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 130);
+  const nlohmann::json document = nlohmann::json::parse(read_text(path("out")));
+  EXPECT_EQ(document["stop_reason"], "cancelled");
+  EXPECT_TRUE(std::filesystem::exists(path("i.onnx")));
+}
+
+TEST_F(CliSearch, StrategyIsTakenByBench) {
+  const nlohmann::json document = run("bench --json --seconds 0 --strategy nimble --budget 1 zoo:mlp").json();
+  EXPECT_EQ(document["strategy"], "nimble");
+  EXPECT_GE(document["streams"], 1);
+}
+
+TEST_F(CliSearch, CompareMeasuresEachStrategyOnEachBatch) {
+  const ProgramResult result =
+      run("compare zoo:mlp --strategies sequential,greedy --batch 1,2 --seconds 0.01 --budget 1 --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  EXPECT_EQ(document["device"], "cpu");
+  EXPECT_EQ(document["simulated"], false);
+  ASSERT_EQ(document["rows"].size(), 2U);
+  for (const auto& row : document["rows"]) {
+    EXPECT_EQ(row["model"], "zoo:mlp");
+    EXPECT_GT(row["latency_ms"]["sequential"], 0);
+    EXPECT_GT(row["latency_ms"]["greedy"], 0);
+    const std::string best = row["best"];
+    EXPECT_LE(row["latency_ms"][best], row["latency_ms"][best == "greedy" ? "sequential" : "greedy"]);
+    EXPECT_LT(row["max_rel"], 1e-3);
+    EXPECT_GE(row["search_seconds"], 0);
+  }
+  EXPECT_EQ(document["rows"][1]["batch"], 2);
+  const ProgramResult wrong = run("compare zoo:mlp --strategies sequential,swift");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "swift")) << wrong.err;
+}
+
+TEST_F(CliSearch, AblateHasARowForEachSetting) {
+  const ProgramResult result = run("ablate zoo:mlp --budget 0.3 --seconds 0.01 --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json rows = result.json()["rows"];
+  ASSERT_EQ(rows.size(), 6U);
+  EXPECT_EQ(rows[0]["setting"], "full");
+  EXPECT_EQ(rows[1]["rewrites"], 0);  // without optimisation
+  for (const auto& row : rows) EXPECT_GT(row["latency_ms"], 0) << row;
+}
+
+TEST_F(CliSearch, BisectFindsNothingWhereNumbersAgree) {
+  const ProgramResult result = run("bisect --json zoo:mlp");
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_EQ(result.json()["culprit"], "none");
+  EXPECT_EQ(result.json()["ok"], true);
+}
+
+TEST_F(CliSearch, BisectWritesTheSmallestModelWithItsInputs) {
+  // No kernel is exact enough for this, so that one is blamed.
+  const ProgramResult result = run("bisect --json --rtol 0 --atol 0 zoo:mlp -o " + path("small.onnx"));
+  ASSERT_EQ(result.exit_code, 6) << result.out << result.err;
+  const nlohmann::json document = result.json();
+  EXPECT_EQ(document["culprit"], "kernel");
+  EXPECT_LT(document["nodes_after"], document["nodes_before"]);
+  ASSERT_FALSE(document["inputs"].empty());
+  const std::string input = document["inputs"][0];
+  EXPECT_EQ(run("check --rtol 0 --atol 0 " + path("small.onnx") + " --input '" + input + "'").exit_code, 6);
+}
+
+}  // namespace
+}  // namespace autograph
