@@ -86,10 +86,10 @@ TEST_F(CliSearch, PlanIsNoModelToOptimizeAgain) {
 }
 
 TEST_F(CliSearch, InterruptSavesTheBestSoFar) {
-  const std::string command = here() + " timeout --preserve-status -s INT 2 " + AG_PROGRAM +
+  const std::string command = here() + " timeout --preserve-status -s INT 4 " + AG_PROGRAM +
                               " optimize zoo:inception_v3 --threads 1 --budget 600 --json -o " + path("i.onnx") + " >" +
                               path("out") + " 2>" + path("err");
-  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 130);
+  ASSERT_EQ(WEXITSTATUS(std::system(command.c_str())), 130) << read_text(path("err"));
   const nlohmann::json document = nlohmann::json::parse(read_text(path("out")));
   EXPECT_EQ(document["stop_reason"], "cancelled");
   EXPECT_TRUE(std::filesystem::exists(path("i.onnx")));
