@@ -38,14 +38,14 @@ struct VerifyRulesOptions {
 /// What verifying a rule found. Before and after were compared in every case.
 struct RuleReport {
   RuleInfo rule;
-  size_t exact_cases = 0;    ///< Compared exactly, modulo a prime.
-  size_t float_cases = 0;    ///< Compared in floats.
+  size_t exact_cases = 0;     ///< Compared exactly, modulo a prime.
+  size_t float_cases = 0;     ///< Compared in floats.
   size_t exact_failures = 0;  ///< Exact cases in which both differ.
   size_t float_failures = 0;  ///< Float cases in which both differ by more than rounding explains.
-  size_t refused_cases = 0;  ///< Legal graphs like the pattern that the rule left alone, as it may.
-  bool exhaustive = false;   ///< All combinations were tried; else a sample was drawn.
-  bool on_integers = false;  ///< Needs properties of functions such as relu and max: exact on small integers.
-  std::string smt;           ///< "proved", "not proved", "not covered", "not built" or "not asked".
+  size_t refused_cases = 0;   ///< Legal graphs like the pattern that the rule left alone, as it may.
+  bool exhaustive = false;    ///< All combinations were tried; else a sample was drawn.
+  bool on_integers = false;   ///< Needs properties of functions such as relu and max: exact on small integers.
+  std::string smt;            ///< "proved", "not proved", "not covered", "not built" or "not asked".
   double seconds = 0;
   std::string problem;  ///< Why it failed; "" when the rule is right as far as could be tested.
   std::string example;  ///< The smallest graph on which it failed, as text.

@@ -133,7 +133,9 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
   std::istringstream facts(result.out.substr(0, table));
   std::string words;
   for (std::string line; std::getline(facts, line);) words += line.substr(0, line.find(' ')) + " ";
-  EXPECT_EQ(words, "autograph processor isa cpus memory devices backend backend strategies operators libraries ");
+  EXPECT_EQ(
+      words,
+      "autograph processor isa cpus memory devices backend backend backend backend strategies operators libraries ");
   EXPECT_EQ(result.out.substr(table + 2),
             "setting        value  origin\n"
             "device         cpu    default\n"

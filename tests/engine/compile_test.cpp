@@ -137,7 +137,7 @@ TEST(Compile, NamesTheNearestStrategyAndDevice) {
   CompileOptions options;
   options.strategy = "sequental";
   EXPECT_EQ(message_of<ValueError>([&] { compile(small_graph({2}), options); }),
-            "[compile] strategy: expected one of [sequential, greedy, taso, ios, nimble, taso+nimble, autograph], got "
+            "[compile] strategy: expected one of [sequential,greedy,taso,ios,nimble,taso+nimble,autograph], got "
             "'sequental' (did you mean 'sequential'?)");
   try {
     compile(small_graph({2}), on("cuda"));
