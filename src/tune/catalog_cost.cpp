@@ -1,6 +1,7 @@
 #include "tune/catalog_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograph/op_def.h"
 #include "base/hash.h"
@@ -14,6 +15,9 @@ constexpr double kUnknownUs = 1;
 // Kernels that say nothing about their time, and ops that only the reference serves.
 constexpr double kPlainBytesPerUs = 4e3;
 constexpr double kPlainFlopsPerUs = 2e3;
+
+// Offers measured for a call.
+constexpr size_t kMaxMeasured = 2;
 
 void add_type(Hasher& hasher, const Type& type) {
   if (!type.is_tensor()) {
@@ -55,12 +59,18 @@ double CatalogCost::node_us(const Graph& graph, NodeId id, int threads) {
     hasher.add(static_cast<int64_t>(v.is_valid() && depends_on_constants_alone(graph, v)));
   }
   for (const ValueId v : node.outputs()) add_type(hasher, graph.type(v));
-  const auto [it, is_new] = known_.emplace(hasher.finish(), 0);
-  if (is_new) it->second = ask(graph, node, threads);
-  return it->second;
+  const auto [it, is_new] = known_.emplace(hasher.finish(), Answer{});
+  const bool may_measure = !options_.may_measure || options_.may_measure();
+  if (is_new || (may_measure && !it->second.is_measured)) it->second = ask(graph, node, threads);
+  return it->second.us;
 }
 
-double CatalogCost::ask(const Graph& graph, const Node& node, int threads) {
+double CatalogCost::corrected(std::string_view op, int threads, double estimate_us) {
+  const Correction& correction = corrections_[{op, threads}];
+  return correction.count > 0 ? estimate_us * std::exp(correction.log_sum / correction.count) : estimate_us;
+}
+
+CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int threads) {
   std::vector<Type> inputs;
   std::vector<Type> outputs;
   std::vector<Tensor> constants(node.inputs().size());
@@ -81,15 +91,26 @@ double CatalogCost::ask(const Graph& graph, const Node& node, int threads) {
   for (Offer& offer : options_.catalog.offers(call).offers) {
     if (offer.variant.cost_us < kLastResortUs) offers.push_back(std::move(offer));
   }
-  std::vector<double> costs;
+  // What is estimated to be slow is not worth measuring.
+  std::stable_sort(offers.begin(), offers.end(),
+                   [](const Offer& a, const Offer& b) { return a.variant.cost_us < b.variant.cost_us; });
+  if (offers.size() > kMaxMeasured) offers.resize(kMaxMeasured);
+  double estimate_us = offers.empty() ? 0 : offers.front().variant.cost_us;
+  if (estimate_us <= 0) estimate_us = plain_us(call);
+  Answer answer{corrected(node.op().name, threads, estimate_us), offers.empty()};
   if (!offers.empty() && (!options_.may_measure || options_.may_measure())) {
-    costs = options_.cost.offers_us(options_.catalog, call, offers);
-  } else {
-    for (const Offer& offer : offers) costs.push_back(offer.variant.cost_us);
+    const std::vector<double> costs = options_.cost.offers_us(options_.catalog, call, offers);
+    const double measured_us = *std::min_element(costs.begin(), costs.end());
+    answer.is_measured = true;
+    if (measured_us > 0 && measured_us < kLastResortUs) {
+      answer.us = measured_us;
+      Correction& correction = corrections_[{node.op().name, threads}];
+      correction.log_sum += std::log(measured_us / estimate_us);
+      ++correction.count;
+    }
   }
   if (options_.set_threads) options_.set_threads(before);
-  const double best = costs.empty() ? 0 : *std::min_element(costs.begin(), costs.end());
-  return best > 0 && best < kLastResortUs ? best : plain_us(call);
+  return answer;
 }
 
 }  // namespace autograph

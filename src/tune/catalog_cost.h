@@ -1,8 +1,13 @@
-// What nodes take on a device, asked of its kernels: the cheapest offer for the node by itself, measured or estimated.
+// What nodes take on a device, asked of its kernels: the most promising offers for the node by itself, measured or
+// estimated. Where both are known for calls of an op, estimates of its other calls are corrected by their ratio, so
+// that a graph of which a part was measured can be compared with one of which another part was.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "autograph/hash.h"
 #include "cost/cost_model.h"
@@ -18,7 +23,7 @@ struct CatalogCostOptions {
   int threads = 1;                    ///< Of a run.
   bool exact = false;                 ///< See KernelCall::exact.
   int (*set_threads)(int) = nullptr;  ///< Makes the calling thread prepare kernels for that many; null: no need.
-  /// May something be measured now? When not, and for what no measurement exists yet, kernels estimate. Null: yes.
+  /// May something be measured now? When not, kernels estimate, and are asked again when it may. Null: yes.
   std::function<bool()> may_measure = nullptr;
 };
 
@@ -32,10 +37,21 @@ class CatalogCost : public CostModel {
   size_t num_calls() const { return known_.size(); }
 
  private:
-  double ask(const Graph& graph, const Node& node, int threads);
+  struct Answer {
+    double us = 0;
+    bool is_measured = false;
+  };
+  // How measurements of an op compare with its estimates.
+  struct Correction {
+    double log_sum = 0;
+    double count = 0;
+  };
+  Answer ask(const Graph& graph, const Node& node, int threads);
+  double corrected(std::string_view op, int threads, double estimate_us);
 
   CatalogCostOptions options_;
-  std::unordered_map<Hash128, double> known_;
+  std::unordered_map<Hash128, Answer> known_;
+  std::map<std::pair<std::string_view, int>, Correction> corrections_;  // by op and threads
 };
 
 }  // namespace autograph

@@ -24,8 +24,8 @@ namespace {
 
 // Of the budget: when searching ends, and when trials on the device do. The last part is for measuring the result
 // against the plain plan.
-constexpr double kSearchShare = 0.5;
-constexpr double kTrialShare = 0.8;
+constexpr double kSearchShare = 0.65;
+constexpr double kTrialShare = 0.9;
 // Another round is worth it when the last one gained at least this part, and a challenger wins when it gains this part:
 // less is noise.
 constexpr double kMinGain = 0.005;
@@ -39,6 +39,7 @@ class AutographSearch {
 
   Proposal run(const Graph& simplified) {
     best_ = context_.propose(simplified);
+    best_.cost_us = context_.report().cost_before_us;
     best_executable_ = trial_.compile(best_);
     seen_.insert(structural_hash(best_.finished));
     try_schedules(best_);
@@ -61,7 +62,7 @@ class AutographSearch {
 
   // Takes the proposal when it gives the same numbers in less time.
   bool challenge(Proposal proposal) {
-    context_.progress("verifying", proposal.cost_us);
+    context_.progress("verifying", best_.cost_us);
     ++context_.report().measured;
     Executable executable = trial_.compile(proposal);
     if (options_.verify && !trial_.check(executable).ok) return false;
@@ -160,8 +161,11 @@ class AutographSearch {
     options.keep = keep();
     options.literal = options_.literal;
     options.should_stop = [&] { return context_.is_over(until); };
-    options.on_candidate = [&](double best_us) { context_.count_candidate("searching", best_us); };
+    options.on_candidate = [&](double) { context_.count_candidate("searching", best_.cost_us); };
+    context_.set_measuring(false);
     std::vector<Rewritten> found = backtrack(start, context_.matcher(), options);
+    context_.set_measuring(true);
+    for (Rewritten& one : found) one.candidate = std::make_shared<CandidateGraph>(one.candidate->graph(), cost_);
     auto& steps = memo_[key];
     for (const Rewritten& one : found) {
       if (!one.steps.empty()) steps.push_back(one.steps);

@@ -27,8 +27,11 @@ constexpr StrategyDef kStrategies[] = {
      true, run_autograph, true},
 };
 
-// New kernels are measured during this part of the budget; later ones are estimated.
-constexpr double kMeasuringShare = 0.4;
+// Kernels are measured during this part of the budget; later ones are estimated.
+constexpr double kMeasuringShare = 0.55;
+// Kernels that take longer are not measured on the threads of a stream: they scale.
+constexpr double kWideUs = 400;
+constexpr double kScaling = 0.95;
 constexpr double kSyncUs = 1.5;
 constexpr auto kProgressInterval = std::chrono::milliseconds(200);
 
@@ -77,7 +80,8 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
       search_(search),
       report_(report),
       threads_(compile.threads > 0 ? compile.threads : usable_cpu_count()) {
-  costs_ = std::make_unique<Costs>(device, compile, threads_, [this] { return !is_over(kMeasuringShare); });
+  costs_ =
+      std::make_unique<Costs>(device, compile, threads_, [this] { return is_measuring_ && !is_over(kMeasuringShare); });
   cost_ = &costs_->model();
   for (const std::string& name : search.disabled_rules) get_rule(name);
   for (const Rule& rule : all_rules()) {
@@ -103,7 +107,9 @@ TaskGraph StrategyContext::tasks(const Graph& finished) {
   return make_task_graph(finished, [&](const Graph& graph, NodeId id) {
     progress("measuring kernels", 0);
     const double us = cost_->node_us(graph, id, threads_);
-    return Task{id, us, std::max(us, cost_->node_us(graph, id, narrow))};
+    const bool scales = us > kWideUs && !device_.machine;
+    const double narrow_us = scales ? kScaling * us * threads_ / narrow : cost_->node_us(graph, id, narrow);
+    return Task{id, us, std::max(us, narrow_us)};
   });
 }
 

@@ -51,6 +51,8 @@ class StrategyContext {
   Proposal propose(Graph simplified, std::vector<RewriteStep> steps = {});
   /// Sum of costs and critical path of a simplified graph.
   GraphScore score(const Graph& simplified);
+  /// Kernels that were not measured yet are estimated while measuring is off: rules make many that nobody will keep.
+  void set_measuring(bool on) { is_measuring_ = on; }
 
   double seconds() const;
   /// Has this part of the budget been spent, or was the search cancelled?
@@ -68,6 +70,7 @@ class StrategyContext {
   const SearchOptions& search_;
   SearchReport& report_;
   int threads_;
+  bool is_measuring_ = true;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_progress_{};
   std::unique_ptr<Costs> costs_;

@@ -21,7 +21,9 @@ Proposal run_taso(StrategyContext& context, const Graph& simplified) {
   options.should_stop = [&] { return context.is_over(kSearchShare); };
   options.on_candidate = [&](double best_us) { context.count_candidate("searching", best_us); };
   context.report().partitions = 1;
+  context.set_measuring(false);
   const std::vector<Rewritten> found = backtrack(start, context.matcher(), options);
+  context.set_measuring(true);
   return context.propose(found.front().candidate->graph(), found.front().steps);
 }
 

@@ -226,7 +226,10 @@ class RuleApplication {
     for (const NodeId node : additions_.nodes()) {
       if (graph_.is_live(node)) effect_.added.push_back(node);
     }
-    for (const auto& [old, made] : pairs_) effect_.replacements.push_back(made);
+    for (const auto& [old, made] : pairs_) {
+      effect_.replaced.push_back(old);
+      effect_.replacements.push_back(made);
+    }
     touch(freed);
   }
 

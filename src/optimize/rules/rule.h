@@ -179,7 +179,8 @@ class RuleMatcher {
 struct RuleEffect {
   std::vector<NodeId> added;          ///< In topological order.
   std::vector<NodeId> removed;        ///< The nodes of the match, and before it, that nothing reads any more.
-  std::vector<ValueId> replacements;  ///< What stands for the outputs now.
+  std::vector<ValueId> replaced;      ///< Outputs of the match, and of nodes that the rule included; may be erased.
+  std::vector<ValueId> replacements;  ///< What stands for them now.
   /// Live nodes at which matches may appear or vanish, for find_near: what was added, its neighbours, and the
   /// other neighbours of what was removed.
   std::vector<NodeId> touched;

@@ -16,20 +16,6 @@ Hash128 hash_output(const Hash128& node, size_t slot) {
   return Hasher().add(node).add(static_cast<int64_t>(slot)).finish();
 }
 
-// What the rule's outputs stood for, lists spelled out.
-std::vector<ValueId> outputs_of(const RuleMatch& match) {
-  std::vector<ValueId> values;
-  for (const std::string_view name : match.rule().outputs) {
-    if (!name.ends_with("...")) {
-      values.push_back(match.value(name));
-      continue;
-    }
-    const std::vector<ValueId> list = match.list(name.substr(0, name.size() - 3));
-    values.insert(values.end(), list.begin(), list.end());
-  }
-  return values;
-}
-
 // Constants that rules add are small: what they hold tells them apart. Others are told apart by where they stand.
 constexpr int64_t kSmallConstant = 64;
 
@@ -107,14 +93,13 @@ void CandidateGraph::remove(NodeId id) {
 }
 
 // What replaces a value stands for it from now on; other new results are what their nodes compute.
-void CandidateGraph::set_classes(const RuleMatch& match, const RuleEffect& effect, size_t old_values) {
+void CandidateGraph::set_classes(const RuleEffect& effect, size_t old_values) {
   add_new_entries();
   std::vector<ValueId> named;
-  const std::vector<ValueId> old = outputs_of(match);
-  for (size_t k = 0; k < old.size() && k < effect.replacements.size(); ++k) {
+  for (size_t k = 0; k < effect.replaced.size(); ++k) {
     const ValueId fresh = effect.replacements[k];
     if (fresh.index < old_values) continue;
-    class_[fresh.index] = class_[old[k].index];
+    class_[fresh.index] = class_[effect.replaced[k].index];
     named.push_back(fresh);
   }
   for (const NodeId id : effect.added) {
@@ -176,7 +161,7 @@ bool CandidateGraph::rewrite(const RuleMatch& match) {
   const size_t old_values = graph_.value_capacity();
   const std::optional<RuleEffect> effect = apply_rule(graph_, match);
   if (!effect) return false;
-  set_classes(match, *effect, old_values);
+  set_classes(*effect, old_values);
   for (const NodeId id : effect->removed) remove(id);
   const std::vector<NodeId> changed = changed_by(*effect);
   rescore(changed);

@@ -50,7 +50,7 @@ class CandidateGraph {
   };
 
   void add_new_entries();
-  void set_classes(const RuleMatch& match, const RuleEffect& effect, size_t old_values);
+  void set_classes(const RuleEffect& effect, size_t old_values);
   std::vector<NodeId> changed_by(const RuleEffect& effect) const;
   bool rewrite(const RuleMatch& match);
   NodeScore& change(NodeId id);
