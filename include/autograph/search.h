@@ -42,7 +42,8 @@ struct SearchOptions {
   bool never_slower = true;            ///< Give the plain plan where nothing found is faster; off for comparisons.
   bool verify = true;                  ///< Compare the outputs of accepted candidates with the graph at the start.
   std::vector<std::string> disabled_rules = {};  ///< Rules to leave out, by name.
-  uint64_t seed = 0;                             ///< Of the inputs on which candidates are measured and verified.
+  std::vector<Datum> inputs = {};  ///< On which candidates are measured and verified; empty: drawn from `seed`.
+  uint64_t seed = 0;               ///< Of the inputs on which candidates are measured and verified.
   std::function<void(const SearchProgress&)> on_progress = nullptr;  ///< Called a few times a second.
   std::function<bool()> is_cancelled = nullptr;  ///< Asked often; true ends the search with the best so far.
 };

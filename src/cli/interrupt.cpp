@@ -1,6 +1,7 @@
 #include "cli/interrupt.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "autograph/error.h"
@@ -10,13 +11,26 @@ namespace {
 
 volatile sig_atomic_t deferred = 0;     // is a scope alive?
 volatile sig_atomic_t interrupted = 0;  // was there a signal in it?
+timespec first_at;                      // when; meaningful while `interrupted`
+
+// One wish to stop may arrive twice: shells and wrappers send it to the program and to its group.
+bool is_echo() {
+  constexpr double kEchoSeconds = 0.3;
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec - first_at.tv_sec) +
+             1e-9 * static_cast<double>(now.tv_nsec - first_at.tv_nsec) <
+         kEchoSeconds;
+}
 
 // Files appear by rename when they are complete, so that the process may end at once, with the code that scripts know.
 extern "C" void on_interrupt(int) {
   if (deferred && !interrupted) {
+    clock_gettime(CLOCK_MONOTONIC, &first_at);
     interrupted = 1;
     return;
   }
+  if (deferred && is_echo()) return;
   constexpr char kMessage[] = "\ninterrupted\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
   _exit(static_cast<int>(ExitCode::interrupted));

@@ -42,7 +42,7 @@ double ms_since(std::chrono::steady_clock::time_point start) {
 Trial::Trial(StrategyContext& context, const Graph& simplified) : context_(context) {
   SeedOptions seeds;
   seeds.seed = context.options().seed;
-  inputs_ = seeded_inputs(simplified, seeds);
+  inputs_ = context.options().inputs.empty() ? seeded_inputs(simplified, seeds) : context.options().inputs;
   CompileOptions plain = context.compile_options();
   const bool is_coarse = plain.precision != "f32" || has_quantized(simplified);
   plain.strategy = "sequential";

@@ -1,0 +1,168 @@
+// optimize(): every strategy gives the numbers of the graph it was given, and keeps to what it was told.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "autograph/builder.h"
+#include "autograph/compare_values.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/search.h"
+#include "autograph/seeded_inputs.h"
+#include "autograph/zoo.h"
+#include "support/random_graph.h"
+
+namespace autograph {
+namespace {
+
+// The clock of a simulated device makes the choices of a search repeatable; the numbers come from the processor.
+CompileOptions simulated() {
+  CompileOptions options;
+  options.device = "sim:v100";
+  options.cache_folder = testing::TempDir() + "autograph_optimize_test";
+  return options;
+}
+
+SearchOptions quick(const std::string& strategy) {
+  SearchOptions search;
+  search.strategy = strategy;
+  search.budget_seconds = 20;
+  search.max_candidates = 20;
+  search.keep = 3;
+  search.rounds = 1;
+  search.never_slower = strategy == "autograph";
+  return search;
+}
+
+std::vector<Datum> reference(const Graph& graph, const std::vector<Datum>& inputs) {
+  CompileOptions plain;
+  plain.device = "reference";
+  plain.optimize = false;
+  return compile(graph, plain).run(inputs);
+}
+
+// Steps of a recurrent network with shared weights: products to merge, gates to factor, branches for streams.
+Graph recurrent(int steps, int64_t size = 32) {
+  Graph graph("recurrent");
+  const auto weight = [&](float scale) {
+    std::vector<float> elements;
+    for (int64_t i = 0; i < size * size; ++i)
+      elements.push_back(scale * static_cast<float>(i % 13 - 6) / static_cast<float>(size));
+    return constant(graph, Tensor::of<float>({size, size}, elements));
+  };
+  const Var wf = weight(0.6F);
+  const Var wu = weight(0.9F);
+  Var c = input(graph, DType::f32, {1, size}, "c");
+  for (int step = 0; step < steps; ++step) {
+    const Var x = input(graph, DType::f32, {1, size}, "x" + std::to_string(step));
+    const Var f = sigmoid(matmul(x, wf));
+    c = add(mul(f, c), mul(f, matmul(x, wu)));
+    graph.add_output(c.id(), "h" + std::to_string(step));
+  }
+  return graph;
+}
+
+TEST(Optimize, EveryStrategyKeepsTheNumbersOfRandomGraphs) {
+  const char* wanted = std::getenv("AG_RANDOM_GRAPHS");
+  const int num_graphs = wanted ? std::atoi(wanted) : 12;
+  int num_run = 0;
+  for (int seed = 1; seed <= num_graphs; ++seed) {
+    Random random(static_cast<uint64_t>(seed) * 7919);
+    const TestGraph test = make_random_graph(random, 14);
+    std::vector<Datum> expected;
+    try {
+      expected = reference(test.graph, test.inputs);
+    } catch (const UserError&) {
+      continue;  // an index that is computed is out of its range
+    }
+    ++num_run;
+    for (const std::string& strategy : available_strategies()) {
+      SearchOptions search = quick(strategy);
+      search.inputs = test.inputs;
+      const Optimized found = optimize(test.graph, simulated(), search);
+      const Difference difference =
+          compare_all(compile(found, simulated()).run(test.inputs), expected, {.rtol = 1e-3, .share = 1e-3});
+      EXPECT_TRUE(difference.ok) << "seed " << seed << ", " << strategy << ": " << difference.why;
+    }
+  }
+  EXPECT_GT(num_run, num_graphs / 3);
+}
+
+TEST(Optimize, AutographGainsMostWhereWeightsAreShared) {
+  const Graph graph = recurrent(8, 1024);
+  const Optimized plain = optimize(graph, simulated(), quick("sequential"));
+  const Optimized nimble = optimize(graph, simulated(), quick("nimble"));
+  SearchOptions search = quick("autograph");
+  search.max_candidates = 300;
+  const Optimized found = optimize(graph, simulated(), search);
+  EXPECT_LT(found.report.latency_after_ms, plain.report.latency_after_ms);
+  EXPECT_LE(found.report.latency_after_ms, nimble.report.latency_after_ms);
+  EXPECT_TRUE(found.report.simulated);
+  EXPECT_GT(found.report.candidates, 0u);
+  EXPECT_FALSE(found.report.rules_applied.empty());
+  EXPECT_LT(found.report.cost_after_us, found.report.cost_before_us);
+  const std::vector<Datum> inputs = seeded_inputs(graph);
+  EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), reference(graph, inputs), {}).ok);
+}
+
+TEST(Optimize, IsNeverSlowerOnAnyModel) {
+  for (const char* name : {"squeezenet", "nasnet_cell", "transformer"}) {
+    const Graph graph = build_zoo_model(name);
+    const Optimized plain = optimize(graph, simulated(), quick("sequential"));
+    SearchOptions search = quick("autograph");
+    search.max_candidates = 5;
+    const Optimized found = optimize(graph, simulated(), search);
+    EXPECT_LE(found.report.latency_after_ms, plain.report.latency_after_ms * (1 + 1e-9)) << name;
+  }
+}
+
+TEST(Optimize, RunsOnTheProcessorToo) {
+  const Graph graph = recurrent(4);
+  CompileOptions options = simulated();
+  options.device = "cpu";
+  SearchOptions search = quick("autograph");
+  search.budget_seconds = 3;
+  const Optimized found = optimize(graph, options, search);
+  EXPECT_LE(found.report.latency_after_ms, found.report.latency_before_ms);
+  const std::vector<Datum> inputs = seeded_inputs(graph);
+  EXPECT_TRUE(compare_all(compile(found, options).run(inputs), reference(graph, inputs), {}).ok);
+}
+
+TEST(Optimize, StopsWhenCancelledWithTheBestSoFar) {
+  SearchOptions search = quick("autograph");
+  int asked = 0;
+  search.is_cancelled = [&] { return ++asked > 40; };
+  const Graph graph = recurrent(6);
+  const Optimized found = optimize(graph, simulated(), search);
+  EXPECT_EQ(found.report.stop_reason, "cancelled");
+  const std::vector<Datum> inputs = seeded_inputs(graph);
+  EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), reference(graph, inputs), {}).ok);
+}
+
+TEST(Optimize, RulesCanBeLeftOut) {
+  SearchOptions search = quick("taso");
+  search.disabled_rules = {"matmul.merge_rows"};
+  for (const AppliedRule& rule : optimize(recurrent(4), simulated(), search).report.rules_applied) {
+    EXPECT_NE(rule.rule, "matmul.merge_rows");
+  }
+  search.disabled_rules = {"matmul.merge_row"};
+  EXPECT_THROW(optimize(recurrent(1), simulated(), search), ValueError);
+}
+
+TEST(Optimize, NeedsStaticShapes) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {Dim::symbol("batch"), 4}, "x");
+  graph.add_output(relu(x).id());
+  EXPECT_THROW(optimize(graph, simulated(), quick("autograph")), ShapeError);
+}
+
+TEST(Optimize, RefusesOptionsOutOfRange) {
+  SearchOptions search = quick("autograph");
+  search.gamma = 0.5;
+  EXPECT_THROW(optimize(recurrent(1), simulated(), search), ValueError);
+}
+
+}  // namespace
+}  // namespace autograph
