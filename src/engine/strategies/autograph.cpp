@@ -24,8 +24,13 @@ namespace {
 
 // Of the budget: when searching ends, and when trials on the device do. The last part is for measuring the result
 // against the plain plan.
-constexpr double kSearchShare = 0.65;
+constexpr double kSearchShare = 0.55;
 constexpr double kTrialShare = 0.9;
+// Of the budget, for a search of the whole graph, and for stages by dynamic programming.
+constexpr double kWholeShare = 0.08;
+constexpr double kStagesShare = 0.1;
+// A weight of the critical path beside which the sum decides between equals alone.
+constexpr double kCriticalPathAlone = 1e6;
 // Another round is worth it when the last one gained at least this part, and a challenger wins when it gains this part:
 // less is noise.
 constexpr double kMinGain = 0.005;
@@ -45,15 +50,16 @@ class AutographSearch {
     try_schedules(best_);
     for (int round = 0; round < options_.rounds && options_.use_rules && !context_.is_over(kTrialShare); ++round) {
       const double before = gained_;
-      for (Proposal& proposal : candidates(best_)) {
+      for (const Proposal& proposal : candidates(best_)) {
         if (context_.is_over(kTrialShare)) break;
         if (!seen_.insert(structural_hash(proposal.finished)).second) continue;
-        const Graph finished = proposal.finished;
-        challenge(std::move(proposal));
-        if (structural_hash(best_.finished) == structural_hash(finished)) try_schedules(best_);
+        const bool wins_in_turn = challenge(proposal);
+        // What loses one node after the other may win on several streams, where these pay at all.
+        if (wins_in_turn || best_.schedule.width() > 1) try_schedules(proposal);
       }
       if (gained_ > before * (1 - kMinGain)) break;
     }
+    try_stages();
     return std::move(best_);
   }
 
@@ -96,8 +102,15 @@ class AutographSearch {
     }
   }
 
-  // ---- Candidates
-  // ----------------------------------------------------------------------------------------------------
+  // Stages by dynamic programming take longer to find: for the best graph alone.
+  void try_stages() {
+    if (context_.limits().max_streams < 2 || context_.is_over(kTrialShare)) return;
+    Proposal proposal = best_;
+    proposal.schedule = find_ios_stages(context_, proposal.finished, kStagesShare).schedule;
+    if (proposal.schedule.width() > 1) challenge(std::move(proposal));
+  }
+
+  // ---- Candidates ------------------------------------------------------------------------------------------------
 
   double alpha() const { return options_.use_critical_path ? options_.alpha : 0; }
 
@@ -114,14 +127,44 @@ class AutographSearch {
     context_.report().partitions = std::max(context_.report().partitions, parts.parts.size());
     const std::vector<IntervalOptions> intervals = search_intervals(graph, parts);
     std::vector<Proposal> proposals;
-    for (const Stitched& stitched : stitch(graph, intervals, parts.parts.size(), alpha(), keep())) {
-      std::vector<RewriteStep> steps = from.steps;
-      for (RewriteStep& step : steps_of(intervals, stitched)) steps.push_back(std::move(step));
-      if (steps.size() == from.steps.size()) continue;
-      proposals.push_back(context_.propose(assemble(graph, intervals, stitched), std::move(steps)));
-      proposals.back().cost_us = stitched.us;
+    const auto add = [&](const Stitched& stitched) {
+      add_proposal(proposals, from, assemble(graph, intervals, stitched), steps_of(intervals, stitched), stitched.us);
+    };
+    for (const Stitched& stitched : stitch(graph, intervals, parts.parts.size(), alpha(), keep())) add(stitched);
+    if (options_.literal || !options_.use_critical_path) return proposals;
+    // The winners by the sum and by the critical path alone: the weight between them is only a guess.
+    for (const double extreme : {0.0, kCriticalPathAlone}) {
+      add(stitch(graph, intervals, parts.parts.size(), extreme, 1).front());
     }
+    add_whole(proposals, from);
     return proposals;
+  }
+
+  void add_proposal(std::vector<Proposal>& proposals, const Proposal& from, Graph graph,
+                    const std::vector<RewriteStep>& more, double cost_us) {
+    if (more.empty()) return;
+    std::vector<RewriteStep> steps = from.steps;
+    steps.insert(steps.end(), more.begin(), more.end());
+    proposals.push_back(context_.propose(std::move(graph), std::move(steps)));
+    proposals.back().cost_us = cost_us;
+  }
+
+  // What a short search of the whole graph finds: rewrites that reach over many parts, such as products of one weight.
+  void add_whole(std::vector<Proposal>& proposals, const Proposal& from) {
+    const CandidateGraph start(from.simplified, cost_);
+    const double until = share_now() + kWholeShare;
+    BacktrackingOptions options;
+    options.alpha = alpha();
+    options.gamma = options_.gamma;
+    options.max_popped = options_.max_candidates;
+    options.keep = 2;
+    options.should_stop = [&] { return context_.is_over(until); };
+    options.on_candidate = [&](double) { context_.count_candidate("searching", best_.cost_us); };
+    context_.set_measuring(false);
+    const std::vector<Rewritten> found = backtrack(start, context_.matcher(), options);
+    context_.set_measuring(true);
+    const CandidateGraph& best = *found.front().candidate;
+    add_proposal(proposals, from, best.graph(), found.front().steps, best.score().mixed_us(alpha()));
   }
 
   size_t keep() const { return static_cast<size_t>(std::max(options_.keep, 1)); }

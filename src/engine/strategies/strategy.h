@@ -12,6 +12,7 @@
 #include "cost/cost_model.h"
 #include "engine/backends.h"
 #include "optimize/search/backtracking.h"
+#include "schedule/ios.h"
 #include "schedule/task_graph.h"
 
 namespace autograph {
@@ -93,6 +94,9 @@ std::span<const StrategyDef> all_strategies();
 
 /// The strategy named `name`; throws ValueError with the nearest name.
 const StrategyDef& get_strategy(std::string_view name);
+
+/// Stages of a finished graph by dynamic programming, taking at most this part of the budget.
+IosResult find_ios_stages(StrategyContext& context, const Graph& finished, double share);
 
 Proposal run_sequential(StrategyContext& context, const Graph& simplified);
 Proposal run_greedy(StrategyContext& context, const Graph& simplified);
