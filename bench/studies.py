@@ -44,7 +44,8 @@ class Studies:
 
     def write(self, name, title, text, document):
         today = datetime.date.today().isoformat()
-        head = f"# {title}\n\n{today}, {self.machine()}. Again: `python bench/studies.py --only {name}`.\n\n"
+        flags = f"--only {name} --budget {self.options.budget:g} --seconds {self.options.seconds:g}"
+        head = f"# {title}\n\n{today}, {self.machine()}. Again: `python bench/studies.py {flags}`.\n\n"
         (self.out / f"{name}.md").write_text(head + text + "\n", encoding="utf-8")
         (self.out / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 

@@ -20,6 +20,8 @@ constexpr int kRounds = 8;
 constexpr int kMaxRounds = 24;
 constexpr double kEnoughUs = 4e3;
 constexpr double kHopeless = 1.6;
+// Slow calls are told apart by the trial rounds: so much time is plenty.
+constexpr double kPlentyUs = 3e4;
 // Read between runs, so that weights do not stay in cache: more than the last level holds.
 constexpr size_t kFlushBytes = size_t{64} << 20;
 constexpr int kWakingRuns = 3;
@@ -213,6 +215,7 @@ void MeasuredCost::measure(std::vector<Candidate>& candidates) {
     }
     spent_us += best * static_cast<double>(candidates.size());
     if (round + 1 < kTrialRounds) continue;
+    if (spent_us > kPlentyUs) break;
     for (Candidate& candidate : candidates) candidate.is_out = candidate.least_us() > kHopeless * best;
   }
 }

@@ -18,16 +18,17 @@
 #include "optimize/search/stitch.h"
 #include "schedule/list.h"
 #include "schedule/nimble.h"
+#include "schedule/task_stages.h"
 
 namespace autograph {
 namespace {
 
 // Of the budget: when searching ends, and when trials on the device do. The last part is for measuring the result
 // against the plain plan.
-constexpr double kSearchShare = 0.55;
+constexpr double kSearchShare = 0.5;
 constexpr double kTrialShare = 0.9;
 // Of the budget, for a search of the whole graph, and for stages by dynamic programming.
-constexpr double kWholeShare = 0.08;
+constexpr double kWholeShare = 0.2;
 constexpr double kStagesShare = 0.1;
 // A weight of the critical path beside which the sum decides between equals alone.
 constexpr double kCriticalPathAlone = 1e6;
@@ -88,7 +89,11 @@ class AutographSearch {
     const TaskGraph tasks = context_.tasks(of.finished);
     std::vector<Schedule> schedules;
     schedules.push_back(schedule_list(tasks, context_.limits()));
-    schedules.push_back(schedule_nimble(tasks, context_.limits()));
+    // As many streams as can be pay only where kernels leave room for each other.
+    const TaskGraph work = without_free_tasks(tasks).graph;
+    const double streams_us =
+        estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
+    if (streams_us < sequential_us(work)) schedules.push_back(schedule_nimble(tasks, context_.limits()));
     const Proposal base = of;
     for (Schedule& schedule : schedules) {
       if (schedule.width() < 2 || context_.is_over(kTrialShare)) continue;
@@ -127,6 +132,7 @@ class AutographSearch {
     context_.report().partitions = std::max(context_.report().partitions, parts.parts.size());
     const std::vector<IntervalOptions> intervals = search_intervals(graph, parts);
     std::vector<Proposal> proposals;
+    add_whole(proposals, from);
     const auto add = [&](const Stitched& stitched) {
       add_proposal(proposals, from, assemble(graph, intervals, stitched), steps_of(intervals, stitched), stitched.us);
     };
@@ -136,7 +142,6 @@ class AutographSearch {
     for (const double extreme : {0.0, kCriticalPathAlone}) {
       add(stitch(graph, intervals, parts.parts.size(), extreme, 1).front());
     }
-    add_whole(proposals, from);
     return proposals;
   }
 
@@ -149,12 +154,14 @@ class AutographSearch {
     proposals.back().cost_us = cost_us;
   }
 
-  // What a short search of the whole graph finds: rewrites that reach over many parts, such as products of one weight.
+  // The least sum that a short search of the whole graph finds: rewrites that reach over many parts, such as products
+  // of one weight, and steps that cost more than a part may lose on the way to a gain.
   void add_whole(std::vector<Proposal>& proposals, const Proposal& from) {
+    if (options_.literal || !options_.use_partition) return;
     const CandidateGraph start(from.simplified, cost_);
     const double until = share_now() + kWholeShare;
     BacktrackingOptions options;
-    options.alpha = alpha();
+    options.alpha = 0;
     options.gamma = options_.gamma;
     options.max_popped = options_.max_candidates;
     options.keep = 2;
