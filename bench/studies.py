@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the studies of the AutoGraph paper on this machine and writes them, with machine and date, as tables.
 
-    python bench/studies.py [--out docs/results] [--only compare,sim,settings,alpha,batch,cell] [--autograph build/autograph]
-        [--budget SECONDS] [--seconds T] [--models a,b]
+    python bench/studies.py [--out docs/results] [--only compare,sim,settings,alpha,batch,cell]
+        [--autograph build/autograph] [--budget SECONDS] [--seconds T] [--models a,b]
 
 compare   every strategy on every model on this processor, in turns (`autograph compare`)
 sim       the same on the simulated GPU of the paper's time; the latencies are those of a clock, not measurements
@@ -74,7 +74,8 @@ class Studies:
             document = json.loads(self.program("ablate", f"zoo:{model}", "--study", study, *self.search_flags()))
             documents.append({"model": model, "rows": document["rows"]})
             text += [f"## {model}", "", "| setting | latency ms | search s |", "|---|---|---|"]
-            text += [f"| {r['setting']} | {r['latency_ms']:.3f} | {r['search_seconds']:.1f} |" for r in document["rows"]]
+            for row in document["rows"]:
+                text.append(f"| {row['setting']} | {row['latency_ms']:.3f} | {row['search_seconds']:.1f} |")
             text.append("")
         self.write(study, f"Study: {study}", "\n".join(text), documents)
 
