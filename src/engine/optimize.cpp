@@ -86,8 +86,7 @@ Optimized optimize(Graph graph, const CompileOptions& compile_options, const Sea
   const bool is_plain = found.steps.empty() && found.schedule.is_sequential();
   const bool was_cancelled = context.is_cancelled();
   if (!is_plain || strategy.searches || report.simulated) {
-    const Trial trial(context, simplified);
-    found = settle(context, trial, std::move(found), context.propose(simplified));
+    found = settle(context, context.trial(simplified), std::move(found), context.propose(simplified));
   }
   for (const RewriteStep& step : found.steps) report.rules_applied.push_back(applied(step));
   report.search_seconds = context.seconds();

@@ -6,6 +6,7 @@
 #include "autograph/plan_file.h"
 #include "autograph/seeded_inputs.h"
 #include "base/check.h"
+#include "base/median.h"
 #include "engine/backends.h"
 #include "engine/node_times.h"
 #include "runtime/cpu_count.h"
@@ -21,11 +22,6 @@ double run_ms(const Executable& executable, const std::vector<Datum>& inputs) {
   const auto start = std::chrono::steady_clock::now();
   executable.run(inputs);
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 bool is_plain_tensor(const Datum& datum) { return datum.is_tensor() && datum.tensor().dtype() != DType::string; }

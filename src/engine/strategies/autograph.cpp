@@ -41,7 +41,7 @@ constexpr double kDuelShare = 0.02;
 class AutographSearch {
  public:
   AutographSearch(StrategyContext& context, const Graph& simplified)
-      : context_(context), options_(context.options()), cost_(context.cost()), trial_(context, simplified) {}
+      : context_(context), options_(context.options()), cost_(context.cost()), trial_(context.trial(simplified)) {}
 
   Proposal run(const Graph& simplified) {
     best_ = context_.propose(simplified);
@@ -159,22 +159,12 @@ class AutographSearch {
   void add_whole(std::vector<Proposal>& proposals, const Proposal& from) {
     if (options_.literal || !options_.use_partition) return;
     const CandidateGraph start(from.simplified, cost_);
-    const double until = share_now() + kWholeShare;
-    BacktrackingOptions options;
-    options.alpha = 0;
-    options.gamma = options_.gamma;
-    options.max_popped = options_.max_candidates;
-    options.keep = 2;
-    options.should_stop = [&] { return context_.is_over(until); };
-    options.on_candidate = [&](double) { context_.count_candidate("searching", best_.cost_us); };
-    context_.set_measuring(false);
-    const std::vector<Rewritten> found = backtrack(start, context_.matcher(), options);
-    context_.set_measuring(true);
+    const std::vector<Rewritten> found = context_.search(start, 0, 2, share_now() + kWholeShare, best_.cost_us);
     const CandidateGraph& best = *found.front().candidate;
     add_proposal(proposals, from, best.graph(), found.front().steps, best.score().mixed_us(alpha()));
   }
 
-  size_t keep() const { return static_cast<size_t>(std::max(options_.keep, 1)); }
+  size_t keep() const { return static_cast<size_t>(options_.keep); }
 
   std::vector<IntervalOptions> search_intervals(const Graph& graph, const Partition& parts) {
     std::vector<IntervalOptions> result;
@@ -204,17 +194,7 @@ class AutographSearch {
       return options;
     }
     const double until = share_now() + (kSearchShare - share_now()) / static_cast<double>(num_left);
-    BacktrackingOptions options;
-    options.alpha = alpha();
-    options.gamma = options_.gamma;
-    options.max_popped = options_.max_candidates;
-    options.keep = keep();
-    options.literal = options_.literal;
-    options.should_stop = [&] { return context_.is_over(until); };
-    options.on_candidate = [&](double) { context_.count_candidate("searching", best_.cost_us); };
-    context_.set_measuring(false);
-    std::vector<Rewritten> found = backtrack(start, context_.matcher(), options);
-    context_.set_measuring(true);
+    std::vector<Rewritten> found = context_.search(start, alpha(), keep(), until, best_.cost_us, options_.literal);
     for (Rewritten& one : found) one.candidate = std::make_shared<CandidateGraph>(one.candidate->graph(), cost_);
     auto& steps = memo_[key];
     for (const Rewritten& one : found) {
@@ -228,7 +208,7 @@ class AutographSearch {
   StrategyContext& context_;
   const SearchOptions& options_;
   FusedCost cost_;
-  Trial trial_;
+  const Trial& trial_;
   Proposal best_;
   Executable best_executable_;
   double gained_ = 1;  // latency of the best over that of the graph at the start

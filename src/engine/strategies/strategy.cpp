@@ -7,6 +7,7 @@
 #include "base/did_you_mean.h"
 #include "base/join.h"
 #include "engine/executable.h"
+#include "engine/strategies/trial.h"
 #include "runtime/cpu_count.h"
 #include "tune/catalog_cost.h"
 #include "tune/measured_cost.h"
@@ -124,6 +125,27 @@ Proposal StrategyContext::propose(Graph simplified, std::vector<RewriteStep> ste
   proposal.simplified = std::move(simplified);
   proposal.steps = std::move(steps);
   return proposal;
+}
+
+std::vector<Rewritten> StrategyContext::search(const CandidateGraph& start, double alpha, size_t keep, double until,
+                                               double shown_us, bool literal) {
+  BacktrackingOptions options;
+  options.alpha = alpha;
+  options.gamma = search_.gamma;
+  options.max_popped = search_.max_candidates;
+  options.keep = keep;
+  options.literal = literal;
+  options.should_stop = [&] { return is_over(until); };
+  options.on_candidate = [&](double best_us) { count_candidate("searching", shown_us > 0 ? shown_us : best_us); };
+  is_measuring_ = false;
+  std::vector<Rewritten> found = backtrack(start, *matcher_, options);
+  is_measuring_ = true;
+  return found;
+}
+
+const Trial& StrategyContext::trial(const Graph& simplified) {
+  if (!trial_) trial_ = std::make_unique<Trial>(*this, simplified);
+  return *trial_;
 }
 
 double StrategyContext::seconds() const {

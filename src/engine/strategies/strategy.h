@@ -17,6 +17,8 @@
 
 namespace autograph {
 
+class Trial;
+
 /// A graph and a schedule that a strategy thinks good.
 struct Proposal {
   Graph simplified;   ///< Between the two halves of the passes: where a search could go on.
@@ -52,8 +54,13 @@ class StrategyContext {
   Proposal propose(Graph simplified, std::vector<RewriteStep> steps = {});
   /// Sum of costs and critical path of a simplified graph.
   GraphScore score(const Graph& simplified);
-  /// Kernels that were not measured yet are estimated while measuring is off: rules make many that nobody will keep.
-  void set_measuring(bool on) { is_measuring_ = on; }
+  /// Backtracks from `start` until `until`, a part of the budget, is over. Kernels that were not measured yet are
+  /// estimated meanwhile: rules make many that nobody will keep. Counts candidates and shows `shown_us`, or the best
+  /// cost of this search where that is 0. `literal` as in BacktrackingOptions.
+  std::vector<Rewritten> search(const CandidateGraph& start, double alpha, size_t keep, double until,
+                                double shown_us = 0, bool literal = false);
+  /// The trial of the graph that the strategy was given; made, and the graph run, when first asked for.
+  const Trial& trial(const Graph& simplified);
 
   double seconds() const;
   /// Has this part of the budget been spent, or was the search cancelled?
@@ -78,6 +85,7 @@ class StrategyContext {
   CostModel* cost_ = nullptr;
   std::vector<const Rule*> rules_;
   std::unique_ptr<RuleMatcher> matcher_;
+  std::unique_ptr<Trial> trial_;
 };
 
 /// A named strategy.

@@ -4,6 +4,7 @@
 
 #include "autograph/seeded_inputs.h"
 #include "base/check.h"
+#include "base/median.h"
 
 namespace autograph {
 namespace {
@@ -26,11 +27,6 @@ bool has_quantized(const Graph& graph) {
       return is_tensor && (graph.type(v).dtype() == DType::u8 || graph.type(v).dtype() == DType::i8);
     });
   });
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
 }
 
 double ms_since(std::chrono::steady_clock::time_point start) {

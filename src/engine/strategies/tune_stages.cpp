@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/median.h"
 #include "engine/node_times.h"
 
 namespace autograph {
@@ -13,11 +14,6 @@ constexpr double kMinGain = 0.03;
 
 // Spans of the nodes in each of several runs, by node.
 using Spans = std::vector<std::vector<NodeSpan>>;
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 // Median over runs of the time from the first start to the last end of a stage.
 double stage_us(const Stage& stage, const Spans& runs) {

@@ -78,7 +78,7 @@ class Partitioner {
     std::vector<ValueId> tensors;
     for (const NodeId id : nodes) {
       for (const ValueId v : graph_.node(id).outputs()) {
-        if (is_read_inside(v, nodes)) tensors.push_back(v);
+        if (is_read_inside(v)) tensors.push_back(v);
       }
     }
     MinCut network(2 + nodes.size() + tensors.size());
@@ -93,7 +93,7 @@ class Partitioner {
     return {side.begin() + 2, side.begin() + 2 + static_cast<std::ptrdiff_t>(count)};
   }
 
-  bool is_read_inside(ValueId v, const std::vector<NodeId>&) const {
+  bool is_read_inside(ValueId v) const {
     const auto& uses = graph_.value(v).uses();
     return std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return vertex_[use.node.index] > 0; });
   }
