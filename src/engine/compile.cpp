@@ -8,6 +8,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "engine/backends.h"
+#include "engine/compute_constant.h"
 #include "engine/executable.h"
 #include "engine/strategies/strategy.h"
 #include "optimize/pass.h"
@@ -66,6 +67,10 @@ PassContext pass_context(const Device& device) {
 
 Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half) {
   PassContext context = pass_context(device);
+  context.compute = [&](const OpDef& op, const Attributes& attributes, std::span<const Tensor> inputs,
+                        std::span<const Type> types) {
+    return compute_constant(device, compile_options, op, attributes, inputs, types);
+  };
   PipelineOptions options;
   options.optimize = compile_options.optimize;
   options.half = half;

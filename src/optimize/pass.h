@@ -20,6 +20,9 @@ struct PassContext {
   /// Is a kernel likely to take the node, extents that are not known yet taken as typical ones? Passes ask it about a
   /// fused node before they replace what already has kernels. Null: no.
   std::function<bool(const Graph&, NodeId)> expects_kernel;
+  /// Computes an op on constants, absent inputs empty, for outputs of static types. Null: the reference.
+  std::function<std::vector<Tensor>(const OpDef&, const Attributes&, std::span<const Tensor>, std::span<const Type>)>
+      compute;
   /// Constant folding makes no tensor larger than this.
   int64_t max_folded_bytes = int64_t{64} << 20;
 };

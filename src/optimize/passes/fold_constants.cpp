@@ -1,5 +1,5 @@
-// fold_constants: computes nodes whose inputs are all constants, once, with the reference implementation; and what
-// inference knows without them: the shape of a tensor of known extents, and the arithmetic on it.
+// fold_constants: computes nodes whose inputs are all constants, once, by PassContext::compute; and what inference
+// knows without them: the shape of a tensor of known extents, and the arithmetic on it.
 //
 // Results larger than PassContext::max_folded_bytes stay nodes: an Expand of a scalar to gigabytes is cheaper to keep.
 // Impure and random nodes, and those with an evaluate function, stay too. A node whose reference throws stays: the
@@ -48,7 +48,7 @@ void replace_by_constants(Graph& graph, NodeId id, std::vector<Tensor> results) 
   graph.erase_node(id);
 }
 
-bool fold(Graph& graph, NodeId id) {
+bool fold(Graph& graph, NodeId id, const PassContext& context) {
   const Node& node = graph.node(id);
   std::vector<Tensor> inputs;
   std::vector<Type> types;
@@ -56,7 +56,8 @@ bool fold(Graph& graph, NodeId id) {
   for (const ValueId v : node.outputs()) types.push_back(graph.type(v));
   std::vector<Tensor> results;
   try {
-    results = run_reference(node.op(), node.attributes(), inputs, types);
+    results = context.compute ? context.compute(node.op(), node.attributes(), inputs, types)
+                              : run_reference(node.op(), node.attributes(), inputs, types);
   } catch (const UserError&) {
     return false;
   }
@@ -93,8 +94,8 @@ bool fold_all(Graph& graph, const PassContext& context, bool keep_quantized_weig
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
     if (keep_quantized_weights && is_quantized_weight(graph, graph.node(id))) continue;
-    const bool is_folded =
-        fold_known(graph, id, known) || (can_fold(graph, graph.node(id), context.max_folded_bytes) && fold(graph, id));
+    const bool is_folded = fold_known(graph, id, known) ||
+                           (can_fold(graph, graph.node(id), context.max_folded_bytes) && fold(graph, id, context));
     changed = changed || is_folded;
   }
   if (!changed) return false;
