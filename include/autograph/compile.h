@@ -34,6 +34,8 @@ struct CompileOptions {
   std::string cache_folder = {};  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
   /// Called while measuring: steps asked about, all steps, kernels measured so far.
   std::function<void(size_t step, size_t num_steps, size_t measured)> on_tune = nullptr;
+  /// Asked before measurements with `tune`; false: what has not been measured yet is chosen by estimate. Null: always.
+  std::function<bool()> may_tune = nullptr;
   bool optimize = true;  ///< Run the plain passes first.
   /// Free weights of which kernels keep packed copies, where all shapes are known: Executable::graph() then has
   /// constants without elements (`raw() == nullptr`), and halves the memory of large models.

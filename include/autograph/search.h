@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,22 +26,25 @@ struct SearchProgress {
 /// How to search.
 struct SearchOptions {
   std::string strategy = "autograph";  ///< One of available_strategies().
-  double alpha = 1;                    ///< Weight of the critical path: cost = alpha * critical path + sum.
-  double gamma = 1.05;                 ///< Keep candidates up to gamma times the best cost.
-  double budget_seconds = 60;          ///< Stop after this time, with the best so far.
-  int64_t max_candidates = 2000;       ///< Graphs taken from the queue of one part.
-  int size_lower = 12;                 ///< Parts are cut until they have fewer nodes than this (Size_L).
-  int size_upper = 30;                 ///< Neighbours are merged up to this many nodes (Size_U).
-  int keep = 6;                        ///< Candidates kept of each part, and verified on the device (K).
-  int rounds = 3;                      ///< Outer rounds at most.
-  int max_streams = 0;                 ///< Streams at most; 0: one for each processor that may be used.
-  bool literal = false;                ///< Algorithm 1 of the paper as it stands.
-  bool use_partition = true;           ///< Off: one part.
-  bool use_dp = true;                  ///< Off: minimal parts alone, without merges of neighbours.
-  bool use_critical_path = true;       ///< Off: alpha is 0.
-  bool use_rules = true;               ///< Off: only the schedule is searched.
-  bool never_slower = true;            ///< Give the plain plan where nothing found is faster; off for comparisons.
-  bool verify = true;                  ///< Compare the outputs of accepted candidates with the graph at the start.
+  /// Weight of the critical path: cost = alpha * critical path + sum. Unset: what fits the graphs that were measured on
+  /// this device before best, by least squares; 1 where these are too few.
+  std::optional<double> alpha = {};
+  double gamma = 1.05;            ///< Keep candidates up to gamma times the best cost.
+  double budget_seconds = 60;     ///< Stop after this time, with the best so far.
+  int64_t max_candidates = 2000;  ///< Graphs taken from the queue of one part.
+  int size_lower = 12;            ///< Parts are cut until they have fewer nodes than this (Size_L).
+  int size_upper = 30;            ///< Neighbours are merged up to this many nodes (Size_U).
+  int keep = 6;                   ///< Candidates kept of each part, and verified on the device (K).
+  int rounds = 3;                 ///< Outer rounds at most.
+  int max_streams = 0;            ///< Streams at most; 0: one for each processor that may be used.
+  bool literal = false;           ///< Algorithm 1 of the paper as it stands.
+  bool use_partition = true;      ///< Off: one part.
+  bool use_dp = true;             ///< Off: minimal parts alone, without merges of neighbours.
+  bool use_critical_path = true;  ///< Off: alpha is 0.
+  bool use_rules = true;          ///< Off: only the schedule is searched.
+  bool use_tuning = true;         ///< Try kernels chosen by measurement (CompileOptions::tune) and keep the faster.
+  bool never_slower = true;       ///< Give the plain plan where nothing found is faster; off for comparisons.
+  bool verify = true;             ///< Compare the outputs of accepted candidates with the graph at the start.
   std::vector<std::string> disabled_rules = {};  ///< Rules to leave out, by name.
   std::vector<Datum> inputs = {};  ///< On which candidates are measured and verified; empty: drawn from `seed`.
   uint64_t seed = 0;               ///< Of the inputs on which candidates are measured and verified.
@@ -60,6 +64,9 @@ struct SearchReport {
   std::string strategy;                    ///< Its name.
   std::string device;                      ///< Device of the measurements.
   bool simulated = false;                  ///< Latencies are of a simulated device.
+  double alpha = 0;                        ///< Weight of the critical path in the costs.
+  bool is_alpha_fitted = false;            ///< By least squares, over graphs measured on this device before.
+  bool tuned = false;                      ///< Kernels chosen by measurement are faster: compile() chooses them so.
   double cost_before_us = 0;               ///< By the cost model.
   double cost_after_us = 0;                ///< By the cost model.
   double latency_before_ms = 0;            ///< Of the plain plan, median, measured in turns with the result.

@@ -12,8 +12,9 @@ namespace {
 
 bool is_simulated(const std::string& device) { return device.starts_with("sim:"); }
 
-Optimized find(Session& session, const LoadedModel& loaded, const CompileOptions& compile, const Entrant& entrant) {
-  Optimized found = search(session, loaded, compile, entrant.search);
+Optimized find(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
+               const SearchOptions& search_as) {
+  Optimized found = search(session, loaded, compile, search_as);
   if (found.report.stop_reason == "cancelled") throw Error(ExitCode::interrupted, "[search] it was interrupted");
   return found;
 }
@@ -63,7 +64,10 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
   std::vector<Result> results;
   std::vector<Executable> executables;
   for (const Entrant& entrant : entrants) {
-    Optimized found = find(session, loaded, options, entrant);
+    // All on the same kernels: --tune chooses them for everyone.
+    SearchOptions search_as = entrant.search;
+    search_as.use_tuning = false;
+    Optimized found = find(session, loaded, options, search_as);
     executables.push_back(compile(found, options));
     Result& result = results.emplace_back();
     result.name = entrant.name;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -19,6 +20,15 @@ int checked_count(int64_t value, int64_t least, const char* what) {
   AG_CHECK_USER(value >= least && value <= kMost, UserError, "[cli] {}: expected {}..{}, got {}", what, least, kMost,
                 value);
   return static_cast<int>(value);
+}
+
+std::optional<double> given_alpha(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  double alpha = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), alpha);
+  AG_CHECK_USER(code == std::errc() && end == text.data() + text.size() && alpha >= 0, UserError,
+                "[cli] alpha: expected auto or a number of 0 or more, got '{}'", text);
+  return alpha;
 }
 
 // "searching: 120 candidates, cost 2310 -> 1980 us (-14.3 %), 42 s left"
@@ -59,8 +69,9 @@ std::vector<Option> search_option_table(SearchFlags& flags) {
   return {
       {.names = "--alpha",
        .value_name = "X",
-       .doc = "Weight of the critical path beside the sum of all costs; 1 when not given.",
-       .target = &options.alpha},
+       .doc = "Weight of the critical path beside the sum of all costs; auto: what fits the graphs measured on this "
+              "device so far best, or 1 where these are few.",
+       .target = &flags.alpha},
       {.names = "--gamma",
        .value_name = "X",
        .doc = "Keep candidates up to this times the best cost; 1.05 when not given.",
@@ -88,9 +99,9 @@ SearchOptions search_options(const SearchFlags& flags, const RunOptions& run) {
   constexpr double kMostSeconds = 30.0 * 86400;
   AG_CHECK_USER(run.budget_seconds > 0 && run.budget_seconds <= kMostSeconds, UserError,
                 "[cli] budget: expected more than 0 and up to {} seconds, got {}", kMostSeconds, run.budget_seconds);
-  AG_CHECK_USER(flags.options.alpha >= 0, UserError, "[cli] alpha: expected 0 or more, got {}", flags.options.alpha);
   AG_CHECK_USER(flags.options.gamma >= 1, UserError, "[cli] gamma: expected 1 or more, got {}", flags.options.gamma);
   SearchOptions options = flags.options;
+  options.alpha = given_alpha(flags.alpha);
   options.keep = checked_count(flags.keep, 1, "keep");
   options.rounds = checked_count(flags.rounds, 1, "rounds");
   options.max_streams = checked_count(flags.max_streams, 0, "max-streams");

@@ -1,6 +1,7 @@
 // Flags of a search, and running one: progress, Ctrl-C, and what it found for people and as JSON.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "autograph/search.h"
@@ -13,6 +14,7 @@ namespace autograph::cli {
 /// --alpha, --gamma, --keep, --rounds, --max-streams, --literal, --disable-rule.
 struct SearchFlags {
   SearchOptions options;
+  std::string alpha = "auto";
   int64_t keep = SearchOptions().keep;
   int64_t rounds = SearchOptions().rounds;
   int64_t max_streams = 0;

@@ -230,7 +230,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
   MeasurementCache cache(options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder);
   MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, options_.on_tune,
-                    device_.forget_kernels);
+                    device_.forget_kernels, options_.may_tune);
   options.cost = &cost;
   return compile_plan(std::move(graph), known, options);
 }

@@ -20,7 +20,7 @@ void check_options(const SearchOptions& search) {
   const auto require = [](bool condition, std::string_view what, std::string_view expected, double got) {
     AG_CHECK_USER(condition, ValueError, "[search] {}: expected {}, got {}", what, expected, got);
   };
-  require(search.alpha >= 0, "alpha", "0 or more", search.alpha);
+  require(search.alpha.value_or(0) >= 0, "alpha", "0 or more", search.alpha.value_or(0));
   require(search.gamma >= 1, "gamma", "1 or more", search.gamma);
   require(search.budget_seconds > 0, "budget", "more than 0 seconds", search.budget_seconds);
   require(search.keep >= 1, "keep", "1 or more", search.keep);
@@ -42,8 +42,10 @@ AppliedRule applied(const RewriteStep& step) { return {std::string(step.rule->na
 // Measures the proposal against the plain plan, in turns, and gives back the better one.
 Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Proposal plain) {
   SearchReport& report = context.report();
-  const Executable plain_executable = trial.compile(plain);
+  const bool is_tuned = context.is_tuned();
   const Executable executable = trial.compile(found);
+  context.set_tuned(false, 0);  // the plain plan is what users have without a search
+  const Executable plain_executable = trial.compile(plain);
   const Difference difference = trial.check(executable);
   const double left = context.options().budget_seconds - context.seconds();
   const Duel duel = trial.duel(plain_executable, executable, std::clamp(left / 2, kMinDuelSeconds, kMaxDuelSeconds));
@@ -59,6 +61,7 @@ Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Pr
     report.max_rel = of_plain.max_rel;
     return plain;
   }
+  context.set_tuned(is_tuned, 0);
   report.max_abs = difference.max_abs;
   report.max_rel = difference.max_rel;
   return found;
@@ -78,14 +81,14 @@ Optimized optimize(Graph graph, const CompileOptions& compile_options, const Sea
   report.simulated = device.machine.has_value();
   StrategyContext context(device, compile_options, search, report);
   const Graph simplified = prepare_graph(std::move(graph), device, compile_options, PassHalf::simplify);
-  const double alpha = strategy.uses_critical_path && search.use_critical_path ? search.alpha : 0;
+  const double alpha = strategy.uses_critical_path && search.use_critical_path ? context.alpha() : 0;
   report.cost_before_us = context.score(simplified).mixed_us(alpha);
 
   Proposal found = strategy.run(context, simplified);
   report.cost_after_us = context.score(found.simplified).mixed_us(alpha);
   const bool is_plain = found.steps.empty() && found.schedule.is_sequential();
   const bool was_cancelled = context.is_cancelled();
-  if (!is_plain || strategy.searches || report.simulated) {
+  if (!is_plain || strategy.searches || report.tuned || report.simulated) {
     found = settle(context, context.trial(simplified), std::move(found), context.propose(simplified));
   }
   for (const RewriteStep& step : found.steps) report.rules_applied.push_back(applied(step));
@@ -97,6 +100,7 @@ Optimized optimize(Graph graph, const CompileOptions& compile_options, const Sea
 Executable compile(const Optimized& optimized, const CompileOptions& options) {
   CompileOptions with_schedule = options;
   with_schedule.schedule = std::make_shared<Schedule>(optimized.schedule);
+  with_schedule.tune = options.tune || optimized.report.tuned;
   return compile(optimized.graph, with_schedule);
 }
 

@@ -168,8 +168,13 @@ MeasuredCost::Candidate MeasuredCost::make_reorder(const KernelCatalog& catalog,
   return {catalog.prepare_reorder(call), as_call, variant};
 }
 
-MeasuredCost::MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress, void (*forget)())
-    : device_(std::move(device)), cache_(cache), progress_(std::move(progress)), forget_(forget) {}
+MeasuredCost::MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress, void (*forget)(),
+                           std::function<bool()> may_measure)
+    : device_(std::move(device)),
+      cache_(cache),
+      progress_(std::move(progress)),
+      forget_(forget),
+      may_measure_(std::move(may_measure)) {}
 
 MeasuredCost::~MeasuredCost() = default;
 
@@ -231,6 +236,7 @@ std::vector<double> MeasuredCost::offers_us(const KernelCatalog& catalog, const 
     keys.push_back(fmt::format("{} | {} {}", of_call, offer.name(), layouts));
     all_known = all_known && find(keys.back());
   }
+  if (!all_known && may_measure_ && !may_measure_()) return KernelCost::offers_us(catalog, call, offers);
   if (!all_known) {
     // Times of different moments cannot be compared: what is known is measured again along with the rest.
     std::vector<Candidate> candidates;
@@ -260,6 +266,7 @@ double MeasuredCost::reorder_us(const KernelCatalog& catalog, const ReorderCall&
   const std::string key = fmt::format("reorder {} {} {} t{}", to_string(call.type), static_cast<int>(call.from),
                                       static_cast<int>(call.to), call.threads);
   if (const auto known = find(key)) return *known;
+  if (may_measure_ && !may_measure_()) return KernelCost::reorder_us(catalog, call);
   std::vector<Candidate> candidates;
   candidates.push_back(make_reorder(catalog, call));
   make_caches(catalog, call.threads);

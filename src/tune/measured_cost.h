@@ -19,8 +19,9 @@ class MeasuredCost : public KernelCost {
  public:
   /// `device` names the machine, its libraries and their versions: measurements hold for equal names alone. `forget`
   /// makes libraries drop kernels that they keep for the next call like it (null: no need).
-  MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress = nullptr,
-               void (*forget)() = nullptr);
+  /// Where `may_measure` says no (null: never), offers that are not in the cache cost what they are estimated to.
+  MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress = nullptr, void (*forget)() = nullptr,
+               std::function<bool()> may_measure = nullptr);
   ~MeasuredCost() override;
 
   std::vector<double> offers_us(const KernelCatalog& catalog, const KernelCall& call,
@@ -45,6 +46,7 @@ class MeasuredCost : public KernelCost {
   MeasurementCache& cache_;
   TuneProgress progress_;
   void (*forget_)() = nullptr;
+  std::function<bool()> may_measure_;
   std::unordered_map<std::string, double> known_;
   std::unique_ptr<Caches> caches_;
   size_t step_ = 0;

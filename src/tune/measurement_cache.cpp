@@ -11,14 +11,20 @@ namespace autograph {
 namespace {
 
 // Version of the table; files of another version are begun anew.
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 // Rows beyond which the oldest go.
 constexpr int64_t kMaxRows = 200000;
+constexpr int64_t kMaxSamples = 400;  // of a device
 constexpr int kBusyMs = 2000;
 
 constexpr const char* kCreate =
     "CREATE TABLE IF NOT EXISTS measurement (device TEXT NOT NULL, key TEXT NOT NULL, us REAL NOT NULL, "
     "at INTEGER NOT NULL DEFAULT (strftime('%s', 'now')), PRIMARY KEY (device, key)) WITHOUT ROWID";
+
+constexpr const char* kCreateSamples =
+    "CREATE TABLE IF NOT EXISTS sample (device TEXT NOT NULL, graph TEXT NOT NULL, sum_us REAL NOT NULL, "
+    "critical_us REAL NOT NULL, latency_us REAL NOT NULL, at INTEGER NOT NULL DEFAULT (strftime('%s', 'now')), "
+    "PRIMARY KEY (device, graph)) WITHOUT ROWID";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -43,9 +49,11 @@ class MeasurementCache::Database {
     execute("PRAGMA synchronous = NORMAL");
     if (version() != kVersion) {
       execute("DROP TABLE IF EXISTS measurement");
+      execute("DROP TABLE IF EXISTS sample");
       execute(fmt::format("PRAGMA user_version = {}", kVersion));
     }
     execute(kCreate);
+    execute(kCreateSamples);
   }
   ~Database() { sqlite3_close(connection_); }
   Database(const Database&) = delete;
@@ -67,8 +75,37 @@ class MeasurementCache::Database {
     Statement statement(*this, "INSERT OR REPLACE INTO measurement (device, key, us) VALUES (?1, ?2, ?3)");
     statement.bind(1, device);
     statement.bind(2, key);
-    check(sqlite3_bind_double(statement.get(), 3, us), "bind");
+    statement.bind(3, us);
     statement.step();
+  }
+
+  void store_sample(const std::string& device, const std::string& graph, const LatencySample& sample) {
+    Statement statement(*this,
+                        "INSERT OR REPLACE INTO sample (device, graph, sum_us, critical_us, latency_us) "
+                        "VALUES (?1, ?2, ?3, ?4, ?5)");
+    statement.bind(1, device);
+    statement.bind(2, graph);
+    statement.bind(3, sample.sum_us);
+    statement.bind(4, sample.critical_us);
+    statement.bind(5, sample.latency_us);
+    statement.step();
+    Statement old(*this,
+                  "DELETE FROM sample WHERE device = ?1 AND graph NOT IN "
+                  "(SELECT graph FROM sample WHERE device = ?1 ORDER BY at DESC, graph LIMIT ?2)");
+    old.bind(1, device);
+    old.bind(2, static_cast<double>(kMaxSamples));
+    old.step();
+  }
+
+  std::vector<LatencySample> samples(const std::string& device) {
+    Statement statement(*this, "SELECT sum_us, critical_us, latency_us FROM sample WHERE device = ?1");
+    statement.bind(1, device);
+    std::vector<LatencySample> result;
+    while (statement.step()) {
+      result.push_back({sqlite3_column_double(statement.get(), 0), sqlite3_column_double(statement.get(), 1),
+                        sqlite3_column_double(statement.get(), 2)});
+    }
+    return result;
   }
 
   int64_t count() { return integer("SELECT count(*) FROM measurement"); }
@@ -85,6 +122,7 @@ class MeasurementCache::Database {
     void bind(int index, const std::string& text) {
       database_.check(sqlite3_bind_text(statement_, index, text.c_str(), -1, SQLITE_STATIC), "bind");
     }
+    void bind(int index, double number) { database_.check(sqlite3_bind_double(statement_, index, number), "bind"); }
     bool step() {
       const int status = sqlite3_step(statement_);
       if (status != SQLITE_ROW && status != SQLITE_DONE) database_.check(status, "step");
@@ -146,6 +184,25 @@ void MeasurementCache::store(const std::string& device, const std::string& key, 
     database_->store(device, key, us);
   } catch (const std::exception& error) {
     note_ = error.what();
+  }
+}
+
+void MeasurementCache::store_sample(const std::string& device, const std::string& graph, const LatencySample& sample) {
+  const std::lock_guard lock(mutex_);
+  try {
+    database_->store_sample(device, graph, sample);
+  } catch (const std::exception& error) {
+    note_ = error.what();
+  }
+}
+
+std::vector<LatencySample> MeasurementCache::samples(const std::string& device) {
+  const std::lock_guard lock(mutex_);
+  try {
+    return database_->samples(device);
+  } catch (const std::exception& error) {
+    note_ = error.what();
+    return {};
   }
 }
 

@@ -8,11 +8,19 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace autograph {
 
 /// `$XDG_CACHE_HOME/autograph`, else `~/.cache/autograph`.
 std::string default_cache_folder();
+
+/// What a graph took as a whole, beside what the costs of its nodes say.
+struct LatencySample {
+  double sum_us = 0;       ///< Of the costs of all nodes.
+  double critical_us = 0;  ///< Of those on the longest path.
+  double latency_us = 0;   ///< Measured.
+};
 
 /// See above. Thread-safe; several processes may use one file.
 class MeasurementCache {
@@ -28,6 +36,10 @@ class MeasurementCache {
   std::optional<double> find(const std::string& device, const std::string& key);
   /// Keeps a measurement; replaces an older one.
   void store(const std::string& device, const std::string& key, double us);
+  /// Keeps what a whole graph took; replaces an older sample of the same `graph`.
+  void store_sample(const std::string& device, const std::string& graph, const LatencySample& sample);
+  /// The newest samples of a device.
+  std::vector<LatencySample> samples(const std::string& device);
   /// Number of measurements in the file.
   int64_t size();
   /// Why the cache is not on disk; "" when it is.

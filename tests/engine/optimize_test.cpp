@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "autograph/builder.h"
 #include "autograph/compare_values.h"
@@ -128,6 +129,64 @@ TEST(Optimize, RunsOnTheProcessorToo) {
   EXPECT_LE(found.report.latency_after_ms, found.report.latency_before_ms);
   const std::vector<Datum> inputs = seeded_inputs(graph);
   EXPECT_TRUE(compare_all(compile(found, options).run(inputs), reference(graph, inputs), {}).ok);
+}
+
+// Products of weights are as large as any of the model: they are folded by the device's kernels.
+TEST(Optimize, FoldsLargeProductsOfWeights) {
+  Graph graph("chain");
+  const auto weight = [&](int step) {
+    std::vector<float> elements;
+    for (int i = 0; i < 256 * 256; ++i) elements.push_back(static_cast<float>(i * step % 17 - 8) / 64);
+    return constant(graph, Tensor::of<float>({256, 256}, elements));
+  };
+  const Var x = input(graph, DType::f32, {4, 256}, "x");
+  graph.add_output(matmul(x, matmul(weight(3), weight(5))).id(), "y");
+  CompileOptions options = simulated();
+  options.device = "cpu";
+  const Executable executable = compile(graph, options);
+  EXPECT_EQ(executable.graph().num_nodes(), 1u);
+  const std::vector<Datum> inputs = seeded_inputs(graph);
+  EXPECT_TRUE(compare_all(executable.run(inputs), reference(graph, inputs), {}).ok);
+}
+
+// Siblings become one where the device gains by it: the launch of two small products takes longer than one.
+TEST(Optimize, IosMergesSiblings) {
+  Graph graph("siblings");
+  const Var x = input(graph, DType::f32, {8, 64}, "x");
+  for (int k = 0; k < 3; ++k) {
+    const Var weight =
+        constant(graph, Tensor::of<float>({64, 32}, std::vector<float>(64 * 32, 0.01F * static_cast<float>(k + 1))));
+    graph.add_output(matmul(x, weight).id(), "y" + std::to_string(k));
+  }
+  SearchOptions search = quick("ios");
+  search.max_streams = 1;
+  const Optimized found = optimize(graph, simulated(), search);
+  ASSERT_FALSE(found.report.rules_applied.empty());
+  EXPECT_EQ(found.report.rules_applied[0].rule, "matmul.merge_columns");
+  const std::vector<Datum> inputs = seeded_inputs(graph);
+  EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), reference(graph, inputs), {}).ok);
+  search.use_rules = false;
+  EXPECT_TRUE(optimize(graph, simulated(), search).report.rules_applied.empty());
+}
+
+TEST(Optimize, AlphaIsFittedToWhatGraphsTook) {
+  CompileOptions options = simulated();
+  options.cache_folder = testing::TempDir() + "autograph_alpha_test";
+  std::filesystem::remove_all(options.cache_folder);
+  SearchOptions search = quick("autograph");
+  search.max_candidates = 60;
+  EXPECT_FALSE(optimize(recurrent(4), options, search).report.is_alpha_fitted);
+  for (const int steps : {2, 3, 6, 8}) optimize(recurrent(steps, 256), options, search);
+  for (const char* name : {"nasnet_cell", "squeezenet", "transformer"}) {
+    optimize(build_zoo_model(name), options, search);
+  }
+  const SearchReport fitted = optimize(recurrent(5), options, search).report;
+  EXPECT_TRUE(fitted.is_alpha_fitted);
+  EXPECT_GE(fitted.alpha, 0);
+  search.alpha = 2;
+  const SearchReport given = optimize(recurrent(5), options, search).report;
+  EXPECT_FALSE(given.is_alpha_fitted);
+  EXPECT_EQ(given.alpha, 2);
 }
 
 TEST(Optimize, StopsWhenCancelledWithTheBestSoFar) {

@@ -32,6 +32,22 @@ TEST_F(MeasurementCacheTest, KeepsMeasurementsFromOneRunToTheNext) {
   EXPECT_EQ(cache.size(), 1);
 }
 
+TEST_F(MeasurementCacheTest, KeepsOneSampleOfAGraph) {
+  {
+    MeasurementCache cache(folder_);
+    cache.store_sample("machine", "a", {10, 5, 9});
+    cache.store_sample("machine", "a", {10, 5, 8});
+    cache.store_sample("machine", "b", {20, 5, 19});
+    cache.store_sample("another machine", "a", {1, 1, 1});
+  }
+  MeasurementCache cache(folder_);
+  const std::vector<LatencySample> samples = cache.samples("machine");
+  ASSERT_EQ(samples.size(), 2u);
+  EXPECT_EQ(samples[0].latency_us, 8);
+  EXPECT_EQ(samples[1].sum_us, 20);
+  EXPECT_EQ(cache.samples("a third one").size(), 0u);
+}
+
 TEST_F(MeasurementCacheTest, MakesItsFolderForTheUserAlone) {
   const MeasurementCache cache(folder_);
   EXPECT_EQ(std::filesystem::status(folder_).permissions(), std::filesystem::perms::owner_all);

@@ -93,6 +93,8 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
                           {"device", report.device},
                           {"simulated", report.simulated},
                           {"streams", found.schedule.width()},
+                          {"tuned", report.tuned},
+                          {"alpha", report.alpha},
                           {"latency_before_ms", report.latency_before_ms},
                           {"latency_after_ms", report.latency_after_ms},
                           {"cost_before", has_cost ? Json(report.cost_before_us) : Json()},
@@ -123,6 +125,13 @@ std::string text(const Session& session, const LoadedModel& loaded, const Option
   if (report.cost_before_us > 0) {
     rows.emplace_back("cost", fmt::format("{:.1f} -> {:.1f} us", report.cost_before_us, report.cost_after_us));
   }
+  if (report.candidates > 0) {
+    rows.emplace_back("alpha", fmt::format("{:.2f} ({})", report.alpha,
+                                           options.search.alpha != "auto" ? "given"
+                                           : report.is_alpha_fitted       ? "fitted to this device"
+                                                                          : "default"));
+  }
+  if (!report.simulated) rows.emplace_back("kernels", report.tuned ? "chosen by measurement" : "chosen by estimate");
   const std::string kind = report.simulated ? " (simulated)" : report.kept_plain ? " (the plain plan is kept)" : "";
   rows.emplace_back("latency", human_ms(report.latency_before_ms) + " -> " + human_ms(report.latency_after_ms) + kind);
   if (report.candidates > 0) {

@@ -74,6 +74,7 @@ PlanOrigin plan_origin(const CompileOptions& options, const std::string& model) 
 SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed) {
   SavedPlan plan;
   plan.origin = plan_origin(options, model);
+  plan.origin.tune = options.tune || optimized.report.tuned;
   plan.probe.seed = seed;
   CompileOptions profiled = options;
   profiled.profile = true;

@@ -6,6 +6,7 @@
 //   run the best whole graphs on the device, with schedules of one and of several streams
 //   go on from the fastest, until nothing gains
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 
@@ -30,6 +31,17 @@ constexpr double kTrialShare = 0.9;
 // Of the budget, for a search of the whole graph, and for stages by dynamic programming.
 constexpr double kWholeShare = 0.2;
 constexpr double kStagesShare = 0.1;
+// Until when the kernels of the plain graph are measured, and those of rewritten ones.
+constexpr double kFirstTuningShare = 0.3;
+constexpr double kTuningShare = 0.75;
+// A part may cost as much more on the way to a gain as gamma allows the whole graph, up to this share of its own cost.
+constexpr double kPartSlack = 0.25;
+// Graphs of a part that are taken from the queue without a gain.
+constexpr int64_t kMaxIdle = 500;
+// What is left when trials end must do for the last measurement, which takes about as long as a trial.
+constexpr double kTrialsToCome = 2.2;
+// Runs in a duel of graphs that are slow, with the warm-up.
+constexpr double kDuelRuns = 8;
 // A weight of the critical path beside which the sum decides between equals alone.
 constexpr double kCriticalPathAlone = 1e6;
 // Another round is worth it when the last one gained at least this part, and a challenger wins when it gains this part:
@@ -46,13 +58,15 @@ class AutographSearch {
   Proposal run(const Graph& simplified) {
     best_ = context_.propose(simplified);
     best_.cost_us = context_.report().cost_before_us;
-    best_executable_ = trial_.compile(best_);
+    start_with_plain();
     seen_.insert(structural_hash(best_.finished));
+    try_tuning();
     try_schedules(best_);
-    for (int round = 0; round < options_.rounds && options_.use_rules && !context_.is_over(kTrialShare); ++round) {
+    try_stages();
+    for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = gained_;
       for (const Proposal& proposal : candidates(best_)) {
-        if (context_.is_over(kTrialShare)) break;
+        if (!has_time()) break;
         if (!seen_.insert(structural_hash(proposal.finished)).second) continue;
         const bool wins_in_turn = challenge(proposal);
         // What loses one node after the other may win on several streams, where these pay at all.
@@ -60,21 +74,54 @@ class AutographSearch {
       }
       if (gained_ > before * (1 - kMinGain)) break;
     }
-    try_stages();
+    if (!best_.steps.empty()) try_stages();
+    for (const auto& [hash, measured] : measured_) context_.remember_latency(measured.proposal, measured.ms * 1e3);
     return std::move(best_);
   }
 
  private:
   // ---- On the device -----------------------------------------------------------------------------------------------
 
+  void start_with_plain() {
+    const double start = context_.seconds();
+    best_executable_ = trial_.compile(best_);
+    const double compiled = context_.seconds();
+    trial_.check(best_executable_);
+    challenge_seconds_ = compiled - start + kDuelRuns * (context_.seconds() - compiled);
+  }
+
+  // Is there time for one more trial and the last measurement?
+  bool has_time() const {
+    return !context_.is_over(kTrialShare) &&
+           context_.seconds() + kTrialsToCome * challenge_seconds_ < options_.budget_seconds;
+  }
+
+  // Kernels and layouts chosen by measurement instead of by estimate, when that is faster.
+  void try_tuning() {
+    const bool is_settled = context_.device().machine || context_.compile_options().tune;
+    if (!options_.use_tuning || is_settled || !has_time()) return;
+    context_.progress("choosing kernels", best_.cost_us);
+    context_.set_tuned(true, kFirstTuningShare);
+    Executable executable = trial_.compile(best_);
+    const Duel duel = trial_.duel(best_executable_, executable, duel_seconds());
+    const bool wins = duel.second_ms <= duel.first_ms * (1 - kMinGain) && trial_.check(executable).ok;
+    context_.set_tuned(wins, kTuningShare);
+    if (wins) best_executable_ = std::move(executable);
+  }
+
+  double duel_seconds() const { return std::clamp(kDuelShare * options_.budget_seconds, 0.1, 2.0); }
+
   // Takes the proposal when it gives the same numbers in less time.
   bool challenge(Proposal proposal) {
+    const double start = context_.seconds();
     context_.progress("verifying", best_.cost_us);
     ++context_.report().measured;
     Executable executable = trial_.compile(proposal);
     if (options_.verify && !trial_.check(executable).ok) return false;
-    const double seconds = std::clamp(kDuelShare * options_.budget_seconds, 0.1, 2.0);
-    const Duel duel = trial_.duel(best_executable_, executable, seconds);
+    const Duel duel = trial_.duel(best_executable_, executable, duel_seconds());
+    remember(best_, duel.first_ms);
+    remember(proposal, duel.second_ms);
+    challenge_seconds_ = context_.seconds() - start;
     const double needed = options_.literal ? duel.first_ms : duel.first_ms * (1 - kMinGain);
     if (duel.second_ms > needed) return false;
     gained_ *= duel.second_ms / duel.first_ms;
@@ -83,9 +130,17 @@ class AutographSearch {
     return true;
   }
 
+  // What a graph took in its best schedule.
+  void remember(const Proposal& proposal, double ms) {
+    Measured& measured = measured_[structural_hash(proposal.finished)];
+    const bool is_new = measured.ms == 0;
+    if (is_new) measured.proposal = proposal;
+    measured.ms = is_new ? ms : std::min(measured.ms, ms);
+  }
+
   // The same graph on several streams, in the ways that schedulers propose.
   void try_schedules(const Proposal& of) {
-    if (context_.limits().max_streams < 2 || context_.is_over(kTrialShare)) return;
+    if (context_.limits().max_streams < 2 || !has_time()) return;
     const TaskGraph tasks = context_.tasks(of.finished);
     std::vector<Schedule> schedules;
     schedules.push_back(schedule_list(tasks, context_.limits()));
@@ -95,29 +150,30 @@ class AutographSearch {
         estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
     if (streams_us < sequential_us(work)) schedules.push_back(schedule_nimble(tasks, context_.limits()));
     const Proposal base = of;
-    for (Schedule& schedule : schedules) {
-      if (schedule.width() < 2 || context_.is_over(kTrialShare)) continue;
-      Proposal proposal = base;
-      proposal.schedule = std::move(schedule);
-      Proposal narrowed = proposal;
-      challenge(std::move(proposal));
-      if (context_.device().machine || context_.is_over(kTrialShare)) continue;
-      narrowed.schedule = keep_paying_stages(trial_, narrowed);
-      if (narrowed.schedule.width() > 1) challenge(std::move(narrowed));
-    }
+    for (Schedule& schedule : schedules) try_schedule(base, std::move(schedule));
   }
 
   // Stages by dynamic programming take longer to find: for the best graph alone.
   void try_stages() {
-    if (context_.limits().max_streams < 2 || context_.is_over(kTrialShare)) return;
-    Proposal proposal = best_;
-    proposal.schedule = find_ios_stages(context_, proposal.finished, kStagesShare).schedule;
+    if (context_.limits().max_streams < 2 || !has_time()) return;
+    const Proposal base = best_;
+    try_schedule(base, find_ios_stages(context_, base.finished, kStagesShare).schedule);
+  }
+
+  // As it is, and with those stages alone that pay on the device.
+  void try_schedule(const Proposal& of, Schedule schedule) {
+    if (schedule.width() < 2 || !has_time()) return;
+    Proposal proposal = of;
+    proposal.schedule = std::move(schedule);
+    challenge(proposal);
+    if (context_.device().machine || !has_time()) return;
+    proposal.schedule = keep_paying_stages(trial_, proposal);
     if (proposal.schedule.width() > 1) challenge(std::move(proposal));
   }
 
   // ---- Candidates ------------------------------------------------------------------------------------------------
 
-  double alpha() const { return options_.use_critical_path ? options_.alpha : 0; }
+  double alpha() const { return options_.use_critical_path ? context_.alpha() : 0; }
 
   // Whole graphs made from `from`, cheapest first.
   std::vector<Proposal> candidates(const Proposal& from) {
@@ -142,6 +198,9 @@ class AutographSearch {
     for (const double extreme : {0.0, kCriticalPathAlone}) {
       add(stitch(graph, intervals, parts.parts.size(), extreme, 1).front());
     }
+    // Time may not do for all of them.
+    std::stable_sort(proposals.begin(), proposals.end(),
+                     [](const Proposal& a, const Proposal& b) { return a.cost_us < b.cost_us; });
     return proposals;
   }
 
@@ -159,7 +218,8 @@ class AutographSearch {
   void add_whole(std::vector<Proposal>& proposals, const Proposal& from) {
     if (options_.literal || !options_.use_partition) return;
     const CandidateGraph start(from.simplified, cost_);
-    const std::vector<Rewritten> found = context_.search(start, 0, 2, share_now() + kWholeShare, best_.cost_us);
+    const std::vector<Rewritten> found =
+        context_.search(start, {.alpha = 0, .keep = 2}, share_now() + kWholeShare, best_.cost_us);
     const CandidateGraph& best = *found.front().candidate;
     add_proposal(proposals, from, best.graph(), found.front().steps, best.score().mixed_us(alpha()));
   }
@@ -194,7 +254,12 @@ class AutographSearch {
       return options;
     }
     const double until = share_now() + (kSearchShare - share_now()) / static_cast<double>(num_left);
-    std::vector<Rewritten> found = context_.search(start, alpha(), keep(), until, best_.cost_us, options_.literal);
+    BacktrackingOptions how{.alpha = alpha(), .keep = keep(), .literal = options_.literal};
+    if (!options_.literal) {
+      how.slack_us = std::min((options_.gamma - 1) * best_.cost_us, kPartSlack * start.score().mixed_us(alpha()));
+      how.max_idle = kMaxIdle;
+    }
+    std::vector<Rewritten> found = context_.search(start, how, until, best_.cost_us);
     for (Rewritten& one : found) one.candidate = std::make_shared<CandidateGraph>(one.candidate->graph(), cost_);
     auto& steps = memo_[key];
     for (const Rewritten& one : found) {
@@ -205,13 +270,20 @@ class AutographSearch {
 
   double share_now() const { return context_.seconds() / options_.budget_seconds; }
 
+  struct Measured {
+    double ms = 0;
+    Proposal proposal;
+  };
+
   StrategyContext& context_;
   const SearchOptions& options_;
   FusedCost cost_;
   const Trial& trial_;
   Proposal best_;
   Executable best_executable_;
-  double gained_ = 1;  // latency of the best over that of the graph at the start
+  double challenge_seconds_ = 0;  // of the last challenge
+  double gained_ = 1;             // latency of the best over that of the graph at the start
+  std::map<Hash128, Measured> measured_;
   std::set<Hash128> seen_;
   std::map<Hash128, std::vector<std::vector<RewriteStep>>> memo_;
 };

@@ -1,13 +1,34 @@
-// ios: stages by dynamic programming over endings.
+// ios: stages by dynamic programming over endings, and merges of operators that read the same input.
 #include "schedule/ios.h"
 
 #include "backends/sim/sim_stage_cost.h"
+#include "engine/strategies/merge_siblings.h"
 #include "engine/strategies/strategy.h"
 
 namespace autograph {
 namespace {
 
-constexpr double kSearchShare = 0.7;
+// Of the budget: what to merge, and stages.
+constexpr double kMergeShare = 0.3;
+constexpr double kSearchShare = 0.4;
+
+// Which siblings become one is decided by stages of the graph before the finishing passes, where merges are rules.
+Proposal merge(StrategyContext& context, const Graph& simplified) {
+  if (!context.options().use_rules) return context.propose(simplified);
+  SiblingMerges merges(context, simplified);
+  const TaskGraph tasks = merges.tasks();
+  IosOptions options;
+  options.max_seconds = kMergeShare * context.options().budget_seconds;
+  options.merge_cost = [&](std::span<const TaskIndex> set) {
+    std::vector<NodeId> nodes;
+    for (const TaskIndex task : set) nodes.push_back(tasks.tasks[task].node);
+    return merges.merged_us(nodes);
+  };
+  const IosResult found = schedule_ios(tasks, context.limits(), options);
+  context.report().candidates += found.num_states;
+  Rewritten merged = merges.apply(found.merges);
+  return context.propose(merged.candidate->graph(), std::move(merged.steps));
+}
 
 }  // namespace
 
@@ -20,7 +41,7 @@ IosResult find_ios_stages(StrategyContext& context, const Graph& finished, doubl
 }
 
 Proposal run_ios(StrategyContext& context, const Graph& simplified) {
-  Proposal proposal = context.propose(simplified);
+  Proposal proposal = merge(context, simplified);
   IosResult result = find_ios_stages(context, proposal.finished, kSearchShare);
   context.report().candidates += result.num_states;
   proposal.schedule = std::move(result.schedule);

@@ -10,6 +10,7 @@
 #include "engine/strategies/trial.h"
 #include "runtime/cpu_count.h"
 #include "tune/catalog_cost.h"
+#include "tune/fit_alpha.h"
 #include "tune/measured_cost.h"
 
 namespace autograph {
@@ -28,12 +29,14 @@ constexpr StrategyDef kStrategies[] = {
      true, run_autograph, true},
 };
 
-// Kernels are measured during this part of the budget; later ones are estimated.
+// Costs of kernels are measured during this part of the budget; later ones are estimated.
 constexpr double kMeasuringShare = 0.55;
 // Kernels that take longer are not measured on the threads of a stream: they scale.
 constexpr double kWideUs = 400;
 constexpr double kScaling = 0.95;
 constexpr double kSyncUs = 1.5;
+// Where too few graphs were measured to fit it.
+constexpr double kDefaultAlpha = 1;
 constexpr auto kProgressInterval = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -59,15 +62,23 @@ const StrategyDef& get_strategy(std::string_view name) {
 class StrategyContext::Costs {
  public:
   Costs(const Device& device, const CompileOptions& compile, int threads, std::function<bool()> may_measure)
-      : cache_(compile.cache_folder.empty() ? default_cache_folder() : compile.cache_folder),
-        measured_(device.identity ? device.identity() : device.name, cache_, nullptr, device.forget_kernels),
+      : device_(device.identity ? device.identity() : device.name),
+        cache_(compile.cache_folder.empty() ? default_cache_folder() : compile.cache_folder),
+        measured_(device_, cache_, nullptr, device.forget_kernels),
         model_({device.catalog, measured_, threads, compile.exact, device.set_threads, std::move(may_measure)}) {
     if (device.machine) simulated_.emplace(*device.machine);
+  }
+
+  /// Samples of latencies hold for equal numbers of threads and streams.
+  std::vector<LatencySample> samples(const std::string& on) { return cache_.samples(device_ + on); }
+  void store_sample(const std::string& on, const std::string& graph, const LatencySample& sample) {
+    cache_.store_sample(device_ + on, graph, sample);
   }
 
   CostModel& model() { return simulated_ ? static_cast<CostModel&>(*simulated_) : model_; }
 
  private:
+  std::string device_;
   MeasurementCache cache_;
   MeasuredCost measured_;
   CatalogCost model_;
@@ -90,6 +101,24 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
     if (std::find(off.begin(), off.end(), rule.name) == off.end()) rules_.push_back(&rule);
   }
   matcher_ = std::make_unique<RuleMatcher>(rules_);
+  choose_alpha();
+}
+
+// "on": what samples depend on beside the device.
+std::string StrategyContext::sampled_on() const {
+  return fmt::format(" | {} threads, {} streams, {}", threads_, limits().max_streams, compile_.precision);
+}
+
+void StrategyContext::choose_alpha() {
+  const std::optional<double> fitted = search_.alpha ? std::nullopt : fit_alpha(costs_->samples(sampled_on()));
+  report_.is_alpha_fitted = fitted.has_value();
+  report_.alpha = search_.alpha.value_or(fitted.value_or(kDefaultAlpha));
+}
+
+void StrategyContext::remember_latency(const Proposal& proposal, double latency_us) {
+  const GraphScore of = score(proposal.simplified);
+  const Hash128 graph = structural_hash(proposal.finished);
+  costs_->store_sample(sampled_on(), to_string(graph), {of.sum_us, of.critical_us, latency_us});
 }
 
 StrategyContext::~StrategyContext() = default;
@@ -103,14 +132,20 @@ StreamLimits StrategyContext::limits() const {
   return {search_.max_streams > 0 ? search_.max_streams : most, device_.machine ? device_.machine->sync_us : kSyncUs};
 }
 
-TaskGraph StrategyContext::tasks(const Graph& finished) {
+double StrategyContext::narrow_us(const Graph& graph, NodeId id, double us) {
   const int narrow = std::max(1, threads_ / limits().max_streams);
+  const double wide_us = cost_->node_us(graph, id, threads_);
+  if (narrow == threads_ || wide_us <= 0) return us;
+  const bool scales = wide_us > kWideUs && !device_.machine;
+  const double slowdown = scales ? kScaling * threads_ / narrow : cost_->node_us(graph, id, narrow) / wide_us;
+  return us * std::max(1.0, slowdown);
+}
+
+TaskGraph StrategyContext::tasks(const Graph& finished) {
   return make_task_graph(finished, [&](const Graph& graph, NodeId id) {
     progress("measuring kernels", 0);
     const double us = cost_->node_us(graph, id, threads_);
-    const bool scales = us > kWideUs && !device_.machine;
-    const double narrow_us = scales ? kScaling * us * threads_ / narrow : cost_->node_us(graph, id, narrow);
-    return Task{id, us, std::max(us, narrow_us)};
+    return Task{id, us, narrow_us(graph, id, us)};
   });
 }
 
@@ -127,14 +162,10 @@ Proposal StrategyContext::propose(Graph simplified, std::vector<RewriteStep> ste
   return proposal;
 }
 
-std::vector<Rewritten> StrategyContext::search(const CandidateGraph& start, double alpha, size_t keep, double until,
-                                               double shown_us, bool literal) {
-  BacktrackingOptions options;
-  options.alpha = alpha;
+std::vector<Rewritten> StrategyContext::search(const CandidateGraph& start, BacktrackingOptions options, double until,
+                                               double shown_us) {
   options.gamma = search_.gamma;
   options.max_popped = search_.max_candidates;
-  options.keep = keep;
-  options.literal = literal;
   options.should_stop = [&] { return is_over(until); };
   options.on_candidate = [&](double best_us) { count_candidate("searching", shown_us > 0 ? shown_us : best_us); };
   is_measuring_ = false;

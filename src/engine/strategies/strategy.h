@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -43,22 +44,36 @@ class StrategyContext {
   /// All rules but those that are disabled.
   const RuleMatcher& matcher() const { return *matcher_; }
   int threads() const { return threads_; }
+  /// Trials compile from now on with kernels chosen by measurement, or by estimate. Behind `until`, a part of the
+  /// budget, what has not been measured is chosen by estimate.
+  void set_tuned(bool tuned, double until) {
+    report_.tuned = tuned;
+    tune_until_ = until;
+  }
+  bool is_tuned() const { return report_.tuned; }
+  bool may_tune() const { return !is_over(tune_until_); }
 
   /// Runs the finishing passes.
   Graph finish(Graph simplified) const;
   /// Tasks of a finished graph: on all threads, and on those of one stream.
   TaskGraph tasks(const Graph& finished);
+  /// What a node that takes `us` on all threads takes on those of one stream.
+  double narrow_us(const Graph& graph, NodeId id, double us);
   /// As many streams as processors, or as the options say.
   StreamLimits limits() const;
   /// A proposal without a schedule.
   Proposal propose(Graph simplified, std::vector<RewriteStep> steps = {});
   /// Sum of costs and critical path of a simplified graph.
   GraphScore score(const Graph& simplified);
-  /// Backtracks from `start` until `until`, a part of the budget, is over. Kernels that were not measured yet are
-  /// estimated meanwhile: rules make many that nobody will keep. Counts candidates and shows `shown_us`, or the best
-  /// cost of this search where that is 0. `literal` as in BacktrackingOptions.
-  std::vector<Rewritten> search(const CandidateGraph& start, double alpha, size_t keep, double until,
-                                double shown_us = 0, bool literal = false);
+  /// Weight of the critical path: as the options say, or fitted to what graphs took on this device.
+  double alpha() const { return report_.alpha; }
+  /// Remembers what a graph took, in its best schedule, for later fits of alpha.
+  void remember_latency(const Proposal& proposal, double latency_us);
+  /// Backtracks from `start` until `until`, a part of the budget, is over; gamma and the limit of candidates are those
+  /// of the options. Kernels that were not measured yet are estimated meanwhile: rules make many that nobody will keep.
+  /// Counts candidates and shows `shown_us`, or the best cost of this search where that is 0.
+  std::vector<Rewritten> search(const CandidateGraph& start, BacktrackingOptions options, double until,
+                                double shown_us = 0);
   /// The trial of the graph that the strategy was given; made, and the graph run, when first asked for.
   const Trial& trial(const Graph& simplified);
 
@@ -72,6 +87,9 @@ class StrategyContext {
   void count_candidate(std::string_view phase, double best_us);
 
  private:
+  std::string sampled_on() const;
+  void choose_alpha();
+
   class Costs;
   const Device& device_;
   const CompileOptions& compile_;
@@ -79,6 +97,7 @@ class StrategyContext {
   SearchReport& report_;
   int threads_;
   bool is_measuring_ = true;
+  double tune_until_ = 1;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_progress_{};
   std::unique_ptr<Costs> costs_;

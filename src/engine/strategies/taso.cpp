@@ -14,7 +14,7 @@ Proposal run_taso(StrategyContext& context, const Graph& simplified) {
   FusedCost cost(context.cost());
   const CandidateGraph start(simplified, cost);
   context.report().partitions = 1;
-  const std::vector<Rewritten> found = context.search(start, 0, 2, kSearchShare);
+  const std::vector<Rewritten> found = context.search(start, {.alpha = 0, .keep = 2}, kSearchShare);
   return context.propose(found.front().candidate->graph(), found.front().steps);
 }
 

@@ -11,6 +11,12 @@ namespace {
 
 constexpr int kMinRounds = 3;
 constexpr int kMaxRounds = 9;
+// A duel is over after these rounds when one has been this much slower all the time.
+constexpr int kClearRounds = 2;
+constexpr double kClearly = 1.15;
+// Runs of a profile take no longer than this together, but for the first few.
+constexpr double kProfileSeconds = 1;
+constexpr int kMinProfileRuns = 3;
 
 // What a result may differ by, as a share of the largest magnitude of the output.
 constexpr double kShare = 1e-3;
@@ -27,6 +33,13 @@ bool has_quantized(const Graph& graph) {
       return is_tensor && (graph.type(v).dtype() == DType::u8 || graph.type(v).dtype() == DType::i8);
     });
   });
+}
+
+// Has every round had the same winner, clearly?
+bool is_decided(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto least = [](const std::vector<double>& ms) { return *std::min_element(ms.begin(), ms.end()); };
+  const auto most = [](const std::vector<double>& ms) { return *std::max_element(ms.begin(), ms.end()); };
+  return a.size() >= kClearRounds && (least(a) > kClearly * most(b) || least(b) > kClearly * most(a));
 }
 
 double ms_since(std::chrono::steady_clock::time_point start) {
@@ -56,6 +69,8 @@ CompileOptions Trial::options_for(const Proposal& proposal) const {
   CompileOptions options = context_.compile_options();
   options.schedule = std::make_shared<Schedule>(proposal.schedule);
   options.release_weights = false;
+  options.tune = options.tune || context_.is_tuned();
+  options.may_tune = [this] { return context_.may_tune(); };
   return options;
 }
 
@@ -73,7 +88,9 @@ std::vector<std::vector<NodeSpan>> Trial::profile(const Proposal& proposal, int 
   const Executable executable = autograph::compile(proposal.finished, options);
   std::vector<std::vector<NodeSpan>> result;
   executable.run(inputs_);
+  const auto start = std::chrono::steady_clock::now();
   for (int run = 0; run < runs; ++run) {
+    if (run >= kMinProfileRuns && ms_since(start) > kProfileSeconds * 1e3) break;
     executable.run(inputs_);
     result.push_back(node_spans(proposal.finished, executable.profile()));
   }
@@ -104,6 +121,7 @@ Duel Trial::duel(const Executable& first, const Executable& second, double secon
     if (round >= kMinRounds && (ms_since(start) > seconds * 1e3 || context_.is_cancelled())) break;
     a.push_back(least_ms(first, turn));
     b.push_back(least_ms(second, turn));
+    if (is_decided(a, b)) break;
   }
   return {median(a), median(b)};
 }

@@ -28,9 +28,10 @@ class Trial {
   Executable compile(const Proposal& proposal) const;
   /// Runs once and compares with the numbers of the graph at the start.
   Difference check(const Executable& executable) const;
-  /// When nodes of the proposal ran, by node, in each of `runs` profiled runs behind a first one that does not count.
+  /// When nodes of the proposal ran, by node, in each of up to `runs` profiled runs behind a first one that does
+  /// not count; fewer of slow graphs.
   std::vector<std::vector<NodeSpan>> profile(const Proposal& proposal, int runs) const;
-  /// Times both in turns, for at most `seconds` but at least three rounds.
+  /// Times both in turns, for at most `seconds` but at least three rounds, or until it is clear.
   Duel duel(const Executable& first, const Executable& second, double seconds) const;
 
  private:

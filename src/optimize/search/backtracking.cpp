@@ -36,16 +36,6 @@ struct Later {
   bool operator()(const Entry& a, const Entry& b) const { return a.us != b.us ? a.us > b.us : a.number > b.number; }
 };
 
-std::string describe_match(const Graph& graph, const RuleMatch& match) {
-  std::string text;
-  for (const NodeId id : match.nodes()) {
-    const Node& node = graph.node(id);
-    const std::string name = node.provenance().empty() ? std::string(node.op().name) : node.provenance().to_string();
-    text += (text.empty() ? "" : " | ") + name;
-  }
-  return text;
-}
-
 RewriteStep step_of(const CandidateGraph& before, const CandidateGraph& after, const RuleMatch& match, double alpha) {
   return {&match.rule(), match.nodes(), describe_match(before.graph(), match),
           before.score().mixed_us(alpha) - after.score().mixed_us(alpha)};
@@ -63,13 +53,16 @@ class Search {
     seen_.insert(start.score().hash);
     offer({nullptr, 0, us, start.score().hash, 0});
     queue_.push(kept_.front());
-    for (int64_t popped = 0; !queue_.empty() && popped < options_.max_popped; ++popped) {
+    int64_t idle = 0;
+    for (int64_t popped = 0; !queue_.empty() && popped < options_.max_popped && idle < options_.max_idle; ++popped) {
       if (options_.should_stop && options_.should_stop()) break;
       const Entry entry = queue_.top();
       queue_.pop();
       if (options_.literal && entry.us <= best_us_) best_us_ = entry.us;
-      if (entry.us > options_.gamma * best_us_) break;  // the queue is sorted: all others cost more
+      if (entry.us > limit_us()) break;  // the queue is sorted: all others cost more
+      const double before = best_us_;
       expand(entry);
+      idle = best_us_ < before ? 0 : idle + 1;
     }
     std::vector<Rewritten> results;
     for (const Entry& entry : kept_) results.push_back(result_of(entry));
@@ -87,7 +80,7 @@ class Search {
       if (!score) continue;
       if (options_.on_candidate) options_.on_candidate(best_us_);
       const double us = score->mixed_us(options_.alpha);
-      if (us >= options_.gamma * best_us_ || score->num_nodes > max_nodes_) continue;
+      if (us >= limit_us() || score->num_nodes > max_nodes_) continue;
       if (!seen_.insert(score->hash).second) continue;
       const Entry child{expanded, m, us, score->hash, ++number_};
       queue_.push(child);
@@ -95,6 +88,9 @@ class Search {
       if (!options_.literal && us < best_us_ * (1 - kMinGain)) best_us_ = us;
     }
   }
+
+  // What a candidate may cost.
+  double limit_us() const { return std::max(options_.gamma * best_us_, best_us_ + options_.slack_us); }
 
   // Matches refer to the graph they were found in: an expanded graph stays where it is.
   std::shared_ptr<Expanded> make(const Entry& entry) const {
@@ -141,6 +137,16 @@ class Search {
 };
 
 }  // namespace
+
+std::string describe_match(const Graph& graph, const RuleMatch& match) {
+  std::string text;
+  for (const NodeId id : match.nodes()) {
+    const Node& node = graph.node(id);
+    const std::string name = node.provenance().empty() ? std::string(node.op().name) : node.provenance().to_string();
+    text += (text.empty() ? "" : " | ") + name;
+  }
+  return text;
+}
 
 std::vector<Rewritten> backtrack(const CandidateGraph& start, const RuleMatcher& matcher,
                                  const BacktrackingOptions& options) {

@@ -31,7 +31,11 @@ struct Rewritten {
 struct BacktrackingOptions {
   double alpha = 1;
   double gamma = 1.05;
+  /// Candidates may cost this more than the best where gamma allows less: a part of a graph is small beside a step that
+  /// pays only with the next one.
+  double slack_us = 0;
   int64_t max_popped = 2000;  ///< Graphs taken from the queue.
+  int64_t max_idle = 500;     ///< The same since the best graph was found.
   size_t keep = 6;            ///< How many of the best to return, the graph at the start among them.
   /// Paper-literal: the best graph changes when a candidate leaves the queue instead of when it joins, and equal costs
   /// count as better.
@@ -39,6 +43,9 @@ struct BacktrackingOptions {
   std::function<bool()> should_stop = nullptr;                 ///< Asked for every graph that leaves the queue.
   std::function<void(double best_us)> on_candidate = nullptr;  ///< Called for every graph looked at.
 };
+
+/// The nodes of a match in the words of the user, for RewriteStep::where.
+std::string describe_match(const Graph& graph, const RuleMatch& match);
 
 /// The cheapest graphs, best first, with different hashes; never empty. Deterministic as long as nothing stops it.
 std::vector<Rewritten> backtrack(const CandidateGraph& start, const RuleMatcher& matcher,

@@ -2,8 +2,10 @@
 
 #include <set>
 
+#include "autograph/builder.h"
 #include "autograph/compare_values.h"
 #include "autograph/compile.h"
+#include "autograph/ops/linear.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/verify.h"
 #include "optimize/search/backtracking.h"
@@ -111,6 +113,41 @@ TEST_F(SearchTest, AlphaZeroLooksAtTheSumAlone) {
   for (size_t i = 1; i < found.size(); ++i) {
     EXPECT_LE(found[i - 1].candidate->score().sum_us, found[i].candidate->score().sum_us);
   }
+}
+
+// A step that costs more than gamma allows leads to one that gains: x v and x w become one product, which then meets
+// the weight in front of it.
+TEST_F(SearchTest, SlackLetsAStepPayLater) {
+  Graph graph("projections");
+  const auto weight = [&](int64_t rows, int64_t columns) {
+    return constant(graph, Tensor::zeros(DType::f32, {rows, columns}));
+  };
+  const Var x = matmul(input(graph, DType::f32, {512, 256}, "x"), weight(256, 256));
+  graph.add_output(matmul(x, weight(256, 256)).id(), "q");
+  graph.add_output(matmul(x, weight(256, 256)).id(), "k");
+  const CandidateGraph start(graph, cost_);
+  BacktrackingOptions options;
+  options.alpha = 0;
+  options.gamma = 1;
+  const double without = backtrack(start, matcher_, options).front().candidate->score().sum_us;
+  options.slack_us = start.score().sum_us;
+  const double with = backtrack(start, matcher_, options).front().candidate->score().sum_us;
+  EXPECT_LT(with, without);
+}
+
+TEST_F(SearchTest, GivesUpWhereNothingIsGained) {
+  const CandidateGraph start(gated_blocks(3), cost_);
+  BacktrackingOptions options;
+  options.slack_us = start.score().sum_us;
+  size_t few = 0;
+  size_t many = 0;
+  options.max_popped = 60;
+  options.on_candidate = [&](double) { ++many; };
+  backtrack(start, matcher_, options);
+  options.max_idle = 1;
+  options.on_candidate = [&](double) { ++few; };
+  backtrack(start, matcher_, options);
+  EXPECT_LT(few, many);
 }
 
 TEST_F(SearchTest, ReplayTakesTheSameSteps) {
