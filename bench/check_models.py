@@ -2,12 +2,15 @@
 """Runs ONNX files and every model of the zoo in ONNX Runtime and in AutoGraph on the same inputs, and compares.
 
     python bench/check_models.py DIR [--autograph build/autograph] [--json FILE] [--only NAME ...] [--no-zoo]
+        [--strategies sequential,taso,.. [--budget SECONDS]]
 
 DIR holds .onnx files, for example those of export_models.py. Zoo models are exported by `autograph zoo export` first:
 the check covers export and import too. Inputs are drawn from a seed and the model's name; symbolic dims become 2.
 A model is right when the largest |difference| of every output is at most TOLERANCE times the largest magnitude of that
-output in ONNX Runtime, and non-finite values stand at the same places. Exit code: 0 all right, 6 some differ or failed,
-2 usage.
+output in ONNX Runtime, and non-finite values stand at the same places. With --strategies each model runs as the plan
+that `autograph optimize` finds with each of these, instead of as it is.
+
+Exit code: 0 all right, 6 some differ or failed, 2 usage.
 """
 
 import argparse
@@ -98,11 +101,24 @@ def compare(expected, actual):
     return float(numpy.nan_to_num(difference, nan=numpy.inf).max()), float(numpy.abs(expected[finite]).max())
 
 
-def check(options, name, path):
+def find_plan(options, path, strategy, folder):
+    """The file of the plan that a strategy finds."""
+    plan = os.path.join(folder, "found.agplan")
+    dims = json.loads(run_autograph(options, ["info", path, "--json"]))["inputs"]
+    symbols = {dim for value in dims for dim in value["shape"] if isinstance(dim, str)}
+    given = [word for symbol in sorted(symbols) for word in ("--dim", f"{symbol}={SYMBOLIC_EXTENT}")]
+    budget = ["--strategy", strategy, "--budget", str(options.budget)]
+    run_autograph(options, ["optimize", path, "-o", plan, *budget, *given])
+    return plan
+
+
+def check(options, name, path, strategy):
     """One row of the table."""
     nodes = json.loads(run_autograph(options, ["info", path, "--json"]))["nodes"]
     inputs, expected = run_onnxruntime(path, name)
     with tempfile.TemporaryDirectory() as folder:
+        if strategy:
+            path = find_plan(options, path, strategy, folder)
         arguments = ["run", path, "--output-dir", folder, "--json"]
         for index, (input_name, array) in enumerate(inputs.items()):
             file = os.path.join(folder, f"in_{index}.npy")
@@ -142,10 +158,10 @@ def models(options, folder):
 
 def print_row(row):
     if "error" in row:
-        print(f"{row['name']:28} failed: {row['error']}", flush=True)
+        print(f"{row['name']:36} failed: {row['error']}", flush=True)
         return
     print(
-        f"{row['name']:28} {row['nodes']:6} {row['max_abs']:12.3e} {row['magnitude']:12.3e} {row['max_rel']:10.2e}"
+        f"{row['name']:36} {row['nodes']:6} {row['max_abs']:12.3e} {row['magnitude']:12.3e} {row['max_rel']:10.2e}"
         f" {'ok' if row['ok'] else 'DIFFERS'}",
         flush=True,
     )
@@ -153,23 +169,28 @@ def print_row(row):
 
 def check_all(options):
     rows = []
-    print(f"{'model':28} {'nodes':>6} {'max |diff|':>12} {'max |output|':>12} {'ratio':>10}", flush=True)
+    print(f"{'model':36} {'nodes':>6} {'max |diff|':>12} {'max |output|':>12} {'ratio':>10}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for name, find_path in models(options, folder):
             if options.only and name not in options.only:
                 continue
-            row = {"name": name}
-            try:
-                row.update(check(options, name, find_path()))
-            except CheckFailed as error:
-                row.update(ok=False, error=str(error))
-            except Exception as error:  # what ONNX Runtime throws has no common base; the table goes on
-                row.update(ok=False, error=f"{type(error).__name__}: {last_line(str(error))}")
+            for strategy in options.strategies or [None]:
+                rows.append(check_row(options, name, find_path, strategy))
+                print_row(rows[-1])
             for leftover in glob.glob(os.path.join(folder, "*")):
                 os.remove(leftover)
-            rows.append(row)
-            print_row(row)
     return rows
+
+
+def check_row(options, name, find_path, strategy):
+    row = {"name": f"{name}, {strategy}" if strategy else name}
+    try:
+        row.update(check(options, name, find_path(), strategy))
+    except CheckFailed as error:
+        row.update(ok=False, error=str(error))
+    except Exception as error:  # what ONNX Runtime throws has no common base; the table goes on
+        row.update(ok=False, error=f"{type(error).__name__}: {last_line(str(error))}")
+    return row
 
 
 def main():
@@ -179,6 +200,8 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the table as JSON too")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="check these alone, zoo models as zoo:NAME")
     parser.add_argument("--no-zoo", action="store_true", help="leave the zoo out")
+    parser.add_argument("--strategies", type=lambda text: text.split(","), help="optimise with each of these first")
+    parser.add_argument("--budget", type=float, default=10, help="seconds of such a search (default: %(default)s)")
     parser.add_argument("--tolerance", type=float, default=1e-3, help="share of the magnitude (default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one call (default: %(default)s)")
     options = parser.parse_args()

@@ -129,14 +129,14 @@ class Process:
 
 
 class AutoGraph:
-    """`PROGRAM bench --serve` for times, `PROGRAM run` for outputs."""
+    """`PROGRAM bench --serve` for times, `PROGRAM run` for outputs; of `plan` instead where there is one."""
 
-    def __init__(self, command, threads):
-        self.command, self.threads, self.process = command, threads, None
+    def __init__(self, command, threads, plan=None):
+        self.command, self.threads, self.plan, self.process = command, threads, plan, None
         self.version, self.baseline_bytes = None, 0
 
     def arguments(self, verb, path, inputs):
-        words = [self.command[0], verb, path, *self.command[1:], "--threads", str(self.threads)]
+        words = [self.command[0], verb, self.plan or path, *self.command[1:], "--threads", str(self.threads)]
         for name, file in inputs.items():
             words += ["--input", f"{name}={file}"]
         return words

@@ -31,6 +31,8 @@ def heading(result):
     ]
     if settings["flags"]:
         lines.append(f"AutoGraph with {settings['flags']}")
+    if settings.get("optimize"):
+        lines.append(f"autograph: plans of `autograph optimize --budget {settings['optimize']:g}`")
     if machine["build_type"] != "Release":
         lines.append(f"warning: AutoGraph is a {machine['build_type']} build")
     if machine["load_average"] > 0.5:

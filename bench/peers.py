@@ -3,20 +3,23 @@
 
     python bench/peers.py DIR [--models a,b] [--rounds N] [--threads N] [--quick] [--json FILE]
         [--peers onnxruntime,openvino,torchscript,inductor] [--autograph build/autograph] [--flags=--tune]
-        [--variant 'NAME=PROGRAM FLAGS']
+        [--variant 'NAME=PROGRAM FLAGS'] [--optimize SECONDS]
 
-DIR holds the files that export_models.py writes. Each runtime is a process of its own (peer_worker.py, or `autograph
-bench --serve`). A round asks one after the other to warm up and to run for a while; only one process is ever active:
-the others are stopped by a signal, since a pool of threads that waits for work may spin. A round counts with its
-fastest run, a runtime with the median of its rounds, and the spread is that of the rounds. The ratio is AutoGraph to
-the faster of ONNX Runtime and OpenVINO; beside it stands that of the fastest rounds, and where the two differ much, the
-machine was disturbed. Before any time is taken, outputs must agree: the largest |difference| is at
-most TOLERANCE times the largest magnitude.
+DIR holds the files that export_models.py writes; `zoo:NAME` among the models is exported by the program. Each runtime
+is a process of its own (peer_worker.py, or `autograph bench --serve`). A round asks one after the other to warm up
+and to run for a while; only one process is ever active: the others are stopped by a signal, since a pool of threads
+that waits for work may spin. A round counts with its fastest run, a runtime with the median of its rounds, and the
+spread is that of the rounds. The ratio is AutoGraph to the faster of ONNX Runtime and OpenVINO; beside it stands that
+of the fastest rounds, and where the two differ much, the machine was disturbed. Before any time is taken, outputs
+must agree: the largest |difference| is at most TOLERANCE times the largest magnitude.
 
 Load to first result and peak memory come from fresh processes, also in turns: from making the session to the first
 output, without starting the interpreter and importing the package, and VmHWM after one run. The interpreter with its
 package is inside that figure; its size alone is printed below. torchscript and inductor run the module that was
 exported and are slow to start; they take no part in the ratio.
+
+With --optimize the row `autograph` is the plan that `autograph optimize` finds in so many seconds, loaded from its
+file, and `unoptimised` the file as the others have it. The search takes its time before anything is measured.
 
 Exit code: 0 done, 6 some outputs differ or a runtime failed, 2 usage.
 """
@@ -51,10 +54,12 @@ MODELS = [
 RATIO_PEERS = ("onnxruntime", "openvino")
 
 
-def make_peers(options):
+def make_peers(options, plan=None):
     """Name -> function that starts it: AutoGraph first, then its variants, then the others."""
     program = [options.autograph, *shlex.split(options.flags)]
-    peers = {"autograph": lambda: peer_processes.AutoGraph(program, options.threads)}
+    peers = {"autograph": lambda: peer_processes.AutoGraph(program, options.threads, plan)}
+    if plan:
+        peers["unoptimised"] = lambda: peer_processes.AutoGraph(program, options.threads)
     for variant in options.variant:
         name, _, command = variant.partition("=")
         words = shlex.split(command)
@@ -64,11 +69,11 @@ def make_peers(options):
     return peers
 
 
-def start_all(options, path, inputs, folder, rows):
+def start_all(options, path, plan, inputs, folder, rows):
     """Starts every peer `loads` times in turns; returns those started last, stopped, with rows filled in."""
     running = {}
     for _ in range(options.loads):
-        for name, start in make_peers(options).items():
+        for name, start in make_peers(options, plan).items():
             row = rows[name]
             if "error" in row:
                 continue
@@ -132,18 +137,48 @@ def ratios(rows):
     return result
 
 
+def find_plan(options, path, folder, entry):
+    """The file of the plan that a search finds, or None where none is asked for."""
+    if not options.optimize:
+        return None
+    plan = os.path.join(folder, "found.agplan")
+    command = [options.autograph, "optimize", path, "-o", plan, "--budget", str(options.optimize)]
+    found = peer_processes.autograph_json([*command, "--threads", str(options.threads), "--json"])
+    entry["search"] = {
+        key: found[key]
+        for key in ("search_seconds", "latency_before_ms", "latency_after_ms", "streams", "tuned", "rules_applied")
+    }
+    return plan
+
+
+def exported(options, name, folder):
+    """The file of a model of the zoo."""
+    path = os.path.join(folder, name + ".onnx")
+    peer_processes.autograph_json([options.autograph, "zoo", "export", name, "-o", path, "--json"])
+    return path
+
+
 def measure(options, name, path):
     """One entry of the result."""
     entry = {"model": name}
+    with tempfile.TemporaryDirectory() as folder:
+        if not path:
+            path = exported(options, name, folder)
+        plan = find_plan(options, path, folder, entry)
+        measure_file(options, name, path, plan, entry)
+    return entry
+
+
+def measure_file(options, name, path, plan, entry):
     info = peer_processes.autograph_json(
         [options.autograph, "info", path, "--roofline", "--threads", str(options.threads), "--json"]
     )
     entry.update(flops=info["flops"], parameter_bytes=info["parameter_bytes"])
     entry["roofline_ms"] = (info.get("roofline") or {}).get("bound_ms")
-    rows = {peer: {} for peer in make_peers(options)}
+    rows = {peer: {} for peer in make_peers(options, plan)}
     with tempfile.TemporaryDirectory() as folder:
         inputs = peer_processes.draw_inputs(info["inputs"], name, folder)
-        running = start_all(options, path, inputs, folder, rows)
+        running = start_all(options, path, plan, inputs, folder, rows)
         try:
             peer_processes.compare_outputs(rows, options.tolerance)
             time_in_turns(options, running, rows)
@@ -154,19 +189,21 @@ def measure(options, name, path):
         row.pop("outputs", None)
     entry["peers"] = rows
     entry.update(ratios(rows))
-    return entry
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", help="where the .onnx files are")
-    parser.add_argument("--models", default=",".join(MODELS), help="names, or paths to .onnx (default: the 14 models)")
+    parser.add_argument(
+        "--models", default=",".join(MODELS), help="names, paths to .onnx or zoo:NAME (default: the 14 models)"
+    )
     parser.add_argument("--peers", default=",".join(RATIO_PEERS), help="the others (default: %(default)s)")
     parser.add_argument("--autograph", default="build/autograph", help="the program (default: %(default)s)")
     parser.add_argument("--flags", default="", help="more flags for `autograph bench`, for example --flags=--tune")
     parser.add_argument(
         "--variant", action="append", default=[], metavar="NAME=PROGRAM FLAGS", help="another AutoGraph, in turns too"
     )
+    parser.add_argument("--optimize", type=float, metavar="SECONDS", help="measure what a search of this long finds")
     parser.add_argument("--rounds", type=int, help="rounds (default: 5, with --quick 3)")
     parser.add_argument("--loads", type=int, help="fresh processes for load and memory (default: 3, with --quick 1)")
     parser.add_argument("--seconds", type=float, help="measured in a round (default: 1, with --quick 0.3)")
@@ -202,14 +239,17 @@ def main():
     result = {"schema": 1, "machine": peer_processes.machine(options), "models": []}
     result["settings"] = {
         name: getattr(options, name)
-        for name in ("threads", "rounds", "loads", "seconds", "warmup", "flags", "realtime")
+        for name in ("threads", "rounds", "loads", "seconds", "warmup", "flags", "realtime", "optimize")
     }
     print(peer_tables.heading(result), flush=True)
     for word in options.models.split(","):
+        is_zoo = word.startswith("zoo:")
         path = word if word.endswith(".onnx") else os.path.join(options.directory, word + ".onnx")
-        name = os.path.splitext(os.path.basename(path))[0]
+        name = word[len("zoo:") :] if is_zoo else os.path.splitext(os.path.basename(path))[0]
         try:
-            if not os.path.exists(path):
+            if is_zoo:
+                path = None
+            elif not os.path.exists(path):
                 raise peer_processes.PeerError(f"no file {path} (export_models.py writes it)")
             entry = measure(options, name, path)
         except peer_processes.PeerError as error:
