@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "base/time_in_turns.h"
 #include "cli/search_flags.h"
 #include "report/table.h"
 
@@ -257,28 +257,16 @@ std::vector<double> measure_in_turns(Session& session, const std::vector<Contest
   for (const Contestant& contestant : contestants) {
     repeaters.push_back(std::make_unique<Repeater>(*contestant.executable, *contestant.inputs));
   }
-  std::vector<std::vector<double>> minima(contestants.size());
-  for (int round = 0; round < kRounds; ++round) {
-    for (size_t i = 0; i < contestants.size(); ++i) {
-      session.progress("measuring in turns", static_cast<double>(round) / kRounds);
-      repeaters[i]->run();  // the others have pushed its data out of the caches
-      double least = std::numeric_limits<double>::infinity();
-      const Stopwatch turn;
-      do {
-        const Stopwatch watch;
-        repeaters[i]->run();
-        least = std::min(least, watch.ms());
-      } while (turn.ms() < seconds * 1000 / kRounds);
-      minima[i].push_back(least);
-    }
-  }
+  std::vector<std::function<void()>> runs;
+  for (const auto& repeater : repeaters) runs.emplace_back([&repeater] { repeater->run(); });
+  Turns turns{.seconds = seconds, .min_rounds = kRounds, .max_rounds = kRounds};
+  turns.is_enough = [&](const RoundTimes& times) {
+    session.progress("measuring in turns", static_cast<double>(times[0].size()) / kRounds);
+    return false;
+  };
+  std::vector<double> ms = time_in_turns(runs, turns);
   session.end_progress();
-  std::vector<double> medians;
-  for (auto& values : minima) {
-    std::sort(values.begin(), values.end());
-    medians.push_back(values[values.size() / 2]);
-  }
-  return medians;
+  return ms;
 }
 
 Json latency_json(const Latency& latency) {

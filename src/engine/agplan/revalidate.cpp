@@ -1,12 +1,11 @@
 // Making plans, and looking at them again on another machine.
 #include <algorithm>
-#include <chrono>
 
 #include "autograph/error.h"
 #include "autograph/plan_file.h"
 #include "autograph/seeded_inputs.h"
 #include "base/check.h"
-#include "base/median.h"
+#include "base/time_in_turns.h"
 #include "engine/backends.h"
 #include "engine/node_times.h"
 #include "runtime/cpu_count.h"
@@ -15,31 +14,9 @@ namespace autograph {
 namespace {
 
 constexpr double kTimingSeconds = 1;
-constexpr size_t kFewestRounds = 5;
-constexpr size_t kMostRounds = 101;
-
-double run_ms(const Executable& executable, const std::vector<Datum>& inputs) {
-  const auto start = std::chrono::steady_clock::now();
-  executable.run(inputs);
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
+constexpr int kFewestRounds = 5;
 
 bool is_plain_tensor(const Datum& datum) { return datum.is_tensor() && datum.tensor().dtype() != DType::string; }
-
-// Medians of both, run in turns: what slows the machine down meanwhile slows both.
-std::pair<double, double> time_in_turns(const Executable& a, const Executable& b, const std::vector<Datum>& inputs) {
-  run_ms(a, inputs);
-  run_ms(b, inputs);
-  std::vector<double> a_ms;
-  std::vector<double> b_ms;
-  double spent_ms = 0;
-  while (a_ms.size() < kFewestRounds || (spent_ms < kTimingSeconds * 1000 && a_ms.size() < kMostRounds)) {
-    a_ms.push_back(run_ms(a, inputs));
-    b_ms.push_back(run_ms(b, inputs));
-    spent_ms += a_ms.back() + b_ms.back();
-  }
-  return {median(a_ms), median(b_ms)};
-}
 
 std::vector<Datum> probe_inputs(const Graph& graph, uint64_t seed) {
   SeedOptions seeds;
@@ -117,7 +94,10 @@ Revalidated revalidate(const SavedPlan& plan, const CompileOptions& options, Rev
   const bool can_gain = !plan.optimized.schedule.is_sequential() && !plan.optimized.report.simulated;
   if (how == Revalidation::numbers || !can_gain) return result;
   Executable plain = compile(Optimized{graph, {}, plan.optimized.report}, options);
-  std::tie(result.saved_ms, result.plain_ms) = time_in_turns(result.executable, plain, inputs);
+  const std::function<void()> runs[] = {[&] { result.executable.run(inputs); }, [&] { plain.run(inputs); }};
+  const std::vector<double> ms = time_in_turns(runs, {.seconds = kTimingSeconds / 2, .min_rounds = kFewestRounds});
+  result.saved_ms = ms[0];
+  result.plain_ms = ms[1];
   if (result.saved_ms <= result.plain_ms && result.difference.ok) return result;
   result.kept_schedule = false;
   result.difference = compare_all(plain.run(inputs), expected, tolerance);

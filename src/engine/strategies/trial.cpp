@@ -4,15 +4,14 @@
 
 #include "autograph/seeded_inputs.h"
 #include "base/check.h"
-#include "base/median.h"
+#include "base/time_in_turns.h"
 
 namespace autograph {
 namespace {
 
-constexpr int kMinRounds = 3;
-constexpr int kMaxRounds = 9;
+constexpr size_t kMinRounds = 3;
 // A duel is over after these rounds when one has been this much slower all the time.
-constexpr int kClearRounds = 2;
+constexpr size_t kClearRounds = 2;
 constexpr double kClearly = 1.15;
 // Runs of a profile take no longer than this together, but for the first few.
 constexpr double kProfileSeconds = 1;
@@ -36,10 +35,13 @@ bool has_quantized(const Graph& graph) {
 }
 
 // Has every round had the same winner, clearly?
-bool is_decided(const std::vector<double>& a, const std::vector<double>& b) {
+bool is_decided(const RoundTimes& times) {
   const auto least = [](const std::vector<double>& ms) { return *std::min_element(ms.begin(), ms.end()); };
   const auto most = [](const std::vector<double>& ms) { return *std::max_element(ms.begin(), ms.end()); };
-  return a.size() >= kClearRounds && (least(a) > kClearly * most(b) || least(b) > kClearly * most(a));
+  const auto beats = [&](const std::vector<double>& a, const std::vector<double>& b) {
+    return kClearly * most(a) < least(b);
+  };
+  return times[0].size() >= kClearRounds && (beats(times[0], times[1]) || beats(times[1], times[0]));
 }
 
 double ms_since(std::chrono::steady_clock::time_point start) {
@@ -97,33 +99,16 @@ std::vector<std::vector<NodeSpan>> Trial::profile(const Proposal& proposal, int 
   return result;
 }
 
-double Trial::least_ms(const Executable& executable, double seconds) const {
-  double least = 1e30;
-  const auto start = std::chrono::steady_clock::now();
-  for (int run = 0; run < 1 || ms_since(start) < seconds * 1e3; ++run) {
-    const auto begin = std::chrono::steady_clock::now();
-    executable.run(inputs_);
-    least = std::min(least, ms_since(begin));
-  }
-  return least;
-}
-
 Duel Trial::duel(const Executable& first, const Executable& second, double seconds) const {
   if (const auto first_ms = first.simulated_latency_ms()) return {*first_ms, *second.simulated_latency_ms()};
-  // Once each, for memory and caches.
-  first.run(inputs_);
-  second.run(inputs_);
-  const double turn = seconds / (2 * kMaxRounds);
-  std::vector<double> a;
-  std::vector<double> b;
-  const auto start = std::chrono::steady_clock::now();
-  for (int round = 0; round < kMaxRounds; ++round) {
-    if (round >= kMinRounds && (ms_since(start) > seconds * 1e3 || context_.is_cancelled())) break;
-    a.push_back(least_ms(first, turn));
-    b.push_back(least_ms(second, turn));
-    if (is_decided(a, b)) break;
-  }
-  return {median(a), median(b)};
+  const std::function<void()> runs[] = {[&] { first.run(inputs_); }, [&] { second.run(inputs_); }};
+  Turns turns;
+  turns.seconds = seconds / 2;
+  turns.is_enough = [&](const RoundTimes& times) {
+    return is_decided(times) || (context_.is_cancelled() && times[0].size() >= kMinRounds);
+  };
+  const std::vector<double> ms = time_in_turns(runs, turns);
+  return {ms[0], ms[1]};
 }
 
 }  // namespace autograph

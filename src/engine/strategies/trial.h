@@ -11,7 +11,7 @@
 
 namespace autograph {
 
-/// Latencies of two contestants, in milliseconds: medians over rounds of the least time in a round.
+/// Latencies of two contestants, in milliseconds, measured in turns.
 struct Duel {
   double first_ms = 0;
   double second_ms = 0;
@@ -35,8 +35,6 @@ class Trial {
   Duel duel(const Executable& first, const Executable& second, double seconds) const;
 
  private:
-  double least_ms(const Executable& executable, double seconds) const;
-
   CompileOptions options_for(const Proposal& proposal) const;
 
   StrategyContext& context_;

@@ -1,0 +1,25 @@
+// Timing things in turns, so that whatever else the machine does hits all alike.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace autograph {
+
+/// Times by contestant and round, in milliseconds.
+using RoundTimes = std::vector<std::vector<double>>;
+
+/// How long to measure.
+struct Turns {
+  double seconds = 1;  ///< Of each contestant, in all rounds together; a run is never cut short.
+  int min_rounds = 3;
+  int max_rounds = 9;
+  std::function<bool(const RoundTimes&)> is_enough = nullptr;  ///< Asked after every round; null: never.
+};
+
+/// Milliseconds of one run of each: the median over rounds of the least run in a turn, which is the last thing that the
+/// caches of the others spoil. Everyone runs once before the first round.
+std::vector<double> time_in_turns(std::span<const std::function<void()>> runs, const Turns& turns);
+
+}  // namespace autograph

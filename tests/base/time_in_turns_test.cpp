@@ -1,0 +1,36 @@
+#include "base/time_in_turns.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace autograph {
+namespace {
+
+TEST(TimeInTurns, AsksAllInTurns) {
+  std::string order;
+  const std::function<void()> runs[] = {[&] { order += 'a'; }, [&] { order += 'b'; }};
+  const std::vector<double> ms = time_in_turns(runs, {.seconds = 0, .min_rounds = 3, .max_rounds = 3});
+  EXPECT_EQ(order, "abababab");  // once before the first round
+  ASSERT_EQ(ms.size(), 2u);
+  EXPECT_GE(ms[0], 0);
+}
+
+TEST(TimeInTurns, EndsWhenItIsEnough) {
+  int count = 0;
+  const std::function<void()> runs[] = {[&] { ++count; }};
+  Turns turns{.seconds = 0, .min_rounds = 5, .max_rounds = 9};
+  turns.is_enough = [](const RoundTimes& times) { return times[0].size() == 2; };
+  time_in_turns(runs, turns);
+  EXPECT_EQ(count, 3);
+}
+
+TEST(TimeInTurns, EndsBetweenItsBoundsWhenTimeIsOver) {
+  int count = 0;
+  const std::function<void()> runs[] = {[&] { ++count; }};
+  time_in_turns(runs, {.seconds = 0, .min_rounds = 4, .max_rounds = 9});
+  EXPECT_EQ(count, 5);
+}
+
+}  // namespace
+}  // namespace autograph
