@@ -40,8 +40,9 @@ std::string_view to_string(Culprit culprit);
 /// What was found.
 struct BisectReport {
   Culprit culprit = Culprit::none;
-  std::string name;                ///< Of the pass or the rule; of the kernel for Culprit::kernel.
-  size_t position = 0;             ///< Of the pass in the pipeline, from 1.
+  std::string name;     ///< Of the pass or the rule; of the kernel for Culprit::kernel.
+  size_t position = 0;  ///< Of the pass in the pipeline, or of the rewrite in the search, from 1; 0: unknown.
+  std::string where;    ///< Of a rewrite: the nodes it replaced, in the words of the user.
   std::vector<std::string> nodes;  ///< Nodes of the smallest part, in the words of the user.
   Difference difference;           ///< Of all the model.
   Graph smallest;                  ///< The smallest part that still fails; empty when the numbers agree.

@@ -9,6 +9,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/seeded_inputs.h"
 #include "engine/bisect/shrink.h"
 #include "graph/extract_subgraph.h"
 
@@ -92,6 +93,27 @@ TEST(Bisect, BlamesKernelsWhenTheGraphIsRight) {
   EXPECT_EQ(report.culprit, Culprit::kernel);
   EXPECT_FALSE(report.name.empty());
   EXPECT_LT(report.smallest.num_nodes(), chain().num_nodes());
+}
+
+// Rounding is all that c x + c y and c (x + y) differ by: without any tolerance that is a wrong rewrite.
+TEST(Bisect, NamesTheRewriteThatChangesTheNumbers) {
+  Graph graph("factors");
+  const Var x = input(graph, DType::f32, {64, 64}, "x");
+  const Var y = input(graph, DType::f32, {64, 64}, "y");
+  const Var c = input(graph, DType::f32, {64, 64}, "c");
+  graph.add_output(relu(add(mul(c, x), mul(c, y))).id(), "z");
+  BisectOptions how;
+  how.tolerance = {.rtol = 0, .share = 0};
+  how.search.strategy = "taso";
+  how.search.budget_seconds = 2;
+  CompileOptions options;
+  options.device = "reference";
+  const BisectReport report = bisect(graph, options, seeded_inputs(graph), how);
+  ASSERT_EQ(report.culprit, Culprit::rule);
+  EXPECT_EQ(report.name, "arithmetic.factor_sum");
+  EXPECT_EQ(report.position, 1u);
+  EXPECT_FALSE(report.where.empty());
+  EXPECT_EQ(report.smallest.num_nodes(), 3u);
 }
 
 TEST(Bisect, StopsWhenCancelled) {

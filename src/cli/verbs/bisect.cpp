@@ -42,7 +42,10 @@ std::string verdict(const BisectReport& report) {
   switch (report.culprit) {
     case Culprit::none: return "numbers agree: nothing to find";
     case Culprit::pass: return fmt::format("pass '{}' (number {}) changes the numbers", report.name, report.position);
-    case Culprit::rule: return fmt::format("rule '{}' changes the numbers", report.name);
+    case Culprit::rule:
+      if (report.where.empty()) return fmt::format("rule '{}' changes the numbers", report.name);
+      return fmt::format("rule '{}' changes the numbers at {} (rewrite {})", report.name, report.where,
+                         report.position);
     case Culprit::kernel: return fmt::format("the graph is right, kernels are not: {}", report.name);
     case Culprit::schedule: return fmt::format("right on one stream, wrong with the schedule of '{}'", report.name);
   }
@@ -75,6 +78,7 @@ int print(Session& session, const Options& options, const LoadedModel& loaded, c
                  {"culprit", std::string(to_string(report.culprit))},
                  {"name", report.name},
                  {"position", report.position},
+                 {"where", report.where},
                  {"nodes", report.nodes},
                  {"max_abs", report.difference.max_abs},
                  {"max_rel", report.difference.max_rel},

@@ -14,6 +14,7 @@
 #include "engine/executable.h"
 #include "graph/extract_subgraph.h"
 #include "optimize/rules/rule.h"
+#include "optimize/search/backtracking.h"
 
 namespace autograph {
 namespace {
@@ -47,6 +48,19 @@ std::map<ValueId, Datum> reference_values(const Graph& graph, const CompileOptio
   for (size_t i = 0; i < values.size(); ++i) known[values[i]] = outputs[i];
   for (size_t i = 0; i < inputs.size(); ++i) known[graph.inputs()[i]] = inputs[i];
   return known;
+}
+
+// The graph between the halves of the passes with the first `count` rewrites of a search, found again by their rules
+// and the names of the nodes: ids in parts of the search mean nothing here. What is not there (any more) is left out.
+Graph rewritten(Graph graph, const std::vector<AppliedRule>& rewrites, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const Rule* rule = &get_rule(rewrites[i].rule);
+    const RuleMatcher matcher({&rule, 1});
+    for (const RuleMatch& match : matcher.find_all(graph)) {
+      if (describe_match(graph, match) == rewrites[i].where && apply_rule(graph, match)) break;
+    }
+  }
+  return graph;
 }
 
 // A way from a graph to something that runs.
@@ -135,6 +149,19 @@ class Bisector {
     };
   }
 
+  // The first so many rewrites of a search, without a kernel of the device: is a rewrite wrong?
+  Way reference_after_rewrites(std::vector<AppliedRule> rewrites, size_t count) {
+    return [=, this](const Graph& part) {
+      CompileOptions options = options_;
+      options.optimize = optimize_;
+      Graph graph = rewritten(prepare_graph(part, device_, options, PassHalf::simplify), rewrites, count);
+      CompileOptions reference = options_;
+      reference.device = "reference";
+      reference.tune = false;
+      return compile(std::move(graph), reference);
+    };
+  }
+
   // ---- Trials --------------------------------------------------------------------------------------------------
 
   Difference compare(const std::vector<NodeId>& nodes, const Way& way) {
@@ -216,8 +243,10 @@ class Bisector {
   void blame_search(const std::vector<NodeId>& all) {
     progress("a search");
     if (!fails(all, searched({}, true, true))) return;
+    const std::vector<AppliedRule> rewrites = last_rules_;
+    if (blame_rewrite(all, rewrites)) return;
     std::vector<std::string> rules;
-    for (const AppliedRule& applied : last_rules_) {
+    for (const AppliedRule& applied : rewrites) {
       if (std::find(rules.begin(), rules.end(), applied.rule) == rules.end()) rules.push_back(applied.rule);
     }
     for (const std::string& rule : rules) {
@@ -231,6 +260,27 @@ class Bisector {
     const Way way = searched({}, !is_schedule, is_schedule);
     blame(is_schedule ? Culprit::schedule : Culprit::rule, is_schedule ? how_.search.strategy : join(rules, " + "), all,
           [&](const auto& nodes) { return fails(nodes, way); });
+  }
+
+  // Finds the rewrite behind which the graph itself is wrong; false where there is none.
+  bool blame_rewrite(const std::vector<NodeId>& all, const std::vector<AppliedRule>& rewrites) {
+    progress("all rewrites");
+    if (rewrites.empty() || !fails(all, reference_after_rewrites(rewrites, rewrites.size()))) return false;
+    size_t good = 0;
+    size_t bad = rewrites.size();
+    if (fails(all, reference_after_rewrites(rewrites, 0))) return false;
+    while (bad - good > 1) {
+      const size_t middle = good + (bad - good) / 2;
+      progress(fmt::format("the first {} rewrites", middle));
+      (fails(all, reference_after_rewrites(rewrites, middle)) ? bad : good) = middle;
+    }
+    report_.position = bad;
+    report_.where = rewrites[bad - 1].where;
+    const Way with = reference_after_rewrites(rewrites, bad);
+    const Way without = reference_after_rewrites(rewrites, good);
+    blame(Culprit::rule, rewrites[bad - 1].rule, all,
+          [&](const auto& nodes) { return fails(nodes, with) && !fails(nodes, without); });
+    return true;
   }
 
   const Graph& graph_;
