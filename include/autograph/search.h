@@ -59,6 +59,17 @@ struct AppliedRule {
   double gain_us = 0;  ///< By the cost model, at the moment it was applied.
 };
 
+/// A graph and a schedule that a search ran on the device, in turns with the best until then.
+struct TrialResult {
+  double cost_us = 0;     ///< By the cost model.
+  size_t rewrites = 0;    ///< Rules applied.
+  int streams = 1;        ///< Of the schedule.
+  double latency_ms = 0;  ///< Median over rounds.
+  double best_ms = 0;     ///< Of the best until then.
+  double wins = 0;        ///< Share of the rounds in which it was faster.
+  bool accepted = false;  ///< It became the best.
+};
+
 /// What a search found and how.
 struct SearchReport {
   std::string strategy;                    ///< Its name.
@@ -80,6 +91,7 @@ struct SearchReport {
   bool kept_plain = false;                 ///< Nothing found was faster: the plain plan is the result.
   std::string stop_reason;                 ///< "done", "budget", "cancelled".
   std::vector<AppliedRule> rules_applied;  ///< In order.
+  std::vector<TrialResult> trials;         ///< In order; of `autograph` alone.
 };
 
 /// A graph with the schedule that was found for it. Run it with compile(); passes have been run.

@@ -28,7 +28,7 @@ double least_ms(const std::function<void()>& run, double turn_ms) {
 
 }  // namespace
 
-std::vector<double> time_in_turns(std::span<const std::function<void()>> runs, const Turns& turns) {
+RoundTimes time_in_turns(std::span<const std::function<void()>> runs, const Turns& turns) {
   for (const auto& run : runs) run();
   const double turn_ms = turns.seconds * 1e3 / turns.max_rounds;
   const double all_ms = turns.seconds * 1e3 * static_cast<double>(runs.size());
@@ -39,9 +39,13 @@ std::vector<double> time_in_turns(std::span<const std::function<void()>> runs, c
     for (size_t i = 0; i < runs.size(); ++i) times[i].push_back(least_ms(runs[i], turn_ms));
     if (turns.is_enough && turns.is_enough(times)) break;
   }
-  std::vector<double> medians;
-  for (const std::vector<double>& of_one : times) medians.push_back(median(of_one));
-  return medians;
+  return times;
+}
+
+std::vector<double> medians(const RoundTimes& times) {
+  std::vector<double> result;
+  for (const std::vector<double>& of_one : times) result.push_back(median(of_one));
+  return result;
 }
 
 }  // namespace autograph

@@ -18,8 +18,11 @@ struct Turns {
   std::function<bool(const RoundTimes&)> is_enough = nullptr;  ///< Asked after every round; null: never.
 };
 
-/// Milliseconds of one run of each: the median over rounds of the least run in a turn, which is the last thing that the
-/// caches of the others spoil. Everyone runs once before the first round.
-std::vector<double> time_in_turns(std::span<const std::function<void()>> runs, const Turns& turns);
+/// Milliseconds of one run of each in each round: the least run of its turn, which is the last thing that the caches of
+/// the others spoil. Everyone runs once before the first round.
+RoundTimes time_in_turns(std::span<const std::function<void()>> runs, const Turns& turns);
+
+/// The median over rounds of each contestant.
+std::vector<double> medians(const RoundTimes& times);
 
 }  // namespace autograph

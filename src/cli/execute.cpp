@@ -264,7 +264,7 @@ std::vector<double> measure_in_turns(Session& session, const std::vector<Contest
     session.progress("measuring in turns", static_cast<double>(times[0].size()) / kRounds);
     return false;
   };
-  std::vector<double> ms = time_in_turns(runs, turns);
+  std::vector<double> ms = medians(time_in_turns(runs, turns));
   session.end_progress();
   return ms;
 }

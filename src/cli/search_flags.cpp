@@ -62,6 +62,41 @@ std::vector<RuleSum> sums_by_rule(const SearchReport& report) {
   return list;
 }
 
+std::string rewrites_text(const SearchReport& report, bool escapes) {
+  if (report.rules_applied.empty()) return "no rewrites: the passes alone made the graph\n";
+  Table rewrites({{"#", true}, {"rule"}, {"gain us", true}, {"where"}});
+  for (size_t i = 0; i < report.rules_applied.size(); ++i) {
+    const AppliedRule& applied = report.rules_applied[i];
+    rewrites.add({fmt::format("{}", i + 1), applied.rule, fmt::format("{:.2f}", applied.gain_us), applied.where});
+  }
+  Table sums({{"rule"}, {"times", true}, {"gain us", true}});
+  for (const RuleSum& sum : sums_by_rule(report)) {
+    sums.add({sum.rule, fmt::format("{}", sum.count), fmt::format("{:.2f}", sum.gain_us)});
+  }
+  return rewrites.to_string(escapes) + "\n" + sums.to_string(escapes) +
+         "\ngains are by the cost model, at the moment of the rewrite; one that costs makes way for another\n";
+}
+
+std::string trials_text(const SearchReport& report, bool escapes) {
+  if (report.trials.empty()) return "";
+  Table table({{"trial", true},
+               {"rewrites", true},
+               {"streams", true},
+               {"cost us", true},
+               {"latency ms", true},
+               {"best until then", true},
+               {"rounds won", true},
+               {""}});
+  for (size_t i = 0; i < report.trials.size(); ++i) {
+    const TrialResult& trial = report.trials[i];
+    table.add({fmt::format("{}", i + 1), fmt::format("{}", trial.rewrites), fmt::format("{}", trial.streams),
+               fmt::format("{:.1f}", trial.cost_us), fmt::format("{:.3f}", trial.latency_ms),
+               fmt::format("{:.3f}", trial.best_ms), fmt::format("{:.0f} %", trial.wins * 100),
+               trial.accepted ? "accepted" : ""});
+  }
+  return "\non the device, in turns with the best until then:\n\n" + table.to_string(escapes);
+}
+
 }  // namespace
 
 std::vector<Option> search_option_table(SearchFlags& flags) {
@@ -154,19 +189,22 @@ Json explain_json(const SearchReport& report) {
   return list;
 }
 
+Json trials_json(const SearchReport& report) {
+  Json list = Json::array();
+  for (const TrialResult& trial : report.trials) {
+    list.push(Json::object({{"cost_us", trial.cost_us},
+                            {"rewrites", trial.rewrites},
+                            {"streams", trial.streams},
+                            {"latency_ms", trial.latency_ms},
+                            {"best_ms", trial.best_ms},
+                            {"wins", trial.wins},
+                            {"accepted", trial.accepted}}));
+  }
+  return list;
+}
+
 std::string explain_text(const SearchReport& report, bool escapes) {
-  if (report.rules_applied.empty()) return "no rewrites: the passes alone made the graph\n";
-  Table rewrites({{"#", true}, {"rule"}, {"gain us", true}, {"where"}});
-  for (size_t i = 0; i < report.rules_applied.size(); ++i) {
-    const AppliedRule& applied = report.rules_applied[i];
-    rewrites.add({fmt::format("{}", i + 1), applied.rule, fmt::format("{:.2f}", applied.gain_us), applied.where});
-  }
-  Table sums({{"rule"}, {"times", true}, {"gain us", true}});
-  for (const RuleSum& sum : sums_by_rule(report)) {
-    sums.add({sum.rule, fmt::format("{}", sum.count), fmt::format("{:.2f}", sum.gain_us)});
-  }
-  return rewrites.to_string(escapes) + "\n" + sums.to_string(escapes) +
-         "\ngains are by the cost model, at the moment of the rewrite; one that costs makes way for another\n";
+  return rewrites_text(report, escapes) + trials_text(report, escapes);
 }
 
 }  // namespace autograph::cli

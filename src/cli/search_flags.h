@@ -37,9 +37,11 @@ Optimized search(Session& session, const LoadedModel& loaded, const CompileOptio
 /// Rewrites by name, most frequent first: rules_applied of the JSON document.
 Json rules_json(const SearchReport& report);
 
-/// The table of --explain: each rewrite with where it was applied and what it gained, and sums by rule.
+/// The tables of --explain: each rewrite with where it was applied and what it gained, sums by rule, and trials.
 std::string explain_text(const SearchReport& report, bool escapes);
-/// The same as JSON.
+/// The rewrites as JSON.
 Json explain_json(const SearchReport& report);
+/// The trials as JSON.
+Json trials_json(const SearchReport& report);
 
 }  // namespace autograph::cli

@@ -110,7 +110,10 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
                           {"kept_plain", report.kept_plain},
                           {"max_abs", report.max_abs},
                           {"max_rel", report.max_rel}};
-  if (options.explain) members.emplace_back("rewrites", explain_json(report));
+  if (options.explain) {
+    members.emplace_back("rewrites", explain_json(report));
+    members.emplace_back("trials", trials_json(report));
+  }
   return members;
 }
 
@@ -183,9 +186,10 @@ Command optimize_command() {
                    .target = &options->output,
                    .kind = ValueKind::file,
                    .required = true});
-  table.push_back({.names = "--explain",
-                   .doc = "List each rewrite with where it was applied and what it gained.",
-                   .target = &options->explain});
+  table.push_back(
+      {.names = "--explain",
+       .doc = "List each rewrite with where it was applied and what it gained, and what was tried on the device.",
+       .target = &options->explain});
   for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
   table.push_back({.names = "--seconds",
                    .value_name = "T",

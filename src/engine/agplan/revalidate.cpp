@@ -95,7 +95,8 @@ Revalidated revalidate(const SavedPlan& plan, const CompileOptions& options, Rev
   if (how == Revalidation::numbers || !can_gain) return result;
   Executable plain = compile(Optimized{graph, {}, plan.optimized.report}, options);
   const std::function<void()> runs[] = {[&] { result.executable.run(inputs); }, [&] { plain.run(inputs); }};
-  const std::vector<double> ms = time_in_turns(runs, {.seconds = kTimingSeconds / 2, .min_rounds = kFewestRounds});
+  const std::vector<double> ms =
+      medians(time_in_turns(runs, {.seconds = kTimingSeconds / 2, .min_rounds = kFewestRounds}));
   result.saved_ms = ms[0];
   result.plain_ms = ms[1];
   if (result.saved_ms <= result.plain_ms && result.difference.ok) return result;

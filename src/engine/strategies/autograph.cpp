@@ -61,8 +61,8 @@ class AutographSearch {
     start_with_plain();
     seen_.insert(structural_hash(best_.finished));
     try_tuning();
-    try_schedules(best_);
-    try_stages();
+    // On a simulated device trials cost nothing, and streams matter most.
+    if (context_.device().machine) try_streams();
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = gained_;
       for (const Proposal& proposal : candidates(best_)) {
@@ -70,11 +70,13 @@ class AutographSearch {
         if (!seen_.insert(structural_hash(proposal.finished)).second) continue;
         const bool wins_in_turn = challenge(proposal);
         // What loses one node after the other may win on several streams, where these pay at all.
-        if (wins_in_turn || best_.schedule.width() > 1) try_schedules(proposal);
+        const bool is_new_best = wins_in_turn && context_.device().machine;
+        if (is_new_best || best_.schedule.width() > 1) try_schedules(proposal);
       }
+      if (round == 0 || gained_ < before) try_streams();
       if (gained_ > before * (1 - kMinGain)) break;
     }
-    if (!best_.steps.empty()) try_stages();
+    if (!options_.use_rules) try_streams();
     for (const auto& [hash, measured] : measured_) context_.remember_latency(measured.proposal, measured.ms * 1e3);
     return std::move(best_);
   }
@@ -104,7 +106,7 @@ class AutographSearch {
     context_.set_tuned(true, kFirstTuningShare);
     Executable executable = trial_.compile(best_);
     const Duel duel = trial_.duel(best_executable_, executable, duel_seconds());
-    const bool wins = duel.second_ms <= duel.first_ms * (1 - kMinGain) && trial_.check(executable).ok;
+    const bool wins = duel.is_won(kMinGain) && trial_.check(executable).ok;
     context_.set_tuned(wins, kTuningShare);
     if (wins) best_executable_ = std::move(executable);
   }
@@ -122,8 +124,10 @@ class AutographSearch {
     remember(best_, duel.first_ms);
     remember(proposal, duel.second_ms);
     challenge_seconds_ = context_.seconds() - start;
-    const double needed = options_.literal ? duel.first_ms : duel.first_ms * (1 - kMinGain);
-    if (duel.second_ms > needed) return false;
+    const bool is_won = options_.literal ? duel.second_ms <= duel.first_ms : duel.is_won(kMinGain);
+    context_.report().trials.push_back({proposal.cost_us, proposal.steps.size(), proposal.schedule.width(),
+                                        duel.second_ms, duel.first_ms, duel.wins, is_won});
+    if (!is_won) return false;
     gained_ *= duel.second_ms / duel.first_ms;
     best_ = std::move(proposal);
     best_executable_ = std::move(executable);
@@ -151,6 +155,11 @@ class AutographSearch {
     if (streams_us < sequential_us(work)) schedules.push_back(schedule_nimble(tasks, context_.limits()));
     const Proposal base = of;
     for (Schedule& schedule : schedules) try_schedule(base, std::move(schedule));
+  }
+
+  void try_streams() {
+    try_schedules(best_);
+    try_stages();
   }
 
   // Stages by dynamic programming take longer to find: for the best graph alone.
@@ -197,6 +206,7 @@ class AutographSearch {
     // The winners by the sum and by the critical path alone: the weight between them is only a guess.
     for (const double extreme : {0.0, kCriticalPathAlone}) {
       add(stitch(graph, intervals, parts.parts.size(), extreme, 1).front());
+      if (!proposals.empty()) proposals.back().cost_us = context_.score(proposals.back().simplified).mixed_us(alpha());
     }
     // Time may not do for all of them.
     std::stable_sort(proposals.begin(), proposals.end(),

@@ -15,6 +15,12 @@ namespace autograph {
 struct Duel {
   double first_ms = 0;
   double second_ms = 0;
+  double wins = 0;  ///< Share of the rounds in which the second one was faster.
+
+  /// Was the second one faster, by a part `gain` at least, and not by chance: in most of the rounds?
+  bool is_won(double gain) const { return second_ms <= first_ms * (1 - gain) && wins >= kMostRounds; }
+
+  static constexpr double kMostRounds = 0.75;
 };
 
 /// See above.
