@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kGraphs = 60;
 // Rounded to float here and there, so that rows of the definition and of the kernel differ in the last digits.
-constexpr Tolerance kFloats{1e-4, 1e-3};
+constexpr FloatTolerance kFloats{1e-4, 1e-3};
 
 CompileOptions options_for(const std::string& device, int threads = 1) {
   CompileOptions options;

@@ -36,7 +36,7 @@ void on_every_isa(const Body& body) {
 std::vector<Datum> as_datums(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
 
 // The kernel's outputs equal the reference's; the kernel must take the call.
-void expect_reference(const KernelDef& def, const KernelCase& test, const Tolerance& tolerance = {1e-5, 1e-6}) {
+void expect_reference(const KernelDef& def, const KernelCase& test, const FloatTolerance& tolerance = {1e-5, 1e-6}) {
   KernelRun run(def, test);
   ASSERT_EQ(run.refusal(), "");
   run.run();
@@ -75,7 +75,7 @@ TEST(SimdKernels, LayerAndRmsNormalization) {
       const Tensor scale = random_tensor(random, {dims.back()});
       const Tensor bias = random_tensor(random, {dims.back()});
       for (const int threads : dims[0] == 130 ? std::vector{1, 2} : std::vector{1}) {
-        const Tolerance tolerance{1e-4, 1e-5};
+        const FloatTolerance tolerance{1e-4, 1e-5};
         const KernelDef layer = simd::layer_normalization_kernel();
         expect_reference(layer, KernelCase(layer_normalization_def(), {{x, scale, bias}, {}, 1}, {threads}), tolerance);
         expect_reference(layer, KernelCase(layer_normalization_def(), {{x, scale}, {}, 1}, {threads}), tolerance);

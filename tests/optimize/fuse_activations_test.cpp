@@ -188,7 +188,7 @@ TEST(FuseActivations, LeavesConstantsThatAddDims) {
 }
 
 TEST(FuseActivations, AllowsForTheRoundingOfHalfPrecisionConstants) {
-  const Tolerance half_precision{1e-2, 5e-3};
+  const FloatTolerance half_precision{1e-2, 5e-3};
   const Graph graph = spelled(kExactGelus[0], DType::f16);
   EXPECT_EQ(ops_of(after_pass(fuse_activations, graph, true, half_precision)), "gelu");
   // The same coarse constant in f32 is another function.

@@ -59,7 +59,7 @@ inline std::vector<Datum> random_inputs(const Graph& graph, Random& random, doub
 
 /// "" when both compute the same on random inputs, on the reference device without passes.
 inline std::string numeric_difference(const Graph& before, const Graph& after, Random& random,
-                                      const Tolerance& tolerance = {}) {
+                                      const FloatTolerance& tolerance = {}) {
   CompileOptions options;
   options.device = "reference";
   options.optimize = false;
@@ -69,7 +69,8 @@ inline std::string numeric_difference(const Graph& before, const Graph& after, R
 
 /// Runs `pass` on a device with all kernels, then removes what is dead; checks that the graph is whole and still
 /// computes the same. Returns the graph after.
-inline Graph after_pass(PassFn pass, const Graph& before, bool expect_change = true, const Tolerance& tolerance = {}) {
+inline Graph after_pass(PassFn pass, const Graph& before, bool expect_change = true,
+                        const FloatTolerance& tolerance = {}) {
   Random random(11);
   Graph after = before;
   PassContext context = willing_device();

@@ -9,13 +9,13 @@
 namespace autograph {
 namespace {
 
-bool close(double actual, double expected, const Tolerance& tolerance) {
+bool close(double actual, double expected, const FloatTolerance& tolerance) {
   if (std::isnan(actual) || std::isnan(expected)) return std::isnan(actual) && std::isnan(expected);
   if (actual == expected) return true;
   return std::fabs(actual - expected) <= tolerance.atol + tolerance.rtol * std::fabs(expected);
 }
 
-std::string tensor_difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+std::string tensor_difference(const Tensor& actual, const Tensor& expected, const FloatTolerance& tolerance) {
   if (actual.dtype() != expected.dtype() || actual.dims() != expected.dims()) {
     return fmt::format("type {} instead of {}", to_string(actual.type()), to_string(expected.type()));
   }
@@ -32,7 +32,7 @@ std::string tensor_difference(const Tensor& actual, const Tensor& expected, cons
 
 }  // namespace
 
-std::string difference(const Datum& actual, const Datum& expected, const Tolerance& tolerance) {
+std::string difference(const Datum& actual, const Datum& expected, const FloatTolerance& tolerance) {
   if (actual.is_tensor() && expected.is_tensor()) {
     return tensor_difference(actual.tensor(), expected.tensor(), tolerance);
   }
@@ -43,7 +43,7 @@ std::string difference(const Datum& actual, const Datum& expected, const Toleran
 }
 
 std::string difference(const std::vector<Datum>& actual, const std::vector<Datum>& expected,
-                       const Tolerance& tolerance) {
+                       const FloatTolerance& tolerance) {
   if (actual.size() != expected.size()) return fmt::format("{} values instead of {}", actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
     const std::string text = difference(actual[i], expected[i], tolerance);

@@ -9,16 +9,16 @@
 namespace autograph {
 
 /// How far floats may differ: |a - e| <= atol + rtol * |e|.
-struct Tolerance {
+struct FloatTolerance {
   double rtol = 1e-4;
   double atol = 1e-5;
 };
 
 /// "" when equal within tolerance, else the first difference in words.
-std::string difference(const Datum& actual, const Datum& expected, const Tolerance& tolerance = {});
+std::string difference(const Datum& actual, const Datum& expected, const FloatTolerance& tolerance = {});
 
 /// As difference(), over lists of the same length.
 std::string difference(const std::vector<Datum>& actual, const std::vector<Datum>& expected,
-                       const Tolerance& tolerance = {});
+                       const FloatTolerance& tolerance = {});
 
 }  // namespace autograph

@@ -75,7 +75,7 @@ std::vector<Tensor> variable_values(const Problem& problem, uint64_t seed) {
 }
 
 // The results of a step; empty when the call is not legal.
-std::vector<Tensor> run_step(const GeneratorOp& op, const Step& step, const std::vector<Tensor>& values) {
+std::vector<Tensor> run_step(const GeneratorOp& op, const SmallStep& step, const std::vector<Tensor>& values) {
   std::vector<Tensor> inputs;
   for (int i = 0; i < op.num_inputs; ++i)
     inputs.push_back(values[static_cast<size_t>(step.inputs[static_cast<size_t>(i)])]);
@@ -88,7 +88,7 @@ std::vector<Tensor> run_step(const GeneratorOp& op, const Step& step, const std:
 }
 
 // Quick looks at shapes before inference is asked: most pairs of values do not fit.
-bool may_fit(const GeneratorOp& op, const Step& step, const std::vector<Tensor>& values) {
+bool may_fit(const GeneratorOp& op, const SmallStep& step, const std::vector<Tensor>& values) {
   const Dims& a = values[static_cast<size_t>(step.inputs[0])].dims();
   if (op.family == "split") {
     // Cut only what was joined: extents that are larger than those of the variables.
@@ -143,14 +143,14 @@ class Enumerator {
   }
 
   // Steps that do not depend on each other come in one order only.
-  bool is_in_order(const Step& step) const {
+  bool is_in_order(const SmallStep& step) const {
     if (steps_.empty()) return true;
     const auto fresh = static_cast<int8_t>(values_.size() - num_last_);
     const bool reads_last = step.inputs[0] >= fresh || step.inputs[1] >= fresh;
     return reads_last || steps_.back() < step;
   }
 
-  void try_step(const Step& step) {
+  void try_step(const SmallStep& step) {
     const GeneratorOp& op = problem_.ops[step.op];
     if (!is_in_order(step) || !may_fit(op, step, values_)) return;
     if (graphs_.size() >= limits_.max_graphs || ((++tried_ & 255) == 0 && limits_.is_over && limits_.is_over())) {
@@ -174,7 +174,7 @@ class Enumerator {
     pop(step, results.size());
   }
 
-  void push(const Step& step, const std::vector<Tensor>& results) {
+  void push(const SmallStep& step, const std::vector<Tensor>& results) {
     steps_.push_back(step);
     int root = -1;
     saved_roots_.push_back(roots_);
@@ -193,7 +193,7 @@ class Enumerator {
     }
   }
 
-  void pop(const Step& step, size_t num_results) {
+  void pop(const SmallStep& step, size_t num_results) {
     values_.resize(values_.size() - num_results);
     prints_.resize(values_.size());
     reads_.resize(values_.size());
@@ -229,7 +229,7 @@ class Enumerator {
   std::vector<int> reads_;
   std::vector<int> roots_;  // by value: which values hang together
   std::vector<std::vector<int>> saved_roots_;
-  std::vector<Step> steps_;
+  std::vector<SmallStep> steps_;
   std::vector<SmallGraph> graphs_;
   size_t num_last_ = 0;
   size_t tried_ = 0;

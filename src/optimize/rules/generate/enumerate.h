@@ -24,10 +24,10 @@ struct GeneratorOp {
 };
 
 /// A node of a small graph: an op and the values it reads. Values are numbered: variables, then results in order.
-struct Step {
+struct SmallStep {
   uint8_t op = 0;
   std::array<int8_t, 2> inputs{-1, -1};
-  auto operator<=>(const Step&) const = default;
+  auto operator<=>(const SmallStep&) const = default;
 };
 
 /// A small graph. Its outputs are the results that no step reads.
@@ -35,7 +35,7 @@ struct SmallGraph {
   uint64_t fingerprint = 0;
   uint8_t num_steps = 0;
   int8_t alias = -1;  ///< With 0 steps: the variable that it is.
-  std::array<Step, kMaxSteps> steps{};
+  std::array<SmallStep, kMaxSteps> steps{};
 };
 
 /// Variables and ops of an enumeration.

@@ -58,7 +58,7 @@ std::string text_of(const Side& side, const std::vector<uint64_t>& prints, Names
   std::string text;
   int next = static_cast<int>(problem.variables.size());
   for (size_t s = 0; s < side.graph.num_steps; ++s) {
-    const Step& step = side.graph.steps[s];
+    const SmallStep& step = side.graph.steps[s];
     const GeneratorOp& op = problem.ops[step.op];
     std::vector<std::string> inputs;
     for (int i = 0; i < op.num_inputs; ++i) inputs.push_back(name_of(step.inputs[static_cast<size_t>(i)]));
@@ -89,7 +89,7 @@ Graph graph_of(const Side& side, const std::vector<uint64_t>& prints, const std:
     values.push_back((constants >> i) & 1 ? graph.add_constant(std::move(tensor)) : input);
   }
   for (size_t s = 0; s < side.graph.num_steps; ++s) {
-    const Step& step = side.graph.steps[s];
+    const SmallStep& step = side.graph.steps[s];
     const GeneratorOp& op = problem.ops[step.op];
     std::vector<ValueId> inputs;
     for (int i = 0; i < op.num_inputs; ++i)
@@ -151,7 +151,7 @@ std::set<int> variables_of(const Side& side) {
 
 // Is a call on variables alone part of both? Then the rule says no more than the one with a variable in its place.
 bool share_a_call(const Side& a, const Side& b) {
-  const auto on_variables = [&](const Step& step) {
+  const auto on_variables = [&](const SmallStep& step) {
     return std::all_of(step.inputs.begin(), step.inputs.end(),
                        [&](int8_t i) { return i < static_cast<int8_t>(a.problem->variables.size()); });
   };

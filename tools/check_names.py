@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Two types of one name in one namespace: the linker takes one's functions for both, and says nothing.
+
+    python3 tools/check_names.py
+
+Looks at struct, class and enum definitions that begin a line in .h and .cpp files, outside unnamed namespaces.
+Exit code: 0 none, 1 some.
+"""
+
+import collections
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDERS = ("include", "src", "tests")
+NAMESPACE = re.compile(r"namespace ([\w:]+) \{")
+DEFINITION = re.compile(r"(?:struct|class|enum class) (\w+)(?: final)?(?: : [^;{]*)? \{")
+
+
+def definitions(path):
+    """Yields (namespace, name) of the types that a file defines."""
+    namespace, is_unnamed = "", False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("namespace {"):
+            is_unnamed = True
+        elif line == "}  // namespace":
+            is_unnamed = False
+        elif found := NAMESPACE.match(line):
+            namespace = found.group(1)
+        elif (found := DEFINITION.match(line)) and not is_unnamed:
+            yield namespace, found.group(1)
+
+
+def main():
+    places = collections.defaultdict(set)
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in (".h", ".cpp")]
+    for path in paths:
+        for name in definitions(path):
+            places[name].add(str(path.relative_to(ROOT)))
+    wrong = {name: files for name, files in places.items() if len(files) > 1}
+    for (namespace, name), files in sorted(wrong.items()):
+        print(f"{namespace}::{name}: defined in {', '.join(sorted(files))}")
+    print(f"names: {len(places)} types, {len(wrong)} defined twice")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
