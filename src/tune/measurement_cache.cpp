@@ -43,8 +43,11 @@ std::string default_cache_folder() {
 class MeasurementCache::Database {
  public:
   explicit Database(const std::string& path) {
-    check(sqlite3_open(path.c_str(), &connection_), "open");
-    sqlite3_busy_timeout(connection_, kBusyMs);
+    sqlite3* opened = nullptr;
+    const int status = sqlite3_open(path.c_str(), &opened);
+    connection_.reset(opened);  // to be closed even when it could not be opened, and when what follows throws
+    check(status, "open");
+    sqlite3_busy_timeout(opened, kBusyMs);
     execute("PRAGMA journal_mode = WAL");
     execute("PRAGMA synchronous = NORMAL");
     if (version() != kVersion) {
@@ -55,12 +58,9 @@ class MeasurementCache::Database {
     execute(kCreate);
     execute(kCreateSamples);
   }
-  ~Database() { sqlite3_close(connection_); }
-  Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
 
   void execute(const std::string& sql) {
-    check(sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr), "execute");
+    check(sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr), "execute");
   }
 
   std::optional<double> find(const std::string& device, const std::string& key) {
@@ -114,7 +114,7 @@ class MeasurementCache::Database {
   class Statement {
    public:
     Statement(Database& database, const char* sql) : database_(database) {
-      database.check(sqlite3_prepare_v2(database.connection_, sql, -1, &statement_, nullptr), "prepare");
+      database.check(sqlite3_prepare_v2(database.connection_.get(), sql, -1, &statement_, nullptr), "prepare");
     }
     ~Statement() { sqlite3_finalize(statement_); }
     Statement(const Statement&) = delete;
@@ -144,10 +144,14 @@ class MeasurementCache::Database {
 
   void check(int status, const char* what) const {
     if (status == SQLITE_OK) return;
-    throw std::runtime_error(fmt::format("{}: {}", what, connection_ ? sqlite3_errmsg(connection_) : "no connection"));
+    throw std::runtime_error(
+        fmt::format("{}: {}", what, connection_ ? sqlite3_errmsg(connection_.get()) : "no connection"));
   }
 
-  sqlite3* connection_ = nullptr;
+  struct Close {
+    void operator()(sqlite3* connection) const { sqlite3_close(connection); }
+  };
+  std::unique_ptr<sqlite3, Close> connection_;
 };
 
 MeasurementCache::MeasurementCache(const std::string& folder) {
