@@ -222,9 +222,28 @@ class IosSearch {
   }
 
  private:
-  // The best stages of a part; tasks are counted within the part.
+  // The best stages of a part; tasks are counted within the part. Blocks that a network repeats are searched once.
   PartResult search(const std::vector<TaskIndex>& part) {
     const TaskGraph graph = subgraph(work_.graph, part);
+    if (options_.stage_cost || options_.merge_cost) return search(part, graph);  // they may tell equal tasks apart
+    const std::vector<double> key = key_of(graph);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    return known_.emplace(key, search(part, graph)).first->second;
+  }
+
+  // Equal for parts that differ in nothing but the names of their tasks.
+  static std::vector<double> key_of(const TaskGraph& part) {
+    std::vector<double> key;
+    for (TaskIndex task = 0; task < part.size(); ++task) {
+      key.push_back(part.tasks[task].us);
+      key.push_back(part.tasks[task].narrow_us);
+      key.push_back(static_cast<double>(part.predecessors[task].size()));
+      key.insert(key.end(), part.predecessors[task].begin(), part.predecessors[task].end());
+    }
+    return key;
+  }
+
+  PartResult search(const std::vector<TaskIndex>& part, const TaskGraph& graph) {
     std::vector<TaskIndex> origin;
     for (const TaskIndex task : part) origin.push_back(work_.origin[task]);
     PartCosts costs(graph, std::move(origin), limits_, options_);
@@ -309,6 +328,7 @@ class IosSearch {
   IosOptions options_;
   Clock::time_point deadline_;
   std::vector<TaskStreams> stages_;  // of tasks of work_
+  std::map<std::vector<double>, PartResult> known_;
   IosResult result_;
 };
 

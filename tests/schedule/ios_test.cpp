@@ -231,5 +231,33 @@ TEST(Ios, RefusesPartsLargerThanItsSets) {
   EXPECT_THROW(schedule_ios(make_case({{}}).tasks, {}, {.max_group = 0}), InternalError);
 }
 
+// A network of equal blocks: a fork of four branches, and a join that nothing runs beside.
+TaskCase blocks(TaskIndex count) {
+  std::vector<std::vector<TaskIndex>> sources = {{}};
+  for (TaskIndex block = 0; block < count; ++block) {
+    const auto fork = static_cast<TaskIndex>(sources.size() - 1);
+    for (int branch = 0; branch < 4; ++branch) sources.push_back({fork});
+    sources.push_back({fork + 1, fork + 2, fork + 3, fork + 4});
+  }
+  return make_case(sources, 10);
+}
+
+TEST(Ios, SearchesEqualBlocksOnce) {
+  const TaskCase few = blocks(2);
+  const TaskCase many = blocks(20);
+  const StreamLimits limits{2, 1};
+  const IosOptions options{.max_part = 6};
+  const IosResult of_few = schedule_ios(few.tasks, limits, options);
+  const IosResult of_many = schedule_ios(many.tasks, limits, options);
+  EXPECT_EQ(of_many.num_states, of_few.num_states);
+  EXPECT_EQ(find_fault(of_many.schedule, many.graph), "");
+  // The same with a price that is told by the caller, where nothing is reused.
+  IosOptions told = options;
+  told.stage_cost = [&](const TaskStreams& streams) { return estimate_stage_us(many.tasks, streams, limits); };
+  const IosResult anew = schedule_ios(many.tasks, limits, told);
+  EXPECT_GT(anew.num_states, of_many.num_states);
+  EXPECT_DOUBLE_EQ(anew.us, of_many.us);
+}
+
 }  // namespace
 }  // namespace autograph
