@@ -6,12 +6,9 @@
 //   run the best whole graphs on the device, with schedules of one and of several streams
 //   go on from the fastest, until nothing gains
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 
-#include "autograph/op_def.h"
-#include "base/check.h"
 #include "engine/strategies/strategy.h"
 #include "engine/strategies/trial.h"
 #include "engine/strategies/tune_stages.h"
@@ -77,7 +74,7 @@ class AutographSearch {
       if (gained_ > before * (1 - kMinGain)) break;
     }
     if (!options_.use_rules) try_streams();
-    for (const auto& [hash, measured] : measured_) context_.remember_latency(measured.proposal, measured.ms * 1e3);
+    for (const auto& [hash, sample] : samples_) context_.remember_latency(hash, sample);
     return std::move(best_);
   }
 
@@ -136,10 +133,12 @@ class AutographSearch {
 
   // What a graph took in its best schedule.
   void remember(const Proposal& proposal, double ms) {
-    Measured& measured = measured_[structural_hash(proposal.finished)];
-    const bool is_new = measured.ms == 0;
-    if (is_new) measured.proposal = proposal;
-    measured.ms = is_new ? ms : std::min(measured.ms, ms);
+    const auto [at, is_new] = samples_.try_emplace(structural_hash(proposal.finished));
+    if (is_new) {
+      const GraphScore score = context_.score(proposal.simplified);
+      at->second = {score.sum_us, score.critical_us, ms * 1e3};
+    }
+    at->second.latency_us = std::min(at->second.latency_us, ms * 1e3);
   }
 
   // The same graph on several streams, in the ways that schedulers propose.
@@ -153,7 +152,7 @@ class AutographSearch {
     const double streams_us =
         estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
     if (streams_us < sequential_us(work)) schedules.push_back(schedule_nimble(tasks, context_.limits()));
-    const Proposal base = of;
+    const Proposal base = of;  // `of` may be the best one, which changes
     for (Schedule& schedule : schedules) try_schedule(base, std::move(schedule));
   }
 
@@ -165,14 +164,12 @@ class AutographSearch {
   // Stages by dynamic programming take longer to find: for the best graph alone.
   void try_stages() {
     if (context_.limits().max_streams < 2 || !has_time()) return;
-    const Proposal base = best_;
-    try_schedule(base, find_ios_stages(context_, base.finished, kStagesShare).schedule);
+    try_schedule(best_, find_ios_stages(context_, best_.finished, kStagesShare).schedule);
   }
 
   // As it is, and with those stages alone that pay on the device.
-  void try_schedule(const Proposal& of, Schedule schedule) {
+  void try_schedule(Proposal proposal, Schedule schedule) {
     if (schedule.width() < 2 || !has_time()) return;
-    Proposal proposal = of;
     proposal.schedule = std::move(schedule);
     challenge(proposal);
     if (context_.device().machine || !has_time()) return;
@@ -199,14 +196,13 @@ class AutographSearch {
     std::vector<Proposal> proposals;
     add_whole(proposals, from);
     const auto add = [&](const Stitched& stitched) {
-      add_proposal(proposals, from, assemble(graph, intervals, stitched), steps_of(intervals, stitched), stitched.us);
+      add_proposal(proposals, from, assemble(graph, intervals, stitched), steps_of(intervals, stitched));
     };
     for (const Stitched& stitched : stitch(graph, intervals, parts.parts.size(), alpha(), keep())) add(stitched);
     if (options_.literal || !options_.use_critical_path) return proposals;
     // The winners by the sum and by the critical path alone: the weight between them is only a guess.
     for (const double extreme : {0.0, kCriticalPathAlone}) {
       add(stitch(graph, intervals, parts.parts.size(), extreme, 1).front());
-      if (!proposals.empty()) proposals.back().cost_us = context_.score(proposals.back().simplified).mixed_us(alpha());
     }
     // Time may not do for all of them.
     std::stable_sort(proposals.begin(), proposals.end(),
@@ -215,12 +211,13 @@ class AutographSearch {
   }
 
   void add_proposal(std::vector<Proposal>& proposals, const Proposal& from, Graph graph,
-                    const std::vector<RewriteStep>& more, double cost_us) {
-    if (more.empty()) return;
+                    const std::vector<RewriteStep>& more) {
+    // The finishing passes take their time: not again for what was proposed before.
+    if (more.empty() || !proposed_.insert(structural_hash(graph)).second) return;
     std::vector<RewriteStep> steps = from.steps;
     steps.insert(steps.end(), more.begin(), more.end());
     proposals.push_back(context_.propose(std::move(graph), std::move(steps)));
-    proposals.back().cost_us = cost_us;
+    proposals.back().cost_us = context_.score(proposals.back().simplified).mixed_us(alpha());
   }
 
   // The least sum that a short search of the whole graph finds: rewrites that reach over many parts, such as products
@@ -230,8 +227,7 @@ class AutographSearch {
     const CandidateGraph start(from.simplified, cost_);
     const std::vector<Rewritten> found =
         context_.search(start, {.alpha = 0, .keep = 2}, share_now() + kWholeShare, best_.cost_us);
-    const CandidateGraph& best = *found.front().candidate;
-    add_proposal(proposals, from, best.graph(), found.front().steps, best.score().mixed_us(alpha()));
+    add_proposal(proposals, from, found.front().candidate->graph(), found.front().steps);
   }
 
   size_t keep() const { return static_cast<size_t>(options_.keep); }
@@ -280,11 +276,6 @@ class AutographSearch {
 
   double share_now() const { return context_.seconds() / options_.budget_seconds; }
 
-  struct Measured {
-    double ms = 0;
-    Proposal proposal;
-  };
-
   StrategyContext& context_;
   const SearchOptions& options_;
   FusedCost cost_;
@@ -293,8 +284,9 @@ class AutographSearch {
   Executable best_executable_;
   double challenge_seconds_ = 0;  // of the last challenge
   double gained_ = 1;             // latency of the best over that of the graph at the start
-  std::map<Hash128, Measured> measured_;
-  std::set<Hash128> seen_;
+  std::map<Hash128, LatencySample> samples_;
+  std::set<Hash128> proposed_;  // before the finishing passes
+  std::set<Hash128> seen_;      // behind them
   std::map<Hash128, std::vector<std::vector<RewriteStep>>> memo_;
 };
 

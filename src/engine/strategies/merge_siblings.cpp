@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace autograph {
 namespace {
@@ -9,13 +10,12 @@ namespace {
 constexpr std::array<std::string_view, 4> kMergingRules = {"conv.merge_same_input", "conv.merge_enlarged",
                                                            "matmul.merge_columns", "matmul.merge_gemm"};
 
-std::vector<const Rule*> merging_rules(const std::vector<std::string>& disabled) {
-  std::vector<const Rule*> rules;
-  for (const std::string_view name : kMergingRules) {
-    const bool is_off = std::find(disabled.begin(), disabled.end(), name) != disabled.end();
-    if (!is_off) rules.push_back(&get_rule(std::string(name)));
-  }
-  return rules;
+std::vector<const Rule*> merging_among(const std::vector<const Rule*>& rules) {
+  std::vector<const Rule*> merging;
+  std::copy_if(rules.begin(), rules.end(), std::back_inserter(merging), [](const Rule* rule) {
+    return std::find(kMergingRules.begin(), kMergingRules.end(), rule->name) != kMergingRules.end();
+  });
+  return merging;
 }
 
 bool contains(const std::vector<NodeId>& nodes, NodeId id) {
@@ -31,7 +31,7 @@ bool is_within(const RuleMatch& match, const std::vector<NodeId>& nodes) {
 SiblingMerges::SiblingMerges(StrategyContext& context, const Graph& simplified)
     : context_(context),
       cost_(context.cost()),
-      rules_(merging_rules(context.options().disabled_rules)),
+      rules_(merging_among(context.rules())),
       matcher_(rules_),
       start_(simplified, cost_) {
   for (const RuleMatch& match : matcher_.find_all(start_.graph())) {

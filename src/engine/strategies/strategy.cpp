@@ -115,10 +115,8 @@ void StrategyContext::choose_alpha() {
   report_.alpha = search_.alpha.value_or(fitted.value_or(kDefaultAlpha));
 }
 
-void StrategyContext::remember_latency(const Proposal& proposal, double latency_us) {
-  const GraphScore of = score(proposal.simplified);
-  const Hash128 graph = structural_hash(proposal.finished);
-  costs_->store_sample(sampled_on(), to_string(graph), {of.sum_us, of.critical_us, latency_us});
+void StrategyContext::remember_latency(const Hash128& graph, const LatencySample& sample) {
+  costs_->store_sample(sampled_on(), to_string(graph), sample);
 }
 
 StrategyContext::~StrategyContext() = default;

@@ -15,6 +15,7 @@
 #include "optimize/search/backtracking.h"
 #include "schedule/ios.h"
 #include "schedule/task_graph.h"
+#include "tune/measurement_cache.h"
 
 namespace autograph {
 
@@ -42,6 +43,7 @@ class StrategyContext {
   SearchReport& report() { return report_; }
   CostModel& cost() { return *cost_; }
   /// All rules but those that are disabled.
+  const std::vector<const Rule*>& rules() const { return rules_; }
   const RuleMatcher& matcher() const { return *matcher_; }
   int threads() const { return threads_; }
   /// Trials compile from now on with kernels chosen by measurement, or by estimate. Behind `until`, a part of the
@@ -67,8 +69,8 @@ class StrategyContext {
   GraphScore score(const Graph& simplified);
   /// Weight of the critical path: as the options say, or fitted to what graphs took on this device.
   double alpha() const { return report_.alpha; }
-  /// Remembers what a graph took, in its best schedule, for later fits of alpha.
-  void remember_latency(const Proposal& proposal, double latency_us);
+  /// Remembers what a finished graph took, in its best schedule, for later fits of alpha.
+  void remember_latency(const Hash128& graph, const LatencySample& sample);
   /// Backtracks from `start` until `until`, a part of the budget, is over; gamma and the limit of candidates are those
   /// of the options. Kernels that were not measured yet are estimated meanwhile: rules make many that nobody will keep.
   /// Counts candidates and shows `shown_us`, or the best cost of this search where that is 0.
