@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two types of one name in one namespace: the linker takes one's functions for both, and says nothing.
 
-    python3 tools/check_names.py
+    python3 tools/check_names.py [ROOT]
 
 Looks at struct, class and enum definitions that begin a line in .h and .cpp files, outside unnamed namespaces.
 Exit code: 0 none, 1 some.
@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("include", "src", "tests")
 NAMESPACE = re.compile(r"namespace ([\w:]+) \{")
 DEFINITION = re.compile(r"(?:struct|class|enum class) (\w+)(?: final)?(?: : [^;{]*)? \{")

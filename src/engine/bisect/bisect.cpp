@@ -28,6 +28,12 @@ CompileOptions as_it_is(CompileOptions options) {
   return options;
 }
 
+CompileOptions on_reference(CompileOptions options) {
+  options.device = "reference";
+  options.tune = false;
+  return options;
+}
+
 // Every value of `graph` by its id, computed by the reference.
 std::map<ValueId, Datum> reference_values(const Graph& graph, const CompileOptions& options,
                                           const std::vector<Datum>& inputs) {
@@ -40,10 +46,7 @@ std::map<ValueId, Datum> reference_values(const Graph& graph, const CompileOptio
       values.push_back(v);
     }
   }
-  CompileOptions reference = as_it_is(options);
-  reference.device = "reference";
-  reference.tune = false;
-  const std::vector<Datum> outputs = compile(std::move(all), reference).run(inputs);
+  const std::vector<Datum> outputs = compile(std::move(all), on_reference(as_it_is(options))).run(inputs);
   std::map<ValueId, Datum> known;
   for (size_t i = 0; i < values.size(); ++i) known[values[i]] = outputs[i];
   for (size_t i = 0; i < inputs.size(); ++i) known[graph.inputs()[i]] = inputs[i];
@@ -118,12 +121,7 @@ class Bisector {
 
   // The first so many passes, then the reference: is the graph itself wrong?
   Way reference_after_passes(size_t max_passes) {
-    return [this, max_passes](const Graph& part) {
-      CompileOptions reference = options_;
-      reference.device = "reference";
-      reference.tune = false;
-      return compile(passed(part, max_passes), reference);
-    };
+    return [this, max_passes](const Graph& part) { return compile(passed(part, max_passes), on_reference(options_)); };
   }
 
   // A search that may use `rules` alone (empty: all that are not disabled).
@@ -155,10 +153,7 @@ class Bisector {
       CompileOptions options = options_;
       options.optimize = optimize_;
       Graph graph = rewritten(prepare_graph(part, device_, options, PassHalf::simplify), rewrites, count);
-      CompileOptions reference = options_;
-      reference.device = "reference";
-      reference.tune = false;
-      return compile(std::move(graph), reference);
+      return compile(std::move(graph), on_reference(options_));
     };
   }
 
