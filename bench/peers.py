@@ -195,7 +195,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", help="where the .onnx files are")
     parser.add_argument(
-        "--models", default=",".join(MODELS), help="names, paths to .onnx or zoo:NAME (default: the 14 models)"
+        "--models", default=",".join(MODELS), help="names, paths to .onnx, zoo:NAME or all (default: the 14 models)"
     )
     parser.add_argument("--peers", default=",".join(RATIO_PEERS), help="the others (default: %(default)s)")
     parser.add_argument("--autograph", default="build/autograph", help="the program (default: %(default)s)")
@@ -223,6 +223,8 @@ def parse_arguments():
             setattr(options, name, quick if options.quick else usual)
         if getattr(options, name) < (0 if name in ("seconds", "warmup") else 1):
             parser.error(f"--{name}: expected more, got {getattr(options, name)}")
+    if options.models == "all":
+        options.models = ",".join(sorted(os.path.splitext(f)[0] for f in os.listdir(options.directory) if f.endswith(".onnx")))
     options.peers = [kind for kind in options.peers.split(",") if kind]
     for kind in options.peers:
         if kind not in peer_processes.KINDS:

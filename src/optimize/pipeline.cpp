@@ -17,6 +17,7 @@ constexpr PassDef kPasses[] = {
     {"fold_constants", "Compute what depends on constants alone.", fold_constants_before_integers},
     {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants_before_integers},
+    {"spell_out_einsum", "Make matrix products of einsum.", spell_out_einsum},
     {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity},
     {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes},
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes},

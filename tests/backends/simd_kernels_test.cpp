@@ -159,6 +159,86 @@ TEST(SimdKernels, AttentionSaysWhatItRefuses) {
   EXPECT_EQ(KernelRun(simd::attention_kernel(), KernelCase(attention_def(), sample)).refusal(), "more than one output");
 }
 
+// ---- Recurrent layers ------------------------------------------------------------------------------------------
+
+// A call of a recurrent op with more elements than a block has, the usual activation functions and, at random, every
+// optional input.
+OpSample recurrent_sample(Random& random, const OpDef& op, int64_t gates) {
+  const int64_t length = draw(random, 1, 9), batch = draw(random, 1, 5), input = draw(random, 1, 40);
+  const int64_t hidden = draw(random, 1, 70), layout = draw(random, 0, 1);
+  const std::string direction = draw_one_of<std::string>(random, {"forward", "reverse", "bidirectional"});
+  const int64_t directions = direction == "bidirectional" ? 2 : 1;
+  const auto tensor = [&](Dims dims) { return random_tensor(random, std::move(dims), -0.5, 0.5); };
+  OpSample sample;
+  sample.inputs = {tensor(layout ? Dims{batch, length, input} : Dims{length, batch, input}),
+                   tensor({directions, gates * hidden, input}), tensor({directions, gates * hidden, hidden})};
+  sample.inputs.resize(gates == 4 ? 8 : 6);
+  const Dims state = layout ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden};
+  if (draw_bool(random)) sample.inputs[3] = tensor({directions, 2 * gates * hidden});
+  if (draw_bool(random)) {
+    sample.inputs[4] = draw_tensor(random, DType::i32, {batch}, 0, static_cast<double>(length));
+  }
+  if (draw_bool(random)) sample.inputs[5] = tensor(state);
+  if (gates == 4 && draw_bool(random)) sample.inputs[6] = tensor(state);
+  if (gates == 4 && draw_bool(random)) sample.inputs[7] = tensor({directions, 3 * hidden});
+  sample.attributes = {{"direction", direction}, {"layout", layout}};
+  if (draw_bool(random)) sample.attributes.set("clip", 0.4F);
+  if (gates == 4) sample.attributes.set("input_forget", draw(random, 0, 1));
+  if (gates == 3) sample.attributes.set("linear_before_reset", draw(random, 0, 1));
+  if (gates == 1 && draw_bool(random)) {
+    sample.attributes.set("activations", std::vector<std::string>(static_cast<size_t>(directions), "Relu"));
+  }
+  sample.num_outputs = static_cast<int>(draw(random, 1, op.outputs.size()));
+  return sample;
+}
+
+TEST(SimdKernels, RecurrentLayers) {
+  const std::pair<const char*, int64_t> layers[] = {{"lstm", 4}, {"gru", 3}, {"rnn", 1}};
+  on_every_isa([&] {
+    Random random(20);
+    for (size_t k = 0; k < 3; ++k) {
+      const OpDef& op = *find_op(layers[k].first);
+      SCOPED_TRACE(layers[k].first);
+      for (int i = 0; i < 40; ++i) {
+        const OpSample sample = recurrent_sample(random, op, layers[k].second);
+        expect_reference(simd::recurrent_kernels()[k], KernelCase(op, sample, {1 + i % 2, i % 3 == 0}), {1e-4, 1e-5});
+      }
+    }
+  });
+}
+
+// Enough work for two threads, and more positions than are projected at a time.
+TEST(SimdKernels, RecurrentLayersInThreadsAndChunks) {
+  Random random(21);
+  for (const std::string direction : {"forward", "bidirectional"}) {
+    const int64_t directions = direction == "forward" ? 1 : 2;
+    OpSample sample;
+    sample.inputs = {random_tensor(random, {70, 5, 24}), random_tensor(random, {directions, 4 * 200, 24}, -0.1, 0.1),
+                     random_tensor(random, {directions, 4 * 200, 200}, -0.1, 0.1)};
+    sample.attributes = {{"direction", direction}};
+    sample.num_outputs = 3;
+    expect_reference(simd::recurrent_kernels()[0], KernelCase(*find_op("lstm"), sample, {2, true}), {1e-4, 1e-5});
+  }
+}
+
+TEST(SimdKernels, RecurrentLayersRefuseOtherFunctionsAndCheckLengths) {
+  Random random(22);
+  OpSample sample;
+  sample.inputs = {random_tensor(random, {3, 2, 4}), random_tensor(random, {1, 5, 4}),
+                   random_tensor(random, {1, 5, 5})};
+  sample.attributes = {{"activations", std::vector<std::string>{"Softsign"}}};
+  sample.num_outputs = 1;
+  const KernelDef rnn = simd::recurrent_kernels()[2];
+  EXPECT_EQ(KernelRun(rnn, KernelCase(*find_op("rnn"), sample)).refusal(),
+            "activation functions other than the usual ones");
+  sample.attributes = {};
+  sample.inputs.resize(5);
+  sample.inputs[4] = Tensor::of<int32_t>({2}, {3, 4});
+  const KernelCase test(*find_op("rnn"), sample);
+  KernelRun run(rnn, test);
+  EXPECT_THROW(run.run(), ValueError);
+}
+
 // ---- Elementwise -----------------------------------------------------------------------------------------------
 
 TEST(SimdKernels, EveryElementwiseOpOnItsSamples) {

@@ -10,8 +10,9 @@ namespace autograph {
 
 #ifdef AG_HAS_ONEDNN
 std::vector<KernelDef> onednn_kernels() {
-  std::vector<KernelDef> kernels{onednn::conv_kernel(),   onednn::fused_conv_kernel(), onednn::fused_matmul_kernel(),
-                                 onednn::matmul_kernel(), onednn::gemm_kernel(),       onednn::matmul_integer_kernel()};
+  std::vector<KernelDef> kernels{
+      onednn::conv_kernel(), onednn::fused_conv_kernel(),     onednn::fused_matmul_kernel(),   onednn::matmul_kernel(),
+      onednn::gemm_kernel(), onednn::matmul_integer_kernel(), onednn::conv_transpose_kernel(), onednn::lrn_kernel()};
   for (const auto& more : {onednn::pool_kernels(), onednn::int8_conv_kernels(), onednn::int8_matmul_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
@@ -49,7 +50,7 @@ std::vector<KernelDef> simd_kernels() {
 
 std::vector<KernelDef> cpu_kernels() {
   std::vector<KernelDef> kernels = simd_kernels();
-  for (const auto& more : {onednn_kernels(), reduction_kernels(), box_copy_kernels()}) {
+  for (const auto& more : {simd::recurrent_kernels(), onednn_kernels(), reduction_kernels(), box_copy_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
   for (const KernelDef& kernel : {byte_table_kernel(), batch_normalization_kernel(), concat_kernel(), split_kernel(),

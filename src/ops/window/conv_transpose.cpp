@@ -14,7 +14,7 @@
 #include "base/join.h"
 #include "graph/moved_bytes.h"
 #include "ops/sample.h"
-#include "ops/window/window_geometry.h"
+#include "ops/window/conv_transpose_windows.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -135,16 +135,6 @@ void infer(InferContext& context) {
   context.set_output(0, context.dtype(0), y);
 }
 
-std::vector<WindowAxis> resolve_all(const OpCall& call) {
-  const auto w_dims = call.input(1).dims();
-  const WindowSpec spec = window_spec(call.attributes, Dims(w_dims.begin() + 2, w_dims.end()));
-  std::vector<WindowAxis> axes;
-  for (size_t axis = 0; axis < spec.kernel.size(); ++axis) {
-    axes.push_back(resolve(call.attributes, spec, axis, call.input(0).dim(static_cast<int64_t>(axis + 2))));
-  }
-  return axes;
-}
-
 // Adds every x element times its weights into `sums`, which has the layout of y.
 template <class T>
 void scatter(const OpCall& call, std::span<const WindowAxis> axes, std::vector<double>& sums) {
@@ -175,7 +165,7 @@ void scatter(const OpCall& call, std::span<const WindowAxis> axes, std::vector<d
 }
 
 void reference(const OpCall& call) {
-  const auto axes = resolve_all(call);
+  const auto axes = conv_transpose_windows(call.attributes, call.input(0).dims(), call.input(1).dims());
   const TensorView y = call.output(0);
   std::vector<double> sums(static_cast<size_t>(y.num_elements()), 0.0);
   const int64_t y_positions = checked_product(y.dims().subspan(2), "conv_transpose");
@@ -231,6 +221,16 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+std::vector<WindowAxis> conv_transpose_windows(const Attributes& attributes, std::span<const int64_t> x,
+                                               std::span<const int64_t> w) {
+  const WindowSpec spec = window_spec(attributes, Dims(w.begin() + 2, w.end()));
+  std::vector<WindowAxis> axes;
+  for (size_t axis = 0; axis < spec.kernel.size(); ++axis) {
+    axes.push_back(resolve(attributes, spec, axis, x[axis + 2]));
+  }
+  return axes;
+}
 
 Var conv_transpose(Var x, Var w, Var b, const ConvOptions& options) {
   Attributes attributes = conv_options_attributes(options);

@@ -24,6 +24,7 @@ bool merge_qkv(Graph& graph, PassContext& context);
 bool fuse_layer_norm(Graph& graph, PassContext& context);
 bool fuse_rms_norm(Graph& graph, PassContext& context);
 bool fuse_activations(Graph& graph, PassContext& context);
+bool spell_out_einsum(Graph& graph, PassContext& context);
 bool use_global_pool(Graph& graph, PassContext& context);
 bool spell_out_batch_norm(Graph& graph, PassContext& context);
 bool fuse_epilogues(Graph& graph, PassContext& context);

@@ -16,6 +16,8 @@ std::vector<KernelDef> bf16_matmul_kernels();
 std::vector<KernelDef> int8_conv_kernels();
 std::vector<KernelDef> int8_matmul_kernels();
 KernelDef matmul_integer_kernel();
+KernelDef conv_transpose_kernel();
+KernelDef lrn_kernel();
 
 /// A change of layout.
 std::unique_ptr<Kernel> prepare_reorder(const ReorderCall& call);

@@ -17,5 +17,6 @@ KernelDef layer_normalization_kernel();
 KernelDef rms_normalization_kernel();
 KernelDef attention_kernel();
 KernelDef transpose_kernel();
+std::vector<KernelDef> recurrent_kernels();
 
 }  // namespace autograph::simd

@@ -73,6 +73,42 @@ HWY_INLINE void multiply_tile(const TileProduct& product) {
   }
 }
 
+// One row has too few sums to hide how long a multiplication takes: several partial sums for each.
+template <int kVectors>
+HWY_INLINE void multiply_row(const TileProduct& product) {
+  constexpr int kPartial = 4;
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t lanes = hn::Lanes(d);
+  V sums[kPartial][kVectors];
+#pragma GCC unroll 4
+  for (int p = 0; p < kPartial; ++p) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      sums[p][v] = p == 0 && product.accumulate ? hn::LoadU(d, product.c + v * lanes) : hn::Zero(d);
+    }
+  }
+  const float* b = product.panel;
+  int64_t k = 0;
+  for (; k + kPartial <= product.depth; k += kPartial) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPartial; ++p) {
+      const V factor = hn::Set(d, product.a[k + p]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v, b += lanes) sums[p][v] = hn::MulAdd(factor, hn::LoadU(d, b), sums[p][v]);
+    }
+  }
+  for (; k < product.depth; ++k) {
+    const V factor = hn::Set(d, product.a[k]);
+    for (int v = 0; v < kVectors; ++v, b += lanes) sums[0][v] = hn::MulAdd(factor, hn::LoadU(d, b), sums[0][v]);
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) {
+    const V total = hn::Add(hn::Add(sums[0][v], sums[1][v]), hn::Add(sums[2][v], sums[3][v]));
+    hn::StoreU(total, d, product.c + v * lanes);
+  }
+}
+
 template <int kVectors>
 HWY_INLINE void multiply_panel(TileProduct product, int64_t rows) {
   const auto next = [&](int64_t done) HWY_ATTR {
@@ -89,7 +125,7 @@ HWY_INLINE void multiply_panel(TileProduct product, int64_t rows) {
     multiply_tile<2, kVectors>(product);
     next(2);
   }
-  if (rows >= 1) multiply_tile<1, kVectors>(product);
+  if (rows >= 1) multiply_row<kVectors>(product);
 }
 
 /// C (+)= A B for `rows` rows of A and `columns` columns of B, which is packed: `panel` is its first panel. Writes
