@@ -4,6 +4,7 @@
 // use up to KernelCall::threads threads where the work is worth it (parallel.h).
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "runtime/kernel_catalog.h"
@@ -18,5 +19,8 @@ KernelDef rms_normalization_kernel();
 KernelDef attention_kernel();
 KernelDef transpose_kernel();
 std::vector<KernelDef> recurrent_kernels();
+
+/// Changes between row_major and channels_last; null for other layouts.
+std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call);
 
 }  // namespace autograph::simd

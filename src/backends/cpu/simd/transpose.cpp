@@ -1,6 +1,7 @@
 // transpose of any dtype. Axes that stay neighbours are merged. A last axis that stays last moves as blocks of bytes;
 // otherwise the input's last axis and the output's last axis span planes that are transposed tile by tile, four by four
 // elements at a time where they are as wide as f32.
+// So are channels and positions where channels_last becomes row_major.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -72,17 +73,11 @@ struct Axis {
 };
 
 // Axes of the output, innermost last; neighbours that walk evenly in the input are one.
-std::vector<Axis> plan_axes(const KernelCall& call) {
-  const Dims in = call.input_dims(0);
-  std::vector<int64_t> perm = call.attributes.get_or<std::vector<int64_t>>("perm", {});
-  if (perm.empty()) {
-    for (size_t a = in.size(); a-- > 0;) perm.push_back(static_cast<int64_t>(a));
-  }
+std::vector<Axis> plan_axes(const Dims& in, const std::vector<int64_t>& perm) {
   std::vector<int64_t> strides(in.size(), 1);
   for (size_t a = in.size(); a-- > 1;) strides[a - 1] = strides[a] * in[a];
   std::vector<Axis> axes;
-  for (int64_t source : perm) {
-    if (source < 0) source += static_cast<int64_t>(in.size());
+  for (const int64_t source : perm) {
     const Axis axis{in[static_cast<size_t>(source)], strides[static_cast<size_t>(source)], 1};
     if (axis.extent == 1) continue;
     if (!axes.empty() && axes.back().in_stride == axis.in_stride * axis.extent) {
@@ -94,6 +89,16 @@ std::vector<Axis> plan_axes(const KernelCall& call) {
   if (axes.empty()) axes.emplace_back();
   for (size_t a = axes.size(); a-- > 1;) axes[a - 1].out_stride = axes[a].out_stride * axes[a].extent;
   return axes;
+}
+
+std::vector<int64_t> perm_of(const KernelCall& call) {
+  const auto rank = static_cast<int64_t>(call.input_dims(0).size());
+  std::vector<int64_t> perm = call.attributes.get_or<std::vector<int64_t>>("perm", {});
+  if (perm.empty()) {
+    for (int64_t axis = rank; axis-- > 0;) perm.push_back(axis);
+  }
+  for (int64_t& axis : perm) axis += axis < 0 ? rank : 0;
+  return perm;
 }
 
 template <class T>
@@ -124,8 +129,9 @@ void transpose_elements(const TransposePlane& plane, size_t element_bytes) {
 
 class TransposeKernel : public Kernel {
  public:
-  explicit TransposeKernel(const KernelCall& call) : element_bytes_(element_size(call.inputs[0].dtype())) {
-    outer_ = plan_axes(call);
+  TransposeKernel(const Dims& in, const std::vector<int64_t>& perm, DType dtype, int threads)
+      : element_bytes_(element_size(dtype)) {
+    outer_ = plan_axes(in, perm);
     columns_ = outer_.back();
     outer_.pop_back();
     take_rows();
@@ -133,7 +139,7 @@ class TransposeKernel : public Kernel {
     chunks_ = (rows_.extent + kChunk - 1) / kChunk;
     const int64_t elements = num_outer_ * rows_.extent * columns_.extent;
     if (elements == 0) num_outer_ = 0;
-    threads_ = useful_threads(call.threads, 2 * elements);
+    threads_ = useful_threads(threads, 2 * elements);
   }
 
   void run(const KernelArgs& args) const override {
@@ -194,9 +200,23 @@ class TransposeKernel : public Kernel {
 
 std::string why_not(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
 
-Prepared prepare(const KernelCall& call) { return {std::make_unique<TransposeKernel>(call), ""}; }
+Prepared prepare(const KernelCall& call) {
+  return {std::make_unique<TransposeKernel>(call.input_dims(0), perm_of(call), call.inputs[0].dtype(), call.threads),
+          ""};
+}
 
 }  // namespace
+
+std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call) {
+  const Dims dims = call.type.shape().static_dims();
+  int64_t positions = 1;
+  for (size_t axis = 2; axis < dims.size(); ++axis) positions *= dims[axis];
+  const bool to_channels_last = call.from == Layout::row_major && call.to == Layout::channels_last;
+  const bool to_row_major = call.from == Layout::channels_last && call.to == Layout::row_major;
+  if (!to_channels_last && !to_row_major) return nullptr;
+  const Dims in = to_row_major ? Dims{dims[0], positions, dims[1]} : Dims{dims[0], dims[1], positions};
+  return std::make_unique<TransposeKernel>(in, std::vector<int64_t>{0, 2, 1}, call.type.dtype(), call.threads);
+}
 
 KernelDef transpose_kernel() {
   return {.name = "cpu.transpose_simd", .op = "transpose", .why_not = why_not, .prepare = prepare};
