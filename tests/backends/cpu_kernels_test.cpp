@@ -13,6 +13,8 @@
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "ops/sample.h"
 #include "support/compare.h"
@@ -132,6 +134,30 @@ TEST(CpuKernels, ConvolutionsMayHaveEmptyWindows) {
   EXPECT_EQ(difference(compile(graph, options_for("cpu", true)).run(inputs),
                        compile(graph, options_for("reference", false)).run(inputs)),
             "");
+}
+
+// conv_next's block: channels go to the end for a product and come back for a sum. In channels-last nothing moves.
+TEST(CpuKernels, TransposesOfChannelsCostNothingBesideConvolutions) {
+  if (!cpu_reorder()) GTEST_SKIP() << "a build without oneDNN";
+  Random random(12);
+  TestGraph test;
+  const auto weights = [&](Dims dims) {
+    return constant(test.graph, draw_tensor(random, DType::f32, std::move(dims), -0.1, 0.1));
+  };
+  const Var x = input(test.graph, DType::f32, {1, 64, 28, 28}, "x");
+  const Attributes pads{{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
+  const Var before = apply(*find_op("conv"), {x, weights({64, 64, 3, 3})}, pads);
+  const Var rows = matmul(transpose(before, {0, 2, 3, 1}), weights({64, 64}));
+  const Var sum = add(transpose(rows, {0, 3, 1, 2}), before);
+  test.graph.add_output(apply(*find_op("conv"), {sum, weights({64, 64, 3, 3})}, pads).id());
+  test.inputs = {draw_tensor(random, DType::f32, {1, 64, 28, 28}, -1, 1)};
+  std::set<std::string> used;
+  const auto expected = outcome(test, options_for("reference", false), used);
+  used.clear();
+  const auto actual = outcome(test, options_for("cpu", true), used);
+  EXPECT_EQ(difference(actual.first, expected.first, {1e-4, 1e-4}), "");
+  EXPECT_TRUE(std::any_of(used.begin(), used.end(),
+                          [](const std::string& name) { return name.starts_with("cpu.transpose_simd in place"); }));
 }
 
 TEST(CpuKernels, SoftmaxPropagatesNanAndInfinity) {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/simd/kernels.h"
+#include "schedule/plan.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/transpose.cpp"
@@ -198,9 +200,52 @@ class TransposeKernel : public Kernel {
   int threads_ = 1;
 };
 
+// A transpose whose output lies in memory as its input does, because one of them is channels-last.
+class KeptOrderKernel : public Kernel {
+ public:
+  std::vector<uint32_t> in_place_inputs() const override { return {0}; }
+  void run(const KernelArgs& args) const override {
+    const void* from = args.inputs[0].raw();
+    void* to = args.outputs[0].mutable_data<char>();
+    if (from != to) std::memcpy(to, from, args.inputs[0].size_bytes());
+  }
+};
+
+// What a transpose that moves the channels, axis 1, to the end or back reads and writes so that nothing moves.
+std::optional<KernelVariant> kept_order(const KernelCall& call) {
+  const std::vector<int64_t> perm = perm_of(call);
+  const auto rank = static_cast<int64_t>(perm.size());
+  if (!fits_rank(Layout::channels_last, perm.size()) || call.inputs[0].dtype() != DType::f32) return std::nullopt;
+  std::vector<int64_t> to_end{0}, from_end{0, rank - 1};
+  for (int64_t axis = 2; axis < rank; ++axis) to_end.push_back(axis);
+  to_end.push_back(1);
+  for (int64_t axis = 1; axis + 1 < rank; ++axis) from_end.push_back(axis);
+  KernelVariant variant{.name = "in place", .inputs = {}, .outputs = {}, .cost_us = 0.5, .tag = 1};
+  if (perm == to_end) {
+    variant.inputs = {Layout::channels_last};
+    variant.outputs = {Layout::row_major};
+  } else if (perm == from_end) {
+    variant.inputs = {Layout::row_major};
+    variant.outputs = {Layout::channels_last};
+  } else {
+    return std::nullopt;
+  }
+  return variant;
+}
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  constexpr double kBytesPerUsAndThread = 10e3;
+  const double bytes = static_cast<double>(size_of(call.inputs[0]));
+  std::vector<KernelVariant> result{
+      {.name = "", .inputs = {}, .outputs = {}, .cost_us = 2 + bytes / kBytesPerUsAndThread / call.threads}};
+  if (auto variant = kept_order(call)) result.push_back(std::move(*variant));
+  return result;
+}
+
 std::string why_not(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
 
 Prepared prepare(const KernelCall& call) {
+  if (call.variant && call.variant->tag == 1) return {std::make_unique<KeptOrderKernel>(), ""};
   return {std::make_unique<TransposeKernel>(call.input_dims(0), perm_of(call), call.inputs[0].dtype(), call.threads),
           ""};
 }
@@ -219,7 +264,8 @@ std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call) {
 }
 
 KernelDef transpose_kernel() {
-  return {.name = "cpu.transpose_simd", .op = "transpose", .why_not = why_not, .prepare = prepare};
+  return {
+      .name = "cpu.transpose_simd", .op = "transpose", .why_not = why_not, .prepare = prepare, .variants = variants};
 }
 
 }  // namespace autograph::simd
