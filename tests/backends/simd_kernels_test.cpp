@@ -13,35 +13,12 @@
 #include "autograph/builder.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
-#include "backends/cpu/simd/isa.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
-#include "support/compare.h"
-#include "support/run_kernel.h"
+#include "support/kernel_checks.h"
 
 namespace autograph {
 namespace {
-
-// Runs a test body once for every instruction set, and gives the best one back at the end.
-template <class Body>
-void on_every_isa(const Body& body) {
-  for (const int64_t level : simd::isa_levels()) {
-    simd::limit_isa(level);
-    SCOPED_TRACE(std::string(simd::isa_name(level)));
-    body();
-    simd::limit_isa(0);
-  }
-}
-
-std::vector<Datum> as_datums(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
-
-// The kernel's outputs equal the reference's; the kernel must take the call.
-void expect_reference(const KernelDef& def, const KernelCase& test, const FloatTolerance& tolerance = {1e-5, 1e-6}) {
-  KernelRun run(def, test);
-  ASSERT_EQ(run.refusal(), "");
-  run.run();
-  EXPECT_EQ(difference(as_datums(run.outputs()), as_datums(test.reference()), tolerance), "");
-}
 
 Tensor random_tensor(Random& random, Dims dims, double low = -2, double high = 2) {
   return draw_tensor(random, DType::f32, std::move(dims), low, high);

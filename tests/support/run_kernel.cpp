@@ -5,7 +5,7 @@
 namespace autograph {
 
 KernelCase::KernelCase(const OpDef& op, OpSample sample, KernelSetup setup)
-    : test_(make_sample_graph(op, sample)), setup_(setup) {
+    : test_(make_sample_graph(op, sample, false, setup.constant_weights)), setup_(setup) {
   const Node& node = test_.graph.node(test_.graph.nodes().front());
   for (size_t k = 0; k < node.inputs().size(); ++k) {
     inputs_.push_back(sample.inputs[k].is_tensor() ? sample.inputs[k].tensor() : Tensor());

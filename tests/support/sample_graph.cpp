@@ -19,13 +19,13 @@ bool is_shape_like(const Datum& datum) {
   return dtypes::kIndex.contains(tensor.dtype()) && tensor.rank() <= 1 && tensor.num_elements() <= 16;
 }
 
-TestGraph make_sample_graph(const OpDef& op, const OpSample& sample, bool all_inputs) {
+TestGraph make_sample_graph(const OpDef& op, const OpSample& sample, bool all_inputs, bool constant_weights) {
   TestGraph result;
   std::vector<ValueId> inputs;
   for (const Datum& datum : sample.inputs) {
     if (!datum.is_present()) {
       inputs.emplace_back();
-    } else if (is_shape_like(datum) && !all_inputs) {
+    } else if ((is_shape_like(datum) && !all_inputs) || (constant_weights && datum.is_tensor() && !inputs.empty())) {
       inputs.push_back(result.graph.add_constant(datum.tensor()));
     } else {
       inputs.push_back(result.graph.add_input(type_of_datum(datum), "x" + std::to_string(inputs.size())));

@@ -15,8 +15,10 @@ struct TestGraph {
 };
 
 /// One node of `op` called as `sample` says. Small integer inputs (shapes, axes, indices) become constants, so that
-/// infer can read them; with `all_inputs` everything becomes a graph input. All outputs of the node are graph outputs.
-TestGraph make_sample_graph(const OpDef& op, const OpSample& sample, bool all_inputs = false);
+/// infer can read them; with `all_inputs` everything becomes a graph input, with `constant_weights` nothing but the
+/// first one. All outputs of the node are graph outputs.
+TestGraph make_sample_graph(const OpDef& op, const OpSample& sample, bool all_inputs = false,
+                            bool constant_weights = false);
 
 /// The type of a value: a tensor's own, a sequence's that of its first element (f32[...] when it is empty).
 Type type_of_datum(const Datum& datum);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/known_inputs.h"
 #include "backends/cpu/parallel.h"
 #include "schedule/plan.h"
 
@@ -140,10 +141,7 @@ std::vector<size_t> listed_axes(const KernelCall& call, size_t slot, size_t coun
 
 std::string why_not_known(const KernelCall& call, std::initializer_list<size_t> slots) {
   if (call.inputs[0].dtype() == DType::string) return "strings";
-  for (const size_t slot : slots) {
-    if (call.has_input(slot) && !call.constant(slot)) return "positions that are computed";
-  }
-  return "";
+  return why_not_known(call, slots, "positions");
 }
 
 // ---- slice -----------------------------------------------------------------------------------------------------

@@ -43,18 +43,31 @@ void forget_cpu_kernels() {}
 #endif
 
 std::vector<KernelDef> simd_kernels() {
-  return {simd::softmax_kernel(),    simd::layer_normalization_kernel(), simd::rms_normalization_kernel(),
-          simd::attention_kernel(),  simd::transpose_kernel(),           simd::fused_elementwise_kernel(),
-          simd::elementwise_kernel()};
+  std::vector<KernelDef> kernels{simd::softmax_kernel(),
+                                 simd::log_softmax_kernel(),
+                                 simd::layer_normalization_kernel(),
+                                 simd::rms_normalization_kernel(),
+                                 simd::attention_kernel(),
+                                 simd::transpose_kernel(),
+                                 simd::top_k_kernel(),
+                                 simd::fused_elementwise_kernel(),
+                                 simd::elementwise_kernel()};
+  for (const auto& more : {simd::recurrent_kernels(), simd::reduction_kernels(), simd::plane_normalization_kernels(),
+                           simd::arg_extreme_kernels()}) {
+    kernels.insert(kernels.end(), more.begin(), more.end());
+  }
+  return kernels;
 }
 
 std::vector<KernelDef> cpu_kernels() {
   std::vector<KernelDef> kernels = simd_kernels();
-  for (const auto& more : {simd::recurrent_kernels(), onednn_kernels(), reduction_kernels(), box_copy_kernels()}) {
+  for (const auto& more : {onednn_kernels(), box_copy_kernels(), repeating_copy_kernels(), depth_space_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
-  for (const KernelDef& kernel : {byte_table_kernel(), batch_normalization_kernel(), concat_kernel(), split_kernel(),
-                                  gather_kernel(), elementwise_kernel()}) {
+  for (const KernelDef& kernel :
+       {byte_table_kernel(), batch_normalization_kernel(), concat_kernel(), split_kernel(), gather_kernel(),
+        gather_elements_kernel(), gather_nd_kernel(), scatter_elements_kernel(), grid_sample_kernel(), resize_kernel(),
+        trilu_kernel(), cumulative_sum_kernel(), lp_normalization_kernel(), elementwise_kernel()}) {
     kernels.push_back(kernel);
   }
   return kernels;

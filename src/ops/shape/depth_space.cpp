@@ -8,6 +8,7 @@
 #include "base/checked_int.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
+#include "ops/shape/depth_space_blocks.h"
 
 namespace autograph {
 
@@ -49,37 +50,15 @@ void infer_to_depth(InferContext& context) {
       {x[0], x[1] * Dim(area), divided(context, x[2], block, "height"), divided(context, x[3], block, "width")});
 }
 
-// Both layouts seen as [batch, channel, block row, block column, row, column]: extents, and the strides of each side.
-struct Blocks {
-  Dims dims;
-  std::vector<int64_t> deep;
-  std::vector<int64_t> wide;
-};
-
-Blocks make_blocks(std::span<const int64_t> wide_dims, int64_t block, bool channel_first) {
-  const int64_t channels = wide_dims[1];
-  const int64_t rows = wide_dims[2] / block;
-  const int64_t columns = wide_dims[3] / block;
-  const int64_t plane = rows * columns;
-  Blocks blocks;
-  blocks.dims = {wide_dims[0], channels, block, block, rows, columns};
-  blocks.wide = {
-      channels * plane * block * block, plane * block * block, columns * block, 1, columns * block * block, block};
-  const int64_t channel_stride = channel_first ? block * block * plane : plane;
-  const int64_t column_stride = channel_first ? plane : channels * plane;
-  blocks.deep = {channels * plane * block * block, channel_stride, block * column_stride, column_stride, columns, 1};
-  return blocks;
-}
-
 void to_space(const OpCall& call) {
-  const Blocks blocks =
-      make_blocks(call.output(0).dims(), call.attributes.integer("blocksize"), call.attributes.text("mode") == "CRD");
+  const DepthSpaceBlocks blocks = make_depth_space_blocks(call.output(0).dims(), call.attributes.integer("blocksize"),
+                                                          call.attributes.text("mode") == "CRD");
   copy_strided(call.input(0), {0, blocks.deep}, call.output(0), {0, blocks.wide}, blocks.dims);
 }
 
 void to_depth(const OpCall& call) {
-  const Blocks blocks =
-      make_blocks(call.input(0).dims(), call.attributes.integer("blocksize"), call.attributes.text("mode") == "CRD");
+  const DepthSpaceBlocks blocks = make_depth_space_blocks(call.input(0).dims(), call.attributes.integer("blocksize"),
+                                                          call.attributes.text("mode") == "CRD");
   copy_strided(call.input(0), {0, blocks.wide}, call.output(0), {0, blocks.deep}, blocks.dims);
 }
 

@@ -15,24 +15,13 @@
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
+#include "ops/shape/pad_positions.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
 
 const OpDef& pad_def();
 namespace {
-
-// Position in 0..extent-1 from which output position `at` (0 = first kept element) is taken; -1: the constant.
-int64_t source_position(const std::string& mode, int64_t at, int64_t extent) {
-  if (at >= 0 && at < extent) return at;
-  if (mode == "constant") return -1;
-  if (mode == "edge") return std::clamp<int64_t>(at, 0, extent - 1);
-  if (mode == "wrap") return (at % extent + extent) % extent;
-  if (extent == 1) return 0;
-  const int64_t period = 2 * (extent - 1);
-  const int64_t phase = (at % period + period) % period;
-  return phase < extent ? phase : period - phase;
-}
 
 Dim padded_extent(const InferContext& context, const Dim& extent, int64_t begin, int64_t end) {
   if (!extent.is_known()) {
@@ -79,37 +68,11 @@ void infer(InferContext& context) {
   context.set_output(0, dtype, std::move(y));
 }
 
-// positions[axis][i]: where along `axis` of the input output position i comes from; -1: from nowhere.
-std::vector<std::vector<int64_t>> source_positions(const OpCall& call) {
-  const TensorView x = call.input(0);
-  const TensorView y = call.output(0);
-  const std::vector<int64_t> pads = read_integers(call.input(1));
-  std::vector<int64_t> axes(x.dims().size());
-  std::iota(axes.begin(), axes.end(), 0);
-  if (call.input(3).is_present()) axes = read_integers(call.input(3));
-  std::vector<std::vector<int64_t>> positions(x.dims().size());
-  for (size_t a = 0; a < positions.size(); ++a) {
-    positions[a].resize(static_cast<size_t>(y.dims()[a]));
-    std::iota(positions[a].begin(), positions[a].end(), 0);
-  }
-  const std::string& mode = call.attributes.text("mode");
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const auto axis = static_cast<size_t>(front_axis(axes[k], x.rank()));
-    const int64_t begin = pads[k];
-    const int64_t cropped = std::min<int64_t>(begin, 0);
-    const int64_t kept = x.dims()[axis] + cropped + std::min<int64_t>(pads[k + axes.size()], 0);
-    for (size_t i = 0; i < positions[axis].size(); ++i) {
-      const int64_t at = source_position(mode, static_cast<int64_t>(i) - std::max<int64_t>(begin, 0), kept);
-      positions[axis][i] = at < 0 ? -1 : at - cropped;
-    }
-  }
-  return positions;
-}
-
 void reference(const OpCall& call) {
   const TensorView x = call.input(0);
   const TensorView y = call.output(0);
-  const std::vector<std::vector<int64_t>> positions = source_positions(call);
+  const std::vector<std::vector<int64_t>> positions =
+      pad_positions(call.attributes.text("mode"), x.dims(), y.dims(), call.input(1), call.input(3));
   const std::vector<int64_t> strides = dense_strides(x.dims());
   dispatch_storage(x.dtype(), [&]<class T>() {
     const T fill = call.input(2).is_present() ? *call.input(2).data<T>() : T{};

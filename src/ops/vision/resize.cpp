@@ -22,6 +22,7 @@
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/sample.h"
+#include "ops/vision/resize_grid.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -32,27 +33,6 @@ namespace {
 constexpr size_t kRoi = 1;
 constexpr size_t kScales = 2;
 constexpr size_t kSizes = 3;
-
-// One axis of the resize, resolved.
-struct ResizeAxis {
-  int64_t in = 0;
-  int64_t out = 0;
-  double scale = 1;
-  double start = 0;
-  double end = 1;
-};
-
-// The axes that roi, scales and sizes speak of, counted from the front.
-Dims resized_axes(const Attributes& attributes, int64_t rank) {
-  Dims axes = attributes.get_or<Dims>("axes", {});
-  if (!attributes.contains("axes")) {
-    for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
-  }
-  for (int64_t& axis : axes) {
-    if (axis < 0) axis += rank;
-  }
-  return axes;
-}
 
 void check_axes(const InferContext& context, int64_t rank) {
   std::vector<bool> seen(static_cast<size_t>(rank), false);
@@ -75,16 +55,6 @@ bool is_given(const InferContext& context, size_t slot) {
 int64_t scaled_extent(int64_t in, float scale) {
   const float extent = std::floor(static_cast<float>(in) * scale);
   return extent < 9e18F ? static_cast<int64_t>(extent) : std::numeric_limits<int64_t>::max();
-}
-
-// The common scale of keep_aspect_ratio_policy other than stretch.
-double common_scale(bool not_larger, const Dims& sizes, const std::vector<int64_t>& in) {
-  double scale = not_larger ? std::numeric_limits<double>::infinity() : 0.0;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const double own = static_cast<double>(sizes[i]) / static_cast<double>(in[i]);
-    scale = not_larger ? std::min(scale, own) : std::max(scale, own);
-  }
-  return scale;
 }
 
 Dim symbolic_extent(const Dim& in, float scale) {
@@ -131,7 +101,7 @@ void infer_from_sizes(InferContext& context, const Dims& axes, Shape y) {
                                 fmt::format("expected 0 on axis {}, which is empty, got {}", axes[i], (*sizes)[i]));
   }
   const bool all_known = std::all_of(axes.begin(), axes.end(), [&y](int64_t axis) { return y[axis].is_known(); });
-  const double scale = policy == "stretch" || !all_known ? 0 : common_scale(policy == "not_larger", *sizes, in);
+  const double scale = policy == "stretch" || !all_known ? 0 : common_resize_scale(policy == "not_larger", *sizes, in);
   for (size_t i = 0; i < axes.size(); ++i) {
     if (policy == "stretch") {
       y[axes[i]] = (*sizes)[i];
@@ -176,131 +146,9 @@ void infer(InferContext& context) {
 
 // ---- Reference -------------------------------------------------------------------------------------------------
 
-bool is_given(const TensorView& view) { return view.is_present() && view.num_elements() > 0; }
-
-std::vector<ResizeAxis> resolve(const OpCall& call) {
-  const TensorView x = call.input(0);
-  const TensorView scales = call.input(kScales);
-  const Dims axes = resized_axes(call.attributes, x.rank());
-  std::vector<ResizeAxis> resolved(static_cast<size_t>(x.rank()));
-  for (int64_t axis = 0; axis < x.rank(); ++axis) {
-    ResizeAxis& r = resolved[static_cast<size_t>(axis)];
-    r.in = x.dim(axis);
-    r.out = call.output(0).dim(axis);
-  }
-  Dims sizes;
-  Dims in;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    ResizeAxis& r = resolved[static_cast<size_t>(axes[i])];
-    if (is_given(scales)) {
-      r.scale = static_cast<double>(scales.data<float>()[i]);
-    } else {
-      r.scale = static_cast<double>(r.out) / static_cast<double>(r.in);
-      sizes.push_back(call.input(kSizes).data<int64_t>()[i]);
-      in.push_back(r.in);
-    }
-  }
-  const std::string& policy = call.attributes.text("keep_aspect_ratio_policy");
-  if (!is_given(scales) && policy != "stretch") {
-    const double scale = common_scale(policy == "not_larger", sizes, in);
-    for (const int64_t axis : axes) resolved[static_cast<size_t>(axis)].scale = scale;
-  }
-  if (is_given(call.input(kRoi))) {
-    dispatch<FloatTypes>(call.input(kRoi).dtype(), [&]<class T>(TypeTag<T>) {
-      const T* roi = call.input(kRoi).data<T>();
-      for (size_t i = 0; i < axes.size(); ++i) {
-        resolved[static_cast<size_t>(axes[i])].start = static_cast<double>(roi[i]);
-        resolved[static_cast<size_t>(axes[i])].end = static_cast<double>(roi[i + axes.size()]);
-      }
-    });
-  }
-  return resolved;
-}
-
-double input_coordinate(const std::string& mode, const ResizeAxis& r, int64_t o) {
-  const double full = r.scale * static_cast<double>(r.in);
-  const double last = static_cast<double>(r.in) - 1;
-  const auto at = static_cast<double>(o);
-  const double half_pixel = (at + 0.5) / r.scale - 0.5;
-  if (mode == "half_pixel") return half_pixel;
-  if (mode == "half_pixel_symmetric") {
-    return half_pixel + static_cast<double>(r.in) / 2 * (1 - static_cast<double>(r.out) / full);
-  }
-  if (mode == "pytorch_half_pixel") return r.out > 1 ? half_pixel : 0;
-  if (mode == "align_corners") return full == 1 ? 0 : at * last / (full - 1);
-  if (mode == "asymmetric") return at / r.scale;
-  const double width = r.end - r.start;
-  return r.start * last + (full == 1 ? width * last / 2 : at * width * last / (full - 1));
-}
-
-// One output coordinate: which inputs it mixes with which weights. Extrapolated ones have no taps.
-struct Mix {
-  std::vector<std::pair<int64_t, double>> taps;
-};
-
-double cubic_filter(double x, double a) {
-  x = std::fabs(x);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((x - 5) * x + 8) * x * a - 4 * a;
-  return 0;
-}
-
-int64_t round_coordinate(double c, const std::string& nearest_mode) {
-  if (nearest_mode == "floor") return static_cast<int64_t>(std::floor(c));
-  if (nearest_mode == "ceil") return static_cast<int64_t>(std::ceil(c));
-  return static_cast<int64_t>(nearest_mode == "round_prefer_ceil" ? std::floor(c + 0.5) : std::ceil(c - 0.5));
-}
-
-Mix mix_neighbours(const Attributes& attributes, const ResizeAxis& r, double c) {
-  const bool cubic = attributes.text("mode") == "cubic";
-  const double a = attributes.real("cubic_coeff_a");
-  const double squeeze = attributes.flag("antialias") ? std::min(r.scale, 1.0) : 1.0;
-  const auto first = static_cast<int64_t>(std::floor((cubic ? -2 : -1) / squeeze)) + 1;
-  // The element left of c, so that the fraction lies in (0, 1].
-  const double left = std::ceil(c) - 1;
-  Mix mix;
-  double sum = 0;
-  for (int64_t i = first; i < 2 - first; ++i) {
-    const double distance = (static_cast<double>(i) - (c - left)) * squeeze;
-    double weight = cubic ? cubic_filter(distance, a) : std::max(0.0, 1 - std::fabs(distance));
-    const int64_t index = static_cast<int64_t>(left) + i;
-    if (attributes.flag("exclude_outside") && (index < 0 || index >= r.in)) weight = 0;
-    mix.taps.emplace_back(std::clamp<int64_t>(index, 0, r.in - 1), weight);
-    sum += weight;
-  }
-  const bool normalise = attributes.flag("antialias") || attributes.flag("exclude_outside");
-  for (auto& tap : mix.taps) tap.second /= normalise && sum != 0 ? sum : 1.0;
-  return mix;
-}
-
-std::vector<Mix> mixes_of(const Attributes& attributes, const ResizeAxis& r) {
-  const std::string& transform = attributes.text("coordinate_transformation_mode");
-  std::vector<Mix> mixes(static_cast<size_t>(r.out));
-  for (int64_t o = 0; o < r.out; ++o) {
-    const double raw = input_coordinate(transform, r, o);
-    const bool inside = raw >= 0 && raw <= static_cast<double>(r.in - 1);
-    if (transform == "tf_crop_and_resize" && !inside) continue;
-    // Far outside, every coordinate reads the edge; the bound keeps the conversion to integers defined.
-    const double c = std::isnan(raw)
-                         ? 0
-                         : std::clamp(raw, -4.0 * static_cast<double>(r.in) - 4, 5.0 * static_cast<double>(r.in) + 4);
-    Mix& mix = mixes[static_cast<size_t>(o)];
-    if (attributes.text("mode") == "nearest") {
-      const int64_t index = round_coordinate(c, attributes.text("nearest_mode"));
-      mix.taps.emplace_back(std::clamp<int64_t>(index, 0, r.in - 1), 1.0);
-    } else {
-      mix = mix_neighbours(attributes, r, c);
-    }
-  }
-  return mixes;
-}
-
-// Does the axis keep every element where it is?
-bool is_identity(const ResizeAxis& r) { return r.in == r.out && r.scale == 1 && r.start == 0 && r.end == 1; }
-
 // Resizes `values`, whose extents are `dims`, along one axis.
 std::vector<double> resize_axis(const std::vector<double>& values, Dims& dims, size_t axis,
-                                const std::vector<Mix>& mixes, double outside) {
+                                const std::vector<ResizeMix>& mixes, double outside) {
   int64_t inner = 1;
   for (size_t a = axis + 1; a < dims.size(); ++a) inner *= dims[a];
   const int64_t in = dims[axis];
@@ -308,7 +156,7 @@ std::vector<double> resize_axis(const std::vector<double>& values, Dims& dims, s
   dims[axis] = out;
   std::vector<double> result(static_cast<size_t>(checked_product(dims, "resize")));
   for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
-    const Mix& mix = mixes[static_cast<size_t>(i / inner % out)];
+    const ResizeMix& mix = mixes[static_cast<size_t>(i / inner % out)];
     const int64_t base = i / inner / out * in * inner + i % inner;
     double sum = mix.taps.empty() ? outside : 0;
     for (const auto& [index, weight] : mix.taps) sum += weight * values[static_cast<size_t>(base + index * inner)];
@@ -337,8 +185,8 @@ void interpolate(const OpCall& call, const std::vector<ResizeAxis>& axes) {
     for (const T& element : x.elements<T>()) values.push_back(static_cast<double>(element));
     Dims dims(x.dims().begin(), x.dims().end());
     for (size_t axis = 0; axis < axes.size(); ++axis) {
-      if (is_identity(axes[axis])) continue;
-      values = resize_axis(values, dims, axis, mixes_of(call.attributes, axes[axis]),
+      if (axes[axis].is_identity()) continue;
+      values = resize_axis(values, dims, axis, resize_mixes(call.attributes, axes[axis]),
                            call.attributes.real("extrapolation_value"));
     }
     T* out = call.output(0).mutable_data<T>();
@@ -352,14 +200,14 @@ using MovedTypes =
 void pick_nearest(const OpCall& call, const std::vector<ResizeAxis>& axes) {
   const TensorView x = call.input(0);
   const TensorView y = call.output(0);
-  std::vector<std::vector<Mix>> mixes;
-  for (const ResizeAxis& axis : axes) mixes.push_back(mixes_of(call.attributes, axis));
+  std::vector<std::vector<ResizeMix>> mixes;
+  for (const ResizeAxis& axis : axes) mixes.push_back(resize_mixes(call.attributes, axis));
   // Element of x for every element of y; -1 where it is extrapolated.
   const auto source = [&](int64_t flat) {
     int64_t offset = 0;
     int64_t step = 1;
     for (size_t axis = axes.size(); axis-- > 0;) {
-      const Mix& mix = mixes[axis][static_cast<size_t>(flat % axes[axis].out)];
+      const ResizeMix& mix = mixes[axis][static_cast<size_t>(flat % axes[axis].out)];
       flat /= axes[axis].out;
       if (mix.taps.empty()) return int64_t{-1};
       offset += mix.taps[0].first * step;
@@ -381,7 +229,8 @@ void pick_nearest(const OpCall& call, const std::vector<ResizeAxis>& axes) {
 
 void reference(const OpCall& call) {
   if (call.output(0).num_elements() == 0) return;
-  const auto axes = resolve(call);
+  const auto axes = resize_axes(call.attributes, call.input(0).dims(), call.output(0).dims(),
+                                {call.input(kRoi), call.input(kScales), call.input(kSizes)});
   return call.attributes.text("mode") == "nearest" ? pick_nearest(call, axes) : interpolate(call, axes);
 }
 

@@ -11,16 +11,21 @@
 
 namespace autograph::simd {
 
+/// Changes between row_major and channels_last; null for other layouts.
+std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call);
+
+std::vector<KernelDef> recurrent_kernels();
 KernelDef elementwise_kernel();
 KernelDef fused_elementwise_kernel();
 KernelDef softmax_kernel();
+KernelDef log_softmax_kernel();
 KernelDef layer_normalization_kernel();
 KernelDef rms_normalization_kernel();
 KernelDef attention_kernel();
 KernelDef transpose_kernel();
-std::vector<KernelDef> recurrent_kernels();
-
-/// Changes between row_major and channels_last; null for other layouts.
-std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call);
+KernelDef top_k_kernel();
+std::vector<KernelDef> arg_extreme_kernels();
+std::vector<KernelDef> reduction_kernels();
+std::vector<KernelDef> plane_normalization_kernels();
 
 }  // namespace autograph::simd

@@ -1,6 +1,9 @@
-// softmax in f32 along any axis: largest element, exponentials and their sum, division; a row stays in cache meanwhile.
+// softmax and log_softmax in f32 along any axis: largest element, exponentials and their sum, then a division or a
+// subtraction; a row stays in cache meanwhile.
 //
 // A NaN or +inf in a row, or a row of -inf, makes the whole row NaN, as the formula says.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "backends/cpu/parallel.h"
@@ -65,11 +68,18 @@ HWY_INLINE void softmax_row(const float* x, float* y, size_t count) {
   map_row(d, y, y, count, [&](V v, size_t, size_t) HWY_ATTR { return hn::Mul(v, factor); });
 }
 
-void softmax_rows(const float* x, float* y, int64_t rows, int64_t count) {
-  for (int64_t r = 0; r < rows; ++r) softmax_row(x + r * count, y + r * count, static_cast<size_t>(count));
+HWY_INLINE void log_softmax_row(const float* x, float* y, size_t count) {
+  const D d;
+  const V largest = hn::Set(d, largest_of(x, count));
+  const auto term = [&](V v) HWY_ATTR { return exp_nonpositive(d, hn::Sub(v, largest)); };
+  const double sum = sum_row(d, x, count, hn::Set(d, -kInfinity), term);
+  const V rest = hn::Set(d, static_cast<float>(std::log(sum)));
+  // In this order, because the largest element may be much larger than the logarithm.
+  map_row(d, x, y, count, [&](V v, size_t, size_t) HWY_ATTR { return hn::Sub(hn::Sub(v, largest), rest); });
 }
 
 // Lanes of neighbouring columns; `width` of them count.
+template <bool kLogarithm>
 HWY_INLINE void softmax_columns_of(const float* x, float* y, int64_t extent, int64_t stride, size_t width) {
   const D d;
   const bool full = width == hn::Lanes(d);
@@ -85,17 +95,37 @@ HWY_INLINE void softmax_columns_of(const float* x, float* y, int64_t extent, int
   for (int64_t i = 0; i < extent; ++i) {
     const V e = exp_nonpositive(d, hn::Sub(load(x + i * stride), largest));
     sum = hn::Add(sum, e);
-    store(e, y + i * stride);
+    if (!kLogarithm) store(e, y + i * stride);
+  }
+  if (kLogarithm) {
+    const V rest = log(d, sum);
+    for (int64_t i = 0; i < extent; ++i) {
+      store(hn::Sub(hn::Sub(load(x + i * stride), largest), rest), y + i * stride);
+    }
+    return;
   }
   const V factor = hn::Div(hn::Set(d, 1.0F), sum);
   for (int64_t i = 0; i < extent; ++i) store(hn::Mul(load(y + i * stride), factor), y + i * stride);
 }
 
+void along_rows(const float* x, float* y, int64_t rows, int64_t count, bool logarithm) {
+  for (int64_t at = 0; at < rows * count; at += count) {
+    if (logarithm)
+      log_softmax_row(x + at, y + at, static_cast<size_t>(count));
+    else
+      softmax_row(x + at, y + at, static_cast<size_t>(count));
+  }
+}
+
 // One [extent, stride] block, along its first axis.
-void softmax_columns(const float* x, float* y, int64_t extent, int64_t stride) {
+void along_columns(const float* x, float* y, int64_t extent, int64_t stride, bool logarithm) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   for (int64_t c = 0; c < stride; c += lanes) {
-    softmax_columns_of(x + c, y + c, extent, stride, static_cast<size_t>(std::min(lanes, stride - c)));
+    const auto width = static_cast<size_t>(std::min(lanes, stride - c));
+    if (logarithm)
+      softmax_columns_of<true>(x + c, y + c, extent, stride, width);
+    else
+      softmax_columns_of<false>(x + c, y + c, extent, stride, width);
   }
 }
 
@@ -106,12 +136,12 @@ HWY_AFTER_NAMESPACE();
 namespace autograph::simd {
 namespace {
 
-HWY_EXPORT(softmax_rows);
-HWY_EXPORT(softmax_columns);
+HWY_EXPORT(along_rows);
+HWY_EXPORT(along_columns);
 
 class SoftmaxKernel : public Kernel {
  public:
-  explicit SoftmaxKernel(const KernelCall& call) {
+  SoftmaxKernel(const KernelCall& call, bool logarithm) : logarithm_(logarithm) {
     const Dims x = call.input_dims(0);
     int64_t axis = call.attributes.integer("axis");
     if (axis < 0) axis += static_cast<int64_t>(x.size());
@@ -131,27 +161,33 @@ class SoftmaxKernel : public Kernel {
     const int64_t block = extent_ * inner_;
     for_shares(threads_, outer_, [&](int64_t begin, int64_t end, int) {
       const int64_t at = begin * block;
-      if (inner_ == 1) return HWY_DYNAMIC_DISPATCH(softmax_rows)(x + at, y + at, end - begin, extent_);
+      if (inner_ == 1) return HWY_DYNAMIC_DISPATCH(along_rows)(x + at, y + at, end - begin, extent_, logarithm_);
       for (int64_t o = begin; o < end; ++o) {
-        HWY_DYNAMIC_DISPATCH(softmax_columns)(x + o * block, y + o * block, extent_, inner_);
+        HWY_DYNAMIC_DISPATCH(along_columns)(x + o * block, y + o * block, extent_, inner_, logarithm_);
       }
     });
   }
 
  private:
   static constexpr int64_t kWork = 8;  // of an element, in additions
+  const bool logarithm_;
   int64_t outer_ = 1, extent_ = 1, inner_ = 1;
   int threads_ = 1;
 };
 
 std::string why_not(const KernelCall& call) { return why_not_f32(call); }
 
-Prepared prepare(const KernelCall& call) { return {std::make_unique<SoftmaxKernel>(call), ""}; }
+Prepared prepare_softmax(const KernelCall& call) { return {std::make_unique<SoftmaxKernel>(call, false), ""}; }
+Prepared prepare_log_softmax(const KernelCall& call) { return {std::make_unique<SoftmaxKernel>(call, true), ""}; }
 
 }  // namespace
 
 KernelDef softmax_kernel() {
-  return {.name = "cpu.softmax_simd", .op = "softmax", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.softmax_simd", .op = "softmax", .why_not = why_not, .prepare = prepare_softmax};
+}
+
+KernelDef log_softmax_kernel() {
+  return {.name = "cpu.log_softmax_simd", .op = "log_softmax", .why_not = why_not, .prepare = prepare_log_softmax};
 }
 
 }  // namespace autograph::simd

@@ -1,0 +1,143 @@
+#include "backends/cpu/indexed_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/parallel.h"
+#include "ops/shape/copy_elements.h"
+
+namespace autograph {
+namespace {
+
+// Shorter blocks cost more as calls of memcpy than element by element.
+constexpr int64_t kMinBlockBytes = 64;
+
+bool is_identity(const std::vector<int64_t>& positions, int64_t extent) {
+  if (static_cast<int64_t>(positions.size()) != extent) return false;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+template <size_t N>
+void gather_bytes(const char* in, char* out, const int64_t* positions, int64_t count) {
+  const auto* from = reinterpret_cast<const ElementBytes<N>*>(in);
+  auto* to = reinterpret_cast<ElementBytes<N>*>(out);
+  for (int64_t i = 0; i < count; ++i) to[i] = from[positions[i]];
+}
+
+}  // namespace
+
+IndexedCopy::IndexedCopy(const Dims& in, const std::vector<std::vector<int64_t>>& positions, size_t element_bytes,
+                         int threads)
+    : element_bytes_(element_bytes), unit_bytes_(static_cast<int64_t>(element_bytes)), row_{0} {
+  size_t axis = positions.size();
+  for (; axis > 0 && is_identity(positions[axis - 1], in[axis - 1]); --axis) unit_bytes_ *= in[axis - 1];
+  if (unit_bytes_ == 0) units_ = 0;
+  if (axis > 0) row_ = positions[axis - 1];
+  units_ *= static_cast<int64_t>(row_.size());
+  int64_t stride = axis > 0 ? in[axis - 1] : 1;
+  for (size_t a = axis > 0 ? axis - 1 : 0; a-- > 0; stride *= in[a]) {
+    std::vector<int64_t> starts = positions[a];
+    for (int64_t& start : starts) start = start < 0 ? -1 : start * stride;
+    units_ *= static_cast<int64_t>(starts.size());
+    outer_.push_back(std::move(starts));
+  }
+  std::reverse(outer_.begin(), outer_.end());
+  threads_ = useful_threads(threads, units_ * unit_bytes_ / 4);
+  find_segments();
+}
+
+void IndexedCopy::find_segments() {
+  const auto count = static_cast<int64_t>(row_.size());
+  for (int64_t begin = 0, end = 0; begin < count; begin = end) {
+    const auto at = [&](int64_t i) { return row_[static_cast<size_t>(i)]; };
+    const bool filled = at(begin) < 0;
+    for (end = begin + 1; end < count && (filled ? at(end) < 0 : at(end) == at(end - 1) + 1); ++end) {
+    }
+    const Way way = filled ? Way::filled : (end - begin) * unit_bytes_ >= kMinBlockBytes ? Way::block : Way::gathered;
+    if (way == Way::gathered && !segments_.empty() && segments_.back().way == way) {
+      segments_.back().end = end;
+    } else {
+      segments_.push_back({way, begin, end});
+    }
+  }
+}
+
+void IndexedCopy::run(const void* in, void* out, const void* fill) const {
+  for_shares(threads_, units_, [&](int64_t begin, int64_t end, int) {
+    copy_share(static_cast<const char*>(in), static_cast<char*>(out), static_cast<const char*>(fill), begin, end);
+  });
+}
+
+int64_t IndexedCopy::row_start(int64_t row) const {
+  int64_t start = 0;
+  for (size_t a = outer_.size(); a-- > 0;) {
+    const auto extent = static_cast<int64_t>(outer_[a].size());
+    const int64_t step = outer_[a][static_cast<size_t>(row % extent)];
+    if (step < 0) return -1;
+    start += step;
+    row /= extent;
+  }
+  return start;
+}
+
+void IndexedCopy::copy_share(const char* in, char* out, const char* fill, int64_t begin, int64_t end) const {
+  const auto width = static_cast<int64_t>(row_.size());
+  const auto row_bytes = static_cast<size_t>(width * unit_bytes_);
+  int64_t before = -1;  // start of the row before this one, when this share wrote all of it
+  for (int64_t at = begin; at < end;) {
+    const int64_t first = at % width;
+    const int64_t last = std::min(width, first + end - at);
+    const int64_t start = row_start(at / width);
+    char* row = out + (at - first) * unit_bytes_;
+    if (start < 0) {
+      fill_units(row + first * unit_bytes_, fill, last - first);
+    } else if (start == before && last == width) {
+      std::memcpy(row, row - row_bytes, row_bytes);
+    } else {
+      copy_row(in + start * unit_bytes_, row, fill, first, last);
+    }
+    before = first == 0 ? start : -1;
+    at += last - first;
+  }
+}
+
+void IndexedCopy::copy_row(const char* in, char* out, const char* fill, int64_t begin, int64_t end) const {
+  for (const Segment& segment : segments_) {
+    const int64_t first = std::max(segment.begin, begin), last = std::min(segment.end, end);
+    if (first >= last) continue;
+    char* to = out + first * unit_bytes_;
+    switch (segment.way) {
+      case Way::block:
+        std::memcpy(to, in + row_[static_cast<size_t>(first)] * unit_bytes_,
+                    static_cast<size_t>((last - first) * unit_bytes_));
+        break;
+      case Way::gathered: gather(in, to, first, last); break;
+      case Way::filled: fill_units(to, fill, last - first); break;
+    }
+  }
+}
+
+void IndexedCopy::gather(const char* in, char* out, int64_t begin, int64_t end) const {
+  const int64_t* positions = row_.data() + begin;
+  switch (unit_bytes_) {
+    case 1: return gather_bytes<1>(in, out, positions, end - begin);
+    case 2: return gather_bytes<2>(in, out, positions, end - begin);
+    case 4: return gather_bytes<4>(in, out, positions, end - begin);
+    case 8: return gather_bytes<8>(in, out, positions, end - begin);
+    case 16: return gather_bytes<16>(in, out, positions, end - begin);
+    default: break;
+  }
+  for (int64_t i = 0; i < end - begin; ++i) {
+    std::memcpy(out + i * unit_bytes_, in + positions[i] * unit_bytes_, static_cast<size_t>(unit_bytes_));
+  }
+}
+
+void IndexedCopy::fill_units(char* out, const char* fill, int64_t units) const {
+  const auto bytes = static_cast<int64_t>(element_bytes_);
+  for (int64_t i = 0; i < units * unit_bytes_; i += bytes) std::memcpy(out + i, fill, element_bytes_);
+}
+
+}  // namespace autograph

@@ -1,0 +1,119 @@
+// log_softmax and the normalizations over planes, against the reference.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "backends/cpu/simd/kernels.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+#include "support/kernel_checks.h"
+
+namespace autograph {
+namespace {
+
+const FloatTolerance kTolerance{1e-4, 1e-5};
+
+KernelDef instance_kernel() { return simd::plane_normalization_kernels()[0]; }
+KernelDef group_kernel() { return simd::plane_normalization_kernels()[1]; }
+KernelDef mean_variance_kernel() { return simd::plane_normalization_kernels()[2]; }
+
+// ---- Softmax ---------------------------------------------------------------------------------------------------
+
+TEST(PlaneNormalization, LogSoftmaxAlongEveryAxisOfOddShapes) {
+  on_every_isa([] {
+    Random random(1);
+    for (const Dims& dims : {Dims{1, 1}, Dims{3, 5}, Dims{7, 49}, Dims{2, 197, 3}, Dims{5, 3, 33}, Dims{4, 5000}}) {
+      for (int64_t axis = -1; axis < static_cast<int64_t>(dims.size()); ++axis) {
+        const OpSample sample{.inputs = {draw_tensor(random, DType::f32, dims, -30, 30)},
+                              .attributes = {{"axis", axis}}};
+        expect_reference(simd::log_softmax_kernel(), KernelCase(log_softmax_def(), sample));
+      }
+    }
+  });
+}
+
+TEST(PlaneNormalization, LargeLogSoftmaxOnTwoThreads) {
+  Random random(2);
+  for (const int64_t axis : {0, 1, 2}) {
+    const OpSample sample{.inputs = {draw_tensor(random, DType::f32, {30, 13, 130}, -3, 3)},
+                          .attributes = {{"axis", axis}}};
+    expect_reference(simd::log_softmax_kernel(), KernelCase(log_softmax_def(), sample, {2}));
+  }
+}
+
+TEST(PlaneNormalization, LogSoftmaxOfNanAndInfinity) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::of<float>(
+      {5, 4}, {1, nan, 3, 4, 1, inf, 3, 4, 1, -inf, 3, 4, -inf, -inf, -inf, -inf, 1e30F, 3, 1, -1e30F});
+  on_every_isa([&] {
+    for (const int64_t axis : {0, 1}) {
+      expect_reference(simd::log_softmax_kernel(), KernelCase(log_softmax_def(), {{x}, {{"axis", axis}}}));
+    }
+  });
+}
+
+// ---- Planes ----------------------------------------------------------------------------------------------------
+
+const std::vector<Dims> kImages{{2, 6, 1, 2}, {1, 6, 5, 7}, {3, 12, 33}, {2, 6, 3, 5, 5}, {2, 6}, {1, 6, 40, 41}};
+
+TEST(PlaneNormalization, InstancesAndGroups) {
+  on_every_isa([] {
+    Random random(3);
+    for (const Dims& dims : kImages) {
+      const Tensor x = draw_tensor(random, DType::f32, dims, 2, 5);  // a mean that is not 0
+      const Tensor scale = draw_tensor(random, DType::f32, {dims[1]});
+      const Tensor bias = draw_tensor(random, DType::f32, {dims[1]});
+      for (const int threads : {1, 2}) {
+        if (dims.size() > 2) {
+          const OpSample sample{{x, scale, bias}, {{"epsilon", 1e-3F}}};
+          expect_reference(instance_kernel(), KernelCase(instance_normalization_def(), sample, {threads}), kTolerance);
+        }
+        for (const int64_t groups : {1, 2, 3}) {
+          const OpSample sample{{x, scale, bias}, {{"num_groups", groups}}};
+          expect_reference(group_kernel(), KernelCase(group_normalization_def(), sample, {threads}), kTolerance);
+        }
+      }
+    }
+  });
+}
+
+TEST(PlaneNormalization, MeanAndVarianceOverEverySetOfAxesWithTheLast) {
+  on_every_isa([] {
+    Random random(4);
+    for (const Dims& dims : {Dims{3, 4, 5, 7}, Dims{2, 30, 40, 9}}) {
+      const Tensor x = draw_tensor(random, DType::f32, dims, 2, 5);
+      for (int64_t mask = 0; mask < 8; ++mask) {
+        std::vector<int64_t> axes{-1};
+        for (int64_t a = 0; a < 3; ++a) {
+          if ((mask >> a & 1) != 0) axes.push_back(a);
+        }
+        const KernelCase test(mean_variance_normalization_def(), {{x}, {{"axes", axes}}}, {2});
+        expect_reference(mean_variance_kernel(), test, kTolerance);
+      }
+    }
+  });
+}
+
+// Whatever is left of equal elements without their mean would be divided by 1e-9.
+TEST(PlaneNormalization, EqualElementsBecomeZero) {
+  const Tensor x = Tensor::of<float>({2, 3, 1111}, std::vector<float>(6666, 0.3F));
+  on_every_isa([&] {
+    expect_reference(mean_variance_kernel(),
+                     KernelCase(mean_variance_normalization_def(), {{x}, {{"axes", std::vector<int64_t>{0, 2}}}}));
+  });
+}
+
+TEST(PlaneNormalization, SaysWhatItRefuses) {
+  Random random(5);
+  const auto tensor = [&](Dims dims) { return draw_tensor(random, DType::f32, std::move(dims)); };
+  const KernelCase inner(mean_variance_normalization_def(), {{tensor({2, 3})}, {{"axes", std::vector<int64_t>{0}}}});
+  EXPECT_EQ(KernelRun(mean_variance_kernel(), inner).refusal(), "the innermost axis is not averaged over");
+  const KernelCase single(instance_normalization_def(), {{tensor({2, 3}), tensor({3}), tensor({3})}});
+  EXPECT_EQ(KernelRun(instance_kernel(), single).refusal(), "groups of one element");
+  const KernelCase stash(group_normalization_def(), {{tensor({2, 4}), tensor({4}), tensor({4})},
+                                                     {{"num_groups", int64_t{2}}, {"stash_type", DType::f16}}});
+  EXPECT_EQ(KernelRun(group_kernel(), stash).refusal(), "statistics other than f32");
+}
+
+}  // namespace
+}  // namespace autograph
