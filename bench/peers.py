@@ -224,7 +224,8 @@ def parse_arguments():
         if getattr(options, name) < (0 if name in ("seconds", "warmup") else 1):
             parser.error(f"--{name}: expected more, got {getattr(options, name)}")
     if options.models == "all":
-        options.models = ",".join(sorted(os.path.splitext(f)[0] for f in os.listdir(options.directory) if f.endswith(".onnx")))
+        files = sorted(os.listdir(options.directory))
+        options.models = ",".join(os.path.splitext(file)[0] for file in files if file.endswith(".onnx"))
     options.peers = [kind for kind in options.peers.split(",") if kind]
     for kind in options.peers:
         if kind not in peer_processes.KINDS:
