@@ -1,4 +1,4 @@
-// Changes of layout. Those between row_major and channels_last are ours: oneDNN's take up to four times as long where it
+// Changes of layout. Those between row_major and channels_last are ours: oneDNN takes up to four times as long where it
 // walks from element to element.
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
