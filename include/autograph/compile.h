@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "autograph/kernel_times.h"
 #include "autograph/run_report.h"
 #include "autograph/schedule.h"
 #include "autograph/tensor.h"
@@ -31,6 +32,8 @@ struct CompileOptions {
   std::string precision = "f32";
   bool exact = false;  ///< No kernels that sum in another order than the op suggests (Winograd).
   bool tune = false;   ///< Choose kernels and layouts by measuring them; measurements are kept in a cache on disk.
+  /// With `tune`: times measured before on this machine, which are asked before the cache is. May be null.
+  std::shared_ptr<const KernelTimes> kernel_times = nullptr;
   std::string cache_folder = {};  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
   /// Called while measuring: steps asked about, all steps, kernels measured so far.
   std::function<void(size_t step, size_t num_steps, size_t measured)> on_tune = nullptr;
@@ -67,6 +70,8 @@ class Executable {
   MemoryReport memory() const;
   /// Kernels chosen for that plan.
   std::vector<KernelChoice> kernel_choices() const;
+  /// With CompileOptions::tune: the times from which the kernels of a graph with static inputs were chosen.
+  KernelTimes kernel_times() const;
   /// Steps of the last profiled run; empty unless CompileOptions::profile.
   std::vector<StepProfile> profile() const;
   /// The plan as text: steps in order with kernels and arena offsets.

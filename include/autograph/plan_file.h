@@ -16,13 +16,14 @@ namespace autograph {
 
 /// Where a plan was made.
 struct PlanOrigin {
-  std::string version;   ///< Of AutoGraph.
-  std::string model;     ///< Of what model, in the words of the user.
-  std::string device;    ///< CompileOptions::device.
-  std::string identity;  ///< The machine, its libraries and their versions.
-  int threads = 0;       ///< Threads of a run.
-  bool tune = false;     ///< CompileOptions::tune.
-  bool exact = false;    ///< CompileOptions::exact.
+  std::string version;            ///< Of AutoGraph.
+  std::string model;              ///< Of what model, in the words of the user.
+  std::string device;             ///< CompileOptions::device.
+  std::string identity;           ///< The machine, its libraries and their versions.
+  int threads = 0;                ///< Threads of a run.
+  bool tune = false;              ///< CompileOptions::tune.
+  bool exact = false;             ///< CompileOptions::exact.
+  std::string precision = "f32";  ///< CompileOptions::precision.
 };
 
 /// What the graph gives for inputs that anybody can draw again.
@@ -37,6 +38,7 @@ struct SavedPlan {
   PlanOrigin origin;
   PlanProbe probe;
   std::vector<double> node_us;  ///< Measured time of each node by its position in topological order; may be empty.
+  KernelTimes kernel_times;     ///< By which kernels were chosen where PlanOrigin::tune; they hold for that machine.
 };
 
 /// Where compile() with these options happens.
@@ -44,6 +46,9 @@ PlanOrigin plan_origin(const CompileOptions& options, const std::string& model);
 
 /// Runs what was found once on inputs drawn from `seed`, and measures its nodes.
 SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed);
+
+/// Compiles it as it was made: with its kernel times where they hold.
+Executable compile(const SavedPlan& plan, CompileOptions options);
 
 /// Writes by way of a temporary file; throws IoError.
 void save_plan(const SavedPlan& plan, const std::string& path);

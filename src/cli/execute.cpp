@@ -66,6 +66,7 @@ CompileOptions plan_options(const Session& session, const PlanOrigin& origin, Co
   }
   options.tune = options.tune || origin.tune;
   options.exact = options.exact || origin.exact;
+  if (!session.is_given("precision")) options.precision = origin.precision;
   return options;
 }
 
@@ -104,7 +105,7 @@ CompiledModel compile_plan(Session& session, const SavedPlan& plan, const RunOpt
   const std::vector<std::string> elsewhere = differences(plan.origin, plan_origin(options, ""));
   const Stopwatch watch;
   if (elsewhere.empty()) {
-    compiled.executable = compile(plan.optimized, options);
+    compiled.executable = compile(plan, options);
   } else {
     session.warn(fmt::format("the plan was made elsewhere, so that it is checked here: {}", join(elsewhere, "; ")));
     compiled.executable = compile_elsewhere(session, plan, options, how.revalidation);
@@ -116,6 +117,11 @@ CompiledModel compile_plan(Session& session, const SavedPlan& plan, const RunOpt
 }
 
 }  // namespace
+
+RunOptions with_plan(const Session& session, const LoadedModel& loaded, RunOptions options) {
+  if (loaded.plan && !session.is_given("precision")) options.precision = loaded.plan->origin.precision;
+  return options;
+}
 
 std::string strategy_of(const RunOptions& options) {
   return options.strategy.empty() ? "sequential" : options.strategy;
@@ -148,19 +154,30 @@ CompileOptions compile_options(const RunOptions& options) {
 
 // Rounding two factors to bf16 changes their product by up to 2^-8 of its size, in either direction. Errors of products
 // in a row are independent: they grow as the square root of their number. A quantized result may be off by one step of
-// 255 where its value lies in the middle between two; what follows passes that on, and adds its own.
+// 255 where its value lies in the middle between two; what follows passes that on, and adds its own. A model in f16 or
+// bf16 is rounded by the reference after every node, but at the end alone by kernels that compute in f32.
 Tolerance tolerance_for(const Graph& graph, const RunOptions& options, Tolerance given) {
   constexpr double kBf16Error = 1.0 / 256;
   constexpr double kStep = 1.0 / 255;
   constexpr double kQuantizedShare = 8 * kStep;
+  constexpr double kF16Error = 1.0 / 2048;
   double products = 0;
+  double half_nodes = 0;
+  double half_error = 0;
   bool is_quantized = false;
   for (const NodeId id : graph.nodes()) {
     const OpDef& op = graph.node(id).op();
     if (op.traits.anchor) ++products;
+    for (const ValueId v : graph.node(id).outputs()) {
+      const DType dtype = graph.type(v).is_tensor() ? graph.type(v).dtype() : DType::undefined;
+      if (dtype != DType::f16 && dtype != DType::bf16) continue;
+      ++half_nodes;
+      half_error = std::max(half_error, dtype == DType::f16 ? kF16Error : kBf16Error);
+    }
     is_quantized = is_quantized || op.name == "quantize_linear" || op.name.starts_with("qlinear_");
   }
   if (options.precision == "bf16") given.share = std::max(given.share, kBf16Error * std::sqrt(std::max(products, 1.0)));
+  given.share = std::max(given.share, half_error * std::sqrt(half_nodes));
   if (is_quantized) {
     given.share = std::max(given.share, kQuantizedShare);
     given.byte_steps = 8;

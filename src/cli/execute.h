@@ -27,6 +27,9 @@ class Stopwatch {
 /// The flags as options of the library. Throws UnsupportedError for a strategy that this build does not have yet.
 CompileOptions compile_options(const RunOptions& options);
 
+/// The flags, and the precision of a saved plan unless a flag says otherwise.
+RunOptions with_plan(const Session& session, const LoadedModel& loaded, RunOptions options);
+
 /// The strategy that was asked for, "sequential" when none was.
 std::string strategy_of(const RunOptions& options);
 

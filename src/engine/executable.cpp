@@ -231,8 +231,12 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   MeasurementCache cache(options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder);
   MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, options_.on_tune,
                     device_.forget_kernels, options_.may_tune);
+  if (options_.kernel_times) cost.know(*options_.kernel_times);
   options.cost = &cost;
-  return compile_plan(std::move(graph), known, options);
+  auto plan = compile_plan(std::move(graph), known, options);
+  const std::lock_guard lock(mutex_);
+  kernel_times_ = cost.used();
+  return plan;
 }
 
 void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const {
@@ -289,6 +293,11 @@ void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& ou
   execute(context, nullptr);
 }
 
+KernelTimes Executable::Impl::kernel_times() const {
+  const std::lock_guard lock(mutex_);
+  return kernel_times_;
+}
+
 std::vector<StepProfile> Executable::Impl::profile() const {
   const std::lock_guard lock(mutex_);
   return profile_;
@@ -336,6 +345,8 @@ std::vector<KernelChoice> Executable::kernel_choices() const {
   const auto plan = impl_->current_plan();
   return plan ? plan->choices : std::vector<KernelChoice>();
 }
+
+KernelTimes Executable::kernel_times() const { return impl_->kernel_times(); }
 
 std::vector<StepProfile> Executable::profile() const { return impl_->profile(); }
 

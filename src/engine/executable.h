@@ -76,6 +76,7 @@ class Executable::Impl {
   const Schedule& schedule() const;
   std::optional<double> simulated_latency_ms() const;
   std::vector<StepProfile> profile() const;
+  KernelTimes kernel_times() const;
   /// The static plan, or the one used last; null when there is none yet.
   std::shared_ptr<const CompiledPlan> current_plan() const;
 
@@ -97,9 +98,10 @@ class Executable::Impl {
   RunOptions run_options_;
   std::map<const Graph*, std::unique_ptr<Impl>> nested_graphs_;  // fixed after construction
 
-  mutable std::mutex mutex_;                               // guards entries_ and profile_
+  mutable std::mutex mutex_;                               // guards entries_, profile_ and kernel_times_
   mutable std::list<std::shared_ptr<PlanEntry>> entries_;  // most recently used first
   mutable std::vector<StepProfile> profile_;
+  mutable KernelTimes kernel_times_;
 };
 
 /// What passes may ask about the device.

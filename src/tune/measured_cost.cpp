@@ -185,15 +185,16 @@ void MeasuredCost::begin_step(size_t step, size_t num_steps) {
 }
 
 std::optional<double> MeasuredCost::find(const std::string& key) {
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  const auto found = cache_.find(device_, key);
-  if (found) known_[key] = *found;
+  if (const auto found = used_.find(key); found != used_.end()) return found->second;
+  const auto given = given_.find(key);
+  const auto found = given != given_.end() ? std::optional(given->second) : cache_.find(device_, key);
+  if (found) used_[key] = *found;
   return found;
 }
 
 void MeasuredCost::store(const std::string& key, double us) {
   ++num_measured_;
-  known_[key] = us;
+  used_[key] = us;
   cache_.store(device_, key, us);
   if (progress_) progress_(step_, num_steps_, num_measured_);
 }

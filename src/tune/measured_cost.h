@@ -4,8 +4,8 @@
 
 #include <functional>
 #include <string>
-#include <unordered_map>
 
+#include "autograph/kernel_times.h"
 #include "runtime/kernel_cost.h"
 #include "tune/measurement_cache.h"
 
@@ -28,6 +28,10 @@ class MeasuredCost : public KernelCost {
                                 std::span<const Offer> offers) override;
   double reorder_us(const KernelCatalog& catalog, const ReorderCall& call) override;
   bool is_concurrent() const override { return false; }
+  /// Times measured before by an object with the same `device`.
+  void know(const KernelTimes& times) { given_ = times; }
+  /// All times that answers were made from.
+  const KernelTimes& used() const { return used_; }
   void begin_step(size_t step, size_t num_steps) override;
   /// Offers and reorders that were run.
   size_t num_measured() const { return num_measured_; }
@@ -47,7 +51,8 @@ class MeasuredCost : public KernelCost {
   TuneProgress progress_;
   void (*forget_)() = nullptr;
   std::function<bool()> may_measure_;
-  std::unordered_map<std::string, double> known_;
+  KernelTimes given_;
+  KernelTimes used_;
   std::unique_ptr<Caches> caches_;
   size_t step_ = 0;
   size_t num_steps_ = 0;

@@ -142,8 +142,8 @@ TEST_F(PlanFile, SaysWhatIsWrong) {
   EXPECT_NE(refusal(good + "x").find("something was added"), std::string::npos);
   EXPECT_NE(refusal("not a plan at all").find("it is no plan file"), std::string::npos);
   std::string newer = good;
-  newer[8] = 2;
-  EXPECT_NE(refusal(newer).find("expected format 1, got 2"), std::string::npos);
+  newer[8] = 3;
+  EXPECT_NE(refusal(newer).find("expected format 2, got 3"), std::string::npos);
   std::string huge = good;
   for (size_t i = 0; i < 8; ++i) huge[32 + i] = '\xFF';  // bytes of the pool
   EXPECT_NE(refusal(huge).find("cut off"), std::string::npos);
@@ -192,6 +192,30 @@ TEST_F(PlanFile, RevalidationComparesAndTakesTheFaster) {
   const Revalidated cheap = revalidate(load_plan(path_), one_thread(), Revalidation::numbers);
   EXPECT_TRUE(cheap.difference.ok);
   EXPECT_EQ(cheap.saved_ms, 0);
+}
+
+// A tuned plan chooses its kernels as it did, though the cache is gone.
+TEST_F(PlanFile, KeepsTheTimesByWhichKernelsWereChosen) {
+  CompileOptions options = one_thread();
+  options.device = "cpu";
+  options.tune = true;
+  options.cache_folder = folder_ + "/cache";
+  save_plan(make_plan(two_streams(), options, "m.onnx", 7), path_);
+  const SavedPlan loaded = load_plan(path_);
+  EXPECT_FALSE(loaded.kernel_times.empty());
+  size_t measured = 0;
+  options.cache_folder = folder_ + "/another";
+  options.on_tune = [&](size_t, size_t, size_t so_far) { measured = so_far; };
+  EXPECT_EQ(compile(loaded, options).kernel_times(), loaded.kernel_times);
+  EXPECT_EQ(measured, 0U);
+  compile(loaded.optimized, options);
+  EXPECT_GT(measured, 0U) << "nothing is measured anyway";
+}
+
+TEST_F(PlanFile, KeepsThePrecision) {
+  plan_.origin.precision = "bf16";
+  save_plan(plan_, path_);
+  EXPECT_EQ(load_plan(path_).origin.precision, "bf16");
 }
 
 TEST_F(PlanFile, RevalidationNoticesOtherNumbers) {

@@ -134,8 +134,8 @@ int run(Session& session, const Options& options) {
   executable.run(inputs);
   const double first_run_ms = first.ms();
   log_plan(session, executable);
-  Prepared prepared =
-      describe(loaded.name, compiled, options.run.precision, batch_of(inputs), {load_ms, compile_ms, first_run_ms});
+  Prepared prepared = describe(loaded.name, compiled, with_plan(session, loaded, options.run).precision,
+                               batch_of(inputs), {load_ms, compile_ms, first_run_ms});
   if (options.serve) {
     serve(session, executable, inputs, std::move(prepared));
   } else {

@@ -149,7 +149,7 @@ int compare(Session& session, const Options& options, LoadedModel loaded) {
   const std::vector<Datum> actual = executable.run(inputs);
   log_plan(session, executable);
   if (!stored) expected = run_reference_device(session, graph, options, inputs);
-  const Tolerance tolerance = tolerance_for(graph, options.run, options.tolerance);
+  const Tolerance tolerance = tolerance_for(graph, with_plan(session, loaded, options.run), options.tolerance);
   std::vector<Difference> differences;
   for (size_t i = 0; i < actual.size(); ++i) differences.push_back(compare_values(actual[i], expected[i], tolerance));
   const auto opset = loaded.model.opsets.find("");

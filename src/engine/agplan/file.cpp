@@ -22,7 +22,7 @@ namespace autograph {
 namespace {
 
 constexpr std::string_view kMagic("AGPLAN\r\n", 8);
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kHashedHeadBytes = 56;  // up to the hash of the rest
 constexpr size_t kHeadBytes = kHashedHeadBytes + 16;
 

@@ -14,9 +14,9 @@ using Json = nlohmann::ordered_json;
 // ---- Writing ---------------------------------------------------------------------------------------------------
 
 Json origin_json(const PlanOrigin& origin) {
-  return {{"version", origin.version},   {"model", origin.model},     {"device", origin.device},
-          {"identity", origin.identity}, {"threads", origin.threads}, {"tune", origin.tune},
-          {"exact", origin.exact}};
+  return {{"version", origin.version},   {"model", origin.model},        {"device", origin.device},
+          {"identity", origin.identity}, {"threads", origin.threads},    {"tune", origin.tune},
+          {"exact", origin.exact},       {"precision", origin.precision}};
 }
 
 Json report_json(const SearchReport& report) {
@@ -65,6 +65,12 @@ class Field {
     for (size_t i = 0; i < json_.size(); ++i) fields.emplace_back(json_[i], fmt::format("{}[{}]", path_, i));
     return fields;
   }
+  std::vector<std::pair<std::string, Field>> members() const {
+    check(json_.is_object(), "an object");
+    std::vector<std::pair<std::string, Field>> fields;
+    for (const auto& [key, value] : json_.items()) fields.emplace_back(key, Field(value, path_ + "." + key));
+    return fields;
+  }
   std::string text() const {
     check(json_.is_string(), "a text");
     return json_.get<std::string>();
@@ -101,6 +107,7 @@ PlanOrigin parse_origin(const Field& json) {
   origin.threads = static_cast<int>(json.at("threads").count(kMostThreads));
   origin.tune = json.at("tune").flag();
   origin.exact = json.at("exact").flag();
+  origin.precision = json.at("precision").text();
   return origin;
 }
 
@@ -149,12 +156,11 @@ PooledType parse_pooled(const Field& json) {
 std::string print_plan_header(const SavedPlan& plan, const PlanHeader& header) {
   Json stages = Json::array();
   for (const auto& [threads, streams] : header.stages) stages.push_back({{"threads", threads}, {"streams", streams}});
-  const Json json = {{"origin", origin_json(plan.origin)},
-                     {"report", report_json(plan.optimized.report)},
-                     {"stages", std::move(stages)},
-                     {"node_us", plan.node_us},
-                     {"probe", {{"seed", plan.probe.seed}, {"outputs", header.probe_outputs}}},
-                     {"pool", pool_json(header.pool)}};
+  const Json json = {
+      {"origin", origin_json(plan.origin)}, {"report", report_json(plan.optimized.report)},
+      {"stages", std::move(stages)},        {"node_us", plan.node_us},
+      {"kernel_us", plan.kernel_times},     {"probe", {{"seed", plan.probe.seed}, {"outputs", header.probe_outputs}}},
+      {"pool", pool_json(header.pool)}};
   // Names from foreign files need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -166,6 +172,7 @@ PlanHeader parse_plan_header(std::string_view text, SavedPlan& plan) {
   plan.origin = parse_origin(root.at("origin"));
   plan.optimized.report = parse_report(root.at("report"));
   for (const Field& us : root.at("node_us").list()) plan.node_us.push_back(us.real());
+  for (const auto& [key, us] : root.at("kernel_us").members()) plan.kernel_times[key] = us.real();
   plan.probe.seed = root.at("probe").at("seed").count(std::numeric_limits<uint64_t>::max());
   PlanHeader header;
   for (const Field& type : root.at("pool").list()) header.pool.push_back(parse_pooled(type));

@@ -38,14 +38,15 @@ std::vector<Datum> reference_outputs(const Graph& graph, CompileOptions options,
 }  // namespace
 
 PlanOrigin plan_origin(const CompileOptions& options, const std::string& model) {
-  const Device& device = get_device(options.device);
+  const Device& device = get_device(options.device, options.precision);
   return {.version = AG_VERSION,
           .model = model,
           .device = options.device,
           .identity = device.identity ? device.identity() : device.name,
           .threads = options.threads > 0 ? options.threads : usable_cpu_count(),
           .tune = options.tune,
-          .exact = options.exact};
+          .exact = options.exact,
+          .precision = options.precision};
 }
 
 SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed) {
@@ -54,11 +55,13 @@ SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const st
   plan.origin.tune = options.tune || optimized.report.tuned;
   plan.probe.seed = seed;
   CompileOptions profiled = options;
+  profiled.tune = plan.origin.tune;
   profiled.profile = true;
   profiled.optimize = false;         // passes have been run
   profiled.release_weights = false;  // they are saved
   const Executable executable = compile(optimized, profiled);
   const std::vector<Datum> inputs = probe_inputs(optimized.graph, seed);
+  plan.kernel_times = executable.kernel_times();
   executable.run(inputs);
   plan.probe.outputs = executable.run(inputs);  // the second run: its times are those of a warm one
   if (executable.graph().num_nodes() == optimized.graph.num_nodes()) {
@@ -67,6 +70,12 @@ SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const st
   if (!std::all_of(plan.probe.outputs.begin(), plan.probe.outputs.end(), is_plain_tensor)) plan.probe.outputs.clear();
   plan.optimized = std::move(optimized);
   return plan;
+}
+
+Executable compile(const SavedPlan& plan, CompileOptions options) {
+  const bool times_hold = options.tune && plan_origin(options, "").identity == plan.origin.identity;
+  if (times_hold) options.kernel_times = std::make_shared<const KernelTimes>(plan.kernel_times);
+  return compile(plan.optimized, options);
 }
 
 std::vector<std::string> differences(const PlanOrigin& saved, const PlanOrigin& here) {
@@ -88,7 +97,7 @@ Revalidated revalidate(const SavedPlan& plan, const CompileOptions& options, Rev
   const std::vector<Datum> expected =
       plan.probe.outputs.empty() ? reference_outputs(graph, options, inputs) : plan.probe.outputs;
   Revalidated result;
-  result.executable = compile(plan.optimized, options);
+  result.executable = compile(plan, options);
   result.difference = compare_all(result.executable.run(inputs), expected, tolerance);
   // The clock of a simulated device is not the one on the wall.
   const bool can_gain = !plan.optimized.schedule.is_sequential() && !plan.optimized.report.simulated;
