@@ -21,6 +21,29 @@ enum class Specials {
   none,      ///< Every encoding is a number: conversion saturates, NaN becomes the largest.
 };
 
+/// The number that binary16 bits stand for. Without branches, so that loops over it become vector instructions.
+inline float binary16_to_float(uint16_t bits) {
+  // The exponent field moved into place is too small by 127 - 15, for subnormals too.
+  const uint32_t magnitude = (bits & 0x7FFFU) << 13;
+  uint32_t raw = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
+  raw = magnitude >= 0x0F800000U ? raw | 0x7F800000U : raw;  // infinity, NaN
+  raw = magnitude > 0x0F800000U ? 0x7FC00000U : raw;
+  return std::bit_cast<float>(raw | (bits & 0x8000U) << 16);
+}
+
+/// The binary16 bits nearest to `value`, ties to even; infinity beyond the largest. Without branches, too.
+inline uint16_t float_to_binary16(float value) {
+  const auto raw = std::bit_cast<uint32_t>(value);
+  const uint32_t magnitude = raw & 0x7FFFFFFFU;
+  // Adding 2^-1 leaves the bits of a subnormal result at the end of the sum, rounded.
+  const uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3F000000U;
+  const uint32_t normal = (magnitude + 0xFFFU + (magnitude >> 13 & 1U) - 0x38000000U) >> 13;
+  uint32_t bits = magnitude < 0x38800000U ? subnormal : normal;
+  bits = bits > 0x7C00U ? 0x7C00U : bits;
+  bits = magnitude > 0x7F800000U ? 0x7E00U : bits;
+  return static_cast<uint16_t>(bits | (raw >> 16 & 0x8000U));
+}
+
 /// A float of 1 + ExponentBits + MantissaBits bits, held in Bits.
 template <class Bits, int ExponentBits, int MantissaBits, int Bias, Specials Kind>
 struct SmallFloat {
@@ -61,7 +84,10 @@ struct SmallFloat {
   bool operator==(const SmallFloat& other) const { return float(*this) == float(other); }
 
  private:
+  static constexpr bool kIsBinary16 = Kind == Specials::ieee && ExponentBits == 5 && MantissaBits == 10;
+
   static float decode(Bits b) {
+    if constexpr (kIsBinary16) return binary16_to_float(b);
     const int sign = (b & kSignMask) ? -1 : 1;
     const int exponent = (b & kMagnitudeMask) >> MantissaBits;
     const int mantissa = b & ((1 << MantissaBits) - 1);
@@ -103,6 +129,10 @@ struct SmallFloat {
   }
 
   static Bits encode(float value, bool saturate) {
+    if constexpr (kIsBinary16) {
+      const Bits bits = float_to_binary16(value);
+      return saturate && (bits & kMagnitudeMask) == max_bits() + 1 ? static_cast<Bits>(bits - 1) : bits;
+    }
     const auto raw = std::bit_cast<uint32_t>(value);
     const Bits sign = (raw >> 31) ? kSignMask : Bits{0};
     if (std::isnan(value)) {

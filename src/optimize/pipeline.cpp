@@ -13,6 +13,7 @@ namespace autograph {
 namespace {
 
 constexpr PassDef kPasses[] = {
+    {"widen_half", "Compute in f32 what the device has no kernels for in half precision.", widen_half},
     {"decompose", "Replace function ops without a kernel by their body.", decompose, PassHalf::simplify, true},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants_before_integers},
     {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes},

@@ -44,6 +44,7 @@ KernelDef gather_kernel();
 KernelDef cumulative_sum_kernel();
 KernelDef lp_normalization_kernel();
 KernelDef byte_table_kernel();
+KernelDef half_cast_kernel();
 KernelDef resize_kernel();
 KernelDef trilu_kernel();
 KernelDef gather_elements_kernel();

@@ -5,6 +5,7 @@
 
 namespace autograph {
 
+bool widen_half(Graph& graph, PassContext& context);
 bool decompose(Graph& graph, PassContext& context);
 bool fold_constants(Graph& graph, PassContext& context);
 bool fold_constants_before_integers(Graph& graph, PassContext& context);
