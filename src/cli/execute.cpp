@@ -116,6 +116,34 @@ CompiledModel compile_plan(Session& session, const SavedPlan& plan, const RunOpt
   return compiled;
 }
 
+constexpr double kBf16Error = 1.0 / 256;
+constexpr double kF16Error = 1.0 / 2048;
+
+// What a graph has that is computed coarsely.
+struct Roundings {
+  double products = 0;
+  double half_nodes = 0;
+  double half_error = 0;  // of one of them
+  bool is_quantized = false;
+};
+
+// Nodes of saved plans may be groups, whose bodies are graphs.
+void count_roundings(const Graph& graph, Roundings& found) {
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (node.op().traits.anchor) ++found.products;
+    for (const ValueId v : node.outputs()) {
+      const DType dtype = graph.type(v).is_tensor() ? graph.type(v).dtype() : DType::undefined;
+      if (dtype != DType::f16 && dtype != DType::bf16) continue;
+      ++found.half_nodes;
+      found.half_error = std::max(found.half_error, dtype == DType::f16 ? kF16Error : kBf16Error);
+    }
+    found.is_quantized =
+        found.is_quantized || node.op().name == "quantize_linear" || node.op().name.starts_with("qlinear_");
+    if (node.op().name == "fused") count_roundings(*node.attributes().get<GraphRef>("body"), found);
+  }
+}
+
 }  // namespace
 
 RunOptions with_plan(const Session& session, const LoadedModel& loaded, RunOptions options) {
@@ -157,28 +185,14 @@ CompileOptions compile_options(const RunOptions& options) {
 // 255 where its value lies in the middle between two; what follows passes that on, and adds its own. A model in f16 or
 // bf16 is rounded by the reference after every node, but at the end alone by kernels that compute in f32.
 Tolerance tolerance_for(const Graph& graph, const RunOptions& options, Tolerance given) {
-  constexpr double kBf16Error = 1.0 / 256;
-  constexpr double kStep = 1.0 / 255;
-  constexpr double kQuantizedShare = 8 * kStep;
-  constexpr double kF16Error = 1.0 / 2048;
-  double products = 0;
-  double half_nodes = 0;
-  double half_error = 0;
-  bool is_quantized = false;
-  for (const NodeId id : graph.nodes()) {
-    const OpDef& op = graph.node(id).op();
-    if (op.traits.anchor) ++products;
-    for (const ValueId v : graph.node(id).outputs()) {
-      const DType dtype = graph.type(v).is_tensor() ? graph.type(v).dtype() : DType::undefined;
-      if (dtype != DType::f16 && dtype != DType::bf16) continue;
-      ++half_nodes;
-      half_error = std::max(half_error, dtype == DType::f16 ? kF16Error : kBf16Error);
-    }
-    is_quantized = is_quantized || op.name == "quantize_linear" || op.name.starts_with("qlinear_");
+  constexpr double kQuantizedShare = 8.0 / 255;
+  Roundings found;
+  count_roundings(graph, found);
+  if (options.precision == "bf16") {
+    given.share = std::max(given.share, kBf16Error * std::sqrt(std::max(found.products, 1.0)));
   }
-  if (options.precision == "bf16") given.share = std::max(given.share, kBf16Error * std::sqrt(std::max(products, 1.0)));
-  given.share = std::max(given.share, half_error * std::sqrt(half_nodes));
-  if (is_quantized) {
+  given.share = std::max(given.share, found.half_error * std::sqrt(found.half_nodes));
+  if (found.is_quantized) {
     given.share = std::max(given.share, kQuantizedShare);
     given.byte_steps = 8;
   }

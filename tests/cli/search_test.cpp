@@ -78,6 +78,16 @@ TEST_F(CliSearch, DamagedPlanIsMalformed) {
   EXPECT_EQ(run("info /nowhere/p.agplan").exit_code, 1);
 }
 
+// Where the processor has no bf16, it is refused with exit code 7.
+TEST_F(CliSearch, PlansKeepTheirPrecision) {
+  const std::string plan = path("b.agplan");
+  const ProgramResult made = run("optimize zoo:mlp --strategy greedy --budget 1 --precision bf16 -o " + plan);
+  if (made.exit_code == 7) GTEST_SKIP() << made.err;
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(run("bench --json --seconds 0 " + plan).json()["precision"], "bf16");
+  EXPECT_EQ(run("check " + plan).exit_code, 0);
+}
+
 TEST_F(CliSearch, PlanIsNoModelToOptimizeAgain) {
   const std::string plan = small_plan();
   const ProgramResult result = run("optimize " + plan + " -o " + path("again.agplan"));
