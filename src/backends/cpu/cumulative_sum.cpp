@@ -1,8 +1,7 @@
 // cum_sum in f32 along any axis, accumulated in f64: strips of columns side by side, or row by row.
-#include "backends/cpu/axis_blocks.h"
+#include "backends/cpu/axis_kernel.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
-#include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 
 namespace autograph {
@@ -26,52 +25,33 @@ AG_MULTIVERSION void add_row(const float* x, double* totals, float* y, int64_t c
   }
 }
 
-class CumulativeSumKernel : public Kernel {
+class CumulativeSumKernel : public AxisKernel {
  public:
   explicit CumulativeSumKernel(const KernelCall& call)
-      : blocks_(call.input_dims(0), call.constant(1)->to_i64().front()),
+      : AxisKernel(call, call.constant(1)->to_i64().front()),
         exclusive_(call.attributes.flag("exclusive")),
-        reverse_(call.attributes.flag("reverse")),
-        threads_(useful_threads(call.threads, 2 * blocks_.elements())) {}
-
-  std::vector<uint32_t> in_place_inputs() const override { return {0}; }
-
-  void run(const KernelArgs& args) const override {
-    const float* x = args.inputs[0].data<float>();
-    float* y = args.outputs[0].mutable_data<float>();
-    for_shares(threads_, blocks_.units(), [&](int64_t begin, int64_t end, int) {
-      blocks_.for_strips(begin, end, [&](int64_t block, int64_t column, int64_t count) {
-        const int64_t at = block * blocks_.extent * blocks_.inner + column;
-        if (blocks_.inner == 1)
-          run_row(x + at, y + at);
-        else
-          run_columns(x + at, y + at, count);
-      });
-    });
-  }
+        reverse_(call.attributes.flag("reverse")) {}
 
  private:
-  void run_row(const float* x, float* y) const {
+  void run_row(const float* x, float* y) const override {
     double total = 0;
-    for (int64_t i = 0; i < blocks_.extent; ++i) {
-      const int64_t at = reverse_ ? blocks_.extent - 1 - i : i;
+    for (int64_t i = 0; i < blocks().extent; ++i) {
+      const int64_t at = reverse_ ? blocks().extent - 1 - i : i;
       const double before = total;
       total += x[at];
       y[at] = static_cast<float>(exclusive_ ? before : total);
     }
   }
 
-  void run_columns(const float* x, float* y, int64_t count) const {
+  void run_columns(const float* x, float* y, int64_t count) const override {
     double totals[AxisBlocks::kStrip] = {};
-    for (int64_t i = 0; i < blocks_.extent; ++i) {
-      const int64_t at = (reverse_ ? blocks_.extent - 1 - i : i) * blocks_.inner;
+    for (int64_t i = 0; i < blocks().extent; ++i) {
+      const int64_t at = (reverse_ ? blocks().extent - 1 - i : i) * blocks().inner;
       add_row(x + at, totals, y + at, count, exclusive_);
     }
   }
 
-  const AxisBlocks blocks_;
   const bool exclusive_, reverse_;
-  const int threads_;
 };
 
 std::string why_not(const KernelCall& call) {
