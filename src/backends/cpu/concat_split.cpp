@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/refusal.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -99,8 +100,6 @@ class SplitKernel : public Kernel {
   const Blocks blocks_;
 };
 
-std::string why_not(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
-
 Prepared prepare_concat(const KernelCall& call) { return {std::make_unique<ConcatKernel>(call), ""}; }
 Prepared prepare_split(const KernelCall& call) { return {std::make_unique<SplitKernel>(call), ""}; }
 
@@ -136,12 +135,19 @@ std::vector<KernelVariant> split_variants(const KernelCall& call) {
 }  // namespace
 
 KernelDef concat_kernel() {
-  return {
-      .name = "cpu.concat", .op = "concat", .why_not = why_not, .prepare = prepare_concat, .variants = concat_variants};
+  return {.name = "cpu.concat",
+          .op = "concat",
+          .why_not = why_not_bytes,
+          .prepare = prepare_concat,
+          .variants = concat_variants};
 }
 
 KernelDef split_kernel() {
-  return {.name = "cpu.split", .op = "split", .why_not = why_not, .prepare = prepare_split, .variants = split_variants};
+  return {.name = "cpu.split",
+          .op = "split",
+          .why_not = why_not_bytes,
+          .prepare = prepare_split,
+          .variants = split_variants};
 }
 
 }  // namespace autograph

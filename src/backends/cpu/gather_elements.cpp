@@ -4,6 +4,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/index_lines.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/refusal.h"
 #include "ops/index/index_check.h"
 #include "ops/shape/copy_elements.h"
 
@@ -65,14 +66,12 @@ class GatherElementsKernel : public Kernel {
   const int threads_;
 };
 
-std::string why_not(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
-
 Prepared prepare(const KernelCall& call) { return {std::make_unique<GatherElementsKernel>(call), ""}; }
 
 }  // namespace
 
 KernelDef gather_elements_kernel() {
-  return {.name = "cpu.gather_elements", .op = "gather_elements", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.gather_elements", .op = "gather_elements", .why_not = why_not_bytes, .prepare = prepare};
 }
 
 }  // namespace autograph

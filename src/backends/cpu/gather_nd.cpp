@@ -4,6 +4,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/refusal.h"
 #include "ops/index/nd_index.h"
 #include "ops/shape/copy_elements.h"
 
@@ -68,14 +69,12 @@ class GatherNdKernel : public Kernel {
   int threads_ = 1;
 };
 
-std::string why_not(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
-
 Prepared prepare(const KernelCall& call) { return {std::make_unique<GatherNdKernel>(call), ""}; }
 
 }  // namespace
 
 KernelDef gather_nd_kernel() {
-  return {.name = "cpu.gather_nd", .op = "gather_nd", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.gather_nd", .op = "gather_nd", .why_not = why_not_bytes, .prepare = prepare};
 }
 
 }  // namespace autograph

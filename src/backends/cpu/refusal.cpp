@@ -15,4 +15,6 @@ std::string why_not_f32(const KernelCall& call) {
   return "";
 }
 
+std::string why_not_bytes(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
+
 }  // namespace autograph

@@ -10,4 +10,7 @@ namespace autograph {
 /// "" when every tensor of the call is f32 and has elements, else the reason why not.
 std::string why_not_f32(const KernelCall& call);
 
+/// "" when the elements of input 0 can be copied as bytes, else the reason why not.
+std::string why_not_bytes(const KernelCall& call);
+
 }  // namespace autograph

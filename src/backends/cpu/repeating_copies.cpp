@@ -2,6 +2,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/indexed_copy.h"
 #include "backends/cpu/known_inputs.h"
+#include "backends/cpu/refusal.h"
 #include "ops/shape/pad_positions.h"
 #include "ops/vision/resize_grid.h"
 
@@ -21,8 +22,6 @@ class IndexedCopyKernel : public Kernel {
 };
 
 // ---- tile ------------------------------------------------------------------------------------------------------
-
-std::string why_not_tile(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
 
 Prepared prepare_tile(const KernelCall& call) {
   const Dims in = call.input_dims(0), out = call.output_dims(0);
@@ -78,7 +77,7 @@ Prepared prepare_resize(const KernelCall& call) {
 
 std::vector<KernelDef> repeating_copy_kernels() {
   return {
-      {"cpu.tile", "tile", why_not_tile, prepare_tile},
+      {"cpu.tile", "tile", why_not_bytes, prepare_tile},
       {"cpu.pad_repeating", "pad", why_not_pad, prepare_pad},
       {"cpu.resize_nearest", "resize", why_not_resize, prepare_resize},
   };

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/refusal.h"
 
 namespace autograph {
 namespace {
@@ -50,12 +51,10 @@ class TriluKernel : public Kernel {
   int threads_ = 1;
 };
 
-std::string why_not(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
-
 Prepared prepare(const KernelCall& call) { return {std::make_unique<TriluKernel>(call), ""}; }
 
 }  // namespace
 
-KernelDef trilu_kernel() { return {.name = "cpu.trilu", .op = "trilu", .why_not = why_not, .prepare = prepare}; }
+KernelDef trilu_kernel() { return {.name = "cpu.trilu", .op = "trilu", .why_not = why_not_bytes, .prepare = prepare}; }
 
 }  // namespace autograph

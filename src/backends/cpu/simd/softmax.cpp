@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "backends/cpu/axis_blocks.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
@@ -141,29 +142,23 @@ HWY_EXPORT(along_columns);
 
 class SoftmaxKernel : public Kernel {
  public:
-  SoftmaxKernel(const KernelCall& call, bool logarithm) : logarithm_(logarithm) {
-    const Dims x = call.input_dims(0);
-    int64_t axis = call.attributes.integer("axis");
-    if (axis < 0) axis += static_cast<int64_t>(x.size());
-    extent_ = x[static_cast<size_t>(axis)];
-    for (size_t a = 0; a < x.size(); ++a) {
-      if (static_cast<int64_t>(a) < axis) outer_ *= x[a];
-      if (static_cast<int64_t>(a) > axis) inner_ *= x[a];
-    }
-    threads_ = useful_threads(call.threads, kWork * outer_ * extent_ * inner_);
-  }
+  SoftmaxKernel(const KernelCall& call, bool logarithm)
+      : logarithm_(logarithm),
+        blocks_(call.input_dims(0), call.attributes.integer("axis")),
+        threads_(useful_threads(call.threads, kWork * blocks_.elements())) {}
 
   std::vector<uint32_t> in_place_inputs() const override { return {0}; }
 
   void run(const KernelArgs& args) const override {
     const float* x = args.inputs[0].data<float>();
     float* y = args.outputs[0].mutable_data<float>();
-    const int64_t block = extent_ * inner_;
-    for_shares(threads_, outer_, [&](int64_t begin, int64_t end, int) {
+    const int64_t block = blocks_.extent * blocks_.inner;
+    for_shares(threads_, blocks_.outer, [&](int64_t begin, int64_t end, int) {
       const int64_t at = begin * block;
-      if (inner_ == 1) return HWY_DYNAMIC_DISPATCH(along_rows)(x + at, y + at, end - begin, extent_, logarithm_);
+      if (blocks_.inner == 1)
+        return HWY_DYNAMIC_DISPATCH(along_rows)(x + at, y + at, end - begin, blocks_.extent, logarithm_);
       for (int64_t o = begin; o < end; ++o) {
-        HWY_DYNAMIC_DISPATCH(along_columns)(x + o * block, y + o * block, extent_, inner_, logarithm_);
+        HWY_DYNAMIC_DISPATCH(along_columns)(x + o * block, y + o * block, blocks_.extent, blocks_.inner, logarithm_);
       }
     });
   }
@@ -171,8 +166,8 @@ class SoftmaxKernel : public Kernel {
  private:
   static constexpr int64_t kWork = 8;  // of an element, in additions
   const bool logarithm_;
-  int64_t outer_ = 1, extent_ = 1, inner_ = 1;
-  int threads_ = 1;
+  const AxisBlocks blocks_;
+  const int threads_;
 };
 
 std::string why_not(const KernelCall& call) { return why_not_f32(call); }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
 #include "schedule/plan.h"
 
@@ -242,8 +243,6 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   return result;
 }
 
-std::string why_not(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
-
 Prepared prepare(const KernelCall& call) {
   if (call.variant && call.variant->tag == 1) return {std::make_unique<KeptOrderKernel>(), ""};
   return {std::make_unique<TransposeKernel>(call.input_dims(0), perm_of(call), call.inputs[0].dtype(), call.threads),
@@ -264,8 +263,11 @@ std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call) {
 }
 
 KernelDef transpose_kernel() {
-  return {
-      .name = "cpu.transpose_simd", .op = "transpose", .why_not = why_not, .prepare = prepare, .variants = variants};
+  return {.name = "cpu.transpose_simd",
+          .op = "transpose",
+          .why_not = why_not_bytes,
+          .prepare = prepare,
+          .variants = variants};
 }
 
 }  // namespace autograph::simd
