@@ -85,6 +85,8 @@ TEST(CpuKernels, AgreeWithTheReferenceOnSamplesOfEveryOp) {
   for (const std::string& name : used) kernels.insert(name.substr(0, name.find(' ')));
   for (const KernelDef& kernel : cpu_kernels()) {
     if (!kernel.op.empty() && !find_op(kernel.op)) continue;
+    // Wants more channels than samples have: grouped_conv_test.cpp.
+    if (kernel.name == "cpu.grouped_conv_simd") continue;
     EXPECT_TRUE(kernels.count(std::string(kernel.name))) << kernel.name << " was never chosen";
   }
 }

@@ -14,6 +14,7 @@ namespace autograph::simd {
 /// Changes between row_major and channels_last; null for other layouts.
 std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call);
 
+std::vector<KernelDef> grouped_conv_kernels();
 std::vector<KernelDef> recurrent_kernels();
 KernelDef elementwise_kernel();
 KernelDef fused_elementwise_kernel();

@@ -1,0 +1,78 @@
+#include "support/every_variant.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "autograph/compile.h"
+#include "backends/cpu/cpu_kernels.h"
+
+namespace autograph {
+namespace {
+
+// A tensor of these dims in another layout.
+Tensor reordered(const TensorView& from, const Dims& dims, Layout from_layout, Layout to_layout) {
+  int64_t elements = 1;
+  for (const int64_t extent : padded_dims(to_layout, dims)) elements *= extent;
+  Tensor to = Tensor::empty(DType::f32, to_layout == Layout::row_major ? dims : Dims{elements});
+  if (from_layout == to_layout) {
+    std::memcpy(to.mutable_raw(), from.raw(), to.size_bytes());
+    return to;
+  }
+  const Type type(DType::f32, Shape::of(dims));
+  const std::unique_ptr<Kernel> kernel = cpu_reorder()({type, from_layout, to_layout, 1});
+  const TensorView input(DType::f32, dims, const_cast<void*>(from.raw()));
+  const TensorView output(DType::f32, dims, to.mutable_raw());
+  const auto state = kernel->new_state();
+  Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel->scratch_bytes()) + 1});
+  kernel->run({{&input, 1}, {&output, 1}, scratch.mutable_raw(), state.get()});
+  return to;
+}
+
+// Runs a variant with inputs brought into its layouts and the output back.
+Tensor run_in_layouts(const KernelDef& def, const OpDef& op, const OpSample& sample, const KernelVariant& variant,
+                      int threads) {
+  const KernelCase test(op, sample, {threads, true, &variant});
+  const KernelCall call = test.call();
+  Prepared prepared = def.prepare(call);
+  EXPECT_NE(prepared.kernel, nullptr) << prepared.refusal;
+  const Dims y = call.output_dims(0);
+  std::vector<Tensor> owned;
+  std::vector<TensorView> inputs(test.inputs().begin(), test.inputs().end());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (variant.input(k) == Layout::row_major) continue;
+    const Dims x = call.input_dims(k);
+    owned.push_back(reordered(inputs[k], x, Layout::row_major, variant.input(k)));
+    inputs[k] = TensorView(DType::f32, x, owned.back().mutable_raw());
+  }
+  Tensor out = reordered(Tensor::empty(DType::f32, y).view(), y, Layout::row_major, variant.output(0));
+  const TensorView output(DType::f32, y, out.mutable_raw());
+  Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(prepared.kernel->scratch_bytes()) + 1});
+  const auto state = prepared.kernel->new_state();
+  prepared.kernel->run({inputs, {&output, 1}, scratch.mutable_raw(), state.get()});
+  return reordered(output, y, variant.output(0), Layout::row_major);
+}
+
+}  // namespace
+
+KernelDef cpu_kernel(std::string_view name, std::string_view op) {
+  for (const KernelDef& def : cpu_kernels()) {
+    if (def.name == name && (def.op == op || def.op.empty())) return def;
+  }
+  return {};
+}
+
+void expect_every_variant(const KernelDef& def, const OpDef& op, const OpSample& sample, int threads,
+                          const FloatTolerance& tolerance) {
+  const KernelCase plain(op, sample, {threads, true});
+  ASSERT_EQ(def.why_not(plain.call()), "");
+  const std::vector<KernelVariant> variants = def.variants(plain.call());
+  EXPECT_FALSE(variants.empty());
+  for (const KernelVariant& variant : variants) {
+    SCOPED_TRACE(variant.name + " " + std::string(to_string(variant.input(0))));
+    const Tensor actual = run_in_layouts(def, op, sample, variant, threads);
+    EXPECT_EQ(difference({Datum(actual)}, {Datum(plain.reference()[0])}, tolerance), "");
+  }
+}
+
+}  // namespace autograph
