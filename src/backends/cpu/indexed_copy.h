@@ -37,6 +37,7 @@ class IndexedCopy {
   std::vector<std::vector<int64_t>> outer_;  // units from the start of the input; -1: filled
   std::vector<int64_t> row_;                 // the same for the innermost axis
   std::vector<Segment> segments_;            // of row_
+  bool doubles_ = false;                     // row_ is 0, 0, 1, 1, ..
   int64_t units_ = 1;                        // in the output
   int threads_ = 1;
 };

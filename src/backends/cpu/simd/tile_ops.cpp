@@ -193,10 +193,7 @@ AG_FORMULA(Where, (D d, V a, V b, V c), hn::IfThenElse(hn::Ne(a, hn::Zero(d)), b
 // No vector form: powers with exponents that are not known in advance are rare.
 void pow_tile(const TileCall& call) {
   const auto& [a, b, c] = call.operands;
-  for (int64_t i = 0; i < call.count; ++i) {
-    call.y[i] =
-        static_cast<float>(std::pow(static_cast<double>(a.data[i * a.step]), static_cast<double>(b.data[i * b.step])));
-  }
+  for (int64_t i = 0; i < call.count; ++i) call.y[i] = std::pow(a.data[i * a.step], b.data[i * b.step]);
 }
 
 const std::array<TileFunction, kTileOpCount>* functions() {
