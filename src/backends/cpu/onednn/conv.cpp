@@ -200,6 +200,7 @@ std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
   auto kernel =
       std::make_unique<PrimitiveKernel>(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc());
   if (post_ops.accumulated_input >= 0) kernel->set_accumulated_input(static_cast<size_t>(post_ops.accumulated_input));
+  kernel->set_last_pass(post_ops.last, call.threads);
   return kernel;
 }
 

@@ -130,8 +130,8 @@ bool has_constant_matrix(const AnchoredCall& call) {
 // What both forms share: post-ops, bias, arguments.
 class ProductMaker {
  public:
-  explicit ProductMaker(const AnchoredCall& call, DataType operands = DataType::f32)
-      : call_(call), operands_(operands), product_(product_of(call)) {
+  ProductMaker(const AnchoredCall& call, int threads, DataType operands = DataType::f32)
+      : call_(call), threads_(threads), operands_(operands), product_(product_of(call)) {
     const auto y = product_.y.dims();
     if (!call.output().shape().dims().empty()) {
       post_ops_ = make_post_ops(call, {Layout::row_major, y, y.size() - 1}, first_post_op(call));
@@ -237,10 +237,12 @@ class ProductMaker {
     if (post_ops_.accumulated_input >= 0) {
       kernel->set_accumulated_input(static_cast<size_t>(post_ops_.accumulated_input));
     }
+    kernel->set_last_pass(post_ops_.last, threads_);
     return kernel;
   }
 
   const AnchoredCall& call_;
+  int threads_;
   DataType operands_;  // of a and b
   Product product_;
   PostOps post_ops_;
@@ -273,7 +275,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 Prepared prepare(const KernelCall& call) {
   return try_prepare([&] {
     const auto product = read(call);
-    ProductMaker maker(*product);
+    ProductMaker maker(*product, call.threads);
     const int form = call.variant ? call.variant->tag : kMatmul;
     if (form == kInnerProduct) return maker.inner_product();
     return form == kConvolution ? maker.convolution() : maker.matmul();
@@ -296,7 +298,7 @@ std::vector<KernelVariant> bf16_variants(const KernelCall& call) {
 Prepared prepare_bf16(const KernelCall& call) {
   return try_prepare([&] {
     const auto product = read(call);
-    return ProductMaker(*product, DataType::bf16).matmul();
+    return ProductMaker(*product, call.threads, DataType::bf16).matmul();
   });
 }
 

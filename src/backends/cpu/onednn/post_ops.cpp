@@ -95,6 +95,14 @@ bool is_binary(const EpilogueOp& op) { return (op.op == &add_def() || op.op == &
 
 std::vector<Eltwise> formulas(const EpilogueOp& op) { return is_binary(op) ? scalar_formulas(op) : unary_formulas(op); }
 
+// oneDNN's formulas of these have a division in them.
+simd::ActivationPass activation_pass(const EpilogueOp& op) {
+  using Kind = simd::ActivationPass::Kind;
+  if (op.op == &swish_def()) return {Kind::swish, op.attributes->real("alpha")};
+  if (op.op != &gelu_def()) return {};
+  return {op.attributes->text("approximate") == "tanh" ? Kind::gelu_tanh : Kind::gelu};
+}
+
 bool is_full(const AnchoredCall& call, const Operand& operand) { return operand.type == call.output(); }
 
 // The dims of a vector along the channel axis, as [1, C, 1, 1]; nothing for other shapes.
@@ -133,7 +141,10 @@ std::string why_not_post_ops(const AnchoredCall& call, size_t channel_axis, size
 
 PostOps make_post_ops(const AnchoredCall& call, const OutputForm& form, size_t first) {
   PostOps result;
-  for (size_t i = first; i < call.epilogue().size(); ++i) {
+  size_t end = call.epilogue().size();
+  if (end > first) result.last = activation_pass(call.epilogue()[end - 1]);
+  if (result.last.kind != simd::ActivationPass::Kind::none) --end;
+  for (size_t i = first; i < end; ++i) {
     const EpilogueOp& op = call.epilogue()[i];
     const std::vector<Eltwise> list = formulas(op);
     for (const Eltwise& f : list) result.ops.append_eltwise(1.0F, f.kind, f.alpha, f.beta);

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/anchored_call.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
+#include "backends/cpu/simd/activation_pass.h"
 
 namespace autograph::onednn {
 
@@ -14,6 +15,7 @@ struct PostOps {
   dnnl::post_ops ops;
   std::vector<Argument> arguments;  ///< Tensors that the post-ops read.
   int accumulated_input = -1;       ///< Input of the call that the output must hold beforehand; see PrimitiveKernel.
+  simd::ActivationPass last;        ///< What remains to be done behind the primitive.
 };
 
 /// "" when make_post_ops() can express the epilogue from its op `first` on, else the reason. `channel_axis` is the axis
@@ -27,7 +29,7 @@ struct OutputForm {
   size_t channel_axis = 1;  ///< Of `dims`.
 };
 
-/// The post-ops of the epilogue from its op `first` on.
+/// The post-ops of the epilogue from its op `first` on, but for an activation at its end that has a faster pass.
 PostOps make_post_ops(const AnchoredCall& call, const OutputForm& form, size_t first = 0);
 
 }  // namespace autograph::onednn

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/parallel.h"
 #include "base/check.h"
 
 namespace autograph::onednn {
@@ -205,6 +206,12 @@ void PrimitiveKernel::accumulate(const KernelArgs& args, State& state) const {
   }
 }
 
+void PrimitiveKernel::set_last_pass(const simd::ActivationPass& pass, int threads) {
+  constexpr int64_t kWorkPerElement = 4;
+  last_pass_ = pass;
+  last_pass_threads_ = useful_threads(threads, static_cast<int64_t>(output_bytes_ / sizeof(float)) * kWorkPerElement);
+}
+
 void PrimitiveKernel::run(const KernelArgs& args) const {
   State& state = *static_cast<State*>(args.state);
   char* scratch = static_cast<char*>(args.scratch);
@@ -231,6 +238,10 @@ void PrimitiveKernel::run(const KernelArgs& args) const {
     if (bound_[i].reorder && bound_[i].argument.is_output) reorder(i);
   }
   check(dnnl_stream_wait(state.stream.get()), "wait");
+  if (last_pass_.kind == simd::ActivationPass::Kind::none) return;
+  float* y = args.outputs[0].mutable_data<float>();
+  for_shares(last_pass_threads_, static_cast<int64_t>(output_bytes_ / sizeof(float)),
+             [&](int64_t begin, int64_t end, int) { simd::run_activation(last_pass_, y + begin, end - begin); });
 }
 
 }  // namespace autograph::onednn

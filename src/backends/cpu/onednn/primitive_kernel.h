@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "backends/cpu/simd/activation_pass.h"
 #include "runtime/kernel_catalog.h"
 
 namespace autograph::onednn {
@@ -62,6 +63,8 @@ class PrimitiveKernel : public Kernel {
   /// Has a sum post-op: before the primitive runs, what becomes output 0 must hold input `slot`, which is given in the
   /// layout of output 0 and has elements of the same size.
   void set_accumulated_input(size_t slot);
+  /// Has a pass over output 0 behind the primitive.
+  void set_last_pass(const simd::ActivationPass& pass, int threads);
   std::vector<uint32_t> in_place_inputs() const override;
 
   void run(const KernelArgs& args) const override;
@@ -92,6 +95,8 @@ class PrimitiveKernel : public Kernel {
   size_t weight_bytes_ = 0;
   size_t output_bytes_ = 0;
   int accumulated_input_ = -1;
+  simd::ActivationPass last_pass_;
+  int last_pass_threads_ = 1;
   std::optional<dnnl::reorder> accumulated_reorder_;  // where output 0 is written in another layout first
 };
 

@@ -1,0 +1,90 @@
+// Activations in place against f64, and behind products and convolutions against the reference.
+#include "backends/cpu/simd/activation_pass.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "autograph/builder.h"
+#include "autograph/ops/activation.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+#include "support/every_variant.h"
+#include "support/kernel_checks.h"
+
+namespace autograph {
+namespace {
+
+using Kind = simd::ActivationPass::Kind;
+
+// Largest |error| over |x| for x in [-40, 40].
+double largest_error(const simd::ActivationPass& pass, const std::function<double(double)>& exact) {
+  std::vector<float> x, y;
+  for (int i = -400000; i <= 400000; ++i) x.push_back(static_cast<float>(i) * 1e-4F);
+  y = x;
+  simd::run_activation(pass, y.data(), static_cast<int64_t>(y.size()));
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double scale = std::max(1e-3, std::fabs(static_cast<double>(x[i])));
+    worst = std::max(worst, std::fabs(y[i] - exact(x[i])) / scale);
+  }
+  return worst;
+}
+
+TEST(ActivationPass, StaysWithinItsStatedError) {
+  on_every_isa([] {
+    EXPECT_LT(largest_error({Kind::gelu}, [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }), 2e-7);
+    const auto gelu_tanh = [](double x) {
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    };
+    EXPECT_LT(largest_error({Kind::gelu_tanh}, gelu_tanh), 3e-7);
+    EXPECT_LT(largest_error({Kind::swish, 1.3F}, [](double x) { return x / (1 + std::exp(-1.3F * x)); }), 3e-7);
+  });
+}
+
+TEST(ActivationPass, KeepsNanAndZero) {
+  on_every_isa([] {
+    for (const Kind kind : {Kind::gelu, Kind::gelu_tanh, Kind::swish}) {
+      float y[] = {std::nanf(""), 0.0F, 100.0F, -100.0F};
+      simd::run_activation({kind}, y, 4);
+      EXPECT_TRUE(std::isnan(y[0]));
+      EXPECT_EQ(y[1], 0.0F);
+      EXPECT_NEAR(y[2], 100.0F, 2e-5F);
+      EXPECT_NEAR(y[3], 0.0F, 2e-5F);
+    }
+  });
+}
+
+// `op` with constant weights and one of the activations behind it.
+OpSample with_activation(const OpDef& op, const OpSample& anchor, int which) {
+  auto body = std::make_shared<Graph>("body");
+  std::vector<Var> operands;
+  for (const Datum& x : anchor.inputs) operands.push_back(input(*body, DType::f32, Shape::of(x.tensor().dims()), ""));
+  const Var y = apply(op, operands, anchor.attributes);
+  const Var activated = which == 2 ? apply(swish_def(), {y}, {{"alpha", 0.8F}})
+                                   : apply(gelu_def(), {y}, {{"approximate", which == 0 ? "none" : "tanh"}});
+  body->add_output(activated.id());
+  return {.inputs = anchor.inputs, .attributes = {{"body", GraphRef(body)}}, .num_outputs = 1};
+}
+
+TEST(ActivationPass, BehindProductsAndConvolutions) {
+  if (cpu_kernel("cpu.conv_onednn", "fused").name.empty()) GTEST_SKIP() << "a build without oneDNN";
+  Random random(31);
+  for (int i = 0; i < 30; ++i) {
+    SCOPED_TRACE(i);
+    const int64_t c = draw(random, 1, 40), m = draw(random, 1, 40), size = draw(random, 3, 30);
+    const auto tensor = [&](const Dims& dims) { return draw_tensor(random, DType::f32, dims, -1, 1); };
+    const OpSample conv{.inputs = {tensor({1, c, size, size}), tensor({m, c, 3, 3}), tensor({m})},
+                        .attributes = {{"pads", Dims{1, 1, 1, 1}}}};
+    expect_every_variant(cpu_kernel("cpu.conv_onednn", "fused"), fused_def(), with_activation(conv_def(), conv, i % 3),
+                         1 + i % 2);
+    const OpSample product{.inputs = {tensor({2, size, c}), tensor({c, m})}, .attributes = {}};
+    expect_every_variant(cpu_kernel("cpu.matmul_onednn", "fused"), fused_def(),
+                         with_activation(matmul_def(), product, i % 3), 1 + i % 2);
+  }
+}
+
+}  // namespace
+}  // namespace autograph
