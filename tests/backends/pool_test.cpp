@@ -14,9 +14,9 @@ namespace autograph {
 namespace {
 
 // A random call, with NaN and infinity among the inputs where wanted, and many equal elements.
-OpSample random_pool(Random& random, bool has_specials) {
+OpSample random_pool(Random& random, bool has_specials, int64_t channels = 3) {
   const int64_t rank = draw(random, 1, 3);
-  Dims x{draw(random, 1, 2), draw(random, 1, 5)}, kernel, strides, dilations, pads(static_cast<size_t>(2 * rank), 0);
+  Dims x{draw(random, 1, 2), channels}, kernel, strides, dilations, pads(static_cast<size_t>(2 * rank), 0);
   for (int64_t a = 0; a < rank; ++a) {
     kernel.push_back(draw(random, 1, 4));
     strides.push_back(draw(random, 1, 3));
