@@ -2,9 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "autograph/error.h"
+#include "autograph/graph.h"
+#include "autograph/op_def.h"
 #include "base/check.h"
 
 namespace autograph::cli {
@@ -24,6 +28,13 @@ std::vector<Datum> expected_outputs(const Graph& graph, CompileOptions compile_a
   compile_as.optimize = false;
   compile_as.tune = false;
   return compile(graph, compile_as).run(inputs);
+}
+
+// The same for equal plans: what is computed, in which order, on which streams.
+std::string plan_key(const Optimized& found) {
+  std::string key = to_string(structural_hash(found.graph)) + to_string(found.schedule, found.graph);
+  for (const NodeId id : found.graph.topological_order()) key += found.graph.node(id).op().name;
+  return key;
 }
 
 }  // namespace
@@ -63,16 +74,23 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
   const std::vector<Datum> expected = expected_outputs(loaded.model.graph, options, inputs);
   std::vector<Result> results;
   std::vector<Executable> executables;
+  std::vector<size_t> plan_of;  // the executable of each result
+  std::map<std::string, size_t> seen;
   for (const Entrant& entrant : entrants) {
     // All on the same kernels: --tune chooses them for everyone.
     SearchOptions search_as = entrant.search;
     search_as.use_tuning = false;
     Optimized found = find(session, loaded, options, search_as);
-    executables.push_back(compile(found, options));
+    const auto [plan, is_new] = seen.emplace(plan_key(found), executables.size());
+    if (is_new) executables.push_back(compile(found, options));
+    plan_of.push_back(plan->second);
     Result& result = results.emplace_back();
     result.name = entrant.name;
     result.streams = found.schedule.width();
-    result.difference = compare_all(executables.back().run(inputs), expected, tolerance_for(loaded.model.graph, run));
+    const Executable& executable = executables[plan_of.back()];
+    result.difference = compare_all(executable.run(inputs), expected, tolerance_for(loaded.model.graph, run));
+    const auto first = std::find(plan_of.begin(), plan_of.end(), plan_of.back()) - plan_of.begin();
+    if (!is_new) result.same_as = results[static_cast<size_t>(first)].name;
     result.report = std::move(found.report);
     result.latency_ms = result.report.latency_after_ms;
   }
@@ -80,7 +98,7 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
   std::vector<Contestant> contestants;
   for (const Executable& executable : executables) contestants.push_back({&executable, &inputs});
   const std::vector<double> ms = measure_in_turns(session, contestants, seconds);
-  for (size_t i = 0; i < results.size(); ++i) results[i].latency_ms = ms[i];
+  for (size_t i = 0; i < results.size(); ++i) results[i].latency_ms = ms[plan_of[i]];
   return results;
 }
 

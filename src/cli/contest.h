@@ -28,10 +28,12 @@ struct Result {
   int streams = 1;
   Difference difference;  ///< From the model as it was.
   SearchReport report;
+  std::string same_as;  ///< The first entrant that has the same plan; "" when that is this one.
 };
 
-/// Optimises `loaded` in each way and measures the results in turns on seeded inputs, `seconds` each. On a simulated
-/// device latencies are those of its clock. Ctrl-C ends it: throws Error with ExitCode::interrupted.
+/// Optimises `loaded` in each way and measures the results in turns on seeded inputs, `seconds` each. Equal plans are
+/// measured once: on a busy machine two measurements of one plan differ by more than plans do. On a simulated device
+/// latencies are those of its clock. Ctrl-C ends it: throws Error with ExitCode::interrupted.
 std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const RunOptions& run,
                                  const std::vector<Entrant>& entrants, double seconds);
 

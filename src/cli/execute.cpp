@@ -283,7 +283,8 @@ Latency measure(Session& session, const Executable& executable, const std::vecto
 }
 
 std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds) {
-  constexpr int kRounds = 7;
+  // Short ones: what disturbs a shared machine lasts for seconds, and should hit all contestants of a round.
+  constexpr int kRounds = 15;
   std::vector<std::unique_ptr<Repeater>> repeaters;
   for (const Contestant& contestant : contestants) {
     repeaters.push_back(std::make_unique<Repeater>(*contestant.executable, *contestant.inputs));

@@ -129,6 +129,9 @@ TEST_F(CliSearch, CompareMeasuresEachStrategyOnEachBatch) {
     EXPECT_GE(row["search_seconds"], 0);
   }
   EXPECT_EQ(document["rows"][1]["batch"], 2);
+  // Equal plans are one measurement.
+  const nlohmann::json twice = run("compare zoo:mlp --strategies sequential,sequential --seconds 0.01 --json").json();
+  EXPECT_EQ(twice["rows"][0]["same_as"]["sequential"], "sequential");
   const ProgramResult wrong = run("compare zoo:mlp --strategies sequential,swift");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_TRUE(contains(wrong.err, "swift")) << wrong.err;

@@ -53,6 +53,7 @@ Json row_json(const Row& row) {
   Json latency = Json::object();
   Json seconds = Json::object();
   Json streams = Json::object();
+  Json same_as = Json::object();
   double max_rel = 0;
   double total_seconds = 0;
   bool ok = true;
@@ -60,6 +61,7 @@ Json row_json(const Row& row) {
     latency.add(result.name, result.latency_ms);
     seconds.add(result.name, result.report.search_seconds);
     streams.add(result.name, result.streams);
+    if (!result.same_as.empty()) same_as.add(result.name, result.same_as);
     max_rel = std::max(max_rel, result.difference.max_rel);
     total_seconds += result.report.search_seconds;
     ok = ok && result.difference.ok;
@@ -72,6 +74,7 @@ Json row_json(const Row& row) {
                        {"ok", ok},
                        {"search_seconds", total_seconds},
                        {"search_seconds_of", std::move(seconds)},
+                       {"same_as", std::move(same_as)},
                        {"streams", std::move(streams)}});
 }
 
@@ -119,7 +122,7 @@ int run(Session& session, const Options& options) {
   const std::string note = simulation_note(options.run.device);
   session.print({{"device", options.run.device}, {"simulated", !note.empty()}, {"rows", std::move(list)}},
                 table_text(rows, entrants, session.stdout_escapes()) +
-                    "\n* fastest; median over rounds, measured in turns; ! numbers differ\n" + note);
+                    "\n* fastest; median over rounds, measured in turns, equal plans once; ! numbers differ\n" + note);
   return static_cast<int>(ok ? ExitCode::done : ExitCode::mismatch);
 }
 
