@@ -72,8 +72,9 @@ class Studies:
 
         lines.append(
             f"\nLatency in ms; equal plans are measured once. Geometric mean of the last column: "
-            f"{statistics.geometric_mean(gains):.3f}. `autograph` is {over('sequential')} times as fast as `sequential` "
-            f"and {over('taso+nimble')} times as fast as `taso+nimble` (geometric means)."
+            f"{statistics.geometric_mean(gains):.3f}. "
+            f"`autograph` is {over('sequential')} times as fast as `sequential`, "
+            f"{over('taso+nimble')} times as fast as `taso+nimble` (geometric means)."
         )
         self.write(name, title, "\n".join(lines), rows)
 
