@@ -69,6 +69,8 @@ void expect_every_variant(const KernelDef& def, const OpDef& op, const OpSample&
   const std::vector<KernelVariant> variants = def.variants(plain.call());
   EXPECT_FALSE(variants.empty());
   for (const KernelVariant& variant : variants) {
+    // A build without oneDNN knows row-major tensors alone.
+    if (!variant.is_row_major() && !cpu_reorder()) continue;
     SCOPED_TRACE(variant.name + " " + std::string(to_string(variant.input(0))));
     const Tensor actual = run_in_layouts(def, op, sample, variant, threads);
     EXPECT_EQ(difference({Datum(actual)}, {Datum(plain.reference()[0])}, tolerance), "");
