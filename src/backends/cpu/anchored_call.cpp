@@ -30,6 +30,15 @@ std::shared_ptr<const Graph> typed_body(const KernelCall& call) {
 
 }  // namespace
 
+const Operand& other_operand(const EpilogueOp& op) { return op.operands[op.operands[0].is_chain ? 1 : 0]; }
+
+std::optional<float> known_number(const EpilogueOp& op, size_t slot, float otherwise) {
+  if (slot >= op.operands.size() || !op.operands[slot].type.is_tensor()) return otherwise;
+  const Tensor& constant = op.operands[slot].constant;
+  if (!constant.is_present() || constant.num_elements() != 1) return std::nullopt;
+  return constant.data<float>()[0];
+}
+
 std::optional<AnchoredCall> AnchoredCall::read(const KernelCall& call, std::span<const OpDef* const> anchors) {
   AnchoredCall result;
   if (&call.op == &fused_def()) {

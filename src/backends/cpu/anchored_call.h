@@ -25,6 +25,12 @@ struct EpilogueOp {
   std::vector<Operand> operands;
 };
 
+/// The operand of a binary op that is not the chain.
+const Operand& other_operand(const EpilogueOp& op);
+
+/// The number in operand `slot`: `otherwise` when it is not given, nothing when it is not known.
+std::optional<float> known_number(const EpilogueOp& op, size_t slot, float otherwise);
+
 /// See above. Refers to the attributes of the call it was read from.
 class AnchoredCall {
  public:

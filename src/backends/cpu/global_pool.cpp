@@ -12,7 +12,6 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
-#include "backends/cpu/refusal.h"
 #include "ops/op_list.h"
 #include "schedule/plan.h"
 

@@ -55,7 +55,7 @@ const Operand* find_bias(const AnchoredCall& call) {
   if (call.epilogue().empty()) return nullptr;
   const EpilogueOp& first = call.epilogue()[0];
   if (first.op != &add_def() || first.operands.size() != 2) return nullptr;
-  const Operand& other = first.operands[first.operands[0].is_chain ? 1 : 0];
+  const Operand& other = other_operand(first);
   return is_row(call, other) ? &other : nullptr;
 }
 

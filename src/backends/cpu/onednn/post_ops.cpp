@@ -41,17 +41,9 @@ struct Eltwise {
   float beta = 0;
 };
 
-// The bound in operand `slot`, or `otherwise` when it is not given; nothing when it is not known.
-std::optional<float> bound(const EpilogueOp& op, size_t slot, float otherwise) {
-  if (slot >= op.operands.size() || !op.operands[slot].type.is_tensor()) return otherwise;
-  const Tensor& constant = op.operands[slot].constant;
-  if (!constant.is_present() || constant.num_elements() != 1) return std::nullopt;
-  return constant.data<float>()[0];
-}
-
 std::vector<Eltwise> clip(const EpilogueOp& op) {
-  const auto low = bound(op, 1, -INFINITY);
-  const auto high = bound(op, 2, INFINITY);
+  const auto low = known_number(op, 1, -INFINITY);
+  const auto high = known_number(op, 2, INFINITY);
   if (!low || !high || *low > *high) return {};
   return {{algorithm::eltwise_clip, *low, *high}};
 }
@@ -79,8 +71,6 @@ std::vector<Eltwise> unary_formulas(const EpilogueOp& op) {
   }
   return {};
 }
-
-const Operand& other_operand(const EpilogueOp& op) { return op.operands[op.operands[0].is_chain ? 1 : 0]; }
 
 // add or mul with a known scalar.
 std::vector<Eltwise> scalar_formulas(const EpilogueOp& op) {

@@ -31,25 +31,17 @@ std::optional<AnchoredCall> read(const KernelCall& call) {
   return AnchoredCall::read(call, anchors);
 }
 
-// A bound of clip: the number, `otherwise` where it is not given, nothing where it is not known.
-std::optional<float> bound(const EpilogueOp& op, size_t slot, float otherwise) {
-  if (slot >= op.operands.size() || !op.operands[slot].type.is_tensor()) return otherwise;
-  const Tensor& constant = op.operands[slot].constant;
-  if (!constant.is_present() || constant.num_elements() != 1) return std::nullopt;
-  return constant.data<float>()[0];
-}
-
 std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) {
   if (op.op == &relu_def()) return ConvStep{ConvStep::Kind::clip, 0, INFINITY};
   if (op.op == &hard_swish_def()) return ConvStep{ConvStep::Kind::hard_swish};
   if (op.op == &swish_def()) return ConvStep{ConvStep::Kind::swish, op.attributes->real("alpha")};
   if (op.op == &clip_def()) {
-    const auto low = bound(op, 1, -INFINITY);
-    const auto high = bound(op, 2, INFINITY);
+    const auto low = known_number(op, 1, -INFINITY);
+    const auto high = known_number(op, 2, INFINITY);
     if (low && high && *low <= *high) return ConvStep{ConvStep::Kind::clip, *low, *high};
   }
   if (op.op == &add_def() && op.operands.size() == 2) {
-    const Operand& other = op.operands[op.operands[0].is_chain ? 1 : 0];
+    const Operand& other = other_operand(op);
     if (other.input >= 0 && !other.is_chain && other.type == conv.output()) {
       return ConvStep{ConvStep::Kind::add_residual};
     }
@@ -73,7 +65,7 @@ Steps read_steps(const AnchoredCall& conv) {
       steps.refusal = "no loop for " + std::string(op.op->name) + " behind it";
       return steps;
     }
-    if (adds) steps.residual = op.operands[op.operands[0].is_chain ? 1 : 0].input;
+    if (adds) steps.residual = other_operand(op).input;
     steps.list.push_back(*step);
   }
   return steps;
