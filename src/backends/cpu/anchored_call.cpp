@@ -6,6 +6,7 @@
 
 namespace autograph {
 
+const OpDef& conv_def();
 const OpDef& fused_def();
 
 namespace {
@@ -111,6 +112,11 @@ const Operand& AnchoredCall::operand(size_t slot) const {
 
 KernelCall AnchoredCall::anchor_call(int threads) const {
   return {*op_, *attributes_, operand_types_, {&output_, 1}, constants_, threads};
+}
+
+std::optional<AnchoredCall> read_conv(const KernelCall& call) {
+  const OpDef* const anchors[] = {&conv_def()};
+  return AnchoredCall::read(call, anchors);
 }
 
 }  // namespace autograph

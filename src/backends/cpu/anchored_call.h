@@ -64,4 +64,7 @@ class AnchoredCall {
   std::vector<EpilogueOp> epilogue_;
 };
 
+/// `call` as a convolution with an epilogue.
+std::optional<AnchoredCall> read_conv(const KernelCall& call);
+
 }  // namespace autograph

@@ -4,7 +4,6 @@
 // each thread the same rows, so that everyone reads what is in its own second cache. That of another thread is five
 // times as far away.
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <memory>
 #include <vector>

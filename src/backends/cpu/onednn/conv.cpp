@@ -21,8 +21,6 @@
 
 namespace autograph {
 
-const OpDef& conv_def();
-
 namespace onednn {
 namespace {
 
@@ -35,13 +33,8 @@ constexpr int kMaxImplementations = 3;
 // Inputs with at most this many channels may be read row-major by blocked kernels: images.
 constexpr int64_t kMaxPlainChannels = 4;
 
-std::optional<AnchoredCall> read(const KernelCall& call) {
-  const OpDef* const anchors[] = {&conv_def()};
-  return AnchoredCall::read(call, anchors);
-}
-
 std::string why_not(const KernelCall& call) {
-  const auto conv = read(call);
+  const auto conv = read_conv(call);
   if (!conv) return "not a convolution with a chain of elementwise ops behind it";
   const size_t rank = conv->dims(kX).size();
   if (rank < 3 || rank > 5) return "1 to 3 spatial dims only";
@@ -166,7 +159,7 @@ void add_variants(const KernelCall& call, const AnchoredCall& conv, size_t numbe
 }
 
 std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operands) {
-  const auto conv = read(call);
+  const auto conv = read_conv(call);
   const std::vector<Form> list = forms(*conv, call.exact, operands);
   std::vector<KernelVariant> result;
   for (size_t number = 0; number < list.size(); ++number) {
@@ -180,7 +173,7 @@ std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operan
 }
 
 std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
-  const auto conv = read(call);
+  const auto conv = read_conv(call);
   const Form form = forms(*conv, call.exact, operands)[static_cast<size_t>(call.variant->tag / 100)];
   Convolution chosen(*conv, form, operands);
   for (int i = 0; i < call.variant->tag % 100; ++i) chosen.next();

@@ -26,11 +26,6 @@ constexpr size_t kB = 2;
 // Larger groups keep their weights in the first cache no more; oneDNN is good at them.
 constexpr int64_t kMaxGroupSize = 64;
 
-std::optional<AnchoredCall> read(const KernelCall& call) {
-  const OpDef* const anchors[] = {&conv_def()};
-  return AnchoredCall::read(call, anchors);
-}
-
 std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) {
   if (op.op == &relu_def()) return ConvStep{ConvStep::Kind::clip, 0, INFINITY};
   if (op.op == &hard_swish_def()) return ConvStep{ConvStep::Kind::hard_swish};
@@ -106,7 +101,7 @@ std::vector<Layout> layouts(const AnchoredCall& conv) {
 }
 
 std::string why_not(const KernelCall& call) {
-  const auto conv = read(call);
+  const auto conv = read_conv(call);
   if (!conv) return "not a convolution with a chain of elementwise ops behind it";
   const Dims x = conv->dims(kX);
   const Dims w = conv->dims(kW);
@@ -134,8 +129,7 @@ class GroupedConvKernel : public Kernel {
     const Tensor& bias = conv.operand(kB).constant;
     pack_grouped_conv(shape_, conv.operand(kW).constant.data<float>(), conv.has(kB) ? bias.data<float>() : nullptr,
                       packed_.mutable_data<float>());
-    const int64_t taps = shape_.group_size * shape_.kernel[0] * shape_.kernel[1];
-    threads_ = useful_threads(call.threads, batch_ * out_size() * (1 + taps / 4));
+    threads_ = useful_threads(call.threads, batch_ * out_size() * (1 + shape_.taps() / 4));
   }
 
   void run(const KernelArgs& args) const override {
@@ -179,7 +173,7 @@ class GroupedConvKernel : public Kernel {
 };
 
 Prepared prepare(const KernelCall& call) {
-  const auto conv = read(call);
+  const auto conv = read_conv(call);
   return {std::make_unique<GroupedConvKernel>(call, *conv), ""};
 }
 
@@ -194,7 +188,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kStartUs = 2;
   constexpr double kFlopsPerUsAndThread = 130e3;
   constexpr double kBytesPerUs = 20e3;
-  const auto conv = read(call);
+  const auto conv = read_conv(call);
   const KernelCall anchor = conv->anchor_call(call.threads);
   const OpCost cost = cost_of(conv->op(), {conv->attributes(), anchor.inputs, anchor.outputs});
   const double efficiency = efficiency_of(shape_of(*conv, Layout::channels_last));

@@ -148,12 +148,6 @@ HWY_INLINE void add_input_row(const Tile& tile, const float* x, const float* upp
   }
 }
 
-HWY_INLINE V hard_swish(V v) {
-  const D d;
-  const V slope = hn::MulAdd(v, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F));
-  return hn::Mul(v, hn::Min(hn::Max(slope, hn::Zero(d)), hn::Set(d, 1.0F)));
-}
-
 // Replaces every vector v at y[at] by f(v, at).
 template <class Function>
 HWY_INLINE void transform(const Tile& tile, int pixels, const Function& f) {
@@ -177,7 +171,7 @@ HWY_NOINLINE void apply_step(const Tile& tile, const ConvStep& step, int pixels)
     case ConvStep::Kind::clip:
       return transform(tile, pixels, [&](V v, int64_t) HWY_ATTR { return at_most(d, q, at_least(d, p, v)); });
     case ConvStep::Kind::hard_swish:
-      return transform(tile, pixels, [&](V v, int64_t) HWY_ATTR { return hard_swish(v); });
+      return transform(tile, pixels, [&](V v, int64_t) HWY_ATTR { return hard_swish(d, v); });
     case ConvStep::Kind::swish:
       return transform(tile, pixels, [&](V v, int64_t) HWY_ATTR { return fast_swish(d, v, p); });
   }
@@ -203,7 +197,7 @@ struct StorePixel {
   HWY_INLINE void store(V sum, int64_t row, int64_t column) const {
     const D d;
     if (first == FirstStep::relu) sum = at_least(d, hn::Zero(d), sum);
-    if (first == FirstStep::hard_swish) sum = hard_swish(sum);
+    if (first == FirstStep::hard_swish) sum = hard_swish(d, sum);
     hn::StoreU(sum, d, tile.y + tile.at(row) + column * tile.pixel());
   }
   const Tile& tile;
@@ -295,14 +289,14 @@ class Band {
     for (int64_t row = task_.first_row; row < end_row(); row += kRows) {
       for (int64_t done = 0, columns = 0; done < shape_.out[1]; done += columns) {
         columns = next_columns(done);
-        for (int64_t v = 0; v < num_vectors(); ++v) run_tile(vector(v), row, done, columns);
+        for (int64_t v = 0; v < shape_.num_vectors(lanes_of_target()); ++v) run_tile(vector(v), row, done, columns);
       }
     }
   }
 
   // All tiles of a vector before the next one: weights stay in the first cache.
   void run_by_vector() const {
-    for (int64_t v = 0; v < num_vectors(); ++v) {
+    for (int64_t v = 0; v < shape_.num_vectors(lanes_of_target()); ++v) {
       const Tile tile = vector(v);
       for (int64_t done = 0, columns = 0; done < shape_.out[1]; done += columns) {
         columns = next_columns(done);
@@ -313,7 +307,6 @@ class Band {
 
  private:
   int64_t end_row() const { return task_.first_row + task_.rows; }
-  int64_t num_vectors() const { return (shape_.channels + lanes_of_target() - 1) / lanes_of_target(); }
   // Tiles may overlap at the end: what is written twice is the same.
   int64_t next_columns(int64_t done) const {
     const int64_t rest = shape_.out[1] - done;
@@ -329,12 +322,12 @@ class Band {
 
   Tile vector(int64_t v) const {
     const int64_t lanes = lanes_of_target();
-    const int64_t channel = std::min(v * lanes, shape_.channels - lanes);
+    const int64_t channel = shape_.first_channel(v, lanes);
     const int64_t met = shape_.group_size > lanes ? channel / shape_.group_size * shape_.group_size : channel;
     const int64_t out = offset(channel, shape_.out);
     return {.task = task_,
             .x = task_.x + offset(met, shape_.in),
-            .weights = task_.weights + v * (1 + shape_.group_size * shape_.kernel[0] * shape_.kernel[1]) * lanes,
+            .weights = task_.weights + v * (1 + shape_.taps()) * lanes,
             .y = task_.y + out,
             .residual = task_.residual ? task_.residual + out : nullptr};
   }
@@ -381,10 +374,6 @@ namespace {
 
 int64_t num_lanes() { return HWY_DYNAMIC_DISPATCH(lanes_of_target)(); }
 
-int64_t num_vectors(const GroupedConvShape& shape) { return (shape.channels + num_lanes() - 1) / num_lanes(); }
-
-int64_t taps_per_output(const GroupedConvShape& shape) { return shape.group_size * shape.kernel[0] * shape.kernel[1]; }
-
 }  // namespace
 
 bool has_grouped_conv(const GroupedConvShape& shape) {
@@ -398,14 +387,14 @@ bool has_grouped_conv(const GroupedConvShape& shape) {
 }
 
 int64_t packed_grouped_conv_size(const GroupedConvShape& shape) {
-  return num_vectors(shape) * num_lanes() * (1 + taps_per_output(shape));
+  return shape.num_vectors(num_lanes()) * num_lanes() * (1 + shape.taps());
 }
 
 void pack_grouped_conv(const GroupedConvShape& shape, const float* weights, const float* bias, float* packed) {
   const int64_t lanes = num_lanes();
-  const int64_t taps = taps_per_output(shape);
-  for (int64_t v = 0; v < num_vectors(shape); ++v) {
-    const int64_t channel = std::min(v * lanes, shape.channels - lanes);
+  const int64_t taps = shape.taps();
+  for (int64_t v = 0; v < shape.num_vectors(lanes); ++v) {
+    const int64_t channel = shape.first_channel(v, lanes);
     for (int64_t l = 0; l < lanes; ++l) *packed++ = bias ? bias[channel + l] : 0;
     for (int64_t k = 0; k < taps; ++k) {
       for (int64_t l = 0; l < lanes; ++l) *packed++ = weights[(channel + l) * taps + k];

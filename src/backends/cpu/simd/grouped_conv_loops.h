@@ -6,6 +6,7 @@
 // every input that is loaded meets the weights of all windows it lies in.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -22,6 +23,13 @@ struct GroupedConvShape {
   std::array<int64_t, 2> kernel{};
   std::array<int64_t, 2> stride{};
   std::array<int64_t, 2> pad{};  ///< Before the first row and column.
+
+  /// Weights of one output channel.
+  int64_t taps() const { return group_size * kernel[0] * kernel[1]; }
+  /// Vectors of this many lanes that cover the channels.
+  int64_t num_vectors(int64_t lanes) const { return (channels + lanes - 1) / lanes; }
+  /// Where vector `v` begins: the last one may overlap the one before.
+  int64_t first_channel(int64_t v, int64_t lanes) const { return std::min(v * lanes, channels - lanes); }
 };
 
 /// What happens to an output after its sum is complete.

@@ -97,11 +97,6 @@ void ternary(const TileCall& call) {
 
 HWY_INLINE V truth(D d, hn::Mask<D> mask) { return hn::IfThenElseZero(mask, hn::Set(d, 1.0F)); }
 HWY_INLINE V one(D d) { return hn::Set(d, 1.0F); }
-// Keeps NaN, whatever Min and Max of the target do with it.
-HWY_INLINE V clamp_unit(D d, V x) {
-  const V y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
-  return hn::IfThenElse(hn::Gt(y, one(d)), one(d), y);
-}
 HWY_INLINE V max_nan(D, V a, V b) { return hn::IfThenElse(hn::IsNaN(b), b, hn::IfThenElse(hn::Lt(a, b), b, a)); }
 HWY_INLINE V min_nan(D, V a, V b) { return hn::IfThenElse(hn::IsNaN(b), b, hn::IfThenElse(hn::Lt(b, a), b, a)); }
 HWY_INLINE V sign(D d, V x) {
@@ -123,9 +118,6 @@ HWY_INLINE V celu(D d, V x, V alpha) {
   const V small = expm1_nonpositive(d, at_most(d, hn::Zero(d), hn::Div(x, alpha)));
   const V negative = hn::IfThenElse(hn::Lt(alpha, hn::Zero(d)), e, small);
   return negative_part(d, x, x, hn::Mul(alpha, negative));
-}
-HWY_INLINE V hard_swish(D d, V x) {
-  return hn::Mul(x, clamp_unit(d, hn::MulAdd(x, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F))));
 }
 HWY_INLINE V logical_xor(D d, V a, V b) {
   // Truth values are 0 and 1, so that they differ where their difference is not 0.

@@ -38,6 +38,18 @@ HWY_INLINE V at_most(D, V bound, V x) {
 #endif
 }
 
+/// x between 0 and 1; NaN stays.
+template <class D, class V>
+HWY_INLINE V clamp_unit(D d, V x) {
+  return at_most(d, hn::Set(d, 1.0F), at_least(d, hn::Zero(d), x));
+}
+
+/// x * clamp_unit(x / 6 + 1 / 2).
+template <class D, class V>
+HWY_INLINE V hard_swish(D d, V x) {
+  return hn::Mul(x, clamp_unit(d, hn::MulAdd(x, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F))));
+}
+
 // Horner's rule, highest power first.
 template <class D, class V>
 HWY_INLINE V polynomial(D, V, V highest) {
