@@ -17,6 +17,14 @@
 
 namespace autograph {
 
+/// How far choosing kernels by measurement has come.
+struct TuneProgress {
+  size_t done = 0;          ///< Steps of the plan asked about; in the network: plans run.
+  size_t all = 0;           ///< Of so many, at most.
+  size_t measured = 0;      ///< Kernels or plans measured so far.
+  bool in_network = false;  ///< Whole plans are run, kernels have been measured.
+};
+
 /// How to compile.
 struct CompileOptions {
   std::string device = "cpu";           ///< One of available_devices(): "cpu" or "reference".
@@ -35,8 +43,8 @@ struct CompileOptions {
   /// With `tune`: times measured before on this machine, which are asked before the cache is. May be null.
   std::shared_ptr<const KernelTimes> kernel_times = nullptr;
   std::string cache_folder = {};  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
-  /// Called while measuring: steps asked about, all steps, kernels measured so far.
-  std::function<void(size_t step, size_t num_steps, size_t measured)> on_tune = nullptr;
+  bool tune_in_network = true;    ///< With `tune`: run whole plans, too, and choose by what kernels take there.
+  std::function<void(const TuneProgress&)> on_tune = nullptr;  ///< Called while measuring.
   /// Asked before measurements with `tune`; false: what has not been measured yet is chosen by estimate. Null: always.
   std::function<bool()> may_tune = nullptr;
   bool optimize = true;  ///< Run the plain passes first.

@@ -78,6 +78,7 @@ struct SearchReport {
   double alpha = 0;                        ///< Weight of the critical path in the costs.
   bool is_alpha_fitted = false;            ///< By least squares, over graphs measured on this device before.
   bool tuned = false;                      ///< Kernels chosen by measurement are faster: compile() chooses them so.
+  bool tuned_in_network = false;           ///< As CompileOptions::tune_in_network says.
   double cost_before_us = 0;               ///< By the cost model.
   double cost_after_us = 0;                ///< By the cost model.
   double latency_before_ms = 0;            ///< Of the plain plan, median, measured in turns with the result.

@@ -52,9 +52,10 @@ class Repeater {
 };
 
 void show_tuning(Session& session, CompileOptions& options) {
-  options.on_tune = [&session](size_t step, size_t num_steps, size_t measured) {
-    session.progress(fmt::format("choosing kernels, {} measured", measured),
-                     static_cast<double>(step) / static_cast<double>(num_steps));
+  options.on_tune = [&session](const TuneProgress& at) {
+    const auto* words = at.in_network ? "running plans to choose kernels, {} run" : "choosing kernels, {} measured";
+    session.progress(fmt::format(fmt::runtime(words), at.measured),
+                     static_cast<double>(at.done) / static_cast<double>(at.all));
   };
 }
 

@@ -46,7 +46,8 @@ std::vector<Option> run_option_table(RunOptions& options) {
        .doc = "Leave out a pass; may be repeated.",
        .target = &options.disabled_passes},
       {.names = "--tune",
-       .doc = "Choose kernels and layouts by measuring them, once: the times are kept in the cache.",
+       .doc = "Choose kernels and layouts by measuring them, alone and in whole plans, once: the times are kept in the "
+              "cache.",
        .target = &options.tune},
       {.names = "--cache-dir",
        .value_name = "DIR",

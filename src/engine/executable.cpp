@@ -7,6 +7,7 @@
 #include "autograph/verify.h"
 #include "backends/sim/simulate.h"
 #include "base/check.h"
+#include "engine/tune_in_network.h"
 #include "runtime/core_gate.h"
 #include "runtime/cpu_count.h"
 #include "tune/measured_cost.h"
@@ -229,11 +230,23 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   options.schedule = options_.schedule.get();
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
   MeasurementCache cache(options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder);
-  MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, options_.on_tune,
-                    device_.forget_kernels, options_.may_tune);
+  OnMeasure on_measure;
+  if (options_.on_tune) {
+    on_measure = [this](size_t step, size_t num_steps, size_t measured) {
+      options_.on_tune({step, num_steps, measured, false});
+    };
+  }
+  MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, on_measure, device_.forget_kernels,
+                    options_.may_tune);
   if (options_.kernel_times) cost.know(*options_.kernel_times);
-  options.cost = &cost;
-  auto plan = compile_plan(std::move(graph), known, options);
+  std::shared_ptr<const CompiledPlan> plan;
+  if (options_.tune_in_network && !nested_ && !device_.machine) {
+    InNetworkCost in_network(cost, network_key(*graph, options_, threads_));
+    plan = tune_in_network(graph, known, options, run_options_, in_network, options_);
+  } else {
+    options.cost = &cost;
+    plan = compile_plan(std::move(graph), known, options);
+  }
   const std::lock_guard lock(mutex_);
   kernel_times_ = cost.used();
   return plan;

@@ -43,6 +43,7 @@ AppliedRule applied(const RewriteStep& step) { return {std::string(step.rule->na
 Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Proposal plain) {
   SearchReport& report = context.report();
   const bool is_tuned = context.is_tuned();
+  const bool is_tuned_in_network = context.is_tuned_in_network();
   const Executable executable = trial.compile(found);
   context.set_tuned(false, 0);  // the plain plan is what users have without a search
   const Executable plain_executable = trial.compile(plain);
@@ -61,7 +62,7 @@ Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Pr
     report.max_rel = of_plain.max_rel;
     return plain;
   }
-  context.set_tuned(is_tuned, 0);
+  context.set_tuned(is_tuned, 0, is_tuned_in_network);
   report.max_abs = difference.max_abs;
   report.max_rel = difference.max_rel;
   return found;
@@ -101,6 +102,7 @@ Executable compile(const Optimized& optimized, const CompileOptions& options) {
   CompileOptions with_schedule = options;
   with_schedule.schedule = std::make_shared<Schedule>(optimized.schedule);
   with_schedule.tune = options.tune || optimized.report.tuned;
+  with_schedule.tune_in_network = options.tune ? options.tune_in_network : optimized.report.tuned_in_network;
   return compile(optimized.graph, with_schedule);
 }
 

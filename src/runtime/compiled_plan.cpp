@@ -93,6 +93,7 @@ class PlanCompiler {
   // What preparing a step gives.
   struct Made {
     std::string name;
+    Offer offer;
     std::unique_ptr<Kernel> kernel;
     std::vector<std::string> refusals;
   };
@@ -172,6 +173,7 @@ class PlanCompiler {
     }
     c.provenance.push_back(provenance_of(step));
     c.kernels.push_back(std::move(made.kernel));
+    c.offers.push_back(std::move(made.offer));
     c.choices.push_back({c.provenance.back(), std::string(op_name(c, step)), step.kernel, std::move(made.refusals)});
   }
 
@@ -189,13 +191,14 @@ class PlanCompiler {
     const Slot& from = compiled_->plan.slots[step.inputs[0]];
     const Slot& to = compiled_->plan.slots[step.outputs[0]];
     return {fmt::format("reorder {} -> {}", to_string(from.layout), to_string(to.layout)),
+            {},
             options_.catalog.prepare_reorder({from.type, from.layout, to.layout, options_.threads_of(step)}),
             {}};
   }
 
   Made make_step(const Step& step, StepChoice& choice) const {
     if (step.kind != StepKind::fixed) {
-      return {step.kind == StepKind::evaluate ? "evaluate" : "dynamic", nullptr, {}};
+      return {step.kind == StepKind::evaluate ? "evaluate" : "dynamic", {}, nullptr, {}};
     }
     const CompiledPlan& c = *compiled_;
     const Node& node = c.graph->node(step.node);
@@ -208,6 +211,7 @@ class PlanCompiler {
                                                      offer);
         made.kernel = std::move(prepared.kernel);
         made.name = offer.name();
+        made.offer = offer;
         if (made.kernel) break;
         choice.refusals.push_back(fmt::format("{}: {}", made.name, prepared.refusal));
       }

@@ -19,6 +19,7 @@ struct CompiledPlan {
   std::vector<Dims> slot_dims;                   ///< Dims of slots with static types: views refer to them.
   std::vector<std::string> provenance;           ///< Of each step, for profiles and messages.
   std::vector<KernelChoice> choices;
+  std::vector<Offer> offers;  ///< Those taken, parallel to the steps; without a kernel for reorders and dynamic steps.
   MemoryReport memory;
   bool has_dynamic_steps = false;
   int num_threads = 1;  ///< That a run has at work at once, at most.

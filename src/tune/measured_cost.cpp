@@ -168,7 +168,7 @@ MeasuredCost::Candidate MeasuredCost::make_reorder(const KernelCatalog& catalog,
   return {catalog.prepare_reorder(call), as_call, variant};
 }
 
-MeasuredCost::MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress, void (*forget)(),
+MeasuredCost::MeasuredCost(std::string device, MeasurementCache& cache, OnMeasure progress, void (*forget)(),
                            std::function<bool()> may_measure)
     : device_(std::move(device)),
       cache_(cache),
@@ -192,10 +192,14 @@ std::optional<double> MeasuredCost::find(const std::string& key) {
   return found;
 }
 
-void MeasuredCost::store(const std::string& key, double us) {
-  ++num_measured_;
+void MeasuredCost::keep(const std::string& key, double us) {
   used_[key] = us;
   cache_.store(device_, key, us);
+}
+
+void MeasuredCost::store(const std::string& key, double us) {
+  ++num_measured_;
+  keep(key, us);
   if (progress_) progress_(step_, num_steps_, num_measured_);
 }
 

@@ -12,7 +12,7 @@
 namespace autograph {
 
 /// Called while measuring: steps asked about so far, all steps, offers measured so far.
-using TuneProgress = std::function<void(size_t step, size_t num_steps, size_t measured)>;
+using OnMeasure = std::function<void(size_t step, size_t num_steps, size_t measured)>;
 
 /// See above. For one thread at a time.
 class MeasuredCost : public KernelCost {
@@ -20,7 +20,7 @@ class MeasuredCost : public KernelCost {
   /// `device` names the machine, its libraries and their versions: measurements hold for equal names alone. `forget`
   /// makes libraries drop kernels that they keep for the next call like it (null: no need).
   /// Where `may_measure` says no (null: never), offers that are not in the cache cost what they are estimated to.
-  MeasuredCost(std::string device, MeasurementCache& cache, TuneProgress progress = nullptr, void (*forget)() = nullptr,
+  MeasuredCost(std::string device, MeasurementCache& cache, OnMeasure progress = nullptr, void (*forget)() = nullptr,
                std::function<bool()> may_measure = nullptr);
   ~MeasuredCost() override;
 
@@ -32,6 +32,10 @@ class MeasuredCost : public KernelCost {
   void know(const KernelTimes& times) { given_ = times; }
   /// All times that answers were made from.
   const KernelTimes& used() const { return used_; }
+  /// What has been measured or kept for a key, which is then among `used()`.
+  std::optional<double> find(const std::string& key);
+  /// Keeps another figure of this machine with the measurements.
+  void keep(const std::string& key, double us);
   void begin_step(size_t step, size_t num_steps) override;
   /// Offers and reorders that were run.
   size_t num_measured() const { return num_measured_; }
@@ -39,7 +43,6 @@ class MeasuredCost : public KernelCost {
  private:
   class Candidate;
   class Caches;
-  std::optional<double> find(const std::string& key);
   void store(const std::string& key, double us);
   static Candidate make_reorder(const KernelCatalog& catalog, const ReorderCall& call);
   void make_caches(const KernelCatalog& catalog, int threads);
@@ -48,7 +51,7 @@ class MeasuredCost : public KernelCost {
 
   std::string device_;
   MeasurementCache& cache_;
-  TuneProgress progress_;
+  OnMeasure progress_;
   void (*forget_)() = nullptr;
   std::function<bool()> may_measure_;
   KernelTimes given_;

@@ -94,6 +94,7 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
                           {"simulated", report.simulated},
                           {"streams", found.schedule.width()},
                           {"tuned", report.tuned},
+                          {"tuned_in_network", report.tuned_in_network},
                           {"alpha", report.alpha},
                           {"latency_before_ms", report.latency_before_ms},
                           {"latency_after_ms", report.latency_after_ms},
@@ -117,6 +118,11 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
   return members;
 }
 
+const char* how_chosen(const SearchReport& report) {
+  if (!report.tuned) return "chosen by estimate";
+  return report.tuned_in_network ? "chosen by measurement in the network" : "chosen by measurement";
+}
+
 std::string text(const Session& session, const LoadedModel& loaded, const Options& options, const Optimized& found,
                  bool saved) {
   const SearchReport& report = found.report;
@@ -134,7 +140,7 @@ std::string text(const Session& session, const LoadedModel& loaded, const Option
                                            : report.is_alpha_fitted       ? "fitted to this device"
                                                                           : "default"));
   }
-  if (!report.simulated) rows.emplace_back("kernels", report.tuned ? "chosen by measurement" : "chosen by estimate");
+  if (!report.simulated) rows.emplace_back("kernels", how_chosen(report));
   const std::string kind = report.simulated ? " (simulated)" : report.kept_plain ? " (the plain plan is kept)" : "";
   rows.emplace_back("latency", human_ms(report.latency_before_ms) + " -> " + human_ms(report.latency_after_ms) + kind);
   if (report.candidates > 0) {

@@ -8,6 +8,7 @@
 #include "base/time_in_turns.h"
 #include "engine/backends.h"
 #include "engine/node_times.h"
+#include "engine/tune_in_network.h"
 #include "runtime/cpu_count.h"
 
 namespace autograph {
@@ -55,7 +56,6 @@ SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const st
   plan.origin.tune = options.tune || optimized.report.tuned;
   plan.probe.seed = seed;
   CompileOptions profiled = options;
-  profiled.tune = plan.origin.tune;
   profiled.profile = true;
   profiled.optimize = false;         // passes have been run
   profiled.release_weights = false;  // they are saved
@@ -75,6 +75,8 @@ SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const st
 Executable compile(const SavedPlan& plan, CompileOptions options) {
   const bool times_hold = options.tune && plan_origin(options, "").identity == plan.origin.identity;
   if (times_hold) options.kernel_times = std::make_shared<const KernelTimes>(plan.kernel_times);
+  // Loading is no time to search: plans are run only where that had been worth it.
+  options.tune_in_network = options.tune_in_network && has_network(plan.kernel_times);
   return compile(plan.optimized, options);
 }
 

@@ -31,6 +31,8 @@ constexpr double kStagesShare = 0.1;
 // Until when the kernels of the plain graph are measured, and those of rewritten ones.
 constexpr double kFirstTuningShare = 0.3;
 constexpr double kTuningShare = 0.75;
+// Until when plans of the best graph are run to choose its kernels.
+constexpr double kNetworkTuningShare = 0.8;
 // A part may cost as much more on the way to a gain as gamma allows the whole graph, up to this share of its own cost.
 constexpr double kPartSlack = 0.25;
 // Graphs of a part that are taken from the queue without a gain.
@@ -76,6 +78,7 @@ class AutographSearch {
       if (gained_ > before * (1 - kMinGain)) break;
     }
     if (!options_.use_rules) try_streams();
+    try_tuning_in_network();
     for (const auto& [hash, sample] : samples_) context_.remember_latency(hash, sample);
     return std::move(best_);
   }
@@ -103,11 +106,28 @@ class AutographSearch {
     if (!options_.use_tuning || is_settled || !has_time()) return;
     context_.progress("choosing kernels", best_.cost_us);
     context_.set_tuned(true, kFirstTuningShare);
+    context_.set_tuned(wins_as_compiled_now(), kTuningShare);
+  }
+
+  // The same for what they take in the network. This takes as long as many trials: for the best graph alone, at the
+  // end.
+  void try_tuning_in_network() {
+    const bool is_settled = context_.device().machine || context_.compile_options().tune;
+    const bool is_late = context_.is_over(kNetworkTuningShare);
+    if (!options_.use_tuning || is_settled || is_late || !has_time()) return;
+    context_.progress("running plans to choose kernels", best_.cost_us);
+    const bool was_tuned = context_.is_tuned();
+    context_.set_tuned(true, kNetworkTuningShare, true);
+    if (!wins_as_compiled_now()) context_.set_tuned(was_tuned, kTuningShare);
+  }
+
+  // Does the best graph, compiled as trials are now, beat its executable and give the same numbers? Then that is it.
+  bool wins_as_compiled_now() {
     Executable executable = trial_.compile(best_);
     const Duel duel = trial_.duel(best_executable_, executable, duel_seconds());
     const bool wins = duel.is_won(kMinGain) && trial_.check(executable).ok;
-    context_.set_tuned(wins, kTuningShare);
     if (wins) best_executable_ = std::move(executable);
+    return wins;
   }
 
   double duel_seconds() const { return std::clamp(kDuelShare * options_.budget_seconds, 0.1, 2.0); }

@@ -46,13 +46,15 @@ class StrategyContext {
   const std::vector<const Rule*>& rules() const { return rules_; }
   const RuleMatcher& matcher() const { return *matcher_; }
   int threads() const { return threads_; }
-  /// Trials compile from now on with kernels chosen by measurement, or by estimate. Behind `until`, a part of the
-  /// budget, what has not been measured is chosen by estimate.
-  void set_tuned(bool tuned, double until) {
+  /// Trials compile from now on with kernels chosen by measurement, alone or in the network, or by estimate. Behind
+  /// `until`, a part of the budget, what has not been measured is chosen by estimate.
+  void set_tuned(bool tuned, double until, bool in_network = false) {
     report_.tuned = tuned;
+    report_.tuned_in_network = in_network;
     tune_until_ = until;
   }
   bool is_tuned() const { return report_.tuned; }
+  bool is_tuned_in_network() const { return report_.tuned_in_network; }
   bool may_tune() const { return !is_over(tune_until_); }
 
   /// Runs the finishing passes.

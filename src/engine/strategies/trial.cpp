@@ -81,6 +81,7 @@ CompileOptions Trial::options_for(const Proposal& proposal) const {
   options.schedule = std::make_shared<Schedule>(proposal.schedule);
   options.release_weights = false;
   options.tune = options.tune || context_.is_tuned();
+  options.tune_in_network = context_.is_tuned_in_network();
   options.may_tune = [this] { return context_.may_tune(); };
   return options;
 }

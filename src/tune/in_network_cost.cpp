@@ -1,0 +1,96 @@
+#include "tune/in_network_cost.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "base/median.h"
+
+namespace autograph {
+namespace {
+
+// What is added to offers that were not kept: more than all reorders that another choice could save.
+constexpr double kNotKeptUs = kLastResortUs / 1e2;
+// So many observations of an op say how its kernels fare in this network.
+constexpr size_t kEnoughObservations = 3;
+
+std::string name_of(const Offer& offer) {
+  std::string name = offer.name();
+  for (const Layout layout : offer.variant.inputs) name += fmt::format(" {}", static_cast<int>(layout));
+  return name;
+}
+
+}  // namespace
+
+void InNetworkCost::begin_step(size_t step, size_t num_steps) {
+  step_ = step;
+  alone_.begin_step(step, num_steps);
+}
+
+std::string InNetworkCost::key_of(size_t step, const Offer& offer) const {
+  return fmt::format("{} step {} | {}", network_, step, name_of(offer));
+}
+
+std::vector<double> InNetworkCost::offers_us(const KernelCatalog& catalog, const KernelCall& call,
+                                             std::span<const Offer> offers) {
+  std::vector<double> costs;
+  if (is_kept_) {
+    for (const Offer& offer : offers) {
+      const auto kept_us = alone_.find(key_of(step_, offer));
+      costs.push_back(kept_us ? *kept_us : kNotKeptUs + offer.variant.cost_us);
+    }
+    return costs;
+  }
+  costs = alone_.offers_us(catalog, call, offers);
+  StepCosts& step = steps_[step_];
+  step.op = call.op.name;
+  for (size_t i = 0; i < offers.size(); ++i) step.alone_us[name_of(offers[i])] = costs[i];
+  const double factor = in_network_over_alone(step.op);
+  for (size_t i = 0; i < offers.size(); ++i) {
+    const auto observed = step.observed_us.find(name_of(offers[i]));
+    costs[i] = observed != step.observed_us.end() ? observed->second.value() : costs[i] * factor;
+  }
+  return costs;
+}
+
+double InNetworkCost::reorder_us(const KernelCatalog& catalog, const ReorderCall& call) {
+  return is_kept_ ? KernelCost::reorder_us(catalog, call) : alone_.reorder_us(catalog, call);
+}
+
+void InNetworkCost::observe(size_t step, const Offer& offer, double us) {
+  const auto found = steps_.find(step);
+  if (found == steps_.end() || !found->second.alone_us.contains(name_of(offer))) return;
+  Mean& mean = found->second.observed_us[name_of(offer)];
+  mean.sum += us;
+  ++mean.count;
+}
+
+// How much longer kernels of an op take in the network than alone: what has not run there is expected to do alike.
+double InNetworkCost::in_network_over_alone(const std::string& op) const {
+  std::vector<double> of_op;
+  std::vector<double> of_all;
+  for (const auto& [number, step] : steps_) {
+    for (const auto& [name, us] : step.observed_us) {
+      const double alone_us = step.alone_us.at(name);
+      if (alone_us <= 0 || alone_us >= kLastResortUs) continue;
+      of_all.push_back(us.value() / alone_us);
+      if (step.op == op) of_op.push_back(of_all.back());
+    }
+  }
+  const std::vector<double>& ratios = of_op.size() >= kEnoughObservations ? of_op : of_all;
+  return ratios.empty() ? 1 : median(ratios);
+}
+
+void InNetworkCost::keep(const std::vector<Offer>& offers, double whole_us) {
+  for (size_t n = 0; n < offers.size(); ++n) {
+    const auto step = steps_.find(n);
+    if (step == steps_.end() || !offers[n].kernel) continue;
+    const auto observed = step->second.observed_us.find(name_of(offers[n]));
+    if (observed != step->second.observed_us.end()) alone_.keep(key_of(n, offers[n]), observed->second.value());
+  }
+  alone_.keep(network_, whole_us);
+  is_kept_ = true;
+}
+
+}  // namespace autograph

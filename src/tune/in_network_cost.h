@@ -1,0 +1,60 @@
+// Costs of kernels where they stand: alone, a call finds its inputs in the caches of the thread that reads them; in a
+// network, where the kernels around it have left them. So plans are run as a whole, and what each kernel took there
+// replaces what it took alone.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/kernel_cost.h"
+#include "tune/measured_cost.h"
+
+namespace autograph {
+
+/// See above. For one thread at a time, and for plans of one graph.
+class InNetworkCost : public KernelCost {
+ public:
+  /// `alone` answers for what has not run in the network, and keeps what is to be remembered. `network` names the
+  /// graph, its shapes and how it is run.
+  InNetworkCost(MeasuredCost& alone, std::string network)
+      : alone_(alone), network_(std::move(network)), is_kept_(alone_.find(network_).has_value()) {}
+
+  bool is_concurrent() const override { return false; }
+  void begin_step(size_t step, size_t num_steps) override;
+  std::vector<double> offers_us(const KernelCatalog& catalog, const KernelCall& call,
+                                std::span<const Offer> offers) override;
+  double reorder_us(const KernelCatalog& catalog, const ReorderCall& call) override;
+
+  /// Step `step` (reorders not counted) took `us` with this offer; told more than once, the mean counts. Offers that
+  /// have not been asked about have nothing to be compared with, and are passed over.
+  void observe(size_t step, const Offer& offer, double us);
+
+  /// Have offers been kept for this network? Then only they are chosen.
+  bool is_kept() const { return is_kept_; }
+  /// Remembers the offers of the best plan, by step, and what the whole took.
+  void keep(const std::vector<Offer>& offers, double whole_us);
+
+ private:
+  struct Mean {
+    double sum = 0;
+    int count = 0;
+    double value() const { return sum / count; }
+  };
+  // What is known about the offers for a step.
+  struct StepCosts {
+    std::string op;
+    std::map<std::string, double> alone_us;
+    std::map<std::string, Mean> observed_us;
+  };
+  std::string key_of(size_t step, const Offer& offer) const;
+  double in_network_over_alone(const std::string& op) const;
+
+  MeasuredCost& alone_;
+  std::string network_;
+  bool is_kept_;
+  size_t step_ = 0;
+  std::map<size_t, StepCosts> steps_;
+};
+
+}  // namespace autograph

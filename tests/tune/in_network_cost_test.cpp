@@ -1,0 +1,101 @@
+#include "tune/in_network_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "engine/backends.h"
+
+namespace autograph {
+namespace {
+
+// A convolution, what the catalog offers for it, and what each offer takes alone.
+class InNetworkCostTest : public testing::Test {
+ protected:
+  InNetworkCostTest() {
+    for (const Offer& offer : catalog_.offers(call_).offers) {
+      if (offer.variant.cost_us < kLastResortUs) offers_.push_back(offer);
+    }
+    alone_us_ = ask(alone_);
+  }
+
+  std::vector<double> ask(KernelCost& cost, size_t step = 0) {
+    cost.begin_step(step, 2);
+    return cost.offers_us(catalog_, call_, offers_);
+  }
+
+  const KernelCatalog& catalog_ = get_device("cpu").catalog;
+  Attributes attributes_{{"group", int64_t{1}},
+                         {"strides", std::vector<int64_t>{1, 1}},
+                         {"dilations", std::vector<int64_t>{1, 1}},
+                         {"pads", std::vector<int64_t>{1, 1, 1, 1}},
+                         {"auto_pad", std::string("NOTSET")}};
+  std::vector<Type> inputs_{Type(DType::f32, {1, 32, 14, 14}), Type(DType::f32, {32, 32, 3, 3})};
+  std::vector<Type> outputs_{Type(DType::f32, {1, 32, 14, 14})};
+  std::vector<Tensor> constants_{Tensor(), Tensor::zeros(DType::f32, {32, 32, 3, 3})};
+  KernelCall call_{get_op("conv"), attributes_, inputs_, outputs_, constants_, 1};
+  std::vector<Offer> offers_;
+  MeasurementCache cache_{""};
+  MeasuredCost alone_{"machine", cache_};
+  std::vector<double> alone_us_;
+};
+
+TEST_F(InNetworkCostTest, IsThatOfTheKernelsAloneBeforeAnythingHasRun) {
+  ASSERT_GT(offers_.size(), 1U);
+  InNetworkCost cost(alone_, "network");
+  EXPECT_EQ(ask(cost), alone_us_);
+}
+
+TEST_F(InNetworkCostTest, IsWhatWasObservedAndInProportionForTheOthers) {
+  InNetworkCost cost(alone_, "network");
+  ask(cost, 0);
+  ask(cost, 1);
+  cost.observe(0, offers_[0], 2.5 * alone_us_[0]);
+  cost.observe(0, offers_[0], 3.5 * alone_us_[0]);
+  const std::vector<double> us = ask(cost, 0);
+  EXPECT_DOUBLE_EQ(us[0], 3 * alone_us_[0]) << "the mean";
+  for (size_t i = 1; i < us.size(); ++i) EXPECT_DOUBLE_EQ(us[i], 3 * alone_us_[i]);
+  EXPECT_DOUBLE_EQ(ask(cost, 1)[0], 3 * alone_us_[0]) << "of another step as well";
+}
+
+TEST_F(InNetworkCostTest, PassesOverWhatItWasNotAskedAbout) {
+  InNetworkCost cost(alone_, "network");
+  ask(cost, 0);
+  cost.observe(1, offers_[0], 1e6);
+  Offer unheard_of = offers_[0];
+  unheard_of.variant.name = "unheard of";
+  cost.observe(0, unheard_of, 1e6);
+  EXPECT_EQ(ask(cost, 0), alone_us_);
+}
+
+TEST_F(InNetworkCostTest, ChoosesWhatWasKeptForThisNetworkAlone) {
+  InNetworkCost cost(alone_, "network");
+  ask(cost, 0);
+  const size_t dearest = static_cast<size_t>(std::max_element(alone_us_.begin(), alone_us_.end()) - alone_us_.begin());
+  cost.observe(0, offers_[dearest], alone_us_[dearest]);
+  EXPECT_FALSE(cost.is_kept());
+  cost.keep({offers_[dearest]}, 100);
+  EXPECT_TRUE(cost.is_kept());
+
+  MeasuredCost later("machine", cache_);
+  InNetworkCost again(later, "network");
+  ASSERT_TRUE(again.is_kept());
+  const std::vector<double> us = ask(again, 0);
+  EXPECT_EQ(static_cast<size_t>(std::min_element(us.begin(), us.end()) - us.begin()), dearest);
+  EXPECT_EQ(later.num_measured(), 0U);
+  EXPECT_FALSE(InNetworkCost(later, "another network").is_kept());
+  MeasuredCost elsewhere("another machine", cache_);
+  EXPECT_FALSE(InNetworkCost(elsewhere, "network").is_kept());
+
+  // A plan file carries what was kept.
+  MeasurementCache empty("");
+  MeasuredCost from_file("machine", empty);
+  from_file.know(later.used());
+  InNetworkCost loaded(from_file, "network");
+  EXPECT_TRUE(loaded.is_kept());
+  EXPECT_EQ(ask(loaded, 0)[dearest], us[dearest]);
+}
+
+}  // namespace
+}  // namespace autograph
