@@ -226,15 +226,22 @@ HWY_INLINE V swish(D d, V x, V alpha) {
   return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exp(d, hn::Neg(hn::Mul(alpha, x)))));
 }
 
-/// x / (1 + e^z) without a division, which takes as long as all the rest, to some units in the last place. For z above
-/// 87, where the result should vanish, it is x * 2^-125.
+/// x / (1 + 2^t) without a division, which takes as long as all the rest, to some units in the last place and |t| / 2
+/// more. For t above 126, where the result should vanish, it is x * 2^-126.
 template <class D, class V>
-HWY_INLINE V fast_logistic_product(D d, V x, V z) {
+HWY_INLINE V fast_logistic_product(D d, V x, V t) {
   const hn::RebindToSigned<D> di;
   const V one = hn::Set(d, 1.0F);
-  const auto reduced = reduce_exp(d, at_least(d, hn::Set(d, -87.0F), at_most(d, hn::Set(d, 87.0F), z)));
-  const auto n = hn::Sub(reduced.n_bits, hn::Set(di, 0x4B400000));
-  const V divisor = hn::MulAdd(exp_fraction(d, reduced.f), power_of_two(d, n), one);
+  const V shift = hn::Set(d, kRoundingShift);
+  const V bounded = at_least(d, hn::Set(d, -126.0F), at_most(d, hn::Set(d, 126.0F), t));
+  const V shifted = hn::Add(bounded, shift);
+  const V f = hn::Sub(bounded, hn::Sub(shifted, shift));
+  // 2^f for |f| <= 1/2 (least squares, reweighted to a minimax fit), times 2^n by adding n to its exponent: the shift
+  // pushes all of `shifted` out but n.
+  const V fraction = polynomial(d, f, hn::Set(d, 0x1.5bba14p-10F), 0x1.3cea88p-7F, 0x1.c6b752p-5F, 0x1.ebf9bcp-3F,
+                                0x1.62e42ap-1F, 1.0F);
+  const auto power = hn::Add(hn::BitCast(di, fraction), hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const V divisor = hn::Add(hn::BitCast(d, power), one);
   V reciprocal = hn::ApproximateReciprocal(divisor);
   // Each step doubles the number of right bits, of which x86 gives 14 (AVX-512) or 12.
   constexpr int kSteps = HWY_TARGET <= HWY_AVX3 ? 1 : 2;
@@ -244,10 +251,12 @@ HWY_INLINE V fast_logistic_product(D d, V x, V z) {
   return hn::Mul(x, reciprocal);
 }
 
+constexpr float kLog2E = 1.44269504088896341F;
+
 /// x * sigmoid(alpha * x) in this way.
 template <class D, class V>
 HWY_INLINE V fast_swish(D d, V x, V alpha) {
-  return fast_logistic_product(d, x, hn::Neg(hn::Mul(alpha, x)));
+  return fast_logistic_product(d, x, hn::Mul(hn::Mul(alpha, hn::Set(d, -kLog2E)), x));
 }
 
 /// log(1 + e^x) for every x.
@@ -296,8 +305,8 @@ HWY_INLINE V gelu_tanh(D d, V x) {
 /// The same as gelu_tanh without a division.
 template <class D, class V>
 HWY_INLINE V fast_gelu_tanh(D d, V x) {
-  const V slope = hn::MulAdd(hn::Mul(x, x), hn::Set(d, -2 * 0.79788456080286536F * 0.044715F),
-                             hn::Set(d, -2 * 0.79788456080286536F));
+  constexpr float kSlope = -2 * 0.79788456080286536F * kLog2E;
+  const V slope = hn::MulAdd(hn::Mul(x, x), hn::Set(d, kSlope * 0.044715F), hn::Set(d, kSlope));
   return fast_logistic_product(d, x, hn::Mul(x, slope));
 }
 
