@@ -70,9 +70,9 @@ def time_cell(row):
     return f"{number(row['ms'])} ({number(low)}-{number(high)}){mark}"
 
 
-def mean_of(result, key):
-    """The geometric mean over the models that have it."""
-    values = [entry[key] for entry in result["models"] if key in entry]
+def mean_of(entries, key):
+    """The geometric mean over those that have it."""
+    values = [entry[key] for entry in entries if key in entry]
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
@@ -84,7 +84,10 @@ def peer_names(result):
 
 
 def times_table(result, names):
-    header = ["ms (spread of rounds)", *map(title, names), "ratio", "of minima", "best other", "roof", "of roof"]
+    variants = [name for name in names if any("ratio" in entry["peers"].get(name, {}) for entry in result["models"])]
+    variants = [name for name in variants if name != "autograph"]
+    header = ["ms (spread of rounds)", *map(title, names), "ratio", "of minima", *[f"of {name}" for name in variants]]
+    header += ["best other", "roof", "of roof"]
     rows = []
     for entry in result["models"]:
         own = entry["peers"].get("autograph", {}).get("ms")
@@ -95,12 +98,14 @@ def times_table(result, names):
                 *[time_cell(entry["peers"].get(name, {})) for name in names],
                 number(entry.get("ratio")),
                 number(entry.get("ratio_of_minima")),
+                *[number(entry["peers"].get(name, {}).get("ratio")) for name in variants],
                 title(entry["best_peer"]) if "best_peer" in entry else "-",
                 number(roof),
                 f"{roof / own * 100:.0f} %" if own and roof else "-",
             ]
         )
-    means = [mean_of(result, key) for key in ("ratio", "ratio_of_minima")]
+    means = [mean_of(result["models"], key) for key in ("ratio", "ratio_of_minima")]
+    means += [mean_of([entry["peers"].get(name, {}) for entry in result["models"]], "ratio") for name in variants]
     rows.append(["geometric mean", *["" for _ in names], *map(number, means), "", "", ""])
     return layout(header, rows)
 
@@ -112,7 +117,7 @@ def figure_table(result, names, heading_text, figure, ratio, scale):
         cells = [entry["peers"].get(name, {}).get(figure) for name in names]
         texts = [number(cell / scale) if cell else "-" for cell in cells]
         rows.append([entry["model"], *texts, number(entry.get(ratio))])
-    rows.append(["geometric mean", *["" for _ in names], number(mean_of(result, ratio))])
+    rows.append(["geometric mean", *["" for _ in names], number(mean_of(result["models"], ratio))])
     return layout(header, rows)
 
 
@@ -177,7 +182,7 @@ def write_json(path, result):
     temporary = path + ".tmp"
     document = json.loads(json.dumps(result), parse_constant=lambda word: None)
     keys = ("ratio", "ratio_of_minima", "load_ratio", "peak_ratio")
-    document["geometric_mean"] = {key: mean_of(result, key) for key in keys}
+    document["geometric_mean"] = {key: mean_of(result["models"], key) for key in keys}
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=1)
     os.replace(temporary, path)

@@ -9,9 +9,11 @@ DIR holds the files that export_models.py writes; `zoo:NAME` among the models is
 is a process of its own (peer_worker.py, or `autograph bench --serve`). A round asks one after the other to warm up
 and to run for a while; only one process is ever active: the others are stopped by a signal, since a pool of threads
 that waits for work may spin. A round counts with its fastest run, a runtime with the median of its rounds, and the
-spread is that of the rounds. The ratio is AutoGraph to the faster of ONNX Runtime and OpenVINO; beside it stands that
-of the fastest rounds, and where the two differ much, the machine was disturbed. Before any time is taken, outputs
-must agree: the largest |difference| is at most TOLERANCE times the largest magnitude.
+spread is that of the rounds. The ratio is AutoGraph to the faster of ONNX Runtime and OpenVINO: the median of the
+ratios of each round, whose runs lie seconds apart, so that a machine whose speed drifts disturbs it less than the
+times. Beside it stands that of the fastest rounds, and where the two differ much, the machine was disturbed; other
+builds and flags (--variant) have ratios of their own. Before any time is taken, outputs must agree: the largest
+|difference| is at most TOLERANCE times the largest magnitude.
 
 Load to first result and peak memory come from fresh processes, also in turns: from making the session to the first
 output, without starting the interpreter and importing the package, and VmHWM after one run. The interpreter with its
@@ -128,7 +130,11 @@ def ratios(rows):
     result = {}
     if "ms" in own and times and own.get("agrees"):
         result["best_peer"] = min(times, key=times.get)
-        result["ratio"] = own["ms"] / times[result["best_peer"]]
+        best = rows[result["best_peer"]]["rounds_ms"]
+        for name, row in rows.items():
+            if name not in peer_processes.KINDS and row.get("agrees") and "ms" in row:
+                row["ratio"] = statistics.median(mine / other for mine, other in zip(row["rounds_ms"], best))
+        result["ratio"] = own["ratio"]
         result["ratio_of_minima"] = own["spread_ms"][0] / min(rows[name]["spread_ms"][0] for name in times)
     other = rows.get("onnxruntime", {})
     for figure in ("load_ms", "peak_bytes"):
