@@ -283,23 +283,32 @@ Latency measure(Session& session, const Executable& executable, const std::vecto
   return latency;
 }
 
-std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds) {
+std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds,
+                                     const std::function<void()>& renew) {
   // Short ones: what disturbs a shared machine lasts for seconds, and should hit all contestants of a round.
   constexpr int kRounds = 15;
-  std::vector<std::unique_ptr<Repeater>> repeaters;
-  for (const Contestant& contestant : contestants) {
-    repeaters.push_back(std::make_unique<Repeater>(*contestant.executable, *contestant.inputs));
+  constexpr int kRoundsOfOneMaking = 5;
+  const int rounds = renew ? kRoundsOfOneMaking : kRounds;
+  RoundTimes all(contestants.size());
+  for (int done = 0; done < kRounds; done += rounds) {
+    if (done > 0) renew();
+    std::vector<std::unique_ptr<Repeater>> repeaters;
+    for (const Contestant& contestant : contestants) {
+      repeaters.push_back(std::make_unique<Repeater>(*contestant.executable, *contestant.inputs));
+    }
+    std::vector<std::function<void()>> runs;
+    for (const auto& repeater : repeaters) runs.emplace_back([&repeater] { repeater->run(); });
+    Turns turns{.seconds = seconds * rounds / kRounds, .min_rounds = rounds, .max_rounds = rounds};
+    turns.is_enough = [&](const RoundTimes& times) {
+      session.progress("measuring in turns",
+                       static_cast<double>(static_cast<size_t>(done) + times[0].size()) / kRounds);
+      return false;
+    };
+    const RoundTimes times = time_in_turns(runs, turns);
+    for (size_t i = 0; i < all.size(); ++i) all[i].insert(all[i].end(), times[i].begin(), times[i].end());
   }
-  std::vector<std::function<void()>> runs;
-  for (const auto& repeater : repeaters) runs.emplace_back([&repeater] { repeater->run(); });
-  Turns turns{.seconds = seconds, .min_rounds = kRounds, .max_rounds = kRounds};
-  turns.is_enough = [&](const RoundTimes& times) {
-    session.progress("measuring in turns", static_cast<double>(times[0].size()) / kRounds);
-    return false;
-  };
-  std::vector<double> ms = medians(time_in_turns(runs, turns));
   session.end_progress();
-  return ms;
+  return medians(all);
 }
 
 Json latency_json(const Latency& latency) {
