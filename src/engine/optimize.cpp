@@ -1,5 +1,6 @@
 // optimize(): from a graph to the graph and the schedule that a strategy found for it, verified on the device.
 #include <algorithm>
+#include <cmath>
 
 #include "autograph/op_def.h"
 #include "autograph/search.h"
@@ -15,6 +16,10 @@ namespace {
 // What is left of the budget for the last measurement takes no longer than this.
 constexpr double kMaxDuelSeconds = 4;
 constexpr double kMinDuelSeconds = 0.2;
+// Plans whose latencies differ by a smaller part are measured again, when so many times of the first measurement are
+// left.
+constexpr double kClose = 0.1;
+constexpr double kTimeForAnother = 1.5;
 
 void check_options(const SearchOptions& search) {
   const auto require = [](bool condition, std::string_view what, std::string_view expected, double got) {
@@ -39,17 +44,48 @@ void check_static(const Graph& graph) {
 
 AppliedRule applied(const RewriteStep& step) { return {std::string(step.rule->name), step.where, step.gain_us}; }
 
+// A proposal beside the plain plan, both compiled.
+struct Pair {
+  Executable found;
+  Executable plain;
+};
+
+Pair compile_both(StrategyContext& context, const Trial& trial, const Proposal& found, const Proposal& plain) {
+  const bool is_tuned = context.is_tuned();
+  const bool is_tuned_in_network = context.is_tuned_in_network();
+  Pair pair;
+  pair.found = trial.compile(found);
+  context.set_tuned(false, 0);  // the plain plan is what users have without a search
+  pair.plain = trial.compile(plain);
+  context.set_tuned(is_tuned, 0, is_tuned_in_network);
+  return pair;
+}
+
+// Measures both in turns, and where they are close and time allows once more with both made anew: equal plans differ by
+// where their memory happens to lie. Latencies are means.
+Duel last_duel(StrategyContext& context, const Trial& trial, Pair& pair, const Proposal& found, const Proposal& plain) {
+  const double start = context.seconds();
+  const auto seconds_left = [&] { return context.options().budget_seconds - context.seconds(); };
+  const auto duel = [&] {
+    return trial.duel(pair.plain, pair.found, std::clamp(seconds_left() / 3, kMinDuelSeconds, kMaxDuelSeconds));
+  };
+  Duel result = duel();
+  const bool is_close = std::abs(result.second_ms / result.first_ms - 1) < kClose;
+  const double took = context.seconds() - start;
+  if (!is_close || context.device().machine || seconds_left() < kTimeForAnother * took) return result;
+  pair = Pair();
+  pair = compile_both(context, trial, found, plain);
+  const Duel again = duel();
+  return {(result.first_ms + again.first_ms) / 2, (result.second_ms + again.second_ms) / 2,
+          (result.wins + again.wins) / 2};
+}
+
 // Measures the proposal against the plain plan, in turns, and gives back the better one.
 Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Proposal plain) {
   SearchReport& report = context.report();
-  const bool is_tuned = context.is_tuned();
-  const bool is_tuned_in_network = context.is_tuned_in_network();
-  const Executable executable = trial.compile(found);
-  context.set_tuned(false, 0);  // the plain plan is what users have without a search
-  const Executable plain_executable = trial.compile(plain);
-  const Difference difference = trial.check(executable);
-  const double left = context.options().budget_seconds - context.seconds();
-  const Duel duel = trial.duel(plain_executable, executable, std::clamp(left / 2, kMinDuelSeconds, kMaxDuelSeconds));
+  Pair pair = compile_both(context, trial, found, plain);
+  const Difference difference = trial.check(pair.found);
+  const Duel duel = last_duel(context, trial, pair, found, plain);
   report.latency_before_ms = duel.first_ms;
   report.latency_after_ms = duel.second_ms;
   const bool is_wrong = context.options().verify && !difference.ok;
@@ -57,12 +93,12 @@ Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Pr
   if (is_wrong || is_slower) {
     report.kept_plain = true;
     report.latency_after_ms = duel.first_ms;
-    const Difference of_plain = trial.check(plain_executable);
+    context.set_tuned(false, 0);
+    const Difference of_plain = trial.check(pair.plain);
     report.max_abs = of_plain.max_abs;
     report.max_rel = of_plain.max_rel;
     return plain;
   }
-  context.set_tuned(is_tuned, 0, is_tuned_in_network);
   report.max_abs = difference.max_abs;
   report.max_rel = difference.max_rel;
   return found;

@@ -23,22 +23,22 @@ namespace {
 
 // Of the budget: when searching ends, and when trials on the device do. The last part is for measuring the result
 // against the plain plan.
-constexpr double kSearchShare = 0.5;
-constexpr double kTrialShare = 0.9;
+constexpr double kSearchShare = 0.45;
+constexpr double kTrialShare = 0.8;
 // Of the budget, for a search of the whole graph, and for stages by dynamic programming.
 constexpr double kWholeShare = 0.2;
 constexpr double kStagesShare = 0.1;
 // Until when the kernels of the plain graph are measured, and those of rewritten ones.
 constexpr double kFirstTuningShare = 0.3;
 constexpr double kTuningShare = 0.75;
-// Until when plans of the best graph are run to choose its kernels.
-constexpr double kNetworkTuningShare = 0.8;
 // A part may cost as much more on the way to a gain as gamma allows the whole graph, up to this share of its own cost.
 constexpr double kPartSlack = 0.25;
 // Graphs of a part that are taken from the queue without a gain.
 constexpr int64_t kMaxIdle = 500;
 // What is left when trials end must do for the last trial, which may be repeated, and the last measurement.
 constexpr double kTrialsToCome = 3.2;
+// The same when plans of the best graph are run to choose its kernels: the last of them takes as long as three trials.
+constexpr double kNetworkTrialsToCome = kTrialsToCome + 3;
 // Runs in a duel of graphs that are slow, with the warm-up.
 constexpr double kDuelRuns = 8;
 // A weight of the critical path beside which the sum decides between equals alone.
@@ -48,6 +48,8 @@ constexpr double kCriticalPathAlone = 1e6;
 constexpr double kMinGain = 0.005;
 // Equal plans differed by up to 14 % on a shared virtual machine, for as long as they lived.
 constexpr double kClearGain = 0.2;
+// Of the rounds, behind a win: asking for more loses every other true gain of a tenth when the machine is busy.
+constexpr double kMajority = 0.51;
 // A duel takes this part of the budget, within bounds.
 constexpr double kDuelShare = 0.02;
 
@@ -113,11 +115,11 @@ class AutographSearch {
   // end.
   void try_tuning_in_network() {
     const bool is_settled = context_.device().machine || context_.compile_options().tune;
-    const bool is_late = context_.is_over(kNetworkTuningShare);
-    if (!options_.use_tuning || is_settled || is_late || !has_time()) return;
+    const double until = 1 - kNetworkTrialsToCome * challenge_seconds_ / options_.budget_seconds;
+    if (!options_.use_tuning || is_settled || context_.is_over(until)) return;
     context_.progress("running plans to choose kernels", best_.cost_us);
     const bool was_tuned = context_.is_tuned();
-    context_.set_tuned(true, kNetworkTuningShare, true);
+    context_.set_tuned(true, until, true);
     if (!wins_as_compiled_now()) context_.set_tuned(was_tuned, kTuningShare);
   }
 
@@ -160,7 +162,7 @@ class AutographSearch {
     if (duel.is_won(kClearGain) || context_.device().machine) return true;
     const Executable best = trial_.compile(best_);
     executable = trial_.compile(proposal);
-    return trial_.duel(best, executable, duel_seconds()).is_won(kMinGain);
+    return trial_.duel(best, executable, duel_seconds()).is_won(kMinGain, kMajority);
   }
 
   // What a graph took in its best schedule.

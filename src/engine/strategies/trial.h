@@ -17,10 +17,13 @@ struct Duel {
   double second_ms = 0;
   double wins = 0;  ///< Share of the rounds in which the second one was faster.
 
-  /// Was the second one faster, by a part `gain` at least, and not by chance: in most of the rounds?
-  bool is_won(double gain) const { return second_ms <= first_ms * (1 - gain) && wins >= kMostRounds; }
+  /// Was the second one faster, by a part `gain` at least, and in `most` of the rounds?
+  bool is_won(double gain, double most = kMostRounds) const {
+    return second_ms <= first_ms * (1 - gain) && wins >= most;
+  }
 
-  static constexpr double kMostRounds = 0.75;
+  /// Of 7 rounds, 5.
+  static constexpr double kMostRounds = 0.7;
 };
 
 /// See above.
