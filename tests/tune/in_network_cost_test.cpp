@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "autograph/op_def.h"
 #include "engine/backends.h"
+#include "support/conv_call.h"
 
 namespace autograph {
 namespace {
@@ -13,28 +13,15 @@ namespace {
 // A convolution, what the catalog offers for it, and what each offer takes alone.
 class InNetworkCostTest : public testing::Test {
  protected:
-  InNetworkCostTest() {
-    for (const Offer& offer : catalog_.offers(call_).offers) {
-      if (offer.variant.cost_us < kLastResortUs) offers_.push_back(offer);
-    }
-    alone_us_ = ask(alone_);
-  }
+  InNetworkCostTest() : offers_(conv_.offers(catalog_)) { alone_us_ = ask(alone_); }
 
   std::vector<double> ask(KernelCost& cost, size_t step = 0) {
     cost.begin_step(step, 2);
-    return cost.offers_us(catalog_, call_, offers_);
+    return cost.offers_us(catalog_, conv_.call, offers_);
   }
 
   const KernelCatalog& catalog_ = get_device("cpu").catalog;
-  Attributes attributes_{{"group", int64_t{1}},
-                         {"strides", std::vector<int64_t>{1, 1}},
-                         {"dilations", std::vector<int64_t>{1, 1}},
-                         {"pads", std::vector<int64_t>{1, 1, 1, 1}},
-                         {"auto_pad", std::string("NOTSET")}};
-  std::vector<Type> inputs_{Type(DType::f32, {1, 32, 14, 14}), Type(DType::f32, {32, 32, 3, 3})};
-  std::vector<Type> outputs_{Type(DType::f32, {1, 32, 14, 14})};
-  std::vector<Tensor> constants_{Tensor(), Tensor::zeros(DType::f32, {32, 32, 3, 3})};
-  KernelCall call_{get_op("conv"), attributes_, inputs_, outputs_, constants_, 1};
+  ConvCall conv_;
   std::vector<Offer> offers_;
   MeasurementCache cache_{""};
   MeasuredCost alone_{"machine", cache_};

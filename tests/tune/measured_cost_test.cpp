@@ -2,26 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "autograph/builder.h"
-#include "autograph/op_def.h"
-#include "backends/cpu/cpu_kernels.h"
 #include "engine/backends.h"
+#include "support/conv_call.h"
 
 namespace autograph {
 namespace {
-
-// A convolution and what the catalog offers for it.
-struct ConvCall {
-  Attributes attributes{{"group", int64_t{1}},
-                        {"strides", std::vector<int64_t>{1, 1}},
-                        {"dilations", std::vector<int64_t>{1, 1}},
-                        {"pads", std::vector<int64_t>{1, 1, 1, 1}},
-                        {"auto_pad", std::string("NOTSET")}};
-  std::vector<Type> inputs{Type(DType::f32, {1, 32, 14, 14}), Type(DType::f32, {32, 32, 3, 3})};
-  std::vector<Type> outputs{Type(DType::f32, {1, 32, 14, 14})};
-  std::vector<Tensor> constants{Tensor(), Tensor::zeros(DType::f32, {32, 32, 3, 3})};
-  KernelCall call{get_op("conv"), attributes, inputs, outputs, constants, 1};
-};
 
 TEST(MeasuredCost, MeasuresEveryOfferOnce) {
   const KernelCatalog& catalog = get_device("cpu").catalog;
@@ -29,12 +14,8 @@ TEST(MeasuredCost, MeasuresEveryOfferOnce) {
   MeasurementCache cache("");
   size_t reported = 0;
   MeasuredCost cost("machine", cache, [&](size_t, size_t, size_t measured) { reported = measured; });
-  const Offers offers = catalog.offers(conv.call);
-  ASSERT_GT(offers.offers.size(), 1U);
-  std::vector<Offer> candidates;
-  for (const Offer& offer : offers.offers) {
-    if (offer.variant.cost_us < kLastResortUs) candidates.push_back(offer);
-  }
+  const std::vector<Offer> candidates = conv.offers(catalog);
+  ASSERT_GT(candidates.size(), 1U);
   const std::vector<double> costs = cost.offers_us(catalog, conv.call, candidates);
   for (const double us : costs) EXPECT_GT(us, 0);
   EXPECT_EQ(cost.offers_us(catalog, conv.call, candidates), costs);
