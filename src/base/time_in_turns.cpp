@@ -1,26 +1,20 @@
 #include "base/time_in_turns.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/median.h"
+#include "base/stopwatch.h"
 
 namespace autograph {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 double least_ms(const std::function<void()>& run, double turn_ms) {
-  const auto begin = Clock::now();
+  const Stopwatch turn;
   double least = 0;
-  for (int count = 0; count == 0 || ms_since(begin) < turn_ms; ++count) {
-    const auto start = Clock::now();
+  for (int count = 0; count == 0 || turn.ms() < turn_ms; ++count) {
+    const Stopwatch watch;
     run();
-    const double ms = ms_since(start);
+    const double ms = watch.ms();
     least = count == 0 ? ms : std::min(least, ms);
   }
   return least;
@@ -33,9 +27,9 @@ RoundTimes time_in_turns(std::span<const std::function<void()>> runs, const Turn
   const double turn_ms = turns.seconds * 1e3 / turns.max_rounds;
   const double all_ms = turns.seconds * 1e3 * static_cast<double>(runs.size());
   RoundTimes times(runs.size());
-  const auto start = Clock::now();
+  const Stopwatch watch;
   for (int round = 0; round < turns.max_rounds; ++round) {
-    if (round >= turns.min_rounds && ms_since(start) > all_ms) break;
+    if (round >= turns.min_rounds && watch.ms() > all_ms) break;
     for (size_t i = 0; i < runs.size(); ++i) times[i].push_back(least_ms(runs[i], turn_ms));
     if (turns.is_enough && turns.is_enough(times)) break;
   }

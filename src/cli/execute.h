@@ -7,22 +7,12 @@
 #include "autograph/compare_values.h"
 #include "autograph/compile.h"
 #include "autograph/search.h"
+#include "base/stopwatch.h"
 #include "cli/model_source.h"
 #include "cli/run_options.h"
 #include "cli/session.h"
 
 namespace autograph::cli {
-
-/// Milliseconds since it was made.
-class Stopwatch {
- public:
-  double ms() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 /// The flags as options of the library. Throws UnsupportedError for a strategy that this build does not have yet.
 CompileOptions compile_options(const RunOptions& options);

@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <chrono>
 #include <filesystem>
 
 #include "autograph/error.h"
 #include "autograph/zoo.h"
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "cli/names.h"
 
 namespace autograph::cli {
@@ -83,7 +83,7 @@ void refuse_plan(const LoadedModel& loaded, std::string_view verb) {
 }
 
 LoadedModel load_model(const Session& session, const ModelOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   LoadedModel loaded;
   loaded.name = options.model;
   loaded.seeds = seed_options(options);
@@ -108,9 +108,8 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
     }
   }
   for (const std::string& warning : loaded.model.warnings) session.warn(warning);
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   session.log("load",
-              fmt::format("{}: {} nodes in {:.1f} ms", loaded.name, loaded.model.graph.num_nodes(), took.count()));
+              fmt::format("{}: {} nodes in {:.1f} ms", loaded.name, loaded.model.graph.num_nodes(), watch.ms()));
   return loaded;
 }
 

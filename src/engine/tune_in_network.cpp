@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -12,6 +11,7 @@
 #include "autograph/op_def.h"
 #include "autograph/seeded_inputs.h"
 #include "base/hash.h"
+#include "base/stopwatch.h"
 #include "graph/attribute_hash.h"
 #include "runtime/core_gate.h"
 
@@ -32,10 +32,6 @@ constexpr double kMaxUs = 30e6;
 // Of the names of networks among measurements.
 constexpr const char* kPrefix = "network ";
 
-double us_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
-}
-
 // A plan that is run to see what its steps take.
 class Contender {
  public:
@@ -54,11 +50,11 @@ class Contender {
   // Runs for a while. What a step took is its least time: that is what others on the machine disturb least.
   void take_turn(const RunOptions& options) {
     const CoreGate::Pass pass(CoreGate::of_process(), compiled_->num_threads);
-    const auto begin = std::chrono::steady_clock::now();
-    for (int run = 0; run < kMinRunsOfTurn || us_since(begin) < kTurnUs; ++run) {
-      const auto start = std::chrono::steady_clock::now();
+    const Stopwatch turn;
+    for (int run = 0; run < kMinRunsOfTurn || turn.us() < kTurnUs; ++run) {
+      const Stopwatch watch;
       context_.run(options, nullptr);
-      least_us_ = std::min(least_us_, us_since(start));
+      least_us_ = std::min(least_us_, watch.us());
       const std::vector<StepProfile>& profile = context_.profile();
       for (size_t i = 0; i < profile.size(); ++i) step_us_[i] = std::min(step_us_[i], profile[i].duration_us);
     }
@@ -113,8 +109,8 @@ class Contender {
 void run_in_turns(Contender& a, Contender& b, const RunOptions& options) {
   a.forget_times();
   b.forget_times();
-  const auto begin = std::chrono::steady_clock::now();
-  for (int round = 0; round < kMaxRounds && (round < kMinRounds || us_since(begin) < kEnoughUs); ++round) {
+  const Stopwatch watch;
+  for (int round = 0; round < kMaxRounds && (round < kMinRounds || watch.us() < kEnoughUs); ++round) {
     a.take_turn(options);
     b.take_turn(options);
   }
@@ -152,9 +148,9 @@ class Tuner {
       inputs_ = seeded_inputs(*graph_);
       best_ = std::make_unique<Contender>(alone, inputs_);
       seen_.insert(best_->signature());
-      const auto start = std::chrono::steady_clock::now();
+      const Stopwatch watch;
       challenge(compile_with(nullptr));
-      while (num_plans_ < kMaxPlans && us_since(start) < kMaxUs && may_go_on()) {
+      while (num_plans_ < kMaxPlans && watch.us() < kMaxUs && may_go_on()) {
         if (!challenge(compile_with(&cost_))) break;
       }
     } catch (const Error&) {

@@ -4,6 +4,7 @@
 
 #include "autograph/seeded_inputs.h"
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "base/time_in_turns.h"
 
 namespace autograph {
@@ -53,10 +54,6 @@ bool is_decided(const RoundTimes& times) {
   return times[0].size() >= kClearRounds && (beats(times[0], times[1]) || beats(times[1], times[0]));
 }
 
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 Trial::Trial(StrategyContext& context, const Graph& simplified) : context_(context) {
@@ -100,9 +97,9 @@ std::vector<std::vector<NodeSpan>> Trial::profile(const Proposal& proposal, int 
   const Executable executable = autograph::compile(proposal.finished, options);
   std::vector<std::vector<NodeSpan>> result;
   executable.run(inputs_);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   for (int run = 0; run < runs; ++run) {
-    if (run >= kMinProfileRuns && ms_since(start) > kProfileSeconds * 1e3) break;
+    if (run >= kMinProfileRuns && watch.ms() > kProfileSeconds * 1e3) break;
     executable.run(inputs_);
     result.push_back(node_spans(proposal.finished, executable.profile()));
   }
