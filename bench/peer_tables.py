@@ -84,8 +84,8 @@ def peer_names(result):
 
 
 def times_table(result, names):
-    variants = [name for name in names if any("ratio" in entry["peers"].get(name, {}) for entry in result["models"])]
-    variants = [name for name in variants if name != "autograph"]
+    has_ratio = {name for entry in result["models"] for name, row in entry["peers"].items() if "ratio" in row}
+    variants = [name for name in names if name in has_ratio and name != "autograph"]
     header = ["ms (spread of rounds)", *map(title, names), "ratio", "of minima", *[f"of {name}" for name in variants]]
     header += ["best other", "roof", "of roof"]
     rows = []

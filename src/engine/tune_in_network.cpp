@@ -150,13 +150,13 @@ class Tuner {
       seen_.insert(best_->signature());
       const Stopwatch watch;
       challenge(compile_with(nullptr));
-      while (num_plans_ < kMaxPlans && watch.us() < kMaxUs && may_go_on()) {
+      while (seen_.size() < kMaxPlans && watch.us() < kMaxUs && may_go_on()) {
         if (!challenge(compile_with(&cost_))) break;
       }
     } catch (const Error&) {
       return alone;  // inputs out of a hat are none for this graph
     }
-    if (num_plans_ > 1) cost_.keep(best_->offers(), best_us_);
+    if (seen_.size() > 1) cost_.keep(best_->offers(), best_us_);
     return best_->compiled();
   }
 
@@ -171,16 +171,16 @@ class Tuner {
   // Takes the plan when it is faster; false when it is not new.
   bool challenge(std::shared_ptr<const CompiledPlan> compiled) {
     auto challenger = std::make_unique<Contender>(std::move(compiled), inputs_);
+    const size_t num_run = seen_.size();
     if (!seen_.insert(challenger->signature()).second) return false;
-    if (options_.on_tune) options_.on_tune({num_plans_, kMaxPlans, num_plans_, true});
+    if (options_.on_tune) options_.on_tune({num_run, kMaxPlans, num_run, true});
     run_in_turns(*best_, *challenger, run_options_);
     // The machine may be slower now than when others ran: all times are told as if the best plan took what it did at
     // first.
-    if (num_plans_ == 1) best_us_ = best_->whole_us();
+    if (num_run == 1) best_us_ = best_->whole_us();
     const double scale = best_us_ / best_->whole_us();
     best_->report(cost_, scale);
     challenger->report(cost_, scale);
-    ++num_plans_;
     if (challenger->whole_us() >= best_->whole_us()) return true;
     best_us_ = scale * challenger->whole_us();
     best_ = std::move(challenger);
@@ -194,13 +194,10 @@ class Tuner {
   InNetworkCost& cost_;
   const CompileOptions& options_;
   std::vector<Datum> inputs_;
-  std::set<std::string> seen_;
+  std::set<std::string> seen_;  // signatures of the plans that have been run
   std::unique_ptr<Contender> best_;
   double best_us_ = 0;
-  size_t num_plans_ = 1;
 };
-
-void add_type(Hasher& hasher, const Graph& graph, ValueId v) { hasher.add(to_string(graph.type(v))); }
 
 }  // namespace
 
@@ -210,7 +207,7 @@ std::string network_key(const Graph& graph, const CompileOptions& options, int t
   int64_t count = 0;
   const auto add_new = [&](ValueId v) {
     number[v.index] = count++;
-    add_type(hasher, graph, v);
+    hasher.add(to_string(graph.type(v)));
   };
   for (const ValueId v : graph.inputs()) add_new(v);
   for (const ValueId v : graph.constants()) add_new(v);

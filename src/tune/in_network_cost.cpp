@@ -61,13 +61,21 @@ double InNetworkCost::reorder_us(const KernelCatalog& catalog, const ReorderCall
 void InNetworkCost::observe(size_t step, const Offer& offer, double us) {
   const auto found = steps_.find(step);
   if (found == steps_.end() || !found->second.alone_us.contains(name_of(offer))) return;
+  over_alone_.clear();
   Mean& mean = found->second.observed_us[name_of(offer)];
   mean.sum += us;
   ++mean.count;
 }
 
 // How much longer kernels of an op take in the network than alone: what has not run there is expected to do alike.
-double InNetworkCost::in_network_over_alone(const std::string& op) const {
+double InNetworkCost::in_network_over_alone(const std::string& op) {
+  // All steps are looked through: once for an op, not once for each step.
+  const auto [known, is_new] = over_alone_.try_emplace(op);
+  if (is_new) known->second = compute_in_network_over_alone(op);
+  return known->second;
+}
+
+double InNetworkCost::compute_in_network_over_alone(const std::string& op) const {
   std::vector<double> of_op;
   std::vector<double> of_all;
   for (const auto& [number, step] : steps_) {

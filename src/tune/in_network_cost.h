@@ -48,13 +48,15 @@ class InNetworkCost : public KernelCost {
     std::map<std::string, Mean> observed_us;
   };
   std::string key_of(size_t step, const Offer& offer) const;
-  double in_network_over_alone(const std::string& op) const;
+  double in_network_over_alone(const std::string& op);
+  double compute_in_network_over_alone(const std::string& op) const;
 
   MeasuredCost& alone_;
   std::string network_;
   bool is_kept_;
   size_t step_ = 0;
   std::map<size_t, StepCosts> steps_;
+  std::map<std::string, double> over_alone_;  // by op, until something is observed
 };
 
 }  // namespace autograph
