@@ -1,6 +1,6 @@
 // bench_kernels [WORD] [--threads N]: every CPU kernel that takes a call, on calls as they stand in real networks, in
-// turns. Prints JSON lines: the kernels' least times in microseconds and their ratio to the first one, which is the one
-// that the library chooses. With WORD only cases whose name contains it.
+// turns. Prints JSON lines: the kernels' least times in microseconds, their ratio to the first one, and what the
+// library takes them to be where it has not measured. With WORD only cases whose name contains it.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -99,9 +99,31 @@ std::vector<BenchCase> product_cases() {
   return cases;
 }
 
+// 3x3 convolutions of well-known networks.
+std::vector<BenchCase> conv_cases() {
+  struct Layer {
+    int64_t in, out, size, pad;
+  };
+  std::vector<BenchCase> cases;
+  for (const auto& [in, out, size, pad] :
+       {Layer{64, 64, 56, 1},   Layer{128, 128, 28, 1}, Layer{256, 256, 14, 1}, Layer{512, 512, 7, 1},
+        Layer{64, 192, 56, 1},  Layer{96, 128, 28, 1},  Layer{128, 192, 28, 1}, Layer{112, 224, 14, 1},
+        Layer{160, 320, 14, 1}, Layer{192, 384, 7, 1},  Layer{32, 32, 149, 0},  Layer{32, 64, 147, 1},
+        Layer{80, 192, 73, 0},  Layer{64, 96, 35, 1},   Layer{96, 96, 35, 1},   Layer{448, 384, 8, 1},
+        Layer{16, 64, 55, 1},   Layer{32, 128, 27, 1},  Layer{64, 256, 13, 1},  Layer{128, 32, 56, 1},
+        Layer{128, 32, 14, 1}}) {
+    cases.push_back({fmt::format("conv {} to {} of {}", in, out, size),
+                     conv_def(),
+                     {{1, in, size, size}, {out, in, 3, 3}},
+                     {{"pads", std::vector<int64_t>(4, pad)}},
+                     true});
+  }
+  return cases;
+}
+
 std::vector<BenchCase> all_cases() {
   std::vector<BenchCase> cases = row_cases();
-  for (auto* more : {attention_cases, elementwise_cases, copy_cases, product_cases}) {
+  for (auto* more : {attention_cases, elementwise_cases, copy_cases, product_cases, conv_cases}) {
     for (BenchCase& bench : more()) cases.push_back(std::move(bench));
   }
   return cases;
@@ -119,13 +141,22 @@ void run_case(const BenchCase& bench, int threads) {
   OpSample sample{.inputs = {}, .attributes = bench.attributes, .num_outputs = 1};
   for (const Dims& dims : bench.inputs) sample.inputs.emplace_back(draw_tensor(random, DType::f32, dims));
   const KernelCase test(bench.op, sample, {threads, bench.constant_weights});
-  std::vector<std::string_view> names;
+  const KernelCall call = test.call();
+  const KernelCatalog catalog(cpu_kernels(), cpu_reorder());
+  const Offers offers = catalog.offers(call);
+  std::vector<std::string> names;
+  std::vector<double> estimates;
+  std::vector<std::unique_ptr<KernelCase>> cases;
   std::vector<std::unique_ptr<KernelRun>> runs;
-  for (const KernelDef& def : cpu_kernels()) {
-    if (!def.op.empty() && def.op != bench.op.name) continue;
-    auto run = std::make_unique<KernelRun>(def, test);
+  for (const Offer& offer : offers.offers) {
+    // Those that stand by only are measured where they are made for the op.
+    if (offer.kernel->op.empty() && offer.variant.cost_us >= kLastResortUs) continue;
+    cases.push_back(
+        std::make_unique<KernelCase>(bench.op, sample, KernelSetup{threads, bench.constant_weights, &offer.variant}));
+    auto run = std::make_unique<KernelRun>(*offer.kernel, *cases.back());
     if (!run->refusal().empty()) continue;
-    names.push_back(def.name);
+    names.push_back(offer.name());
+    estimates.push_back(offer.variant.cost_us);
     runs.push_back(std::move(run));
   }
   std::vector<double> least(runs.size(), std::numeric_limits<double>::infinity());
@@ -139,7 +170,8 @@ void run_case(const BenchCase& bench, int threads) {
   }
   fmt::print("{{\"case\": \"{}\", \"threads\": {}, \"kernels\": {{", bench.name, threads);
   for (size_t k = 0; k < runs.size(); ++k) {
-    fmt::print("{}\"{}\": [{:.2f}, {:.2f}]", k > 0 ? ", " : "", names[k], least[k], least[k] / least[0]);
+    fmt::print("{}\"{}\": [{:.2f}, {:.2f}, {:.2f}]", k > 0 ? ", " : "", names[k], least[k], least[k] / least[0],
+               estimates[k]);
   }
   fmt::print("}}}}\n");
 }

@@ -3,8 +3,6 @@
 // oneDNN computes groups of less than a vector's width one lane after the other, and its depthwise kernels load every
 // input once per window it lies in.
 #include <algorithm>
-#include <cmath>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,9 +10,9 @@
 #include "backends/cpu/anchored_call.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/conv_steps.h"
 #include "backends/cpu/simd/grouped_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
-#include "ops/op_list.h"
 #include "ops/window/window_geometry.h"
 
 namespace autograph::simd {
@@ -25,46 +23,6 @@ constexpr size_t kW = 1;
 constexpr size_t kB = 2;
 // Larger groups keep their weights in the first cache no more; oneDNN is good at them.
 constexpr int64_t kMaxGroupSize = 64;
-
-std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) {
-  if (op.op == &relu_def()) return ConvStep{ConvStep::Kind::clip, 0, INFINITY};
-  if (op.op == &hard_swish_def()) return ConvStep{ConvStep::Kind::hard_swish};
-  if (op.op == &swish_def()) return ConvStep{ConvStep::Kind::swish, op.attributes->real("alpha")};
-  if (op.op == &clip_def()) {
-    const auto low = known_number(op, 1, -INFINITY);
-    const auto high = known_number(op, 2, INFINITY);
-    if (low && high && *low <= *high) return ConvStep{ConvStep::Kind::clip, *low, *high};
-  }
-  if (op.op == &add_def() && op.operands.size() == 2) {
-    const Operand& other = other_operand(op);
-    if (other.input >= 0 && !other.is_chain && other.type == conv.output()) {
-      return ConvStep{ConvStep::Kind::add_residual};
-    }
-  }
-  return std::nullopt;
-}
-
-// The epilogue in steps, and which input of the call is added in it.
-struct Steps {
-  std::vector<ConvStep> list;
-  int residual = -1;
-  std::string refusal;
-};
-
-Steps read_steps(const AnchoredCall& conv) {
-  Steps steps;
-  for (const EpilogueOp& op : conv.epilogue()) {
-    const auto step = step_of(conv, op);
-    const bool adds = step && step->kind == ConvStep::Kind::add_residual;
-    if (!step || (adds && steps.residual >= 0)) {
-      steps.refusal = "no loop for " + std::string(op.op->name) + " behind it";
-      return steps;
-    }
-    if (adds) steps.residual = other_operand(op).input;
-    steps.list.push_back(*step);
-  }
-  return steps;
-}
 
 // The shape with all dilations 1, as given in `layout`; one spatial dim is a row.
 GroupedConvShape shape_of(const AnchoredCall& conv, Layout layout) {
@@ -115,14 +73,14 @@ std::string why_not(const KernelCall& call) {
   const auto dilations = conv->attributes().get_or<std::vector<int64_t>>("dilations", {});
   if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; })) return "dilation";
   if (layouts(*conv).empty()) return "a shape without loops";
-  return read_steps(*conv).refusal;
+  return read_conv_steps(*conv).refusal;
 }
 
 class GroupedConvKernel : public Kernel {
  public:
   GroupedConvKernel(const KernelCall& call, const AnchoredCall& conv)
       : shape_(shape_of(conv, call.variant->output(0))),
-        steps_(read_steps(conv)),
+        steps_(read_conv_steps(conv)),
         batch_(conv.dims(kX)[0]),
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
         packed_(Tensor::empty(DType::f32, {packed_grouped_conv_size(shape_)})) {
@@ -165,7 +123,7 @@ class GroupedConvKernel : public Kernel {
   int64_t out_size() const { return shape_.channels * shape_.out[0] * shape_.out[1]; }
 
   GroupedConvShape shape_;
-  Steps steps_;
+  ConvSteps steps_;
   int64_t batch_;
   size_t x_slot_;
   Tensor packed_;
@@ -194,7 +152,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   const double efficiency = efficiency_of(shape_of(*conv, Layout::channels_last));
   const double us =
       kStartUs + cost.flops / (kFlopsPerUsAndThread * call.threads * efficiency) + cost.bytes / kBytesPerUs;
-  const Steps steps = read_steps(*conv);
+  const ConvSteps steps = read_conv_steps(*conv);
   std::vector<KernelVariant> result;
   for (const Layout layout : layouts(*conv)) {
     std::vector<Layout> inputs(call.inputs.size(), Layout::row_major);

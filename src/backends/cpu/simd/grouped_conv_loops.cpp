@@ -9,7 +9,7 @@
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
 #include <hwy/highway.h>
-#include "backends/cpu/simd/vector_math-inl.h"
+#include "backends/cpu/simd/conv_steps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
@@ -148,33 +148,17 @@ HWY_INLINE void add_input_row(const Tile& tile, const float* x, const float* upp
   }
 }
 
-// Replaces every vector v at y[at] by f(v, at).
-template <class Function>
-HWY_INLINE void transform(const Tile& tile, int pixels, const Function& f) {
-  const D d;
-  for (int64_t r = 0; r < tile.rows; ++r) {
-    for (int c = 0; c < pixels; ++c) {
-      const int64_t at = tile.at(r) + c * tile.pixel();
-      hn::StoreU(f(hn::LoadU(d, tile.y + at), at), d, tile.y + at);
-    }
-  }
-}
-
 HWY_NOINLINE void apply_step(const Tile& tile, const ConvStep& step, int pixels) {
   const D d;
-  const V p = hn::Set(d, step.p);
-  const V q = hn::Set(d, step.q);
-  switch (step.kind) {
-    case ConvStep::Kind::add_residual:
-      return transform(tile, pixels,
-                       [&](V v, int64_t at) HWY_ATTR { return hn::Add(v, hn::LoadU(d, tile.residual + at)); });
-    case ConvStep::Kind::clip:
-      return transform(tile, pixels, [&](V v, int64_t) HWY_ATTR { return at_most(d, q, at_least(d, p, v)); });
-    case ConvStep::Kind::hard_swish:
-      return transform(tile, pixels, [&](V v, int64_t) HWY_ATTR { return hard_swish(d, v); });
-    case ConvStep::Kind::swish:
-      return transform(tile, pixels, [&](V v, int64_t) HWY_ATTR { return fast_swish(d, v, p); });
-  }
+  apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      for (int c = 0; c < pixels; ++c) {
+        const int64_t at = tile.at(r) + c * tile.pixel();
+        const auto residual = [&]() HWY_ATTR { return hn::LoadU(d, tile.residual + at); };
+        hn::StoreU(f(hn::LoadU(d, tile.y + at), residual), d, tile.y + at);
+      }
+    }
+  });
 }
 
 // The cheapest steps happen before the sums are stored.

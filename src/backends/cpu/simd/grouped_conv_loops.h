@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <span>
 
+#include "backends/cpu/simd/conv_steps.h"
+
 namespace autograph::simd {
 
 /// As many input as output channels; groups of equal size; no dilation. Two spatial axes: rows, columns.
@@ -30,19 +32,6 @@ struct GroupedConvShape {
   int64_t num_vectors(int64_t lanes) const { return (channels + lanes - 1) / lanes; }
   /// Where vector `v` begins: the last one may overlap the one before.
   int64_t first_channel(int64_t v, int64_t lanes) const { return std::min(v * lanes, channels - lanes); }
-};
-
-/// What happens to an output after its sum is complete.
-struct ConvStep {
-  enum class Kind : uint8_t {
-    add_residual,
-    clip,        ///< Between p and q.
-    hard_swish,  ///< x clip(x / 6 + 1/2, 0, 1)
-    swish,       ///< x sigmoid(p x)
-  };
-  Kind kind = Kind::clip;
-  float p = 0;
-  float q = 0;
 };
 
 /// Some rows of one instance. Pointers to tensors are to the beginning of the instance.

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include "backends/cpu/simd/rows-inl.h"
 
@@ -39,10 +40,13 @@ struct TileProduct {
   float* c;
   int64_t c_stride;
   bool accumulate;
+  /// Panels of the next product: brought into the first cache meanwhile. Null for none.
+  const float* next_panel = nullptr;
 };
 
-template <int kRows, int kVectors>
-HWY_INLINE void multiply_tile(const TileProduct& product) {
+// With kAhead each step brings closer `ahead` elements of what is read next.
+template <int kRows, int kVectors, bool kAhead>
+HWY_INLINE void multiply_tile(const TileProduct& product, int64_t ahead) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const size_t lanes = hn::Lanes(d);
@@ -55,8 +59,13 @@ HWY_INLINE void multiply_tile(const TileProduct& product) {
     }
   }
   const float* b = product.panel;
+  const float* next = product.next_panel;
   for (int64_t k = 0; k < product.depth; ++k, b += kVectors * lanes) {
     V columns[kVectors];
+    if constexpr (kAhead) {
+      hwy::Prefetch(next);
+      next += ahead;
+    }
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) columns[v] = hn::LoadU(d, b + v * lanes);
 #pragma GCC unroll 8
@@ -109,20 +118,23 @@ HWY_INLINE void multiply_row(const TileProduct& product) {
   }
 }
 
-template <int kVectors>
+template <int kVectors, bool kAhead>
 HWY_INLINE void multiply_panel(TileProduct product, int64_t rows) {
+  const int64_t width = kVectors * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  const int64_t ahead = width / std::max<int64_t>(1, rows / kTileRows);
   const auto next = [&](int64_t done) HWY_ATTR {
     product.a += done * product.a_stride;
     product.c += done * product.c_stride;
+    if constexpr (kAhead) product.next_panel += ahead * product.depth;
     rows -= done;
   };
-  for (; rows >= kTileRows; next(kTileRows)) multiply_tile<kTileRows, kVectors>(product);
+  for (; rows >= kTileRows; next(kTileRows)) multiply_tile<kTileRows, kVectors, kAhead>(product, ahead);
   if (rows >= 4) {
-    multiply_tile<4, kVectors>(product);
+    multiply_tile<4, kVectors, false>(product, 0);
     next(4);
   }
   if (rows >= 2) {
-    multiply_tile<2, kVectors>(product);
+    multiply_tile<2, kVectors, false>(product, 0);
     next(2);
   }
   if (rows >= 1) multiply_row<kVectors>(product);
@@ -130,16 +142,18 @@ HWY_INLINE void multiply_panel(TileProduct product, int64_t rows) {
 
 /// C (+)= A B for `rows` rows of A and `columns` columns of B, which is packed: `panel` is its first panel. Writes
 /// padded_columns(columns) columns of C. A panel stays in the first cache for all rows.
+template <bool kAhead = false>
 HWY_INLINE void multiply_packed(TileProduct product, int64_t rows, int64_t columns) {
   const int64_t width = panel_width();
   const int64_t padded = padded_columns(columns);
   for (int64_t column = 0; column < padded; column += width) {
     if (padded - column >= width) {
-      multiply_panel<2>(product, rows);
+      multiply_panel<2, kAhead>(product, rows);
     } else {
-      multiply_panel<1>(product, rows);
+      multiply_panel<1, kAhead>(product, rows);
     }
     product.panel += product.depth * width;
+    if constexpr (kAhead) product.next_panel += product.depth * width;
     product.c += width;
   }
 }

@@ -1,0 +1,35 @@
+// What the SIMD convolutions do with an output after its sum is complete.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/anchored_call.h"
+
+namespace autograph::simd {
+
+/// One elementwise op behind a convolution.
+struct ConvStep {
+  enum class Kind : uint8_t {
+    add_residual,
+    clip,        ///< Between p and q.
+    hard_swish,  ///< x clip(x / 6 + 1/2, 0, 1)
+    swish,       ///< x sigmoid(p x)
+  };
+  Kind kind = Kind::clip;
+  float p = 0;
+  float q = 0;
+};
+
+/// The epilogue of a convolution in steps.
+struct ConvSteps {
+  std::vector<ConvStep> list;
+  int residual = -1;    ///< Which input of the call is added in it.
+  std::string refusal;  ///< Why it cannot be written in steps.
+};
+
+/// Reads the epilogue of `conv`.
+ConvSteps read_conv_steps(const AnchoredCall& conv);
+
+}  // namespace autograph::simd

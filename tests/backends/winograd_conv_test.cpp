@@ -1,0 +1,113 @@
+// 3x3 convolutions by Winograd's algorithm against the reference, in every layout and on every instruction set.
+#include <gtest/gtest.h>
+
+#include "autograph/builder.h"
+#include "autograph/graph.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+#include "support/every_variant.h"
+#include "support/kernel_checks.h"
+
+namespace autograph {
+namespace {
+
+KernelDef kernel_for(std::string_view op) { return cpu_kernel("cpu.winograd_conv_simd", op); }
+
+// A random call: images of less than a tile and of many, whole tiles and not, channels that leave half a unit.
+OpSample random_conv(Random& random) {
+  const int64_t in = 16 * draw(random, 1, 3);
+  const int64_t out = 16 * draw(random, 1, 5);
+  Dims x{draw(random, 1, 2), in}, pads(4, 0);
+  for (size_t a = 0; a < 2; ++a) {
+    pads[a] = draw(random, 0, 2);
+    pads[a + 2] = draw(random, 0, 2);
+    x.push_back(std::max<int64_t>(1, 3 - pads[a] - pads[a + 2]) + draw(random, 0, 22));
+  }
+  OpSample sample;
+  sample.inputs = {draw_tensor(random, DType::f32, x, -1, 1), draw_tensor(random, DType::f32, {out, in, 3, 3}, -1, 1)};
+  if (draw_bool(random)) sample.inputs.emplace_back(draw_tensor(random, DType::f32, {out}, -1, 1));
+  sample.attributes = {{"pads", pads}};
+  return sample;
+}
+
+TEST(WinogradConv, EveryVariantOnRandomCalls) {
+  Random random(21);
+  for (int i = 0; i < 40; ++i) {
+    const OpSample sample = random_conv(random);
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3); });
+  }
+}
+
+TEST(WinogradConv, ManyTilesInTurns) {
+  Random random(22);
+  OpSample sample;
+  sample.inputs = {draw_tensor(random, DType::f32, {2, 128, 40, 37}, -1, 1),
+                   draw_tensor(random, DType::f32, {48, 128, 3, 3}, -1, 1)};
+  sample.attributes = {{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
+  for (const int threads : {1, 2}) expect_every_variant(kernel_for("conv"), conv_def(), sample, threads);
+}
+
+// conv, add a residual, relu; or an activation alone.
+OpSample with_epilogue(Random& random, const OpSample& conv, int64_t which) {
+  auto body = std::make_shared<Graph>("body");
+  std::vector<Var> operands;
+  for (const Datum& x : conv.inputs) {
+    operands.push_back(input(*body, DType::f32, Shape::of(x.tensor().dims()), ""));
+  }
+  Var chain = apply(conv_def(), operands, conv.attributes);
+  const Dims out = body->type(chain.id()).shape().static_dims();
+  OpSample sample{.inputs = conv.inputs, .attributes = {}};
+  if (which == 0) {
+    chain = add(chain, input(*body, DType::f32, Shape::of(out), "residual"));
+    sample.inputs.emplace_back(draw_tensor(random, DType::f32, out, -1, 1));
+  }
+  if (which < 2) chain = relu(chain);
+  if (which == 2) chain = apply(swish_def(), {chain}, {{"alpha", 1.2F}});
+  body->add_output(chain.id());
+  sample.attributes = {{"body", GraphRef(body)}};
+  sample.num_outputs = 1;
+  return sample;
+}
+
+TEST(WinogradConv, EpiloguesOnRandomCalls) {
+  Random random(23);
+  for (int i = 0; i < 18; ++i) {
+    const OpSample sample = with_epilogue(random, random_conv(random), i % 3);
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2); });
+  }
+}
+
+// The points were chosen for it: on normal values no more than three times the error of sums in f32.
+TEST(WinogradConv, LosesFewDigits) {
+  Random random(24);
+  OpSample sample;
+  sample.inputs = {draw_tensor(random, DType::f32, {1, 256, 16, 16}, -1, 1),
+                   draw_tensor(random, DType::f32, {32, 256, 3, 3}, -1, 1)};
+  sample.attributes = {{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
+  // Sums of 2304 products have a standard deviation of 16.
+  expect_every_variant(kernel_for("conv"), conv_def(), sample, 2, {0, 16 * 1e-5});
+}
+
+TEST(WinogradConv, RefusesWhatItHasNoLoopsFor) {
+  Random random(25);
+  const auto refusal = [&](const Dims& w, const Attributes& attributes, KernelSetup setup = {1, true}) {
+    OpSample sample;
+    sample.inputs = {draw_tensor(random, DType::f32, {1, 32, 9, 9}, -1, 1), draw_tensor(random, DType::f32, w, -1, 1)};
+    sample.attributes = attributes;
+    return kernel_for("conv").why_not(KernelCase(conv_def(), sample, setup).call());
+  };
+  EXPECT_EQ(refusal({32, 32, 3, 3}, {}), "");
+  EXPECT_EQ(refusal({32, 32, 3, 5}, {}), "3x3 only");
+  EXPECT_EQ(refusal({32, 16, 3, 3}, {{"group", int64_t{2}}}), "groups");
+  EXPECT_EQ(refusal({24, 32, 3, 3}, {}), "channels that are no multiple of 16");
+  EXPECT_EQ(refusal({32, 32, 3, 3}, {{"strides", std::vector<int64_t>{2, 2}}}), "strides or dilation");
+  EXPECT_EQ(refusal({32, 32, 3, 3}, {{"dilations", std::vector<int64_t>{1, 2}}}), "strides or dilation");
+  EXPECT_EQ(refusal({32, 32, 3, 3}, {}, {1, false}), "unknown weights");
+}
+
+}  // namespace
+}  // namespace autograph
