@@ -1,8 +1,8 @@
-// conv with 3x3 weights, stride 1 and many channels by Winograd's algorithm, with bias and an epilogue.
+// conv with 3x3 or 5x5 weights, stride 1 and many channels by Winograd's algorithm, with bias and an epilogue.
 //
 // oneDNN has the algorithm too, for one layout, with weights that take it 25 ns each to transform, and with tiles of
-// 4 x 4 for few shapes. Here tiles stay in the second cache from their transform to the output, and weights take less
-// than 1 ns each, so that nobody has to ask for it by measuring.
+// 4 x 4 for few 3x3 shapes. Here tiles stay in the second cache from their transform to the output, and weights take
+// less than 1 ns each, so that nobody has to ask for it by measuring.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -33,7 +33,8 @@ WinogradShape shape_of(const AnchoredCall& conv, Layout layout) {
   const Dims w = conv.dims(kW);
   const auto axes = resolve_windows(window_spec(conv.attributes(), {w[2], w[3]}), std::span(x).subspan(2));
   const bool together = layout == Layout::channels_last;
-  return {.batch = x[0],
+  return {.taps = w[2],
+          .batch = x[0],
           .in_channels = x[1],
           .out_channels = w[0],
           .in_block = together ? x[1] : kWinogradChannels,
@@ -54,7 +55,7 @@ std::string why_not(const KernelCall& call) {
   if (!conv) return "not a convolution with a chain of elementwise ops behind it";
   const Dims x = conv->dims(kX);
   const Dims w = conv->dims(kW);
-  if (x.size() != 4 || w[2] != 3 || w[3] != 3) return "3x3 only";
+  if (x.size() != 4 || w[2] != w[3] || (w[2] != 3 && w[2] != 5)) return "3x3 and 5x5 only";
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (conv->attributes().integer("group") != 1) return "groups";
   if (!all_ones(*conv, "dilations") || !all_ones(*conv, "strides")) return "strides or dilation";
@@ -176,7 +177,9 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
   const double tiles = static_cast<double>(std::max(kFewTiles, shape.tiles())) * kWinogradPoints;
   const double channels = static_cast<double>(shape.in_channels + shape.out_channels);
   const double products = tiles * static_cast<double>(shape.in_channels * shape.out_channels);
-  const double further_weights = static_cast<double>(shape.weight_elements()) * sizeof(float) * 27 / 36;
+  const int64_t given = shape.taps * shape.taps;
+  const double further_weights =
+      static_cast<double>(shape.weight_elements() * (kWinogradPoints - given) / kWinogradPoints) * sizeof(float);
   return kStartUs + 2 * products / (kFlopsPerUsAndThread * threads) +
          tiles * channels / (kTransformedPerUsAndThread * threads) + cost.bytes / kBytesPerUs +
          further_weights / kWeightBytesPerUs;

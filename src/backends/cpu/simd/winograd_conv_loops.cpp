@@ -18,7 +18,6 @@ namespace {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int kIn = static_cast<int>(kWinogradIn);
-constexpr int kOut = static_cast<int>(kWinogradOut);
 
 // The points other than 0 and infinity are +-a and +-b with a b = 1.
 constexpr float kA = 2.0F / 3;
@@ -44,31 +43,46 @@ HWY_INLINE void transform_inputs_1d(const V (&in)[kIn], V* out, int step) {
   out[5 * step] = hn::Add(hn::NegMulAdd(both, in[3], in[1]), in[5]);
 }
 
-// out[i * step] = the i-th of four outputs in a row that products at six points stand for.
+// out[i * step] = the i-th of two or four outputs in a row that products at six points stand for.
+template <int kOut>
 HWY_INLINE void transform_products_1d(const V (&in)[kIn], V* out, int step) {
   const D d;
   const V sum_a = hn::Add(in[1], in[2]), difference_a = hn::Sub(in[1], in[2]);
   const V sum_b = hn::Add(in[3], in[4]), difference_b = hn::Sub(in[3], in[4]);
   out[0] = hn::Add(in[0], hn::Add(sum_a, sum_b));
-  out[step] = hn::MulAdd(hn::Set(d, kA), difference_a, hn::Mul(hn::Set(d, kB), difference_b));
-  out[2 * step] = hn::MulAdd(hn::Set(d, kA2), sum_a, hn::Mul(hn::Set(d, kB2), sum_b));
-  out[3 * step] = hn::MulAdd(hn::Set(d, kA2 * kA), difference_a, hn::MulAdd(hn::Set(d, kB2 * kB), difference_b, in[5]));
+  const V first = hn::MulAdd(hn::Set(d, kA), difference_a, hn::Mul(hn::Set(d, kB), difference_b));
+  if constexpr (kOut == 2) {
+    out[step] = hn::Add(first, in[5]);
+  } else {
+    const V third = hn::MulAdd(hn::Set(d, kB2 * kB), difference_b, in[5]);
+    out[step] = first;
+    out[2 * step] = hn::MulAdd(hn::Set(d, kA2), sum_a, hn::Mul(hn::Set(d, kB2), sum_b));
+    out[3 * step] = hn::MulAdd(hn::Set(d, kA2 * kA), difference_a, third);
+  }
 }
 
-// out[p * step] = values at point p of what three weights in a row stand for, divided by the factors that make the
-// other two transforms cheap.
-HWY_INLINE void transform_weights_1d(V w0, V w1, V w2, V* out, int step) {
-  constexpr float kOfA = 1 / (2 * kA2 * (kA2 - kB2));
-  constexpr float kOfB = 1 / (2 * kB2 * (kB2 - kA2));
+// The polynomial with the coefficients `weights` at +-point, times `factor`.
+template <int kTaps>
+HWY_INLINE void evaluate_pair(const V (&weights)[kTaps], float point, float factor, V& at_plus, V& at_minus) {
   const D d;
-  const V even_a = hn::Mul(hn::Set(d, kOfA), hn::MulAdd(hn::Set(d, kA2), w2, w0));
-  const V even_b = hn::Mul(hn::Set(d, kOfB), hn::MulAdd(hn::Set(d, kB2), w2, w0));
-  out[0] = w0;
-  out[step] = hn::MulAdd(hn::Set(d, kOfA * kA), w1, even_a);
-  out[2 * step] = hn::NegMulAdd(hn::Set(d, kOfA * kA), w1, even_a);
-  out[3 * step] = hn::MulAdd(hn::Set(d, kOfB * kB), w1, even_b);
-  out[4 * step] = hn::NegMulAdd(hn::Set(d, kOfB * kB), w1, even_b);
-  out[5 * step] = w2;
+  const V square = hn::Set(d, point * point);
+  V even = weights[kTaps - 1];
+  for (int i = kTaps - 3; i >= 0; i -= 2) even = hn::MulAdd(even, square, weights[i]);
+  V odd = weights[kTaps - 2];
+  for (int i = kTaps - 4; i >= 0; i -= 2) odd = hn::MulAdd(odd, square, weights[i]);
+  even = hn::Mul(even, hn::Set(d, factor));
+  at_plus = hn::MulAdd(odd, hn::Set(d, factor * point), even);
+  at_minus = hn::NegMulAdd(odd, hn::Set(d, factor * point), even);
+}
+
+// out[p * step] = values at point p of what the weights in a row stand for, times the factors that make the other two
+// transforms cheap.
+template <int kTaps>
+HWY_INLINE void transform_weights_1d(const V (&weights)[kTaps], V* out, int step) {
+  out[0] = weights[0];
+  evaluate_pair(weights, kA, 1 / (2 * kA2 * (kA2 - kB2)), out[step], out[2 * step]);
+  evaluate_pair(weights, kB, 1 / (2 * kB2 * (kB2 - kA2)), out[3 * step], out[4 * step]);
+  out[5 * step] = weights[kTaps - 1];
 }
 
 // Where a tile lies.
@@ -81,7 +95,7 @@ struct Place {
 Place place_of(const WinogradShape& shape, int64_t tile) {
   const int64_t wide = shape.tiles_wide();
   const int64_t high = shape.tiles_high();
-  return {tile / (high * wide), tile / wide % high * kWinogradOut, tile % wide * kWinogradOut};
+  return {tile / (high * wide), tile / wide % high * shape.tile(), tile % wide * shape.tile()};
 }
 
 // Of a channel of the first pixel, with `block` channels of a pixel together and planes of `pixels`.
@@ -154,7 +168,7 @@ void transform_inputs(const WinogradTask& task) {
   }
 }
 
-// Four rows of four pixels of a vector of channels, of which some may lie outside of the image.
+// Some rows of as many pixels of a vector of channels, of which some may lie outside of the image.
 struct OutputTile {
   float* y;
   const float* residual;
@@ -164,6 +178,7 @@ struct OutputTile {
   int columns;
 };
 
+template <int kOut>
 HWY_NOINLINE void transform_products(const float* products, int64_t plane, const float* bias, V* out) {
   const D d;
   V half[kOut * kIn];
@@ -176,18 +191,19 @@ HWY_NOINLINE void transform_products(const float* products, int64_t plane, const
                            hn::LoadU(d, products + 3 * next),
                            hn::LoadU(d, products + 4 * next),
                            hn::LoadU(d, products + 5 * next)};
-    transform_products_1d(column, half + j, kIn);
+    transform_products_1d<kOut>(column, half + j, kIn);
   }
   const V added = hn::LoadU(d, bias);
   const V* from = half;
 #pragma GCC unroll 1
   for (int i = 0; i < kOut; ++i, from += kIn, out += kOut) {
     const V row[kIn] = {from[0], from[1], from[2], from[3], from[4], from[5]};
-    transform_products_1d(row, out, 1);
+    transform_products_1d<kOut>(row, out, 1);
     for (int j = 0; j < kOut; ++j) out[j] = hn::Add(out[j], added);
   }
 }
 
+template <int kOut>
 HWY_INLINE void store_tile(const OutputTile& tile, std::span<const ConvStep> steps, V (&out)[kOut * kOut]) {
   const D d;
   for (const ConvStep& step : steps) {
@@ -227,7 +243,8 @@ void multiply(const WinogradTask& task, int64_t first, int64_t rows, int64_t uni
   }
 }
 
-void compute_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
+template <int kOut>
+void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
   const WinogradShape& shape = task.shape;
   multiply(task, begin, end - begin, unit, products);
   const int64_t pixels = shape.out[0] * shape.out[1];
@@ -240,40 +257,49 @@ void compute_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64
                     .residual = nullptr,
                     .row = shape.out[1] * shape.out_block,
                     .pixel = shape.out_block,
-                    .rows = static_cast<int>(std::min(kWinogradOut, shape.out[0] - place.row)),
-                    .columns = static_cast<int>(std::min(kWinogradOut, shape.out[1] - place.column))};
+                    .rows = static_cast<int>(std::min<int64_t>(kOut, shape.out[0] - place.row)),
+                    .columns = static_cast<int>(std::min<int64_t>(kOut, shape.out[1] - place.column))};
     const int64_t at = place.instance * shape.out_channels * pixels + place.row * tile.row + place.column * tile.pixel;
     for (int64_t c = 0; c < width; c += lanes_of_target()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
       tile.y = task.y + offset;
       tile.residual = task.residual ? task.residual + offset : nullptr;
       V out[kOut * kOut];
-      transform_products(products + (t - begin) * kWinogradUnit + c, plane, task.bias + first + c, out);
-      store_tile(tile, task.steps, out);
+      transform_products<kOut>(products + (t - begin) * kWinogradUnit + c, plane, task.bias + first + c, out);
+      store_tile<kOut>(tile, task.steps, out);
     }
   }
 }
 
-// A vector of output channels from `column` of a unit on, of one input channel: nine weights to 36.
+void compute_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
+  if (task.shape.taps == 3) return compute_outputs_of<4>(task, begin, end, unit, products);
+  compute_outputs_of<2>(task, begin, end, unit, products);
+}
+
+// A vector of output channels of one input channel: their weights, `next_output` apart, at all points.
+template <int kTaps>
 HWY_INLINE void transform_weights_of(const float* weights, hn::Vec<hn::RebindToSigned<D>> next_output, V* out) {
   const D d;
-  V half[kIn * 3];
-  for (int j = 0; j < 3; ++j) {
-    transform_weights_1d(hn::GatherIndex(d, weights + j, next_output), hn::GatherIndex(d, weights + 3 + j, next_output),
-                         hn::GatherIndex(d, weights + 6 + j, next_output), half + j, 3);
+  V half[kIn * kTaps];
+  for (int j = 0; j < kTaps; ++j) {
+    V column[kTaps];
+    for (int i = 0; i < kTaps; ++i) column[i] = hn::GatherIndex(d, weights + i * kTaps + j, next_output);
+    transform_weights_1d<kTaps>(column, half + j, kTaps);
   }
   for (int i = 0; i < kIn; ++i) {
-    transform_weights_1d(half[3 * i], half[3 * i + 1], half[3 * i + 2], out + i * kIn, 1);
+    V row[kTaps];
+    for (int j = 0; j < kTaps; ++j) row[j] = half[i * kTaps + j];
+    transform_weights_1d<kTaps>(row, out + i * kIn, 1);
   }
 }
 
-void transform_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
-                       float* transformed) {
-  constexpr int64_t kTaps = 9;
+template <int kTaps>
+void transform_units(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end, float* transformed) {
+  constexpr int64_t kSquare = int64_t{kTaps} * kTaps;
   const D d;
   const hn::RebindToSigned<D> di;
   const int64_t depth = shape.in_channels;
-  const auto next_output = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(depth * kTaps)));
+  const auto next_output = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(depth * kSquare)));
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t first = unit * kWinogradUnit;
     const int64_t width = std::min(kWinogradUnit, shape.out_channels - first);
@@ -283,12 +309,18 @@ void transform_weights(const WinogradShape& shape, const float* weights, int64_t
       const int64_t panel_columns = std::min(panel_width(), width - panel);
       for (int64_t k = 0; k < depth; ++k) {
         V out[kIn * kIn];
-        transform_weights_of(weights + ((first + column) * depth + k) * kTaps, next_output, out);
+        transform_weights_of<kTaps>(weights + ((first + column) * depth + k) * kSquare, next_output, out);
         float* at = to + panel * depth + k * panel_columns + (column - panel);
         for (int64_t p = 0; p < kWinogradPoints; ++p) hn::StoreU(out[p], d, at + p * depth * width);
       }
     }
   }
+}
+
+void transform_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
+                       float* transformed) {
+  if (shape.taps == 3) return transform_units<3>(shape, weights, begin, end, transformed);
+  transform_units<5>(shape, weights, begin, end, transformed);
 }
 
 }  // namespace

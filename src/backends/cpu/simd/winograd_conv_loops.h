@@ -1,9 +1,9 @@
-// The loops of 3x3 convolutions by Winograd's algorithm F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional
-// Neural Networks", CVPR 2016), on activations whose channels lie together in memory.
+// The loops of 3x3 and 5x5 convolutions by Winograd's algorithms F(4x4, 3x3) and F(2x2, 5x5) (Lavin and Gray, "Fast
+// Algorithms for Convolutional Neural Networks", CVPR 2016), on activations whose channels lie together in memory.
 //
-// A tile of 4 x 4 outputs is made of 6 x 6 inputs. Inputs and weights are transformed into polynomials' values at 6 x 6
-// points; at each point the channels meet in a matrix product, over all tiles; the products are transformed back. This
-// takes 36 products where the definition takes 144.
+// A tile of 4 x 4 or 2 x 2 outputs is made of 6 x 6 inputs. Inputs and weights are transformed into polynomials' values
+// at 6 x 6 points; at each point the channels meet in a matrix product, over all tiles; the products are transformed
+// back. This takes 36 products where the definition takes 144 or 100.
 //
 // The points are 0, 2/3, -2/3, 3/2, -3/2 and infinity: their powers stay close to 1, so that sums lose fewer digits
 // than with the usual 0, 1, -1, 2, -2 (twice the error of the definition on normal values instead of four times).
@@ -17,8 +17,7 @@
 
 namespace autograph::simd {
 
-/// Rows and columns of outputs of a tile, of inputs of a tile, and points.
-inline constexpr int64_t kWinogradOut = 4;
+/// Rows and columns of inputs of a tile, and points.
 inline constexpr int64_t kWinogradIn = 6;
 inline constexpr int64_t kWinogradPoints = kWinogradIn * kWinogradIn;
 /// Output channels that are computed together; the last ones may be half as many.
@@ -28,6 +27,7 @@ inline constexpr int64_t kWinogradChannels = 16;
 
 /// Stride and dilation 1, one group.
 struct WinogradShape {
+  int64_t taps = 3;  ///< Rows and columns of weights: 3 or 5.
   int64_t batch = 0;
   int64_t in_channels = 0;
   int64_t out_channels = 0;
@@ -37,8 +37,10 @@ struct WinogradShape {
   std::array<int64_t, 2> out{};
   std::array<int64_t, 2> pad{};  ///< Before the first row and column.
 
-  int64_t tiles_high() const { return (out[0] + kWinogradOut - 1) / kWinogradOut; }
-  int64_t tiles_wide() const { return (out[1] + kWinogradOut - 1) / kWinogradOut; }
+  /// Rows and columns of outputs of a tile.
+  int64_t tile() const { return kWinogradIn + 1 - taps; }
+  int64_t tiles_high() const { return (out[0] + tile() - 1) / tile(); }
+  int64_t tiles_wide() const { return (out[1] + tile() - 1) / tile(); }
   int64_t tiles() const { return batch * tiles_high() * tiles_wide(); }
   int64_t units() const { return (out_channels + kWinogradUnit - 1) / kWinogradUnit; }
   /// Elements of the transformed weights.
@@ -63,7 +65,7 @@ struct WinogradTask {
   int64_t tiles = 0;
 };
 
-/// Transforms weights [out channels, in channels, 3, 3] of the units from `begin` to `end`.
+/// Transforms weights [out channels, in channels, taps, taps] of the units from `begin` to `end`.
 void transform_winograd_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                                 float* transformed);
 
