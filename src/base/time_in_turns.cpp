@@ -1,12 +1,15 @@
 #include "base/time_in_turns.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/median.h"
 #include "base/stopwatch.h"
 
 namespace autograph {
 namespace {
+
+constexpr double kClockTickMs = 1e-6;
 
 double least_ms(const std::function<void()>& run, double turn_ms) {
   const Stopwatch turn;
@@ -37,8 +40,18 @@ RoundTimes time_in_turns(std::span<const std::function<void()>> runs, const Turn
 }
 
 std::vector<double> medians(const RoundTimes& times) {
+  std::vector<double> rounds;  // geometric means
+  for (size_t r = 0; r < times.front().size(); ++r) {
+    double sum = 0;
+    for (const std::vector<double>& of_one : times) sum += std::log(std::max(of_one[r], kClockTickMs));
+    rounds.push_back(std::exp(sum / static_cast<double>(times.size())));
+  }
   std::vector<double> result;
-  for (const std::vector<double>& of_one : times) result.push_back(median(of_one));
+  for (const std::vector<double>& of_one : times) {
+    std::vector<double> shares;
+    for (size_t r = 0; r < rounds.size(); ++r) shares.push_back(of_one[r] / rounds[r]);
+    result.push_back(median(shares) * median(rounds));
+  }
   return result;
 }
 

@@ -169,6 +169,7 @@ CompileOptions compile_options(const RunOptions& options) {
   CompileOptions result;
   result.device = options.device;
   result.threads = static_cast<int>(options.threads);
+  result.pin_threads = options.pin;
   result.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
   result.optimize = !options.no_optimize;
   result.check_nan = options.check_nan;
@@ -286,8 +287,8 @@ Latency measure(Session& session, const Executable& executable, const std::vecto
 std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds,
                                      const std::function<void()>& renew) {
   // Short ones: what disturbs a shared machine lasts for seconds, and should hit all contestants of a round.
-  constexpr int kRounds = 15;
-  constexpr int kRoundsOfOneMaking = 5;
+  constexpr int kRounds = 24;
+  constexpr int kRoundsOfOneMaking = 4;
   const int rounds = renew ? kRoundsOfOneMaking : kRounds;
   RoundTimes all(contestants.size());
   for (int done = 0; done < kRounds; done += rounds) {

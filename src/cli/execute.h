@@ -74,7 +74,7 @@ struct Contestant {
 };
 
 /// Runs all in turns, A B C A B C, for `seconds` each in all: what disturbs the machine hits all alike. Milliseconds of
-/// each: the median over rounds of the fastest run of a round. `renew`, where given, is called twice on the way to make
+/// each, as medians() has it, of the fastest run in each round. `renew`, where given, is called on the way to make
 /// the executables anew: where the memory of one happens to lie makes it some percent faster or slower as long as it
 /// lives.
 std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds,

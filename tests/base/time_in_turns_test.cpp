@@ -14,7 +14,13 @@ TEST(TimeInTurns, AsksAllInTurns) {
   EXPECT_EQ(order, "abababab");  // once before the first round
   ASSERT_EQ(times.size(), 2u);
   EXPECT_EQ(times[0].size(), 3u);
-  EXPECT_EQ(medians({{3, 1, 2}, {5}}), (std::vector<double>{2, 5}));
+}
+
+TEST(TimeInTurns, MediansAreOfTimesRelativeToTheirRound) {
+  EXPECT_DOUBLE_EQ(medians({{3, 1, 2}})[0], 2);
+  // The second is always slower by half, while the machine slows down between the two of the third round.
+  const std::vector<double> ms = medians({{2, 4, 6, 2}, {3, 6, 18, 3}});
+  EXPECT_DOUBLE_EQ(ms[1] / ms[0], 1.5);
 }
 
 TEST(TimeInTurns, EndsWhenItIsEnough) {
