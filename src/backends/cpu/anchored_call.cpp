@@ -15,7 +15,8 @@ bool is_one_of(const OpDef& op, std::span<const OpDef* const> ops) {
   return std::find(ops.begin(), ops.end(), &op) != ops.end();
 }
 
-// The body with the types of this call: a body may have been made for other or symbolic dims.
+}  // namespace
+
 std::shared_ptr<const Graph> typed_body(const KernelCall& call) {
   const GraphRef& body = call.attributes.get<GraphRef>("body");
   bool same = body->inputs().size() == call.inputs.size();
@@ -28,8 +29,6 @@ std::shared_ptr<const Graph> typed_body(const KernelCall& call) {
   infer_types(*typed);
   return typed;
 }
-
-}  // namespace
 
 const Operand& other_operand(const EpilogueOp& op) { return op.operands[op.operands[0].is_chain ? 1 : 0]; }
 

@@ -64,6 +64,9 @@ class AnchoredCall {
   std::vector<EpilogueOp> epilogue_;
 };
 
+/// The body of a call of `fused` with the types of this call: a body may have been made for other or symbolic dims.
+std::shared_ptr<const Graph> typed_body(const KernelCall& call);
+
 /// `call` as a convolution with an epilogue.
 std::optional<AnchoredCall> read_conv(const KernelCall& call);
 

@@ -51,6 +51,7 @@ std::vector<KernelDef> simd_kernels() {
                                  simd::transpose_kernel(),
                                  simd::top_k_kernel(),
                                  simd::fused_elementwise_kernel(),
+                                 simd::fused_reduction_kernel(),
                                  simd::elementwise_kernel()};
   for (const auto& more :
        {simd::grouped_conv_kernels(), simd::winograd_conv_kernels(), simd::recurrent_kernels(),

@@ -21,6 +21,7 @@
 namespace autograph {
 
 const OpDef& fused_def();
+const OpDef& reduce_mean_def();
 namespace {
 
 // Ops on tensors whose reference needs nothing but its inputs.
@@ -137,9 +138,24 @@ OpSample sample_quantized(Random& random) {
       .inputs = {draw_tensor(random, dtype, dims, 0, 100)}, .attributes = {{"body", GraphRef(body)}}, .num_outputs = 1};
 }
 
+// y = the mean of abs(x) * b over the innermost axis.
+OpSample sample_reduced(Random& random) {
+  const Dims dims = draw_dims(random, 1, 4);
+  const Dims other = draw_broadcastable(random, dims);
+  auto body = std::make_shared<Graph>("body");
+  const Var x = input(*body, DType::f32, Shape::of(dims), "x");
+  const Var b = input(*body, DType::f32, Shape::of(other), "b");
+  const Var axes = constant(*body, Tensor::vector({static_cast<int64_t>(dims.size()) - 1}));
+  body->add_output(apply(reduce_mean_def(), {mul(abs(x), b), axes}, {}).id(), "y");
+  return {.inputs = {draw_tensor(random, DType::f32, dims), draw_tensor(random, DType::f32, other)},
+          .attributes = {{"body", GraphRef(body)}},
+          .num_outputs = 1};
+}
+
 // y = relu(x + b) * s or y = sigmoid(x) + x * b, with b and s broadcasting.
 OpSample sample(Random& random) {
   if (draw(random, 0, 3) == 0) return sample_quantized(random);
+  if (draw(random, 0, 3) == 0) return sample_reduced(random);
   const Dims dims = draw_dims(random, 1, 4);
   const Dims other = draw_broadcastable(random, dims);
   auto body = std::make_shared<Graph>("body");

@@ -6,6 +6,9 @@
 // output: a smaller one, computed once, is cheaper than the same computed for every element it is broadcast to. It has
 // one output, and the device has a kernel for it. Linear in the size of the graph, times the bound on a group.
 //
+// A reduction may end a group, which then computes some rows at a time (mean(square(x)) never writes the squares). It
+// has the dims of what it reduces for this. Images are left out: their layouts matter more.
+//
 // Quantizations end groups and dequantizations begin them. Groups take dequantizations that have other readers, too,
 // and leave them what they read: bytes are cheaper to read twice than floats are to write.
 #include <algorithm>
@@ -36,6 +39,16 @@ bool can_fuse(const Graph& graph, NodeId id) {
          node.outputs().size() == 1 && graph.type(node.output(0)).is_static();
 }
 
+constexpr int64_t kImageRank = 4;
+
+// A reduction over known axes, of a tensor that is no image.
+bool is_reduction(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (!node.op().name.starts_with("reduce_") || !graph.type(node.inputs()[0]).is_static()) return false;
+  if (graph.type(node.inputs()[0]).shape().rank() >= kImageRank) return false;
+  return node.inputs().size() < 2 || !node.inputs()[1].is_valid() || graph.value(node.inputs()[1]).is_constant();
+}
+
 class ElementwiseFuser {
  public:
   ElementwiseFuser(Graph& graph, const PassContext& context)
@@ -43,7 +56,7 @@ class ElementwiseFuser {
     const std::vector<NodeId> order = graph.topological_order();
     for (size_t i = 0; i < order.size(); ++i) position_[order[i].index] = i;
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      if (graph.is_live(*it) && can_fuse(graph, *it)) fuse_from(*it);
+      if (graph.is_live(*it) && (can_fuse(graph, *it) || is_reduction(graph, *it))) fuse_from(*it);
     }
   }
 
@@ -75,7 +88,7 @@ class ElementwiseFuser {
     const Value& value = graph_.value(input);
     const NodeId producer = value.producer();
     if (!producer.is_valid() || in_group_[producer.index] || !can_fuse(graph_, producer)) return;
-    if (value.type().shape() != graph_.type(graph_.node(group_[0]).output(0)).shape()) return;
+    if (value.type().shape() != graph_.type(full_size_value()).shape()) return;
     const bool inside =
         graph_.num_output_uses(input) == 0 && std::all_of(value.uses().begin(), value.uses().end(),
                                                           [&](const Use& use) { return in_group_[use.node.index]; });
@@ -88,6 +101,12 @@ class ElementwiseFuser {
     in_group_[producer.index] = false;
   }
 
+  // What has the dims of all values between the nodes.
+  ValueId full_size_value() const {
+    const Node& last = graph_.node(group_[0]);
+    return is_reduction(graph_, group_[0]) ? last.inputs()[0] : last.output(0);
+  }
+
   std::vector<NodeId> sorted_group() const {
     std::vector<NodeId> nodes = group_;
     std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return position_[a.index] < position_[b.index]; });
@@ -96,7 +115,13 @@ class ElementwiseFuser {
 
   BodyBuilder builder() const {
     BodyBuilder result(graph_);
-    for (const NodeId id : sorted_group()) result.add(graph_.node(id));
+    for (const NodeId id : sorted_group()) {
+      const Node& node = graph_.node(id);
+      if (is_reduction(graph_, id) && node.inputs().size() > 1 && node.inputs()[1].is_valid()) {
+        result.add_constant(node.inputs()[1]);
+      }
+      result.add(node);
+    }
     return result;
   }
 

@@ -19,6 +19,7 @@ std::vector<KernelDef> winograd_conv_kernels();
 std::vector<KernelDef> recurrent_kernels();
 KernelDef elementwise_kernel();
 KernelDef fused_elementwise_kernel();
+KernelDef fused_reduction_kernel();
 KernelDef softmax_kernel();
 KernelDef log_softmax_kernel();
 KernelDef layer_normalization_kernel();

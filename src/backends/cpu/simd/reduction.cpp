@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/reduced_axes.h"
 #include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/simd/row_reduction.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/reduction.cpp"
@@ -211,6 +213,11 @@ constexpr Form kForms[] = {
     {"cpu.reduce_log_sum_exp", "reduce_log_sum_exp", Total::exponentials, Finish::logarithm},
 };
 
+const Form* form_of(std::string_view op) {
+  const Form* form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == op; });
+  return form == std::end(kForms) ? nullptr : form;
+}
+
 // Which axes the call reduces; nothing when they are not known.
 std::optional<std::vector<bool>> reduced_flags(const KernelCall& call) {
   const auto rank = static_cast<size_t>(call.inputs[0].shape().rank());
@@ -271,12 +278,32 @@ std::string why_not(const KernelCall& call) {
 }
 
 Prepared prepare(const KernelCall& call) {
-  const Form* form =
-      std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == call.op.name; });
-  return {std::make_unique<ReductionKernel>(call, *form), ""};
+  return {std::make_unique<ReductionKernel>(call, *form_of(call.op.name)), ""};
 }
 
 }  // namespace
+
+std::optional<ReducedAxes> reduced_axes(const KernelCall& call) {
+  if (!form_of(call.op.name) || !why_not(call).empty()) return std::nullopt;
+  return ReducedAxes(call.input_dims(0), *reduced_flags(call));
+}
+
+struct RowReduction::Impl {
+  Reduction reduction;
+};
+
+// The number of rows is that of run().
+RowReduction::RowReduction(std::string_view op, int64_t length) {
+  const Form* form = form_of(op);
+  const ReducedAxes axes({std::numeric_limits<int32_t>::max(), length}, {false, true});
+  impl_ = std::make_unique<const Impl>(Impl{{axes, form->total, form->finish, 0}});
+}
+
+RowReduction::~RowReduction() = default;
+
+void RowReduction::run(const float* x, int64_t rows, float* y) const {
+  HWY_DYNAMIC_DISPATCH(reduce_share)(impl_->reduction, {x, y, nullptr, 0, rows});
+}
 
 std::vector<KernelDef> reduction_kernels() {
   std::vector<KernelDef> kernels;

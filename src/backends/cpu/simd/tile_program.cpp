@@ -12,8 +12,8 @@
 namespace autograph::simd {
 namespace {
 
-// Elements per tile: 4 KiB per value, so that half a dozen values fit the first cache.
-constexpr int64_t kTile = 1024;
+// 4 KiB per value, so that half a dozen values fit the first cache.
+constexpr int64_t kTile = kTileElements;
 
 // Where a value lives while a tile is worked on.
 struct Place {
@@ -112,8 +112,13 @@ class TileKernel : public Kernel {
  public:
   TileKernel(const KernelCall& call, TileProgram program);
   void run(const KernelArgs& args) const override;
-  size_t scratch_bytes() const override { return static_cast<size_t>(threads_) * buffers_ * kTile * sizeof(float); }
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(threads_) * static_cast<size_t>(scratch_elements()) * sizeof(float);
+  }
   std::vector<uint32_t> in_place_inputs() const override { return in_place_inputs_; }
+
+  int64_t scratch_elements() const { return buffers_ * kTile; }
+  const float* compute(std::span<const TensorView> inputs, int64_t begin, int64_t end, float* scratch, float* to) const;
 
  private:
   // A row that a buffer holds over and over.
@@ -127,8 +132,9 @@ class TileKernel : public Kernel {
     const KernelArgs& args;
     float* buffers;
     RowCursor cursor;
-    std::array<TileOperand, kMaxInputs> inputs;
-    std::array<Repeated, kMaxInputs> repeated;
+    int64_t base = 0;  // the element with which outputs begin
+    std::array<TileOperand, kMaxInputs> inputs = {};
+    std::array<Repeated, kMaxInputs> repeated = {};
   };
 
   void plan_inputs(const KernelCall& call);
@@ -136,6 +142,9 @@ class TileKernel : public Kernel {
   void plan_steps(TileProgram& program, const KernelCall& call);
   void plan_in_place(const KernelCall& call);
   bool is_read_after_output(uint32_t k) const;
+  Worker worker_from(const KernelArgs& args, float* buffers, int64_t first_tile) const;
+  int64_t tile_of(int64_t element) const;
+  int64_t first_element(int64_t tile) const;
   void run_tiles(Worker& worker, int64_t begin, int64_t end) const;
   void read_rows(Worker& worker, int64_t rows) const;
   void read_run(Worker& worker, size_t k, int64_t done, int64_t run) const;
@@ -287,18 +296,43 @@ bool TileKernel::is_read_after_output(uint32_t k) const {
 
 void TileKernel::run(const KernelArgs& args) const {
   for_shares(threads_, num_tiles_, [&](int64_t begin, int64_t end, int thread) {
-    float* buffers = static_cast<float*>(args.scratch) + static_cast<size_t>(thread) * buffers_ * kTile;
-    const int64_t first_row = rows_per_tile_ > 0 ? begin * rows_per_tile_ : begin / tiles_per_row_;
-    Worker worker{args, buffers, RowCursor(axes_, inputs_.size(), first_row), {}, {}};
-    for (size_t k = 0; k < inputs_.size(); ++k) {
-      if (inputs_[k].walk != Walk::scalar) continue;
-      worker.inputs[k] = {static_cast<const float*>(raw_input(worker, k)), 0};
-      if (!inputs_[k].is_bytes()) continue;
-      widen(inputs_[k].dtype, raw_input(worker, k), 0, buffer(worker, inputs_[k].buffer), 1);
-      worker.inputs[k].data = buffer(worker, inputs_[k].buffer);
-    }
+    Worker worker = worker_from(args, static_cast<float*>(args.scratch) + thread * scratch_elements(), begin);
     run_tiles(worker, begin, end);
   });
+}
+
+const float* TileKernel::compute(std::span<const TensorView> inputs, int64_t begin, int64_t end, float* scratch,
+                                 float* to) const {
+  const int64_t first = tile_of(begin);
+  const TensorView output(DType::f32, {}, to);
+  const KernelArgs args{inputs, {&output, 1}};
+  Worker worker = worker_from(args, scratch, first);
+  worker.base = first_element(first);
+  run_tiles(worker, first, tile_of(end - 1) + 1);
+  return to + (begin - worker.base);
+}
+
+int64_t TileKernel::tile_of(int64_t element) const {
+  if (rows_per_tile_ > 0) return element / (rows_per_tile_ * row_);
+  return element / row_ * tiles_per_row_ + element % row_ / kTile;
+}
+
+int64_t TileKernel::first_element(int64_t tile) const {
+  if (rows_per_tile_ > 0) return tile * rows_per_tile_ * row_;
+  return tile / tiles_per_row_ * row_ + tile % tiles_per_row_ * kTile;
+}
+
+TileKernel::Worker TileKernel::worker_from(const KernelArgs& args, float* buffers, int64_t first_tile) const {
+  const int64_t first_row = rows_per_tile_ > 0 ? first_tile * rows_per_tile_ : first_tile / tiles_per_row_;
+  Worker worker{args, buffers, RowCursor(axes_, inputs_.size(), first_row)};
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    if (inputs_[k].walk != Walk::scalar) continue;
+    worker.inputs[k] = {static_cast<const float*>(raw_input(worker, k)), 0};
+    if (!inputs_[k].is_bytes()) continue;
+    widen(inputs_[k].dtype, raw_input(worker, k), 0, buffer(worker, inputs_[k].buffer), 1);
+    worker.inputs[k].data = buffer(worker, inputs_[k].buffer);
+  }
+  return worker;
 }
 
 void TileKernel::run_tiles(Worker& worker, int64_t begin, int64_t end) const {
@@ -408,7 +442,9 @@ TileOperand TileKernel::operand_at(const Worker& worker, const Place& place, int
     case Place::Kind::input: return worker.inputs[place.index];
     case Place::Kind::number: return {&numbers_[place.index], 0};
     case Place::Kind::buffer: return {buffer(worker, place.index), 1};
-    case Place::Kind::output: return {static_cast<const float*>(worker.args.outputs[place.index].raw()) + offset, 1};
+    case Place::Kind::output: {
+      return {static_cast<const float*>(worker.args.outputs[place.index].raw()) + offset - worker.base, 1};
+    }
     case Place::Kind::none: break;
   }
   return {};
@@ -420,17 +456,35 @@ void TileKernel::run_steps(Worker& worker, int64_t offset, int64_t count) const 
     TileCall call{{}, step.p, step.q, nullptr, count};
     for (size_t k = 0; k < 3; ++k) call.operands[k] = operand_at(worker, step.operands[k], offset);
     call.y = step.target.kind == Place::Kind::output
-                 ? static_cast<float*>(worker.args.outputs[step.target.index].raw()) + offset
+                 ? static_cast<float*>(worker.args.outputs[step.target.index].raw()) + offset - worker.base
                  : buffer(worker, step.target.index);
     functions[static_cast<size_t>(step.op)](call);
   }
   for (size_t k = 0; k < outputs_.size(); ++k) {
     if (!outputs_[k].is_bytes()) continue;
-    narrow(outputs_[k].dtype, buffer(worker, outputs_[k].buffer), worker.args.outputs[k].raw(), offset, count);
+    narrow(outputs_[k].dtype, buffer(worker, outputs_[k].buffer), worker.args.outputs[k].raw(), offset - worker.base,
+           count);
   }
 }
 
+class RangeOfTiles : public TileRange {
+ public:
+  RangeOfTiles(const KernelCall& call, TileProgram program) : kernel_(call, std::move(program)) {}
+  int64_t scratch_elements() const override { return kernel_.scratch_elements(); }
+  const float* compute(std::span<const TensorView> inputs, int64_t begin, int64_t end, float* scratch,
+                       float* to) const override {
+    return kernel_.compute(inputs, begin, end, scratch, to);
+  }
+
+ private:
+  TileKernel kernel_;
+};
+
 }  // namespace
+
+std::unique_ptr<TileRange> make_tile_range(const KernelCall& call, TileProgram program) {
+  return std::make_unique<RangeOfTiles>(call, std::move(program));
+}
 
 std::unique_ptr<Kernel> make_tile_kernel(const KernelCall& call, TileProgram program) {
   return std::make_unique<TileKernel>(call, std::move(program));

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,6 +65,24 @@ std::string append_node(TileProgram& program, const TileNode& node, TileValue& r
 
 /// Runs `program` for the inputs and outputs of `call`. Reasons for not doing so: why_not_tiles().
 std::unique_ptr<Kernel> make_tile_kernel(const KernelCall& call, TileProgram program);
+
+/// A program that computes some elements of its only output at a time, for kernels that go on with them in cache.
+class TileRange {
+ public:
+  virtual ~TileRange() = default;
+  /// Elements that compute() needs for itself.
+  virtual int64_t scratch_elements() const = 0;
+  /// Computes the elements from `begin` to `end` > begin into `to`, which has room for end - begin and two tiles more;
+  /// returns where the first one lies.
+  virtual const float* compute(std::span<const TensorView> inputs, int64_t begin, int64_t end, float* scratch,
+                               float* to) const = 0;
+};
+
+/// Elements of a tile.
+inline constexpr int64_t kTileElements = 1024;
+
+/// As make_tile_kernel(), for one row-major f32 output.
+std::unique_ptr<TileRange> make_tile_range(const KernelCall& call, TileProgram program);
 
 /// Row-major, and the layouts that tensors of the output's dims may have when the program runs on them as they are.
 std::vector<KernelVariant> tile_variants(const KernelCall& call);
