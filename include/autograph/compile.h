@@ -32,7 +32,10 @@ struct CompileOptions {
   /// Where nodes of the graph run, instead of what `strategy` would say; passes are not run then. Null: by strategy.
   /// Not for graphs with shapes that are known only while running, which run as if there were none.
   std::shared_ptr<const Schedule> schedule = nullptr;
-  int threads = 0;                 ///< Threads of one run; 0 = what this process may use (cgroup quota included).
+  int threads = 0;  ///< Threads of one run; 0 = what this process may use (cgroup quota included).
+  /// Bind the threads of a run to processors of their own; the caller's only while it runs. For machines that run
+  /// nothing else: runs at the same time would meet on the same processors.
+  bool pin_threads = false;
   size_t memory_budget_bytes = 0;  ///< Refuse plans that need more than this for activations; 0 = no limit.
   /// In what convolutions and matrix products may multiply: "f32", or "bf16" where the CPU has instructions for it.
   /// Their operands are then rounded to bf16 (8 significant bits) where that is faster; sums, all else and all tensors

@@ -1,10 +1,11 @@
 #include "cli/machine.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <sstream>
+
+#include "autograph/cpu_count.h"
 
 namespace autograph::cli {
 namespace {
@@ -70,9 +71,7 @@ std::string cpu_name() {
 CpuLimits cpu_limits() {
   CpuLimits limits;
   limits.present = sysconf(_SC_NPROCESSORS_ONLN);
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  limits.allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : limits.present;
+  limits.allowed = allowed_cpu_count();
   // cgroup v2: "quota period" or "max period"; v1: two files, quota -1 = none.
   std::istringstream v2(first_line("/sys/fs/cgroup/cpu.max"));
   double quota = 0;

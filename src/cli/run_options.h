@@ -15,6 +15,7 @@ struct RunOptions {
   std::string strategy;  ///< "": the verb's default.
   double budget_seconds = 60;
   int64_t threads = 0;
+  bool pin = false;
   int64_t seed = 0;
   int64_t memory_budget_mib = 0;
   bool check_nan = false;
@@ -26,7 +27,8 @@ struct RunOptions {
   bool exact = false;
 };
 
-/// --device, --strategy, --budget, --threads, --seed, --memory-budget, --check-nan, --no-optimize, --disable-pass,
+/// --device, --strategy, --budget, --threads, --pin, --seed, --memory-budget, --check-nan, --no-optimize,
+/// --disable-pass,
 /// --tune, --cache-dir, --precision, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 

@@ -7,6 +7,7 @@
 
 #include "autograph/compile.h"
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/pin_threads.h"
 #include "backends/reference/reference_kernel.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
@@ -22,12 +23,14 @@ bool run_reference_streams(int streams, int threads, FunctionRef<void(int)> work
 
 Device make_cpu(std::vector<KernelDef> kernels) {
   kernels.push_back(reference_kernel());
-  return {"cpu",
-          KernelCatalog(std::move(kernels), cpu_reorder()),
-          set_cpu_threads,
-          cpu_identity,
-          forget_cpu_kernels,
-          run_cpu_streams};
+  return {.name = "cpu",
+          .catalog = KernelCatalog(std::move(kernels), cpu_reorder()),
+          .set_threads = set_cpu_threads,
+          .pin_threads = pin_cpu_threads,
+          .unpin_thread = unpin_cpu_thread,
+          .identity = cpu_identity,
+          .forget_kernels = forget_cpu_kernels,
+          .run_streams = run_cpu_streams};
 }
 
 constexpr std::string_view kSimulated = "sim:";
@@ -50,7 +53,7 @@ const Device& simulated_device(const std::string& name) {
 const std::vector<Device>& devices() {
   static const std::vector<Device> kDevices{
       make_cpu(cpu_kernels()),
-      {"reference", KernelCatalog({reference_kernel()}), nullptr, nullptr, nullptr, run_reference_streams}};
+      {.name = "reference", .catalog = KernelCatalog({reference_kernel()}), .run_streams = run_reference_streams}};
   return kDevices;
 }
 

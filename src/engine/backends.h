@@ -17,6 +17,9 @@ struct Device {
   KernelCatalog catalog;
   /// Makes the calling thread use this many threads inside kernels; returns what it used before. Null: no threads.
   int (*set_threads)(int threads) = nullptr;
+  /// Binds the calling thread and its team to processors of their own, and lets the caller go again. Null: cannot.
+  void (*pin_threads)(int threads) = nullptr;
+  void (*unpin_thread)() = nullptr;
   /// Machine and libraries with their versions: measurements hold where this text is the same.
   std::string (*identity)() = nullptr;
   /// Drops what libraries keep of kernels made before; see MeasuredCost.

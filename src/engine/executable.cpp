@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "autograph/cpu_count.h"
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "backends/sim/simulate.h"
 #include "base/check.h"
 #include "engine/tune_in_network.h"
 #include "runtime/core_gate.h"
-#include "runtime/cpu_count.h"
 #include "tune/measured_cost.h"
 
 namespace autograph {
@@ -33,6 +33,22 @@ class ThreadScope {
  private:
   const Device& device_;
   int previous_ = 1;
+};
+
+// Binds the calling thread and its team to processors while it lives, where that is asked for.
+class PinScope {
+ public:
+  PinScope(const Device& device, bool pins, int threads) : unpin_(pins ? device.unpin_thread : nullptr) {
+    if (pins && device.pin_threads) device.pin_threads(threads);
+  }
+  ~PinScope() {
+    if (unpin_) unpin_();
+  }
+  PinScope(const PinScope&) = delete;
+  PinScope& operator=(const PinScope&) = delete;
+
+ private:
+  void (*unpin_)();
 };
 
 std::string input_name(const Graph& graph, size_t i) {
@@ -260,6 +276,7 @@ void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter>
   // A nested run works on the processors of the run around it.
   std::optional<CoreGate::Pass> pass;
   if (!nested_) pass.emplace(CoreGate::of_process(), context.compiled().num_threads);
+  const PinScope pins(device_, options_.pin_threads && !nested_, threads_);
   context.run(run_options_, meter);
   if (!options_.profile) return;
   const std::lock_guard lock(mutex_);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/cpu_count.h"
+#include "autograph/cpu_count.h"
 
 namespace autograph {
 

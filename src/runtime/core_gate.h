@@ -29,6 +29,8 @@ class CoreGate {
 
   /// The gate of this process: as many processors as it may use.
   static CoreGate& of_process();
+  /// How many there are.
+  int cores() const { return cores_; }
 
  private:
   std::mutex mutex_;  // guards all below

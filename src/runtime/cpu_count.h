@@ -1,12 +1,11 @@
-// How many CPUs this process may use.
+// How many processors a cgroup allows.
 #pragma once
 
 #include <string_view>
 
-namespace autograph {
+#include "autograph/cpu_count.h"
 
-/// CPUs in the process's affinity mask, or fewer when a cgroup quota allows fewer; at least 1.
-int usable_cpu_count();
+namespace autograph {
 
 /// CPUs that a cgroup v2 `cpu.max` ("200000 100000") allows, rounded up; 0 when it sets no limit or is malformed.
 int parse_cpu_quota(std::string_view text);

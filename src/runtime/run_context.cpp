@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "runtime/cpu_count.h"
+#include "runtime/core_gate.h"
 #include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
 #include "runtime/step_error.h"
@@ -15,8 +15,8 @@ namespace {
 
 // Streams that have to share processors must not spin while they wait for each other.
 bool has_processors_for(const PlanStage& stage) {
-  static const auto kProcessors = static_cast<size_t>(usable_cpu_count());
-  return stage.streams.size() * static_cast<size_t>(stage.threads) <= kProcessors;
+  const auto processors = static_cast<size_t>(CoreGate::of_process().cores());
+  return stage.streams.size() * static_cast<size_t>(stage.threads) <= processors;
 }
 
 }  // namespace

@@ -124,6 +124,13 @@ TEST(Cli, DoctorJsonNamesOriginsOfSettings) {
   }
 }
 
+// OpenMP then binds the first thread before main() begins.
+TEST(Cli, BoundThreadsDoNotHideProcessors) {
+  const nlohmann::json free = run_program("doctor --json").json();
+  const nlohmann::json bound = run_program("doctor --json", "OMP_PROC_BIND=close").json();
+  EXPECT_EQ(bound["cpus"]["allowed"], free["cpus"]["allowed"]);
+}
+
 // What differs from machine to machine is left out: the first word of every line, and the settings as they stand.
 TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
   const ProgramResult result = run_program("doctor --seed 7", "AUTOGRAPH_NUM_THREADS=3");
@@ -140,6 +147,7 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
             "setting        value  origin\n"
             "device         cpu    default\n"
             "threads        3      env AUTOGRAPH_NUM_THREADS\n"
+            "pin            false  default\n"
             "seed           7      flag --seed\n"
             "memory-budget  0      default\n"
             "check-nan      false  default\n"

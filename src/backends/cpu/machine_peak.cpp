@@ -13,9 +13,9 @@
 #include <limits>
 #include <thread>
 
+#include "autograph/cpu_count.h"
 #include "autograph/tensor.h"
 #include "backends/cpu/peak_loops.h"
-#include "runtime/cpu_count.h"
 
 namespace autograph {
 namespace {

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/pin_threads.h"
 #include "runtime/stream_threads.h"
 
 namespace autograph {
@@ -54,7 +55,13 @@ bool is_in_team() {
 
 bool run_cpu_streams(int streams, int threads, FunctionRef<void(int)> work) {
   if (kHasTeams && threads == 1 && !is_in_team()) return run_in_team(streams, work);
-  return StreamThreads::of_process().run(streams, threads, set_cpu_threads, work);
+  const StreamPins pins;
+  const auto work_in_place = [&](int stream) {
+    if (stream > 0) pins.bind_stream(stream, threads);
+    work(stream);
+    if (stream > 0) pins.release_stream();
+  };
+  return StreamThreads::of_process().run(streams, threads, set_cpu_threads, work_in_place);
 }
 
 }  // namespace autograph

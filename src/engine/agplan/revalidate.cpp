@@ -1,6 +1,7 @@
 // Making plans, and looking at them again on another machine.
 #include <algorithm>
 
+#include "autograph/cpu_count.h"
 #include "autograph/error.h"
 #include "autograph/plan_file.h"
 #include "autograph/seeded_inputs.h"
@@ -9,7 +10,6 @@
 #include "engine/backends.h"
 #include "engine/node_times.h"
 #include "engine/tune_in_network.h"
-#include "runtime/cpu_count.h"
 
 namespace autograph {
 namespace {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "autograph/cpu_count.h"
 #include "backends/sim/simulate.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
 #include "engine/executable.h"
 #include "engine/strategies/trial.h"
-#include "runtime/cpu_count.h"
 #include "tune/catalog_cost.h"
 #include "tune/fit_alpha.h"
 #include "tune/measured_cost.h"
