@@ -106,12 +106,13 @@ std::vector<BenchCase> conv_cases() {
   };
   std::vector<BenchCase> cases;
   for (const auto& [in, out, size, pad, taps] :
-       {Layer{64, 64, 56, 1},   Layer{128, 128, 28, 1}, Layer{256, 256, 14, 1}, Layer{512, 512, 7, 1},
-        Layer{64, 192, 56, 1},  Layer{96, 128, 28, 1},  Layer{128, 192, 28, 1}, Layer{112, 224, 14, 1},
-        Layer{160, 320, 14, 1}, Layer{192, 384, 7, 1},  Layer{32, 32, 149, 0},  Layer{32, 64, 147, 1},
-        Layer{80, 192, 73, 0},  Layer{64, 96, 35, 1},   Layer{96, 96, 35, 1},   Layer{448, 384, 8, 1},
-        Layer{16, 64, 55, 1},   Layer{32, 128, 27, 1},  Layer{64, 256, 13, 1},  Layer{128, 32, 56, 1},
-        Layer{128, 32, 14, 1}}) {
+       {Layer{64, 64, 56, 1},   Layer{128, 128, 28, 1},  Layer{256, 256, 14, 1},  Layer{512, 512, 7, 1},
+        Layer{64, 192, 56, 1},  Layer{96, 128, 28, 1},   Layer{128, 192, 28, 1},  Layer{112, 224, 14, 1},
+        Layer{160, 320, 14, 1}, Layer{192, 384, 7, 1},   Layer{32, 32, 149, 0},   Layer{32, 64, 147, 1},
+        Layer{80, 192, 73, 0},  Layer{64, 96, 35, 1},    Layer{96, 96, 35, 1},    Layer{448, 384, 8, 1},
+        Layer{16, 64, 55, 1},   Layer{32, 128, 27, 1},   Layer{64, 256, 13, 1},   Layer{128, 32, 56, 1},
+        Layer{128, 32, 14, 1},  Layer{48, 64, 35, 2, 5}, Layer{16, 32, 28, 2, 5}, Layer{32, 64, 14, 2, 5},
+        Layer{48, 128, 7, 2, 5}}) {
     cases.push_back({fmt::format("conv {} to {} of {} taps {}", in, out, size, taps),
                      conv_def(),
                      {{1, in, size, size}, {out, in, taps, taps}},
