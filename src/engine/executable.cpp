@@ -257,7 +257,10 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   if (options_.kernel_times) cost.know(*options_.kernel_times);
   std::shared_ptr<const CompiledPlan> plan;
   if (options_.tune_in_network && !nested_ && !device_.machine) {
-    InNetworkCost in_network(cost, network_key(*graph, options_, threads_));
+    // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
+    const bool is_given = options_.kernel_times && has_network(*options_.kernel_times);
+    const bool has_time = !options_.may_tune || options_.may_tune();
+    InNetworkCost in_network(cost, network_key(*graph, options_, threads_), !is_given && has_time);
     plan = tune_in_network(graph, known, options, run_options_, in_network, options_);
   } else {
     options.cost = &cost;

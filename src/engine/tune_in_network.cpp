@@ -156,7 +156,7 @@ class Tuner {
     } catch (const Error&) {
       return alone;  // inputs out of a hat are none for this graph
     }
-    if (seen_.size() > 1) cost_.keep(best_->offers(), best_us_);
+    if (seen_.size() > 1) cost_.keep(best_->offers(), best_us_, !may_go_on());
     return best_->compiled();
   }
 

@@ -23,6 +23,12 @@ std::string name_of(const Offer& offer) {
 
 }  // namespace
 
+InNetworkCost::InNetworkCost(MeasuredCost& alone, std::string network, bool goes_on)
+    : alone_(alone), network_(std::move(network)) {
+  const bool was_cut = alone_.find(key_of_cut()).value_or(0) > 0;
+  is_kept_ = alone_.find(network_).has_value() && !(goes_on && was_cut);
+}
+
 void InNetworkCost::begin_step(size_t step, size_t num_steps) {
   step_ = step;
   alone_.begin_step(step, num_steps);
@@ -90,7 +96,7 @@ double InNetworkCost::compute_in_network_over_alone(const std::string& op) const
   return ratios.empty() ? 1 : median(ratios);
 }
 
-void InNetworkCost::keep(const std::vector<Offer>& offers, double whole_us) {
+void InNetworkCost::keep(const std::vector<Offer>& offers, double whole_us, bool is_cut) {
   for (size_t n = 0; n < offers.size(); ++n) {
     const auto step = steps_.find(n);
     if (step == steps_.end() || !offers[n].kernel) continue;
@@ -98,6 +104,7 @@ void InNetworkCost::keep(const std::vector<Offer>& offers, double whole_us) {
     if (observed != step->second.observed_us.end()) alone_.keep(key_of(n, offers[n]), observed->second.value());
   }
   alone_.keep(network_, whole_us);
+  alone_.keep(key_of_cut(), is_cut ? 1 : 0);
   is_kept_ = true;
 }
 

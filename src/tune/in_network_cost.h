@@ -16,9 +16,8 @@ namespace autograph {
 class InNetworkCost : public KernelCost {
  public:
   /// `alone` answers for what has not run in the network, and keeps what is to be remembered. `network` names the
-  /// graph, its shapes and how it is run.
-  InNetworkCost(MeasuredCost& alone, std::string network)
-      : alone_(alone), network_(std::move(network)), is_kept_(alone_.find(network_).has_value()) {}
+  /// graph, its shapes and how it is run. With `goes_on` what was kept when time was over does not count.
+  InNetworkCost(MeasuredCost& alone, std::string network, bool goes_on = true);
 
   bool is_concurrent() const override { return false; }
   void begin_step(size_t step, size_t num_steps) override;
@@ -32,8 +31,9 @@ class InNetworkCost : public KernelCost {
 
   /// Have offers been kept for this network? Then only they are chosen.
   bool is_kept() const { return is_kept_; }
-  /// Remembers the offers of the best plan, by step, and what the whole took.
-  void keep(const std::vector<Offer>& offers, double whole_us);
+  /// Remembers the offers of the best plan, by step, and what the whole took. `is_cut`: more plans would have been run,
+  /// had there been time.
+  void keep(const std::vector<Offer>& offers, double whole_us, bool is_cut = false);
 
  private:
   struct Mean {
@@ -48,6 +48,7 @@ class InNetworkCost : public KernelCost {
     std::map<std::string, Mean> observed_us;
   };
   std::string key_of(size_t step, const Offer& offer) const;
+  std::string key_of_cut() const { return network_ + " cut"; }
   double in_network_over_alone(const std::string& op);
   double compute_in_network_over_alone(const std::string& op) const;
 

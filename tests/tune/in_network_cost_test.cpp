@@ -56,6 +56,17 @@ TEST_F(InNetworkCostTest, PassesOverWhatItWasNotAskedAbout) {
   EXPECT_EQ(ask(cost, 0), alone_us_);
 }
 
+TEST_F(InNetworkCostTest, GoesOnWhereTimeWasOver) {
+  InNetworkCost cost(alone_, "network");
+  ask(cost, 0);
+  cost.observe(0, offers_[0], alone_us_[0]);
+  cost.keep({offers_[0]}, 100, true);
+  EXPECT_FALSE(InNetworkCost(alone_, "network").is_kept());
+  EXPECT_TRUE(InNetworkCost(alone_, "network", false).is_kept());
+  cost.keep({offers_[0]}, 100);
+  EXPECT_TRUE(InNetworkCost(alone_, "network").is_kept());
+}
+
 TEST_F(InNetworkCostTest, ChoosesWhatWasKeptForThisNetworkAlone) {
   InNetworkCost cost(alone_, "network");
   ask(cost, 0);
