@@ -77,6 +77,7 @@ class AutographSearch {
         if (is_new_best || best_.schedule.width() > 1) try_schedules(proposal);
       }
       if (round == 0 || gained_ < before) try_streams();
+      if (round == 0) try_ios(simplified);
       if (gained_ > before * (1 - kMinGain)) break;
     }
     if (!options_.use_rules) try_streams();
@@ -199,6 +200,18 @@ class AutographSearch {
   void try_stages() {
     if (context_.limits().max_streams < 2 || !has_time()) return;
     try_schedule(best_, find_ios_stages(context_, best_.finished, kStagesShare).schedule);
+  }
+
+  // Merges of siblings that pay for the room they leave to others, where no rewrite of the graph alone would.
+  void try_ios(const Graph& simplified) {
+    if (options_.literal || context_.limits().max_streams < 2 || !has_time()) return;
+    Proposal proposal = propose_ios(context_, simplified, kStagesShare, kStagesShare);
+    if (!seen_.insert(structural_hash(proposal.finished)).second) return;
+    proposal.cost_us = context_.score(proposal.simplified).mixed_us(alpha());
+    Schedule schedule = std::move(proposal.schedule);
+    proposal.schedule = Schedule();
+    challenge(proposal);
+    try_schedule(std::move(proposal), std::move(schedule));
   }
 
   // As it is, and with those stages alone that pay on the device.

@@ -13,12 +13,12 @@ constexpr double kMergeShare = 0.3;
 constexpr double kSearchShare = 0.4;
 
 // Which siblings become one is decided by stages of the graph before the finishing passes, where merges are rules.
-Proposal merge(StrategyContext& context, const Graph& simplified) {
+Proposal merge(StrategyContext& context, const Graph& simplified, double share) {
   if (!context.options().use_rules) return context.propose(simplified);
   SiblingMerges merges(context, simplified);
   const TaskGraph tasks = merges.tasks();
   IosOptions options;
-  options.max_seconds = kMergeShare * context.options().budget_seconds;
+  options.max_seconds = share * context.options().budget_seconds;
   options.merge_cost = [&](std::span<const TaskIndex> set) {
     std::vector<NodeId> nodes;
     for (const TaskIndex task : set) nodes.push_back(tasks.tasks[task].node);
@@ -41,8 +41,12 @@ IosResult find_ios_stages(StrategyContext& context, const Graph& finished, doubl
 }
 
 Proposal run_ios(StrategyContext& context, const Graph& simplified) {
-  Proposal proposal = merge(context, simplified);
-  IosResult result = find_ios_stages(context, proposal.finished, kSearchShare);
+  return propose_ios(context, simplified, kMergeShare, kSearchShare);
+}
+
+Proposal propose_ios(StrategyContext& context, const Graph& simplified, double merge_share, double stages_share) {
+  Proposal proposal = merge(context, simplified, merge_share);
+  IosResult result = find_ios_stages(context, proposal.finished, stages_share);
   context.report().candidates += result.num_states;
   proposal.schedule = std::move(result.schedule);
   return proposal;

@@ -129,6 +129,9 @@ const StrategyDef& get_strategy(std::string_view name);
 /// Stages of a finished graph by dynamic programming, taking at most this part of the budget.
 IosResult find_ios_stages(StrategyContext& context, const Graph& finished, double share);
 
+/// What `ios` proposes for a graph, taking at most these parts of the budget for merges and for stages.
+Proposal propose_ios(StrategyContext& context, const Graph& simplified, double merge_share, double stages_share);
+
 Proposal run_sequential(StrategyContext& context, const Graph& simplified);
 Proposal run_greedy(StrategyContext& context, const Graph& simplified);
 Proposal run_taso(StrategyContext& context, const Graph& simplified);
