@@ -122,9 +122,29 @@ std::vector<BenchCase> conv_cases() {
   return cases;
 }
 
+std::vector<BenchCase> pool_cases() {
+  std::vector<BenchCase> cases;
+  const auto add = [&](const OpDef& op, int64_t channels, int64_t size, int64_t stride, int64_t pad) {
+    cases.push_back({fmt::format("{} {} of {} stride {}", op.name, channels, size, stride),
+                     op,
+                     {{1, channels, size, size}},
+                     {{"kernel_shape", std::vector<int64_t>{3, 3}},
+                      {"strides", std::vector<int64_t>{stride, stride}},
+                      {"pads", std::vector<int64_t>(4, pad)}}});
+  };
+  add(max_pool_def(), 64, 112, 2, 1);
+  add(max_pool_def(), 192, 56, 2, 1);
+  add(max_pool_def(), 192, 28, 1, 1);
+  add(max_pool_def(), 832, 7, 1, 1);
+  add(average_pool_def(), 192, 35, 1, 1);
+  add(average_pool_def(), 768, 17, 1, 1);
+  add(average_pool_def(), 160, 42, 1, 1);
+  return cases;
+}
+
 std::vector<BenchCase> all_cases() {
   std::vector<BenchCase> cases = row_cases();
-  for (auto* more : {attention_cases, elementwise_cases, copy_cases, product_cases, conv_cases}) {
+  for (auto* more : {attention_cases, elementwise_cases, copy_cases, product_cases, conv_cases, pool_cases}) {
     for (BenchCase& bench : more()) cases.push_back(std::move(bench));
   }
   return cases;

@@ -84,6 +84,20 @@ TEST(OnednnPool, EveryLayout) {
   }
 }
 
+TEST(PixelPool, EveryLayout) {
+  Random random(26);
+  for (int i = 0; i < 80; ++i) {
+    const bool is_mean = i % 2 == 0;
+    const int64_t channels = draw_one_of(random, {int64_t{3}, int64_t{16}, int64_t{40}});
+    OpSample sample = random_pool(random, i % 3 == 0, channels);
+    if (is_mean) sample.attributes.set("count_include_pad", draw(random, 0, 1));
+    const OpDef& op = is_mean ? average_pool_def() : max_pool_def();
+    const KernelDef def = cpu_kernel(is_mean ? "cpu.average_pool_pixels" : "cpu.max_pool_pixels", op.name);
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(def, op, sample, 1 + i % 2); });
+  }
+}
+
 TEST(GlobalPool, EveryLayout) {
   Random random(24);
   for (int i = 0; i < 60; ++i) {

@@ -53,9 +53,9 @@ std::vector<KernelDef> simd_kernels() {
                                  simd::fused_elementwise_kernel(),
                                  simd::fused_reduction_kernel(),
                                  simd::elementwise_kernel()};
-  for (const auto& more :
-       {simd::grouped_conv_kernels(), simd::winograd_conv_kernels(), simd::recurrent_kernels(),
-        simd::reduction_kernels(), simd::plane_normalization_kernels(), simd::arg_extreme_kernels()}) {
+  for (const auto& more : {simd::grouped_conv_kernels(), simd::winograd_conv_kernels(), simd::pixel_pool_kernels(),
+                           simd::recurrent_kernels(), simd::reduction_kernels(), simd::plane_normalization_kernels(),
+                           simd::arg_extreme_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
   return kernels;
