@@ -66,6 +66,7 @@ class AutographSearch {
     try_tuning();
     // On a simulated device trials cost nothing, and streams matter most.
     if (context_.device().machine) try_streams();
+    if (options_.use_rules) try_ios(simplified);
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = gained_;
       for (const Proposal& proposal : candidates(best_)) {
@@ -77,7 +78,6 @@ class AutographSearch {
         if (is_new_best || best_.schedule.width() > 1) try_schedules(proposal);
       }
       if (round == 0 || gained_ < before) try_streams();
-      if (round == 0) try_ios(simplified);
       if (gained_ > before * (1 - kMinGain)) break;
     }
     if (!options_.use_rules) try_streams();
