@@ -1,13 +1,10 @@
 // Convolutions in groups of few channels against the reference, in every layout and on every instruction set.
 #include <gtest/gtest.h>
 
-#include "autograph/builder.h"
-#include "autograph/graph.h"
-#include "autograph/ops/activation.h"
-#include "autograph/ops/elementwise.h"
 #include "backends/cpu/simd/kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
+#include "support/conv_epilogue.h"
 #include "support/every_variant.h"
 #include "support/kernel_checks.h"
 
@@ -46,35 +43,10 @@ TEST(GroupedConv, EveryVariantOnRandomCalls) {
   }
 }
 
-// conv, add a residual, then one of the activations.
-OpSample with_epilogue(Random& random, const OpSample& conv, int64_t which) {
-  auto body = std::make_shared<Graph>("body");
-  std::vector<Var> operands;
-  for (const Datum& x : conv.inputs) {
-    operands.push_back(input(*body, DType::f32, Shape::of(x.tensor().dims()), ""));
-  }
-  Var chain = apply(conv_def(), operands, conv.attributes);
-  const Dims out = body->type(chain.id()).shape().static_dims();
-  OpSample sample{.inputs = conv.inputs, .attributes = {}};
-  if (which == 0) chain = relu(chain);
-  if (which != 1) {
-    chain = add(chain, input(*body, DType::f32, Shape::of(out), "residual"));
-    sample.inputs.emplace_back(draw_tensor(random, DType::f32, out, -1, 1));
-  }
-  if (which == 1) chain = relu(chain);
-  if (which == 2) chain = apply(swish_def(), {chain}, {{"alpha", 1.2F}});
-  if (which == 3) chain = apply(hard_swish_def(), {chain}, {});
-  if (which == 4) chain = apply(clip_def(), {chain, constant(*body, Tensor::scalar(-0.5F))}, {});
-  body->add_output(chain.id());
-  sample.attributes = {{"body", GraphRef(body)}};
-  sample.num_outputs = 1;
-  return sample;
-}
-
 TEST(GroupedConv, EpiloguesOnRandomCalls) {
   Random random(12);
   for (int i = 0; i < 60; ++i) {
-    const OpSample sample = with_epilogue(random, random_conv(random), i % 5);
+    const OpSample sample = with_epilogue(random, random_conv(random), i % kNumEpilogues);
     SCOPED_TRACE(i);
     on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2); });
   }

@@ -1,12 +1,9 @@
 // 3x3 and 5x5 convolutions by Winograd's algorithm against the reference, in every layout and on every instruction set.
 #include <gtest/gtest.h>
 
-#include "autograph/builder.h"
-#include "autograph/graph.h"
-#include "autograph/ops/activation.h"
-#include "autograph/ops/elementwise.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
+#include "support/conv_epilogue.h"
 #include "support/every_variant.h"
 #include "support/kernel_checks.h"
 
@@ -52,32 +49,10 @@ TEST(WinogradConv, ManyTilesInTurns) {
   for (const int threads : {1, 2}) expect_every_variant(kernel_for("conv"), conv_def(), sample, threads);
 }
 
-// conv, add a residual, relu; or an activation alone.
-OpSample with_epilogue(Random& random, const OpSample& conv, int64_t which) {
-  auto body = std::make_shared<Graph>("body");
-  std::vector<Var> operands;
-  for (const Datum& x : conv.inputs) {
-    operands.push_back(input(*body, DType::f32, Shape::of(x.tensor().dims()), ""));
-  }
-  Var chain = apply(conv_def(), operands, conv.attributes);
-  const Dims out = body->type(chain.id()).shape().static_dims();
-  OpSample sample{.inputs = conv.inputs, .attributes = {}};
-  if (which == 0) {
-    chain = add(chain, input(*body, DType::f32, Shape::of(out), "residual"));
-    sample.inputs.emplace_back(draw_tensor(random, DType::f32, out, -1, 1));
-  }
-  if (which < 2) chain = relu(chain);
-  if (which == 2) chain = apply(swish_def(), {chain}, {{"alpha", 1.2F}});
-  body->add_output(chain.id());
-  sample.attributes = {{"body", GraphRef(body)}};
-  sample.num_outputs = 1;
-  return sample;
-}
-
 TEST(WinogradConv, EpiloguesOnRandomCalls) {
   Random random(23);
-  for (int i = 0; i < 18; ++i) {
-    const OpSample sample = with_epilogue(random, random_conv(random), i % 3);
+  for (int i = 0; i < 20; ++i) {
+    const OpSample sample = with_epilogue(random, random_conv(random), i % kNumEpilogues);
     SCOPED_TRACE(i);
     on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2); });
   }

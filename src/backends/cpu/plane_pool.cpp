@@ -66,12 +66,8 @@ class PlanePool : public Kernel {
     const bool includes_pads = pool == Pool::average && call.attributes.flag("count_include_pad");
     int64_t taps = 1;
     for (size_t a = 0; a < windows_.size(); ++a) {
-      const WindowAxis& axis = windows_[a];
-      for (int64_t o = 0; o < axis.out; ++o) {
-        const int64_t before = includes_pads ? axis.pad_begin : 0, after = includes_pads ? axis.pad_end : 0;
-        counted_[a].push_back(static_cast<float>(axis.taps_within(o, before, after).count));
-      }
-      taps *= axis.kernel;
+      counted_[a] = counted_taps(windows_[a], includes_pads);
+      taps *= windows_[a].kernel;
     }
     const int64_t outputs = channels_ * windows_[0].out * windows_[1].out * windows_[2].out;
     threads_ = useful_threads(call.threads, outputs * taps / 2);

@@ -46,6 +46,15 @@ std::vector<WindowAxis> pool_windows(const Attributes& attributes, const TensorV
   return resolve_windows(window_spec(attributes, attributes.integers("kernel_shape")), x.dims().subspan(2));
 }
 
+std::vector<float> counted_taps(const WindowAxis& axis, bool includes_pads) {
+  std::vector<float> counts;
+  for (int64_t o = 0; o < axis.out; ++o) {
+    const int64_t before = includes_pads ? axis.pad_begin : 0, after = includes_pads ? axis.pad_end : 0;
+    counts.push_back(static_cast<float>(axis.taps_within(o, before, after).count));
+  }
+  return counts;
+}
+
 OpCost pool_cost(const CostContext& context) {
   double taps = 1;
   for (const int64_t extent : context.attributes.integers("kernel_shape")) taps *= static_cast<double>(extent);

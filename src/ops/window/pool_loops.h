@@ -15,6 +15,9 @@ Shape infer_pool_shape(InferContext& context);
 /// Windows of a pool whose shapes infer_pool_shape has accepted.
 std::vector<WindowAxis> pool_windows(const Attributes& attributes, const TensorView& x);
 
+/// By output on one axis: how many taps of its window count in a mean, those in the padding included or not.
+std::vector<float> counted_taps(const WindowAxis& axis, bool includes_pads);
+
 /// One flop per window tap.
 OpCost pool_cost(const CostContext& context);
 

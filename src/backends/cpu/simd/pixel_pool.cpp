@@ -130,12 +130,8 @@ class PixelPool : public Kernel {
     const bool includes_pads = is_mean && call.attributes.flag("count_include_pad");
     int64_t taps = 1;
     for (size_t a = 0; a < windows_.size(); ++a) {
-      const WindowAxis& axis = windows_[a];
-      taps *= axis.kernel;
-      for (int64_t o = 0; o < axis.out; ++o) {
-        const int64_t before = includes_pads ? axis.pad_begin : 0, after = includes_pads ? axis.pad_end : 0;
-        counted_[a].push_back(static_cast<float>(axis.taps_within(o, before, after).count));
-      }
+      taps *= windows_[a].kernel;
+      counted_[a] = counted_taps(windows_[a], includes_pads);
     }
     for (int64_t o = 0; o < windows_[2].out; ++o) columns_.push_back(windows_[2].taps_inside(o));
     threads_ = useful_threads(call.threads, batch_ * channels * out_pixels() * taps / 4);

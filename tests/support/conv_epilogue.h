@@ -1,0 +1,44 @@
+// Convolutions with what may follow them, as calls of `fused`.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "autograph/builder.h"
+#include "autograph/graph.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+
+namespace autograph {
+
+inline constexpr int kNumEpilogues = 5;
+
+/// The call `conv` of a convolution and behind it, by `which`: relu and a residual, relu, or a residual and one of
+/// three activations.
+inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t which) {
+  auto body = std::make_shared<Graph>("body");
+  std::vector<Var> operands;
+  for (const Datum& x : conv.inputs) {
+    operands.push_back(input(*body, DType::f32, Shape::of(x.tensor().dims()), ""));
+  }
+  Var chain = apply(conv_def(), operands, conv.attributes);
+  const Dims out = body->type(chain.id()).shape().static_dims();
+  OpSample sample{.inputs = conv.inputs, .attributes = {}};
+  if (which == 0) chain = relu(chain);
+  if (which != 1) {
+    chain = add(chain, input(*body, DType::f32, Shape::of(out), "residual"));
+    sample.inputs.emplace_back(draw_tensor(random, DType::f32, out, -1, 1));
+  }
+  if (which == 1) chain = relu(chain);
+  if (which == 2) chain = apply(swish_def(), {chain}, {{"alpha", 1.2F}});
+  if (which == 3) chain = apply(hard_swish_def(), {chain}, {});
+  if (which == 4) chain = apply(clip_def(), {chain, constant(*body, Tensor::scalar(-0.5F))}, {});
+  body->add_output(chain.id());
+  sample.attributes = {{"body", GraphRef(body)}};
+  sample.num_outputs = 1;
+  return sample;
+}
+
+}  // namespace autograph
