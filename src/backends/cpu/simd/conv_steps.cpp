@@ -2,12 +2,17 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "autograph/op_def.h"
 #include "ops/op_list.h"
 
 namespace autograph::simd {
 namespace {
+
+constexpr size_t kX = 0;
+constexpr size_t kW = 1;
+constexpr size_t kB = 2;
 
 std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) {
   if (op.op == &relu_def()) return ConvStep{ConvStep::Kind::clip, 0, INFINITY};
@@ -42,6 +47,25 @@ ConvSteps read_conv_steps(const AnchoredCall& conv) {
     steps.list.push_back(*step);
   }
   return steps;
+}
+
+std::string why_not_known_weights(const AnchoredCall& conv) {
+  if (conv.operand(kX).input < 0) return "a constant input";
+  if (!conv.operand(kW).constant.is_present()) return "unknown weights";
+  return conv.has(kB) && !conv.operand(kB).constant.is_present() ? "an unknown bias" : "";
+}
+
+std::vector<KernelVariant> conv_variants(const KernelCall& call, const AnchoredCall& conv,
+                                         std::span<const Layout> layouts, double us) {
+  const int residual = read_conv_steps(conv).residual;
+  std::vector<KernelVariant> result;
+  for (const Layout layout : layouts) {
+    std::vector<Layout> inputs(call.inputs.size(), Layout::row_major);
+    inputs[static_cast<size_t>(conv.operand(kX).input)] = layout;
+    if (residual >= 0) inputs[static_cast<size_t>(residual)] = layout;
+    result.push_back({.name = "", .inputs = std::move(inputs), .outputs = {layout}, .cost_us = us});
+  }
+  return result;
 }
 
 }  // namespace autograph::simd

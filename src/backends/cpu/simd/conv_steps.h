@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,12 @@ struct ConvSteps {
 
 /// Reads the epilogue of `conv`.
 ConvSteps read_conv_steps(const AnchoredCall& conv);
+
+/// "" when the input is given on every run and weights and bias, where there is one, are known; else the reason.
+std::string why_not_known_weights(const AnchoredCall& conv);
+
+/// A convolution in each of `layouts`, a residual in the same one, for `us` microseconds.
+std::vector<KernelVariant> conv_variants(const KernelCall& call, const AnchoredCall& conv,
+                                         std::span<const Layout> layouts, double us);
 
 }  // namespace autograph::simd

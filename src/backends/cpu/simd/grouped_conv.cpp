@@ -3,7 +3,6 @@
 // oneDNN computes groups of less than a vector's width one lane after the other, and its depthwise kernels load every
 // input once per window it lies in.
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "autograph/op_def.h"
@@ -67,9 +66,7 @@ std::string why_not(const KernelCall& call) {
   if (x.size() < 3 || x.size() > 4) return "1 or 2 spatial dims only";
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (group == 1 || w[0] != x[1] || w[1] > kMaxGroupSize) return "not in groups of few channels, as many out as in";
-  if (conv->operand(kX).input < 0) return "a constant input";
-  if (!conv->operand(kW).constant.is_present()) return "unknown weights";
-  if (conv->has(kB) && !conv->operand(kB).constant.is_present()) return "an unknown bias";
+  if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
   const auto dilations = conv->attributes().get_or<std::vector<int64_t>>("dilations", {});
   if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; })) return "dilation";
   if (layouts(*conv).empty()) return "a shape without loops";
@@ -152,15 +149,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   const double efficiency = efficiency_of(shape_of(*conv, Layout::channels_last));
   const double us =
       kStartUs + cost.flops / (kFlopsPerUsAndThread * call.threads * efficiency) + cost.bytes / kBytesPerUs;
-  const ConvSteps steps = read_conv_steps(*conv);
-  std::vector<KernelVariant> result;
-  for (const Layout layout : layouts(*conv)) {
-    std::vector<Layout> inputs(call.inputs.size(), Layout::row_major);
-    inputs[static_cast<size_t>(conv->operand(kX).input)] = layout;
-    if (steps.residual >= 0) inputs[static_cast<size_t>(steps.residual)] = layout;
-    result.push_back({.name = "", .inputs = std::move(inputs), .outputs = {layout}, .cost_us = us});
-  }
-  return result;
+  return conv_variants(call, *conv, layouts(*conv), us);
 }
 
 KernelDef kernel_for(std::string_view op) {

@@ -4,7 +4,6 @@
 // 4 x 4 for few 3x3 shapes. Here tiles stay in the second cache from their transform to the output, and weights take
 // less than 1 ns each, so that nobody has to ask for it by measuring.
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "autograph/op_def.h"
@@ -61,9 +60,7 @@ std::string why_not(const KernelCall& call) {
   if (!all_ones(*conv, "dilations") || !all_ones(*conv, "strides")) return "strides or dilation";
   if (x[1] % kWinogradChannels != 0 || w[0] % kWinogradChannels != 0) return "channels that are no multiple of 16";
   if (conv->output().shape().num_elements().value_or(0) == 0) return "an empty output";
-  if (conv->operand(kX).input < 0) return "a constant input";
-  if (!conv->operand(kW).constant.is_present()) return "unknown weights";
-  if (conv->has(kB) && !conv->operand(kB).constant.is_present()) return "an unknown bias";
+  if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
   return read_conv_steps(*conv).refusal;
 }
 
@@ -187,16 +184,8 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_conv(call);
-  const int residual = read_conv_steps(*conv).residual;
-  std::vector<KernelVariant> result;
-  for (const Layout layout : {Layout::channels_last, Layout::blocked16}) {
-    std::vector<Layout> inputs(call.inputs.size(), Layout::row_major);
-    inputs[static_cast<size_t>(conv->operand(kX).input)] = layout;
-    if (residual >= 0) inputs[static_cast<size_t>(residual)] = layout;
-    const double us = cost_us(*conv, shape_of(*conv, layout), call.threads);
-    result.push_back({.name = "", .inputs = std::move(inputs), .outputs = {layout}, .cost_us = us});
-  }
-  return result;
+  constexpr Layout kLayouts[] = {Layout::channels_last, Layout::blocked16};
+  return conv_variants(call, *conv, kLayouts, cost_us(*conv, shape_of(*conv, kLayouts[0]), call.threads));
 }
 
 KernelDef kernel_for(std::string_view op) {
