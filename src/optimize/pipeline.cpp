@@ -32,6 +32,7 @@ constexpr PassDef kPasses[] = {
     {"fold_pad", "Merge padding into the convolution or pool behind it.", fold_pad},
     {"fuse_softmax", "Make one node of a spelled-out softmax.", fuse_softmax},
     {"fuse_attention", "Make one node of spelled-out attention, head splits included.", fuse_attention},
+    {"fuse_recurrent", "Make one node of an LSTM or GRU spelled out step by step.", fuse_recurrent},
     {"merge_qkv", "Make one product of several with the same left side.", merge_qkv, PassHalf::simplify, false, true},
     {"fuse_layer_norm", "Make one node of a spelled-out layer norm.", fuse_layer_norm},
     {"fuse_rms_norm", "Make one node of a spelled-out RMS norm.", fuse_rms_norm},

@@ -21,6 +21,7 @@ bool fold_scale(Graph& graph, PassContext& context);
 bool fold_pad(Graph& graph, PassContext& context);
 bool fuse_softmax(Graph& graph, PassContext& context);
 bool fuse_attention(Graph& graph, PassContext& context);
+bool fuse_recurrent(Graph& graph, PassContext& context);
 bool merge_qkv(Graph& graph, PassContext& context);
 bool fuse_layer_norm(Graph& graph, PassContext& context);
 bool fuse_rms_norm(Graph& graph, PassContext& context);

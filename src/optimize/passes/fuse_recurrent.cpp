@@ -1,0 +1,264 @@
+// fuse_recurrent: an LSTM or GRU that a model spells out step by step becomes one node.
+//
+//   h1, c1 = cell(x1, h0, c0),  h2, c2 = cell(x2, h1, c1), ...    becomes    y, hn, cn = lstm([x1 x2 ...], W, R, B, h0,
+//   c0)
+//
+// The products of all x are one product then, the weights are packed once, and a step is one kernel. Which cells there
+// are: recurrent_cell.h. Cells with the same weights are joined as far as no x needs an h of the same chain (a decoder
+// that reads its own output stays step by step) and nothing outside reads a c in between. When all x are positions of
+// one tensor in order, the node reads that tensor. Holds before: f32; batch and widths are known; weights and biases
+// are constants; the device has a kernel for the node.
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "autograph/op_def.h"
+#include "optimize/axis_trace.h"
+#include "optimize/match.h"
+#include "optimize/passes/passes.h"
+#include "optimize/recurrent_cell.h"
+
+namespace autograph {
+
+const OpDef& add_def();
+const OpDef& concat_def();
+const OpDef& gru_def();
+const OpDef& lstm_def();
+const OpDef& mul_def();
+const OpDef& reshape_def();
+const OpDef& slice_def();
+const OpDef& split_def();
+const OpDef& sub_def();
+const OpDef& tanh_def();
+
+namespace {
+
+// One position of a sequence.
+struct Position {
+  ValueId sequence;
+  int64_t index, length;
+};
+
+// The position of [length, batch, width] that `x`, [batch, width], is; axes of extent 1 may stand anywhere.
+std::optional<Position> position_of(const Graph& graph, ValueId x) {
+  const Dims dims = graph.type(x).shape().static_dims();
+  std::vector<int64_t> wide;
+  for (const int64_t axis : {0, 1}) {
+    if (dims[static_cast<size_t>(axis)] != 1) wide.push_back(axis);
+  }
+  AxisTrace trace(graph, x, {});
+  while (trace.step_back()) {
+    const std::vector<AxisPart> parts = trace.parts();
+    if (parts.size() != wide.size() + 1 || parts[0].role != AxisPart::kPicked || !parts[0].extent.is_known()) continue;
+    const bool in_order = std::equal(wide.begin(), wide.end(), parts.begin() + 1,
+                                     [](int64_t axis, const AxisPart& part) { return part.role == axis; });
+    if (in_order) return Position{trace.source(), parts[0].index, parts[0].extent.value()};
+  }
+  return std::nullopt;
+}
+
+class RecurrentFuser {
+ public:
+  RecurrentFuser(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {
+    for (const NodeId id : graph.topological_order()) {
+      if (match(id)) roots_.push_back(id);
+    }
+  }
+
+  bool fuse() {
+    for (const NodeId root : roots_) {
+      // A chain takes its later cells with it.
+      if (graph_.is_live(root)) fuse_from(root);
+    }
+    return changed_;
+  }
+
+ private:
+  std::optional<RecurrentCell> match(NodeId root) const {
+    auto cell = match_lstm_cell(graph_, root);
+    return cell ? cell : match_gru_cell(graph_, root);
+  }
+
+  void fuse_from(NodeId root) {
+    auto first = match(root);
+    if (!first) return;
+    std::vector<RecurrentCell> chain{*first};
+    std::optional<std::set<NodeId>> behind;  // what reads an h of the chain, directly or not
+    while (const auto next = next_of(chain)) {
+      if (!behind) behind = readers_behind(chain.front().h_out);
+      if (behind->contains(graph_.value(next->x).producer())) break;
+      chain.push_back(*next);
+    }
+    if (chain.back().has_h()) replace(chain);
+  }
+
+  // The cell that goes on where the chain ends.
+  std::optional<RecurrentCell> next_of(std::vector<RecurrentCell>& chain) const {
+    RecurrentCell& last = chain.back();
+    const bool is_lstm = last.op == &lstm_def();
+    if (is_lstm && num_reads(graph_, last.c_out) != 2) return std::nullopt;
+    for (const ValueId end : ends_after(last)) {
+      auto next = match(graph_.value(end).producer());
+      if (!next || !next->has_h() || next->op != last.op || (is_lstm && next->c != last.c_out)) continue;
+      if (is_lstm && next->h != last.h_out && can_swap(*next)) next->swap_inputs();
+      if (next->h != last.h_out) continue;
+      // Of the first cell nothing has told yet which input is h.
+      const bool is_first = chain.size() == 1;
+      if (is_lstm && is_first && last.has_h() && !has_weights_of(graph_, last, *next) && can_swap(last)) {
+        last.swap_inputs();
+      }
+      if (has_weights_of(graph_, last, *next)) return next;
+    }
+    return std::nullopt;
+  }
+
+  // Where cells that keep a part of c (LSTM) or h (GRU) would end.
+  std::vector<ValueId> ends_after(const RecurrentCell& cell) const {
+    if (cell.op == &gru_def()) {
+      std::vector<ValueId> products = readers({cell.h_out}, mul_def());
+      const std::vector<ValueId> steps = readers(readers({cell.h_out}, sub_def()), mul_def());
+      products.insert(products.end(), steps.begin(), steps.end());
+      return readers(products, add_def());
+    }
+    return readers(readers(readers(readers({cell.c_out}, mul_def()), add_def()), tanh_def()), mul_def());
+  }
+
+  std::vector<ValueId> readers(const std::vector<ValueId>& values, const OpDef& op) const {
+    std::vector<ValueId> results;
+    for (const ValueId v : values) {
+      for (const Use& use : graph_.value(v).uses()) {
+        if (&graph_.node(use.node).op() == &op) results.push_back(graph_.node(use.node).output(0));
+      }
+    }
+    return results;
+  }
+
+  int64_t width(ValueId v) const { return graph_.type(v).shape().static_dims().back(); }
+
+  std::set<NodeId> readers_behind(ValueId v) const {
+    std::set<NodeId> found;
+    std::vector<ValueId> open{v};
+    while (!open.empty()) {
+      const ValueId next = open.back();
+      open.pop_back();
+      for (const Use& use : graph_.value(next).uses()) {
+        if (!found.insert(use.node).second) continue;
+        const auto outputs = graph_.node(use.node).outputs();
+        open.insert(open.end(), outputs.begin(), outputs.end());
+      }
+    }
+    return found;
+  }
+
+  bool can_swap(const RecurrentCell& cell) const { return width(cell.x) == width(cell.h); }
+
+  // ---- Emission ----
+
+  void replace(const std::vector<RecurrentCell>& chain) {
+    const RecurrentCell &first = chain.front(), &last = chain.back();
+    const bool is_lstm = last.op == &lstm_def();
+    const RecurrentWeights weights = weights_of(graph_, last);
+    std::vector<ValueId> inputs{sequence_of(chain),
+                                graph_.add_constant(weights.w),
+                                graph_.add_constant(weights.r),
+                                graph_.add_constant(weights.b),
+                                {}};
+    inputs.push_back(first.has_h() ? as_state(first.h, last) : ValueId{});
+    Attributes attributes{{"hidden_size", last.hidden}};
+    if (is_lstm) {
+      inputs.push_back(as_state(first.c, last));
+    } else {
+      attributes.set("linear_before_reset", static_cast<int64_t>(last.resets_product));
+    }
+    const NodeId fused = graph_.add_node(*last.op, inputs, attributes, {{}, is_lstm ? 3 : 2});
+    if (!context_.expects_kernel || !context_.expects_kernel(graph_, fused)) {
+      erase_unread(graph_, fused);
+      return;
+    }
+    replace_results(chain, fused);
+    changed_ = true;
+  }
+
+  void replace_results(const std::vector<RecurrentCell>& chain, NodeId fused) {
+    const Node& node = graph_.node(fused);
+    const Dims dims{chain.back().batch, chain.back().hidden};
+    const ValueId y = node.output(0), last_h = node.output(1);
+    const ValueId last_c = node.outputs().size() > 2 ? node.output(2) : ValueId{};
+    // From the back, so that an h which only the next cell reads is not read any more.
+    if (last_c.is_valid() && num_reads(graph_, chain.back().c_out) > 1) {
+      hand_over(chain.back().c_out, reshaped(last_c, dims), fused);
+    }
+    hand_over(chain.back().h_out, reshaped(last_h, dims), fused);
+    NodeId split;
+    for (size_t t = chain.size() - 1; t-- > 0;) {
+      if (!graph_.is_live(chain[t].h_out)) continue;
+      if (!split.is_valid()) {
+        const auto length = static_cast<int64_t>(chain.size());
+        split = graph_.add_node(split_def(), {y}, {{"axis", int64_t{0}}, {"num_outputs", length}},
+                                {{}, static_cast<int>(length)});
+      }
+      hand_over(chain[t].h_out, reshaped(graph_.node(split).output(t), dims), fused);
+    }
+  }
+
+  // Makes `to` of `from`; the origins of what is erased belong to `fused`.
+  void hand_over(ValueId from, ValueId to, NodeId fused) {
+    if (graph_.value(to).name().empty()) graph_.set_value_name(to, graph_.value(from).name());
+    const NodeId old_node = graph_.value(from).producer();
+    graph_.replace_uses(from, to);
+    const Provenance origins = erase_unread(graph_, old_node);
+    graph_.set_provenance(fused, Provenance::merged(graph_.node(fused).provenance(), origins));
+  }
+
+  // All x, one below the other: [length, batch, input].
+  ValueId sequence_of(const std::vector<RecurrentCell>& chain) {
+    const Dims dims = graph_.type(chain.front().x).shape().static_dims();
+    const auto length = static_cast<int64_t>(chain.size());
+    if (const auto start = neighbours(chain)) {
+      const ValueId whole = reshaped(start->sequence, {start->length, dims[0], dims[1]});
+      return start->length == length ? whole : sliced(whole, start->index, start->index + length);
+    }
+    std::vector<ValueId> rows;
+    for (const RecurrentCell& cell : chain) rows.push_back(reshaped(cell.x, {1, dims[0], dims[1]}));
+    if (length == 1) return rows.front();
+    return graph_.node(graph_.add_node(concat_def(), rows, {{"axis", int64_t{0}}})).output(0);
+  }
+
+  // The position of the first x, when the others are the next positions of the same tensor.
+  std::optional<Position> neighbours(const std::vector<RecurrentCell>& chain) const {
+    const auto start = position_of(graph_, chain.front().x);
+    if (!start) return std::nullopt;
+    for (size_t t = 1; t < chain.size(); ++t) {
+      const auto next = position_of(graph_, chain[t].x);
+      if (!next || next->sequence != start->sequence || next->index != start->index + static_cast<int64_t>(t) ||
+          next->length != start->length)
+        return std::nullopt;
+    }
+    return start;
+  }
+
+  ValueId as_state(ValueId v, const RecurrentCell& cell) { return reshaped(v, {1, cell.batch, cell.hidden}); }
+
+  ValueId reshaped(ValueId v, const Dims& dims) {
+    if (graph_.type(v).shape().static_dims() == dims) return v;
+    return graph_.node(graph_.add_node(reshape_def(), {v, integers(dims)})).output(0);
+  }
+
+  ValueId sliced(ValueId v, int64_t from, int64_t to) {
+    return graph_.node(graph_.add_node(slice_def(), {v, integers({from}), integers({to}), integers({0})})).output(0);
+  }
+
+  ValueId integers(const std::vector<int64_t>& values) { return graph_.add_constant(Tensor::vector(values)); }
+
+  Graph& graph_;
+  const PassContext& context_;
+  std::vector<NodeId> roots_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool fuse_recurrent(Graph& graph, PassContext& context) { return RecurrentFuser(graph, context).fuse(); }
+
+}  // namespace autograph
