@@ -42,7 +42,9 @@ bool expects_own_kernel(const Device& device, const Graph& graph, NodeId id) {
   const auto inputs = typical_types(graph, node.inputs());
   const auto outputs = typical_types(graph, node.outputs());
   if (!inputs || !outputs) return false;
-  return device.catalog.accepts({node.op(), node.attributes(), *inputs, *outputs, {}, 1});
+  std::vector<Tensor> constants;
+  for (const ValueId v : node.inputs()) constants.push_back(v.is_valid() ? graph.value(v).constant() : Tensor());
+  return device.catalog.accepts({node.op(), node.attributes(), *inputs, *outputs, constants, 1});
 }
 
 // Would a kernel made for this very op take the node as it stands?
@@ -77,7 +79,7 @@ Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& com
   options.disabled = compile_options.disabled_passes;
   // To name the node that makes a NaN, every node must run by itself.
   if (compile_options.check_nan) {
-    options.disabled.insert(options.disabled.end(), {"fuse_epilogues", "fuse_elementwise"});
+    options.disabled.insert(options.disabled.end(), {"fuse_squeeze_excite", "fuse_epilogues", "fuse_elementwise"});
   }
   run_passes(graph, context, options);
   return graph;

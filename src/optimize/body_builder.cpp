@@ -47,10 +47,13 @@ void BodyBuilder::add_constant(ValueId outer) {
   known_.emplace_back(outer, body_.add_constant(graph_.value(outer).constant()));
 }
 
-// The node in a graph of its own.
+// The node in a graph of its own, with the constants that it reads: kernels may need their elements.
 NodeId BodyBuilder::add_to(Graph& trial) const {
   std::vector<ValueId> inputs;
-  for (const ValueId v : outer_inputs_) inputs.push_back(trial.add_input(graph_.type(v)));
+  for (const ValueId v : outer_inputs_) {
+    const Value& value = graph_.value(v);
+    inputs.push_back(value.is_constant() ? trial.add_constant(value.constant()) : trial.add_input(value.type()));
+  }
   return trial.add_node(fused_def(), std::move(inputs), {{"body", finish()}}, {{}, 1});
 }
 

@@ -44,6 +44,8 @@ constexpr PassDef kPasses[] = {
      PassHalf::both},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, PassHalf::both},
     {"spell_out_batch_norm", "Turn batch normalization left alone into a factor and a sum.", spell_out_batch_norm},
+    {"fuse_squeeze_excite", "Compute the gate of squeeze and excitation as one node.", fuse_squeeze_excite,
+     PassHalf::finish},
     {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues,
      PassHalf::finish},
     {"fuse_elementwise", "Compute neighbouring elementwise ops as one node.", fuse_elementwise, PassHalf::finish},

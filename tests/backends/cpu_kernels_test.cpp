@@ -75,10 +75,10 @@ std::set<std::string> compare_devices(const OpDef& op) {
 }
 
 // Others are cheaper on tensors as small as those of samples: grouped_conv_test.cpp, winograd_conv_test.cpp,
-// pool_test.cpp.
-constexpr std::string_view kTestedByVariant[] = {"cpu.grouped_conv_simd", "cpu.winograd_conv_simd",
-                                                 "cpu.max_pool_onednn",   "cpu.average_pool_onednn",
-                                                 "cpu.max_pool_pixels",   "cpu.average_pool_pixels"};
+// pool_test.cpp, channel_gate_test.cpp.
+constexpr std::string_view kTestedByVariant[] = {
+    "cpu.grouped_conv_simd", "cpu.winograd_conv_simd",  "cpu.max_pool_onednn",  "cpu.average_pool_onednn",
+    "cpu.max_pool_pixels",   "cpu.average_pool_pixels", "cpu.channel_gate_simd"};
 
 TEST(CpuKernels, AgreeWithTheReferenceOnSamplesOfEveryOp) {
   std::set<std::string> used;

@@ -11,39 +11,14 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/pixel_sums.h"
 #include "ops/op_list.h"
 #include "schedule/plan.h"
 
 namespace autograph {
 namespace {
 
-// Pixels that are added up before their sum is added to the others', so that rounding errors stay small.
-constexpr int64_t kPixelsPerSum = 32;
-
-inline __attribute__((always_inline)) void add(const float* from, int64_t count, float* to) {
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i) to[i] += from[i];
-}
-
-// totals[c] += the sum of x[p][c] over all pixels p. `sums` is working memory for as many channels.
-AG_MULTIVERSION void add_pixels(const float* x, int64_t pixels, int64_t channels, float* sums, float* totals) {
-  for (int64_t begin = 0; begin < pixels; begin += kPixelsPerSum) {
-    const int64_t end = std::min(pixels, begin + kPixelsPerSum);
-    std::fill_n(sums, channels, 0.0F);
-    int64_t p = begin;
-    for (; p + 4 <= end; p += 4) {
-      const float* from = x + p * channels;
-#pragma omp simd
-      for (int64_t c = 0; c < channels; ++c) {
-        sums[c] += (from[c] + from[c + channels]) + (from[c + 2 * channels] + from[c + 3 * channels]);
-      }
-    }
-    for (; p < end; ++p) add(x + p * channels, channels, sums);
-    add(sums, channels, totals);
-  }
-}
-
-// The largest instead; NaN wins, and stays.
+// best[c] = the largest of x[p][c] over all pixels p, if larger; NaN wins, and stays.
 AG_MULTIVERSION void max_pixels(const float* x, int64_t pixels, int64_t channels, float* best) {
   for (int64_t p = 0; p < pixels; ++p) {
 #pragma omp simd
@@ -85,7 +60,8 @@ class GlobalPool : public Kernel {
       }
     });
     for (int t = 1; t < threads_; ++t) {
-      is_max_ ? max_pixels(scratch + t * results, 1, results, scratch) : add(scratch + t * results, results, scratch);
+      is_max_ ? max_pixels(scratch + t * results, 1, results, scratch)
+              : add_elements(scratch + t * results, results, scratch);
     }
     float* y = args.outputs[0].mutable_data<float>();
     const float divisor = is_max_ ? 1.0F : static_cast<float>(pixels_);

@@ -29,6 +29,7 @@ bool fuse_activations(Graph& graph, PassContext& context);
 bool spell_out_einsum(Graph& graph, PassContext& context);
 bool use_global_pool(Graph& graph, PassContext& context);
 bool spell_out_batch_norm(Graph& graph, PassContext& context);
+bool fuse_squeeze_excite(Graph& graph, PassContext& context);
 bool fuse_epilogues(Graph& graph, PassContext& context);
 bool fuse_elementwise(Graph& graph, PassContext& context);
 bool dead_code(Graph& graph, PassContext& context);
