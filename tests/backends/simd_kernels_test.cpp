@@ -1,6 +1,7 @@
 // The SIMD kernels against the reference, on every instruction set that this CPU has, with one thread and with two.
 #include "backends/cpu/simd/kernels.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -184,17 +185,26 @@ TEST(SimdKernels, RecurrentLayers) {
   });
 }
 
-// Enough work for two threads, and more positions than are projected at a time.
+// Enough work for some threads, which stay together from step to step, and more positions than are projected at a time.
 TEST(SimdKernels, RecurrentLayersInThreadsAndChunks) {
   Random random(21);
-  for (const std::string direction : {"forward", "bidirectional"}) {
-    const int64_t directions = direction == "forward" ? 1 : 2;
-    OpSample sample;
-    sample.inputs = {random_tensor(random, {70, 5, 24}), random_tensor(random, {directions, 4 * 200, 24}, -0.1, 0.1),
-                     random_tensor(random, {directions, 4 * 200, 200}, -0.1, 0.1)};
-    sample.attributes = {{"direction", direction}};
-    sample.num_outputs = 3;
-    expect_reference(simd::recurrent_kernels()[0], KernelCase(*find_op("lstm"), sample, {2, true}), {1e-4, 1e-5});
+  for (const int64_t gates : {4, 3, 2}) {  // 2: a GRU that resets before R
+    const bool is_lstm = gates == 4;
+    const int64_t rows = (is_lstm ? 4 : 3) * 200;
+    for (const std::string direction : {"forward", "reverse", "bidirectional"}) {
+      const int64_t directions = direction == "bidirectional" ? 2 : 1;
+      OpSample sample;
+      sample.inputs = {random_tensor(random, {70, 5, 24}), random_tensor(random, {directions, rows, 24}, -0.1, 0.1),
+                       random_tensor(random, {directions, rows, 200}, -0.1, 0.1)};
+      sample.attributes = {{"direction", direction}};
+      if (!is_lstm) sample.attributes.set("linear_before_reset", gates == 3 ? 1 : 0);
+      sample.num_outputs = is_lstm ? 3 : 2;
+      SCOPED_TRACE(fmt::format("{} gates, {}", gates, direction));
+      for (const int threads : {2, 3}) {
+        expect_reference(simd::recurrent_kernels()[is_lstm ? 0 : 1],
+                         KernelCase(*find_op(is_lstm ? "lstm" : "gru"), sample, {threads, true}), {1e-4, 1e-5});
+      }
+    }
   }
 }
 

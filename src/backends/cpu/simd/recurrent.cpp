@@ -2,7 +2,7 @@
 //
 // W x is one product for many positions at once; R h is one product per position, whose columns the threads share. A
 // thread that has computed the gates of its hidden elements goes on to their new h, so that the threads meet once per
-// position (twice in a GRU that resets before R). Both directions walk side by side.
+// position (twice in a GRU that resets before R); in between they stay together. Both directions walk side by side.
 //
 // A sequence shorter than the longest one keeps its state beyond its end. Walking backwards the positions beyond the
 // end come first, so that the state is still the initial one where the sequence begins.
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/parallel.h"
+#include "backends/cpu/parallel_steps.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/recurrent_cells.h"
 #include "base/check.h"
@@ -26,6 +26,8 @@ enum Slot : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes 
 // Rows of x whose products with W are computed at a time: enough for full speed, few enough to stay in cache.
 constexpr int64_t kProjectedRows = 128;
 constexpr int64_t kNumPeepholes = 3;
+// So many that making a team of threads once for all of them takes next to nothing of the time.
+constexpr int64_t kManySteps = 8;
 
 int64_t num_gates(std::string_view op) { return op == "lstm" ? 4 : op == "gru" ? 3 : 1; }
 
@@ -169,20 +171,23 @@ class RecurrentRun {
     first_ = first, steps_ = steps;
   }
 
-  void walk(int64_t step, int threads) {
-    const auto over_blocks = [&](CellKind kind) {
-      for_shares(threads, e_.directions * e_.blocks, [&](int64_t begin, int64_t end, int thread) {
-        float* gates = memory_ + at_.gates + thread * at_.gates_size;
-        for (int64_t unit = begin; unit < end; ++unit) run_block(kind, unit / e_.blocks, unit % e_.blocks, step, gates);
-      });
-    };
-    if (cell_.kind == CellKind::gru_gates) over_blocks(CellKind::gru_gates);
-    over_blocks(cell_.kind == CellKind::gru_gates ? CellKind::gru_reset : cell_.kind);
-    last_ = 1 - last_;
+  // The steps [first, first + steps), whose W x is there.
+  void walk(int64_t first, int64_t steps, int threads) {
+    const bool resets_first = cell_.kind == CellKind::gru_gates;
+    const int64_t phases = resets_first ? 2 : 1;
+    for_shares_in_steps(threads, steps * phases, e_.directions * e_.blocks,
+                        [&](int64_t number, int64_t begin, int64_t end, int thread) {
+                          const bool is_second = number % phases == 1;
+                          const CellKind kind = is_second ? CellKind::gru_reset : cell_.kind;
+                          float* gates = memory_ + at_.gates + thread * at_.gates_size;
+                          for (int64_t unit = begin; unit < end; ++unit) {
+                            run_block(kind, unit / e_.blocks, unit % e_.blocks, first + number / phases, gates);
+                          }
+                        });
   }
 
   void finish() {
-    const int64_t states[] = {at_.h[last_], at_.cell};
+    const int64_t states[] = {at_.h[last_of(e_.length)], at_.cell};
     for (size_t k = 0; k < 2; ++k) {
       if (args_.outputs.size() <= k + 1 || !args_.outputs[k + 1].is_present()) continue;
       float* to = args_.outputs[k + 1].mutable_data<float>();
@@ -196,6 +201,8 @@ class RecurrentRun {
   }
 
  private:
+  // Which h is the last one before a step.
+  static size_t last_of(int64_t step) { return static_cast<size_t>(step % 2); }
   bool has_input(size_t slot) const { return slot < args_.inputs.size() && args_.inputs[slot].is_present(); }
   bool is_backwards(int64_t d) const { return d == 1 || starts_backwards_; }
   int64_t position(int64_t d, int64_t step) const { return is_backwards(d) ? e_.length - 1 - step : step; }
@@ -283,8 +290,9 @@ class RecurrentRun {
     const int64_t t = position(d, step);
     const int64_t states = d * e_.batch * e_.padded();
     const bool is_reset = kind == CellKind::gru_reset;
-    const float* last = memory_ + at_.h[last_] + states;
-    float* next = memory_ + (kind == CellKind::gru_gates ? at_.reset_h : at_.h[1 - last_]) + states;
+    const size_t last_h = last_of(step);
+    const float* last = memory_ + at_.h[last_h] + states;
+    float* next = memory_ + (kind == CellKind::gru_gates ? at_.reset_h : at_.h[1 - last_h]) + states;
     const int64_t first_gate = is_reset ? 2 : 0;
     const int64_t panels = is_reset ? 1 : kind == CellKind::gru_gates ? 2 : e_.gates;
     multiply_gates({.a = is_reset ? memory_ + at_.reset_h + states : last,
@@ -345,7 +353,6 @@ class RecurrentRun {
   const bool starts_backwards_;
   const int32_t* lengths_ = nullptr;
   int64_t first_ = 0, steps_ = 0;  // whose W x is there
-  size_t last_ = 0;                // which of h is the last one
 };
 
 class RecurrentKernel : public Kernel {
@@ -356,27 +363,27 @@ class RecurrentKernel : public Kernel {
         positions_(std::clamp<int64_t>(kProjectedRows / e_.batch, 1, e_.length)),
         starts_backwards_(call.attributes.text("direction") == "reverse"),
         cell_(cell_of(call)) {
-    const int64_t step_work = e_.directions * e_.batch * e_.gates * e_.hidden * e_.hidden / 8;
-    step_threads_ = useful_threads(call.threads, step_work);
-    threads_ = useful_threads(call.threads, step_work * e_.input / e_.hidden * positions_);
+    const int64_t step_products = e_.directions * e_.batch * e_.gates * e_.hidden * e_.hidden;
+    step_threads_ = useful_threads(call.threads, e_.length < kManySteps ? step_products / 8 : step_products);
+    threads_ = useful_threads(call.threads, step_products / 8 * e_.input / e_.hidden * positions_);
     const Tensor* w = call.constant(kW);
     const Tensor* r = call.constant(kR);
     if (w && r) {
       std::vector<float> scratch(static_cast<size_t>(weights_.scratch_size()));
-      packed_.resize(static_cast<size_t>(weights_.size()));
-      weights_.pack(w->data<float>(), r->data<float>(), scratch.data(), packed_.data());
+      packed_ = Tensor::empty(DType::f32, {weights_.size()});
+      weights_.pack(w->data<float>(), r->data<float>(), scratch.data(), packed_.mutable_data<float>());
     }
-    workspace_ = Workspace(e_, positions_, std::max(threads_, step_threads_), weights_, packed_.empty());
+    workspace_ = Workspace(e_, positions_, std::max(threads_, step_threads_), weights_, !packed_.is_present());
   }
 
   size_t scratch_bytes() const override { return static_cast<size_t>(workspace_.total) * sizeof(float); }
-  size_t weight_bytes() const override { return packed_.size() * sizeof(float); }
-  bool reads_input(size_t slot) const override { return packed_.empty() || (slot != kW && slot != kR); }
+  size_t weight_bytes() const override { return packed_.is_present() ? packed_.size_bytes() : 0; }
+  bool reads_input(size_t slot) const override { return !packed_.is_present() || (slot != kW && slot != kR); }
 
   void run(const KernelArgs& args) const override {
     float* memory = static_cast<float*>(args.scratch);
-    const float* packed = packed_.data();
-    if (packed_.empty()) {
+    const float* packed = packed_.is_present() ? packed_.data<float>() : nullptr;
+    if (!packed) {
       weights_.pack(args.inputs[kW].data<float>(), args.inputs[kR].data<float>(), memory + workspace_.packing,
                     memory + workspace_.packed);
       packed = memory + workspace_.packed;
@@ -386,7 +393,7 @@ class RecurrentKernel : public Kernel {
     for (int64_t first = 0; first < e_.length; first += positions_) {
       const int64_t steps = std::min(positions_, e_.length - first);
       run.project(first, steps, threads_);
-      for (int64_t step = first; step < first + steps; ++step) run.walk(step, step_threads_);
+      run.walk(first, steps, step_threads_);
     }
     run.finish();
   }
@@ -411,7 +418,7 @@ class RecurrentKernel : public Kernel {
   const int64_t positions_;  // whose W x is computed at a time
   const bool starts_backwards_;
   const CellTask cell_;
-  std::vector<float> packed_;  // empty: the weights are not known before the run
+  Tensor packed_;  // absent: the weights are not known before the run
   Workspace workspace_;
   int step_threads_ = 1, threads_ = 1;
 };
