@@ -9,9 +9,9 @@ namespace autograph {
 
 /// Memory of one plan, in bytes.
 struct MemoryReport {
-  size_t arena_bytes = 0;           ///< Planned: one arena for all intermediate tensors.
-  size_t sum_of_tensors_bytes = 0;  ///< What the same tensors would take without reuse.
-  size_t lower_bound_bytes = 0;     ///< Largest sum of tensors alive at once: no plan can take less.
+  size_t arena_bytes = 0;           ///< Planned: one arena for intermediate tensors and the kernels' working memory.
+  size_t sum_of_tensors_bytes = 0;  ///< What the same would take without reuse.
+  size_t lower_bound_bytes = 0;     ///< Largest sum of what is alive at once: no plan can take less.
   size_t weight_bytes = 0;          ///< Constants, prepacked copies included.
 };
 

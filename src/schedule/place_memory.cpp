@@ -91,6 +91,7 @@ class MemoryPlacer {
     const size_t first_scratch = lifetimes_.size();
     for (uint32_t number = 0; number < plan_.steps.size(); ++number) {
       lifetimes_.push_back({plan_.steps[number].scratch_bytes, number, number});
+      plan_.sum_of_tensors_bytes += aligned_size(plan_.steps[number].scratch_bytes);
       if (use_) uses_.push_back({{number}, {number}});
     }
     const MemoryPlan memory =

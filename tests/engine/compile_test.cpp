@@ -212,6 +212,9 @@ TEST(Compile, ReleasesWeightsThatKernelsHavePacked) {
     EXPECT_EQ(released.graph().type(v), Type(DType::f32, {16, 16, 3, 3}));
   }
   EXPECT_LT(released.memory().weight_bytes, kept.memory().weight_bytes);
+  // Working memory of kernels counts in all three.
+  EXPECT_LE(kept.memory().lower_bound_bytes, kept.memory().arena_bytes);
+  EXPECT_LE(kept.memory().arena_bytes, kept.memory().sum_of_tensors_bytes);
 }
 
 TEST(Compile, MemoryReportAndPlanText) {
