@@ -176,20 +176,20 @@ Prepared prepare_global_average(const KernelCall& call) {
 }
 
 // Every layout, at the speed of reading the input; row-major planes take oneDNN's plain loops, means in blocks others
-// than channels-last ones, and inputs of maxima are looked through first.
+// than channels-last ones, and inputs of maxima are looked through first (bench_kernels pool).
 std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kStartUs = 2;
   constexpr double kBytesPerUs = 8e3;
-  constexpr double kRowMajorPenalty = 3;
   constexpr double kBlockedMeanPenalty = 2.8;
   constexpr double kLookThroughPenalty = 1.8;
   const bool is_mean = call.op.name == "average_pool";
   const bool is_looked_through = !is_of_bytes(call) && call.op.name == "max_pool";
+  const double row_major_penalty = is_mean ? 5 : is_looked_through ? 1.3 : 3;
   std::vector<KernelVariant> result;
   const double us = static_cast<double>(size_of(call.inputs[0])) / kBytesPerUs / call.threads;
   for (const Layout layout : {Layout::row_major, native_block(), Layout::channels_last}) {
     if (is_of_bytes(call) && channel_block(layout) > 1) continue;
-    double factor = layout == Layout::row_major ? kRowMajorPenalty : 1;
+    double factor = layout == Layout::row_major ? row_major_penalty : 1;
     if (is_mean && channel_block(layout) > 1) factor *= kBlockedMeanPenalty;
     if (is_looked_through) factor *= kLookThroughPenalty;
     result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = kStartUs + us * factor});
