@@ -405,9 +405,12 @@ TEST(SimdKernels, TransposeOfAllOrdersAndWidths) {
 
 TEST(SimdKernels, LargeTransposeOnTwoThreads) {
   Random random(13);
-  const OpSample sample{.inputs = {random_tensor(random, {3, 300, 210})},
-                        .attributes = {{"perm", std::vector<int64_t>{0, 2, 1}}}};
-  expect_reference(simd::transpose_kernel(), KernelCase(transpose_def(), sample, {2}));
+  // The last ones are low and wide: their columns are shared.
+  for (const Dims& dims : {Dims{3, 300, 210}, Dims{1, 1301, 30}, Dims{2, 1024, 65}}) {
+    const OpSample sample{.inputs = {random_tensor(random, dims)},
+                          .attributes = {{"perm", std::vector<int64_t>{0, 2, 1}}}};
+    expect_reference(simd::transpose_kernel(), KernelCase(transpose_def(), sample, {2}));
+  }
 }
 
 // ---- Functions -------------------------------------------------------------------------------------------------

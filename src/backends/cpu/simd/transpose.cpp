@@ -139,7 +139,8 @@ class TransposeKernel : public Kernel {
     outer_.pop_back();
     take_rows();
     for (const Axis& axis : outer_) num_outer_ *= axis.extent;
-    chunks_ = (rows_.extent + kChunk - 1) / kChunk;
+    row_chunks_ = (rows_.extent + kChunk - 1) / kChunk;
+    if (columns_.in_stride != 1) column_chunks_ = (columns_.extent + kColumnChunk - 1) / kColumnChunk;
     const int64_t elements = num_outer_ * rows_.extent * columns_.extent;
     if (elements == 0) num_outer_ = 0;
     threads_ = useful_threads(threads, 2 * elements);
@@ -148,14 +149,15 @@ class TransposeKernel : public Kernel {
   void run(const KernelArgs& args) const override {
     const char* in = static_cast<const char*>(args.inputs[0].raw());
     char* out = static_cast<char*>(args.outputs[0].raw());
-    for_shares(threads_, num_outer_ * chunks_, [&](int64_t begin, int64_t end, int) {
+    for_shares(threads_, num_outer_ * row_chunks_ * column_chunks_, [&](int64_t begin, int64_t end, int) {
       for (int64_t t = begin; t < end; ++t) move_chunk(in, out, t);
     });
   }
 
  private:
-  // Rows per piece of work.
+  // Rows and columns per piece of work: planes may be low and wide.
   static constexpr int64_t kChunk = 64;
+  static constexpr int64_t kColumnChunk = 512;
 
   // The axis that is dense in the input becomes the rows of the planes; for blocks it is the axis next to them.
   void take_rows() {
@@ -168,10 +170,12 @@ class TransposeKernel : public Kernel {
   }
 
   void move_chunk(const char* in, char* out, int64_t chunk) const {
-    int64_t outer = chunk / chunks_;
-    const int64_t first = chunk % chunks_ * kChunk;
-    int64_t in_at = first * rows_.in_stride;
-    int64_t out_at = first * rows_.out_stride;
+    const int64_t column = chunk % column_chunks_ * kColumnChunk;
+    chunk /= column_chunks_;
+    int64_t outer = chunk / row_chunks_;
+    const int64_t first = chunk % row_chunks_ * kChunk;
+    int64_t in_at = first * rows_.in_stride + column * columns_.in_stride;
+    int64_t out_at = first * rows_.out_stride + column;
     for (size_t a = outer_.size(); a-- > 0;) {
       const int64_t index = outer % outer_[a].extent;
       outer /= outer_[a].extent;
@@ -183,8 +187,8 @@ class TransposeKernel : public Kernel {
     in += in_at * bytes;
     out += out_at * bytes;
     if (columns_.in_stride != 1) {
-      return transpose_elements({in, out, count, columns_.extent, columns_.in_stride, rows_.out_stride},
-                                element_bytes_);
+      const int64_t columns = std::min(kColumnChunk, columns_.extent - column);
+      return transpose_elements({in, out, count, columns, columns_.in_stride, rows_.out_stride}, element_bytes_);
     }
     const auto block = static_cast<size_t>(columns_.extent * bytes);
     for (int64_t r = 0; r < count; ++r) {
@@ -197,7 +201,7 @@ class TransposeKernel : public Kernel {
   Axis rows_{1, 0, 0};
   Axis columns_;  // dense in the output
   int64_t num_outer_ = 1;
-  int64_t chunks_ = 1;
+  int64_t row_chunks_ = 1, column_chunks_ = 1;  // of a plane
   int threads_ = 1;
 };
 
