@@ -5,6 +5,7 @@
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/compare.h"
+#include "support/every_variant.h"
 #include "support/run_kernel.h"
 
 namespace autograph {
@@ -38,6 +39,32 @@ TEST(Resize, GrowsAndShrinksEveryAxis) {
       expect_reference({{x, Datum(), Datum(), Tensor::vector({2, 5, 101, 77})}, attributes});
     }
   }
+}
+
+TEST(Resize, EveryLayout) {
+  Random random(6);
+  int with_blocks = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::string mode = draw_one_of<std::string>(random, {"linear", "cubic", "nearest"});
+    const int64_t channels = draw_one_of(random, {int64_t{3}, int64_t{16}, int64_t{48}});
+    Dims dims{draw(random, 1, 2), channels};
+    std::vector<float> scales{1, draw(random, 0, 3) == 0 ? 1.5F : 1.0F};
+    for (int64_t a = draw(random, 1, mode == "cubic" ? 2 : 3); a > 0; --a) {
+      dims.push_back(draw(random, 2, 12));
+      scales.push_back(draw_one_of(random, {0.6F, 1.0F, 2.0F, 2.4F}));
+    }
+    const Attributes attributes{{"mode", mode}, {"coordinate_transformation_mode", kTransforms[i % 5]}};
+    const OpSample sample{{draw_tensor(random, DType::f32, dims), Datum(),
+                           Tensor::of<float>({static_cast<int64_t>(scales.size())}, scales)},
+                          attributes};
+    const KernelDef def = mode == "nearest" ? cpu_kernel("cpu.resize_nearest", "resize") : resize_kernel();
+    SCOPED_TRACE(i);
+    expect_every_variant(def, resize_def(), sample, 1 + i % 2, {1e-5, 1e-5});
+    with_blocks += channels > 3 && scales[1] == 1 ? 1 : 0;
+    EXPECT_EQ(def.variants(KernelCase(resize_def(), sample, {1, true}).call()).size(),
+              channels > 3 && scales[1] == 1 ? 4u : 2u);
+  }
+  EXPECT_GT(with_blocks, 10);
 }
 
 TEST(Resize, StretchesTheFilter) {

@@ -1,8 +1,10 @@
-// tile, pad with elements of the input, and resize to the nearest element: tables of positions for IndexedCopy.
+// tile, pad with elements of the input, and resize to the nearest element (in any layout): tables of positions for
+// IndexedCopy.
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/indexed_copy.h"
 #include "backends/cpu/known_inputs.h"
 #include "backends/cpu/refusal.h"
+#include "backends/cpu/resize_layouts.h"
 #include "ops/shape/pad_positions.h"
 #include "ops/vision/resize_grid.h"
 
@@ -11,8 +13,9 @@ namespace {
 
 class IndexedCopyKernel : public Kernel {
  public:
-  IndexedCopyKernel(const KernelCall& call, const std::vector<std::vector<int64_t>>& positions, float fill = 0)
-      : copy_(call.input_dims(0), positions, element_size(call.inputs[0].dtype()), call.threads), fill_(fill) {}
+  IndexedCopyKernel(const KernelCall& call, const Dims& in, const std::vector<std::vector<int64_t>>& positions,
+                    float fill = 0)
+      : copy_(in, positions, element_size(call.inputs[0].dtype()), call.threads), fill_(fill) {}
 
   void run(const KernelArgs& args) const override { copy_.run(args.inputs[0].raw(), args.outputs[0].raw(), &fill_); }
 
@@ -29,7 +32,7 @@ Prepared prepare_tile(const KernelCall& call) {
   for (size_t a = 0; a < in.size(); ++a) {
     for (int64_t i = 0; i < out[a]; ++i) positions[a].push_back(i % in[a]);
   }
-  return {std::make_unique<IndexedCopyKernel>(call, positions), ""};
+  return {std::make_unique<IndexedCopyKernel>(call, in, positions), ""};
 }
 
 // ---- pad -------------------------------------------------------------------------------------------------------
@@ -44,7 +47,7 @@ Prepared prepare_pad(const KernelCall& call) {
   const Dims in = call.input_dims(0), out = call.output_dims(0);
   const auto positions =
       pad_positions(call.attributes.text("mode"), in, out, known_input(call, 1), known_input(call, 3));
-  return {std::make_unique<IndexedCopyKernel>(call, positions), ""};
+  return {std::make_unique<IndexedCopyKernel>(call, in, positions), ""};
 }
 
 // ---- resize ----------------------------------------------------------------------------------------------------
@@ -61,16 +64,24 @@ std::string why_not_resize(const KernelCall& call) {
 }
 
 Prepared prepare_resize(const KernelCall& call) {
-  const auto axes = resize_axes(call.attributes, call.input_dims(0), call.output_dims(0),
-                                {known_input(call, 1), known_input(call, 2), known_input(call, 3)});
-  std::vector<std::vector<int64_t>> positions(axes.size());
-  for (size_t a = 0; a < axes.size(); ++a) {
-    for (const ResizeMix& mix : resize_mixes(call.attributes, axes[a])) {
-      positions[a].push_back(mix.taps.empty() ? -1 : mix.taps[0].first);
+  Dims in;
+  std::vector<std::vector<int64_t>> positions;
+  for (const ResizeAxis& axis : axes_in_memory(call)) {
+    in.push_back(axis.in);
+    positions.emplace_back();
+    for (const ResizeMix& mix : resize_mixes(call.attributes, axis)) {
+      positions.back().push_back(mix.taps.empty() ? -1 : mix.taps[0].first);
     }
   }
   const float outside = static_cast<float>(call.attributes.real("extrapolation_value"));
-  return {std::make_unique<IndexedCopyKernel>(call, positions, outside), ""};
+  return {std::make_unique<IndexedCopyKernel>(call, in, positions, outside), ""};
+}
+
+// Pixels whose channels lie together move as one.
+std::vector<KernelVariant> variants_of_resize(const KernelCall& call) {
+  constexpr double kBytesPerUs = 10e3;
+  constexpr double kGain = 2;
+  return resize_variants(call, kBytesPerUs, kGain);
 }
 
 }  // namespace
@@ -79,7 +90,7 @@ std::vector<KernelDef> repeating_copy_kernels() {
   return {
       {"cpu.tile", "tile", why_not_bytes, prepare_tile},
       {"cpu.pad_repeating", "pad", why_not_pad, prepare_pad},
-      {"cpu.resize_nearest", "resize", why_not_resize, prepare_resize},
+      {"cpu.resize_nearest", "resize", why_not_resize, prepare_resize, variants_of_resize},
   };
 }
 

@@ -1,4 +1,4 @@
-// resize with mode linear or cubic: one pass per axis, through scratch memory.
+// resize with mode linear or cubic, in any layout: one pass per axis, through scratch memory.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -6,6 +6,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/known_inputs.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/resize_layouts.h"
 #include "backends/cpu/resize_pass.h"
 
 namespace autograph {
@@ -30,8 +31,7 @@ std::vector<size_t> pass_order(const std::vector<ResizeAxis>& axes, bool may_reo
 class ResizeKernel : public Kernel {
  public:
   explicit ResizeKernel(const KernelCall& call) {
-    const auto axes = resize_axes(call.attributes, call.input_dims(0), call.output_dims(0),
-                                  {known_input(call, 1), known_input(call, 2), known_input(call, 3)});
+    const std::vector<ResizeAxis> axes = axes_in_memory(call);
     // Extrapolated elements are inputs of the passes after theirs, and may be infinite.
     const bool crops = call.attributes.text("coordinate_transformation_mode") == "tf_crop_and_resize";
     const std::vector<size_t> order = pass_order(axes, !crops);
@@ -106,8 +106,17 @@ std::string why_not(const KernelCall& call) {
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<ResizeKernel>(call), ""}; }
 
+// What lies along the innermost axis is gathered element by element where that axis is resized.
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  constexpr double kBytesPerUs = 4e3;
+  constexpr double kGain = 1.5;
+  return resize_variants(call, kBytesPerUs, kGain);
+}
+
 }  // namespace
 
-KernelDef resize_kernel() { return {.name = "cpu.resize", .op = "resize", .why_not = why_not, .prepare = prepare}; }
+KernelDef resize_kernel() {
+  return {.name = "cpu.resize", .op = "resize", .why_not = why_not, .prepare = prepare, .variants = variants};
+}
 
 }  // namespace autograph
