@@ -25,8 +25,8 @@ std::string name_of(const Offer& offer) {
 
 InNetworkCost::InNetworkCost(MeasuredCost& alone, std::string network, bool goes_on)
     : alone_(alone), network_(std::move(network)) {
-  const bool was_cut = alone_.find(key_of_cut()).value_or(0) > 0;
-  is_kept_ = alone_.find(network_).has_value() && !(goes_on && was_cut);
+  const auto was_cut = [&] { return alone_.find(key_of_cut()).value_or(0) > 0; };
+  is_kept_ = alone_.find(network_).has_value() && !(goes_on && was_cut());
 }
 
 void InNetworkCost::begin_step(size_t step, size_t num_steps) {

@@ -154,13 +154,21 @@ class MeasurementCache::Database {
   std::unique_ptr<sqlite3, Close> connection_;
 };
 
-MeasurementCache::MeasurementCache(const std::string& folder) {
+MeasurementCache::MeasurementCache(std::string folder) : folder_(std::move(folder)) {}
+
+MeasurementCache::Database& MeasurementCache::database() {
+  if (!database_) open();
+  return *database_;
+}
+
+void MeasurementCache::open() {
   try {
-    if (!folder.empty()) {
-      const bool is_new = std::filesystem::create_directories(folder);
-      if (is_new) std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
-      database_ = std::make_unique<Database>(folder + "/measurements.sqlite");
-      prune();
+    if (!folder_.empty()) {
+      const bool is_new = std::filesystem::create_directories(folder_);
+      if (is_new) std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
+      auto opened = std::make_unique<Database>(folder_ + "/measurements.sqlite");
+      prune(*opened);
+      database_ = std::move(opened);
       return;
     }
     note_ = "no cache folder";
@@ -175,7 +183,7 @@ MeasurementCache::~MeasurementCache() = default;
 std::optional<double> MeasurementCache::find(const std::string& device, const std::string& key) {
   const std::lock_guard lock(mutex_);
   try {
-    return database_->find(device, key);
+    return database().find(device, key);
   } catch (const std::exception& error) {
     note_ = error.what();
     return std::nullopt;
@@ -185,7 +193,7 @@ std::optional<double> MeasurementCache::find(const std::string& device, const st
 void MeasurementCache::store(const std::string& device, const std::string& key, double us) {
   const std::lock_guard lock(mutex_);
   try {
-    database_->store(device, key, us);
+    database().store(device, key, us);
   } catch (const std::exception& error) {
     note_ = error.what();
   }
@@ -194,7 +202,7 @@ void MeasurementCache::store(const std::string& device, const std::string& key, 
 void MeasurementCache::store_sample(const std::string& device, const std::string& graph, const LatencySample& sample) {
   const std::lock_guard lock(mutex_);
   try {
-    database_->store_sample(device, graph, sample);
+    database().store_sample(device, graph, sample);
   } catch (const std::exception& error) {
     note_ = error.what();
   }
@@ -203,7 +211,7 @@ void MeasurementCache::store_sample(const std::string& device, const std::string
 std::vector<LatencySample> MeasurementCache::samples(const std::string& device) {
   const std::lock_guard lock(mutex_);
   try {
-    return database_->samples(device);
+    return database().samples(device);
   } catch (const std::exception& error) {
     note_ = error.what();
     return {};
@@ -213,17 +221,17 @@ std::vector<LatencySample> MeasurementCache::samples(const std::string& device) 
 int64_t MeasurementCache::size() {
   const std::lock_guard lock(mutex_);
   try {
-    return database_->count();
+    return database().count();
   } catch (const std::exception& error) {
     note_ = error.what();
     return 0;
   }
 }
 
-void MeasurementCache::prune() {
-  const int64_t surplus = database_->count() - kMaxRows;
+void MeasurementCache::prune(Database& database) {
+  const int64_t surplus = database.count() - kMaxRows;
   if (surplus <= 0) return;
-  database_->execute(
+  database.execute(
       fmt::format("DELETE FROM measurement WHERE (device, key) IN "
                   "(SELECT device, key FROM measurement ORDER BY at LIMIT {})",
                   surplus));

@@ -25,9 +25,9 @@ struct LatencySample {
 /// See above. Thread-safe; several processes may use one file.
 class MeasurementCache {
  public:
-  /// Opens `folder`/measurements.sqlite, making the folder (mode 0700) and the file when they are not there. "": in
-  /// memory.
-  explicit MeasurementCache(const std::string& folder);
+  /// Of `folder`/measurements.sqlite, "": in memory. Opened when first asked, since who has all times from elsewhere
+  /// need not wait for it; the folder (mode 0700) and the file are made then when they are not there.
+  explicit MeasurementCache(std::string folder);
   ~MeasurementCache();
   MeasurementCache(const MeasurementCache&) = delete;
   MeasurementCache& operator=(const MeasurementCache&) = delete;
@@ -42,14 +42,17 @@ class MeasurementCache {
   std::vector<LatencySample> samples(const std::string& device);
   /// Number of measurements in the file.
   int64_t size();
-  /// Why the cache is not on disk; "" when it is.
+  /// Why the cache is not on disk, or what went wrong last; "" as long as nothing did.
   const std::string& note() const { return note_; }
 
  private:
   class Database;
-  void prune();
-  std::mutex mutex_;  // guards database_
-  std::unique_ptr<Database> database_;
+  Database& database();
+  void open();
+  static void prune(Database& database);
+  const std::string folder_;
+  std::mutex mutex_;                    // guards database_
+  std::unique_ptr<Database> database_;  // null until it is asked
   std::string note_;
 };
 

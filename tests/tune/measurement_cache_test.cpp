@@ -49,15 +49,17 @@ TEST_F(MeasurementCacheTest, KeepsOneSampleOfAGraph) {
 }
 
 TEST_F(MeasurementCacheTest, MakesItsFolderForTheUserAlone) {
-  const MeasurementCache cache(folder_);
+  MeasurementCache cache(folder_);
+  EXPECT_FALSE(std::filesystem::exists(folder_)) << "not asked yet";
+  EXPECT_EQ(cache.size(), 0);
   EXPECT_EQ(std::filesystem::status(folder_).permissions(), std::filesystem::perms::owner_all);
 }
 
 TEST_F(MeasurementCacheTest, WorksInMemoryWhereTheFileCannotBe) {
   std::ofstream(folder_) << "a file where the folder should be";
   MeasurementCache cache(folder_);
-  EXPECT_NE(cache.note(), "");
   cache.store("machine", "conv", 3.0);
+  EXPECT_NE(cache.note(), "");
   EXPECT_EQ(cache.find("machine", "conv"), 3.0);
 }
 
@@ -65,8 +67,8 @@ TEST_F(MeasurementCacheTest, SurvivesADamagedFile) {
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ + "/measurements.sqlite") << std::string(4096, 'x');
   MeasurementCache cache(folder_);
-  EXPECT_NE(cache.note(), "");
   cache.store("machine", "conv", 3.0);
+  EXPECT_NE(cache.note(), "");
   EXPECT_EQ(cache.find("machine", "conv"), 3.0);
 }
 
