@@ -248,9 +248,9 @@ Provenance erase_unread(Graph& graph, NodeId node) {
   return origins;
 }
 
-void replace_pattern(Graph& graph, ValueId root, ValueId replacement) {
+void replace_pattern(Graph& graph, ValueId root, ValueId replacement, NodeId heir) {
   const NodeId old_node = graph.value(root).producer();
-  const NodeId new_node = graph.value(replacement).producer();
+  const NodeId new_node = heir.is_valid() ? heir : graph.value(replacement).producer();
   if (graph.value(replacement).name().empty()) graph.set_value_name(replacement, graph.value(root).name());
   graph.replace_uses(root, replacement);
   if (!old_node.is_valid()) return;

@@ -76,8 +76,8 @@ bool is_polynomial(const std::optional<Polynomial>& actual, const Polynomial& ex
 // ---- Rewriting -------------------------------------------------------------------------------------------------
 
 /// Replaces `root` by `replacement`, erases the nodes that nobody reads any more, from the producer of `root`
-/// backwards, and hands their origins on to the node that makes `replacement`.
-void replace_pattern(Graph& graph, ValueId root, ValueId replacement);
+/// backwards, and hands their origins on to `heir`; invalid: to the node that makes `replacement`.
+void replace_pattern(Graph& graph, ValueId root, ValueId replacement, NodeId heir = {});
 
 /// Erases a node whose outputs nobody reads, and then those that only it kept. Returns the origins of all of them.
 Provenance erase_unread(Graph& graph, NodeId node);

@@ -62,9 +62,8 @@ std::optional<int64_t> first_of_piece(const Graph& graph, const Node& split, Val
 std::optional<int64_t> first_of_slice(const Graph& graph, const Node& slice) {
   const auto dims = matrix_dims(graph, slice.input(0));
   const auto starts = integer_constants(graph, slice.input(1));
-  const auto axes = slice.inputs().size() > 3 && slice.input(3).is_valid() ? integer_constants(graph, slice.input(3))
-                                                                           : std::vector<int64_t>{0};
-  const bool has_steps = slice.inputs().size() > 4 && slice.input(4).is_valid();
+  const auto axes = slice.input(3).is_valid() ? integer_constants(graph, slice.input(3)) : std::vector<int64_t>{0};
+  const bool has_steps = slice.input(4).is_valid();
   const auto steps = has_steps ? integer_constants(graph, slice.input(4)) : std::vector<int64_t>{1};
   if (!dims || !starts || !axes || !steps || starts->size() != 1 || axes->size() != 1) return std::nullopt;
   if (!is_axis(axes->front(), 1, 2) || *steps != std::vector<int64_t>{1}) return std::nullopt;
@@ -111,7 +110,7 @@ class GateReader {
   bool add_gemm(const Node& node, int64_t first) {
     const Attributes& attributes = node.attributes();
     if (attributes.real("alpha") != 1 || attributes.real("beta") != 1 || attributes.flag("transA")) return false;
-    const bool has_bias = node.inputs().size() > 2 && node.input(2).is_valid();
+    const bool has_bias = node.input(2).is_valid();
     if (has_bias && !(graph_.value(node.input(2)).is_constant() && add_bias(node.input(2), first))) return false;
     return add_product(node, first, attributes.flag("transB"));
   }

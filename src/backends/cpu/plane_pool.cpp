@@ -35,11 +35,10 @@ inline __attribute__((always_inline)) void for_strided(int64_t count, int64_t st
 }
 
 // NaN wins, and stays.
+inline __attribute__((always_inline)) float larger(float best, float x) { return x <= best || best != best ? best : x; }
+
 AG_MULTIVERSION void max_row(float* y, const float* x, int64_t count, int64_t stride) {
-  for_strided(count, stride, [=](int64_t k, int64_t i) {
-    const float best = y[k];
-    y[k] = x[i] <= best || best != best ? best : x[i];
-  });
+  for_strided(count, stride, [=](int64_t k, int64_t i) { y[k] = larger(y[k], x[i]); });
 }
 
 // The same with the position of the first of equal maxima; `position` is that of x[0], -1 stands for none so far.
@@ -60,7 +59,7 @@ AG_MULTIVERSION void add_row(float* y, const float* x, int64_t count, int64_t st
 // to[k] of two rows; `a` may be `to`.
 AG_MULTIVERSION void max_of_rows(const float* a, const float* b, int64_t count, float* to) {
 #pragma omp simd
-  for (int64_t k = 0; k < count; ++k) to[k] = b[k] <= a[k] || a[k] != a[k] ? a[k] : b[k];
+  for (int64_t k = 0; k < count; ++k) to[k] = larger(a[k], b[k]);
 }
 
 AG_MULTIVERSION void sum_of_rows(const float* a, const float* b, int64_t count, float* to) {

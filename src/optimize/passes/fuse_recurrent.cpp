@@ -60,14 +60,10 @@ std::optional<Position> position_of(const Graph& graph, ValueId x) {
 
 class RecurrentFuser {
  public:
-  RecurrentFuser(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {
-    for (const NodeId id : graph.topological_order()) {
-      if (match(id)) roots_.push_back(id);
-    }
-  }
+  RecurrentFuser(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
 
   bool fuse() {
-    for (const NodeId root : roots_) {
+    for (const NodeId root : graph_.topological_order()) {
       // A chain takes its later cells with it.
       if (graph_.is_live(root)) fuse_from(root);
     }
@@ -187,9 +183,9 @@ class RecurrentFuser {
     const ValueId last_c = node.outputs().size() > 2 ? node.output(2) : ValueId{};
     // From the back, so that an h which only the next cell reads is not read any more.
     if (last_c.is_valid() && num_reads(graph_, chain.back().c_out) > 1) {
-      hand_over(chain.back().c_out, reshaped(last_c, dims), fused);
+      replace_pattern(graph_, chain.back().c_out, reshaped(last_c, dims), fused);
     }
-    hand_over(chain.back().h_out, reshaped(last_h, dims), fused);
+    replace_pattern(graph_, chain.back().h_out, reshaped(last_h, dims), fused);
     NodeId split;
     for (size_t t = chain.size() - 1; t-- > 0;) {
       if (!graph_.is_live(chain[t].h_out)) continue;
@@ -198,17 +194,8 @@ class RecurrentFuser {
         split = graph_.add_node(split_def(), {y}, {{"axis", int64_t{0}}, {"num_outputs", length}},
                                 {{}, static_cast<int>(length)});
       }
-      hand_over(chain[t].h_out, reshaped(graph_.node(split).output(t), dims), fused);
+      replace_pattern(graph_, chain[t].h_out, reshaped(graph_.node(split).output(t), dims), fused);
     }
-  }
-
-  // Makes `to` of `from`; the origins of what is erased belong to `fused`.
-  void hand_over(ValueId from, ValueId to, NodeId fused) {
-    if (graph_.value(to).name().empty()) graph_.set_value_name(to, graph_.value(from).name());
-    const NodeId old_node = graph_.value(from).producer();
-    graph_.replace_uses(from, to);
-    const Provenance origins = erase_unread(graph_, old_node);
-    graph_.set_provenance(fused, Provenance::merged(graph_.node(fused).provenance(), origins));
   }
 
   // All x, one below the other: [length, batch, input].
@@ -253,7 +240,6 @@ class RecurrentFuser {
 
   Graph& graph_;
   const PassContext& context_;
-  std::vector<NodeId> roots_;
   bool changed_ = false;
 };
 

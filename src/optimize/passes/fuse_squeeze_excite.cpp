@@ -6,7 +6,7 @@
 // as nothing else reads the values in between and the device has a kernel for the whole, and with at least two
 // convolutions (one is what ends a classifier). The multiplication by the gate stays outside, where it is computed
 // together with what follows it.
-#include <vector>
+#include <optional>
 
 #include "autograph/op_def.h"
 #include "optimize/body_builder.h"
@@ -33,18 +33,18 @@ const Node* next_in_chain(const Graph& graph, ValueId v) {
   return is_elementwise && graph.type(node.output(0)) == graph.type(v) ? &node : nullptr;
 }
 
-// The longest chain behind `pool` that the device runs as one.
-std::vector<const Node*> find_gate(const Graph& graph, const PassContext& context, const Node& pool) {
-  std::vector<const Node*> chain{&pool}, best;
+// The longest chain behind `pool` that the device runs as one; nothing when there is none.
+std::optional<BodyBuilder> find_gate(const Graph& graph, const PassContext& context, const Node& pool) {
+  BodyBuilder chain(graph);
+  std::optional<BodyBuilder> best;
   int convolutions = 0;
-  while (const Node* next = chain.size() < kMaxNodes ? next_in_chain(graph, chain.back()->output(0)) : nullptr) {
-    chain.push_back(next);
-    convolutions += &next->op() == &conv_def() ? 1 : 0;
+  const Node* last = &pool;
+  for (size_t size = 1; last && size <= kMaxNodes; ++size, last = next_in_chain(graph, last->output(0))) {
+    chain.add(*last);
+    convolutions += &last->op() == &conv_def() ? 1 : 0;
     if (convolutions < 2) continue;
-    BodyBuilder builder(graph);
-    for (const Node* node : chain) builder.add(*node);
-    if (!builder.has_kernel(context)) break;
-    best = chain;
+    if (!chain.has_kernel(context)) break;
+    best.emplace(chain);
   }
   return best;
 }
@@ -59,11 +59,9 @@ bool fuse_squeeze_excite(Graph& graph, PassContext& context) {
     if (!graph.is_live(id) || &pool.op() != &global_average_pool_def() || !graph.type(pool.output(0)).is_static()) {
       continue;
     }
-    const std::vector<const Node*> chain = find_gate(graph, context, pool);
-    if (chain.empty()) continue;
-    BodyBuilder builder(graph);
-    for (const Node* node : chain) builder.add(*node);
-    builder.emit(graph);
+    const std::optional<BodyBuilder> gate = find_gate(graph, context, pool);
+    if (!gate) continue;
+    gate->emit(graph);
     changed = true;
   }
   if (changed) graph.erase_dead();

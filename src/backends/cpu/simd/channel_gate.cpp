@@ -141,7 +141,7 @@ HWY_EXPORT(sum_planes);
 
 // The number in input `slot`: `otherwise` when it is not given, nothing when it is not known.
 std::optional<float> number_at(const Graph& body, const Node& node, size_t slot, float otherwise) {
-  if (slot >= node.inputs().size() || !node.input(slot).is_valid()) return otherwise;
+  if (!node.input(slot).is_valid()) return otherwise;
   const Value& value = body.value(node.input(slot));
   if (!value.is_constant() || value.constant().num_elements() != 1) return std::nullopt;
   return value.constant().data<float>()[0];
@@ -210,7 +210,7 @@ class GateCall {
 
   // The image has one pixel, so that neither strides nor dilations matter.
   bool append_product(const Node& node) {
-    const bool has_bias = node.inputs().size() > 2 && node.input(2).is_valid();
+    const bool has_bias = node.input(2).is_valid();
     GateProduct product{known(node.input(1)), has_bias ? known(node.input(2)) : Tensor(), {}};
     if (!product.matrix.is_present() || (has_bias && !product.bias.is_present())) return false;
     const Dims dims = product.matrix.dims();
