@@ -16,10 +16,14 @@ namespace {
 
 std::atomic<int64_t> allocations{0};
 
-void* counted(size_t bytes, size_t alignment) {
+void* allocate(size_t bytes, size_t alignment) {
   ++allocations;
   const size_t rounded = (bytes + alignment) / alignment * alignment;
-  if (void* memory = std::aligned_alloc(alignment, rounded)) return memory;
+  return std::aligned_alloc(alignment, rounded);
+}
+
+void* counted(size_t bytes, size_t alignment) {
+  if (void* memory = allocate(bytes, alignment)) return memory;
   throw std::bad_alloc();
 }
 
@@ -33,6 +37,9 @@ void* operator new[](size_t bytes) { return counted(bytes, alignof(std::max_alig
 void* operator new(size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<size_t>(alignment)); }
 void* operator new[](size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<size_t>(alignment));
+}
+void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate(bytes, static_cast<size_t>(alignment));
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }

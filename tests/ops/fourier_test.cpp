@@ -62,7 +62,7 @@ TEST(Fourier, GivesOnlyAsManyFrequenciesAsAreAskedFor) {
   const std::vector<Complex> x = random_signal(101, 5);
   const Fourier transform(101, -1);
   EXPECT_EQ(transform.run(x, 51).size(), 51u);
-  EXPECT_EQ(transform.run(random_signal(8, 1), 0).size(), 0u);
+  EXPECT_EQ(transform.run(x, 0).size(), 0u);
 }
 
 TEST(Dft, TransformsAMillionSamplesInSeconds) {

@@ -7,6 +7,8 @@ namespace autograph {
 
 std::vector<int64_t> dense_strides(std::span<const int64_t> dims) {
   std::vector<int64_t> strides(dims.size());
+  // Beside an extent of 0 the others may be as large as they like: their product would overflow.
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return strides;
   int64_t stride = 1;
   for (size_t axis = dims.size(); axis-- > 0;) {
     strides[axis] = stride;

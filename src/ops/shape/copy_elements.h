@@ -32,7 +32,7 @@ void dispatch_storage(DType dtype, F&& f) {
   }
 }
 
-/// Elements between neighbours along each axis of a dense tensor.
+/// Elements between neighbours along each axis of a dense tensor; zeros when it has no elements, whatever its extents.
 std::vector<int64_t> dense_strides(std::span<const int64_t> dims);
 
 /// Copies all elements of `from` to `to` in order; both have the same dtype and number of elements.
