@@ -10,12 +10,15 @@
 
 namespace autograph {
 
-/// Limits and permissions for loading a file that may be hostile.
+/// Limits and permissions for loading a file that may be hostile, and how to load one that is not.
 struct LoadOptions {
   int64_t max_nodes = 5'000'000;                 ///< After inlining functions.
   int64_t max_tensor_bytes = int64_t{16} << 30;  ///< Any one initializer.
   int64_t max_total_bytes = int64_t{64} << 30;   ///< All initializers together.
   bool allow_hard_links = false;                 ///< External data files with more than one link.
+  /// Large weights that lie in a file as they do in memory are mapped instead of read: processes share them, and what
+  /// nobody touches takes no memory. For files that nobody changes meanwhile: to truncate one kills the process.
+  bool map_weights = false;
 };
 
 /// An op that a model uses and AutoGraph does not have.

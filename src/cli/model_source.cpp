@@ -64,6 +64,10 @@ std::vector<Option> model_option_table(ModelOptions& options) {
        .target = &options.model,
        .kind = ValueKind::model,
        .required = true},
+      {.names = "--map-weights",
+       .doc = "Map large weights from the .onnx file and its data instead of reading them, so that processes share "
+              "them. Whoever truncates such a file kills the process.",
+       .target = &options.map_weights},
       {.names = "--batch",
        .value_name = "N",
        .doc = "Number for symbolic batch extents; 1 when not given.",
@@ -87,6 +91,8 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
   LoadedModel loaded;
   loaded.name = options.model;
   loaded.seeds = seed_options(options);
+  AG_CHECK_USER(!options.map_weights || options.model.ends_with(".onnx"), UserError,
+                "[cli] --map-weights: expected an .onnx file, got '{}'", options.model);
   if (!is_model_file(options.model)) {
     loaded.model = build_zoo(std::string_view(options.model).substr(kZoo.size()), loaded.seeds);
   } else {
@@ -104,7 +110,7 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
       loaded.model.producer = "autograph " + plan->origin.version;
       loaded.plan = std::move(plan);
     } else {
-      loaded.model = load_onnx(options.model);
+      loaded.model = load_onnx(options.model, {.map_weights = options.map_weights});
     }
   }
   for (const std::string& warning : loaded.model.warnings) session.warn(warning);

@@ -13,14 +13,15 @@
 
 namespace autograph::cli {
 
-/// MODEL, --batch and --dim.
+/// MODEL, --map-weights, --batch and --dim.
 struct ModelOptions {
   std::string model;
+  bool map_weights = false;
   int64_t batch = 0;              ///< 0: not given.
   std::vector<std::string> dims;  ///< "NAME=N"
 };
 
-/// The three as an option table.
+/// These as an option table.
 std::vector<Option> model_option_table(ModelOptions& options);
 
 /// A model that was loaded or built.

@@ -1,6 +1,7 @@
 #include "io/file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +82,20 @@ void InputFile::read(int64_t offset, void* to, size_t size) const {
   const size_t count = read_some(offset, to, size);
   AG_CHECK_USER(count == size, IoError, "[file] '{}': expected {} bytes from offset {}, got {}", name_, size, offset,
                 count);
+}
+
+std::shared_ptr<void> InputFile::map(int64_t offset, size_t size, size_t spare) const {
+  check_unchanged();
+  const int64_t page = ::sysconf(_SC_PAGESIZE);
+  const int64_t end = offset + static_cast<int64_t>(size);
+  const int64_t pages_end = (size_bytes() + page - 1) / page * page;
+  if (offset < 0 || end > size_bytes() || end + static_cast<int64_t>(spare) > pages_end) return nullptr;
+  const int64_t begin = offset / page * page;
+  const size_t length = static_cast<size_t>(end - begin) + spare;
+  void* memory = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, begin);
+  if (memory == MAP_FAILED) return nullptr;
+  const std::shared_ptr<void> owner(memory, [length](void* p) { ::munmap(p, length); });
+  return {owner, static_cast<char*>(memory) + (offset - begin)};
 }
 
 void InputFile::check_unchanged() const {

@@ -14,9 +14,9 @@ namespace autograph::io {
 /// The content of a regular file; throws IoError when it cannot be read, FormatError when it has more than `max_bytes`.
 std::string read_file(const std::string& path, int64_t max_bytes);
 
-/// A regular file that stays open, so that parts of it can be read later. Files are read, not mapped: one that is
-/// truncated under a mapping kills the process, here it is an error. Renaming another file over it changes nothing, the
-/// open one stays as it was. Any thread may read.
+/// A regular file that stays open, so that parts of it can be read later. Files are read, not mapped, unless the user
+/// says so: one that is truncated under a mapping kills the process, here it is an error. Renaming another file over it
+/// changes nothing, the open one stays as it was. Any thread may read.
 class InputFile {
  public:
   /// Throws IoError unless `path` is a regular file that can be read.
@@ -35,6 +35,9 @@ class InputFile {
   size_t read_some(int64_t offset, void* to, size_t size) const;
   /// Reads exactly `size` bytes; throws IoError when they are not there or the file was written to since it was opened.
   void read(int64_t offset, void* to, size_t size) const;
+  /// The same bytes in memory that becomes theirs when it is touched, and a copy when it is written to; `spare` bytes
+  /// behind them can be read as well. Null when the file ends too early for that, or the system has no mapping left.
+  std::shared_ptr<void> map(int64_t offset, size_t size, size_t spare) const;
 
  private:
   void check_unchanged() const;

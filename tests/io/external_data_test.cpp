@@ -5,10 +5,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "autograph/model_io.h"
 #include "autograph/op_def.h"
 #include "io/proto_bytes.h"
+#include "ops/sample.h"
 
 namespace autograph::testing {
 namespace {
@@ -57,6 +59,62 @@ TEST_F(ExternalData, IsReadFromItsOffset) {
   const Tensor& w = loaded_.graph.value(loaded_.graph.constants().at(0)).constant();
   EXPECT_EQ(w.elements<float>()[0], 1.0f);
   EXPECT_EQ(w.elements<float>()[1], 2.0f);
+}
+
+// Is the file mapped at that address?
+bool is_mapped_from(const std::string& file, const void* address) {
+  std::ifstream maps("/proc/self/maps");
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::istringstream(line) >> std::hex >> begin >> dash >> end;
+    if (begin <= at && at < end) return line.find(file) != std::string::npos;
+  }
+  return false;
+}
+
+// 260,000 bytes do not fill their last page, so that kernels may load a vector behind them; 32 bytes are too few to
+// map.
+TEST_F(ExternalData, LargeWeightsAreMappedWhenAsked) {
+  Random random(1);
+  const Tensor first = draw_tensor(random, DType::f32, {65, 1000});
+  const Tensor second = draw_tensor(random, DType::f32, {65, 1000});
+  const Tensor bias = draw_tensor(random, DType::f32, {1000});
+  Graph out("g");
+  ValueId sum = out.add_input(Type(DType::f32, {65, 1000}), "x");
+  for (const Tensor& weight : {first, second, bias}) {
+    sum = out.node(out.add_node(get_op("add"), {sum, out.add_constant(weight)})).output(0);
+  }
+  out.add_output(sum, "y");
+  const std::string path = (directory_ / "model" / "mapped.onnx").string();
+  save_onnx(out, path, {.external_data_above = 0});
+
+  for (const bool map_weights : {false, true}) {
+    Model model = load_onnx(path, {.map_weights = map_weights});
+    EXPECT_EQ(structural_hash(model.graph), structural_hash(out));
+    int mapped = 0;
+    for (const ValueId id : model.graph.constants()) {
+      Tensor weight = model.graph.value(id).constant();
+      mapped += is_mapped_from("mapped.onnx.data", weight.raw()) ? 1 : 0;
+      std::memset(weight.mutable_raw(), 0xFF, weight.size_bytes());  // a copy, not the file
+    }
+    EXPECT_EQ(mapped, map_weights ? 2 : 0);
+  }
+  EXPECT_EQ(structural_hash(load_onnx(path).graph), structural_hash(out));
+}
+
+TEST_F(ExternalData, WeightsThatFillTheFileAreReadNotMapped) {
+  const Tensor weight = Tensor::of<float>({65536}, std::vector<float>(65536, 3.0F));
+  Graph out("g");
+  const ValueId x = out.add_input(Type(DType::f32, {65536}), "x");
+  out.add_output(out.node(out.add_node(get_op("add"), {x, out.add_constant(weight)})).output(0), "y");
+  const std::string path = (directory_ / "model" / "full.onnx").string();
+  save_onnx(out, path, {.external_data_above = 0});
+  const Model model = load_onnx(path, {.map_weights = true});
+  const Tensor& read = model.graph.value(model.graph.constants().at(0)).constant();
+  EXPECT_FALSE(is_mapped_from("full.onnx.data", read.raw())) << "no room for a vector behind the last element";
+  EXPECT_TRUE(read.bitwise_equal(weight));
 }
 
 TEST_F(ExternalData, RefusesPathsThatLeaveTheDirectory) {

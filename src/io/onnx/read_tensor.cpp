@@ -13,6 +13,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian and are copied as they are");
 
+// A mapping costs a system call and parts of two pages: smaller tensors are read.
+constexpr size_t kMinMappedBytes = size_t{64} << 10;
+// What kernels may load behind the last element, as in memory that Tensor::empty() allocates.
+constexpr size_t kSpareBytes = 64;
+
 Dims read_dims(const google::protobuf::RepeatedField<int64_t>& field, const std::string& what) {
   Dims dims(field.begin(), field.end());
   int64_t product = 1;
@@ -116,8 +121,21 @@ void read_elements(const InputFile& file, int64_t offset, DType dtype, int64_t c
   unpack_to(dtype, static_cast<size_t>(count), bytes, static_cast<uint8_t*>(out));
 }
 
-// The elements at `offset`: copied once, from the file into the tensor.
-Tensor from_file(const InputFile& file, int64_t offset, DType dtype, Dims dims) {
+// Null unless the elements can be used where they lie in the file.
+std::shared_ptr<void> map_elements(const InputFile& file, int64_t offset, DType dtype, int64_t count) {
+  const auto size = static_cast<size_t>(packed_bytes(dtype, count));
+  const bool is_aligned = offset % static_cast<int64_t>(element_size(dtype)) == 0;
+  const bool is_as_in_memory = dtype != DType::boolean && !is_low_bit(dtype);
+  if (size < kMinMappedBytes || !is_aligned || !is_as_in_memory) return nullptr;
+  return file.map(offset, size, kSpareBytes);
+}
+
+// The elements at `offset`: where they are, or copied once, from the file into the tensor.
+Tensor from_file(const InputFile& file, int64_t offset, DType dtype, Dims dims, bool may_map) {
+  if (may_map) {
+    const std::shared_ptr<void> mapped = map_elements(file, offset, dtype, checked_product(dims, "tensor"));
+    if (mapped) return Tensor::wrap(dtype, std::move(dims), mapped.get(), mapped);
+  }
   Tensor tensor = Tensor::empty(dtype, std::move(dims));
   read_elements(file, offset, dtype, tensor.num_elements(), tensor.mutable_raw());
   return tensor;
@@ -220,7 +238,7 @@ Tensor TensorReader::read_cut(const CutRange& range, DType dtype, Dims dims, con
       range.length >= 0 && range.length <= size && range.offset >= 0 && range.offset <= size - range.length;
   AG_CHECK_USER(inside, FormatError, "[onnx] tensor '{}': raw_data: a forged mark names {} bytes from {} of {}", what,
                 range.length, range.offset, size);
-  if (model_.file) return from_file(*model_.file, range.offset, dtype, std::move(dims));
+  if (model_.file) return from_file(*model_.file, range.offset, dtype, std::move(dims), options_.map_weights);
   return unpack(dtype, std::move(dims),
                 model_.memory.substr(static_cast<size_t>(range.offset), static_cast<size_t>(range.length)));
 }
@@ -229,7 +247,7 @@ Tensor TensorReader::read_external(const onnx::TensorProto& proto, DType dtype, 
   const int64_t expected = packed_bytes(dtype, checked_product(dims, "tensor"));
   const ExternalRange range = parse_external_range(external_entries(proto, what), what);
   const ExternalBytes bytes = files_.find(range, expected, what);
-  return from_file(*bytes.file, bytes.offset, dtype, std::move(dims));
+  return from_file(*bytes.file, bytes.offset, dtype, std::move(dims), options_.map_weights);
 }
 
 Tensor TensorReader::read_sparse(const onnx::SparseTensorProto& proto, const std::string& what) {
