@@ -77,7 +77,7 @@ Duel last_duel(StrategyContext& context, const Trial& trial, Pair& pair, const P
   pair = compile_both(context, trial, found, plain);
   const Duel again = duel();
   return {(result.first_ms + again.first_ms) / 2, (result.second_ms + again.second_ms) / 2,
-          (result.wins + again.wins) / 2};
+          (result.wins + again.wins) / 2, result.rounds + again.rounds};
 }
 
 // Measures the proposal against the plain plan, in turns, and gives back the better one.

@@ -43,15 +43,15 @@ constexpr double kNetworkTrialsToCome = kTrialsToCome + 3;
 constexpr double kDuelRuns = 8;
 // A weight of the critical path beside which the sum decides between equals alone.
 constexpr double kCriticalPathAlone = 1e6;
-// Another round is worth it when the last one gained at least this part, and a challenger wins when it gains this part:
-// less is noise.
-constexpr double kMinGain = 0.005;
 // Equal plans differed by up to 14 % on a shared virtual machine, for as long as they lived.
 constexpr double kClearGain = 0.2;
 // Of the rounds, behind a win: asking for more loses every other true gain of a tenth when the machine is busy.
 constexpr double kMajority = 0.51;
-// A duel takes this part of the budget, within bounds.
-constexpr double kDuelShare = 0.02;
+// A duel may take this part of the budget at least, and that part if time is left and nobody has won; no more seconds
+// than these.
+constexpr double kShortDuelShare = 0.02;
+constexpr double kLongDuelShare = 0.1;
+constexpr double kMaxDuelSeconds = 6;
 
 class AutographSearch {
  public:
@@ -78,7 +78,7 @@ class AutographSearch {
         if (is_new_best || best_.schedule.width() > 1) try_schedules(proposal);
       }
       if (round == 0 || gained_ < before) try_streams();
-      if (gained_ > before * (1 - kMinGain)) break;
+      if (gained_ > before * (1 - kLeastGain)) break;
     }
     if (!options_.use_rules) try_streams();
     try_tuning_in_network();
@@ -94,14 +94,21 @@ class AutographSearch {
     best_executable_ = trial_.compile(best_);
     const double compiled = context_.seconds();
     trial_.check(best_executable_);
-    challenge_seconds_ = compiled - start + kDuelRuns * (context_.seconds() - compiled);
+    compile_seconds_ = compiled - start;
+    run_seconds_ = context_.seconds() - compiled;
   }
 
-  // Is there time for one more trial and the last measurement?
-  bool has_time() const {
-    return !context_.is_over(kTrialShare) &&
-           context_.seconds() + kTrialsToCome * challenge_seconds_ < options_.budget_seconds;
+  // Of a challenge with a clear winner.
+  double challenge_seconds() const { return compile_seconds_ + kDuelRuns * run_seconds_; }
+
+  // Until the last trial must begin, which leaves time for the last measurement.
+  double seconds_left() const {
+    const double until =
+        std::min(kTrialShare * options_.budget_seconds, options_.budget_seconds - kTrialsToCome * challenge_seconds());
+    return until - context_.seconds();
   }
+
+  bool has_time() const { return !context_.is_cancelled() && seconds_left() > 0; }
 
   // Kernels and layouts chosen by measurement instead of by estimate, when that is faster.
   void try_tuning() {
@@ -116,7 +123,7 @@ class AutographSearch {
   // end.
   void try_tuning_in_network() {
     const bool is_settled = context_.device().machine || context_.compile_options().tune;
-    const double until = 1 - kNetworkTrialsToCome * challenge_seconds_ / options_.budget_seconds;
+    const double until = 1 - kNetworkTrialsToCome * challenge_seconds() / options_.budget_seconds;
     if (!options_.use_tuning || is_settled || context_.is_over(until)) return;
     context_.progress("running plans to choose kernels", best_.cost_us);
     const bool was_tuned = context_.is_tuned();
@@ -128,26 +135,31 @@ class AutographSearch {
   bool wins_as_compiled_now() {
     Executable executable = trial_.compile(best_);
     const Duel duel = trial_.duel(best_executable_, executable, duel_seconds());
-    const bool wins = duel.is_won(kMinGain) && trial_.check(executable).ok;
+    const bool wins = duel.is_won(kLeastGain) && trial_.check(executable).ok;
     if (wins) best_executable_ = std::move(executable);
     return wins;
   }
 
-  double duel_seconds() const { return std::clamp(kDuelShare * options_.budget_seconds, 0.1, 2.0); }
+  // A win is repeated, so that a duel may use half of the time that is left.
+  double duel_seconds() const {
+    const double budget = options_.budget_seconds;
+    const double seconds = std::clamp(seconds_left() / 2, kShortDuelShare * budget, kLongDuelShare * budget);
+    return std::min(seconds, kMaxDuelSeconds);
+  }
 
   // Takes the proposal when it gives the same numbers in less time.
   bool challenge(Proposal proposal) {
-    const double start = context_.seconds();
     context_.progress("verifying", best_.cost_us);
     ++context_.report().measured;
+    const double start = context_.seconds();
     Executable executable = trial_.compile(proposal);
+    compile_seconds_ = context_.seconds() - start;
     if (options_.verify && !trial_.check(executable).ok) return false;
     const Duel duel = trial_.duel(best_executable_, executable, duel_seconds());
     remember(best_, duel.first_ms);
     remember(proposal, duel.second_ms);
-    challenge_seconds_ = context_.seconds() - start;
     const bool is_won = options_.literal ? duel.second_ms <= duel.first_ms
-                                         : duel.is_won(kMinGain) && wins_again(duel, proposal, executable);
+                                         : duel.is_won(kLeastGain) && wins_again(duel, proposal, executable);
     context_.report().trials.push_back({proposal.cost_us, proposal.steps.size(), proposal.schedule.width(),
                                         duel.second_ms, duel.first_ms, duel.wins, is_won});
     if (!is_won) return false;
@@ -163,7 +175,7 @@ class AutographSearch {
     if (duel.is_won(kClearGain) || context_.device().machine) return true;
     const Executable best = trial_.compile(best_);
     executable = trial_.compile(proposal);
-    return trial_.duel(best, executable, duel_seconds()).is_won(kMinGain, kMajority);
+    return trial_.duel(best, executable, duel_seconds()).is_won(kLeastGain, kMajority);
   }
 
   // What a graph took in its best schedule.
@@ -329,8 +341,9 @@ class AutographSearch {
   const Trial& trial_;
   Proposal best_;
   Executable best_executable_;
-  double challenge_seconds_ = 0;  // of the last challenge
-  double gained_ = 1;             // latency of the best over that of the graph at the start
+  double compile_seconds_ = 0;  // of the last challenger
+  double run_seconds_ = 0;      // of the plain graph, with the comparison of numbers
+  double gained_ = 1;           // latency of the best over that of the graph at the start
   std::map<Hash128, LatencySample> samples_;
   std::set<Hash128> proposed_;  // before the finishing passes
   std::set<Hash128> seen_;      // behind them

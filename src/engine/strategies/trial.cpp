@@ -12,9 +12,6 @@ namespace {
 
 constexpr size_t kMinRounds = 3;
 constexpr int kUsualRounds = 5;
-// A duel is over after these rounds when one has been this much slower all the time.
-constexpr size_t kClearRounds = 2;
-constexpr double kClearly = 1.15;
 // Runs of a profile take no longer than this together, but for the first few.
 constexpr double kProfileSeconds = 1;
 constexpr int kMinProfileRuns = 3;
@@ -34,24 +31,6 @@ bool has_quantized(const Graph& graph) {
       return is_tensor && (graph.type(v).dtype() == DType::u8 || graph.type(v).dtype() == DType::i8);
     });
   });
-}
-
-// Share of rounds in which the second one was faster.
-double share_of_wins(const RoundTimes& times) {
-  size_t wins = 0;
-  for (size_t round = 0; round < times[0].size(); ++round) wins += times[1][round] < times[0][round] ? 1 : 0;
-  return static_cast<double>(wins) / static_cast<double>(times[0].size());
-}
-
-// Has every round had the same winner, clearly? Or has the second one never won?
-bool is_decided(const RoundTimes& times) {
-  const auto least = [](const std::vector<double>& ms) { return *std::min_element(ms.begin(), ms.end()); };
-  const auto most = [](const std::vector<double>& ms) { return *std::max_element(ms.begin(), ms.end()); };
-  const auto beats = [&](const std::vector<double>& a, const std::vector<double>& b) {
-    return kClearly * most(a) < least(b);
-  };
-  if (times[0].size() >= kMinRounds && share_of_wins(times) == 0) return true;
-  return times[0].size() >= kClearRounds && (beats(times[0], times[1]) || beats(times[1], times[0]));
 }
 
 }  // namespace
@@ -109,18 +88,18 @@ std::vector<std::vector<NodeSpan>> Trial::profile(const Proposal& proposal, int 
 Duel Trial::duel(const Executable& first, const Executable& second, double seconds) const {
   if (const auto first_ms = first.simulated_latency_ms()) {
     const double second_ms = *second.simulated_latency_ms();
-    return {*first_ms, second_ms, second_ms < *first_ms ? 1.0 : 0.0};
+    return {*first_ms, second_ms, second_ms < *first_ms ? 1.0 : 0.0, 1};
   }
   const std::function<void()> runs[] = {[&] { first.run(inputs_); }, [&] { second.run(inputs_); }};
   Turns turns;
   turns.seconds = seconds / 2;
   turns.min_rounds = kUsualRounds;
+  turns.max_rounds = kMaxDuelRounds;
   turns.is_enough = [&](const RoundTimes& times) {
-    return is_decided(times) || (context_.is_cancelled() && times[0].size() >= kMinRounds);
+    const bool is_cut = context_.is_cancelled() && times[0].size() >= kMinRounds;
+    return is_cut || is_one_sided(times) || Duel::from(times).is_decided(kLeastGain);
   };
-  const RoundTimes times = time_in_turns(runs, turns);
-  const std::vector<double> ms = medians(times);
-  return {ms[0], ms[1], share_of_wins(times)};
+  return Duel::from(time_in_turns(runs, turns));
 }
 
 }  // namespace autograph
