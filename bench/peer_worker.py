@@ -87,9 +87,51 @@ class OpenVino:
         return {port.get_any_name(): self.request.get_tensor(port).data.copy() for port in self.compiled.outputs}
 
 
+# The newest opset of whose every operator onnx2torch has a form.
+ONNX2TORCH_OPSET = 13
+
+
+def module_of(model):
+    """(module, names of its outputs) of an ONNX file: the module that export_models.py exported, with the same weights,
+    where the name of the file is that of one, else what onnx2torch makes of the file. Models of the zoo use operators
+    that are the same in opset 13 under a later number; peers.py compares the outputs."""
+    import onnx
+
+    proto = onnx.load(model)
+    names = [output.name for output in proto.graph.output]
+    if proto.producer_name == "pytorch":
+        import export_models
+
+        return export_models.build_module(os.path.splitext(os.path.basename(model))[0])[0], names
+    import onnx2torch
+
+    for opset in proto.opset_import:
+        if opset.domain in ("", "ai.onnx"):
+            opset.version = min(opset.version, ONNX2TORCH_OPSET)
+    return with_known_shapes(onnx2torch.convert(proto).eval()), names
+
+
+def with_known_shapes(module):
+    """Reshapes to constant shapes take numbers instead of a tensor, whose elements dynamo does not read."""
+    import torch
+
+    for node in list(module.graph.nodes):
+        is_reshape = node.op == "call_module" and type(module.get_submodule(node.target)).__name__ == "OnnxReshape"
+        if is_reshape and node.args[1].op == "get_attr":
+            owner, _, name = node.args[1].target.rpartition(".")
+            shape = getattr(module.get_submodule(owner), name).tolist()
+            if 0 in shape:  # means: the extent of the input
+                continue
+            with module.graph.inserting_before(node):
+                node.replace_all_uses_with(module.graph.call_function(torch.reshape, (node.args[0], tuple(shape))))
+            module.graph.erase_node(node)
+    module.recompile()
+    return module
+
+
 class Torch:
-    """The module that export_models.py exported, with the same weights; the name of MODEL says which. The time to load
-    is that of tracing or compiling, without the building of the module."""
+    """PyTorch, by TorchScript or inductor. The time to load is that of tracing or compiling, without the building of
+    the module."""
 
     def __init__(self, threads, inductor):
         import torch
@@ -99,9 +141,7 @@ class Torch:
         self.version = torch.__version__.split("+")[0]
 
     def prepare(self, model):
-        import export_models
-
-        self.module, _ = export_models.build_module(os.path.splitext(os.path.basename(model))[0])
+        self.module, self.names = module_of(model)
 
     def load(self, _, inputs):
         torch = self.package
@@ -121,7 +161,8 @@ class Torch:
         self.run = run
 
     def outputs(self):
-        return {"output": self.result.numpy()}
+        results = self.result if isinstance(self.result, (list, tuple)) else [self.result]
+        return {name: result.numpy() for name, result in zip(self.names, results)}
 
 
 KINDS = {

@@ -18,7 +18,7 @@ builds and flags (--variant) have ratios of their own. Before any time is taken,
 Load to first result and peak memory come from fresh processes, also in turns: from making the session to the first
 output, without starting the interpreter and importing the package, and VmHWM after one run. The interpreter with its
 package is inside that figure; its size alone is printed below. torchscript and inductor run the module that was
-exported and are slow to start; they take no part in the ratio.
+exported, or what onnx2torch makes of the file, and are slow to start; they take no part in the ratio.
 
 With --optimize the row `autograph` is the plan that `autograph optimize` finds in so many seconds, loaded from its
 file, and `unoptimised` the file as the others have it. The search takes its time before anything is measured.

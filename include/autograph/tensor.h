@@ -21,7 +21,9 @@ class TensorView {
   /// An absent value: dtype undefined, no data.
   TensorView() = default;
   TensorView(DType dtype, std::span<const int64_t> dims, void* data) : dtype_(dtype), dims_(dims), data_(data) {
-    for (const int64_t d : dims) num_elements_ *= d;
+    // Beside an extent of 0 the others may be as large as they like: their product would overflow.
+    for (const int64_t d : dims) num_elements_ = d == 0 ? 0 : num_elements_;
+    for (const int64_t d : dims) num_elements_ = num_elements_ == 0 ? 0 : num_elements_ * d;
   }
 
   /// False for a missing optional input.
