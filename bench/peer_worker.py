@@ -92,9 +92,9 @@ ONNX2TORCH_OPSET = 13
 
 
 def module_of(model):
-    """(module, names of its outputs) of an ONNX file: the module that export_models.py exported, with the same weights,
-    where the name of the file is that of one, else what onnx2torch makes of the file. Models of the zoo use operators
-    that are the same in opset 13 under a later number; peers.py compares the outputs."""
+    """(module, names of its outputs) of an ONNX file: where PyTorch exported it, the module of that name that
+    export_models.py exported, with the same weights; else what onnx2torch makes of the file. Models of the zoo use
+    operators that are the same in opset 13 under a later number; peers.py compares the outputs."""
     import onnx
 
     proto = onnx.load(model)

@@ -9,6 +9,7 @@
 #include "base/checked_int.h"
 #include "base/hash.h"
 #include "tensor/element_types.h"
+#include "tensor/spare_bytes.h"
 
 namespace autograph {
 namespace {
@@ -27,8 +28,7 @@ void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t 
 std::shared_ptr<void> allocate_bytes(size_t size) {
   const bool is_large = size >= kHugePage;
   const std::align_val_t alignment = is_large ? std::align_val_t{kHugePage} : kAlignment;
-  // One spare cache line keeps vector loads past the last element inside the allocation.
-  void* memory = ::operator new(size + 64, alignment, std::nothrow);
+  void* memory = ::operator new(size + kSpareBytes, alignment, std::nothrow);
   AG_CHECK_USER(memory != nullptr, BudgetError, "[tensor] memory: {} bytes are not available", size);
   if (is_large) ask_for_large_pages(memory, size);
   return {memory, [alignment](void* p) { ::operator delete(p, alignment); }};

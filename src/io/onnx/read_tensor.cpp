@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/checked_int.h"
 #include "io/onnx/dtype_code.h"
+#include "tensor/spare_bytes.h"
 
 namespace autograph::io {
 namespace {
@@ -15,8 +16,6 @@ static_assert(std::endian::native == std::endian::little, "files are little-endi
 
 // A mapping costs a system call and parts of two pages: smaller tensors are read.
 constexpr size_t kMinMappedBytes = size_t{64} << 10;
-// What kernels may load behind the last element, as in memory that Tensor::empty() allocates.
-constexpr size_t kSpareBytes = 64;
 
 Dims read_dims(const google::protobuf::RepeatedField<int64_t>& field, const std::string& what) {
   Dims dims(field.begin(), field.end());
@@ -41,6 +40,9 @@ void copy_field(const Field& field, Target* target) {
 }
 
 bool is_low_bit(DType dtype) { return file_bits(dtype) > 0 && file_bits(dtype) < 8; }
+
+// Are elements in files what they are in memory?
+bool is_as_in_memory(DType dtype) { return dtype != DType::boolean && !is_low_bit(dtype); }
 
 // Fields of int32_data hold the bits of a narrower element in their low end.
 Tensor from_int32_data(const onnx::TensorProto& proto, DType dtype, Dims dims, const std::string& what) {
@@ -112,7 +114,7 @@ void unpack_to(DType dtype, size_t count, std::string_view bytes, uint8_t* out) 
 // As unpack_to, from a file; elements that need no conversion are read in place.
 void read_elements(const InputFile& file, int64_t offset, DType dtype, int64_t count, void* out) {
   const auto size = static_cast<size_t>(packed_bytes(dtype, count));
-  if (dtype != DType::boolean && !is_low_bit(dtype)) {
+  if (is_as_in_memory(dtype)) {
     file.read(offset, out, size);
     return;
   }
@@ -125,8 +127,7 @@ void read_elements(const InputFile& file, int64_t offset, DType dtype, int64_t c
 std::shared_ptr<void> map_elements(const InputFile& file, int64_t offset, DType dtype, int64_t count) {
   const auto size = static_cast<size_t>(packed_bytes(dtype, count));
   const bool is_aligned = offset % static_cast<int64_t>(element_size(dtype)) == 0;
-  const bool is_as_in_memory = dtype != DType::boolean && !is_low_bit(dtype);
-  if (size < kMinMappedBytes || !is_aligned || !is_as_in_memory) return nullptr;
+  if (size < kMinMappedBytes || !is_aligned || !is_as_in_memory(dtype)) return nullptr;
   return file.map(offset, size, kSpareBytes);
 }
 
