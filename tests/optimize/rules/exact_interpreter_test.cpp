@@ -144,6 +144,21 @@ TEST(ExactInterpreter, ReluAndMaxAreNotLinear) {
   EXPECT_TRUE(results[0].bitwise_equal(results[1]));  // commutative all the same
 }
 
+// One half has no sign modulo a prime: |x / 2| would be x / 2 or -x / 2 by chance.
+TEST(ExactInterpreter, RefusesToCompareWhatIsNoInteger) {
+  for (const char* name : {"relu", "abs", "exp"}) {
+    Graph graph;
+    const Var x = input(graph, DType::f32, {}, "x");
+    graph.add_output(apply(get_op(name), {div(x, constant(graph, Tensor::scalar(2.0F)))}).id());
+    const auto run = [&](int64_t value) {
+      const std::vector<Tensor> inputs{make_exact({}, [&] { return field_of(value); })};
+      return run_exact(graph, inputs, {Functions::on_integers});
+    };
+    EXPECT_NO_THROW(run(-4)) << name;
+    EXPECT_THROW(run(3), UnsupportedError) << name;
+  }
+}
+
 TEST(ExactInterpreter, OpaqueOpsDependOnTheirAttributes) {
   Graph graph;
   const Var x = input(graph, DType::f32, {}, "x");

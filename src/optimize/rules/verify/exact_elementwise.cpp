@@ -19,11 +19,11 @@ uint64_t sum(Arguments x) {
 }
 
 uint64_t largest(Arguments x) {
-  return *std::max_element(x.begin(), x.end(), [](uint64_t a, uint64_t b) { return signed_of(a) < signed_of(b); });
+  return *std::max_element(x.begin(), x.end(), [](uint64_t a, uint64_t b) { return integer_of(a) < integer_of(b); });
 }
 
 uint64_t smallest(Arguments x) {
-  return *std::min_element(x.begin(), x.end(), [](uint64_t a, uint64_t b) { return signed_of(a) < signed_of(b); });
+  return *std::min_element(x.begin(), x.end(), [](uint64_t a, uint64_t b) { return integer_of(a) < integer_of(b); });
 }
 
 struct NamedFormula {
@@ -46,19 +46,19 @@ const NamedFormula kFieldFormulas[] = {
 
 // A power with an exponent that is an integer.
 uint64_t power(uint64_t base, uint64_t exponent) {
-  const int64_t n = signed_of(exponent);
+  const int64_t n = integer_of(exponent);
   const uint64_t result = field_power(base, static_cast<uint64_t>(n < 0 ? -n : n));
   return n < 0 ? field_inverse(result) : result;
 }
 
 const NamedFormula kIntegerFormulas[] = {
-    {"relu", [](Arguments x) { return signed_of(x[0]) < 0 ? 0 : x[0]; }},
-    {"abs", [](Arguments x) { return signed_of(x[0]) < 0 ? field_negate(x[0]) : x[0]; }},
+    {"relu", [](Arguments x) { return integer_of(x[0]) < 0 ? 0 : x[0]; }},
+    {"abs", [](Arguments x) { return integer_of(x[0]) < 0 ? field_negate(x[0]) : x[0]; }},
     {"exp", [](Arguments x) { return power(3, x[0]); }},
     {"pow", [](Arguments x) { return power(x[0], x[1]); }},
     {"max", largest},
     {"min", smallest},
-    {"prelu", [](Arguments x) { return signed_of(x[0]) < 0 ? field_multiply(x[0], x[1]) : x[0]; }},
+    {"prelu", [](Arguments x) { return integer_of(x[0]) < 0 ? field_multiply(x[0], x[1]) : x[0]; }},
 };
 
 template <size_t N>
@@ -93,7 +93,7 @@ void by_integer_formula(const ExactCall& call) {
 void leaky_relu(const ExactCall& call) {
   if (call.options.functions == Functions::opaque) return call_opaque(call);
   const uint64_t slope = field_of(call.attributes.real("alpha"));
-  for_each_element(call, [&](Arguments x) { return signed_of(x[0]) < 0 ? field_multiply(x[0], slope) : x[0]; });
+  for_each_element(call, [&](Arguments x) { return integer_of(x[0]) < 0 ? field_multiply(x[0], slope) : x[0]; });
 }
 
 void clip(const ExactCall& call) {

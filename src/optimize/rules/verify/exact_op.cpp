@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/join.h"
 #include "optimize/rules/verify/prime_field.h"
@@ -54,6 +55,14 @@ void call_opaque_elementwise(const ExactCall& call) {
 const Tensor& ExactCall::input(size_t slot) const {
   static const Tensor kAbsent;
   return slot < inputs.size() ? inputs[slot] : kAbsent;
+}
+
+int64_t integer_of(uint64_t a) {
+  constexpr int64_t kLargest = int64_t{1} << 48;
+  const int64_t n = signed_of(a);
+  AG_CHECK_USER(n >= -kLargest && n <= kLargest, UnsupportedError,
+                "[rules] a number beyond +-2^48 modulo the prime, where integers are wanted: it has no sign");
+  return n;
 }
 
 bool only_moves(std::string_view op) {

@@ -40,6 +40,10 @@ bool only_moves(std::string_view op);
 /// An op without properties on whole tensors, or element by element where the op is elementwise.
 void call_opaque(const ExactCall& call);
 
+/// The integer that `a` stands for, where numbers are integers; throws UnsupportedError for what can be none of those
+/// that come up there: a quotient, an overflow. These have no sign and no order modulo a prime.
+int64_t integer_of(uint64_t a);
+
 /// A function without properties of `arguments`, different for each op and attributes but those named in `except`.
 class OpaqueFunction {
  public:

@@ -23,8 +23,11 @@ uint64_t mean_of(const Elements& elements, int64_t count) {
 
 // The largest element, or a function without properties of the set of elements.
 uint64_t extreme_of(const ExactCall& call, const OpaqueFunction& opaque, Elements elements, bool largest) {
-  std::sort(elements.begin(), elements.end(), [](uint64_t a, uint64_t b) { return signed_of(a) < signed_of(b); });
-  if (call.options.functions == Functions::opaque || elements.empty()) return opaque(elements);
+  if (call.options.functions == Functions::opaque || elements.empty()) {
+    std::sort(elements.begin(), elements.end());
+    return opaque(elements);
+  }
+  std::sort(elements.begin(), elements.end(), [](uint64_t a, uint64_t b) { return integer_of(a) < integer_of(b); });
   return largest ? elements.back() : elements.front();
 }
 
