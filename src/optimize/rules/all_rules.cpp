@@ -11,7 +11,7 @@ std::span<const Rule> all_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
     for (const auto family : {arithmetic_rules, matmul_rules, conv_merge_rules, conv_algebra_rules, pool_rules,
-                              concat_rules, transpose_rules, twin_rules}) {
+                              concat_rules, slice_rules, transpose_rules, twin_rules}) {
       const std::span<const Rule> list = family();
       all.insert(all.end(), list.begin(), list.end());
     }

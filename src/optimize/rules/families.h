@@ -13,6 +13,7 @@ std::span<const Rule> conv_algebra_rules();
 std::span<const Rule> conv_merge_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> pool_rules();
+std::span<const Rule> slice_rules();
 std::span<const Rule> transpose_rules();
 std::span<const Rule> twin_rules();
 

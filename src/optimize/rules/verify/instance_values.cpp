@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "optimize/rules/siblings.h"
+
 namespace autograph {
 namespace {
 
@@ -43,9 +45,11 @@ void ValueMaker::choose_maker(size_t n, int64_t axis) {
   maker_ = Maker::nothing;
   axis_ = axis;
   shared_ = {};
+  next_ = 0;
   if (!choices_.rarely(n)) return;
   maker_ = choices_.one_of({Maker::unary, Maker::binary_weight, Maker::binary_shared, Maker::binary_value, Maker::pool,
-                            Maker::concat, Maker::split, Maker::transpose, Maker::matmul, Maker::conv, Maker::conv});
+                            Maker::concat, Maker::split, Maker::slice, Maker::transpose, Maker::matmul, Maker::conv,
+                            Maker::conv});
   variant_ = choices_.pick(2) == 0;
   shares_ = choices_.pick(2) == 0;
   if (maker_ == Maker::unary) op_ = choices_.one_of<std::string_view>({"relu", "tanh", "neg"});
@@ -131,6 +135,37 @@ ValueId ValueMaker::make_cut(Dims dims, size_t axis) {
   return graph.node(node).output(first ? 0 : 1);
 }
 
+// The next piece of one value, most of the time right behind the last one; with a piece of another axis, too.
+ValueId ValueMaker::make_sliced(const Dims& dims, size_t axis) {
+  if (dims.empty()) return make_input(dims);
+  const size_t other = (axis + 1) % dims.size();
+  const bool cuts_other = variant_ && other != axis;
+  if (next_ > 0 && choices_.rarely(8)) ++next_;
+  Dims whole = dims;
+  if (cuts_other) ++whole[other];
+  whole[axis] = choices_.one_of<int64_t>({2 * dims[axis], 8});
+  if (shared_.is_valid()) {
+    const Dims shared = instance_.graph.type(shared_).shape().static_dims();
+    if (same_dims_but(shared, whole, static_cast<int64_t>(axis))) whole[axis] = shared[axis];
+  }
+  const bool fits = shared_.is_valid() && instance_.graph.type(shared_).shape() == Shape::of(whole);
+  if (!fits || next_ + dims[axis] > whole[axis]) {
+    shared_ = make_input(whole);
+    next_ = 0;
+  }
+  std::vector<int64_t> starts{next_}, ends{next_ + dims[axis]}, axes{static_cast<int64_t>(axis)};
+  if (cuts_other) {
+    starts.push_back(1);
+    ends.push_back(whole[other]);
+    axes.push_back(static_cast<int64_t>(other));
+  }
+  next_ += dims[axis];
+  const auto list = [&](const std::vector<int64_t>& values) {
+    return instance_.graph.add_constant(Tensor::vector(values));
+  };
+  return add("slice", {shared_, list(starts), list(ends), list(axes)});
+}
+
 ValueId ValueMaker::make(const Dims& dims) {
   switch (maker_) {
     case Maker::nothing: break;
@@ -141,6 +176,7 @@ ValueId ValueMaker::make(const Dims& dims) {
     case Maker::pool: return make_pooled(dims);
     case Maker::concat: return make_joined(dims, front_axis(axis_, dims));
     case Maker::split: return make_cut(dims, front_axis(axis_, dims));
+    case Maker::slice: return make_sliced(dims, front_axis(axis_, dims));
     case Maker::transpose: return make_transposed(dims);
     case Maker::conv: return make_convolved(dims);
     case Maker::matmul: {

@@ -18,6 +18,7 @@ enum class Maker : uint8_t {
   pool,
   concat,
   split,
+  slice,
   transpose,
   matmul,
   conv
@@ -53,6 +54,7 @@ class ValueMaker {
   ValueId make_transposed(const Dims& dims);
   ValueId make_joined(const Dims& dims, size_t axis);
   ValueId make_cut(Dims dims, size_t axis);
+  ValueId make_sliced(const Dims& dims, size_t axis);
 
   RuleInstance& instance_;
   Choices& choices_;
@@ -62,6 +64,7 @@ class ValueMaker {
   bool shares_ = false;   // all read one value
   bool variant_ = false;  // of the maker: another window, another permutation
   ValueId shared_;
+  int64_t next_ = 0;  // of the shared value: the first position that is not sliced yet
 };
 
 }  // namespace autograph
