@@ -59,34 +59,56 @@ TEST(BoxCopy, ExpandsAxesAtBothEnds) {
   expect_reference(expand_def(), {{draw_tensor(random, DType::i64, {5, 1}), Tensor::vector({5, 300})}});
 }
 
-// Pads without channels move whole pixels or blocks: the same numbers under another order.
+// The elements of `x` in row-major order as a tensor of that layout has them, or the way back.
+Tensor moved(const Tensor& x, Layout layout, bool back) {
+  const int64_t channels = x.dims()[1], pixels = x.dims()[2] * x.dims()[3];
+  const int64_t block = layout == Layout::channels_last ? channels : channel_block(layout);
+  Tensor y = Tensor::zeros(DType::f32, x.dims());
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    const int64_t image = i / (channels * pixels), channel = i / pixels % channels, pixel = i % pixels;
+    const int64_t at = ((image * (channels / block) + channel / block) * pixels + pixel) * block + channel % block;
+    y.mutable_data<float>()[back ? i : at] = x.data<float>()[back ? at : i];
+  }
+  return y;
+}
+
+void expect_reference_in_layouts(const OpDef& op, const OpSample& sample, size_t num_variants) {
+  const KernelCase plain(op, sample, {1, true});
+  const std::vector<KernelVariant> variants = kernel_for(op).variants(plain.call());
+  ASSERT_EQ(variants.size(), num_variants);
+  for (const KernelVariant& variant : variants) {
+    if (variant.output(0) == Layout::row_major) continue;
+    OpSample in_layout = sample;
+    in_layout.inputs[0] = moved(sample.inputs[0].tensor(), variant.input(0), false);
+    const KernelCase test(op, in_layout, {2, true, &variant});
+    KernelRun run(kernel_for(op), test);
+    run.run();
+    const Tensor actual = moved(run.outputs()[0], variant.output(0), true);
+    EXPECT_EQ(difference(Datum(actual), Datum(plain.reference()[0]), {0, 0}), "") << to_string(variant.output(0));
+  }
+}
+
 TEST(BoxCopy, PadsInEveryLayout) {
   Random random(4);
-  const Dims dims{2, 16, 5, 6};
-  const Tensor pads = Tensor::vector({0, 0, 1, 0, 0, 0, 2, 3});
-  const KernelCase plain(pad_def(), {{draw_tensor(random, DType::f32, dims), pads}}, {1, true});
-  const std::vector<KernelVariant> variants = kernel_for(pad_def()).variants(plain.call());
-  ASSERT_EQ(variants.size(), 4U);
-  for (const KernelVariant& variant : variants) {
-    // Channel c of every pixel is c, so that the order of the pixels does not show, and that of the channels does.
-    std::vector<float> x(2 * 16 * 30);
-    const auto channel_at = [&](int64_t i, int64_t pixels) {
-      const int64_t block = variant.output(0) == Layout::channels_last ? 16 : channel_block(variant.output(0));
-      return static_cast<float>(1 + i / (block * pixels) % (16 / block) * block + i % block);
-    };
-    for (size_t i = 0; i < x.size(); ++i) x[i] = channel_at(static_cast<int64_t>(i), 30);
-    const KernelCase test(pad_def(), {{Tensor::of<float>(dims, x), pads}}, {1, true, &variant});
-    KernelRun run(kernel_for(pad_def()), test);
-    run.run();
-    int64_t zeros = 0;
-    for (int64_t i = 0; i < run.outputs()[0].num_elements(); ++i) {
-      const float element = run.outputs()[0].data<float>()[i];
-      zeros += element == 0;
-      if (element == 0) continue;
-      EXPECT_EQ(element, channel_at(i, 72)) << to_string(variant.output(0)) << " element " << i;
-    }
-    EXPECT_EQ(zeros, 2 * 16 * (72 - 30));
-  }
+  const Tensor x = draw_tensor(random, DType::f32, {2, 16, 5, 6});
+  expect_reference_in_layouts(pad_def(), {{x, Tensor::vector({0, 0, 1, 0, 0, 0, 2, 3})}}, 4);
+  // Channels too: no whole blocks.
+  expect_reference_in_layouts(pad_def(), {{x, Tensor::vector({1, 2, 1, 0, 0, -3, 2, 3})}}, 2);
+}
+
+TEST(BoxCopy, SlicesInEveryLayout) {
+  Random random(5);
+  const Tensor x = draw_tensor(random, DType::f32, {3, 16, 9, 7});
+  const auto slice = [&](std::vector<int64_t> starts, std::vector<int64_t> ends, std::vector<int64_t> axes,
+                         std::vector<int64_t> steps, size_t num_variants) {
+    expect_reference_in_layouts(
+        slice_def(), {{x, Tensor::vector(starts), Tensor::vector(ends), Tensor::vector(axes), Tensor::vector(steps)}},
+        num_variants);
+  };
+  slice({1, 1}, {100, 100}, {2, 3}, {1, 1}, 4);
+  slice({2, 8, 0}, {0, -100, 5}, {0, 2, 3}, {-1, -3, 2}, 4);
+  slice({3}, {14}, {1}, {2}, 2);
+  slice({-1, 2}, {-100, 3}, {1, 3}, {-1, 1}, 2);
 }
 
 }  // namespace

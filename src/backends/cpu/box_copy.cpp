@@ -24,7 +24,7 @@ struct BoxStrides {
   int64_t count = 1, in_stride = 0, out_stride = 0;
 };
 
-// The axes in the order of a layout in which the channels are not touched.
+// The axes in the order of a layout; blocks of channels are not taken apart.
 void reorder(Layout layout, std::vector<BoxAxis>& axes) {
   if (layout == Layout::row_major) return;
   BoxAxis channels = axes[1];
@@ -144,11 +144,27 @@ std::string why_not_known(const KernelCall& call, std::initializer_list<size_t> 
   return why_not_known(call, slots, "positions");
 }
 
+// Row-major, channels-last, and blocks of channels where all of them move.
+std::vector<KernelVariant> box_variants(const KernelCall& call, const std::vector<BoxAxis>& axes) {
+  const double us = 1 + static_cast<double>(size_of(call.outputs[0])) / 5e3;
+  std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
+  if (call.inputs[0].dtype() != DType::f32) return result;
+  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
+    if (!fits_rank(layout, axes.size())) continue;
+    const BoxAxis& channels = axes[1];
+    const bool keeps_channels =
+        channels.in_step == 1 && channels.count == channels.in_extent && channels.count == channels.out_extent;
+    const bool fits = channel_block(layout) == 1 || (keeps_channels && channels.count % channel_block(layout) == 0);
+    if (fits) result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = us});
+  }
+  return result;
+}
+
 // ---- slice -----------------------------------------------------------------------------------------------------
 
 std::string why_not_slice(const KernelCall& call) { return why_not_known(call, {1, 2, 3, 4}); }
 
-Prepared prepare_slice(const KernelCall& call) {
+std::vector<BoxAxis> sliced_axes(const KernelCall& call) {
   const Dims in = call.input_dims(0), out = call.output_dims(0);
   std::vector<BoxAxis> axes;
   for (size_t a = 0; a < in.size(); ++a) {
@@ -164,8 +180,16 @@ Prepared prepare_slice(const KernelCall& call) {
                                  : std::clamp<int64_t>(start, -1, axis.in_extent - 1);
     axis.in_step = axis.count > 1 ? steps[k] : 1;  // a single element needs no step, and a huge one would overflow
   }
+  return axes;
+}
+
+Prepared prepare_slice(const KernelCall& call) {
+  std::vector<BoxAxis> axes = sliced_axes(call);
+  if (call.variant) reorder(call.variant->output(0), axes);
   return {std::make_unique<BoxCopyKernel>(BoxCopy(axes, element_size(call.inputs[0].dtype()), call.threads)), ""};
 }
+
+std::vector<KernelVariant> slice_variants(const KernelCall& call) { return box_variants(call, sliced_axes(call)); }
 
 // ---- expand ----------------------------------------------------------------------------------------------------
 
@@ -249,26 +273,13 @@ Prepared prepare_pad(const KernelCall& call) {
   return {std::make_unique<PadKernel>(BoxCopy(axes, bytes, call.threads), bytes, elements, call.threads), ""};
 }
 
-// Row-major, and layouts of whole blocks of channels when channels are not padded.
-std::vector<KernelVariant> pad_variants(const KernelCall& call) {
-  const double us = 1 + static_cast<double>(size_of(call.outputs[0])) / 5e3;
-  std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
-  const Dims in = call.input_dims(0), out = call.output_dims(0);
-  if (call.inputs[0].dtype() != DType::f32) return result;
-  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
-    if (!fits_rank(layout, in.size()) || in[1] % channel_block(layout) != 0) continue;
-    const BoxAxis channels = padded_axes(call)[1];
-    if (channels.count != in[1] || channels.count != out[1]) continue;
-    result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = us});
-  }
-  return result;
-}
+std::vector<KernelVariant> pad_variants(const KernelCall& call) { return box_variants(call, padded_axes(call)); }
 
 }  // namespace
 
 std::vector<KernelDef> box_copy_kernels() {
   return {
-      {"cpu.slice", "slice", why_not_slice, prepare_slice},
+      {"cpu.slice", "slice", why_not_slice, prepare_slice, slice_variants},
       {"cpu.expand", "expand", why_not_expand, prepare_expand},
       {"cpu.pad", "pad", why_not_pad, prepare_pad, pad_variants},
   };
