@@ -105,6 +105,29 @@ std::vector<ValueId> slice_channels(RuleBuilder& builder) {
   return {add_conv(builder, conv, x, w, bias, 1)};
 }
 
+bool all_are(const std::vector<int64_t>& list, int64_t value) {
+  return std::all_of(list.begin(), list.end(), [&](int64_t entry) { return entry == value; });
+}
+
+bool can_take_strides(const RuleMatch& match) {
+  if (!has_form<0>(match)) return false;
+  const ConvForm conv = conv_form(match.graph(), match.nodes()[1]);
+  return all_are(conv.kernel, 1) && all_are(conv.pads, 0) && !all_are(conv.strides, 1);
+}
+
+std::vector<ValueId> take_strides(RuleBuilder& builder) {
+  ConvForm conv = conv_form(builder.graph(), builder.match().nodes()[1]);
+  SliceForm pixels = whole_form(builder.dims(conv.x));
+  for (size_t k = 0; k < conv.strides.size(); ++k) {
+    SliceAxis& axis = pixels[k + 2];
+    axis.count = (axis.extent - 1) / conv.strides[k] + 1;
+    axis.step = axis.count > 1 ? conv.strides[k] : 1;
+    conv.strides[k] = 1;
+  }
+  const SliceForm form = composed(*form_of(builder.match(), 0), pixels);
+  return {add_conv(builder, conv, add_slice(builder, builder.value("x"), form), conv.w, conv.b, conv.group)};
+}
+
 // ---- Slices of concats, concats of slices ---------------------------------------------------------------------------
 
 // What a slice of a concat takes of it: which of the inputs, and what of each.
@@ -333,6 +356,15 @@ const Rule kRules[] = {
      .guard_doc = "positions are constants; pixels are not sliced",
      .guard = can_slice_channels,
      .build = slice_channels},
+    // conv(slice(x), w) with strides -> conv(slice(x), w), where the slice jumps
+    {.name = "slice.take_strides",
+     .before = "r = slice(x, s...); y = conv[strides=e, pads=p, dilations=d, group=g](r, w, b...)",
+     .after = "u = slice(x), its steps times e; y = conv[group=g](u, w, b...)",
+     .outputs = {"y"},
+     .kind = shrinks,
+     .guard_doc = "positions are constants; kernels have one tap and no pads, and strides are not all 1",
+     .guard = can_take_strides,
+     .build = take_strides},
     // slice([x, y, z]) -> [y, slice(z)]
     {.name = "slice.of_concat",
      .before = "y = slice(x, s...)",
