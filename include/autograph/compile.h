@@ -60,7 +60,8 @@ struct CompileOptions {
   bool profile = false;    ///< Record the time of every step; see Executable::profile().
 };
 
-/// A compiled graph. Thread-safe: any number of threads may call run() at once.
+/// A compiled graph. Thread-safe: any number of threads may call run() at once. Signal handlers of the program need an
+/// alternate stack (SA_ONSTACK) on threads that run graphs, see README, Limits.
 class Executable {
  public:
   Executable();

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "autograph/error.h"
+#include "cli/interrupt.h"
 
 namespace autograph::cli {
 namespace {
@@ -51,6 +52,7 @@ pid_t start(const std::string& format, const Pipe& to_child, const Pipe& from_ch
   if (child > 0) return child;
   dup2(to_child.read_end(), STDIN_FILENO);
   dup2(from_child.write_end(), STDOUT_FILENO);
+  admit_interrupts();
   execlp("dot", "dot", argument.c_str(), static_cast<char*>(nullptr));
   _exit(127);
 }

@@ -3,8 +3,15 @@
 
 namespace autograph::cli {
 
-/// From now on SIGINT ends the program with exit code 130.
+/// From now on SIGINT ends the program with exit code 130. To be called before there are other threads.
+///
+/// A thread that does nothing else waits for the signal, and all others block it. A handler would run wherever it finds
+/// a thread, and some kernels of oneDNN (its matrix product that packs nothing) use the stack pointer for a buffer on
+/// the heap while they run: what a signal puts on the stack then overwrites what lies in front of that buffer.
 void install_interrupt_handler();
+
+/// Lets the calling thread have SIGINT after all: for children, which would inherit that it is blocked.
+void admit_interrupts();
 
 /// While it lives, the first Ctrl-C is only remembered; the second ends the program.
 class InterruptScope {

@@ -1,6 +1,9 @@
 // The user's side of search: optimize, saved plans, compare, ablate, bisect.
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <sstream>
+
 #include "cli/run_program.h"
 
 namespace autograph {
@@ -103,6 +106,25 @@ TEST_F(CliSearch, InterruptSavesTheBestSoFar) {
   const nlohmann::json document = nlohmann::json::parse(read_text(path("out")));
   EXPECT_EQ(document["stop_reason"], "cancelled");
   EXPECT_TRUE(std::filesystem::exists(path("i.onnx")));
+}
+
+// Kernels may use the stack pointer for other things: a signal must find a thread that does nothing else.
+TEST_F(CliSearch, InterruptsReachNoThreadThatComputes) {
+  const std::string command = std::string(AG_PROGRAM) + " bench zoo:mlp --seconds 60 --threads 2 >" + path("out") +
+                              " 2>&1 & pid=$!; sleep 1; cat /proc/$pid/task/*/status >" + path("status") +
+                              "; kill -INT $pid; wait $pid";
+  ASSERT_EQ(WEXITSTATUS(std::system(command.c_str())), 130) << read_text(path("out"));
+  std::stringstream status(read_text(path("status")));
+  int admitting = 0;
+  int threads = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("SigBlk:")) continue;
+    ++threads;
+    const uint64_t blocked = std::stoull(line.substr(7), nullptr, 16);
+    admitting += (blocked >> (SIGINT - 1) & 1) == 0;
+  }
+  EXPECT_GE(threads, 2);
+  EXPECT_EQ(admitting, 1);
 }
 
 TEST_F(CliSearch, StrategyIsTakenByBench) {
