@@ -26,7 +26,7 @@ class Trial {
   /// When nodes of the proposal ran, by node, in each of up to `runs` profiled runs behind a first one that does
   /// not count; fewer of slow graphs.
   std::vector<std::vector<NodeSpan>> profile(const Proposal& proposal, int runs) const;
-  /// Times both in turns until it is clear who is faster, for at most `seconds` but at least three rounds.
+  /// Times both in turns until it is clear who is faster (see Duel), for about `seconds` at most.
   Duel duel(const Executable& first, const Executable& second, double seconds) const;
 
  private:
