@@ -42,7 +42,7 @@ tidy_one() {
 }
 export -f tidy_one
 if printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "${JOBS:-$(nproc)}" \
-    bash -c 'tidy_one "$@"' _ "$tidy" -p "$build" --quiet "${checks[@]}"; then
+    bash -c 'tidy_one "$@"' _ "$tidy" -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option "${checks[@]}"; then
   echo "tidy: ${#files[@]} files, nothing found"
 else
   echo "tidy: findings above, in ${#files[@]} files" >&2

@@ -202,7 +202,7 @@ class Graph {
     GraphTransaction* transaction = nullptr;
     Journal() = default;
     Journal(const Journal&) {}
-    Journal& operator=(const Journal&) { return *this; }
+    Journal& operator=(const Journal&) { return *this; }  // NOLINT(bugprone-unhandled-self-assignment)
   };
 
   ValueId new_value(Value::Kind kind, Type type, std::string name);

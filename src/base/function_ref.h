@@ -16,7 +16,7 @@ class FunctionRef<Result(Args...)> {
  public:
   template <class Callee>
   requires(!std::is_same_v<std::remove_cvref_t<Callee>, FunctionRef>)
-      FunctionRef(Callee&& callee)  // NOLINT(google-explicit-constructor): it stands for the callee
+      FunctionRef(Callee&& callee)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
       : callee_(const_cast<void*>(static_cast<const void*>(&callee))), call_([](void* to, Args... args) -> Result {
           return (*static_cast<std::remove_reference_t<Callee>*>(to))(std::forward<Args>(args)...);
         }) {}
