@@ -7,6 +7,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/known_inputs.h"
 #include "backends/cpu/parallel.h"
+#include "ops/shape/slice_range.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -170,15 +171,14 @@ std::vector<BoxAxis> sliced_axes(const KernelCall& call) {
   for (size_t a = 0; a < in.size(); ++a) {
     axes.push_back({.count = out[a], .in_extent = in[a], .out_extent = out[a]});
   }
-  const std::vector<int64_t> starts = call.constant(1)->to_i64();
+  const std::vector<int64_t> starts = call.constant(1)->to_i64(), ends = call.constant(2)->to_i64();
   const std::vector<size_t> sliced = listed_axes(call, 3, starts.size());
   const auto steps = call.has_input(4) ? call.constant(4)->to_i64() : std::vector<int64_t>(starts.size(), 1);
   for (size_t k = 0; k < starts.size(); ++k) {
     BoxAxis& axis = axes[sliced[k]];
-    const int64_t start = starts[k] < 0 ? starts[k] + axis.in_extent : starts[k];
-    axis.in_first = steps[k] > 0 ? std::clamp<int64_t>(start, 0, axis.in_extent)
-                                 : std::clamp<int64_t>(start, -1, axis.in_extent - 1);
-    axis.in_step = axis.count > 1 ? steps[k] : 1;  // a single element needs no step, and a huge one would overflow
+    const SliceRange range = slice_range(starts[k], ends[k], steps[k], axis.in_extent);
+    axis.in_first = range.start;
+    axis.in_step = axis.count > 1 ? range.step : 1;  // a single element needs no step, and a huge one would overflow
   }
   return axes;
 }

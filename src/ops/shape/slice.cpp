@@ -13,20 +13,13 @@
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
+#include "ops/shape/slice_range.h"
 
 namespace autograph {
 
 const OpDef& slice_def();
-namespace {
 
-// A slice of one axis: first position, step and number of elements.
-struct AxisSlice {
-  int64_t start = 0;
-  int64_t step = 1;
-  int64_t count = 0;
-};
-
-AxisSlice resolve(int64_t start, int64_t end, int64_t step, int64_t extent) {
+SliceRange slice_range(int64_t start, int64_t end, int64_t step, int64_t extent) {
   if (start < 0) start += extent;
   if (end < 0) end += extent;
   if (step > 0) {
@@ -40,9 +33,11 @@ AxisSlice resolve(int64_t start, int64_t end, int64_t step, int64_t extent) {
   return {start, step, start > end ? (start - end - 1) / -step + 1 : 0};
 }
 
+namespace {
+
 // Extent after slicing; open extents stay what they are only under a slice that takes everything.
 Dim sliced_extent(const Dim& extent, int64_t start, int64_t end, int64_t step) {
-  if (extent.is_known()) return resolve(start, end, step, extent.value()).count;
+  if (extent.is_known()) return slice_range(start, end, step, extent.value()).count;
   constexpr int64_t kFar = std::numeric_limits<int32_t>::max();
   const bool forwards = step == 1 && start == 0 && end >= kFar;
   const bool backwards = step == -1 && (start == -1 || start >= kFar) && end <= -kFar;
@@ -109,7 +104,7 @@ void reference(const OpCall& call) {
   if (y.num_elements() == 0) return;
   for (size_t k = 0; k < axes.size(); ++k) {
     const auto axis = static_cast<size_t>(front_axis(axes[k], x.rank()));
-    const AxisSlice slice = resolve(starts[k], ends[k], steps[k], x.dims()[axis]);
+    const SliceRange slice = slice_range(starts[k], ends[k], steps[k], x.dims()[axis]);
     source.start += slice.start * strides[axis];
     // A single element needs no stride, and a huge step would overflow it.
     source.strides[axis] = slice.count > 1 ? slice.step * strides[axis] : 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/shape/axes.h"
+#include "ops/shape/slice_range.h"
 #include "optimize/match.h"
 #include "optimize/rules/siblings.h"
 
@@ -11,23 +13,19 @@ namespace autograph {
 std::optional<SliceForm> slice_form(const Graph& graph, NodeId slice) {
   const Node& node = graph.node(slice);
   const auto list = [&](size_t slot) { return integer_constants(graph, node.input(slot)); };
-  const auto has = [&](size_t slot) { return node.inputs().size() > slot && node.input(slot).is_valid(); };
-  const Dims in = dims_of(graph, node.input(0));
-  const Dims out = dims_of(graph, node.output(0));
+  const bool has_axes = node.input(3).is_valid(), has_steps = node.input(4).is_valid();
   const auto starts = list(1);
-  const auto axes = has(3) ? list(3) : std::vector<int64_t>{};
-  const auto steps = has(4) ? list(4) : std::vector<int64_t>{};
-  if (!starts || !axes || !steps) return std::nullopt;
-  SliceForm form = whole_form(in);
+  const auto ends = list(2);
+  const auto axes = has_axes ? list(3) : std::vector<int64_t>{};
+  const auto steps = has_steps ? list(4) : std::vector<int64_t>{};
+  if (!starts || !ends || !axes || !steps) return std::nullopt;
+  SliceForm form = whole_form(dims_of(graph, node.input(0)));
+  const auto rank = static_cast<int64_t>(form.size());
   for (size_t k = 0; k < starts->size(); ++k) {
-    const int64_t axis = has(3) ? (*axes)[k] : static_cast<int64_t>(k);
-    const size_t front = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(in.size()) : axis);
-    SliceAxis& part = form[front];
-    part.count = out[front];
-    part.step = has(4) && part.count > 1 ? (*steps)[k] : 1;
-    const bool is_backwards = has(4) && (*steps)[k] < 0;
-    const int64_t start = (*starts)[k] < 0 ? (*starts)[k] + part.extent : (*starts)[k];
-    part.first = std::clamp<int64_t>(start, 0, is_backwards ? part.extent - 1 : part.extent);
+    const int64_t axis = has_axes ? front_axis((*axes)[k], rank) : static_cast<int64_t>(k);
+    SliceAxis& part = form[static_cast<size_t>(axis)];
+    const SliceRange range = slice_range((*starts)[k], (*ends)[k], has_steps ? (*steps)[k] : 1, part.extent);
+    part = {range.start, range.count > 1 ? range.step : 1, range.count, part.extent};
   }
   return form;
 }
