@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ops/window/window_geometry.h"
+#include "optimize/rules/siblings.h"
 
 namespace autograph {
 namespace {
@@ -37,10 +38,6 @@ std::vector<int64_t> worked_out_pads(const Graph& graph, const Node& node) {
   for (const WindowAxis& axis : axes) pads.push_back(axis.pad_begin);
   for (const WindowAxis& axis : axes) pads.push_back(axis.pad_end);
   return pads;
-}
-
-bool all_equal(const std::vector<int64_t>& list, int64_t value) {
-  return std::all_of(list.begin(), list.end(), [&](int64_t element) { return element == value; });
 }
 
 }  // namespace
@@ -93,9 +90,9 @@ std::optional<AttributeValue> acting_attribute(const Graph& graph, const Node& n
 bool acts_as_default(const Graph& graph, const Node& node, const AttributeSpec& spec, AttributeRole role) {
   if (role == AttributeRole::ignored || role == AttributeRole::auto_pad) return true;
   const AttributeValue* given = node.attributes().find(spec.name);
-  if (role == AttributeRole::ones) return !given || all_equal(std::get<std::vector<int64_t>>(*given), 1);
+  if (role == AttributeRole::ones) return !given || all_are(std::get<std::vector<int64_t>>(*given), 1);
   if (role == AttributeRole::pads) {
-    return all_equal(std::get<std::vector<int64_t>>(*acting_attribute(graph, node, spec, role)), 0);
+    return all_are(std::get<std::vector<int64_t>>(*acting_attribute(graph, node, spec, role)), 0);
   }
   if (!given) return true;
   if (!spec.default_value) return false;
@@ -114,7 +111,7 @@ bool acts_as(const Graph& graph, const Node& node, const AttributeSpec& spec, At
     return acts_as_default(graph, node, spec, role) && spec.default_value && equal(literal, *spec.default_value);
   const auto* list = std::get_if<std::vector<int64_t>>(&*value);
   const auto* number = std::get_if<int64_t>(&literal);
-  if (list && number) return all_equal(*list, *number);
+  if (list && number) return all_are(*list, *number);
   if (role == AttributeRole::axis && number && *number < 0) {
     return std::get<int64_t>(*value) == *number + graph.type(node.input(0)).shape().rank();
   }

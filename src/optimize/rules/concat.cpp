@@ -10,11 +10,6 @@ namespace {
 
 using enum RuleClass;
 
-int64_t axis_of(const Graph& graph, NodeId node) {
-  const int64_t axis = graph.node(node).attributes().integer("axis");
-  return axis < 0 ? axis + graph.type(graph.node(node).input(0)).shape().rank() : axis;
-}
-
 // ---- Nodes in front of a concat, all of a kind --------------------------------------------------------------------
 
 // The producers of `values` when all are read here alone, are of one op with the same attributes, and have

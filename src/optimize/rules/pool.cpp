@@ -15,12 +15,8 @@ bool same_dims(const RuleMatch& match, std::string_view a, std::string_view b) {
   return match.dims(a) == match.dims(b);
 }
 
-bool are_zero(const std::vector<int64_t>& list) {
-  return std::all_of(list.begin(), list.end(), [](int64_t element) { return element == 0; });
-}
-
 // Do all windows have the same divisor?
-bool is_plain_mean(const RuleMatch& match) { return match.integer("i") != 0 || are_zero(match.integers("p")); }
+bool is_plain_mean(const RuleMatch& match) { return match.integer("i") != 0 || all_are(match.integers("p"), 0); }
 
 std::vector<ValueId> mean_as_conv(RuleBuilder& builder) {
   const RuleMatch& match = builder.match();
@@ -41,7 +37,8 @@ bool is_mean(const RuleMatch& match) {
   const Dims dims = match.dims("w");
   const Value& value = match.graph().value(match.value("w"));
   if (!value.is_constant() || match.integer("g") != dims[0] || match.dims("x")[1] != dims[0]) return false;
-  const double weight = 1.0 / static_cast<double>(element_count(dims) / dims[0]);
+  const int64_t taps = element_count(dims) / dims[0];
+  const double weight = 1.0 / static_cast<double>(taps);
   const std::vector<double> elements = value.constant().to_f64();
   return std::all_of(elements.begin(), elements.end(),
                      [&](double element) { return std::fabs(element - weight) <= 1e-6 * weight; });
@@ -83,7 +80,7 @@ bool can_exchange(const RuleMatch& match) {
   const Dims w = match.dims("w");
   if (!std::all_of(w.begin() + 2, w.end(), [](int64_t extent) { return extent == 1; })) return false;
   return match.list("b").empty() ||
-         (windows_are_never_empty(match) && (match.integer("i") == 0 || are_zero(match.integers("p"))));
+         (windows_are_never_empty(match) && (match.integer("i") == 0 || all_are(match.integers("p"), 0)));
 }
 
 const Rule kRules[] = {

@@ -64,6 +64,15 @@ bool same_shape_but(const Graph& graph, ValueId a, ValueId b, int64_t axis) {
   return true;
 }
 
+int64_t axis_of(const Graph& graph, NodeId node) {
+  const int64_t axis = graph.node(node).attributes().integer("axis");
+  return axis < 0 ? axis + graph.type(graph.node(node).input(0)).shape().rank() : axis;
+}
+
+bool all_are(const std::vector<int64_t>& list, int64_t value) {
+  return std::all_of(list.begin(), list.end(), [&](int64_t element) { return element == value; });
+}
+
 int64_t element_count(const Dims& dims) {
   int64_t count = 1;
   for (const int64_t extent : dims) count *= extent;

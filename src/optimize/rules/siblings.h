@@ -46,6 +46,12 @@ bool are_first_two(const Graph& graph, ValueId shared, size_t slot, NodeId a, No
 /// The same extents, `axis` apart, of values of static type.
 bool same_shape_but(const Graph& graph, ValueId a, ValueId b, int64_t axis);
 
+/// The attribute `axis` of a node, counted from the front of its first input.
+int64_t axis_of(const Graph& graph, NodeId node);
+
+/// Is every element `value`?
+bool all_are(const std::vector<int64_t>& list, int64_t value);
+
 /// Number of elements.
 int64_t element_count(const Dims& dims);
 

@@ -105,10 +105,6 @@ std::vector<ValueId> slice_channels(RuleBuilder& builder) {
   return {add_conv(builder, conv, x, w, bias, 1)};
 }
 
-bool all_are(const std::vector<int64_t>& list, int64_t value) {
-  return std::all_of(list.begin(), list.end(), [&](int64_t entry) { return entry == value; });
-}
-
 bool can_take_strides(const RuleMatch& match) {
   if (!has_form<0>(match)) return false;
   const ConvForm conv = conv_form(match.graph(), match.nodes()[1]);
@@ -143,8 +139,7 @@ std::vector<TakenPiece> pieces_of_concat(const RuleMatch& match) {
   const auto form = form_of(match, 0);
   if (!concat.is_valid() || !form) return {};
   const auto axis = only_axis(*form);
-  const int64_t along = graph.node(concat).attributes().integer("axis");
-  const size_t joined = static_cast<size_t>(along < 0 ? along + static_cast<int64_t>(form->size()) : along);
+  const auto joined = static_cast<size_t>(axis_of(graph, concat));
   if (!axis || *axis != joined || !(*form)[joined].is_range()) return {};
   const SliceAxis& range = (*form)[joined];
   std::vector<TakenPiece> pieces;
