@@ -85,8 +85,8 @@ void expect_rounded_operands(const std::string& kernel, const Build& build) {
     const Dims dims = pair.plain.type(pair.plain.inputs()[0]).shape().static_dims();
     const Tensor x = draw_tensor(random, DType::f32, dims);
     CompileOptions options = with_precision("bf16");
-    options.exact =
-        true;  // where products of bf16 are only a little faster, Winograd's algorithm on f32 would be taken
+    // Where products of bf16 are only a little faster, Winograd's algorithm on f32 would be taken.
+    options.exact = true;
     const Executable executable = compile(pair.plain, options);
     const auto actual = executable.run({Datum(x)});
     const auto expected =
