@@ -42,7 +42,7 @@ bool fit_together(const Graph& graph, const std::vector<ValueId>& values, int64_
 
 std::vector<NodeId> unary_producers(const RuleMatch& match) {
   const Graph& graph = match.graph();
-  const std::vector<NodeId> nodes = producers_of_a_kind(graph, match.list("xs"), 1);
+  std::vector<NodeId> nodes = producers_of_a_kind(graph, match.list("xs"), 1);
   if (nodes.empty() || !is_in_class(OpClass::unary, graph.node(nodes.front()))) return {};
   return nodes;
 }
@@ -186,7 +186,7 @@ std::vector<NodeId> unary_readers(const RuleMatch& match) {
 std::vector<ValueId> split_behind(RuleBuilder& builder, const std::vector<NodeId>& nodes, ValueId whole) {
   const Graph& graph = builder.graph();
   const int64_t axis = builder.match().integer("k");
-  const std::vector<ValueId> pieces = builder.match().list("ys");
+  std::vector<ValueId> pieces = builder.match().list("ys");
   const std::vector<ValueId> made = builder.split(whole, extents_along(graph, pieces, axis), axis);
   for (size_t i = 0; i < nodes.size(); ++i) builder.replace(graph.node(nodes[i]).output(0), made[i]);
   return pieces;
