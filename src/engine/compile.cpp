@@ -44,7 +44,11 @@ bool expects_own_kernel(const Device& device, const Graph& graph, NodeId id) {
   if (!inputs || !outputs) return false;
   std::vector<Tensor> constants;
   for (const ValueId v : node.inputs()) constants.push_back(v.is_valid() ? graph.value(v).constant() : Tensor());
-  return device.catalog.accepts({node.op(), node.attributes(), *inputs, *outputs, constants, 1});
+  try {
+    return device.catalog.accepts({node.op(), node.attributes(), *inputs, *outputs, constants, 1});
+  } catch (const ShapeError&) {
+    return false;  // extents that are not known yet may have to be others than typical ones
+  }
 }
 
 // Would a kernel made for this very op take the node as it stands?
