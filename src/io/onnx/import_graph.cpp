@@ -133,6 +133,11 @@ std::vector<ValueId> GraphImporter::import_node(const onnx::NodeProto& node, con
   AG_CHECK_USER(outputs.size() >= num_named_outputs(node), FormatError,
                 "[onnx] {}: expected at most {} outputs, got {}", at_node(node, name), outputs.size(),
                 num_named_outputs(node));
+  for (size_t slot = 0; !function && slot < num_named_outputs(node); ++slot) {
+    const std::string& output = node.output(static_cast<int>(slot));
+    if (output.empty() || outputs[slot].is_valid()) continue;
+    throw UnsupportedError(fmt::format("[onnx] {}: output '{}' is not supported", at_node(node, name), output));
+  }
   return outputs;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "io/onnx/contrib/contrib.h"
 #include "io/onnx/proto.h"
 
 namespace autograph::io {
@@ -12,12 +13,14 @@ using Index = std::unordered_map<std::string, std::vector<OnnxForm>>;
 
 Index build_index() {
   Index index;
-  for (const OpDef* op : all_ops()) {
-    for (const OnnxName& name : op->onnx) {
-      if (!name.name.empty())
-        index[qualified_name(std::string(name.domain), std::string(name.name))].push_back({op, &name});
+  const auto add = [&](const OpDef& op) {
+    for (const OnnxName& name : op.onnx) {
+      if (name.name.empty()) continue;
+      index[qualified_name(std::string(name.domain), std::string(name.name))].push_back({&op, &name});
     }
-  }
+  };
+  for (const OpDef* op : all_ops()) add(*op);
+  for (const ContribOp& op : contrib_ops()) add(op);
   for (auto& [key, forms] : index) {
     std::sort(forms.begin(), forms.end(),
               [](const OnnxForm& a, const OnnxForm& b) { return a.name->since < b.name->since; });

@@ -19,7 +19,7 @@ struct FormSearch {
   int earliest = 0;              ///< When there is none: the first version that has one; 0 = unknown op.
 };
 
-/// Searches the spellings of all ops.
+/// Searches the spellings of all ops, and the contrib ops.
 FormSearch find_form(const std::string& domain, const std::string& op_type, int opset);
 
 }  // namespace autograph::io

@@ -1,0 +1,141 @@
+// Contrib ops on weights of 2, 4 or 8 bits with a scale for each block: products (MatMulNBits) and lookups
+// (GatherBlockQuantized). Elements are packed along the last axis, the first one in the lowest bits.
+#include "autograph/ops/linear.h"
+
+#include "io/onnx/contrib/body.h"
+
+namespace autograph::io {
+namespace {
+
+// The elements of a constant u8 tensor: `count` along the last axis, as bytes.
+Tensor unpack_constant(const Tensor& packed, int64_t bits, int64_t count) {
+  const int64_t per_byte = 8 / bits;
+  const int64_t row_bytes = packed.dims().back();
+  const int64_t rows = row_bytes == 0 ? 0 : packed.num_elements() / row_bytes;
+  Dims dims = packed.dims();
+  dims.back() = count;
+  Tensor result = Tensor::empty(DType::u8, dims);
+  const auto* from = packed.data<uint8_t>();
+  auto* to = result.mutable_data<uint8_t>();
+  const auto mask = static_cast<uint8_t>((1 << bits) - 1);
+  for (int64_t row = 0; row < rows; ++row, from += row_bytes, to += count) {
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = static_cast<uint8_t>(from[i / per_byte] >> (i % per_byte * bits)) & mask;
+    }
+  }
+  return result;
+}
+
+// The same while running.
+Var unpack_computed(const ContribCall& call, Var packed, int64_t bits, int64_t count) {
+  const int64_t rank = call.rank(packed);
+  const Var mask = scalar_like(packed, static_cast<double>((1 << bits) - 1));
+  std::vector<Var> parts;
+  for (int64_t shift = 0; shift < 8; shift += bits) {
+    const Var moved = shift == 0 ? packed : bit_shift(packed, scalar_like(packed, static_cast<double>(shift)), false);
+    parts.push_back(unsqueeze(bitwise_and(moved, mask), {rank}));
+  }
+  std::vector<int64_t> dims(static_cast<size_t>(rank), 0);
+  dims.back() = -1;
+  return slice(reshape(concat(parts, rank), dims), {0}, {count}, {-1});
+}
+
+// The `count` elements of each row of `packed`, as u8.
+Var unpacked(const ContribCall& call, Var packed, int64_t bits, int64_t count) {
+  const auto tensor = call.known(packed);
+  const int64_t per_byte = 8 / bits;
+  if (tensor && (tensor->dims().empty() || tensor->dims().back() * per_byte < count)) {
+    call.refuse("packed elements", "too few in " + to_string(packed.type()));
+  }
+  if (bits == 8 && tensor && tensor->dims().back() == count) return packed;
+  if (tensor) return call.constant(unpack_constant(*tensor, bits, count));
+  return bits == 8 ? slice(packed, {0}, {count}, {-1}) : unpack_computed(call, packed, bits, count);
+}
+
+// ---- MatMulNBits -----------------------------------------------------------------------------------------------
+
+// Zero points as floats of the dtype of the scales, [N, blocks], given so or packed; in the middle where missing.
+Var zero_points(const ContribCall& call, int64_t rows, int64_t blocks, int64_t bits) {
+  const Var given = call["zero_points"];
+  const DType dtype = call["scales"].dtype();
+  if (!given.is_valid()) return scalar_like(call["scales"], static_cast<double>(1 << (bits - 1)));
+  if (given.dtype() != DType::u8) return reshape(given, std::vector<int64_t>{rows, blocks, 1});
+  const Var bytes = unpacked(call, reshape_known(call, given, {rows, -1}), bits, blocks);
+  return reshape(cast(bytes, dtype), std::vector<int64_t>{rows, blocks, 1});
+}
+
+std::vector<Var> matmul_n_bits(ContribCall& call) {
+  const Attributes& attributes = call.attributes();
+  const int64_t bits = attributes.integer("bits"), block = attributes.integer("block_size");
+  const int64_t n = attributes.integer("N"), k = attributes.integer("K");
+  call.only("bits", {2, 4, 8});
+  call.only("weight_prepacked", {0});
+  if (block < 1 || n < 1 || k < 1) call.refuse("attributes", "block_size, N and K must be positive");
+  if (const Var order = call["g_idx"]; order.is_valid()) call.refuse("input 'g_idx'", "not supported");
+  const int64_t blocks = (k + block - 1) / block;
+  const Var packed = reshape_known(call, call["B"], {n, -1});
+  const Var bytes = unpacked(call, packed, bits, blocks * block);
+  const Var scales = reshape(call["scales"], std::vector<int64_t>{n, blocks, 1});
+  const Var numbers = reshape(cast(bytes, scales.dtype()), std::vector<int64_t>{n, blocks, block});
+  const Var weights = mul(sub(numbers, zero_points(call, n, blocks, bits)), scales);
+  Var rows = reshape(weights, std::vector<int64_t>{n, blocks * block});
+  if (blocks * block != k) rows = slice(rows, {0}, {k}, {1});
+  const Var y = matmul(call["A"], transpose(rows, {1, 0}));
+  return {call.has("bias") ? add(y, call["bias"]) : y};
+}
+
+// ---- GatherBlockQuantized --------------------------------------------------------------------------------------
+
+// Rows are looked up first and dequantized then.
+std::vector<Var> gather_block_quantized(ContribCall& call) {
+  const Attributes& attributes = call.attributes();
+  const Var data = call["data"], indices = call["indices"];
+  const int64_t rank = call.rank(data);
+  const auto from_front = [&](const char* name) {
+    const int64_t axis = attributes.integer(name);
+    return axis < 0 ? axis + rank : axis;
+  };
+  const int64_t gather_axis = from_front("gather_axis"), quantize_axis = from_front("quantize_axis");
+  const bool is_packed = data.dtype() == DType::u8 && attributes.integer("bits") != 8;
+  call.only("bits", {2, 4, 8});
+  if (gather_axis == quantize_axis) call.refuse("attribute 'quantize_axis'", "equal to gather_axis is not supported");
+  if (is_packed && quantize_axis != rank - 1)
+    call.refuse("attribute 'quantize_axis'", "packed data need the last axis");
+  const int64_t bits = attributes.integer("bits");
+  const auto looked_up = [&](Var v, Var like) {
+    if (is_packed && v.dtype() == DType::u8) {
+      v = unpacked(call, v, bits, like.is_valid() ? call.extent(like, -1) : call.extent(v, -1) * (8 / bits));
+    }
+    return gather(v, indices, gather_axis);
+  };
+  Var zero = call["zero_points"];
+  const Var scales = gather(call["scales"], indices, gather_axis);
+  const int64_t axis = quantize_axis < gather_axis ? quantize_axis : quantize_axis + call.rank(indices) - 1;
+  if (zero.is_valid()) {
+    zero = looked_up(zero, call["scales"]);
+  } else if (data.dtype() == DType::u8) {
+    // Bytes count from the middle, 4-bit dtypes from 0.
+    const Var rows = cast(looked_up(data, {}), scales.dtype());
+    const Var shifted = cast(sub(rows, scalar_like(rows, static_cast<double>(1 << (bits - 1)))), DType::i8);
+    return {apply(get_op("dequantize_linear"), {shifted, scales},
+                  {{"axis", axis}, {"block_size", attributes.integer("block_size")}})};
+  }
+  return {apply(get_op("dequantize_linear"), {looked_up(data, {}), scales, zero},
+                {{"axis", axis}, {"block_size", attributes.integer("block_size")}})};
+}
+
+}  // namespace
+
+std::vector<ContribOp> contrib_block_quantized() {
+  return {
+      contrib_op("MatMulNBits", "A, B, scales, zero_points?, g_idx?, bias?", "Y", matmul_n_bits,
+                 {required_attribute("K"), required_attribute("N"), with_default("bits", int64_t{4}),
+                  required_attribute("block_size"), with_default("accuracy_level", int64_t{0}),
+                  with_default("weight_prepacked", int64_t{0})}),
+      contrib_op("GatherBlockQuantized", "data, indices, scales, zero_points?", "output", gather_block_quantized,
+                 {with_default("bits", int64_t{4}), with_default("block_size", int64_t{128}),
+                  with_default("gather_axis", int64_t{0}), with_default("quantize_axis", int64_t{1})}),
+  };
+}
+
+}  // namespace autograph::io
