@@ -19,8 +19,11 @@ const OpDef& where_def();
 namespace {
 
 constexpr int kMaxDepth = 8;  // nodes between the product q k and the softmax
-// A finite score for hidden keys counts as minus infinity from here on: adding it to any score gives it back.
+// Adding numbers from here on down to a score gives them back: hiding keys so is adding a mask.
 constexpr double kHidden = -1e30;
+// Factors beyond these could overflow, or vanish, where those of the model do not.
+constexpr double kLargestScale = 1e12;
+constexpr double kSmallestScale = 1e-12;
 
 bool same_extents(const Shape& a, const Shape& b) {
   if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return false;
@@ -129,7 +132,7 @@ class ScoreReader {
       if (!keeps_shape(graph_, node.input(1 - slot), node.output(0))) return false;
       if (!read(node.input(1 - slot), found, depth - 1) || !found.masks.empty()) return false;
       found.scale *= is_mul ? *factor : 1 / *factor;
-      return true;
+      return found.scale >= kSmallestScale && found.scale <= kLargestScale;
     }
     return false;
   }
@@ -169,6 +172,7 @@ bool is_over_last_axis(const Graph& graph, const Node& softmax) {
 std::optional<AttentionScores> match_attention_scores(const Graph& graph, const Node& node) {
   if (&node.op() != &softmax_def() || !is_over_last_axis(graph, node)) return std::nullopt;
   ValueId weights = behind_nan_guard(graph, node.output(0));
+  const bool is_guarded = weights != node.output(0);
   const Node* reader = only_reader(graph, weights);
   if (reader && is_float_cast(graph, *reader)) {
     weights = reader->output(0);
@@ -178,6 +182,7 @@ std::optional<AttentionScores> match_attention_scores(const Graph& graph, const 
   AttentionScores found;
   found.v = reader->input(1);
   found.result = reader->output(0);
+  found.zeroes_nan = is_guarded;
   if (!ScoreReader(graph).read(node.input(0), found)) return std::nullopt;
   return found;
 }

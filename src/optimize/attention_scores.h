@@ -22,7 +22,8 @@ struct AttentionScores {
   ValueId k;                     ///< [..., size, keys]
   ValueId v;                     ///< [..., keys, value size]
   double scale = 1;              ///< Factor of the scores.
-  std::vector<ScoreMask> masks;  ///< In any order; added up.
+  std::vector<ScoreMask> masks;  ///< In the order in which they are applied.
+  bool zeroes_nan = false;       ///< Rows of weights that are NaN, as without any key to see, become 0.
   ValueId scores;                ///< q k.
   /// [batch, heads] where scores [batch * heads, ...] were given that form to add a mask; else empty.
   std::vector<Dim> split_batch;

@@ -75,6 +75,29 @@ TEST(FoldScale, MergesAFactorIntoAMatmulAndTheSumBehindIt) {
   EXPECT_EQ(ops_after(fold_scale, multiplied(sum_and_factor)), "matmul add");
 }
 
+TEST(FoldScale, LeavesWhatWouldLeaveTheRangeOfFloats) {
+  const auto scaled = [](float weight, float input_scale, const Step& step, bool is_conv) {
+    Graph graph;
+    const Var x =
+        mul(input(graph, DType::f32, is_conv ? Shape{1, 1, 4} : Shape{2, 4}, "x"), scalar(graph, input_scale));
+    const std::vector<float> elements(8, weight);
+    const Var w = constant(graph, Tensor::of<float>(is_conv ? Dims{2, 1, 4} : Dims{4, 2}, elements));
+    graph.add_output(step(is_conv ? conv(x, w) : matmul(x, w)).id());
+    return graph;
+  };
+  const auto times = [](float factor) { return Step([=](Var y) { return mul(y, scalar(y.graph(), factor)); }); };
+  const auto over = [](float divisor) { return Step([=](Var y) { return div(y, scalar(y.graph(), divisor)); }); };
+  const Step twice = [&](Var y) { return times(1e25F)(times(1e12F)(y)); };
+  for (const bool is_conv : {true, false}) {
+    expect_untouched(fold_scale, scaled(1e20F, 1e-20F, times(1e25F), is_conv));
+    expect_untouched(fold_scale, scaled(1e-20F, 1e20F, times(1e-25F), is_conv));
+    expect_untouched(fold_scale, scaled(1, 1e-20F, over(1e-39F), is_conv));
+    expect_untouched(fold_scale, scaled(1, 1, over(0), is_conv));
+    EXPECT_EQ(ops_after(fold_scale, scaled(1e-10F, 1, over(1e-39F), is_conv)), is_conv ? "mul conv" : "mul matmul");
+    EXPECT_EQ(ops_after(fold_scale, scaled(1, 1e-20F, twice, is_conv)), is_conv ? "mul conv mul" : "mul matmul mul");
+  }
+}
+
 TEST(FoldScale, MergesStepsIntoAGemm) {
   const Step step = [](Var y) { return add(mul(y, weight(y.graph(), {6}, 4)), weight(y.graph(), {6}, 5)); };
   for (const bool transpose_b : {true, false}) {

@@ -108,7 +108,8 @@ TEST(FuseAttention, AddsUpSeveralMasks) {
   const Graph after = after_pass(fuse_attention, usual([&](Var s) {
                                    return add(add(halved(s), constant(s.graph(), bias)), constant(s.graph(), mask));
                                  }));
-  EXPECT_EQ(ops_of(after), "add attention");
+  // Two finite masks may add up to minus infinity: for such rows the model gives NaN, and attention 0.
+  EXPECT_EQ(ops_of(after), "add reduce_max equal where attention");
 }
 
 // Keys up to the query are seen.
@@ -137,6 +138,88 @@ TEST(FuseAttention, TakesConditionsAsMasks) {
   EXPECT_EQ(ops_of(after_pass(fuse_attention, selected(causal(false), true, -3.4e38))), "where attention");
   // -10 is a score like any other.
   expect_untouched(fuse_attention, selected(causal(true), false, -10));
+}
+
+// What the keys hide, and how: a bool mask as an input, of which two rows hide everything.
+Tensor seen_keys(uint64_t seed) {
+  Random random(seed);
+  Tensor mask = draw_tensor(random, DType::boolean, {kBatch, 1, kLength, kLength});
+  std::fill_n(mask.mutable_data<bool>() + 2 * kLength, 2 * kLength, false);
+  return mask;
+}
+
+// Compares on given elements: after_pass() draws at random.
+std::string difference_with_masks(const Graph& before) {
+  Graph after = before;
+  PassContext context = willing_device();
+  EXPECT_TRUE(fuse_attention(after, context));
+  after.erase_dead();
+  verify(after);
+  Random random(3);
+  std::vector<Datum> inputs = random_inputs(before, random);
+  for (size_t k = 3; k < inputs.size(); ++k) inputs[k] = seen_keys(k);
+  CompileOptions plain;
+  plain.device = "reference";
+  plain.optimize = false;
+  const std::vector<Datum> expected = compile(before, plain).run(inputs);
+  const std::string difference_after = difference(compile(after, plain).run(inputs), expected);
+  return difference_after.empty() ? difference(compile(before, {.threads = 1}).run(inputs), expected)
+                                  : difference_after;
+}
+
+TEST(FuseAttention, GivesWhatTheModelGivesForRowsWithoutKeys) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double finite = std::numeric_limits<float>::lowest();
+  using Masked = std::function<Var(Var, Var, double)>;
+  const Masked select = [](Var s, Var seen, double hidden) { return where(seen, s, number(s, hidden)); };
+  const Masked select_hidden = [](Var s, Var seen, double hidden) {
+    return where(logical_not(seen), number(s, hidden), s);
+  };
+  const Masked pad = [](Var s, Var seen, double hidden) {
+    return add(s, where(seen, number(s, 0), number(s, hidden)));
+  };
+  const auto mask_input = [](Var s, const char* name) {
+    return input(s.graph(), DType::boolean, {kBatch, 1, kLength, kLength}, name);
+  };
+  for (const double first : {finite, -kInfinity, -1e4}) {
+    for (const double second : {finite, -kInfinity}) {
+      for (const Masked& inner : {select, select_hidden, pad}) {
+        for (const Masked& outer : {select, select_hidden, pad}) {
+          if (first == -1e4 && &inner != &pad) continue;  // a score like any other
+          SCOPED_TRACE(testing::Message() << first << " then " << second);
+          const auto both = [&](Var s) {
+            return outer(inner(halved(s), mask_input(s, "a"), first), mask_input(s, "b"), second);
+          };
+          EXPECT_EQ(difference_with_masks(usual(both)), "");
+        }
+        if (first == -1e4) continue;
+        const auto one = [&](Var s) { return inner(halved(s), mask_input(s, "a"), first); };
+        EXPECT_EQ(difference_with_masks(usual(one)), "");
+      }
+    }
+  }
+}
+
+TEST(FuseAttention, AddsMasksOfTwoPrecisions) {
+  Graph graph;
+  std::vector<Var> operands;
+  for (const char* name : {"q", "k", "v"}) {
+    operands.push_back(input(graph, DType::f16, {kBatch, kHeads, kLength, kSize}, name));
+  }
+  const Var scores = matmul(operands[0], transpose(operands[1], {0, 1, 3, 2}));
+  const Var near = cast(add(scores, input(graph, DType::f16, {kLength, kLength}, "near")), DType::f32);
+  const Var weights = softmax(add(near, input(graph, DType::f32, {kBatch, 1, 1, kLength}, "far")));
+  graph.add_output(matmul(cast(weights, DType::f16), operands[2]).id());
+  const Graph after = after_pass(fuse_attention, graph, true, {1e-2, 1e-2});
+  EXPECT_NE(ops_of(after).find("attention"), std::string::npos) << ops_of(after);
+}
+
+TEST(FuseAttention, LeavesScalesThatOverflow) {
+  Graph graph;
+  const auto [q, k, v] = inputs_of(graph);
+  const Var scores = mul(matmul(split_heads(q), split_keys(k)), number(q, 1e30));
+  graph.add_output(merge_heads(matmul(softmax(scores), split_heads(v))).id());
+  expect_untouched(fuse_attention, graph);
 }
 
 TEST(FuseAttention, CutsOneTensorWithAllThreeOnce) {
@@ -298,6 +381,18 @@ TEST(FuseAttention, TakesTheGuardAgainstRowsWithoutKeys) {
   const Var guarded = where(is_nan(weights), number(weights, 0), weights);
   graph.add_output(merge_heads(matmul(guarded, split_heads(v))).id());
   expect_packed(after_pass(fuse_attention, graph), 0.5F);
+}
+
+TEST(FuseAttention, KeepsBoolMasksBehindTheGuard) {
+  Graph graph;
+  const auto [q, k, v] = inputs_of(graph);
+  const Var seen = input(graph, DType::boolean, {kBatch, 1, kLength, kLength}, "seen");
+  const Var scores = halved(matmul(split_heads(q), split_keys(k)));
+  const Var weights = softmax(where(seen, scores, number(scores, -std::numeric_limits<double>::infinity())));
+  const Var guarded = where(is_nan(weights), number(weights, 0), weights);
+  graph.add_output(merge_heads(matmul(guarded, split_heads(v))).id());
+  EXPECT_EQ(ops_of(after_pass(fuse_attention, graph)), "attention");
+  EXPECT_EQ(difference_with_masks(graph), "");
 }
 
 TEST(FuseAttention, GivesTheOriginsToAllNewNodes) {

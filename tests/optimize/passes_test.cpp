@@ -182,6 +182,27 @@ TEST(FoldBatchNorm, GoesIntoAllConvolutionsOfAConcat) {
   }
 }
 
+TEST(FoldBatchNorm, LeavesStatisticsThatTakeTheWeightsOutOfRange) {
+  const auto normed = [](float weight, float scale, float bias, float variance) {
+    Graph graph;
+    const Var x = input(graph, DType::f32, {1, 1, 4, 4}, "x");
+    const auto vector = [&](float element) { return constant(graph, Tensor::of<float>({1}, {element})); };
+    const Var y = conv(x, constant(graph, Tensor::of<float>({1, 1, 1, 1}, {weight})));
+    const std::vector<Var> inputs{y, vector(scale), vector(bias), vector(0), vector(variance)};
+    graph.add_output(apply(get_op("batch_normalization"), inputs, {{"epsilon", 0.0f}}).id());
+    return graph;
+  };
+  PassContext context;
+  for (const Graph& before : {normed(1e5F, 1e20F, 1, 1e-38F), normed(1, 1, 1, 0), normed(1, 1e-40F, 0, 1)}) {
+    Graph after = before;
+    EXPECT_FALSE(fold_batch_norm(after, context));
+  }
+  for (Graph after : {normed(1, 1, 1, 0), normed(1, 1e-40F, 0, 1)}) EXPECT_FALSE(spell_out_batch_norm(after, context));
+  // A channel that training has given up, next to what is added to it.
+  Graph dead = normed(1, 1e-40F, 0.5F, 1);
+  EXPECT_TRUE(fold_batch_norm(dead, context));
+}
+
 TEST(FoldBatchNorm, LeavesAConvolutionThatIsReadElsewhere) {
   Random random(4);
   Graph graph = conv_norm_graph(random, true, true);

@@ -150,6 +150,21 @@ TEST(SimplifyArithmetic, RemovesRepeatedSteps) {
   EXPECT_EQ(ops([](Var x) { return relu(neg(neg(x))); }), "relu");
 }
 
+TEST(SimplifyArithmetic, KeepsReluOfTheLeastIntegerBehindAbs) {
+  const auto of = [](DType dtype) {
+    Graph graph;
+    const Var x = input(graph, dtype, {4}, "x");
+    const Var least = scalar_like(x, dtype == DType::i8 ? -128 : -2147483648.0);
+    graph.add_output(relu(abs(mul(x, least))).id());  // wraps for every odd element
+    return graph;
+  };
+  expect_untouched(simplify_arithmetic, of(DType::i8));
+  expect_untouched(simplify_arithmetic, of(DType::i32));
+  Graph floats;
+  floats.add_output(relu(abs(input(floats, DType::f32, {4}, "x"))).id());
+  EXPECT_EQ(ops_of(after_pass(simplify_arithmetic, floats)), "abs");
+}
+
 TEST(SimplifyArithmetic, DropsCastsInBetweenThatLoseNothing) {
   const auto ops = [](DType from, DType middle, DType to) {
     return ops_of(

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
@@ -77,6 +79,39 @@ TEST(WidenHalf, GivesBackWhatIsReadInHalfPrecision) {
   const Graph after = widened(graph, 4e-3);
   EXPECT_EQ(after.type(after.outputs()[0]).dtype(), DType::f16);
   EXPECT_EQ(after.type(after.outputs()[1]).dtype(), DType::i32);
+}
+
+// A node that stays in half precision, with readers that do not.
+TEST(WidenHalf, StandsBesideNodesThatStay) {
+  const auto branch = [](const std::string& name, bool doubles) {
+    Graph graph(name);
+    const Var x = input(graph, DType::f16, {3, 5}, "x");
+    graph.add_output(doubles ? add(x, x).id() : neg(x).id());
+    return std::make_shared<const Graph>(std::move(graph));
+  };
+  const auto chosen = [&](Var product) {
+    const Var condition = input(product.graph(), DType::boolean, {}, "condition");
+    const Attributes branches{{"then_branch", branch("then", true)}, {"else_branch", branch("else", false)}};
+    return apply_all(get_op("if"), {condition, product}, branches, 1)[0];
+  };
+  const auto kept = [](Var product) { return apply(get_op("cast_like"), {cast(product, DType::boolean), product}); };
+  const auto dropped = [](Var product) {
+    Graph& graph = product.graph();
+    const NodeId node = graph.add_node(get_op("dropout"), {product.id()}, {}, {{}, 2});
+    const Var mask(graph, graph.node(node).output(1));
+    return mul(Var(graph, graph.node(node).output(0)), cast(mask, DType::f16));
+  };
+  for (const auto& stays : std::vector<std::function<Var(Var)>>{chosen, kept, dropped}) {
+    Random random(4);
+    Graph graph;
+    const Var x = input(graph, DType::f16, {3, 8}, "x");
+    const Var product = matmul(x, constant(graph, half_tensor(random, DType::f16, {8, 5})));
+    const Var between = stays(product);
+    const Var y = matmul(between, constant(graph, half_tensor(random, DType::f16, {5, 2})));
+    graph.add_output(relu(y).id());
+    graph.add_output(exp(neg(between)).id());
+    widened(graph, 2e-2);
+  }
 }
 
 TEST(WidenHalf, LeavesGraphsThatGainNothing) {

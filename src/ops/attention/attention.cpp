@@ -120,7 +120,7 @@ Heads with_past(const TensorView& past, const Heads& fresh) {
   return all;
 }
 
-// In place; a row that hides every key becomes zeros.
+// In place; a row that hides every key becomes zeros. Scores that are all minus infinity by themselves give NaN.
 void softmax_row(std::vector<double>& row, bool any_visible) {
   if (!any_visible) {
     std::fill(row.begin(), row.end(), 0.0);
@@ -128,10 +128,9 @@ void softmax_row(std::vector<double>& row, bool any_visible) {
   }
   double largest = -std::numeric_limits<double>::infinity();
   for (const double score : row) largest = std::fmax(largest, score);
-  if (std::isinf(largest) && largest < 0) largest = 0;
   double sum = 0;
   for (double& score : row) sum += score = std::exp(score - largest);
-  for (double& score : row) score /= sum == 0 ? 1 : sum;
+  for (double& score : row) score /= sum;
 }
 
 struct ScoreOptions {

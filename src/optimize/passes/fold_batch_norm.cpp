@@ -5,12 +5,14 @@
 //
 // A normalization behind a concat of such convolutions, along the channels, goes into each of them.
 //
-// Precondition: f32, weights and statistics are constants, nothing else reads the conv, no training mode. The epsilon
-// is that of the model. Computed in f64 and rounded once.
+// Precondition: f32, weights and statistics are constants, nothing else reads the conv, no training mode, and no factor
+// takes the weights out of the range of f32 (optimize/weight_scaling.h), as a tiny variance can. The epsilon is that of
+// the model. Computed in f64 and rounded once.
 #include <cmath>
 
 #include "autograph/op_def.h"
 #include "optimize/passes/passes.h"
+#include "optimize/weight_scaling.h"
 
 namespace autograph {
 
@@ -26,8 +28,35 @@ const Tensor* constant_f32(const Graph& graph, const Node& node, size_t slot) {
   return &graph.value(v).constant();
 }
 
-// The conv that makes `x` when it can take `norm`, else an invalid id.
-NodeId find_conv(const Graph& graph, const Node& norm, ValueId x_id) {
+// What a normalization does to channels first, first + 1, ... of its input, in terms of the convolution that makes
+// them: y = conv * factors + bias.
+struct Folded {
+  std::vector<double> factors;
+  std::vector<float> bias;
+};
+
+Folded fold_statistics(const Graph& graph, const Node& norm, const Node& conv, size_t first) {
+  const double epsilon = norm.attributes().real("epsilon");
+  const auto scale = constant_f32(graph, norm, 1)->elements<float>();
+  const auto bias = constant_f32(graph, norm, 2)->elements<float>();
+  const auto mean = constant_f32(graph, norm, 3)->elements<float>();
+  const auto var = constant_f32(graph, norm, 4)->elements<float>();
+  const Tensor* own_bias = constant_f32(graph, conv, 2);
+  const auto channels = static_cast<size_t>(constant_f32(graph, conv, 1)->dims()[0]);
+  Folded folded;
+  for (size_t m = 0; m < channels; ++m) {
+    const size_t c = first + m;
+    const double factor = scale[c] / std::sqrt(static_cast<double>(var[c]) + epsilon);
+    const double own = own_bias ? static_cast<double>(own_bias->data<float>()[m]) : 0.0;
+    folded.factors.push_back(factor);
+    folded.bias.push_back(static_cast<float>((own - mean[c]) * factor + bias[c]));
+  }
+  return folded;
+}
+
+// The conv that makes `x_id` when it can take `norm` for channels `first`, ... of the normalization's; else an invalid
+// id.
+NodeId find_conv(const Graph& graph, const Node& norm, ValueId x_id, size_t first) {
   if (&norm.op() != &batch_normalization_def() || norm.outputs().size() != 1) return {};
   if (norm.attributes().flag("training_mode")) return {};
   for (size_t slot = 1; slot <= 4; ++slot) {
@@ -38,33 +67,15 @@ NodeId find_conv(const Graph& graph, const Node& norm, ValueId x_id) {
   const Node& conv = graph.node(x.producer());
   if (&conv.op() != &conv_def() || !constant_f32(graph, conv, 1)) return {};
   if (conv.input(2).is_valid() && !constant_f32(graph, conv, 2)) return {};
-  return x.producer();
+  const Folded folded = fold_statistics(graph, norm, conv, first);
+  return may_scale_weights(*constant_f32(graph, conv, 1), 0, folded.factors, folded.bias) ? x.producer() : NodeId{};
 }
 
 void fold(Graph& graph, NodeId conv_id, NodeId norm_id) {
   const Node& conv = graph.node(conv_id);
-  const Node& norm = graph.node(norm_id);
-  const double epsilon = norm.attributes().real("epsilon");
-  const auto scale = constant_f32(graph, norm, 1)->elements<float>();
-  const auto bias = constant_f32(graph, norm, 2)->elements<float>();
-  const auto mean = constant_f32(graph, norm, 3)->elements<float>();
-  const auto var = constant_f32(graph, norm, 4)->elements<float>();
-  Tensor w = constant_f32(graph, conv, 1)->clone();
-  const auto channels = static_cast<size_t>(w.dims()[0]);
-  Tensor b = Tensor::zeros(DType::f32, {w.dims()[0]});
-  if (const Tensor* old = constant_f32(graph, conv, 2)) b = old->clone();
-
-  float* weights = w.mutable_data<float>();
-  float* biases = b.mutable_data<float>();
-  const size_t per_channel = channels == 0 ? 0 : static_cast<size_t>(w.num_elements()) / channels;
-  for (size_t m = 0; m < channels; ++m) {
-    const double factor = scale[m] / std::sqrt(static_cast<double>(var[m]) + epsilon);
-    for (size_t i = 0; i < per_channel; ++i) {
-      float& weight = weights[m * per_channel + i];
-      weight = static_cast<float>(weight * factor);
-    }
-    biases[m] = static_cast<float>((static_cast<double>(biases[m]) - mean[m]) * factor + bias[m]);
-  }
+  const Folded folded = fold_statistics(graph, graph.node(norm_id), conv, 0);
+  Tensor w = scaled_weights(*constant_f32(graph, conv, 1), 0, folded.factors);
+  Tensor b = Tensor::of<float>({w.dims()[0]}, folded.bias);
   const std::string name = graph.value(conv.input(1)).name();
   graph.set_input(conv_id, 1, graph.add_constant(std::move(w), name));
   graph.set_input(conv_id, 2, graph.add_constant(std::move(b), name.empty() ? "" : name + ".bias"));
@@ -88,11 +99,13 @@ std::vector<int64_t> channels_of_branches(const Graph& graph, const Node& norm) 
   const Node& concat = graph.node(x.producer());
   if (&concat.op() != &concat_def() || concat.attributes().integer("axis") != 1) return {};
   std::vector<int64_t> channels;
+  size_t first = 0;
   for (size_t k = 0; k < concat.inputs().size(); ++k) {
-    if (!find_conv(graph, norm, concat.input(k)).is_valid()) return {};
     const Shape& shape = graph.type(concat.input(k)).shape();
-    if (!shape.has_rank() || !shape[1].is_known()) return {};
+    if (!shape.has_rank() || shape.rank() < 2 || !shape[1].is_known()) return {};
+    if (!find_conv(graph, norm, concat.input(k), first).is_valid()) return {};
     channels.push_back(shape[1].value());
+    first += static_cast<size_t>(shape[1].value());
   }
   return channels;
 }
@@ -125,7 +138,7 @@ bool distribute(Graph& graph, NodeId norm_id) {
 bool fold_batch_norm(Graph& graph, PassContext&) {
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
-    const NodeId conv = find_conv(graph, graph.node(id), graph.node(id).input(0));
+    const NodeId conv = find_conv(graph, graph.node(id), graph.node(id).input(0), 0);
     if (conv.is_valid()) fold(graph, conv, id);
     changed = conv.is_valid() || distribute(graph, id) || changed;
   }

@@ -1,20 +1,22 @@
 // fold_scale: factors and addends per channel, constants both, behind a convolution or matrix product move into its
 // weights.
 //
-//   conv(x, w, b) * s      conv(x, w * s, b * s)           s: one element, or [channels, 1, ...] at axis 1 of the
-//   result conv(x, w, b) + a      conv(x, w, b + a) matmul(x, w) * s       matmul(x, w * s)                s: one
-//   element, or [columns] at the last axis (matmul(x, w) + b) * s matmul(x, w * s) + b * s gemm(x, w, b) * s gemm(x, w
-//   * s, b * s), likewise + a while beta is 1
+//   conv(x, w, b) * s        conv(x, w * s, b * s)       s: one element, or [channels, 1, ...] at axis 1 of the result
+//   conv(x, w, b) + a        conv(x, w, b + a)
+//   matmul(x, w) * s         matmul(x, w * s)            s: one element, or [columns] at the last axis
+//   (matmul(x, w) + b) * s   matmul(x, w * s) + b * s
+//   gemm(x, w, b) * s        gemm(x, w * s, b * s), likewise + a while beta is 1
 //
 // Division counts as a factor, subtraction as an addend. Holds before: f32, constant weights that nothing else reads,
-// nothing else reads the result. Weights are scaled in f64 and rounded once. A sum behind a matmul stays: fusing it is
-// the kernels' business.
+// nothing else reads the result. Weights are scaled in f64 and rounded once; what would leave the range of f32 on the
+// way stays (optimize/weight_scaling.h). A sum behind a matmul stays: fusing it is the kernels' business.
 #include <algorithm>
-#include <functional>
+#include <cmath>
 
 #include "autograph/op_def.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
+#include "optimize/weight_scaling.h"
 
 namespace autograph {
 
@@ -71,19 +73,6 @@ std::optional<Step> read_step(const Graph& graph, const Node& node, ValueId x, i
   return Step{std::move(*values), op == &mul_def() || op == &div_def()};
 }
 
-// The tensor with each element times the value of its channel, which is its position along `axis`.
-Tensor scaled(const Tensor& tensor, int64_t axis, const std::vector<double>& values) {
-  Tensor result = tensor.clone();
-  size_t inner = 1;
-  for (int64_t a = axis + 1; a < tensor.rank(); ++a)
-    inner *= static_cast<size_t>(tensor.dims()[static_cast<size_t>(a)]);
-  float* elements = result.mutable_data<float>();
-  for (size_t i = 0; i < static_cast<size_t>(tensor.num_elements()); ++i) {
-    elements[i] = static_cast<float>(elements[i] * values[i / inner % values.size()]);
-  }
-  return result;
-}
-
 // A bias per channel with the step applied.
 Tensor stepped_bias(const Tensor* bias, const Step& step) {
   const size_t channels = step.values.size();
@@ -95,6 +84,11 @@ Tensor stepped_bias(const Tensor* bias, const Step& step) {
     result[c] = static_cast<float>(value);
   }
   return Tensor::of<float>({static_cast<int64_t>(channels)}, result);
+}
+
+bool is_finite(const Tensor& tensor) {
+  const auto elements = tensor.elements<float>();
+  return std::all_of(elements.begin(), elements.end(), [](float x) { return std::isfinite(x); });
 }
 
 // A product with constant weights.
@@ -133,19 +127,27 @@ NodeId only_reader(const Graph& graph, ValueId v) {
 
 void scale_weights(Graph& graph, const Product& product, const Step& step) {
   const ValueId old = graph.node(product.node).input(1);
-  Tensor weights = scaled(graph.value(old).constant(), product.weight_axis, step.values);
+  Tensor weights = scaled_weights(graph.value(old).constant(), product.weight_axis, step.values);
   graph.set_input(product.node, 1, graph.add_constant(std::move(weights), graph.value(old).name()));
   graph.erase_value(old);
 }
 
-// Applies `step` to a product that takes a bias.
-void apply_with_bias(Graph& graph, const Product& product, const Step& step) {
+// Can the weights take `step`, with `bias` added behind them afterwards?
+bool fits_weights(const Graph& graph, const Product& product, const Step& step, const Tensor& bias) {
+  if (!is_finite(bias)) return false;
+  const Tensor& weights = graph.value(graph.node(product.node).input(1)).constant();
+  return !step.is_factor || may_scale_weights(weights, product.weight_axis, step.values, bias.elements<float>());
+}
+
+// Applies `step` to a product that takes a bias; false: it does not fit.
+bool apply_with_bias(Graph& graph, const Product& product, const Step& step) {
   const Tensor* bias = constant_f32(graph, graph.node(product.node).input(2));
   const bool needs_bias = bias || !step.is_factor;
   Tensor new_bias = stepped_bias(bias, step);
+  if (!fits_weights(graph, product, step, new_bias)) return false;
   if (step.is_factor) scale_weights(graph, product, step);
-  if (!needs_bias) return;
-  graph.set_input(product.node, 2, graph.add_constant(std::move(new_bias)));
+  if (needs_bias) graph.set_input(product.node, 2, graph.add_constant(std::move(new_bias)));
+  return true;
 }
 
 bool fits_gemm(const Node& node, const Step& step) {
@@ -161,7 +163,7 @@ bool fold_into_biased(Graph& graph, const Product& product) {
   const auto step = read_step(graph, graph.node(reader), result, product.result_axis, product.channels);
   if (!step || !fits_gemm(graph.node(product.node), *step)) return false;
   if (!same_tensor_type(graph.type(result), graph.type(graph.node(reader).output(0)))) return false;
-  apply_with_bias(graph, product, *step);
+  if (!apply_with_bias(graph, product, *step)) return false;
   replace_pattern(graph, graph.node(reader).output(0), result);
   return true;
 }
@@ -184,12 +186,14 @@ bool fold_into_matmul(Graph& graph, const Product& product) {
   if (!step || !step->is_factor) return false;
   const ValueId final_value = graph.node(reader).output(0);
   if (!same_tensor_type(graph.type(result), graph.type(final_value))) return false;
+  Step scaled_addend = has_sum ? addend : Step{std::vector<double>(step->values.size(), 0.0)};
+  for (size_t c = 0; c < scaled_addend.values.size(); ++c) scaled_addend.values[c] *= step->values[c];
+  Tensor new_addend = stepped_bias(nullptr, scaled_addend);
+  if (!fits_weights(graph, product, *step, new_addend)) return false;
   scale_weights(graph, product, *step);
   if (has_sum) {
     const size_t slot = graph.node(sum).input(0) == result ? 1 : 0;
-    Step scaled_addend = addend;
-    for (size_t c = 0; c < scaled_addend.values.size(); ++c) scaled_addend.values[c] *= step->values[c];
-    graph.set_input(sum, slot, graph.add_constant(stepped_bias(nullptr, scaled_addend)));
+    graph.set_input(sum, slot, graph.add_constant(std::move(new_addend)));
   }
   replace_pattern(graph, final_value, scaled_value);
   return true;

@@ -8,34 +8,39 @@
 // Where the operands come from is traced through views, transposes, picked positions, repeated heads and scalar factors
 // (optimize/axis_trace.h), so that every spelling of the head split is found: [batch, heads, ...] or
 // [batch * heads, ...], the scale on q, on k, on both or on the scores, keys transposed together with the split or
-// after it, groups of query heads that share a key (expand). Masks are added up; a condition that sets scores to minus
-// infinity becomes a bool mask.
+// after it, groups of query heads that share a key (expand). Masks become one in the order of the model: what a
+// condition hides loses the masks before it, so that two of finfo.min stay one. A condition alone that sets scores to
+// minus infinity stays a bool mask.
+//
+// The attention op gives 0 for a row whose keys are all hidden by minus infinity, the spelled-out form NaN. So the mask
+// gets NaN in such rows, unless it is constant and has none, or the model itself makes 0 of NaN.
 //
 // Holds before: f32, f16 or bf16; heads and sizes known; masks end in the number of keys and broadcast otherwise;
-// nothing outside reads scores or weights; the scale is not negative; the device has a kernel for the result. A row
-// whose keys are all hidden by minus infinity becomes 0 where the spelled-out form gives NaN.
+// nothing outside reads scores or weights; the scale is positive; the device has a kernel for the result.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
 #include "optimize/attention_operands.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
 
-const OpDef& add_def();
 const OpDef& attention_def();
-const OpDef& not_def();
 const OpDef& reshape_def();
 const OpDef& split_def();
 const OpDef& transpose_def();
-const OpDef& where_def();
 
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The operands of a fused node.
 struct Operands {
@@ -203,30 +208,82 @@ class AttentionFuser {
     return dims;
   }
 
-  // The mask as attention takes it: bool where minus infinity is chosen, else what is added.
-  ValueId attention_mask(const ScoreMask& mask, const AttentionExtents& extents, bool is_alone) {
+  // The mask on [batch, heads, queries, keys].
+  ValueId shaped_mask(const ScoreMask& mask, const AttentionExtents& extents) {
     const std::vector<Dim> dims = *mask_dims(mask.value, extents);
-    ValueId value = mask.value;
-    if (dims != graph_.type(value).shape().dims()) value = reshaped(value, Shape(dims).static_dims());
-    if (!mask.is_condition) return value;
-    const double hidden = *scalar_constant(graph_, mask.hidden);
-    if (is_alone && hidden == -std::numeric_limits<double>::infinity()) {
-      return mask.hides_when ? first_output(graph_.add_node(not_def(), {value})) : value;
-    }
-    const Var seen = scalar_like(Var(graph_, mask.hidden), 0);
-    std::vector<ValueId> choice{value, seen.id(), reshaped(mask.hidden, {})};
-    if (mask.hides_when) std::swap(choice[1], choice[2]);
-    return first_output(graph_.add_node(where_def(), choice));
+    return dims == graph_.type(mask.value).shape().dims() ? mask.value
+                                                          : reshaped(mask.value, Shape(dims).static_dims());
   }
 
-  // The sum of all masks; invalid when there is none.
+  Var in_f32(ValueId v) {
+    return graph_.type(v).dtype() == DType::f32 ? Var(graph_, v) : cast(Var(graph_, v), DType::f32);
+  }
+
+  // Several masks may have different float dtypes.
+  ValueId added(ValueId bias, ValueId mask) {
+    if (!bias.is_valid()) return mask;
+    if (graph_.type(bias).dtype() == graph_.type(mask).dtype()) return add(Var(graph_, bias), Var(graph_, mask)).id();
+    return add(in_f32(bias), in_f32(mask)).id();
+  }
+
+  // `bias` where the keys are seen (invalid: 0), and what the model puts in place of the scores elsewhere.
+  ValueId selected(ValueId bias, const ScoreMask& mask, ValueId condition) {
+    const Var hidden(graph_, reshaped(mask.hidden, {}));
+    const bool is_same = !bias.is_valid() || graph_.type(bias).dtype() == graph_.type(mask.hidden).dtype();
+    const Var seen = bias.is_valid() ? (is_same ? Var(graph_, bias) : in_f32(bias)) : scalar_like(hidden, 0);
+    const Var other = is_same ? hidden : in_f32(hidden.id());
+    return mask.hides_when ? where(Var(graph_, condition), other, seen).id()
+                           : where(Var(graph_, condition), seen, other).id();
+  }
+
+  // All masks as one; invalid when there is none.
   ValueId combined_mask(const AttentionScores& found, const AttentionExtents& extents) {
-    ValueId sum;
+    if (found.masks.empty()) return {};
+    if (const ValueId condition = as_condition(found, extents); condition.is_valid()) return condition;
+    ValueId bias;
+    bool may_hide_all = false;
     for (const ScoreMask& mask : found.masks) {
-      const ValueId next = attention_mask(mask, extents, found.masks.size() == 1);
-      sum = sum.is_valid() ? first_output(graph_.add_node(add_def(), {sum, next})) : next;
+      const ValueId value = shaped_mask(mask, extents);
+      if (mask.is_condition) {
+        may_hide_all |= scalar_constant(graph_, mask.hidden) == -kInfinity;
+        bias = selected(bias, mask, value);
+      } else {
+        // The sum of two may be minus infinity where neither is.
+        may_hide_all |= bias.is_valid() || !every_row_has(value, [](double element) { return element != -kInfinity; });
+        bias = added(bias, value);
+      }
     }
-    return sum;
+    return may_hide_all && !found.zeroes_nan ? with_nan_rows(bias) : bias;
+  }
+
+  // The bool mask of a lone condition, if rows without keys are 0 in the model too, or there are none.
+  ValueId as_condition(const AttentionScores& found, const AttentionExtents& extents) {
+    const ScoreMask& mask = found.masks.front();
+    const bool is_infinite = mask.is_condition && scalar_constant(graph_, mask.hidden) == -kInfinity;
+    if (found.masks.size() > 1 || !is_infinite) return {};
+    const auto is_seen = [&](double element) { return (element != 0) != mask.hides_when; };
+    if (!found.zeroes_nan && !every_row_has(mask.value, is_seen)) return {};
+    const ValueId value = shaped_mask(mask, extents);
+    return mask.hides_when ? logical_not(Var(graph_, value)).id() : value;
+  }
+
+  // Is it a constant with such an element in each row of the last axis?
+  bool every_row_has(ValueId v, const std::function<bool(double)>& holds) const {
+    if (!graph_.value(v).is_constant()) return false;
+    const Tensor& tensor = graph_.value(v).constant();
+    const std::vector<double> elements = tensor.to_f64();
+    const auto columns = static_cast<std::ptrdiff_t>(tensor.dims().back());
+    for (auto row = elements.begin(); row != elements.end(); row += columns) {
+      if (std::none_of(row, row + columns, holds)) return false;
+    }
+    return true;
+  }
+
+  // NaN in rows that hide all keys.
+  ValueId with_nan_rows(ValueId mask) {
+    const Var m(graph_, mask);
+    const Var is_hidden = equal(reduce_max(m, {-1}), scalar_like(m, -kInfinity));
+    return where(is_hidden, scalar_like(m, std::numeric_limits<double>::quiet_NaN()), m).id();
   }
 
   Graph& graph_;

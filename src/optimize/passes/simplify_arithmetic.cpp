@@ -1,7 +1,7 @@
 // simplify_arithmetic: removes arithmetic that changes nothing, and steps that a later one makes needless.
 //
 //   x + 0, x - 0, x * 1, x / 1, x ^ 1             x, when the constant adds no dims
-//   relu(relu(x)), relu of abs, sigmoid, ...      the inner one
+//   relu(relu(x)), relu of abs, sigmoid, ...      the inner one; |x| of a signed integer may wrap below 0
 //   abs(abs(x)), neg(neg(x))                      the inner one; x
 //   cast(cast(x, B), C)                           cast(x, C), or x when that is its dtype; B holds every value of x
 //
@@ -70,9 +70,10 @@ bool made_by_any(const Graph& graph, ValueId v, std::initializer_list<const OpDe
 ValueId needless_step(const Graph& graph, const Node& node) {
   const ValueId x = node.input(0);
   if (&node.op() == &relu_def()) {
-    const bool never_negative = made_by_any(
-        graph, x,
-        {&relu_def(), &abs_def(), &sigmoid_def(), &hard_sigmoid_def(), &softmax_def(), &exp_def(), &sqrt_def()});
+    bool never_negative = made_by_any(
+        graph, x, {&relu_def(), &sigmoid_def(), &hard_sigmoid_def(), &softmax_def(), &exp_def(), &sqrt_def()});
+    // The least signed integer has no positive counterpart: its abs is itself.
+    if (!dtypes::kSigned.contains(graph.type(x).dtype())) never_negative |= made_by_any(graph, x, {&abs_def()});
     return never_negative ? x : ValueId{};
   }
   if (&node.op() == &abs_def()) return made_by_any(graph, x, {&abs_def(), &relu_def()}) ? x : ValueId{};

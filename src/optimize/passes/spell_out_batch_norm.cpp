@@ -4,9 +4,10 @@
 //   factor[c] = scale[c] / sqrt(var[c] + epsilon)      shift[c] = bias[c] - mean[c] * factor[c]
 //   y = x * factor + shift
 //
-// Precondition: f32, constant statistics, no training mode, known rank. Runs behind fold_batch_norm. Computed in f64
-// and rounded once.
+// Precondition: f32, constant statistics whose factors and shifts f32 holds, no training mode, known rank. Runs
+// behind fold_batch_norm. Computed in f64 and rounded once.
 #include <cmath>
+#include <limits>
 
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
@@ -36,7 +37,13 @@ bool matches(const Graph& graph, const Node& node) {
   return true;
 }
 
-void replace(Graph& graph, NodeId id) {
+// Does f32 hold the number? Tiny ones lose their digits, or all of it.
+bool is_held(double x) {
+  return x == 0 ||
+         (std::fabs(x) >= std::numeric_limits<float>::min() && std::fabs(x) <= std::numeric_limits<float>::max());
+}
+
+bool replace(Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const auto scale = constant_f32(graph, node, 1)->elements<float>();
   const auto bias = constant_f32(graph, node, 2)->elements<float>();
@@ -51,8 +58,10 @@ void replace(Graph& graph, NodeId id) {
   Tensor shift = Tensor::empty(DType::f32, dims);
   for (size_t c = 0; c < scale.size(); ++c) {
     const double f = scale[c] / std::sqrt(static_cast<double>(var[c]) + epsilon);
+    const double s = bias[c] - mean[c] * f;
+    if (!is_held(f) || !(std::fabs(s) <= std::numeric_limits<float>::max())) return false;
     factor.mutable_data<float>()[c] = static_cast<float>(f);
-    shift.mutable_data<float>()[c] = static_cast<float>(bias[c] - mean[c] * f);
+    shift.mutable_data<float>()[c] = static_cast<float>(s);
   }
   const Var y = add(mul(Var(graph, x), constant(graph, std::move(factor))), constant(graph, std::move(shift)));
   graph.set_provenance(graph.value(y.id()).producer(), provenance);
@@ -60,6 +69,7 @@ void replace(Graph& graph, NodeId id) {
   graph.set_provenance(product, provenance);
   replace_value(graph, graph.node(id).output(0), y.id());
   graph.erase_node(id);
+  return true;
 }
 
 }  // namespace
@@ -67,9 +77,7 @@ void replace(Graph& graph, NodeId id) {
 bool spell_out_batch_norm(Graph& graph, PassContext&) {
   bool changed = false;
   for (const NodeId id : graph.nodes()) {
-    if (!matches(graph, graph.node(id))) continue;
-    replace(graph, id);
-    changed = true;
+    if (matches(graph, graph.node(id))) changed = replace(graph, id) || changed;
   }
   if (changed) graph.erase_dead();
   return changed;

@@ -13,6 +13,7 @@
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
+#include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "tensor/element_types.h"
 
@@ -61,7 +62,7 @@ class Widening {
         widen_node(id);
       }
     }
-    give_back(nodes);
+    give_back();
     graph_.erase_dead();
     return gains_;
   }
@@ -113,10 +114,16 @@ class Widening {
     const DType wanted = is_half(to) ? DType::f32 : to;
     const ValueId result = graph_.type(from).dtype() == wanted ? from : cast(from, wanted, provenance);
     if (is_half(to)) {
-      wide_[y.index] = result;
+      set_widened(y, result);
     } else {
       replace_value(graph_, y, result);
     }
+  }
+
+  // From here on `result` stands for `y`.
+  void set_widened(ValueId y, ValueId result) {
+    wide_[y.index] = result;
+    computed_.emplace_back(y, result);
   }
 
   void widen_node(NodeId id) {
@@ -140,7 +147,7 @@ class Widening {
     for (size_t k = 0; k < outputs.size(); ++k) {
       const ValueId result = graph_.node(added).output(k);
       if (is_half(graph_, outputs[k])) {
-        wide_[outputs[k].index] = result;
+        set_widened(outputs[k], result);
       } else {
         replace_value(graph_, outputs[k], result);
       }
@@ -149,20 +156,20 @@ class Widening {
   }
 
   // Casts what is still read in half precision: outputs of the graph, and operands of nodes that stayed as they were.
-  void give_back(const std::vector<NodeId>& nodes) {
-    for (const NodeId id : nodes) {
-      for (const ValueId y : graph_.node(id).outputs()) {
-        const auto result = wide_.find(y.index);
-        if (result == wide_.end() || graph_.value(result->second).producer() == NodeId()) continue;
-        const ValueId narrow = cast(result->second, graph_.type(y).dtype(), graph_.node(id).provenance());
-        replace_value(graph_, y, narrow);
-      }
+  // What those nodes make is left alone: its f32 form is a cast of it, which would come to read itself.
+  void give_back() {
+    for (const auto& [y, result] : computed_) {
+      if (num_reads(graph_, y) == 0) continue;
+      const NodeId producer = graph_.value(y).producer();
+      replace_value(graph_, y, cast(result, graph_.type(y).dtype(), graph_.node(producer).provenance()));
     }
   }
 
   Graph& graph_;
   const PassContext& context_;
   std::unordered_map<uint32_t, ValueId> wide_;  // by the index of the value in half precision
+  std::vector<std::pair<ValueId, ValueId>>
+      computed_;  // those that f32 nodes now compute: in half precision, and in f32
   bool gains_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include <fmt/core.h>
 
@@ -207,6 +208,26 @@ HWY_INLINE void add_key_block(const AttentionTask& task, const AttentionScratch&
   }
 }
 
+// Does the query see any key at all? Asked where no weight is above 0.
+bool sees_any_key(const AttentionTask& task, int64_t query) {
+  const KeyRange range = visible_keys(task, query, 0, task.keys);
+  if (!task.mask) return range.begin < range.end;
+  const int64_t row = query * task.mask_stride;
+  for (int64_t key = range.begin; key < range.end; ++key) {
+    const bool is_seen = task.mask_is_bool ? static_cast<const bool*>(task.mask)[row + key]
+                                           : static_cast<const float*>(task.mask)[row + key] != -kInfinity;
+    if (is_seen) return true;
+  }
+  return false;
+}
+
+// What the sums of a query are divided by. Without any key the result is 0; scores that are all minus infinity by
+// themselves make it NaN.
+float normalizer(const AttentionTask& task, int64_t query, float sum) {
+  if (sum != 0) return 1 / sum;
+  return sees_any_key(task, query) ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
+}
+
 void attend(const AttentionTask& task) {
   const D d;
   const AttentionScratch at(task.queries, task.keys, task.size, task.value_size);
@@ -232,7 +253,7 @@ void attend(const AttentionTask& task) {
     add_key_block(task, at, first, count);
   }
   for (int64_t i = 0; i < task.queries; ++i) {
-    const V factor = hn::Set(d, sum[i] == 0 ? 0.0F : 1 / sum[i]);
+    const V factor = hn::Set(d, normalizer(task, i, sum[i]));
     map_row(d, sums + i * width, task.y + i * task.y_stride, static_cast<size_t>(task.value_size),
             [&](V x, size_t, size_t) HWY_ATTR { return hn::Mul(x, factor); });
   }

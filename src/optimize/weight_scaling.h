@@ -1,0 +1,22 @@
+// Whether a factor behind a product may go into its weights without leaving the range of f32.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "autograph/tensor.h"
+
+namespace autograph {
+
+/// Each element of an f32 tensor times the factor of its channel, which is its position along `axis`; computed in f64
+/// and rounded once.
+Tensor scaled_weights(const Tensor& weights, int64_t axis, std::span<const double> factors);
+
+/// Can the products with scaled_weights() take the place of the products with `weights`, times the factors? Not where a
+/// weight would overflow that the run's product never was, nor where a channel would vanish in the numbers next to 0;
+/// unless what is added to the channel afterwards (`shifts`, one a channel; empty: nothing) leaves nothing of it to
+/// see.
+bool may_scale_weights(const Tensor& weights, int64_t axis, std::span<const double> factors,
+                       std::span<const float> shifts = {});
+
+}  // namespace autograph
