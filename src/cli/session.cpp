@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
-#include "report/table.h"
+#include "base/printable.h"
 
 namespace autograph::cli {
 namespace {
@@ -120,13 +120,8 @@ void Session::warn(std::string_view message) const {
 }
 
 void Session::error(std::string_view message) const {
-  std::string text;
-  for (size_t begin = 0; begin <= message.size();) {
-    const size_t end = std::min(message.find('\n', begin), message.size());
-    text += printable(message.substr(begin, end - begin)) + "\n";
-    begin = end + 1;
-  }
-  fmt::print(stderr, "{}error:{} {}", stderr_escapes_ ? "\033[31m" : "", stderr_escapes_ ? "\033[0m" : "", text);
+  fmt::print(stderr, "{}error:{} {}\n", stderr_escapes_ ? "\033[31m" : "", stderr_escapes_ ? "\033[0m" : "",
+             printable_lines(message));
 }
 
 bool Session::logs(std::string_view topic) const {
@@ -144,7 +139,7 @@ void Session::progress(std::string_view what, double fraction) {
   if (now - last_progress_ < std::chrono::milliseconds(plain ? 1000 : 100)) return;
   last_progress_ = now;
   const std::string text =
-      fraction < 0 ? std::string(what) : fmt::format("{} {:3.0f} %", what, std::min(fraction, 1.0) * 100);
+      fraction < 0 ? printable(what) : fmt::format("{} {:3.0f} %", printable(what), std::min(fraction, 1.0) * 100);
   fmt::print(stderr, "{}{}{}", plain ? "" : "\r", text, plain ? "\n" : "\033[K");
   std::fflush(stderr);
   progress_shown_ = !plain;

@@ -4,6 +4,7 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "base/printable.h"
 #include "graph/infer_node.h"
 #include "graph/schema.h"
 
@@ -276,7 +277,8 @@ std::string describe(const Graph& graph, NodeId id) {
   if (!graph.is_live(id)) return fmt::format("erased node #{}", id.index);
   const Node& node = graph.node(id);
   const std::string origin = node.provenance().to_string();
-  return fmt::format("node #{} {}{}", id.index, node.op().name, origin.empty() ? "" : fmt::format(" \"{}\"", origin));
+  return fmt::format("node #{} {}{}", id.index, node.op().name,
+                     origin.empty() ? "" : fmt::format(" \"{}\"", printable(origin)));
 }
 
 }  // namespace autograph

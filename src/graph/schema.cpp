@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "base/printable.h"
 
 namespace autograph {
 namespace {
@@ -61,7 +62,9 @@ size_t required_count(const std::vector<Param>& params) {
 
 }  // namespace
 
-std::string node_suffix(const std::string& where) { return where.empty() ? "" : fmt::format(" (node \"{}\")", where); }
+std::string node_suffix(const std::string& where) {
+  return where.empty() ? "" : fmt::format(" (node \"{}\")", printable(where));
+}
 
 void check_attributes(const OpDef& op, const Attributes& attributes, const std::string& where) {
   for (const auto& [name, value] : attributes) {

@@ -19,6 +19,7 @@
 #include "autograph/op_def.h"
 #include "autograph/text.h"
 #include "base/check.h"
+#include "base/printable.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -33,15 +34,18 @@ void append(Buffer& out, std::string_view text) { out.append(text.data(), text.d
 
 void append_quoted(Buffer& out, std::string_view text) {
   out.push_back('"');
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out.push_back('\\');
-      out.push_back(c);
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      fmt::format_to(fmt::appender(out), "\\x{:02x}", static_cast<unsigned char>(c));
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<size_t>(length, 1));
+    if (length == 0 || is_control(character)) {  // byte by byte: it parses back
+      for (const char c : character) {
+        fmt::format_to(fmt::appender(out), "\\x{:02x}", static_cast<unsigned char>(c));
+      }
     } else {
-      out.push_back(c);
+      if (character == "\"" || character == "\\") out.push_back('\\');
+      append(out, character);
     }
+    text.remove_prefix(character.size());
   }
   out.push_back('"');
 }

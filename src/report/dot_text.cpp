@@ -1,14 +1,14 @@
 #include "report/dot_text.h"
 
+#include "base/printable.h"
+
 namespace autograph {
 
 std::string dot_quoted(std::string_view text) {
   std::string result = "\"";
-  for (const char c : text) {
+  for (const char c : printable_lines(text)) {
     if (c == '\n') {
       result += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      result += '?';
     } else {
       if (c == '"' || c == '\\') result += '\\';
       result += c;
@@ -17,9 +17,11 @@ std::string dot_quoted(std::string_view text) {
   return result + "\"";
 }
 
-std::string shortened_name(const std::string& text, size_t limit) {
+std::string shortened_name(std::string_view name, size_t limit) {
+  const std::string text = printable(name);
   if (text.size() <= limit) return text;
-  const size_t begin = text.size() - limit + 3;
+  size_t begin = text.size() - limit + 3;
+  while (begin < text.size() && (text[begin] & 0xC0) == 0x80) ++begin;  // a character stays whole
   const size_t slash = text.find('/', begin);
   return "..." + text.substr(slash == std::string::npos ? begin : slash);
 }

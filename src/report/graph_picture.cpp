@@ -13,6 +13,7 @@
 #include "autograph/op_def.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "report/dot_text.h"
 #include "report/graph_summary.h"
 
@@ -149,7 +150,7 @@ class Drawing {
 
   std::string dot() {
     std::string text =
-        "digraph " + dot_quoted(graph_.name().empty() ? "graph" : graph_.name()) +
+        "digraph " + dot_quoted(graph_.name().empty() ? "graph" : printable(graph_.name())) +
         " {\n  rankdir=TB; nodesep=0.25; ranksep=0.35;\n"
         "  node [shape=box, style=\"rounded,filled\", color=\"#666666\", fontname=\"Helvetica\", fontsize=11];\n"
         "  edge [color=\"#777777\", fontname=\"Helvetica\", fontsize=9, fontcolor=\"#555555\", arrowsize=0.6];\n";
@@ -167,7 +168,7 @@ class Drawing {
     const bool single = box.nodes.size() == 1;
     const std::string label = single ? node_label(box.nodes[0]) : group_label(key, box);
     return fmt::format("  {} [label={}, fillcolor=\"{}\"{}, tooltip={}];\n", dot_quoted(key), dot_quoted(label), fill,
-                       single ? "" : ", penwidth=2", dot_quoted(single ? tooltip(box.nodes[0]) : key));
+                       single ? "" : ", penwidth=2", dot_quoted(single ? tooltip(box.nodes[0]) : printable(key)));
   }
 
   std::string node_label(NodeId id) const {
@@ -185,8 +186,8 @@ class Drawing {
 
   std::string tooltip(NodeId id) const {
     const Node& node = graph_.node(id);
-    std::string text = std::string(node.op().name) + " " + node.provenance().to_string();
-    for (const ValueId output : node.outputs()) text += " -> " + to_string(graph_.type(output));
+    std::string text = std::string(node.op().name) + " " + printable(node.provenance().to_string());
+    for (const ValueId output : node.outputs()) text += " -> " + printable(to_string(graph_.type(output)));
     return text;
   }
 
@@ -206,9 +207,10 @@ class Drawing {
     std::string text;
     for (size_t i = 0; i < graph_.inputs().size(); ++i) {
       const Value& value = graph_.value(graph_.inputs()[i]);
-      const std::string name = value.name().empty() ? fmt::format("input {}", i) : value.name();
+      const std::string name = value.name().empty() ? fmt::format("input {}", i) : printable(value.name());
       text += fmt::format("  {} [label={}, shape=ellipse, fillcolor=\"#ffffff\"];\n",
-                          dot_quoted(fmt::format("input:{}", i)), dot_quoted(name + "\n" + to_string(value.type())));
+                          dot_quoted(fmt::format("input:{}", i)),
+                          dot_quoted(name + "\n" + printable(to_string(value.type()))));
     }
     return text;
   }
@@ -227,7 +229,7 @@ class Drawing {
 
   std::string shape_text(ValueId id) const {
     const Type& type = graph_.type(id);
-    return type.is_tensor() ? to_string(type.shape()) : to_string(type);
+    return printable(type.is_tensor() ? to_string(type.shape()) : to_string(type));
   }
 
   std::string edges() {
@@ -252,10 +254,11 @@ class Drawing {
     std::string text;
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const ValueId id = graph_.outputs()[i];
-      const std::string name = graph_.output_name(i).empty() ? fmt::format("output {}", i) : graph_.output_name(i);
+      const std::string& given = graph_.output_name(i);
+      const std::string name = given.empty() ? fmt::format("output {}", i) : printable(given);
       const std::string key = dot_quoted(fmt::format("output:{}", i));
       text += fmt::format("  {} [label={}, shape=ellipse, fillcolor=\"#ffffff\", peripheries=2];\n", key,
-                          dot_quoted(name + "\n" + to_string(graph_.type(id))));
+                          dot_quoted(name + "\n" + printable(to_string(graph_.type(id)))));
       const std::string source = source_of(id);
       if (!source.empty()) text += fmt::format("  {} -> {};\n", dot_quoted(source), key);
     }

@@ -2,53 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
+#include "base/printable.h"
 
 namespace autograph {
 namespace {
 
-// Length of the well-formed UTF-8 sequence at the start of `text`, or 0 when its first byte begins none.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xC2 && lead < 0xE0   ? 2
-                        : lead >= 0xE0 && lead < 0xF0 ? 3
-                        : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                      : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates and code points above U+10FFFF show in the second byte.
-  const unsigned second = byte(1);
-  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return 0;
-  if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return 0;
-  return length;
-}
-
+// Control characters as JSON has them; a byte that is no UTF-8 as the text "\xff", as people see it elsewhere.
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     const size_t length = utf8_length(text);
-    const char c = text[0];
+    const std::string_view character = text.substr(0, std::max<size_t>(length, 1));
     if (length == 0) {
-      out += "\\ufffd";
-    } else if (c == '"' || c == '\\') {
+      out += '\\' + printable(character);
+    } else if (character == "\"" || character == "\\") {
       out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+      out += character;
+    } else if (!is_control(character)) {
+      out += character;
+    } else if (character == "\n" || character == "\t") {
+      out += printable(character);
     } else {
-      out += text.substr(0, length);
+      out += fmt::format("\\u{:04x}", code_point(character));
     }
-    text.remove_prefix(std::max<size_t>(length, 1));
+    text.remove_prefix(character.size());
   }
   out += '"';
 }

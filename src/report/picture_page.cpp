@@ -1,6 +1,7 @@
 // The HTML page around a picture: a few lines of script move and zoom the SVG by its viewBox and find nodes by name.
 #include <string>
 
+#include "base/printable.h"
 #include "report/graph_picture.h"
 
 namespace autograph {
@@ -8,7 +9,7 @@ namespace {
 
 std::string html_escaped(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     if (c == '<') {
       result += "&lt;";
     } else if (c == '>') {

@@ -8,6 +8,7 @@
 
 #include "autograph/op_def.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "report/critical_path.h"
 #include "report/dot_text.h"
 #include "report/graph_picture.h"
@@ -50,13 +51,13 @@ class SchedulePicture {
         "  node [shape=box, style=\"rounded,filled\", color=\"#666666\", fontname=\"Helvetica\", fontsize=11, "
         "height=0.3, margin=\"0.12,0.05\"];\n"
         "  edge [color=\"#888888\", arrowsize=0.6];\n",
-        dot_quoted(graph_.name().empty() ? "graph" : graph_.name()), dot_quoted(headline()));
+        dot_quoted(graph_.name().empty() ? "graph" : printable(graph_.name())), dot_quoted(headline()));
     return text + ends() + nodes() + edges() + legend() + "}\n";
   }
 
  private:
   std::string headline() const {
-    std::string text = title_ + "\n" + fmt::format("{} nodes", order_.size());
+    std::string text = printable(title_) + "\n" + fmt::format("{} nodes", order_.size());
     if (overlay_.schedule.is_sequential()) {
       text += ", one after the other";
     } else {
@@ -126,10 +127,12 @@ class SchedulePicture {
       text += fmt::format("  {} [label={}, shape=ellipse, fillcolor=\"#ffffff\"];\n", key, dot_quoted(label));
     };
     for (const ValueId v : graph_.inputs()) {
-      ellipse(fmt::format("v{}", v.index), graph_.value(v).name() + "\n" + to_string(graph_.type(v)));
+      ellipse(fmt::format("v{}", v.index),
+              printable(graph_.value(v).name()) + "\n" + printable(to_string(graph_.type(v))));
     }
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
-      ellipse(fmt::format("out{}", i), graph_.output_name(i) + "\n" + to_string(graph_.type(graph_.outputs()[i])));
+      ellipse(fmt::format("out{}", i),
+              printable(graph_.output_name(i)) + "\n" + printable(to_string(graph_.type(graph_.outputs()[i]))));
     }
     return text;
   }

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/printable.h"
+
 namespace autograph {
 namespace {
 
@@ -27,18 +29,12 @@ std::string scaled(double value, double step, std::initializer_list<std::string_
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  }
-  return result;
-}
-
 std::string Table::to_string(bool escapes) const {
   std::vector<size_t> widths;
   for (const Column& column : columns_) widths.push_back(display_width(column.title));
-  for (const auto& row : rows_) {
+  std::vector<std::vector<std::string>> rows = rows_;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = printable(cell);
     for (size_t i = 0; i < std::min(row.size(), widths.size()); ++i) {
       widths[i] = std::max(widths[i], display_width(row[i]));
     }
@@ -46,7 +42,7 @@ std::string Table::to_string(bool escapes) const {
   const auto line = [&](const auto& cell_at) {
     std::string text;
     for (size_t i = 0; i < columns_.size(); ++i) {
-      const std::string cell = printable(cell_at(i));
+      const std::string cell = cell_at(i);
       const std::string padding(widths[i] - std::min(widths[i], display_width(cell)), ' ');
       if (i > 0) text += "  ";
       text += columns_[i].number ? padding + cell : cell + padding;
@@ -55,7 +51,7 @@ std::string Table::to_string(bool escapes) const {
   };
   const std::string head = line([&](size_t i) { return columns_[i].title; });
   std::string text = escapes ? "\033[1m" + head + "\033[0m\n" : head + "\n";
-  for (const auto& row : rows_) {
+  for (const auto& row : rows) {
     text += line([&](size_t i) { return i < row.size() ? row[i] : std::string(); }) + "\n";
   }
   return text;

@@ -39,7 +39,5 @@ std::string human_count(double value, std::string_view unit = "");
 std::string human_bytes(double bytes);
 /// Milliseconds with three significant digits: "0.0123 ms", "12.3 ms", "1.23 s".
 std::string human_ms(double ms);
-/// `text` without control characters (each becomes '?'): safe to print on a terminal.
-std::string printable(std::string_view text);
 
 }  // namespace autograph

@@ -1,39 +1,11 @@
 #include "runtime/step_error.h"
 
-#include <new>
-
-#include "base/check.h"
+#include "base/rethrow.h"
 
 namespace autograph {
-namespace {
-
-// Rethrows as the first of these types that `error` is; most derived types first.
-template <class... Types>
-void rethrow_as(const Error& error, const std::string& message) {
-  (
-      [&] {
-        if (dynamic_cast<const Types*>(&error)) throw Types(message);
-      }(),
-      ...);
-}
-
-}  // namespace
 
 void rethrow_with_place(const std::string& where) {
-  const std::string suffix = " (in " + where + ")";
-  try {
-    throw;
-  } catch (const Error& error) {
-    const std::string message = error.what() + suffix;
-    rethrow_as<ShapeError, TypeError, ValueError, FormatError, BudgetError>(error, message);
-    if (dynamic_cast<const UserError*>(&error)) throw UserError(message, error.exit_code());
-    rethrow_as<IoError, UnsupportedError, DeviceError, InternalError>(error, message);
-    throw Error(error.exit_code(), message);
-  } catch (const std::bad_alloc&) {
-    throw BudgetError("[memory] step: out of memory" + suffix);
-  } catch (const std::exception& error) {
-    throw InternalError(std::string(error.what()) + suffix);
-  }
+  rethrow_changed([&](const std::string& message) { return message + " (in " + where + ")"; });
 }
 
 }  // namespace autograph

@@ -5,8 +5,7 @@
 
 namespace autograph {
 
-/// Call inside a catch block: throws the current exception again, as the same type, with " (in WHERE)" after its
-/// message. Out of memory becomes a BudgetError, foreign exceptions become InternalErrors.
+/// Call inside a catch block: rethrow_changed() with " (in WHERE)" after the message.
 [[noreturn]] void rethrow_with_place(const std::string& where);
 
 }  // namespace autograph

@@ -10,6 +10,8 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "base/printable.h"
+#include "base/rethrow.h"
 #include "io/onnx/functions.h"
 #include "io/onnx/import_graph.h"
 #include "io/onnx/model_bytes.h"
@@ -157,27 +159,40 @@ Model import_model(const ModelBytes& bytes, const std::string& directory, const 
   return model;
 }
 
+// What `load` returns; its messages, which are lines of their own, show names of the file as printable() does.
+template <class Load>
+auto with_printable_messages(const Load& load) {
+  try {
+    return load();
+  } catch (...) {
+    rethrow_changed([](const std::string& message) { return printable(message); });
+  }
+}
+
 }  // namespace
 }  // namespace io
 
 Model parse_onnx(std::string_view bytes, const std::string& directory, const LoadOptions& options) {
-  return io::import_model({.memory = bytes}, directory, options);
+  return io::with_printable_messages([&] { return io::import_model({.memory = bytes}, directory, options); });
 }
 
 Model load_onnx(const std::string& path, const LoadOptions& options) {
   const size_t slash = path.find_last_of('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return io::import_model({.file = std::make_shared<const io::InputFile>(path)}, directory, options);
+  return io::with_printable_messages(
+      [&] { return io::import_model({.file = std::make_shared<const io::InputFile>(path)}, directory, options); });
 }
 
 std::vector<MissingOp> find_missing_ops(const std::string& path) {
-  const onnx::ModelProto proto = io::parse_model({.file = std::make_shared<const io::InputFile>(path)});
-  io::check_header(proto);
-  const io::Opsets opsets = io::model_opsets(proto);
-  const io::FunctionTable functions(proto, opsets);
-  io::MissingOpFinder finder(functions);
-  finder.visit(proto.graph().node(), opsets);
-  return finder.missing();
+  return io::with_printable_messages([&] {
+    const onnx::ModelProto proto = io::parse_model({.file = std::make_shared<const io::InputFile>(path)});
+    io::check_header(proto);
+    const io::Opsets opsets = io::model_opsets(proto);
+    const io::FunctionTable functions(proto, opsets);
+    io::MissingOpFinder finder(functions);
+    finder.visit(proto.graph().node(), opsets);
+    return finder.missing();
+  });
 }
 
 }  // namespace autograph

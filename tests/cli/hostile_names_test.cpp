@@ -1,0 +1,87 @@
+// Every verb on a file whose names hold escapes, line feeds and bytes that are no UTF-8: what it prints and writes
+// holds none of them, and JSON stays JSON.
+#include <gtest/gtest.h>
+
+#include "autograph/builder.h"
+#include "autograph/model_io.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/index.h"
+#include "base/printable.h"
+#include "cli/run_program.h"
+
+namespace autograph {
+namespace {
+
+const std::string kBad =
+    "b\xff"
+    "d\033[31m\nname\xc2\x9b\xe2\x80\xae";
+const std::string kShown = "b\\xffd\\x1b[31m\\nname\\u009b\\u202e";
+
+// Picks rows of an input by another, all with names of that kind. ONNX holds such names where a writer does not check.
+class HostileNames : public testing::Test {
+ protected:
+  void SetUp() override {
+    Graph graph(kBad + "graph");
+    const Var x = input(graph, DType::f32, {Dim::symbol(kBad + "dim"), 4}, kBad + "x");
+    const Var rows = input(graph, DType::i64, {2}, kBad + "rows");
+    const Var picked = gather(relu(x), rows);
+    graph.set_provenance(graph.value(picked.id()).producer(), Provenance::named(kBad + "scope/" + kBad + "gather"));
+    graph.add_output(picked.id(), kBad + "y");
+    save_onnx(graph, folder_ / "m.onnx", {.doc = kBad});
+  }
+
+  static void expect_clean(const std::string& text, const std::string& what) {
+    EXPECT_EQ(printable_lines(text), text) << what;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(HostileNames, NoVerbPrintsThem) {
+  const std::string model = folder_ / "m.onnx";
+  for (const std::string verb : {"info ", "check ", "run ", "bench --seconds 0 ", "profile ", "bisect ",
+                                 "run --log=+kernels,+plan,+load,+compile,+time "}) {
+    const ProgramResult result = run_program(verb + model);
+    EXPECT_EQ(result.exit_code, 0) << verb << result.err;
+    expect_clean(result.out, verb);
+    expect_clean(result.err, verb);
+    const bool shows_names = verb != "bench --seconds 0 " && verb != "bisect ";
+    EXPECT_EQ((result.out + result.err).find(kShown) != std::string::npos, shows_names) << verb << result.out;
+    if (verb.starts_with("run --log")) continue;
+    const ProgramResult as_json = run_program(verb + "--json " + model);
+    EXPECT_NO_THROW(as_json.json()) << verb << as_json.out;
+    expect_clean(as_json.out, verb + "--json");
+  }
+  EXPECT_EQ(run_program("info --json " + model).json()["outputs"][0]["name"],
+            "b\\xffd\033[31m\nname\xc2\x9b\xe2\x80\xaey");
+}
+
+TEST_F(HostileNames, NoErrorShowsThem) {
+  const std::string model = folder_ / "m.onnx";
+  const ProgramResult unknown = run_program("run " + model + " --dim " + "nam=3");
+  EXPECT_EQ(unknown.exit_code, 2);
+  const ProgramResult wrong = run_program("run --json " + model + " --batch 3");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NO_THROW(wrong.json());
+  for (const ProgramResult& result : {unknown, wrong}) {
+    expect_clean(result.err, "error");
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
+TEST_F(HostileNames, PicturesAndTracesHoldNone) {
+  const std::string model = folder_ / "m.onnx";
+  for (const std::string file : {"v.dot", "v.svg", "v.html"}) {
+    const ProgramResult result = run_program("viz " + model + " -o " + (folder_ / file));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err, "") << "graphviz complains of what it was given";
+    expect_clean(read_text(folder_ / file), file);
+  }
+  EXPECT_NE(read_text(folder_ / "v.dot").find("\\\\xff"), std::string::npos);
+  ASSERT_EQ(run_program("profile " + model + " -o " + (folder_ / "t.json")).exit_code, 0);
+  expect_clean(read_text(folder_ / "t.json"), "trace");
+  EXPECT_NO_THROW(nlohmann::json::parse(read_text(folder_ / "t.json")));
+}
+
+}  // namespace
+}  // namespace autograph
