@@ -49,7 +49,14 @@ void evaluate_if_known(const Graph& graph, NodeId id, KnownValues& known, const 
   }
   std::vector<Type> types;
   for (const ValueId output : node.outputs()) types.push_back(graph.type(output));
-  const std::vector<Tensor> results = run_reference(op, node.attributes(), inputs, types);
+  std::vector<Tensor> results;
+  try {
+    results = run_reference(op, node.attributes(), inputs, types);
+  } catch (const BudgetError&) {
+    throw;
+  } catch (const UserError&) {
+    return;  // an index out of range, say: belongs to the run, which names the node
+  }
   for (size_t slot = 0; slot < results.size(); ++slot) known[node.outputs()[slot].index] = results[slot];
 }
 

@@ -70,6 +70,70 @@ GraphRef branch(int times) {
   return graph;
 }
 
+// y = x without its axis of extent 1, where there is one.
+GraphRef squeezing_branch() {
+  auto graph = std::make_shared<Graph>();
+  const Var x = input(*graph, DType::f32, Shape::unknown(), "x");
+  graph->add_output(squeeze(x, {0}).id(), "y");
+  return graph;
+}
+
+GraphRef keeping_branch() {
+  auto graph = std::make_shared<Graph>();
+  const Var x = input(*graph, DType::f32, Shape::unknown(), "x");
+  graph->add_output(relu(x).id(), "y");
+  return graph;
+}
+
+TEST(Dynamic, IfMayHoldABranchForOtherShapes) {
+  for (const Shape& shape : {Shape{2, 3}, Shape{Dim::symbol("n"), 3}}) {
+    Graph graph;
+    const Var condition = input(graph, DType::boolean, {}, "condition");
+    const Var x = input(graph, DType::f32, shape, "x");
+    const Attributes branches{{"then_branch", squeezing_branch()}, {"else_branch", keeping_branch()}};
+    graph.add_output(relu(apply_all(get_op("if"), {condition, x}, branches, 1)[0]).id());
+    const Tensor two = Tensor::of<float>({2, 3}, {1, -2, 3, 4, 5, 6});
+    for (const std::string& device : available_devices()) {
+      const Executable executable = compile(graph, on(device));
+      EXPECT_EQ(executable.run({Tensor::scalar(false), two})[0].tensor().to_f64(), (Doubles{1, 0, 3, 4, 5, 6}));
+      const std::string message = message_of<ShapeError>([&] { executable.run({Tensor::scalar(true), two}); });
+      EXPECT_NE(message.find("[squeeze] axes: expected extent 1 at axis 0, got [2,3]"), std::string::npos) << message;
+      if (shape.is_static()) continue;
+      const Tensor one = Tensor::of<float>({1, 3}, {1, -2, 3});
+      EXPECT_EQ(executable.run({Tensor::scalar(true), one})[0].tensor().dims(), (Dims{3})) << device;
+      EXPECT_EQ(executable.run({Tensor::scalar(false), one})[0].tensor().dims(), (Dims{1, 3})) << device;
+    }
+  }
+}
+
+TEST(Dynamic, IfWithAKnownConditionHasTheTypesOfItsBranch) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3}, "x");
+  const Attributes branches{{"then_branch", squeezing_branch()}, {"else_branch", keeping_branch()}};
+  const Var no = constant(graph, Tensor::scalar(false));
+  graph.add_output(apply_all(get_op("if"), {no, x}, branches, 1)[0].id());
+  EXPECT_EQ(to_string(graph.type(graph.outputs()[0])), "f32[2,3]");
+  const Var yes = constant(graph, Tensor::scalar(true));
+  EXPECT_NE(message_of<ShapeError>([&] { apply_all(get_op("if"), {yes, x}, branches, 1); }), "no exception");
+}
+
+// Out of range where everything is known before the run: the run says so, with the node.
+TEST(Dynamic, IndexOutOfRangeNamesTheNodeOfShapeArithmetic) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {Dim::symbol("n"), 3}, "x");
+  const Var extent = gather(shape(x), constant(graph, Tensor::vector({int64_t{5}})));
+  graph.set_provenance(graph.value(extent.id()).producer(), Provenance::named("head/Gather"));
+  graph.add_output(extent.id());
+  for (const std::string& device : available_devices()) {
+    const std::string message = message_of<ValueError>([&] {
+      compile(graph, on(device)).run({Tensor::zeros(DType::f32, {2, 3})});
+    });
+    for (const char* part : {"[gather] indices: expected -2..1", "got 5", "gather \"head/Gather\""}) {
+      EXPECT_NE(message.find(part), std::string::npos) << device << ": " << message;
+    }
+  }
+}
+
 TEST(Dynamic, IfRunsTheChosenBranch) {
   Graph graph;
   const Var condition = input(graph, DType::boolean, {}, "condition");

@@ -1,5 +1,7 @@
 // if: runs one of two nested graphs. Both take exactly the captured values, in the order of the inputs behind `cond`,
 // and give as many outputs as the node has.
+#include <array>
+
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "base/check.h"
@@ -13,15 +15,52 @@ const OpDef& concat_def();
 const OpDef& if_def();
 namespace {
 
+constexpr std::array<std::string_view, 2> kBranches{"then_branch", "else_branch"};
+
 std::vector<Type> branch_types(const InferContext& context, std::string_view branch) {
   std::vector<Type> captured;
   for (size_t slot = 1; slot < context.num_inputs(); ++slot) captured.push_back(context.input(slot));
-  std::vector<Type> types = context.infer_nested(branch, captured);
-  if (types.size() != context.num_outputs()) {
-    context.fail<ValueError>(branch, fmt::format("expected {} outputs, one per output of the node, got {}",
-                                                 context.num_outputs(), types.size()));
+  return context.infer_nested(branch, captured);
+}
+
+// Types of both branches. Models test a shape and leave the branch for other shapes there: one that cannot run on these
+// inputs has no types, and only a run that takes it fails. What neither can run on is an error at once.
+std::array<std::vector<Type>, 2> types_of_branches(const InferContext& context) {
+  const Tensor* condition = context.known_value(0);
+  std::array<std::vector<Type>, 2> types;
+  if (condition) {
+    const size_t taken = read_condition("if", *condition) ? 0 : 1;
+    types[taken] = branch_types(context, kBranches[taken]);
+    return types;
+  }
+  try {
+    types[0] = branch_types(context, kBranches[0]);
+  } catch (const BudgetError&) {
+    throw;
+  } catch (const UserError&) {
+    types[1] = branch_types(context, kBranches[1]);
+    return types;
+  }
+  try {
+    types[1] = branch_types(context, kBranches[1]);
+  } catch (const BudgetError&) {
+    throw;
+  } catch (const UserError&) {
+    types[1].clear();
   }
   return types;
+}
+
+void check_branch(const InferContext& context, std::string_view branch) {
+  const Graph& body = *context.attributes().get<GraphRef>(branch);
+  if (body.outputs().size() != context.num_outputs()) {
+    context.fail<ValueError>(branch, fmt::format("expected {} outputs, one per output of the node, got {}",
+                                                 context.num_outputs(), body.outputs().size()));
+  }
+  if (body.inputs().size() + 1 != context.num_inputs()) {
+    context.fail<ValueError>(branch, fmt::format("expected {} inputs of the nested graph, got {}",
+                                                 context.num_inputs() - 1, body.inputs().size()));
+  }
 }
 
 void infer(InferContext& context) {
@@ -29,10 +68,14 @@ void infer(InferContext& context) {
   if (count.value_or(1) != 1) {
     context.fail<ShapeError>("cond", fmt::format("expected one element, got {}", to_string(context.shape(0))));
   }
-  const std::vector<Type> then_types = branch_types(context, "then_branch");
-  const std::vector<Type> else_types = branch_types(context, "else_branch");
-  for (size_t k = 0; k < then_types.size(); ++k) {
-    context.set_output(k, merged_type(context, then_types[k], else_types[k], "branches"));
+  for (const std::string_view branch : kBranches) check_branch(context, branch);
+  const auto [then_types, else_types] = types_of_branches(context);
+  for (size_t k = 0; k < context.num_outputs(); ++k) {
+    if (then_types.empty() || else_types.empty()) {
+      context.set_output(k, then_types.empty() ? else_types[k] : then_types[k]);
+    } else {
+      context.set_output(k, merged_type(context, then_types[k], else_types[k], "branches"));
+    }
   }
 }
 
@@ -40,7 +83,7 @@ std::vector<Datum> evaluate(EvaluateContext& context) {
   std::vector<Datum> captured;
   for (size_t slot = 1; slot < context.num_inputs(); ++slot) captured.push_back(context.input(slot));
   const bool condition = read_condition("if", context.tensor(0));
-  return context.run_nested(condition ? "then_branch" : "else_branch", captured);
+  return context.run_nested(kBranches[condition ? 0 : 1], captured);
 }
 
 // A graph that takes one f32 value and gives it back, once or doubled by concatenation.
