@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograph/graph.h"
@@ -19,6 +20,10 @@ struct LoadOptions {
   /// Large weights that lie in a file as they do in memory are mapped instead of read: processes share them, and what
   /// nobody touches takes no memory. For files that nobody changes meanwhile: to truncate one kills the process.
   bool map_weights = false;
+  /// Inputs that every run is going to give. Only those that also have an initializer need to stand here: they become
+  /// inputs of the graph, where they otherwise are constants. Names of other inputs change nothing; ValueError for
+  /// names that no input has.
+  std::vector<std::string> given_inputs = {};
 };
 
 /// An op that a model uses and AutoGraph does not have.
@@ -38,6 +43,8 @@ struct Model {
   std::string doc;                              ///< The model's doc string.
   std::map<std::string, std::string> metadata;  ///< metadata_props.
   std::vector<std::string> warnings;            ///< For example an opset newer than this build knows.
+  /// Inputs with an initializer, which are constants of the graph: LoadOptions::given_inputs makes inputs of them.
+  std::vector<std::pair<std::string, Type>> optional_inputs;
 };
 
 /// Loads an ONNX file with its external data. Throws FormatError (malformed), UnsupportedError (all missing ops at

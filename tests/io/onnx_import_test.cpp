@@ -60,6 +60,82 @@ TEST(OnnxImport, InitializerThatIsAlsoAnInputIsAConstant) {
   EXPECT_EQ(loaded.graph.value(loaded.graph.constants()[0]).constant().elements<float>()[1], 2.0f);
 }
 
+TEST(OnnxImport, InitializerThatIsAlsoAnInputCanBeGiven) {
+  const std::string initializer = field(5, tensor("w", {2}, raw_floats({1, 2})));
+  const std::string bytes =
+      model(graph({node("Add", {"x", "w"}, {"y"})}, initializer + field(11, value_info("w", {-1}))));
+  const Model plain = parse_onnx(bytes, "", {.given_inputs = {"x"}});
+  ASSERT_EQ(plain.graph.inputs().size(), 1u);
+  ASSERT_EQ(plain.optional_inputs.size(), 1u);
+  EXPECT_EQ(plain.optional_inputs[0].first, "w");
+  EXPECT_EQ(to_string(plain.optional_inputs[0].second), "f32[?]");
+  const Model given = parse_onnx(bytes, "", {.given_inputs = {"w"}});
+  ASSERT_EQ(given.graph.inputs().size(), 2u);
+  EXPECT_EQ(given.graph.value(given.graph.inputs()[1]).name(), "w");
+  EXPECT_EQ(to_string(given.graph.type(given.graph.inputs()[1])), "f32[?]");
+  EXPECT_TRUE(given.graph.constants().empty());
+  EXPECT_TRUE(given.optional_inputs.empty());
+  EXPECT_EQ(error_of<ValueError>(bytes, {.given_inputs = {"ww"}}),
+            "[onnx] input: the model has none named 'ww' (did you mean 'w'?)");
+}
+
+// A ValueInfoProto of f32 whose dims are names.
+std::string named_value(const std::string& name, const std::vector<std::string>& dims) {
+  std::string shape;
+  for (const std::string& dim : dims) shape += field(1, field(2, dim));
+  return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)));
+}
+
+TEST(OnnxImport, NamesThatSayNothingAreNoNames) {
+  const std::string inputs = field(11, named_value("a", {"?", "?"})) + field(11, named_value("b", {"-1", "n"}));
+  const Model loaded = parse_onnx(model(graph({node("Relu", {"x"}, {"y"})}, inputs)));
+  EXPECT_EQ(to_string(loaded.graph.type(loaded.graph.inputs()[1])), "f32[?,?]");
+  EXPECT_FALSE(loaded.graph.type(loaded.graph.inputs()[1]).shape()[0].same_as(Dim::symbol("?")));
+  EXPECT_EQ(loaded.graph.type(loaded.graph.inputs()[2]).shape()[0].name(), "");
+  EXPECT_EQ(loaded.graph.type(loaded.graph.inputs()[2]).shape()[1].name(), "n");
+}
+
+// An attribute that holds a graph.
+std::string graph_attribute(const std::string& name, const std::string& graph) {
+  return field(5, field(1, name) + field(6, graph) + field(20, 5));
+}
+
+// Without inputs: x comes from outside.
+std::string branch_graph(const std::string& node_bytes) {
+  return field(2, std::string("branch")) + field(1, node_bytes) + field(12, value_info("b", {}));
+}
+
+std::string integers_attribute(const std::string& name, int64_t value) {
+  return field(5, field(1, name) + field(8, value) + field(20, 7));
+}
+
+TEST(OnnxImport, BranchForOtherShapesIsNoMistakeOfTheFile) {
+  // x has extent 2: it can be flattened, but not squeezed. An If inside an If, as exporters nest them.
+  const std::string squeeze = branch_graph(node("Squeeze", {"x"}, {"b"}, integers_attribute("axes", 0)));
+  const std::string keep = branch_graph(node("Relu", {"x"}, {"b"}));
+  const std::string inner = branch_graph(
+      node("If", {"c"}, {"b"}, graph_attribute("then_branch", squeeze) + graph_attribute("else_branch", squeeze)));
+  const std::string condition =
+      field(11, field(1, std::string("c")) + field(2, field(1, field(1, 9) + field(2, std::string()))));
+  const auto with = [&](const std::string& then_branch) {
+    const std::string branches = graph_attribute("then_branch", then_branch) + graph_attribute("else_branch", keep);
+    return model(graph({node("If", {"c"}, {"y"}, branches)}, condition), 11);
+  };
+  EXPECT_EQ(to_string(parse_onnx(with(squeeze)).graph.type(parse_onnx(with(squeeze)).graph.outputs()[0])), "f32[2]");
+  EXPECT_EQ(parse_onnx(with(inner)).graph.num_nodes(), 1u);
+  // What is wrong for every shape stays an error.
+  EXPECT_NE(error_of<FormatError>(with(branch_graph(node("Relu", {"z"}, {"b"})))).find("never defined"),
+            std::string::npos);
+  const std::string both = graph_attribute("then_branch", squeeze) + graph_attribute("else_branch", squeeze);
+  EXPECT_NE(error_of<FormatError>(model(graph({node("If", {"c"}, {"y"}, both)}, condition), 11)).find("[squeeze]"),
+            std::string::npos);
+}
+
+TEST(OnnxImport, MessagesShowNamesEscaped) {
+  EXPECT_EQ(error_of<FormatError>(model(graph({node("Relu", {"z\n\033\xff"}, {"y"})}))),
+            "[onnx] value 'z\\n\\x1b\\xff': used by Relu node \"Relu_0\" but never defined");
+}
+
 TEST(OnnxImport, NewerOpsetIsAWarningWhileAllOpsAreKnown) {
   const Model loaded = parse_onnx(model(graph({node("Relu", {"x"}, {"y"})}), 99));
   ASSERT_EQ(loaded.warnings.size(), 1u);

@@ -105,6 +105,9 @@ std::shared_ptr<const InputFile> ExternalFiles::open(const std::string& location
   const bool is_link = fd < 0 && (errno == ELOOP || errno == EXDEV);
   AG_CHECK_USER(!is_link, FormatError, "[onnx] external_data of '{}': '{}' goes through a symbolic link", tensor,
                 location);
+  AG_CHECK_USER(fd >= 0 || (errno != ENOENT && errno != ENOTDIR), FormatError,
+                "[onnx] external_data of '{}': no file '{}' in '{}' (the model is incomplete without it)", tensor,
+                location, directory_);
   AG_CHECK_USER(fd >= 0, IoError, "[onnx] external_data of '{}': cannot open '{}': {}", tensor, location,
                 std::strerror(errno));
   auto file = std::make_shared<const InputFile>(fd, location);

@@ -1,14 +1,22 @@
 #include "io/onnx/import_graph.h"
 
+#include <algorithm>
+#include <exception>
 #include <set>
+#include <utility>
 
 #include "autograph/foreign_node.h"
 #include "autograph/verify.h"
 #include "base/check.h"
+#include "base/did_you_mean.h"
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/import_attribute.h"
 #include "io/onnx/names.h"
 #include "io/onnx/read_type.h"
+
+namespace autograph {
+const OpDef& if_def();
+}  // namespace autograph
 
 namespace autograph::io {
 namespace {
@@ -41,6 +49,15 @@ std::string at_node(const onnx::NodeProto& node, const std::string& name) {
   return fmt::format("{} node \"{}\"", qualified_name(node.domain(), node.op_type()), name);
 }
 
+// `name`, which an input must have.
+const std::string& checked_input(const onnx::GraphProto& proto, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& input : proto.input()) names.push_back(input.name());
+  AG_CHECK_USER(std::find(names.begin(), names.end(), name) != names.end(), ValueError,
+                "[onnx] input: the model has none named '{}'{}", name, did_you_mean(name, names));
+  return name;
+}
+
 // The messages of ops may name the node already.
 [[noreturn]] void rethrow_as_format_error(const std::string& message, const onnx::NodeProto& node,
                                           const std::string& name) {
@@ -58,14 +75,19 @@ struct GraphImporter::Captures {
 };
 
 Graph GraphImporter::import_root(const onnx::GraphProto& proto, const Opsets& opsets) {
+  std::set<std::string> given;
+  for (const std::string& name : options_.given_inputs) given.insert(checked_input(proto, name));
   Graph graph(proto.name());
   Scope scope{graph};
-  add_initializers(proto, scope);
+  add_initializers(proto, scope, given);
   for (const auto& input : proto.input()) {
-    // Up to IR 3 every initializer was listed as an input too; it is a constant all the same.
-    const auto it = scope.values.find(input.name());
-    if (it != scope.values.end() && graph.value(it->second).is_constant()) continue;
     Type type = read_type(input.type(), input.name());
+    // An initializer for an input is what it is where a run does not give it; up to IR 3 every one was listed so.
+    const auto it = scope.values.find(input.name());
+    if (it != scope.values.end() && graph.value(it->second).is_constant()) {
+      optional_inputs_.emplace_back(input.name(), std::move(type));
+      continue;
+    }
     AG_CHECK_USER(type.kind() != Type::Kind::none, FormatError, "[onnx] input '{}': its type is missing", input.name());
     define(scope, input.name(), graph.add_input(std::move(type), input.name()));
   }
@@ -76,13 +98,16 @@ Graph GraphImporter::import_root(const onnx::GraphProto& proto, const Opsets& op
   return graph;
 }
 
-void GraphImporter::add_initializers(const onnx::GraphProto& proto, Scope& scope) {
+void GraphImporter::add_initializers(const onnx::GraphProto& proto, Scope& scope,
+                                     const std::set<std::string>& left_out) {
   for (const auto& initializer : proto.initializer()) {
+    if (left_out.contains(initializer.name())) continue;
     define(scope, initializer.name(),
            scope.graph.add_constant(tensors_.read(initializer, initializer.name()), initializer.name()));
   }
   for (const auto& sparse : proto.sparse_initializer()) {
     const std::string& name = sparse.values().name();
+    if (left_out.contains(name)) continue;
     define(scope, name, scope.graph.add_constant(tensors_.read_sparse(sparse, name), name));
   }
 }
@@ -159,8 +184,11 @@ std::vector<ValueId> GraphImporter::import_op(const onnx::NodeProto& node, const
   for (const auto& proto : protos) {
     AG_CHECK_USER(!attributes.contains(proto.name()), FormatError, "[onnx] {}: attribute '{}' is given twice",
                   at_node(node, name), proto.name());
-    if (proto.type() == onnx::AttributeProto::GRAPH) {
-      attributes.set(proto.name(), import_nested(proto.g(), input_types, captures, scope.graph, nested));
+    if (proto.type() == onnx::AttributeProto::GRAPH && &op == &if_def()) {
+      attributes.set(proto.name(), import_branch(proto.g(), captures, scope.graph, nested));
+    } else if (proto.type() == onnx::AttributeProto::GRAPH) {
+      const std::vector<Type> captured = captured_types(captures, scope.graph);
+      attributes.set(proto.name(), import_nested(proto.g(), input_types, captures, captured, scope.graph, nested));
     } else if (auto value = convert_attribute(proto, find_attribute(op, proto.name()), tensors_, at_node(node, name))) {
       attributes.set(proto.name(), std::move(*value));
     }
@@ -220,8 +248,49 @@ GraphImporter::Captures GraphImporter::find_captures(const std::vector<onnx::Att
   return captures;
 }
 
+std::vector<Type> GraphImporter::captured_types(const Captures& captures, const Graph& outer) {
+  std::vector<Type> types;
+  for (const ValueId value : captures.values) types.push_back(outer.type(value));
+  return types;
+}
+
+// A branch for other shapes than these is no mistake of the file: it is read without what is known of them, as are the
+// branches inside it, and fails when it is taken.
+GraphRef GraphImporter::import_branch(const onnx::GraphProto& proto, const Captures& captures, const Graph& outer,
+                                      const Frame& frame) {
+  std::vector<Type> types = captured_types(captures, outer);
+  const int64_t num_nodes = num_nodes_;
+  const int depth = depth_;
+  std::exception_ptr first;
+  if (!forgets_shapes_) {
+    try {
+      return import_nested(proto, {}, captures, types, outer, frame);
+    } catch (const BudgetError&) {
+      throw;
+    } catch (const UserError&) {
+      first = std::current_exception();
+    }
+  }
+  for (Type& type : types) {
+    if (type.is_tensor()) type = Type(type.dtype(), Shape::unknown());
+  }
+  num_nodes_ = num_nodes;
+  depth_ = depth;
+  const bool before = std::exchange(forgets_shapes_, true);
+  try {
+    GraphRef branch = import_nested(proto, {}, captures, types, outer, frame);
+    forgets_shapes_ = before;
+    return branch;
+  } catch (const UserError&) {
+    forgets_shapes_ = before;
+    if (first) std::rethrow_exception(first);
+    throw;
+  }
+}
+
 GraphRef GraphImporter::import_nested(const onnx::GraphProto& proto, const std::vector<Type>& node_inputs,
-                                      const Captures& captures, const Graph& outer, const Frame& frame) {
+                                      const Captures& captures, const std::vector<Type>& capture_types,
+                                      const Graph& outer, const Frame& frame) {
   if (++depth_ > kMaxGraphDepth) throw_too_deep();
   auto graph = std::make_shared<Graph>(proto.name());
   Scope scope{*graph};
@@ -240,8 +309,8 @@ GraphRef GraphImporter::import_nested(const onnx::GraphProto& proto, const std::
     define(scope, input.name(), graph->add_input(std::move(type), input.name()));
   }
   std::vector<ValueId> captured;
-  for (const ValueId value : captures.values) {
-    captured.push_back(graph->add_input(outer.type(value), outer.value(value).name()));
+  for (size_t i = 0; i < captures.values.size(); ++i) {
+    captured.push_back(graph->add_input(capture_types[i], outer.value(captures.values[i]).name()));
   }
   for (const std::string& name : free_names(proto)) {
     const auto constant = captures.constants.find(name);

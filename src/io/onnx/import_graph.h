@@ -6,8 +6,10 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "autograph/model_io.h"
@@ -36,12 +38,15 @@ class GraphImporter {
   GraphImporter(const FunctionTable& functions, TensorReader& tensors, const LoadOptions& options)
       : functions_(functions), tensors_(tensors), options_(options) {}
 
-  /// The model's graph. Throws FormatError, UnsupportedError or BudgetError.
+  /// The model's graph. Throws FormatError, UnsupportedError or BudgetError; ValueError for a given input that the
+  /// model does not have.
   Graph import_root(const onnx::GraphProto& proto, const Opsets& opsets);
+  /// Inputs that have an initializer and were not among the given ones: constants of the graph.
+  const std::vector<std::pair<std::string, Type>>& optional_inputs() const { return optional_inputs_; }
 
  private:
   struct Captures;
-  void add_initializers(const onnx::GraphProto& proto, Scope& scope);
+  void add_initializers(const onnx::GraphProto& proto, Scope& scope, const std::set<std::string>& left_out = {});
   void import_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope, const Frame& frame);
   std::vector<ValueId> import_node(const onnx::NodeProto& node, const std::string& name, Scope& scope,
                                    const Frame& frame);
@@ -50,14 +55,19 @@ class GraphImporter {
   std::vector<ValueId> import_call(const Function& function, const onnx::NodeProto& node, const std::string& name,
                                    std::vector<ValueId> inputs, Scope& scope, const Frame& frame);
   Captures find_captures(const std::vector<onnx::AttributeProto>& attributes, const Scope& scope) const;
+  static std::vector<Type> captured_types(const Captures& captures, const Graph& outer);
+  GraphRef import_branch(const onnx::GraphProto& proto, const Captures& captures, const Graph& outer,
+                         const Frame& frame);
   GraphRef import_nested(const onnx::GraphProto& proto, const std::vector<Type>& node_inputs, const Captures& captures,
-                         const Graph& outer, const Frame& frame);
+                         const std::vector<Type>& capture_types, const Graph& outer, const Frame& frame);
 
   const FunctionTable& functions_;
   TensorReader& tensors_;
   const LoadOptions& options_;
+  std::vector<std::pair<std::string, Type>> optional_inputs_;
   int64_t num_nodes_ = 0;
   int depth_ = 0;
+  bool forgets_shapes_ = false;  // inside a branch that is not for the shapes around it
 };
 
 }  // namespace autograph::io

@@ -154,6 +154,7 @@ Model import_model(const ModelBytes& bytes, const std::string& directory, const 
   GraphImporter importer(functions, tensors, options);
   Model model;
   model.graph = importer.import_root(proto.graph(), opsets);
+  model.optional_inputs = importer.optional_inputs();
   refine_types(model.graph);
   fill_header(proto, opsets, model);
   return model;

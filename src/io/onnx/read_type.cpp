@@ -1,5 +1,7 @@
 #include "io/onnx/read_type.h"
 
+#include <set>
+
 #include "base/check.h"
 #include "io/onnx/dtype_code.h"
 
@@ -8,6 +10,12 @@ namespace {
 
 constexpr int kMaxTypeDepth = 16;
 
+// Names that exporters write for an extent of which they know nothing, several times in one file for unequal ones.
+bool says_nothing(const std::string& name) {
+  static const std::set<std::string> names{"", "?", "-1", "None", "none", "unknown", "unk", "*"};
+  return names.contains(name);
+}
+
 Dim read_dim(const onnx::TensorShapeProto::Dimension& dim, const std::string& what) {
   if (dim.has_dim_value()) {
     // Older exporters write -1 (and some 0 for a batch) where they mean "any"; only the former cannot be an extent.
@@ -15,7 +23,7 @@ Dim read_dim(const onnx::TensorShapeProto::Dimension& dim, const std::string& wh
                   dim.dim_value());
     return dim.dim_value() < 0 ? Dim::unknown() : Dim(dim.dim_value());
   }
-  return dim.has_dim_param() && !dim.dim_param().empty() ? Dim::symbol(dim.dim_param()) : Dim::unknown();
+  return says_nothing(dim.dim_param()) ? Dim::unknown() : Dim::symbol(dim.dim_param());
 }
 
 Type read_type_at(const onnx::TypeProto& proto, const std::string& what, int depth) {
