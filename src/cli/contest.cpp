@@ -69,7 +69,7 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
   CompileOptions options = compile_options(plain);
   options.release_weights = false;
   loaded.seeds.seed = static_cast<uint64_t>(run.seed);
-  loaded.model.graph = bind_inputs(loaded.model.graph, loaded.seeds);
+  bind_extents(loaded);
   const std::vector<Datum> inputs = seeded_inputs(loaded.model.graph, loaded.seeds);
   const std::vector<Datum> expected = expected_outputs(loaded.model.graph, options, inputs);
   std::vector<Result> results;

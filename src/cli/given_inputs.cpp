@@ -48,16 +48,19 @@ std::vector<Datum> gather_inputs(const LoadedModel& loaded, const std::map<std::
 
 }  // namespace
 
-Option input_option(std::vector<std::string>& given) {
+Option input_option(ModelOptions& options) {
   return {.names = "--input",
           .value_name = "NAME=FILE.npy",
-          .doc = "An input; those not given are drawn from the seed. May be repeated.",
-          .target = &given,
+          .doc =
+              "An input; those not given are drawn from the seed, or what the file says where it has a value. May be "
+              "repeated.",
+          .target = &options.inputs,
           .kind = ValueKind::file};
 }
 
-std::vector<Datum> given_inputs(const LoadedModel& loaded, const std::vector<std::string>& given) {
-  return gather_inputs(loaded, read_inputs(given, loaded.model.graph));
+const std::vector<Datum>& given_inputs(LoadedModel& loaded, const ModelOptions& options) {
+  loaded.inputs = gather_inputs(loaded, read_inputs(options.inputs, loaded.model.graph));
+  return loaded.inputs;
 }
 
 }  // namespace autograph::cli

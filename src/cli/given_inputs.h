@@ -6,9 +6,10 @@
 namespace autograph::cli {
 
 /// --input NAME=FILE.npy, which may be repeated.
-Option input_option(std::vector<std::string>& given);
+Option input_option(ModelOptions& options);
 
-/// A value for every input of the model. Throws UserError for a name that it does not have, what read_npy() throws.
-std::vector<Datum> given_inputs(const LoadedModel& loaded, const std::vector<std::string>& given);
+/// A value for every input of the model, kept in `loaded`. Throws UserError for a name that it does not have, what
+/// read_npy() throws.
+const std::vector<Datum>& given_inputs(LoadedModel& loaded, const ModelOptions& options);
 
 }  // namespace autograph::cli

@@ -74,7 +74,9 @@ std::vector<Option> model_option_table(ModelOptions& options) {
        .target = &options.batch},
       {.names = "--dim",
        .value_name = "NAME=N",
-       .doc = "Number for a symbolic extent; lengths are 8 and others 1 when not given. May be repeated.",
+       .doc = "Number for a symbolic extent, or for the one at a place: x[2]=48. Lengths are 8, sides of pictures 224, "
+              "sound "
+              "16000 and others 1 when not given. May be repeated.",
        .target = &options.dims},
   };
 }
@@ -84,6 +86,13 @@ bool is_model_file(const std::string& model) { return !model.starts_with(kZoo); 
 void refuse_plan(const LoadedModel& loaded, std::string_view verb) {
   AG_CHECK_USER(!loaded.plan, UserError, "[cli] model: {} needs a model, got the saved plan '{}' (it was made of {})",
                 verb, loaded.name, loaded.plan->origin.model);
+}
+
+void bind_extents(LoadedModel& loaded) {
+  loaded.model.graph = loaded.inputs.empty() ? bind_inputs(loaded.model.graph, loaded.seeds)
+                                             : bind_inputs(loaded.model.graph, loaded.inputs);
+  loaded.seeds.dims.clear();
+  loaded.seeds.batch.reset();
 }
 
 LoadedModel load_model(const Session& session, const ModelOptions& options) {
@@ -110,7 +119,9 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
       loaded.model.producer = "autograph " + plan->origin.version;
       loaded.plan = std::move(plan);
     } else {
-      loaded.model = load_onnx(options.model, {.map_weights = options.map_weights});
+      LoadOptions how{.map_weights = options.map_weights};
+      for (const std::string& input : options.inputs) how.given_inputs.push_back(input.substr(0, input.find('=')));
+      loaded.model = load_onnx(options.model, how);
     }
   }
   for (const std::string& warning : loaded.model.warnings) session.warn(warning);

@@ -17,8 +17,9 @@ namespace autograph::cli {
 struct ModelOptions {
   std::string model;
   bool map_weights = false;
-  int64_t batch = 0;              ///< 0: not given.
-  std::vector<std::string> dims;  ///< "NAME=N"
+  int64_t batch = 0;                     ///< 0: not given.
+  std::vector<std::string> dims;         ///< "NAME=N"
+  std::vector<std::string> inputs = {};  ///< "NAME=FILE.npy", of verbs with input_option().
 };
 
 /// These as an option table.
@@ -30,7 +31,12 @@ struct LoadedModel {
   Model model;
   SeedOptions seeds;                                ///< What the flags say about extents.
   std::shared_ptr<const SavedPlan> plan = nullptr;  ///< When it was read from an .agplan file; `model` has its graph.
+  std::vector<Datum> inputs = {};                   ///< Once given_inputs() has been asked: their extents hold.
 };
+
+/// Gives the model's graph numbers for all extents: those of the inputs, where they are known, else those of the flags,
+/// which have no names to go by any more.
+void bind_extents(LoadedModel& loaded);
 
 /// Loads or builds. Throws what load_onnx(), load_plan() and build_zoo_model() throw.
 LoadedModel load_model(const Session& session, const ModelOptions& options);

@@ -162,7 +162,9 @@ Optimized search(Session& session, const LoadedModel& loaded, const CompileOptio
   };
   with_progress.is_cancelled = [] { return InterruptScope::was_interrupted(); };
   const InterruptScope scope;
-  Optimized found = optimize(bind_inputs(loaded.model.graph, loaded.seeds), compile, with_progress);
+  LoadedModel bound = loaded;
+  bind_extents(bound);
+  Optimized found = optimize(bound.model.graph, compile, with_progress);
   session.end_progress();
   const SearchReport& report = found.report;
   session.log("search", fmt::format("{}: {} candidates, {} measured, {} parts, {} rewrites, cost {:.1f} -> {:.1f} us, "

@@ -51,30 +51,14 @@ class PinScope {
   void (*unpin_)();
 };
 
-std::string input_name(const Graph& graph, size_t i) {
-  const std::string& name = graph.value(graph.inputs()[i]).name();
-  return name.empty() ? fmt::format("#{}", i) : fmt::format("'{}'", name);
-}
-
 bool has_static_inputs(const Graph& graph) {
   return std::all_of(graph.inputs().begin(), graph.inputs().end(),
                      [&](ValueId v) { return !graph.type(v).is_tensor() || graph.type(v).is_static(); });
 }
 
-// The dims that a symbol was bound to, to report a second input that disagrees.
-struct Binding {
-  int64_t extent;
-  size_t input;
-};
-
 }  // namespace
 
-// ---- RunInputs, PlanEntry --------------------------------------------------------------------------------------
-
-std::string RunInputs::describe(size_t i) const {
-  if (const Tensor* t = tensor(i)) return to_string(t->type());
-  return (*datums_)[i].is_sequence() ? "a sequence" : "nothing";
-}
+// ---- PlanEntry -------------------------------------------------------------------------------------------------
 
 PlanEntry::PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const RunInputs* inputs)
     : compiled_(std::move(compiled)) {
@@ -176,34 +160,6 @@ void Executable::Impl::compile_nested() {
   };
 }
 
-void Executable::Impl::check_inputs(const RunInputs& inputs) const {
-  std::map<std::string, Binding, std::less<>> symbols;
-  for (size_t i = 0; i < inputs.size() && !nested_; ++i) {
-    const Type& type = graph_->type(graph_->inputs()[i]);
-    const Tensor* tensor = inputs.tensor(i);
-    if (!type.is_tensor()) {
-      AG_CHECK_USER(type.is_optional() || !tensor, TypeError, "[run] input {}: expected {}, got {}",
-                    input_name(*graph_, i), to_string(type), inputs.describe(i));
-      continue;
-    }
-    AG_CHECK_USER(tensor && tensor->dtype() == type.dtype(), TypeError, "[run] input {}: expected {}, got {}",
-                  input_name(*graph_, i), to_string(type), inputs.describe(i));
-    if (!type.shape().has_rank()) continue;
-    bool fits = tensor->rank() == type.shape().rank();
-    for (int64_t axis = 0; fits && axis < tensor->rank(); ++axis) {
-      const Dim& dim = type.shape()[axis];
-      const int64_t extent = tensor->dims()[static_cast<size_t>(axis)];
-      fits = !dim.is_known() || dim.value() == extent;
-      if (dim.name().empty()) continue;
-      const Binding bound = symbols.emplace(dim.name(), Binding{extent, i}).first->second;
-      AG_CHECK_USER(bound.extent == extent, ShapeError, "[run] input {}: dim '{}' is {} here, but {} in input {}",
-                    input_name(*graph_, i), dim.name(), extent, bound.extent, input_name(*graph_, bound.input));
-    }
-    AG_CHECK_USER(fits, ShapeError, "[run] input {}: expected {}, got {}", input_name(*graph_, i), to_string(type),
-                  inputs.describe(i));
-  }
-}
-
 std::shared_ptr<PlanEntry> Executable::Impl::find_entry(const RunInputs& inputs) const {
   AG_CHECK_USER(inputs.size() == graph_->inputs().size(), ValueError, "[run] inputs: expected {}, got {}",
                 graph_->inputs().size(), inputs.size());
@@ -215,7 +171,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::find_entry(const RunInputs& inputs)
       return entries_.front();
     }
   }
-  check_inputs(inputs);
+  if (!nested_) check_inputs(*graph_, inputs);
   std::shared_ptr<PlanEntry> entry = make_entry(&inputs);
   const std::lock_guard lock(mutex_);
   entries_.push_front(entry);

@@ -10,36 +10,11 @@
 
 #include "autograph/compile.h"
 #include "engine/backends.h"
+#include "engine/run_inputs.h"
 #include "optimize/pass.h"
 #include "runtime/run_context.h"
 
 namespace autograph {
-
-/// The inputs of a run, whichever way they were given.
-class RunInputs {
- public:
-  explicit RunInputs(const std::vector<Datum>& datums) : datums_(&datums) {}
-  explicit RunInputs(const std::vector<Tensor>& tensors) : tensors_(&tensors) {}
-  size_t size() const { return datums_ ? datums_->size() : tensors_->size(); }
-  /// Input `i`, or null when it is not a tensor.
-  const Tensor* tensor(size_t i) const {
-    if (!datums_) return &(*tensors_)[i];
-    return (*datums_)[i].is_tensor() ? &(*datums_)[i].tensor() : nullptr;
-  }
-  /// Hands input `i` to a context.
-  void bind(RunContext& context, size_t i) const {
-    if (datums_)
-      context.bind_input(i, (*datums_)[i]);
-    else
-      context.bind_input(i, (*tensors_)[i]);
-  }
-  /// "a sequence", "nothing" or the tensor's type, for messages.
-  std::string describe(size_t i) const;
-
- private:
-  const std::vector<Datum>* datums_ = nullptr;
-  const std::vector<Tensor>* tensors_ = nullptr;
-};
 
 /// A plan with the input shapes it is for. The pool has a mutex of its own, held only to take or return a context.
 class PlanEntry {
@@ -87,7 +62,6 @@ class Executable::Impl {
   std::shared_ptr<PlanEntry> make_entry(const RunInputs* inputs) const;
   std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
                                                 Graph* release_from = nullptr) const;
-  void check_inputs(const RunInputs& inputs) const;
   void execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const;
 
   std::shared_ptr<const Graph> graph_;

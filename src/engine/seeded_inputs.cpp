@@ -4,18 +4,23 @@
 #include <cctype>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/checked_int.h"
 #include "base/did_you_mean.h"
+#include "base/printable.h"
+#include "engine/run_inputs.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
 namespace {
 
 constexpr int64_t kDefaultLength = 8;
+constexpr int64_t kDefaultPicture = 224;
+constexpr int64_t kDefaultSamples = 16000;  // a second of speech
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -42,18 +47,40 @@ bool is_batch(const Dim& dim, int64_t axis) {
 
 // ---- Extents ---------------------------------------------------------------------------------------------------
 
-int64_t extent_of_name(const std::string& name, const SeedOptions& options) {
-  const auto given = options.dims.find(name);
-  if (given != options.dims.end()) return given->second;
-  if (is_batch_name(name)) return options.batch.value_or(1);
-  return contains_any(lower(name), {"seq", "len", "time", "token", "frame"}) ? kDefaultLength : 1;
+// What is said of extents, and what follows from the inputs: `dims` by name, places of names among them.
+struct Extents {
+  SeedOptions options;
+  std::set<std::string, std::less<>> picture;  // names of heights and widths
+  std::set<std::string, std::less<>> inner;    // names behind the first axis
+};
+
+int64_t extent_of_name(const std::string& name, const Extents& extents) {
+  const auto given = extents.options.dims.find(name);
+  if (given != extents.options.dims.end()) return given->second;
+  if (is_batch_name(name)) return extents.options.batch.value_or(1);
+  const bool is_sound = extents.inner.contains(name) && contains_any(lower(name), {"sample", "audio", "wave"});
+  if (is_sound) return kDefaultSamples;
+  if (contains_any(lower(name), {"seq", "len", "time", "token", "frame"})) return kDefaultLength;
+  return extents.picture.contains(name) ? kDefaultPicture : 1;
 }
+
+// Of what looks like pictures: four axes, with one, three or four channels in the second or the last.
+bool is_picture(const Type& type) {
+  if (!type.is_tensor() || !type.shape().has_rank() || type.shape().rank() != 4) return false;
+  const auto is_channels = [&](int64_t axis) {
+    const int64_t extent = type.shape()[axis].value_or(0);
+    return extent == 1 || extent == 3 || extent == 4;
+  };
+  return is_channels(1) || is_channels(3);
+}
+
+std::string place_of(const std::string& input, int64_t axis) { return fmt::format("{}[{}]", input, axis); }
 
 // Sums, differences and products of names and numbers, as exporters write them into symbolic extents:
 // `sum = product (('+' | '-') product)*`, `product = atom ('*' atom)*`. A text that is anything else is one name.
 class Expression {
  public:
-  Expression(std::string_view text, const SeedOptions& options) : text_(text), options_(options) {}
+  Expression(std::string_view text, const Extents& extents) : text_(text), extents_(extents) {}
 
   std::optional<int64_t> evaluate() {
     const auto value = sum();
@@ -90,7 +117,7 @@ class Expression {
     while (at_ < text_.size() && is_word(text_[at_])) ++at_;
     const std::string word(text_.substr(begin, at_ - begin));
     if (word.empty()) return std::nullopt;
-    if (!std::isdigit(static_cast<unsigned char>(word[0]))) return extent_of_name(word, options_);
+    if (!std::isdigit(static_cast<unsigned char>(word[0]))) return extent_of_name(word, extents_);
     if (word.size() > 18 || word.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
     return std::stoll(word);
   }
@@ -107,26 +134,33 @@ class Expression {
   }
 
   std::string_view text_;
-  const SeedOptions& options_;
+  const Extents& extents_;
   size_t at_ = 0;
 };
 
-int64_t extent_of(const Dim& dim, int64_t axis, const SeedOptions& options) {
+int64_t extent_of(const Dim& dim, const std::string& place, int64_t axis, bool in_picture, const Extents& extents) {
   if (dim.is_known()) return dim.value();
-  if (dim.is_unknown()) return axis == 0 ? options.batch.value_or(1) : 1;
+  const auto& given = extents.options.dims;
+  if (dim.is_unknown()) {
+    if (given.contains(place)) return given.at(place);
+    if (axis == 0) return extents.options.batch.value_or(1);
+    return in_picture ? kDefaultPicture : 1;
+  }
   const std::string name(dim.name());
-  if (options.dims.contains(name)) return options.dims.at(name);
-  return Expression(name, options).evaluate().value_or(extent_of_name(name, options));
+  if (given.contains(name)) return given.at(name);
+  return Expression(name, extents).evaluate().value_or(extent_of_name(name, extents));
 }
 
-Type bound(const Type& type, const std::string& name, const SeedOptions& options) {
-  if (type.is_sequence()) return Type::sequence(bound(type.element(), name, options));
-  if (type.is_optional()) return Type::optional(bound(type.element(), name, options));
+Type bound(const Type& type, const std::string& name, const Extents& extents) {
+  if (type.is_sequence()) return Type::sequence(bound(type.element(), name, extents));
+  if (type.is_optional()) return Type::optional(bound(type.element(), name, extents));
   AG_CHECK_USER(type.is_tensor() && type.shape().has_rank(), ShapeError,
-                "[inputs] shape of '{}': expected a known rank, got {} (give the input itself)", name, to_string(type));
+                "[inputs] shape of '{}': expected a known rank, got {} (give the input itself)", printable(name),
+                to_string(type));
   Dims dims;
-  for (int64_t axis = 0; axis < type.shape().rank(); ++axis)
-    dims.push_back(extent_of(type.shape()[axis], axis, options));
+  for (int64_t axis = 0; axis < type.shape().rank(); ++axis) {
+    dims.push_back(extent_of(type.shape()[axis], place_of(name, axis), axis, is_picture(type), extents));
+  }
   return Type(type.dtype(), Shape::of(dims));
 }
 
@@ -140,12 +174,13 @@ void add_words(std::string_view text, std::vector<std::string>& names) {
   }
 }
 
-// Collects the names in symbolic extents and the parts of these names, to tell a name that was misspelt.
-void collect_names(const Type& type, std::vector<std::string>& names, bool& has_batch) {
-  if (type.is_sequence() || type.is_optional()) return collect_names(type.element(), names, has_batch);
+// Collects the names and places of symbolic extents and the parts of these names, to tell one that was misspelt.
+void collect_names(const Type& type, const std::string& input, std::vector<std::string>& names, bool& has_batch) {
+  if (type.is_sequence() || type.is_optional()) return collect_names(type.element(), input, names, has_batch);
   if (!type.is_tensor() || !type.shape().has_rank()) return;
   for (int64_t axis = 0; axis < type.shape().rank(); ++axis) {
     const Dim& dim = type.shape()[axis];
+    if (!dim.is_known()) names.push_back(place_of(input, axis));
     has_batch = has_batch || is_batch(dim, axis);
     if (dim.name().empty()) continue;
     names.emplace_back(dim.name());
@@ -156,7 +191,9 @@ void collect_names(const Type& type, std::vector<std::string>& names, bool& has_
 void check_options(const Graph& graph, const SeedOptions& options) {
   std::vector<std::string> names;
   bool has_batch = false;
-  for (const ValueId input : graph.inputs()) collect_names(graph.type(input), names, has_batch);
+  for (const ValueId input : graph.inputs()) {
+    collect_names(graph.type(input), graph.value(input).name(), names, has_batch);
+  }
   for (const auto& [name, extent] : options.dims) {
     AG_CHECK_USER(extent >= 0, ValueError, "[inputs] extent of '{}': expected 0 or more, got {}", name, extent);
     const bool found = std::find(names.begin(), names.end(), name) != names.end();
@@ -165,6 +202,25 @@ void check_options(const Graph& graph, const SeedOptions& options) {
   if (!options.batch) return;
   AG_CHECK_USER(*options.batch >= 0, ValueError, "[inputs] batch: expected 0 or more, got {}", *options.batch);
   AG_CHECK_USER(has_batch, ValueError, "[inputs] batch: no input has a symbolic batch extent (the model fixes it)");
+}
+
+// What `options` say, with places of named extents as their names.
+Extents find_extents(const Graph& graph, const SeedOptions& options) {
+  check_options(graph, options);
+  Extents extents{options, {}, {}};
+  for (const ValueId input : graph.inputs()) {
+    const Type& type = graph.type(input);
+    if (!type.is_tensor() || !type.shape().has_rank()) continue;
+    for (int64_t axis = 0; axis < type.shape().rank(); ++axis) {
+      const std::string_view name = type.shape()[axis].name();
+      if (name.empty()) continue;
+      if (axis > 0) extents.inner.emplace(name);
+      if (axis > 0 && is_picture(type)) extents.picture.emplace(name);
+      const auto given = options.dims.find(place_of(graph.value(input).name(), axis));
+      if (given != options.dims.end()) extents.options.dims.emplace(name, given->second);
+    }
+  }
+  return extents;
 }
 
 // ---- Elements --------------------------------------------------------------------------------------------------
@@ -264,9 +320,8 @@ class Filler {
 }  // namespace
 
 Type bound_input_type(const Graph& graph, size_t index, const SeedOptions& options) {
-  check_options(graph, options);
   const Value& value = graph.value(graph.inputs().at(index));
-  return bound(value.type(), value.name(), options);
+  return bound(value.type(), value.name(), find_extents(graph, options));
 }
 
 Datum seeded_input(const Graph& graph, size_t index, const SeedOptions& options) {
@@ -285,6 +340,18 @@ Graph bind_inputs(const Graph& graph, const SeedOptions& options) {
   Graph copy = graph;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     copy.set_type(graph.inputs()[i], bound_input_type(graph, i, options));
+  }
+  infer_types(copy);
+  return copy;
+}
+
+Graph bind_inputs(const Graph& graph, const std::vector<Datum>& inputs) {
+  check_inputs(graph, RunInputs(inputs));
+  Graph copy = graph;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_tensor() && graph.type(graph.inputs()[i]).is_tensor()) {
+      copy.set_type(graph.inputs()[i], inputs[i].tensor().type());
+    }
   }
   infer_types(copy);
   return copy;

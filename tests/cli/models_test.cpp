@@ -332,6 +332,88 @@ TEST_F(CliModel, RunWithAnUnknownInputSuggestsTheNearest) {
   EXPECT_TRUE(contains(result.err, "did you mean 'x'?")) << result.err;
 }
 
+// ValueInfoProto of f32 with named dims.
+std::string named_info(int field, const std::string& name, const std::vector<std::string>& dims) {
+  std::string shape;
+  for (const std::string& dim : dims) shape += bytes(1, bytes(2, dim));
+  return bytes(field, bytes(1, name) + bytes(2, bytes(1, number(1, 1) + bytes(2, shape))));
+}
+
+// y = relu(x) + bias, where the file has a value for the input bias; extents without names but for y's.
+std::string open_model() {
+  const std::string add =
+      bytes(1, bytes(1, "a") + bytes(1, "bias") + bytes(2, "y") + bytes(3, "sum") + bytes(4, "Add"));
+  const std::vector<float> bias{10, 20, 30};
+  const std::string raw(reinterpret_cast<const char*>(bias.data()), bias.size() * sizeof(float));
+  const std::string initializer = bytes(5, number(1, 3) + number(2, 1) + bytes(8, "bias") + bytes(9, raw));
+  const std::string graph = node("Relu", "x", "a", "relu") + add + bytes(2, "open") + initializer +
+                            named_info(11, "x", {"?", "?"}) + named_info(11, "bias", {"n"}) +
+                            named_info(12, "y", {"m", "k"});
+  return number(1, 8) + bytes(7, graph) + bytes(8, number(2, 17));
+}
+
+TEST_F(CliModel, ExtentsWithoutNamesAreUnequal) {
+  write("open.onnx", open_model());
+  write("x.npy", npy_row({-1, 2, -3}));
+  const std::string model = path("open.onnx") + " --input x=" + path("x.npy");
+  for (const std::string verb : {"run ", "check ", "bench --seconds 0 ", "profile ", "bisect "}) {
+    const ProgramResult result = run_program(verb + model);
+    EXPECT_EQ(result.exit_code, 0) << verb << result.err;
+  }
+  EXPECT_NEAR(run_program("run --json " + model).json()["outputs"][0]["mean"].get<double>(), 62.0 / 3, 1e-4);
+  const ProgramResult optimized =
+      run_program("optimize --budget 0.2 --cache-dir " + path("cache") + " " + model + " -o " + path("o.agplan"));
+  EXPECT_EQ(optimized.exit_code, 0) << optimized.err;
+  EXPECT_EQ(run_program("run --json " + path("o.agplan")).json()["outputs"][0]["shape"], (std::vector<int>{1, 3}));
+}
+
+TEST_F(CliModel, ExtentsAreGivenByPlaceToo) {
+  write("open.onnx", open_model());
+  const ProgramResult result = run_program("run --json " + path("open.onnx") + " --dim 'x[1]=3' --dim 'x[0]=2'");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["outputs"][0]["shape"], (std::vector<int>{2, 3}));
+  EXPECT_EQ(run_program("info --json --dim 'x[0]=5' " + path("m.onnx")).json()["inputs"][0]["shape"],
+            (std::vector<int>{5, 3}));
+  const ProgramResult wrong = run_program("run " + path("open.onnx") + " --dim 'x[2]=3'");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "x[2]")) << wrong.err;
+  // A search binds them once.
+  const ProgramResult optimized = run_program("optimize --budget 0.2 --dim batch=4 --cache-dir " + path("cache") + " " +
+                                              path("m.onnx") + " -o " + path("o.agplan"));
+  EXPECT_EQ(optimized.exit_code, 0) << optimized.err;
+}
+
+TEST_F(CliModel, InputWithAValueOfTheFileCanBeGiven) {
+  write("open.onnx", open_model());
+  write("x.npy", npy_row({-1, 2, -3}));
+  const std::string model = path("open.onnx") + " --input x=" + path("x.npy");
+  EXPECT_EQ(run_program("info --json " + path("open.onnx")).json()["optional_inputs"][0]["name"], "bias");
+  // Another extent than the file's: a row that broadcasts.
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}";
+  header.resize(117, ' ');
+  const float one = 1;
+  write("bias.npy", std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() + 1) + '\0' + header + '\n' +
+                        std::string(reinterpret_cast<const char*>(&one), sizeof one));
+  for (const std::string verb : {"run ", "check ", "bisect "}) {
+    const ProgramResult result = run_program(verb + "--json " + model + " --input bias=" + path("bias.npy"));
+    ASSERT_EQ(result.exit_code, 0) << verb << result.err;
+    if (verb == "run ") {
+      EXPECT_NEAR(result.json()["outputs"][0]["max"].get<double>(), 3, 1e-6);
+    }
+  }
+}
+
+TEST_F(CliModel, MissingExternalDataIsExitThree) {
+  const std::string location = bytes(13, bytes(1, "location") + bytes(2, "weights.bin"));
+  const std::string initializer = bytes(5, number(1, 3) + number(2, 1) + bytes(8, "w") + location + number(14, 1));
+  const std::string add = bytes(1, bytes(1, "x") + bytes(1, "w") + bytes(2, "y") + bytes(4, "Add"));
+  const std::string graph = add + bytes(2, "g") + initializer + value_info(11, "x") + value_info(12, "y");
+  write("external.onnx", number(1, 8) + bytes(7, graph) + bytes(8, number(2, 17)));
+  const ProgramResult result = run_program("info " + path("external.onnx"));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_TRUE(contains(result.err, "external_data of 'w': no file 'weights.bin'")) << result.err;
+}
+
 TEST_F(CliModel, OptimizeSavesAModelThatChecks) {
   const std::string command =
       "optimize --json --seconds 0 --strategy sequential " + path("m.onnx") + " -o " + path("o.onnx");

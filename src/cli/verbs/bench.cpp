@@ -19,7 +19,6 @@ namespace {
 struct Options {
   ModelOptions model;
   RunOptions run;
-  std::vector<std::string> inputs;  ///< "NAME=FILE.npy"
   double seconds = 3;
   int64_t warmup = 3;
   bool serve = false;
@@ -125,7 +124,7 @@ int run(Session& session, const Options& options) {
   LoadedModel loaded = load_model(session, options.model);
   const double load_ms = loading.ms();
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum> inputs = given_inputs(loaded, options.inputs);
+  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
   const Stopwatch compiling;
   const CompiledModel compiled = compile_model(session, loaded, options.run);
   const Executable& executable = compiled.executable;
@@ -157,7 +156,7 @@ Command bench_command() {
                    .value_name = "N",
                    .doc = "Runs before measuring; 3 when not given.",
                    .target = &options->warmup});
-  table.push_back(input_option(options->inputs));
+  table.push_back(input_option(options->model));
   table.push_back({.names = "--serve",
                    .doc = "Stay: measure once for each line 'WARMUP_SECONDS SECONDS' of stdin, one JSON line each.",
                    .target = &options->serve});

@@ -22,7 +22,6 @@ struct Options {
   RunOptions run;
   SearchFlags search;
   Tolerance tolerance;
-  std::vector<std::string> inputs;  ///< "NAME=FILE.npy"
   std::string output;
 };
 
@@ -107,8 +106,8 @@ int run(Session& session, const Options& given) {
   LoadedModel loaded = load_model(session, options.model);
   refuse_plan(loaded, "bisect");
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum> inputs = given_inputs(loaded, options.inputs);
-  loaded.model.graph = bind_inputs(loaded.model.graph, loaded.seeds);
+  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
+  bind_extents(loaded);
   BisectOptions how;
   how.tolerance = options.tolerance;
   how.search = search_options(options.search, options.run);
@@ -146,7 +145,7 @@ Command bisect_command() {
                    .value_name = "A",
                    .doc = "Allowed absolute difference; 1e-4 of the output's largest magnitude when not given.",
                    .target = &options->tolerance.atol});
-  table.push_back(input_option(options->inputs));
+  table.push_back(input_option(options->model));
   for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
   for (Option& option : run_option_table(options->run)) {
     if (option.names == "--check-nan") continue;

@@ -23,7 +23,6 @@ struct Options {
   ModelOptions model;
   RunOptions run;
   std::string data;
-  std::vector<std::string> inputs;  ///< "NAME=FILE.npy"
   Tolerance tolerance;
   bool strict = false;
 };
@@ -138,8 +137,12 @@ int compare(Session& session, const Options& options, LoadedModel loaded) {
   const Graph& graph = loaded.model.graph;
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
   const bool stored = !options.data.empty();
-  const std::vector<Datum> inputs =
-      stored ? read_values(options.data, "input", input_types(graph)) : given_inputs(loaded, options.inputs);
+  if (stored) {
+    loaded.inputs = read_values(options.data, "input", input_types(graph));
+  } else {
+    given_inputs(loaded, options.model);
+  }
+  const std::vector<Datum>& inputs = loaded.inputs;
   std::vector<Datum> expected;
   if (stored) expected = read_values(options.data, "output", output_types(graph));
   LoadedModel compiling = loaded;
@@ -193,7 +196,7 @@ Command check_command() {
                    .doc = "Folder with input_N.pb and output_N.pb, as in the ONNX test suites.",
                    .target = &options->data,
                    .kind = ValueKind::directory});
-  table.push_back(input_option(options->inputs));
+  table.push_back(input_option(options->model));
   table.push_back({.names = "--rtol",
                    .value_name = "R",
                    .doc = "Allowed difference relative to the expected element; 1e-3 when not given.",

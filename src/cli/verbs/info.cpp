@@ -71,6 +71,11 @@ int run(Session& session, const Options& options) {
   }
   for (const ValueId id : graph.inputs())
     rows.emplace_back("input", graph.value(id).name() + " " + to_string(graph.type(id)));
+  Json optional_inputs = Json::array();
+  for (const auto& [name, type] : loaded.model.optional_inputs) {
+    rows.emplace_back("or input", name + " " + to_string(type) + " (has a value)");
+    optional_inputs.push(value_json(name, type));
+  }
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     rows.emplace_back("output", graph.output_name(i) + " " + to_string(graph.type(graph.outputs()[i])));
   }
@@ -82,6 +87,7 @@ int run(Session& session, const Options& options) {
                  {"nodes", summary.nodes},
                  {"ops", std::move(ops)},
                  {"inputs", inputs_json(graph)},
+                 {"optional_inputs", std::move(optional_inputs)},
                  {"outputs", outputs_json(graph)},
                  {"parameters", summary.parameters},
                  {"parameter_bytes", summary.parameter_bytes},

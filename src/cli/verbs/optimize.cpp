@@ -7,6 +7,7 @@
 #include "autograph/error.h"
 #include "base/check.h"
 #include "cli/execute.h"
+#include "cli/given_inputs.h"
 #include "cli/search_flags.h"
 #include "cli/verbs.h"
 #include "report/table.h"
@@ -58,8 +59,8 @@ Optimized run_passes_alone(Session& session, const LoadedModel& loaded, const Op
 }
 
 // Runs both once and compares; times them when the search has not.
-Difference verify(Session& session, const LoadedModel& loaded, const Options& options, Optimized& found) {
-  const std::vector<Datum> inputs = seeded_inputs(loaded.model.graph, loaded.seeds);
+Difference verify(Session& session, const LoadedModel& loaded, const Options& options, const std::vector<Datum>& inputs,
+                  Optimized& found) {
   const Executable before = compile_plain(session, loaded.model.graph, options.run);
   CompileOptions as_found = kept_weights(options.run);
   as_found.optimize = false;
@@ -166,10 +167,11 @@ int run(Session& session, const Options& given) {
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
   const bool searches = options.run.strategy != "sequential";
   // A plan is for fixed shapes; an .onnx file of the passes alone keeps its symbols.
-  if (searches || is_plan(options.output)) loaded.model.graph = bind_inputs(loaded.model.graph, loaded.seeds);
+  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
+  if (searches || is_plan(options.output)) bind_extents(loaded);
   Optimized found = searches ? search(session, loaded, kept_weights(options.run), search_as)
                              : run_passes_alone(session, loaded, options);
-  const Difference difference = verify(session, loaded, options, found);
+  const Difference difference = verify(session, loaded, options, inputs, found);
   if (difference.ok) {
     save(loaded, options, found);
   } else {
@@ -192,6 +194,7 @@ Command optimize_command() {
                    .target = &options->output,
                    .kind = ValueKind::file,
                    .required = true});
+  table.push_back(input_option(options->model));
   table.push_back(
       {.names = "--explain",
        .doc = "List each rewrite with where it was applied and what it gained, and what was tried on the device.",
@@ -210,10 +213,12 @@ Command optimize_command() {
       .name = "optimize",
       .doc = "search for a faster graph and schedule, verify, save",
       .details =
-          "The result is compared with the model as it was on seeded inputs, and saved only when the numbers agree "
+          "The result is compared with the model as it was on inputs given or seeded, and saved only when the numbers "
+          "agree "
           "(exit 6 otherwise); it is never slower than the plain plan, as far as could be measured. Ctrl-C ends the "
           "search and saves the best so far (exit 130); a second one ends the program. Extents that are symbols get "
-          "the numbers of --batch and --dim first. Costs are in microseconds. With --strategy sequential only the "
+          "the numbers of --input, --batch and --dim first. Costs are in microseconds. With --strategy sequential only "
+          "the "
           "passes run, which try nothing out.",
       .examples = {{"autograph optimize model.onnx -o model.agplan", "Search for a minute, keep all that was found."},
                    {"autograph bench model.agplan", "Run it without searching again."},

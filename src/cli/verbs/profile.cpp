@@ -20,7 +20,6 @@ struct Options {
   ModelOptions model;
   RunOptions run;
   std::string output;
-  std::vector<std::string> inputs;  ///< "NAME=FILE.npy"
   int64_t warmup = 3;
   int64_t runs = 5;
   int64_t top = 20;
@@ -52,7 +51,7 @@ int run(Session& session, const Options& options) {
   check_options(options);
   LoadedModel loaded = load_model(session, options.model);
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum> inputs = given_inputs(loaded, options.inputs);
+  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
   const CompiledModel compiled = compile_model(session, loaded, options.run, {.profile = true});
   const Executable& executable = compiled.executable;
   ProfileReport report;
@@ -94,7 +93,7 @@ Command profile_command() {
                    .value_name = "N",
                    .doc = "Runs that are recorded, of which the fastest counts; 5 when not given.",
                    .target = &options->runs});
-  table.push_back(input_option(options->inputs));
+  table.push_back(input_option(options->model));
   table.push_back(
       {.names = "--top", .value_name = "N", .doc = "Rows of the table; 20 when not given.", .target = &options->top});
   for (Option& option : run_option_table(options->run)) table.push_back(std::move(option));

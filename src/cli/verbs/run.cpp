@@ -23,7 +23,6 @@ namespace {
 struct Options {
   ModelOptions model;
   RunOptions run;
-  std::vector<std::string> inputs;  ///< "NAME=FILE.npy"
   std::string output_dir;
 };
 
@@ -111,7 +110,7 @@ int run(Session& session, const Options& options) {
   if (!options.output_dir.empty()) require_writable_directory(options.output_dir);
   LoadedModel loaded = load_model(session, options.model);
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum> inputs = given_inputs(loaded, options.inputs);
+  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
   std::vector<std::string> names;
   for (size_t i = 0; i < loaded.model.graph.outputs().size(); ++i) names.push_back(loaded.model.graph.output_name(i));
   const CompiledModel compiled = compile_model(session, loaded, options.run, {.revalidation = Revalidation::numbers});
@@ -132,7 +131,7 @@ int run(Session& session, const Options& options) {
 Command run_command() {
   auto options = std::make_shared<Options>();
   std::vector<Option> table = model_option_table(options->model);
-  table.push_back(input_option(options->inputs));
+  table.push_back(input_option(options->model));
   table.push_back({.names = "--output-dir",
                    .value_name = "DIR",
                    .doc = "Folder for the outputs as .npy files; made when missing.",
