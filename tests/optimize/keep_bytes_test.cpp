@@ -63,6 +63,16 @@ TEST(KeepBytes, RemovesAPairThatUndoesItself) {
   EXPECT_EQ(ops_of(after_keep_bytes(graph, true)), "max_pool");
 }
 
+// 50 * 1e37 is infinite, which quantizes to 255.
+TEST(KeepBytes, LeavesScalesAtWhichBytesOverflow) {
+  for (const float scale : {1e37F, 3e38F}) {
+    Graph graph;
+    const Parameters p{scale, 0};
+    graph.add_output(quantized(max_pool(dequantized(bytes(graph), p), {.kernel = {2, 2}}), p).id(), "y");
+    EXPECT_EQ(ops_of(after_keep_bytes(graph, false)), "dequantize_linear max_pool quantize_linear");
+  }
+}
+
 TEST(KeepBytes, LeavesADequantizationToItsOtherReaders) {
   Graph graph;
   const Var x = dequantized(bytes(graph));

@@ -5,9 +5,10 @@
 //   quantize(dequantize(x))              becomes    x
 //
 // With one scale s > 0, dequantizing keeps the order of the elements, and quantizing again gives back the same byte:
-// (q - zero) * s / s is off by far less than half a step. Values in between are read once; a dequantization may have
-// other readers, for whom it stays.
+// (q - zero) * s / s is off by far less than half a step, unless (q - zero) * s overflows. Values in between are read
+// once; a dequantization may have other readers, for whom it stays.
 #include <algorithm>
+#include <limits>
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
@@ -47,7 +48,9 @@ bool undoes(const Graph& graph, const Node& forward, const Node& back) {
   if (graph.type(forward.output(0)).dtype() != bytes.dtype()) return false;
   if (graph.type(back.output(0)).dtype() != DType::f32 || !same_constant(graph, forward, back, 1)) return false;
   const auto scale = scalar_constant(graph, back.inputs()[1]);
-  if (!scale || !(*scale > 0) || !same_constant(graph, forward, back, 2)) return false;
+  constexpr double kLargestDifference = 255;  // of a byte and a zero point
+  constexpr double kLargestScale = std::numeric_limits<float>::max() / kLargestDifference;
+  if (!scale || !(*scale > 0 && *scale <= kLargestScale) || !same_constant(graph, forward, back, 2)) return false;
   const DType precision = forward.attributes().get_or("precision", DType::undefined);
   return precision == DType::undefined || precision == DType::f32;
 }
