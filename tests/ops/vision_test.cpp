@@ -30,6 +30,18 @@ TEST(Resize, LinearHalvesWithPixelCentres) {
             (std::vector<double>{1, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4}));
 }
 
+// As ONNX's reference evaluator and other runtimes have it: 1/3 of 3 steps is 1.
+TEST(Resize, RegionsBeginAtWholeElements) {
+  const Tensor roi = Tensor::of<float>({6}, {0, 0, 1.0F / 3, 1, 1, 2.0F / 3});
+  const auto crop = [&](const std::string& nearest_mode) {
+    const Attributes attributes{{"coordinate_transformation_mode", std::string("tf_crop_and_resize")},
+                                {"nearest_mode", nearest_mode}};
+    return call_op(resize_def(), {kRow, roi, Tensor(), Tensor::vector({1, 1, 4})}, attributes)[0].to_f64();
+  };
+  EXPECT_EQ(crop("ceil"), (std::vector<double>{2, 3, 3, 4}));
+  EXPECT_EQ(crop("floor"), (std::vector<double>{2, 2, 2, 3}));
+}
+
 TEST(Resize, NeedsExactlyOneOfScalesAndSizes) {
   EXPECT_THROW(call_op(resize_def(), {kRow}), ValueError);
   EXPECT_THROW(call_op(resize_def(), {kRow, Tensor(), Tensor(), Tensor::vector({1, 2})}), ValueError);

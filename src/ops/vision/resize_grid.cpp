@@ -13,6 +13,17 @@ namespace {
 // Files say "not given" with an empty tensor, too.
 bool is_given(const TensorView& view) { return view.is_present() && view.num_elements() > 0; }
 
+// A coordinate of a region, rounded to f32 where ONNX's reference evaluator does: the start of 0.2 of 5 steps is 1, not
+// the 1.00000001 of f32's 0.2, which `ceil` would take to the next element.
+double region_coordinate(const ResizeAxis& r, double full, int64_t o) {
+  const auto start = static_cast<float>(r.start), end = static_cast<float>(r.end);
+  const auto last = static_cast<float>(r.in - 1);
+  const auto width = static_cast<double>(end - start);
+  const auto first = static_cast<double>(start * last);
+  if (full == 1) return static_cast<double>((end - start) * last / 2) + first;
+  return static_cast<double>(o) * width * static_cast<double>(r.in - 1) / (full - 1) + first;
+}
+
 double input_coordinate(const std::string& mode, const ResizeAxis& r, int64_t o) {
   const double full = r.scale * static_cast<double>(r.in);
   const double last = static_cast<double>(r.in) - 1;
@@ -25,8 +36,7 @@ double input_coordinate(const std::string& mode, const ResizeAxis& r, int64_t o)
   if (mode == "pytorch_half_pixel") return r.out > 1 ? half_pixel : 0;
   if (mode == "align_corners") return full == 1 ? 0 : at * last / (full - 1);
   if (mode == "asymmetric") return at / r.scale;
-  const double width = r.end - r.start;
-  return r.start * last + (full == 1 ? width * last / 2 : at * width * last / (full - 1));
+  return region_coordinate(r, full, o);
 }
 
 double cubic_filter(double x, double a) {
