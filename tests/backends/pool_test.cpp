@@ -66,6 +66,42 @@ TEST(PlanePool, Means) {
   }
 }
 
+// As spatial pyramids have them: windows larger than the image, most of each in the padding.
+OpSample random_large_pool(Random& random, int64_t channels) {
+  const int64_t rank = draw(random, 1, 3);
+  Dims x{draw(random, 1, 2), channels}, kernel, strides, pads(static_cast<size_t>(2 * rank), 0);
+  for (int64_t a = 0; a < rank; ++a) {
+    const int64_t window = draw_one_of<int64_t>(random, {3, 5, 9, 13});
+    kernel.push_back(window);
+    strides.push_back(draw(random, 1, 2));
+    x.push_back(draw(random, 1, 9));
+    for (const int64_t side : {a, a + rank}) pads[static_cast<size_t>(side)] = window / 2 + draw(random, 0, window / 2);
+  }
+  OpSample sample;
+  sample.inputs = {draw_tensor(random, DType::f32, x, -4, 4)};
+  sample.attributes = {{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}};
+  return sample;
+}
+
+TEST(OnednnPool, WindowsLargerThanTheImage) {
+  Random random(29);
+  for (const auto& [name, op] :
+       {std::pair{"cpu.max_pool_onednn", &max_pool_def()}, std::pair{"cpu.average_pool_onednn", &average_pool_def()}}) {
+    const KernelDef def = cpu_kernel(name, op->name);
+    if (def.name.empty()) GTEST_SKIP() << "a build without oneDNN";
+    int taken = 0;
+    for (int i = 0; i < 200; ++i) {
+      OpSample sample = random_large_pool(random, draw_one_of<int64_t>(random, {3, 8, 16, 24, 33}));
+      if (op == &average_pool_def()) sample.attributes.set("count_include_pad", draw(random, 0, 1));
+      if (!def.why_not(KernelCase(*op, sample).call()).empty()) continue;
+      SCOPED_TRACE(i);
+      expect_every_variant(def, *op, sample, 1 + i % 2);
+      ++taken;
+    }
+    EXPECT_GT(taken, 50) << name;
+  }
+}
+
 TEST(OnednnPool, EveryLayout) {
   Random random(25);
   for (const auto& [name, op] :

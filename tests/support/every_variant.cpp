@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "autograph/compile.h"
@@ -29,6 +31,24 @@ Tensor reordered(const TensorView& from, const Dims& dims, Layout from_layout, L
   return to;
 }
 
+// Room behind an output into which no kernel may write.
+constexpr int64_t kGuardElements = 512;
+
+// Memory for an output of these dims in a layout, and the guard: all of it NaN.
+Tensor guarded_output(const Dims& dims, Layout layout) {
+  int64_t used = 1;
+  for (const int64_t extent : padded_dims(layout, dims)) used *= extent;
+  Tensor out = Tensor::empty(DType::f32, {used + kGuardElements});
+  std::memset(out.mutable_raw(), 0xFF, out.size_bytes());
+  return out;
+}
+
+bool is_guard_untouched(const Tensor& out) {
+  const std::span<const float> all = out.elements<float>();
+  const auto guard = std::as_bytes(all.last(static_cast<size_t>(kGuardElements)));
+  return std::all_of(guard.begin(), guard.end(), [](std::byte b) { return b == std::byte{0xFF}; });
+}
+
 // Runs a variant with inputs brought into its layouts and the output back.
 Tensor run_in_layouts(const KernelDef& def, const OpDef& op, const OpSample& sample, const KernelVariant& variant,
                       int threads) {
@@ -45,11 +65,12 @@ Tensor run_in_layouts(const KernelDef& def, const OpDef& op, const OpSample& sam
     owned.push_back(reordered(inputs[k], x, Layout::row_major, variant.input(k)));
     inputs[k] = TensorView(DType::f32, x, owned.back().mutable_raw());
   }
-  Tensor out = reordered(Tensor::empty(DType::f32, y).view(), y, Layout::row_major, variant.output(0));
+  Tensor out = guarded_output(y, variant.output(0));
   const TensorView output(DType::f32, y, out.mutable_raw());
   Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(prepared.kernel->scratch_bytes()) + 1});
   const auto state = prepared.kernel->new_state();
   prepared.kernel->run({inputs, {&output, 1}, scratch.mutable_raw(), state.get()});
+  EXPECT_TRUE(is_guard_untouched(out)) << "wrote behind its output";
   return reordered(output, y, variant.output(0), Layout::row_major);
 }
 
