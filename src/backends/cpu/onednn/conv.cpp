@@ -87,7 +87,7 @@ class Convolution {
         w_(weight_dims(conv)),
         y_(conv.output().shape().static_dims()),
         windows_(conv.attributes(), x_, conv.dims(kW)),
-        post_ops_(make_post_ops(conv, {form.dst, y_, kChannelAxis})),
+        post_ops_(make_post_ops(conv, kChannelAxis, {y_, kChannelAxis})),
         bias_(conv.has(kB) ? row_major({y_[kChannelAxis]}) : dnnl::memory::desc()),
         desc_(make_desc(form)),
         pd_(desc_, attributes(), cpu_engine()) {}
@@ -132,8 +132,8 @@ class Convolution {
 std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, size_t num_inputs) {
   std::vector<Layout> layouts(num_inputs, Layout::row_major);
   layouts[static_cast<size_t>(conv.operand(kX).input)] = form.src;
-  const OutputForm output{form.dst, conv.output().shape().static_dims(), kChannelAxis};
-  const int residual = make_post_ops(conv, output).accumulated_input;
+  const OutputForm output{conv.output().shape().static_dims(), kChannelAxis};
+  const int residual = make_post_ops(conv, kChannelAxis, output).accumulated_input;
   if (residual >= 0) layouts[static_cast<size_t>(residual)] = form.dst;
   return layouts;
 }

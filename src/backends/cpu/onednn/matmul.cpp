@@ -36,9 +36,16 @@ std::optional<AnchoredCall> read(const KernelCall& call) {
 
 bool is_gemm(const AnchoredCall& call) { return &call.op() == &gemm_def(); }
 
-// The dims of operand `slot` aligned with an output of `rank` dims when it is one vector along the last axis.
+// The axis of the output along which the columns of the product lie. A product with a vector has one column, and no
+// axis for it: the last one is that of the rows.
+std::optional<size_t> column_axis(const AnchoredCall& call) {
+  const auto rank = static_cast<size_t>(call.output().shape().rank());
+  return rank == 0 || call.dims(1).size() == 1 ? std::nullopt : std::optional(rank - 1);
+}
+
+// Is it one number per column?
 bool is_row(const AnchoredCall& call, const Operand& operand) {
-  if (operand.input < 0 || !operand.type.is_tensor()) return false;
+  if (operand.input < 0 || !operand.type.is_tensor() || !column_axis(call)) return false;
   const Dims dims = operand.type.shape().static_dims();
   const Dims out = call.output().shape().static_dims();
   if (dims.empty() || out.empty() || dims.size() > out.size() || dims.back() != out.back()) return false;
@@ -61,8 +68,6 @@ const Operand* find_bias(const AnchoredCall& call) {
 
 size_t first_post_op(const AnchoredCall& call) { return !is_gemm(call) && find_bias(call) ? 1 : 0; }
 
-size_t last_axis(const AnchoredCall& call) { return call.output().shape().dims().size() - 1; }
-
 std::string why_not(const KernelCall& call) {
   const auto product = read(call);
   if (!product) return "not a matrix product with a chain of elementwise ops behind it";
@@ -75,7 +80,7 @@ std::string why_not(const KernelCall& call) {
   if (adds_tensor && !product->epilogue().empty()) return "a sum that is no row in front of an epilogue";
   std::string reason = why_not_f32(call);
   if (reason.empty() && !product->epilogue().empty()) {
-    reason = why_not_post_ops(*product, last_axis(*product), first_post_op(*product));
+    reason = why_not_post_ops(*product, column_axis(*product), first_post_op(*product));
   }
   return reason;
 }
@@ -134,7 +139,7 @@ class ProductMaker {
       : call_(call), threads_(threads), operands_(operands), product_(product_of(call)) {
     const auto y = product_.y.dims();
     if (!call.output().shape().dims().empty()) {
-      post_ops_ = make_post_ops(call, {Layout::row_major, y, y.size() - 1}, first_post_op(call));
+      post_ops_ = make_post_ops(call, column_axis(call), {y, y.size() - 1}, first_post_op(call));
     }
     if (find_bias(call)) {
       MemoryDims dims(y.size(), 1);
@@ -177,7 +182,7 @@ class ProductMaker {
     const Desc given =
         transposed ? row_major(weights) : Desc(weights, dnnl::memory::data_type::f32, MemoryDims{1, b[1], 1, 1});
     const Desc bias = find_bias(call_) ? row_major({b[1]}) : Desc();
-    post_ops_ = make_post_ops(call_, {Layout::channels_last, y, 1}, first_post_op(call_));
+    post_ops_ = make_post_ops(call_, column_axis(call_), {y, 1}, first_post_op(call_));
     const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
                                                desc_in(Layout::channels_last, {1, b[0], 1, a[0]}), any_layout(weights),
                                                bias, desc_in(Layout::channels_last, y), {1, 1}, {0, 0}, {0, 0});

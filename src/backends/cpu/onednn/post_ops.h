@@ -1,6 +1,7 @@
 // The epilogue of an anchored call as oneDNN post-ops.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,17 +20,18 @@ struct PostOps {
 };
 
 /// "" when make_post_ops() can express the epilogue from its op `first` on, else the reason. `channel_axis` is the axis
-/// of the output along which vectors may be broadcast.
-std::string why_not_post_ops(const AnchoredCall& call, size_t channel_axis, size_t first = 0);
+/// of the output along which vectors may be broadcast, if there is one.
+std::string why_not_post_ops(const AnchoredCall& call, std::optional<size_t> channel_axis, size_t first = 0);
 
 /// How a primitive sees the output of a call.
 struct OutputForm {
-  Layout layout = Layout::row_major;  ///< In which a tensor of the output's dims is read, too.
   dnnl::memory::dims dims;
   size_t channel_axis = 1;  ///< Of `dims`.
 };
 
 /// The post-ops of the epilogue from its op `first` on, but for an activation at its end that has a faster pass.
-PostOps make_post_ops(const AnchoredCall& call, const OutputForm& form, size_t first = 0);
+/// why_not_post_ops() must have given "" for the same call and axis.
+PostOps make_post_ops(const AnchoredCall& call, std::optional<size_t> channel_axis, const OutputForm& form,
+                      size_t first = 0);
 
 }  // namespace autograph::onednn
