@@ -1,0 +1,218 @@
+#include "accuracy/scaled_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograph/builder.h"
+#include "base/check.h"
+#include "graph/infer_node.h"
+#include "graph/run_reference.h"
+
+namespace autograph {
+namespace {
+
+// Of a node of the reference that is no product: runs for its scales, and operations for an element beside its own.
+constexpr double kRuns = 6;
+constexpr double kFlopsOfElement = 10;
+// Bytes of an element while its node runs: its scale, and copies in f64.
+constexpr double kBytesOfElement = 32;
+
+std::vector<Datum> values_of(std::vector<ScaledDatum> scaled) {
+  std::vector<Datum> values;
+  for (ScaledDatum& datum : scaled) values.push_back(std::move(datum.value));
+  return values;
+}
+
+// For ops that run nested graphs, or whose results have shapes of their own.
+class ScaledEvaluation : public EvaluateContext {
+ public:
+  ScaledEvaluation(const Node& node, std::vector<Type> types, std::vector<Datum> inputs, const ErrorModel& model)
+      : node_(node), types_(std::move(types)), inputs_(std::move(inputs)), model_(model) {}
+  const Attributes& attributes() const override { return node_.attributes(); }
+  size_t num_inputs() const override { return inputs_.size(); }
+  size_t num_outputs() const override { return node_.outputs().size(); }
+  const Type& input_type(size_t slot) const override { return types_[slot]; }
+  const Datum& input(size_t slot) const override {
+    static const Datum kNothing;
+    return slot < inputs_.size() ? inputs_[slot] : kNothing;
+  }
+  std::vector<Datum> run_nested(std::string_view attribute, const std::vector<Datum>& inputs) override {
+    std::vector<ScaledDatum> scaled;
+    for (const Datum& input : inputs) scaled.push_back({input, {}});
+    return values_of(run_scaled(*node_.attributes().get<GraphRef>(attribute), scaled, model_));
+  }
+  Tensor allocate(DType dtype, Dims dims) override { return Tensor::empty(dtype, std::move(dims)); }
+
+ private:
+  const Node& node_;
+  std::vector<Type> types_;
+  std::vector<Datum> inputs_;
+  const ErrorModel& model_;
+};
+
+double largest_of(const Tensor& tensor) {
+  double largest = 0;
+  for (const double x : tensor.to_f64()) {
+    if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
+  }
+  return largest;
+}
+
+class GraphRun {
+ public:
+  GraphRun(const Graph& graph, const ErrorModel& model)
+      : graph_(graph), model_(model), values_(graph.value_capacity()), readers_(graph.value_capacity(), 0) {
+    for (const NodeId id : graph.nodes()) {
+      for (const ValueId v : graph.node(id).inputs()) {
+        if (v.is_valid()) ++readers_[v.index];
+      }
+    }
+    for (const ValueId v : graph.outputs()) ++readers_[v.index];
+  }
+
+  std::vector<ScaledDatum> run(const std::vector<ScaledDatum>& inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) values_[graph_.inputs()[i].index] = inputs[i];
+    for (const ValueId v : graph_.constants()) values_[v.index] = {graph_.value(v).constant(), {}};
+    for (const NodeId id : graph_.topological_order()) run_node(graph_.node(id));
+    std::vector<ScaledDatum> outputs;
+    for (const ValueId v : graph_.outputs()) outputs.push_back(values_[v.index]);
+    return outputs;
+  }
+
+ private:
+  void run_node(const Node& node) {
+    std::vector<ScaledDatum> inputs;
+    std::vector<Type> types;
+    for (const ValueId v : node.inputs()) {
+      inputs.push_back(v.is_valid() ? values_[v.index] : ScaledDatum());
+      const Datum& value = inputs.back().value;
+      types.push_back(value.is_tensor() ? value.tensor().type() : v.is_valid() ? graph_.type(v) : Type());
+    }
+    std::vector<ScaledDatum> results =
+        node.op().evaluate ? evaluate(node, inputs, std::move(types)) : run_tensors(node, inputs, std::move(types));
+    for (size_t k = 0; k < node.outputs().size(); ++k) values_[node.output(k).index] = std::move(results[k]);
+    // Values are large: those that nobody reads any more go.
+    for (const ValueId v : node.inputs()) {
+      if (v.is_valid() && --readers_[v.index] == 0) values_[v.index] = {};
+    }
+  }
+
+  std::vector<ScaledDatum> run_tensors(const Node& node, const std::vector<ScaledDatum>& inputs,
+                                       std::vector<Type> types) {
+    if (!node.op().reference && !node.op().scalar) return run_decomposed(node, inputs, types);
+    std::vector<ScaledTensor> operands;
+    std::vector<Tensor> known;
+    for (const ScaledDatum& input : inputs) {
+      operands.push_back({input.value.is_present() ? input.value.tensor() : Tensor(), input.scale});
+      known.push_back(operands.back().value);
+    }
+    const std::vector<Type> outputs = infer_call(node.op(), std::move(types), known, node.attributes(),
+                                                 node.outputs().size(), node.provenance().to_string());
+    std::vector<ScaledDatum> results;
+    for (ScaledTensor& result : run_scaled(node.op(), node.attributes(), operands, outputs, model_)) {
+      results.push_back({std::move(result.value), std::move(result.scale)});
+    }
+    return results;
+  }
+
+  // The body of a function op as a graph of its own, for inputs of these types.
+  std::vector<ScaledDatum> run_decomposed(const Node& node, const std::vector<ScaledDatum>& inputs,
+                                          const std::vector<Type>& types) {
+    AG_CHECK(node.op().decompose, "[{}] has neither a reference nor a body", node.op().name);
+    Graph body("body");
+    DecomposeContext context{body, node.attributes(), {}, node.outputs().size()};
+    std::vector<ScaledDatum> given;
+    for (size_t slot = 0; slot < inputs.size(); ++slot) {
+      if (types[slot].kind() == Type::Kind::none) {
+        context.inputs.emplace_back();
+        continue;
+      }
+      context.inputs.emplace_back(body, body.add_input(types[slot]));
+      given.push_back(inputs[slot]);
+    }
+    const std::vector<Var> outputs = node.op().decompose(context);
+    std::vector<size_t> slots;
+    for (size_t slot = 0; slot < outputs.size(); ++slot) {
+      if (!outputs[slot].is_valid()) continue;
+      body.add_output(outputs[slot].id());
+      slots.push_back(slot);
+    }
+    std::vector<ScaledDatum> results(node.outputs().size());
+    std::vector<ScaledDatum> values = autograph::run_scaled(body, given, model_);
+    for (size_t i = 0; i < slots.size() && slots[i] < results.size(); ++i) results[slots[i]] = std::move(values[i]);
+    return results;
+  }
+
+  // What happens inside is not followed: an element is off by a share of the largest one, as large as the worst share
+  // of an input.
+  std::vector<ScaledDatum> evaluate(const Node& node, const std::vector<ScaledDatum>& inputs, std::vector<Type> types) {
+    double share = 1;
+    for (const ScaledDatum& input : inputs) {
+      if (!input.scale.is_present()) continue;
+      const double largest = largest_of(input.value.tensor());
+      if (largest > 0) share = std::max(share, largest_of(input.scale) / largest);
+    }
+    ScaledEvaluation context(node, std::move(types), values_of(inputs), model_);
+    std::vector<ScaledDatum> results;
+    for (Datum& value : node.op().evaluate(context)) {
+      ScaledDatum& result = results.emplace_back(ScaledDatum{std::move(value), {}});
+      if (!result.value.is_tensor() || !dtypes::kFloat.contains(result.value.tensor().dtype())) continue;
+      const Tensor& tensor = result.value.tensor();
+      const std::vector<double> scale(static_cast<size_t>(tensor.num_elements()), share * largest_of(tensor));
+      result.scale = Tensor::of<double>(tensor.dims(), scale);
+    }
+    return results;
+  }
+
+  const Graph& graph_;
+  const ErrorModel& model_;
+  std::vector<ScaledDatum> values_;  // by value
+  std::vector<int> readers_;         // by value: how many nodes and outputs will still read it
+};
+
+double elements_of(const Type& type) {
+  return type.is_static() ? static_cast<double>(type.shape().num_elements().value_or(0)) : 0;
+}
+
+}  // namespace
+
+std::vector<ScaledDatum> run_scaled(const Graph& graph, const std::vector<ScaledDatum>& inputs,
+                                    const ErrorModel& model) {
+  return GraphRun(graph, model).run(inputs);
+}
+
+ScaledRunCost cost_of_scaled_run(const Graph& graph) {
+  ScaledRunCost cost;
+  std::vector<int> readers(graph.value_capacity(), 0);
+  for (const NodeId id : graph.nodes()) {
+    for (const ValueId v : graph.node(id).inputs()) {
+      if (v.is_valid()) ++readers[v.index];
+    }
+  }
+  double alive = 0;
+  for (const NodeId id : graph.topological_order()) {
+    const Node& node = graph.node(id);
+    std::vector<Type> inputs;
+    std::vector<Type> outputs;
+    double made = 0;
+    bool is_static = true;
+    for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? graph.type(v) : Type());
+    for (const ValueId v : node.outputs()) outputs.push_back(graph.type(v));
+    for (const Type& type : inputs) is_static = is_static && (type.kind() == Type::Kind::none || type.is_static());
+    for (const Type& type : outputs) {
+      is_static = is_static && (type.kind() == Type::Kind::none || type.is_static());
+      made += elements_of(type);
+    }
+    const double runs = node.op().traits.anchor ? 1 : kRuns;
+    if (is_static) cost.flops += runs * cost_of(node.op(), {node.attributes(), inputs, outputs}).flops;
+    cost.flops += runs * kFlopsOfElement * made;
+    alive += made;
+    cost.bytes = std::max(cost.bytes, kBytesOfElement * alive);
+    for (const ValueId v : node.inputs()) {
+      if (v.is_valid() && --readers[v.index] == 0 && !graph.value(v).is_constant()) alive -= elements_of(graph.type(v));
+    }
+  }
+  return cost;
+}
+
+}  // namespace autograph

@@ -1,0 +1,31 @@
+// A whole graph by the reference, with the scales of its rounding errors: what other ways of computing it are compared
+// with.
+#pragma once
+
+#include <vector>
+
+#include "accuracy/scaled_tensor.h"
+#include "autograph/graph.h"
+
+namespace autograph {
+
+/// A value of any kind. Of sequences and what is in them no scale is known.
+struct ScaledDatum {
+  Datum value;
+  Tensor scale;
+};
+
+/// Outputs of `graph`, whose ops have a reference (function ops must have been decomposed), node by node; every type is
+/// inferred again from the values at hand. Throws what inference and the ops throw.
+std::vector<ScaledDatum> run_scaled(const Graph& graph, const std::vector<ScaledDatum>& inputs,
+                                    const ErrorModel& model);
+
+/// What that takes: floating-point operations, and bytes at the fullest moment. Nodes whose shapes are not known count
+/// nothing.
+struct ScaledRunCost {
+  double flops = 0;
+  double bytes = 0;
+};
+ScaledRunCost cost_of_scaled_run(const Graph& graph);
+
+}  // namespace autograph
