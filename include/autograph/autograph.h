@@ -1,6 +1,7 @@
 // All of AutoGraph's public API.
 #pragma once
 
+#include "autograph/attested_kernels.h"
 #include "autograph/builder.h"
 #include "autograph/compile.h"
 #include "autograph/error.h"

@@ -46,7 +46,11 @@ struct CompileOptions {
   /// With `tune`: times measured before on this machine, which are asked before the cache is. May be null.
   std::shared_ptr<const KernelTimes> kernel_times = nullptr;
   std::string cache_folder = {};  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
-  bool tune_in_network = true;    ///< With `tune`: run whole plans, too, and choose by what kernels take there.
+  /// Trust a kernel only when one run of it, with these shapes and weights, gave what the reference gives; once, what
+  /// was found is kept in the cache. Kernels that gave something else are not taken any more, with this or without.
+  /// `tune` does so, too. See attested_kernels.h.
+  bool attest = false;
+  bool tune_in_network = true;  ///< With `tune`: run whole plans, too, and choose by what kernels take there.
   std::function<void(const TuneProgress&)> on_tune = nullptr;  ///< Called while measuring.
   /// Asked before measurements with `tune`; false: what has not been measured yet is chosen by estimate. Null: always.
   std::function<bool()> may_tune = nullptr;

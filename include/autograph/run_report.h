@@ -37,4 +37,11 @@ struct KernelChoice {
   std::vector<std::string> refusals;  ///< "candidate: reason", best candidate first.
 };
 
+/// A kernel that gave wrong numbers on this machine when it was attested, and is not taken any more.
+struct RefusedKernel {
+  std::string kernel;  ///< With its variant: "cpu.conv_onednn brgconv:avx512_core".
+  std::string call;    ///< What it was to compute: op, types, threads.
+  std::string fault;   ///< What it gave, and what is right.
+};
+
 }  // namespace autograph

@@ -176,6 +176,7 @@ CompileOptions compile_options(const RunOptions& options) {
   result.disabled_passes = options.disabled_passes;
   result.release_weights = true;
   result.tune = options.tune;
+  result.attest = options.attest;
   result.cache_folder = options.cache_dir;
   result.precision = options.precision;
   result.exact = options.exact;

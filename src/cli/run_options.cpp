@@ -53,6 +53,11 @@ std::vector<Option> run_option_table(RunOptions& options) {
        .doc = "Choose kernels and layouts by measuring them, alone and in whole plans, once: the times are kept in the "
               "cache.",
        .target = &options.tune},
+      {.names = "--attest",
+       .doc = "Run each kernel once and compare it with the reference before it is trusted; what was found is kept in "
+              "the cache.",
+       .target = &options.attest,
+       .env = "AUTOGRAPH_ATTEST"},
       {.names = "--cache-dir",
        .value_name = "DIR",
        .doc = "Where measured times are kept; $XDG_CACHE_HOME/autograph or ~/.cache/autograph when not given.",

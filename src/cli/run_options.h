@@ -22,14 +22,14 @@ struct RunOptions {
   bool no_optimize = false;
   std::vector<std::string> disabled_passes;
   bool tune = false;
+  bool attest = false;
   std::string cache_dir;
   std::string precision = "f32";
   bool exact = false;
 };
 
 /// --device, --strategy, --budget, --threads, --pin, --seed, --memory-budget, --check-nan, --no-optimize,
-/// --disable-pass,
-/// --tune, --cache-dir, --precision, --exact.
+/// --disable-pass, --tune, --attest, --cache-dir, --precision, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 
 }  // namespace autograph::cli

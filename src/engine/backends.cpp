@@ -57,6 +57,30 @@ const std::vector<Device>& devices() {
   return kDevices;
 }
 
+// Devices beside those of the build.
+class AddedDevices {
+ public:
+  void add(Device device) {
+    const std::lock_guard lock(mutex_);
+    const std::string name = device.name;
+    const bool is_new = by_name_.try_emplace(name, std::make_unique<Device>(std::move(device))).second;
+    AG_CHECK_USER(is_new, ValueError, "[compile] device '{}': there already", name);
+  }
+  const Device* find(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second.get();
+  }
+  static AddedDevices& of_process() {
+    static AddedDevices devices;
+    return devices;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Device>> by_name_;  // guarded by mutex_
+};
+
 const Device& cpu_with_bf16() {
   static const Device kDevice = make_cpu(cpu_kernels_with_bf16());
   return kDevice;
@@ -84,6 +108,8 @@ std::vector<std::string> available_devices() {
   return names;
 }
 
+void add_device(Device device) { AddedDevices::of_process().add(std::move(device)); }
+
 const Device& get_device(const std::string& name, const std::string& precision) {
   if (name.starts_with(kSimulated)) {
     if (precision == "f32") return simulated_device(name);
@@ -97,6 +123,7 @@ const Device& get_device(const std::string& name, const std::string& precision) 
   for (const Device& device : devices()) {
     if (device.name == name) return precision == "bf16" ? with_bf16(device) : device;
   }
+  if (const Device* added = AddedDevices::of_process().find(name)) return *added;
   const std::vector<std::string> names = available_devices();
   throw DeviceError(fmt::format("[compile] device: expected one of {}, got '{}'{}", bracketed(names), name,
                                 did_you_mean(name, names)));

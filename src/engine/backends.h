@@ -35,4 +35,8 @@ struct Device {
 /// the device has none of it and DeviceError when this machine has not.
 const Device& get_device(const std::string& name, const std::string& precision = "f32");
 
+/// Makes another device known by its name: for tests of what happens with kernels that are wrong. Throws ValueError
+/// when there is one of that name. Devices stay where they are.
+void add_device(Device device);
+
 }  // namespace autograph

@@ -8,6 +8,7 @@
 #include "autograph/verify.h"
 #include "backends/sim/simulate.h"
 #include "base/check.h"
+#include "engine/attestation.h"
 #include "engine/tune_in_network.h"
 #include "runtime/core_gate.h"
 #include "tune/measured_cost.h"
@@ -124,6 +125,10 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
       nested_(nested),
       run_options_{device_.catalog,     threads_,           options.check_nan, options.profile, nullptr,
                    device_.set_threads, device_.run_streams} {
+  if (Verdicts* verdicts = verdicts_of(device_, options_)) {
+    judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune);
+    run_options_.judge = &*judge_;
+  }
   // A schedule is one for this graph and for shapes that are known.
   if (nested_ || !has_static_inputs(graph)) options_.schedule = nullptr;
   Graph prepared = options_.schedule ? std::move(graph) : prepare_graph(std::move(graph), device_, options_);
@@ -200,8 +205,9 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   PlanOptions options{device_.catalog,     threads_,    options_.memory_budget_bytes, options_.exact,
                       device_.set_threads, release_from};
   options.schedule = options_.schedule.get();
+  options.judge = run_options_.judge;
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
-  MeasurementCache cache(options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder);
+  MeasurementCache cache(cache_folder_of(options_));
   OnMeasure on_measure;
   if (options_.on_tune) {
     on_measure = [this](size_t step, size_t num_steps, size_t measured) {

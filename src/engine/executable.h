@@ -13,6 +13,7 @@
 #include "engine/run_inputs.h"
 #include "optimize/pass.h"
 #include "runtime/run_context.h"
+#include "tune/attester.h"
 
 namespace autograph {
 
@@ -69,6 +70,7 @@ class Executable::Impl {
   const Device& device_;
   int threads_;
   bool nested_;
+  mutable std::optional<Attester> judge_;  // of kernels; none on devices whose kernels are the reference
   RunOptions run_options_;
   std::map<const Graph*, std::unique_ptr<Impl>> nested_graphs_;  // fixed after construction
 

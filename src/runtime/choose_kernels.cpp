@@ -58,6 +58,7 @@ class KernelChooser {
                             types.constants, options_.threads_of(step), options_.exact};
       try {
         offers_[n] = options_.catalog.offers(call);
+        if (options_.judge) options_.judge->drop_wrong(call, offers_[n]);
         costs_[n] = offer_costs(call, offers_[n].offers);
       } catch (...) {
         rethrow_with_place(describe(graph_, step.node));

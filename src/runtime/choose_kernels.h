@@ -7,6 +7,7 @@
 
 #include "runtime/kernel_catalog.h"
 #include "runtime/kernel_cost.h"
+#include "runtime/kernel_judge.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -33,6 +34,7 @@ struct ChooseOptions {
   int threads = 1;
   bool exact = false;                 ///< See KernelCall::exact.
   int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
+  KernelJudge* judge = nullptr;       ///< See PlanOptions.
 
   /// Threads of a step's kernel.
   int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }

@@ -61,6 +61,7 @@ class PlanCompiler {
                                        : plan_sequential(*compiled_->graph, known);
   }
 
+  // Null where a kernel was refused when it was there: another must be chosen.
   std::shared_ptr<const CompiledPlan> run() {
     CompiledPlan& c = *compiled_;
     check_single_tensors(c, options_.memory_budget_bytes);
@@ -68,7 +69,7 @@ class PlanCompiler {
     std::vector<StepLayouts> layouts;
     choices_ = choose_kernels(c.plan, *c.graph,
                               {options_.catalog, options_.cost ? *options_.cost : estimate, options_.threads,
-                               options_.exact, options_.set_threads},
+                               options_.exact, options_.set_threads, options_.judge},
                               layouts);
     insert_reorders(c.plan, layouts);
     find_waits(c.plan);
@@ -76,7 +77,7 @@ class PlanCompiler {
     for (const Slot& slot : c.plan.slots) {
       c.slot_dims.push_back(slot.type.is_static() ? slot.type.shape().static_dims() : Dims());
     }
-    prepare_steps();
+    if (!prepare_steps()) return nullptr;
     throw_if_missing();
     place_parts(c.plan);
     place_memory(c.plan);
@@ -98,8 +99,9 @@ class PlanCompiler {
     std::vector<std::string> refusals;
   };
 
-  // Kernels are made on several threads at once: most of the time goes into packing weights.
-  void prepare_steps() {
+  // Kernels are made on several threads at once: most of the time goes into packing weights. False where one of them
+  // has been refused.
+  bool prepare_steps() {
     CompiledPlan& c = *compiled_;
     std::vector<Made> made(c.plan.steps.size());
     std::vector<StepChoice*> choice_of(c.plan.steps.size(), nullptr);
@@ -108,14 +110,53 @@ class PlanCompiler {
       if (!c.plan.steps[i].is_reorder()) choice_of[i] = &choices_[number++];
     }
     const std::vector<int> num_readers = options_.release_from ? count_readers() : std::vector<int>();
+    // Where kernels must be run first, their weights stay: another kernel may have to pack them.
+    const bool releases_at_once = options_.release_from && !has_to_run(choice_of);
     const int threads = std::min(options_.threads, 1 + static_cast<int>(made.size() / kStepsPerThread));
     parallel_for(made.size(), threads, [&](size_t i) {
       const Step& step = c.plan.steps[i];
       if (options_.set_threads) options_.set_threads(options_.threads_of(step));
       made[i] = choice_of[i] ? make_step(step, *choice_of[i]) : make_reorder(step);
-      if (made[i].kernel && options_.release_from) release_weights(step, *made[i].kernel, num_readers);
+      if (made[i].kernel && releases_at_once) release_weights(step, *made[i].kernel, num_readers);
     });
-    for (size_t i = 0; i < made.size(); ++i) add(c.plan.steps[i], std::move(made[i]));
+    if (options_.judge && !pass_judge(made)) return false;
+    for (size_t i = 0; i < made.size(); ++i) {
+      const bool releases_now = options_.release_from && !releases_at_once && made[i].kernel;
+      if (releases_now) release_weights(c.plan.steps[i], *made[i].kernel, num_readers);
+      add(c.plan.steps[i], std::move(made[i]));
+    }
+    return true;
+  }
+
+  bool has_to_run(const std::vector<StepChoice*>& choice_of) const {
+    if (!options_.judge) return false;
+    for (size_t i = 0; i < choice_of.size(); ++i) {
+      const Step& step = compiled_->plan.steps[i];
+      if (!choice_of[i] || step.kind != StepKind::fixed || choice_of[i]->offers.empty()) continue;
+      const StepCall types(compiled_->plan, step);
+      if (options_.judge->has_to_run(call_of(step, types), choice_of[i]->offers.front())) return true;
+    }
+    return false;
+  }
+
+  // Are all kernels right, as far as the judge can tell? Kernels run here, one after the other.
+  bool pass_judge(const std::vector<Made>& made) const {
+    bool all_right = true;
+    for (size_t i = 0; i < made.size(); ++i) {
+      const Step& step = compiled_->plan.steps[i];
+      if (!made[i].kernel || !made[i].offer.kernel) continue;
+      if (options_.set_threads) options_.set_threads(options_.threads_of(step));
+      const StepCall types(compiled_->plan, step);
+      all_right = options_.judge->judge(call_of(step, types), made[i].offer, *made[i].kernel).empty() && all_right;
+    }
+    if (options_.set_threads) options_.set_threads(options_.threads);
+    return all_right;
+  }
+
+  KernelCall call_of(const Step& step, const StepCall& types) const {
+    const Node& node = compiled_->graph->node(step.node);
+    return {node.op(),       node.attributes(),         types.inputs,  types.outputs,
+            types.constants, options_.threads_of(step), options_.exact};
   }
 
   // Streams may take more threads together than the run has.
@@ -201,14 +242,11 @@ class PlanCompiler {
       return {step.kind == StepKind::evaluate ? "evaluate" : "dynamic", {}, nullptr, {}};
     }
     const CompiledPlan& c = *compiled_;
-    const Node& node = c.graph->node(step.node);
     const StepCall types(c.plan, step);
     Made made;
     try {
       for (const Offer& offer : choice.offers) {
-        Prepared prepared = options_.catalog.prepare({node.op(), node.attributes(), types.inputs, types.outputs,
-                                                      types.constants, options_.threads_of(step), options_.exact},
-                                                     offer);
+        Prepared prepared = options_.catalog.prepare(call_of(step, types), offer);
         made.kernel = std::move(prepared.kernel);
         made.name = offer.name();
         made.offer = offer;
@@ -239,7 +277,10 @@ class PlanCompiler {
 
 std::shared_ptr<const CompiledPlan> compile_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
                                                  const PlanOptions& options) {
-  return PlanCompiler(std::move(graph), known, options).run();
+  while (true) {
+    // Each round refuses a kernel that was among the offers, so that rounds end.
+    if (auto compiled = PlanCompiler(graph, known, options).run()) return compiled;
+  }
 }
 
 std::string_view op_name(const CompiledPlan& compiled, const Step& step) {

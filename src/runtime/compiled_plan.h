@@ -7,6 +7,7 @@
 #include "autograph/run_report.h"
 #include "runtime/kernel_catalog.h"
 #include "runtime/kernel_cost.h"
+#include "runtime/kernel_judge.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -36,6 +37,8 @@ struct PlanOptions {
       nullptr;                 ///< The graph itself, when constants that kernels have packed may lose their elements.
   KernelCost* cost = nullptr;  ///< By which kernels are chosen; null = the kernels' own estimates.
   const Schedule* schedule = nullptr;  ///< See plan_scheduled(); null: one step after the other.
+  /// Asked about every kernel before it is taken; where it refuses one, kernels are chosen anew. Null: all are trusted.
+  KernelJudge* judge = nullptr;
 
   /// Threads of a step's kernel.
   int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }

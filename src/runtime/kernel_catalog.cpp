@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "runtime/kernel_judge.h"
 
 namespace autograph {
 namespace {
@@ -85,15 +86,18 @@ Prepared KernelCatalog::prepare(KernelCall call, const Offer& offer) const {
   return offer.kernel->prepare(call);
 }
 
-KernelSelection KernelCatalog::select(const KernelCall& call) const {
+KernelSelection KernelCatalog::select(const KernelCall& call, KernelJudge* judge) const {
   KernelSelection selection;
   Offers all = offers(call);
+  if (judge) judge->drop_wrong(call, all);
   selection.refusals = std::move(all.refusals);
   std::stable_sort(all.offers.begin(), all.offers.end(),
                    [](const Offer& a, const Offer& b) { return a.variant.cost_us < b.variant.cost_us; });
   for (const Offer& offer : all.offers) {
     if (!offer.variant.is_row_major()) continue;
     Prepared prepared = prepare(call, offer);
+    const std::string fault = judge && prepared.kernel ? judge->judge(call, offer, *prepared.kernel) : "";
+    if (!fault.empty()) prepared = {nullptr, fault};
     if (prepared.kernel) {
       selection.name = offer.name();
       selection.kernel = std::move(prepared.kernel);

@@ -146,6 +146,8 @@ struct ReorderCall {
 /// How a device changes layouts; null when it knows row-major tensors alone.
 using PrepareReorder = std::unique_ptr<Kernel> (*)(const ReorderCall&);
 
+class KernelJudge;
+
 /// All candidates of a device, best first.
 class KernelCatalog {
  public:
@@ -155,8 +157,9 @@ class KernelCatalog {
   Offers offers(const KernelCall& call) const;
   /// Makes the kernel of an offer.
   Prepared prepare(KernelCall call, const Offer& offer) const;
-  /// Prepares the cheapest offer that has all tensors row-major.
-  KernelSelection select(const KernelCall& call) const;
+  /// Prepares the cheapest offer that has all tensors row-major, and that `judge` (null: none is asked) has nothing
+  /// against.
+  KernelSelection select(const KernelCall& call, KernelJudge* judge = nullptr) const;
   /// Would a candidate made for this very op take the call?
   bool accepts(const KernelCall& call) const;
   /// Is there a candidate made for this very op?

@@ -35,6 +35,7 @@ struct RunOptions {
   NestedRunner run_nested;
   int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
   RunStreams run_streams = nullptr;   ///< Null: streams run one after the other.
+  KernelJudge* judge = nullptr;       ///< See PlanOptions; for kernels that are chosen while running.
 };
 
 /// See above. For one thread at a time.

@@ -88,7 +88,9 @@ CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int t
   const KernelCall call{node.op(), node.attributes(), inputs, outputs, constants, threads, options_.exact};
   const int before = options_.set_threads ? options_.set_threads(threads) : 0;
   std::vector<Offer> offers;
-  for (Offer& offer : options_.catalog.offers(call).offers) {
+  Offers all = options_.catalog.offers(call);
+  if (options_.judge) options_.judge->drop_wrong(call, all);
+  for (Offer& offer : all.offers) {
     if (offer.variant.cost_us < kLastResortUs) offers.push_back(std::move(offer));
   }
   // What is estimated to be slow is not worth measuring.

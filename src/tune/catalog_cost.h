@@ -13,6 +13,7 @@
 #include "cost/cost_model.h"
 #include "runtime/kernel_catalog.h"
 #include "runtime/kernel_cost.h"
+#include "runtime/kernel_judge.h"
 
 namespace autograph {
 
@@ -25,6 +26,7 @@ struct CatalogCostOptions {
   int (*set_threads)(int) = nullptr;  ///< Makes the calling thread prepare kernels for that many; null: no need.
   /// May something be measured now? When not, kernels estimate, and are asked again when it may. Null: yes.
   std::function<bool()> may_measure = nullptr;
+  KernelJudge* judge = nullptr;  ///< Offers that it knows to be wrong are none. Null: all are right.
 };
 
 /// See above. Answers are kept: equal calls are asked about once.

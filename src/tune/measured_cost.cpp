@@ -7,8 +7,8 @@
 #include <chrono>
 #include <cstring>
 
-#include "base/hash.h"
 #include "schedule/plan.h"
+#include "tune/call_key.h"
 
 namespace autograph {
 namespace {
@@ -27,45 +27,6 @@ constexpr size_t kFlushBytes = size_t{64} << 20;
 constexpr int kWakingRuns = 3;
 // Below this, weights are small enough to stay in cache from run to run of a whole network.
 constexpr size_t kColdWeightBytes = size_t{64} << 10;
-
-std::string describe_types(std::span<const Type> types) {
-  std::string text;
-  for (const Type& type : types) text += to_string(type) + ";";
-  return text;
-}
-
-Hash128 hash_attributes(const Attributes& attributes) {
-  // A graph with one node has a hash of its own for every value of an attribute; texts are enough for the others.
-  Hasher hasher;
-  for (const auto& [name, value] : attributes) {
-    hasher.add(name);
-    if (const auto* graph = std::get_if<GraphRef>(&value)) {
-      hasher.add(structural_hash(**graph));
-      continue;
-    }
-    std::visit(
-        [&]<class T>(const T& v) {
-          if constexpr (std::is_same_v<T, int64_t>) hasher.add(v);
-          if constexpr (std::is_same_v<T, float>) hasher.add(fmt::format("{}", v));
-          if constexpr (std::is_same_v<T, std::string>) hasher.add(v);
-          if constexpr (std::is_same_v<T, DType>) hasher.add(to_string(v));
-          if constexpr (std::is_same_v<T, Tensor>) hasher.add(v.content_hash());
-          if constexpr (std::is_same_v<T, std::vector<int64_t>> || std::is_same_v<T, std::vector<float>> ||
-                        std::is_same_v<T, std::vector<std::string>>) {
-            for (const auto& element : v) hasher.add(fmt::format("{}", element));
-          }
-        },
-        value);
-  }
-  return hasher.finish();
-}
-
-std::string call_key(const KernelCall& call) {
-  std::string constants;
-  for (const Tensor& tensor : call.constants) constants += tensor.is_present() ? 'c' : '-';
-  return fmt::format("{} {} {} {} {} t{}", call.op.name, to_string(hash_attributes(call.attributes)),
-                     describe_types(call.inputs), describe_types(call.outputs), constants, call.threads);
-}
 
 // Small numbers of both signs for floats, zeros for the rest (indices that are legal everywhere).
 void fill(Tensor& tensor) {
@@ -236,9 +197,7 @@ std::vector<double> MeasuredCost::offers_us(const KernelCatalog& catalog, const 
   std::vector<std::string> keys;
   bool all_known = true;
   for (const Offer& offer : offers) {
-    std::string layouts;
-    for (const Layout layout : offer.variant.inputs) layouts += fmt::format("{},", static_cast<int>(layout));
-    keys.push_back(fmt::format("{} | {} {}", of_call, offer.name(), layouts));
+    keys.push_back(fmt::format("{} | {}", of_call, offer_key(offer)));
     all_known = all_known && find(keys.back());
   }
   if (!all_known && may_measure_ && !may_measure_()) return KernelCost::offers_us(catalog, call, offers);

@@ -10,11 +10,13 @@
 namespace autograph {
 namespace {
 
+constexpr const char* kFile = "/measurements.sqlite";
 // Version of the table; files of another version are begun anew.
 constexpr int kVersion = 2;
 // Rows beyond which the oldest go.
 constexpr int64_t kMaxRows = 200000;
 constexpr int64_t kMaxSamples = 400;  // of a device
+constexpr int64_t kMaxVerdicts = 20000;
 constexpr int kBusyMs = 2000;
 
 constexpr const char* kCreate =
@@ -25,6 +27,11 @@ constexpr const char* kCreateSamples =
     "CREATE TABLE IF NOT EXISTS sample (device TEXT NOT NULL, graph TEXT NOT NULL, sum_us REAL NOT NULL, "
     "critical_us REAL NOT NULL, latency_us REAL NOT NULL, at INTEGER NOT NULL DEFAULT (strftime('%s', 'now')), "
     "PRIMARY KEY (device, graph)) WITHOUT ROWID";
+
+constexpr const char* kCreateVerdicts =
+    "CREATE TABLE IF NOT EXISTS verdict (device TEXT NOT NULL, key TEXT NOT NULL, what TEXT NOT NULL, "
+    "fault TEXT NOT NULL, at INTEGER NOT NULL DEFAULT (strftime('%s', 'now')), PRIMARY KEY (device, key)) "
+    "WITHOUT ROWID";
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -57,6 +64,7 @@ class MeasurementCache::Database {
     }
     execute(kCreate);
     execute(kCreateSamples);
+    execute(kCreateVerdicts);
   }
 
   void execute(const std::string& sql) {
@@ -110,6 +118,39 @@ class MeasurementCache::Database {
 
   int64_t count() { return integer("SELECT count(*) FROM measurement"); }
 
+  std::optional<Verdict> find_verdict(const std::string& device, const std::string& key) {
+    Statement statement(*this, "SELECT what, fault FROM verdict WHERE device = ?1 AND key = ?2");
+    statement.bind(1, device);
+    statement.bind(2, key);
+    if (!statement.step()) return std::nullopt;
+    return Verdict{statement.text(0), statement.text(1)};
+  }
+
+  void store_verdict(const std::string& device, const std::string& key, const Verdict& verdict) {
+    Statement statement(*this, "INSERT OR REPLACE INTO verdict (device, key, what, fault) VALUES (?1, ?2, ?3, ?4)");
+    statement.bind(1, device);
+    statement.bind(2, key);
+    statement.bind(3, verdict.what);
+    statement.bind(4, verdict.fault);
+    statement.step();
+  }
+
+  std::map<std::string, Verdict> faults(const std::string& device) {
+    Statement statement(*this, "SELECT key, what, fault FROM verdict WHERE device = ?1 AND fault <> ''");
+    statement.bind(1, device);
+    std::map<std::string, Verdict> result;
+    while (statement.step()) result[statement.text(0)] = {statement.text(1), statement.text(2)};
+    return result;
+  }
+
+  int64_t num_trusted(const std::string& device) {
+    Statement statement(*this, "SELECT count(*) FROM verdict WHERE device = ?1 AND fault = ''");
+    statement.bind(1, device);
+    return statement.step() ? sqlite3_column_int64(statement.get(), 0) : 0;
+  }
+
+  int64_t count_verdicts() { return integer("SELECT count(*) FROM verdict"); }
+
  private:
   class Statement {
    public:
@@ -129,6 +170,10 @@ class MeasurementCache::Database {
       return status == SQLITE_ROW;
     }
     sqlite3_stmt* get() const { return statement_; }
+    std::string text(int column) const {
+      const unsigned char* bytes = sqlite3_column_text(statement_, column);
+      return bytes ? reinterpret_cast<const char*>(bytes) : "";
+    }
 
    private:
     Database& database_;
@@ -166,7 +211,7 @@ void MeasurementCache::open() {
     if (!folder_.empty()) {
       const bool is_new = std::filesystem::create_directories(folder_);
       if (is_new) std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
-      auto opened = std::make_unique<Database>(folder_ + "/measurements.sqlite");
+      auto opened = std::make_unique<Database>(folder_ + kFile);
       prune(*opened);
       database_ = std::move(opened);
       return;
@@ -180,61 +225,68 @@ void MeasurementCache::open() {
 
 MeasurementCache::~MeasurementCache() = default;
 
-std::optional<double> MeasurementCache::find(const std::string& device, const std::string& key) {
+template <class Result, class Call>
+Result MeasurementCache::try_to(Result otherwise, const Call& call) {
   const std::lock_guard lock(mutex_);
   try {
-    return database().find(device, key);
+    return call(database());
   } catch (const std::exception& error) {
     note_ = error.what();
-    return std::nullopt;
+    return otherwise;
   }
+}
+
+std::optional<double> MeasurementCache::find(const std::string& device, const std::string& key) {
+  return try_to(std::optional<double>(), [&](Database& database) { return database.find(device, key); });
 }
 
 void MeasurementCache::store(const std::string& device, const std::string& key, double us) {
-  const std::lock_guard lock(mutex_);
-  try {
-    database().store(device, key, us);
-  } catch (const std::exception& error) {
-    note_ = error.what();
-  }
+  try_to(false, [&](Database& database) { return database.store(device, key, us), true; });
 }
 
 void MeasurementCache::store_sample(const std::string& device, const std::string& graph, const LatencySample& sample) {
-  const std::lock_guard lock(mutex_);
-  try {
-    database().store_sample(device, graph, sample);
-  } catch (const std::exception& error) {
-    note_ = error.what();
-  }
+  try_to(false, [&](Database& database) { return database.store_sample(device, graph, sample), true; });
 }
 
 std::vector<LatencySample> MeasurementCache::samples(const std::string& device) {
-  const std::lock_guard lock(mutex_);
-  try {
-    return database().samples(device);
-  } catch (const std::exception& error) {
-    note_ = error.what();
-    return {};
-  }
+  return try_to(std::vector<LatencySample>(), [&](Database& database) { return database.samples(device); });
+}
+
+bool MeasurementCache::is_there() const {
+  std::error_code code;
+  return !folder_.empty() && std::filesystem::exists(folder_ + kFile, code);
+}
+
+std::optional<Verdict> MeasurementCache::find_verdict(const std::string& device, const std::string& key) {
+  return try_to(std::optional<Verdict>(), [&](Database& database) { return database.find_verdict(device, key); });
+}
+
+void MeasurementCache::store_verdict(const std::string& device, const std::string& key, const Verdict& verdict) {
+  try_to(false, [&](Database& database) { return database.store_verdict(device, key, verdict), true; });
+}
+
+std::map<std::string, Verdict> MeasurementCache::faults(const std::string& device) {
+  return try_to(std::map<std::string, Verdict>(), [&](Database& database) { return database.faults(device); });
+}
+
+int64_t MeasurementCache::num_trusted(const std::string& device) {
+  return try_to(int64_t{0}, [&](Database& database) { return database.num_trusted(device); });
 }
 
 int64_t MeasurementCache::size() {
-  const std::lock_guard lock(mutex_);
-  try {
-    return database().count();
-  } catch (const std::exception& error) {
-    note_ = error.what();
-    return 0;
-  }
+  return try_to(int64_t{0}, [&](Database& database) { return database.count(); });
 }
 
 void MeasurementCache::prune(Database& database) {
-  const int64_t surplus = database.count() - kMaxRows;
-  if (surplus <= 0) return;
-  database.execute(
-      fmt::format("DELETE FROM measurement WHERE (device, key) IN "
-                  "(SELECT device, key FROM measurement ORDER BY at LIMIT {})",
-                  surplus));
+  const auto prune_table = [&](const char* table, const char* order, int64_t surplus) {
+    if (surplus <= 0) return;
+    database.execute(
+        fmt::format("DELETE FROM {0} WHERE (device, key) IN (SELECT device, key FROM {0} ORDER BY {1} LIMIT {2})",
+                    table, order, surplus));
+  };
+  prune_table("measurement", "at", database.count() - kMaxRows);
+  // Kernels that are wrong stay.
+  prune_table("verdict", "fault <> '', at", database.count_verdicts() - kMaxVerdicts);
 }
 
 }  // namespace autograph

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,12 @@ struct LatencySample {
   double sum_us = 0;       ///< Of the costs of all nodes.
   double critical_us = 0;  ///< Of those on the longest path.
   double latency_us = 0;   ///< Measured.
+};
+
+/// What attestation of a kernel found.
+struct Verdict {
+  std::string what;   ///< "kernel | call".
+  std::string fault;  ///< "" where the kernel is right.
 };
 
 /// See above. Thread-safe; several processes may use one file.
@@ -40,6 +47,16 @@ class MeasurementCache {
   void store_sample(const std::string& device, const std::string& graph, const LatencySample& sample);
   /// The newest samples of a device.
   std::vector<LatencySample> samples(const std::string& device);
+  /// Has the file been made, by this process or another?
+  bool is_there() const;
+  /// What is known about a kernel on a device, if anything.
+  std::optional<Verdict> find_verdict(const std::string& device, const std::string& key);
+  /// Keeps a verdict; replaces an older one.
+  void store_verdict(const std::string& device, const std::string& key, const Verdict& verdict);
+  /// All kernels of a device that were refused, by key.
+  std::map<std::string, Verdict> faults(const std::string& device);
+  /// How many kernels of a device were found right.
+  int64_t num_trusted(const std::string& device);
   /// Number of measurements in the file.
   int64_t size();
   /// Why the cache is not on disk, or what went wrong last; "" as long as nothing did.
@@ -49,6 +66,9 @@ class MeasurementCache {
   class Database;
   Database& database();
   void open();
+  // What a call of the database gives; on errors `otherwise`, and a note.
+  template <class Result, class Call>
+  Result try_to(Result otherwise, const Call& call);
   static void prune(Database& database);
   const std::string folder_;
   std::mutex mutex_;                    // guards database_

@@ -4,6 +4,8 @@
 #include <sstream>
 
 #include "cli/run_program.h"
+#include "engine/attestation.h"
+#include "engine/backends.h"
 
 namespace autograph {
 namespace {
@@ -142,7 +144,8 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
   for (std::string line; std::getline(facts, line);) words += line.substr(0, line.find(' ')) + " ";
   EXPECT_EQ(
       words,
-      "autograph processor isa cpus memory devices backend backend backend backend strategies operators libraries ");
+      "autograph processor isa cpus memory devices backend backend backend backend strategies operators libraries "
+      "attested ");
   EXPECT_EQ(result.out.substr(table + 2),
             "setting        value  origin\n"
             "device         cpu    default\n"
@@ -151,8 +154,39 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
             "seed           7      flag --seed\n"
             "memory-budget  0      default\n"
             "check-nan      false  default\n"
+            "attest         false  default\n"
             "cache-dir             default\n"
             "log                   default\n");
+}
+
+TEST(Cli, AttestsKernelsOnceAndTellsSo) {
+  const TemporaryFolder folder;
+  const std::string cache = " --cache-dir " + (folder / "cache");
+  EXPECT_EQ(run_program("doctor --json" + cache).json()["attested"]["trusted"], 0);
+  EXPECT_FALSE(std::filesystem::exists(folder / "cache")) << "asking makes no cache";
+  EXPECT_EQ(run_program("run zoo:mlp" + cache).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder / "cache")) << "neither does running";
+  ASSERT_EQ(run_program("run zoo:mlp" + cache, "AUTOGRAPH_ATTEST=1").exit_code, 0);
+  const nlohmann::json once = run_program("doctor --json" + cache).json()["attested"];
+  EXPECT_GT(once["trusted"], 0);
+  EXPECT_TRUE(once["refused"].empty()) << once.dump();
+  ASSERT_EQ(run_program("check zoo:mlp --attest" + cache).exit_code, 0);
+  EXPECT_EQ(run_program("doctor --json" + cache).json()["attested"], once);
+}
+
+TEST(Cli, DoctorListsRefusedKernels) {
+  const TemporaryFolder folder;
+  CompileOptions options;
+  options.cache_folder = folder / "cache";
+  verdicts_of(get_device("cpu"), options)->keep("key", "cpu.some_kernel | relu: f32[4]", "expected 1, got 2");
+  const std::string doctor = "doctor --cache-dir " + options.cache_folder;
+  EXPECT_TRUE(contains(run_program(doctor).out, "refused     cpu.some_kernel for relu: f32[4]: expected 1, got 2"))
+      << run_program(doctor).out;
+  const nlohmann::json refused = run_program(doctor + " --json").json()["attested"]["refused"];
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0]["kernel"], "cpu.some_kernel");
+  EXPECT_EQ(refused[0]["call"], "relu: f32[4]");
+  EXPECT_EQ(refused[0]["fault"], "expected 1, got 2");
 }
 
 TEST(Cli, DoctorMeasuresThePeakOnlyWhenAsked) {

@@ -16,13 +16,19 @@ namespace {
 // Raised whenever kernels get faster or slower, so that old measurements are not believed.
 constexpr int kKernelsRevision = 5;
 
-std::string processor() {
+std::string read_processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     const size_t colon = line.find(": ");
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "unknown processor";
+}
+
+// Asked for every plan.
+const std::string& processor() {
+  static const std::string kProcessor = read_processor();
+  return kProcessor;
 }
 
 }  // namespace

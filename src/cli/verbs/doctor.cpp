@@ -1,6 +1,7 @@
 // `autograph doctor`: what this machine and this build can do, and which settings hold, each with its origin.
 #include <fmt/core.h>
 
+#include "autograph/attested_kernels.h"
 #include "autograph/compile.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
@@ -34,6 +35,14 @@ std::string memory_text(const MemoryLimits& limits) {
 std::string backend_text(const BackendSummary& backend) {
   if (backend.ops.empty()) return backend.name + ": every op, by plain loops";
   return fmt::format("{}: kernels of their own for {} ops, the others by loops", backend.name, backend.ops.size());
+}
+
+Json attested_json(const AttestedKernels& attested) {
+  Json refused = Json::array();
+  for (const RefusedKernel& kernel : attested.refused) {
+    refused.push(Json::object({{"kernel", kernel.kernel}, {"call", kernel.call}, {"fault", kernel.fault}}));
+  }
+  return Json::object({{"trusted", attested.trusted}, {"refused", std::move(refused)}});
 }
 
 struct Options {
@@ -77,6 +86,15 @@ int run(Session& session, const Options& options) {
   rows.emplace_back("strategies", join(strategies, " "));
   rows.emplace_back("operators", fmt::format("{}", all_ops().size()));
   rows.emplace_back("libraries", join(library_texts, ", "));
+  CompileOptions attested_on;
+  attested_on.cache_folder = options.run.cache_dir;
+  attested_on.precision = options.run.precision;
+  const AttestedKernels attested = attested_kernels(attested_on);
+  rows.emplace_back("attested",
+                    fmt::format("{} kernels are right, {} are refused", attested.trusted, attested.refused.size()));
+  for (const RefusedKernel& refused : attested.refused) {
+    rows.emplace_back("refused", fmt::format("{} for {}: {}", refused.kernel, refused.call, refused.fault));
+  }
   Json peak;
   std::string peak_lines;
   if (options.peak) {
@@ -97,6 +115,7 @@ int run(Session& session, const Options& options) {
        {"memory", Json::object({{"total", memory.total}, {"available", memory.available}, {"limit", memory.limit}})},
        {"libraries", std::move(library_list)},
        {"settings", std::move(setting_list)},
+       {"attested", attested_json(attested)},
        {"peak", std::move(peak)},
        {"warnings", warnings}},
       pairs_to_string(rows) + "\n" + table.to_string(session.stdout_escapes()) + peak_lines);

@@ -1,0 +1,28 @@
+// Which kernels are trusted: asked when kernels are chosen, and once more when they have been prepared.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/kernel_catalog.h"
+
+namespace autograph {
+
+/// See above; tune/attester.h has one that runs kernels. May be asked from several threads at once.
+class KernelJudge {
+ public:
+  virtual ~KernelJudge() = default;
+  /// Why offers must not be taken as far as that is known, parallel to `offers`; "" for the others.
+  virtual std::vector<std::string> known_faults(const KernelCall& call, std::span<const Offer> offers) = 0;
+  /// Would judge() have to run the kernel?
+  virtual bool has_to_run(const KernelCall& call, const Offer& offer) = 0;
+  /// Why the kernel, which was prepared from the offer, must not be taken; "" when it may. An offer that was refused
+  /// is among known_faults() from then on.
+  virtual std::string judge(const KernelCall& call, const Offer& offer, const Kernel& kernel) = 0;
+
+  /// Makes refusals of the offers with known faults.
+  void drop_wrong(const KernelCall& call, Offers& offers);
+};
+
+}  // namespace autograph

@@ -1,0 +1,87 @@
+#include "tune/attester.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "base/hash.h"
+#include "tune/call_key.h"
+
+namespace autograph {
+namespace {
+
+// Constants up to this size may decide what a kernel does: factors, zero points, axes. Larger ones are weights.
+constexpr int64_t kFewElements = 64;
+
+// The call with all that a kernel may do otherwise for.
+std::string verdict_key_of(const KernelCall& call) {
+  Hasher hasher;
+  for (const Tensor& constant : call.constants) {
+    const bool is_small = constant.is_present() && constant.raw() && constant.num_elements() <= kFewElements;
+    hasher.add(is_small ? to_string(constant.content_hash()) : std::string());
+  }
+  return fmt::format("{} {}{}", call_key(call), to_string(hasher.finish()), call.exact ? " exact" : "");
+}
+
+std::string verdict_key(const std::string& of_call, const Offer& offer) {
+  Hasher hasher;
+  hasher.add(of_call).add(offer_key(offer));
+  return to_string(hasher.finish());
+}
+
+bool is_reference(const Offer& offer) { return offer.kernel->name == "reference"; }
+
+// Those of weights that a kernel has packed may have been freed.
+bool has_elements(const KernelCall& call) {
+  return std::all_of(call.constants.begin(), call.constants.end(), [](const Tensor& constant) {
+    return !constant.is_present() || constant.raw() || constant.num_elements() == 0;
+  });
+}
+
+std::string describe_call(const KernelCall& call) {
+  std::string text(call.op.name);
+  if (call.op.name == "fused") {
+    const Graph& body = *call.attributes.get<GraphRef>("body");
+    std::string ops;
+    for (const NodeId id : body.topological_order())
+      ops += (ops.empty() ? "" : ", ") + std::string(body.node(id).op().name);
+    text = fmt::format("fused({})", ops);
+  }
+  std::string types;
+  for (const Type& type : call.inputs) types += (types.empty() ? "" : ", ") + to_string(type);
+  return fmt::format("{}: {} -> {}, {} thread{}", text, types, to_string(call.outputs[0]), call.threads,
+                     call.threads == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::vector<std::string> Attester::known_faults(const KernelCall& call, std::span<const Offer> offers) {
+  std::vector<std::string> faults(offers.size());
+  if (!verdicts_.has_faults()) return faults;
+  const std::string of_call = verdict_key_of(call);
+  for (size_t i = 0; i < offers.size(); ++i) {
+    if (is_reference(offers[i])) continue;
+    faults[i] = verdicts_.find(verdict_key(of_call, offers[i])).value_or("");
+  }
+  return faults;
+}
+
+bool Attester::has_to_run(const KernelCall& call, const Offer& offer) {
+  if (!runs_ || is_reference(offer) || call.op.traits.random) return false;
+  return !verdicts_.find(verdict_key(verdict_key_of(call), offer)).has_value();
+}
+
+std::string Attester::judge(const KernelCall& call, const Offer& offer, const Kernel& kernel) {
+  if (is_reference(offer) || call.op.traits.random) return "";
+  const std::string key = verdict_key(verdict_key_of(call), offer);
+  if (const auto known = verdicts_.find(key)) return *known;
+  if (!runs_ || !has_elements(call)) return "";
+  ++num_run_;
+  const std::string fault = find_wrong_element(call, offer.variant, kernel, model_);
+  verdicts_.keep(key, fmt::format("{} | {}", offer.name(), describe_call(call)),
+                 fault.empty() ? "" : "wrong numbers on this machine: " + fault);
+  return fault.empty() ? "" : *verdicts_.find(key);
+}
+
+}  // namespace autograph

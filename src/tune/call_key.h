@@ -1,0 +1,16 @@
+// Calls of kernels as keys of what is remembered about them.
+#pragma once
+
+#include <string>
+
+#include "runtime/kernel_catalog.h"
+
+namespace autograph {
+
+/// Op, attributes, types, which inputs are constants, threads: what the time of a call depends on.
+std::string call_key(const KernelCall& call);
+
+/// "cpu.conv_onednn jit:avx512_core blocked16 3,0,0,": an offer with the layouts that it reads.
+std::string offer_key(const Offer& offer);
+
+}  // namespace autograph
