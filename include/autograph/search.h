@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "autograph/compile.h"
 #include "autograph/graph.h"
 #include "autograph/schedule.h"
+#include "autograph/truth.h"
 
 namespace autograph {
 
@@ -22,6 +24,9 @@ struct SearchProgress {
   double seconds = 0;         ///< Since the start.
   double budget_seconds = 0;  ///< Of all the search.
 };
+
+/// Of the budget of a search: how long the reference may take for all outputs of the graph.
+inline constexpr double kTruthShare = 0.25;
 
 /// How to search.
 struct SearchOptions {
@@ -44,7 +49,10 @@ struct SearchOptions {
   bool use_rules = true;          ///< Off: only the schedule is searched.
   bool use_tuning = true;         ///< Try kernels chosen by measurement (CompileOptions::tune) and keep the faster.
   bool never_slower = true;       ///< Give the plain plan where nothing found is faster; off for comparisons.
-  bool verify = true;             ///< Compare the outputs of accepted candidates with the graph at the start.
+  bool verify = true;             ///< Compare the outputs of accepted candidates with the truth about the graph.
+  /// What the graph gives on `inputs`, where it is known already. Null: found before the search begins; its time does
+  /// not count, but where the reference would take longer than a part of the budget, parts of the graph are compared.
+  std::shared_ptr<const Truth> truth = nullptr;
   std::vector<std::string> disabled_rules = {};  ///< Rules to leave out, by name.
   std::vector<Datum> inputs = {};  ///< On which candidates are measured and verified; empty: drawn from `seed`.
   uint64_t seed = 0;               ///< Of the inputs on which candidates are measured and verified.
@@ -87,7 +95,9 @@ struct SearchReport {
   size_t measured = 0;                     ///< Graphs and schedules run on the device.
   size_t partitions = 0;                   ///< Parts that the graph was cut into.
   double search_seconds = 0;               ///< All of it.
-  double max_abs = 0;                      ///< Largest difference of an output from that of the graph at the start.
+  std::string compared_with;               ///< Truth::how(); "" where nothing was compared.
+  bool agrees = true;                      ///< The result gives the numbers that it should.
+  double max_abs = 0;                      ///< Largest difference of an output from what it should be.
   double max_rel = 0;                      ///< The same over the largest magnitude of the output.
   bool kept_plain = false;                 ///< Nothing found was faster: the plain plan is the result.
   std::string stop_reason;                 ///< "done", "budget", "cancelled".

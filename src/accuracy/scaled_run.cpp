@@ -70,10 +70,13 @@ class GraphRun {
     for (const ValueId v : graph.outputs()) ++readers_[v.index];
   }
 
-  std::vector<ScaledDatum> run(const std::vector<ScaledDatum>& inputs) {
+  std::vector<ScaledDatum> run(const std::vector<ScaledDatum>& inputs, const std::function<bool()>& should_stop) {
     for (size_t i = 0; i < inputs.size(); ++i) values_[graph_.inputs()[i].index] = inputs[i];
     for (const ValueId v : graph_.constants()) values_[v.index] = {graph_.value(v).constant(), {}};
-    for (const NodeId id : graph_.topological_order()) run_node(graph_.node(id));
+    for (const NodeId id : graph_.topological_order()) {
+      if (should_stop && should_stop()) return {};
+      run_node(graph_.node(id));
+    }
     std::vector<ScaledDatum> outputs;
     for (const ValueId v : graph_.outputs()) outputs.push_back(values_[v.index]);
     return outputs;
@@ -176,9 +179,9 @@ double elements_of(const Type& type) {
 
 }  // namespace
 
-std::vector<ScaledDatum> run_scaled(const Graph& graph, const std::vector<ScaledDatum>& inputs,
-                                    const ErrorModel& model) {
-  return GraphRun(graph, model).run(inputs);
+std::vector<ScaledDatum> run_scaled(const Graph& graph, const std::vector<ScaledDatum>& inputs, const ErrorModel& model,
+                                    const std::function<bool()>& should_stop) {
+  return GraphRun(graph, model).run(inputs, should_stop);
 }
 
 ScaledRunCost cost_of_scaled_run(const Graph& graph) {

@@ -2,6 +2,7 @@
 // with.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "accuracy/scaled_tensor.h"
@@ -15,10 +16,11 @@ struct ScaledDatum {
   Tensor scale;
 };
 
-/// Outputs of `graph`, whose ops have a reference (function ops must have been decomposed), node by node; every type is
-/// inferred again from the values at hand. Throws what inference and the ops throw.
-std::vector<ScaledDatum> run_scaled(const Graph& graph, const std::vector<ScaledDatum>& inputs,
-                                    const ErrorModel& model);
+/// Outputs of `graph`, whose ops have a reference or a body, node by node; every type is inferred again from the values
+/// at hand. Throws what inference and the ops throw. `should_stop` is asked before each node: true ends the run,
+/// without outputs.
+std::vector<ScaledDatum> run_scaled(const Graph& graph, const std::vector<ScaledDatum>& inputs, const ErrorModel& model,
+                                    const std::function<bool()>& should_stop = nullptr);
 
 /// What that takes: floating-point operations, and bytes at the fullest moment. Nodes whose shapes are not known count
 /// nothing.

@@ -68,12 +68,15 @@ void admit_interrupts() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-InterruptScope::InterruptScope() {
+InterruptScope::InterruptScope() : is_inner_(deferred) {
+  if (is_inner_) return;
   interrupted = false;
   deferred = true;
 }
 
-InterruptScope::~InterruptScope() { deferred = false; }
+InterruptScope::~InterruptScope() {
+  if (!is_inner_) deferred = false;
+}
 
 bool InterruptScope::was_interrupted() { return interrupted; }
 

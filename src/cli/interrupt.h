@@ -13,7 +13,8 @@ void install_interrupt_handler();
 /// Lets the calling thread have SIGINT after all: for children, which would inherit that it is blocked.
 void admit_interrupts();
 
-/// While it lives, the first Ctrl-C is only remembered; the second ends the program.
+/// While it lives, the first Ctrl-C is only remembered; the second ends the program. Scopes inside another belong to
+/// it.
 class InterruptScope {
  public:
   InterruptScope();
@@ -22,6 +23,9 @@ class InterruptScope {
   InterruptScope& operator=(const InterruptScope&) = delete;
   /// Was there a Ctrl-C since the scope began?
   static bool was_interrupted();
+
+ private:
+  const bool is_inner_;
 };
 
 }  // namespace autograph::cli

@@ -4,6 +4,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/search.h"
+#include "autograph/seeded_inputs.h"
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "engine/executable.h"
@@ -80,6 +81,12 @@ Duel last_duel(StrategyContext& context, const Trial& trial, Pair& pair, const P
           (result.wins + again.wins) / 2, result.rounds + again.rounds};
 }
 
+void tell(SearchReport& report, const Difference& difference) {
+  report.max_abs = difference.max_abs;
+  report.max_rel = difference.max_rel;
+  report.agrees = difference.ok;
+}
+
 // Measures the proposal against the plain plan, in turns, and gives back the better one.
 Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Proposal plain) {
   SearchReport& report = context.report();
@@ -94,24 +101,44 @@ Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Pr
     report.kept_plain = true;
     report.latency_after_ms = duel.first_ms;
     context.set_tuned(false, 0);
-    const Difference of_plain = trial.check(pair.plain);
-    report.max_abs = of_plain.max_abs;
-    report.max_rel = of_plain.max_rel;
+    tell(report, trial.check(pair.plain));
     return plain;
   }
-  report.max_abs = difference.max_abs;
-  report.max_rel = difference.max_rel;
+  tell(report, difference);
   return found;
+}
+
+// With what trials run and are compared, and with kernels that are trusted only when they are right.
+SearchOptions with_truth(const Graph& graph, const CompileOptions& compile_options, SearchOptions search) {
+  if (search.inputs.empty()) {
+    SeedOptions seeds;
+    seeds.seed = search.seed;
+    search.inputs = seeded_inputs(graph, seeds);
+  }
+  if (!search.verify || search.truth) return search;
+  if (search.on_progress) search.on_progress({"running the reference", 0, 0, 0, 0, search.budget_seconds});
+  search.truth = std::make_shared<const Truth>(
+      Truth::of(graph, search.inputs, compile_options,
+                {.seconds = kTruthShare * search.budget_seconds, .is_cancelled = search.is_cancelled}));
+  return search;
+}
+
+CompileOptions attested(CompileOptions options) {
+  options.attest = true;
+  return options;
 }
 
 }  // namespace
 
-Optimized optimize(Graph graph, const CompileOptions& compile_options, const SearchOptions& search) {
-  check_options(search);
-  const StrategyDef& strategy = get_strategy(search.strategy);
+Optimized optimize(Graph graph, const CompileOptions& given_options, const SearchOptions& given) {
+  check_options(given);
+  const StrategyDef& strategy = get_strategy(given.strategy);
   verify(graph);
   check_static(graph);
+  const CompileOptions compile_options = attested(given_options);
+  const SearchOptions search = with_truth(graph, compile_options, given);
   SearchReport report;
+  if (search.truth) report.compared_with = search.truth->how();
   const Device& device = get_device(compile_options.device, compile_options.precision);
   report.strategy = search.strategy;
   report.device = device.name;
@@ -126,7 +153,7 @@ Optimized optimize(Graph graph, const CompileOptions& compile_options, const Sea
   const bool is_plain = found.steps.empty() && found.schedule.is_sequential();
   const bool was_cancelled = context.is_cancelled();
   if (!is_plain || strategy.searches || report.tuned || report.simulated) {
-    found = settle(context, context.trial(simplified), std::move(found), context.propose(simplified));
+    found = settle(context, context.trial(), std::move(found), context.propose(simplified));
   }
   for (const RewriteStep& step : found.steps) report.rules_applied.push_back(applied(step));
   report.search_seconds = context.seconds();

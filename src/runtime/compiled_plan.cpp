@@ -22,6 +22,8 @@ constexpr bool kVerifiesMemory = false;
 constexpr bool kVerifiesMemory = true;
 #endif
 constexpr size_t kMaxVerified = 2000;
+// Of choosing kernels, when some are refused; each refuses all that are wrong among those chosen.
+constexpr int kMaxRounds = 1000;
 
 void check_budget(const CompiledPlan& compiled, size_t budget_bytes) {
   size_t output_bytes = 0;
@@ -277,8 +279,9 @@ class PlanCompiler {
 
 std::shared_ptr<const CompiledPlan> compile_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
                                                  const PlanOptions& options) {
-  while (true) {
+  for (int round = 0;; ++round) {
     // Each round refuses a kernel that was among the offers, so that rounds end.
+    AG_CHECK(round < kMaxRounds, "kernels are refused again and again: the judge must know what it refused");
     if (auto compiled = PlanCompiler(graph, known, options).run()) return compiled;
   }
 }

@@ -24,9 +24,27 @@ std::string verdict_key_of(const KernelCall& call) {
   return fmt::format("{} {}{}", call_key(call), to_string(hasher.finish()), call.exact ? " exact" : "");
 }
 
-std::string verdict_key(const std::string& of_call, const Offer& offer) {
+// Constants that the offer reads in another layout come to the kernel through a reorder, as if they were computed.
+bool reads_reordered_constants(const KernelCall& call, const Offer& offer) {
+  for (size_t slot = 0; slot < call.inputs.size(); ++slot) {
+    if (call.constant(slot) && offer.variant.input(slot) != Layout::row_major) return true;
+  }
+  return false;
+}
+
+std::string verdict_key(const std::string& of_call, const KernelCall& call, const Offer& offer) {
   Hasher hasher;
-  hasher.add(of_call).add(offer_key(offer));
+  if (!reads_reordered_constants(call, offer)) {
+    hasher.add(of_call).add(offer_key(offer));
+    return to_string(hasher.finish());
+  }
+  std::vector<Tensor> constants(call.constants.begin(), call.constants.end());
+  for (size_t slot = 0; slot < constants.size(); ++slot) {
+    if (offer.variant.input(slot) != Layout::row_major) constants[slot] = Tensor();
+  }
+  const KernelCall as_run{call.op,   call.attributes, call.inputs, call.outputs,
+                          constants, call.threads,    call.exact,  call.variant};
+  hasher.add(verdict_key_of(as_run)).add(offer_key(offer));
   return to_string(hasher.finish());
 }
 
@@ -62,19 +80,19 @@ std::vector<std::string> Attester::known_faults(const KernelCall& call, std::spa
   const std::string of_call = verdict_key_of(call);
   for (size_t i = 0; i < offers.size(); ++i) {
     if (is_reference(offers[i])) continue;
-    faults[i] = verdicts_.find(verdict_key(of_call, offers[i])).value_or("");
+    faults[i] = verdicts_.find(verdict_key(of_call, call, offers[i])).value_or("");
   }
   return faults;
 }
 
 bool Attester::has_to_run(const KernelCall& call, const Offer& offer) {
   if (!runs_ || is_reference(offer) || call.op.traits.random) return false;
-  return !verdicts_.find(verdict_key(verdict_key_of(call), offer)).has_value();
+  return !verdicts_.find(verdict_key(verdict_key_of(call), call, offer)).has_value();
 }
 
 std::string Attester::judge(const KernelCall& call, const Offer& offer, const Kernel& kernel) {
   if (is_reference(offer) || call.op.traits.random) return "";
-  const std::string key = verdict_key(verdict_key_of(call), offer);
+  const std::string key = verdict_key(verdict_key_of(call), call, offer);
   if (const auto known = verdicts_.find(key)) return *known;
   if (!runs_ || !has_elements(call)) return "";
   ++num_run_;

@@ -52,8 +52,10 @@ class TrialRun {
     for (size_t slot = 0; slot < call.inputs.size(); ++slot) {
       Tensor plain;
       if (const Tensor* constant = call.constant(slot)) {
+        // In another layout a constant comes through a reorder.
         plain = *constant;
-        memory_.push_back(plain);
+        const Layout layout = variant.input(slot);
+        memory_.push_back(layout == Layout::row_major ? plain : laid_out(plain, layout));
       } else if (call.has_input(slot)) {
         plain = trial_input(call, slot);
         memory_.push_back(laid_out(plain, variant.input(slot)));

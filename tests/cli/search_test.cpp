@@ -32,11 +32,12 @@ TEST_F(CliSearch, OptimizeJsonHasEveryFieldOfTheContract) {
   const nlohmann::json document = result.json();
   for (const char* field : {"latency_before_ms", "latency_after_ms", "cost_before", "cost_after", "candidates",
                             "measured", "rules_applied", "partitions", "search_seconds", "max_abs", "max_rel",
-                            "stop_reason", "simulated", "kept_plain", "rewrites", "streams"}) {
+                            "stop_reason", "simulated", "kept_plain", "rewrites", "streams", "compared_with"}) {
     EXPECT_TRUE(document.contains(field)) << field;
   }
   EXPECT_EQ(document["strategy"], "autograph");
   EXPECT_EQ(document["simulated"], false);
+  EXPECT_EQ(document["compared_with"], "all outputs by the reference");
   EXPECT_GT(document["latency_before_ms"], 0);
   EXPECT_GT(document["cost_before"], 0);
   int64_t applied = 0;

@@ -5,9 +5,11 @@
 
 #include "autograph/compare_values.h"
 #include "autograph/error.h"
+#include "autograph/truth.h"
 #include "base/check.h"
 #include "cli/execute.h"
 #include "cli/given_inputs.h"
+#include "cli/interrupt.h"
 #include "cli/search_flags.h"
 #include "cli/verbs.h"
 #include "report/table.h"
@@ -37,6 +39,7 @@ void check_options(const Options& options) {
 CompileOptions kept_weights(const RunOptions& run) {
   CompileOptions options = compile_options(run);
   options.release_weights = false;  // the graph is saved in the end
+  options.attest = true;
   return options;
 }
 
@@ -58,19 +61,31 @@ Optimized run_passes_alone(Session& session, const LoadedModel& loaded, const Op
   return found;
 }
 
-// Runs both once and compares; times them when the search has not.
-Difference verify(Session& session, const LoadedModel& loaded, const Options& options, const std::vector<Datum>& inputs,
-                  Optimized& found) {
-  const Executable before = compile_plain(session, loaded.model.graph, options.run);
+// What the model gives, once, before anything is searched; of parts of it where that takes too long, or Ctrl-C is
+// pressed.
+std::shared_ptr<const Truth> find_truth(Session& session, const LoadedModel& loaded, const Options& options,
+                                        const std::vector<Datum>& inputs) {
+  session.progress("running the reference", -1);
+  const TruthLimits limits{.seconds = kTruthShare * options.run.budget_seconds,
+                           .is_cancelled = InterruptScope::was_interrupted};
+  auto truth = std::make_shared<const Truth>(Truth::of(loaded.model.graph, inputs, kept_weights(options.run), limits));
+  session.end_progress();
+  return truth;
+}
+
+// Runs the result once and compares; times it and the model when the search has not.
+Difference verify(Session& session, const LoadedModel& loaded, const Options& options, Optimized& found,
+                  const std::vector<Datum>& inputs, const Truth& truth) {
   CompileOptions as_found = kept_weights(options.run);
   as_found.optimize = false;
   const Executable after = compile(found, as_found);
-  Difference difference =
-      compare_all(after.run(inputs), before.run(inputs), tolerance_for(loaded.model.graph, options.run));
+  Difference difference = truth.compare_all(after.run(inputs));
   SearchReport& report = found.report;
+  report.compared_with = truth.how();
   report.max_abs = std::max(report.max_abs, difference.max_abs);
   report.max_rel = std::max(report.max_rel, difference.max_rel);
   if (!difference.ok || report.latency_after_ms > 0 || report.simulated) return difference;
+  const Executable before = compile_plain(session, loaded.model.graph, options.run);
   const std::vector<double> ms = measure_in_turns(session, {{&before, &inputs}, {&after, &inputs}}, options.seconds);
   report.latency_before_ms = ms[0];
   report.latency_after_ms = ms[1];
@@ -110,6 +125,7 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
                           {"search_seconds", report.search_seconds},
                           {"stop_reason", report.stop_reason},
                           {"kept_plain", report.kept_plain},
+                          {"compared_with", report.compared_with},
                           {"max_abs", report.max_abs},
                           {"max_rel", report.max_rel}};
   if (options.explain) {
@@ -149,6 +165,7 @@ std::string text(const Session& session, const LoadedModel& loaded, const Option
                                             report.candidates, report.measured, report.partitions,
                                             report.rules_applied.size(), report.search_seconds, report.stop_reason));
   }
+  rows.emplace_back("compared", "with " + report.compared_with);
   rows.emplace_back("max abs", fmt::format("{:.3g}", report.max_abs));
   rows.emplace_back("max rel", fmt::format("{:.3g}", report.max_rel));
   rows.emplace_back("file", saved ? options.output : "not saved");
@@ -161,7 +178,7 @@ int run(Session& session, const Options& given) {
   Options options = given;
   if (options.run.strategy.empty()) options.run.strategy = default_search_strategy();
   check_options(options);
-  const SearchOptions search_as = search_options(options.search, options.run);
+  SearchOptions search_as = search_options(options.search, options.run);
   LoadedModel loaded = load_model(session, options.model);
   refuse_plan(loaded, "optimize");
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
@@ -169,9 +186,12 @@ int run(Session& session, const Options& given) {
   // A plan is for fixed shapes; an .onnx file of the passes alone keeps its symbols.
   const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
   if (searches || is_plan(options.output)) bind_extents(loaded);
+  const InterruptScope scope;
+  search_as.inputs = inputs;
+  search_as.truth = find_truth(session, loaded, options, inputs);
   Optimized found = searches ? search(session, loaded, kept_weights(options.run), search_as)
                              : run_passes_alone(session, loaded, options);
-  const Difference difference = verify(session, loaded, options, inputs, found);
+  const Difference difference = verify(session, loaded, options, found, inputs, *search_as.truth);
   if (difference.ok) {
     save(loaded, options, found);
   } else {
@@ -213,9 +233,10 @@ Command optimize_command() {
       .name = "optimize",
       .doc = "search for a faster graph and schedule, verify, save",
       .details =
-          "The result is compared with the model as it was on inputs given or seeded, and saved only when the numbers "
-          "agree "
-          "(exit 6 otherwise); it is never slower than the plain plan, as far as could be measured. Ctrl-C ends the "
+          "The result is compared with what the model gives by the reference on inputs given or seeded, where that "
+          "would take longer than a quarter of the budget with parts of it, and saved only when the numbers agree "
+          "(exit 6 otherwise); kernels are run and compared with the reference before they are trusted. It is never "
+          "slower than the plain plan, as far as could be measured. Ctrl-C ends the "
           "search and saves the best so far (exit 130); a second one ends the program. Extents that are symbols get "
           "the numbers of --input, --batch and --dim first. Costs are in microseconds. With --strategy sequential only "
           "the "

@@ -55,8 +55,8 @@ constexpr double kMaxDuelSeconds = 6;
 
 class AutographSearch {
  public:
-  AutographSearch(StrategyContext& context, const Graph& simplified)
-      : context_(context), options_(context.options()), cost_(context.cost()), trial_(context.trial(simplified)) {}
+  explicit AutographSearch(StrategyContext& context)
+      : context_(context), options_(context.options()), cost_(context.cost()), trial_(context.trial()) {}
 
   Proposal run(const Graph& simplified) {
     best_ = context_.propose(simplified);
@@ -353,7 +353,7 @@ class AutographSearch {
 }  // namespace
 
 Proposal run_autograph(StrategyContext& context, const Graph& simplified) {
-  return AutographSearch(context, simplified).run(simplified);
+  return AutographSearch(context).run(simplified);
 }
 
 }  // namespace autograph

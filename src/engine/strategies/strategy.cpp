@@ -7,8 +7,10 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "engine/attestation.h"
 #include "engine/executable.h"
 #include "engine/strategies/trial.h"
+#include "tune/attester.h"
 #include "tune/catalog_cost.h"
 #include "tune/fit_alpha.h"
 #include "tune/measured_cost.h"
@@ -63,9 +65,11 @@ class StrategyContext::Costs {
  public:
   Costs(const Device& device, const CompileOptions& compile, int threads, std::function<bool()> may_measure)
       : device_(device.identity ? device.identity() : device.name),
-        cache_(compile.cache_folder.empty() ? default_cache_folder() : compile.cache_folder),
+        cache_(cache_folder_of(compile)),
         measured_(device_, cache_, nullptr, device.forget_kernels),
-        model_({device.catalog, measured_, threads, compile.exact, device.set_threads, std::move(may_measure)}) {
+        model_(with_judge(
+            device, compile,
+            {device.catalog, measured_, threads, compile.exact, device.set_threads, std::move(may_measure)})) {
     if (device.machine) simulated_.emplace(*device.machine);
   }
 
@@ -78,8 +82,17 @@ class StrategyContext::Costs {
   CostModel& model() { return simulated_ ? static_cast<CostModel&>(*simulated_) : model_; }
 
  private:
+  CatalogCostOptions with_judge(const Device& device, const CompileOptions& compile, CatalogCostOptions options) {
+    if (Verdicts* verdicts = verdicts_of(device, compile)) {
+      judge_.emplace(*verdicts, error_model_of(compile), false);
+      options.judge = &*judge_;
+    }
+    return options;
+  }
+
   std::string device_;
   MeasurementCache cache_;
+  std::optional<Attester> judge_;
   MeasuredCost measured_;
   CatalogCost model_;
   std::optional<SimCost> simulated_;
@@ -172,8 +185,8 @@ std::vector<Rewritten> StrategyContext::search(const CandidateGraph& start, Back
   return found;
 }
 
-const Trial& StrategyContext::trial(const Graph& simplified) {
-  if (!trial_) trial_ = std::make_unique<Trial>(*this, simplified);
+const Trial& StrategyContext::trial() {
+  if (!trial_) trial_ = std::make_unique<Trial>(*this);
   return *trial_;
 }
 

@@ -78,8 +78,8 @@ class StrategyContext {
   /// Counts candidates and shows `shown_us`, or the best cost of this search where that is 0.
   std::vector<Rewritten> search(const CandidateGraph& start, BacktrackingOptions options, double until,
                                 double shown_us = 0);
-  /// The trial of the graph that the strategy was given; made, and the graph run, when first asked for.
-  const Trial& trial(const Graph& simplified);
+  /// For running proposals on the device.
+  const Trial& trial();
 
   double seconds() const;
   /// Has this part of the budget been spent, or was the search cancelled?

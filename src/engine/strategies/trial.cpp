@@ -1,9 +1,5 @@
 #include "engine/strategies/trial.h"
 
-#include <algorithm>
-
-#include "autograph/seeded_inputs.h"
-#include "base/check.h"
 #include "base/stopwatch.h"
 #include "base/time_in_turns.h"
 
@@ -16,41 +12,7 @@ constexpr int kUsualRounds = 5;
 constexpr double kProfileSeconds = 1;
 constexpr int kMinProfileRuns = 3;
 
-// What a result may differ by, as a share of the largest magnitude of the output.
-constexpr double kShare = 1e-3;
-// The same for bf16 and 8-bit integers, where a rounding step is that large; and in steps of the integers.
-constexpr double kCoarseShare = 3e-2;
-constexpr double kCoarseSteps = 8;
-
-bool has_quantized(const Graph& graph) {
-  const std::vector<NodeId> nodes = graph.nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
-    const auto& inputs = graph.node(id).inputs();
-    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId v) {
-      const bool is_tensor = v.is_valid() && graph.type(v).is_tensor();
-      return is_tensor && (graph.type(v).dtype() == DType::u8 || graph.type(v).dtype() == DType::i8);
-    });
-  });
-}
-
 }  // namespace
-
-Trial::Trial(StrategyContext& context, const Graph& simplified) : context_(context) {
-  SeedOptions seeds;
-  seeds.seed = context.options().seed;
-  inputs_ = context.options().inputs.empty() ? seeded_inputs(simplified, seeds) : context.options().inputs;
-  CompileOptions plain = context.compile_options();
-  const bool is_coarse = plain.precision != "f32" || has_quantized(simplified);
-  plain.strategy = "sequential";
-  plain.schedule = nullptr;
-  plain.optimize = is_coarse;
-  plain.release_weights = false;
-  plain.tune = false;
-  plain.profile = false;
-  tolerance_.share = is_coarse ? kCoarseShare : kShare;
-  tolerance_.byte_steps = is_coarse ? kCoarseSteps : 0;
-  expected_ = autograph::compile(simplified, plain).run(inputs_);
-}
 
 CompileOptions Trial::options_for(const Proposal& proposal) const {
   CompileOptions options = context_.compile_options();
@@ -67,7 +29,9 @@ Executable Trial::compile(const Proposal& proposal) const {
 }
 
 Difference Trial::check(const Executable& executable) const {
-  return compare_all(executable.run(inputs_), expected_, tolerance_);
+  const std::vector<Datum> outputs = executable.run(inputs());
+  const auto& truth = context_.options().truth;
+  return truth ? truth->compare_all(outputs) : Difference();
 }
 
 std::vector<std::vector<NodeSpan>> Trial::profile(const Proposal& proposal, int runs) const {
@@ -75,11 +39,11 @@ std::vector<std::vector<NodeSpan>> Trial::profile(const Proposal& proposal, int 
   options.profile = true;
   const Executable executable = autograph::compile(proposal.finished, options);
   std::vector<std::vector<NodeSpan>> result;
-  executable.run(inputs_);
+  executable.run(inputs());
   const Stopwatch watch;
   for (int run = 0; run < runs; ++run) {
     if (run >= kMinProfileRuns && watch.ms() > kProfileSeconds * 1e3) break;
-    executable.run(inputs_);
+    executable.run(inputs());
     result.push_back(node_spans(proposal.finished, executable.profile()));
   }
   return result;
@@ -90,7 +54,7 @@ Duel Trial::duel(const Executable& first, const Executable& second, double secon
     const double second_ms = *second.simulated_latency_ms();
     return {*first_ms, second_ms, second_ms < *first_ms ? 1.0 : 0.0, 1};
   }
-  const std::function<void()> runs[] = {[&] { first.run(inputs_); }, [&] { second.run(inputs_); }};
+  const std::function<void()> runs[] = {[&] { first.run(inputs()); }, [&] { second.run(inputs()); }};
   Turns turns;
   turns.seconds = seconds / 2;
   turns.min_rounds = kUsualRounds;

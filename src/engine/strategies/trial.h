@@ -15,13 +15,11 @@ namespace autograph {
 /// See above.
 class Trial {
  public:
-  /// Compiles `simplified` without any pass that is not required for the numbers to compare with; at lower precision,
-  /// where these would differ by rounding, as the plain plan.
-  Trial(StrategyContext& context, const Graph& simplified);
+  explicit Trial(StrategyContext& context) : context_(context) {}
 
   /// A compiled proposal.
   Executable compile(const Proposal& proposal) const;
-  /// Runs once and compares with the numbers of the graph at the start.
+  /// Runs once and compares with the truth, where that was asked for.
   Difference check(const Executable& executable) const;
   /// When nodes of the proposal ran, by node, in each of up to `runs` profiled runs behind a first one that does
   /// not count; fewer of slow graphs.
@@ -32,10 +30,9 @@ class Trial {
  private:
   CompileOptions options_for(const Proposal& proposal) const;
 
+  const std::vector<Datum>& inputs() const { return context_.options().inputs; }
+
   StrategyContext& context_;
-  Tolerance tolerance_;
-  std::vector<Datum> inputs_;
-  std::vector<Datum> expected_;
 };
 
 }  // namespace autograph
