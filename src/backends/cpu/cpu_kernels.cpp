@@ -1,5 +1,6 @@
 #include "backends/cpu/cpu_kernels.h"
 
+#include "backends/cpu/dynamic_quantize.h"
 #include "backends/cpu/simd/kernels.h"
 
 #ifdef AG_HAS_ONEDNN
@@ -69,9 +70,10 @@ std::vector<KernelDef> cpu_kernels() {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
   for (const KernelDef& kernel :
-       {byte_table_kernel(), half_cast_kernel(), batch_normalization_kernel(), concat_kernel(), split_kernel(),
-        gather_kernel(), gather_elements_kernel(), gather_nd_kernel(), scatter_elements_kernel(), grid_sample_kernel(),
-        resize_kernel(), trilu_kernel(), cumulative_sum_kernel(), lp_normalization_kernel(), elementwise_kernel()}) {
+       {byte_table_kernel(), half_cast_kernel(), dynamic_quantize_kernel(), batch_normalization_kernel(),
+        concat_kernel(), split_kernel(), gather_kernel(), gather_elements_kernel(), gather_nd_kernel(),
+        scatter_elements_kernel(), grid_sample_kernel(), resize_kernel(), trilu_kernel(), cumulative_sum_kernel(),
+        lp_normalization_kernel(), elementwise_kernel()}) {
     kernels.push_back(kernel);
   }
   return kernels;

@@ -1,0 +1,10 @@
+// Quantization with a scale that is taken from the data.
+#pragma once
+
+#include "runtime/kernel_catalog.h"
+
+namespace autograph {
+
+KernelDef dynamic_quantize_kernel();
+
+}  // namespace autograph
