@@ -12,6 +12,7 @@
 #include "base/join.h"
 #include "base/printable.h"
 #include "base/rethrow.h"
+#include "io/onnx/contrib/blocked_channels.h"
 #include "io/onnx/functions.h"
 #include "io/onnx/import_graph.h"
 #include "io/onnx/model_bytes.h"
@@ -141,8 +142,9 @@ void refine_types(Graph& graph) {
 
 // The model and what it says about itself, with all ops known to be there.
 Model import_model(const ModelBytes& bytes, const std::string& directory, const LoadOptions& options) {
-  const onnx::ModelProto proto = parse_model(bytes);
+  onnx::ModelProto proto = parse_model(bytes);
   check_header(proto);
+  const bool guesses_blocks = mark_channel_blocks(proto);
   const Opsets opsets = model_opsets(proto);
   const FunctionTable functions(proto, opsets);
   MissingOpFinder finder(functions);
@@ -157,6 +159,11 @@ Model import_model(const ModelBytes& bytes, const std::string& directory, const 
   model.optional_inputs = importer.optional_inputs();
   refine_types(model.graph);
   fill_header(proto, opsets, model);
+  if (guesses_blocks) {
+    model.warnings.emplace_back(
+        "weights in blocks of channels are taken to be for a processor like this one: on another one the model gives "
+        "wrong numbers, in ONNX Runtime too (optimise with ORT_ENABLE_EXTENDED for files that run everywhere)");
+  }
   return model;
 }
 

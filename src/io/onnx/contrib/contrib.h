@@ -86,6 +86,7 @@ const std::vector<ContribOp>& contrib_ops();
 std::vector<ContribOp> contrib_activations();
 std::vector<ContribOp> contrib_attention();
 std::vector<ContribOp> contrib_block_quantized();
+std::vector<ContribOp> contrib_blocked_channels();
 std::vector<ContribOp> contrib_channels_last();
 std::vector<ContribOp> contrib_group_query_attention();
 std::vector<ContribOp> contrib_normalization();
