@@ -6,6 +6,7 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "ops/ml/tree_ensemble_forms.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -255,7 +256,15 @@ const OpDef& tree_ensemble_def() {
       .infer = infer,
       .reference = reference,
       .no_grad = "the trees are piecewise constant",
-      .onnx = {{.name = "TreeEnsemble", .since = 5, .domain = "ai.onnx.ml"}},
+      .onnx = {{.name = "TreeEnsemble", .since = 5, .domain = "ai.onnx.ml"},
+               {.name = "TreeEnsembleRegressor",
+                .domain = "ai.onnx.ml",
+                .import = import_tree_regressor,
+                .import_only = true},
+               {.name = "TreeEnsembleClassifier",
+                .domain = "ai.onnx.ml",
+                .import = import_tree_classifier,
+                .import_only = true}},
       .sample = sample,
   };
   return def;
