@@ -1,12 +1,16 @@
 #include "cli/given_inputs.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "autograph/error.h"
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "base/join.h"
 
 namespace autograph::cli {
 namespace {
@@ -46,6 +50,31 @@ std::vector<Datum> gather_inputs(const LoadedModel& loaded, const std::map<std::
   return inputs;
 }
 
+// "x[1]=1" and "sequence=8": what was drawn without a number from anybody.
+std::vector<std::string> guessed_extents(const LoadedModel& loaded, const std::map<std::string, Tensor>& given) {
+  std::set<std::string> known;
+  for (const auto& [name, extent] : loaded.seeds.dims) known.insert(name);
+  const Graph& graph = loaded.model.graph;
+  for (const ValueId id : graph.inputs()) {
+    if (!given.contains(graph.value(id).name()) || !graph.type(id).is_tensor()) continue;
+    for (const Dim& dim : graph.type(id).shape().dims()) known.emplace(dim.name());
+  }
+  std::vector<std::string> guessed;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ValueId id = graph.inputs()[i];
+    const std::string& name = graph.value(id).name();
+    if (given.contains(name) || !loaded.inputs[i].is_tensor() || !graph.type(id).is_tensor()) continue;
+    const std::vector<Dim>& dims = graph.type(id).shape().dims();
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      const std::string place = fmt::format("{}[{}]", name, axis);
+      const std::string what = dims[axis].name().empty() ? place : std::string(dims[axis].name());
+      if (dims[axis].is_known() || known.contains(place) || !known.insert(what).second) continue;
+      guessed.push_back(fmt::format("{}={}", what, loaded.inputs[i].tensor().dims()[axis]));
+    }
+  }
+  return guessed;
+}
+
 }  // namespace
 
 Option input_option(ModelOptions& options) {
@@ -58,8 +87,15 @@ Option input_option(ModelOptions& options) {
           .kind = ValueKind::file};
 }
 
-const std::vector<Datum>& given_inputs(LoadedModel& loaded, const ModelOptions& options) {
-  loaded.inputs = gather_inputs(loaded, read_inputs(options.inputs, loaded.model.graph));
+const std::vector<Datum>& given_inputs(Session& session, LoadedModel& loaded, const ModelOptions& options) {
+  const std::map<std::string, Tensor> given = read_inputs(options.inputs, loaded.model.graph);
+  loaded.inputs = gather_inputs(loaded, given);
+  const std::vector<std::string> guessed = guessed_extents(loaded, given);
+  if (!guessed.empty()) {
+    session.note_on_failure(
+        fmt::format("extents that were not given: {} (--input NAME=FILE.npy or --dim {}N gives others)",
+                    join(guessed, " "), guessed[0].substr(0, guessed[0].rfind('=') + 1)));
+  }
   return loaded.inputs;
 }
 

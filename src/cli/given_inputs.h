@@ -8,8 +8,8 @@ namespace autograph::cli {
 /// --input NAME=FILE.npy, which may be repeated.
 Option input_option(ModelOptions& options);
 
-/// A value for every input of the model, kept in `loaded`. Throws UserError for a name that it does not have, what
-/// read_npy() throws.
-const std::vector<Datum>& given_inputs(LoadedModel& loaded, const ModelOptions& options);
+/// A value for every input of the model, kept in `loaded`; should the verb fail, the session says which extents nobody
+/// gave. Throws UserError for a name that the model does not have, what read_npy() throws.
+const std::vector<Datum>& given_inputs(Session& session, LoadedModel& loaded, const ModelOptions& options);
 
 }  // namespace autograph::cli

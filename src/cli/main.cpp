@@ -39,6 +39,7 @@ std::string kind_of(ExitCode code) {
 int report(Session& session, ExitCode code, const std::string& message) {
   session.end_progress();
   session.error(message);
+  if (code == ExitCode::usage) session.print_note();
   if (session.json() && !session.has_printed()) {
     Json error = Json::object();
     error.add("code", static_cast<int>(code)).add("kind", kind_of(code)).add("message", message);

@@ -124,6 +124,10 @@ void Session::error(std::string_view message) const {
              printable_lines(message));
 }
 
+void Session::print_note() const {
+  if (!note_.empty()) fmt::print(stderr, "note: {}\n", printable(note_));
+}
+
 bool Session::logs(std::string_view topic) const {
   return std::find(topics_.begin(), topics_.end(), topic) != topics_.end();
 }

@@ -53,6 +53,10 @@ class Session {
   void warn(std::string_view message) const;
   /// "error: ...".
   void error(std::string_view message) const;
+  /// Something that explains a mistake of the user's, should one come to light later.
+  void note_on_failure(std::string note) { note_ = std::move(note); }
+  /// "note: ...", when there is one.
+  void print_note() const;
   /// A line of a topic, when that topic is on.
   void log(std::string_view topic, std::string_view message) const;
   bool logs(std::string_view topic) const;
@@ -73,6 +77,7 @@ class Session {
   void parse_topics(std::string_view list);
   GlobalOptions options_;
   std::vector<std::string> topics_;
+  std::string note_;
   bool stdout_escapes_ = false;
   bool stderr_escapes_ = false;
   bool stderr_is_terminal_ = false;

@@ -3,6 +3,10 @@
 
 #include <filesystem>
 
+#include "autograph/builder.h"
+#include "autograph/model_io.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
 #include "cli/run_program.h"
 
 namespace autograph {
@@ -381,6 +385,36 @@ TEST_F(CliModel, ExtentsAreGivenByPlaceToo) {
   const ProgramResult optimized = run_program("optimize --budget 0.2 --dim batch=4 --cache-dir " + path("cache") + " " +
                                               path("m.onnx") + " -o " + path("o.agplan"));
   EXPECT_EQ(optimized.exit_code, 0) << optimized.err;
+}
+
+TEST_F(CliModel, BisectAllowsForHalfPrecisionAsCheckDoes) {
+  // Rounded after every node by the reference, at the end by kernels that compute in f32.
+  Graph graph;
+  std::vector<float> weights;
+  std::vector<float> bias;
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 64; ++j) weights.push_back(static_cast<float>((i * 37 + j * 11) % 64 - 32) / 8);
+  }
+  for (int j = 0; j < 64; ++j) bias.push_back(static_cast<float>((j * 29) % 64 - 32));
+  const Var x = input(graph, DType::f16, {64, 16}, "x");
+  const Var w = cast(constant(graph, Tensor::of<float>({16, 64}, weights)), DType::f16);
+  const Var b = cast(constant(graph, Tensor::of<float>({64}, bias)), DType::f16);
+  graph.add_output(add(matmul(x, w), b).id(), "y");
+  save_onnx(graph, path("half.onnx"));
+  for (const std::string verb : {"check ", "bisect "}) {
+    const ProgramResult result = run_program(verb + path("half.onnx"));
+    EXPECT_EQ(result.exit_code, 0) << verb << result.out << result.err;
+  }
+}
+
+TEST_F(CliModel, FailureSaysWhichExtentsNobodyGave) {
+  // Sums x, whose extents have no names, and a row of three.
+  write("open.onnx", open_model());
+  const ProgramResult wrong = run_program("run " + path("open.onnx") + " --dim 'x[1]=2'");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "\nnote: extents that were not given: x[0]=1 (--input NAME=FILE.npy or --dim x[0]=N"))
+      << wrong.err;
+  EXPECT_FALSE(contains(run_program("run " + path("m.onnx") + " --input x=/nowhere.npy").err, "note:"));
 }
 
 TEST_F(CliModel, InputWithAValueOfTheFileCanBeGiven) {

@@ -124,7 +124,7 @@ int run(Session& session, const Options& options) {
   LoadedModel loaded = load_model(session, options.model);
   const double load_ms = loading.ms();
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
+  const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   const Stopwatch compiling;
   const CompiledModel compiled = compile_model(session, loaded, options.run);
   const Executable& executable = compiled.executable;

@@ -106,10 +106,10 @@ int run(Session& session, const Options& given) {
   LoadedModel loaded = load_model(session, options.model);
   refuse_plan(loaded, "bisect");
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
+  const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   bind_extents(loaded);
   BisectOptions how;
-  how.tolerance = options.tolerance;
+  how.tolerance = tolerance_for(loaded.model.graph, options.run, options.tolerance);
   how.search = search_options(options.search, options.run);
   how.on_progress = [&session](std::string_view what, size_t trials) {
     session.progress(fmt::format("trial {}: {}", trials + 1, what), -1);

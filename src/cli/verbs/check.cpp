@@ -136,7 +136,7 @@ int compare(Session& session, const Options& options, LoadedModel loaded) {
   if (stored) {
     loaded.inputs = read_values(options.data, "input", input_types(graph));
   } else {
-    given_inputs(loaded, options.model);
+    given_inputs(session, loaded, options.model);
   }
   const std::vector<Datum>& inputs = loaded.inputs;
   std::vector<Datum> expected;

@@ -184,7 +184,7 @@ int run(Session& session, const Options& given) {
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
   const bool searches = options.run.strategy != "sequential";
   // A plan is for fixed shapes; an .onnx file of the passes alone keeps its symbols.
-  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
+  const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   if (searches || is_plan(options.output)) bind_extents(loaded);
   const InterruptScope scope;
   search_as.inputs = inputs;

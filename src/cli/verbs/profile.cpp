@@ -51,7 +51,7 @@ int run(Session& session, const Options& options) {
   check_options(options);
   LoadedModel loaded = load_model(session, options.model);
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
+  const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   const CompiledModel compiled = compile_model(session, loaded, options.run, {.profile = true});
   const Executable& executable = compiled.executable;
   ProfileReport report;

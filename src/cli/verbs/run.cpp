@@ -110,7 +110,7 @@ int run(Session& session, const Options& options) {
   if (!options.output_dir.empty()) require_writable_directory(options.output_dir);
   LoadedModel loaded = load_model(session, options.model);
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const std::vector<Datum>& inputs = given_inputs(loaded, options.model);
+  const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   std::vector<std::string> names;
   for (size_t i = 0; i < loaded.model.graph.outputs().size(); ++i) names.push_back(loaded.model.graph.output_name(i));
   const CompiledModel compiled = compile_model(session, loaded, options.run, {.revalidation = Revalidation::numbers});
