@@ -51,7 +51,7 @@ class GlobalPool : public Kernel {
     float* scratch = static_cast<float*>(args.scratch);
     const int64_t results = batch_ * channels_;
     std::fill_n(scratch, threads_ * results, is_max_ ? -std::numeric_limits<float>::infinity() : 0.0F);
-    for_shares(threads_, pixels_, [&](int64_t begin, int64_t end, int thread) {
+    for_fixed_shares(threads_, pixels_, [&](int64_t begin, int64_t end, int thread) {
       float* sums = scratch + threads_ * results + thread * channels_;
       for (int64_t i = 0; i < results; i += block_) {
         const float* from = x + i * pixels_ + begin * block_;

@@ -13,7 +13,7 @@ namespace autograph {
 /// thread). The threads stay together from step to step, which takes a part of the time of a team for each.
 template <class Share>
 void for_shares_in_steps(int threads, int64_t steps, int64_t count, const Share& share) {
-  threads = static_cast<int>(std::min<int64_t>(threads, count));
+  threads = static_cast<int>(std::min<int64_t>(threads_allowed(threads), count));
 // The thread sanitizer knows nothing of how the threads of a team wait for each other.
 #if defined(_OPENMP) && !defined(__SANITIZE_THREAD__)
   if (threads > 1) {

@@ -30,9 +30,8 @@ struct MovableMemory {
   }
 };
 
-// oneDNN's C interface takes plain arrays of arguments; the C++ one builds a map on every call.
-void execute(const dnnl::primitive& primitive, const dnnl::stream& stream, std::span<const dnnl_exec_arg_t> args) {
-  check(dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(args.size()), args.data()), "execute");
+dnnl::reorder reorder_between(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
+  return dnnl::reorder(dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to));
 }
 
 }  // namespace
@@ -118,7 +117,7 @@ PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument
     } else if (a.given != a.wanted) {
       const auto& from = a.is_output ? a.wanted : a.given;
       const auto& to = a.is_output ? a.given : a.wanted;
-      bound.reorder.emplace(dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to));
+      bound.reorder.emplace(reorder_between(from, to));
       bound.scratch_offset = reserve(a.wanted.get_size());
     }
   }
@@ -149,7 +148,7 @@ void PrimitiveKernel::set_accumulated_input(size_t slot) {
   for (const Bound& bound : bound_) {
     const Argument& a = bound.argument;
     if (!a.is_output || a.slot != 0 || !bound.reorder) continue;
-    accumulated_reorder_.emplace(dnnl::reorder::primitive_desc(cpu_engine(), a.given, cpu_engine(), a.wanted));
+    accumulated_reorder_.emplace(reorder_between(a.given, a.wanted));
   }
 }
 
@@ -201,7 +200,7 @@ void PrimitiveKernel::accumulate(const KernelArgs& args, State& state) const {
     state.given[i].move_to(const_cast<void*>(from));
     const std::array<dnnl_exec_arg_t, 2> pair{dnnl_exec_arg_t{DNNL_ARG_FROM, state.given[i].memory.get()},
                                               dnnl_exec_arg_t{DNNL_ARG_TO, state.wanted[i].memory.get()}};
-    execute(*accumulated_reorder_, state.stream, pair);
+    accumulated_reorder_->execute(state.stream, pair);
     state.given[i].move_to(to);
   }
 }
@@ -221,7 +220,7 @@ void PrimitiveKernel::run(const KernelArgs& args) const {
     const std::array<dnnl_exec_arg_t, 2> pair{
         dnnl_exec_arg_t{DNNL_ARG_FROM, (out ? state.wanted : state.given)[i].memory.get()},
         dnnl_exec_arg_t{DNNL_ARG_TO, (out ? state.given : state.wanted)[i].memory.get()}};
-    execute(*bound_[i].reorder, state.stream, pair);
+    bound_[i].reorder->execute(state.stream, pair);
   };
   for (size_t i = 0; i < bound_.size(); ++i) {
     const Bound& bound = bound_[i];
@@ -233,7 +232,7 @@ void PrimitiveKernel::run(const KernelArgs& args) const {
     if (!bound.argument.is_output) reorder(i);
   }
   if (accumulated_input_ >= 0) accumulate(args, state);
-  execute(primitive_, state.stream, state.args);
+  primitive_.execute(state.stream, state.args);
   for (size_t i = 0; i < bound_.size(); ++i) {
     if (bound_[i].reorder && bound_[i].argument.is_output) reorder(i);
   }

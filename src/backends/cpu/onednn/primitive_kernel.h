@@ -2,7 +2,7 @@
 // once at prepare, scratch memory in the plan's arena.
 //
 // oneDNN fixes the number of threads when a primitive is made: make and run it on threads that have called
-// set_cpu_threads() with the same number.
+// set_cpu_threads() with the same number. Fewer may be allowed while it runs: see team_primitive.h.
 #pragma once
 
 #include <dnnl.hpp>
@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "backends/cpu/onednn/team_primitive.h"
 #include "backends/cpu/simd/activation_pass.h"
 #include "runtime/kernel_catalog.h"
 
@@ -78,7 +79,7 @@ class PrimitiveKernel : public Kernel {
   // An argument that needs a reorder on every run has a place in the scratch memory.
   struct Bound {
     Argument argument;
-    std::optional<dnnl::reorder> reorder;  // given -> wanted for inputs, wanted -> given for outputs
+    std::optional<TeamPrimitive> reorder;  // given -> wanted for inputs, wanted -> given for outputs
     size_t scratch_offset = 0;
     dnnl::memory packed;  // of a constant
   };
@@ -87,7 +88,7 @@ class PrimitiveKernel : public Kernel {
   void accumulate(const KernelArgs& args, State& state) const;
   size_t reserve(size_t bytes);
 
-  dnnl::primitive primitive_;
+  TeamPrimitive primitive_;
   std::vector<Bound> bound_;
   dnnl::memory::desc scratchpad_;
   size_t scratchpad_offset_ = 0;
@@ -97,7 +98,7 @@ class PrimitiveKernel : public Kernel {
   int accumulated_input_ = -1;
   simd::ActivationPass last_pass_;
   int last_pass_threads_ = 1;
-  std::optional<dnnl::reorder> accumulated_reorder_;  // where output 0 is written in another layout first
+  std::optional<TeamPrimitive> accumulated_reorder_;  // where output 0 is written in another layout first
 };
 
 /// Calls `make`, turning an exception of oneDNN into a refusal.

@@ -306,7 +306,7 @@ class ChannelGate : public Kernel {
     const int64_t block = layout_ == Layout::channels_last ? channels_ : channel_block(layout_);
     const int64_t results = batch_ * channels_;
     std::fill_n(sums, pool_threads_ * results, 0.0F);
-    for_shares(pool_threads_, pixels_, [&](int64_t begin, int64_t end, int thread) {
+    for_fixed_shares(pool_threads_, pixels_, [&](int64_t begin, int64_t end, int thread) {
       float* partial = sums + pool_threads_ * results + thread * channels_;
       for (int64_t i = 0; i < results; i += block) {
         add_pixels(x + i * pixels_ + begin * block, end - begin, block, partial, sums + thread * results + i);
