@@ -36,6 +36,9 @@ struct CompileOptions {
   /// Bind the threads of a run to processors of their own; the caller's only while it runs. For machines that run
   /// nothing else: runs at the same time would meet on the same processors.
   bool pin_threads = false;
+  /// Use all threads even where other programs keep processors busy for long. Else a run then takes as many as find a
+  /// processor, since a team waits for its last thread in every step.
+  bool fixed_threads = false;
   size_t memory_budget_bytes = 0;  ///< Refuse plans that need more than this for activations; 0 = no limit.
   /// In what convolutions and matrix products may multiply: "f32", or "bf16" where the CPU has instructions for it.
   /// Their operands are then rounded to bf16 (8 significant bits) where that is faster; sums, all else and all tensors
@@ -98,6 +101,8 @@ class Executable {
   std::optional<double> simulated_latency_ms() const;
   /// Number of threads that a run uses.
   int threads() const;
+  /// Number of threads that a run would use now: fewer while other programs keep processors busy.
+  int threads_now() const;
 
   /// Implementation, for the library itself.
   class Impl;

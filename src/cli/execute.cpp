@@ -170,6 +170,7 @@ CompileOptions compile_options(const RunOptions& options) {
   result.device = options.device;
   result.threads = static_cast<int>(options.threads);
   result.pin_threads = options.pin;
+  result.fixed_threads = options.fixed_threads;
   result.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
   result.optimize = !options.no_optimize;
   result.check_nan = options.check_nan;

@@ -16,6 +16,7 @@ struct RunOptions {
   double budget_seconds = 60;
   int64_t threads = 0;
   bool pin = false;
+  bool fixed_threads = false;
   int64_t seed = 0;
   int64_t memory_budget_mib = 0;
   bool check_nan = false;
@@ -28,8 +29,8 @@ struct RunOptions {
   bool exact = false;
 };
 
-/// --device, --strategy, --budget, --threads, --pin, --seed, --memory-budget, --check-nan, --no-optimize,
-/// --disable-pass, --tune, --attest, --cache-dir, --precision, --exact.
+/// --device, --strategy, --budget, --threads, --pin, --fixed-threads, --seed, --memory-budget, --check-nan,
+/// --no-optimize, --disable-pass, --tune, --attest, --cache-dir, --precision, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 
 }  // namespace autograph::cli

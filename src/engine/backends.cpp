@@ -8,6 +8,7 @@
 #include "autograph/compile.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/pin_threads.h"
+#include "backends/cpu/thread_limit.h"
 #include "backends/reference/reference_kernel.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
@@ -26,6 +27,7 @@ Device make_cpu(std::vector<KernelDef> kernels) {
   return {.name = "cpu",
           .catalog = KernelCatalog(std::move(kernels), cpu_reorder()),
           .set_threads = set_cpu_threads,
+          .limit_threads = limit_cpu_threads,
           .pin_threads = pin_cpu_threads,
           .unpin_thread = unpin_cpu_thread,
           .identity = cpu_identity,

@@ -17,6 +17,9 @@ struct Device {
   KernelCatalog catalog;
   /// Makes the calling thread use this many threads inside kernels; returns what it used before. Null: no threads.
   int (*set_threads)(int threads) = nullptr;
+  /// Makes kernels that the calling thread runs use so many threads at most, whatever they were made for. Null: no
+  /// need.
+  void (*limit_threads)(int threads) = nullptr;
   /// Binds the calling thread and its team to processors of their own, and lets the caller go again. Null: cannot.
   void (*pin_threads)(int threads) = nullptr;
   void (*unpin_thread)() = nullptr;

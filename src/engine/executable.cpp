@@ -36,6 +36,20 @@ class ThreadScope {
   int previous_ = 1;
 };
 
+// Lets kernels use all threads again when a run is over.
+class LimitScope {
+ public:
+  explicit LimitScope(void (*limit_threads)(int)) : limit_threads_(limit_threads) {}
+  ~LimitScope() {
+    if (limit_threads_) limit_threads_(CoreWatch::kNoLimit);
+  }
+  LimitScope(const LimitScope&) = delete;
+  LimitScope& operator=(const LimitScope&) = delete;
+
+ private:
+  void (*limit_threads_)(int);
+};
+
 // Binds the calling thread and its team to processors while it lives, where that is asked for.
 class PinScope {
  public:
@@ -128,6 +142,10 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
   if (Verdicts* verdicts = verdicts_of(device_, options_)) {
     judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune);
     run_options_.judge = &*judge_;
+  }
+  if (!options_.fixed_threads && device_.limit_threads && threads_ > 1) {
+    run_options_.watch = &CoreWatch::of_process();
+    run_options_.limit_threads = device_.limit_threads;
   }
   // A schedule is one for this graph and for shapes that are known.
   if (nested_ || !has_static_inputs(graph)) options_.schedule = nullptr;
@@ -241,7 +259,10 @@ void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter>
   // A nested run works on the processors of the run around it.
   std::optional<CoreGate::Pass> pass;
   if (!nested_) pass.emplace(CoreGate::of_process(), context.compiled().num_threads);
-  const PinScope pins(device_, options_.pin_threads && !nested_, threads_);
+  const LimitScope limit(nested_ ? nullptr : run_options_.limit_threads);
+  // Where others are at work the system finds free processors better.
+  const bool is_alone = !run_options_.watch || run_options_.watch->limit() >= threads_;
+  const PinScope pins(device_, options_.pin_threads && is_alone && !nested_, threads_);
   context.run(run_options_, meter);
   if (!options_.profile) return;
   const std::lock_guard lock(mutex_);
@@ -355,5 +376,6 @@ std::optional<double> Executable::simulated_latency_ms() const { return impl_->s
 const Schedule& Executable::schedule() const { return impl_->schedule(); }
 
 int Executable::threads() const { return impl_->threads(); }
+int Executable::threads_now() const { return impl_->threads_now(); }
 
 }  // namespace autograph

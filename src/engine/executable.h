@@ -1,6 +1,7 @@
 // Executable::Impl: the compiled graph, its plans by input shapes, and a pool of run contexts for each plan.
 #pragma once
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <memory>
@@ -49,6 +50,7 @@ class Executable::Impl {
 
   const Graph& graph() const { return *graph_; }
   int threads() const { return threads_; }
+  int threads_now() const { return run_options_.watch ? std::min(threads_, run_options_.watch->limit()) : threads_; }
   const Schedule& schedule() const;
   std::optional<double> simulated_latency_ms() const;
   std::vector<StepProfile> profile() const;

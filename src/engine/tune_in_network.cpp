@@ -139,6 +139,7 @@ class Tuner {
     plan_options_.release_from = nullptr;
     run_options_.profile = true;
     run_options_.check_nan = false;
+    run_options_.watch = nullptr;  // times are those of all threads
   }
 
   std::shared_ptr<const CompiledPlan> run() {

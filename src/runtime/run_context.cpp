@@ -19,6 +19,14 @@ bool has_processors_for(const PlanStage& stage) {
   return stage.streams.size() * static_cast<size_t>(stage.threads) <= processors;
 }
 
+// Threads that the kernels of the calling thread may use from here on.
+int follow_watch(const RunOptions& options) {
+  if (!options.watch) return CoreWatch::kNoLimit;
+  const int limit = options.watch->limit();
+  options.limit_threads(limit);
+  return limit;
+}
+
 }  // namespace
 
 RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {
@@ -153,10 +161,10 @@ void RunContext::run_range(size_t begin, size_t end, const RunOptions& options,
                            const std::shared_ptr<MemoryMeter>& meter) {
   size_t number = begin;
   try {
-    if (options.check_nan || options.profile) {
-      for (; number < end; ++number) run_observed(number, options, meter);
-    } else {
-      for (; number < end; ++number) run_step(number, options, meter);
+    const bool is_observed = options.check_nan || options.profile;
+    for (; number < end; ++number) {
+      follow_watch(options);
+      is_observed ? run_observed(number, options, meter) : run_step(number, options, meter);
     }
   } catch (...) {
     rethrow_from(number);
@@ -181,7 +189,8 @@ void RunContext::run_stage(const PlanStage& stage, const RunOptions& options,
     run_stream(stage.streams[static_cast<size_t>(stream)], may_spin, options, meter);
   };
   const auto num_streams = static_cast<int>(stage.streams.size());
-  if (!options.run_streams || !options.run_streams(num_streams, stage.threads, work)) {
+  const bool has_processors = follow_watch(options) >= num_streams * stage.threads;
+  if (!has_processors || !options.run_streams || !options.run_streams(num_streams, stage.threads, work)) {
     run_in_turn(stage.begin, stage.end, options, meter);
     return;
   }

@@ -12,6 +12,7 @@
 #include "autograph/run_report.h"
 #include "base/function_ref.h"
 #include "runtime/compiled_plan.h"
+#include "runtime/core_watch.h"
 #include "runtime/memory_meter.h"
 #include "runtime/stream_sync.h"
 
@@ -36,6 +37,10 @@ struct RunOptions {
   int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
   RunStreams run_streams = nullptr;   ///< Null: streams run one after the other.
   KernelJudge* judge = nullptr;       ///< See PlanOptions; for kernels that are chosen while running.
+  /// Asked before each step how many threads find a processor; null: all do.
+  CoreWatch* watch = nullptr;
+  /// Makes kernels that the calling thread runs use so many threads at most. Not null where `watch` is not.
+  void (*limit_threads)(int) = nullptr;
 };
 
 /// See above. For one thread at a time.

@@ -72,15 +72,18 @@ Prepared describe(const std::string& model, const CompiledModel& compiled, const
   return prepared;
 }
 
-Json::Object latency_members(const Latency& latency) {
-  return {{"iterations", latency.sorted_ms.size()}, {"latency_ms", latency_json(latency)}};
+// Asked when runs are over: were there processors for all threads?
+Json::Object latency_members(const Latency& latency, const Executable& executable) {
+  return {{"iterations", latency.sorted_ms.size()},
+          {"latency_ms", latency_json(latency)},
+          {"threads_now", executable.threads_now()}};
 }
 
 void measure_once(Session& session, const Options& options, const Executable& executable,
                   const std::vector<Datum>& inputs, Prepared prepared) {
   const Latency latency = measure(session, executable, inputs, options.warmup, options.seconds);
   const int64_t peak = peak_resident_bytes();
-  for (auto& member : latency_members(latency)) prepared.members.push_back(std::move(member));
+  for (auto& member : latency_members(latency, executable)) prepared.members.push_back(std::move(member));
   prepared.members.emplace_back("peak_bytes", peak);
   const std::string runs = fmt::format("{} of {} runs", human_ms(latency.quantile(0.5)), latency.sorted_ms.size());
   for (auto& row : std::vector<std::pair<std::string, std::string>>{
@@ -91,6 +94,10 @@ void measure_once(Session& session, const Options& options, const Executable& ex
            {"mean", human_ms(latency.mean())},
            {"peak", human_bytes(static_cast<double>(peak)) + " of the whole process"}}) {
     prepared.rows.push_back(std::move(row));
+  }
+  if (executable.threads_now() < executable.threads()) {
+    prepared.rows.emplace_back("busy", fmt::format("other programs leave processors for {} of {} threads",
+                                                   executable.threads_now(), executable.threads()));
   }
   session.print(std::move(prepared.members), pairs_to_string(prepared.rows));
 }
@@ -112,7 +119,8 @@ void serve(Session& session, const Executable& executable, const std::vector<Dat
     AG_CHECK_USER(parsed && std::max(warmup_seconds, seconds) <= kMostSeconds, UserError,
                   "[cli] serve: expected a line 'WARMUP_SECONDS SECONDS', got '{}'", line);
     measure(session, executable, inputs, 0, warmup_seconds);
-    print_line(latency_members(measure(session, executable, inputs, 1, seconds)));
+    const Latency latency = measure(session, executable, inputs, 1, seconds);
+    print_line(latency_members(latency, executable));
   }
 }
 
