@@ -8,7 +8,7 @@ Prints {"version", "baseline_bytes"} once its package is imported, then answers 
     {"do": "load", "model": FILE, "inputs": {NAME: FILE.npy}, "output_dir": DIR}
         -> {"load_ms", "peak_bytes", "outputs": {NAME: FILE.npy}}
     {"do": "time", "warmup": SECONDS, "seconds": SECONDS}
-        -> {"min_ms", "median_ms", "iterations"}
+        -> {"min_ms", "median_ms", "mean_ms", "iterations"}
 
 load_ms runs from making the session to the first output. peak_bytes is the largest resident size of the process up to
 then, baseline_bytes the same before the load: the interpreter with the package. An answer {"error"} ends nothing.
@@ -203,7 +203,12 @@ def run_for(runtime, seconds):
 def measure(runtime, request):
     run_for(runtime, request["warmup"])
     times = run_for(runtime, request["seconds"])
-    return {"min_ms": min(times), "median_ms": statistics.median(times), "iterations": len(times)}
+    return {
+        "min_ms": min(times),
+        "median_ms": statistics.median(times),
+        "mean_ms": statistics.fmean(times),
+        "iterations": len(times),
+    }
 
 
 def main():
