@@ -31,6 +31,21 @@ TEST(DequantizeLinear, TakesOneScalePerChannel) {
   EXPECT_THROW(call_op(dequantize_linear_def(), {x, Tensor::of<float>({3}, {1, 2, 3})}), ShapeError);
 }
 
+// How exporters write them for one scale: [] beside [1].
+TEST(Quantize, ScalarsAndVectorsOfOneElementGoTogether) {
+  const Tensor one_scale = Tensor::scalar(2.0F);
+  const Tensor scales = Tensor::of<float>({1}, {2});
+  const Tensor one_zero = Tensor::scalar<uint8_t>(1);
+  const Tensor zeros = Tensor::of<uint8_t>({1}, {1});
+  const Tensor x = Tensor::of<float>({2, 2}, {2, 4, 6, 8});
+  const Tensor bytes = Tensor::of<uint8_t>({2, 2}, {2, 3, 4, 5});
+  for (const auto& [scale, zero] : {std::pair(one_scale, zeros), std::pair(scales, one_zero)}) {
+    EXPECT_EQ(call_op(quantize_linear_def(), {x, scale, zero})[0].to_i64(), (std::vector<int64_t>{2, 3, 4, 5}));
+    EXPECT_EQ(call_op(dequantize_linear_def(), {bytes, scale, zero})[0].to_f64(), (std::vector<double>{2, 4, 6, 8}));
+  }
+  EXPECT_THROW(call_op(quantize_linear_def(), {x, one_scale, Tensor::of<uint8_t>({2}, {1, 1})}), ShapeError);
+}
+
 TEST(MatmulInteger, SubtractsZeroPointsPerRow) {
   const Tensor a = Tensor::of<uint8_t>({2, 1}, {5, 7});
   const Tensor b = Tensor::of<int8_t>({1, 2}, {-1, 2});

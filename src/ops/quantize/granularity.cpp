@@ -34,9 +34,12 @@ void check_granularity(const InferContext& context) {
   const int64_t block = context.attributes().integer("block_size");
   context.require<ValueError>(block >= 0, "block_size", fmt::format("expected 0 or more, got {}", block));
   if (context.has_input(2) && scale.is_static() && context.shape(2).is_static()) {
+    const Shape& zero = context.shape(2);
+    const bool both_single =
+        scale.num_elements() == 1 && zero.num_elements() == 1;  // [] and [1] are told apart nowhere
     context.require<ShapeError>(
-        context.shape(2) == scale, "zero point",
-        fmt::format("expected the shape of the scale {}, got {}", to_string(scale), to_string(context.shape(2))));
+        both_single || zero == scale, "zero point",
+        fmt::format("expected the shape of the scale {}, got {}", to_string(scale), to_string(zero)));
   }
   if (!x.has_rank() || !scale.has_rank()) return;
   const bool blocked = block > 0 && scale.rank() > 0 && scale.rank() == x.rank();

@@ -7,7 +7,8 @@
 namespace autograph {
 
 /// Throws ShapeError or ValueError unless the scale (input 1) is a scalar, [extent of axis], or with block_size has the
-/// shape of x (input 0) but ceil(extent / block_size) on `axis`; the zero point (input 2) must have the same shape.
+/// shape of x (input 0) but ceil(extent / block_size) on `axis`; the zero point (input 2) must have the same shape, or
+/// one element where the scale has one.
 void check_granularity(const InferContext& context);
 
 /// Finds the scale of an element.
