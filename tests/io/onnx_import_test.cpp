@@ -149,9 +149,16 @@ TEST(OnnxImport, ListsAllMissingOpsAtOnce) {
             "[onnx] 2 ops are missing: Bar (opset 17): 1 node, no such op; Foo (opset 17): 2 nodes, no such op");
 }
 
-TEST(OnnxImport, RefusesOpsetsBeforeSeven) {
-  EXPECT_EQ(error_of<UnsupportedError>(model(graph({node("Relu", {"x"}, {"y"})}), 6)),
-            "[onnx] 1 op is missing: Relu (opset 6): 1 node, opsets before 7 are not supported");
+TEST(OnnxImport, RefusesOpsThatChangedWithOpsetSeven) {
+  EXPECT_EQ(error_of<UnsupportedError>(model(graph({node("Add", {"x", "x"}, {"y"})}), 6)),
+            "[onnx] 1 op is missing: Add (opset 6): 1 node, its form of before opset 7 is not supported");
+  EXPECT_EQ(error_of<UnsupportedError>(model(graph({node("Relu", {"x"}, {"y"})}), 5)),
+            "[onnx] 1 op is missing: Relu (opset 5): 1 node, its form of before opset 7 is not supported");
+}
+
+TEST(OnnxImport, ReadsOpsOfOldOpsetsThatDidNotChangeSince) {
+  EXPECT_EQ(parse_onnx(model(graph({node("Relu", {"x"}, {"y"})}), 6)).graph.nodes().size(), 1U);
+  EXPECT_EQ(parse_onnx(model(graph({node("Identity", {"x"}, {"y"})}), 1)).graph.nodes().size(), 1U);
 }
 
 TEST(OnnxImport, ErrorsOfOpsBecomeFormatErrorsThatNameTheNode) {

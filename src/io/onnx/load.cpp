@@ -16,13 +16,13 @@
 #include "io/onnx/functions.h"
 #include "io/onnx/import_graph.h"
 #include "io/onnx/model_bytes.h"
+#include "io/onnx/old_opsets.h"
 #include "io/onnx/op_index.h"
 
 namespace autograph {
 namespace io {
 namespace {
 
-constexpr int kOldestOpset = 7;
 constexpr int kNewestOpset = 28;
 constexpr int64_t kNewestIrVersion = 14;
 
@@ -69,10 +69,11 @@ class MissingOpFinder {
   }
 
   static std::string reason_against(const std::string& domain, const std::string& op_type, int opset) {
-    if (domain.empty() && opset < kOldestOpset) {
-      return fmt::format("opsets before {} are not supported", kOldestOpset);
-    }
     const FormSearch search = find_form(domain, op_type, opset);
+    const bool is_old = domain.empty() && opset < kOldestOpset && !is_unchanged_since(op_type, opset);
+    if (is_old && search.earliest > 0 && search.earliest <= kOldestOpset) {
+      return fmt::format("its form of before opset {} is not supported", kOldestOpset);
+    }
     if (search.form) return "";
     if (search.earliest > 0) return fmt::format("the op appears in opset {}", search.earliest);
     return "no such op";
