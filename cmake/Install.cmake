@@ -11,6 +11,8 @@ install(EXPORT autographTargets NAMESPACE autograph:: DESTINATION ${CMAKE_INSTAL
 
 get_property(AG_HAS_ONEDNN GLOBAL PROPERTY AG_HAS_ONEDNN)
 get_property(AG_HAS_OPENMP GLOBAL PROPERTY AG_HAS_OPENMP)
+get_property(AG_IMAGE_MODULES GLOBAL PROPERTY AG_IMAGE_MODULES)
+list(JOIN AG_IMAGE_MODULES " " AG_IMAGE_MODULES)
 configure_package_config_file(cmake/autographConfig.cmake.in ${PROJECT_BINARY_DIR}/autographConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/autograph)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/autographConfigVersion.cmake COMPATIBILITY SameMinorVersion)
