@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "autograph/compile.h"
 #include "ops/op_list.h"
 #include "ops/run_op.h"
 
@@ -103,6 +104,53 @@ TEST(LinearAttention, DeltaRuleWritesWhatIsMissing) {
                  {{"q_num_heads", int64_t{1}}, {"kv_num_heads", int64_t{1}}, {"update_rule", std::string("delta")}}, 2);
   expect_near(y[0], {2, 5}, 1e-6);
   expect_near(y[1], {5}, 1e-6);
+}
+
+// ---- flex_attention --------------------------------------------------------------------------------------------
+
+// y = x <op> factor, the factor being captured.
+GraphRef mod(const OpDef& op) {
+  auto graph = std::make_shared<Graph>();
+  const ValueId x = graph->add_input(Type(DType::f32, Shape::of_rank(4)), "x");
+  const ValueId factor = graph->add_input(Type(DType::f32, Shape{}), "factor");
+  graph->add_output(graph->node(graph->add_node(op, {x, factor})).output(0), "y");
+  return graph;
+}
+
+Tensor run_flex(const std::vector<Tensor>& inputs, Attributes attributes) {
+  Graph graph;
+  std::vector<ValueId> values;
+  for (const Tensor& input : inputs) values.push_back(graph.add_input(input.type()));
+  attributes.set("num_captures", static_cast<int64_t>(inputs.size()) - 3);
+  graph.add_output(graph.node(graph.add_node(flex_attention_def(), values, attributes)).output(0));
+  return compile(graph, {.device = "reference"}).run({inputs.begin(), inputs.end()})[0].tensor();
+}
+
+TEST(FlexAttention, WithoutModsIsAttention) {
+  const Tensor q = Tensor::of<float>({1, 2, 1, 1}, {1, 2});
+  const Tensor k = Tensor::of<float>({1, 1, 2, 1}, {0, 1});
+  const Tensor v = Tensor::of<float>({1, 1, 2, 1}, {2, 4});
+  EXPECT_NEAR(run_flex({q, k, v}, {}).to_f64()[1], run_op(attention_def(), {q, k, v}).to_f64()[1], 1e-6);
+}
+
+TEST(FlexAttention, ModsWorkBeforeAndAfterTheSoftmax) {
+  const Flat x;
+  const Tensor factor = Tensor::scalar(3.0F);
+  const Tensor k = Tensor::of<float>({1, 1, 2, 1}, {0, 1});
+  const Tensor q = Tensor::of<float>({1, 1, 2, 1}, {1, 1});
+  expect_near(run_flex({x.q, x.k, x.v, factor}, {{"prob_mod", mod(mul_def())}}), {9, 9}, 1e-6);
+  expect_near(run_flex({x.q, x.k, x.v, factor}, {{"score_mod", mod(add_def())}}), {3, 3}, 1e-6);
+  const double weight = 1 / (1 + std::exp(-3.0));
+  expect_near(run_flex({q, k, x.v, factor}, {{"score_mod", mod(mul_def())}}), {2 + 2 * weight, 2 + 2 * weight}, 1e-5);
+}
+
+TEST(FlexAttention, RefusesModsOfAnotherType) {
+  auto graph = std::make_shared<Graph>();
+  const ValueId x = graph->add_input(Type(DType::f32, Shape::of_rank(4)), "x");
+  graph->add_output(graph->node(graph->add_node(cast_def(), {x}, {{"to", DType::f64}})).output(0));
+  const Flat flat;
+  EXPECT_THROW(run_flex({flat.q, flat.k, flat.v}, {{"score_mod", GraphRef(graph)}}), TypeError);
+  EXPECT_THROW(run_flex({flat.q, Tensor::zeros(DType::f32, {1, 1, 2, 2}), flat.v}, {}), ShapeError);
 }
 
 }  // namespace
