@@ -1,4 +1,5 @@
-// Runs the ONNX operator tests: node_tests DIR [--filter S] [--device D] [--list-failures] [--json F] [--min-percent P]
+// Runs the ONNX operator tests: node_tests DIR [--filter S] [--device D] [--max-opset N] [--list-failures] [--json F]
+//                                          [--min-percent P]
 //
 // DIR holds one folder per test (model.onnx, test_data_set_0/input_N.pb and output_N.pb) and index.json with the opset
 // and the tolerances of each. Exit code 1 when fewer than P percent pass.
@@ -35,6 +36,7 @@ struct Options {
   std::string device = "reference";  // or "interpreter": node by node without a plan
   bool list_failures = false;
   double min_percent = 0;
+  int max_opset = 1000;  // of the default domain
 };
 
 struct Tolerance {
@@ -167,13 +169,13 @@ Options parse_arguments(int argc, char** argv) {
   Options options;
   const auto usage = [](const std::string& what) {
     throw UserError(what +
-                    "\nusage: node_tests DIR [--filter S] [--device D] [--list-failures] [--json FILE] "
-                    "[--min-percent P]");
+                    "\nusage: node_tests DIR [--filter S] [--device D] [--max-opset N] [--list-failures] "
+                    "[--json FILE] [--min-percent P]");
   };
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    const bool takes_value =
-        argument == "--filter" || argument == "--device" || argument == "--json" || argument == "--min-percent";
+    const bool takes_value = argument == "--filter" || argument == "--device" || argument == "--json" ||
+                             argument == "--min-percent" || argument == "--max-opset";
     if (takes_value && i + 1 == argc) usage(argument + " needs a value");
     if (argument == "--filter")
       options.filter = argv[++i];
@@ -181,6 +183,8 @@ Options parse_arguments(int argc, char** argv) {
       options.device = argv[++i];
     else if (argument == "--json")
       options.json_path = argv[++i];
+    else if (argument == "--max-opset")
+      options.max_opset = std::atoi(argv[++i]);
     else if (argument == "--min-percent")
       options.min_percent = std::strtod(argv[++i], nullptr);
     else if (argument == "--list-failures")
@@ -194,12 +198,14 @@ Options parse_arguments(int argc, char** argv) {
   return options;
 }
 
-std::map<std::string, Tolerance> read_index(const fs::path& path) {
+// Tolerances of the tests up to `max_opset`.
+std::map<std::string, Tolerance> read_index(const fs::path& path, int max_opset) {
   std::ifstream file(path);
   if (!file) throw IoError("cannot open " + path.string());
   std::map<std::string, Tolerance> index;
   const auto document = nlohmann::json::parse(file);
   for (const auto& [name, entry] : document.items()) {
+    if (entry.at("opset").get<int>() > max_opset) continue;
     index[name] = {entry.at("rtol").get<double>(), entry.at("atol").get<double>()};
   }
   return index;
@@ -235,7 +241,7 @@ void write_json(const std::vector<Result>& results, const std::string& path) {
 }
 
 int run_all(const Options& options) {
-  const auto index = read_index(fs::path(options.directory) / "index.json");
+  const auto index = read_index(fs::path(options.directory) / "index.json", options.max_opset);
   std::vector<Result> results;
   for (const auto& [name, tolerance] : index) {
     if (name.find(options.filter) == std::string::npos) continue;
