@@ -3,6 +3,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/index_lines.h"
+#include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 #include "ops/index/index_check.h"
@@ -10,6 +11,39 @@
 
 namespace autograph {
 namespace {
+
+// One line: out[i] = data[index[i] * stride + i * step]. What is out of range counts as index 0.
+struct Line {
+  int64_t extent, stride, step, length;
+};
+
+// Returns whether some index is out of range. Inlined into functions of several instruction sets.
+template <class T, class Index>
+inline __attribute__((always_inline)) bool gather_line(const Line& line, const T* data, const Index* indices, T* out) {
+  const auto extent = static_cast<uint64_t>(line.extent);
+  uint64_t outside = 0;
+  const auto position = [&](int64_t i) {
+    const auto given = static_cast<int64_t>(indices[i]);
+    const auto index = static_cast<uint64_t>(given < 0 ? given + line.extent : given);
+    const bool inside = index < extent;
+    outside |= inside ? 0 : 1;
+    return static_cast<int64_t>(inside ? index : 0);
+  };
+  if (line.step == 0) {
+    for (int64_t i = 0; i < line.length; ++i) out[i] = data[position(i)];
+  } else {
+    for (int64_t i = 0; i < line.length; ++i) out[i] = data[position(i) * line.stride + i];
+  }
+  return outside != 0;
+}
+
+AG_MULTIVERSION bool gather_words(const Line& line, const uint32_t* data, const int64_t* indices, uint32_t* out) {
+  return gather_line(line, data, indices, out);
+}
+
+AG_MULTIVERSION bool gather_words(const Line& line, const uint32_t* data, const int32_t* indices, uint32_t* out) {
+  return gather_line(line, data, indices, out);
+}
 
 class GatherElementsKernel : public Kernel {
  public:
@@ -30,36 +64,27 @@ class GatherElementsKernel : public Kernel {
  private:
   template <class T, class Index>
   void gather(const KernelArgs& args, const Index* indices) const {
+    // There is no element to read instead of those out of range.
+    if (lines_.extent() == 0) return void(checked_indices("gather_elements", args.inputs[1], 0));
     const T* data = args.inputs[0].data<T>();
     T* out = args.outputs[0].mutable_data<T>();
+    const Line shape{lines_.extent(), lines_.stride(), lines_.step(), lines_.length()};
     std::atomic<bool> outside = false;  // an exception must not leave a thread
     for_shares(threads_, lines_.count(), [&](int64_t begin, int64_t end, int) {
+      bool any = false;
       for (int64_t line = begin; line < end; ++line) {
         const int64_t at = line * lines_.length();
-        if (!all_in_range(indices + at, lines_.length(), lines_.extent())) {
-          outside = true;
-          return;
+        const T* from = data + lines_.start(line);
+        if constexpr (sizeof(T) == sizeof(uint32_t)) {
+          any |= gather_words(shape, reinterpret_cast<const uint32_t*>(from), indices + at,
+                              reinterpret_cast<uint32_t*>(out + at));
+        } else {
+          any |= gather_line(shape, from, indices + at, out + at);
         }
-        gather_line(data + lines_.start(line), indices + at, out + at);
       }
+      if (any) outside = true;
     });
     if (outside) checked_indices("gather_elements", args.inputs[1], lines_.extent());
-  }
-
-  template <class T, class Index>
-  void gather_line(const T* data, const Index* indices, T* out) const {
-    const int64_t extent = lines_.extent(), stride = lines_.stride(), step = lines_.step(), length = lines_.length();
-    if (step == 0) {
-      for (int64_t i = 0; i < length; ++i) {
-        const auto index = static_cast<int64_t>(indices[i]);
-        out[i] = data[index < 0 ? index + extent : index];
-      }
-      return;
-    }
-    for (int64_t i = 0; i < length; ++i) {
-      const auto index = static_cast<int64_t>(indices[i]);
-      out[i] = data[(index < 0 ? index + extent : index) * stride + i];
-    }
   }
 
   const IndexLines lines_;
