@@ -59,6 +59,7 @@ IndexedCopy::IndexedCopy(const Dims& in, const std::vector<std::vector<int64_t>>
     outer_.push_back(std::move(starts));
   }
   std::reverse(outer_.begin(), outer_.end());
+  if (outer_.empty()) outer_.push_back({0});
   threads_ = useful_threads(threads, units_ * unit_bytes_ / 4);
   doubles_ = is_doubling(row_);
   find_segments();
@@ -86,14 +87,14 @@ void IndexedCopy::run(const void* in, void* out, const void* fill) const {
   });
 }
 
-int64_t IndexedCopy::row_start(int64_t row) const {
+int64_t IndexedCopy::block_start(int64_t block) const {
   int64_t start = 0;
-  for (size_t a = outer_.size(); a-- > 0;) {
+  for (size_t a = outer_.size() - 1; a-- > 0;) {
     const auto extent = static_cast<int64_t>(outer_[a].size());
-    const int64_t step = outer_[a][static_cast<size_t>(row % extent)];
+    const int64_t step = outer_[a][static_cast<size_t>(block % extent)];
     if (step < 0) return -1;
     start += step;
-    row /= extent;
+    block /= extent;
   }
   return start;
 }
@@ -101,11 +102,17 @@ int64_t IndexedCopy::row_start(int64_t row) const {
 void IndexedCopy::copy_share(const char* in, char* out, const char* fill, int64_t begin, int64_t end) const {
   const auto width = static_cast<int64_t>(row_.size());
   const auto row_bytes = static_cast<size_t>(width * unit_bytes_);
+  const std::vector<int64_t>& steps = outer_.back();
+  const auto rows = static_cast<int64_t>(steps.size());  // of a block
+  int64_t row_in_block = begin / width % rows;
+  int64_t block = begin / width / rows;
+  int64_t origin = block_start(block);
   int64_t before = -1;  // start of the row before this one, when this share wrote all of it
   for (int64_t at = begin; at < end;) {
     const int64_t first = at % width;
     const int64_t last = std::min(width, first + end - at);
-    const int64_t start = row_start(at / width);
+    const int64_t step = steps[static_cast<size_t>(row_in_block)];
+    const int64_t start = origin < 0 || step < 0 ? -1 : origin + step;
     char* row = out + (at - first) * unit_bytes_;
     if (start < 0) {
       fill_units(row + first * unit_bytes_, fill, last - first);
@@ -116,6 +123,10 @@ void IndexedCopy::copy_share(const char* in, char* out, const char* fill, int64_
     }
     before = first == 0 ? start : -1;
     at += last - first;
+    if (++row_in_block == rows) {
+      row_in_block = 0;
+      origin = block_start(++block);
+    }
   }
 }
 

@@ -26,7 +26,8 @@ class IndexedCopy {
   };
 
   void find_segments();
-  int64_t row_start(int64_t row) const;
+  /// Where the rows of a block begin, a block being what the axes before the last outer one count; -1: nowhere.
+  int64_t block_start(int64_t block) const;
   void copy_share(const char* in, char* out, const char* fill, int64_t begin, int64_t end) const;
   void copy_row(const char* in, char* out, const char* fill, int64_t begin, int64_t end) const;
   void gather(const char* in, char* out, int64_t begin, int64_t end) const;
