@@ -1,4 +1,5 @@
-// global_average_pool and global_max_pool of f32 whose channels lie beside each other: channels-last and blocked.
+// global_average_pool and global_max_pool of f32 whose channels lie beside each other: channels-last and blocked; and
+// the latter of row-major planes.
 //
 // The threads share the pixels, not the channels: the kernels before and after (convolutions, elementwise ops) give
 // each thread the same rows, so that everyone reads what is in its own second cache. That of another thread is five
@@ -12,6 +13,7 @@
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/pixel_sums.h"
+#include "backends/cpu/simd/row_reduction.h"
 #include "ops/op_list.h"
 #include "schedule/plan.h"
 
@@ -28,6 +30,28 @@ AG_MULTIVERSION void max_pixels(const float* x, int64_t pixels, int64_t channels
     }
   }
 }
+
+class GlobalMaxOfPlanes : public Kernel {
+ public:
+  explicit GlobalMaxOfPlanes(const KernelCall& call)
+      : planes_(call.output_dims(0)[0] * call.output_dims(0)[1]),
+        plane_(call.inputs[0].shape().num_elements().value() / planes_),
+        largest_("reduce_max", plane_) {
+    threads_ = useful_threads(call.threads, planes_ * plane_ / 4);
+  }
+
+  void run(const KernelArgs& args) const override {
+    const float* x = args.inputs[0].data<float>();
+    float* y = args.outputs[0].mutable_data<float>();
+    for_shares(threads_, planes_,
+               [&](int64_t begin, int64_t end, int) { largest_.run(x + begin * plane_, end - begin, y + begin); });
+  }
+
+ private:
+  const int64_t planes_, plane_;
+  const simd::RowReduction largest_;
+  int threads_ = 1;
+};
 
 class GlobalPool : public Kernel {
  public:
@@ -82,7 +106,10 @@ std::string why_not(const KernelCall& call) {
   return call.inputs[0].shape().num_elements() == 0 ? "a tensor without elements" : "";
 }
 
-Prepared prepare(const KernelCall& call) { return {std::make_unique<GlobalPool>(call), ""}; }
+Prepared prepare(const KernelCall& call) {
+  if (call.variant->is_row_major()) return {std::make_unique<GlobalMaxOfPlanes>(call), ""};
+  return {std::make_unique<GlobalPool>(call), ""};
+}
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kStartUs = 2;
@@ -92,6 +119,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   for (const Layout layout : {Layout::channels_last, Layout::blocked16, Layout::blocked8}) {
     result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = us});
   }
+  if (&call.op == &global_max_pool_def()) result.push_back({.name = "", .inputs = {}, .outputs = {}, .cost_us = us});
   return result;
 }
 
