@@ -31,6 +31,7 @@ KernelDef transpose_kernel();
 KernelDef top_k_kernel();
 std::vector<KernelDef> arg_extreme_kernels();
 std::vector<KernelDef> reduction_kernels();
+KernelDef plane_depthwise_kernel();
 std::vector<KernelDef> plane_normalization_kernels();
 
 }  // namespace autograph::simd

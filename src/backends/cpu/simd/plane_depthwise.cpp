@@ -1,0 +1,272 @@
+// Depthwise conv of row-major f32 with one or two spatial dims: every channel by itself, a row of outputs at a time.
+//
+// Each plane is copied into a padded one first, so that no window ends outside; for strides of more than 1 its columns
+// are sorted by their remainder, so that the inputs of neighbouring outputs are neighbours.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/kernels.h"
+#include "ops/op_list.h"
+#include "ops/window/window_geometry.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/plane_depthwise.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/rows-inl.h"
+
+// Seen by the code of every instruction set, so written once.
+#ifndef AG_SIMD_PLANE_DEPTHWISE
+#define AG_SIMD_PLANE_DEPTHWISE
+namespace autograph::simd {
+
+// One padded plane and its filter.
+struct DepthwisePlane {
+  const float* padded;
+  const int64_t* offsets;  // of each tap from the first input of a window
+  const float* weights;
+  int64_t taps;
+  int64_t row_step;  // from the inputs of a row of outputs to those of the next
+  int64_t rows, columns;
+  float bias;
+};
+
+}  // namespace autograph::simd
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Outputs that fill N vectors, of the last of which `last` elements are stored.
+template <int N>
+HWY_INLINE void convolve_tile(const DepthwisePlane& plane, const float* x, float* y, size_t last) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  auto s0 = hn::Set(d, plane.bias), s1 = s0, s2 = s0, s3 = s0;
+  for (int64_t t = 0; t < plane.taps; ++t) {
+    const auto weight = hn::Set(d, plane.weights[t]);
+    const float* from = x + plane.offsets[t];
+    s0 = hn::MulAdd(weight, hn::LoadU(d, from), s0);
+    if (N > 1) s1 = hn::MulAdd(weight, hn::LoadU(d, from + lanes), s1);
+    if (N > 2) s2 = hn::MulAdd(weight, hn::LoadU(d, from + 2 * lanes), s2);
+    if (N > 3) s3 = hn::MulAdd(weight, hn::LoadU(d, from + 3 * lanes), s3);
+  }
+  const auto store = [&](int i, auto sums) HWY_ATTR {
+    if (i + 1 == N && last < lanes) {
+      store_some(d, sums, y + static_cast<size_t>(i) * lanes, last);
+    } else if (i < N) {
+      hn::StoreU(sums, d, y + static_cast<size_t>(i) * lanes);
+    }
+  };
+  store(0, s0);
+  if (N > 1) store(1, s1);
+  if (N > 2) store(2, s2);
+  if (N > 3) store(3, s3);
+}
+
+void convolve_plane(const DepthwisePlane& plane, float* y) {
+  const size_t lanes = hn::Lanes(hn::ScalableTag<float>());
+  const auto columns = static_cast<size_t>(plane.columns);
+  for (int64_t r = 0; r < plane.rows; ++r, y += columns) {
+    const float* x = plane.padded + r * plane.row_step;
+    for (size_t o = 0; o < columns; o += 4 * lanes) {
+      const size_t vectors = std::min<size_t>(4, (columns - o + lanes - 1) / lanes);
+      const size_t last = std::min(lanes, columns - o - (vectors - 1) * lanes);
+      switch (vectors) {
+        case 4: convolve_tile<4>(plane, x + o, y + o, last); break;
+        case 3: convolve_tile<3>(plane, x + o, y + o, last); break;
+        case 2: convolve_tile<2>(plane, x + o, y + o, last); break;
+        default: convolve_tile<1>(plane, x + o, y + o, last); break;
+      }
+    }
+  }
+}
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+namespace {
+
+HWY_EXPORT(convolve_plane);
+
+constexpr size_t kX = 0;
+constexpr size_t kW = 1;
+constexpr size_t kB = 2;
+
+struct DepthwiseShape {
+  WindowAxis rows, columns;
+  int64_t padded_rows = 0;
+  int64_t sorted = 0;  // columns with one remainder, of a padded row
+
+  int64_t padded_width() const { return sorted * columns.stride; }
+};
+
+DepthwiseShape shape_of(const KernelCall& call) {
+  const Dims x = call.input_dims(kX), w = call.input_dims(kW);
+  auto axes = resolve_windows(window_spec(call.attributes, Dims(w.begin() + 2, w.end())),
+                              std::span<const int64_t>(x).subspan(2));
+  if (axes.size() == 1) axes.insert(axes.begin(), WindowAxis{.in = 1, .out = 1});
+  const auto span = [](const WindowAxis& axis) {
+    return (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
+  };
+  DepthwiseShape shape{.rows = axes[0], .columns = axes[1], .padded_rows = span(axes[0])};
+  shape.sorted = (span(axes[1]) + axes[1].stride - 1) / axes[1].stride;
+  return shape;
+}
+
+// The plane with its padding; what lies behind the last window is left out.
+void pad_plane(const DepthwiseShape& shape, const float* x, float* padded) {
+  const WindowAxis &rows = shape.rows, &columns = shape.columns;
+  const int64_t width = shape.padded_width();
+  std::fill_n(padded, shape.padded_rows * width, 0.0F);
+  const int64_t last_row = std::min(rows.in, shape.padded_rows - rows.pad_begin);
+  const int64_t count = std::min(columns.in, width - columns.pad_begin);
+  for (int64_t r = 0; r < last_row; ++r) {
+    const float* from = x + r * columns.in;
+    float* to = padded + (r + rows.pad_begin) * width;
+    if (columns.stride == 1) {
+      if (count > 0) std::memcpy(to + columns.pad_begin, from, static_cast<size_t>(count) * sizeof(float));
+      continue;
+    }
+    for (int64_t remainder = 0; remainder < columns.stride; ++remainder) {
+      // Columns remainder, remainder + stride, .. of the padded row.
+      const int64_t skipped =
+          std::max<int64_t>(0, (columns.pad_begin - remainder + columns.stride - 1) / columns.stride);
+      float* sorted = to + remainder * shape.sorted;
+      for (int64_t k = skipped; k * columns.stride + remainder - columns.pad_begin < count; ++k) {
+        sorted[k] = from[k * columns.stride + remainder - columns.pad_begin];
+      }
+    }
+  }
+}
+
+// For weights that are not finite, which times the zeros of the padding would give NaN: only taps inside the input.
+void convolve_inside(const DepthwiseShape& shape, const float* x, const float* weights, float bias, float* y) {
+  for (int64_t r = 0; r < shape.rows.out; ++r) {
+    const TapRange rows = shape.rows.taps_inside(r);
+    for (int64_t o = 0; o < shape.columns.out; ++o) {
+      const TapRange columns = shape.columns.taps_inside(o);
+      float sum = bias;
+      for (int64_t i = 0; i < rows.count; ++i) {
+        const float* line = x + (rows.input + i * shape.rows.dilation) * shape.columns.in + columns.input;
+        const float* taps = weights + (rows.kernel + i) * shape.columns.kernel + columns.kernel;
+        for (int64_t j = 0; j < columns.count; ++j) sum += taps[j] * line[j * shape.columns.dilation];
+      }
+      *y++ = sum;
+    }
+  }
+}
+
+bool all_finite(const float* values, int64_t count) {
+  return std::all_of(values, values + count, [](float value) { return std::isfinite(value); });
+}
+
+class PlaneDepthwise : public Kernel {
+ public:
+  explicit PlaneDepthwise(const KernelCall& call)
+      : shape_(shape_of(call)),
+        planes_(call.output_dims(0)[0] * call.output_dims(0)[1]),
+        channels_(call.output_dims(0)[1]),
+        sharing_(channels_ / call.input_dims(kX)[1]) {
+    for (int64_t i = 0; i < shape_.rows.kernel; ++i) {
+      for (int64_t j = 0; j < shape_.columns.kernel; ++j) {
+        const int64_t at = j * shape_.columns.dilation, stride = shape_.columns.stride;
+        offsets_.push_back(i * shape_.rows.dilation * shape_.padded_width() + at % stride * shape_.sorted +
+                           at / stride);
+      }
+    }
+    const auto taps = static_cast<int64_t>(offsets_.size());
+    threads_ = useful_threads(call.threads, planes_ * shape_.rows.out * shape_.columns.out * (1 + taps / 8));
+  }
+
+  // A padded plane for every thread.
+  size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * padded_size()) * sizeof(float); }
+
+  void run(const KernelArgs& args) const override {
+    const float* x = args.inputs[kX].data<float>();
+    const float* w = args.inputs[kW].data<float>();
+    const float* bias =
+        args.inputs.size() > kB && args.inputs[kB].is_present() ? args.inputs[kB].data<float>() : nullptr;
+    float* y = args.outputs[0].mutable_data<float>();
+    const int64_t in_plane = shape_.rows.in * shape_.columns.in, out_plane = shape_.rows.out * shape_.columns.out;
+    const auto taps = static_cast<int64_t>(offsets_.size());
+    for_shares(threads_, planes_, [&](int64_t begin, int64_t end, int thread) {
+      float* padded = static_cast<float*>(args.scratch) + thread * padded_size();
+      for (int64_t plane = begin; plane < end; ++plane) {
+        const float* from = x + plane / sharing_ * in_plane;
+        if (plane == begin || plane % sharing_ == 0) pad_plane(shape_, from, padded);
+        const int64_t channel = plane % channels_;
+        const float* weights = w + channel * taps;
+        const float shift = bias ? bias[channel] : 0;
+        if (all_finite(weights, taps)) {
+          HWY_DYNAMIC_DISPATCH(convolve_plane)
+          ({.padded = padded,
+            .offsets = offsets_.data(),
+            .weights = weights,
+            .taps = taps,
+            .row_step = shape_.rows.stride * shape_.padded_width(),
+            .rows = shape_.rows.out,
+            .columns = shape_.columns.out,
+            .bias = shift},
+           y + plane * out_plane);
+        } else {
+          convolve_inside(shape_, from, weights, shift, y + plane * out_plane);
+        }
+      }
+    });
+  }
+
+ private:
+  // In whole cache lines, so that threads do not write to the same ones; and as vectors are loaded whole, with room
+  // behind the end.
+  int64_t padded_size() const {
+    constexpr int64_t kWidestVector = HWY_MAX_BYTES / sizeof(float);
+    return (shape_.padded_rows * shape_.padded_width() + 15) / 16 * 16 + kWidestVector;
+  }
+
+  DepthwiseShape shape_;
+  std::vector<int64_t> offsets_;  // of the taps of a window
+  int64_t planes_;                // of the output
+  int64_t channels_;              // of the output
+  int64_t sharing_;               // output channels that read one input channel
+  int threads_ = 1;
+};
+
+std::string why_not(const KernelCall& call) {
+  if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
+  const Dims x = call.input_dims(kX), w = call.input_dims(kW);
+  if (x.size() < 3 || x.size() > 4) return "1 or 2 spatial dims only";
+  if (call.attributes.integer("group") != x[1] || w[1] != 1) return "not depthwise";
+  return "";
+}
+
+Prepared prepare(const KernelCall& call) { return {std::make_unique<PlaneDepthwise>(call), ""}; }
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  constexpr double kStartUs = 2;
+  constexpr double kFlopsPerUsAndThread = 40e3;
+  constexpr double kBytesPerUs = 15e3;
+  const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
+  const double us = (cost.flops / kFlopsPerUsAndThread + cost.bytes / kBytesPerUs) / call.threads;
+  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = kStartUs + us}};
+}
+
+}  // namespace
+
+KernelDef plane_depthwise_kernel() {
+  return {
+      .name = "cpu.depthwise_of_planes", .op = "conv", .why_not = why_not, .prepare = prepare, .variants = variants};
+}
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE
