@@ -35,6 +35,44 @@ TEST(ConvTranspose, EveryVariantOnRandomCalls) {
   }
 }
 
+TEST(ConvTransposeProduct, WindowsSideBySide) {
+  Random random(8);
+  const OpDef& op = *find_op("conv_transpose");
+  const KernelDef def = cpu_kernel("cpu.conv_transpose_product_onednn", "conv_transpose");
+  if (def.name.empty()) GTEST_SKIP() << "a build without oneDNN";
+  for (int i = 0; i < 60; ++i) {
+    const bool is_large = i % 20 == 0;  // more rows than are multiplied at a time
+    Dims x{draw(random, 1, 2), draw(random, 1, 20)}, w{x[1], is_large ? 33 : draw(random, 1, 20)}, strides;
+    for (int64_t axis = draw(random, 1, 2); axis > 0; --axis) {
+      w.push_back(draw(random, 1, 4));
+      x.push_back(is_large ? draw(random, 90, 120) : draw(random, 1, 9));
+      strides.push_back(w.back());
+    }
+    OpSample sample;
+    sample.inputs = {draw_tensor(random, DType::f32, x, -1, 1), draw_tensor(random, DType::f32, w, -1, 1)};
+    if (draw_bool(random)) sample.inputs.emplace_back(draw_tensor(random, DType::f32, {w[1]}, -1, 1));
+    sample.attributes = {{"strides", strides}};
+    SCOPED_TRACE(i);
+    expect_every_variant(def, op, sample, 1 + i % 2);
+  }
+}
+
+TEST(ConvTransposeProduct, SaysWhatItRefuses) {
+  Random random(9);
+  const KernelDef def = cpu_kernel("cpu.conv_transpose_product_onednn", "conv_transpose");
+  if (def.name.empty()) GTEST_SKIP() << "a build without oneDNN";
+  const auto refusal = [&](Attributes attributes) {
+    const OpSample sample{
+        {draw_tensor(random, DType::f32, {1, 4, 5, 5}), draw_tensor(random, DType::f32, {4, 3, 2, 2})},
+        std::move(attributes)};
+    return KernelRun(def, KernelCase(*find_op("conv_transpose"), sample)).refusal();
+  };
+  EXPECT_EQ(refusal({{"strides", Dims{2, 2}}, {"group", int64_t{2}}}), "groups");
+  EXPECT_EQ(refusal({{"strides", Dims{1, 1}}}), "windows that do not lie side by side");
+  EXPECT_EQ(refusal({{"strides", Dims{2, 2}}, {"output_padding", Dims{1, 1}}}), "windows that do not lie side by side");
+  EXPECT_EQ(refusal({{"strides", Dims{2, 2}}, {"pads", Dims{0, 0, 1, 1}}}), "windows that do not lie side by side");
+}
+
 TEST(Lrn, EveryVariantOnRandomCalls) {
   Random random(7);
   const KernelDef def = cpu_kernel("cpu.lrn_onednn", "lrn");
