@@ -6,6 +6,7 @@
 #include "backends/cpu/simd/kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
+#include "support/every_variant.h"
 #include "support/kernel_checks.h"
 
 namespace autograph {
@@ -101,6 +102,38 @@ TEST(PlaneNormalization, EqualElementsBecomeZero) {
     expect_reference(mean_variance_kernel(),
                      KernelCase(mean_variance_normalization_def(), {{x}, {{"axes", std::vector<int64_t>{0, 2}}}}));
   });
+}
+
+// ---- Channels-last and blocked tensors ---------------------------------------------------------------------------
+
+TEST(PixelNormalization, InstancesAndGroupsInEveryLayout) {
+  Random random(6);
+  for (const Dims& dims : {Dims{2, 6, 1, 2}, Dims{1, 32, 5, 7}, Dims{3, 48, 33}, Dims{2, 16, 3, 5, 5},
+                           Dims{1, 96, 40, 41}, Dims{2, 43, 9, 9}, Dims{1, 8, 130, 9}}) {
+    const Tensor x = draw_tensor(random, DType::f32, dims, 2, 5);
+    const Tensor scale = draw_tensor(random, DType::f32, {dims[1]});
+    const Tensor bias = draw_tensor(random, DType::f32, {dims[1]});
+    for (const int threads : {1, 2, 3}) {
+      expect_every_variant(cpu_kernel("cpu.normalization_of_pixels", "instance_normalization"),
+                           instance_normalization_def(), {{x, scale, bias}, {{"epsilon", 1e-3F}}}, threads, kTolerance);
+      for (const int64_t groups : {int64_t{1}, int64_t{2}, int64_t{8}, dims[1]}) {
+        if (dims[1] % groups != 0) continue;
+        expect_every_variant(cpu_kernel("cpu.normalization_of_pixels", "group_normalization"),
+                             group_normalization_def(), {{x, scale, bias}, {{"num_groups", groups}}}, threads,
+                             kTolerance);
+      }
+    }
+  }
+}
+
+// What rounding left of their differences would be divided by next to nothing.
+TEST(PixelNormalization, EqualElementsBecomeTheBias) {
+  const Tensor x = Tensor::of<float>({1, 8, 7, 111}, std::vector<float>(8 * 777, 0.3F));
+  const Tensor scale = Tensor::of<float>({8}, std::vector<float>(8, 1e6F));
+  const Tensor bias = Tensor::of<float>({8}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const OpSample sample{{x, scale, bias}, {{"num_groups", int64_t{2}}, {"epsilon", 1e-12F}}};
+  expect_every_variant(cpu_kernel("cpu.normalization_of_pixels", "group_normalization"), group_normalization_def(),
+                       sample, 2, kTolerance);
 }
 
 TEST(PlaneNormalization, SaysWhatItRefuses) {

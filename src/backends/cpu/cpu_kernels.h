@@ -55,6 +55,7 @@ std::vector<KernelDef> box_copy_kernels();
 std::vector<KernelDef> repeating_copy_kernels();
 std::vector<KernelDef> depth_space_kernels();
 std::vector<KernelDef> global_pool_kernels();
+std::vector<KernelDef> pixel_normalization_kernels();
 std::vector<KernelDef> plane_pool_kernels();
 std::vector<KernelDef> onednn_kernels();
 std::vector<KernelDef> simd_kernels();
