@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ONNX models of one operator each, at the sizes that it has in well-known networks, for peers.py.
+"""Writes ONNX models of one operator each at the sizes that it has in well-known networks, and a block of a U-Net.
 
     python bench/export_ops.py DIR
     python bench/peers.py DIR --models all --quick
@@ -59,6 +59,48 @@ class Case:
         return onnx.shape_inference.infer_shapes(model)
 
 
+class UnetBlock:
+    """Twice group norm, swish and convolution, as in diffusion U-Nets; the norm as torch's older exporter spells it."""
+
+    def __init__(self, name, channels, extent, groups=32):
+        self.name, self.channels, self.extent, self.groups = name, channels, extent, groups
+
+    def model(self):
+        """The model."""
+        nodes, constants = [], []
+
+        def constant(value):
+            constants.append(numpy_helper.from_array(value, f"c{len(constants)}"))
+            return constants[-1].name
+
+        def node(op, *inputs, **attributes):
+            nodes.append(helper.make_node(op, inputs, [f"v{len(nodes)}"], **attributes))
+            return nodes[-1].output[0]
+
+        shape = (1, self.channels, self.extent, self.extent)
+        value = node("Conv", "x", constant(weights(self.channels, 4, 3, 3)), pads=[1] * 4)
+        for _ in range(2):
+            ones = constant(numpy.ones(self.groups, numpy.float32))
+            zeros = constant(numpy.zeros(self.groups, numpy.float32))
+            normal = node("Reshape", value, constant(ints(0, self.groups, -1)))
+            normal = node("InstanceNormalization", normal, ones, zeros)
+            normal = node("Reshape", normal, constant(ints(*shape)))
+            normal = node("Mul", normal, constant(weights(self.channels, 1, 1, scale=1)))
+            normal = node("Add", normal, constant(weights(self.channels, 1, 1)))
+            swish = node("Mul", normal, node("Sigmoid", normal))
+            value = node("Conv", swish, constant(weights(self.channels, self.channels, 3, 3)), pads=[1] * 4)
+        graph = helper.make_graph(
+            nodes,
+            self.name,
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 4) + shape[2:])],
+            [helper.make_tensor_value_info(value, TensorProto.FLOAT, shape)],
+            constants,
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
+        model.ir_version = 9
+        return onnx.shape_inference.infer_shapes(model)
+
+
 def recurrent(name, op, gates, length, batch, size, hidden, **attributes):
     """A recurrent layer; the linear_before_reset form of gru is what torch exports."""
     directions = 2 if attributes.get("direction") == "bidirectional" else 1
@@ -99,6 +141,7 @@ def cases():
     yield Case("resize_bilinear", "Resize", (1, 21, 65, 65), None, None, ints(1, 21, 513, 513), mode="linear")
     yield Case("resize_cubic", "Resize", (1, 3, 112, 112), None, up2, mode="cubic")
     yield Case("group_norm", "InstanceNormalization", (1, 32, 40960), weights(32), weights(32))
+    yield UnetBlock("unet_block", 128, 64)
     yield Case("instance_norm", "InstanceNormalization", image, weights(64), weights(64))
     yield Case("lrn_alexnet", "LRN", (1, 96, 55, 55), size=5, alpha=1e-4, beta=0.75)
     yield Case("log_softmax", "LogSoftmax", (64, 10000), axis=-1)

@@ -36,6 +36,7 @@ constexpr PassDef kPasses[] = {
     {"merge_qkv", "Make one product of several with the same left side.", merge_qkv, PassHalf::simplify, false, true},
     {"fuse_layer_norm", "Make one node of a spelled-out layer norm.", fuse_layer_norm},
     {"fuse_rms_norm", "Make one node of a spelled-out RMS norm.", fuse_rms_norm},
+    {"fuse_group_norm", "Make one node of a group norm spelled as an instance norm between reshapes.", fuse_group_norm},
     {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations},
     {"use_global_pool", "Spell means over all spatial axes as global pools.", use_global_pool},
     // What the patterns left behind: sums of constant masks, views next to views, equal masks.

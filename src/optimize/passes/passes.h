@@ -24,6 +24,7 @@ bool fuse_attention(Graph& graph, PassContext& context);
 bool fuse_recurrent(Graph& graph, PassContext& context);
 bool merge_qkv(Graph& graph, PassContext& context);
 bool fuse_layer_norm(Graph& graph, PassContext& context);
+bool fuse_group_norm(Graph& graph, PassContext& context);
 bool fuse_rms_norm(Graph& graph, PassContext& context);
 bool fuse_activations(Graph& graph, PassContext& context);
 bool spell_out_einsum(Graph& graph, PassContext& context);
