@@ -12,7 +12,7 @@ while others are measured. A round asks each runtime to run for a while in each 
     free    beside an endless loop that the system may put anywhere
 
 The clock starts as soon as the loop does: what a runtime takes to notice it counts. A figure is the mean of all runs of
-such a while, since a few runs take most of the time when threads wait for their processor, and of the rounds the median.
+such a while, since a few runs take most of the time when threads wait for their processor; of the rounds the median.
 Where anything else kept processors busy meanwhile, the while is repeated.
 Printed are milliseconds, and the ratio to the runtime's own quiet time. Variants are other builds or flags, and `to
 the first` is their quiet time to that of `autograph`: the median of the ratios of the rounds.
@@ -187,7 +187,8 @@ def parse_arguments():
     parser.add_argument("models", nargs="+", metavar="MODEL", help="an .onnx file or zoo:NAME")
     parser.add_argument("--peers", default="onnxruntime,openvino", help="the others (default: %(default)s)")
     parser.add_argument("--autograph", default="build/autograph", help="the program (default: %(default)s)")
-    parser.add_argument("--variant", action="append", default=[], metavar="NAME=PROGRAM FLAGS", help="another AutoGraph")
+    parser.add_argument("--variant", action="append", default=[], metavar="NAME=PROGRAM FLAGS",
+                        help="another AutoGraph")
     parser.add_argument("--states", default=",".join(STATES), help="of the machine (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="(default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=1.5, help="of each measurement (default: %(default)s)")
