@@ -1,6 +1,7 @@
 // Scales of one node's outputs. A rule each for
 //   elementwise ops    each operand is moved up and down by what it may be off; what the result moves by adds up
 //   sums of products   the op itself on squares: sum of (x^2 + sx^2) * (w^2 + sw^2)
+//   sums               the op itself on scales and magnitudes
 //   moves of elements  the op itself on scales
 //   groups of nodes    node by node
 //   all others         all operands are moved at random, some times; the largest move of the result counts
@@ -39,6 +40,10 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, N>& nam
 constexpr std::array<std::string_view, 4> kProducts = {"conv", "conv_transpose", "matmul", "gemm"};
 // Sums: the terms themselves count, not only what they come to.
 constexpr std::array<std::string_view, 4> kSums = {"add", "sub", "sum", "mean"};
+// Sums of one operand. What makes its elements be off is often the same for all, such as a rounded weight of the
+// convolution before: scales add up themselves, not their squares.
+constexpr std::array<std::string_view, 4> kAverages = {"average_pool", "global_average_pool", "reduce_mean",
+                                                       "reduce_sum"};
 // Each element of an output is one of the operands of the output's type.
 constexpr std::array<std::string_view, 25> kMoves = {"transpose",
                                                      "reshape",
@@ -92,6 +97,8 @@ class ScaledNode {
     if (!may_be_off()) return outputs;
     if (is_one_of(op_.name, kMoves)) {
       move(outputs);
+    } else if (is_one_of(op_.name, kAverages) && is_float(values_[0])) {
+      average(outputs);
     } else if (op_.scalar || is_one_of(op_.name, kElementwise)) {
       elementwise(outputs);
     } else {
@@ -213,6 +220,15 @@ class ScaledNode {
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (types[k].dtype() == DType::f64) outputs[k].scale = std::move(moved[k]);
     }
+  }
+
+  void average(std::vector<ScaledTensor>& outputs) const {
+    std::vector<Tensor> operands = values_;
+    operands[0] = Tensor::of<double>(values_[0].dims(), reach(inputs_[0], true));
+    const std::vector<Type> types{Type(DType::f64, types_[0].shape())};
+    std::vector<double> squares = run_reference(op_, attributes_, operands, types)[0].to_f64();
+    for (double& scale : squares) scale *= scale;
+    set_scale(outputs[0], squares);
   }
 
   // ---- All others --------------------------------------------------------------------------------------------------

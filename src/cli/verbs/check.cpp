@@ -220,7 +220,7 @@ Command check_command() {
       .details =
           "Without --data the model runs on inputs drawn from the seed, and once more, as it stands, by the slow "
           "reference. An element is wrong where |actual - expected| > atol + rtol * |expected|. atol is a share of the "
-          "terms that the element was made of, followed through the model: 1e-4, 2^-7 with --precision bf16, more for "
+          "terms that the element was made of, followed through the model: 1e-4, 2^-6 with --precision bf16, more for "
           "models in f16 and bf16; where a step (rounding, a comparison) is that near, it may go the other way. With "
           "--data it is 1e-4 of the output's largest magnitude, more for bf16 and quantized models. max rel is the "
           "largest difference divided by the output's largest magnitude. Exit code 6 where numbers differ.",

@@ -1,0 +1,41 @@
+#include "accuracy/scaled_run.h"
+
+#include <gtest/gtest.h>
+
+#include "autograph/builder.h"
+#include "ops/op_list.h"
+#include "ops/sample.h"
+
+namespace autograph {
+namespace {
+
+// Mean over positions of products with one weight: that weight's rounding is off alike everywhere, and a mean takes
+// nothing of it away.
+TEST(ScaledRun, MeansKeepWhatIsOffAlike) {
+  Graph graph("mean");
+  Random random(1);
+  const Var x = input(graph, DType::f32, {4, 256}, "x");
+  const Var w = constant(graph, draw_tensor(random, DType::f32, {256, 64}, 0, 1));
+  const Var product = apply(matmul_def(), {x, w});
+  graph.add_output(product.id(), "product");
+  graph.add_output(apply(reduce_mean_def(), {product, constant(graph, Tensor::vector({1}))}).id(), "mean");
+  const std::vector<ScaledDatum> outputs =
+      run_scaled(graph, {{Datum(draw_tensor(random, DType::f32, {4, 256}, 0, 1)), {}}}, {});
+  for (size_t row = 0; row < 4; ++row) {
+    double sum = 0;
+    for (size_t k = 0; k < 64; ++k) sum += outputs[0].scale.data<double>()[row * 64 + k];
+    EXPECT_GE(outputs[1].scale.data<double>()[row], sum / 64);
+  }
+}
+
+TEST(ScaledRun, StopsWhenAsked) {
+  Graph graph("relu");
+  const Var x = input(graph, DType::f32, {2}, "x");
+  graph.add_output(apply(relu_def(), {x}).id(), "y");
+  const ScaledDatum value{Datum(Tensor::zeros(DType::f32, {2})), {}};
+  EXPECT_EQ(run_scaled(graph, {value}, {}).size(), 1U);
+  EXPECT_TRUE(run_scaled(graph, {value}, {}, [] { return true; }).empty());
+}
+
+}  // namespace
+}  // namespace autograph
