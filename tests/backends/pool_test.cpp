@@ -143,10 +143,12 @@ TEST(GlobalPool, EveryLayout) {
     Tensor values = draw_tensor(random, DType::f32, x, -1, 1);
     if (i % 4 == 0) values.mutable_data<float>()[values.num_elements() / 2] = std::nanf("");
     SCOPED_TRACE(i);
+    const OpSample sample{.inputs = {values}, .attributes = {}};
     for (const OpDef* op : {&global_average_pool_def(), &global_max_pool_def()}) {
-      expect_every_variant(cpu_kernel("cpu.global_pool", op->name), *op, {.inputs = {values}, .attributes = {}},
-                           1 + i % 2);
+      expect_every_variant(cpu_kernel("cpu.global_pool", op->name), *op, sample, 1 + i % 2);
     }
+    const KernelDef onednn = cpu_kernel("cpu.global_max_pool_onednn", "global_max_pool");
+    if (!onednn.name.empty()) expect_every_variant(onednn, global_max_pool_def(), sample, 1 + i % 2);
   }
 }
 
