@@ -251,6 +251,43 @@ TEST(Contrib, RefusesByNameWhatItDoesNotHave) {
       "'y1' is not supported");
 }
 
+// Whatever a file says, it ends in an error that blames the file.
+TEST(Contrib, TakesNoHarmFromHostileFiles) {
+  const Tensor scalar = f32(1.0F);
+  const Tensor x = f32({1, 1, 1, 4}, {1, 2, 3, 4});
+  const auto fails = [](const ContribNode& node) {
+    try {
+      parse_onnx(node.bytes());
+    } catch (const UnsupportedError&) {
+      return true;
+    } catch (const UserError&) {
+      return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(fails(ContribNode("MultiHeadAttention").input(scalar).input(scalar).input(scalar).set("num_heads", 1)));
+  EXPECT_TRUE(fails(ContribNode("Attention").input(scalar).constant(f32({1, 3}, {1, 2, 3})).set("num_heads", 1)));
+  EXPECT_TRUE(fails(ContribNode("NhwcConv").input(f32({1}, {1})).constant(f32({1, 1, 1}, {1}))));
+  EXPECT_TRUE(fails(ContribNode("MatMulNBits")
+                        .input(f32({1, 1}, {1}))
+                        .constant(u8({1, 1, 8}, std::vector<uint8_t>(8)))
+                        .constant(f32({1}, {1}))
+                        .set("N", 1)
+                        .set("K", -1)
+                        .set("block_size", 16)));
+  EXPECT_TRUE(fails(ContribNode("QLinearAveragePool")
+                        .input(u8({1, 1, 4}, {1, 2, 3, 4}))
+                        .constant(scalar)
+                        .constant(u8(0))
+                        .constant(scalar)
+                        .constant(u8(0))
+                        .set("kernel_shape", std::vector<int64_t>{2})
+                        .set("strides", std::vector<int64_t>{0})
+                        .set("ceil_mode", 1)
+                        .set("count_include_pad", 1)));
+  EXPECT_TRUE(fails(ContribNode("RotaryEmbedding").input(scalar).input(i64({1}, {0})).constant(x).constant(x)));
+}
+
 TEST(Contrib, ChecksTheSchema) {
   const auto error_of = [](const ContribNode& node) -> std::string {
     try {

@@ -35,6 +35,8 @@ std::vector<Var> attend_projected(const ContribCall& call, Var projected, const 
   call.only("do_rotary", {0});
   call.only("past_present_share_buffer", {0});
   const int64_t heads = call.attributes().integer("num_heads");
+  if (call.rank(projected) != 3) call.refuse("input", "expected rank 3, got " + to_string(projected.type()));
+  if (past.is_valid() && call.rank(past) != 5) call.refuse("past", "expected rank 5, got " + to_string(past.type()));
   const std::vector<Var> pieces = split(projected, sizes, 2);
   const Var length = extent_of(projected, 1);
   const Var past_length = past.is_valid() ? extent_of(past, 3) : Var();
@@ -105,6 +107,13 @@ Operands with_bias(const ContribCall& call, Operands operands) {
   return {add(operands.q, pieces[0]), add(operands.k, pieces[1]), add(operands.v, pieces[2])};
 }
 
+void check_ranks(const ContribCall& call, const Operands& operands) {
+  for (const Var& x : {operands.q, operands.k, operands.v}) {
+    if (call.rank(x) != 3 && call.rank(x) != 4)
+      call.refuse("operands", "expected rank 3 or 4, got " + to_string(x.type()));
+  }
+}
+
 Var per_head(const ContribCall& call, Var x, int64_t heads) { return call.rank(x) == 4 ? x : split_heads(x, heads); }
 
 std::vector<Var> multi_head_attention(ContribCall& call) {
@@ -112,6 +121,7 @@ std::vector<Var> multi_head_attention(ContribCall& call) {
   call.without("cache_indirection");
   const int64_t heads = call.attributes().integer("num_heads");
   const Operands given = with_bias(call, unpack(call));
+  check_ranks(call, given);
   const KeysValues past{call["past_key"], call["past_value"]};
   const Var past_length = past.keys.is_valid() ? extent_of(past.keys, 2) : Var();
   const Var length = extent_of(given.k, call.rank(given.k) == 4 ? 2 : 1);

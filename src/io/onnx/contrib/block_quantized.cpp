@@ -1,5 +1,7 @@
 // Contrib ops on weights of 2, 4 or 8 bits with a scale for each block: products (MatMulNBits) and lookups
 // (GatherBlockQuantized). Elements are packed along the last axis, the first one in the lowest bits.
+#include <algorithm>
+
 #include "autograph/ops/linear.h"
 
 #include "io/onnx/contrib/body.h"
@@ -70,7 +72,10 @@ std::vector<Var> matmul_n_bits(ContribCall& call) {
   const int64_t n = attributes.integer("N"), k = attributes.integer("K");
   call.only("bits", {2, 4, 8});
   call.only("weight_prepacked", {0});
-  if (block < 1 || n < 1 || k < 1) call.refuse("attributes", "block_size, N and K must be positive");
+  constexpr int64_t kLargest = int64_t{1} << 31;
+  if (std::min({block, n, k}) < 1 || std::max({block, n, k}) > kLargest) {
+    call.refuse("attributes", "expected block_size, N and K from 1 to 2^31");
+  }
   if (const Var order = call["g_idx"]; order.is_valid()) call.refuse("input 'g_idx'", "not supported");
   const int64_t blocks = (k + block - 1) / block;
   const Var packed = reshape_known(call, call["B"], {n, -1});

@@ -19,7 +19,11 @@ constexpr const char* kBlock = "channel_block";
 
 int64_t rounded_up(int64_t count, int64_t block) { return (count + block - 1) / block * block; }
 
-int64_t block_of(const ContribCall& call) { return call.attributes().integer(kBlock); }
+int64_t block_of(const ContribCall& call) {
+  const int64_t block = call.attributes().integer(kBlock);
+  if (block != 8 && block != 16) call.refuse("attribute 'channel_block'", "expected 8 or 16");
+  return block;
+}
 
 // ---- Weights ---------------------------------------------------------------------------------------------------
 

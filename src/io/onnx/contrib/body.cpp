@@ -27,6 +27,12 @@ Var simplest_zero_point(const ContribCall& call, Var zero) {
                                                     : Tensor::scalar<int8_t>(static_cast<int8_t>(byte)));
 }
 
+int64_t image_rank(const ContribCall& call, Var x) {
+  const int64_t rank = call.rank(x);
+  if (rank < 3) call.refuse("rank of an image", "expected 3 or more, got " + to_string(x.type()));
+  return rank;
+}
+
 bool is_single(Var v) { return v.shape().is_static() && v.shape().num_elements() == 1; }
 
 }  // namespace
@@ -69,14 +75,14 @@ Var swapped(const ContribCall& call, Var x) {
 }
 
 Var channels_first(const ContribCall& call, Var x) {
-  const int64_t rank = call.rank(x);
+  const int64_t rank = image_rank(call, x);
   std::vector<int64_t> perm{0, rank - 1};
   for (int64_t axis = 1; axis + 1 < rank; ++axis) perm.push_back(axis);
   return transpose(x, perm);
 }
 
 Var channels_last(const ContribCall& call, Var x) {
-  std::vector<int64_t> perm = iota(call.rank(x));
+  std::vector<int64_t> perm = iota(image_rank(call, x));
   perm.erase(perm.begin() + 1);
   perm.push_back(1);
   return transpose(x, perm);

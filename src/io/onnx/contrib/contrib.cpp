@@ -40,12 +40,25 @@ void resolve_ranks(const ForeignNode& node) {
   if (unknown) infer_types(node.graph);
 }
 
+// Bodies compute with every input; what is no number goes to no op behind them.
+void check_kinds(const ForeignNode& node) {
+  for (size_t slot = 0; slot < node.inputs.size(); ++slot) {
+    if (!node.has_input(slot)) continue;
+    const Type type = node.input_type(slot);
+    const bool is_number =
+        type.is_tensor() && type.dtype() != DType::string && type.dtype() != DType::c64 && type.dtype() != DType::c128;
+    AG_CHECK_USER(is_number, TypeError, "[{}] input {}: expected a tensor of numbers, got {}", node.op_type, slot,
+                  to_string(type));
+  }
+}
+
 // ImportFn of all rows.
 std::vector<ValueId> spell_out(ForeignNode& node) {
   const auto& op = static_cast<const ContribOp&>(node.op);
   const std::string where = node.provenance.to_string();
   complete_attributes(op, node.attributes, where);
   check_inputs(op, node.graph, node.inputs, where);
+  check_kinds(node);
   resolve_ranks(node);
   const size_t first_new = node.graph.node_capacity();
   ContribCall call(node);

@@ -2,6 +2,8 @@
 // kernels make byte tables and integer arithmetic of it.
 #include "autograph/ops/quantize.h"
 
+#include <algorithm>
+
 #include "autograph/ops/activation.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/window.h"
@@ -75,7 +77,11 @@ Attributes with_whole_windows(const ContribCall& call, Var x, Attributes attribu
   const size_t axes = kernel.size();
   auto pads = attributes.get_or<std::vector<int64_t>>("pads", std::vector<int64_t>(2 * axes, 0));
   const auto strides = attributes.get_or<std::vector<int64_t>>("strides", std::vector<int64_t>(axes, 1));
-  if (pads.size() != 2 * axes || strides.size() != axes) return attributes;  // average_pool says so
+  const auto is_sane = [](const std::vector<int64_t>& list, int64_t least) {
+    return std::all_of(list.begin(), list.end(), [&](int64_t v) { return v >= least && v < (int64_t{1} << 31); });
+  };
+  const bool fit = pads.size() == 2 * axes && strides.size() == axes;
+  if (!fit || !is_sane(pads, 0) || !is_sane(strides, 1) || !is_sane(kernel, 1)) return attributes;  // the pool says so
   for (size_t a = 0; a < axes; ++a) {
     int64_t& end = pads[a + axes];
     if (kernel[a] >= end + strides[a]) {  // every window begins in front of the padding at the end
