@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "optimize/rules/match_attempt.h"
 #include "optimize/rules/reachability.h"
+#include "optimize/rules/weight_range.h"
 
 namespace autograph {
 namespace {
@@ -64,6 +65,7 @@ class RuleApplication {
   std::optional<RuleEffect> run() {
     if (!make()) return std::nullopt;
     if (reads_replaced() || !types_agree() || !stays_acyclic()) return std::nullopt;
+    if (!have_moderate_factors(graph_, additions_.nodes())) return std::nullopt;
     replace();
     return std::move(effect_);
   }

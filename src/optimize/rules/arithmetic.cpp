@@ -1,5 +1,6 @@
 // Rules about sums, products, differences and quotients. They hold element by element, so that they hold under
-// broadcasting as well. Results differ by rounding, and where a step overflows.
+// broadcasting as well. Results differ by rounding, and where a step overflows for what the values are; constants that
+// alone could make it so are left as they are (weight_range.h).
 #include "optimize/rules/families.h"
 
 namespace autograph {

@@ -187,7 +187,8 @@ struct RuleEffect {
 };
 
 /// Applies a match to the graph it was found in, or a copy of it. Nothing, and the graph is as it was, when the match
-/// is no longer there or the guard, type inference or a cycle speaks against it. Types of outputs never change. Takes
+/// is no longer there or the guard, type inference, a cycle or a constant factor next to the ends of the range of its
+/// dtype (weight_range.h) speaks against it. Types of outputs never change. Takes
 /// time in proportion to what is changed; only rules that bring values together which nothing brought together before
 /// look further, for a cycle. May be called while a GraphTransaction is open.
 std::optional<RuleEffect> apply_rule(Graph& graph, const RuleMatch& match);
