@@ -214,6 +214,23 @@ TEST(FuseAttention, AddsMasksOfTwoPrecisions) {
   EXPECT_NE(ops_of(after).find("attention"), std::string::npos) << ops_of(after);
 }
 
+TEST(FuseAttention, TakesSequencesWithoutPositions) {
+  Graph graph;
+  std::vector<Var> operands;
+  for (const char* name : {"q", "k", "v"}) {
+    const Var x = input(graph, DType::f32, {1, 0, kWidth}, name);
+    operands.push_back(transpose(reshape(x, std::vector<int64_t>{1, -1, kHeads, kSize}), {0, 2, 1, 3}));
+  }
+  const Var scores = matmul(operands[0], transpose(operands[1], {0, 1, 3, 2}));
+  const Var y = transpose(matmul(softmax(scores), operands[2]), {0, 2, 1, 3});
+  graph.add_output(y.id());
+  PassContext context = willing_device();
+  Graph after = graph;
+  if (fuse_attention(after, context)) verify(after);
+  Random random(1);
+  EXPECT_EQ(numeric_difference(graph, after, random), "");
+}
+
 TEST(FuseAttention, LeavesScalesThatOverflow) {
   Graph graph;
   const auto [q, k, v] = inputs_of(graph);

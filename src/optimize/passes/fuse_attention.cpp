@@ -155,7 +155,7 @@ class AttentionFuser {
   ValueId reshaped(ValueId v, const Dims& dims) {
     if (graph_.type(v).is_static() && graph_.type(v).shape().static_dims() == dims) return v;
     const ValueId shape = graph_.add_constant(Tensor::vector(dims));
-    return first_output(graph_.add_node(reshape_def(), {v, shape}));
+    return first_output(graph_.add_node(reshape_def(), {v, shape}, {{"allowzero", int64_t{1}}}));
   }
 
   // The source as [batch, length, width].

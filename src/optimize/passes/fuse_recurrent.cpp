@@ -229,7 +229,7 @@ class RecurrentFuser {
 
   ValueId reshaped(ValueId v, const Dims& dims) {
     if (graph_.type(v).shape().static_dims() == dims) return v;
-    return graph_.node(graph_.add_node(reshape_def(), {v, integers(dims)})).output(0);
+    return graph_.node(graph_.add_node(reshape_def(), {v, integers(dims)}, {{"allowzero", int64_t{1}}})).output(0);
   }
 
   ValueId sliced(ValueId v, int64_t from, int64_t to) {

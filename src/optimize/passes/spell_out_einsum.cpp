@@ -151,6 +151,11 @@ class Einsum {
     return extent;
   }
 
+  // To dims as they are, 0 among them.
+  static Var reshaped(Var value, const std::vector<int64_t>& dims) {
+    return reshape(value, constant(value.graph(), Tensor::vector(dims)), true);
+  }
+
   // The dims of `batch`, then one for each of two groups of labels.
   Var as_matrices(const Term& term, const Labels& batch, const Labels& rows, const Labels& columns) const {
     const Var value = arrange(term, join({batch, rows, columns})).value;
@@ -159,7 +164,7 @@ class Einsum {
     for (const EinsumLabel label : batch) dims.push_back(extent_of({label}));
     dims.push_back(extent_of(rows));
     dims.push_back(extent_of(columns));
-    return reshape(value, dims);
+    return reshaped(value, dims);
   }
 
   Term multiply(const Term& left, const Term& right, const Labels& needed) const {
@@ -176,7 +181,7 @@ class Einsum {
     if (at.rows.size() == 1 && at.columns.size() == 1) return {product, labels};
     std::vector<int64_t> dims;
     for (const EinsumLabel label : labels) dims.push_back(extent_of({label}));
-    return {reshape(product, dims), labels};
+    return {reshaped(product, dims), labels};
   }
 
   std::vector<Term> terms_;
