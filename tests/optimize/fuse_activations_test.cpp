@@ -157,6 +157,9 @@ TEST(FuseActivations, LeavesOtherConstantsAlone) {
   expect_left_alone([](Var x) { return clip(x, number(x, 0), number(x, 6)); });
   expect_left_alone([](Var x) { return log(add(exp(x), number(x, 2))); });
   expect_left_alone([](Var x) { return mul(x, sigmoid(add(x, number(x, 1)))); });
+  // An attribute has the range of f32, steps one after the other more: 1e-60 x.
+  expect_left_alone(
+      [](Var x) { return clip(mul(mul(x, number(x, 1e-30)), number(x, 1e-30)), number(x, 0), number(x, 1)); });
 }
 
 TEST(FuseActivations, LeavesAGateOnAnotherValueAlone) {

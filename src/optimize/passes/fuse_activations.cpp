@@ -14,6 +14,7 @@
 // f16), the fused one gives the limit instead.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "autograph/op_def.h"
@@ -79,6 +80,12 @@ bool is_half_each(const FunctionGate& gate, DType dtype) {
   return is_close(gate.factor, 0.5, dtype) && is_close(gate.offset, 0.5, dtype);
 }
 
+// Does f32, the dtype of attributes, hold the number with all its digits?
+bool is_attribute(double x) {
+  const double magnitude = std::fabs(x);
+  return x == 0 || (magnitude >= std::numeric_limits<float>::min() && magnitude <= std::numeric_limits<float>::max());
+}
+
 bool is_plain(const FunctionGate& gate, DType dtype) { return is_close(gate.factor, 1, dtype) && gate.offset == 0; }
 
 Match match_gelu(const Graph& graph, const Gated& product) {
@@ -103,6 +110,7 @@ Match match_swish(const Graph& graph, const Gated& product) {
   if (!gate || !is_plain(*gate, dtype)) return std::nullopt;
   const auto alpha = polynomial_in(graph, gate->argument, product.x);
   if (!alpha || (*alpha)[0] != 0 || (*alpha)[2] != 0 || (*alpha)[3] != 0) return std::nullopt;
+  if (!is_attribute((*alpha)[1])) return std::nullopt;
   return Activation{&swish_def(), product.x, {{"alpha", static_cast<float>((*alpha)[1])}}};
 }
 
@@ -177,6 +185,7 @@ Match match_hard_sigmoid(const Graph& graph, ValueId root) {
   if (!clip || !is_close(product.scale * clip->high, 1, graph.type(root).dtype())) return std::nullopt;
   const Affine inside = affine_of(graph, clip->argument);
   if (inside.x == clip->argument) return std::nullopt;
+  if (!is_attribute(inside.factor * product.scale) || !is_attribute(inside.offset * product.scale)) return std::nullopt;
   return Activation{&hard_sigmoid_def(),
                     inside.x,
                     {{"alpha", static_cast<float>(inside.factor * product.scale)},
@@ -190,6 +199,7 @@ Match match_swish_quotient(const Graph& graph, const Node& div) {
   if (!exp || sum.x == div.input(1) || sum.factor != 1 || sum.offset != 1) return std::nullopt;
   const auto exponent = polynomial_in(graph, exp->input(0), div.input(0));
   if (!exponent || (*exponent)[0] != 0 || (*exponent)[2] != 0 || (*exponent)[3] != 0) return std::nullopt;
+  if (!is_attribute((*exponent)[1])) return std::nullopt;
   return Activation{&swish_def(), div.input(0), {{"alpha", static_cast<float>(-(*exponent)[1])}}};
 }
 
