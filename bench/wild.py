@@ -187,7 +187,10 @@ def check(options, file, path, size, folder):
             verdict = "right" if row["difference"] <= allowed else "wrong"
         row.update(verdict=verdict, message="" if verdict == "right" else message)
         if verdict in ("right", "wrong") and not options.no_times:
-            time_in_turns(options, path, inputs, judge, row)
+            try:
+                time_in_turns(options, path, inputs, judge, row)
+            except peer_processes.PeerError as error:
+                row["message"] = f"not timed: {error}"
     finally:
         judge.close()
     return row
