@@ -152,6 +152,13 @@ TEST(GlobalPool, EveryLayout) {
   }
 }
 
+TEST(GlobalPool, PlanesOfOnePixel) {
+  const OpSample sample{.inputs = {Tensor::of<float>({1, 3, 1, 1}, {1, -2, 3})}, .attributes = {}};
+  for (const OpDef* op : {&global_average_pool_def(), &global_max_pool_def()}) {
+    expect_every_variant(cpu_kernel("cpu.global_pool", op->name), *op, sample, 1);
+  }
+}
+
 TEST(PlanePool, RefusesColumnMajorPositions) {
   Random random(23);
   OpSample sample = random_pool(random, false);

@@ -151,6 +151,7 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
             "device         cpu    default\n"
             "threads        3      env AUTOGRAPH_NUM_THREADS\n"
             "pin            false  default\n"
+            "fixed-threads  false  default\n"
             "seed           7      flag --seed\n"
             "memory-budget  0      default\n"
             "check-nan      false  default\n"
