@@ -178,6 +178,27 @@ TEST(Int8Kernels, ProductsAreWithinOneStepOfTheDefinition) {
 }
 
 // The nodes are made before the batch is known; quantized weights must still be there then.
+// Kernels multiply the scales where the definition multiplies the values that they stand for.
+TEST(Int8Kernels, ScalesWhoseProductsLeaveTheNormalNumbersAreLeftToTheDefinition) {
+  const float scales[][3] = {{1e25F, 1e25F, 1e36F}, {3e37F, 1e-37F, 100}, {1e-25F, 1e-25F, 1e-36F}, {1, 1, 3e37F}};
+  for (const auto& [x_scale, w_scale, y_scale] : scales) {
+    Graph graph;
+    Random random(8);
+    const auto scale = [&](float value) { return constant(graph, Tensor::scalar(value)); };
+    const Var zero = constant(graph, draw_tensor(random, DType::u8, {}, 0, 0));
+    const Var x = dequantize_linear(input(graph, DType::u8, Shape::of({4, 8}), "x"), scale(x_scale), zero);
+    // Of one sign: sums of infinities of both are not defined.
+    const Var w = dequantize_linear(constant(graph, draw_tensor(random, DType::i8, {8, 5}, 1, 60)), scale(w_scale),
+                                    constant(graph, draw_tensor(random, DType::i8, {}, 0, 0)));
+    graph.add_output(quantize_linear(matmul(x, w), scale(y_scale), zero).id(), "y");
+    const std::vector<Datum> inputs{draw_tensor(random, DType::u8, {4, 8}, 0, 255)};
+    EXPECT_EQ(difference(compile(graph, options_for("cpu")).run(inputs),
+                         compile(graph, options_for("reference")).run(inputs)),
+              "")
+        << x_scale << " " << w_scale << " " << y_scale;
+  }
+}
+
 TEST(Int8Kernels, SymbolicExtentsAreTaken) {
   Random random(15);
   Graph graph;

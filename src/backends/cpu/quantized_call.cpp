@@ -288,6 +288,25 @@ bool fit_for_sure(const QuantizedCall& call) {
          std::all_of(call.w_zero.begin(), call.w_zero.end(), [](int32_t z) { return z == kMiddle; });
 }
 
+// Scales are multiplied and divided here instead of the values that they stand for: the results must neither overflow
+// nor vanish, nor must the values.
+bool are_tame(const QuantizedCall& call) {
+  constexpr float kLargestDifference = 255;  // of a byte and a zero point
+  const auto is_normal = [](float value) { return std::isnormal(value); };
+  const auto fits_bytes = [&](float scale) { return std::isfinite(scale * kLargestDifference) && is_normal(scale); };
+  if (!fits_bytes(call.x.scale) || (is_byte(call.y.dtype) && !fits_bytes(call.y.scale))) return false;
+  if (call.residual && (!fits_bytes(call.residual->scale) || !is_normal(call.residual->scale / call.y.scale))) {
+    return false;
+  }
+  for (size_t c = 0; c < call.scale.size(); ++c) {
+    if (!is_normal(call.scale[c]) || !is_normal(call.scale[c] / call.y.scale)) return false;
+  }
+  for (size_t c = 0; c < call.bias.size(); ++c) {
+    if (!std::isfinite(call.bias[c] / call.scale[call.scale.size() > 1 ? c : 0])) return false;
+  }
+  return true;
+}
+
 std::string why_not_sizes(const QuantizedCall& call) {
   const auto fits = [&](size_t count) { return count <= 1 || static_cast<int64_t>(count) == call.num_channels(); };
   if (!is_byte(call.x.dtype) || !is_byte(call.w_dtype)) return "tensors of other than 8 bits";
@@ -296,6 +315,7 @@ std::string why_not_sizes(const QuantizedCall& call) {
   if (!call.bias.empty() && static_cast<int64_t>(call.bias.size()) != call.num_channels()) {
     return "a bias that is not one number per output channel";
   }
+  if (!are_tame(call)) return "scales whose products leave the normal numbers";
   if (!call.must_shift_weights()) return "";
   const bool fit = call.weights.is_present() ? call.signed_weights().is_present() : fit_for_sure(call);
   if (!fit) return "weights that may not fit i8 once their zero point is subtracted";
