@@ -13,6 +13,7 @@
 #include "autograph/verify.h"
 #include "backends/cpu/simd/isa.h"
 #include "engine/backends.h"
+#include "ops/sample.h"
 #include "support/epilogue_case.h"
 #include "support/random_cost.h"
 
@@ -132,7 +133,7 @@ TEST(Epilogues, SingleOpsByEveryKernel) {
 }
 
 TEST(Epilogues, PairsByEveryKernel) {
-  const Share share(50);
+  const Share share(80);
   Sweep sweep;
   uint64_t number = 0;
   const size_t kinds = epilogue_kinds().size();
@@ -147,7 +148,7 @@ TEST(Epilogues, PairsByEveryKernel) {
 }
 
 TEST(Epilogues, TriplesByEveryKernel) {
-  const Share share(400);
+  const Share share(800);
   Sweep sweep;
   uint64_t number = 0;
   const size_t kinds = epilogue_kinds().size();
@@ -159,6 +160,20 @@ TEST(Epilogues, TriplesByEveryKernel) {
       if (triple % 4 != 0) continue;
       if (share.has(++number)) sweep.run(product, kOthers[triple / 4 % std::size(kOthers)], list, number);
     }
+  }
+}
+
+TEST(Epilogues, RandomProductsByEveryKernel) {
+  const Share share(100);
+  Sweep sweep;
+  for (uint64_t number = 0; number < 30000; ++number) {
+    if (!share.has(number)) continue;
+    Random random(number);
+    std::vector<size_t> list;
+    for (int64_t length = draw(random, 0, 3); length > 0; --length) {
+      list.push_back(static_cast<size_t>(draw(random, 0, static_cast<int64_t>(epilogue_kinds().size()) - 1)));
+    }
+    sweep.run(random_product_kinds()[number % 3 == 0 ? 1 : 0], 0, list, number);
   }
 }
 

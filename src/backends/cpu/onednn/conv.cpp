@@ -8,6 +8,7 @@
 // With bf16 the kernel rounds input and weights to bf16, the input on every run, and leaves sums and output in f32.
 // oneDNN has these implementations for channels-last tensors alone.
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "autograph/op_def.h"
@@ -29,7 +30,7 @@ constexpr size_t kW = 1;
 constexpr size_t kB = 2;
 constexpr size_t kChannelAxis = 1;
 // Implementations taken per pair of layouts; further ones are fallbacks that never win.
-constexpr int kMaxImplementations = 3;
+constexpr size_t kMaxImplementations = 3;
 // Inputs with at most this many channels may be read row-major by blocked kernels: images.
 constexpr int64_t kMaxPlainChannels = 4;
 
@@ -59,7 +60,7 @@ dnnl::memory::dims weight_dims(const AnchoredCall& conv) {
   return dims;
 }
 
-// Which pair of layouts and which algorithm; the tag of a variant is made of this and the number of the implementation.
+// Which pair of layouts and which algorithm; its number is the tag of a variant.
 struct Form {
   Layout src = Layout::row_major;
   Layout dst = Layout::row_major;
@@ -78,55 +79,63 @@ std::vector<Form> forms(const AnchoredCall& conv, bool exact, DataType operands)
   return list;
 }
 
-// A convolution in one form, its implementations in the order in which oneDNN offers them.
+using Descriptor = dnnl::convolution_forward::primitive_desc;
+
+// A convolution in one form.
 class Convolution {
  public:
   Convolution(const AnchoredCall& conv, const Form& form, DataType operands)
-      : operands_(operands),
+      : form_(form),
+        operands_(operands),
         x_(conv.dims(kX)),
         w_(weight_dims(conv)),
         y_(conv.output().shape().static_dims()),
         windows_(conv.attributes(), x_, conv.dims(kW)),
         post_ops_(make_post_ops(conv, kChannelAxis, {y_, kChannelAxis})),
         bias_(conv.has(kB) ? row_major({y_[kChannelAxis]}) : dnnl::memory::desc()),
-        desc_(make_desc(form)),
-        pd_(desc_, attributes(), cpu_engine()) {}
+        desc_(make_desc()) {}
 
-  std::string name() const { return pd_.impl_info_str(); }
-  bool is_usable() const { return name().find("ref") == std::string::npos && windows_.allow(name()); }
-  bool next() { return pd_.next_impl(); }
-  const dnnl::convolution_forward::primitive_desc& pd() const { return pd_; }
+  // Its first implementation. While the result steps through others this object must live.
+  Descriptor describe(Use use) const {
+    dnnl::primitive_attr attributes = new_attributes(use);
+    attributes.set_post_ops(post_ops_.ops);
+    return {desc_, attributes, cpu_engine()};
+  }
+
+  bool is_usable(const std::string& implementation) const {
+    const auto is = [&](std::string_view part) { return implementation.find(part) != std::string::npos; };
+    if (is("ref") || !windows_.allow(implementation)) return false;
+    // What oneDNN 2.6 gets wrong: it adds with SSE what lies in memory, which must be aligned then (rows of 33 channels
+    // are not); and behind gemm it looks for vectors of channels of volumes as if they were images.
+    if (is("sse41") && post_ops_.accumulated_input >= 0) return false;
+    return !is("gemm") || post_ops_.arguments.empty() || x_.size() < 5 || form_.dst != Layout::channels_last;
+  }
+
   const dnnl::memory::desc& bias() const { return bias_; }
   const dnnl::memory::dims& weight_dims_in_groups() const { return w_; }
   PostOps& post_ops() { return post_ops_; }
 
  private:
-  dnnl::primitive_attr attributes() const {
-    dnnl::primitive_attr attributes = new_attributes();
-    attributes.set_post_ops(post_ops_.ops);
-    return attributes;
-  }
-
-  dnnl::convolution_forward::desc make_desc(const Form& form) const {
+  dnnl::convolution_forward::desc make_desc() const {
     return {dnnl::prop_kind::forward_inference,
-            form.algorithm,
-            desc_in(form.src, x_, operands_),
+            form_.algorithm,
+            desc_in(form_.src, x_, operands_),
             any_layout(w_, operands_),
             bias_,
-            desc_in(form.dst, y_),
+            desc_in(form_.dst, y_),
             windows_.strides,
             windows_.dilates,
             windows_.pads_begin,
             windows_.pads_end};
   }
 
+  Form form_;
   DataType operands_;  // of input and weights
   dnnl::memory::dims x_, w_, y_;
   ConvWindows windows_;
   PostOps post_ops_;
   dnnl::memory::desc bias_;
-  dnnl::convolution_forward::desc desc_;  // must outlive pd_ while that steps through implementations
-  dnnl::convolution_forward::primitive_desc pd_;
+  dnnl::convolution_forward::desc desc_;
 };
 
 std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, size_t num_inputs) {
@@ -140,22 +149,19 @@ std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, si
 
 void add_variants(const KernelCall& call, const AnchoredCall& conv, size_t number, const Form& form, DataType operands,
                   std::vector<KernelVariant>& variants) {
-  Convolution candidate(conv, form, operands);
-  int implementation = 0;
-  int taken = 0;
+  const Convolution convolution(conv, form, operands);
+  Descriptor candidate = convolution.describe(Use::list);
+  std::set<std::string> taken;
   do {
-    if (candidate.is_usable()) {
-      variants.push_back(
-          {.name = candidate.name(),
-           .inputs = input_layouts(conv, form, call.inputs.size()),
-           .outputs = {form.dst},
-           .cost_us = conv_cost_us(conv, candidate.name(), form.dst, call.threads, speedup(candidate.name())) +
-                      conversion_us(conv.operand(kX).type, operands, call.threads),
-           .tag = static_cast<int>(number) * 100 + implementation});
-      ++taken;
-    }
-    ++implementation;
-  } while (taken < kMaxImplementations && candidate.next());
+    const std::string name = candidate.impl_info_str();
+    if (!convolution.is_usable(name) || !taken.insert(name).second) continue;
+    variants.push_back({.name = name,
+                        .inputs = input_layouts(conv, form, call.inputs.size()),
+                        .outputs = {form.dst},
+                        .cost_us = conv_cost_us(conv, name, form.dst, call.threads, speedup(name)) +
+                                   conversion_us(conv.operand(kX).type, operands, call.threads),
+                        .tag = static_cast<int>(number)});
+  } while (taken.size() < kMaxImplementations && candidate.next_impl());
 }
 
 std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operands) {
@@ -174,11 +180,11 @@ std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operan
 
 std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
   const auto conv = read_conv(call);
-  const Form form = forms(*conv, call.exact, operands)[static_cast<size_t>(call.variant->tag / 100)];
+  const Form form = forms(*conv, call.exact, operands)[static_cast<size_t>(call.variant->tag)];
   Convolution chosen(*conv, form, operands);
-  for (int i = 0; i < call.variant->tag % 100; ++i) chosen.next();
+  auto [primitive, pd] =
+      make_implementation<dnnl::convolution_forward>(call.variant->name, [&] { return chosen.describe(Use::run); });
   const auto slot = [&](size_t k) { return static_cast<size_t>(conv->operand(k).input); };
-  const auto& pd = chosen.pd();
   std::vector<Argument> arguments{
       {DNNL_ARG_SRC, false, slot(kX), desc_in(form.src, conv->dims(kX)), pd.src_desc()},
       {DNNL_ARG_WEIGHTS, false, slot(kW), row_major(chosen.weight_dims_in_groups()), pd.weights_desc(),
@@ -190,8 +196,7 @@ std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
   }
   PostOps& post_ops = chosen.post_ops();
   for (Argument& argument : post_ops.arguments) arguments.push_back(std::move(argument));
-  auto kernel =
-      std::make_unique<PrimitiveKernel>(dnnl::convolution_forward(pd), std::move(arguments), pd.scratchpad_desc());
+  auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc());
   if (post_ops.accumulated_input >= 0) kernel->set_accumulated_input(static_cast<size_t>(post_ops.accumulated_input));
   kernel->set_last_pass(post_ops.last, call.threads);
   return kernel;

@@ -87,8 +87,8 @@ std::optional<QuantizedCall> read_int8(const KernelCall& call, std::string& why_
   return read;
 }
 
-dnnl::primitive_attr int8_attributes(const QuantizedCall& call, size_t channel_axis) {
-  dnnl::primitive_attr attributes = new_attributes();
+dnnl::primitive_attr int8_attributes(const QuantizedCall& call, size_t channel_axis, Use use) {
+  dnnl::primitive_attr attributes = new_attributes(use);
   std::vector<float> scales = call.scale;
   for (float& s : scales) s /= call.y.scale;
   const bool per_channel = scales.size() > 1;

@@ -13,7 +13,7 @@ namespace autograph::onednn {
 std::optional<QuantizedCall> read_int8(const KernelCall& call, std::string& why_not);
 
 /// Attributes of the primitive. `channel_axis` is that of what it writes.
-dnnl::primitive_attr int8_attributes(const QuantizedCall& call, size_t channel_axis);
+dnnl::primitive_attr int8_attributes(const QuantizedCall& call, size_t channel_axis, Use use);
 
 /// The bias in units of the accumulator, zero point of the residual included; absent when there is none.
 Tensor int8_bias(const QuantizedCall& call);

@@ -2,6 +2,7 @@
 //
 // oneDNN's kernels want channels last. Row-major tensors are brought there and back inside.
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "autograph/op_def.h"
@@ -14,7 +15,7 @@ namespace autograph::onednn {
 namespace {
 
 constexpr size_t kChannelAxis = 1;
-constexpr int kMaxImplementations = 3;
+constexpr size_t kMaxImplementations = 3;
 
 std::string why_not(const KernelCall& call) {
   std::string reason;
@@ -35,6 +36,8 @@ dnnl::memory::dims weight_dims(const QuantizedCall& conv) {
   return dims;
 }
 
+using Descriptor = dnnl::convolution_forward::primitive_desc;
+
 class Convolution {
  public:
   explicit Convolution(const QuantizedCall& conv)
@@ -43,25 +46,24 @@ class Convolution {
         y_type_(data_type_of(conv.y.dtype)),
         bias_(int8_bias(conv)),
         windows_(*conv.attributes, conv.x_dims, conv.w_dims),
-        desc_(make_desc()),
-        pd_(desc_, int8_attributes(conv, kChannelAxis), cpu_engine()) {}
+        desc_(make_desc()) {}
 
-  std::string name() const { return pd_.impl_info_str(); }
-  bool is_usable() const { return windows_.allow(name()); }
-  bool next() { return pd_.next_impl(); }
+  // Its first implementation. While the result steps through others this object must live.
+  Descriptor describe(Use use) const { return {desc_, int8_attributes(conv_, kChannelAxis, use), cpu_engine()}; }
+  bool is_usable(std::string_view implementation) const { return windows_.allow(implementation); }
 
-  std::unique_ptr<Kernel> make(Layout layout) const {
+  std::unique_ptr<Kernel> make(std::string_view implementation, Layout layout) const {
+    auto [primitive, pd] =
+        make_implementation<dnnl::convolution_forward>(implementation, [&] { return describe(Use::run); });
     const auto slot = static_cast<size_t>(conv_.x.input);
-    std::vector<Argument> arguments{
-        {DNNL_ARG_SRC, false, slot, desc_in(layout, conv_.x_dims, x_type_), pd_.src_desc()},
-        int8_weights(conv_, row_major(weight_dims(conv_), DataType::s8), pd_.weights_desc()),
-        {DNNL_ARG_DST, true, 0, desc_in(layout, conv_.y_dims, y_type_), pd_.dst_desc()}};
+    std::vector<Argument> arguments{{DNNL_ARG_SRC, false, slot, desc_in(layout, conv_.x_dims, x_type_), pd.src_desc()},
+                                    int8_weights(conv_, row_major(weight_dims(conv_), DataType::s8), pd.weights_desc()),
+                                    {DNNL_ARG_DST, true, 0, desc_in(layout, conv_.y_dims, y_type_), pd.dst_desc()}};
     if (bias_.is_present()) {
       const dnnl::memory::desc desc = row_major(bias_.dims());
       arguments.push_back({DNNL_ARG_BIAS, false, kNoInput, desc, desc, bias_});
     }
-    auto kernel =
-        std::make_unique<PrimitiveKernel>(dnnl::convolution_forward(pd_), std::move(arguments), pd_.scratchpad_desc());
+    auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc());
     if (conv_.residual) kernel->set_accumulated_input(static_cast<size_t>(conv_.residual->input));
     return kernel;
   }
@@ -84,8 +86,7 @@ class Convolution {
   DataType x_type_, y_type_;
   Tensor bias_;
   ConvWindows windows_;
-  dnnl::convolution_forward::desc desc_;  // must outlive pd_ while that steps through implementations
-  dnnl::convolution_forward::primitive_desc pd_;
+  dnnl::convolution_forward::desc desc_;
 };
 
 std::vector<Layout> input_layouts(const KernelCall& call, const QuantizedCall& conv, Layout layout) {
@@ -112,20 +113,20 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_int8(call, ignored);
   std::vector<KernelVariant> result;
   try {
-    Convolution candidate(*conv);
-    int number = -1;
-    int taken = 0;
+    const Convolution convolution(*conv);
+    Descriptor candidate = convolution.describe(Use::list);
+    std::set<std::string> taken;
     do {
-      ++number;
-      if (!candidate.is_usable()) continue;
-      ++taken;
+      const std::string name = candidate.impl_info_str();
+      if (!convolution.is_usable(name) || !taken.insert(name).second) continue;
+      // What oneDNN names first is most often the fastest.
+      const double later = 1 + 0.05 * static_cast<double>(taken.size() - 1);
       for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
-        // What oneDNN names first is most often the fastest.
-        const double us = cost_us(call, *conv, candidate.name(), layout) * (1 + 0.05 * number);
-        const int tag = 2 * number + (layout == Layout::row_major ? 0 : 1);
-        result.push_back({candidate.name(), input_layouts(call, *conv, layout), {layout}, us, tag});
+        const double us = cost_us(call, *conv, name, layout) * later;
+        result.push_back(
+            {.name = name, .inputs = input_layouts(call, *conv, layout), .outputs = {layout}, .cost_us = us});
       }
-    } while (taken < kMaxImplementations && candidate.next());
+    } while (taken.size() < kMaxImplementations && candidate.next_impl());
   } catch (const dnnl::error&) {
     // oneDNN has nothing for it.
   }
@@ -137,11 +138,7 @@ Prepared prepare(const KernelCall& call) {
   const auto conv = read_int8(call, reason);
   if (!conv) return {nullptr, reason};
   if (conv->must_shift_weights() && !conv->weights.is_present()) return {nullptr, "weights that are not known"};
-  return try_prepare([&] {
-    Convolution chosen(*conv);
-    for (int i = 0; i < call.variant->tag / 2; ++i) chosen.next();
-    return chosen.make(call.variant->tag % 2 == 0 ? Layout::row_major : Layout::channels_last);
-  });
+  return try_prepare([&] { return Convolution(*conv).make(call.variant->name, call.variant->output(0)); });
 }
 
 }  // namespace

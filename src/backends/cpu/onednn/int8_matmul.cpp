@@ -1,5 +1,8 @@
 // Products of a stack of 8-bit rows with one 8-bit matrix: `fused` bodies of dequantized matmuls and gemms,
 // qlinear_matmul. Products of two stacks stay what they are.
+#include <set>
+#include <string>
+
 #include "autograph/op_def.h"
 #include "backends/cpu/onednn/int8.h"
 #include "backends/cpu/onednn/onednn_ops.h"
@@ -12,7 +15,7 @@ const OpDef& gemm_def();
 namespace onednn {
 namespace {
 
-constexpr int kMaxImplementations = 2;
+constexpr size_t kMaxImplementations = 2;
 
 bool is_gemm(const QuantizedCall& call) { return call.op == &gemm_def(); }
 
@@ -37,21 +40,21 @@ class Product {
         a_(row_major({rows(), call.x_dims.back()}, data_type_of(call.x.dtype))),
         y_(row_major({rows(), call.num_channels()}, data_type_of(call.y.dtype))),
         bias_(int8_bias(call)),
-        desc_(make_desc()),
-        pd_(desc_, int8_attributes(call, 1), cpu_engine()) {}
+        desc_(make_desc()) {}
 
-  std::string name() const { return pd_.impl_info_str(); }
-  bool next() { return pd_.next_impl(); }
+  // Its first implementation. While the result steps through others this object must live.
+  dnnl::matmul::primitive_desc describe(Use use) const { return {desc_, int8_attributes(call_, 1, use), cpu_engine()}; }
 
-  std::unique_ptr<Kernel> make() const {
+  std::unique_ptr<Kernel> make(std::string_view implementation) const {
+    auto [primitive, pd] = make_implementation<dnnl::matmul>(implementation, [&] { return describe(Use::run); });
     std::vector<Argument> arguments{{DNNL_ARG_SRC, false, static_cast<size_t>(call_.x.input), a_, a_},
-                                    int8_weights(call_, given_weights(), pd_.weights_desc()),
+                                    int8_weights(call_, given_weights(), pd.weights_desc()),
                                     {DNNL_ARG_DST, true, 0, y_, y_}};
     if (bias_.is_present()) {
       const dnnl::memory::desc desc = row_major({1, call_.num_channels()});
       arguments.push_back({DNNL_ARG_BIAS, false, kNoInput, desc, desc, bias_});
     }
-    auto kernel = std::make_unique<PrimitiveKernel>(dnnl::matmul(pd_), std::move(arguments), pd_.scratchpad_desc());
+    auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc());
     if (call_.residual) kernel->set_accumulated_input(static_cast<size_t>(call_.residual->input));
     return kernel;
   }
@@ -79,8 +82,7 @@ class Product {
   const QuantizedCall& call_;
   dnnl::memory::desc a_, y_;
   Tensor bias_;
-  dnnl::matmul::desc desc_;  // must outlive pd_ while that steps through implementations
-  dnnl::matmul::primitive_desc pd_;
+  dnnl::matmul::desc desc_;
 };
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
@@ -94,13 +96,17 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   for (const Type& type : call.inputs) bytes += type.is_tensor() ? static_cast<double>(size_of(type)) : 0;
   std::vector<KernelVariant> result;
   try {
-    Product candidate(*product);
-    int number = 0;
+    const Product listed(*product);
+    dnnl::matmul::primitive_desc candidate = listed.describe(Use::list);
+    std::set<std::string> taken;
     do {
-      const double speed = kFlopsPerUsAndThread * call.threads * int8_speedup(candidate.name());
+      const std::string name = candidate.impl_info_str();
+      if (!taken.insert(name).second) continue;
+      const double speed = kFlopsPerUsAndThread * call.threads * int8_speedup(name);
       const double us = 2 + flops / speed + bytes / kBytesPerUs;
-      result.push_back({candidate.name(), {}, {}, us * (1 + 0.05 * number), number});
-    } while (++number < kMaxImplementations && candidate.next());
+      const double later = 1 + 0.05 * static_cast<double>(taken.size() - 1);
+      result.push_back({.name = name, .inputs = {}, .outputs = {}, .cost_us = us * later});
+    } while (taken.size() < kMaxImplementations && candidate.next_impl());
   } catch (const dnnl::error&) {
     // oneDNN has nothing for it.
   }
@@ -112,11 +118,7 @@ Prepared prepare(const KernelCall& call) {
   const auto product = read_int8(call, reason);
   if (!product) return {nullptr, reason};
   if (product->must_shift_weights() && !product->weights.is_present()) return {nullptr, "weights that are not known"};
-  return try_prepare([&] {
-    Product chosen(*product);
-    for (int i = 0; i < call.variant->tag; ++i) chosen.next();
-    return chosen.make();
-  });
+  return try_prepare([&] { return Product(*product).make(call.variant->name); });
 }
 
 }  // namespace

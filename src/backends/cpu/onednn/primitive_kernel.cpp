@@ -89,10 +89,18 @@ dnnl::memory::desc any_layout(const dnnl::memory::dims& dims, DataType type) {
   return {dims, type, dnnl::memory::format_tag::any};
 }
 
-dnnl::primitive_attr new_attributes() {
+dnnl::primitive_attr new_attributes(Use use) {
   dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attributes.set_scratchpad_mode(use == Use::run ? dnnl::scratchpad_mode::user : dnnl::scratchpad_mode::library);
   return attributes;
+}
+
+std::string implementation_of(const dnnl::primitive& primitive) {
+  const_dnnl_primitive_desc_t pd = nullptr;
+  check(dnnl_primitive_get_primitive_desc(primitive.get(), &pd), "descriptor of a primitive");
+  const char* name = nullptr;
+  check(dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name), "name of a primitive");
+  return name;
 }
 
 struct PrimitiveKernel::State : KernelState {

@@ -8,6 +8,9 @@
 #include <dnnl.hpp>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/onednn/team_primitive.h"
@@ -39,8 +42,36 @@ void reorder(const void* from, const dnnl::memory::desc& from_desc, void* to, co
 /// Any layout that the primitive likes.
 dnnl::memory::desc any_layout(const dnnl::memory::dims& dims, DataType type = DataType::f32);
 
-/// Attributes with scratchpad memory given by the user of the primitive.
-dnnl::primitive_attr new_attributes();
+/// What a descriptor is for: to list implementations, or to make a primitive; see make_implementation().
+enum class Use : uint8_t { list, run };
+
+/// Attributes, for primitives with scratchpad memory given by their user.
+dnnl::primitive_attr new_attributes(Use use = Use::run);
+
+/// oneDNN's name of the implementation that a primitive runs.
+std::string implementation_of(const dnnl::primitive& primitive);
+
+/// A primitive of the implementation of this name, with the descriptor it was made from; `describe` gives the
+/// descriptor of the first one. Throws dnnl::error when there is none.
+///
+/// oneDNN 2.6 keeps primitives by the number of the step at which next_impl() met them, and a step that finds its
+/// number there does not move on: those behind it come again, under other numbers. What comes after how many steps thus
+/// depends on what was made before. Names do not; and lists have attributes of their own, with which nothing is made.
+template <class Primitive, class Describe>
+std::pair<Primitive, typename Primitive::primitive_desc> make_implementation(std::string_view name,
+                                                                             Describe&& describe) {
+  // More than one where another thread makes one of its own at the same step.
+  constexpr int kAttempts = 8;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    typename Primitive::primitive_desc pd = describe();
+    bool found = pd.impl_info_str() == name;
+    while (!found && pd.next_impl()) found = pd.impl_info_str() == name;
+    if (!found) break;
+    Primitive primitive(pd);
+    if (implementation_of(primitive) == name) return {std::move(primitive), std::move(pd)};
+  }
+  throw dnnl::error(dnnl_unimplemented, "no such implementation");
+}
 
 /// Slot of arguments that are no tensors of the call: their elements are known.
 inline constexpr size_t kNoInput = std::numeric_limits<size_t>::max();
