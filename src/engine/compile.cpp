@@ -105,7 +105,7 @@ Executable compile(Graph graph, const CompileOptions& options) {
     const std::string fault = find_fault(*options.schedule, graph);
     AG_CHECK_USER(fault.empty(), ValueError, "[compile] schedule: {}", fault);
   }
-  return Executable(std::make_unique<Executable::Impl>(std::move(graph), options, false));
+  return Executable(std::make_unique<Executable::Impl>(std::move(graph), options, Nesting::none));
 }
 
 }  // namespace autograph

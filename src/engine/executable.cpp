@@ -14,10 +14,15 @@
 #include "tune/measured_cost.h"
 
 namespace autograph {
+
+const OpDef& if_def();
+
 namespace {
 
 // Plans kept for graphs with symbolic dims.
 constexpr size_t kCachedPlans = 16;
+// After so many plans one after the other that ran once, the shapes of a loop's states are taken to change every turn.
+constexpr int kPlansRunOnce = 4;
 
 // Sets the thread count of kernels for the calling thread while it lives.
 class ThreadScope {
@@ -75,27 +80,34 @@ bool has_static_inputs(const Graph& graph) {
 
 // ---- PlanEntry -------------------------------------------------------------------------------------------------
 
-PlanEntry::PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const RunInputs* inputs)
-    : compiled_(std::move(compiled)) {
-  const Graph& graph = *compiled_->graph;
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+PlanEntry::PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const std::vector<Type>& inputs,
+                     std::vector<std::shared_ptr<Executable::Impl>> nested)
+    : compiled_(std::move(compiled)), nested_(std::move(nested)) {
+  for (const Type& type : inputs) {
     Key& key = keys_.emplace_back();
-    const Type& type = graph.type(graph.inputs()[i]);
-    if (inputs && inputs->tensor(i)) {
-      key = {inputs->tensor(i)->dtype(), inputs->tensor(i)->dims()};
-    } else if (!inputs && type.is_tensor()) {
-      key = {type.dtype(), type.shape().static_dims()};
-    }
+    if (!type.is_tensor()) continue;
+    key.dtype = type.dtype();
+    for (const Dim& dim : type.shape().dims()) key.dims.push_back(dim.value_or(kOpen));
   }
 }
 
 bool PlanEntry::matches(const RunInputs& inputs) const {
+  const auto fits = [](int64_t extent, int64_t expected) { return extent == expected || expected == kOpen; };
   for (size_t i = 0; i < keys_.size(); ++i) {
     const Tensor* tensor = inputs.tensor(i);
     if ((tensor ? tensor->dtype() : DType::undefined) != keys_[i].dtype) return false;
-    if (tensor && tensor->dims() != keys_[i].dims) return false;
+    if (!tensor) continue;
+    const Dims &dims = tensor->dims(), &expected = keys_[i].dims;
+    if (!std::equal(dims.begin(), dims.end(), expected.begin(), expected.end(), fits)) return false;
   }
   return true;
+}
+
+Type PlanEntry::input_type(size_t i) const {
+  if (keys_[i].dtype == DType::undefined) return {};
+  std::vector<Dim> dims;
+  for (const int64_t extent : keys_[i].dims) dims.push_back(extent == kOpen ? Dim::unknown() : Dim(extent));
+  return {keys_[i].dtype, Shape(std::move(dims))};
 }
 
 std::unique_ptr<RunContext> PlanEntry::acquire() {
@@ -130,15 +142,47 @@ class Executable::Impl::Lease {
   std::unique_ptr<RunContext> context_;
 };
 
+// A nested plan and a context of it, for many runs on memory of the caller's choice.
+class Executable::Impl::Session : public NestedSession {
+ public:
+  Session(const Impl& impl, const std::shared_ptr<PlanEntry>& entry, const std::vector<Datum>& inputs)
+      : impl_(impl), entry_(*entry), lease_(entry), context_(lease_.context()) {
+    for (size_t i = 0; i < inputs.size(); ++i) context_.bind_input(i, inputs[i]);
+  }
+
+  const Type& output_type(size_t k) const override { return slot_of(k).type; }
+  bool hands_on(size_t k, size_t i) const override {
+    const Plan& plan = context_.compiled().plan;
+    return plan.outputs[k].slot == plan.inputs[i];
+  }
+  void bind_input(size_t i, const void* data) override { context_.bind_input(i, data); }
+  void bind_output(size_t k, void* data) override { context_.bind_output(k, data); }
+  void run() override {
+    entry_.count_run();
+    impl_.execute(context_, nullptr);
+  }
+
+ private:
+  const Slot& slot_of(size_t k) const {
+    const Plan& plan = context_.compiled().plan;
+    return plan.slots[plan.outputs[k].slot];
+  }
+
+  const Impl& impl_;
+  PlanEntry& entry_;
+  Lease lease_;
+  RunContext& context_;
+};
+
 // ---- Impl ------------------------------------------------------------------------------------------------------
 
-Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
+Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesting)
     : options_(options),
       device_(get_device(options.device, options.precision)),
       threads_(options.threads > 0 ? options.threads : usable_cpu_count()),
-      nested_(nested),
-      run_options_{device_.catalog,     threads_,           options.check_nan, options.profile, nullptr,
-                   device_.set_threads, device_.run_streams} {
+      nesting_(nesting),
+      run_options_{device_.catalog, threads_, options.check_nan,   options.profile,
+                   nullptr,         nullptr,  device_.set_threads, device_.run_streams} {
   if (Verdicts* verdicts = verdicts_of(device_, options_)) {
     judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune);
     run_options_.judge = &*judge_;
@@ -147,40 +191,68 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, bool nested)
     run_options_.watch = &CoreWatch::of_process();
     run_options_.limit_threads = device_.limit_threads;
   }
-  // A schedule is one for this graph and for shapes that are known.
-  if (nested_ || !has_static_inputs(graph)) options_.schedule = nullptr;
-  Graph prepared = options_.schedule ? std::move(graph) : prepare_graph(std::move(graph), device_, options_);
-  const bool is_static = has_static_inputs(prepared) && !nested_;
-  if (!is_static) {
-    graph_ = std::make_shared<const Graph>(std::move(prepared));
-  } else {
-    const KnownValues known = infer_types(prepared);
-    const auto graph = std::make_shared<Graph>(std::move(prepared));
-    graph_ = graph;
-    // Looking for NaNs reads weights, too.
-    const bool release = options_.release_weights && !options_.check_nan;
-    entries_.push_front(std::make_shared<PlanEntry>(make_plan(graph, known, release ? graph.get() : nullptr), nullptr));
-    if (entries_.front()->compiled()->has_dynamic_steps) options_.schedule = nullptr;
-  }
-  compile_nested();
-}
-
-void Executable::Impl::compile_nested() {
-  for (const NodeId id : graph_->nodes()) {
-    // Only ops that are evaluated run nested graphs through the engine; others have kernels for the whole.
-    if (!graph_->node(id).op().evaluate) continue;
-    for (const auto& [name, value] : graph_->node(id).attributes()) {
-      const auto* nested = std::get_if<GraphRef>(&value);
-      if (!nested || nested_graphs_.count(nested->get()) > 0) continue;
-      nested_graphs_[nested->get()] = std::make_unique<Impl>(**nested, options_, true);
-    }
-  }
   run_options_.run_nested = [this](const GraphRef& graph, const std::vector<Datum>& inputs,
                                    const std::shared_ptr<MemoryMeter>& meter) {
-    const auto it = nested_graphs_.find(graph.get());
-    AG_CHECK(it != nested_graphs_.end(), "nested graph '{}' was not compiled", graph->name());
-    return it->second->run(RunInputs(inputs), meter);
+    return nested_of(graph)->run(RunInputs(inputs), meter);
   };
+  run_options_.open_nested = [this](const GraphRef& graph, const std::vector<Datum>& inputs) {
+    return nested_of(graph)->open_session(inputs);
+  };
+  // A schedule is one for this graph and for shapes that are known.
+  if (is_nested() || !has_static_inputs(graph)) options_.schedule = nullptr;
+  Graph prepared = options_.schedule ? std::move(graph) : prepare_graph(std::move(graph), device_, options_);
+  const bool is_static = has_static_inputs(prepared) && !is_nested();
+  if (!is_static) {
+    graph_ = std::make_shared<const Graph>(std::move(prepared));
+    return;
+  }
+  const KnownValues known = infer_types(prepared);
+  const auto typed = std::make_shared<Graph>(std::move(prepared));
+  graph_ = typed;
+  // Looking for NaNs reads weights, too.
+  const bool release = options_.release_weights && !options_.check_nan;
+  auto nested_graphs = compile_nested(*typed);
+  auto plan = make_plan(typed, known, release ? typed.get() : nullptr);
+  std::vector<Type> types;
+  for (const ValueId v : typed->inputs()) types.push_back(typed->type(v).is_tensor() ? typed->type(v) : Type());
+  entries_.push_front(std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs)));
+}
+
+// Plans of several shapes may share nested graphs.
+std::vector<std::shared_ptr<Executable::Impl>> Executable::Impl::compile_nested(const Graph& graph) const {
+  std::vector<std::shared_ptr<Impl>> compiled;
+  for (const NodeId id : graph.nodes()) {
+    const OpDef& op = graph.node(id).op();
+    // Only ops that are evaluated run nested graphs through the engine; others have kernels for the whole.
+    if (!op.evaluate) continue;
+    const bool repeats = nesting_ == Nesting::repeatedly || &op != &if_def();
+    for (const auto& [name, value] : graph.node(id).attributes()) {
+      const auto* nested = std::get_if<GraphRef>(&value);
+      if (!nested) continue;
+      std::shared_ptr<Impl> impl = find_nested(**nested);
+      if (!impl) impl = std::make_shared<Impl>(**nested, options_, repeats ? Nesting::repeatedly : Nesting::once);
+      const std::lock_guard lock(nested_mutex_);
+      std::erase_if(nested_graphs_, [](const auto& entry) { return entry.second.expired(); });
+      // Another thread may have been faster.
+      std::weak_ptr<Impl>& known = nested_graphs_[nested->get()];
+      if (std::shared_ptr<Impl> other = known.lock()) impl = std::move(other);
+      known = impl;
+      compiled.push_back(std::move(impl));
+    }
+  }
+  return compiled;
+}
+
+std::shared_ptr<Executable::Impl> Executable::Impl::find_nested(const Graph& graph) const {
+  const std::lock_guard lock(nested_mutex_);
+  const auto it = nested_graphs_.find(&graph);
+  return it == nested_graphs_.end() ? nullptr : it->second.lock();
+}
+
+std::shared_ptr<Executable::Impl> Executable::Impl::nested_of(const GraphRef& graph) const {
+  std::shared_ptr<Impl> impl = find_nested(*graph);
+  AG_CHECK(impl, "nested graph '{}' was not compiled", graph->name());
+  return impl;
 }
 
 std::shared_ptr<PlanEntry> Executable::Impl::find_entry(const RunInputs& inputs) const {
@@ -194,27 +266,53 @@ std::shared_ptr<PlanEntry> Executable::Impl::find_entry(const RunInputs& inputs)
       return entries_.front();
     }
   }
-  if (!nested_) check_inputs(*graph_, inputs);
-  std::shared_ptr<PlanEntry> entry = make_entry(&inputs);
+  if (!is_nested()) check_inputs(*graph_, inputs);
+  std::shared_ptr<PlanEntry> entry = make_entry(inputs);
   const std::lock_guard lock(mutex_);
   entries_.push_front(entry);
   if (entries_.size() > kCachedPlans) entries_.pop_back();
   return entry;
 }
 
-std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs* inputs) const {
+// The types to make a plan for: those of the inputs, but for extents that change from turn to turn, which stay open.
+std::vector<Type> Executable::Impl::plan_types(const RunInputs& inputs) const {
+  std::vector<Type> types;
+  for (size_t i = 0; i < inputs.size(); ++i) types.push_back(inputs.tensor(i) ? inputs.tensor(i)->type() : Type());
+  if (nesting_ != Nesting::repeatedly) return types;
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() < kPlansRunOnce) return types;
+  const auto last = std::next(entries_.begin(), kPlansRunOnce);
+  const auto ran_once = [](const auto& entry) { return entry->num_runs() <= 1; };
+  if (!std::all_of(entries_.begin(), last, ran_once)) return types;
+  for (auto entry = entries_.begin(); entry != last; ++entry) {
+    for (size_t i = 0; i < types.size(); ++i) {
+      const Type seen = (*entry)->input_type(i);
+      if (!types[i].is_tensor() || !seen.is_tensor() || seen.shape().rank() != types[i].shape().rank()) continue;
+      Shape shape = types[i].shape();
+      for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+        if (!shape[axis].same_as(seen.shape()[axis])) shape[axis] = Dim::unknown();
+      }
+      types[i] = Type(types[i].dtype(), std::move(shape));
+    }
+  }
+  return types;
+}
+
+std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs& inputs) const {
+  const std::vector<Type> types = plan_types(inputs);
   Graph typed = *graph_;
   for (size_t i = 0; i < typed.inputs().size(); ++i) {
     const Type& declared = typed.type(typed.inputs()[i]);
-    const Tensor* tensor = inputs->tensor(i);
     const bool takes_tensor = declared.is_tensor() || declared.kind() == Type::Kind::none;
-    if (tensor && takes_tensor) typed.set_type(typed.inputs()[i], tensor->type());
+    if (types[i].is_tensor() && takes_tensor) typed.set_type(typed.inputs()[i], types[i]);
   }
   // With these shapes passes may do what they could not while dims were symbols.
   infer_types(typed);
   typed = prepare_graph(std::move(typed), device_, options_);
   const KnownValues known = infer_types(typed);
-  return std::make_shared<PlanEntry>(make_plan(std::make_shared<const Graph>(std::move(typed)), known), inputs);
+  auto nested_graphs = compile_nested(typed);
+  auto plan = make_plan(std::make_shared<const Graph>(std::move(typed)), known);
+  return std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs));
 }
 
 std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
@@ -236,7 +334,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
                     options_.may_tune);
   if (options_.kernel_times) cost.know(*options_.kernel_times);
   std::shared_ptr<const CompiledPlan> plan;
-  if (options_.tune_in_network && !nested_ && !device_.machine) {
+  if (options_.tune_in_network && !is_nested() && !device_.machine) {
     // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
     const bool is_given = options_.kernel_times && has_network(*options_.kernel_times);
     const bool has_time = !options_.may_tune || options_.may_tune();
@@ -258,11 +356,11 @@ void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter>
   const ThreadScope threads(device_, threads_);
   // A nested run works on the processors of the run around it.
   std::optional<CoreGate::Pass> pass;
-  if (!nested_) pass.emplace(CoreGate::of_process(), context.compiled().num_threads);
-  const LimitScope limit(nested_ ? nullptr : run_options_.limit_threads);
+  if (!is_nested()) pass.emplace(CoreGate::of_process(), context.compiled().num_threads);
+  const LimitScope limit(is_nested() ? nullptr : run_options_.limit_threads);
   // Where others are at work the system finds free processors better.
   const bool is_alone = !run_options_.watch || run_options_.watch->limit() >= threads_;
-  const PinScope pins(device_, options_.pin_threads && is_alone && !nested_, threads_);
+  const PinScope pins(device_, options_.pin_threads && is_alone && !is_nested(), threads_);
   context.run(run_options_, meter);
   if (!options_.profile) return;
   const std::lock_guard lock(mutex_);
@@ -270,7 +368,9 @@ void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter>
 }
 
 std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::shared_ptr<MemoryMeter>& meter) const {
-  Lease lease(find_entry(inputs));
+  const std::shared_ptr<PlanEntry> entry = find_entry(inputs);
+  entry->count_run();
+  Lease lease(entry);
   RunContext& context = lease.context();
   for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(context, i);
   const Plan& plan = context.compiled().plan;
@@ -287,6 +387,19 @@ std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::sha
     if (!context.is_fixed_output(k)) outputs[k] = context.take_output(k);
   }
   return outputs;
+}
+
+std::unique_ptr<NestedSession> Executable::Impl::open_session(const std::vector<Datum>& inputs) const {
+  std::shared_ptr<PlanEntry> entry = find_entry(RunInputs(inputs));
+  const CompiledPlan& compiled = *entry->compiled();
+  const auto is_fixed = [&](const PlanOutput& output) {
+    const Slot& slot = compiled.plan.slots[output.slot];
+    return slot.place != Place::heap && slot.type.is_static() && slot.type.dtype() != DType::string;
+  };
+  // Dynamic steps hold on to their inputs.
+  if (compiled.has_dynamic_steps) return nullptr;
+  if (!std::all_of(compiled.plan.outputs.begin(), compiled.plan.outputs.end(), is_fixed)) return nullptr;
+  return std::make_unique<Session>(*this, entry, inputs);
 }
 
 void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <map>
 #include <memory>
@@ -21,9 +22,15 @@ namespace autograph {
 /// A plan with the input shapes it is for. The pool has a mutex of its own, held only to take or return a context.
 class PlanEntry {
  public:
-  PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const RunInputs* inputs);
+  /// `inputs` are the types that the plan is for, of Kind::none for what is no tensor; `nested` its nested graphs.
+  PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const std::vector<Type>& inputs,
+            std::vector<std::shared_ptr<Executable::Impl>> nested);
   /// Was this plan made for inputs like these? Allocates nothing.
   bool matches(const RunInputs& inputs) const;
+  /// The type of input `i` that this plan is for; of Kind::none when it is no tensor.
+  Type input_type(size_t i) const;
+  void count_run() { ++num_runs_; }
+  int num_runs() const { return num_runs_; }
   const std::shared_ptr<const CompiledPlan>& compiled() const { return compiled_; }
   std::unique_ptr<RunContext> acquire();
   void give_back(std::unique_ptr<RunContext> context);
@@ -31,19 +38,25 @@ class PlanEntry {
  private:
   struct Key {
     DType dtype = DType::undefined;  // undefined: not a tensor
-    Dims dims;
+    Dims dims;                       // kOpen: any extent
   };
+  static constexpr int64_t kOpen = -1;
   std::shared_ptr<const CompiledPlan> compiled_;
+  std::atomic<int> num_runs_ = 0;
+  std::vector<std::shared_ptr<Executable::Impl>> nested_;
   std::vector<Key> keys_;
   std::mutex mutex_;  // guards pool_
   std::vector<std::unique_ptr<RunContext>> pool_;
 };
 
+/// How often a graph runs in one run of the graph around it, if there is one.
+enum class Nesting : uint8_t { none, once, repeatedly };
+
 /// See above. run() and run_into() may be called by any number of threads at once.
 class Executable::Impl {
  public:
-  /// `graph` has been through the passes. Declared input types of a `nested` graph are not binding.
-  Impl(Graph graph, const CompileOptions& options, bool nested);
+  /// Declared input types of a nested graph are not binding.
+  Impl(Graph graph, const CompileOptions& options, Nesting nesting);
 
   std::vector<Datum> run(const RunInputs& inputs, const std::shared_ptr<MemoryMeter>& meter) const;
   void run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const;
@@ -60,9 +73,15 @@ class Executable::Impl {
 
  private:
   class Lease;
-  void compile_nested();
+  class Session;
+  std::vector<std::shared_ptr<Impl>> compile_nested(const Graph& graph) const;
+  std::shared_ptr<Impl> find_nested(const Graph& graph) const;
+  std::shared_ptr<Impl> nested_of(const GraphRef& graph) const;
+  std::unique_ptr<NestedSession> open_session(const std::vector<Datum>& inputs) const;
   std::shared_ptr<PlanEntry> find_entry(const RunInputs& inputs) const;
-  std::shared_ptr<PlanEntry> make_entry(const RunInputs* inputs) const;
+  std::shared_ptr<PlanEntry> make_entry(const RunInputs& inputs) const;
+  std::vector<Type> plan_types(const RunInputs& inputs) const;
+  bool is_nested() const { return nesting_ != Nesting::none; }
   std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
                                                 Graph* release_from = nullptr) const;
   void execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const;
@@ -71,10 +90,11 @@ class Executable::Impl {
   CompileOptions options_;
   const Device& device_;
   int threads_;
-  bool nested_;
+  Nesting nesting_;
   mutable std::optional<Attester> judge_;  // of kernels; none on devices whose kernels are the reference
   RunOptions run_options_;
-  std::map<const Graph*, std::unique_ptr<Impl>> nested_graphs_;  // fixed after construction
+  mutable std::mutex nested_mutex_;                                    // guards nested_graphs_
+  mutable std::map<const Graph*, std::weak_ptr<Impl>> nested_graphs_;  // kept alive by the plans that run them
 
   mutable std::mutex mutex_;                               // guards entries_, profile_ and kernel_times_
   mutable std::list<std::shared_ptr<PlanEntry>> entries_;  // most recently used first

@@ -12,7 +12,7 @@ namespace {
 // Kernels kept per step, for graphs whose shapes alternate between a few.
 constexpr size_t kCachedKernels = 8;
 
-class StepEvaluateContext : public EvaluateContext {
+class StepEvaluateContext : public EvaluateContext, public SessionOpener {
  public:
   StepEvaluateContext(const Graph& graph, const Node& node, std::vector<Datum> inputs, const RunOptions& options,
                       const std::shared_ptr<MemoryMeter>& meter)
@@ -32,6 +32,10 @@ class StepEvaluateContext : public EvaluateContext {
   }
   std::vector<Datum> run_nested(std::string_view attribute, const std::vector<Datum>& inputs) override {
     return options_.run_nested(node_.attributes().get<GraphRef>(attribute), inputs, meter_);
+  }
+  std::unique_ptr<NestedSession> open_nested(std::string_view attribute,
+                                             const std::vector<Datum>& inputs) const override {
+    return options_.open_nested ? options_.open_nested(node_.attributes().get<GraphRef>(attribute), inputs) : nullptr;
   }
   Tensor allocate(DType dtype, Dims dims) override { return meter_->allocate(dtype, std::move(dims)); }
 
@@ -70,14 +74,39 @@ std::vector<Datum> DynamicStep::gather_inputs() const {
 }
 
 std::vector<Datum> DynamicStep::evaluate(std::vector<Datum> inputs) {
-  // What evaluate returns may hold on to its inputs, so these must not lie in memory that is used again.
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (step_.inputs[i] == kNoSlot || !inputs[i].is_tensor()) continue;
-    const Place place = context_.compiled_->plan.slots[step_.inputs[i]].place;
-    if (place == Place::arena || place == Place::output) inputs[i] = inputs[i].tensor().clone();
-  }
+  const std::vector<ByteRange> borrowed = borrowed_ranges(inputs);
   StepEvaluateContext context(*context_.compiled_->graph, node_, std::move(inputs), options_, meter_);
-  return node_.op().evaluate(context);
+  std::vector<Datum> outputs = node_.op().evaluate(context);
+  for (Datum& output : outputs) output = owned(output, borrowed);
+  return outputs;
+}
+
+// Inputs in memory that is used again, or that the caller takes, after this step.
+std::vector<DynamicStep::ByteRange> DynamicStep::borrowed_ranges(const std::vector<Datum>& inputs) const {
+  std::vector<ByteRange> ranges;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (step_.inputs[i] == kNoSlot || !inputs[i].is_tensor() || inputs[i].tensor().size_bytes() == 0) continue;
+    const Place place = context_.compiled_->plan.slots[step_.inputs[i]].place;
+    if (place != Place::arena && place != Place::output) continue;
+    const char* begin = static_cast<const char*>(inputs[i].tensor().raw());
+    ranges.push_back({begin, begin + inputs[i].tensor().size_bytes()});
+  }
+  return ranges;
+}
+
+// What evaluate gives back may be an input, or lie in one: then it gets memory of its own.
+Datum DynamicStep::owned(const Datum& datum, const std::vector<ByteRange>& borrowed) {
+  if (datum.is_sequence()) {
+    std::vector<Datum> elements;
+    for (const Datum& element : datum.sequence()) elements.push_back(owned(element, borrowed));
+    return elements;
+  }
+  if (!datum.is_tensor() || datum.tensor().dtype() == DType::string) return datum;
+  const char* at = static_cast<const char*>(datum.tensor().raw());
+  const bool is_borrowed = std::any_of(borrowed.begin(), borrowed.end(), [&](const ByteRange& range) {
+    return std::greater_equal<>()(at, range.begin) && std::less<>()(at, range.end);
+  });
+  return is_borrowed ? Datum(datum.tensor().clone()) : datum;
 }
 
 std::vector<Datum> DynamicStep::infer_and_run(const std::vector<Datum>& inputs) {

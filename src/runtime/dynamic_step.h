@@ -16,8 +16,14 @@ class DynamicStep {
   void run();
 
  private:
+  struct ByteRange {
+    const char* begin;
+    const char* end;
+  };
   std::vector<Datum> gather_inputs() const;
   std::vector<Datum> evaluate(std::vector<Datum> inputs);
+  std::vector<ByteRange> borrowed_ranges(const std::vector<Datum>& inputs) const;
+  static Datum owned(const Datum& datum, const std::vector<ByteRange>& borrowed);
   std::vector<Datum> infer_and_run(const std::vector<Datum>& inputs);
   RunContext::CachedKernel& kernel_for(std::vector<Type> inputs, std::vector<Type> outputs);
 

@@ -102,6 +102,11 @@ void RunContext::bind_input(size_t i, const Datum& datum) {
   input_data_as_datums_[i] = datum;
 }
 
+void RunContext::bind_input(size_t i, const void* data) {
+  input_data_[i] = const_cast<void*>(data);
+  patch(input_views_[i], input_data_[i]);
+}
+
 void RunContext::bind_output(size_t k, void* data) {
   output_data_[k] = data;
   patch(output_views_[k], data);
@@ -297,7 +302,7 @@ void RunContext::copy_outputs() {
   const Plan& plan = compiled_->plan;
   for (size_t k = 0; k < plan.outputs.size(); ++k) {
     const PlanOutput& output = plan.outputs[k];
-    if (output.direct || !is_fixed_output(k) || plan.slots[output.slot].bytes == 0) continue;
+    if (output.direct || !output_data_[k] || !is_fixed_output(k) || plan.slots[output.slot].bytes == 0) continue;
     std::memcpy(output_data_[k], address_of(output.slot), plan.slots[output.slot].bytes);
   }
 }

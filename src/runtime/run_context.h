@@ -11,6 +11,7 @@
 
 #include "autograph/run_report.h"
 #include "base/function_ref.h"
+#include "graph/nested_session.h"
 #include "runtime/compiled_plan.h"
 #include "runtime/core_watch.h"
 #include "runtime/memory_meter.h"
@@ -21,6 +22,9 @@ namespace autograph {
 /// Runs a nested graph inside the memory budget of the run around it.
 using NestedRunner =
     std::function<std::vector<Datum>(const GraphRef&, const std::vector<Datum>&, const std::shared_ptr<MemoryMeter>&)>;
+
+/// Makes a nested graph ready for inputs of certain types; see SessionOpener.
+using NestedOpener = std::function<std::unique_ptr<NestedSession>(const GraphRef&, const std::vector<Datum>&)>;
 
 /// Calls work(0) ... work(streams - 1) at the same time, each on a thread that uses `threads` threads inside kernels,
 /// and returns when all are done. `work` must not throw. False, with nothing called, where so many threads cannot be
@@ -33,7 +37,8 @@ struct RunOptions {
   int threads = 1;
   bool check_nan = false;
   bool profile = false;
-  NestedRunner run_nested;
+  NestedRunner run_nested = nullptr;
+  NestedOpener open_nested = nullptr;
   int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
   RunStreams run_streams = nullptr;   ///< Null: streams run one after the other.
   KernelJudge* judge = nullptr;       ///< See PlanOptions; for kernels that are chosen while running.
@@ -52,7 +57,10 @@ class RunContext {
   void bind_input(size_t i, const Tensor& tensor);
   /// Sets input `i`, of any kind.
   void bind_input(size_t i, const Datum& datum);
-  /// Where to write output `k`, which must have a static type.
+  /// Sets where input `i` lies, in a plan without dynamic steps.
+  void bind_input(size_t i, const void* data);
+  /// Where to write output `k`, which must have a static type. Null for an output that is not wanted and that no step
+  /// writes: an input as it is.
   void bind_output(size_t k, void* data);
 
   /// Runs all steps. `meter` may be null when the plan has no dynamic steps.

@@ -117,8 +117,7 @@ Plan plan_sequential(const Graph& graph, const KnownValues& known);
 
 /// The same in the stages and streams of `schedule`, which must be valid; `threads` are those of a run. Views and
 /// values that are known have no steps; streams without steps are left out, and a stage with one stream left has all
-/// threads. Where the shape of a step is only known while running, all is sequential: what such a step allocates and
-/// drops is not planned, and nested graphs take all threads.
+/// threads. A step whose shape is only known while running is a stage of its own.
 Plan plan_scheduled(const Graph& graph, const KnownValues& known, const Schedule& schedule, int threads);
 
 /// Which layouts the kernel of a step reads and writes; missing ones are row-major.

@@ -197,14 +197,29 @@ class Planner {
   Plan plan_;
 };
 
+// Makes a stage of its own of every step whose shapes are only known while running: what it allocates is not planned,
+// and nested graphs take all threads. Returns, by new stage, the number of the one that it comes from.
+std::vector<uint32_t> set_dynamic_steps_apart(Plan& plan) {
+  std::vector<uint32_t> origin;
+  bool was_dynamic = false;
+  for (Step& step : plan.steps) {
+    const bool is_dynamic = step.kind != StepKind::fixed;
+    if (origin.empty() || origin.back() != step.stage || is_dynamic || was_dynamic) origin.push_back(step.stage);
+    step.stage = static_cast<uint32_t>(origin.size() - 1);
+    was_dynamic = is_dynamic;
+  }
+  return origin;
+}
+
 // Gives the steps of each stage with more than one stream their threads.
 void assign_threads(Plan& plan, const Schedule& schedule, int threads) {
+  const std::vector<uint32_t> origin = set_dynamic_steps_apart(plan);
   std::vector<std::vector<uint8_t>> has_steps;
-  for (const Stage& stage : schedule.stages) has_steps.emplace_back(stage.streams.size(), 0);
+  for (const uint32_t stage : origin) has_steps.emplace_back(schedule.stages[stage].streams.size(), 0);
   for (const Step& step : plan.steps) has_steps[step.stage][step.stream] = 1;
   for (Step& step : plan.steps) {
     const auto width = static_cast<int>(std::count(has_steps[step.stage].begin(), has_steps[step.stage].end(), 1));
-    const int wanted = schedule.stages[step.stage].threads;
+    const int wanted = schedule.stages[origin[step.stage]].threads;
     if (width == 1) {
       step.stream = 0;
     } else {
@@ -220,9 +235,6 @@ Plan plan_sequential(const Graph& graph, const KnownValues& known) { return Plan
 Plan plan_scheduled(const Graph& graph, const KnownValues& known, const Schedule& schedule, int threads) {
   if (schedule.is_sequential()) return plan_sequential(graph, known);
   Plan plan = Planner(graph, known).run(schedule_order(schedule, graph).nodes);
-  const bool is_fixed =
-      std::all_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.kind == StepKind::fixed; });
-  if (!is_fixed) return plan_sequential(graph, known);
   assign_threads(plan, schedule, threads);
   return plan;
 }

@@ -294,8 +294,8 @@ TEST(Streams, ASchedulesMistakesAreTheUsers) {
   EXPECT_NE(message({{{-1, f.schedule(1).stages[0].streams}}}).find("threads"), std::string::npos);
 }
 
-// Such graphs run as if there were no schedule.
-TEST(Streams, ShapesKnownOnlyWhileRunningAreSequential) {
+// A schedule is one for shapes that are known.
+TEST(Streams, SymbolicShapesAreSequential) {
   Graph symbolic;
   const Var x = input(symbolic, DType::f32, {Dim::symbol("n")}, "x");
   const Var a = relu(x);
@@ -306,16 +306,27 @@ TEST(Streams, ShapesKnownOnlyWhileRunningAreSequential) {
   EXPECT_EQ(executable.run({Tensor::of<float>({2}, {-1, 3})})[0].tensor().to_f64(), (std::vector<double>{0, 3}));
   EXPECT_TRUE(executable.schedule().is_sequential());
   EXPECT_EQ(executable.print_plan().find("streams of"), std::string::npos);
+}
 
-  Graph dynamic;
-  const Var y = input(dynamic, DType::f32, {4}, "y");
-  const Var c = relu(y);
-  const Var d = non_zero(y);
-  dynamic.add_output(c.id(), "c");
-  dynamic.add_output(d.id(), "d");
-  const Executable follows = compile(dynamic, by({{{1, {nodes_of({c}), nodes_of({d})}}}}, 2));
-  EXPECT_EQ(follows.run({Tensor::of<float>({4}, {0, 3, 0, 2})})[1].tensor().to_f64(), (std::vector<double>{1, 3}));
-  EXPECT_TRUE(follows.schedule().is_sequential());
+// Streams go on before and behind a step whose shape the elements tell.
+TEST(Streams, DynamicStepsAreStagesBetweenStreams) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {1000}, "x");
+  const Var a = relu(x), b = neg(x);
+  const Var c = exp(a), d = abs(b);
+  const Var positions = non_zero(a);
+  const Var e = tanh(c), f = sqrt(d), g = add(e, f);
+  graph.add_output(positions.id(), "positions");
+  graph.add_output(g.id(), "g");
+  const Executable plain = compile(graph, by({}, 2));
+  const Executable streams = compile(graph, by({{{1, {nodes_of({a, c, positions, e, g}), nodes_of({b, d, f})}}}}, 2));
+  const std::string plan = streams.print_plan();
+  EXPECT_NE(plan.find("streams of"), plan.rfind("streams of")) << plan;
+  for (int run = 0; run < 50; ++run) {
+    Tensor value = Tensor::zeros(DType::f32, {1000});
+    for (int64_t k = 0; k < 1000; ++k) value.mutable_data<float>()[k] = static_cast<float>((k * 7 + run) % 11 - 5);
+    EXPECT_EQ(difference(streams.run({value}), plain.run({value})), "");
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "ops/control/captures.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
+#include "ops/control/turns.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -87,12 +88,25 @@ int64_t turn_limit(const EvaluateContext& context) {
   return *limit.data<int64_t>();
 }
 
+// The turns on memory that is laid out once; nothing where that cannot be done.
+std::optional<std::vector<Datum>> evaluate_in_place(EvaluateContext& context, size_t states, int64_t limit,
+                                                    const std::vector<Datum>& values) {
+  if (limit < 1 || !read_condition("loop", values[1].tensor())) return std::nullopt;
+  TurnPlan plan;
+  plan.num_turns = limit;
+  plan.has_condition = true;
+  for (size_t k = 0; k < states; ++k) plan.states.push_back({kFirstState + k, 1 + k});
+  for (size_t k = states; k < context.num_outputs(); ++k) plan.stacks.push_back({1 + k});
+  return run_turns(context, plan, values);
+}
+
 std::vector<Datum> evaluate(EvaluateContext& context) {
   const size_t states = num_states(num_formal_inputs(context));
   const size_t scans = context.num_outputs() - states;
   const int64_t limit = turn_limit(context);
   std::vector<Datum> values{Datum(), context.has_input(1) ? context.input(1) : Datum(Tensor::scalar(true))};
   for (size_t slot = kFirstState; slot < context.num_inputs(); ++slot) values.push_back(context.input(slot));
+  if (auto outputs = evaluate_in_place(context, states, limit, values)) return std::move(*outputs);
   std::vector<std::vector<Tensor>> collected(scans);
   for (int64_t turn = 0; turn < limit && read_condition("loop", values[1].tensor()); ++turn) {
     AG_CHECK_USER(turn < kMaxTurns, BudgetError, "[loop] turns: more than {}", kMaxTurns);

@@ -14,6 +14,7 @@
 #include "ops/control/captures.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
+#include "ops/control/turns.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -167,9 +168,31 @@ void infer(InferContext& context) {
   }
 }
 
+// The steps on memory that is laid out once; nothing where that cannot be done.
+std::optional<std::vector<Datum>> run_in_place(EvaluateContext& context, const Layout& layout,
+                                               const std::vector<Datum>& inputs, int64_t steps) {
+  if (steps < 1) return std::nullopt;
+  const Attributes& attributes = context.attributes();
+  const size_t states = layout.num_states();
+  TurnPlan plan;
+  plan.num_turns = steps;
+  for (size_t k = 0; k < states; ++k) plan.states.push_back({k, k});
+  for (size_t k = 0; k < layout.num_scans(); ++k) {
+    const Tensor& scanned = inputs[states + k].tensor();
+    plan.slices.push_back({states + k, scanned, front_axis(listed(attributes, "scan_input_axes", k), scanned.rank()),
+                           listed(attributes, "scan_input_directions", k) == 1});
+  }
+  for (size_t k = 0; k + states < context.num_outputs(); ++k) {
+    plan.stacks.push_back(
+        {states + k, listed(attributes, "scan_output_axes", k), listed(attributes, "scan_output_directions", k) == 1});
+  }
+  return run_turns(context, plan, inputs);
+}
+
 // One run over `inputs` (states, scan inputs, captured) for `steps` steps.
 std::vector<Datum> run_steps(EvaluateContext& context, const Layout& layout, const std::vector<Datum>& inputs,
                              int64_t steps) {
+  if (auto outputs = run_in_place(context, layout, inputs, steps)) return std::move(*outputs);
   const Attributes& attributes = context.attributes();
   const size_t states = layout.num_states();
   const size_t scan_outputs = context.num_outputs() - states;
