@@ -44,6 +44,18 @@ TEST(ActivationPass, StaysWithinItsStatedError) {
   });
 }
 
+TEST(ActivationPass, VanishesFarBelowZero) {
+  on_every_isa([] {
+    for (const Kind kind : {Kind::gelu, Kind::gelu_tanh, Kind::swish}) {
+      for (const float x : {-100.0F, -1000.0F, -1e6F, -1e20F}) {
+        float y[] = {x, x};
+        simd::run_activation({kind}, y, 2);
+        EXPECT_NEAR(y[0], 0.0F, 1e-6F) << "at " << x;
+      }
+    }
+  });
+}
+
 TEST(ActivationPass, KeepsNanAndZero) {
   on_every_isa([] {
     for (const Kind kind : {Kind::gelu, Kind::gelu_tanh, Kind::swish}) {

@@ -279,8 +279,8 @@ HWY_INLINE V gelu(D d, V x) {
 }
 
 /// gelu with an absolute error of up to 1e-7 |x|, without branches: erf(z) / z as one polynomial of z^2, of which t is
-/// the part of [0, 3.92^2] mapped to [-1, 1]. Beyond, erf is 1 to that precision. (Least squares, reweighted to a
-/// minimax fit.)
+/// the part of [0, 3.92^2] mapped to [-1, 1]. Beyond, erf is 1 to that precision, and -1 exactly: else what should
+/// vanish would grow with x. (Least squares, reweighted to a minimax fit.)
 template <class D, class V>
 HWY_INLINE V fast_gelu(D d, V x) {
   const V bound = hn::Set(d, 3.92F);
@@ -290,8 +290,9 @@ HWY_INLINE V fast_gelu(D d, V x) {
       polynomial(d, t, hn::Set(d, -0x1.9680eap-11F), 0x1.0c23b6p-9F, -0x1.a864ecp-10F, 0x1.1192d4p-9F, -0x1.e31b02p-8F,
                  0x1.cae8b8p-7F, -0x1.4aa3ecp-6F, 0x1.e895e8p-6F, -0x1.63531cp-5F, 0x1.de1298p-5F, -0x1.2f3a48p-4F,
                  0x1.731b6ap-4F, -0x1.bf31f4p-4F, 0x1.129ac6p-3F, -0x1.70dcccp-3F, 0x1.7164fep-2F);
+  const V erf = hn::IfThenElse(hn::Lt(z, hn::Set(d, -3.9199F)), hn::Set(d, -1.0F), hn::Mul(z, ratio));
   const V half = hn::Mul(x, hn::Set(d, 0.5F));
-  return hn::MulAdd(half, hn::Mul(z, ratio), half);
+  return hn::MulAdd(half, erf, half);
 }
 
 /// x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
