@@ -3,9 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/vision.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
+#include "ops/real_values.h"
+#include "ops/sample.h"
 #include "random_graph/check_plan.h"
 #include "random_graph/idioms/idioms.h"
 #include "support/agreement.h"
@@ -69,6 +75,44 @@ TEST(Agreement, SeesOneWrongElement) {
     ++compared;
   }
   EXPECT_GT(compared, 5);
+}
+
+// softmax(x + mask) in half precision.
+TestGraph masked_softmax(double mask, const std::vector<double>& values) {
+  TestGraph test;
+  const Var x = input(test.graph, DType::f16, Shape::of({std::ssize(values)}), "x");
+  test.graph.add_output(softmax(add(x, scalar_like(x, mask))).id());
+  Tensor scores = Tensor::empty(DType::f16, {std::ssize(values)});
+  store_reals(values, scores.view());
+  test.inputs = {scores};
+  return test;
+}
+
+// A mask of -60000 rounds scores off, all of them alike: plans that compute in f32 still tell them apart.
+TEST(Agreement, KnowsWhatRoundingMadeEqual) {
+  const auto differs = [](double mask) {
+    const TestGraph test = masked_softmax(mask, {0.5, 2, -1, 0});
+    const TestGraph finer = masked_softmax(0, {0.5, 2, -1, 0});
+    const TestGraph other = masked_softmax(0, {0.5, 2, 1, 0});
+    const auto moved = [&] { return run_moved(test); };
+    const std::vector<Datum> expected = run_reference(test.graph, test.inputs);
+    return std::pair(disagreement(run_reference(finer.graph, finer.inputs), expected, moved),
+                     disagreement(run_reference(other.graph, other.inputs), expected, moved));
+  };
+  EXPECT_EQ(differs(-60000).first, "");
+  EXPECT_EQ(differs(-1).first, "");
+  EXPECT_NE(differs(-1).second, "");
+}
+
+TEST(Agreement, LeavesScalesThatSetShapes) {
+  TestGraph test;
+  const Var x = input(test.graph, DType::f32, Shape::of({1, 2, 5, 3}), "x");
+  test.graph.add_output(neg(resize(x, {1, 1, 2, 3})).id());
+  Random random(5);
+  test.inputs = {draw_tensor(random, DType::f32, {1, 2, 5, 3})};
+  const auto runs = run_moved(test);
+  EXPECT_EQ(runs.size(), 3u);
+  for (const auto& run : runs) EXPECT_EQ(run[0].tensor().dims(), (Dims{1, 2, 10, 9}));
 }
 
 }  // namespace

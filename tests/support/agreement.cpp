@@ -7,9 +7,13 @@
 #include "autograph/compile.h"
 #include "autograph/error.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/random.h"
 #include "ops/real_values.h"
 
 namespace autograph {
+
+const OpDef& resize_def();
+
 namespace {
 
 // By how much inputs and weights are moved, and elements may differ that nothing moves: relative to the element, and to
@@ -48,9 +52,19 @@ Tensor moved(const Tensor& tensor, double factor) {
   return copy;
 }
 
-// Behind every node that makes floats: v becomes v (1 + noise sin(frequency v)), a stand-in for another rounding. So
-// what a sum loses next to large terms is told even where these go in the end.
-void add_noise(Graph& graph, double noise, double frequency) {
+// A constant of floats that says what the shapes are: moved, it would give another graph.
+bool sets_shape(const Graph& graph, ValueId constant) {
+  const std::vector<Use> uses = graph.value(constant).uses();
+  return std::any_of(uses.begin(), uses.end(),
+                     [&](const Use& use) { return &graph.node(use.node).op() == &resize_def(); });
+}
+
+// Behind every node that makes floats: v becomes v (1 + noise u), a stand-in for another rounding. So what a sum loses
+// next to large terms is told even where these go in the end. u is drawn for each element, so that equal values, or
+// ones that rounding made equal, move apart.
+void add_noise(Graph& graph, const Precision& precision, int run) {
+  const auto noise = static_cast<float>(precision.noise);
+  int seed = 1000 * run;
   for (const NodeId id : graph.topological_order()) {
     const std::vector<ValueId> outputs = graph.node(id).outputs();
     for (const ValueId v : outputs) {
@@ -59,22 +73,27 @@ void add_noise(Graph& graph, double noise, double frequency) {
       const std::vector<Use> uses = graph.value(v).uses();
       if (!is_real || uses.empty()) continue;
       const Var x(graph, v);
-      const Var wave = mul(scalar_like(x, noise), sin(mul(x, scalar_like(x, frequency))));
-      const Var noisy = where(is_inf(x), x, add(x, mul(x, wave)));
+      const Var wide = x.dtype() == DType::f16 ? cast(x, DType::f32) : x;
+      const Var off = random_uniform_like(wide, -noise, noise, static_cast<float>(++seed));
+      const Var moved = add(wide, mul(wide, off));
+      const Var noisy = where(is_inf(x), x, moved.dtype() == x.dtype() ? moved : cast(moved, x.dtype()));
       for (const Use& use : uses) graph.set_input(use.node, use.slot, noisy.id());
     }
   }
 }
 
-std::optional<std::vector<Datum>> run_with(const TestGraph& test, double factor, double noise) {
+std::optional<std::vector<Datum>> run_with(const TestGraph& test, const Precision& precision, int run) {
+  const double factor = precision.movements[static_cast<size_t>(run)];
   Graph graph = test.graph;
   std::vector<Datum> inputs = test.inputs;
   for (Datum& input : inputs) {
     if (input.is_tensor()) input = moved(input.tensor(), factor);
   }
-  for (const ValueId id : graph.constants()) graph.set_constant(id, moved(graph.value(id).constant(), factor));
+  for (const ValueId id : graph.constants()) {
+    if (!sets_shape(graph, id)) graph.set_constant(id, moved(graph.value(id).constant(), factor));
+  }
   try {
-    add_noise(graph, noise, 1e4 * factor);
+    add_noise(graph, precision, run);
     return run_reference(graph, inputs);
   } catch (const UserError&) {
     return std::nullopt;
@@ -224,8 +243,8 @@ std::vector<Datum> run_reference(const Graph& graph, const std::vector<Datum>& i
 std::vector<std::vector<Datum>> run_moved(const TestGraph& test) {
   const Precision& precision = computes_in_half(test.graph) ? kHalf : kSingle;
   std::vector<std::vector<Datum>> runs;
-  for (const double factor : precision.movements) {
-    if (auto run = run_with(test, factor, precision.noise)) runs.push_back(std::move(*run));
+  for (size_t k = 0; k < precision.movements.size(); ++k) {
+    if (auto run = run_with(test, precision, static_cast<int>(k))) runs.push_back(std::move(*run));
   }
   return runs;
 }

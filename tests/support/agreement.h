@@ -1,9 +1,9 @@
 // Do two runs of a graph agree, when one of them rounds differently?
 //
 // Ops such as floor or arg_max turn a rounding difference into a jump, and sums lose digits in proportion to what they
-// add up, not to what is left. So the reference also runs on inputs and weights moved by a few parts in a million:
-// where that moves an output element, the element may differ by a multiple of the movement; all others must agree
-// tightly.
+// add up, not to what is left. So the reference also runs on inputs and weights moved by a few parts in a million, with
+// each element of what nodes make moved by about a rounding: where that moves an output element, the element may differ
+// by a multiple of the movement; all others must agree tightly.
 #pragma once
 
 #include <functional>
