@@ -97,6 +97,9 @@ OpSample conv_sample(Random& random, int64_t channels, int64_t outputs, int64_t 
   return sample;
 }
 
+// Its tiles of 4 x 4 lose more digits than sums in another order, and are among the implementations.
+constexpr FloatTolerance kWinograd{1e-4, 1e-3};
+
 // Every implementation of oneDNN, in every layout, with smaller teams than it was made for. A team that is not allowed
 // would start threads: the thread that runs the kernels has none. Not all have twins (`have_twins`).
 void expect_limited(const std::string& name, const OpDef& op, const OpSample& sample, bool have_twins = true) {
@@ -106,7 +109,7 @@ void expect_limited(const std::string& name, const OpDef& op, const OpSample& sa
     SCOPED_TRACE(limit);
     limited_to(limit, [&] {
       const std::ptrdiff_t before = count_threads();
-      expect_every_variant(def, op, sample, kThreads);
+      expect_every_variant(def, op, sample, kThreads, kWinograd);
       if (have_twins) {
         EXPECT_LT(count_threads(), before + limit);
       }
