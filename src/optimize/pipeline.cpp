@@ -23,6 +23,8 @@ constexpr PassDef kPasses[] = {
     {"simplify_loops", "Take out of loops what is the same in every turn.", simplify_loops},
     {"count_turns", "Make scans of loops whose turns are known.", count_turns},
     {"simplify_loops", "Take out of loops what is the same in every turn.", simplify_loops},
+    // What came out of branches and loops.
+    {"decompose", "Replace function ops without a kernel by their body.", decompose, PassHalf::simplify, true},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants_before_integers},
     {"spell_out_einsum", "Make matrix products of einsum.", spell_out_einsum},
     {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity},
