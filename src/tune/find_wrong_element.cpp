@@ -78,7 +78,8 @@ class TrialRun {
     for (size_t k = 0; k < call_.outputs.size(); ++k) {
       dims.push_back(call_.outputs[k].is_tensor() ? call_.outputs[k].shape().static_dims() : Dims());
       if (k == 0 && reused) {
-        memory.push_back(memory_[*reused]);
+        // As large as the input, but perhaps of another rank: [2, 8] times [1, 1, 1].
+        memory.push_back(memory_[*reused].reshaped(padded_dims(variant_.output(0), dims[0])));
         continue;
       }
       if (!call_.outputs[k].is_tensor()) {

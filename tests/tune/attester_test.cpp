@@ -110,6 +110,19 @@ TEST(Attester, FindsWhatIsNotWrittenAndWhatIsWrongInPlace) {
   EXPECT_GT(num_kernels, 0U);
 }
 
+TEST(Attester, TriesKernelsInThePlaceOfAnInputOfLowerRank) {
+  const KernelCatalog& catalog = get_device("cpu").catalog;
+  const OpSample sample{.inputs = {Tensor::zeros(DType::f32, {2, 8}), Tensor::zeros(DType::f32, {1, 1, 1})}};
+  const KernelCase test(mul_def(), sample);
+  const KernelCall call = test.call();
+  size_t num_in_place = 0;
+  for_each_kernel(catalog, call, [&](const Offer& offer, const Kernel& kernel) {
+    num_in_place += kernel.in_place_inputs().empty() ? 0 : 1;
+    EXPECT_EQ(find_wrong_element(call, offer.variant, kernel, {}), "") << offer.name();
+  });
+  EXPECT_GT(num_in_place, 0U);
+}
+
 // relu, then times 1.4, then plus 0.6, behind a 1x1 convolution.
 OpSample scaled_convolution() {
   Random random(5);
