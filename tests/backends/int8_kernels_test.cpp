@@ -15,6 +15,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/sample.h"
 #include "support/compare.h"

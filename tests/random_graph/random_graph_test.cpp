@@ -7,6 +7,7 @@
 #include <set>
 
 #include "autograph/compile.h"
+#include "autograph/random.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
 #include "optimize/pass.h"
