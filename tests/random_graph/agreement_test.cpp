@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <functional>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -83,6 +85,22 @@ TEST(Agreement, WantsIntegersExactly) {
   const std::vector<Datum> expected = run_reference(test.graph, test.inputs);
   EXPECT_EQ(disagreement(expected, expected, test), "");
   EXPECT_NE(disagreement({Tensor::of<int32_t>({2}, {2000001, 14})}, expected, test), "");
+}
+
+TEST(Agreement, WantsComplexNumbersAndTextsExactly) {
+  const auto differs = [](const Tensor& expected, const Tensor& actual) {
+    return !disagreement({actual}, {expected}, [](int) { return MovedRuns(); }).empty();
+  };
+  const auto complex = [](std::complex<float> value) {
+    Tensor tensor = Tensor::empty(DType::c64, {1});
+    tensor.mutable_data<std::complex<float>>()[0] = value;
+    return tensor;
+  };
+  EXPECT_FALSE(differs(complex({1, 2}), complex({1, 2})));
+  EXPECT_TRUE(differs(complex({1, 2}), complex({1, 3})));
+  const Tensor text = Tensor::of<std::string>({1}, {"a"});
+  EXPECT_FALSE(differs(text, Tensor::of<std::string>({1}, {"a"})));
+  EXPECT_TRUE(differs(text, Tensor::of<std::string>({1}, {"b"})));
 }
 
 // softmax(x + mask) in half precision.
