@@ -1,6 +1,7 @@
 #include "support/moved_runs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <unordered_set>
@@ -91,6 +92,13 @@ void add_noise(Graph& graph, const std::unordered_set<uint32_t>& still, double n
   }
 }
 
+// Exponents and the like: x^1.999 is no other rounding of x^2, but NaN below 0.
+bool is_whole_number(const Tensor& tensor) {
+  if (tensor.num_elements() != 1 || !dtypes::kFloat.contains(tensor.dtype())) return false;
+  const double value = tensor.to_f64()[0];
+  return value == std::nearbyint(value);
+}
+
 std::optional<std::vector<Datum>> run_with(const TestGraph& test, const Movement& movement, int run) {
   const double factor = movement.factors[static_cast<size_t>(run) % movement.factors.size()];
   Graph graph = test.graph;
@@ -100,7 +108,8 @@ std::optional<std::vector<Datum>> run_with(const TestGraph& test, const Movement
   }
   const std::unordered_set<uint32_t> still = shape_operands(graph);
   for (const ValueId id : graph.constants()) {
-    if (!still.contains(id.index)) graph.set_constant(id, moved(graph.value(id).constant(), factor));
+    const Tensor& constant = graph.value(id).constant();
+    if (!still.contains(id.index) && !is_whole_number(constant)) graph.set_constant(id, moved(constant, factor));
   }
   try {
     add_noise(graph, still, movement.noise, run);

@@ -15,8 +15,8 @@ inline constexpr double kNothing = 1e-30;
 
 /// Results of the reference on a graph that is not quite the one that was compiled.
 struct MovedRuns {
-  /// Inputs, weights and what nodes make moved by about a rounding, and in every other run flushed; runs that turn out
-  /// illegal are left out.
+  /// Inputs, weights and what nodes make moved by about a rounding, and in every other run flushed; whole numbers on
+  /// their own stay. Runs that turn out illegal are left out.
   std::vector<std::vector<Datum>> moved;
   /// All half precision replaced by f32, and the results rounded at the end; empty where the graph has none. It tells
   /// what overflows or vanishes in half precision alone.
