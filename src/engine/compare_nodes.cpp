@@ -210,7 +210,8 @@ bool can_compare_nodes(const Graph& graph) {
   const std::vector<NodeId> nodes = graph.nodes();
   return std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
     const Node& node = graph.node(id);
-    const bool has_reference = (node.op().reference || node.op().scalar) && !node.op().traits.random;
+    const OpDef& op = node.op();
+    const bool has_reference = (op.reference || op.scalar || op.decompose) && !op.traits.random;
     return has_reference && std::all_of(node.inputs().begin(), node.inputs().end(), is_plain) &&
            std::all_of(node.outputs().begin(), node.outputs().end(), is_plain);
   });

@@ -1,6 +1,7 @@
 #include "graph/run_reference.h"
 
 #include "base/check.h"
+#include "graph/run_body.h"
 
 namespace autograph {
 namespace {
@@ -54,9 +55,11 @@ void loop_scalar(const OpDef& op, const OpCall& call) {
 void call_reference(const OpDef& op, const OpCall& call) {
   if (op.scalar) {
     loop_scalar(op, call);
-  } else {
-    AG_CHECK(op.reference, "[{}] has no reference for static shapes", op.name);
+  } else if (op.reference) {
     op.reference(call);
+  } else {
+    AG_CHECK(op.decompose, "[{}] has no reference for static shapes", op.name);
+    call_body(op, call);
   }
 }
 

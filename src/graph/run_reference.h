@@ -8,7 +8,7 @@
 
 namespace autograph {
 
-/// Runs op.reference, or loops over op.scalar, into the given outputs.
+/// Runs op.reference, or loops over op.scalar, or runs the body of the op, into the given outputs.
 void call_reference(const OpDef& op, const OpCall& call);
 
 /// Allocates outputs of the given static types and calls the reference on `inputs` (absent = not given).

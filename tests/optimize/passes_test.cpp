@@ -8,7 +8,6 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
-#include "autograph/random.h"
 #include "autograph/verify.h"
 #include "ops/sample.h"
 #include "optimize/pass.h"
@@ -248,6 +247,22 @@ TEST(Decompose, ReplacesFunctionOpsWithoutAKernelAndKeepsTheirProvenance) {
     ++replaced;
   }
   EXPECT_GT(replaced, 0);
+}
+
+TEST(Decompose, KeepsWhatAKernelWillTakeOnceExtentsAreKnown) {
+  const auto make = [](const Shape& shape) {
+    Graph graph;
+    const Var x(graph, graph.add_input(Type(DType::f32, shape), "x"));
+    graph.add_output(apply(get_op("bias_gelu"), {x, input(graph, DType::f32, {3}, "bias")}).id());
+    return graph;
+  };
+  PassContext context;
+  context.has_kernel = [](const Graph&, NodeId) { return false; };
+  context.expects_kernel = [](const Graph&, NodeId) { return true; };
+  Graph open = make(Shape{Dim::symbol("n"), Dim(3)});
+  EXPECT_FALSE(decompose(open, context));
+  Graph known = make(Shape::of({2, 3}));
+  EXPECT_TRUE(decompose(known, context));
 }
 
 TEST(EliminateIdentity, RemovesViewsThatKeepTheShape) {

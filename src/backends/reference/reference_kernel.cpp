@@ -8,7 +8,9 @@ namespace autograph {
 namespace {
 
 std::string why_not(const KernelCall& call) {
-  if (!call.op.scalar) return call.op.reference ? "" : "the op has no reference implementation";
+  if (!call.op.scalar) {
+    return call.op.reference || call.op.decompose ? "" : "the op has no reference implementation";
+  }
   std::vector<DType> dtypes;
   for (const Type& type : call.inputs) dtypes.push_back(type.dtype());
   if (call.op.scalar(dtypes, call.outputs[0].dtype())) return "";

@@ -1,8 +1,10 @@
 // decompose: replaces function ops that nothing can run by their body in other ops.
 //
-// An op needs this when it has no formula, reference or evaluate of its own, unless the device has a kernel for it. The
+// An op needs this when it has no formula, reference or evaluate of its own, unless the device has a kernel for it (or,
+// while extents are open, will probably have one: the pass runs again once they are known). The
 // nodes of the body get the provenance of the node they replace. Bodies may use further function ops; a limit on the
 // number of rounds stops definitions that go in circles.
+#include <algorithm>
 #include <string>
 
 #include "autograph/op_def.h"
@@ -17,7 +19,13 @@ constexpr int kMaxRounds = 32;
 bool needs_body(const Graph& graph, NodeId id, const PassContext& context) {
   const OpDef& op = graph.node(id).op();
   if (!op.decompose || op.scalar || op.reference || op.evaluate) return false;
-  return !context.has_kernel || !context.has_kernel(graph, id);
+  const auto is_open = [&](ValueId v) {
+    return v.is_valid() && graph.type(v).is_tensor() && !graph.type(v).is_static();
+  };
+  // Of extents that are not known yet typical ones count: once they are known, this pass runs again.
+  const bool is_final = std::none_of(graph.node(id).inputs().begin(), graph.node(id).inputs().end(), is_open);
+  const auto& has_kernel = is_final ? context.has_kernel : context.expects_kernel;
+  return !has_kernel || !has_kernel(graph, id);
 }
 
 }  // namespace
