@@ -299,6 +299,7 @@ const std::map<std::string_view, Rule>& rules() {
       {"conv", conv},
       {"cum_sum", along_known_axis},
       {"dequantize_linear", scaled_bytes},
+      {"dynamic_quantize_lstm", recurrent},
       {"gemm", gemm},
       {"global_average_pool", global_pool},
       {"global_max_pool", global_pool},

@@ -26,7 +26,7 @@ std::vector<std::string> activation_names(const Attributes& attributes, const Re
 
 void check_attributes_of(const InferContext& context, const RecurrentKind& kind) {
   const Attributes& attributes = context.attributes();
-  const int64_t layout = attributes.integer("layout");
+  const int64_t layout = attributes.get_or<int64_t>("layout", 0);
   context.require<ValueError>(layout == 0 || layout == 1, "layout", fmt::format("expected 0 or 1, got {}", layout));
   const std::vector<std::string> names = activation_names(attributes, kind);
   const size_t expected = kind.default_activations.size() * static_cast<size_t>(num_directions(attributes));
@@ -50,9 +50,9 @@ void require_dims(const InferContext& context, size_t slot, const std::vector<Di
   }
 }
 
-Dim hidden_extent(const InferContext& context) {
+Dim hidden_extent(const InferContext& context, const RecurrentKind& kind) {
   const Shape& r = context.shape(2);
-  Dim hidden = r.has_rank() ? r[2] : Dim::unknown();
+  Dim hidden = r.has_rank() ? r[kind.weights_by_input ? 1 : 2] : Dim::unknown();
   if (const int64_t* given = context.attributes().find_as<int64_t>("hidden_size")) {
     context.require<ValueError>(*given >= 1, "hidden_size", fmt::format("expected 1 or more, got {}", *given));
     hidden = same_extent(context, Dim(*given), hidden, "hidden_size");
@@ -67,16 +67,20 @@ Dim times(int64_t factor, const Dim& dim) { return dim.is_unknown() ? dim : Dim(
 void infer_recurrent(InferContext& context, const RecurrentKind& kind) {
   check_attributes_of(context, kind);
   for (const size_t slot : {size_t{0}, size_t{1}, size_t{2}}) context.require_rank(slot, 3);
-  const bool batch_first = context.attributes().flag("layout");
+  const bool batch_first = context.attributes().get_or<int64_t>("layout", 0) != 0;
   const Shape& x = context.shape(0);
   const Dim length = x.has_rank() ? x[batch_first ? 1 : 0] : Dim::unknown();
   const Dim batch = x.has_rank() ? x[batch_first ? 0 : 1] : Dim::unknown();
   const Dim input = x.has_rank() ? x[2] : Dim::unknown();
-  const Dim hidden = hidden_extent(context);
+  const Dim hidden = hidden_extent(context, kind);
   const Dim directions(num_directions(context.attributes()));
   const Dim rows = times(kind.gates, hidden);
-  require_dims(context, 1, {directions, rows, input}, "W");
-  require_dims(context, 2, {directions, rows, hidden}, "R");
+  const auto weights = [&](const Dim& depth) {
+    return kind.weights_by_input ? std::vector<Dim>{directions, depth, rows}
+                                 : std::vector<Dim>{directions, rows, depth};
+  };
+  require_dims(context, 1, weights(input), "W");
+  require_dims(context, 2, weights(hidden), "R");
   require_dims(context, 3, {directions, times(2, rows)}, "B");
   require_vector(context, 4, batch, "sequence_lens");
   const std::vector<Dim> state =

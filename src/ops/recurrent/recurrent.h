@@ -20,6 +20,7 @@ struct RecurrentKind {
   int64_t gates;                                      ///< Rows of W and R per hidden element.
   bool has_cell;                                      ///< Has initial_c, P and Y_c.
   std::vector<std::string_view> default_activations;  ///< Of one direction.
+  bool weights_by_input = false;  ///< W is [directions, input, gates * hidden], R [directions, hidden, gates * hidden].
 };
 
 /// Output types; throws ShapeError and ValueError on inputs or attributes that do not fit.

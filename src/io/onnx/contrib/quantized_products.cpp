@@ -1,4 +1,4 @@
-// Contrib products of 8-bit numbers: with scales given or found while running, and the LSTM of the dynamic quantizer.
+// Contrib products of 8-bit numbers: with scales given or found while running.
 #include "autograph/ops/linear.h"
 #include "autograph/ops/quantize.h"
 #include "io/onnx/contrib/body.h"
@@ -37,30 +37,6 @@ std::vector<Var> quantized_gemm(ContribCall& call) {
   return {quantize_linear(y, as_scalar(call, call["y_scale"]), zero)};
 }
 
-// Weights [directions, inputs, 4 * hidden] with scales [directions] or [directions, 4 * hidden], as lstm takes them.
-Var lstm_weights(const ContribCall& call, const std::string& name) {
-  const auto spread = [&](Var v) {
-    return unsqueeze(v, call.rank(v) == 1 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
-  };
-  const Var scale = spread(call[name + "_scale"]);
-  const Var zero = spread(call[name + "_zero_point"]);
-  return transpose(mul(sub(cast(call[name], DType::f32), cast(zero, DType::f32)), scale), {0, 2, 1});
-}
-
-// Weights are dequantized; activations stay floats, where ONNX Runtime rounds them to 8 bits in every step.
-std::vector<Var> dynamic_quantize_lstm(ContribCall& call) {
-  return apply_all(get_op("lstm"),
-                   {call["X"], lstm_weights(call, "W"), lstm_weights(call, "R"), call["B"], call["sequence_lens"],
-                    call["initial_h"], call["initial_c"], call["P"]},
-                   shared_attributes(call, "lstm"), 3);
-}
-
-std::vector<AttributeSpec> lstm_specs() {
-  std::vector<AttributeSpec> specs = attributes_of("lstm");
-  std::erase_if(specs, [](const AttributeSpec& spec) { return spec.name == "layout"; });
-  return specs;
-}
-
 }  // namespace
 
 std::vector<ContribOp> contrib_quantized_products() {
@@ -71,10 +47,6 @@ std::vector<ContribOp> contrib_quantized_products() {
       contrib_op("QGemm", "A, a_scale, a_zero_point, B, b_scale, b_zero_point, C?, y_scale?, y_zero_point?", "Y",
                  quantized_gemm,
                  {with_default("alpha", 1.0F), with_default("transA", int64_t{0}), with_default("transB", int64_t{0})}),
-      contrib_op(
-          "DynamicQuantizeLSTM",
-          "X, W, R, B?, sequence_lens?, initial_h?, initial_c?, P?, W_scale, W_zero_point, R_scale, R_zero_point",
-          "Y?, Y_h?, Y_c?", dynamic_quantize_lstm, lstm_specs()),
   };
 }
 
