@@ -1,7 +1,7 @@
 """A model whose 8-bit LSTMs are float LSTMs of the same weights: what ONNX Runtime's DynamicQuantizeLSTM approximates.
 
-It rounds activations to 8 bits of their range in every step; AutoGraph dequantizes the weights once and rounds no
-activation. Through deep layers the two may be far apart, so that AutoGraph is compared with this model instead.
+It rounds activations to 8 bits of their range in every step, AutoGraph to 16 or more. Through deep layers the two may
+be far apart, so that AutoGraph is compared with this model instead.
 """
 
 import numpy

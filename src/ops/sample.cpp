@@ -1,6 +1,5 @@
 #include "ops/sample.h"
 
-#include "autograph/random.h"
 #include "tensor/element_types.h"
 
 namespace autograph {

@@ -9,7 +9,6 @@
 
 #include "autograph/builder.h"
 #include "autograph/ops/activation.h"
-#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"

@@ -4,7 +4,6 @@
 
 #include <limits>
 
-#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/simd/kernels.h"
 #include "ops/op_list.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "autograph/error.h"
-#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

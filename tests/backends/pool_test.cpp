@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"

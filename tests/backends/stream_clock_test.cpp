@@ -6,7 +6,6 @@
 #include <random>
 
 #include "autograph/error.h"
-#include "autograph/random.h"
 
 namespace autograph {
 namespace {

@@ -2,7 +2,6 @@
 #include "autograph/builder.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
-#include "autograph/random.h"
 #include "io/contrib_node.h"
 #include "ops/sample.h"
 

@@ -9,7 +9,6 @@
 
 #include "autograph/model_io.h"
 #include "autograph/op_def.h"
-#include "autograph/random.h"
 #include "io/proto_bytes.h"
 #include "ops/sample.h"
 

@@ -11,7 +11,6 @@
 #include "autograph/builder.h"
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
-#include "autograph/random.h"
 #include "autograph/verify.h"
 #include "ops/sample.h"
 #include "optimize/pass.h"

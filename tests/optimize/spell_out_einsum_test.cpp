@@ -3,7 +3,6 @@
 #include <map>
 
 #include "autograph/ops/linear.h"
-#include "autograph/random.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 

@@ -1,5 +1,4 @@
 #include "schedule/choice_problem.h"
-#include "autograph/random.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,6 @@
 
 #include <set>
 
-#include "autograph/random.h"
 #include "random_tasks.h"
 #include "schedule/greedy.h"
 #include "schedule/list.h"

@@ -1,5 +1,4 @@
 #include "support/random_graph.h"
-#include "autograph/random.h"
 
 #include <algorithm>
 

@@ -1,5 +1,4 @@
 #include "support/random_network.h"
-#include "autograph/random.h"
 
 #include "autograph/builder.h"
 #include "autograph/op_def.h"

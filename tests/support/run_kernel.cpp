@@ -26,6 +26,7 @@ KernelCall KernelCase::call() const {
           .outputs = output_types_,
           .constants = constants_,
           .threads = setup_.threads,
+          .exact = setup_.exact,
           .variant = setup_.variant};
 }
 

@@ -15,6 +15,7 @@ struct KernelSetup {
   int threads = 1;
   bool constant_weights = false;           ///< All inputs but the first are known when it is prepared.
   const KernelVariant* variant = nullptr;  ///< Must outlive the case; inputs are then in its layouts.
+  bool exact = false;                      ///< See KernelCall.
 };
 
 /// A call of one op with everything that a kernel is told about it.

@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "autograph/op_def.h"
-#include "autograph/random.h"
 #include "engine/backends.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

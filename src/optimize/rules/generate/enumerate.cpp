@@ -1,5 +1,4 @@
 #include "optimize/rules/generate/enumerate.h"
-#include "autograph/random.h"
 
 #include <algorithm>
 #include <unordered_set>

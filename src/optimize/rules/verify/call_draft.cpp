@@ -1,5 +1,4 @@
 #include "optimize/rules/verify/call_draft.h"
-#include "autograph/random.h"
 
 #include <algorithm>
 
