@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

@@ -2,23 +2,19 @@
 //
 // Semantics that hold for every op:
 // - Tensors are row-major without gaps. Ops are pure unless their traits say otherwise; outputs never alias inputs in
-// the
-//   reference implementation.
+//   the reference implementation.
 // - Broadcasting is NumPy's: align dims at the right, extent 1 stretches.
 // - Floats follow IEEE 754: NaN propagates through arithmetic; max and min propagate NaN; comparisons with NaN are
-// false.
-//   f16, bf16 and narrower floats compute in f32 and round once at the end.
+//   false. f16, bf16 and narrower floats compute in f32 and round once at the end.
 // - Signed integers wrap around; integer division truncates towards zero; division by zero gives 0 (hardware would
-// trap).
+//   trap).
 // - Axes may be negative: they count from the end.
 // - Zero-element tensors are legal everywhere; reductions over nothing give the identity where there is one.
 // - The reference implementation accumulates float sums in f64.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -234,7 +230,7 @@ struct OpSample {
   int num_outputs = -1;  ///< As NodeOptions::num_outputs.
 };
 
-using Random = std::mt19937_64;
+class Random;  // autograph/random.h
 using SampleFn = OpSample (*)(Random&);
 
 // ---- ONNX ------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #include "ops/sample.h"
 
+#include "autograph/random.h"
 #include "tensor/element_types.h"
 
 namespace autograph {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "autograph/random.h"
 #include "autograph/verify.h"
 #include "ops/sample.h"
 #include "support/sample_graph.h"

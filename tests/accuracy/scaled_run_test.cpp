@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autograph/builder.h"
+#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 

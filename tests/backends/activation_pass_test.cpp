@@ -9,6 +9,7 @@
 
 #include "autograph/builder.h"
 #include "autograph/ops/activation.h"
+#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/simd/kernels.h"
 #include "ops/op_list.h"

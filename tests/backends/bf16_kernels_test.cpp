@@ -11,6 +11,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "autograph/small_float.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/sample.h"

@@ -1,6 +1,7 @@
 // conv_transpose and lrn against the reference, in every variant on offer.
 #include <gtest/gtest.h>
 
+#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"

@@ -16,6 +16,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "ops/sample.h"
 #include "support/compare.h"
 #include "support/random_graph.h"

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/random.h"
 #include "backends/cpu/simd/byte_gates.h"
 #include "backends/cpu/simd/kernels.h"
 #include "ops/op_list.h"

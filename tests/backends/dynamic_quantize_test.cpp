@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/random.h"
 #include "backends/cpu/dynamic_quantize.h"
 #include "ops/sample.h"
 #include "support/kernel_checks.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

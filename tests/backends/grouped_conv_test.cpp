@@ -1,6 +1,7 @@
 // Convolutions in groups of few channels against the reference, in every layout and on every instruction set.
 #include <gtest/gtest.h>
 
+#include "autograph/random.h"
 #include "backends/cpu/simd/kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

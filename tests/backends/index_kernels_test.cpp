@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autograph/error.h"
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

@@ -15,6 +15,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/sample.h"
 #include "support/compare.h"
@@ -272,6 +273,20 @@ TEST(Int8Kernels, WhatIsMadeOfOneByteIsATable) {
     EXPECT_EQ(difference(executable.run(inputs), compile(graph, options_for("reference")).run(inputs), {0, 0}), "");
     EXPECT_TRUE(executable.kernel_choices()[0].kernel.starts_with("cpu.byte_table")) << executable.print_plan();
   }
+}
+
+// A slope for the one channel there is: [1, 1, 1] broadcasts to a byte of each rank from three on.
+TEST(Int8Kernels, TablesTakeNumbersOfSomeRank) {
+  Random random(15);
+  Graph graph;
+  const Var x = quantized_input(graph, random, {2, 1, 3, 5}, "x");
+  const Var y = prelu(x, constant(graph, draw_tensor(random, DType::f32, {1, 1, 1}, 0.2, 0.3)));
+  const Var zero = constant(graph, Tensor::scalar<uint8_t>(128));
+  graph.add_output(quantize_linear(y, scale_of(graph, random, 0.01, 0.1), zero).id(), "y");
+  const std::vector<Datum> inputs = random_bytes(graph, random);
+  const Executable executable = compile(graph, options_for("cpu"));
+  EXPECT_EQ(difference(executable.run(inputs), compile(graph, options_for("reference")).run(inputs), {0, 0}), "");
+  EXPECT_TRUE(executable.kernel_choices()[0].kernel.starts_with("cpu.byte_table")) << executable.print_plan();
 }
 
 // The largest bytes times weights that leave room in 16 bits: taken on every CPU.

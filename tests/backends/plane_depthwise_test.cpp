@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "autograph/random.h"
 #include "backends/cpu/simd/kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

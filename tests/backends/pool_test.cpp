@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"

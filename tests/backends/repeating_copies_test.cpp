@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

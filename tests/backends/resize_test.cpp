@@ -1,6 +1,7 @@
 // resize with mode linear and cubic on the CPU against the reference.
 #include <gtest/gtest.h>
 
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

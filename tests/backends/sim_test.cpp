@@ -12,6 +12,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "autograph/zoo.h"
 #include "backends/sim/sim_stage_cost.h"
 #include "schedule/greedy.h"

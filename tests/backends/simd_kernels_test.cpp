@@ -14,6 +14,7 @@
 #include "autograph/builder.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/kernel_checks.h"

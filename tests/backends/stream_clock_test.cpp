@@ -6,6 +6,7 @@
 #include <random>
 
 #include "autograph/error.h"
+#include "autograph/random.h"
 
 namespace autograph {
 namespace {

@@ -1,5 +1,6 @@
 // Kernels made for three threads that may use fewer: the same numbers, and no more threads than allowed.
 #include "backends/cpu/thread_limit.h"
+#include "autograph/random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // Kernels that share their work among threads, on tensors large enough that they do.
 #include <gtest/gtest.h>
 
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

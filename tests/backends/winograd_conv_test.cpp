@@ -1,6 +1,7 @@
 // 3x3 and 5x5 convolutions by Winograd's algorithm against the reference, in every layout and on every instruction set.
 #include <gtest/gtest.h>
 
+#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/conv_epilogue.h"

@@ -7,6 +7,7 @@
 #include "autograph/compile.h"
 #include "autograph/model_io.h"
 #include "autograph/op_def.h"
+#include "autograph/random.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
 #include "ops/sample.h"

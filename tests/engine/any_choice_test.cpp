@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "autograph/compile.h"
+#include "autograph/random.h"
 #include "ops/sample.h"
 #include "support/compare.h"
 #include "support/random_cost.h"

@@ -15,6 +15,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
+#include "autograph/random.h"
 #include "autograph/verify.h"
 #include "conformance/interpreter.h"
 #include "ops/sample.h"

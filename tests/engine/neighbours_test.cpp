@@ -1,6 +1,7 @@
 // Runs while other programs come and go: the number of threads changes between the steps of a run, the numbers do not.
 #include <gtest/gtest.h>
 
+#include "autograph/random.h"
 #include "autograph/verify.h"
 #include "engine/backends.h"
 #include "engine/executable.h"

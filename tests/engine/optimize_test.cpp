@@ -10,6 +10,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/random.h"
 #include "autograph/search.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/zoo.h"

@@ -14,6 +14,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
+#include "autograph/random.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
 #include "engine/backends.h"

@@ -11,6 +11,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "autograph/seeded_inputs.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/reference/reference_kernel.h"

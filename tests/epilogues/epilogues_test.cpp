@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "autograph/random.h"
 #include "autograph/verify.h"
 #include "backends/cpu/simd/isa.h"
 #include "engine/backends.h"

@@ -5,6 +5,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/normalization.h"
+#include "autograph/random.h"
 #include "ops/sample.h"
 #include "support/compare.h"
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 
+#include "autograph/random.h"
 #include "io/contrib_node.h"
 #include "ops/sample.h"
 

@@ -2,6 +2,7 @@
 #include "autograph/builder.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "io/contrib_node.h"
 #include "ops/sample.h"
 

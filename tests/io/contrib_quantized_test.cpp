@@ -1,6 +1,7 @@
 // Contrib ops on quantized tensors: exact bytes, and products against plain loops.
 #include "autograph/builder.h"
 #include "autograph/ops/recurrent.h"
+#include "autograph/random.h"
 #include "io/contrib_node.h"
 #include "ops/sample.h"
 

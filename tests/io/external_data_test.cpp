@@ -9,6 +9,7 @@
 
 #include "autograph/model_io.h"
 #include "autograph/op_def.h"
+#include "autograph/random.h"
 #include "io/proto_bytes.h"
 #include "ops/sample.h"
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograph/op_def.h"
+#include "autograph/random.h"
 #include "graph/infer_node.h"
 #include "graph/run_reference.h"
 #include "graph/schema.h"

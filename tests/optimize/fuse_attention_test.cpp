@@ -9,6 +9,7 @@
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
+#include "autograph/random.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 

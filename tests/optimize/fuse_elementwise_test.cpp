@@ -2,6 +2,7 @@
 #include "autograph/builder.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/random.h"
 #include "ops/op_list.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"

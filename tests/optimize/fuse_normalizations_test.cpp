@@ -6,6 +6,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/normalization.h"
 #include "autograph/ops/reduction.h"
+#include "autograph/random.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 

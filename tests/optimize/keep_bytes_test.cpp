@@ -3,6 +3,7 @@
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 

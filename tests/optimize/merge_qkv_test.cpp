@@ -3,6 +3,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/random.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 

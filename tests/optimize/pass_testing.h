@@ -11,6 +11,7 @@
 #include "autograph/builder.h"
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
+#include "autograph/random.h"
 #include "autograph/verify.h"
 #include "ops/sample.h"
 #include "optimize/pass.h"

@@ -8,6 +8,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "autograph/verify.h"
 #include "ops/sample.h"
 #include "optimize/pass.h"

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "autograph/ops/linear.h"
+#include "autograph/random.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 

@@ -7,6 +7,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
+#include "autograph/random.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 

@@ -86,8 +86,8 @@ PlanCheck PlanChecker::check(const std::string& kind, int threads) const {
   PlanCheck result;
   try {
     const std::vector<Datum> actual = run_plan(test_, kind, threads);
-    result.difference = is_refused_ ? "runs, where the reference refuses: " + refusal_
-                                    : disagreement(actual, expected_, [&] { return run_moved(test_); });
+    result.difference =
+        is_refused_ ? "runs, where the reference refuses: " + refusal_ : disagreement(actual, expected_, test_);
   } catch (const UserError& error) {
     result.is_refused = is_refused_;
     if (!is_refused_) result.difference = error.what();

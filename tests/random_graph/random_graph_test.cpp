@@ -7,6 +7,7 @@
 #include <set>
 
 #include "autograph/compile.h"
+#include "autograph/random.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
 #include "optimize/pass.h"
@@ -57,7 +58,7 @@ TEST(RandomGraph, CpuWithAllPassesMatchesTheReference) {
     }
     try {
       const std::vector<Datum> actual = run_on_cpu(test);
-      ASSERT_EQ(disagreement(actual, expected, [&] { return run_moved(test); }), "") << print_text(test.graph);
+      ASSERT_EQ(disagreement(actual, expected, test), "") << print_text(test.graph);
     } catch (const Error& error) {
       FAIL() << error.what() << "\n" << print_text(test.graph);
     }
@@ -107,7 +108,7 @@ TEST(RandomGraph, EachPassAloneMatchesTheReference) {
       const auto after = after_pass_alone(test.graph, name);
       if (!after) continue;
       const std::vector<Datum> actual = run_reference(*after, test.inputs);
-      ASSERT_EQ(disagreement(actual, expected, [&] { return run_moved(test); }), "") << print_text(test.graph);
+      ASSERT_EQ(disagreement(actual, expected, test), "") << print_text(test.graph);
       ++compared;
     }
   }

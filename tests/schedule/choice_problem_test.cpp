@@ -1,4 +1,5 @@
 #include "schedule/choice_problem.h"
+#include "autograph/random.h"
 
 #include <gtest/gtest.h>
 

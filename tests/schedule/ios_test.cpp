@@ -6,6 +6,7 @@
 #include <set>
 
 #include "autograph/error.h"
+#include "autograph/random.h"
 #include "random_tasks.h"
 #include "schedule/endings.h"
 #include "schedule/reachability.h"

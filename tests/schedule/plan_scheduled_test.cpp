@@ -10,6 +10,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/shape.h"
+#include "autograph/random.h"
 #include "ops/sample.h"
 #include "schedule/plan.h"
 #include "schedule/step_order.h"

@@ -1,16 +1,14 @@
 // Random graphs of cheap ops for tests of schedulers, and what a schedule of tasks must hold.
 #pragma once
 
-#include <random>
 #include <vector>
 
 #include "autograph/builder.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/random.h"
 #include "schedule/task_stages.h"
 
 namespace autograph {
-
-using Random = std::mt19937_64;
 
 inline size_t draw(Random& random, size_t low, size_t high) {
   return std::uniform_int_distribution<size_t>(low, high)(random);

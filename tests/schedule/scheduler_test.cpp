@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "autograph/random.h"
 #include "random_tasks.h"
 #include "schedule/greedy.h"
 #include "schedule/list.h"

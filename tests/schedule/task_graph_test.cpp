@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autograph/error.h"
+#include "autograph/random.h"
 #include "random_tasks.h"
 #include "schedule/parts.h"
 #include "schedule/reachability.h"

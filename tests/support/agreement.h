@@ -2,28 +2,28 @@
 //
 // Ops such as floor or arg_max turn a rounding difference into a jump, and sums lose digits in proportion to what they
 // add up, not to what is left. So the reference also runs on inputs and weights moved by a few parts in a million, with
-// each element of what nodes make moved by about a rounding: where that moves an output element, the element may differ
-// by a multiple of the movement; all others must agree tightly.
+// each element of what nodes make moved by about a rounding (moved_runs.h): where that moves an output element, the
+// element may differ by a multiple of the movement; all others must agree tightly. In half precision an element may
+// also lie between what the reference gives and what it gives in f32. An element is infinite or NaN only where one of
+// these runs says so, and finite where one of them does.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "support/sample_graph.h"
+#include "support/moved_runs.h"
 
 namespace autograph {
 
-/// Runs on the reference device, without passes.
-std::vector<Datum> run_reference(const Graph& graph, const std::vector<Datum>& inputs);
+/// The evidence of a round: run_moved() of a graph.
+using MoveRuns = std::function<MovedRuns(int round)>;
 
-/// The results with everything moved, once for each movement; illegal ones (a weight that is a parameter) are
-/// left out.
-std::vector<std::vector<Datum>> run_moved(const TestGraph& test);
+/// "" when they agree, else the first difference in words. `move` is asked only when there is a difference at all, and
+/// for the second round only when the first does not explain it.
+std::string disagreement(const std::vector<Datum>& actual, const std::vector<Datum>& expected, const MoveRuns& move);
 
-/// "" when they agree, else the first difference in words. `moved` is asked for at most once, and only when there is a
-/// difference at all.
-std::string disagreement(const std::vector<Datum>& actual, const std::vector<Datum>& expected,
-                         const std::function<std::vector<std::vector<Datum>>()>& moved);
+/// The same for results of `test`.
+std::string disagreement(const std::vector<Datum>& actual, const std::vector<Datum>& expected, const TestGraph& test);
 
 }  // namespace autograph

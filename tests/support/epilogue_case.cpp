@@ -10,6 +10,7 @@
 
 #include "autograph/ops/linear.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "graph/run_reference.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

@@ -6,6 +6,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/reference/reference_kernel.h"
 #include "engine/backends.h"

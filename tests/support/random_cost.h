@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograph/op_def.h"
+#include "autograph/random.h"
 #include "runtime/kernel_cost.h"
 
 namespace autograph {

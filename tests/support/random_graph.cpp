@@ -1,4 +1,5 @@
 #include "support/random_graph.h"
+#include "autograph/random.h"
 
 #include <algorithm>
 

@@ -1,4 +1,5 @@
 #include "support/random_network.h"
+#include "autograph/random.h"
 
 #include "autograph/builder.h"
 #include "autograph/op_def.h"

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "autograph/op_def.h"
+#include "autograph/random.h"
 #include "engine/backends.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"

@@ -2,6 +2,7 @@
 // activation that a model spells out, quantize_linear. The table is what the definition says for every byte there is.
 //
 // With AVX512-VBMI the whole table lies in four registers, which look up 64 bytes at once.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -94,8 +95,11 @@ class ByteTable : public Kernel {
       : count_(*call.outputs[0].shape().num_elements()), threads_(useful_threads(call.threads, count_)) {
     std::array<uint8_t, kBytes> all;
     for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint8_t>(i);
-    const Tensor input = Tensor::wrap(call.inputs[0].dtype(), {kBytes}, all.data(), nullptr);
-    const Type output(call.outputs[0].dtype(), {kBytes});
+    // Of the rank of the input, to which constants such as a slope [1, 1, 1] broadcast.
+    Dims dims(std::max<size_t>(1, call.input_dims(0).size()), 1);
+    dims.back() = kBytes;
+    const Tensor input = Tensor::wrap(call.inputs[0].dtype(), dims, all.data(), nullptr);
+    const Type output(call.outputs[0].dtype(), input.type().shape());
     const std::vector<Tensor> results = run_reference(call.op, call.attributes, {&input, 1}, {&output, 1});
     std::memcpy(table_.data(), results[0].raw(), table_.size());
   }

@@ -6,6 +6,7 @@
 #include "autograph/builder.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/random.h"
 #include "graph/run_reference.h"
 #include "optimize/rules/verify/prime_field.h"
 #include "support/sample_graph.h"

@@ -9,6 +9,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
+#include "autograph/random.h"
 #include "autograph/text.h"
 #include "optimize/pass_testing.h"
 #include "optimize/rules/compiled_rule.h"

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "autograph/random.h"
 #include "autograph/text.h"
 #include "optimize/pass_testing.h"
 #include "optimize/rules/pattern.h"

@@ -6,6 +6,7 @@
 #include "autograph/compare_values.h"
 #include "autograph/compile.h"
 #include "autograph/ops/linear.h"
+#include "autograph/random.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/verify.h"
 #include "optimize/search/backtracking.h"

@@ -169,7 +169,8 @@ Var attended(IdiomGraph& g, Var x, const Sizes& s) {
   if (g.chance(12)) heads.k = shared_heads(g, x, s), heads.v = shared_heads(g, x, s);
   const bool is_static = heads.q.type().is_static() && heads.k.type().is_static();
   Var y;
-  if (g.chance(20) && is_static) {
+  const bool is_one_batch = heads.q.shape()[0] == heads.k.shape()[0];
+  if (g.chance(20) && is_static && is_one_batch) {
     y = with_merged_batch(g, heads, s);
   } else {
     y = attended_values(g, scores_of(g, heads.q, heads.k, s), heads.v);

@@ -90,7 +90,9 @@ Var add_activation(IdiomGraph& g, Var x) {
     case 13: return swish(x, static_cast<float>(g.real(0.5, 1.5)));
     case 14: return mish(x);
     case 15: return g.chance(50) ? softplus(x) : softsign(x);
-    case 16: return prelu(x, x.rank() == 4 ? g.weight_like(x, {x.dim(1), 1, 1}) : g.weight_like(x, {1}));
+    case 16:
+      return prelu(
+          x, x.rank() == 4 && x.shape()[1].is_known() ? g.weight_like(x, {x.dim(1), 1, 1}) : g.weight_like(x, {1}));
     default: return spelled_out(g, x);
   }
 }

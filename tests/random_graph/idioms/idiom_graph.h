@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograph/builder.h"
+#include "autograph/random.h"
 #include "ops/sample.h"
 #include "support/sample_graph.h"
 

@@ -58,4 +58,9 @@ void pack_grouped_conv(const GroupedConvShape& shape, const float* weights, cons
 /// Computes the rows of a task.
 void run_grouped_conv(const GroupedConvTask& task);
 
+// What it chooses from, by channels of a group: one, fewer than lanes, as many or more.
+void run_depthwise(const GroupedConvTask& task);
+void run_small_groups(const GroupedConvTask& task);
+void run_large_groups(const GroupedConvTask& task);
+
 }  // namespace autograph::simd

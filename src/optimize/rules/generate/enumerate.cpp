@@ -1,4 +1,5 @@
 #include "optimize/rules/generate/enumerate.h"
+#include "autograph/random.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "autograph/random.h"
 #include "autograph/rules.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"

@@ -1,4 +1,5 @@
 #include "optimize/rules/verify/call_draft.h"
+#include "autograph/random.h"
 
 #include <algorithm>
 

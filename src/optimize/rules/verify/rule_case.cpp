@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "autograph/random.h"
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "graph/run_reference.h"

@@ -1,0 +1,200 @@
+#include "support/moved_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+
+#include "autograph/compile.h"
+#include "autograph/error.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/random.h"
+#include "autograph/verify.h"
+#include "ops/real_values.h"
+#include "support/shape_operands.h"
+
+namespace autograph {
+
+const OpDef& gru_def();
+const OpDef& lstm_def();
+const OpDef& rnn_def();
+
+namespace {
+
+// By how much inputs and weights are moved, and what nodes make.
+struct Movement {
+  std::vector<double> factors;
+  double noise;
+};
+
+const Movement kSingle{{1 + 3e-6, 1 - 5e-6, 1 + 2e-5}, 2e-7};
+const Movement kHalf{{1 + 1e-3, 1 - 1e-3, 1 + 4e-3}, 1e-3};
+// Runs of a later round: so many that a comparison of two values that are equal but for rounding goes both ways.
+constexpr int kMany = 15;
+
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+bool is_half(const Type& type) { return type.is_tensor() && is_half(type.dtype()); }
+
+bool computes_in_half(const Graph& graph) {
+  const std::vector<NodeId> nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    const auto& outputs = graph.node(id).outputs();
+    return std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return is_half(graph.type(v)); });
+  });
+}
+
+// ---- Moved -----------------------------------------------------------------------------------------------------
+
+Tensor moved(const Tensor& tensor, double factor) {
+  const bool is_real = tensor.dtype() == DType::f32 || tensor.dtype() == DType::f64 || is_half(tensor.dtype());
+  if (!is_real) return tensor;
+  std::vector<double> values = tensor.to_f64();
+  for (size_t i = 0; i < values.size(); ++i) values[i] *= i % 2 ? factor : 2 - factor;
+  Tensor copy = Tensor::empty(tensor.dtype(), tensor.dims());
+  store_reals(values, copy.view());
+  return copy;
+}
+
+bool is_cell(const OpDef& op) { return &op == &lstm_def() || &op == &gru_def() || &op == &rnn_def(); }
+
+// v + noise u s with u drawn for each element, so that equal values, or ones that rounding made equal, move apart. The
+// scale s is |v|, in states of recurrent layers at least 1: they are sums of terms of this size.
+Var with_noise(Var x, double noise, int seed, bool is_state) {
+  const auto reach = static_cast<float>(noise);
+  const Var wide = x.dtype() == DType::f16 ? cast(x, DType::f32) : x;
+  const Var scale = is_state ? max({abs(wide), scalar_like(wide, 1)}) : wide;
+  const Var sum = add(wide, mul(scale, random_uniform_like(wide, -reach, reach, static_cast<float>(seed))));
+  return where(is_inf(x), x, sum.dtype() == x.dtype() ? sum : cast(sum, x.dtype()));
+}
+
+// 0 in the place of what kernels may flush.
+Var flushed(Var x) { return where(less(abs(x), scalar_like(x, kNothing)), scalar_like(x, 0), x); }
+
+// Behind every node that makes floats: a stand-in for another rounding. So what a sum loses next to large terms is told
+// even where these go in the end.
+void add_noise(Graph& graph, const std::unordered_set<uint32_t>& still, double noise, int run) {
+  int seed = 1000 * run;
+  for (const NodeId id : graph.topological_order()) {
+    const std::vector<ValueId> outputs = graph.node(id).outputs();
+    for (const ValueId v : outputs) {
+      const Type type = graph.type(v);
+      const bool is_real = type.is_tensor() && (DTypeSet{DType::f32, DType::f64, DType::f16}.contains(type.dtype()));
+      if (!is_real || still.contains(v.index)) continue;
+      // What stands for the value while all that reads it is turned to what becomes of it.
+      const Var stand_in = apply(get_op("identity"), {Var(graph, v)});
+      graph.replace_uses(v, stand_in.id());
+      graph.set_input(graph.value(stand_in.id()).producer(), 0, v);
+      const Var noisy = with_noise(Var(graph, v), noise, ++seed, is_cell(graph.node(id).op()));
+      graph.replace_uses(stand_in.id(), (run % 2 == 1 && !is_half(type) ? flushed(noisy) : noisy).id());
+    }
+  }
+}
+
+// Exponents and the like: x^1.999 is no other rounding of x^2, but NaN below 0.
+bool is_whole_number(const Tensor& tensor) {
+  if (tensor.num_elements() != 1 || !dtypes::kFloat.contains(tensor.dtype())) return false;
+  const double value = tensor.to_f64()[0];
+  return value == std::nearbyint(value);
+}
+
+std::optional<std::vector<Datum>> run_with(const TestGraph& test, const Movement& movement, int run) {
+  const double factor = movement.factors[static_cast<size_t>(run) % movement.factors.size()];
+  Graph graph = test.graph;
+  std::vector<Datum> inputs = test.inputs;
+  for (Datum& input : inputs) {
+    if (input.is_tensor()) input = moved(input.tensor(), factor);
+  }
+  const std::unordered_set<uint32_t> still = shape_operands(graph);
+  for (const ValueId id : graph.constants()) {
+    const Tensor& constant = graph.value(id).constant();
+    if (!still.contains(id.index) && !is_whole_number(constant)) graph.set_constant(id, moved(constant, factor));
+  }
+  try {
+    add_noise(graph, still, movement.noise, run);
+    return run_reference(graph, inputs);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+// ---- Wide ------------------------------------------------------------------------------------------------------
+
+Tensor as(DType dtype, const Tensor& tensor) {
+  Tensor copy = Tensor::empty(dtype, tensor.dims());
+  store_reals(tensor.to_f64(), copy.view());
+  return copy;
+}
+
+Graph widened(Graph graph);
+
+AttributeValue widened(const AttributeValue& value) {
+  if (const auto* dtype = std::get_if<DType>(&value)) return is_half(*dtype) ? DType::f32 : *dtype;
+  if (const auto* body = std::get_if<GraphRef>(&value)) return std::make_shared<const Graph>(widened(**body));
+  if (const auto* tensor = std::get_if<Tensor>(&value); tensor && is_half(tensor->dtype())) {
+    return as(DType::f32, *tensor);
+  }
+  return value;
+}
+
+// The graph with f32 in the place of half precision.
+Graph widened(Graph graph) {
+  for (const ValueId id : graph.inputs()) {
+    const Type& type = graph.type(id);
+    if (is_half(type)) graph.set_type(id, Type(DType::f32, type.shape()));
+  }
+  for (const ValueId id : graph.constants()) {
+    if (is_half(graph.type(id))) graph.set_constant(id, as(DType::f32, graph.value(id).constant()));
+  }
+  for (const NodeId id : graph.nodes()) {
+    const Attributes attributes = graph.node(id).attributes();
+    for (const auto& [name, value] : attributes) graph.set_attribute(id, name, widened(value));
+  }
+  infer_types(graph);
+  return graph;
+}
+
+std::optional<std::vector<Datum>> run_wide(const TestGraph& test) {
+  std::vector<Datum> inputs = test.inputs;
+  for (Datum& input : inputs) {
+    if (input.is_tensor() && is_half(input.tensor().dtype())) input = as(DType::f32, input.tensor());
+  }
+  try {
+    std::vector<Datum> results = run_reference(widened(test.graph), inputs);
+    for (size_t k = 0; k < results.size(); ++k) {
+      const Type& type = test.graph.type(test.graph.outputs()[k]);
+      if (is_half(type) && results[k].is_tensor()) results[k] = as(type.dtype(), results[k].tensor());
+    }
+    return results;
+  } catch (const UserError&) {  // an op that takes half precision alone
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::vector<Datum> run_reference(const Graph& graph, const std::vector<Datum>& inputs) {
+  CompileOptions options;
+  options.device = "reference";
+  options.optimize = false;
+  options.threads = 1;
+  return compile(graph, options).run(inputs);
+}
+
+MovedRuns run_moved(const TestGraph& test, int round) {
+  const bool is_half = computes_in_half(test.graph);
+  const Movement& movement = is_half ? kHalf : kSingle;
+  const int few = static_cast<int>(movement.factors.size());
+  const int first = round == 0 ? 0 : few + (round - 1) * kMany;
+  MovedRuns runs;
+  for (int run = first; run < first + (round == 0 ? few : kMany); ++run) {
+    if (auto result = run_with(test, movement, run)) runs.moved.push_back(std::move(*result));
+  }
+  if (is_half && round == 0) {
+    if (auto result = run_wide(test)) runs.wide.push_back(std::move(*result));
+  }
+  return runs;
+}
+
+}  // namespace autograph

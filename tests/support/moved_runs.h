@@ -1,0 +1,29 @@
+// What a graph gives where everything rounds differently: evidence for agreement.h.
+#pragma once
+
+#include <vector>
+
+#include "support/sample_graph.h"
+
+namespace autograph {
+
+/// Runs on the reference device, without passes.
+std::vector<Datum> run_reference(const Graph& graph, const std::vector<Datum>& inputs);
+
+/// Below this a float is as good as 0: kernels may flush what is smaller.
+inline constexpr double kNothing = 1e-30;
+
+/// Results of the reference on a graph that is not quite the one that was compiled.
+struct MovedRuns {
+  /// Inputs, weights and what nodes make moved by about a rounding, and in every other run flushed; whole numbers on
+  /// their own stay. Runs that turn out illegal are left out.
+  std::vector<std::vector<Datum>> moved;
+  /// All half precision replaced by f32, and the results rounded at the end; empty where the graph has none. It tells
+  /// what overflows or vanishes in half precision alone.
+  std::vector<std::vector<Datum>> wide;
+};
+
+/// A few runs; each `round` draws others, from the second on more of them. `wide` comes with the first round alone.
+MovedRuns run_moved(const TestGraph& test, int round = 0);
+
+}  // namespace autograph
