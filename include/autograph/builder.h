@@ -3,6 +3,7 @@
 // The typed builder of each op is declared in autograph/ops/<family>.h.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,13 @@
 
 namespace autograph {
 
-/// A value together with the graph it belongs to. Cheap to copy; the graph must outlive it.
+/// A value together with the graph it belongs to. Cheap to copy. It keeps the graph of a GraphBuilder alive; a graph
+/// that belongs to somebody else must outlive it.
 class Var {
  public:
   /// "Not given": stands for a missing optional input.
   Var() = default;
-  Var(Graph& graph, ValueId id) : graph_(&graph), id_(id) {}
+  Var(Graph& graph, ValueId id);
 
   bool is_valid() const { return graph_ != nullptr && id_.is_valid(); }
   Graph& graph() const { return *graph_; }
@@ -28,8 +30,32 @@ class Var {
   int64_t dim(int64_t axis) const;
 
  private:
-  Graph* graph_ = nullptr;
+  std::shared_ptr<Graph> graph_;
   ValueId id_;
+};
+
+/// A graph in the making, owned together with the Vars that are made from it:
+///
+///     GraphBuilder graph;
+///     const Var x = graph.input("x", DType::f32, {2, 3});
+///     graph.output("y", relu(2 * x + 1));
+///     const Executable program = compile(graph.build());
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(std::string name = "");
+  /// An input of the graph.
+  Var input(std::string name, DType dtype, Shape shape);
+  /// A constant; shares the tensor's buffer.
+  Var constant(Tensor tensor, std::string name = "");
+  /// Declares `value` the next output; throws ValueError when it belongs to another graph or is not given.
+  void output(std::string name, const Var& value);
+  /// The graph so far, as a copy of its own that shares the constants.
+  Graph build() const { return *graph_; }
+  /// The graph itself, for builders that take one.
+  Graph& graph() const { return *graph_; }
+
+ private:
+  std::shared_ptr<Graph> graph_;
 };
 
 /// Every node made while it lives gets the provenance "outer/inner/<op>": what `viz` groups by. One thread, nestable.
@@ -58,5 +84,21 @@ Var apply(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes
 /// As apply(), returning all outputs; `num_outputs` as in NodeOptions.
 std::vector<Var> apply_all(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes = {},
                            int num_outputs = -1);
+
+// ---- Operators: elementwise, with broadcasting; plain numbers take the dtype of the other operand ------------------
+
+Var operator-(const Var& x);
+Var operator+(const Var& a, const Var& b);
+Var operator-(const Var& a, const Var& b);
+Var operator*(const Var& a, const Var& b);
+Var operator/(const Var& a, const Var& b);
+Var operator+(const Var& a, double b);
+Var operator-(const Var& a, double b);
+Var operator*(const Var& a, double b);
+Var operator/(const Var& a, double b);
+Var operator+(double a, const Var& b);
+Var operator-(double a, const Var& b);
+Var operator*(double a, const Var& b);
+Var operator/(double a, const Var& b);
 
 }  // namespace autograph

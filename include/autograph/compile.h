@@ -4,9 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autograph/graph.h"
@@ -67,10 +71,29 @@ struct CompileOptions {
   bool profile = false;    ///< Record the time of every step; see Executable::profile().
 };
 
+/// What one run gave: the outputs in the order of the graph's, and by name.
+class Outputs : public std::vector<Datum> {
+ public:
+  Outputs() = default;
+  Outputs(std::vector<Datum> values, std::shared_ptr<const std::vector<std::string>> names)
+      : std::vector<Datum>(std::move(values)), names_(std::move(names)) {}
+  using std::vector<Datum>::operator[];
+  /// The tensor of the output `name`; throws ValueError with the nearest name when there is none, TypeError when it is
+  /// no tensor.
+  const Tensor& operator[](std::string_view name) const;
+
+ private:
+  std::shared_ptr<const std::vector<std::string>> names_;  // null: none
+};
+
+/// An input of a run by name.
+using NamedInput = std::pair<std::string, Datum>;
+
 /// A compiled graph. Thread-safe: any number of threads may call run() at once. Signal handlers of the program need an
 /// alternate stack (SA_ONSTACK) on threads that run graphs, see README, Limits.
 class Executable {
  public:
+  /// Empty: everything but assignment throws ValueError.
   Executable();
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
@@ -78,7 +101,12 @@ class Executable {
 
   /// Runs once. Inputs in the order of the graph's inputs; dims that were symbolic are bound by them.
   /// Throws ShapeError or TypeError naming the input when one does not fit, BudgetError before allocating too much.
-  std::vector<Datum> run(const std::vector<Datum>& inputs) const;
+  Outputs run(const std::vector<Datum>& inputs) const;
+  /// As above, in any order: `program.run({{"x", x}, {"mask", mask}})["y"]`. Throws ValueError naming inputs that are
+  /// missing, given twice or not of the graph.
+  Outputs run(std::initializer_list<NamedInput> inputs) const;
+  /// As above, for inputs that are collected while the program runs.
+  Outputs run(std::span<const NamedInput> inputs) const;
   /// As run(), writing into tensors of the caller, which must not share memory with the inputs: no allocation once
   /// warm. All outputs must be static for these inputs; throws ShapeError when one is not or does not fit.
   void run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) const;
@@ -109,7 +137,9 @@ class Executable {
   explicit Executable(std::unique_ptr<Impl> impl);
 
  private:
+  Impl& impl() const;
   std::unique_ptr<Impl> impl_;
+  std::shared_ptr<const std::vector<std::string>> output_names_;
 };
 
 /// Compiles `graph`; throws UnsupportedError listing every op without a kernel, DeviceError when the device is not

@@ -125,8 +125,8 @@ struct NodeOptions {
 
 class GraphTransaction;
 
-/// A directed acyclic graph of typed values.
-class Graph {
+/// A directed acyclic graph of typed values. Handles (Var) on a graph that is in a shared_ptr keep it alive.
+class Graph : public std::enable_shared_from_this<Graph> {
  public:
   explicit Graph(std::string name = "") : name_(std::move(name)) {}
 

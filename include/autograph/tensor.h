@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -151,5 +152,10 @@ class Datum {
  private:
   std::variant<std::monostate, Tensor, std::vector<Datum>> value_;
 };
+
+/// "f32[2,3] {{1, 2, 3}, {4, 5, 6}}": floats with six significant digits, strings quoted; of long axes the three first
+/// and last. "absent" for an absent value.
+std::string to_string(const Tensor& tensor);
+std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 
 }  // namespace autograph

@@ -447,48 +447,4 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::current_plan() const {
   return entries_.empty() ? nullptr : entries_.front()->compiled();
 }
 
-// ---- Executable ------------------------------------------------------------------------------------------------
-
-Executable::Executable() = default;
-Executable::Executable(Executable&&) noexcept = default;
-Executable& Executable::operator=(Executable&&) noexcept = default;
-Executable::~Executable() = default;
-Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-
-std::vector<Datum> Executable::run(const std::vector<Datum>& inputs) const {
-  return impl_->run(RunInputs(inputs), nullptr);
-}
-
-void Executable::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) const {
-  impl_->run_into(RunInputs(inputs), outputs);
-}
-
-const Graph& Executable::graph() const { return impl_->graph(); }
-
-MemoryReport Executable::memory() const {
-  const auto plan = impl_->current_plan();
-  return plan ? plan->memory : MemoryReport();
-}
-
-std::vector<KernelChoice> Executable::kernel_choices() const {
-  const auto plan = impl_->current_plan();
-  return plan ? plan->choices : std::vector<KernelChoice>();
-}
-
-KernelTimes Executable::kernel_times() const { return impl_->kernel_times(); }
-
-std::vector<StepProfile> Executable::profile() const { return impl_->profile(); }
-
-std::string Executable::print_plan() const {
-  const auto plan = impl_->current_plan();
-  return plan ? autograph::print_plan(plan->plan, *plan->graph) : "plan: none yet (it is made for the first inputs)\n";
-}
-
-std::optional<double> Executable::simulated_latency_ms() const { return impl_->simulated_latency_ms(); }
-
-const Schedule& Executable::schedule() const { return impl_->schedule(); }
-
-int Executable::threads() const { return impl_->threads(); }
-int Executable::threads_now() const { return impl_->threads_now(); }
-
 }  // namespace autograph

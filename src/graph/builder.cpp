@@ -14,6 +14,27 @@ std::string& scope_path() {
 
 }  // namespace
 
+// A graph that nobody shares is borrowed.
+Var::Var(Graph& graph, ValueId id) : graph_(graph.weak_from_this().lock()), id_(id) {
+  if (!graph_) graph_ = std::shared_ptr<Graph>(std::shared_ptr<void>(), &graph);
+}
+
+GraphBuilder::GraphBuilder(std::string name) : graph_(std::make_shared<Graph>(std::move(name))) {}
+
+Var GraphBuilder::input(std::string name, DType dtype, Shape shape) {
+  return autograph::input(*graph_, dtype, std::move(shape), std::move(name));
+}
+
+Var GraphBuilder::constant(Tensor tensor, std::string name) {
+  return autograph::constant(*graph_, std::move(tensor), std::move(name));
+}
+
+void GraphBuilder::output(std::string name, const Var& value) {
+  AG_CHECK_USER(value.is_valid(), ValueError, "[graph] output '{}': expected a value, got none", name);
+  AG_CHECK_USER(&value.graph() == graph_.get(), ValueError, "[graph] output '{}': belongs to another graph", name);
+  graph_->add_output(value.id(), std::move(name));
+}
+
 int64_t Var::dim(int64_t axis) const { return shape()[axis < 0 ? axis + rank() : axis].value(); }
 
 ProvenanceScope::ProvenanceScope(const std::string& name) : previous_length_(scope_path().size()) {

@@ -86,6 +86,8 @@ AG_INSTANTIATE(uint32_t)
 AG_INSTANTIATE(uint64_t)
 AG_INSTANTIATE(bool)
 AG_INSTANTIATE(std::string)
+AG_INSTANTIATE(std::complex<float>)
+AG_INSTANTIATE(std::complex<double>)
 #undef AG_INSTANTIATE
 
 Tensor Tensor::wrap(DType dtype, Dims dims, void* data, std::shared_ptr<const void> owner) {

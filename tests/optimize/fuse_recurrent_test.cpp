@@ -57,7 +57,7 @@ class Linear {
   // What constant folding leaves for x = 0.
   std::vector<Var> of_zeros() const {
     std::vector<Var> results;
-    for (const Var bias : biases_) {
+    for (const Var& bias : biases_) {
       const Tensor row = graph_.value(bias.id()).constant();  // not a reference: the graph grows
       const int64_t columns = row.dims()[0];
       Tensor rows = Tensor::zeros(DType::f32, {s_.batch, columns});

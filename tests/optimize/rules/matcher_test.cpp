@@ -131,7 +131,7 @@ Graph dense_graph(Random& random, int num_nodes, int kinds = 10) {
       default: values.push_back(relu(a)); break;
     }
   }
-  for (const Var value : values) {
+  for (const Var& value : values) {
     if (graph.value(value.id()).uses().empty() && !graph.value(value.id()).is_constant()) {
       graph.add_output(tanh(value).id());
     }
