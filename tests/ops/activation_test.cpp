@@ -53,6 +53,11 @@ TEST(Activation, GeluHasAnExactAndAnApproximateForm) {
   expect_near(run_op(gelu_def(), {row({1})}, {{"approximate", std::string("tanh")}}), {0.841191990}, 1e-6);
 }
 
+TEST(Activation, GeluIsPreciseFarBelowZero) {
+  expect_near(run_op(gelu_def(), {row({-6})}), {-5.9195259e-09}, 1e-14);
+  expect_near(run_op(gelu_def(), {row({-6})}, {{"approximate", std::string("tanh")}}), {-8.4396467e-11}, 1e-15);
+}
+
 TEST(Activation, ShrinkTakesIntegers) {
   const Tensor x = Tensor::of<int32_t>({4}, {-3, -1, 1, 3});
   const Tensor y = run_op(shrink_def(), {x}, {{"bias", 1.0F}, {"lambd", 1.0F}});

@@ -17,9 +17,10 @@ struct Gelu {
   explicit Gelu(const Attributes& attributes) : use_tanh(attributes.text("approximate") == "tanh") {}
   template <class T>
   T operator()(T x) const {
-    if (!use_tanh) return x / 2 * (1 + std::erf(x * (std::numbers::sqrt2_v<T> / 2)));
-    constexpr T kSqrtTwoOverPi = std::numbers::sqrt2_v<T> * std::numbers::inv_sqrtpi_v<T>;
-    return x / 2 * (1 + std::tanh(kSqrtTwoOverPi * (x + T(0.044715) * x * x * x)));
+    // Far below 0 nothing would be left of 1 + erf and of 1 + tanh.
+    if (!use_tanh) return x / 2 * std::erfc(x * (std::numbers::sqrt2_v<T> / -2));
+    constexpr T kTwiceSqrtTwoOverPi = 2 * std::numbers::sqrt2_v<T> * std::numbers::inv_sqrtpi_v<T>;
+    return x / (1 + std::exp(-kTwiceSqrtTwoOverPi * (x + T(0.044715) * x * x * x)));
   }
 
   bool use_tanh;
