@@ -5,12 +5,15 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 
 namespace autograph {
 namespace {
 
 constexpr const char* kFile = "/measurements.sqlite";
+// There where a kernel was refused: every start of a program asks, and to look costs less than to open a database.
+constexpr const char* kFaultsFile = "/kernels_were_refused";
 // Version of the table; files of another version are begun anew.
 constexpr int kVersion = 2;
 // Rows beyond which the oldest go.
@@ -149,6 +152,8 @@ class MeasurementCache::Database {
     return statement.step() ? sqlite3_column_int64(statement.get(), 0) : 0;
   }
 
+  bool has_faults() { return integer("SELECT EXISTS (SELECT 1 FROM verdict WHERE fault <> '')") != 0; }
+
   int64_t count_verdicts() { return integer("SELECT count(*) FROM verdict"); }
 
  private:
@@ -213,6 +218,7 @@ void MeasurementCache::open() {
       if (is_new) std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
       auto opened = std::make_unique<Database>(folder_ + kFile);
       prune(*opened);
+      if (opened->has_faults()) mark_faults();  // the database may have come from elsewhere
       database_ = std::move(opened);
       return;
     }
@@ -257,12 +263,24 @@ bool MeasurementCache::is_there() const {
   return !folder_.empty() && std::filesystem::exists(folder_ + kFile, code);
 }
 
+bool MeasurementCache::may_have_faults() const {
+  std::error_code code;
+  return !folder_.empty() && std::filesystem::exists(folder_ + kFaultsFile, code);
+}
+
+void MeasurementCache::mark_faults() const {
+  if (!folder_.empty() && !may_have_faults()) std::ofstream(folder_ + kFaultsFile).flush();
+}
+
 std::optional<Verdict> MeasurementCache::find_verdict(const std::string& device, const std::string& key) {
   return try_to(std::optional<Verdict>(), [&](Database& database) { return database.find_verdict(device, key); });
 }
 
 void MeasurementCache::store_verdict(const std::string& device, const std::string& key, const Verdict& verdict) {
-  try_to(false, [&](Database& database) { return database.store_verdict(device, key, verdict), true; });
+  try_to(false, [&](Database& database) {
+    if (!verdict.fault.empty()) mark_faults();
+    return database.store_verdict(device, key, verdict), true;
+  });
 }
 
 std::map<std::string, Verdict> MeasurementCache::faults(const std::string& device) {

@@ -49,6 +49,8 @@ class MeasurementCache {
   std::vector<LatencySample> samples(const std::string& device);
   /// Has the file been made, by this process or another?
   bool is_there() const;
+  /// Can a kernel of any device have been refused? Looks for one file, and opens nothing.
+  bool may_have_faults() const;
   /// What is known about a kernel on a device, if anything.
   std::optional<Verdict> find_verdict(const std::string& device, const std::string& key);
   /// Keeps a verdict; replaces an older one.
@@ -66,6 +68,7 @@ class MeasurementCache {
   class Database;
   Database& database();
   void open();
+  void mark_faults() const;
   // What a call of the database gives; on errors `otherwise`, and a note.
   template <class Result, class Call>
   Result try_to(Result otherwise, const Call& call);

@@ -16,11 +16,11 @@ Verdicts& Verdicts::of(const std::string& folder, const std::string& device) {
 Verdicts::Verdicts(const std::string& folder, std::string device)
     : device_(std::move(device)), cache_(folder), is_kept_(!folder.empty()) {}
 
-// Faults are few, and asked about for every offer.
+// Faults are few, and asked about for every offer; mostly there are none, which must not cost small models their start.
 void Verdicts::load() {
   if (is_loaded_) return;
   is_loaded_ = true;
-  if (!is_kept_ || !cache_.is_there()) return;
+  if (!is_kept_ || !cache_.may_have_faults()) return;
   for (const auto& [key, verdict] : cache_.faults(device_)) {
     const size_t bar = verdict.what.find(" | ");
     const bool has_bar = bar != std::string::npos;

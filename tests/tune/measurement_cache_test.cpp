@@ -48,6 +48,24 @@ TEST_F(MeasurementCacheTest, KeepsOneSampleOfAGraph) {
   EXPECT_EQ(cache.samples("a third one").size(), 0u);
 }
 
+TEST_F(MeasurementCacheTest, TellsWithoutOpeningWhetherAKernelWasRefused) {
+  const auto may_have_faults = [&] { return MeasurementCache(folder_).may_have_faults(); };
+  EXPECT_FALSE(may_have_faults());
+  EXPECT_FALSE(std::filesystem::exists(folder_));
+  MeasurementCache(folder_).store_verdict("machine", "right", {"kernel | call", ""});
+  EXPECT_FALSE(may_have_faults());
+  MeasurementCache(folder_).store_verdict("machine", "wrong", {"kernel | call", "1 instead of 2"});
+  EXPECT_TRUE(may_have_faults());
+  // A database from another machine, alone: the first who opens it finds out.
+  for (const auto& file : std::filesystem::directory_iterator(folder_)) {
+    if (file.path().extension() != ".sqlite") std::filesystem::remove(file.path());
+  }
+  EXPECT_FALSE(may_have_faults());
+  EXPECT_EQ(MeasurementCache(folder_).num_trusted("machine"), 1);
+  EXPECT_TRUE(may_have_faults());
+  EXPECT_EQ(MeasurementCache(folder_).faults("machine").size(), 1u);
+}
+
 TEST_F(MeasurementCacheTest, MakesItsFolderForTheUserAlone) {
   MeasurementCache cache(folder_);
   EXPECT_FALSE(std::filesystem::exists(folder_)) << "not asked yet";
