@@ -24,6 +24,9 @@ struct LoadOptions {
   /// inputs of the graph, where they otherwise are constants. Names of other inputs change nothing; ValueError for
   /// names that no input has.
   std::vector<std::string> given_inputs = {};
+  /// Channels of a block, 8 or 16, in files that ONNX Runtime optimised for its own kernels (com.microsoft.nchwc),
+  /// which do not say it; 0: UnsupportedError unless a number of channels tells.
+  int64_t channel_block = 0;
 };
 
 /// An op that a model uses and AutoGraph does not have.

@@ -68,6 +68,11 @@ std::vector<Option> model_option_table(ModelOptions& options) {
        .doc = "Map large weights from the .onnx file and its data instead of reading them, so that processes share "
               "them. Whoever truncates such a file kills the process.",
        .target = &options.map_weights},
+      {.names = "--channel-block",
+       .value_name = "N",
+       .doc = "Channels of a block, 8 or 16, in files that ONNX Runtime optimised for its own kernels and that do not "
+              "say: 16 where that processor has AVX-512.",
+       .target = &options.channel_block},
       {.names = "--batch",
        .value_name = "N",
        .doc = "Number for symbolic batch extents; 1 when not given.",
@@ -119,7 +124,7 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
       loaded.model.producer = "autograph " + plan->origin.version;
       loaded.plan = std::move(plan);
     } else {
-      LoadOptions how{.map_weights = options.map_weights};
+      LoadOptions how{.map_weights = options.map_weights, .channel_block = options.channel_block};
       for (const std::string& input : options.inputs) how.given_inputs.push_back(input.substr(0, input.find('=')));
       loaded.model = load_onnx(options.model, how);
     }

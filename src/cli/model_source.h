@@ -13,10 +13,11 @@
 
 namespace autograph::cli {
 
-/// MODEL, --map-weights, --batch and --dim.
+/// MODEL, --map-weights, --channel-block, --batch and --dim.
 struct ModelOptions {
   std::string model;
   bool map_weights = false;
+  int64_t channel_block = 0;             ///< 0: not given.
   int64_t batch = 0;                     ///< 0: not given.
   std::vector<std::string> dims;         ///< "NAME=N"
   std::vector<std::string> inputs = {};  ///< "NAME=FILE.npy", of verbs with input_option().

@@ -114,12 +114,25 @@ TEST(ContribBlocked, TensorsAreReorderedFromChannelsLastAndBack) {
   EXPECT_EQ(difference(y, Datum(x)), "");
 }
 
-TEST(ContribBlocked, SaysWhereItCannotTellTheBlocks) {
-  const Tensor w = Tensor::zeros(DType::f32, {16, 16, 3, 3});
-  const std::string bytes = file(blocked_node("Conv", {"x", "w"}, "y") + initializer("w", w), {1, 16, 3, 3});
-  const Model loaded = parse_onnx(bytes);
-  ASSERT_EQ(loaded.warnings.size(), 1U);
-  EXPECT_NE(loaded.warnings[0].find("blocks of channels"), std::string::npos);
+TEST(ContribBlocked, AsksWhereItCannotTellTheBlocks) {
+  Random random(5);
+  const Tensor w = draw_tensor(random, DType::f32, {16, 16, 3, 3}, -1, 1);
+  const Tensor x = draw_tensor(random, DType::f32, {1, 16, 3, 3}, -1, 1);
+  Graph plain;
+  plain.add_output(
+      conv(autograph::input(plain, DType::f32, Shape::of(x.dims()), "x"), autograph::constant(plain, w)).id(), "y");
+  for (const int64_t block : {8, 16}) {
+    const std::string bytes =
+        file(blocked_node("Conv", {"x", "w"}, "y") + initializer("w", in_blocks(w, block, true)), x.dims());
+    EXPECT_THROW(parse_onnx(bytes), UnsupportedError);
+    const LoadOptions told{.channel_block = block};
+    EXPECT_EQ(difference(run(parse_onnx(bytes, "", told).graph, x), run(plain, x), {1e-4, 1e-4}), "") << block;
+  }
+  // 24 channels are no blocks of 16.
+  const std::string bytes =
+      file(blocked_node("Conv", {"x", "w"}, "y") + initializer("w", Tensor::zeros(DType::f32, {24, 24, 3, 3})),
+           {1, 24, 3, 3});
+  for (const int64_t block : {4, 16}) EXPECT_THROW(parse_onnx(bytes, "", {.channel_block = block}), ValueError);
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ void refine_types(Graph& graph) {
 Model import_model(const ModelBytes& bytes, const std::string& directory, const LoadOptions& options) {
   onnx::ModelProto proto = parse_model(bytes);
   check_header(proto);
-  const bool guesses_blocks = mark_channel_blocks(proto);
+  mark_channel_blocks(proto, options.channel_block);
   const Opsets opsets = model_opsets(proto);
   const FunctionTable functions(proto, opsets);
   MissingOpFinder finder(functions);
@@ -160,11 +160,6 @@ Model import_model(const ModelBytes& bytes, const std::string& directory, const 
   model.optional_inputs = importer.optional_inputs();
   refine_types(model.graph);
   fill_header(proto, opsets, model);
-  if (guesses_blocks) {
-    model.warnings.emplace_back(
-        "weights in blocks of channels are taken to be for a processor like this one: on another one the model gives "
-        "wrong numbers, in ONNX Runtime too (optimise with ORT_ENABLE_EXTENDED for files that run everywhere)");
-  }
   return model;
 }
 

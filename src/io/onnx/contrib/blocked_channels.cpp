@@ -9,6 +9,7 @@
 
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
+#include "base/check.h"
 #include "io/onnx/contrib/body.h"
 
 namespace autograph::io {
@@ -116,15 +117,6 @@ std::vector<Var> blocked_upsample(ContribCall& call) {
 
 // ---- The block -------------------------------------------------------------------------------------------------
 
-// What ONNX Runtime takes on this processor.
-int64_t native_block() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") ? 16 : 8;
-#else
-  return 8;
-#endif
-}
-
 bool is_blocked(const onnx::NodeProto& node) { return node.domain() == kBlockedDomain; }
 
 int64_t integer_of(const onnx::NodeProto& node, const std::string& name) {
@@ -161,11 +153,19 @@ bool fits(const onnx::GraphProto& graph, int64_t block) {
 
 }  // namespace
 
-bool mark_channel_blocks(onnx::ModelProto& model) {
+void mark_channel_blocks(onnx::ModelProto& model, int64_t told) {
   auto& graph = *model.mutable_graph();
-  if (std::none_of(graph.node().begin(), graph.node().end(), is_blocked)) return false;
+  if (std::none_of(graph.node().begin(), graph.node().end(), is_blocked)) return;
   const bool narrow = fits(graph, 8), wide = fits(graph, 16);
-  const int64_t block = narrow == wide ? native_block() : (wide ? 16 : 8);
+  AG_CHECK_USER(
+      told != 0 || narrow != wide, UnsupportedError,
+      "[com.microsoft.nchwc] weights: in blocks of 8 or of 16 channels, as the processor wanted them where ONNX "
+      "Runtime optimised the file; which one the file does not say: give --channel-block 16 (processors with "
+      "AVX-512) or 8 (others), or optimise with ORT_ENABLE_EXTENDED for a file that runs everywhere");
+  const int64_t block = told != 0 ? told : (wide ? 16 : 8);
+  AG_CHECK_USER(block == 8 ? narrow : block == 16 && wide, ValueError,
+                "[com.microsoft.nchwc] weights: expected blocks of {} channels, as told, which do not fit this file",
+                block);
   for (auto& node : *graph.mutable_node()) {
     if (!is_blocked(node)) continue;
     auto& attribute = *node.add_attribute();
@@ -173,7 +173,6 @@ bool mark_channel_blocks(onnx::ModelProto& model) {
     attribute.set_type(onnx::AttributeProto::INT);
     attribute.set_i(block);
   }
-  return narrow == wide;
 }
 
 std::vector<ContribOp> contrib_blocked_channels() {
