@@ -24,6 +24,11 @@ struct ProgramResult {
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
 
+/// Shell: waits until process $pid keeps SIGINT for the one thread that waits for it: before, it ignores the signal, as
+/// a shell makes its background processes do. How long a program takes to get there depends on machine and build.
+inline constexpr const char* kUntilInterruptible =
+    "for i in $(seq 1000); do grep -q '^SigBlk:.*[2367abef]$' /proc/$pid/status && break; sleep 0.05; done; sleep 0.5";
+
 /// A folder that is removed when the test ends.
 class TemporaryFolder {
  public:

@@ -112,8 +112,8 @@ TEST_F(CliSearch, InterruptSavesTheBestSoFar) {
 // Kernels may use the stack pointer for other things: a signal must find a thread that does nothing else.
 TEST_F(CliSearch, InterruptsReachNoThreadThatComputes) {
   const std::string command = std::string(AG_PROGRAM) + " bench zoo:mlp --seconds 60 --threads 2 >" + path("out") +
-                              " 2>&1 & pid=$!; sleep 1; cat /proc/$pid/task/*/status >" + path("status") +
-                              "; kill -INT $pid; wait $pid";
+                              " 2>&1 & pid=$!; " + kUntilInterruptible + "; cat /proc/$pid/task/*/status >" +
+                              path("status") + "; kill -INT $pid; wait $pid";
   ASSERT_EQ(WEXITSTATUS(std::system(command.c_str())), 130) << read_text(path("out"));
   std::stringstream status(read_text(path("status")));
   int admitting = 0;
