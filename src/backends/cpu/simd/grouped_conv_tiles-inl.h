@@ -335,7 +335,7 @@ class Band {
 template <Source kSource>
 void compute_rows(const GroupedConvTask& task) {
   constexpr int64_t kLargeGroup = 16;
-  constexpr int64_t kBandElements = 64 * 1024;
+  constexpr int64_t kBandElements = int64_t{64} * 1024;
   const GroupedConvShape& shape = task.shape;
   if (shape.group_size < kLargeGroup) return Band<kSource>(task).run_by_place();
   const int64_t row_elements = shape.in[1] * shape.channels * shape.stride[0];

@@ -65,7 +65,8 @@ ContribOp contrib_op(std::string_view name, std::string_view inputs, std::string
 
 /// Attributes of a row: with a default, or without.
 inline AttributeSpec with_default(std::string_view name, AttributeValue value) {
-  return {.name = name, .type = type_of(value), .doc = "", .default_value = std::move(value)};
+  const AttributeType type = type_of(value);
+  return {.name = name, .type = type, .doc = "", .default_value = std::move(value)};
 }
 inline AttributeSpec optional_attribute(std::string_view name, AttributeType type) {
   return {.name = name, .type = type, .doc = ""};
