@@ -19,6 +19,7 @@ std::vector<KernelDef> winograd_conv_kernels();
 std::vector<KernelDef> pixel_pool_kernels();
 std::vector<KernelDef> recurrent_kernels();
 KernelDef dynamic_quantize_lstm_kernel();
+KernelDef block_matmul_kernel();
 KernelDef elementwise_kernel();
 KernelDef fused_elementwise_kernel();
 KernelDef fused_reduction_kernel();

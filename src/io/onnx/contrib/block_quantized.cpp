@@ -1,6 +1,7 @@
 // Contrib ops on weights of 2, 4 or 8 bits with a scale for each block: products (MatMulNBits) and lookups
 // (GatherBlockQuantized). Elements are packed along the last axis, the first one in the lowest bits.
 #include <algorithm>
+#include <optional>
 
 #include "autograph/ops/linear.h"
 
@@ -66,6 +67,39 @@ Var zero_points(const ContribCall& call, int64_t rows, int64_t blocks, int64_t b
   return reshape(cast(bytes, dtype), std::vector<int64_t>{rows, blocks, 1});
 }
 
+// Zero points as f32 [N, blocks] where they are known; nothing where they are not.
+std::optional<Var> known_zero_points(const ContribCall& call, int64_t n, int64_t blocks, int64_t bits) {
+  const Var given = call["zero_points"];
+  if (!given.is_valid()) return Var();
+  const auto tensor = call.known(given);
+  if (!tensor) return std::nullopt;
+  Tensor numbers = *tensor;
+  if (numbers.dtype() == DType::u8 && bits != 8) {
+    const int64_t row_bytes = numbers.num_elements() / n;
+    if (n * row_bytes != numbers.num_elements() || row_bytes * (8 / bits) < blocks) return std::nullopt;
+    numbers = unpack_constant(numbers.reshaped({n, row_bytes}), bits, blocks);
+  }
+  if (numbers.num_elements() != n * blocks) return std::nullopt;
+  const std::vector<double> values = numbers.to_f64();
+  return call.constant(Tensor::of<float>({n, blocks}, std::vector<float>(values.begin(), values.end())));
+}
+
+// One node, whose kernels keep the weights packed; nothing for what block_matmul does not know.
+std::optional<Var> block_matmul(const ContribCall& call, int64_t n, int64_t k, int64_t block, int64_t bits) {
+  const int64_t blocks = (k + block - 1) / block;
+  const bool is_usual = (bits == 4 || bits == 8) && block * bits % 8 == 0 && call["A"].dtype() == DType::f32 &&
+                        call["scales"].dtype() == DType::f32 && call["B"].dtype() == DType::u8;
+  const auto q = call.known(call["B"]), scales = call.known(call["scales"]);
+  if (!is_usual || !q || !scales || q->num_elements() != n * blocks * (block * bits / 8)) return std::nullopt;
+  if (scales->num_elements() != n * blocks) return std::nullopt;
+  const auto zero = known_zero_points(call, n, blocks, bits);
+  if (!zero) return std::nullopt;
+  return apply(get_op("block_matmul"),
+               {call["A"], call.constant(q->reshaped({n, blocks, block * bits / 8})),
+                call.constant(scales->reshaped({n, blocks})), *zero},
+               {{"bits", bits}, {"k", k}});
+}
+
 std::vector<Var> matmul_n_bits(ContribCall& call) {
   const Attributes& attributes = call.attributes();
   const int64_t bits = attributes.integer("bits"), block = attributes.integer("block_size");
@@ -77,6 +111,8 @@ std::vector<Var> matmul_n_bits(ContribCall& call) {
     call.refuse("attributes", "expected block_size, N and K from 1 to 2^31");
   }
   if (const Var order = call["g_idx"]; order.is_valid()) call.refuse("input 'g_idx'", "not supported");
+  const auto with_bias = [&](Var y) { return call.has("bias") ? add(y, call["bias"]) : y; };
+  if (const auto y = block_matmul(call, n, k, block, bits)) return {with_bias(*y)};
   const int64_t blocks = (k + block - 1) / block;
   const Var packed = reshape_known(call, call["B"], {n, -1});
   const Var bytes = unpacked(call, packed, bits, blocks * block);
@@ -85,8 +121,7 @@ std::vector<Var> matmul_n_bits(ContribCall& call) {
   const Var weights = mul(sub(numbers, zero_points(call, n, blocks, bits)), scales);
   Var rows = reshape(weights, std::vector<int64_t>{n, blocks * block});
   if (blocks * block != k) rows = slice(rows, {0}, {k}, {1});
-  const Var y = matmul(call["A"], transpose(rows, {1, 0}));
-  return {call.has("bias") ? add(y, call["bias"]) : y};
+  return {with_bias(matmul(call["A"], transpose(rows, {1, 0})))};
 }
 
 // ---- GatherBlockQuantized --------------------------------------------------------------------------------------

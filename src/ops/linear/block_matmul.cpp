@@ -1,0 +1,111 @@
+// block_matmul: y = x w^T, w [n, k] given as numbers of 4 or 8 bits in blocks along k:
+//   w[j, i] = (q[j, i] - zero[j, i / block]) * scale[j, i / block].
+//
+// What MatMulNBits of ONNX Runtime's quantizer becomes. Numbers of 4 bits stand two in a byte, the first in the low
+// bits; the last block is filled up. Missing zero points: 8 or 128.
+#include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
+#include "autograph/random.h"
+#include "ops/extents.h"
+#include "ops/sample.h"
+
+namespace autograph {
+
+const OpDef& block_matmul_def();
+namespace {
+
+void check_weights(const InferContext& context, int64_t bits, int64_t k) {
+  const Shape& q = context.shape(1);
+  const int64_t blocks = q[1].value(), block = q[2].value() * 8 / bits;
+  context.require<ShapeError>(block > 0 && blocks == (k + block - 1) / block, "input 'q'",
+                              fmt::format("expected blocks of {} for k = {}, got {}", block, k, to_string(q)));
+}
+
+void infer(InferContext& context) {
+  const int64_t bits = context.attributes().integer("bits"), k = context.attributes().integer("k");
+  context.require<ValueError>(bits == 4 || bits == 8, "bits", fmt::format("expected 4 or 8, got {}", bits));
+  context.require<ValueError>(k >= 1, "k", fmt::format("expected 1 or more, got {}", k));
+  context.require_rank(1, 3);
+  const Shape &x = context.shape(0), &q = context.shape(1);
+  for (const size_t slot : {size_t{2}, size_t{3}}) {
+    if (!context.has_input(slot)) continue;
+    context.require_rank(slot, 2);
+    if (!q.has_rank() || !context.shape(slot).has_rank()) continue;
+    for (const int64_t axis : {0, 1}) same_extent(context, q[axis], context.shape(slot)[axis], "scales");
+  }
+  if (q.is_static()) check_weights(context, bits, k);
+  if (!x.has_rank()) return context.set_output(0, context.dtype(0), Shape());
+  context.require<ShapeError>(x.rank() >= 1, "input 'x'", "expected rank 1 or more, got 0");
+  same_extent(context, x[x.rank() - 1], Dim(k), "inner extent");
+  std::vector<Dim> dims;
+  for (int64_t axis = 0; axis + 1 < x.rank(); ++axis) dims.push_back(x[axis]);
+  dims.push_back(q.has_rank() ? q[0] : Dim::unknown());
+  context.set_output(0, context.dtype(0), Shape(dims));
+}
+
+std::vector<Var> decompose(DecomposeContext& context) {
+  const int64_t bits = context.attributes.integer("bits"), k = context.attributes.integer("k");
+  Var q = context.inputs[1];
+  if (bits == 4) {
+    const Var low = bitwise_and(q, scalar_like(q, 15)), high = bit_shift(q, scalar_like(q, 4), /*left=*/false);
+    q = concat({unsqueeze(low, {3}), unsqueeze(high, {3})}, 3);
+    q = reshape(q, std::vector<int64_t>{0, 0, -1});
+  }
+  const Var numbers = cast(q, DType::f32), given = context.inputs[3];
+  const Var zero = given.is_valid() ? unsqueeze(given, {2}) : scalar_like(numbers, bits == 4 ? 8 : 128);
+  const Var weights = mul(sub(numbers, zero), unsqueeze(context.inputs[2], {2}));
+  const Var rows = slice(reshape(weights, std::vector<int64_t>{0, -1}), {0}, {k}, {1});
+  return {matmul(context.inputs[0], transpose(rows, {1, 0}))};
+}
+
+OpCost cost(const CostContext& context) {
+  double bytes = 0;
+  for (const Type& type : context.inputs) {
+    if (type.is_tensor())
+      bytes += static_cast<double>(type.shape().num_elements().value_or(0) * element_size(type.dtype()));
+  }
+  const double outputs = static_cast<double>(context.outputs[0].shape().num_elements().value_or(0));
+  return {.flops = 2 * outputs * static_cast<double>(context.attributes.integer("k")), .bytes = bytes + 4 * outputs};
+}
+
+OpSample sample(Random& random) {
+  const int64_t bits = draw_one_of(random, {4, 8}), block = draw_one_of(random, {8, 16, 32});
+  const int64_t k = draw(random, 1, 70), n = draw(random, 1, 40), blocks = (k + block - 1) / block;
+  Dims dims = draw_dims(random, 1, 3);
+  dims.back() = k;
+  OpSample result;
+  result.inputs = {draw_tensor(random, DType::f32, dims, -1, 1),
+                   draw_tensor(random, DType::u8, {n, blocks, block * bits / 8}, 0, 255),
+                   draw_tensor(random, DType::f32, {n, blocks}, 0.001, 0.1)};
+  result.inputs.resize(4);
+  if (draw_bool(random)) result.inputs[3] = draw_tensor(random, DType::f32, {n, blocks}, 0, bits == 4 ? 15 : 255);
+  result.attributes = {{"bits", bits}, {"k", k}};
+  return result;
+}
+
+}  // namespace
+
+const OpDef& block_matmul_def() {
+  static const OpDef def{
+      .name = "block_matmul",
+      .doc =
+          "y = x w^T with w = (q - zero) * scale, q of 4 or 8 bits, a scale and a zero point for each block along k.",
+      .inputs = {{"x", "T", "[..., k]."},
+                 {"q", "Q", "[n, blocks, block * bits / 8]."},
+                 {"scale", "T", "[n, blocks]."},
+                 {"zero", "T", "[n, blocks]; missing: the middle.", Arity::optional}},
+      .outputs = {{"y", "T", "[..., n]."}},
+      .types = {{"T", DTypeSet{DType::f32}}, {"Q", DTypeSet{DType::u8}}},
+      .attributes = {{"bits", AttributeType::integer, "4 or 8.", int64_t{4}},
+                     {.name = "k", .type = AttributeType::integer, .doc = "Columns of w.", .required = true}},
+      .infer = infer,
+      .decompose = decompose,
+      .cost = cost,
+      .sample = sample,
+  };
+  return def;
+}
+
+}  // namespace autograph
