@@ -227,6 +227,22 @@ TEST(SimdKernels, RecurrentLayersRefuseOtherFunctionsAndCheckLengths) {
   EXPECT_THROW(run.run(), ValueError);
 }
 
+TEST(SimdKernels, RecurrentLayersKeepNan) {
+  on_every_isa([] {
+    Random random(23);
+    OpSample sample;
+    Tensor x = random_tensor(random, {3, 2, 4});
+    x.mutable_data<float>()[9] = std::numeric_limits<float>::quiet_NaN();
+    sample.inputs = {x, random_tensor(random, {1, 5, 4}), random_tensor(random, {1, 5, 5})};
+    sample.num_outputs = 2;
+    for (const std::string name : {"Relu", "Tanh"}) {
+      SCOPED_TRACE(name);
+      sample.attributes = {{"activations", std::vector<std::string>{name}}};
+      expect_reference(simd::recurrent_kernels()[2], KernelCase(*find_op("rnn"), sample), {1e-4, 1e-5});
+    }
+  });
+}
+
 // ---- Elementwise -----------------------------------------------------------------------------------------------
 
 TEST(SimdKernels, EveryElementwiseOpOnItsSamples) {

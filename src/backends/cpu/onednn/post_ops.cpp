@@ -73,7 +73,6 @@ std::vector<Eltwise> unary_formulas(const EpilogueOp& op) {
   if (op.op == &leaky_relu_def()) return {{algorithm::eltwise_relu, a.real("alpha")}};
   if (op.op == &sigmoid_def()) return {{algorithm::eltwise_logistic}};
   if (op.op == &tanh_def()) return {{algorithm::eltwise_tanh}};
-  if (op.op == &elu_def()) return {{algorithm::eltwise_elu, a.real("alpha")}};
   if (op.op == &hard_swish_def()) return {{algorithm::eltwise_hardswish}};
   if (op.op == &swish_def()) return {{algorithm::eltwise_swish, a.real("alpha")}};
   if (op.op == &softplus_def()) return {{algorithm::eltwise_soft_relu}};
@@ -103,10 +102,12 @@ bool is_binary(const EpilogueOp& op) { return (op.op == &add_def() || op.op == &
 
 std::vector<Eltwise> formulas(const EpilogueOp& op) { return is_binary(op) ? scalar_formulas(op) : unary_formulas(op); }
 
-// oneDNN's formulas of these have a division in them.
+// oneDNN's formulas of these have a division in them; of elu it forms exp(y) - 1, of which nothing is left where y is
+// small.
 simd::ActivationPass activation_pass(const EpilogueOp& op) {
   using Kind = simd::ActivationPass::Kind;
   if (op.op == &swish_def()) return {Kind::swish, op.attributes->real("alpha")};
+  if (op.op == &elu_def()) return {Kind::elu, op.attributes->real("alpha")};
   if (op.op != &gelu_def()) return {};
   return {op.attributes->text("approximate") == "tanh" ? Kind::gelu_tanh : Kind::gelu};
 }

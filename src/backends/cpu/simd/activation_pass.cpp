@@ -23,6 +23,11 @@ void run_pass(const ActivationPass& pass, float* y, int64_t count) {
     case Kind::gelu: return map_row(d, y, y, size, [&](V v, size_t, size_t) HWY_ATTR { return fast_gelu(d, v); });
     case Kind::gelu_tanh:
       return map_row(d, y, y, size, [&](V v, size_t, size_t) HWY_ATTR { return fast_gelu_tanh(d, v); });
+    case Kind::elu:
+      return map_row(d, y, y, size, [&](V v, size_t, size_t) HWY_ATTR {
+        const V below = hn::Mul(alpha, expm1_nonpositive(d, at_most(d, hn::Zero(d), v)));
+        return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), below, v);
+      });
     case Kind::swish:
       return map_row(d, y, y, size, [&](V v, size_t, size_t) HWY_ATTR { return fast_swish(d, v, alpha); });
   }

@@ -1,4 +1,5 @@
-// Activations that take longer as post-ops of oneDNN than in a pass of their own over what was just written.
+// Activations that take longer as post-ops of oneDNN than in a pass of their own over what was just written, or lose
+// digits there.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@ struct ActivationPass {
     gelu,
     gelu_tanh,
     swish,  ///< y sigmoid(alpha y)
+    elu,    ///< y, alpha (exp(y) - 1) below 0
   };
   Kind kind = Kind::none;
   float alpha = 1;

@@ -40,7 +40,7 @@ class Cell {
     switch (task_.kind) {
       case CellKind::rnn: {
         const V total = clipped(sum(0));
-        return task_.relu ? hn::Max(total, hn::Zero(d)) : tanh(d, total);
+        return task_.relu ? at_least(d, hn::Zero(d), total) : tanh(d, total);
       }
       case CellKind::gru: return mix(gate(0), tanh(d, clipped(hn::MulAdd(gate(1), hidden_part(2), input_part(2)))));
       case CellKind::gru_gates: hn::StoreU(gate(0), d, task_.cell + at_); return hn::Mul(gate(1), load(task_.h));
