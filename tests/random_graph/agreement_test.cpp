@@ -103,6 +103,19 @@ TEST(Agreement, WantsComplexNumbersAndTextsExactly) {
   EXPECT_TRUE(differs(text, Tensor::of<std::string>({1}, {"b"})));
 }
 
+TEST(Agreement, LetsPlansKnowMoreExtentsOfNothing) {
+  const auto agree = [](Dims actual, Dims expected) {
+    return disagreement({Tensor::empty(DType::f32, std::move(actual))},
+                        {Tensor::empty(DType::f32, std::move(expected))}, [](int) { return MovedRuns(); })
+        .empty();
+  };
+  EXPECT_TRUE(agree({0, 1, 2, 3}, {0, 0, 0, 3}));
+  EXPECT_FALSE(agree({0, 0, 0, 3}, {0, 1, 2, 3}));
+  EXPECT_FALSE(agree({0, 1, 2, 4}, {0, 0, 0, 3}));
+  EXPECT_FALSE(agree({0, 1, 3}, {0, 0, 0, 3}));
+  EXPECT_FALSE(agree({1, 1, 2, 3}, {0, 0, 0, 3}));
+}
+
 // softmax(x + mask) in half precision.
 TestGraph masked_softmax(double mask, const std::vector<double>& values) {
   return graph_of(DType::f16, values, [&](Var x) { return softmax(add(x, scalar_like(x, mask))); });

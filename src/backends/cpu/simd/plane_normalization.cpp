@@ -59,7 +59,11 @@ HWY_INLINE void normalize_group(const GroupNormalization& call, const Normalized
   const int64_t start = axes.start(group);
   const auto count = static_cast<double>(axes.combined());
   // In f64: of equal elements the mean must be that element, else an epsilon of next to nothing makes the rest large.
-  const V mean = hn::Set(d, static_cast<float>(total_of_rows<SumOf>(axes, tensors.x + start) / count));
+  const double exact_mean = total_of_rows<SumOf>(axes, tensors.x + start) / count;
+  const auto rounded_mean = static_cast<float>(exact_mean);
+  // What rounding took from the mean, all elements would be off by, and so would be their mean.
+  const double rest = exact_mean - rounded_mean;
+  const V mean = hn::Set(d, rounded_mean);
   const auto square = [&](V v) HWY_ATTR {
     const V centered = hn::Sub(v, mean);
     return hn::Mul(centered, centered);
@@ -74,9 +78,10 @@ HWY_INLINE void normalize_group(const GroupNormalization& call, const Normalized
     for (int64_t i = 0; i < axes.run; i += call.plane) {
       const int64_t at = start + offset + i;
       const int64_t channel = call.channels == 0 ? 0 : at / call.plane % call.channels;
-      const double scale = call.channels == 0 ? 1.0 : static_cast<double>(tensors.scale[channel]);
-      const float shift = call.channels == 0 ? 0.0F : tensors.bias[channel];
-      scale_row(tensors.x + at, tensors.y + at, call.plane, mean, static_cast<float>(scale / deviation), shift);
+      const double factor = (call.channels == 0 ? 1.0 : static_cast<double>(tensors.scale[channel])) / deviation;
+      const double shift = (call.channels == 0 ? 0.0 : static_cast<double>(tensors.bias[channel])) - rest * factor;
+      scale_row(tensors.x + at, tensors.y + at, call.plane, mean, static_cast<float>(factor),
+                static_cast<float>(shift));
     }
   }
 }
