@@ -51,6 +51,7 @@ KernelDef gather_elements_kernel();
 KernelDef gather_nd_kernel();
 KernelDef scatter_elements_kernel();
 KernelDef grid_sample_kernel();
+KernelDef tree_ensemble_kernel();
 std::vector<KernelDef> box_copy_kernels();
 std::vector<KernelDef> repeating_copy_kernels();
 std::vector<KernelDef> depth_space_kernels();

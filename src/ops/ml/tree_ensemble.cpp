@@ -6,6 +6,7 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "ops/ml/forest.h"
 #include "ops/ml/tree_ensemble_forms.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
@@ -15,59 +16,8 @@ namespace autograph {
 const OpDef& tree_ensemble_def();
 namespace {
 
+using namespace trees;
 using Integers = std::vector<int64_t>;
-
-// Values of nodes_modes, aggregate_function and post_transform.
-enum Mode : int64_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kMember, kNumModes };
-enum Aggregate : int64_t { kAverage, kSum, kMin, kMax, kNumAggregates };
-enum Transform : int64_t { kNone, kSoftmax, kLogistic, kSoftmaxZero, kProbit, kNumTransforms };
-
-// The attributes in the form that walking needs.
-struct Forest {
-  explicit Forest(const Attributes& attributes)
-      : features(attributes.integers("nodes_featureids")),
-        true_ids(attributes.integers("nodes_truenodeids")),
-        false_ids(attributes.integers("nodes_falsenodeids")),
-        true_leafs(attributes.integers("nodes_trueleafs")),
-        false_leafs(attributes.integers("nodes_falseleafs")),
-        targets(attributes.integers("leaf_targetids")),
-        roots(attributes.integers("tree_roots")),
-        modes(attributes.get<Tensor>("nodes_modes").to_i64()),
-        splits(attributes.get<Tensor>("nodes_splits").to_f64()),
-        weights(attributes.get<Tensor>("leaf_weights").to_f64()),
-        missing_true(attributes.get_or<Integers>("nodes_missing_value_tracks_true", {})) {
-    sets.resize(modes.size());
-    const auto* members = attributes.find_as<Tensor>("membership_values");
-    const std::vector<double> values = members ? members->to_f64() : std::vector<double>();
-    size_t at = 0;
-    for (size_t node = 0; node < modes.size(); ++node) {
-      if (modes[node] != kMember) continue;
-      while (at < values.size() && !std::isnan(values[at])) sets[node].push_back(values[at++]);
-      ++at;
-    }
-  }
-  bool takes_true(size_t node, double feature) const;
-
-  const Integers &features, &true_ids, &false_ids, &true_leafs, &false_leafs, &targets, &roots;
-  Integers modes;
-  std::vector<double> splits;
-  std::vector<double> weights;
-  Integers missing_true;
-  std::vector<std::vector<double>> sets;
-};
-
-bool Forest::takes_true(size_t node, double feature) const {
-  if (std::isnan(feature)) return node < missing_true.size() && missing_true[node] != 0;
-  switch (modes[node]) {
-    case kLeq: return feature <= splits[node];
-    case kLt: return feature < splits[node];
-    case kGte: return feature >= splits[node];
-    case kGt: return feature > splits[node];
-    case kEq: return feature == splits[node];
-    case kNeq: return feature != splits[node];
-    default: return std::find(sets[node].begin(), sets[node].end(), feature) != sets[node].end();
-  }
-}
 
 void check_range(const InferContext& context, std::string_view name, const Integers& values, size_t end) {
   for (const int64_t value : values) {
@@ -155,32 +105,6 @@ std::vector<double> aggregate(const Forest& forest, const std::vector<size_t>& l
   return scores;
 }
 
-void softmax(std::vector<double>& scores, bool keep_zeros) {
-  const double largest = *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
-  for (double& score : scores) {
-    if (!keep_zeros || score != 0) sum += score = std::exp(score - largest);
-  }
-  for (double& score : scores) score = sum > 0 ? score / sum : score;
-}
-
-// Inverse of the error function by Newton's method from Winitzki's first guess.
-double inverse_erf(double x) {
-  const double log_term = std::log((1 - x) * (1 + x));
-  const double a = 2 / (M_PI * 0.147) + log_term / 2;
-  double y = std::copysign(std::sqrt(std::sqrt(a * a - log_term / 0.147) - a), x);
-  for (int i = 0; i < 3; ++i) y -= (std::erf(y) - x) / (2 / std::sqrt(M_PI) * std::exp(-y * y));
-  return y;
-}
-
-void transform(std::vector<double>& scores, int64_t kind) {
-  if (kind == kSoftmax || kind == kSoftmaxZero) softmax(scores, kind == kSoftmaxZero);
-  for (double& score : scores) {
-    if (kind == kLogistic) score = 1 / (1 + std::exp(-score));
-    if (kind == kProbit) score = std::sqrt(2.0) * inverse_erf(2 * score - 1);
-  }
-}
-
 void reference(const OpCall& call) {
   const Forest forest(call.attributes);
   const TensorView x = call.input(0);
@@ -193,7 +117,7 @@ void reference(const OpCall& call) {
         leaves.push_back(find_leaf(forest, static_cast<size_t>(root), x.data<T>() + row * x.dim(1)));
       }
       std::vector<double> scores = aggregate(forest, leaves, call.attributes.integer("aggregate_function"), targets);
-      transform(scores, call.attributes.integer("post_transform"));
+      transform_scores(scores, call.attributes.integer("post_transform"));
       for (const double score : scores) *out++ = static_cast<T>(score);
     }
   });

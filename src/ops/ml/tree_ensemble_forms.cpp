@@ -36,6 +36,7 @@ constexpr std::array<std::string_view, 5> kTransforms{"NONE", "SOFTMAX", "LOGIST
 constexpr int64_t kAverage = 0;
 constexpr int64_t kSum = 1;
 constexpr int64_t kNone = 0;
+constexpr int64_t kSoftmax = 1;
 constexpr int64_t kLogistic = 2;
 constexpr int64_t kProbit = 4;
 
@@ -232,14 +233,16 @@ int64_t num_trees(const Trees& trees) {
   return static_cast<int64_t>(ids.size());
 }
 
-Var x_of(ForeignNode& node, DType dtype) {
+// Features as they are compared: whole numbers in f64, where splits and sums are, too.
+Var features_of(ForeignNode& node) {
   if (!node.has_input(0)) fail(node, "x: missing");
-  return cast(Var(node.graph, node.inputs[0]), dtype);
+  const Var x(node.graph, node.inputs[0]);
+  const bool is_real = x.dtype() == DType::f32 || x.dtype() == DType::f64;
+  return is_real ? x : cast(x, DType::f64);
 }
 
-// Sums in f64, as the reference of tree_ensemble has them; splits stay what they are against features of f32.
 Var scores_of(ForeignNode& node, const Forest& forest, int64_t num_targets, int64_t aggregate, int64_t transform) {
-  const Var x = x_of(node, DType::f64);
+  const Var x = features_of(node);
   return Var(node.graph,
              node.add(tree_ensemble_def(), {x.id()}, forest.attributes(num_targets, aggregate, transform), 1)[0]);
 }
@@ -311,6 +314,15 @@ std::vector<ValueId> two_classes(ForeignNode& node, const Forest& forest, bool a
   return {label.id(), (transform == kLogistic ? sigmoid(both) : both).id()};
 }
 
+// The scores of the classes after the transform: labels are those of the scores before it. The trees are walked a
+// second time where no op does what the transform does.
+Var transformed(ForeignNode& node, const Forest& forest, Var scores, int64_t transform) {
+  if (transform == kNone) return scores;
+  if (transform == kSoftmax) return softmax(scores, 1);
+  if (transform == kLogistic) return sigmoid(scores);
+  return scores_of(node, forest, scores.dim(1), kSum, transform);
+}
+
 }  // namespace
 
 std::vector<ValueId> import_tree_classifier(ForeignNode& node) {
@@ -345,7 +357,7 @@ std::vector<ValueId> import_tree_classifier(ForeignNode& node) {
   for (size_t k = 0; k < base.size(); ++k) forest.add_value(static_cast<int64_t>(k), base[k]);
   if (shares) return two_classes(node, forest, all_positive, transform, *distinct.begin(), labels);
   const Var plain = scores_of(node, forest, num_classes, kSum, kNone);
-  const Var scores = transform == kNone ? plain : scores_of(node, forest, num_classes, kSum, transform);
+  const Var scores = transformed(node, forest, plain, transform);
   const Var label = gather(labels, arg_max(cast(plain, DType::f32), 1, false));
   return {label.id(), cast(scores, DType::f32).id()};
 }
