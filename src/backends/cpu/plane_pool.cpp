@@ -37,6 +37,7 @@ class PlanePool : public Kernel {
     for (size_t a = 0; a < windows_.size(); ++a) {
       counted_[a] = counted_taps(windows_[a], includes_pads);
       taps *= windows_[a].kernel;
+      for (int64_t o = 0; a < 2 && o < windows_[a].out; ++o) inside_[a].push_back(windows_[a].taps_inside(o));
     }
     const int64_t outputs = channels_ * windows_[0].out * windows_[1].out * windows_[2].out;
     threads_ = useful_threads(call.threads, outputs * taps / 2);
@@ -46,20 +47,33 @@ class PlanePool : public Kernel {
   size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * row_size()) * sizeof(float); }
 
   void run(const KernelArgs& args) const override {
-    const int64_t rows = windows_[0].out * windows_[1].out;
-    for_shares(threads_, channels_ * rows, [&](int64_t begin, int64_t end, int thread) {
-      for (int64_t row = begin; row < end; ++row) compute_row(args, row / rows, row % rows, thread);
+    const int64_t depth = windows_[0].out, height = windows_[1].out;
+    for_shares(threads_, channels_ * depth * height, [&](int64_t begin, int64_t end, int thread) {
+      int64_t h = begin % height, d = begin / height % depth, channel = begin / height / depth;
+      for (int64_t row = begin; row < end; ++row) {
+        compute_row(args, {channel, d, h, row * windows_[2].out}, thread);
+        if (++h < height) continue;
+        h = 0;
+        if (++d < depth) continue;
+        d = 0;
+        ++channel;
+      }
     });
   }
 
  private:
-  void compute_row(const KernelArgs& args, int64_t channel, int64_t row, int thread) const {
+  // A row of outputs.
+  struct Row {
+    int64_t channel, d, h;
+    int64_t at;  // of its first element
+  };
+
+  void compute_row(const KernelArgs& args, const Row& row, int thread) const {
+    const auto [channel, d, h, at] = row;
     const auto& [depth, height, width] = std::tie(windows_[0], windows_[1], windows_[2]);
     const int64_t plane = depth.in * height.in * width.in;
     const float* x = args.inputs[0].data<float>() + channel * plane;
-    const int64_t at = (channel * depth.out * height.out + row) * width.out;
     float* y = args.outputs[0].mutable_data<float>() + at;
-    const int64_t d = row / height.out, h = row % height.out;
     if (pool_ == Pool::arg_max) {
       auto* positions = static_cast<int32_t*>(args.scratch) + thread * row_size();
       std::fill_n(y, width.out, -std::numeric_limits<float>::infinity());
@@ -104,7 +118,7 @@ class PlanePool : public Kernel {
   template <class Visit>
   void for_each_line(int64_t d, int64_t h, const Visit& visit) const {
     const WindowAxis &depth = windows_[0], &height = windows_[1];
-    const TapRange in_depth = depth.taps_inside(d), in_height = height.taps_inside(h);
+    const TapRange in_depth = inside_[0][static_cast<size_t>(d)], in_height = inside_[1][static_cast<size_t>(h)];
     for (int64_t i = 0; i < in_depth.count; ++i) {
       for (int64_t j = 0; j < in_height.count; ++j) {
         const int64_t z = in_depth.input + i * depth.dilation;
@@ -122,7 +136,8 @@ class PlanePool : public Kernel {
   std::vector<WindowAxis> windows_;
   RowWindows row_;
   int64_t channels_;
-  std::array<std::vector<float>, 3> counted_;  // taps that count in a mean, by axis and output
+  std::array<std::vector<float>, 3> counted_;    // taps that count in a mean, by axis and output
+  std::array<std::vector<TapRange>, 2> inside_;  // of depth and height, by output
   int threads_ = 1;
 };
 

@@ -17,11 +17,13 @@ AG_INLINE float larger(float best, float x) { return x <= best || best != best ?
 struct Largest {
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
   static AG_INLINE float combine(float a, float b) { return larger(a, b); }
+  static AG_INLINE float finish(float largest, float) { return largest; }
 };
 
 struct Sum {
   static constexpr float kNone = 0;
   static AG_INLINE float combine(float a, float b) { return a + b; }
+  static AG_INLINE float finish(float sum, float scale) { return sum * scale; }
 };
 
 // The k-th input of a row belongs to the k-th output, `stride` apart. Strides of 1 and 2 have loops of their own, which
@@ -67,40 +69,70 @@ AG_INLINE const float* join(std::span<const float* const> lines, int64_t count, 
   return so_far;
 }
 
-// Windows of two or three neighbours in one pass; those at the edges one by one.
-template <class Op, int Kernel>
-AG_INLINE void combine_neighbours(const RowWindows& windows, const float* line, float* y) {
+// All `lines` as one row of windows of two or three neighbours, in one pass; windows at the edges one by one, and not
+// finished.
+template <class Op, int Kernel, int Lines>
+AG_INLINE void combine_neighbours(const RowWindows& windows, std::span<const float* const> lines, float scale,
+                                  float* y) {
   const WindowAxis& axis = windows.axis;
   const auto edge = [&](int64_t o) {
     float result = Op::kNone;
-    for (int64_t t = 0; t < Kernel; ++t) {
-      const int64_t i = o * axis.stride - axis.pad_begin + t;
-      if (i >= 0 && i < axis.in) result = Op::combine(result, line[i]);
+    for (const float* line : lines) {
+      for (int64_t t = 0; t < Kernel; ++t) {
+        const int64_t i = o * axis.stride - axis.pad_begin + t;
+        if (i >= 0 && i < axis.in) result = Op::combine(result, line[i]);
+      }
     }
     y[o] = result;
   };
   for (int64_t o = 0; o < windows.full_begin; ++o) edge(o);
-  const float* x = line + windows.full_begin * axis.stride - axis.pad_begin;
+  for (int64_t o = windows.full_end; o < axis.out; ++o) edge(o);
+  const int64_t first = windows.full_begin * axis.stride - axis.pad_begin;
+  const float *a = lines[0] + first, *b = lines[Lines > 1 ? 1 : 0] + first;
+  const float *c = lines[Lines > 2 ? 2 : 0] + first, *d = lines[Lines > 3 ? 3 : 0] + first;
   float* out = y + windows.full_begin;
   for_strided(windows.full_end - windows.full_begin, axis.stride, [=](int64_t k, int64_t i) {
-    float result = Op::combine(x[i], x[i + 1]);
-    if constexpr (Kernel == 3) result = Op::combine(result, x[i + 2]);
-    out[k] = result;
+    const auto column = [=](int64_t at) {
+      float result = a[at];
+      if constexpr (Lines > 1) result = Op::combine(result, b[at]);
+      if constexpr (Lines > 2) result = Op::combine(result, c[at]);
+      if constexpr (Lines > 3) result = Op::combine(result, d[at]);
+      return result;
+    };
+    float result = Op::combine(column(i), column(i + 1));
+    if constexpr (Kernel == 3) result = Op::combine(result, column(i + 2));
+    out[k] = Op::finish(result, scale);
   });
-  for (int64_t o = windows.full_end; o < axis.out; ++o) edge(o);
 }
 
+template <class Op, int Kernel>
+AG_INLINE void combine_some_neighbours(const RowWindows& windows, std::span<const float* const> lines, float* joined,
+                                       float scale, float* y) {
+  // Where a line is read with gaps, several are better joined first: gaps take more than one instruction.
+  const bool few = lines.size() <= 4 && (windows.axis.stride == 1 || Kernel == 2);
+  if (few && lines.size() == 2) return combine_neighbours<Op, Kernel, 2>(windows, lines, scale, y);
+  if (few && lines.size() == 3) return combine_neighbours<Op, Kernel, 3>(windows, lines, scale, y);
+  if (few && lines.size() == 4) return combine_neighbours<Op, Kernel, 4>(windows, lines, scale, y);
+  const float* line = join<Op>(lines, windows.axis.in, joined);
+  combine_neighbours<Op, Kernel, 1>(windows, {&line, 1}, scale, y);
+}
+
+// Full windows are finished, with `scale`.
 template <class Op>
-AG_INLINE void combine_row(const RowWindows& windows, const float* line, float* y) {
+AG_INLINE void combine_rows(const RowWindows& windows, std::span<const float* const> lines, float* joined, float scale,
+                            float* y) {
   const WindowAxis& axis = windows.axis;
-  if (axis.dilation == 1 && axis.kernel == 2) return combine_neighbours<Op, 2>(windows, line, y);
-  if (axis.dilation == 1 && axis.kernel == 3) return combine_neighbours<Op, 3>(windows, line, y);
+  if (axis.dilation == 1 && axis.kernel == 2) return combine_some_neighbours<Op, 2>(windows, lines, joined, scale, y);
+  if (axis.dilation == 1 && axis.kernel == 3) return combine_some_neighbours<Op, 3>(windows, lines, joined, scale, y);
+  const float* line = join<Op>(lines, axis.in, joined);
   std::fill_n(y, axis.out, Op::kNone);
   for (const RowWindows::Taps& taps : windows.taps) {
     float* out = y + taps.first;
     const float* x = line + taps.input;
     for_strided(taps.count, axis.stride, [=](int64_t k, int64_t i) { out[k] = Op::combine(out[k], x[i]); });
   }
+#pragma omp simd
+  for (int64_t o = windows.full_begin; o < windows.full_end; ++o) y[o] = Op::finish(y[o], scale);
 }
 
 }  // namespace
@@ -128,18 +160,17 @@ AG_MULTIVERSION const float* sum_of_lines(std::span<const float* const> lines, i
 
 AG_MULTIVERSION void max_pool_row(const RowWindows& windows, std::span<const float* const> lines, float* joined,
                                   float* y) {
-  combine_row<Largest>(windows, join<Largest>(lines, windows.axis.in, joined), y);
+  combine_rows<Largest>(windows, lines, joined, 1, y);
 }
 
 AG_MULTIVERSION void average_pool_row(const RowWindows& windows, std::span<const float* const> lines, float* joined,
                                       float factor, const float* counted, float* y) {
-  combine_row<Sum>(windows, join<Sum>(lines, windows.axis.in, joined), y);
   // Where nothing counts the sum is 0.
-#pragma omp simd
-  for (int64_t o = 0; o < windows.axis.out; ++o) {
-    const float taps = factor * counted[o];
-    y[o] /= taps == 0 ? 1 : taps;
-  }
+  const auto taps_of = [=](int64_t o) { return factor * counted[o] == 0 ? 1 : factor * counted[o]; };
+  const float scale = windows.full_begin < windows.full_end ? 1 / taps_of(windows.full_begin) : 1;
+  combine_rows<Sum>(windows, lines, joined, scale, y);
+  for (int64_t o = 0; o < windows.full_begin; ++o) y[o] /= taps_of(o);
+  for (int64_t o = windows.full_end; o < windows.axis.out; ++o) y[o] /= taps_of(o);
 }
 
 AG_MULTIVERSION void add_arg_max_line(const RowWindows& windows, const float* line, int32_t position, float* y,
