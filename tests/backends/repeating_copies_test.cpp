@@ -83,6 +83,17 @@ TEST(RepeatingCopies, ResizePicksTheNearestElement) {
   EXPECT_GT(taken, 50);
 }
 
+TEST(RepeatingCopies, ResizeDoublesRowsOfAnyLength) {
+  Random random(5);
+  for (const Dims& dims :
+       std::vector<Dims>{{1, 1, 1, 1}, {2, 3, 5, 7}, {1, 4, 3, 8}, {2, 60, 9, 20}, {3, 2, 40, 161}}) {
+    const Tensor twice = Tensor::of<float>({4}, {1, 1, 2, 2});
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      expect_reference(resize_def(), {{draw_tensor(random, dtype, dims, 0, 100), Datum(), twice}});
+    }
+  }
+}
+
 TEST(RepeatingCopies, ResizeFillsWhatLiesOutsideOfTheRegion) {
   Random random(4);
   const Attributes attributes{{"coordinate_transformation_mode", std::string("tf_crop_and_resize")},

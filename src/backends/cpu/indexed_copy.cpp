@@ -28,10 +28,24 @@ void gather_bytes(const char* in, char* out, const int64_t* positions, int64_t c
   for (int64_t i = 0; i < count; ++i) to[i] = from[positions[i]];
 }
 
-// Every element twice.
-AG_MULTIVERSION void double_words(const uint32_t* from, uint32_t* to, int64_t pairs) {
+// Every element twice, in `rows` rows of the input, each of which is written `copies` times. Eight elements at a time,
+// the last of which may be done again: a rest of single ones would take longer than all others of a short row.
+AG_MULTIVERSION void double_words(const uint32_t* from, uint32_t* to, int64_t pairs, int64_t rows, int64_t copies) {
+  constexpr int64_t kBlock = 8;
+  const auto double_block = [&](int64_t i) {
+    for (int64_t copy = 0; copy < copies; ++copy) {
 #pragma omp simd
-  for (int64_t i = 0; i < pairs; ++i) to[2 * i] = to[2 * i + 1] = from[i];
+      for (int64_t k = i; k < i + kBlock; ++k) to[2 * (copy * pairs + k)] = to[2 * (copy * pairs + k) + 1] = from[k];
+    }
+  };
+  for (int64_t row = 0; row < rows; ++row, from += pairs, to += 2 * copies * pairs) {
+    for (int64_t i = 0; i + kBlock <= pairs; i += kBlock) double_block(i);
+    if (pairs < kBlock) {
+      for (int64_t i = 0; i < copies * 2 * pairs; ++i) to[i] = from[i % (2 * pairs) / 2];
+    } else if (pairs % kBlock != 0) {
+      double_block(pairs - kBlock);
+    }
+  }
 }
 
 bool is_doubling(const std::vector<int64_t>& positions) {
@@ -39,6 +53,18 @@ bool is_doubling(const std::vector<int64_t>& positions) {
     if (positions[i] != static_cast<int64_t>(i / 2)) return false;
   }
   return positions.size() % 2 == 0;
+}
+
+bool has_gap(const std::vector<int64_t>& starts) {
+  return std::any_of(starts.begin(), starts.end(), [](int64_t start) { return start < 0; });
+}
+
+// Rows of `width` units, each of them twice.
+bool is_doubling_of_rows(const std::vector<int64_t>& starts, int64_t width) {
+  for (size_t i = 0; i < starts.size(); ++i) {
+    if (starts[i] != static_cast<int64_t>(i / 2) * width) return false;
+  }
+  return starts.size() % 2 == 0;
 }
 
 }  // namespace
@@ -61,7 +87,9 @@ IndexedCopy::IndexedCopy(const Dims& in, const std::vector<std::vector<int64_t>>
   std::reverse(outer_.begin(), outer_.end());
   if (outer_.empty()) outer_.push_back({0});
   threads_ = useful_threads(threads, units_ * unit_bytes_ / 4);
-  doubles_ = is_doubling(row_);
+  doubles_ = is_doubling(row_) && !row_.empty() && unit_bytes_ == 4;
+  doubles_rows_ = doubles_ && is_doubling_of_rows(outer_.back(), static_cast<int64_t>(row_.size()) / 2) &&
+                  std::none_of(outer_.begin(), outer_.end(), has_gap);
   find_segments();
 }
 
@@ -82,6 +110,11 @@ void IndexedCopy::find_segments() {
 }
 
 void IndexedCopy::run(const void* in, void* out, const void* fill) const {
+  if (doubles_rows_) {
+    return for_shares(threads_, units_ / static_cast<int64_t>(2 * row_.size()), [&](int64_t begin, int64_t end, int) {
+      double_rows(static_cast<const uint32_t*>(in), static_cast<uint32_t*>(out), begin, end);
+    });
+  }
   for_shares(threads_, units_, [&](int64_t begin, int64_t end, int) {
     copy_share(static_cast<const char*>(in), static_cast<char*>(out), static_cast<const char*>(fill), begin, end);
   });
@@ -97,6 +130,17 @@ int64_t IndexedCopy::block_start(int64_t block) const {
     block /= extent;
   }
   return start;
+}
+
+// Rows [begin, end) of the input, counted through all blocks.
+void IndexedCopy::double_rows(const uint32_t* in, uint32_t* out, int64_t begin, int64_t end) const {
+  const auto width = static_cast<int64_t>(row_.size()) / 2;
+  const auto rows = static_cast<int64_t>(outer_.back().size()) / 2;  // of a block
+  for (int64_t row = begin; row < end;) {
+    const int64_t first = row % rows, count = std::min(rows - first, end - row);
+    double_words(in + block_start(row / rows) + first * width, out + row * 4 * width, width, count, 2);
+    row += count;
+  }
 }
 
 void IndexedCopy::copy_share(const char* in, char* out, const char* fill, int64_t begin, int64_t end) const {
@@ -148,8 +192,8 @@ void IndexedCopy::copy_row(const char* in, char* out, const char* fill, int64_t 
 
 void IndexedCopy::gather(const char* in, char* out, int64_t begin, int64_t end) const {
   const int64_t* positions = row_.data() + begin;
-  if (doubles_ && unit_bytes_ == 4 && begin == 0 && end == static_cast<int64_t>(row_.size())) {
-    return double_words(reinterpret_cast<const uint32_t*>(in), reinterpret_cast<uint32_t*>(out), end / 2);
+  if (doubles_ && begin == 0 && end == static_cast<int64_t>(row_.size())) {
+    return double_words(reinterpret_cast<const uint32_t*>(in), reinterpret_cast<uint32_t*>(out), end / 2, 1, 1);
   }
   switch (unit_bytes_) {
     case 1: return gather_bytes<1>(in, out, positions, end - begin);

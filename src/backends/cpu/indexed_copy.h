@@ -28,6 +28,7 @@ class IndexedCopy {
   void find_segments();
   /// Where the rows of a block begin, a block being what the axes before the last outer one count; -1: nowhere.
   int64_t block_start(int64_t block) const;
+  void double_rows(const uint32_t* in, uint32_t* out, int64_t begin, int64_t end) const;
   void copy_share(const char* in, char* out, const char* fill, int64_t begin, int64_t end) const;
   void copy_row(const char* in, char* out, const char* fill, int64_t begin, int64_t end) const;
   void gather(const char* in, char* out, int64_t begin, int64_t end) const;
@@ -38,7 +39,8 @@ class IndexedCopy {
   std::vector<std::vector<int64_t>> outer_;  // units from the start of the input; -1: filled
   std::vector<int64_t> row_;                 // the same for the innermost axis
   std::vector<Segment> segments_;            // of row_
-  bool doubles_ = false;                     // row_ is 0, 0, 1, 1, ..
+  bool doubles_ = false;                     // row_ is 0, 0, 1, 1, .. of words
+  bool doubles_rows_ = false;                // and so are the rows of a block
   int64_t units_ = 1;                        // in the output
   int threads_ = 1;
 };
