@@ -39,7 +39,7 @@ constexpr ProductKind kProducts[] = {
      1},
     {"conv1x1",
      [](OperandMaker& o, int64_t c) {
-       return convolution(o, {2, c, 5, 3}, {c, c, 1, 1}, {});
+       return convolution(o, {2, c, 5, 7}, {c, c, 1, 1}, {});
      },
      1},
     {"depthwise3x3",
@@ -244,14 +244,16 @@ class ReferenceRun {
     }
     result_.values = run(node, inputs(node, before));
     const Tensor at_low = run(node, inputs(node, low)), at_high = run(node, inputs(node, high));
+    const bool divides = &node.op() == &reciprocal_def() || (&node.op() == &div_def() && node.inputs()[1] == chain_);
     for (size_t i = 0; i < result_.bounds.size(); ++i) {
       const float v = before.data<float>()[i], y = result_.values.data<float>()[i];
       const float down = at_low.data<float>()[i], up = at_high.data<float>()[i];
       // An op may turn back between the two: |x|.
       const float passed = std::max({std::fabs(down - y), std::fabs(up - y)});
       const float bound = passed + exactness_.op * (1 + std::fabs(v) + 2 * std::fabs(y));
+      const bool may_be_pole = divides && std::fabs(v) <= result_.bounds[i];
       const bool is_known = std::isfinite(v) && std::isfinite(y) && std::isfinite(down) && std::isfinite(up) &&
-                            std::isfinite(result_.bounds[i]);
+                            std::isfinite(result_.bounds[i]) && !may_be_pole;
       result_.bounds[i] = is_known ? bound : std::numeric_limits<float>::infinity();
     }
   }

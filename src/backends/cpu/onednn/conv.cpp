@@ -108,6 +108,9 @@ class Convolution {
     // What oneDNN 2.6 gets wrong: it adds with SSE what lies in memory, which must be aligned then (rows of 33 channels
     // are not); and behind gemm it looks for vectors of channels of volumes as if they were images.
     if (is("sse41") && post_ops_.accumulated_input >= 0) return false;
+    // It also takes pixels of an odd number of channels in bf16 for pixels of one more.
+    const int64_t channels = w_[w_.size() - x_.size() + kChannelAxis];  // of a group
+    if (is("jit_bf16_1x1") && form_.src == Layout::channels_last && channels % 2 != 0) return false;
     return !is("gemm") || post_ops_.arguments.empty() || x_.size() < 5 || form_.dst != Layout::channels_last;
   }
 
