@@ -196,9 +196,9 @@ inline __attribute__((always_inline)) void take_steps(int32_t* at, const Step& s
   std::copy_n(at, kLanes, now);
   for (int32_t moved = 1; moved != 0;) {
     moved = 0;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int lane = 0; lane < kLanes; ++lane) now[lane] = step(now[lane], lane);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int lane = 0; lane < kLanes; ++lane) {
       const int32_t next = step(now[lane], lane);
       moved |= next ^ now[lane];
@@ -209,7 +209,7 @@ inline __attribute__((always_inline)) void take_steps(int32_t* at, const Step& s
 }
 
 template <class T>
-template <class RowOf>
+template <int kLanes, class RowOf>
 void FlatForest<T>::walk_lanes(const RowOf& row_of, bool has_nan, int32_t* at) const {
   const Node* const all = nodes.data();
   if (!tests.empty()) {
@@ -234,13 +234,13 @@ void FlatForest<T>::walk_lanes(const RowOf& row_of, bool has_nan, int32_t* at) c
 }
 
 template <class T>
-void FlatForest<T>::walk(const std::array<const T*, kLanes>& rows, bool has_nan, int32_t* at) const {
-  walk_lanes([&](int lane) { return rows[static_cast<size_t>(lane)]; }, has_nan, at);
+void FlatForest<T>::walk(const std::array<const T*, kRowLanes>& rows, bool has_nan, int32_t* at) const {
+  walk_lanes<kRowLanes>([&](int lane) { return rows[static_cast<size_t>(lane)]; }, has_nan, at);
 }
 
 template <class T>
 void FlatForest<T>::walk(const T* row, bool has_nan, int32_t* at) const {
-  walk_lanes([row](int) { return row; }, has_nan, at);
+  walk_lanes<kTreeLanes>([row](int) { return row; }, has_nan, at);
 }
 
 template struct FlatForest<float>;

@@ -41,7 +41,9 @@ struct FlatForest {
     int32_t votes;  ///< Of each leaf.
   };
 
-  static constexpr int kLanes = 8;
+  static constexpr int kRowLanes = 8;
+  /// More than registers hold: the trees of one row are read from farther away than those of many rows.
+  static constexpr int kTreeLanes = 16;
 
   std::vector<Node> nodes;
   std::vector<Tree> trees;
@@ -50,10 +52,10 @@ struct FlatForest {
   std::vector<uint8_t> nan_goes_second;  ///< By node: 1 where a NaN goes to next + 1.
   std::vector<OtherTest> tests;          ///< By node; empty where all nodes ask "greater than".
 
-  /// Takes kLanes walks at once, from the nodes `at` to the leaves that `rows` reach: a single one would spend its time
-  /// waiting for memory and comparisons. `has_nan`: may some row have a NaN?
-  void walk(const std::array<const T*, kLanes>& rows, bool has_nan, int32_t* at) const;
-  /// The same for one row.
+  /// Takes kRowLanes walks at once, from the nodes `at` to the leaves that `rows` reach: a single one would spend its
+  /// time waiting for memory and comparisons. `has_nan`: may some row have a NaN?
+  void walk(const std::array<const T*, kRowLanes>& rows, bool has_nan, int32_t* at) const;
+  /// The same for one row from kTreeLanes nodes.
   void walk(const T* row, bool has_nan, int32_t* at) const;
   const Vote* votes_of(int32_t leaf) const {
     return &votes[static_cast<size_t>(first_vote[static_cast<size_t>(leaf)])];
@@ -61,7 +63,7 @@ struct FlatForest {
   size_t bytes() const { return nodes.size() * sizeof(Node) + votes.size() * sizeof(Vote) + 4 * first_vote.size(); }
 
  private:
-  template <class RowOf>
+  template <int kLanes, class RowOf>
   void walk_lanes(const RowOf& row_of, bool has_nan, int32_t* at) const;
   bool goes_second(size_t node, T feature) const;
 };

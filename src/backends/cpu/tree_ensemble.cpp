@@ -1,6 +1,6 @@
-// tree_ensemble over trees that are laid out once, when the kernel is prepared. Eight walks run side by side: eight
-// rows through one tree, so that its nodes are read once, or one row through eight trees. Scores are added up in f64 in
-// the order of the trees, whoever walks them: the numbers are those of the reference, bit by bit.
+// tree_ensemble over trees that are laid out once, when the kernel is prepared. Several walks run side by side:
+// rows through one tree, so that its nodes are read once, or one row through several trees. Scores are added up in f64
+// in the order of the trees, whoever walks them: the numbers are those of the reference, bit by bit.
 #include <algorithm>
 #include <array>
 
@@ -97,7 +97,8 @@ class TreeEnsembleKernel : public Kernel {
   }
 
  private:
-  static constexpr int kLanes = FlatForest<T>::kLanes;
+  static constexpr int kLanes = FlatForest<T>::kRowLanes;
+  static constexpr int kTreeLanes = FlatForest<T>::kTreeLanes;
 
   size_t leaf_bytes() const { return round_up(static_cast<size_t>(num_trees_) * sizeof(int32_t)); }
   size_t share_bytes() const {
@@ -121,11 +122,11 @@ class TreeEnsembleKernel : public Kernel {
   // The leaves that one row reaches in the trees [begin, end).
   void walk_trees(const T* row, int64_t begin, int64_t end, int32_t* leaves) const {
     const bool with_nan = has_nan(row, features_);
-    for (int64_t tree = begin; tree < end; tree += kLanes) {
-      int32_t at[kLanes];
-      for (int64_t lane = 0; lane < kLanes; ++lane) at[lane] = tree_at(std::min(tree + lane, end - 1)).root;
+    for (int64_t tree = begin; tree < end; tree += kTreeLanes) {
+      int32_t at[kTreeLanes];
+      for (int64_t lane = 0; lane < kTreeLanes; ++lane) at[lane] = tree_at(std::min(tree + lane, end - 1)).root;
       forest_.walk(row, with_nan, at);
-      std::copy_n(at, std::min<int64_t>(kLanes, end - tree), leaves + tree);
+      std::copy_n(at, std::min<int64_t>(kTreeLanes, end - tree), leaves + tree);
     }
   }
 
