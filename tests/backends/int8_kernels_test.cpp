@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
@@ -168,6 +170,27 @@ TEST(Int8Kernels, ConvolutionsAreWithinOneStepOfTheDefinition) {
   // Without VNNI sums of bytes may overflow: everything is computed in floats then.
   EXPECT_EQ(kernels["cpu.int8_conv_onednn"], has_vnni() ? kGraphs : 0);
   EXPECT_EQ(kernels["reference"], 0);
+}
+
+// oneDNN keeps a number of the convolution that it describes in a variable of the process.
+TEST(Int8Kernels, AreMadeBesideConvolutionsOfFloats) {
+  std::atomic<bool> is_done{false};
+  std::thread other([&] {
+    Random random(77);
+    while (!is_done) compile(random_conv(random), options_for("cpu"));
+  });
+  Random random(78);
+  for (int64_t i = 0; i < 150; ++i) {
+    Graph graph;
+    const Var x = input(graph, DType::f32, Shape::of({1, 15, 9 + i % 25, 1 + i / 25}), "x");
+    const Var w = constant(graph, draw_tensor(random, DType::f32, {24, 15, 5, 5}, -1, 1));
+    graph.add_output(conv(x, w, Var(), {.pads = {2, 2, 2, 2}}).id(), "y");
+    const std::vector<Datum> inputs{draw_tensor(random, DType::f32, x.type().shape().static_dims(), -1, 1)};
+    const std::vector<Datum> expected = compile(graph, options_for("reference")).run(inputs);
+    EXPECT_EQ(difference(compile(graph, options_for("cpu", 2)).run(inputs), expected, {1e-4, 1e-4}), "") << i;
+  }
+  is_done = true;
+  other.join();
 }
 
 TEST(Int8Kernels, ProductsAreWithinOneStepOfTheDefinition) {

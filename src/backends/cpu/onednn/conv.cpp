@@ -16,6 +16,7 @@
 #include "backends/cpu/onednn/bf16.h"
 #include "backends/cpu/onednn/conv_cost.h"
 #include "backends/cpu/onednn/conv_windows.h"
+#include "backends/cpu/onednn/convolution_turn.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/refusal.h"
@@ -163,6 +164,7 @@ std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, si
 void add_variants(const KernelCall& call, const AnchoredCall& conv, size_t number, const Form& form, DataType operands,
                   std::vector<KernelVariant>& variants) {
   const Convolution convolution(conv, form, operands);
+  const ConvolutionTurn turn(operands);
   Descriptor candidate = convolution.describe(Use::list);
   std::set<std::string> taken;
   do {
@@ -195,6 +197,7 @@ std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
   const auto conv = read_conv(call);
   const Form form = forms(*conv, call.exact, operands)[static_cast<size_t>(call.variant->tag)];
   Convolution chosen(*conv, form, operands);
+  const ConvolutionTurn turn(operands);
   auto [primitive, pd] =
       make_implementation<dnnl::convolution_forward>(call.variant->name, [&] { return chosen.describe(Use::run); });
   const auto slot = [&](size_t k) { return static_cast<size_t>(conv->operand(k).input); };

@@ -2,6 +2,7 @@
 //
 // oneDNN adds the bias in a pass of its own that takes as long as the products, so it is added here.
 #include "backends/cpu/multiversion.h"
+#include "backends/cpu/onednn/convolution_turn.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/parallel.h"
@@ -103,6 +104,7 @@ Descriptor describe(const KernelCall& call, Layout layout) {
   const dnnl::deconvolution_forward::desc desc(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, desc_in(layout, x),
       any_layout(given_weights(call).dims()), desc_in(layout, y), strides, dilates, pads_begin, pads_end);
+  const ConvolutionTurn turn(DataType::f32);
   return {desc, new_attributes(), cpu_engine()};
 }
 

@@ -7,6 +7,7 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/onednn/conv_windows.h"
+#include "backends/cpu/onednn/convolution_turn.h"
 #include "backends/cpu/onednn/int8.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "schedule/plan.h"
@@ -53,6 +54,7 @@ class Convolution {
   bool is_usable(std::string_view implementation) const { return windows_.allow(implementation); }
 
   std::unique_ptr<Kernel> make(std::string_view implementation, Layout layout) const {
+    const ConvolutionTurn turn(DataType::s8);
     auto [primitive, pd] =
         make_implementation<dnnl::convolution_forward>(implementation, [&] { return describe(Use::run); });
     const auto slot = static_cast<size_t>(conv_.x.input);
@@ -114,6 +116,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   std::vector<KernelVariant> result;
   try {
     const Convolution convolution(*conv);
+    const ConvolutionTurn turn(DataType::s8);
     Descriptor candidate = convolution.describe(Use::list);
     std::set<std::string> taken;
     do {

@@ -9,6 +9,7 @@
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
 #include "backends/cpu/onednn/bf16.h"
+#include "backends/cpu/onednn/convolution_turn.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
@@ -186,6 +187,7 @@ class ProductMaker {
     const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
                                                desc_in(Layout::channels_last, {1, b[0], 1, a[0]}), any_layout(weights),
                                                bias, desc_in(Layout::channels_last, y), {1, 1}, {0, 0}, {0, 0});
+    const ConvolutionTurn turn(DataType::f32);
     const dnnl::convolution_forward::primitive_desc pd(desc, make_attributes(), cpu_engine());
     bias_ = bias;
     product_.a = pd.src_desc();

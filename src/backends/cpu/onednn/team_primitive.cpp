@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/onednn/convolution_turn.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/thread_limit.h"
 #include "base/check.h"
@@ -139,6 +140,10 @@ Description description_like(const Facts& wide) {
   if (wide.kind() == dnnl_reorder) return reorder_like(wide);
   const std::optional<Operation> operation = operation_of(wide);
   if (!operation) return {};
+  std::optional<ConvolutionTurn> turn;
+  if (wide.kind() == dnnl_convolution || wide.kind() == dnnl_deconvolution) {
+    turn.emplace(static_cast<DataType>(wide.layout(dnnl_query_weights_md)->data_type));
+  }
   dnnl_primitive_desc_iterator_t iterator = nullptr;
   if (dnnl_primitive_desc_iterator_create(&iterator, &*operation, wide.attributes(), cpu_engine().get(), nullptr) !=
       dnnl_success) {
