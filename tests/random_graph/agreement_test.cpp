@@ -166,6 +166,16 @@ TEST(Agreement, LooksAtNumbersThatAMovedRunMakesNan) {
   }
 }
 
+TEST(Agreement, KnowsThatLibrariesDropNan) {
+  const TestGraph test = graph_of(DType::f32, {kNan, -1, 2}, [](Var x) { return add(relu(x), scalar_like(x, 1)); });
+  EXPECT_TRUE(agree(test, {kNan, 1, 3}));
+  EXPECT_TRUE(agree(test, {1, 1, 3}));
+  EXPECT_FALSE(agree(test, {1.5, 1, 3}));
+  EXPECT_FALSE(agree(test, {kInf, 1, 3}));
+  const TestGraph other = graph_of(DType::f32, {kNan, -1, 2}, [](Var x) { return abs(x); });
+  EXPECT_FALSE(agree(other, {1, 1, 2}));
+}
+
 // 1 - (1 - x) > x: rounding decides. Each of many elements goes both ways in some run, not in each.
 TEST(Agreement, DrawsEnoughRunsForTies) {
   std::vector<double> values;

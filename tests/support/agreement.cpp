@@ -125,6 +125,7 @@ class Comparison {
       const MovedRuns runs = move_(rounds_);
       for (const auto& run : runs.moved) moved_.push_back(all_tensors(run));
       for (const auto& run : runs.wide) wide_.push_back(all_tensors(run));
+      for (const auto& run : runs.without_nan) wide_.push_back(all_tensors(run));
     }
   }
 
@@ -193,7 +194,8 @@ class Comparison {
 
   const MoveRuns& move_;
   int rounds_ = 0;
-  Runs moved_, wide_;
+  Runs moved_;
+  Runs wide_;  // and without NaN
 };
 
 }  // namespace

@@ -21,9 +21,12 @@ struct MovedRuns {
   /// All half precision replaced by f32, and the results rounded at the end; empty where the graph has none. It tells
   /// what overflows or vanishes in half precision alone.
   std::vector<std::vector<Datum>> wide;
+  /// relu and clip take NaN for less than any number, as kernels of libraries do with what they compute before; empty
+  /// where the graph has neither.
+  std::vector<std::vector<Datum>> without_nan;
 };
 
-/// A few runs; each `round` draws others, from the second on more of them. `wide` comes with the first round alone.
+/// A few runs; each `round` draws others, from the second on more of them. The others come with the first round alone.
 MovedRuns run_moved(const TestGraph& test, int round = 0);
 
 }  // namespace autograph
