@@ -52,11 +52,12 @@ function(ag_write_op_list)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/ops/op_list.inc CONTENT "${text}" @ONLY)
 endfunction()
 
-# ag_test(NAME LABEL SOURCE...): a GoogleTest program registered under a label. Tests of one program run as one ctest.
+# ag_test(NAME LABEL SOURCE...): a GoogleTest program; each of its tests is a ctest NAME.SUITE.TEST with that label.
 function(ag_test name label)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE test_support GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM test_headers)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+  # Programs are asked for their tests when ctest runs: a build need not run what it built.
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
+                       PROPERTIES LABELS ${label} TIMEOUT 600)
 endfunction()
