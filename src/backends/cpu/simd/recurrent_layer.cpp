@@ -124,7 +124,10 @@ class RecurrentRun {
                                       memory_ + at_.gates + thread * at_.gates_size,
                                       memory_ + at_.h_rows + thread * at_.h_rows_size};
                           if (layer_.rows_.hidden > 0) prepare_states(phase, begin / e_.blocks, (end - 1) / e_.blocks);
-                          for (int64_t unit = begin; unit < end; ++unit) {
+                          // To and fro: of weights that are larger than a thread's own cache the last ones are in it.
+                          const bool is_back = number % 2 == 1;
+                          for (int64_t i = 0; i < end - begin; ++i) {
+                            const int64_t unit = is_back ? end - 1 - i : begin + i;
                             run_block(phase, unit / e_.blocks, unit % e_.blocks);
                           }
                         });
