@@ -11,7 +11,6 @@ namespace autograph {
 namespace {
 
 constexpr int kMaxThreads = 64;
-constexpr int64_t kLanes = 16;
 
 struct Range {
   float low = 0, high = 0;
@@ -19,23 +18,13 @@ struct Range {
 
 // NaN is passed over: it compares false.
 AG_MULTIVERSION void find_range(const float* x, int64_t count, Range* range) {
-  std::array<float, kLanes> low{}, high{};
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) {
-      const float v = x[i + j];
-      low[j] = v < low[j] ? v : low[j];
-      high[j] = v > high[j] ? v : high[j];
-    }
+  float low = 0, high = 0;
+#pragma omp simd reduction(min : low) reduction(max : high)
+  for (int64_t i = 0; i < count; ++i) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
   }
-  for (; i < count; ++i) {
-    low[0] = x[i] < low[0] ? x[i] : low[0];
-    high[0] = x[i] > high[0] ? x[i] : high[0];
-  }
-  for (int64_t j = 0; j < kLanes; ++j) {
-    range->low = low[j] < range->low ? low[j] : range->low;
-    range->high = high[j] > range->high ? high[j] : range->high;
-  }
+  *range = {low, high};
 }
 
 // Adding and taking off 1.5 * 2^23 rounds to the nearest whole number, ties to even; quotients are small, or infinite

@@ -83,21 +83,33 @@ struct Magnitudes {
 
 HWY_INLINE Magnitudes magnitudes(const float* x, int64_t depth) {
   const DF d;
-  VF largest = hn::Zero(d), poison = hn::Zero(d), squares = hn::Zero(d);
-  for (int64_t k = 0; k < depth; k += kLanes) {
-    const VF v = load_row(x + k, depth - k);
-    largest = hn::Max(largest, hn::Abs(v));
-    poison = hn::MulAdd(v, hn::Zero(d), poison);
-    squares = hn::MulAdd(v, v, squares);
+  // Two of each, so that they need not wait for themselves.
+  VF largest[2] = {hn::Zero(d), hn::Zero(d)}, poison[2] = {hn::Zero(d), hn::Zero(d)};
+  VF squares[2] = {hn::Zero(d), hn::Zero(d)};
+  const auto add = [&](VF v, int i) HWY_ATTR {
+    largest[i] = hn::Max(largest[i], hn::Abs(v));
+    poison[i] = hn::MulAdd(v, hn::Zero(d), poison[i]);
+    squares[i] = hn::MulAdd(v, v, squares[i]);
+  };
+  int64_t k = 0;
+  for (; k + 2 * kLanes <= depth; k += 2 * kLanes) {
+    add(hn::LoadU(d, x + k), 0);
+    add(hn::LoadU(d, x + k + kLanes), 1);
   }
-  return {hn::GetLane(hn::MaxOfLanes(d, largest)) + hn::GetLane(hn::SumOfLanes(d, poison)),
-          hn::GetLane(hn::SumOfLanes(d, squares))};
+  for (; k < depth; k += kLanes) add(load_row(x + k, depth - k), 0);
+  return {hn::GetLane(hn::MaxOfLanes(d, hn::Max(largest[0], largest[1]))) +
+              hn::GetLane(hn::SumOfLanes(d, hn::Add(poison[0], poison[1]))),
+          hn::GetLane(hn::SumOfLanes(d, hn::Add(squares[0], squares[1])))};
+}
+
+// The lowest byte of each lane.
+HWY_INLINE void store_lowest_bytes(VI v, uint8_t* to) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(v.raw));
 }
 
 void prepare_row(const float* x, int64_t depth, bool keeps_low, float* prepared) {
   const DF d;
   const DI di;
-  const hn::Rebind<uint8_t, DI> d8;
   const auto [largest, squares] = magnitudes(x, depth);
   auto* head = reinterpret_cast<RowHead*>(prepared);
   auto* to = reinterpret_cast<uint8_t*>(head + 1);
@@ -112,10 +124,10 @@ void prepare_row(const float* x, int64_t depth, bool keeps_low, float* prepared)
     const VI q = hn::And(hn::Add(hn::NearestInt(hn::Mul(v, factor)), half), kept);
     const VI shifted = hn::Add(q, hn::Set(di, kMiddle));
     sum = hn::Add(sum, hn::ConvertTo(d, q));
-    const VI bytes[kBytes] = {hn::ShiftRight<16>(shifted), hn::ShiftRight<8>(shifted), shifted};
-    for (int i = 0; i < kBytes; ++i) {
-      hn::StoreU(hn::DemoteTo(d8, hn::And(bytes[i], hn::Set(di, 255))), d8, to + i * padded_depth(depth) + k);
-    }
+    uint8_t* const at = to + k;
+    store_lowest_bytes(hn::ShiftRight<16>(shifted), at);
+    store_lowest_bytes(hn::ShiftRight<8>(shifted), at + padded_depth(depth));
+    store_lowest_bytes(shifted, at + 2 * padded_depth(depth));
   }
   head->scale = is_zero && largest == largest ? 0.0F : largest / kLargest;
   head->sum = hn::GetLane(hn::SumOfLanes(d, sum));
