@@ -1,6 +1,7 @@
 #include "backends/cpu/pool_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "backends/cpu/multiversion.h"
@@ -69,52 +70,98 @@ AG_INLINE const float* join(std::span<const float* const> lines, int64_t count, 
   return so_far;
 }
 
+// Outputs that are computed at once.
+constexpr int64_t kBlock = 16;
+
+// Where the first window of some begins in each line.
+template <int Lines>
+struct Starts {
+  std::array<const float*, Lines> lines;
+
+  // Of all lines, `at` elements behind.
+  template <class Op>
+  AG_INLINE float combine(int64_t at) const {
+    float result = lines[0][at];
+    for (size_t i = 1; i < Lines; ++i) result = Op::combine(result, lines[i][at]);
+    return result;
+  }
+};
+
+template <class Op, int Kernel, int Lines>
+AG_INLINE float combine_window(const Starts<Lines>& starts, int64_t at) {
+  float result = Op::combine(starts.template combine<Op>(at), starts.template combine<Op>(at + 1));
+  if constexpr (Kernel == 3) result = Op::combine(result, starts.template combine<Op>(at + 2));
+  return result;
+}
+
+// kBlock windows. Lines that are read with gaps are combined before: taking them apart costs more than combining them.
+template <class Op, int Kernel, int Lines, int Stride>
+AG_INLINE void combine_block(const Starts<Lines>& starts, int64_t at, float scale, float* out) {
+  if constexpr (Stride == 2 && Kernel == 2 && Lines > 1) {
+    float columns[2 * kBlock];
+#pragma omp simd
+    for (int64_t k = 0; k < 2 * kBlock; ++k) columns[k] = starts.template combine<Op>(at + k);
+#pragma omp simd
+    for (int64_t k = 0; k < kBlock; ++k) out[k] = Op::finish(Op::combine(columns[2 * k], columns[2 * k + 1]), scale);
+  } else {
+#pragma omp simd
+    for (int64_t k = 0; k < kBlock; ++k) {
+      out[k] = Op::finish(combine_window<Op, Kernel>(starts, at + k * Stride), scale);
+    }
+  }
+}
+
+// Of `count` windows the last block may be computed again: a rest of single ones would take longer than all others.
+template <class Op, int Kernel, int Lines, int Stride>
+AG_INLINE void combine_blocks(const Starts<Lines>& starts, int64_t count, float scale, float* out) {
+  int64_t k = 0;
+  for (; k + kBlock <= count; k += kBlock) {
+    combine_block<Op, Kernel, Lines, Stride>(starts, k * Stride, scale, out + k);
+  }
+  if (k < count)
+    combine_block<Op, Kernel, Lines, Stride>(starts, (count - kBlock) * Stride, scale, out + count - kBlock);
+}
+
 // All `lines` as one row of windows of two or three neighbours, in one pass; windows at the edges one by one, and not
 // finished.
 template <class Op, int Kernel, int Lines>
-AG_INLINE void combine_neighbours(const RowWindows& windows, std::span<const float* const> lines, float scale,
+AG_INLINE void combine_neighbours(const RowWindows& windows, const std::array<const float*, Lines>& lines, float scale,
                                   float* y) {
   const WindowAxis& axis = windows.axis;
   const auto edge = [&](int64_t o) {
+    const int64_t begin = o * axis.stride - axis.pad_begin;
     float result = Op::kNone;
-    for (const float* line : lines) {
-      for (int64_t t = 0; t < Kernel; ++t) {
-        const int64_t i = o * axis.stride - axis.pad_begin + t;
-        if (i >= 0 && i < axis.in) result = Op::combine(result, line[i]);
-      }
+    for (int64_t i = std::max<int64_t>(begin, 0); i < std::min(begin + Kernel, axis.in); ++i) {
+      for (const float* line : lines) result = Op::combine(result, line[i]);
     }
     y[o] = result;
   };
   for (int64_t o = 0; o < windows.full_begin; ++o) edge(o);
   for (int64_t o = windows.full_end; o < axis.out; ++o) edge(o);
-  const int64_t first = windows.full_begin * axis.stride - axis.pad_begin;
-  const float *a = lines[0] + first, *b = lines[Lines > 1 ? 1 : 0] + first;
-  const float *c = lines[Lines > 2 ? 2 : 0] + first, *d = lines[Lines > 3 ? 3 : 0] + first;
-  float* out = y + windows.full_begin;
-  for_strided(windows.full_end - windows.full_begin, axis.stride, [=](int64_t k, int64_t i) {
-    const auto column = [=](int64_t at) {
-      float result = a[at];
-      if constexpr (Lines > 1) result = Op::combine(result, b[at]);
-      if constexpr (Lines > 2) result = Op::combine(result, c[at]);
-      if constexpr (Lines > 3) result = Op::combine(result, d[at]);
-      return result;
-    };
-    float result = Op::combine(column(i), column(i + 1));
-    if constexpr (Kernel == 3) result = Op::combine(result, column(i + 2));
-    out[k] = Op::finish(result, scale);
-  });
+  Starts<Lines> starts{lines};
+  for (const float*& line : starts.lines) line += windows.full_begin * axis.stride - axis.pad_begin;
+  const int64_t count = windows.full_end - windows.full_begin;
+  float* const out = y + windows.full_begin;
+  if (count >= kBlock && axis.stride == 1) return combine_blocks<Op, Kernel, Lines, 1>(starts, count, scale, out);
+  if (count >= kBlock && axis.stride == 2) return combine_blocks<Op, Kernel, Lines, 2>(starts, count, scale, out);
+  for (int64_t k = 0; k < count; ++k) {
+    out[k] = Op::finish(combine_window<Op, Kernel>(starts, k * axis.stride), scale);
+  }
 }
 
 template <class Op, int Kernel>
 AG_INLINE void combine_some_neighbours(const RowWindows& windows, std::span<const float* const> lines, float* joined,
                                        float scale, float* y) {
-  // Where a line is read with gaps, several are better joined first: gaps take more than one instruction.
-  const bool few = lines.size() <= 4 && (windows.axis.stride == 1 || Kernel == 2);
-  if (few && lines.size() == 2) return combine_neighbours<Op, Kernel, 2>(windows, lines, scale, y);
-  if (few && lines.size() == 3) return combine_neighbours<Op, Kernel, 3>(windows, lines, scale, y);
-  if (few && lines.size() == 4) return combine_neighbours<Op, Kernel, 4>(windows, lines, scale, y);
+  // What one window alone reads is combined on the way; what several read, once for all of them.
+  if (Kernel == 2 && windows.axis.stride >= 2) {
+    if (lines.size() == 2) return combine_neighbours<Op, 2, 2>(windows, {lines[0], lines[1]}, scale, y);
+    if (lines.size() == 3) return combine_neighbours<Op, 2, 3>(windows, {lines[0], lines[1], lines[2]}, scale, y);
+    if (lines.size() == 4) {
+      return combine_neighbours<Op, 2, 4>(windows, {lines[0], lines[1], lines[2], lines[3]}, scale, y);
+    }
+  }
   const float* line = join<Op>(lines, windows.axis.in, joined);
-  combine_neighbours<Op, Kernel, 1>(windows, {&line, 1}, scale, y);
+  combine_neighbours<Op, Kernel, 1>(windows, {line}, scale, y);
 }
 
 // Full windows are finished, with `scale`.
