@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "autograph/builder.h"
 
@@ -30,5 +31,13 @@ struct RotaryOptions {
 /// Rotates pairs of elements of x, [batch, heads, length, size] or [batch, length, heads * size], by position. The
 /// caches are [positions, n/2] with position_ids [batch, length], else [batch, length, n/2].
 Var rotary_embedding(Var x, Var cosines, Var sines, Var position_ids = {}, RotaryOptions options = {});
+/// attention() whose scores pass through graphs: `score_mod` before and `prob_mod` after the softmax, each from
+/// [batch, heads, queries, keys] (and `captured`) to the same; null: as they are. scale 0: 1 / sqrt(head size).
+Var flex_attention(Var q, Var k, Var v, GraphRef score_mod, GraphRef prob_mod = nullptr,
+                   const std::vector<Var>& captured = {}, float scale = 0);
+/// Attention as a recurrence with a state: query [batch, length, heads * d_k], key and value alike: {y, state [batch,
+/// kv heads, d_k, d_v]}. `attributes`: q_num_heads and kv_num_heads, update_rule, scale.
+std::vector<Var> linear_attention(Var query, Var key, Var value, Attributes attributes, Var state = {}, Var decay = {},
+                                  Var beta = {});
 
 }  // namespace autograph

@@ -1,7 +1,9 @@
 // Typed builders of the ops that pick and write elements by index.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "autograph/builder.h"
 
@@ -23,5 +25,12 @@ Var one_hot(Var indices, Var depth, Var values, int64_t axis = -1);
 Var non_zero(Var x);
 /// The slices along `axis` for which `condition` (bool [n]) holds.
 Var compress(Var x, Var condition, int64_t axis);
+/// `cache` with `update` written along `axis` from position write_indices[b] (i64 [batch]; 0 when not given) of each
+/// batch entry on; mode circular: positions wrap around.
+Var tensor_scatter(Var cache, Var update, Var write_indices = {}, int64_t axis = -2,
+                   const std::string& mode = "linear");
+/// The different elements of x, or slices along `axis`: {they, first position of each, which one each is, how many of
+/// each}, ascending or, not `sorted`, as they come.
+std::vector<Var> unique(Var x, std::optional<int64_t> axis = {}, bool sorted = true);
 
 }  // namespace autograph

@@ -16,5 +16,9 @@ std::vector<Var> gru(Var x, Var w, Var r, Var b = {}, const std::string& directi
 
 /// Long short-term memory, gates i, o, f, c; results as rnn() and the last cell state.
 std::vector<Var> lstm(Var x, Var w, Var r, Var b = {}, const std::string& direction = "forward");
+/// lstm() with weights in bytes, [directions, input or hidden, 4 * hidden], for which (w - w_zero) * w_scale stands,
+/// and inputs that are quantized when it runs.
+std::vector<Var> dynamic_quantize_lstm(Var x, Var w, Var r, Var b, Var w_scale, Var w_zero, Var r_scale, Var r_zero,
+                                       Attributes attributes = {});
 
 }  // namespace autograph

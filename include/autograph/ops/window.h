@@ -1,6 +1,9 @@
 // Typed builders of the ops that slide a window: convolutions and pools. x is [N, C, spatial...] everywhere.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "autograph/builder.h"
 
 namespace autograph {
@@ -56,5 +59,21 @@ Var global_average_pool(Var x);
 Var global_max_pool(Var x);
 /// (sum |x|^p)^(1/p) over all spatial positions: [N, C, 1...].
 Var global_lp_pool(Var x, int64_t p = 2);
+/// Convolution of (x - x_zero) with (w - w_zero), bytes, in i32.
+Var conv_integer(Var x, Var w, Var x_zero = {}, Var w_zero = {}, const ConvOptions& options = {});
+/// Convolution whose taps are moved by `offset`, [N, offset_group * taps * r, spatial of y...], and scaled by `mask`.
+/// `attributes`: strides, pads, dilations, group, offset_group.
+Var deform_conv(Var x, Var w, Var offset, Var b = {}, Var mask = {}, Attributes attributes = {});
+/// Depthwise convolution of x [N, C, length] with w [C, 1, k] over the past, its last k - 1 positions carried over: {y,
+/// state [N, C, k - 1]}. activation: none, silu or swish.
+std::vector<Var> causal_conv_with_state(Var x, Var w, Var b = {}, Var state = {},
+                                        const std::string& activation = "none");
+/// Adds columns [N, C * taps, positions] back into images [N, C, image_shape...]; `attributes`: strides, pads,
+/// dilations.
+Var col2im(Var x, Var image_shape, Var block_shape, Attributes attributes = {});
+/// Largest elements of the bins of regions [n, 5] (batch, x1, y1, x2, y2): [n, C, pooled_shape...].
+Var max_roi_pool(Var x, Var regions, std::vector<int64_t> pooled_shape, float spatial_scale = 1);
+/// x at the positions in `indices`, zeros elsewhere: what max_pool with these options took it from.
+Var max_unpool(Var x, Var indices, const PoolOptions& options, Var output_shape = {});
 
 }  // namespace autograph

@@ -6,6 +6,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/attention.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
@@ -164,6 +165,17 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var flex_attention(Var q, Var k, Var v, GraphRef score_mod, GraphRef prob_mod, const std::vector<Var>& captured,
+                   float scale) {
+  Attributes attributes{{"num_captures", std::ssize(captured)}};
+  if (score_mod) attributes.set("score_mod", std::move(score_mod));
+  if (prob_mod) attributes.set("prob_mod", std::move(prob_mod));
+  if (scale != 0) attributes.set("scale", scale);
+  std::vector<Var> inputs{q, k, v};
+  inputs.insert(inputs.end(), captured.begin(), captured.end());
+  return apply(flex_attention_def(), inputs, std::move(attributes));
+}
 
 const OpDef& flex_attention_def() {
   static const OpDef def{

@@ -178,6 +178,11 @@ OpSample sample(Random& random) {
 
 }  // namespace
 
+std::vector<Var> linear_attention(Var query, Var key, Var value, Attributes attributes, Var state, Var decay,
+                                  Var beta) {
+  return apply_all(linear_attention_def(), {query, key, value, state, decay, beta}, std::move(attributes), 2);
+}
+
 const OpDef& linear_attention_def() {
   static const OpDef def{
       .name = "linear_attention",

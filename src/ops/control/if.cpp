@@ -4,6 +4,7 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/control.h"
 #include "base/check.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
@@ -106,6 +107,17 @@ OpSample sample(Random& random) {
 void export_onnx(ExportNode& to) { to.num_captured = to.inputs.size() - 1; }
 
 }  // namespace
+
+std::vector<Var> if_else(Var condition, const Graph& then_branch, const Graph& otherwise,
+                         const std::vector<Var>& captured) {
+  std::vector<Var> inputs{condition};
+  inputs.insert(inputs.end(), captured.begin(), captured.end());
+  const auto num_outputs = static_cast<int>(then_branch.outputs().size());
+  return apply_all(if_def(), inputs,
+                   {{"then_branch", std::make_shared<const Graph>(then_branch)},
+                    {"else_branch", std::make_shared<const Graph>(otherwise)}},
+                   num_outputs);
+}
 
 const OpDef& if_def() {
   static const OpDef def{

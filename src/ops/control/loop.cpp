@@ -7,6 +7,7 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/control.h"
 #include "base/check.h"
 #include "ops/control/captures.h"
 #include "ops/control/merge_types.h"
@@ -152,6 +153,16 @@ std::vector<ValueId> import_onnx(ForeignNode& node) {
 }
 
 }  // namespace
+
+std::vector<Var> loop(Var max_turns, Var condition, const std::vector<Var>& states, const Graph& body,
+                      const std::vector<Var>& captured) {
+  std::vector<Var> inputs{max_turns, condition};
+  inputs.insert(inputs.end(), states.begin(), states.end());
+  inputs.insert(inputs.end(), captured.begin(), captured.end());
+  return apply_all(loop_def(), inputs,
+                   {{"body", std::make_shared<const Graph>(body)}, {"num_captures", std::ssize(captured)}},
+                   static_cast<int>(body.outputs().size()) - 1);
+}
 
 const OpDef& loop_def() {
   static const OpDef def{

@@ -9,6 +9,7 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/control.h"
 #include "base/check.h"
 #include "base/join.h"
 #include "ops/control/captures.h"
@@ -335,6 +336,17 @@ void export_onnx(ExportNode& to) {
 }
 
 }  // namespace
+
+std::vector<Var> scan(const std::vector<Var>& states, const std::vector<Var>& scanned, const Graph& body,
+                      const std::vector<Var>& captured, Attributes attributes) {
+  std::vector<Var> inputs = states;
+  inputs.insert(inputs.end(), scanned.begin(), scanned.end());
+  inputs.insert(inputs.end(), captured.begin(), captured.end());
+  attributes.set("body", std::make_shared<const Graph>(body));
+  attributes.set("num_scan_inputs", std::ssize(scanned));
+  attributes.set("num_captures", std::ssize(captured));
+  return apply_all(scan_def(), inputs, std::move(attributes), static_cast<int>(body.outputs().size()));
+}
 
 const OpDef& scan_def() {
   constexpr AttributeType kList = AttributeType::integers;

@@ -10,6 +10,7 @@
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/vision.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -111,6 +112,10 @@ void throw_no_decoder(std::string_view format, std::string_view package) {
       fmt::format("[image_decoder] encoded_stream: a {} image, and this build has no decoder for it "
                   "(install {} and build again)",
                   format, package));
+}
+
+Var image_decoder(Var file, const std::string& pixel_format) {
+  return apply(image_decoder_def(), {file}, {{"pixel_format", pixel_format}});
 }
 
 const OpDef& image_decoder_def() {

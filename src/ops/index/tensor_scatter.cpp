@@ -1,6 +1,7 @@
 // tensor_scatter: writes `update` into a copy of a key or value cache, for each batch entry b at write_indices[b] along
 // `axis`; mode circular wraps around at the end of the cache, linear must fit.
 #include "autograph/op_def.h"
+#include "autograph/ops/index.h"
 #include "base/check.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
@@ -79,6 +80,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var tensor_scatter(Var cache, Var update, Var write_indices, int64_t axis, const std::string& mode) {
+  return apply(tensor_scatter_def(), {cache, update, write_indices}, {{"axis", axis}, {"mode", mode}});
+}
 
 const OpDef& tensor_scatter_def() {
   static const OpDef def{

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/index.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -153,6 +154,12 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+std::vector<Var> unique(Var x, std::optional<int64_t> axis, bool sorted) {
+  Attributes attributes{{"sorted", int64_t{sorted}}};
+  if (axis) attributes.set("axis", *axis);
+  return apply_all(unique_def(), {x}, std::move(attributes), 4);
+}
 
 const OpDef& unique_def() {
   static const OpDef def{

@@ -87,6 +87,10 @@ OpSample sample(Random& random) {
 
 }  // namespace
 
+Var block_matmul(Var x, Var q, Var scale, Var zero, int64_t k, int64_t bits) {
+  return apply(block_matmul_def(), {x, q, scale, zero}, {{"k", k}, {"bits", bits}});
+}
+
 const OpDef& block_matmul_def() {
   static const OpDef def{
       .name = "block_matmul",

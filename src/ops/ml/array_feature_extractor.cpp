@@ -1,5 +1,6 @@
 // array_feature_extractor: picks columns, the last dim of x, by index. A vector counts as one row.
 #include "autograph/op_def.h"
+#include "autograph/ops/ml.h"
 #include "ops/index/index_check.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
@@ -40,6 +41,8 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var array_feature_extractor(Var x, Var indices) { return apply(array_feature_extractor_def(), {x, indices}); }
 
 const OpDef& array_feature_extractor_def() {
   static const OpDef def{

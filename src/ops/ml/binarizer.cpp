@@ -1,5 +1,6 @@
 // binarizer: y = 1 where x > threshold, else 0. NaN gives 0.
 #include "autograph/op_def.h"
+#include "autograph/ops/ml.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
@@ -18,6 +19,8 @@ struct Binarize {
 };
 
 }  // namespace
+
+Var binarizer(Var x, float threshold) { return apply(binarizer_def(), {x}, {{"threshold", threshold}}); }
 
 const OpDef& binarizer_def() {
   static const OpDef def{

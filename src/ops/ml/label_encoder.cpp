@@ -6,6 +6,7 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/ml.h"
 #include "base/check.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
@@ -130,6 +131,13 @@ std::vector<ValueId> import_onnx(ForeignNode& node) {
 }
 
 }  // namespace
+
+Var label_encoder(Var x, Tensor keys, Tensor values, Tensor otherwise) {
+  return apply(label_encoder_def(), {x},
+               {{"keys_tensor", std::move(keys)},
+                {"values_tensor", std::move(values)},
+                {"default_tensor", std::move(otherwise)}});
+}
 
 const OpDef& label_encoder_def() {
   static constexpr DTypeSet kAllowed{DType::string, DType::i64, DType::f32, DType::i32, DType::i16, DType::f64};

@@ -2,6 +2,7 @@
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/ml.h"
 #include "base/check.h"
 #include "ops/sample.h"
 
@@ -49,6 +50,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var scaler(Var x, std::vector<float> offset, std::vector<float> scale) {
+  return apply(scaler_def(), {x}, {{"offset", std::move(offset)}, {"scale", std::move(scale)}});
+}
 
 const OpDef& scaler_def() {
   static const OpDef def{

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/ml.h"
 #include "base/check.h"
 #include "ops/ml/forest.h"
 #include "ops/ml/tree_ensemble_forms.h"
@@ -168,6 +169,8 @@ std::vector<AttributeSpec> specs() {
 }
 
 }  // namespace
+
+Var tree_ensemble(Var x, Attributes attributes) { return apply(tree_ensemble_def(), {x}, std::move(attributes)); }
 
 const OpDef& tree_ensemble_def() {
   static const OpDef def{

@@ -2,6 +2,7 @@
 // optional_has_element. At run time a present optional is its element and an empty one is nothing, so wrapping and
 // unwrapping cost nothing. A value that is not an optional counts as present.
 #include "autograph/op_def.h"
+#include "autograph/ops/sequence.h"
 #include "base/check.h"
 #include "ops/sample.h"
 
@@ -72,6 +73,12 @@ OpSample sample_optional(Random& random) {
 }
 
 }  // namespace
+
+Var optional_of(Var x) { return apply(optional_def(), {x}); }
+
+Var optional_get_element(Var x) { return apply(optional_get_element_def(), {x}); }
+
+Var optional_has_element(Var x) { return apply(optional_has_element_def(), {x}); }
 
 const OpDef& optional_def() {
   static const OpDef def{

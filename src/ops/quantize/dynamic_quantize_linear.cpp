@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/quantize.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 
@@ -38,6 +39,8 @@ void reference(const OpCall& call) {
 }
 
 }  // namespace
+
+std::vector<Var> dynamic_quantize_linear(Var x) { return apply_all(dynamic_quantize_linear_def(), {x}, {}, 3); }
 
 const OpDef& dynamic_quantize_linear_def() {
   static const OpDef def{

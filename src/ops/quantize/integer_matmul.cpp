@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/quantize.h"
 #include "ops/linear/matmul_shape.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
@@ -174,6 +175,12 @@ OpSample sample_quantized(Random& random) {
 }
 
 }  // namespace
+
+Var matmul_integer(Var a, Var b, Var a_zero, Var b_zero) { return apply(matmul_integer_def(), {a, b, a_zero, b_zero}); }
+
+Var qlinear_matmul(const Quantized& a, const Quantized& b, Var y_scale, Var y_zero) {
+  return apply(qlinear_matmul_def(), {a.value, a.scale, a.zero_point, b.value, b.scale, b.zero_point, y_scale, y_zero});
+}
 
 const OpDef& matmul_integer_def() {
   static const OpDef def{

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/quantize.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 #include "ops/window/conv_loops.h"
@@ -90,6 +91,11 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var qlinear_conv(const Quantized& x, const Quantized& w, Var y_scale, Var y_zero, Var b, const ConvOptions& options) {
+  return apply(qlinear_conv_def(), {x.value, x.scale, x.zero_point, w.value, w.scale, w.zero_point, y_scale, y_zero, b},
+               conv_options_attributes(options));
+}
 
 const OpDef& qlinear_conv_def() {
   static const OpDef def{

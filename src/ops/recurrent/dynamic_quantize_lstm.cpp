@@ -7,6 +7,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/recurrent.h"
 #include "autograph/ops/shape.h"
 #include "ops/extents.h"
 #include "ops/recurrent/recurrent.h"
@@ -109,6 +110,12 @@ std::vector<Param> inputs() {
 }
 
 }  // namespace
+
+std::vector<Var> dynamic_quantize_lstm(Var x, Var w, Var r, Var b, Var w_scale, Var w_zero, Var r_scale, Var r_zero,
+                                       Attributes attributes) {
+  return apply_all(dynamic_quantize_lstm_def(), {x, w, r, b, {}, {}, {}, {}, w_scale, w_zero, r_scale, r_zero},
+                   std::move(attributes), 3);
+}
 
 const OpDef& dynamic_quantize_lstm_def() {
   static const OpDef def{

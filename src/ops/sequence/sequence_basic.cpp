@@ -2,6 +2,7 @@
 // negative; insert also takes the position behind the last element. Sequences share their tensors, so none of these
 // copies elements.
 #include "autograph/op_def.h"
+#include "autograph/ops/sequence.h"
 #include "base/check.h"
 #include "ops/control/merge_types.h"
 #include "ops/sample.h"
@@ -137,6 +138,23 @@ constexpr std::string_view kPositionDoc = "One element: -length..length-1.";
 std::vector<TypeVar> types() { return {{"T", dtypes::kAll}, {"I", dtypes::kIndex}}; }
 
 }  // namespace
+
+Var sequence_empty(Graph& graph, DType dtype) {
+  const NodeId node = graph.add_node(sequence_empty_def(), {}, {{"dtype", dtype}});
+  return {graph, graph.node(node).output(0)};
+}
+
+Var sequence_construct(const std::vector<Var>& elements) { return apply(sequence_construct_def(), elements); }
+
+Var sequence_at(Var sequence, Var position) { return apply(sequence_at_def(), {sequence, position}); }
+
+Var sequence_insert(Var sequence, Var element, Var position) {
+  return apply(sequence_insert_def(), {sequence, element, position});
+}
+
+Var sequence_erase(Var sequence, Var position) { return apply(sequence_erase_def(), {sequence, position}); }
+
+Var sequence_length(Var sequence) { return apply(sequence_length_def(), {sequence}); }
 
 const OpDef& sequence_empty_def() {
   static const OpDef def{

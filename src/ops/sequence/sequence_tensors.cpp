@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/sequence.h"
 #include "base/check.h"
 #include "base/checked_int.h"
 #include "ops/control/captures.h"
@@ -203,6 +204,24 @@ std::vector<ValueId> import_map(ForeignNode& node) {
 std::vector<TypeVar> types() { return {{"T", dtypes::kAll}, {"I", dtypes::kIndex}}; }
 
 }  // namespace
+
+Var split_to_sequence(Var x, Var sizes, int64_t axis, bool keep_dims) {
+  return apply(split_to_sequence_def(), {x, sizes}, {{"axis", axis}, {"keepdims", int64_t{keep_dims}}});
+}
+
+Var concat_from_sequence(Var sequence, int64_t axis, bool new_axis) {
+  return apply(concat_from_sequence_def(), {sequence}, {{"axis", axis}, {"new_axis", int64_t{new_axis}}});
+}
+
+std::vector<Var> sequence_map(Var sequence, const std::vector<Var>& others, const Graph& body,
+                              const std::vector<Var>& captured) {
+  std::vector<Var> inputs{sequence};
+  inputs.insert(inputs.end(), others.begin(), others.end());
+  inputs.insert(inputs.end(), captured.begin(), captured.end());
+  return apply_all(sequence_map_def(), inputs,
+                   {{"body", std::make_shared<const Graph>(body)}, {"num_captures", std::ssize(captured)}},
+                   static_cast<int>(body.outputs().size()));
+}
 
 const OpDef& split_to_sequence_def() {
   static const OpDef def{

@@ -8,6 +8,7 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/signal.h"
 #include "base/checked_int.h"
 #include "ops/sample.h"
 #include "ops/signal/fourier.h"
@@ -170,6 +171,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var dft(Var x, Var length, Var axis, bool inverse, bool onesided) {
+  return apply(dft_def(), {x, length, axis}, {{"inverse", int64_t{inverse}}, {"onesided", int64_t{onesided}}});
+}
 
 const OpDef& dft_def() {
   static const OpDef def{

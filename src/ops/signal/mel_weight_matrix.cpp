@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/signal.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -81,6 +82,11 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var mel_weight_matrix(Var bins, Var length, Var sample_rate, Var lowest_hertz, Var highest_hertz, DType dtype) {
+  return apply(mel_weight_matrix_def(), {bins, length, sample_rate, lowest_hertz, highest_hertz},
+               {{"output_datatype", dtype}});
+}
 
 const OpDef& mel_weight_matrix_def() {
   static const OpDef def{

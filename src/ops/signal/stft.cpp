@@ -3,6 +3,7 @@
 #include <complex>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/signal.h"
 #include "base/checked_int.h"
 #include "ops/sample.h"
 #include "ops/signal/fourier.h"
@@ -111,6 +112,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var stft(Var signal, Var step, Var window, Var frame_length, bool onesided) {
+  return apply(stft_def(), {signal, step, window, frame_length}, {{"onesided", int64_t{onesided}}});
+}
 
 const OpDef& stft_def() {
   static const OpDef def{

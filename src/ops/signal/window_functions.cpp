@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/signal.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -75,6 +76,18 @@ OpDef window_function(std::string_view name, std::string_view doc, ReferenceFn r
 }
 
 }  // namespace
+
+Var hann_window(Var size, bool periodic, DType dtype) {
+  return apply(hann_window_def(), {size}, {{"periodic", int64_t{periodic}}, {"output_datatype", dtype}});
+}
+
+Var hamming_window(Var size, bool periodic, DType dtype) {
+  return apply(hamming_window_def(), {size}, {{"periodic", int64_t{periodic}}, {"output_datatype", dtype}});
+}
+
+Var blackman_window(Var size, bool periodic, DType dtype) {
+  return apply(blackman_window_def(), {size}, {{"periodic", int64_t{periodic}}, {"output_datatype", dtype}});
+}
 
 const OpDef& hann_window_def() {
   static const OpDef def = window_function("hann_window", "0.5 - 0.5 cos(2 pi n / N).", reference<Hann>, "HannWindow");

@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/text.h"
 #include "base/check.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
@@ -40,6 +41,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var regex_full_match(Var x, const std::string& pattern) {
+  return apply(regex_full_match_def(), {x}, {{"pattern", pattern}});
+}
 
 const OpDef& regex_full_match_def() {
   static const OpDef def{

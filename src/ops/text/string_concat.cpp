@@ -1,5 +1,6 @@
 // string_concat: z = x followed by y, element by element, with broadcasting.
 #include "autograph/op_def.h"
+#include "autograph/ops/text.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
@@ -20,6 +21,8 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var string_concat(Var x, Var y) { return apply(string_concat_def(), {x, y}); }
 
 const OpDef& string_concat_def() {
   static const OpDef def{

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/text.h"
 #include "base/check.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
@@ -98,6 +99,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var string_normalizer(Var x, Attributes attributes) {
+  return apply(string_normalizer_def(), {x}, std::move(attributes));
+}
 
 const OpDef& string_normalizer_def() {
   static const OpDef def{

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/text.h"
 #include "base/check.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
@@ -80,6 +81,12 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+std::vector<Var> string_split(Var x, const std::string& delimiter, int64_t max_splits) {
+  Attributes attributes{{"delimiter", delimiter}};
+  if (max_splits >= 0) attributes.set("maxsplit", max_splits);
+  return apply_all(string_split_def(), {x}, std::move(attributes), 2);
+}
 
 const OpDef& string_split_def() {
   static const OpDef def{

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/text.h"
 #include "base/check.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
@@ -184,6 +185,10 @@ AttributeSpec required_integer(std::string_view name, std::string_view doc) {
 }
 
 }  // namespace
+
+Var tf_idf_vectorizer(Var x, Attributes attributes) {
+  return apply(tf_idf_vectorizer_def(), {x}, std::move(attributes));
+}
 
 const OpDef& tf_idf_vectorizer_def() {
   static const OpDef def{

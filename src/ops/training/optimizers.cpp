@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/training.h"
 #include "base/check.h"
 #include "ops/extents.h"
 #include "ops/real_values.h"
@@ -165,7 +166,26 @@ OpDef optimizer(std::string_view name, std::string_view doc, std::string_view on
   };
 }
 
+// `share`: of how many equal groups the tensors consist; all but the gradients come out again.
+std::vector<Var> apply_step(const OpDef& op, size_t share, std::vector<Var> inputs, const std::vector<Var>& tensors,
+                            Attributes attributes) {
+  inputs.insert(inputs.end(), tensors.begin(), tensors.end());
+  return apply_all(op, inputs, std::move(attributes), static_cast<int>(tensors.size() / share * (share - 1)));
+}
+
 }  // namespace
+
+std::vector<Var> adagrad(Var rate, Var step, const std::vector<Var>& tensors, Attributes attributes) {
+  return apply_step(adagrad_def(), 3, {rate, step}, tensors, std::move(attributes));
+}
+
+std::vector<Var> adam(Var rate, Var step, const std::vector<Var>& tensors, Attributes attributes) {
+  return apply_step(adam_def(), 4, {rate, step}, tensors, std::move(attributes));
+}
+
+std::vector<Var> momentum(Var rate, Var step, const std::vector<Var>& tensors, Attributes attributes) {
+  return apply_step(momentum_def(), 3, {rate, step}, tensors, std::move(attributes));
+}
 
 const OpDef& adagrad_def() {
   static const OpDef def = [] {

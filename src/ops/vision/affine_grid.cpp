@@ -2,6 +2,7 @@
 // y[, z], 1), the coordinates of pos in [-1, 1] listed from the innermost axis. With align_corners -1 and 1 are the
 // centres of the corner elements (a single element sits at 0), without it their outer edges.
 #include "autograph/op_def.h"
+#include "autograph/ops/vision.h"
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/sample.h"
@@ -77,6 +78,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var affine_grid(Var theta, Var size, bool align_corners) {
+  return apply(affine_grid_def(), {theta, size}, {{"align_corners", int64_t{align_corners}}});
+}
 
 const OpDef& affine_grid_def() {
   static const OpDef def{

@@ -5,6 +5,7 @@
 // with). Integers are computed in f64 and truncated.
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/vision.h"
 #include "base/checked_int.h"
 #include "ops/sample.h"
 #include "ops/vision/grid_sampler.h"
@@ -93,6 +94,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var grid_sample(Var x, Var grid, Attributes attributes) {
+  return apply(grid_sample_def(), {x, grid}, std::move(attributes));
+}
 
 const OpDef& grid_sample_def() {
   static const OpDef def{

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/vision.h"
 #include "base/check.h"
 #include "ops/sample.h"
 
@@ -128,6 +129,12 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var non_max_suppression(Var boxes, Var scores, Var max_per_class, Var iou_threshold, Var score_threshold,
+                        bool center_point_box) {
+  return apply(non_max_suppression_def(), {boxes, scores, max_per_class, iou_threshold, score_threshold},
+               {{"center_point_box", int64_t{center_point_box}}});
+}
 
 const OpDef& non_max_suppression_def() {
   static const OpDef def{

@@ -7,6 +7,7 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/vision.h"
 #include "base/check.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
@@ -181,6 +182,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var roi_align(Var x, Var regions, Var batch_indices, Attributes attributes) {
+  return apply(roi_align_def(), {x, regions, batch_indices}, std::move(attributes));
+}
 
 const OpDef& roi_align_def() {
   static const OpDef def{

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/window.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -92,6 +93,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+std::vector<Var> causal_conv_with_state(Var x, Var w, Var b, Var state, const std::string& activation) {
+  return apply_all(causal_conv_with_state_def(), {x, w, b, state}, {{"activation", activation}}, 2);
+}
 
 const OpDef& causal_conv_with_state_def() {
   static const OpDef def{

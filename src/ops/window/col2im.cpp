@@ -4,6 +4,7 @@
 #include <complex>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/sample.h"
@@ -111,6 +112,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var col2im(Var x, Var image_shape, Var block_shape, Attributes attributes) {
+  return apply(col2im_def(), {x, image_shape, block_shape}, std::move(attributes));
+}
 
 const OpDef& col2im_def() {
   static const OpDef def{

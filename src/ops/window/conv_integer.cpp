@@ -1,6 +1,7 @@
 // conv_integer: the convolution of (x - x_zero_point) with (w - w_zero_point), accumulated in 32 bits (wrapping).
 // Padding stands for x_zero_point, so it adds nothing.
 #include "autograph/op_def.h"
+#include "autograph/ops/window.h"
 #include "ops/sample.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
@@ -56,6 +57,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var conv_integer(Var x, Var w, Var x_zero, Var w_zero, const ConvOptions& options) {
+  return apply(conv_integer_def(), {x, w, x_zero, w_zero}, conv_options_attributes(options));
+}
 
 const OpDef& conv_integer_def() {
   static const OpDef def{

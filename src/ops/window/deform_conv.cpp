@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "ops/sample.h"
 #include "ops/window/conv_loops.h"
@@ -144,6 +145,10 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var deform_conv(Var x, Var w, Var offset, Var b, Var mask, Attributes attributes) {
+  return apply(deform_conv_def(), {x, w, offset, b, mask}, std::move(attributes));
+}
 
 const OpDef& deform_conv_def() {
   static const OpDef def{

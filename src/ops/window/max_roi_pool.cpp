@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/sample.h"
@@ -101,6 +102,11 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var max_roi_pool(Var x, Var regions, std::vector<int64_t> pooled_shape, float spatial_scale) {
+  return apply(max_roi_pool_def(), {x, regions},
+               {{"pooled_shape", std::move(pooled_shape)}, {"spatial_scale", spatial_scale}});
+}
 
 const OpDef& max_roi_pool_def() {
   static const OpDef def{

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/sample.h"
@@ -129,6 +130,13 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+Var max_unpool(Var x, Var indices, const PoolOptions& options, Var output_shape) {
+  Attributes attributes{{"kernel_shape", options.kernel}};
+  if (!options.strides.empty()) attributes.set("strides", options.strides);
+  if (!options.pads.empty()) attributes.set("pads", options.pads);
+  return apply(max_unpool_def(), {x, indices, output_shape}, std::move(attributes));
+}
 
 const OpDef& max_unpool_def() {
   static const OpDef def{

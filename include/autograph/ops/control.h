@@ -1,0 +1,27 @@
+// Typed builders of control flow. Bodies are graphs of their own; what they take from outside is handed to them as
+// their last inputs.
+#pragma once
+
+#include <vector>
+
+#include "autograph/builder.h"
+
+namespace autograph {
+
+/// The outputs of one of two graphs: `then_branch` where `condition` (one bool) holds, else `otherwise`. Both take
+/// `captured` as their inputs and have equally many outputs.
+std::vector<Var> if_else(Var condition, const Graph& then_branch, const Graph& otherwise,
+                         const std::vector<Var>& captured = {});
+/// Runs `body` at most `max_turns` times (one i64; not given: no limit) while its condition holds (`condition`, one
+/// bool, before the first turn; not given: true). `body` takes (turn i64[], condition bool[], states..., captured...)
+/// and gives (condition, states..., scan outputs...). Gives the last states, then the scan outputs, stacked along a new
+/// first axis.
+std::vector<Var> loop(Var max_turns, Var condition, const std::vector<Var>& states, const Graph& body,
+                      const std::vector<Var>& captured = {});
+/// Runs `body` once for each slice of `scanned` along their first axes. `body` takes (states..., a slice of each...,
+/// captured...) and gives (states..., a slice of each scan output...). Gives the last states, then the stacked scan
+/// outputs. `attributes`: axes and directions, see `autograph ops scan`.
+std::vector<Var> scan(const std::vector<Var>& states, const std::vector<Var>& scanned, const Graph& body,
+                      const std::vector<Var>& captured = {}, Attributes attributes = {});
+
+}  // namespace autograph
