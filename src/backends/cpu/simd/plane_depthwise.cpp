@@ -32,8 +32,10 @@ struct DepthwisePlane {
   const float* padded;
   const int64_t* offsets;  // of each tap from the first input of a window
   const float* weights;
-  int64_t taps;
-  int64_t row_step;  // from the inputs of a row of outputs to those of the next
+  int64_t taps, taps_of_row;
+  int64_t width;   // of the padded plane
+  int64_t stride;  // in rows of the padded plane, from a row of outputs to the next
+  bool is_dense;   // follow the rows of a window one another?
   int64_t rows, columns;
   float bias;
 };
@@ -45,48 +47,109 @@ HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Outputs that fill N vectors, of the last of which `last` elements are stored.
-template <int N>
-HWY_INLINE void convolve_tile(const DepthwisePlane& plane, const float* x, float* y, size_t last) {
-  const hn::ScalableTag<float> d;
-  const size_t lanes = hn::Lanes(d);
-  auto s0 = hn::Set(d, plane.bias), s1 = s0, s2 = s0, s3 = s0;
-  for (int64_t t = 0; t < plane.taps; ++t) {
-    const auto weight = hn::Set(d, plane.weights[t]);
-    const float* from = x + plane.offsets[t];
-    s0 = hn::MulAdd(weight, hn::LoadU(d, from), s0);
-    if (N > 1) s1 = hn::MulAdd(weight, hn::LoadU(d, from + lanes), s1);
-    if (N > 2) s2 = hn::MulAdd(weight, hn::LoadU(d, from + 2 * lanes), s2);
-    if (N > 3) s3 = hn::MulAdd(weight, hn::LoadU(d, from + 3 * lanes), s3);
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// Outputs of a row that fill up to four vectors.
+struct RowSums {
+  HWY_INLINE explicit RowSums(float bias) : s0(hn::Set(D(), bias)), s1(s0), s2(s0), s3(s0) {}
+
+  template <int N>
+  HWY_INLINE void add(V weight, V v0, V v1, V v2, V v3) {
+    s0 = hn::MulAdd(weight, v0, s0);
+    if (N > 1) s1 = hn::MulAdd(weight, v1, s1);
+    if (N > 2) s2 = hn::MulAdd(weight, v2, s2);
+    if (N > 3) s3 = hn::MulAdd(weight, v3, s3);
   }
-  const auto store = [&](int i, auto sums) HWY_ATTR {
-    if (i + 1 == N && last < lanes) {
-      store_some(d, sums, y + static_cast<size_t>(i) * lanes, last);
-    } else if (i < N) {
-      hn::StoreU(sums, d, y + static_cast<size_t>(i) * lanes);
+
+  // `last` elements of the last of N vectors.
+  template <int N>
+  HWY_INLINE void store(float* y, size_t last) const {
+    const D d;
+    const size_t lanes = hn::Lanes(d);
+    if (N > 1) hn::StoreU(s0, d, y);
+    if (N > 2) hn::StoreU(s1, d, y + lanes);
+    if (N > 3) hn::StoreU(s2, d, y + 2 * lanes);
+    const V rest = N == 4 ? s3 : N == 3 ? s2 : N == 2 ? s1 : s0;
+    if (last < lanes) return store_some(d, rest, y + (N - 1) * lanes, last);
+    hn::StoreU(rest, d, y + (N - 1) * lanes);
+  }
+
+  V s0, s1, s2, s3;
+};
+
+template <int N>
+HWY_INLINE void convolve_row(const DepthwisePlane& plane, const float* x, float* y, size_t last) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  RowSums sums(plane.bias);
+  for (int64_t t = 0; t < plane.taps; ++t) {
+    const float* from = x + plane.offsets[t];
+    const V v0 = hn::LoadU(d, from), v1 = N > 1 ? hn::LoadU(d, from + lanes) : v0;
+    const V v2 = N > 2 ? hn::LoadU(d, from + 2 * lanes) : v0, v3 = N > 3 ? hn::LoadU(d, from + 3 * lanes) : v0;
+    sums.add<N>(hn::Set(d, plane.weights[t]), v0, v1, v2, v3);
+  }
+  sums.store<N>(y, last);
+}
+
+// Rows [begin, end) of the inputs of two rows of outputs, the second of which begins `stride` rows below the first.
+template <int N, bool kFirst, bool kSecond>
+HWY_INLINE void add_rows(const DepthwisePlane& plane, const float* x, int64_t begin, int64_t end, RowSums& first,
+                         RowSums& second) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const float* to_first = plane.weights + begin * plane.taps_of_row;
+  const float* to_second = to_first - plane.stride * plane.taps_of_row;
+  x += begin * plane.width;
+  for (int64_t row = begin; row < end; ++row, x += plane.width) {
+    for (int64_t t = 0; t < plane.taps_of_row; ++t, ++to_first, ++to_second) {
+      const float* from = x + plane.offsets[t];
+      const V v0 = hn::LoadU(d, from), v1 = N > 1 ? hn::LoadU(d, from + lanes) : v0;
+      const V v2 = N > 2 ? hn::LoadU(d, from + 2 * lanes) : v0, v3 = N > 3 ? hn::LoadU(d, from + 3 * lanes) : v0;
+      if (kFirst) first.add<N>(hn::Set(d, *to_first), v0, v1, v2, v3);
+      if (kSecond) second.add<N>(hn::Set(d, *to_second), v0, v1, v2, v3);
     }
-  };
-  store(0, s0);
-  if (N > 1) store(1, s1);
-  if (N > 2) store(2, s2);
-  if (N > 3) store(3, s3);
+  }
+}
+
+// Two rows of outputs, so that what both need is loaded once.
+template <int N>
+HWY_INLINE void convolve_two_rows(const DepthwisePlane& plane, const float* x, float* y, size_t last) {
+  const int64_t kernel = plane.taps / plane.taps_of_row;
+  RowSums first(plane.bias), second(plane.bias);
+  add_rows<N, true, false>(plane, x, 0, plane.stride, first, second);
+  add_rows<N, true, true>(plane, x, plane.stride, kernel, first, second);
+  add_rows<N, false, true>(plane, x, kernel, kernel + plane.stride, first, second);
+  first.store<N>(y, last);
+  second.store<N>(y + plane.columns, last);
+}
+
+template <int N>
+HWY_INLINE void convolve_tile(const DepthwisePlane& plane, bool two_rows, const float* x, float* y, size_t last) {
+  if (two_rows) return convolve_two_rows<N>(plane, x, y, last);
+  convolve_row<N>(plane, x, y, last);
 }
 
 void convolve_plane(const DepthwisePlane& plane, float* y) {
-  const size_t lanes = hn::Lanes(hn::ScalableTag<float>());
+  const size_t lanes = hn::Lanes(D());
   const auto columns = static_cast<size_t>(plane.columns);
-  for (int64_t r = 0; r < plane.rows; ++r, y += columns) {
-    const float* x = plane.padded + r * plane.row_step;
+  const bool shares = plane.is_dense && plane.stride * plane.taps_of_row < plane.taps;
+  for (int64_t r = 0; r < plane.rows;) {
+    const float* x = plane.padded + r * plane.stride * plane.width;
+    const bool two_rows = shares && r + 1 < plane.rows;
     for (size_t o = 0; o < columns; o += 4 * lanes) {
       const size_t vectors = std::min<size_t>(4, (columns - o + lanes - 1) / lanes);
       const size_t last = std::min(lanes, columns - o - (vectors - 1) * lanes);
       switch (vectors) {
-        case 4: convolve_tile<4>(plane, x + o, y + o, last); break;
-        case 3: convolve_tile<3>(plane, x + o, y + o, last); break;
-        case 2: convolve_tile<2>(plane, x + o, y + o, last); break;
-        default: convolve_tile<1>(plane, x + o, y + o, last); break;
+        case 4: convolve_tile<4>(plane, two_rows, x + o, y + o, last); break;
+        case 3: convolve_tile<3>(plane, two_rows, x + o, y + o, last); break;
+        case 2: convolve_tile<2>(plane, two_rows, x + o, y + o, last); break;
+        default: convolve_tile<1>(plane, two_rows, x + o, y + o, last); break;
       }
     }
+    const int64_t done = two_rows ? 2 : 1;
+    r += done;
+    y += static_cast<size_t>(done) * columns;
   }
 }
 
@@ -217,7 +280,10 @@ class PlaneDepthwise : public Kernel {
             .offsets = offsets_.data(),
             .weights = weights,
             .taps = taps,
-            .row_step = shape_.rows.stride * shape_.padded_width(),
+            .taps_of_row = shape_.columns.kernel,
+            .width = shape_.padded_width(),
+            .stride = shape_.rows.stride,
+            .is_dense = shape_.rows.dilation == 1,
             .rows = shape_.rows.out,
             .columns = shape_.columns.out,
             .bias = shift},
