@@ -1,6 +1,7 @@
 // log_softmax and the normalizations over planes, against the reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -33,6 +34,21 @@ TEST(PlaneNormalization, LogSoftmaxAlongEveryAxisOfOddShapes) {
       }
     }
   });
+}
+
+// Rows of several parts, each of which may raise the largest element: in one row it rises all along, in the others
+// parts of -inf come first, a NaN is among them, or +inf comes last.
+TEST(PlaneNormalization, LogSoftmaxOfLongRowsWhoseLargestElementRises) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr int64_t kCount = 9000;
+  Random random(6);
+  Tensor x = draw_tensor(random, DType::f32, {6, kCount}, -3, 3).clone();
+  auto* rows = x.mutable_data<float>();
+  for (int64_t i = 0; i < kCount; ++i) rows[i] += 0.02F * static_cast<float>(i);
+  for (const int64_t row : {1, 2, 3, 4}) std::fill_n(rows + row * kCount, row == 4 ? kCount : 5000, -kInfinity);
+  rows[2 * kCount + 70] = std::numeric_limits<float>::quiet_NaN();
+  rows[4 * kCount - 1] = kInfinity;
+  on_every_isa([&] { expect_reference(simd::log_softmax_kernel(), KernelCase(log_softmax_def(), {{x}})); });
 }
 
 TEST(PlaneNormalization, LargeLogSoftmaxOnTwoThreads) {

@@ -69,12 +69,37 @@ HWY_INLINE void softmax_row(const float* x, float* y, size_t count) {
   map_row(d, y, y, count, [&](V v, size_t, size_t) HWY_ATTR { return hn::Mul(v, factor); });
 }
 
+// The largest element of a row and the sum of e^(x - largest), in one pass: parts of the row are read from the first
+// cache when they are summed, and earlier sums shrink where a larger element comes.
+struct ExponentialSum {
+  float largest = -kInfinity;
+  double sum = 0;
+};
+
+HWY_INLINE ExponentialSum sum_exponentials(const float* x, size_t count) {
+  constexpr size_t kPart = 2048;
+  const D d;
+  ExponentialSum result;
+  for (size_t begin = 0; begin < count; begin += kPart) {
+    const size_t size = std::min(kPart, count - begin);
+    const float largest = largest_of(x + begin, size);
+    if (largest > result.largest) {
+      result.sum *= std::exp(static_cast<double>(result.largest) - static_cast<double>(largest));
+      result.largest = largest;
+    }
+    // Of nothing but -inf so far all terms are 0, and NaN what is NaN.
+    const V shift = hn::Set(d, result.largest == -kInfinity ? 0.0F : result.largest);
+    result.sum += sum_row(d, x + begin, size, hn::Set(d, -kInfinity),
+                          [&](V v) HWY_ATTR { return exp_nonpositive(d, hn::Sub(v, shift)); });
+  }
+  return result;
+}
+
 HWY_INLINE void log_softmax_row(const float* x, float* y, size_t count) {
   const D d;
-  const V largest = hn::Set(d, largest_of(x, count));
-  const auto term = [&](V v) HWY_ATTR { return exp_nonpositive(d, hn::Sub(v, largest)); };
-  const double sum = sum_row(d, x, count, hn::Set(d, -kInfinity), term);
-  const V rest = hn::Set(d, static_cast<float>(std::log(sum)));
+  const ExponentialSum sum = sum_exponentials(x, count);
+  const V largest = hn::Set(d, sum.largest);
+  const V rest = hn::Set(d, static_cast<float>(std::log(sum.sum)));
   // In this order, because the largest element may be much larger than the logarithm.
   map_row(d, x, y, count, [&](V v, size_t, size_t) HWY_ATTR { return hn::Sub(hn::Sub(v, largest), rest); });
 }
