@@ -176,13 +176,16 @@ class Executable::Impl::Session : public NestedSession {
 
 // ---- Impl ------------------------------------------------------------------------------------------------------
 
-Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesting)
+Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesting,
+                       std::shared_ptr<PackedConstants> packed)
     : options_(options),
       device_(get_device(options.device, options.precision)),
       threads_(options.threads > 0 ? options.threads : usable_cpu_count()),
       nesting_(nesting),
+      packed_(std::move(packed)),
       run_options_{device_.catalog, threads_, options.check_nan,   options.profile,
                    nullptr,         nullptr,  device_.set_threads, device_.run_streams} {
+  run_options_.packed = packed_.get();
   if (Verdicts* verdicts = verdicts_of(device_, options_)) {
     judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune);
     run_options_.judge = &*judge_;
@@ -230,7 +233,9 @@ std::vector<std::shared_ptr<Executable::Impl>> Executable::Impl::compile_nested(
       const auto* nested = std::get_if<GraphRef>(&value);
       if (!nested) continue;
       std::shared_ptr<Impl> impl = find_nested(**nested);
-      if (!impl) impl = std::make_shared<Impl>(**nested, options_, repeats ? Nesting::repeatedly : Nesting::once);
+      if (!impl) {
+        impl = std::make_shared<Impl>(**nested, options_, repeats ? Nesting::repeatedly : Nesting::once, packed_);
+      }
       const std::lock_guard lock(nested_mutex_);
       std::erase_if(nested_graphs_, [](const auto& entry) { return entry.second.expired(); });
       // Another thread may have been faster.
@@ -322,6 +327,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
                       device_.set_threads, release_from};
   options.schedule = options_.schedule.get();
   options.judge = run_options_.judge;
+  if (!release_from) options.packed = packed_.get();
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
   MeasurementCache cache(cache_folder_of(options_));
   OnMeasure on_measure;

@@ -14,6 +14,7 @@
 #include "engine/backends.h"
 #include "engine/run_inputs.h"
 #include "optimize/pass.h"
+#include "runtime/packed_constants.h"
 #include "runtime/run_context.h"
 #include "tune/attester.h"
 
@@ -55,8 +56,9 @@ enum class Nesting : uint8_t { none, once, repeatedly };
 /// See above. run() and run_into() may be called by any number of threads at once.
 class Executable::Impl {
  public:
-  /// Declared input types of a nested graph are not binding.
-  Impl(Graph graph, const CompileOptions& options, Nesting nesting);
+  /// Declared input types of a nested graph are not binding. `packed` is where its kernels share packed constants.
+  Impl(Graph graph, const CompileOptions& options, Nesting nesting,
+       std::shared_ptr<PackedConstants> packed = std::make_shared<PackedConstants>());
 
   std::vector<Datum> run(const RunInputs& inputs, const std::shared_ptr<MemoryMeter>& meter) const;
   void run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const;
@@ -92,6 +94,7 @@ class Executable::Impl {
   int threads_;
   Nesting nesting_;
   mutable std::optional<Attester> judge_;  // of kernels; none on devices whose kernels are the reference
+  std::shared_ptr<PackedConstants> packed_;
   RunOptions run_options_;
   mutable std::mutex nested_mutex_;                                    // guards nested_graphs_
   mutable std::map<const Graph*, std::weak_ptr<Impl>> nested_graphs_;  // kept alive by the plans that run them

@@ -157,8 +157,9 @@ class PlanCompiler {
 
   KernelCall call_of(const Step& step, const StepCall& types) const {
     const Node& node = compiled_->graph->node(step.node);
-    return {node.op(),       node.attributes(),         types.inputs,  types.outputs,
-            types.constants, options_.threads_of(step), options_.exact};
+    return {node.op(),      node.attributes(), types.inputs,
+            types.outputs,  types.constants,   options_.threads_of(step),
+            options_.exact, nullptr,           options_.packed};
   }
 
   // Streams may take more threads together than the run has.

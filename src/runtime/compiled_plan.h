@@ -39,6 +39,7 @@ struct PlanOptions {
   const Schedule* schedule = nullptr;  ///< See plan_scheduled(); null: one step after the other.
   /// Asked about every kernel before it is taken; where it refuses one, kernels are chosen anew. Null: all are trusted.
   KernelJudge* judge = nullptr;
+  PackedConstants* packed = nullptr;  ///< See KernelCall. Not with `release_from`, since it keeps constants.
 
   /// Threads of a step's kernel.
   int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }

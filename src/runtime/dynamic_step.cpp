@@ -158,7 +158,8 @@ RunContext::CachedKernel& DynamicStep::kernel_for(std::vector<Type> inputs, std:
     if (slot.place == Place::weight && slot.root == step_.inputs[i]) constants[i] = plan.weights[slot.index];
   }
   KernelSelection selection = options_.catalog.select(
-      {node_.op(), node_.attributes(), inputs, outputs, constants, options_.threads}, options_.judge);
+      {node_.op(), node_.attributes(), inputs, outputs, constants, options_.threads, false, nullptr, options_.packed},
+      options_.judge);
   AG_CHECK_USER(selection.kernel, UnsupportedError, "[compile] kernels: none for {} ({})", node_.op().name,
                 join(selection.refusals, "; "));
   if (cache.size() >= kCachedKernels) cache.erase(cache.begin());

@@ -73,6 +73,8 @@ struct KernelVariant {
   bool is_row_major() const;
 };
 
+class PackedConstants;
+
 /// What a kernel is asked to do. Op and attributes outlive the kernel that is made for them.
 struct KernelCall {
   const OpDef& op;
@@ -83,6 +85,7 @@ struct KernelCall {
   int threads = 1;                    ///< Threads that run() may use.
   bool exact = false;                 ///< No algorithm that sums in another order than the op's definition suggests.
   const KernelVariant* variant = nullptr;  ///< Which variant to prepare; null for kernels without variants.
+  PackedConstants* packed = nullptr;       ///< Where packed constants are shared; null: nowhere.
 
   bool has_input(size_t slot) const { return slot < inputs.size() && inputs[slot].is_tensor(); }
   /// Dims of input `slot`.

@@ -42,6 +42,7 @@ struct RunOptions {
   int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
   RunStreams run_streams = nullptr;   ///< Null: streams run one after the other.
   KernelJudge* judge = nullptr;       ///< See PlanOptions; for kernels that are chosen while running.
+  PackedConstants* packed = nullptr;  ///< Likewise.
   /// Asked before each step how many threads find a processor; null: all do.
   CoreWatch* watch = nullptr;
   /// Makes kernels that the calling thread runs use so many threads at most. Not null where `watch` is not.

@@ -212,7 +212,8 @@ std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
   }
   PostOps& post_ops = chosen.post_ops();
   for (Argument& argument : post_ops.arguments) arguments.push_back(std::move(argument));
-  auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc());
+  auto kernel =
+      std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc(), call.packed);
   if (post_ops.accumulated_input >= 0) kernel->set_accumulated_input(static_cast<size_t>(post_ops.accumulated_input));
   kernel->set_last_pass(post_ops.last, call.threads);
   return kernel;

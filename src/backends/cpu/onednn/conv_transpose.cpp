@@ -124,8 +124,8 @@ Prepared prepare(const KernelCall& call) {
          call.constant(kW) ? *call.constant(kW) : Tensor()},
         {DNNL_ARG_DST, true, 0, desc_in(layout, call.output_dims(0)), pd.dst_desc()},
     };
-    auto kernel =
-        std::make_unique<PrimitiveKernel>(dnnl::deconvolution_forward(pd), std::move(arguments), pd.scratchpad_desc());
+    auto kernel = std::make_unique<PrimitiveKernel>(dnnl::deconvolution_forward(pd), std::move(arguments),
+                                                    pd.scratchpad_desc(), call.packed);
     if (!call.has_input(kB)) return kernel;
     return std::make_unique<WithBias>(call, std::move(kernel));
   });

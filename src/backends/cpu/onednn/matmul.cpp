@@ -136,8 +136,12 @@ bool has_constant_matrix(const AnchoredCall& call) {
 // What both forms share: post-ops, bias, arguments.
 class ProductMaker {
  public:
-  ProductMaker(const AnchoredCall& call, int threads, DataType operands = DataType::f32)
-      : call_(call), threads_(threads), operands_(operands), product_(product_of(call)) {
+  ProductMaker(const AnchoredCall& call, const KernelCall& kernel_call, DataType operands = DataType::f32)
+      : call_(call),
+        threads_(kernel_call.threads),
+        packed_(kernel_call.packed),
+        operands_(operands),
+        product_(product_of(call)) {
     const auto y = product_.y.dims();
     if (!call.output().shape().dims().empty()) {
       post_ops_ = make_post_ops(call, column_axis(call), {y, y.size() - 1}, first_post_op(call));
@@ -240,7 +244,7 @@ class ProductMaker {
       arguments.push_back({DNNL_ARG_BIAS, false, slot(*bias), bias_, bias_, bias->constant});
     }
     for (Argument& argument : post_ops_.arguments) arguments.push_back(std::move(argument));
-    auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), scratchpad);
+    auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), scratchpad, packed_);
     if (post_ops_.accumulated_input >= 0) {
       kernel->set_accumulated_input(static_cast<size_t>(post_ops_.accumulated_input));
     }
@@ -250,6 +254,7 @@ class ProductMaker {
 
   const AnchoredCall& call_;
   int threads_;
+  PackedConstants* packed_;
   DataType operands_;  // of a and b
   Product product_;
   PostOps post_ops_;
@@ -282,7 +287,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 Prepared prepare(const KernelCall& call) {
   return try_prepare([&] {
     const auto product = read(call);
-    ProductMaker maker(*product, call.threads);
+    ProductMaker maker(*product, call);
     const int form = call.variant ? call.variant->tag : kMatmul;
     if (form == kInnerProduct) return maker.inner_product();
     return form == kConvolution ? maker.convolution() : maker.matmul();
@@ -305,7 +310,7 @@ std::vector<KernelVariant> bf16_variants(const KernelCall& call) {
 Prepared prepare_bf16(const KernelCall& call) {
   return try_prepare([&] {
     const auto product = read(call);
-    return ProductMaker(*product, call.threads, DataType::bf16).matmul();
+    return ProductMaker(*product, call, DataType::bf16).matmul();
   });
 }
 

@@ -8,6 +8,7 @@
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "base/check.h"
+#include "runtime/packed_constants.h"
 
 namespace autograph::onednn {
 namespace {
@@ -49,20 +50,21 @@ class IntegerProduct : public Kernel {
         a_is_signed_(call.inputs[0].dtype() == DType::i8),
         b_is_signed_(call.inputs[1].dtype() == DType::i8) {
     if (b_is_signed_ || !call.constant(1)) return;
-    turned_ = Tensor::empty(DType::u8, {k_, n_});
-    turn_highest_bit(call.constant(1)->raw(), turned_.mutable_raw(), k_ * n_);
+    turned_ = PackedConstants::share(call.packed, {*call.constant(1)}, "matmul_integer", [&] {
+      Tensor turned = Tensor::empty(DType::u8, {k_, n_});
+      turn_highest_bit(call.constant(1)->raw(), turned.mutable_raw(), k_ * n_);
+      return turned;
+    });
   }
 
-  size_t scratch_bytes() const override {
-    return b_is_signed_ || turned_.is_present() ? 0 : static_cast<size_t>(k_ * n_);
-  }
-  size_t weight_bytes() const override { return turned_.is_present() ? turned_.size_bytes() : 0; }
-  bool reads_input(size_t slot) const override { return slot != 1 || !turned_.is_present(); }
+  size_t scratch_bytes() const override { return b_is_signed_ || turned_ ? 0 : static_cast<size_t>(k_ * n_); }
+  size_t weight_bytes() const override { return turned_ ? turned_->size_bytes() : 0; }
+  bool reads_input(size_t slot) const override { return slot != 1 || !turned_; }
 
   void run(const KernelArgs& args) const override {
     const void* b = args.inputs[1].raw();
-    if (turned_.is_present()) {
-      b = turned_.raw();
+    if (turned_) {
+      b = turned_->raw();
     } else if (!b_is_signed_) {
       turn_highest_bit(b, args.scratch, k_ * n_);
       b = args.scratch;
@@ -84,7 +86,7 @@ class IntegerProduct : public Kernel {
  private:
   int64_t k_, n_, m_;
   bool a_is_signed_, b_is_signed_;
-  Tensor turned_;  // b as i8, when it is a constant of u8
+  std::shared_ptr<const Tensor> turned_;  // b as i8, when it is a constant of u8
 };
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<IntegerProduct>(call), ""}; }

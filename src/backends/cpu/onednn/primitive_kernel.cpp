@@ -7,6 +7,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
 #include "base/check.h"
+#include "runtime/packed_constants.h"
 
 namespace autograph::onednn {
 namespace {
@@ -29,6 +30,16 @@ struct MovableMemory {
     address = data;
   }
 };
+
+// What a packed constant depends on besides its elements: both layouts, byte by byte. Those that only look different
+// are packed once more.
+std::string form_of(const Argument& argument) {
+  std::string form = "onednn ";
+  for (const dnnl::memory::desc* desc : {&argument.given, &argument.wanted}) {
+    form.append(reinterpret_cast<const char*>(&desc->data), sizeof desc->data);
+  }
+  return form;
+}
 
 dnnl::reorder reorder_between(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
   return dnnl::reorder(dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to));
@@ -112,7 +123,7 @@ struct PrimitiveKernel::State : KernelState {
 };
 
 PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments,
-                                 const dnnl::memory::desc& scratchpad)
+                                 const dnnl::memory::desc& scratchpad, PackedConstants* packed)
     : primitive_(std::move(primitive)), scratchpad_(scratchpad) {
   scratchpad_offset_ = reserve(scratchpad_.get_size());
   for (Argument& argument : arguments) {
@@ -121,7 +132,7 @@ PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument
     const Argument& a = bound.argument;
     if (a.is_output && a.slot == 0) output_bytes_ = a.given.get_size();
     if (a.constant.is_present()) {
-      pack(bound);
+      pack(bound, packed);
     } else if (a.given != a.wanted) {
       const auto& from = a.is_output ? a.wanted : a.given;
       const auto& to = a.is_output ? a.given : a.wanted;
@@ -138,15 +149,17 @@ size_t PrimitiveKernel::reserve(size_t bytes) {
 }
 
 // Keeps the elements of a constant in the layout that the primitive wants; borrows them when that is our own.
-void PrimitiveKernel::pack(Bound& bound) {
+void PrimitiveKernel::pack(Bound& bound, PackedConstants* packed) {
   const Argument& a = bound.argument;
-  dnnl::memory source(a.given, cpu_engine(), const_cast<void*>(a.constant.raw()));
   if (a.given == a.wanted) {
-    bound.packed = source;
+    bound.packed = std::make_shared<const dnnl::memory>(a.given, cpu_engine(), const_cast<void*>(a.constant.raw()));
     return;
   }
-  bound.packed = dnnl::memory(a.wanted, cpu_engine());
-  reorder(a.constant.raw(), a.given, bound.packed.get_data_handle(), a.wanted);
+  bound.packed = PackedConstants::share(packed, {a.constant}, form_of(a), [&] {
+    dnnl::memory memory(a.wanted, cpu_engine());
+    reorder(a.constant.raw(), a.given, memory.get_data_handle(), a.wanted);
+    return memory;
+  });
   weight_bytes_ += a.wanted.get_size();
   bound.argument.constant = Tensor();
 }
@@ -185,7 +198,7 @@ std::unique_ptr<KernelState> PrimitiveKernel::new_state() const {
   for (const Bound& bound : bound_) {
     state->given.emplace_back(bound.argument.given);
     state->wanted.emplace_back(bound.argument.wanted);
-    const dnnl::memory& used = bound.packed    ? bound.packed
+    const dnnl::memory& used = bound.packed    ? *bound.packed
                                : bound.reorder ? state->wanted.back().memory
                                                : state->given.back().memory;
     state->args.push_back({bound.argument.id, used.get()});

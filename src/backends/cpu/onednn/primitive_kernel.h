@@ -89,8 +89,9 @@ struct Argument {
 /// See above.
 class PrimitiveKernel : public Kernel {
  public:
-  /// `scratchpad` is the primitive descriptor's.
-  PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments, const dnnl::memory::desc& scratchpad);
+  /// `scratchpad` is the primitive descriptor's; `packed` see KernelCall.
+  PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments, const dnnl::memory::desc& scratchpad,
+                  PackedConstants* packed = nullptr);
 
   /// Has a sum post-op: before the primitive runs, what becomes output 0 must hold input `slot`, which is given in the
   /// layout of output 0 and has elements of the same size.
@@ -112,10 +113,10 @@ class PrimitiveKernel : public Kernel {
     Argument argument;
     std::optional<TeamPrimitive> reorder;  // given -> wanted for inputs, wanted -> given for outputs
     size_t scratch_offset = 0;
-    dnnl::memory packed;  // of a constant
+    std::shared_ptr<const dnnl::memory> packed;  // of a constant
   };
 
-  void pack(Bound& bound);
+  void pack(Bound& bound, PackedConstants* packed);
   void accumulate(const KernelArgs& args, State& state) const;
   size_t reserve(size_t bytes);
 

@@ -1,4 +1,6 @@
 // block_matmul: panels of packed weights, shared out among the threads (block_products.h).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -6,6 +8,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/simd/block_products.h"
 #include "backends/cpu/simd/kernels.h"
+#include "runtime/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -27,15 +30,13 @@ class BlockMatmulKernel : public Kernel {
         panel_bytes_(block_panel_bytes(format_)) {
     const auto work = static_cast<double>(rows_ + 8) * static_cast<double>(format_.n) * static_cast<double>(k_) / 32;
     threads_ = useful_threads(call.threads, static_cast<int64_t>(std::min(work, 1e15)));
-    packed_ = Tensor::empty(DType::u8, {panels_ * panel_bytes_});
-    const float* zero = call.has_input(3) ? call.constant(3)->data<float>() : nullptr;
-    for (int64_t p = 0; p < panels_; ++p) {
-      pack_block_panel(format_, call.constant(1)->data<uint8_t>(), call.constant(2)->data<float>(), zero, p * width_,
-                       packed_.mutable_data<uint8_t>() + p * panel_bytes_);
-    }
+    const Tensor zeros = call.has_input(3) ? *call.constant(3) : Tensor();
+    packed_ = PackedConstants::share(call.packed, {*call.constant(1), *call.constant(2), zeros},
+                                     fmt::format("block_matmul_simd {} {}", format_.bits, k_),
+                                     [&] { return packed(*call.constant(1), *call.constant(2), zeros); });
   }
 
-  size_t weight_bytes() const override { return packed_.size_bytes(); }
+  size_t weight_bytes() const override { return packed_->size_bytes(); }
   bool reads_input(size_t slot) const override { return slot == 0; }
   size_t scratch_bytes() const override {
     return static_cast<size_t>(padded_size() + sums_size() + threads_ * thread_size()) * sizeof(float);
@@ -56,6 +57,16 @@ class BlockMatmulKernel : public Kernel {
   }
 
  private:
+  Tensor packed(const Tensor& weights, const Tensor& scales, const Tensor& zeros) const {
+    Tensor result = Tensor::empty(DType::u8, {panels_ * panel_bytes_});
+    const float* zero = zeros.is_present() ? zeros.data<float>() : nullptr;
+    for (int64_t p = 0; p < panels_; ++p) {
+      pack_block_panel(format_, weights.data<uint8_t>(), scales.data<float>(), zero, p * width_,
+                       result.mutable_data<uint8_t>() + p * panel_bytes_);
+    }
+    return result;
+  }
+
   bool is_padded() const { return k_ != format_.depth(); }
   int64_t padded_size() const { return is_padded() ? round_up(rows_ * format_.depth()) : 0; }
   bool is_few() const { return rows_ <= kFewBlockRows; }
@@ -90,7 +101,7 @@ class BlockMatmulKernel : public Kernel {
                           .a_stride = format_.depth(),
                           .sums = sums,
                           .rows = rows_,
-                          .panel = packed_.data<uint8_t>() + p * panel_bytes_,
+                          .panel = packed_->data<uint8_t>() + p * panel_bytes_,
                           .c = hangs_over ? buffer : c + first,
                           .c_stride = hangs_over ? width_ : format_.n},
                          unpacked);
@@ -102,7 +113,7 @@ class BlockMatmulKernel : public Kernel {
   const BlockFormat format_;
   const int64_t k_, rows_, width_, panels_, panel_bytes_;
   int threads_ = 1;
-  Tensor packed_;
+  std::shared_ptr<const Tensor> packed_;
 };
 
 std::string why_not(const KernelCall& call) {

@@ -16,6 +16,7 @@
 #include "backends/cpu/pixel_sums.h"
 #include "backends/cpu/simd/kernels.h"
 #include "ops/op_list.h"
+#include "runtime/packed_constants.h"
 #include "schedule/plan.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -49,8 +50,8 @@ struct GateFunction {
 /// A product and what follows it.
 struct GateLayer {
   int64_t in = 0, out = 0;
-  Tensor matrix;            // [blocks of outputs, in, outputs of a block]
-  std::vector<float> bias;  // [blocks, outputs of a block]
+  std::shared_ptr<const Tensor> matrix;  // [blocks of outputs, in, outputs of a block]
+  std::vector<float> bias;               // [blocks, outputs of a block]
   std::vector<GateFunction> functions;
 };
 
@@ -105,7 +106,7 @@ void compute_gate_blocks(const GateLayer& layer, const float* x, int64_t begin, 
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t block = begin; block < end; ++block) {
     const int64_t first = block * lanes;
-    GateV v = product_of_block(x, layer.in, layer.matrix.data<float>() + first * layer.in,
+    GateV v = product_of_block(x, layer.in, layer.matrix->data<float>() + first * layer.in,
                                hn::LoadU(d, layer.bias.data() + first));
     for (const GateFunction& f : layer.functions) v = apply_function(f, v);
     if (first + lanes <= layer.out) {
@@ -238,17 +239,24 @@ class GateCall {
 
 // ---- The kernel ------------------------------------------------------------------------------------------------
 
-GateLayer packed(const GateProduct& product) {
+// The outputs of a matrix [out, in, 1, ...], block by block.
+Tensor in_blocks(const Tensor& matrix, int64_t lanes) {
+  const int64_t out = matrix.dims()[0], in = matrix.dims()[1];
+  Tensor blocks = Tensor::zeros(DType::f32, {(out + lanes - 1) / lanes * lanes * in});
+  const float* from = matrix.data<float>();
+  for (int64_t o = 0; o < out; ++o) {
+    float* to = blocks.mutable_data<float>() + o / lanes * lanes * in + o % lanes;
+    for (int64_t c = 0; c < in; ++c) to[c * lanes] = from[o * in + c];
+  }
+  return blocks;
+}
+
+GateLayer packed(const GateProduct& product, PackedConstants* shared) {
   const int64_t lanes = HWY_DYNAMIC_DISPATCH(gate_lanes)();
   GateLayer layer{product.matrix.dims()[1], product.matrix.dims()[0], {}, {}, product.functions};
-  const int64_t padded = (layer.out + lanes - 1) / lanes * lanes;
-  layer.matrix = Tensor::zeros(DType::f32, {padded * layer.in});
-  layer.bias.resize(static_cast<size_t>(padded));
-  const float* from = product.matrix.data<float>();
-  for (int64_t o = 0; o < layer.out; ++o) {
-    float* to = layer.matrix.mutable_data<float>() + o / lanes * lanes * layer.in + o % lanes;
-    for (int64_t c = 0; c < layer.in; ++c) to[c * lanes] = from[o * layer.in + c];
-  }
+  layer.matrix = PackedConstants::share(shared, {product.matrix}, "channel_gate_simd",
+                                        [&] { return in_blocks(product.matrix, lanes); });
+  layer.bias.resize(static_cast<size_t>((layer.out + lanes - 1) / lanes * lanes));
   if (product.bias.is_present()) std::copy_n(product.bias.data<float>(), layer.out, layer.bias.begin());
   return layer;
 }
@@ -262,7 +270,7 @@ class ChannelGate : public Kernel {
     channels_ = x[1];
     for (size_t a = 2; a < x.size(); ++a) pixels_ *= x[a];
     const GateCall gate(call);
-    for (const GateProduct& product : gate.products()) layers_.push_back(packed(product));
+    for (const GateProduct& product : gate.products()) layers_.push_back(packed(product, call.packed));
     for (const GateLayer& layer : layers_) width_ = std::max({width_, layer.in, layer.out});
     pool_threads_ = useful_threads(call.threads, batch_ * channels_ * pixels_ / 2);
     for (const GateLayer& layer : layers_) {
@@ -274,7 +282,7 @@ class ChannelGate : public Kernel {
 
   size_t weight_bytes() const override {
     size_t total = 0;
-    for (const GateLayer& layer : layers_) total += layer.matrix.size_bytes() + layer.bias.size() * sizeof(float);
+    for (const GateLayer& layer : layers_) total += layer.matrix->size_bytes() + layer.bias.size() * sizeof(float);
     return total;
   }
 

@@ -5,6 +5,7 @@
 #include "backends/cpu/simd/byte_gates.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/recurrent_layer.h"
+#include "runtime/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -16,13 +17,27 @@ class Panels {
  public:
   Panels(const KernelCall& call, const RecurrentExtents& e, bool of_hidden)
       : gates_(e.gates), blocks_(e.blocks), depth_(of_hidden ? e.hidden : e.input), size_(byte_panel_size(depth_)) {
-    packed_ = Tensor::empty(DType::u8, {e.directions * blocks_ * gates_ * size_});
     const Tensor& weights = *call.constant(of_hidden ? kR : kW);
     const Tensor& scales = *call.constant(of_hidden ? kRScale : kWScale);
     const Tensor& zeros = *call.constant(of_hidden ? kRZero : kWZero);
+    packed_ = PackedConstants::share(call.packed, {weights, scales, zeros}, "dynamic_quantize_lstm_simd",
+                                     [&] { return packed(e, weights, scales, zeros); });
+  }
+
+  int64_t depth() const { return depth_; }
+  int64_t panel_size() const { return size_; }
+  size_t size_bytes() const { return packed_->size_bytes(); }
+  const uint8_t* at(const GateBlock& which) const {
+    const int64_t panel = (which.direction * blocks_ + which.block) * gates_ + which.first_gate;
+    return packed_->data<uint8_t>() + panel * size_;
+  }
+
+ private:
+  Tensor packed(const RecurrentExtents& e, const Tensor& weights, const Tensor& scales, const Tensor& zeros) const {
+    Tensor result = Tensor::empty(DType::u8, {e.directions * blocks_ * gates_ * size_});
     const bool per_column = scales.dims().size() == 2;
     const int64_t row = gates_ * e.hidden;
-    uint8_t* to = packed_.mutable_data<uint8_t>();
+    uint8_t* to = result.mutable_data<uint8_t>();
     for (int64_t d = 0; d < e.directions; ++d) {
       for (int64_t unit = 0; unit < blocks_ * gates_; ++unit, to += size_) {
         const int64_t first = unit / gates_ * e.width, column = unit % gates_ * e.hidden + first;
@@ -37,19 +52,11 @@ class Panels {
                         depth_, to);
       }
     }
+    return result;
   }
 
-  int64_t depth() const { return depth_; }
-  int64_t panel_size() const { return size_; }
-  size_t size_bytes() const { return packed_.size_bytes(); }
-  const uint8_t* at(const GateBlock& which) const {
-    const int64_t panel = (which.direction * blocks_ + which.block) * gates_ + which.first_gate;
-    return packed_.data<uint8_t>() + panel * size_;
-  }
-
- private:
   int64_t gates_, blocks_, depth_, size_;
-  Tensor packed_;
+  std::shared_ptr<const Tensor> packed_;
 };
 
 class ByteWeights : public GateWeights {

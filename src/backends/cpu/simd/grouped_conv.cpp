@@ -13,6 +13,7 @@
 #include "backends/cpu/simd/grouped_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
 #include "ops/window/window_geometry.h"
+#include "runtime/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -73,6 +74,19 @@ std::string why_not(const KernelCall& call) {
   return read_conv_steps(*conv).refusal;
 }
 
+// Weights, and the bias or nothing.
+std::vector<Tensor> constants_of(const AnchoredCall& conv) {
+  return {conv.operand(kW).constant, conv.has(kB) ? conv.operand(kB).constant : Tensor()};
+}
+
+// Depends on the constants alone.
+Tensor packed(const GroupedConvShape& shape, const std::vector<Tensor>& constants) {
+  Tensor result = Tensor::empty(DType::f32, {packed_grouped_conv_size(shape)});
+  pack_grouped_conv(shape, constants[0].data<float>(), constants[1].is_present() ? constants[1].data<float>() : nullptr,
+                    result.mutable_data<float>());
+  return result;
+}
+
 class GroupedConvKernel : public Kernel {
  public:
   GroupedConvKernel(const KernelCall& call, const AnchoredCall& conv)
@@ -80,10 +94,8 @@ class GroupedConvKernel : public Kernel {
         steps_(read_conv_steps(conv)),
         batch_(conv.dims(kX)[0]),
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
-        packed_(Tensor::empty(DType::f32, {packed_grouped_conv_size(shape_)})) {
-    const Tensor& bias = conv.operand(kB).constant;
-    pack_grouped_conv(shape_, conv.operand(kW).constant.data<float>(), conv.has(kB) ? bias.data<float>() : nullptr,
-                      packed_.mutable_data<float>());
+        packed_(PackedConstants::share(call.packed, constants_of(conv), "grouped_conv_simd",
+                                       [&] { return packed(shape_, constants_of(conv)); })) {
     threads_ = useful_threads(call.threads, batch_ * out_size() * (1 + shape_.taps() / 4));
   }
 
@@ -102,7 +114,7 @@ class GroupedConvKernel : public Kernel {
         const int64_t end_row = std::min(shape_.out[0], 2 * (last - instance * pairs));
         run_grouped_conv({.shape = shape_,
                           .x = x + instance * in_size(),
-                          .weights = packed_.data<float>(),
+                          .weights = packed_->data<float>(),
                           .residual = residual ? residual + instance * out_size() : nullptr,
                           .y = y + instance * out_size(),
                           .steps = steps_.list,
@@ -112,7 +124,7 @@ class GroupedConvKernel : public Kernel {
       }
     });
   }
-  size_t weight_bytes() const override { return static_cast<size_t>(packed_.num_elements()) * sizeof(float); }
+  size_t weight_bytes() const override { return packed_->size_bytes(); }
   bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
 
  private:
@@ -123,7 +135,7 @@ class GroupedConvKernel : public Kernel {
   ConvSteps steps_;
   int64_t batch_;
   size_t x_slot_;
-  Tensor packed_;
+  std::shared_ptr<const Tensor> packed_;
   int threads_ = 1;
 };
 

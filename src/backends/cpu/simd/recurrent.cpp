@@ -1,10 +1,13 @@
 // lstm, gru and rnn in f32 with their usual activation functions: recurrent_layer.h with weights packed as floats.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/recurrent_cells.h"
 #include "backends/cpu/simd/recurrent_layer.h"
+#include "runtime/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -60,21 +63,24 @@ class RecurrentKernel : public Kernel {
     const Tensor* w = call.constant(kW);
     const Tensor* r = call.constant(kR);
     if (!w || !r) return;
-    std::vector<float> scratch(static_cast<size_t>(packing_.scratch_size()));
-    packed_ = Tensor::empty(DType::f32, {packing_.size()});
-    packing_.pack(w->data<float>(), r->data<float>(), scratch.data(), packed_.mutable_data<float>());
+    packed_ = PackedConstants::share(call.packed, {*w, *r}, fmt::format("recurrent_simd {}", packing_.e.gates), [&] {
+      std::vector<float> scratch(static_cast<size_t>(packing_.scratch_size()));
+      Tensor packed = Tensor::empty(DType::f32, {packing_.size()});
+      packing_.pack(w->data<float>(), r->data<float>(), scratch.data(), packed.mutable_data<float>());
+      return packed;
+    });
   }
 
   size_t scratch_bytes() const override {
-    const int64_t packing = packed_.is_present() ? 0 : packing_.size() + packing_.scratch_size();
+    const int64_t packing = packed_ ? 0 : packing_.size() + packing_.scratch_size();
     return layer_.scratch_bytes() + static_cast<size_t>(packing) * sizeof(float);
   }
-  size_t weight_bytes() const override { return packed_.is_present() ? packed_.size_bytes() : 0; }
-  bool reads_input(size_t slot) const override { return !packed_.is_present() || (slot != kW && slot != kR); }
+  size_t weight_bytes() const override { return packed_ ? packed_->size_bytes() : 0; }
+  bool reads_input(size_t slot) const override { return !packed_ || (slot != kW && slot != kR); }
 
   void run(const KernelArgs& args) const override {
     auto* const scratch = static_cast<float*>(args.scratch);
-    const float* packed = packed_.is_present() ? packed_.data<float>() : nullptr;
+    const float* packed = packed_ ? packed_->data<float>() : nullptr;
     if (!packed) {
       float* const to = scratch + layer_.scratch_bytes() / sizeof(float);
       packing_.pack(args.inputs[kW].data<float>(), args.inputs[kR].data<float>(), to + packing_.size(), to);
@@ -86,7 +92,7 @@ class RecurrentKernel : public Kernel {
  private:
   const FloatPacking packing_;
   const RecurrentLayer layer_;
-  Tensor packed_;  // absent: the weights are not known before the run
+  std::shared_ptr<const Tensor> packed_;  // null: the weights are not known before the run
 };
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<RecurrentKernel>(call), ""}; }

@@ -13,6 +13,7 @@
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/winograd_conv_loops.h"
 #include "ops/window/window_geometry.h"
+#include "runtime/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -89,19 +90,14 @@ class WinogradKernel : public Kernel {
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
         threads_(call.threads),
         plan_(shape_, call.threads),
-        weights_(Tensor::empty(DType::f32, {shape_.weight_elements()})),
-        bias_(conv.has(kB) ? conv.operand(kB).constant : Tensor::zeros(DType::f32, {shape_.out_channels})) {
-    const float* given = conv.operand(kW).constant.data<float>();
-    float* transformed = weights_.mutable_data<float>();
-    for_shares(threads_, shape_.units(), [&](int64_t begin, int64_t end, int) {
-      transform_winograd_weights(shape_, given, begin, end, transformed);
-    });
-  }
+        weights_(PackedConstants::share(call.packed, {conv.operand(kW).constant}, "winograd_conv_simd",
+                                        [&] { return transformed(conv.operand(kW).constant); })),
+        bias_(conv.has(kB) ? conv.operand(kB).constant : Tensor::zeros(DType::f32, {shape_.out_channels})) {}
 
   void run(const KernelArgs& args) const override {
     WinogradTask task{.shape = shape_,
                       .x = args.inputs[x_slot_].data<float>(),
-                      .weights = weights_.data<float>(),
+                      .weights = weights_->data<float>(),
                       .bias = bias_.data<float>(),
                       .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
                       .steps = steps_.list,
@@ -127,6 +123,15 @@ class WinogradKernel : public Kernel {
   bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
 
  private:
+  // Depends on the weights alone.
+  Tensor transformed(const Tensor& given) const {
+    Tensor weights = Tensor::empty(DType::f32, {shape_.weight_elements()});
+    for_shares(threads_, shape_.units(), [&](int64_t begin, int64_t end, int) {
+      transform_winograd_weights(shape_, given.data<float>(), begin, end, weights.mutable_data<float>());
+    });
+    return weights;
+  }
+
   int64_t transformed_size() const { return kWinogradPoints * winograd_plane(plan_.tiles_at_once, shape_.in_channels); }
   int64_t products_size() const { return kWinogradPoints * winograd_plane(plan_.tiles_at_once, kWinogradUnit); }
 
@@ -151,7 +156,7 @@ class WinogradKernel : public Kernel {
   size_t x_slot_;
   int threads_;
   WorkPlan plan_;
-  Tensor weights_;
+  std::shared_ptr<const Tensor> weights_;
   Tensor bias_;
 };
 

@@ -1,0 +1,107 @@
+// A graph whose extents are bound run by run gives for each of them what it gives as a static graph, bit by bit,
+// whatever shapes ran before: plans share packed constants and nothing else.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "autograph/builder.h"
+#include "autograph/compile.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/recurrent.h"
+#include "autograph/ops/shape.h"
+#include "autograph/ops/window.h"
+#include "autograph/random.h"
+#include "autograph/seeded_inputs.h"
+#include "ops/sample.h"
+
+namespace autograph {
+namespace {
+
+Tensor weights(Random& random, Dims dims) { return draw_tensor(random, DType::f32, std::move(dims), -0.3, 0.3); }
+
+// Convolutions of several kinds, with and without Winograd's algorithm, on images of any extents.
+Graph image_graph() {
+  Random random(31);
+  Graph graph;
+  const auto convolve = [&](const Var& x, int64_t in, int64_t out, int64_t taps, int64_t group = 1) {
+    ConvOptions options;
+    options.pads = std::vector<int64_t>(4, taps / 2);
+    options.group = group;
+    const Var w = constant(graph, weights(random, {out, in / group, taps, taps}));
+    return relu(conv(x, w, constant(graph, weights(random, {out})), options));
+  };
+  const Var x = input(graph, DType::f32, Shape({Dim::symbol("n"), 3, Dim::symbol("h"), Dim::symbol("w")}), "x");
+  Var y = convolve(x, 3, 32, 3);
+  y = y + convolve(y, 32, 32, 3);
+  y = convolve(y, 32, 32, 3, 32);
+  y = convolve(y, 32, 24, 1);
+  graph.add_output(y.id(), "y");
+  const Var pooled = reshape(global_average_pool(y), {-1, 24});
+  graph.add_output(gemm(pooled, constant(graph, weights(random, {24, 10}))).id(), "classes");
+  return graph;
+}
+
+// Products and an LSTM over sequences of any length.
+Graph sequence_graph() {
+  Random random(32);
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape({Dim::symbol("length"), Dim::symbol("n"), 12}), "x");
+  const Var h = relu(matmul(x, constant(graph, weights(random, {12, 40}))));
+  const std::vector<Var> y =
+      lstm(h, constant(graph, weights(random, {1, 64, 40})), constant(graph, weights(random, {1, 64, 16})));
+  graph.add_output(matmul(squeeze(y[0], {1}), constant(graph, weights(random, {16, 40}))).id(), "y");
+  return graph;
+}
+
+void expect_like_static(const Graph& graph, const std::vector<Datum>& inputs, const std::vector<Datum>& outputs,
+                        const CompileOptions& options) {
+  const Executable fixed = compile(bind_inputs(graph, inputs), options);
+  const auto expected = fixed.run(inputs);
+  ASSERT_EQ(outputs.size(), expected.size());
+  for (size_t k = 0; k < expected.size(); ++k) {
+    EXPECT_TRUE(outputs[k].tensor().bitwise_equal(expected[k].tensor())) << "output " << k;
+  }
+}
+
+// More shapes than plans are kept for, some of them twice.
+void expect_any_extents(const Graph& graph, const std::vector<std::string>& names, int64_t most) {
+  CompileOptions options;
+  options.threads = 2;
+  const Executable executable = compile(graph, options);
+  Random random(33);
+  std::vector<std::vector<Datum>> seen;
+  for (int i = 0; i < 24; ++i) {
+    SeedOptions seeds;
+    for (const std::string& name : names) seeds.dims[name] = draw(random, 1, most);
+    const bool again = i % 4 == 3;
+    const std::vector<Datum> inputs =
+        again ? seen[static_cast<size_t>(draw(random, 0, 2))] : seeded_inputs(graph, seeds);
+    seen.push_back(inputs);
+    SCOPED_TRACE(to_string(inputs[0].tensor().type()));
+    expect_like_static(graph, inputs, executable.run(inputs), options);
+  }
+}
+
+TEST(NewShapes, ImagesOfAnyExtents) { expect_any_extents(image_graph(), {"n", "h", "w"}, 20); }
+
+TEST(NewShapes, SequencesOfAnyLength) { expect_any_extents(sequence_graph(), {"length", "n"}, 9); }
+
+TEST(NewShapes, ThreadsWithShapesOfTheirOwn) {
+  const Graph graph = image_graph();
+  const Executable executable = compile(graph, {});
+  std::vector<std::vector<Datum>> inputs(4), outputs(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    SeedOptions seeds;
+    seeds.dims = {{"n", 1}, {"h", 9 + static_cast<int64_t>(t)}, {"w", 17}};
+    inputs[t] = seeded_inputs(graph, seeds);
+    threads.emplace_back([&, t] { outputs[t] = executable.run(inputs[t]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t t = 0; t < inputs.size(); ++t) expect_like_static(graph, inputs[t], outputs[t], {});
+}
+
+}  // namespace
+}  // namespace autograph
