@@ -45,7 +45,9 @@ TEST(GridSample, SamplesInEveryMode) {
 
 TEST(GridSample, ZerosOutsideDoNotReadTheImage) {
   const float infinity = std::numeric_limits<float>::infinity();
-  const Tensor x = Tensor::of<float>({1, 1, 2, 2}, {infinity, 1, 2, 3});
+  std::vector<float> planes;
+  for (int plane = 0; plane < 5; ++plane) planes.insert(planes.end(), {infinity, 1, 2, 3});
+  const Tensor x = Tensor::of<float>({1, 5, 2, 2}, planes);
   const Tensor grid = Tensor::of<float>({1, 1, 3, 2}, {9, 9, 0.5F, 0.5F, std::nanf(""), 0});
   expect_reference({{x, grid}});
 }

@@ -13,8 +13,8 @@
 namespace autograph {
 namespace {
 
-constexpr size_t kMaxTaps = 64;     // cubic in three dimensions
-constexpr int64_t kPositions = 64;  // whose taps stay in the first cache
+constexpr size_t kMaxTaps = 64;      // cubic in three dimensions
+constexpr int64_t kPositions = 128;  // whose taps stay in cache, and which read much of the same lines of a plane
 constexpr size_t kMaxAxes = 8;
 
 // [tap][position]: neighbouring positions are mixed together. Positions with fewer taps than others have masks of 0, so
@@ -36,6 +36,26 @@ AG_MULTIVERSION void mix_block(const float* in, const TapBlock& block, size_t ta
     }
   }
   std::copy_n(sum, count, out);
+}
+
+// Numbers of planes that are mixed together.
+constexpr int64_t kPlanes = 4;
+using PlaneValues = float __attribute__((vector_size(kPlanes * sizeof(float))));
+using PlaneMasks = uint32_t __attribute__((vector_size(kPlanes * sizeof(uint32_t))));
+
+// The same for kPlanes planes, `in_step` and `out_step` elements apart: sums of a position stay in a register.
+// Gathering the elements of neighbouring positions takes longer.
+AG_MULTIVERSION void mix_planes(const float* in, int64_t in_step, const TapBlock& block, size_t taps, float* out,
+                                int64_t out_step, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    PlaneValues sum{};
+    for (size_t at = static_cast<size_t>(i); at < taps * kPositions; at += kPositions) {
+      const float* from = in + block.offset[at];
+      const PlaneValues values{from[0], from[in_step], from[2 * in_step], from[3 * in_step]};
+      sum += block.weight[at] * std::bit_cast<PlaneValues>(std::bit_cast<PlaneMasks>(values) & block.mask[at]);
+    }
+    for (int64_t plane = 0; plane < kPlanes; ++plane) out[i + plane * out_step] = sum[plane];
+  }
 }
 
 class GridSampleKernel : public Kernel {
@@ -69,7 +89,12 @@ class GridSampleKernel : public Kernel {
         const int64_t count = std::min(kPositions, positions_ - first);
         const float* points = grid + (image * positions_ + first) * static_cast<int64_t>(axes_);
         const size_t taps = find_taps(points, block, count, buffer);
-        for (int64_t plane = image * channels_; plane < (image + 1) * channels_; ++plane) {
+        const int64_t end_plane = (image + 1) * channels_;
+        int64_t plane = image * channels_;
+        for (; plane + kPlanes <= end_plane; plane += kPlanes) {
+          mix_planes(x + plane * pixels_, pixels_, block, taps, y + plane * positions_ + first, positions_, count);
+        }
+        for (; plane < end_plane; ++plane) {
           mix_block(x + plane * pixels_, block, taps, y + plane * positions_ + first, count);
         }
       }
