@@ -287,6 +287,13 @@ OpCost cost_of(const OpDef& op, const CostContext& context);
 /// All ops, sorted by name.
 std::span<const OpDef* const> all_ops();
 
+/// Adds an op of a program's own to all_ops(): from then on the text form, ONNX files (by the spellings in op.onnx) and
+/// find_op() know it, too. Graphs that are built take it without that: apply(op, inputs). It runs by its `reference`,
+/// `scalar`, `evaluate` or `decompose` on every device of the processor.
+/// `op` must live as long as the program does. Throws ValueError when its name is taken, or when the definition lacks
+/// what it needs.
+void register_op(const OpDef& op);
+
 /// The op named `name`, or null.
 const OpDef* find_op(std::string_view name);
 

@@ -1,6 +1,8 @@
 #include "io/onnx/op_index.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "io/onnx/contrib/contrib.h"
@@ -28,12 +30,24 @@ Index build_index() {
   return index;
 }
 
+// Of all ops that there are now: programs may register more.
+std::shared_ptr<const Index> current_index() {
+  static std::mutex mutex;
+  static std::shared_ptr<const Index> index;
+  static size_t known = 0;
+  const std::lock_guard lock(mutex);
+  const size_t ops = all_ops().size();
+  if (known != ops) index = std::make_shared<const Index>(build_index());
+  known = ops;
+  return index;
+}
+
 }  // namespace
 
 FormSearch find_form(const std::string& domain, const std::string& op_type, int opset) {
-  static const Index index = build_index();
-  const auto it = index.find(qualified_name(domain, op_type));
-  if (it == index.end()) return {};
+  const std::shared_ptr<const Index> index = current_index();
+  const auto it = index->find(qualified_name(domain, op_type));
+  if (it == index->end()) return {};
   FormSearch search{.form = std::nullopt, .earliest = it->second.front().name->since};
   for (const OnnxForm& form : it->second) {
     if (form.name->since <= opset) search.form = form;
