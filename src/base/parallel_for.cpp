@@ -10,25 +10,28 @@
 
 namespace autograph {
 
-void parallel_for(size_t count, int threads, const std::function<void(size_t)>& work) {
+void parallel_for(size_t count, int threads, const std::function<void(size_t)>& work, std::chrono::microseconds alone) {
   std::atomic<size_t> next{0};
   std::mutex mutex;  // guards first_failed and error
   size_t first_failed = std::numeric_limits<size_t>::max();
   std::exception_ptr error;
-  const auto run = [&] {
-    for (size_t i = next++; i < count; i = next++) {
-      try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (i > first_failed) continue;
-        first_failed = i;
-        error = std::current_exception();
-      }
+  const auto try_piece = [&](size_t i) {
+    try {
+      work(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (i > first_failed) return;
+      first_failed = i;
+      error = std::current_exception();
     }
   };
+  const auto run = [&] {
+    for (size_t i = next++; i < count; i = next++) try_piece(i);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  while (next < count && std::chrono::steady_clock::now() - start < alone) try_piece(next++);
   std::vector<std::thread> others;
-  const auto wanted = std::min(count, static_cast<size_t>(std::max(threads, 1)));
+  const auto wanted = std::min(count - std::min<size_t>(count, next), static_cast<size_t>(std::max(threads, 1)));
   for (size_t t = 1; t < wanted; ++t) others.emplace_back(run);
   run();
   for (std::thread& thread : others) thread.join();

@@ -41,11 +41,14 @@ class KernelChooser {
     offers_.resize(count);
     costs_.resize(count);
     const int wanted = std::min(options_.threads, 1 + static_cast<int>(count / kStepsPerThread));
-    parallel_for(count, options_.cost.is_concurrent() ? wanted : 1, [&](size_t n) {
-      if (options_.set_threads) options_.set_threads(options_.threads_of(plan_.steps[n]));
-      options_.cost.begin_step(n, count);
-      ask(n);
-    });
+    parallel_for(
+        count, options_.cost.is_concurrent() ? wanted : 1,
+        [&](size_t n) {
+          if (options_.set_threads) options_.set_threads(options_.threads_of(plan_.steps[n]));
+          options_.cost.begin_step(n, count);
+          ask(n);
+        },
+        kThreadStart);
     for (const auto& costs : costs_) problem_.add_variable(costs);
   }
 

@@ -115,12 +115,15 @@ class PlanCompiler {
     // Where kernels must be run first, their weights stay: another kernel may have to pack them.
     const bool releases_at_once = options_.release_from && !has_to_run(choice_of);
     const int threads = std::min(options_.threads, 1 + static_cast<int>(made.size() / kStepsPerThread));
-    parallel_for(made.size(), threads, [&](size_t i) {
-      const Step& step = c.plan.steps[i];
-      if (options_.set_threads) options_.set_threads(options_.threads_of(step));
-      made[i] = choice_of[i] ? make_step(step, *choice_of[i]) : make_reorder(step);
-      if (made[i].kernel && releases_at_once) release_weights(step, *made[i].kernel, num_readers);
-    });
+    parallel_for(
+        made.size(), threads,
+        [&](size_t i) {
+          const Step& step = c.plan.steps[i];
+          if (options_.set_threads) options_.set_threads(options_.threads_of(step));
+          made[i] = choice_of[i] ? make_step(step, *choice_of[i]) : make_reorder(step);
+          if (made[i].kernel && releases_at_once) release_weights(step, *made[i].kernel, num_readers);
+        },
+        kThreadStart);
     if (options_.judge && !pass_judge(made)) return false;
     for (size_t i = 0; i < made.size(); ++i) {
       const bool releases_now = options_.release_from && !releases_at_once && made[i].kernel;

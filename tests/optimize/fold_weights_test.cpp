@@ -9,6 +9,7 @@
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
+#include "autograph/verify.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 
@@ -67,6 +68,40 @@ TEST(FoldScale, MergesStepsPerChannelIntoAConvolution) {
     };
     for (const Step& step : steps) EXPECT_EQ(ops_after(fold_scale, convolved(step, with_bias)), "conv");
   }
+}
+
+// The ops after fold_scale has run while the extents of input 0 were unknown; with `dims` for them nothing else comes
+// out.
+std::string ops_after_unknown(Graph before, const Dims& dims) {
+  Graph after = before;
+  PassContext context;
+  fold_scale(after, context);
+  after.erase_dead();
+  verify(after);
+  for (Graph* graph : {&before, &after}) {
+    graph->set_type(graph->inputs()[0], Type(DType::f32, Shape::of(dims)));
+    infer_types(*graph);
+  }
+  Random random(8);
+  EXPECT_EQ(numeric_difference(before, after, random, {1e-4, 1e-4}), "");
+  return ops_of(after);
+}
+
+TEST(FoldScale, MergesStepsBehindResultsOfUnknownExtents) {
+  Graph images;
+  const Dim any = Dim::unknown();
+  const Var x = input(images, DType::f32, Shape({any, 4, any, any}), "x");
+  images.add_output(mul(conv(x, weight(images, {6, 4, 3, 3})), weight(images, {6, 1, 1}, 4)).id());
+  EXPECT_EQ(ops_after_unknown(images, {2, 4, 5, 6}), "conv");
+  Graph rows;
+  const Var a = input(rows, DType::f32, Shape({any, any, 4}), "a");
+  const Var product = matmul(a, weight(rows, {4, 6}));
+  rows.add_output(mul(add(product, weight(rows, {6}, 2)), weight(rows, {6}, 3)).id());
+  EXPECT_EQ(ops_after_unknown(rows, {1, 3, 4}), "matmul add");
+  Graph wider;  // what comes out has one axis more
+  const Var b = input(wider, DType::f32, Shape({any, 4}), "b");
+  wider.add_output(mul(matmul(b, weight(wider, {4, 6})), weight(wider, {1, 1, 6}, 3)).id());
+  EXPECT_EQ(ops_after_unknown(wider, {5, 4}), "matmul mul");
 }
 
 TEST(FoldScale, MergesAFactorIntoAMatmulAndTheSumBehindIt) {

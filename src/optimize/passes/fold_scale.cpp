@@ -41,7 +41,8 @@ const Tensor* constant_f32(const Graph& graph, ValueId v) {
   return &graph.value(v).constant();
 }
 
-// The elements of a constant that varies along `axis` of a result of rank `rank` alone, one per channel.
+// The elements of a constant that varies along `axis` of a result of rank `rank` alone, one per channel. What it is
+// combined with keeps its shape, whether its other extents are known or not.
 std::optional<std::vector<double>> per_channel(const Tensor& tensor, int64_t rank, int64_t axis, int64_t channels) {
   if (tensor.rank() > rank) return std::nullopt;
   const int64_t missing = rank - tensor.rank();
@@ -162,7 +163,7 @@ bool fold_into_biased(Graph& graph, const Product& product) {
   if (!reader.is_valid()) return false;
   const auto step = read_step(graph, graph.node(reader), result, product.result_axis, product.channels);
   if (!step || !fits_gemm(graph.node(product.node), *step)) return false;
-  if (!same_tensor_type(graph.type(result), graph.type(graph.node(reader).output(0)))) return false;
+  if (graph.type(graph.node(reader).output(0)).dtype() != DType::f32) return false;
   if (!apply_with_bias(graph, product, *step)) return false;
   replace_pattern(graph, graph.node(reader).output(0), result);
   return true;
@@ -185,7 +186,7 @@ bool fold_into_matmul(Graph& graph, const Product& product) {
   }
   if (!step || !step->is_factor) return false;
   const ValueId final_value = graph.node(reader).output(0);
-  if (!same_tensor_type(graph.type(result), graph.type(final_value))) return false;
+  if (graph.type(final_value).dtype() != DType::f32) return false;
   Step scaled_addend = has_sum ? addend : Step{std::vector<double>(step->values.size(), 0.0)};
   for (size_t c = 0; c < scaled_addend.values.size(); ++c) scaled_addend.values[c] *= step->values[c];
   Tensor new_addend = stepped_bias(nullptr, scaled_addend);
