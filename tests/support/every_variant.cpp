@@ -49,14 +49,13 @@ bool is_guard_untouched(const Tensor& out) {
   return std::all_of(guard.begin(), guard.end(), [](std::byte b) { return b == std::byte{0xFF}; });
 }
 
-// Runs a variant with inputs brought into its layouts and the output back.
-Tensor run_in_layouts(const KernelDef& def, const OpDef& op, const OpSample& sample, const KernelVariant& variant,
-                      int threads) {
+// Runs a variant with inputs brought into its layouts and the outputs back.
+std::vector<Datum> run_in_layouts(const KernelDef& def, const OpDef& op, const OpSample& sample,
+                                  const KernelVariant& variant, int threads) {
   const KernelCase test(op, sample, {threads, true, &variant});
   const KernelCall call = test.call();
   Prepared prepared = def.prepare(call);
   EXPECT_NE(prepared.kernel, nullptr) << prepared.refusal;
-  const Dims y = call.output_dims(0);
   std::vector<Tensor> owned;
   std::vector<TensorView> inputs(test.inputs().begin(), test.inputs().end());
   for (size_t k = 0; k < inputs.size(); ++k) {
@@ -65,13 +64,21 @@ Tensor run_in_layouts(const KernelDef& def, const OpDef& op, const OpSample& sam
     owned.push_back(reordered(inputs[k], x, Layout::row_major, variant.input(k)));
     inputs[k] = TensorView(DType::f32, x, owned.back().mutable_raw());
   }
-  Tensor out = guarded_output(y, variant.output(0));
-  const TensorView output(DType::f32, y, out.mutable_raw());
+  std::vector<Tensor> memory;
+  std::vector<TensorView> outputs;
+  for (size_t k = 0; k < call.outputs.size(); ++k) {
+    memory.push_back(guarded_output(call.output_dims(k), variant.output(k)));
+    outputs.emplace_back(DType::f32, call.output_dims(k), memory.back().mutable_raw());
+  }
   Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(prepared.kernel->scratch_bytes()) + 1});
   const auto state = prepared.kernel->new_state();
-  prepared.kernel->run({inputs, {&output, 1}, scratch.mutable_raw(), state.get()});
-  EXPECT_TRUE(is_guard_untouched(out)) << "wrote behind its output";
-  return reordered(output, y, variant.output(0), Layout::row_major);
+  prepared.kernel->run({inputs, outputs, scratch.mutable_raw(), state.get()});
+  std::vector<Datum> results;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    EXPECT_TRUE(is_guard_untouched(memory[k])) << "wrote behind output " << k;
+    results.emplace_back(reordered(outputs[k], call.output_dims(k), variant.output(k), Layout::row_major));
+  }
+  return results;
 }
 
 }  // namespace
@@ -93,8 +100,9 @@ void expect_every_variant(const KernelDef& def, const OpDef& op, const OpSample&
     // A build without oneDNN knows row-major tensors alone.
     if (!variant.is_row_major() && !cpu_reorder()) continue;
     SCOPED_TRACE(variant.name + " " + std::string(to_string(variant.input(0))));
-    const Tensor actual = run_in_layouts(def, op, sample, variant, threads);
-    EXPECT_EQ(difference({Datum(actual)}, {Datum(plain.reference()[0])}, tolerance), "");
+    const std::vector<Tensor> expected = plain.reference();
+    const std::vector<Datum> actual = run_in_layouts(def, op, sample, variant, threads);
+    EXPECT_EQ(difference(actual, std::vector<Datum>(expected.begin(), expected.end()), tolerance), "");
   }
 }
 

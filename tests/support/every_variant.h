@@ -9,8 +9,8 @@ namespace autograph {
 /// The CPU kernel of this name for `op`; without a name when this build has none.
 KernelDef cpu_kernel(std::string_view name, std::string_view op);
 
-/// Every variant that `def` offers for a call whose weights are known gives the reference's output 0; it must offer
-/// some.
+/// Every variant that `def` offers for a call of f32 whose weights are known gives the reference's outputs; it must
+/// offer some.
 void expect_every_variant(const KernelDef& def, const OpDef& op, const OpSample& sample, int threads,
                           const FloatTolerance& tolerance = {1e-4, 1e-4});
 

@@ -20,22 +20,28 @@ int64_t axis_of(const KernelCall& call, const Dims& dims) {
   return axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis;
 }
 
-// Where the parts lie in the whole. Along the channels of a channels-last tensor every pixel is a row. Whole blocks of
-// channels lie in a blocked tensor as the channels themselves do in a row-major one.
+// Where the parts lie in the whole: pieces of them in every row, a row being what the axes outside of theirs count. In
+// a channels-last tensor the channels are the innermost axis. Blocks of channels are the innermost axis, too, where the
+// parts are not taken from the channels, of which then whole blocks lie as single ones do in a row-major tensor.
 class Blocks {
  public:
   Blocks(const KernelCall& call, std::span<const Type> parts) {
     const Dims first = parts[0].shape().static_dims();
     const auto axis = static_cast<size_t>(axis_of(call, first));
-    const bool channels_last = call.variant && call.variant->output(0) == Layout::channels_last;
+    const Layout layout = call.variant ? call.variant->output(0) : Layout::row_major;
+    const auto place = [&](size_t a) { return a == 1 && layout == Layout::channels_last ? first.size() : a; };
+    const auto is_outside = [&](size_t a) { return place(a) < place(axis); };
+    const int64_t inner = axis > 1 ? channel_block(layout) : 1;
     for (size_t a = 0; a < first.size(); ++a) {
-      if (a < axis || (channels_last && a > axis)) rows_ *= first[a];
+      if (is_outside(a)) rows_ *= a == 1 ? first[a] / inner : first[a];
     }
     starts_.push_back(0);
     for (const Type& part : parts) {
       const Dims dims = part.shape().static_dims();
-      int64_t bytes = static_cast<int64_t>(element_size(part.dtype())) * dims[axis];
-      for (size_t a = axis + 1; a < dims.size() && !channels_last; ++a) bytes *= dims[a];
+      int64_t bytes = static_cast<int64_t>(element_size(part.dtype())) * inner;
+      for (size_t a = 0; a < dims.size(); ++a) {
+        if (!is_outside(a)) bytes *= dims[a];
+      }
       starts_.push_back(starts_.back() + bytes);
     }
     threads_ = useful_threads(call.threads, rows_ * starts_.back() / 4);
@@ -65,7 +71,7 @@ class Blocks {
   }
 
  private:
-  int64_t rows_ = 1;             // product of the dims before the axis
+  int64_t rows_ = 1;
   std::vector<int64_t> starts_;  // of each part in a row, in bytes; then the bytes of a row
   int threads_ = 1;
 };
@@ -103,12 +109,12 @@ class SplitKernel : public Kernel {
 Prepared prepare_concat(const KernelCall& call) { return {std::make_unique<ConcatKernel>(call), ""}; }
 Prepared prepare_split(const KernelCall& call) { return {std::make_unique<SplitKernel>(call), ""}; }
 
-// Row-major always; along the channels also the other layouts, blocked ones where all parts are whole blocks.
+// Row-major always; other layouts where they have one, blocked ones where all parts are whole blocks of channels.
 std::vector<KernelVariant> variants(const KernelCall& call, const Type& whole, std::span<const Type> parts) {
   const double us = 1 + static_cast<double>(size_of(whole)) / 5e3;
   std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
   const Dims dims = whole.shape().static_dims();
-  if (whole.dtype() != DType::f32 || axis_of(call, dims) != 1) return result;
+  if (whole.dtype() != DType::f32) return result;
   for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
     if (!fits_rank(layout, dims.size())) continue;
     const bool whole_blocks = std::all_of(parts.begin(), parts.end(), [&](const Type& part) {
