@@ -52,9 +52,26 @@ class OnnxRuntime:
         for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
         self.names = [output.name for output in session.get_outputs()]
-        for name in self.names:
-            binding.bind_output(name, "cpu")
-        self.run = lambda: session.run_with_iobinding(binding)
+
+        def bind_outputs():
+            binding.clear_binding_outputs()
+            for name in self.names:
+                binding.bind_output(name, "cpu")
+
+        def run_bound_anew():
+            bind_outputs()
+            session.run_with_iobinding(binding)
+
+        def run():
+            try:
+                session.run_with_iobinding(binding)
+            except RuntimeError:
+                # An output of another rank than the file says: what one run has made is refused by the next.
+                run_bound_anew()
+                self.run = run_bound_anew
+
+        bind_outputs()
+        self.run = run
         self.binding = binding
 
     def outputs(self):
