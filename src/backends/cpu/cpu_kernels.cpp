@@ -11,15 +11,11 @@ namespace autograph {
 
 #ifdef AG_HAS_ONEDNN
 std::vector<KernelDef> onednn_kernels() {
-  std::vector<KernelDef> kernels{onednn::conv_kernel(),
-                                 onednn::fused_conv_kernel(),
-                                 onednn::fused_matmul_kernel(),
-                                 onednn::matmul_kernel(),
-                                 onednn::gemm_kernel(),
-                                 onednn::matmul_integer_kernel(),
-                                 onednn::conv_transpose_kernel(),
-                                 onednn::conv_transpose_product_kernel(),
-                                 onednn::lrn_kernel()};
+  std::vector<KernelDef> kernels{
+      onednn::conv_kernel(),         onednn::fused_conv_kernel(),     onednn::fused_matmul_kernel(),
+      onednn::matmul_kernel(),       onednn::gemm_kernel(),           onednn::matmul_integer_kernel(),
+      onednn::conv_integer_kernel(), onednn::conv_transpose_kernel(), onednn::conv_transpose_product_kernel(),
+      onednn::lrn_kernel()};
   for (const auto& more : {onednn::pool_kernels(), onednn::int8_conv_kernels(), onednn::int8_matmul_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }

@@ -15,6 +15,7 @@ std::vector<KernelDef> bf16_conv_kernels();
 std::vector<KernelDef> bf16_matmul_kernels();
 std::vector<KernelDef> int8_conv_kernels();
 std::vector<KernelDef> int8_matmul_kernels();
+KernelDef conv_integer_kernel();
 KernelDef matmul_integer_kernel();
 KernelDef conv_transpose_kernel();
 KernelDef conv_transpose_product_kernel();
