@@ -47,6 +47,10 @@ class GraphBuilder {
   Var input(std::string name, DType dtype, Shape shape);
   /// A constant; shares the tensor's buffer.
   Var constant(Tensor tensor, std::string name = "");
+  /// A state that is `initial` before the first run; see Graph::add_state().
+  Var state(std::string name, Tensor initial);
+  /// Makes `value` what `state` is after a run; see Graph::set_update().
+  void update(const Var& state, const Var& value);
   /// Declares `value` the next output; throws ValueError when it belongs to another graph or is not given.
   void output(std::string name, const Var& value);
   /// The graph so far, as a copy of its own that shares the constants.
@@ -76,6 +80,10 @@ class ProvenanceScope {
 Var input(Graph& graph, DType dtype, Shape shape, std::string name);
 /// A constant.
 Var constant(Graph& graph, Tensor tensor, std::string name = "");
+/// A state that is `initial` before the first run; see Graph::add_state().
+Var state(Graph& graph, Tensor initial, std::string name);
+/// Makes `value` what `state` is after a run; see Graph::set_update().
+void update(Var state, Var value);
 /// A scalar constant of the dtype of `like`.
 Var scalar_like(Var like, double value);
 

@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "autograph/donation.h"
 #include "autograph/graph.h"
 #include "autograph/kernel_times.h"
 #include "autograph/run_report.h"
 #include "autograph/schedule.h"
+#include "autograph/state_store.h"
 #include "autograph/tensor.h"
 
 namespace autograph {
@@ -66,7 +68,12 @@ struct CompileOptions {
   /// constants without elements (`raw() == nullptr`), and halves the memory of large models.
   bool release_weights = false;
   std::vector<std::string> disabled_passes =
-      {};                  ///< Passes to leave out, by name; ValueError when there is no such pass.
+      {};  ///< Passes to leave out, by name; ValueError when there is no such pass.
+  /// What the graph's states are; those that it does not know yet are added. Nothing: a store of the executable's own.
+  std::optional<StateStore> states = {};
+  /// Inputs whose memory run_into() may be given as that of an output of the same dtype and shape, too: no input and no
+  /// output stands here twice. ValueError, TypeError or ShapeError when a pair does not fit.
+  std::vector<Donation> donations = {};
   bool check_nan = false;  ///< Stop at the first node that makes a NaN or infinity from finite inputs.
   bool profile = false;    ///< Record the time of every step; see Executable::profile().
 };
@@ -107,10 +114,13 @@ class Executable {
   Outputs run(std::initializer_list<NamedInput> inputs) const;
   /// As above, for inputs that are collected while the program runs.
   Outputs run(std::span<const NamedInput> inputs) const;
-  /// As run(), writing into tensors of the caller, which must not share memory with the inputs: no allocation once
-  /// warm. All outputs must be static for these inputs; throws ShapeError when one is not or does not fit.
+  /// As run(), writing into tensors of the caller: no allocation once warm. All outputs must be static for these
+  /// inputs; throws ShapeError when one is not or does not fit, ValueError when one shares memory with another or with
+  /// an input, unless CompileOptions::donations has the pair and the memory is the same.
   void run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) const;
 
+  /// What the states of the graph are between runs. A run that ends with an error may have updated some of them.
+  const StateStore& states() const;
   /// The graph as it is executed.
   const Graph& graph() const;
   /// Memory of the plan used last; a graph whose input types are all static has its plan from the start.

@@ -1,9 +1,9 @@
 // The typed graph: values, nodes, nested graphs. Every front end produces one, every stage reads one.
 //
 // Nodes and values live in the graph and are named by small ids, which stay valid until the node is erased. A value is
-// a graph input, a constant (a weight; its tensor is shared, never copied), or an output of a node. Nested graphs
-// (branches and loop bodies) are attributes and are closed: what they use from outside comes in through inputs of the
-// node.
+// a graph input, a constant (a weight; its tensor is shared, never copied), a state (a parameter, a running statistic,
+// a counter: what one run leaves for the next), or an output of a node. Nested graphs (branches and loop bodies) are
+// attributes and are closed: what they use from outside comes in through inputs of the node. They have no states.
 //
 // A Graph may be read by many threads at once; changing it is for one thread alone.
 #pragma once
@@ -88,33 +88,50 @@ class Node {
   Provenance provenance_;
 };
 
-/// A graph input, a constant or an output of a node.
+/// A graph input, a constant, a state or an output of a node.
 class Value {
  public:
   const Type& type() const { return type_; }
   /// The user's name; may be "".
   const std::string& name() const { return name_; }
-  /// The node that makes it; invalid for inputs and constants.
+  /// The node that makes it; invalid for inputs, constants and states.
   NodeId producer() const { return producer_; }
   /// Which output of the producer, or which graph input.
   uint32_t slot() const { return slot_; }
   bool is_input() const { return kind_ == Kind::input; }
   bool is_constant() const { return kind_ == Kind::constant; }
+  bool is_state() const { return kind_ == Kind::state; }
   /// Elements of a constant; an absent tensor for other values.
-  const Tensor& constant() const { return constant_; }
+  const Tensor& constant() const { return kind_ == Kind::constant ? elements_ : no_elements(); }
+  /// Elements of a state before the first run; an absent tensor for other values.
+  const Tensor& initial() const { return kind_ == Kind::state ? elements_ : no_elements(); }
   /// All readers inside this graph (not the graph's outputs), in no particular order.
   const std::vector<Use>& uses() const { return uses_; }
 
  private:
   friend class Graph;
-  enum class Kind : uint8_t { erased, input, constant, output };
+  enum class Kind : uint8_t { erased, input, constant, state, output };
   Kind kind_ = Kind::erased;
   uint32_t slot_ = 0;
   NodeId producer_;
   Type type_;
   std::string name_;
-  Tensor constant_;
+  static const Tensor& no_elements();
+  Tensor elements_;  // of a constant, or of a state before the first run
   std::vector<Use> uses_;
+};
+
+/// What a state is after a run: the value that replaces it. All readers of the state see the old one.
+struct StateUpdate {
+  ValueId state;
+  ValueId value;
+  bool operator==(const StateUpdate&) const = default;
+};
+
+/// What Graph::states_to_inputs() took from a graph.
+struct HiddenStates {
+  std::vector<Tensor> initial;  ///< Of the states, which are the last inputs.
+  std::vector<size_t> updated;  ///< By further output: which of these states it updates.
 };
 
 /// What add_node takes besides op, inputs and attributes.
@@ -147,6 +164,14 @@ class Graph : public std::enable_shared_from_this<Graph> {
                         std::vector<Type> output_types, Provenance provenance = {});
   /// Declares `value` the next output of the graph.
   void add_output(ValueId value, std::string name = "");
+  /// Adds a state that is `initial` before the first run. Its name is how stores, files and other graphs know it: it
+  /// must not be empty, nor that of another state of this graph.
+  ValueId add_state(Tensor initial, std::string name);
+  /// Makes `value` what `state` is after a run, instead of what an earlier call said. Throws TypeError or ShapeError
+  /// when dtypes or known shapes differ, ValueError when `state` is none.
+  void set_update(ValueId state, ValueId value);
+  /// Has `value` computed in every run, for what its node does besides. add_node() does so for ops with effects.
+  void keep(ValueId value);
 
   // ---- Reading -------------------------------------------------------------------------------------------------
 
@@ -162,12 +187,20 @@ class Graph : public std::enable_shared_from_this<Graph> {
   size_t num_nodes() const { return num_nodes_; }
   /// Live constants.
   std::vector<ValueId> constants() const;
+  /// States, in the order in which they were added.
+  const std::vector<ValueId>& states() const { return states_; }
+  /// New values of states, in the order of set_update(); states without one stay as they are.
+  const std::vector<StateUpdate>& updates() const { return updates_; }
+  /// Values that a run computes though nothing may read them; see keep().
+  const std::vector<ValueId>& kept() const { return kept_; }
+  /// All that a run has to compute: outputs, new values of states, and what is kept.
+  std::vector<ValueId> roots() const;
   /// Upper bounds of ids, erased ones included: sizes for side tables indexed by id.
   size_t node_capacity() const { return nodes_.size(); }
   size_t value_capacity() const { return values_.size(); }
   bool is_live(NodeId id) const { return id.index < nodes_.size() && nodes_[id.index].op_; }
   bool is_live(ValueId id) const { return id.index < values_.size() && values_[id.index].kind_ != Value::Kind::erased; }
-  /// How often `value` is an output of the graph.
+  /// How often `value` is a root: an output of the graph, the new value of a state, or kept.
   size_t num_output_uses(ValueId value) const;
   /// Every node after the nodes whose outputs it reads; the order is the same for the same graph.
   /// Throws FormatError naming the nodes on a cycle when there is one.
@@ -177,13 +210,13 @@ class Graph : public std::enable_shared_from_this<Graph> {
 
   /// Makes input `slot` of `node` read `value`. May create a cycle, which the verifier reports.
   void set_input(NodeId node, size_t slot, ValueId value);
-  /// Makes every reader of `from`, graph outputs included, read `to`.
+  /// Makes every reader of `from` read `to`, which also becomes what `from` is a root for.
   void replace_uses(ValueId from, ValueId to);
   /// Removes a node whose outputs have no readers; throws InternalError otherwise.
   void erase_node(NodeId node);
-  /// Removes a constant or graph input without readers.
+  /// Removes a constant, graph input or state without readers; with a state what updates it.
   void erase_value(ValueId value);
-  /// Removes nodes that no output depends on and constants without readers; returns the number of nodes removed.
+  /// Removes nodes that no root depends on and constants without readers; returns the number of nodes removed.
   size_t erase_dead();
   void set_type(ValueId value, Type type) { change(value).type_ = std::move(type); }
   void set_value_name(ValueId value, std::string name) { change(value).name_ = std::move(name); }
@@ -194,6 +227,15 @@ class Graph : public std::enable_shared_from_this<Graph> {
   }
   /// Replaces the elements of a constant; dtype and shape of the value follow.
   void set_constant(ValueId value, Tensor tensor);
+  /// Replaces what a state is before the first run; throws TypeError or ShapeError when its type is another.
+  void set_initial(ValueId state, Tensor tensor);
+  /// Makes constants of all states, of what they are before the first run, and drops the updates: for inference.
+  void freeze();
+  /// Makes a further input of every state and a further output of every update, in order, for what knows functions
+  /// only. All ids stay as they are.
+  HiddenStates states_to_inputs();
+  /// Undoes states_to_inputs() of this graph, or of the one that it was rewritten from.
+  void inputs_to_states(const HiddenStates& hidden);
 
  private:
   friend class GraphTransaction;
@@ -206,6 +248,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   };
 
   ValueId new_value(Value::Kind kind, Type type, std::string name);
+  void give_unique_ids(const OpDef& op, Attributes& attributes) const;
   void add_use(ValueId value, Use use);
   void remove_use(ValueId value, Use use);
   // For changing: tell the transaction, if there is one, first.
@@ -219,6 +262,9 @@ class Graph : public std::enable_shared_from_this<Graph> {
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<std::string> output_names_;
+  std::vector<ValueId> states_;
+  std::vector<StateUpdate> updates_;
+  std::vector<ValueId> kept_;
   size_t num_nodes_ = 0;
 };
 
@@ -250,6 +296,9 @@ class GraphTransaction {
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<std::string> output_names_;
+  std::vector<ValueId> states_;
+  std::vector<StateUpdate> updates_;
+  std::vector<ValueId> kept_;
   std::vector<std::pair<uint32_t, Node>> kept_nodes_;    // as they were, by number
   std::vector<std::pair<uint32_t, Value>> kept_values_;  // likewise
 };

@@ -58,6 +58,9 @@ struct AttributeSpec {
   std::optional<AttributeValue> default_value = {};  ///< Filled in when not given.
   bool required = false;                             ///< Must be given.
   std::vector<std::string_view> allowed = {};        ///< For text: the legal values.
+  /// For integers: filled in, when not given, with a number that no other node of the graph has. Copies of a node keep
+  /// it, and what a node is rewritten to.
+  bool unique = false;
 };
 
 /// Facts that passes ask for instead of names.
@@ -70,6 +73,8 @@ struct Traits {
   bool in_place_ok = false;       ///< Output 0 may take the memory of input 0.
   bool random = false;            ///< Draws random numbers.
   bool collective = false;        ///< Talks to other ranks.
+  bool effect = false;            ///< Does something besides its outputs: runs even where nothing reads them.
+  bool barrier = false;           ///< Output k is input k; everything that makes the inputs comes before the readers.
   bool control_flow = false;      ///< Runs nested graphs.
   bool anchor = false;            ///< Does the work of a group of nodes run as one; elementwise ops may follow it.
   bool reads_shape_only = false;  ///< Looks at the shape of input 0, never at its elements.
@@ -277,6 +282,10 @@ struct OpDef {
   std::vector<OnnxName> onnx = {};             ///< Spellings in ONNX, the one to export first.
   SampleFn sample = nullptr;                   ///< Required: a random legal call.
 };
+
+/// Does a node of the op do something besides its outputs, or one of its nested graphs, so that it always runs, and in
+/// the order in which such nodes stand?
+bool has_effect(const OpDef& op, const Attributes& attributes);
 
 /// The attribute spec named `name`, or null.
 const AttributeSpec* find_attribute(const OpDef& op, std::string_view name);

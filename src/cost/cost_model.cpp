@@ -21,10 +21,10 @@ bool is_weight_only(const Graph& graph, NodeId node) {
     const Node& at = graph.node(seen[next]);
     if (!at.op().traits.pure || at.op().traits.random) return false;
     for (const ValueId input : at.inputs()) {
-      if (!input.is_valid()) continue;
-      if (graph.value(input).is_input()) return false;
+      if (!input.is_valid() || graph.value(input).is_constant()) continue;
       const NodeId producer = graph.value(input).producer();
-      if (producer.is_valid() && std::find(seen.begin(), seen.end(), producer) == seen.end()) seen.push_back(producer);
+      if (!producer.is_valid()) return false;  // an input or a state
+      if (std::find(seen.begin(), seen.end(), producer) == seen.end()) seen.push_back(producer);
     }
   }
   return true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "autograph/cpu_count.h"
 #include "autograph/op_def.h"
@@ -9,6 +10,7 @@
 #include "backends/sim/simulate.h"
 #include "base/check.h"
 #include "engine/attestation.h"
+#include "engine/state_run.h"
 #include "engine/tune_in_network.h"
 #include "runtime/core_gate.h"
 #include "tune/measured_cost.h"
@@ -201,6 +203,7 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
   run_options_.open_nested = [this](const GraphRef& graph, const std::vector<Datum>& inputs) {
     return nested_of(graph)->open_session(inputs);
   };
+  if (!is_nested()) open_states(graph);
   // A schedule is one for this graph and for shapes that are known.
   if (is_nested() || !has_static_inputs(graph)) options_.schedule = nullptr;
   Graph prepared = options_.schedule ? std::move(graph) : prepare_graph(std::move(graph), device_, options_);
@@ -219,6 +222,24 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
   std::vector<Type> types;
   for (const ValueId v : typed->inputs()) types.push_back(typed->type(v).is_tensor() ? typed->type(v) : Type());
   entries_.push_front(std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs)));
+}
+
+void Executable::Impl::open_states(const Graph& graph) {
+  states_ = options_.states ? *options_.states : StateStore();
+  states_->add(graph);
+  for (const ValueId state : graph.states()) {
+    state_tensors_.push_back(&states_->impl().tensor(graph.value(state).name()));
+  }
+  options_.states.reset();  // nested graphs have none
+  std::set<size_t> inputs;
+  std::set<size_t> outputs;
+  for (const Donation& donation : options_.donations) {
+    const bool is_there = donation.input < graph.inputs().size() && donation.output < graph.outputs().size();
+    AG_CHECK_USER(is_there, ValueError, "[compile] donations: input {} of {}, output {} of {}", donation.input,
+                  graph.inputs().size(), donation.output, graph.outputs().size());
+    AG_CHECK_USER(inputs.insert(donation.input).second && outputs.insert(donation.output).second, ValueError,
+                  "[compile] donations: input {} or output {} stands there twice", donation.input, donation.output);
+  }
 }
 
 // Plans of several shapes may share nested graphs.
@@ -326,6 +347,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   PlanOptions options{device_.catalog,     threads_,    options_.memory_budget_bytes, options_.exact,
                       device_.set_threads, release_from};
   options.schedule = options_.schedule.get();
+  if (!is_nested()) options.donations = options_.donations;
   options.judge = run_options_.judge;
   if (!release_from) options.packed = packed_.get();
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
@@ -379,8 +401,9 @@ std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::sha
   Lease lease(entry);
   RunContext& context = lease.context();
   for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(context, i);
+  StateRun states(states_, state_tensors_, context);
   const Plan& plan = context.compiled().plan;
-  std::vector<Datum> outputs(plan.outputs.size());
+  std::vector<Datum> outputs(graph_->outputs().size());
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (!context.is_fixed_output(k)) continue;
     const SlotIndex slot = plan.outputs[k].slot;
@@ -389,6 +412,7 @@ std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::sha
     outputs[k] = Datum(std::move(tensor));
   }
   execute(context, meter);
+  states.finish();
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (!context.is_fixed_output(k)) outputs[k] = context.take_output(k);
   }
@@ -412,8 +436,8 @@ void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& ou
   Lease lease(find_entry(inputs));
   RunContext& context = lease.context();
   const Plan& plan = context.compiled().plan;
-  AG_CHECK_USER(outputs.size() == plan.outputs.size(), ValueError, "[run] outputs: expected {}, got {}",
-                plan.outputs.size(), outputs.size());
+  AG_CHECK_USER(outputs.size() == graph_->outputs().size(), ValueError, "[run] outputs: expected {}, got {}",
+                graph_->outputs().size(), outputs.size());
   for (size_t k = 0; k < outputs.size(); ++k) {
     const SlotIndex slot = plan.outputs[k].slot;
     AG_CHECK_USER(context.is_fixed_output(k), ShapeError, "[run] output {}: its size is known only after running; {}",
@@ -424,8 +448,11 @@ void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& ou
                   to_string(outputs[k].type()));
     context.bind_output(k, outputs[k].mutable_raw());
   }
+  check_memory(inputs, outputs, options_.donations);
   for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(context, i);
+  StateRun states(states_, state_tensors_, context);
   execute(context, nullptr);
+  states.finish();
 }
 
 KernelTimes Executable::Impl::kernel_times() const {

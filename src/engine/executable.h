@@ -64,6 +64,7 @@ class Executable::Impl {
   void run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const;
 
   const Graph& graph() const { return *graph_; }
+  const StateStore& states() const { return *states_; }
   int threads() const { return threads_; }
   int threads_now() const { return run_options_.watch ? std::min(threads_, run_options_.watch->limit()) : threads_; }
   const Schedule& schedule() const;
@@ -87,6 +88,7 @@ class Executable::Impl {
   std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
                                                 Graph* release_from = nullptr) const;
   void execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const;
+  void open_states(const Graph& graph);
 
   std::shared_ptr<const Graph> graph_;
   CompileOptions options_;
@@ -96,7 +98,9 @@ class Executable::Impl {
   mutable std::optional<Attester> judge_;  // of kernels; none on devices whose kernels are the reference
   std::shared_ptr<PackedConstants> packed_;
   RunOptions run_options_;
-  mutable std::mutex nested_mutex_;                                    // guards nested_graphs_
+  mutable std::optional<StateStore> states_;  // none in nested graphs
+  std::vector<Tensor*> state_tensors_;        // of the store, in the order of the graph's states
+  mutable std::mutex nested_mutex_;           // guards nested_graphs_
   mutable std::map<const Graph*, std::weak_ptr<Impl>> nested_graphs_;  // kept alive by the plans that run them
 
   mutable std::mutex mutex_;                               // guards entries_, profile_ and kernel_times_

@@ -108,13 +108,21 @@ Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Pr
   return found;
 }
 
-// With what trials run and are compared, and with kernels that are trusted only when they are right.
-SearchOptions with_truth(const Graph& graph, const CompileOptions& compile_options, SearchOptions search) {
+// With what trials run: states are as they are before the first run.
+SearchOptions with_inputs(const Graph& graph, SearchOptions search, const HiddenStates& hidden) {
   if (search.inputs.empty()) {
     SeedOptions seeds;
     seeds.seed = search.seed;
     search.inputs = seeded_inputs(graph, seeds);
+    search.inputs.resize(search.inputs.size() - hidden.initial.size());
   }
+  if (!hidden.initial.empty()) search.truth = nullptr;  // that of another function
+  search.inputs.insert(search.inputs.end(), hidden.initial.begin(), hidden.initial.end());
+  return search;
+}
+
+// With what trials are compared, and with kernels that are trusted only when they are right.
+SearchOptions with_truth(const Graph& graph, const CompileOptions& compile_options, SearchOptions search) {
   if (!search.verify || search.truth) return search;
   if (search.on_progress) search.on_progress({"running the reference", 0, 0, 0, 0, search.budget_seconds});
   search.truth = std::make_shared<const Truth>(
@@ -135,8 +143,10 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   const StrategyDef& strategy = get_strategy(given.strategy);
   verify(graph);
   check_static(graph);
+  // What searches sees a function: of the states, too, and giving their new values, which trials then compare.
+  const HiddenStates hidden = graph.states_to_inputs();
   const CompileOptions compile_options = attested(given_options);
-  const SearchOptions search = with_truth(graph, compile_options, given);
+  const SearchOptions search = with_truth(graph, compile_options, with_inputs(graph, given, hidden));
   SearchReport report;
   if (search.truth) report.compared_with = search.truth->how();
   const Device& device = get_device(compile_options.device, compile_options.precision);
@@ -158,6 +168,7 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   for (const RewriteStep& step : found.steps) report.rules_applied.push_back(applied(step));
   report.search_seconds = context.seconds();
   report.stop_reason = was_cancelled ? "cancelled" : report.search_seconds > search.budget_seconds ? "budget" : "done";
+  found.finished.inputs_to_states(hidden);
   return {std::move(found.finished), std::move(found.schedule), std::move(report)};
 }
 

@@ -80,6 +80,7 @@ void Executable::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>
 }
 
 const Graph& Executable::graph() const { return impl().graph(); }
+const StateStore& Executable::states() const { return impl().states(); }
 
 MemoryReport Executable::memory() const {
   const auto plan = impl().current_plan();

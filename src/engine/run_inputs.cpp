@@ -1,5 +1,8 @@
 #include "engine/run_inputs.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <map>
 
 #include "base/check.h"
@@ -38,6 +41,13 @@ bool fits(const Graph& graph, size_t i, const Tensor& tensor, Bindings& bindings
   return true;
 }
 
+bool overlaps(const Tensor& a, const Tensor& b) {
+  const auto* p = static_cast<const std::byte*>(a.raw());
+  const auto* q = static_cast<const std::byte*>(b.raw());
+  const std::less<> before;
+  return a.size_bytes() > 0 && b.size_bytes() > 0 && before(p, q + b.size_bytes()) && before(q, p + a.size_bytes());
+}
+
 }  // namespace
 
 std::string RunInputs::describe(size_t i) const {
@@ -59,6 +69,28 @@ void check_inputs(const Graph& graph, const RunInputs& inputs) {
     AG_CHECK_USER(!type.is_tensor() || fits(graph, i, *tensor, bindings), ShapeError,
                   "[run] input {}: expected {}, got {}", input_name(graph, i), printable(to_string(type)),
                   inputs.describe(i));
+  }
+}
+
+void check_memory(const RunInputs& inputs, const std::vector<Tensor>& outputs, const std::vector<Donation>& donations) {
+  const auto is_donated = [&](size_t i, size_t k) {
+    return std::any_of(donations.begin(), donations.end(),
+                       [&](const Donation& pair) { return pair.input == i && pair.output == k; });
+  };
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    for (size_t other = 0; other < k; ++other) {
+      AG_CHECK_USER(!overlaps(outputs[other], outputs[k]), ValueError, "[run] outputs {} and {} share memory", other,
+                    k);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Tensor* input = inputs.tensor(i);
+      if (!input || !overlaps(*input, outputs[k])) continue;
+      AG_CHECK_USER(is_donated(i, k), ValueError,
+                    "[run] output {} shares memory with input {}; compile with that pair in donations, or copy", k, i);
+      AG_CHECK_USER(input->raw() == outputs[k].raw(), ValueError,
+                    "[run] output {} begins {} bytes from input {}, which is donated: expected the same memory", k,
+                    static_cast<const std::byte*>(outputs[k].raw()) - static_cast<const std::byte*>(input->raw()), i);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "autograph/donation.h"
 #include "autograph/graph.h"
 #include "runtime/run_context.h"
 
@@ -38,5 +39,9 @@ class RunInputs {
 /// Throws TypeError or ShapeError, naming the input, unless dtypes, ranks and extents are those that the inputs of
 /// `graph` declare, and a symbol has one extent everywhere; ValueError for another number of inputs.
 void check_inputs(const Graph& graph, const RunInputs& inputs);
+
+/// Throws ValueError, naming both, where an output shares memory with another one or with an input, unless `donations`
+/// has the pair and the memory is the same.
+void check_memory(const RunInputs& inputs, const std::vector<Tensor>& outputs, const std::vector<Donation>& donations);
 
 }  // namespace autograph

@@ -119,11 +119,13 @@ void run_in_turns(Contender& a, Contender& b, const RunOptions& options) {
 // Can a plan be run here, and would its steps tell what they took?
 bool can_run(const CompiledPlan& compiled) {
   const Graph& graph = *compiled.graph;
+  const std::vector<ValueId> roots = graph.roots();
   const auto is_plain = [&](ValueId v) {
     return graph.type(v).is_tensor() && graph.type(v).is_static() && graph.type(v).dtype() != DType::string;
   };
   return !compiled.has_dynamic_steps && std::all_of(graph.inputs().begin(), graph.inputs().end(), is_plain) &&
-         std::all_of(graph.outputs().begin(), graph.outputs().end(), is_plain);
+         std::all_of(graph.states().begin(), graph.states().end(), is_plain) &&
+         std::all_of(roots.begin(), roots.end(), is_plain);
 }
 
 class Tuner {
@@ -147,6 +149,7 @@ class Tuner {
     if (!can_run(*alone)) return alone;
     try {
       inputs_ = seeded_inputs(*graph_);
+      for (const ValueId state : graph_->states()) inputs_.emplace_back(graph_->value(state).initial());
       best_ = std::make_unique<Contender>(alone, inputs_);
       seen_.insert(best_->signature());
       const Stopwatch watch;
@@ -212,6 +215,7 @@ std::string network_key(const Graph& graph, const CompileOptions& options, int t
   };
   for (const ValueId v : graph.inputs()) add_new(v);
   for (const ValueId v : graph.constants()) add_new(v);
+  for (const ValueId v : graph.states()) add_new(v);
   for (const NodeId id : graph.topological_order()) {
     const Node& node = graph.node(id);
     hasher.add(node.op().name);
@@ -219,7 +223,7 @@ std::string network_key(const Graph& graph, const CompileOptions& options, int t
     for (const ValueId v : node.inputs()) hasher.add(v.is_valid() ? number[v.index] : int64_t{-1});
     for (const ValueId v : node.outputs()) add_new(v);
   }
-  for (const ValueId v : graph.outputs()) hasher.add(number[v.index]);
+  for (const ValueId v : graph.roots()) hasher.add(number[v.index]);
   if (options.schedule) hasher.add(to_string(*options.schedule, graph));
   return fmt::format("{}{} t{} {}{}", kPrefix, to_string(hasher.finish()), threads, options.precision,
                      options.exact ? " exact" : "");

@@ -29,6 +29,12 @@ Var GraphBuilder::constant(Tensor tensor, std::string name) {
   return autograph::constant(*graph_, std::move(tensor), std::move(name));
 }
 
+Var GraphBuilder::state(std::string name, Tensor initial) {
+  return autograph::state(*graph_, std::move(initial), std::move(name));
+}
+
+void GraphBuilder::update(const Var& state, const Var& value) { autograph::update(state, value); }
+
 void GraphBuilder::output(std::string name, const Var& value) {
   AG_CHECK_USER(value.is_valid(), ValueError, "[graph] output '{}': expected a value, got none", name);
   AG_CHECK_USER(&value.graph() == graph_.get(), ValueError, "[graph] output '{}': belongs to another graph", name);
@@ -53,6 +59,16 @@ Var input(Graph& graph, DType dtype, Shape shape, std::string name) {
 
 Var constant(Graph& graph, Tensor tensor, std::string name) {
   return {graph, graph.add_constant(std::move(tensor), std::move(name))};
+}
+
+Var state(Graph& graph, Tensor initial, std::string name) {
+  return {graph, graph.add_state(std::move(initial), std::move(name))};
+}
+
+void update(Var state, Var value) {
+  AG_CHECK_USER(state.is_valid() && value.is_valid() && &state.graph() == &value.graph(), ValueError,
+                "[update] state and value: expected values of one graph");
+  state.graph().set_update(state.id(), value.id());
 }
 
 Var scalar_like(Var like, double value) {

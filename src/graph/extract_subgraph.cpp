@@ -50,7 +50,7 @@ class Extractor {
     const Value& value = graph_.value(v);
     if (value.is_constant()) {
       values_[v] = part_.graph.add_constant(value.constant(), value.name());
-    } else {
+    } else {  // states, too: the part reads them, the whole keeps them
       values_[v] = part_.graph.add_input(value.type(), name_of(v));
       part_.inputs.push_back(v);
     }

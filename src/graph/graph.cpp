@@ -1,14 +1,22 @@
 #include "autograph/graph.h"
 
 #include <algorithm>
+#include <set>
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/printable.h"
 #include "graph/infer_node.h"
 #include "graph/schema.h"
 
 namespace autograph {
+namespace {
+
+// Ids stay short in print, and are exact in numbers of every kind.
+constexpr uint64_t kUniqueIdMask = (uint64_t{1} << 32) - 1;
+
+}  // namespace
 
 // ---- Provenance ------------------------------------------------------------------------------------------------
 
@@ -44,6 +52,13 @@ std::string Provenance::to_string() const {
   return text;
 }
 
+// ---- Value -----------------------------------------------------------------------------------------------------
+
+const Tensor& Value::no_elements() {
+  static const Tensor kNone;
+  return kNone;
+}
+
 // ---- Building --------------------------------------------------------------------------------------------------
 
 ValueId Graph::new_value(Value::Kind kind, Type type, std::string name) {
@@ -66,17 +81,39 @@ ValueId Graph::add_input(Type type, std::string name) {
 ValueId Graph::add_constant(Tensor tensor, std::string name) {
   AG_CHECK(tensor.is_present(), "constant '{}' without elements", name);
   const ValueId id = new_value(Value::Kind::constant, tensor.type(), std::move(name));
-  values_[id.index].constant_ = std::move(tensor);
+  values_[id.index].elements_ = std::move(tensor);
   return id;
+}
+
+// A number that no node of the graph has, the same whenever the same graph is built; graphs of different names, such as
+// the bodies in a model, begin elsewhere.
+void Graph::give_unique_ids(const OpDef& op, Attributes& attributes) const {
+  for (const AttributeSpec& spec : op.attributes) {
+    if (!spec.unique || attributes.contains(spec.name)) continue;
+    std::set<int64_t> taken;
+    for (const Node& node : nodes_) {
+      const auto* id = node.op_ ? node.attributes_.find_as<int64_t>(spec.name) : nullptr;
+      if (id) taken.insert(*id);
+    }
+    for (int64_t number = 0; !attributes.contains(spec.name); ++number) {
+      const Hash128 hash = Hasher().add(name_).add(number).finish();
+      const auto id = static_cast<int64_t>(hash.low & kUniqueIdMask);
+      if (!taken.contains(id)) attributes.set(spec.name, id);
+    }
+  }
 }
 
 NodeId Graph::add_node(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes, NodeOptions options) {
   const std::string where = options.provenance.to_string();
+  give_unique_ids(op, attributes);
   complete_attributes(op, attributes, where);
   const size_t num_outputs = resolve_num_outputs(op, options.num_outputs, where);
   check_inputs(op, *this, inputs, where);
   std::vector<Type> types = infer_node(op, *this, inputs, attributes, num_outputs, where);
-  return add_node_typed(op, std::move(inputs), std::move(attributes), std::move(types), std::move(options.provenance));
+  const NodeId id =
+      add_node_typed(op, std::move(inputs), std::move(attributes), std::move(types), std::move(options.provenance));
+  if (has_effect(op, nodes_[id.index].attributes_)) keep(nodes_[id.index].outputs_.at(0));
+  return id;
 }
 
 NodeId Graph::add_node_typed(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes,
@@ -127,7 +164,10 @@ std::vector<ValueId> Graph::constants() const {
 }
 
 size_t Graph::num_output_uses(ValueId value) const {
-  return static_cast<size_t>(std::count(outputs_.begin(), outputs_.end(), value));
+  const auto updates =
+      std::count_if(updates_.begin(), updates_.end(), [&](const StateUpdate& update) { return update.value == value; });
+  return static_cast<size_t>(std::count(outputs_.begin(), outputs_.end(), value) + updates +
+                             std::count(kept_.begin(), kept_.end(), value));
 }
 
 std::vector<NodeId> Graph::topological_order() const {
@@ -202,6 +242,10 @@ void Graph::replace_uses(ValueId from, ValueId to) {
     add_use(to, use);
   }
   std::replace(outputs_.begin(), outputs_.end(), from, to);
+  for (StateUpdate& update : updates_) {
+    if (update.value == from) update.value = to;
+  }
+  std::replace(kept_.begin(), kept_.end(), from, to);
 }
 
 void Graph::erase_node(NodeId id) {
@@ -220,7 +264,11 @@ void Graph::erase_node(NodeId id) {
 
 void Graph::erase_value(ValueId id) {
   Value& value = change(id);
-  AG_CHECK(value.is_input() || value.is_constant(), "value {} belongs to a node", id.index);
+  AG_CHECK(!value.producer_.is_valid(), "value {} belongs to a node", id.index);
+  if (value.is_state()) {
+    std::erase_if(updates_, [&](const StateUpdate& update) { return update.state == id; });
+    std::erase(states_, id);
+  }
   AG_CHECK(value.uses_.empty() && num_output_uses(id) == 0, "value {} still has readers", id.index);
   if (value.is_input()) {
     std::erase(inputs_, id);
@@ -233,7 +281,7 @@ void Graph::erase_value(ValueId id) {
 
 size_t Graph::erase_dead() {
   std::vector<uint8_t> is_output(values_.size(), 0);
-  for (const ValueId output : outputs_) is_output[output.index] = 1;
+  for (const ValueId root : roots()) is_output[root.index] = 1;
   const auto is_dead = [&](NodeId id) {
     const Node& node = nodes_[id.index];
     return node.op_ && std::all_of(node.outputs_.begin(), node.outputs_.end(),
@@ -270,7 +318,7 @@ void Graph::set_constant(ValueId id, Tensor tensor) {
   Value& value = change(id);
   AG_CHECK(value.is_constant(), "value {} is not a constant", id.index);
   value.type_ = tensor.type();
-  value.constant_ = std::move(tensor);
+  value.elements_ = std::move(tensor);
 }
 
 std::string describe(const Graph& graph, NodeId id) {

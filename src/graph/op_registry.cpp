@@ -39,6 +39,14 @@ const OpDef& get_op(std::string_view name) {
   throw UnsupportedError(fmt::format("[ops] op '{}': unknown{}", name, did_you_mean(name, names)));
 }
 
+bool has_effect(const OpDef& op, const Attributes& attributes) {
+  if (op.traits.effect || op.traits.collective) return true;
+  return op.traits.control_flow && std::any_of(attributes.begin(), attributes.end(), [](const auto& attribute) {
+           const auto* nested = std::get_if<GraphRef>(&attribute.second);
+           return nested && *nested && !(*nested)->kept().empty();
+         });
+}
+
 OpCost cost_of(const OpDef& op, const CostContext& context) {
   if (op.cost) return op.cost(context);
   if (op.traits.view) return {};

@@ -1,8 +1,9 @@
 // The canonical structural hash.
 //
 // Every value gets a hash from what computes it (op, attributes, hashes of the inputs), so names and node order cannot
-// matter. The graph's hash joins the hashes of the outputs, in order, with the sorted hashes of all live nodes: the
-// latter tell a node that is computed twice from one that is shared.
+// matter. The graph's hash joins the hashes of the outputs, in order, with the sorted hashes of states, of what updates
+// them, of what is kept and of all live nodes: the latter tell a node that is computed twice from one that is shared.
+// The names of states count: stores know states by them.
 #include <algorithm>
 #include <vector>
 
@@ -33,6 +34,7 @@ Hash128 hash_node(const Node& node, const std::vector<Hash128>& values) {
 
 Hash128 structural_hash(const Graph& graph) {
   std::vector<Hash128> values(graph.value_capacity());
+  std::vector<Hash128> states;  // what updates them, and what is kept: in no order
   Hasher result;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     Hasher hasher;
@@ -42,6 +44,13 @@ Hash128 structural_hash(const Graph& graph) {
   }
   for (const ValueId constant : graph.constants()) {
     values[constant.index] = graph.value(constant).constant().content_hash();
+  }
+  for (const ValueId state : graph.states()) {
+    const Value& value = graph.value(state);
+    Hasher hasher;
+    hasher.add("state").add(value.name()).add(value.initial().content_hash());
+    values[state.index] = hasher.finish();
+    states.push_back(hasher.finish());
   }
   std::vector<Hash128> nodes;
   for (const NodeId id : graph.topological_order()) {
@@ -54,6 +63,16 @@ Hash128 structural_hash(const Graph& graph) {
     }
   }
   for (const ValueId output : graph.outputs()) result.add(values[output.index]);
+  for (const StateUpdate& update : graph.updates()) {
+    Hasher hasher;
+    states.push_back(hasher.add("update").add(values[update.state.index]).add(values[update.value.index]).finish());
+  }
+  for (const ValueId kept : graph.kept()) {
+    Hasher hasher;
+    states.push_back(hasher.add("keep").add(values[kept.index]).finish());
+  }
+  std::sort(states.begin(), states.end());
+  for (const Hash128& state : states) result.add(state);
   std::sort(nodes.begin(), nodes.end());
   for (const Hash128& node : nodes) result.add(node);
   return result.finish();

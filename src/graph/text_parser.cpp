@@ -55,6 +55,16 @@ class Parser {
       const Definition definition = parse_definition();
       lexer_.expect("=");
       bind(values, definition, graph.add_constant(parse_elements(definition.type), definition.name));
+    } else if (lexer_.accept("state")) {
+      const Definition definition = parse_definition();
+      lexer_.expect("=");
+      bind(values, definition, graph.add_state(parse_elements(definition.type), definition.name));
+    } else if (lexer_.accept("update")) {
+      const ValueId state = parse_reference(values);
+      lexer_.expect("=");
+      graph.set_update(state, parse_reference(values));
+    } else if (lexer_.accept("keep")) {
+      graph.keep(parse_reference(values));
     } else if (lexer_.accept("output")) {
       const ValueId value = parse_reference(values);
       graph.add_output(value, lexer_.peek().kind == TokenKind::string ? lexer_.take().text : "");

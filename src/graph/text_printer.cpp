@@ -1,8 +1,9 @@
 // Prints the text form. Grammar (docs/design/0001-architecture.md shows an example):
 //
 //   graph   = 'graph' string '{' line* '}'
-//   line    = 'input' value | 'const' value '=' elements | value (',' value)* '=' op '(' refs ')' attrs? origin*
-//           | 'output' ref string?
+//   line    = 'input' value | 'const' value '=' elements | 'state' value '=' elements
+//           | value (',' value)* '=' op '(' refs ')' attrs? origin* | 'output' ref string? | 'update' ref '=' ref
+//           | 'keep' ref
 //   value   = '%' number string? ':' type           origin = '@' string
 //   type    = dtype '[' dims ']' | 'seq(' type ')' | 'optional(' type ')' | 'none'
 //   elements = '{' literal,* '}' | 'hex' string | 'pool' number
@@ -199,6 +200,13 @@ class Printer {
       append_constant(graph.value(id).constant());
       out_.push_back('\n');
     }
+    for (const ValueId id : graph.states()) {
+      append(out_, margin + "state ");
+      define(id);
+      append(out_, " = ");
+      append_constant(graph.value(id).initial());
+      out_.push_back('\n');
+    }
     for (const NodeId id : graph.topological_order()) {
       append(out_, margin);
       append_node(graph, id, numbers, define, indent);
@@ -211,6 +219,13 @@ class Printer {
         append_quoted(out_, graph.output_name(i));
       }
       out_.push_back('\n');
+    }
+    for (const StateUpdate& update : graph.updates()) {
+      fmt::format_to(fmt::appender(out_), "{}update %{} = %{}\n", margin, numbers[update.state.index],
+                     numbers[update.value.index]);
+    }
+    for (const ValueId id : graph.kept()) {
+      fmt::format_to(fmt::appender(out_), "{}keep %{}\n", margin, numbers[id.index]);
     }
     append(out_, std::string(static_cast<size_t>(indent), ' ') + "}");
   }

@@ -24,7 +24,10 @@ GraphTransaction::GraphTransaction(Graph& graph)
       num_nodes_(graph.num_nodes_),
       inputs_(graph.inputs_),
       outputs_(graph.outputs_),
-      output_names_(graph.output_names_) {
+      output_names_(graph.output_names_),
+      states_(graph.states_),
+      updates_(graph.updates_),
+      kept_(graph.kept_) {
   graph.journal_.transaction = this;
 }
 
@@ -64,6 +67,9 @@ void GraphTransaction::rollback() {
   graph.inputs_ = std::move(inputs_);
   graph.outputs_ = std::move(outputs_);
   graph.output_names_ = std::move(output_names_);
+  graph.states_ = std::move(states_);
+  graph.updates_ = std::move(updates_);
+  graph.kept_ = std::move(kept_);
 }
 
 void GraphTransaction::keep(NodeId id) {

@@ -2,11 +2,14 @@
 #include "autograph/verify.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "base/printable.h"
 #include "graph/infer_node.h"
+#include "graph/may_update.h"
 #include "graph/schema.h"
 
 namespace autograph {
@@ -59,6 +62,36 @@ class Verifier {
     }
     for (const ValueId output : graph.outputs()) {
       if (!graph.is_live(output)) problem(fmt::format("graph output {}: erased value", output.index));
+    }
+    for (const ValueId kept : graph.kept()) {
+      if (!graph.is_live(kept)) problem(fmt::format("kept value {}: erased", kept.index));
+    }
+    check_states(graph);
+  }
+
+  // States have names of their own and one update each, of their type; only the outermost graph has any.
+  void check_states(const Graph& graph) {
+    if (nesting_ > 0 && !graph.states().empty()) {
+      problem(fmt::format("nested graph '{}': expected no states, got {}", graph.name(), graph.states().size()));
+    }
+    std::set<std::string> names;
+    std::set<ValueId> updated;
+    for (const ValueId state : graph.states()) {
+      if (!graph.is_live(state) || !graph.value(state).is_state()) {
+        problem(fmt::format("state {}: not a state", state.index));
+      } else if (!names.insert(graph.value(state).name()).second) {
+        problem(fmt::format("state '{}': another has that name", printable(graph.value(state).name())));
+      }
+    }
+    for (const auto& [state, value] : graph.updates()) {
+      if (!graph.is_live(state) || !graph.value(state).is_state() || !graph.is_live(value)) {
+        problem(fmt::format("update of state {} to value {}: not live", state.index, value.index));
+      } else if (!updated.insert(state).second) {
+        problem(fmt::format("state '{}': two updates", printable(graph.value(state).name())));
+      } else if (!may_update(graph.type(state), graph.type(value))) {
+        problem(fmt::format("update of state '{}': expected {}, got {}", printable(graph.value(state).name()),
+                            to_string(graph.type(state)), to_string(graph.type(value))));
+      }
     }
   }
 

@@ -148,6 +148,7 @@ class BodyCopy {
     std::vector<uint8_t> needed(source_.node_capacity(), 0);
     std::vector<ValueId> open;
     for (const ValueId* v : outputs_) open.push_back(*v);
+    open.insert(open.end(), source_.kept().begin(), source_.kept().end());
     while (!open.empty()) {
       const ValueId v = open.back();
       open.pop_back();

@@ -13,6 +13,7 @@ namespace autograph {
 namespace {
 
 constexpr PassDef kPasses[] = {
+    {"order_effects", "Hold nodes with effects in their order.", order_effects, PassHalf::simplify, true},
     {"widen_half", "Compute in f32 what the device has no kernels for in half precision.", widen_half},
     {"decompose", "Replace function ops without a kernel by their body.", decompose, PassHalf::simplify, true},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants_before_integers},

@@ -212,13 +212,21 @@ class Drawing {
                           dot_quoted(fmt::format("input:{}", i)),
                           dot_quoted(name + "\n" + printable(to_string(value.type()))));
     }
+    for (const ValueId state : graph_.states()) {
+      const Value& value = graph_.value(state);
+      text += fmt::format("  {} [label={}, shape=cylinder, fillcolor=\"#fff4cc\"];\n", dot_quoted(state_key(state)),
+                          dot_quoted("state " + printable(value.name()) + "\n" + printable(to_string(value.type()))));
+    }
     return text;
   }
 
-  // The box or input that makes a value; "" for constants.
+  static std::string state_key(ValueId state) { return fmt::format("state:{}", state.index); }
+
+  // The box, input or state that a value comes from; "" for constants.
   std::string source_of(ValueId id) const {
     const Value& value = graph_.value(id);
     if (value.is_constant()) return "";
+    if (value.is_state()) return state_key(id);
     return value.is_input() ? fmt::format("input:{}", value.slot()) : box_of_[value.producer().index];
   }
 
@@ -261,6 +269,12 @@ class Drawing {
                           dot_quoted(name + "\n" + printable(to_string(graph_.type(id)))));
       const std::string source = source_of(id);
       if (!source.empty()) text += fmt::format("  {} -> {};\n", dot_quoted(source), key);
+    }
+    for (const auto& [state, value] : graph_.updates()) {
+      const std::string source = source_of(value);
+      if (source.empty()) continue;
+      text += fmt::format("  {} -> {} [style=dashed, constraint=false, label=\"update\"];\n", dot_quoted(source),
+                          dot_quoted(state_key(state)));
     }
     return text;
   }

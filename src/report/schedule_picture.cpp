@@ -130,6 +130,10 @@ class SchedulePicture {
       ellipse(fmt::format("v{}", v.index),
               printable(graph_.value(v).name()) + "\n" + printable(to_string(graph_.type(v))));
     }
+    for (const ValueId v : graph_.states()) {
+      ellipse(fmt::format("v{}", v.index),
+              "state " + printable(graph_.value(v).name()) + "\n" + printable(to_string(graph_.type(v))));
+    }
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       ellipse(fmt::format("out{}", i),
               printable(graph_.output_name(i)) + "\n" + printable(to_string(graph_.type(graph_.outputs()[i]))));
@@ -141,7 +145,7 @@ class SchedulePicture {
   std::string source_of(ValueId v) const {
     const Value& value = graph_.value(v);
     if (value.is_constant()) return "";
-    return value.is_input() ? fmt::format("v{}", v.index) : name_of(value.producer());
+    return value.producer().is_valid() ? name_of(value.producer()) : fmt::format("v{}", v.index);
   }
 
   bool is_on_path(NodeId from, NodeId to) const {
@@ -164,6 +168,11 @@ class SchedulePicture {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const std::string source = source_of(graph_.outputs()[i]);
       if (!source.empty()) lines.insert(fmt::format("  {} -> out{};\n", source, i));
+    }
+    for (const auto& [state, value] : graph_.updates()) {
+      const std::string source = source_of(value);
+      if (source.empty()) continue;
+      lines.insert(fmt::format("  {} -> v{} [style=dashed, constraint=false];\n", source, state.index));
     }
     return fmt::format("{}", fmt::join(lines, ""));
   }

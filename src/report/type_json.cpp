@@ -23,6 +23,12 @@ Json inputs_json(const Graph& graph) {
   return list;
 }
 
+Json states_json(const Graph& graph) {
+  Json list = Json::array();
+  for (const ValueId id : graph.states()) list.push(value_json(graph.value(id).name(), graph.type(id)));
+  return list;
+}
+
 Json outputs_json(const Graph& graph) {
   Json list = Json::array();
   for (size_t i = 0; i < graph.outputs().size(); ++i) {

@@ -12,8 +12,9 @@ Json shape_json(const Shape& shape);
 /// {"name", "dtype", "shape"}; a sequence or optional has its whole type as dtype and a null shape.
 Json value_json(const std::string& name, const Type& type);
 
-/// Inputs and outputs of a graph as lists of value_json().
+/// Inputs, states and outputs of a graph as lists of value_json().
 Json inputs_json(const Graph& graph);
+Json states_json(const Graph& graph);
 Json outputs_json(const Graph& graph);
 
 }  // namespace autograph

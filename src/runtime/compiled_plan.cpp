@@ -61,6 +61,7 @@ class PlanCompiler {
     compiled_->graph = std::move(graph);
     compiled_->plan = options.schedule ? plan_scheduled(*compiled_->graph, known, *options.schedule, options.threads)
                                        : plan_sequential(*compiled_->graph, known);
+    for (const Donation& donation : options.donations) share(donation);
   }
 
   // Null where a kernel was refused when it was there: another must be chosen.
@@ -82,6 +83,7 @@ class PlanCompiler {
     if (!prepare_steps()) return nullptr;
     throw_if_missing();
     place_parts(c.plan);
+    place_shared(c.plan);
     place_memory(c.plan);
     if (kVerifiesMemory && c.plan.steps.size() <= kMaxVerified) verify_memory(c.plan);
     check_budget(c, options_.memory_budget_bytes);
@@ -93,6 +95,19 @@ class PlanCompiler {
   }
 
  private:
+  void share(const Donation& donation) {
+    Plan& plan = compiled_->plan;
+    const Slot& in = plan.slots[plan.inputs[donation.input]];
+    const Slot& out = plan.slots[plan.outputs[donation.output].slot];
+    AG_CHECK_USER(in.type.is_tensor() && out.type.is_tensor() && in.type.dtype() == out.type.dtype(), TypeError,
+                  "[compile] donations: input {} is {}, output {} is {}", donation.input, to_string(in.type),
+                  donation.output, to_string(out.type));
+    AG_CHECK_USER(in.type.is_static() && in.type == out.type, ShapeError,
+                  "[compile] donations: input {} is {}, output {} is {}", donation.input, to_string(in.type),
+                  donation.output, to_string(out.type));
+    plan.shared.push_back({static_cast<uint32_t>(donation.input), static_cast<uint32_t>(donation.output)});
+  }
+
   // What preparing a step gives.
   struct Made {
     std::string name;

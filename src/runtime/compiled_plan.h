@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "autograph/donation.h"
 #include "autograph/run_report.h"
 #include "runtime/kernel_catalog.h"
 #include "runtime/kernel_cost.h"
@@ -36,7 +38,8 @@ struct PlanOptions {
   Graph* release_from =
       nullptr;                 ///< The graph itself, when constants that kernels have packed may lose their elements.
   KernelCost* cost = nullptr;  ///< By which kernels are chosen; null = the kernels' own estimates.
-  const Schedule* schedule = nullptr;  ///< See plan_scheduled(); null: one step after the other.
+  std::span<const Donation> donations = {};  ///< See CompileOptions.
+  const Schedule* schedule = nullptr;        ///< See plan_scheduled(); null: one step after the other.
   /// Asked about every kernel before it is taken; where it refuses one, kernels are chosen anew. Null: all are trusted.
   KernelJudge* judge = nullptr;
   PackedConstants* packed = nullptr;  ///< See KernelCall. Not with `release_from`, since it keeps constants.

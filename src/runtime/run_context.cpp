@@ -37,6 +37,10 @@ RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : compiled_
   input_data_.resize(plan.inputs.size(), nullptr);
   output_data_.resize(plan.outputs.size(), nullptr);
   input_data_as_datums_.resize(plan.inputs.size());
+  for (const PlanOutput& output : plan.outputs) {
+    const size_t bytes = output.staged ? plan.slots[output.slot].bytes : 0;
+    staged_.push_back(Tensor::empty(DType::u8, {static_cast<int64_t>(bytes)}));
+  }
   if (compiled_->has_dynamic_steps) heap_.resize(plan.slots.size());
   for (const auto& kernel : compiled_->kernels) states_.push_back(kernel ? kernel->new_state() : nullptr);
   if (!plan.stages.empty()) sync_ = std::make_unique<StreamSync>(plan);
@@ -300,10 +304,20 @@ void RunContext::check_outputs_finite(size_t number) const {
 
 void RunContext::copy_outputs() {
   const Plan& plan = compiled_->plan;
-  for (size_t k = 0; k < plan.outputs.size(); ++k) {
+  const auto is_in_place = [&](size_t k) {
     const PlanOutput& output = plan.outputs[k];
-    if (output.direct || !output_data_[k] || !is_fixed_output(k) || plan.slots[output.slot].bytes == 0) continue;
-    std::memcpy(output_data_[k], address_of(output.slot), plan.slots[output.slot].bytes);
+    if (output.direct || !output_data_[k] || !is_fixed_output(k) || plan.slots[output.slot].bytes == 0) return true;
+    return output_data_[k] == address_of(output.slot);
+  };
+  for (size_t k = 0; k < plan.outputs.size(); ++k) {
+    if (!plan.outputs[k].staged || is_in_place(k)) continue;
+    std::memcpy(staged_[k].mutable_raw(), address_of(plan.outputs[k].slot), staged_[k].size_bytes());
+  }
+  for (size_t k = 0; k < plan.outputs.size(); ++k) {
+    if (is_in_place(k)) continue;
+    const PlanOutput& output = plan.outputs[k];
+    std::memcpy(output_data_[k], output.staged ? staged_[k].raw() : address_of(output.slot),
+                plan.slots[output.slot].bytes);
   }
 }
 

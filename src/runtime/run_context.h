@@ -125,6 +125,7 @@ class RunContext {
   std::vector<std::vector<PlacedView>> output_views_;  // views that follow output k
   std::vector<void*> input_data_;
   std::vector<void*> output_data_;
+  std::vector<Tensor> staged_;               // by output; empty where it is not staged
   std::vector<Datum> input_data_as_datums_;  // only with dynamic steps or non-tensor inputs
   std::vector<Datum> heap_;                  // by slot; empty when there are no heap slots
   std::vector<std::unique_ptr<KernelState>> states_;

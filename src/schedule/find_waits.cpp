@@ -21,10 +21,12 @@ std::vector<uint32_t> find_writers(const Plan& plan) {
   return writer;
 }
 
-// The steps of other streams of the same stage whose results a step reads, latest first.
+// The steps of other streams of the same stage whose results a step reads or stands behind, latest first.
 std::vector<uint32_t> others_read(const Plan& plan, const Step& step, const std::vector<uint32_t>& writer) {
   std::vector<uint32_t> found;
-  for (const SlotIndex s : step.inputs) {
+  std::vector<SlotIndex> slots = step.inputs;
+  slots.insert(slots.end(), step.after.begin(), step.after.end());
+  for (const SlotIndex s : slots) {
     const uint32_t number = s == kNoSlot ? kNoStep : writer[plan.slots[s].source];
     if (number == kNoStep) continue;
     const Step& other = plan.steps[number];

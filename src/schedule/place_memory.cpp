@@ -65,7 +65,7 @@ std::vector<SlotIndex> share_storage(Plan& plan, const IsLastUse& is_last_use) {
   for (SlotIndex s = 0; s < plan.slots.size(); ++s) group[s] = plan.slots[s].root;
   for (uint32_t number = 0; number < plan.steps.size(); ++number) {
     Step& step = plan.steps[number];
-    step.in_place = -1;
+    if (!step.outputs.empty() && plan.slots[step.outputs[0]].place == Place::arena) step.in_place = -1;
     for (const uint32_t index : step.in_place_inputs) {
       if (!can_run_in_place(plan, number, index, is_last_use)) continue;
       step.in_place = static_cast<int>(index);

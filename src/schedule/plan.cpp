@@ -56,6 +56,19 @@ std::string print_waits(const Step& step) {
   return text;
 }
 
+std::string name_of_output(const Graph& graph, size_t k) {
+  const size_t num_outputs = graph.outputs().size();
+  if (k < num_outputs) return fmt::format("\"{}\"", graph.output_name(k));
+  return fmt::format("state \"{}\"", graph.value(graph.updates()[k - num_outputs].state).name());
+}
+
+std::string print_shared(const Plan& plan, size_t k) {
+  for (const SharedMemory& pair : plan.shared) {
+    if (pair.output == k) return fmt::format(" over input{}", pair.input);
+  }
+  return "";
+}
+
 }  // namespace
 
 size_t size_of(const Type& type) {
@@ -117,8 +130,8 @@ std::string print_plan(const Plan& plan, const Graph& graph) {
   }
   for (size_t k = 0; k < plan.outputs.size(); ++k) {
     const PlanOutput& output = plan.outputs[k];
-    text += fmt::format("output{} \"{}\" = s{}{}\n", k, graph.output_name(k), output.slot,
-                        output.direct ? "" : " (copied)");
+    text += fmt::format("output{} {} = s{}{}{}\n", k, name_of_output(graph, k), output.slot,
+                        output.direct ? "" : " (copied)", print_shared(plan, k));
   }
   return text;
 }

@@ -31,10 +31,10 @@ inline constexpr SlotIndex kNoSlot = std::numeric_limits<SlotIndex>::max();
 
 /// Where the storage of a slot is.
 enum class Place : uint8_t {
-  input,   ///< The caller's input number `index`.
+  input,   ///< The caller's input number `index`; behind the graph's inputs come its states.
   weight,  ///< Plan::weights[index].
   arena,   ///< `offset` bytes into the arena.
-  output,  ///< Written straight into the caller's output number `index`.
+  output,  ///< Written straight into the caller's output number `index`; behind the graph's outputs come its updates.
   heap,    ///< Made while running.
 };
 
@@ -50,6 +50,7 @@ struct Slot {
   SlotIndex root = kNoSlot;           ///< The slot whose storage this one shares; itself when it has its own.
   size_t root_offset = 0;             ///< Where in that storage it begins.
   SlotIndex source = kNoSlot;         ///< Of a view: the slot that was written; itself when it is no view.
+  std::vector<SlotIndex> after = {};  ///< Of a view behind a barrier: slots whose steps come before its readers.
   uint32_t first_step = 0;            ///< Of the root: the step that writes it.
   uint32_t last_step = 0;             ///< Of the root: the last step that reads it or one of its views.
 };
@@ -68,6 +69,7 @@ struct Step {
   std::string kernel;                     ///< Name of the kernel; filled in when kernels are chosen.
   std::vector<SlotIndex> inputs;          ///< kNoSlot = not given.
   std::vector<SlotIndex> outputs;         ///< One per output of the node.
+  std::vector<SlotIndex> after;           ///< Slots that must have been written before it begins, besides its inputs.
   std::vector<SlotIndex> last_reads;      ///< Heap slots that may be dropped after this step.
   size_t scratch_bytes = 0;               ///< Working memory of the kernel.
   size_t scratch_offset = 0;              ///< Where it is in the arena.
@@ -92,18 +94,28 @@ struct PlanStage {
   std::vector<std::vector<uint32_t>> streams;  ///< Steps of each stream in order; empty: one stream has them all.
 };
 
-/// An output of the graph and the slot it comes from; `direct` outputs were written in place, others are copied.
+/// An output of the graph, or the new value of a state, and the slot it comes from; `direct` outputs were written in
+/// place, others are copied when all steps are over. What is `staged` lies where such a copy writes, and is taken aside
+/// before the first of them.
 struct PlanOutput {
   SlotIndex slot = kNoSlot;
   bool direct = false;
+  bool staged = false;
+};
+
+/// An input of the plan and an output whose memory may be one: a state and its new value, or what the caller donates.
+struct SharedMemory {
+  uint32_t input = 0;
+  uint32_t output = 0;
 };
 
 /// Everything about one way of running.
 struct Plan {
   std::vector<Slot> slots;
   std::vector<Step> steps;
-  std::vector<SlotIndex> inputs;  ///< Parallel to the graph's inputs; kNoSlot when nothing reads it.
-  std::vector<PlanOutput> outputs;
+  std::vector<SlotIndex> inputs;     ///< The graph's inputs, then its states.
+  std::vector<PlanOutput> outputs;   ///< The graph's outputs, then the new values of its states.
+  std::vector<SharedMemory> shared;  ///< No input and no output twice. Right whether or not the memory is one.
   std::vector<Tensor> weights;
   std::vector<PlanStage> stages;  ///< Empty when all steps run one after the other. Stages of one stream are merged.
   size_t arena_bytes = 0;
@@ -138,6 +150,10 @@ void find_waits(Plan& plan);
 /// Lets tensors be written where a step with `part_offsets` will join them, and be read where a step with
 /// `piece_offsets` would take them from.
 void place_parts(Plan& plan);
+
+/// Has outputs written beside the input whose memory they may share, and copied at the end, unless all reads of that
+/// input come before in every order of the streams. After place_parts(), before place_memory().
+void place_shared(Plan& plan);
 
 /// Finds lifetimes and assigns arena offsets to slots and scratch, letting steps share storage as their
 /// `in_place_inputs` allow. With several streams, memory is used again only where waits, streams and stages put all

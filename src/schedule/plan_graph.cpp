@@ -28,7 +28,8 @@ class Planner {
 
   Plan run(const std::vector<ScheduledNode>& order) {
     mark_needed();
-    for (size_t i = 0; i < graph_.inputs().size(); ++i) add_input(i);
+    for (const ValueId v : graph_.inputs()) add_input(v);
+    for (const ValueId v : graph_.states()) add_input(v);
     for (const ScheduledNode& scheduled : order) {
       if (needed_[scheduled.node.index]) add_node(scheduled);
     }
@@ -42,7 +43,7 @@ class Planner {
   // Marks the nodes that some output depends on and whose values are not known already.
   void mark_needed() {
     needed_.assign(graph_.node_capacity(), 0);
-    std::vector<ValueId> work(graph_.outputs());
+    std::vector<ValueId> work = graph_.roots();
     while (!work.empty()) {
       const ValueId id = work.back();
       work.pop_back();
@@ -83,8 +84,8 @@ class Planner {
       seen[producer.index] = 1;
       stack.push_back({producer, 0});
     };
-    for (const ValueId output : graph_.outputs()) {
-      visit(output);
+    for (const ValueId root : graph_.roots()) {
+      visit(root);
       while (!stack.empty()) {
         Visit& top = stack.back();
         const auto& inputs = graph_.node(top.node).inputs();
@@ -113,9 +114,8 @@ class Planner {
     return slot;
   }
 
-  void add_input(size_t i) {
-    const ValueId value = graph_.inputs()[i];
-    plan_.inputs.push_back(new_slot(value, Place::input, static_cast<uint32_t>(i)));
+  void add_input(ValueId value) {
+    plan_.inputs.push_back(new_slot(value, Place::input, static_cast<uint32_t>(plan_.inputs.size())));
   }
 
   // The slot of a value that is read; makes one for a constant or known value on its first use.
@@ -147,19 +147,43 @@ class Planner {
     return out.dtype() == in.type.dtype() && size_of(out) == in.bytes;
   }
 
+  void add_view(ValueId value, SlotIndex of, std::vector<SlotIndex> after) {
+    const SlotIndex root = plan_.slots[of].root;
+    const SlotIndex slot = new_slot(value, plan_.slots[root].place, plan_.slots[root].index);
+    plan_.slots[slot].root = root;
+    plan_.slots[slot].source = plan_.slots[of].source;
+    plan_.slots[slot].after = std::move(after);
+  }
+
+  // All slots behind which a reader of these stands, and they themselves where it is a barrier that reads them.
+  std::vector<SlotIndex> join_after(const std::vector<SlotIndex>& slots, bool with_slots) const {
+    std::vector<SlotIndex> after;
+    for (const SlotIndex s : slots) {
+      if (s == kNoSlot) continue;
+      if (with_slots) after.push_back(plan_.slots[s].source);
+      after.insert(after.end(), plan_.slots[s].after.begin(), plan_.slots[s].after.end());
+    }
+    std::sort(after.begin(), after.end());
+    after.erase(std::unique(after.begin(), after.end()), after.end());
+    return after;
+  }
+
   void add_node(const ScheduledNode& scheduled) {
     const Node& node = graph_.node(scheduled.node);
     std::vector<SlotIndex> inputs;
     for (const ValueId input : node.inputs()) inputs.push_back(slot_for(input));
     const bool fixed = !node.op().evaluate && is_fixed(node, inputs);
     if (fixed && is_view(node, inputs)) {
-      const SlotIndex root = plan_.slots[inputs[0]].root;
-      const SlotIndex slot = new_slot(node.output(0), plan_.slots[root].place, plan_.slots[root].index);
-      plan_.slots[slot].root = root;
-      plan_.slots[slot].source = plan_.slots[inputs[0]].source;
+      add_view(node.output(0), inputs[0], plan_.slots[inputs[0]].after);
+      return;
+    }
+    if (fixed && node.op().traits.barrier) {
+      const std::vector<SlotIndex> after = join_after(inputs, true);
+      for (size_t k = 0; k < inputs.size(); ++k) add_view(node.output(k), inputs[k], after);
       return;
     }
     Step step;
+    step.after = join_after(inputs, false);
     step.node = scheduled.node;
     step.stage = scheduled.stage;
     step.stream = scheduled.stream;
@@ -174,8 +198,15 @@ class Planner {
   }
 
   void add_outputs() {
-    for (size_t k = 0; k < graph_.outputs().size(); ++k) {
-      const SlotIndex slot = slot_for(graph_.outputs()[k]);
+    std::vector<ValueId> outputs = graph_.outputs();
+    for (const StateUpdate& update : graph_.updates()) {
+      const auto state = std::find(graph_.states().begin(), graph_.states().end(), update.state);
+      const auto input = graph_.inputs().size() + static_cast<size_t>(state - graph_.states().begin());
+      plan_.shared.push_back({static_cast<uint32_t>(input), static_cast<uint32_t>(outputs.size())});
+      outputs.push_back(update.value);
+    }
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const SlotIndex slot = slot_for(outputs[k]);
       Slot& root = plan_.slots[plan_.slots[slot].root];
       const bool direct = root.place == Place::arena;
       if (direct) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kNoStep = std::numeric_limits<uint32_t>::max();
 
-// Bytes of the arena (space 0) or of output k of the run (space k + 1).
+// Bytes of the arena (space 0) or of output k of the run (space k + 1), whose memory an input may have, too.
 struct Region {
   uint32_t space = 0;
   size_t begin = 0;
@@ -105,7 +105,10 @@ class MemoryVerifier {
       const Step& step = plan_.steps[number];
       for (size_t k = 0; k < step.inputs.size(); ++k) check_read(number, step.inputs[k], static_cast<int>(k));
     }
-    for (const PlanOutput& output : plan_.outputs) check_read(end_, output.slot, -1);
+    for (const PlanOutput& output : plan_.outputs) {
+      check_read(end_, output.slot, -1);
+      check_copy(output);
+    }
     for (size_t i = 0; i < writes_.size(); ++i) {
       for (size_t j = 0; j < i; ++j) check_pair(writes_[i], writes_[j]);
     }
@@ -123,6 +126,10 @@ class MemoryVerifier {
     const Slot& slot = plan_.slots[s];
     if (slot.place == Place::arena) return {0, slot.offset, slot.offset + slot.bytes};
     if (slot.place == Place::output) return {slot.index + 1, slot.root_offset, slot.root_offset + slot.bytes};
+    if (slot.place != Place::input) return {};
+    for (const SharedMemory& pair : plan_.shared) {
+      if (pair.input == slot.index) return {pair.output + 1, slot.root_offset, slot.root_offset + slot.bytes};
+    }
     return {};
   }
 
@@ -154,6 +161,7 @@ class MemoryVerifier {
 
   void check_bounds(SlotIndex s) const {
     const Region region = region_of(s);
+    if (plan_.slots[s].place == Place::input) return;
     const size_t limit = region.space == 0 ? plan_.arena_bytes : plan_.slots[plan_.slots[s].root].bytes;
     AG_CHECK(region.end <= limit, "memory: s{} ends at byte {} of {}", s, region.end, limit);
   }
@@ -162,16 +170,25 @@ class MemoryVerifier {
   void check_read(uint32_t reader, SlotIndex s, int k) const {
     const Region region = region_of(s);
     if (region.is_empty()) return;
+    const bool is_input = plan_.slots[s].place == Place::input;  // written before the run
     const uint32_t writer = writer_[plan_.slots[s].source];
-    AG_CHECK(writer != kNoStep && reach_.precedes(writer, reader), "memory: step {} reads s{} before it is written",
-             reader, s);
+    AG_CHECK(is_input || (writer != kNoStep && reach_.precedes(writer, reader)),
+             "memory: step {} reads s{} before it is written", reader, s);
     for (const Write& write : writes_) {
-      if (write.step == writer || !write.region.overlaps(region)) continue;
-      if (reach_.precedes(write.step, writer) || reach_.precedes(reader, write.step)) continue;
+      if ((!is_input && write.step == writer) || !write.region.overlaps(region)) continue;
+      if ((!is_input && reach_.precedes(write.step, writer)) || reach_.precedes(reader, write.step)) continue;
       if (write.step == reader && is_in_place(reader, k, write)) continue;
       AG_CHECK(false, "memory: step {} may write over s{} (bytes {} to {}) between its writer {} and its reader {}",
                write.step, s, region.begin, region.end, writer, reader);
     }
+  }
+
+  // Copies of outputs come last, in any order: none may write to what another one reads, unless that was taken aside.
+  void check_copy(const PlanOutput& output) const {
+    const Region source = region_of(output.slot);
+    if (output.direct || output.staged || source.is_empty() || source.space == 0) return;
+    AG_CHECK(plan_.outputs[source.space - 1].direct, "memory: a copy of s{} reads output {}, which another copy writes",
+             output.slot, source.space - 1);
   }
 
   bool is_in_place(uint32_t number, int k, const Write& write) const {

@@ -50,7 +50,7 @@ double plain_us(const KernelCall& call) {
 double CatalogCost::node_us(const Graph& graph, NodeId id, int threads) {
   const Node& node = graph.node(id);
   if (node.op().evaluate || !has_static_types(graph, node)) return kUnknownUs;
-  if (node.op().traits.view || is_weight_only(graph, id)) return 0;
+  if (node.op().traits.view || node.op().traits.barrier || is_weight_only(graph, id)) return 0;
   Hasher hasher;
   hasher.add(node.op().name).add(static_cast<int64_t>(threads));
   add_attributes(hasher, node.attributes());

@@ -219,8 +219,9 @@ TEST_F(Builders, PositionsAndGroups) {
 
 TEST_F(Builders, EveryOpHasOne) {
   const std::map<std::string_view, std::string> others{
-      {"and", "logical_and"}, {"if", "if_else"}, {"not", "logical_not"}, {"optional", "optional_of"},
-      {"or", "logical_or"},   {"trilu", "triu"}, {"xor", "logical_xor"},
+      {"and", "logical_and"},      {"if", "if_else"},      {"not", "logical_not"},
+      {"optional", "optional_of"}, {"or", "logical_or"},   {"philox", "philox_uniform"},
+      {"trilu", "triu"},           {"xor", "logical_xor"},
   };
   std::string text;
   for (const auto& file : std::filesystem::recursive_directory_iterator(AG_INCLUDE_FOLDER)) {

@@ -51,5 +51,20 @@ TEST(SchedulePicture, WithoutTimesHasNoCriticalPath) {
   EXPECT_FALSE(contains(dot, "critical path"));
 }
 
+TEST(Pictures, ShowStatesAndWhatUpdatesThem) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {4}, "x");
+  const Var total = state(graph, Tensor::zeros(DType::f32, {4}), "total");
+  const Var sum = add(total, x);
+  update(total, sum);
+  graph.add_output(relu(sum).id(), "y");
+  const std::string dot = graph_to_dot(graph);
+  EXPECT_TRUE(contains(dot, "label=\"state total\\nf32[4]\", shape=cylinder")) << dot;
+  EXPECT_TRUE(contains(dot, "label=\"update\"")) << dot;
+  const std::string scheduled = schedule_to_dot(graph, {}, "title");
+  EXPECT_TRUE(contains(scheduled, "state total")) << scheduled;
+  EXPECT_TRUE(contains(scheduled, "style=dashed, constraint=false")) << scheduled;
+}
+
 }  // namespace
 }  // namespace autograph

@@ -23,5 +23,8 @@ std::vector<Var> loop(Var max_turns, Var condition, const std::vector<Var>& stat
 /// outputs. `attributes`: axes and directions, see `autograph ops scan`.
 std::vector<Var> scan(const std::vector<Var>& states, const std::vector<Var>& scanned, const Graph& body,
                       const std::vector<Var>& captured = {}, Attributes attributes = {});
+/// The same tensors, behind a barrier: what makes any of `xs` comes before what reads any of the results, and no pass
+/// merges the two sides. At least one tensor.
+std::vector<Var> barrier(const std::vector<Var>& xs);
 
 }  // namespace autograph

@@ -24,4 +24,10 @@ Var multinomial(Var x, int64_t sample_size, std::optional<float> seed = {});
 /// In training mode drops elements with probability `ratio` and scales the rest up, else gives x; and the mask (bool).
 std::pair<Var, Var> dropout(Var x, Var ratio = {}, Var training_mode = {}, std::optional<int64_t> seed = {});
 
+/// Numbers of shape `shape` (i64[rank]) that `seed`, `step` (i64[]) and the node's id determine, on every device alike:
+/// u32 bits, numbers in [0, 1), or normally distributed ones of mean 0 and variance 1.
+Var philox_bits(Var shape, Var seed, Var step);
+Var philox_uniform(Var shape, Var seed, Var step, DType dtype = DType::f32);
+Var philox_normal(Var shape, Var seed, Var step, DType dtype = DType::f32);
+
 }  // namespace autograph

@@ -76,6 +76,8 @@ int run(Session& session, const Options& options) {
     rows.emplace_back("or input", name + " " + to_string(type) + " (has a value)");
     optional_inputs.push(value_json(name, type));
   }
+  for (const ValueId id : graph.states())
+    rows.emplace_back("state", graph.value(id).name() + " " + to_string(graph.type(id)));
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     rows.emplace_back("output", graph.output_name(i) + " " + to_string(graph.type(graph.outputs()[i])));
   }
@@ -88,6 +90,7 @@ int run(Session& session, const Options& options) {
                  {"ops", std::move(ops)},
                  {"inputs", inputs_json(graph)},
                  {"optional_inputs", std::move(optional_inputs)},
+                 {"states", states_json(graph)},
                  {"outputs", outputs_json(graph)},
                  {"parameters", summary.parameters},
                  {"parameter_bytes", summary.parameter_bytes},

@@ -150,16 +150,34 @@ void GraphExporter::name_inputs(const Graph& graph, const std::vector<std::strin
   }
 }
 
-std::vector<std::string> GraphExporter::name_outputs(const Graph& graph, Names& names) {
-  std::vector<std::string> outputs;
-  for (size_t i = 0; i < graph.outputs().size(); ++i) {
-    const Value& value = graph.value(graph.outputs()[i]);
-    const std::string own = graph.output_name(i).empty() ? value.name() : graph.output_name(i);
-    std::string& name = names[graph.outputs()[i].index];
-    outputs.push_back(value_names_.take(own.empty() ? fmt::format("output_{}", i) : own));
-    if (name.empty() && value.producer().is_valid()) name = outputs.back();
+std::vector<std::string> GraphExporter::name_outputs(const Graph& graph, const std::vector<ValueId>& outputs,
+                                                     Names& names) {
+  std::vector<std::string> result;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Value& value = graph.value(outputs[i]);
+    std::string own = value.name();
+    if (i >= graph.outputs().size()) {
+      own = graph.value(graph.updates()[i - graph.outputs().size()].state).name() + "_new";
+    } else if (!graph.output_name(i).empty()) {
+      own = graph.output_name(i);
+    }
+    std::string& name = names[outputs[i].index];
+    result.push_back(value_names_.take(own.empty() ? fmt::format("output_{}", i) : own));
+    if (name.empty() && value.producer().is_valid()) name = result.back();
   }
-  return outputs;
+  return result;
+}
+
+void GraphExporter::export_states(const Graph& graph, onnx::GraphProto& proto, Names& names) {
+  for (const ValueId id : graph.states()) {
+    const Value& value = graph.value(id);
+    names[id.index] = value_names_.take(value.name());
+    onnx::TensorProto& initializer = *proto.add_initializer();
+    initializer.set_name(names[id.index]);
+    sink_.store(value.initial(), initializer);
+    write_value_info(names[id.index], value.type(), *proto.add_input());
+    states_[names[id.index]] = "";
+  }
 }
 
 void GraphExporter::export_constants(const Graph& graph, onnx::GraphProto& proto, Names& names) {
@@ -177,12 +195,18 @@ void GraphExporter::export_graph(const Graph& graph, const std::vector<std::stri
                                  onnx::GraphProto& proto) {
   proto.set_name(graph.name().empty() ? "graph" : graph.name());
   Names names(graph.value_capacity());
+  std::vector<ValueId> values = graph.outputs();
+  for (const StateUpdate& update : graph.updates()) values.push_back(update.value);
+  export_states(graph, proto, names);  // first: stores know them by their names
   name_inputs(graph, captured, proto, names);
-  const std::vector<std::string> outputs = name_outputs(graph, names);
+  const std::vector<std::string> outputs = name_outputs(graph, values, names);
   export_constants(graph, proto, names);
   for (const NodeId id : graph.topological_order()) export_node(graph, id, names, proto);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const ValueId id = graph.outputs()[i];
+    const ValueId id = values[i];
+    if (i >= graph.outputs().size()) {
+      states_[names[graph.updates()[i - graph.outputs().size()].state.index]] = outputs[i];
+    }
     write_value_info(outputs[i], graph.type(id), *proto.add_output());
     // A value has one name in ONNX: inputs, constants and values that are output twice are passed on by a node.
     if (names[id.index] == outputs[i]) continue;

@@ -1,9 +1,11 @@
 // Builds a GraphProto from our graph: the reverse of import_graph.h.
 //
-// Ops without an ONNX form are replaced by their bodies first. Constants become initializers, captured inputs of nested
-// graphs become references to the outer names again.
+// States become initializers that are inputs, too, so that nobody takes them for constants, and updates further
+// outputs. Ops without an ONNX form are replaced by their bodies first. Constants become initializers, captured inputs
+// of nested graphs become references to the outer names again.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -49,10 +51,14 @@ class GraphExporter {
   /// Fills `proto`; the last inputs stand for the outer names `captured`.
   void export_graph(const Graph& graph, const std::vector<std::string>& captured, onnx::GraphProto& proto);
 
+  /// Names of the states written so far, each with the output that is its new value, or "" where it has none.
+  const std::map<std::string, std::string>& states() const { return states_; }
+
  private:
   using Names = std::vector<std::string>;  // of values, by index; "" until named
   void name_inputs(const Graph& graph, const std::vector<std::string>& captured, onnx::GraphProto& proto, Names& names);
-  std::vector<std::string> name_outputs(const Graph& graph, Names& names);
+  void export_states(const Graph& graph, onnx::GraphProto& proto, Names& names);
+  std::vector<std::string> name_outputs(const Graph& graph, const std::vector<ValueId>& outputs, Names& names);
   void export_constants(const Graph& graph, onnx::GraphProto& proto, Names& names);
   void export_node(const Graph& graph, NodeId id, Names& names, onnx::GraphProto& proto);
   void export_attribute(const std::string& name, const AttributeValue& value, const std::vector<std::string>& captured,
@@ -62,6 +68,7 @@ class GraphExporter {
   InitializerSink& sink_;
   UniqueNames value_names_;
   UniqueNames node_names_;
+  std::map<std::string, std::string> states_;
 };
 
 }  // namespace autograph::io

@@ -74,16 +74,19 @@ struct GraphImporter::Captures {
   std::vector<ValueId> values;               ///< Appended to the node's inputs.
 };
 
-Graph GraphImporter::import_root(const onnx::GraphProto& proto, const Opsets& opsets) {
-  std::set<std::string> given;
-  for (const std::string& name : options_.given_inputs) given.insert(checked_input(proto, name));
+Graph GraphImporter::import_root(const onnx::GraphProto& proto, const Opsets& opsets, const States& states) {
+  std::set<std::string> left_out;
+  for (const std::string& name : options_.given_inputs) left_out.insert(checked_input(proto, name));
+  for (const auto& [name, output] : states) left_out.insert(name);
   Graph graph(proto.name());
   Scope scope{graph};
-  add_initializers(proto, scope, given);
+  add_initializers(proto, scope, left_out);
+  add_states(proto, scope, states);
   for (const auto& input : proto.input()) {
     Type type = read_type(input.type(), input.name());
     // An initializer for an input is what it is where a run does not give it; up to IR 3 every one was listed so.
     const auto it = scope.values.find(input.name());
+    if (states.contains(input.name())) continue;
     if (it != scope.values.end() && graph.value(it->second).is_constant()) {
       optional_inputs_.emplace_back(input.name(), std::move(type));
       continue;
@@ -92,10 +95,39 @@ Graph GraphImporter::import_root(const onnx::GraphProto& proto, const Opsets& op
     define(scope, input.name(), graph.add_input(std::move(type), input.name()));
   }
   import_nodes(proto.node(), scope, {opsets, ""});
-  for (const auto& output : proto.output()) {
-    graph.add_output(lookup(scope, output.name(), "the graph's outputs"), output.name());
-  }
+  add_outputs(proto, scope, states);
   return graph;
+}
+
+void GraphImporter::add_states(const onnx::GraphProto& proto, Scope& scope, const States& states) {
+  for (const auto& initializer : proto.initializer()) {
+    const std::string& name = initializer.name();
+    if (states.contains(name)) define(scope, name, scope.graph.add_state(tensors_.read(initializer, name), name));
+  }
+  for (const auto& [name, output] : states) {
+    AG_CHECK_USER(scope.values.contains(name), FormatError, "[onnx] state '{}': no initializer has that name", name);
+  }
+}
+
+void GraphImporter::add_outputs(const onnx::GraphProto& proto, Scope& scope, const States& states) {
+  std::map<std::string, std::string> updates;  // state by output
+  for (const auto& [state, output] : states) {
+    AG_CHECK_USER(output.empty() || updates.emplace(output, state).second, FormatError,
+                  "[onnx] states: output '{}' is the new value of two", output);
+  }
+  size_t found = 0;
+  for (const auto& output : proto.output()) {
+    const ValueId value = lookup(scope, output.name(), "the graph's outputs");
+    const auto it = updates.find(output.name());
+    if (it == updates.end()) {
+      scope.graph.add_output(value, output.name());
+    } else {
+      scope.graph.set_update(scope.values.at(it->second), value);
+      ++found;
+    }
+  }
+  AG_CHECK_USER(found == updates.size(), FormatError, "[onnx] states: {} of their {} new values are outputs", found,
+                updates.size());
 }
 
 void GraphImporter::add_initializers(const onnx::GraphProto& proto, Scope& scope,

@@ -38,15 +38,19 @@ class GraphImporter {
   GraphImporter(const FunctionTable& functions, TensorReader& tensors, const LoadOptions& options)
       : functions_(functions), tensors_(tensors), options_(options) {}
 
+  /// Initializers that are states, each with the output that is its new value or "".
+  using States = std::map<std::string, std::string>;
   /// The model's graph. Throws FormatError, UnsupportedError or BudgetError; ValueError for a given input that the
   /// model does not have.
-  Graph import_root(const onnx::GraphProto& proto, const Opsets& opsets);
+  Graph import_root(const onnx::GraphProto& proto, const Opsets& opsets, const States& states = {});
   /// Inputs that have an initializer and were not among the given ones: constants of the graph.
   const std::vector<std::pair<std::string, Type>>& optional_inputs() const { return optional_inputs_; }
 
  private:
   struct Captures;
   void add_initializers(const onnx::GraphProto& proto, Scope& scope, const std::set<std::string>& left_out = {});
+  void add_states(const onnx::GraphProto& proto, Scope& scope, const States& states);
+  static void add_outputs(const onnx::GraphProto& proto, Scope& scope, const States& states);
   void import_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope, const Frame& frame);
   std::vector<ValueId> import_node(const onnx::NodeProto& node, const std::string& name, Scope& scope,
                                    const Frame& frame);

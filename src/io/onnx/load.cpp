@@ -16,6 +16,7 @@
 #include "io/onnx/functions.h"
 #include "io/onnx/import_graph.h"
 #include "io/onnx/model_bytes.h"
+#include "io/onnx/names.h"
 #include "io/onnx/old_opsets.h"
 #include "io/onnx/op_index.h"
 
@@ -123,8 +124,19 @@ void fill_header(const onnx::ModelProto& proto, const Opsets& opsets, Model& mod
   model.producer = proto.producer_name();
   if (!proto.producer_version().empty()) model.producer += " " + proto.producer_version();
   model.doc = proto.doc_string();
-  for (const auto& entry : proto.metadata_props()) model.metadata[entry.key()] = entry.value();
+  for (const auto& entry : proto.metadata_props()) {
+    if (!entry.key().starts_with(kStateMark)) model.metadata[entry.key()] = entry.value();
+  }
   model.warnings = find_warnings(proto, opsets);
+}
+
+// By name of an initializer that is a state: the output that is its new value, "" where there is none.
+std::map<std::string, std::string> marked_states(const onnx::ModelProto& proto) {
+  std::map<std::string, std::string> states;
+  for (const auto& entry : proto.metadata_props()) {
+    if (entry.key().starts_with(kStateMark)) states[entry.key().substr(kStateMark.size())] = entry.value();
+  }
+  return states;
 }
 
 // Inference with known values; what it finds wrong is the file's fault.
@@ -156,7 +168,7 @@ Model import_model(const ModelBytes& bytes, const std::string& directory, const 
   TensorReader tensors(files, options, bytes);
   GraphImporter importer(functions, tensors, options);
   Model model;
-  model.graph = importer.import_root(proto.graph(), opsets);
+  model.graph = importer.import_root(proto.graph(), opsets, marked_states(proto));
   model.optional_inputs = importer.optional_inputs();
   refine_types(model.graph);
   fill_header(proto, opsets, model);

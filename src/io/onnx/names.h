@@ -3,11 +3,16 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/onnx/proto.h"
 
 namespace autograph::io {
+
+/// Begins the key of the entry of metadata_props that makes a state of an initializer, whose name is the rest of the
+/// key. The value names the output that is its new value; "": there is none.
+inline constexpr std::string_view kStateMark = "autograph.state.";
 
 /// Names that `graph` uses and does not define, sorted: what it captures from the graphs around it.
 std::set<std::string> free_names(const onnx::GraphProto& graph);

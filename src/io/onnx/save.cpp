@@ -6,6 +6,7 @@
 #include "io/file.h"
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/export_graph.h"
+#include "io/onnx/names.h"
 #include "io/onnx/read_tensor.h"
 
 namespace autograph {
@@ -70,6 +71,12 @@ class ExternalSink : public InitializerSink {
   int64_t size_ = 0;
 };
 
+void add_metadata(const std::string& key, const std::string& value, onnx::ModelProto& model) {
+  auto& entry = *model.add_metadata_props();
+  entry.set_key(key);
+  entry.set_value(value);
+}
+
 onnx::ModelProto make_model(const Graph& graph, const SaveOptions& options, InitializerSink& sink) {
   onnx::ModelProto model;
   const Opsets opsets = needed_opsets(graph, options.opset);
@@ -77,17 +84,15 @@ onnx::ModelProto make_model(const Graph& graph, const SaveOptions& options, Init
   model.set_producer_name("autograph");
   model.set_producer_version(AG_VERSION);
   if (!options.doc.empty()) model.set_doc_string(options.doc);
-  for (const auto& [key, value] : options.metadata) {
-    auto& entry = *model.add_metadata_props();
-    entry.set_key(key);
-    entry.set_value(value);
-  }
+  for (const auto& [key, value] : options.metadata) add_metadata(key, value, model);
   for (const auto& [domain, version] : opsets) {
     auto& import = *model.add_opset_import();
     import.set_domain(domain);
     import.set_version(version);
   }
-  GraphExporter(opsets, sink).export_graph(graph, {}, *model.mutable_graph());
+  GraphExporter exporter(opsets, sink);
+  exporter.export_graph(graph, {}, *model.mutable_graph());
+  for (const auto& [state, output] : exporter.states()) add_metadata(std::string(kStateMark) + state, output, model);
   return model;
 }
 
@@ -102,6 +107,7 @@ std::string serialize(const onnx::ModelProto& model) {
 int64_t weight_bytes(const Graph& graph) {
   int64_t total = 0;
   for (const ValueId id : graph.constants()) total += static_cast<int64_t>(graph.value(id).constant().size_bytes());
+  for (const ValueId id : graph.states()) total += static_cast<int64_t>(graph.value(id).initial().size_bytes());
   return total;
 }
 

@@ -5,6 +5,7 @@
 
 namespace autograph {
 
+bool order_effects(Graph& graph, PassContext& context);
 bool widen_half(Graph& graph, PassContext& context);
 bool decompose(Graph& graph, PassContext& context);
 bool fold_constants(Graph& graph, PassContext& context);

@@ -95,7 +95,9 @@ bool simplify_branches(Graph& graph, PassContext&) {
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
     if (&graph.node(id).op() != &if_def()) continue;
-    const auto condition = constant_condition(graph, graph.node(id));
+    // Others stand behind an output of a node with effects, not behind what is inside it.
+    const bool has_effects = has_effect(if_def(), graph.node(id).attributes());
+    const auto condition = has_effects ? std::nullopt : constant_condition(graph, graph.node(id));
     changed = (condition && put_branch_in_place(graph, id, *condition)) || changed;
     if (graph.is_live(id)) changed = take_constants(graph, id) || changed;
   }

@@ -206,7 +206,7 @@ bool leaves_inputs_open(const PatternStatement& statement) {
 
 bool is_weight(const Graph& graph, ValueId value) {
   if (graph.value(value).is_constant()) return true;
-  if (graph.value(value).is_input()) return false;
+  if (!graph.value(value).producer().is_valid()) return false;  // inputs and states
   std::vector<NodeId> pending{graph.value(value).producer()};
   for (size_t next = 0; next < pending.size(); ++next) {
     if (next >= kMaxWeightNodes) return false;
@@ -214,8 +214,8 @@ bool is_weight(const Graph& graph, ValueId value) {
     if (!node.op().traits.pure || node.op().traits.random || node.inputs().empty()) return false;
     for (const ValueId input : node.inputs()) {
       if (!input.is_valid() || graph.value(input).is_constant()) continue;
-      if (graph.value(input).is_input()) return false;
       const NodeId producer = graph.value(input).producer();
+      if (!producer.is_valid()) return false;
       if (std::find(pending.begin(), pending.end(), producer) == pending.end()) pending.push_back(producer);
     }
   }

@@ -73,7 +73,7 @@ double CandidateGraph::start_us(const Node& node) const {
 
 void CandidateGraph::find_critical_path() {
   score_.critical_us = 0;
-  for (const ValueId v : graph_.outputs()) {
+  for (const ValueId v : graph_.roots()) {
     const NodeId producer = graph_.value(v).producer();
     if (producer.is_valid()) score_.critical_us = std::max(score_.critical_us, nodes_[producer.index].finish_us);
   }

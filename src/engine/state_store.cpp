@@ -1,0 +1,93 @@
+#include "engine/state_store.h"
+
+#include <cstring>
+#include <mutex>
+
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "base/printable.h"
+
+namespace autograph {
+namespace {
+
+void overwrite(Tensor& to, const Tensor& from) {
+  if (to.dtype() == DType::string) {
+    to = from.clone();
+  } else if (to.size_bytes() > 0) {
+    std::memcpy(to.mutable_raw(), from.raw(), to.size_bytes());
+  }
+}
+
+void check_type(const std::string& name, const Tensor& known, const Tensor& given) {
+  AG_CHECK_USER(given.is_present() && known.dtype() == given.dtype(), TypeError, "[states] '{}': expected {}, got {}",
+                printable(name), to_string(known.type()), to_string(given.type()));
+  AG_CHECK_USER(known.dims() == given.dims(), ShapeError, "[states] '{}': expected {}, got {}", printable(name),
+                to_string(known.type()), to_string(given.type()));
+}
+
+}  // namespace
+
+Tensor& StateStore::Impl::find(const std::string& name) {
+  const auto it = tensors_.find(name);
+  if (it != tensors_.end()) return it->second;
+  std::vector<std::string> known;
+  for (const auto& [other, tensor] : tensors_) known.push_back(other);
+  throw ValueError(fmt::format("[states] '{}': unknown{}", printable(name), did_you_mean(name, known)));
+}
+
+Tensor& StateStore::Impl::tensor(const std::string& name) { return find(name); }
+
+void StateStore::Impl::add(const std::string& name, const Tensor& initial) {
+  const std::lock_guard lock(mutex_);
+  const auto it = tensors_.find(name);
+  if (it != tensors_.end()) return check_type(name, it->second, initial);
+  tensors_.emplace(name, initial.clone());
+}
+
+std::vector<std::string> StateStore::Impl::names() {
+  const std::shared_lock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors_) names.push_back(name);
+  return names;
+}
+
+bool StateStore::Impl::contains(const std::string& name) {
+  const std::shared_lock lock(mutex_);
+  return tensors_.contains(name);
+}
+
+Tensor StateStore::Impl::get(const std::string& name) {
+  const std::shared_lock lock(mutex_);
+  return find(name).clone();
+}
+
+void StateStore::Impl::set(const std::string& name, const Tensor& tensor) {
+  const std::lock_guard lock(mutex_);
+  Tensor& known = find(name);
+  check_type(name, known, tensor);
+  overwrite(known, tensor);
+}
+
+// ---- StateStore ------------------------------------------------------------------------------------------------
+
+StateStore::StateStore() : impl_(std::make_shared<Impl>()) {}
+
+void StateStore::add(const Graph& graph) {
+  for (const ValueId state : graph.states()) impl_->add(graph.value(state).name(), graph.value(state).initial());
+}
+
+void StateStore::copy_to(Graph& graph) const {
+  std::vector<Tensor> tensors;
+  for (const ValueId state : graph.states()) {
+    tensors.push_back(impl_->get(graph.value(state).name()));
+    check_type(graph.value(state).name(), graph.value(state).initial(), tensors.back());
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) graph.set_initial(graph.states()[i], std::move(tensors[i]));
+}
+
+std::vector<std::string> StateStore::names() const { return impl_->names(); }
+bool StateStore::contains(const std::string& name) const { return impl_->contains(name); }
+Tensor StateStore::get(const std::string& name) const { return impl_->get(name); }
+void StateStore::set(const std::string& name, const Tensor& tensor) { impl_->set(name, tensor); }
+
+}  // namespace autograph

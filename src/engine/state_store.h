@@ -1,0 +1,48 @@
+// The tensors behind a StateStore, and access to them for runs.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <shared_mutex>
+#include <string>
+
+#include "autograph/state_store.h"
+
+namespace autograph {
+
+/// See above. Tensors keep their place in memory as long as the store lives.
+class StateStore::Impl {
+ public:
+  /// Held by runs: alone by those that update states, together by those that read.
+  std::shared_mutex& mutex() { return mutex_; }
+  /// The memory of a state that add() has seen; the caller holds the mutex while it uses it.
+  Tensor& tensor(const std::string& name);
+  void add(const std::string& name, const Tensor& initial);
+  std::vector<std::string> names();
+  bool contains(const std::string& name);
+  Tensor get(const std::string& name);
+  void set(const std::string& name, const Tensor& tensor);
+
+ private:
+  Tensor& find(const std::string& name);
+
+  std::shared_mutex mutex_;  // guards what follows, tensors included
+  std::map<std::string, Tensor> tensors_;
+};
+
+/// Holds a store for one run.
+class StateLock {
+ public:
+  StateLock(StateStore& store, bool updates) : mutex_(store.impl().mutex()), updates_(updates) {
+    updates_ ? mutex_.lock() : mutex_.lock_shared();
+  }
+  ~StateLock() { updates_ ? mutex_.unlock() : mutex_.unlock_shared(); }
+  StateLock(const StateLock&) = delete;
+  StateLock& operator=(const StateLock&) = delete;
+
+ private:
+  std::shared_mutex& mutex_;
+  bool updates_;
+};
+
+}  // namespace autograph
