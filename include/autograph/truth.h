@@ -26,7 +26,7 @@ struct TruthLimits {
 class Truth {
  public:
   /// Runs `graph` on `inputs`. `options` say what compared results are computed with: their precision, and whether they
-  /// are exact. Throws what compile() and run() throw.
+  /// are exact. States are as they are before the first run. Throws what compile() and run() throw.
   static Truth of(const Graph& graph, const std::vector<Datum>& inputs, const CompileOptions& options,
                   const TruthLimits& limits = {});
 

@@ -35,8 +35,9 @@ double epsilon_of(const Graph& graph, double least) {
   return epsilon;
 }
 
-// The graph with the extents that these inputs have, as far as they say.
+// The graph of the first run, with the extents that these inputs have, as far as they say.
 Graph bound(Graph graph, const std::vector<Datum>& inputs) {
+  graph.freeze();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_tensor()) graph.set_type(graph.inputs()[i], inputs[i].tensor().type());
   }

@@ -77,6 +77,19 @@ TEST(Bisect, NamesTheWrongPassAndTheTwoNodesThatShowIt) {
   EXPECT_EQ(again.culprit, Culprit::pass);
 }
 
+// What is wrong is seen in the new value of a state alone.
+TEST(Bisect, LooksAtStatesAndTheirUpdates) {
+  Graph graph("stateful");
+  const Var x = input(graph, DType::f32, {2, 8}, "x");
+  const Var w = state(graph, Tensor::zeros(DType::f32, {2, 8}), "w");
+  update(w, tanh(abs(add(w, x))));
+  graph.add_output(relu(add(x, w)).id(), "y");
+  const BisectReport report = bisect_passes(graph, one_thread(), inputs(), {}, kPasses);
+  EXPECT_EQ(report.name, "drop_tanh_of_abs");
+  EXPECT_EQ(report.smallest.num_nodes(), 2U);
+  EXPECT_EQ(bisect(graph, one_thread(), inputs()).culprit, Culprit::none);
+}
+
 TEST(Bisect, FindsNothingWhereNumbersAgree) {
   const BisectReport report = bisect(chain(), one_thread(), inputs());
   EXPECT_EQ(report.culprit, Culprit::none);

@@ -44,6 +44,23 @@ TEST(Truth, AcceptsNetworksWithAnyKernels) {
   }
 }
 
+// As a whole, and node by node.
+TEST(Truth, StartsFromStatesAsTheyAreBeforeTheFirstRun) {
+  Graph graph("stateful");
+  const Var x = input(graph, DType::f32, {64, 64}, "x");
+  const Var w = state(graph, draw_f32(1, {64, 64}), "w");
+  graph.add_output(tanh(matmul(x, w)).id(), "y");
+  update(w, add(w, x));
+  const std::vector<Datum> inputs{draw_f32(2, {64, 64})};
+  for (const double seconds : {0.0, 1e-9}) {
+    const Truth truth = Truth::of(graph, inputs, {}, {.seconds = seconds});
+    EXPECT_EQ(truth.is_whole(), seconds == 0);
+    const Executable executable = compile(graph);
+    EXPECT_TRUE(truth.compare_all(executable.run(inputs)).ok);
+    EXPECT_FALSE(truth.compare_all(executable.run(inputs)).ok);
+  }
+}
+
 // Zeros beside large numbers: Winograd's tiles mix what they read.
 TEST(Truth, AcceptsWinogradBesideLargeNumbers) {
   Graph graph("windows");

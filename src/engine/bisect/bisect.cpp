@@ -304,7 +304,11 @@ std::string_view to_string(Culprit culprit) {
 
 BisectReport bisect_passes(const Graph& graph, const CompileOptions& options, const std::vector<Datum>& inputs,
                            const BisectOptions& how, std::span<const PassDef> passes) {
-  return Bisector(graph, options, inputs, how, passes).run();
+  Graph function = graph;  // of the states, too, and giving their new values
+  const HiddenStates hidden = function.states_to_inputs();
+  std::vector<Datum> all = inputs;
+  all.insert(all.end(), hidden.initial.begin(), hidden.initial.end());
+  return Bisector(function, options, all, how, passes).run();
 }
 
 BisectReport bisect(const Graph& graph, const CompileOptions& options, const std::vector<Datum>& inputs,
