@@ -12,6 +12,7 @@
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/seeded_inputs.h"
 
@@ -228,6 +229,37 @@ TEST_F(PlanFile, RevalidationNoticesOtherNumbers) {
   // Without outputs the reference tells what is right.
   bad.probe.outputs.clear();
   EXPECT_TRUE(revalidate(bad, one_thread(), Revalidation::all).difference.ok);
+}
+
+// Whatever was tried on the way, the first run finds the states of the graph, or those of the caller's store.
+TEST_F(PlanFile, TrialsLeaveNoTraceInStates) {
+  Optimized stateful = two_streams();
+  const Var w = state(stateful.graph, Tensor::scalar(1.0F), "w");
+  const Var next = relu(w);
+  update(w, add(next, next));
+  for (const NodeId id : stateful.graph.topological_order()) {
+    const bool is_new = id == stateful.graph.value(next.id()).producer() ||
+                        id == stateful.graph.value(stateful.graph.updates()[0].value).producer();
+    if (is_new) stateful.schedule.stages.push_back({.threads = 0, .streams = {{id}}});
+  }
+  stateful.graph.add_output(w.id(), "w");
+  CompileOptions options = one_thread();
+  options.states = StateStore();
+  save_plan(make_plan(stateful, options, "m.onnx", 7), path_);
+  EXPECT_TRUE(options.states->names().empty());
+  for (const Revalidation how : {Revalidation::numbers, Revalidation::all}) {
+    const Revalidated own = revalidate(load_plan(path_), one_thread(), how);
+    EXPECT_TRUE(own.difference.ok) << own.difference.why;
+    EXPECT_EQ(own.executable.states().get("w").to_f64(), (std::vector<double>{1}));
+    options.states = StateStore();
+    options.states->add(stateful.graph);
+    options.states->set("w", Tensor::scalar(8.0F));
+    const Revalidated shared = revalidate(load_plan(path_), options, how);
+    EXPECT_TRUE(shared.difference.ok) << shared.difference.why;
+    EXPECT_EQ(options.states->get("w").to_f64(), (std::vector<double>{8}));
+    shared.executable.run(seeded_inputs(stateful.graph));
+    EXPECT_EQ(options.states->get("w").to_f64(), (std::vector<double>{16}));
+  }
 }
 
 }  // namespace
