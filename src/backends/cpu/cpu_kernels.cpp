@@ -78,7 +78,7 @@ std::vector<KernelDef> cpu_kernels() {
        {byte_table_kernel(), half_cast_kernel(), dynamic_quantize_kernel(), batch_normalization_kernel(),
         concat_kernel(), split_kernel(), gather_kernel(), gather_elements_kernel(), gather_nd_kernel(),
         scatter_elements_kernel(), grid_sample_kernel(), resize_kernel(), trilu_kernel(), cumulative_sum_kernel(),
-        lp_normalization_kernel(), tree_ensemble_kernel(), elementwise_kernel()}) {
+        lp_normalization_kernel(), tree_ensemble_kernel(), philox_kernel(), elementwise_kernel()}) {
     kernels.push_back(kernel);
   }
   return kernels;

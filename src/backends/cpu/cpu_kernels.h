@@ -42,6 +42,7 @@ KernelDef concat_kernel();
 KernelDef split_kernel();
 KernelDef gather_kernel();
 KernelDef cumulative_sum_kernel();
+KernelDef philox_kernel();
 KernelDef lp_normalization_kernel();
 KernelDef byte_table_kernel();
 KernelDef half_cast_kernel();

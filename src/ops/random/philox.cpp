@@ -4,17 +4,13 @@
 // Element i of `bits` is word i % 4 of block i / 4 of the op's stream (philox.h). `uniform` is one word an element in
 // f32, two in f64. `normal` is the Box-Muller transform of neighbouring uniform numbers u, v: sqrt(-2 log(1 - u)) times
 // cos(2 pi v) and sin(2 pi v), in f64, rounded once.
-#include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "autograph/op_def.h"
 #include "autograph/ops/random.h"
-#include "base/check.h"
-#include "ops/random/philox.h"
+#include "ops/random/fill_philox.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
-#include "tensor/element_types.h"
 
 namespace autograph {
 
@@ -22,7 +18,6 @@ const OpDef& philox_def();
 namespace {
 
 constexpr int64_t kMaxId = std::numeric_limits<uint32_t>::max();
-constexpr int64_t kWordsPerBlock = 4;
 
 void require_scalar(const InferContext& context, size_t slot, std::string_view what) {
   const Shape& shape = context.shape(slot);
@@ -49,66 +44,10 @@ void infer(InferContext& context) {
   context.set_output(0, dtype, Shape::of(*dims));
 }
 
-PhiloxStream stream_of(const OpCall& call) {
-  return {static_cast<uint64_t>(*call.input(1).data<int64_t>()), static_cast<uint64_t>(*call.input(2).data<int64_t>()),
-          static_cast<uint32_t>(call.attributes.integer("id"))};
-}
-
-// Calls `take(i, word)` for the words of blocks 0, 1, ... in order.
-template <class Take>
-void for_words(const PhiloxStream& stream, int64_t count, const Take& take) {
-  AG_CHECK_USER((count - 1) / kWordsPerBlock <= kMaxId, BudgetError,
-                "[philox] shape: {} words are more than a step has", count);
-  for (int64_t first = 0; first < count; first += kWordsPerBlock) {
-    const auto words = stream.block(static_cast<uint32_t>(first / kWordsPerBlock));
-    for (int64_t k = 0; k < std::min(kWordsPerBlock, count - first); ++k)
-      take(first + k, words[static_cast<size_t>(k)]);
-  }
-}
-
-// Calls `take(i, u)` for uniform numbers as precise as a T.
-template <class T, class Take>
-void for_uniform(const PhiloxStream& stream, int64_t count, const Take& take) {
-  if constexpr (sizeof(T) == 4) {
-    for_words(stream, count, [&](int64_t i, uint32_t word) { take(i, unit_interval(word)); });
-  } else {
-    uint32_t high = 0;
-    for_words(stream, 2 * count, [&](int64_t i, uint32_t word) {
-      if (i % 2 == 1) take(i / 2, unit_interval(high, word));
-      high = word;
-    });
-  }
-}
-
-template <class T>
-void fill_normal(const PhiloxStream& stream, T* y, int64_t count) {
-  double radius = 0;
-  // An odd count needs the second number of its last pair, too.
-  for_uniform<T>(stream, count + count % 2, [&](int64_t i, double u) {
-    if (i % 2 == 0) {
-      radius = std::sqrt(-2 * std::log(1 - u));
-      return;
-    }
-    const double angle = 2 * std::numbers::pi * u;
-    y[i - 1] = static_cast<T>(radius * std::cos(angle));
-    if (i < count) y[i] = static_cast<T>(radius * std::sin(angle));
-  });
-}
-
 void reference(const OpCall& call) {
-  const PhiloxStream stream = stream_of(call);
   const TensorView y = call.output(0);
-  const int64_t count = y.num_elements();
-  const std::string& distribution = call.attributes.text("distribution");
-  if (distribution == "bits") {
-    for_words(stream, count, [&](int64_t i, uint32_t word) { y.mutable_data<uint32_t>()[i] = word; });
-    return;
-  }
-  dispatch<TypeList<float, double>>(y.dtype(), [&]<class T>(TypeTag<T>) {
-    T* elements = y.mutable_data<T>();
-    if (distribution == "normal") return fill_normal(stream, elements, count);
-    for_uniform<T>(stream, count, [&](int64_t i, double u) { elements[i] = static_cast<T>(u); });
-  });
+  check_philox_size(y);
+  fill_philox(philox_stream(call.attributes, call.input(1), call.input(2)), call.attributes, y, 0, y.num_elements());
 }
 
 OpSample sample(Random& random) {
