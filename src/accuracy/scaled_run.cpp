@@ -133,6 +133,8 @@ class GraphRun {
       context.inputs.emplace_back(body, body.add_input(types[slot]));
       given.push_back(inputs[slot]);
     }
+    // A node may end with the last input that it is given.
+    context.inputs.resize(std::max(context.inputs.size(), node.op().inputs.size()));
     const std::vector<Var> outputs = node.op().decompose(context);
     std::vector<size_t> slots;
     for (size_t slot = 0; slot < outputs.size(); ++slot) {

@@ -3,6 +3,8 @@
 //
 // The first input of a node comes out of a barrier that the first output of the node before it goes into. Nodes that
 // follow each other already are left alone, so that the pass may run again.
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "autograph/op_def.h"
@@ -96,8 +98,31 @@ class EffectOrder {
   std::vector<NodeId> order_;
 };
 
+// Bodies, too: what later passes make of them keeps data in order, not the numbers of nodes.
+bool order_bodies(Graph& graph, NodeId id, PassContext& context) {
+  bool changed = false;
+  const Attributes attributes = graph.node(id).attributes();  // a copy: they change
+  for (const auto& [name, value] : attributes) {
+    const auto* nested = std::get_if<GraphRef>(&value);
+    if (!nested || !*nested) continue;
+    auto body = std::make_shared<Graph>(**nested);
+    if (!order_effects(*body, context)) continue;
+    graph.set_attribute(id, name, GraphRef(std::move(body)));
+    changed = true;
+  }
+  return changed;
+}
+
 }  // namespace
 
-bool order_effects(Graph& graph, PassContext&) { return EffectOrder(graph).run(); }
+bool order_effects(Graph& graph, PassContext& context) {
+  bool changed = false;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!node.op().traits.control_flow || !has_effect(node.op(), node.attributes())) continue;
+    changed = order_bodies(graph, id, context) || changed;
+  }
+  return EffectOrder(graph).run() || changed;
+}
 
 }  // namespace autograph
