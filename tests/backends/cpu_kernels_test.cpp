@@ -76,11 +76,17 @@ std::set<std::string> compare_devices(const OpDef& op) {
 }
 
 // Others are cheaper on tensors as small as those of samples: grouped_conv_test.cpp, winograd_conv_test.cpp,
-// pool_test.cpp, channel_gate_test.cpp, conv_transpose_test.cpp.
-constexpr std::string_view kTestedByVariant[] = {
-    "cpu.grouped_conv_simd",   "cpu.winograd_conv_simd",     "cpu.max_pool_onednn",
-    "cpu.average_pool_onednn", "cpu.max_pool_pixels",        "cpu.average_pool_pixels",
-    "cpu.channel_gate_simd",   "cpu.global_max_pool_onednn", "cpu.conv_transpose_product_onednn"};
+// pool_test.cpp, channel_gate_test.cpp, conv_transpose_test.cpp. Ops with states are not drawn: philox_test.cpp.
+constexpr std::string_view kTestedByVariant[] = {"cpu.grouped_conv_simd",
+                                                 "cpu.winograd_conv_simd",
+                                                 "cpu.max_pool_onednn",
+                                                 "cpu.average_pool_onednn",
+                                                 "cpu.max_pool_pixels",
+                                                 "cpu.average_pool_pixels",
+                                                 "cpu.channel_gate_simd",
+                                                 "cpu.global_max_pool_onednn",
+                                                 "cpu.conv_transpose_product_onednn",
+                                                 "cpu.philox"};
 
 TEST(CpuKernels, AgreeWithTheReferenceOnSamplesOfEveryOp) {
   std::set<std::string> used;
