@@ -10,7 +10,7 @@
 
 namespace autograph {
 
-void parallel_for(size_t count, int threads, const std::function<void(size_t)>& work, std::chrono::microseconds alone) {
+void parallel_for(size_t count, int threads, const std::function<void(size_t)>& work, RunTeam team) {
   std::atomic<size_t> next{0};
   std::mutex mutex;  // guards first_failed and error
   size_t first_failed = std::numeric_limits<size_t>::max();
@@ -28,13 +28,13 @@ void parallel_for(size_t count, int threads, const std::function<void(size_t)>& 
   const auto run = [&] {
     for (size_t i = next++; i < count; i = next++) try_piece(i);
   };
-  const auto start = std::chrono::steady_clock::now();
-  while (next < count && std::chrono::steady_clock::now() - start < alone) try_piece(next++);
-  std::vector<std::thread> others;
-  const auto wanted = std::min(count - std::min<size_t>(count, next), static_cast<size_t>(std::max(threads, 1)));
-  for (size_t t = 1; t < wanted; ++t) others.emplace_back(run);
-  run();
-  for (std::thread& thread : others) thread.join();
+  const size_t wanted = std::min(count, static_cast<size_t>(std::max(threads, 1)));
+  if (wanted < 2 || !team || !team(static_cast<int>(wanted), 1, [&](int) { run(); })) {
+    std::vector<std::thread> others;
+    for (size_t t = 1; t < wanted; ++t) others.emplace_back(run);
+    run();
+    for (std::thread& thread : others) thread.join();
+  }
   if (error) std::rethrow_exception(error);
 }
 

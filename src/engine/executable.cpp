@@ -83,8 +83,8 @@ bool has_static_inputs(const Graph& graph) {
 // ---- PlanEntry -------------------------------------------------------------------------------------------------
 
 PlanEntry::PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const std::vector<Type>& inputs,
-                     std::vector<std::shared_ptr<Executable::Impl>> nested)
-    : compiled_(std::move(compiled)), nested_(std::move(nested)) {
+                     std::vector<std::shared_ptr<Executable::Impl>> nested, std::shared_ptr<ArenaPool> arenas)
+    : compiled_(std::move(compiled)), nested_(std::move(nested)), arenas_(std::move(arenas)) {
   for (const Type& type : inputs) {
     Key& key = keys_.emplace_back();
     if (!type.is_tensor()) continue;
@@ -113,19 +113,22 @@ Type PlanEntry::input_type(size_t i) const {
 }
 
 std::unique_ptr<RunContext> PlanEntry::acquire() {
+  std::unique_ptr<RunContext> context;
   {
     const std::lock_guard lock(mutex_);
     if (!pool_.empty()) {
-      std::unique_ptr<RunContext> context = std::move(pool_.back());
+      context = std::move(pool_.back());
       pool_.pop_back();
-      return context;
     }
   }
-  return std::make_unique<RunContext>(compiled_);
+  if (!context) context = std::make_unique<RunContext>(compiled_);
+  context->bind_arena(arenas_->take(compiled_->plan.arena_bytes, context->arena_address()));
+  return context;
 }
 
 void PlanEntry::give_back(std::unique_ptr<RunContext> context) {
   context->release();
+  arenas_->give_back(context->take_arena());
   const std::lock_guard lock(mutex_);
   pool_.push_back(std::move(context));
 }
@@ -178,16 +181,15 @@ class Executable::Impl::Session : public NestedSession {
 
 // ---- Impl ------------------------------------------------------------------------------------------------------
 
-Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesting,
-                       std::shared_ptr<PackedConstants> packed)
+Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesting, SharedByPlans shared)
     : options_(options),
       device_(get_device(options.device, options.precision)),
       threads_(options.threads > 0 ? options.threads : usable_cpu_count()),
       nesting_(nesting),
-      packed_(std::move(packed)),
+      shared_(std::move(shared)),
       run_options_{device_.catalog, threads_, options.check_nan,   options.profile,
                    nullptr,         nullptr,  device_.set_threads, device_.run_streams} {
-  run_options_.packed = packed_.get();
+  run_options_.packed = shared_.packed.get();
   if (Verdicts* verdicts = verdicts_of(device_, options_)) {
     judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune);
     run_options_.judge = &*judge_;
@@ -221,7 +223,7 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
   auto plan = make_plan(typed, known, release ? typed.get() : nullptr);
   std::vector<Type> types;
   for (const ValueId v : typed->inputs()) types.push_back(typed->type(v).is_tensor() ? typed->type(v) : Type());
-  entries_.push_front(std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs)));
+  entries_.push_front(std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs), shared_.arenas));
 }
 
 void Executable::Impl::open_states(const Graph& graph) {
@@ -255,7 +257,7 @@ std::vector<std::shared_ptr<Executable::Impl>> Executable::Impl::compile_nested(
       if (!nested) continue;
       std::shared_ptr<Impl> impl = find_nested(**nested);
       if (!impl) {
-        impl = std::make_shared<Impl>(**nested, options_, repeats ? Nesting::repeatedly : Nesting::once, packed_);
+        impl = std::make_shared<Impl>(**nested, options_, repeats ? Nesting::repeatedly : Nesting::once, shared_);
       }
       const std::lock_guard lock(nested_mutex_);
       std::erase_if(nested_graphs_, [](const auto& entry) { return entry.second.expired(); });
@@ -338,7 +340,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs& inputs)
   const KnownValues known = infer_types(typed);
   auto nested_graphs = compile_nested(typed);
   auto plan = make_plan(std::make_shared<const Graph>(std::move(typed)), known);
-  return std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs));
+  return std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs), shared_.arenas);
 }
 
 std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
@@ -349,7 +351,9 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   options.schedule = options_.schedule.get();
   if (!is_nested()) options.donations = options_.donations;
   options.judge = run_options_.judge;
-  if (!release_from) options.packed = packed_.get();
+  if (!release_from) options.packed = shared_.packed.get();
+  // Before the first plan has run there are no threads yet.
+  if (has_plans()) options.team = device_.run_streams;
   if (!options_.tune) return compile_plan(std::move(graph), known, options);
   MeasurementCache cache(cache_folder_of(options_));
   OnMeasure on_measure;
@@ -473,6 +477,11 @@ const Schedule& Executable::Impl::schedule() const {
 std::optional<double> Executable::Impl::simulated_latency_ms() const {
   if (!device_.machine) return std::nullopt;
   return simulate(*graph_, schedule(), *device_.machine).latency_us / 1e3;
+}
+
+bool Executable::Impl::has_plans() const {
+  const std::lock_guard lock(mutex_);
+  return !entries_.empty();
 }
 
 std::shared_ptr<const CompiledPlan> Executable::Impl::current_plan() const {

@@ -14,6 +14,7 @@
 #include "engine/backends.h"
 #include "engine/run_inputs.h"
 #include "optimize/pass.h"
+#include "runtime/arena_pool.h"
 #include "runtime/packed_constants.h"
 #include "runtime/run_context.h"
 #include "tune/attester.h"
@@ -23,9 +24,10 @@ namespace autograph {
 /// A plan with the input shapes it is for. The pool has a mutex of its own, held only to take or return a context.
 class PlanEntry {
  public:
-  /// `inputs` are the types that the plan is for, of Kind::none for what is no tensor; `nested` its nested graphs.
+  /// `inputs` are the types that the plan is for, of Kind::none for what is no tensor; `nested` its nested graphs;
+  /// `arenas` is where runs get their memory.
   PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const std::vector<Type>& inputs,
-            std::vector<std::shared_ptr<Executable::Impl>> nested);
+            std::vector<std::shared_ptr<Executable::Impl>> nested, std::shared_ptr<ArenaPool> arenas);
   /// Was this plan made for inputs like these? Allocates nothing.
   bool matches(const RunInputs& inputs) const;
   /// The type of input `i` that this plan is for; of Kind::none when it is no tensor.
@@ -33,6 +35,7 @@ class PlanEntry {
   void count_run() { ++num_runs_; }
   int num_runs() const { return num_runs_; }
   const std::shared_ptr<const CompiledPlan>& compiled() const { return compiled_; }
+  /// A context with an arena.
   std::unique_ptr<RunContext> acquire();
   void give_back(std::unique_ptr<RunContext> context);
 
@@ -46,8 +49,15 @@ class PlanEntry {
   std::atomic<int> num_runs_ = 0;
   std::vector<std::shared_ptr<Executable::Impl>> nested_;
   std::vector<Key> keys_;
+  std::shared_ptr<ArenaPool> arenas_;
   std::mutex mutex_;  // guards pool_
   std::vector<std::unique_ptr<RunContext>> pool_;
+};
+
+/// What the plans of one executable share, those of its nested graphs included.
+struct SharedByPlans {
+  std::shared_ptr<PackedConstants> packed = std::make_shared<PackedConstants>();
+  std::shared_ptr<ArenaPool> arenas = std::make_shared<ArenaPool>();
 };
 
 /// How often a graph runs in one run of the graph around it, if there is one.
@@ -56,9 +66,8 @@ enum class Nesting : uint8_t { none, once, repeatedly };
 /// See above. run() and run_into() may be called by any number of threads at once.
 class Executable::Impl {
  public:
-  /// Declared input types of a nested graph are not binding. `packed` is where its kernels share packed constants.
-  Impl(Graph graph, const CompileOptions& options, Nesting nesting,
-       std::shared_ptr<PackedConstants> packed = std::make_shared<PackedConstants>());
+  /// Declared input types of a nested graph are not binding.
+  Impl(Graph graph, const CompileOptions& options, Nesting nesting, SharedByPlans shared = {});
 
   std::vector<Datum> run(const RunInputs& inputs, const std::shared_ptr<MemoryMeter>& meter) const;
   void run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const;
@@ -85,6 +94,7 @@ class Executable::Impl {
   std::shared_ptr<PlanEntry> make_entry(const RunInputs& inputs) const;
   std::vector<Type> plan_types(const RunInputs& inputs) const;
   bool is_nested() const { return nesting_ != Nesting::none; }
+  bool has_plans() const;
   std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
                                                 Graph* release_from = nullptr) const;
   void execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const;
@@ -96,7 +106,7 @@ class Executable::Impl {
   int threads_;
   Nesting nesting_;
   mutable std::optional<Attester> judge_;  // of kernels; none on devices whose kernels are the reference
-  std::shared_ptr<PackedConstants> packed_;
+  SharedByPlans shared_;
   RunOptions run_options_;
   mutable std::optional<StateStore> states_;  // none in nested graphs
   std::vector<Tensor*> state_tensors_;        // of the store, in the order of the graph's states

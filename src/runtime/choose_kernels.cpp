@@ -48,7 +48,7 @@ class KernelChooser {
           options_.cost.begin_step(n, count);
           ask(n);
         },
-        kThreadStart);
+        options_.team);
     for (const auto& costs : costs_) problem_.add_variable(costs);
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel_for.h"
 #include "runtime/kernel_catalog.h"
 #include "runtime/kernel_cost.h"
 #include "runtime/kernel_judge.h"
@@ -35,6 +36,7 @@ struct ChooseOptions {
   bool exact = false;                 ///< See KernelCall::exact.
   int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
   KernelJudge* judge = nullptr;       ///< See PlanOptions.
+  RunTeam team = nullptr;             ///< Likewise.
 
   /// Threads of a step's kernel.
   int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }

@@ -72,7 +72,7 @@ class PlanCompiler {
     std::vector<StepLayouts> layouts;
     choices_ = choose_kernels(c.plan, *c.graph,
                               {options_.catalog, options_.cost ? *options_.cost : estimate, options_.threads,
-                               options_.exact, options_.set_threads, options_.judge},
+                               options_.exact, options_.set_threads, options_.judge, options_.team},
                               layouts);
     insert_reorders(c.plan, layouts);
     find_waits(c.plan);
@@ -138,7 +138,7 @@ class PlanCompiler {
           made[i] = choice_of[i] ? make_step(step, *choice_of[i]) : make_reorder(step);
           if (made[i].kernel && releases_at_once) release_weights(step, *made[i].kernel, num_readers);
         },
-        kThreadStart);
+        options_.team);
     if (options_.judge && !pass_judge(made)) return false;
     for (size_t i = 0; i < made.size(); ++i) {
       const bool releases_now = options_.release_from && !releases_at_once && made[i].kernel;

@@ -7,6 +7,7 @@
 
 #include "autograph/donation.h"
 #include "autograph/run_report.h"
+#include "base/parallel_for.h"
 #include "runtime/kernel_catalog.h"
 #include "runtime/kernel_cost.h"
 #include "runtime/kernel_judge.h"
@@ -42,6 +43,8 @@ struct PlanOptions {
   const Schedule* schedule = nullptr;        ///< See plan_scheduled(); null: one step after the other.
   /// Asked about every kernel before it is taken; where it refuses one, kernels are chosen anew. Null: all are trusted.
   KernelJudge* judge = nullptr;
+  /// Threads on which kernels are chosen and made, where there are some at hand; null: new ones.
+  RunTeam team = nullptr;
   PackedConstants* packed = nullptr;  ///< See KernelCall. Not with `release_from`, since it keeps constants.
 
   /// Threads of a step's kernel.

@@ -31,7 +31,6 @@ int follow_watch(const RunOptions& options) {
 
 RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {
   const Plan& plan = compiled_->plan;
-  arena_ = Tensor::empty(DType::u8, {static_cast<int64_t>(plan.arena_bytes)});
   input_views_.resize(plan.inputs.size());
   output_views_.resize(plan.outputs.size());
   input_data_.resize(plan.inputs.size(), nullptr);
@@ -47,7 +46,7 @@ RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : compiled_
   build_views();
 }
 
-// Views of arena and weight slots are final; those of inputs and outputs get their address in bind_*().
+// Views of weights are final; those of the arena, inputs and outputs get their address in bind_*().
 void RunContext::build_views() {
   const Plan& plan = compiled_->plan;
   const auto add = [&](SlotIndex s) {
@@ -57,6 +56,7 @@ void RunContext::build_views() {
     }
     const Slot& slot = plan.slots[s];
     const PlacedView placed{static_cast<uint32_t>(views_.size()), slot.root_offset};
+    if (slot.place == Place::arena) arena_views_.push_back({placed.view, slot.offset});
     if (slot.place == Place::input) input_views_[slot.index].push_back(placed);
     if (slot.place == Place::output) output_views_[slot.index].push_back(placed);
     views_.emplace_back(slot.type.dtype(), compiled_->slot_dims[s], address_of(s));
@@ -79,7 +79,7 @@ void* RunContext::address_of(SlotIndex s) const {
       return data ? data + slot.root_offset : nullptr;
     }
     case Place::weight: return const_cast<void*>(compiled_->plan.weights[slot.index].raw());
-    case Place::arena: return const_cast<char*>(static_cast<const char*>(arena_.raw())) + slot.offset;
+    case Place::arena: return arena_address_ ? arena_address_ + slot.offset : nullptr;
     case Place::heap: break;
   }
   return nullptr;
@@ -90,6 +90,16 @@ void RunContext::patch(const std::vector<PlacedView>& views, void* data) {
     TensorView& view = views_[placed.view];
     view = TensorView(view.dtype(), view.dims(), data ? static_cast<char*>(data) + placed.offset : nullptr);
   }
+}
+
+void RunContext::bind_arena(Tensor arena) {
+  AG_CHECK(arena.size_bytes() >= compiled_->plan.arena_bytes, "an arena of {} bytes, the plan has {}",
+           arena.size_bytes(), compiled_->plan.arena_bytes);
+  arena_ = std::move(arena);
+  char* address = static_cast<char*>(arena_.mutable_raw());
+  if (address == arena_address_) return;
+  arena_address_ = address;
+  patch(arena_views_, address);
 }
 
 void RunContext::bind_input(size_t i, const Tensor& tensor) {
@@ -148,6 +158,7 @@ void RunContext::run(const RunOptions& options, const std::shared_ptr<MemoryMete
   if (options.profile && profile_.empty()) profile_ = describe_steps(*compiled_);
   if (options.profile) run_start_ = Clock::now();
   const Plan& plan = compiled_->plan;
+  if (!arena_.is_present()) bind_arena(Tensor::empty(DType::u8, {static_cast<int64_t>(plan.arena_bytes)}));
   if (plan.stages.empty()) {
     run_range(0, plan.steps.size(), options, meter);
   } else if (options.check_nan) {
@@ -251,7 +262,7 @@ void RunContext::run_fixed(size_t number) {
   const KernelArgs args{
       {views_.data() + at.inputs, step.inputs.size()},
       {views_.data() + at.outputs, step.outputs.size()},
-      static_cast<char*>(arena_.mutable_raw()) + step.scratch_offset,
+      arena_address_ + step.scratch_offset,
       states_[number].get(),
   };
   compiled_->kernels[number]->run(args);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "autograph/run_report.h"
@@ -54,6 +55,13 @@ class RunContext {
  public:
   explicit RunContext(std::shared_ptr<const CompiledPlan> compiled);
 
+  /// Where the steps work from here on: at least the plan's arena_bytes. A context that is given none makes its own.
+  void bind_arena(Tensor arena);
+  /// The arena, for others to use until bind_arena() is called again.
+  Tensor take_arena() { return std::exchange(arena_, Tensor()); }
+  /// Where the arena is or was; null when there was none.
+  const void* arena_address() const { return arena_address_; }
+
   /// Sets input `i`; its dtype and dims must be those of the plan. The tensor must live until the run ends.
   void bind_input(size_t i, const Tensor& tensor);
   /// Sets input `i`, of any kind.
@@ -97,7 +105,7 @@ class RunContext {
   void build_views();
   struct PlacedView {
     uint32_t view = 0;  // in views_
-    size_t offset = 0;  // in the caller's tensor
+    size_t offset = 0;  // in the arena or the caller's tensor
   };
   void patch(const std::vector<PlacedView>& views, void* data);
   void run_range(size_t begin, size_t end, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
@@ -119,8 +127,10 @@ class RunContext {
 
   std::shared_ptr<const CompiledPlan> compiled_;
   Tensor arena_;
+  char* arena_address_ = nullptr;
   std::vector<TensorView> views_;
   std::vector<StepViews> step_views_;
+  std::vector<PlacedView> arena_views_;
   std::vector<std::vector<PlacedView>> input_views_;   // views that follow input i
   std::vector<std::vector<PlacedView>> output_views_;  // views that follow output k
   std::vector<void*> input_data_;

@@ -1,5 +1,5 @@
 // A graph whose extents are bound run by run gives for each of them what it gives as a static graph, bit by bit,
-// whatever shapes ran before: plans share packed constants and nothing else.
+// whatever shapes ran before: plans share packed constants and arenas.
 #include <gtest/gtest.h>
 
 #include <thread>
