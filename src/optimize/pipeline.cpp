@@ -82,6 +82,14 @@ bool is_chosen(const PassDef& pass, const PipelineOptions& options) {
   return options.optimize && !names(options.disabled) && (!pass.on_request || names(options.enabled));
 }
 
+void verify_behind(std::string_view pass, const Graph& graph) {
+  try {
+    verify(graph);
+  } catch (const Error& error) {
+    throw InternalError(fmt::format("[passes] {}: left a broken graph: {}", pass, error.what()));
+  }
+}
+
 }  // namespace
 
 std::span<const PassDef> all_passes() { return kPasses; }
@@ -91,6 +99,7 @@ std::vector<PassTiming> run_passes(Graph& graph, PassContext& context, const Pip
   check_names(passes, options.disabled);
   check_names(passes, options.enabled);
   std::vector<PassTiming> timings;
+  bool is_verified = true;
   for (size_t number = 0; number < passes.size(); ++number) {
     const PassDef& pass = passes[number];
     if (!is_chosen(pass, options) || (number >= options.max_passes && !pass.required)) continue;
@@ -98,13 +107,12 @@ std::vector<PassTiming> run_passes(Graph& graph, PassContext& context, const Pip
     const bool changed = pass.run(graph, context);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     timings.push_back({std::string(pass.name), took.count(), changed});
-    if (!changed || !options.verify_each) continue;
-    try {
-      verify(graph);
-    } catch (const Error& error) {
-      throw InternalError(fmt::format("[passes] {}: left a broken graph: {}", pass.name, error.what()));
-    }
+    is_verified = is_verified && !changed;
+    if (is_verified || !options.verify_each) continue;
+    verify_behind(pass.name, graph);
+    is_verified = true;
   }
+  if (!is_verified) verify_behind("one of them (a build with internal checks tells which)", graph);
   return timings;
 }
 
