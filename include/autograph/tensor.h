@@ -10,13 +10,15 @@
 #include <variant>
 #include <vector>
 
+#include "autograph/buffer.h"
 #include "autograph/dtype_of.h"
 #include "autograph/hash.h"
 #include "autograph/shape.h"
 
 namespace autograph {
 
-/// A borrowed, contiguous, row-major block of elements. Cheap to copy; owns nothing, not even its dims.
+/// A borrowed, contiguous, row-major block of elements. Cheap to copy; owns nothing, not even its dims. Kernels of a
+/// device with memory of its own get views of that memory, which only they may follow.
 class TensorView {
  public:
   /// An absent value: dtype undefined, no data.
@@ -59,14 +61,16 @@ class TensorView {
 };
 
 /// An owning handle; copies share the buffer. Elements are immutable by convention once a tensor is shared.
+/// Elements that lie in the memory of a device can be copied; whatever else looks at them throws DeviceError.
 class Tensor {
  public:
   /// An absent value.
   Tensor() = default;
   /// Zeros (empty strings); the buffer is 64-byte aligned. Throws ShapeError on negative or overflowing dims.
   static Tensor zeros(DType dtype, Dims dims);
-  /// Uninitialised memory for every dtype but string. Throws as zeros().
-  static Tensor empty(DType dtype, Dims dims);
+  /// Uninitialised memory for every dtype but string, in `memory` (null: the host's). Throws as zeros(), BudgetError
+  /// when there is no more memory, and TypeError for strings that are not on the host.
+  static Tensor empty(DType dtype, Dims dims, const Memory* memory = nullptr);
   /// Copies `values`; throws ShapeError when their number is not the product of `dims`.
   template <class T>
   static Tensor of(Dims dims, const std::vector<T>& values);
@@ -81,6 +85,8 @@ class Tensor {
   }
   /// Borrows `data`; `owner` keeps it alive (may be null when the caller does).
   static Tensor wrap(DType dtype, Dims dims, void* data, std::shared_ptr<const void> owner);
+  /// Elements that lie at the beginning of `buffer`, on the host or not.
+  static Tensor wrap(DType dtype, Dims dims, Buffer buffer);
 
   /// False for an absent value.
   bool is_present() const { return dtype_ != DType::undefined; }
@@ -95,25 +101,34 @@ class Tensor {
   template <class T>
   const T* data() const {
     check_element(kDTypeOf<T>);
-    return static_cast<const T*>(data_);
+    return static_cast<const T*>(raw());
   }
   template <class T>
   T* mutable_data() {
     check_element(kDTypeOf<T>);
-    return static_cast<T*>(data_);
+    return static_cast<T*>(mutable_raw());
   }
   template <class T>
   std::span<const T> elements() const {
     return {data<T>(), static_cast<size_t>(num_elements_)};
   }
-  const void* raw() const { return data_; }
-  void* mutable_raw() { return data_; }
+  const void* raw() const { return on_host(); }
+  void* mutable_raw() { return on_host(); }
   /// Borrow as a view; valid while this tensor lives and is not assigned to.
-  TensorView view() const { return {dtype_, dims_, data_}; }
+  TensorView view() const { return {dtype_, dims_, on_host()}; }
+
+  /// Where the elements are, on the host or not.
+  const Buffer& buffer() const { return buffer_; }
+  bool is_on_host() const { return buffer_.is_on_host(); }
+  /// The same elements in `memory` (null: the host's): a copy, or this tensor where it is there already. Throws
+  /// TypeError for strings.
+  Tensor to(const Memory* memory) const;
+  /// The same elements where the host can read them.
+  Tensor to_host() const { return to(nullptr); }
 
   /// The same elements under other extents of equal product; throws ShapeError otherwise. Shares the buffer.
   Tensor reshaped(Dims dims) const;
-  /// A copy with a buffer of its own.
+  /// A copy with a buffer of its own in the same memory.
   Tensor clone() const;
   /// Integer elements of any width as i64; throws TypeError for other dtypes.
   std::vector<int64_t> to_i64() const;
@@ -126,11 +141,15 @@ class Tensor {
 
  private:
   void check_element(DType asked) const;
+  void* on_host() const {
+    if (!buffer_.is_on_host()) refuse_access();
+    return buffer_.data();
+  }
+  [[noreturn]] void refuse_access() const;
   DType dtype_ = DType::undefined;
   Dims dims_;
   int64_t num_elements_ = 0;
-  void* data_ = nullptr;
-  std::shared_ptr<const void> owner_;
+  Buffer buffer_;
 };
 
 /// A value at run time: a tensor, a sequence of values, or nothing (an empty optional).

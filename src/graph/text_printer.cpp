@@ -29,11 +29,11 @@ namespace {
 // Tensors up to this many elements print as literals; larger ones as hex, which is compact and exact.
 constexpr int64_t kMaxLiterals = 64;
 
-using Buffer = fmt::memory_buffer;
+using TextBuffer = fmt::memory_buffer;
 
-void append(Buffer& out, std::string_view text) { out.append(text.data(), text.data() + text.size()); }
+void append(TextBuffer& out, std::string_view text) { out.append(text.data(), text.data() + text.size()); }
 
-void append_quoted(Buffer& out, std::string_view text) {
+void append_quoted(TextBuffer& out, std::string_view text) {
   out.push_back('"');
   while (!text.empty()) {
     const size_t length = utf8_length(text);
@@ -53,7 +53,7 @@ void append_quoted(Buffer& out, std::string_view text) {
 
 // Floats always show that they are floats: a point, an exponent, or a name.
 template <class T>
-void append_float(Buffer& out, T value) {
+void append_float(TextBuffer& out, T value) {
   const std::string text = fmt::format("{}", value);
   append(out, text);
   if (text.find_first_of(".en") == std::string::npos) append(out, ".0");
@@ -65,7 +65,7 @@ bool is_bare_symbol(std::string_view name) {
   return !name.empty() && is_start(name[0]) && std::all_of(name.begin() + 1, name.end(), is_rest);
 }
 
-void append_shape(Buffer& out, const Shape& shape) {
+void append_shape(TextBuffer& out, const Shape& shape) {
   if (!shape.has_rank()) return append(out, "[...]");
   out.push_back('[');
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
@@ -83,7 +83,7 @@ void append_shape(Buffer& out, const Shape& shape) {
   out.push_back(']');
 }
 
-void append_type(Buffer& out, const Type& type) {
+void append_type(TextBuffer& out, const Type& type) {
   switch (type.kind()) {
     case Type::Kind::none: return append(out, "none");
     case Type::Kind::tensor: append(out, to_string(type.dtype())); return append_shape(out, type.shape());
@@ -96,7 +96,7 @@ void append_type(Buffer& out, const Type& type) {
 }
 
 // Literals where they read well and are exact; false when the tensor needs hex.
-bool append_literals(Buffer& out, const Tensor& tensor) {
+bool append_literals(TextBuffer& out, const Tensor& tensor) {
   if (tensor.num_elements() > kMaxLiterals) return false;
   const auto list = [&]<class T>(TypeTag<T>) {
     out.push_back('{');
@@ -124,7 +124,7 @@ bool append_literals(Buffer& out, const Tensor& tensor) {
   return try_dispatch(Literal{}, tensor.dtype(), list);
 }
 
-void append_elements(Buffer& out, const Tensor& tensor) {
+void append_elements(TextBuffer& out, const Tensor& tensor) {
   if (append_literals(out, tensor)) return;
   if (tensor.dtype() == DType::string) {
     out.push_back('{');
@@ -167,7 +167,7 @@ class TensorPool {
 
 class Printer {
  public:
-  Printer(Buffer& out, const TextOptions& options, std::vector<Tensor>* pool = nullptr)
+  Printer(TextBuffer& out, const TextOptions& options, std::vector<Tensor>* pool = nullptr)
       : out_(out), options_(options), pool_(pool) {}
 
   void print(const Graph& graph, int indent) {
@@ -306,7 +306,7 @@ class Printer {
     out_.push_back(']');
   }
 
-  Buffer& out_;
+  TextBuffer& out_;
   const TextOptions& options_;
   TensorPool pool_;
 };
@@ -314,14 +314,14 @@ class Printer {
 }  // namespace
 
 std::string print_text(const Graph& graph, const TextOptions& options) {
-  Buffer out;
+  TextBuffer out;
   Printer(out, options).print(graph, 0);
   out.push_back('\n');
   return fmt::to_string(out);
 }
 
 std::string print_text(const Graph& graph, std::vector<Tensor>& pool) {
-  Buffer out;
+  TextBuffer out;
   const TextOptions options;
   Printer(out, options, &pool).print(graph, 0);
   out.push_back('\n');

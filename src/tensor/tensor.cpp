@@ -1,62 +1,36 @@
 #include "autograph/tensor.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
-#include <new>
 
+#include "base/check.h"
 #include "base/checked_int.h"
 #include "base/hash.h"
 #include "tensor/element_types.h"
-#include "tensor/spare_bytes.h"
 
 namespace autograph {
-namespace {
 
-constexpr std::align_val_t kAlignment{64};
-constexpr size_t kHugePage = size_t{2} << 20;
-
-// Large pages where the system gives them: a walk through weights misses the translation cache less, and memory is
-// there after fewer page faults. What does not fill a large page stays in small ones, so that no memory is wasted.
-void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t size) {
-#ifdef MADV_HUGEPAGE
-  ::madvise(memory, size / kHugePage * kHugePage, MADV_HUGEPAGE);
-#endif
-}
-
-std::shared_ptr<void> allocate_bytes(size_t size) {
-  const bool is_large = size >= kHugePage;
-  const std::align_val_t alignment = is_large ? std::align_val_t{kHugePage} : kAlignment;
-  void* memory = ::operator new(size + kSpareBytes, alignment, std::nothrow);
-  AG_CHECK_USER(memory != nullptr, BudgetError, "[tensor] memory: {} bytes are not available", size);
-  if (is_large) ask_for_large_pages(memory, size);
-  return {memory, [alignment](void* p) { ::operator delete(p, alignment); }};
-}
-
-}  // namespace
-
-Tensor Tensor::empty(DType dtype, Dims dims) {
+Tensor Tensor::empty(DType dtype, Dims dims, const Memory* memory) {
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.num_elements_ = checked_product(dims, "tensor");
   const int64_t bytes = checked_mul(tensor.num_elements_, static_cast<int64_t>(element_size(dtype)), "tensor");
   tensor.dims_ = std::move(dims);
   if (dtype == DType::string) {
+    AG_CHECK_USER(!memory, TypeError, "[tensor] memory: strings are kept on the host alone, asked for {}",
+                  memory->name());
     auto strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(tensor.num_elements_));
-    tensor.data_ = strings->data();
-    tensor.owner_ = std::move(strings);
+    void* const data = strings->data();
+    tensor.buffer_ = Buffer(nullptr, data, static_cast<size_t>(bytes), std::move(strings));
   } else {
-    auto memory = allocate_bytes(static_cast<size_t>(bytes));
-    tensor.data_ = memory.get();
-    tensor.owner_ = std::move(memory);
+    tensor.buffer_ = Buffer::allocate(static_cast<size_t>(bytes), memory);
   }
   return tensor;
 }
 
 Tensor Tensor::zeros(DType dtype, Dims dims) {
   Tensor tensor = empty(dtype, std::move(dims));
-  if (dtype != DType::string) std::memset(tensor.data_, 0, tensor.size_bytes());
+  if (dtype != DType::string) std::memset(tensor.mutable_raw(), 0, tensor.size_bytes());
   return tensor;
 }
 
@@ -67,7 +41,7 @@ Tensor Tensor::of(Dims dims, const std::vector<T>& values) {
   AG_CHECK_USER(tensor.num_elements_ == static_cast<int64_t>(values.size()), ShapeError,
                 "[tensor] values: expected {} for shape {}, got {}", tensor.num_elements_, to_string(tensor.dims_),
                 values.size());
-  std::copy(values.begin(), values.end(), static_cast<T*>(tensor.data_));
+  std::copy(values.begin(), values.end(), static_cast<T*>(tensor.mutable_raw()));
   return tensor;
 }
 
@@ -91,13 +65,24 @@ AG_INSTANTIATE(std::complex<double>)
 #undef AG_INSTANTIATE
 
 Tensor Tensor::wrap(DType dtype, Dims dims, void* data, std::shared_ptr<const void> owner) {
+  const size_t bytes = static_cast<size_t>(checked_product(dims, "tensor")) * element_size(dtype);
+  return wrap(dtype, std::move(dims), Buffer(nullptr, data, bytes, std::move(owner)));
+}
+
+Tensor Tensor::wrap(DType dtype, Dims dims, Buffer buffer) {
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.num_elements_ = checked_product(dims, "tensor");
   tensor.dims_ = std::move(dims);
-  tensor.data_ = data;
-  tensor.owner_ = std::move(owner);
+  tensor.buffer_ = std::move(buffer);
   return tensor;
+}
+
+Tensor Tensor::to(const Memory* memory) const {
+  if (!is_present() || buffer_.memory() == memory) return *this;
+  Tensor copy = empty(dtype_, dims_, memory);
+  copy_bytes(copy.buffer_, buffer_, size_bytes());
+  return copy;
 }
 
 Tensor Tensor::reshaped(Dims dims) const {
@@ -111,12 +96,12 @@ Tensor Tensor::reshaped(Dims dims) const {
 
 Tensor Tensor::clone() const {
   if (!is_present()) return {};
-  Tensor copy = empty(dtype_, dims_);
+  Tensor copy = empty(dtype_, dims_, buffer_.memory());
   if (dtype_ == DType::string) {
-    const auto* strings = static_cast<const std::string*>(data_);
-    std::copy(strings, strings + num_elements_, static_cast<std::string*>(copy.data_));
-  } else if (num_elements_ > 0) {
-    std::memcpy(copy.data_, data_, size_bytes());
+    const auto* strings = static_cast<const std::string*>(raw());
+    std::copy(strings, strings + num_elements_, static_cast<std::string*>(copy.mutable_raw()));
+  } else {
+    copy_bytes(copy.buffer_, buffer_, size_bytes());
   }
   return copy;
 }
@@ -125,7 +110,7 @@ std::vector<int64_t> Tensor::to_i64() const {
   std::vector<int64_t> values(static_cast<size_t>(num_elements_));
   const bool found =
       try_dispatch(Concat<IntegerTypes, TypeList<bool, Int4, UInt4, Int2, UInt2>>{}, dtype_, [&]<class T>(TypeTag<T>) {
-        const T* source = static_cast<const T*>(data_);
+        const T* source = static_cast<const T*>(raw());
         for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(source[i]);
       });
   AG_CHECK_USER(found, TypeError, "[tensor] dtype: expected integers, got {}", to_string(dtype_));
@@ -135,7 +120,7 @@ std::vector<int64_t> Tensor::to_i64() const {
 std::vector<double> Tensor::to_f64() const {
   std::vector<double> values(static_cast<size_t>(num_elements_));
   const bool found = try_dispatch(Concat<NumericTypes, SmallTypes, TypeList<bool>>{}, dtype_, [&]<class T>(TypeTag<T>) {
-    const T* source = static_cast<const T*>(data_);
+    const T* source = static_cast<const T*>(raw());
     for (size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<double>(static_cast<ComputeType<T>>(source[i]));
     }
@@ -146,12 +131,12 @@ std::vector<double> Tensor::to_f64() const {
 
 bool Tensor::bitwise_equal(const Tensor& other) const {
   if (dtype_ != other.dtype_ || dims_ != other.dims_) return false;
-  if (data_ == other.data_ || num_elements_ == 0) return true;
+  if (raw() == other.raw() || num_elements_ == 0) return true;
   if (dtype_ == DType::string) {
-    const auto* a = static_cast<const std::string*>(data_);
-    return std::equal(a, a + num_elements_, static_cast<const std::string*>(other.data_));
+    const auto* a = static_cast<const std::string*>(raw());
+    return std::equal(a, a + num_elements_, static_cast<const std::string*>(other.raw()));
   }
-  return std::memcmp(data_, other.data_, size_bytes()) == 0;
+  return std::memcmp(raw(), other.raw(), size_bytes()) == 0;
 }
 
 Hash128 Tensor::content_hash() const {
@@ -159,10 +144,10 @@ Hash128 Tensor::content_hash() const {
   hasher.add(static_cast<int64_t>(dtype_)).add(rank());
   for (const int64_t d : dims_) hasher.add(d);
   if (dtype_ == DType::string) {
-    const auto* strings = static_cast<const std::string*>(data_);
+    const auto* strings = static_cast<const std::string*>(raw());
     for (int64_t i = 0; i < num_elements_; ++i) hasher.add(strings[i]);
   } else if (num_elements_ > 0) {
-    hasher.add(hash_bytes(data_, size_bytes()));
+    hasher.add(hash_bytes(raw(), size_bytes()));
   }
   return hasher.finish();
 }
@@ -170,6 +155,13 @@ Hash128 Tensor::content_hash() const {
 void Tensor::check_element(DType asked) const {
   AG_CHECK_USER(asked == dtype_, TypeError, "[tensor] element type: asked for {}, the tensor holds {}",
                 to_string(asked), to_string(dtype_));
+}
+
+void Tensor::refuse_access() const {
+  throw DeviceError(fmt::format(
+      "[tensor] memory: the elements of {} are in the memory of '{}', which the host cannot read; copy them "
+      "with to_host()",
+      to_string(type()), buffer_.memory()->name()));
 }
 
 const Tensor& Datum::tensor() const {

@@ -1,0 +1,61 @@
+#include "autograph/buffer.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "base/check.h"
+#include "tensor/spare_bytes.h"
+
+namespace autograph {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+constexpr size_t kHugePage = size_t{2} << 20;
+
+// Large pages where the system gives them: a walk through weights misses the translation cache less, and memory is
+// there after fewer page faults. What does not fill a large page stays in small ones, so that no memory is wasted.
+void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t size) {
+#ifdef MADV_HUGEPAGE
+  ::madvise(memory, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
+}
+
+std::shared_ptr<void> allocate_on_host(size_t size) {
+  const bool is_large = size >= kHugePage;
+  const std::align_val_t alignment = is_large ? std::align_val_t{kHugePage} : kAlignment;
+  void* memory = ::operator new(size + kSpareBytes, alignment, std::nothrow);
+  AG_CHECK_USER(memory != nullptr, BudgetError, "[tensor] memory: {} bytes are not available", size);
+  if (is_large) ask_for_large_pages(memory, size);
+  return {memory, [alignment](void* p) { ::operator delete(p, alignment); }};
+}
+
+}  // namespace
+
+Buffer Buffer::allocate(size_t bytes, const Memory* memory) {
+  std::shared_ptr<void> owner = memory ? memory->allocate(bytes) : allocate_on_host(bytes);
+  void* const data = owner.get();
+  return {memory, data, bytes, std::move(owner)};
+}
+
+void copy_bytes(const Buffer& to, const Buffer& from, size_t bytes, Stream* stream) {
+  if (bytes == 0) return;
+  if (to.is_on_host() && from.is_on_host()) {
+    std::memmove(to.data(), from.data(), bytes);
+  } else if (from.is_on_host()) {
+    to.memory()->write(to.data(), from.data(), bytes, stream);
+  } else if (to.is_on_host()) {
+    from.memory()->read(to.data(), from.data(), bytes, stream);
+  } else if (to.memory() == from.memory()) {
+    to.memory()->copy(to.data(), from.data(), bytes, stream);
+  } else {
+    AG_CHECK(!stream, "a copy from {} to {} cannot be enqueued", from.memory()->name(), to.memory()->name());
+    std::vector<char> between(bytes);
+    from.memory()->read(between.data(), from.data(), bytes, nullptr);
+    to.memory()->write(to.data(), between.data(), bytes, nullptr);
+  }
+}
+
+}  // namespace autograph
