@@ -10,14 +10,18 @@ function(ag_precompile_headers target)
   endif()
 endfunction()
 
-# ag_layer(NAME): adds every source below src/NAME but the kernels to the library. One library, so that users link one
+# ag_layer(NAME): adds every source below src/NAME to the library. One library, so that users link one
 # thing; the layer rule is checked by tools/check_layers.py instead of by link order.
 function(ag_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/src/backends/cpu/")
   if(sources)
     target_sources(autograph PRIVATE ${sources})
   endif()
+endfunction()
+
+# ag_backend(NAME): adds every source of src/backends/NAME. Its devices stand in the list of src/engine/devices.cpp.
+function(ag_backend name)
+  ag_layer(backends/${name})
 endfunction()
 
 # ag_ops(FAMILY OP...): compiles FAMILY/OP.cpp, which defines `const OpDef& OP_def()`, and lists the op.

@@ -33,7 +33,7 @@ struct TuneProgress {
 
 /// How to compile.
 struct CompileOptions {
-  std::string device = "cpu";           ///< One of available_devices(): "cpu" or "reference".
+  std::string device = "cpu";           ///< One of available_devices(), or of add_device().
   std::string strategy = "sequential";  ///< How to schedule: one of available_strategies().
   /// Where nodes of the graph run, instead of what `strategy` would say; passes are not run then. Null: by strategy.
   /// Not for graphs with shapes that are known only while running, which run as if there were none.
@@ -74,6 +74,9 @@ struct CompileOptions {
   /// Inputs whose memory run_into() may be given as that of an output of the same dtype and shape, too: no input and no
   /// output stands here twice. ValueError, TypeError or ShapeError when a pair does not fit.
   std::vector<Donation> donations = {};
+  /// Outputs of run() stay in the memory of the device, where it has its own: for inputs of runs to come, and for
+  /// Tensor::to_host(). Otherwise they are copied to the host.
+  bool keep_on_device = false;
   bool check_nan = false;  ///< Stop at the first node that makes a NaN or infinity from finite inputs.
   bool profile = false;    ///< Record the time of every step; see Executable::profile().
 };
@@ -106,7 +109,8 @@ class Executable {
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
 
-  /// Runs once. Inputs in the order of the graph's inputs; dims that were symbolic are bound by them.
+  /// Runs once. Inputs in the order of the graph's inputs; dims that were symbolic are bound by them. Inputs lie on the
+  /// host or in the memory of the device, which then need not copy them.
   /// Throws ShapeError or TypeError naming the input when one does not fit, BudgetError before allocating too much.
   Outputs run(const std::vector<Datum>& inputs) const;
   /// As above, in any order: `program.run({{"x", x}, {"mask", mask}})["y"]`. Throws ValueError naming inputs that are

@@ -10,7 +10,7 @@
 
 namespace autograph {
 
-void parallel_for(size_t count, int threads, const std::function<void(size_t)>& work, RunTeam team) {
+void parallel_for(size_t count, int threads, const std::function<void(size_t)>& work, const RunTeam& team) {
   std::atomic<size_t> next{0};
   std::mutex mutex;  // guards first_failed and error
   size_t first_failed = std::numeric_limits<size_t>::max();

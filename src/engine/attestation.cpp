@@ -23,7 +23,7 @@ ErrorModel error_model_of(const CompileOptions& options) {
 }
 
 Verdicts* verdicts_of(const Device& device, const CompileOptions& options) {
-  if (!device.identity) return nullptr;
+  if (device.properties().is_reference) return nullptr;
   return &Verdicts::of(cache_folder_of(options),
                        device.identity() + "; build " + build_hash() + "; " + options.precision);
 }

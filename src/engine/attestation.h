@@ -3,7 +3,7 @@
 
 #include "accuracy/scaled_tensor.h"
 #include "autograph/compile.h"
-#include "engine/backends.h"
+#include "autograph/devices.h"
 #include "tune/verdicts.h"
 
 namespace autograph {

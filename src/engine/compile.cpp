@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "autograph/devices.h"
 #include "autograph/search.h"
 #include "autograph/verify.h"
 #include "base/check.h"
-#include "engine/backends.h"
 #include "engine/compute_constant.h"
 #include "engine/executable.h"
 #include "engine/strategies/strategy.h"
@@ -38,14 +38,14 @@ std::optional<std::vector<Type>> typical_types(const Graph& graph, const std::ve
 // Would a kernel made for this very op take the node with extents such as these?
 bool expects_own_kernel(const Device& device, const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  if (!device.catalog.has_own_kernel(node.op().name)) return false;
+  if (!device.catalog().has_own_kernel(node.op().name)) return false;
   const auto inputs = typical_types(graph, node.inputs());
   const auto outputs = typical_types(graph, node.outputs());
   if (!inputs || !outputs) return false;
   std::vector<Tensor> constants;
   for (const ValueId v : node.inputs()) constants.push_back(v.is_valid() ? graph.value(v).constant() : Tensor());
   try {
-    return device.catalog.accepts({node.op(), node.attributes(), *inputs, *outputs, constants, 1});
+    return device.catalog().accepts({node.op(), node.attributes(), *inputs, *outputs, constants, 1});
   } catch (const ShapeError&) {
     return false;  // extents that are not known yet may have to be others than typical ones
   }

@@ -28,7 +28,7 @@ bool is_worth_a_kernel(const OpDef& op, const Attributes& attributes, std::span<
 std::vector<Tensor> compute_constant(const Device& device, const CompileOptions& options, const OpDef& op,
                                      const Attributes& attributes, std::span<const Tensor> inputs,
                                      std::span<const Type> output_types) {
-  if (device.name == "reference" || !is_worth_a_kernel(op, attributes, inputs, output_types)) {
+  if (device.properties().is_reference || !is_worth_a_kernel(op, attributes, inputs, output_types)) {
     return run_reference(op, attributes, inputs, output_types);
   }
   Graph graph("constant");

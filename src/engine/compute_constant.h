@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "autograph/compile.h"
+#include "autograph/devices.h"
 #include "autograph/op_def.h"
-#include "engine/backends.h"
 
 namespace autograph {
 

@@ -7,7 +7,6 @@
 #include "autograph/cpu_count.h"
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
-#include "backends/sim/simulate.h"
 #include "base/check.h"
 #include "engine/attestation.h"
 #include "engine/state_run.h"
@@ -29,48 +28,44 @@ constexpr int kPlansRunOnce = 4;
 // Sets the thread count of kernels for the calling thread while it lives.
 class ThreadScope {
  public:
-  ThreadScope(const Device& device, int threads) : device_(device) {
-    if (device_.set_threads) previous_ = device_.set_threads(threads);
-  }
-  ~ThreadScope() {
-    if (device_.set_threads) device_.set_threads(previous_);
-  }
+  ThreadScope(const Device& device, int threads) : host_(device.host_threads()), previous_(host_.set(threads)) {}
+  ~ThreadScope() { host_.set(previous_); }
   ThreadScope(const ThreadScope&) = delete;
   ThreadScope& operator=(const ThreadScope&) = delete;
 
  private:
-  const Device& device_;
-  int previous_ = 1;
+  const HostThreads& host_;
+  int previous_;
 };
 
 // Lets kernels use all threads again when a run is over.
 class LimitScope {
  public:
-  explicit LimitScope(void (*limit_threads)(int)) : limit_threads_(limit_threads) {}
+  LimitScope(const Device& device, bool is_limited) : host_(is_limited ? &device.host_threads() : nullptr) {}
   ~LimitScope() {
-    if (limit_threads_) limit_threads_(CoreWatch::kNoLimit);
+    if (host_) host_->limit(CoreWatch::kNoLimit);
   }
   LimitScope(const LimitScope&) = delete;
   LimitScope& operator=(const LimitScope&) = delete;
 
  private:
-  void (*limit_threads_)(int);
+  const HostThreads* host_;
 };
 
 // Binds the calling thread and its team to processors while it lives, where that is asked for.
 class PinScope {
  public:
-  PinScope(const Device& device, bool pins, int threads) : unpin_(pins ? device.unpin_thread : nullptr) {
-    if (pins && device.pin_threads) device.pin_threads(threads);
+  PinScope(const Device& device, bool pins, int threads) : host_(pins ? &device.host_threads() : nullptr) {
+    if (host_) host_->pin(threads);
   }
   ~PinScope() {
-    if (unpin_) unpin_();
+    if (host_) host_->unpin();
   }
   PinScope(const PinScope&) = delete;
   PinScope& operator=(const PinScope&) = delete;
 
  private:
-  void (*unpin_)();
+  const HostThreads* host_;
 };
 
 bool has_static_inputs(const Graph& graph) {
@@ -112,71 +107,72 @@ Type PlanEntry::input_type(size_t i) const {
   return {keys_[i].dtype, Shape(std::move(dims))};
 }
 
-std::unique_ptr<RunContext> PlanEntry::acquire() {
-  std::unique_ptr<RunContext> context;
+std::shared_ptr<Launchable> PlanEntry::acquire(const Device& device) {
+  std::shared_ptr<Launchable> launchable;
   {
     const std::lock_guard lock(mutex_);
     if (!pool_.empty()) {
-      context = std::move(pool_.back());
+      launchable = std::move(pool_.back());
       pool_.pop_back();
     }
   }
-  if (!context) context = std::make_unique<RunContext>(compiled_);
-  context->bind_arena(arenas_->take(compiled_->plan.arena_bytes, context->arena_address()));
-  return context;
+  if (!launchable) launchable = device.record(compiled_);
+  launchable->bind_arena(arenas_->take(compiled_->plan.arena_bytes, launchable->arena_address(), device.memory()));
+  return launchable;
 }
 
-void PlanEntry::give_back(std::unique_ptr<RunContext> context) {
-  context->release();
-  arenas_->give_back(context->take_arena());
+void PlanEntry::give_back(std::shared_ptr<Launchable> launchable) {
+  launchable->release();
+  arenas_->give_back(launchable->take_arena());
   const std::lock_guard lock(mutex_);
-  pool_.push_back(std::move(context));
+  pool_.push_back(std::move(launchable));
 }
 
-// A context taken from the pool; goes back when the run is over, however it ends.
+// A launchable taken from the pool; goes back when the run is over, however it ends.
 class Executable::Impl::Lease {
  public:
-  explicit Lease(std::shared_ptr<PlanEntry> entry) : entry_(std::move(entry)), context_(entry_->acquire()) {}
-  ~Lease() { entry_->give_back(std::move(context_)); }
+  Lease(const Device& device, std::shared_ptr<PlanEntry> entry)
+      : entry_(std::move(entry)), launchable_(entry_->acquire(device)) {}
+  ~Lease() { entry_->give_back(std::move(launchable_)); }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
-  RunContext& context() { return *context_; }
+  Launchable& launchable() { return *launchable_; }
 
  private:
   std::shared_ptr<PlanEntry> entry_;
-  std::unique_ptr<RunContext> context_;
+  std::shared_ptr<Launchable> launchable_;
 };
 
-// A nested plan and a context of it, for many runs on memory of the caller's choice.
+// A nested plan and a launchable of it, for many runs on memory of the caller's choice.
 class Executable::Impl::Session : public NestedSession {
  public:
   Session(const Impl& impl, const std::shared_ptr<PlanEntry>& entry, const std::vector<Datum>& inputs)
-      : impl_(impl), entry_(*entry), lease_(entry), context_(lease_.context()) {
-    for (size_t i = 0; i < inputs.size(); ++i) context_.bind_input(i, inputs[i]);
+      : impl_(impl), entry_(*entry), lease_(impl.device_, entry), launchable_(lease_.launchable()) {
+    for (size_t i = 0; i < inputs.size(); ++i) launchable_.bind_input(i, inputs[i]);
   }
 
   const Type& output_type(size_t k) const override { return slot_of(k).type; }
   bool hands_on(size_t k, size_t i) const override {
-    const Plan& plan = context_.compiled().plan;
+    const Plan& plan = launchable_.compiled().plan;
     return plan.outputs[k].slot == plan.inputs[i];
   }
-  void bind_input(size_t i, const void* data) override { context_.bind_input(i, data); }
-  void bind_output(size_t k, void* data) override { context_.bind_output(k, data); }
+  void bind_input(size_t i, const void* data) override { launchable_.bind_input(i, data); }
+  void bind_output(size_t k, void* data) override { launchable_.bind_output(k, data); }
   void run() override {
     entry_.count_run();
-    impl_.execute(context_, nullptr);
+    impl_.execute(launchable_, nullptr);
   }
 
  private:
   const Slot& slot_of(size_t k) const {
-    const Plan& plan = context_.compiled().plan;
+    const Plan& plan = launchable_.compiled().plan;
     return plan.slots[plan.outputs[k].slot];
   }
 
   const Impl& impl_;
   PlanEntry& entry_;
   Lease lease_;
-  RunContext& context_;
+  Launchable& launchable_;
 };
 
 // ---- Impl ------------------------------------------------------------------------------------------------------
@@ -184,20 +180,19 @@ class Executable::Impl::Session : public NestedSession {
 Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesting, SharedByPlans shared)
     : options_(options),
       device_(get_device(options.device, options.precision)),
+      output_memory_(options.keep_on_device && nesting == Nesting::none ? device_.memory() : nullptr),
       threads_(options.threads > 0 ? options.threads : usable_cpu_count()),
       nesting_(nesting),
       shared_(std::move(shared)),
-      run_options_{device_.catalog, threads_, options.check_nan,   options.profile,
-                   nullptr,         nullptr,  device_.set_threads, device_.run_streams} {
+      run_options_{device_.catalog(), threads_, options.check_nan,     options.profile,
+                   nullptr,           nullptr,  device_.host_threads()} {
   run_options_.packed = shared_.packed.get();
   if (Verdicts* verdicts = verdicts_of(device_, options_)) {
-    judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune);
+    judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune, &device_);
     run_options_.judge = &*judge_;
   }
-  if (!options_.fixed_threads && device_.limit_threads && threads_ > 1) {
-    run_options_.watch = &CoreWatch::of_process();
-    run_options_.limit_threads = device_.limit_threads;
-  }
+  const bool can_be_limited = device_.host_threads().can_be_limited() && threads_ > 1;
+  if (!options_.fixed_threads && can_be_limited) run_options_.watch = &CoreWatch::of_process();
   run_options_.run_nested = [this](const GraphRef& graph, const std::vector<Datum>& inputs,
                                    const std::shared_ptr<MemoryMeter>& meter) {
     return nested_of(graph)->run(RunInputs(inputs), meter);
@@ -346,15 +341,20 @@ std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs& inputs)
 std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
                                                                 const KnownValues& known, Graph* release_from) const {
   const ThreadScope threads(device_, threads_);
-  PlanOptions options{device_.catalog,     threads_,    options_.memory_budget_bytes, options_.exact,
-                      device_.set_threads, release_from};
+  PlanOptions options{device_.catalog(),      threads_,    options_.memory_budget_bytes, options_.exact,
+                      device_.host_threads(), release_from};
+  options.memory = device_.memory();
   options.schedule = options_.schedule.get();
   if (!is_nested()) options.donations = options_.donations;
   options.judge = run_options_.judge;
   if (!release_from) options.packed = shared_.packed.get();
   // Before the first plan has run there are no threads yet.
-  if (has_plans()) options.team = device_.run_streams;
-  if (!options_.tune) return compile_plan(std::move(graph), known, options);
+  if (has_plans()) {
+    options.team = [&threads = device_.host_threads()](int count, int threads_of_each, FunctionRef<void(int)> work) {
+      return threads.run_streams(count, threads_of_each, work);
+    };
+  }
+  if (!options_.tune || !device_.properties().can_time_kernels) return compile_plan(std::move(graph), known, options);
   MeasurementCache cache(cache_folder_of(options_));
   OnMeasure on_measure;
   if (options_.on_tune) {
@@ -362,16 +362,15 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
       options_.on_tune({step, num_steps, measured, false});
     };
   }
-  MeasuredCost cost(device_.identity ? device_.identity() : device_.name, cache, on_measure, device_.forget_kernels,
-                    options_.may_tune);
+  MeasuredCost cost(device_, cache, on_measure, options_.may_tune);
   if (options_.kernel_times) cost.know(*options_.kernel_times);
   std::shared_ptr<const CompiledPlan> plan;
-  if (options_.tune_in_network && !is_nested() && !device_.machine) {
+  if (options_.tune_in_network && !is_nested()) {
     // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
     const bool is_given = options_.kernel_times && has_network(*options_.kernel_times);
     const bool has_time = !options_.may_tune || options_.may_tune();
     InNetworkCost in_network(cost, network_key(*graph, options_, threads_), !is_given && has_time);
-    plan = tune_in_network(graph, known, options, run_options_, in_network, options_);
+    plan = tune_in_network(device_, graph, known, options, run_options_, in_network, options_);
   } else {
     options.cost = &cost;
     plan = compile_plan(std::move(graph), known, options);
@@ -381,44 +380,44 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   return plan;
 }
 
-void Executable::Impl::execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const {
-  if (!meter && context.compiled().has_dynamic_steps) {
-    meter = std::make_shared<MemoryMeter>(options_.memory_budget_bytes, context.compiled().memory.arena_bytes);
+void Executable::Impl::execute(Launchable& launchable, std::shared_ptr<MemoryMeter> meter) const {
+  if (!meter && launchable.compiled().has_dynamic_steps) {
+    meter = std::make_shared<MemoryMeter>(options_.memory_budget_bytes, launchable.compiled().memory.arena_bytes);
   }
   const ThreadScope threads(device_, threads_);
   // A nested run works on the processors of the run around it.
   std::optional<CoreGate::Pass> pass;
-  if (!is_nested()) pass.emplace(CoreGate::of_process(), context.compiled().num_threads);
-  const LimitScope limit(is_nested() ? nullptr : run_options_.limit_threads);
+  if (!is_nested()) pass.emplace(CoreGate::of_process(), launchable.compiled().num_threads);
+  const LimitScope limit(device_, run_options_.watch && !is_nested());
   // Where others are at work the system finds free processors better.
   const bool is_alone = !run_options_.watch || run_options_.watch->limit() >= threads_;
   const PinScope pins(device_, options_.pin_threads && is_alone && !is_nested(), threads_);
-  context.run(run_options_, meter);
+  launchable.launch(run_options_, meter);
   if (!options_.profile) return;
   const std::lock_guard lock(mutex_);
-  profile_ = context.profile();
+  profile_ = launchable.profile();
 }
 
 std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::shared_ptr<MemoryMeter>& meter) const {
   const std::shared_ptr<PlanEntry> entry = find_entry(inputs);
   entry->count_run();
-  Lease lease(entry);
-  RunContext& context = lease.context();
-  for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(context, i);
-  StateRun states(states_, state_tensors_, context);
-  const Plan& plan = context.compiled().plan;
+  Lease lease(device_, entry);
+  Launchable& launchable = lease.launchable();
+  for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(launchable, i);
+  StateRun states(states_, state_tensors_, device_.memory(), launchable);
+  const Plan& plan = launchable.compiled().plan;
   std::vector<Datum> outputs(graph_->outputs().size());
   for (size_t k = 0; k < outputs.size(); ++k) {
-    if (!context.is_fixed_output(k)) continue;
+    if (!launchable.is_fixed_output(k)) continue;
     const SlotIndex slot = plan.outputs[k].slot;
-    Tensor tensor = Tensor::empty(plan.slots[slot].type.dtype(), context.compiled().slot_dims[slot]);
-    context.bind_output(k, tensor.mutable_raw());
+    Tensor tensor = Tensor::empty(plan.slots[slot].type.dtype(), launchable.compiled().slot_dims[slot], output_memory_);
+    launchable.bind_output(k, tensor);
     outputs[k] = Datum(std::move(tensor));
   }
-  execute(context, meter);
+  execute(launchable, meter);
   states.finish();
   for (size_t k = 0; k < outputs.size(); ++k) {
-    if (!context.is_fixed_output(k)) outputs[k] = context.take_output(k);
+    if (!launchable.is_fixed_output(k)) outputs[k] = launchable.take_output(k);
   }
   return outputs;
 }
@@ -437,25 +436,25 @@ std::unique_ptr<NestedSession> Executable::Impl::open_session(const std::vector<
 }
 
 void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const {
-  Lease lease(find_entry(inputs));
-  RunContext& context = lease.context();
-  const Plan& plan = context.compiled().plan;
+  Lease lease(device_, find_entry(inputs));
+  Launchable& launchable = lease.launchable();
+  const Plan& plan = launchable.compiled().plan;
   AG_CHECK_USER(outputs.size() == graph_->outputs().size(), ValueError, "[run] outputs: expected {}, got {}",
                 graph_->outputs().size(), outputs.size());
   for (size_t k = 0; k < outputs.size(); ++k) {
     const SlotIndex slot = plan.outputs[k].slot;
-    AG_CHECK_USER(context.is_fixed_output(k), ShapeError, "[run] output {}: its size is known only after running; {}",
-                  k, "use run()");
-    const bool fits =
-        outputs[k].dtype() == plan.slots[slot].type.dtype() && outputs[k].dims() == context.compiled().slot_dims[slot];
+    AG_CHECK_USER(launchable.is_fixed_output(k), ShapeError,
+                  "[run] output {}: its size is known only after running; {}", k, "use run()");
+    const bool fits = outputs[k].dtype() == plan.slots[slot].type.dtype() &&
+                      outputs[k].dims() == launchable.compiled().slot_dims[slot];
     AG_CHECK_USER(fits, ShapeError, "[run] output {}: expected {}, got {}", k, to_string(plan.slots[slot].type),
                   to_string(outputs[k].type()));
-    context.bind_output(k, outputs[k].mutable_raw());
+    launchable.bind_output(k, outputs[k]);
   }
   check_memory(inputs, outputs, options_.donations);
-  for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(context, i);
-  StateRun states(states_, state_tensors_, context);
-  execute(context, nullptr);
+  for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(launchable, i);
+  StateRun states(states_, state_tensors_, device_.memory(), launchable);
+  execute(launchable, nullptr);
   states.finish();
 }
 
@@ -475,8 +474,8 @@ const Schedule& Executable::Impl::schedule() const {
 }
 
 std::optional<double> Executable::Impl::simulated_latency_ms() const {
-  if (!device_.machine) return std::nullopt;
-  return simulate(*graph_, schedule(), *device_.machine).latency_us / 1e3;
+  const std::optional<double> us = device_.latency_us(*graph_, schedule());
+  return us ? std::optional(*us / 1e3) : std::nullopt;
 }
 
 bool Executable::Impl::has_plans() const {

@@ -1,4 +1,4 @@
-// Executable::Impl: the compiled graph, its plans by input shapes, and a pool of run contexts for each plan.
+// Executable::Impl: the compiled graph, its plans by input shapes, and a pool of launchables for each plan.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 #include <vector>
 
 #include "autograph/compile.h"
-#include "engine/backends.h"
+#include "autograph/devices.h"
 #include "engine/run_inputs.h"
 #include "optimize/pass.h"
 #include "runtime/arena_pool.h"
+#include "runtime/launchable.h"
 #include "runtime/packed_constants.h"
-#include "runtime/run_context.h"
 #include "tune/attester.h"
 
 namespace autograph {
 
-/// A plan with the input shapes it is for. The pool has a mutex of its own, held only to take or return a context.
+/// A plan with the input shapes it is for. The pool has a mutex of its own, held only to take or return a launchable.
 class PlanEntry {
  public:
   /// `inputs` are the types that the plan is for, of Kind::none for what is no tensor; `nested` its nested graphs;
@@ -35,9 +35,9 @@ class PlanEntry {
   void count_run() { ++num_runs_; }
   int num_runs() const { return num_runs_; }
   const std::shared_ptr<const CompiledPlan>& compiled() const { return compiled_; }
-  /// A context with an arena.
-  std::unique_ptr<RunContext> acquire();
-  void give_back(std::unique_ptr<RunContext> context);
+  /// A launchable with an arena.
+  std::shared_ptr<Launchable> acquire(const Device& device);
+  void give_back(std::shared_ptr<Launchable> launchable);
 
  private:
   struct Key {
@@ -51,7 +51,7 @@ class PlanEntry {
   std::vector<Key> keys_;
   std::shared_ptr<ArenaPool> arenas_;
   std::mutex mutex_;  // guards pool_
-  std::vector<std::unique_ptr<RunContext>> pool_;
+  std::vector<std::shared_ptr<Launchable>> pool_;
 };
 
 /// What the plans of one executable share, those of its nested graphs included.
@@ -97,12 +97,13 @@ class Executable::Impl {
   bool has_plans() const;
   std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
                                                 Graph* release_from = nullptr) const;
-  void execute(RunContext& context, std::shared_ptr<MemoryMeter> meter) const;
+  void execute(Launchable& launchable, std::shared_ptr<MemoryMeter> meter) const;
   void open_states(const Graph& graph);
 
   std::shared_ptr<const Graph> graph_;
   CompileOptions options_;
   const Device& device_;
+  const Memory* output_memory_;  // where run() has outputs written
   int threads_;
   Nesting nesting_;
   mutable std::optional<Attester> judge_;  // of kernels; none on devices whose kernels are the reference

@@ -73,7 +73,7 @@ Duel last_duel(StrategyContext& context, const Trial& trial, Pair& pair, const P
   Duel result = duel();
   const bool is_close = std::abs(result.second_ms / result.first_ms - 1) < kClose;
   const double took = context.seconds() - start;
-  if (!is_close || context.device().machine || seconds_left() < kTimeForAnother * took) return result;
+  if (!is_close || context.properties().has_exact_times || seconds_left() < kTimeForAnother * took) return result;
   pair = Pair();
   pair = compile_both(context, trial, found, plain);
   const Duel again = duel();
@@ -151,8 +151,8 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   if (search.truth) report.compared_with = search.truth->how();
   const Device& device = get_device(compile_options.device, compile_options.precision);
   report.strategy = search.strategy;
-  report.device = device.name;
-  report.simulated = device.machine.has_value();
+  report.device = device.name();
+  report.simulated = device.properties().has_exact_times;
   StrategyContext context(device, compile_options, search, report);
   const Graph simplified = prepare_graph(std::move(graph), device, compile_options, PassHalf::simplify);
   const double alpha = strategy.uses_critical_path && search.use_critical_path ? context.alpha() : 0;

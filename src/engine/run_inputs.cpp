@@ -42,10 +42,11 @@ bool fits(const Graph& graph, size_t i, const Tensor& tensor, Bindings& bindings
 }
 
 bool overlaps(const Tensor& a, const Tensor& b) {
-  const auto* p = static_cast<const std::byte*>(a.raw());
-  const auto* q = static_cast<const std::byte*>(b.raw());
+  const auto* p = static_cast<const std::byte*>(a.buffer().data());
+  const auto* q = static_cast<const std::byte*>(b.buffer().data());
   const std::less<> before;
-  return a.size_bytes() > 0 && b.size_bytes() > 0 && before(p, q + b.size_bytes()) && before(q, p + a.size_bytes());
+  return a.buffer().memory() == b.buffer().memory() && a.size_bytes() > 0 && b.size_bytes() > 0 &&
+         before(p, q + b.size_bytes()) && before(q, p + a.size_bytes());
 }
 
 }  // namespace
@@ -87,9 +88,11 @@ void check_memory(const RunInputs& inputs, const std::vector<Tensor>& outputs, c
       if (!input || !overlaps(*input, outputs[k])) continue;
       AG_CHECK_USER(is_donated(i, k), ValueError,
                     "[run] output {} shares memory with input {}; compile with that pair in donations, or copy", k, i);
-      AG_CHECK_USER(input->raw() == outputs[k].raw(), ValueError,
+      AG_CHECK_USER(input->buffer().data() == outputs[k].buffer().data(), ValueError,
                     "[run] output {} begins {} bytes from input {}, which is donated: expected the same memory", k,
-                    static_cast<const std::byte*>(outputs[k].raw()) - static_cast<const std::byte*>(input->raw()), i);
+                    static_cast<const std::byte*>(outputs[k].buffer().data()) -
+                        static_cast<const std::byte*>(input->buffer().data()),
+                    i);
     }
   }
 }

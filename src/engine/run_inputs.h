@@ -6,7 +6,7 @@
 
 #include "autograph/donation.h"
 #include "autograph/graph.h"
-#include "runtime/run_context.h"
+#include "runtime/launchable.h"
 
 namespace autograph {
 
@@ -21,12 +21,12 @@ class RunInputs {
     if (!datums_) return &(*tensors_)[i];
     return (*datums_)[i].is_tensor() ? &(*datums_)[i].tensor() : nullptr;
   }
-  /// Hands input `i` to a context.
-  void bind(RunContext& context, size_t i) const {
+  /// Hands input `i` over.
+  void bind(Launchable& launchable, size_t i) const {
     if (datums_)
-      context.bind_input(i, (*datums_)[i]);
+      launchable.bind_input(i, (*datums_)[i]);
     else
-      context.bind_input(i, (*tensors_)[i]);
+      launchable.bind_input(i, (*tensors_)[i]);
   }
   /// "a sequence", "nothing" or the tensor's type, for messages.
   std::string describe(size_t i) const;

@@ -16,19 +16,34 @@ size_t number_of(const Graph& graph, ValueId state) {
 
 }  // namespace
 
-StateRun::StateRun(std::optional<StateStore>& store, const std::vector<Tensor*>& tensors, RunContext& context)
+StateRun::StateRun(std::optional<StateStore>& store, const std::vector<Tensor*>& tensors, const Memory* memory,
+                   Launchable& launchable)
     : tensors_(tensors),
-      context_(context),
-      graph_(*context.compiled().graph),
-      copies_(context.compiled().has_dynamic_steps) {
+      launchable_(launchable),
+      graph_(*launchable.compiled().graph),
+      copies_(launchable.compiled().has_dynamic_steps) {
   if (tensors.empty()) return;
-  lock_.emplace(*store, !graph_.updates().empty());
+  const bool updates = !graph_.updates().empty();
+  lock_.emplace(*store, updates);
   const size_t first = graph_.inputs().size();
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const Tensor& tensor = *tensors[i];
-    context.bind_input(first + i, copies_ ? tensor.clone() : tensor);
+    const Tensor& state = in_memory(*tensors[i], memory, updates);
+    if (copies_) {
+      launchable.bind_input(first + i, state.clone());
+    } else {
+      launchable.bind_input(first + i, state);
+    }
   }
   bind_updates();
+}
+
+const Tensor& StateRun::in_memory(Tensor& state, const Memory* memory, bool updates) {
+  if (state.buffer().memory() == memory) return state;
+  Tensor moved = state.to(memory);
+  // Others may be reading it where it is, unless this run has the store alone.
+  if (updates) return state = std::move(moved);
+  read_elsewhere_.reserve(tensors_.size());  // they stay where they are
+  return read_elsewhere_.emplace_back(std::move(moved));
 }
 
 void StateRun::bind_updates() {
@@ -36,15 +51,15 @@ void StateRun::bind_updates() {
   for (size_t u = 0; u < graph_.updates().size(); ++u) {
     Tensor& tensor = *tensors_[number_of(graph_, graph_.updates()[u].state)];
     if (copies_) fresh_.push_back(Tensor::empty(tensor.dtype(), tensor.dims()));
-    if (!context_.is_fixed_output(first + u)) continue;
-    context_.bind_output(first + u, copies_ ? fresh_.back().mutable_raw() : tensor.mutable_raw());
+    if (!launchable_.is_fixed_output(first + u)) continue;
+    launchable_.bind_output(first + u, copies_ ? fresh_.back() : tensor);
   }
 }
 
 void StateRun::finish() {
   const size_t first = graph_.outputs().size();
   for (size_t u = 0; u < fresh_.size(); ++u) {
-    if (!context_.is_fixed_output(first + u)) fresh_[u] = context_.take_output(first + u).tensor();
+    if (!launchable_.is_fixed_output(first + u)) fresh_[u] = launchable_.take_output(first + u).tensor();
     const ValueId state = graph_.updates()[u].state;
     AG_CHECK_USER(fresh_[u].type() == graph_.type(state), ShapeError, "[run] update of state '{}': expected {}, got {}",
                   printable(graph_.value(state).name()), to_string(graph_.type(state)), to_string(fresh_[u].type()));

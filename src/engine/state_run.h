@@ -5,29 +5,33 @@
 #include <vector>
 
 #include "engine/state_store.h"
-#include "runtime/run_context.h"
+#include "runtime/launchable.h"
 
 namespace autograph {
 
-/// Holds the store and lets the context read states and write new ones while it lives; does nothing where the graph has
+/// Holds the store and lets the plan read states and write new ones while it lives; does nothing where the graph has
 /// no states. Where values are made while running, and may be other names for what they are made of, the run reads
 /// copies, and finish() moves what is new into the store.
 class StateRun {
  public:
   /// There is a store where there are states. `tensors` are the store's, in the order of the graph's states.
-  StateRun(std::optional<StateStore>& store, const std::vector<Tensor*>& tensors, RunContext& context);
+  /// States that the run updates move to `memory`, that of its device, where they are not there yet.
+  StateRun(std::optional<StateStore>& store, const std::vector<Tensor*>& tensors, const Memory* memory,
+           Launchable& launchable);
   /// To be called when the run is over, without an error. Throws ShapeError when a new value has another shape.
   void finish();
 
  private:
+  const Tensor& in_memory(Tensor& state, const Memory* memory, bool updates);
   void bind_updates();
 
   const std::vector<Tensor*>& tensors_;
-  RunContext& context_;
+  Launchable& launchable_;
   const Graph& graph_;
   bool copies_;
   std::optional<StateLock> lock_;
-  std::vector<Tensor> fresh_;  // by update
+  std::vector<Tensor> fresh_;           // by update
+  std::vector<Tensor> read_elsewhere_;  // copies of states that lie in other memory
 };
 
 }  // namespace autograph

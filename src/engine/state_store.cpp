@@ -1,6 +1,5 @@
 #include "engine/state_store.h"
 
-#include <cstring>
 #include <mutex>
 
 #include "base/check.h"
@@ -13,8 +12,8 @@ namespace {
 void overwrite(Tensor& to, const Tensor& from) {
   if (to.dtype() == DType::string) {
     to = from.clone();
-  } else if (to.size_bytes() > 0) {
-    std::memcpy(to.mutable_raw(), from.raw(), to.size_bytes());
+  } else {
+    copy_bytes(to.buffer(), from.buffer(), to.size_bytes());
   }
 }
 
@@ -58,7 +57,8 @@ bool StateStore::Impl::contains(const std::string& name) {
 
 Tensor StateStore::Impl::get(const std::string& name) {
   const std::shared_lock lock(mutex_);
-  return find(name).clone();
+  const Tensor& tensor = find(name);
+  return tensor.is_on_host() ? tensor.clone() : tensor.to_host();
 }
 
 void StateStore::Impl::set(const std::string& name, const Tensor& tensor) {

@@ -10,12 +10,12 @@
 
 namespace autograph {
 
-/// See above. Tensors keep their place in memory as long as the store lives.
+/// See above. A state lies in the memory of the device that updated it last.
 class StateStore::Impl {
  public:
   /// Held by runs: alone by those that update states, together by those that read.
   std::shared_mutex& mutex() { return mutex_; }
-  /// The memory of a state that add() has seen; the caller holds the mutex while it uses it.
+  /// A state that add() has seen, as long as the store lives; the caller holds the mutex while it uses it.
   Tensor& tensor(const std::string& name);
   void add(const std::string& name, const Tensor& initial);
   std::vector<std::string> names();

@@ -35,13 +35,14 @@ constexpr const char* kPrefix = "network ";
 // A plan that is run to see what its steps take.
 class Contender {
  public:
-  Contender(std::shared_ptr<const CompiledPlan> compiled, const std::vector<Datum>& inputs)
-      : compiled_(std::move(compiled)), context_(compiled_) {
-    for (size_t i = 0; i < inputs.size(); ++i) context_.bind_input(i, inputs[i]);
+  Contender(const Device& device, std::shared_ptr<const CompiledPlan> compiled, const std::vector<Datum>& inputs)
+      : compiled_(std::move(compiled)), launchable_(device.record(compiled_)) {
+    for (size_t i = 0; i < inputs.size(); ++i) launchable_->bind_input(i, inputs[i]);
     for (size_t k = 0; k < compiled_->plan.outputs.size(); ++k) {
       const SlotIndex slot = compiled_->plan.outputs[k].slot;
-      outputs_.push_back(Tensor::empty(compiled_->plan.slots[slot].type.dtype(), compiled_->slot_dims[slot]));
-      context_.bind_output(k, outputs_.back().mutable_raw());
+      outputs_.push_back(
+          Tensor::empty(compiled_->plan.slots[slot].type.dtype(), compiled_->slot_dims[slot], device.memory()));
+      launchable_->bind_output(k, outputs_.back());
     }
   }
 
@@ -53,9 +54,9 @@ class Contender {
     const Stopwatch turn;
     for (int run = 0; run < kMinRunsOfTurn || turn.us() < kTurnUs; ++run) {
       const Stopwatch watch;
-      context_.run(options, nullptr);
+      launchable_->launch(options, nullptr);
       least_us_ = std::min(least_us_, watch.us());
-      const std::vector<StepProfile>& profile = context_.profile();
+      const std::vector<StepProfile>& profile = launchable_->profile();
       for (size_t i = 0; i < profile.size(); ++i) step_us_[i] = std::min(step_us_[i], profile[i].duration_us);
     }
   }
@@ -100,7 +101,7 @@ class Contender {
 
  private:
   std::shared_ptr<const CompiledPlan> compiled_;
-  RunContext context_;
+  std::shared_ptr<Launchable> launchable_;
   std::vector<Tensor> outputs_;
   double least_us_ = 0;          // of a whole run
   std::vector<double> step_us_;  // by step
@@ -130,9 +131,11 @@ bool can_run(const CompiledPlan& compiled) {
 
 class Tuner {
  public:
-  Tuner(const std::shared_ptr<const Graph>& graph, const KnownValues& known, const PlanOptions& plan_options,
-        const RunOptions& run_options, InNetworkCost& cost, const CompileOptions& options)
-      : graph_(graph),
+  Tuner(const Device& device, const std::shared_ptr<const Graph>& graph, const KnownValues& known,
+        const PlanOptions& plan_options, const RunOptions& run_options, InNetworkCost& cost,
+        const CompileOptions& options)
+      : device_(device),
+        graph_(graph),
         known_(known),
         plan_options_(plan_options),
         run_options_(run_options),
@@ -150,7 +153,9 @@ class Tuner {
     try {
       inputs_ = seeded_inputs(*graph_);
       for (const ValueId state : graph_->states()) inputs_.emplace_back(graph_->value(state).initial());
-      best_ = std::make_unique<Contender>(alone, inputs_);
+      // Where the device reads them: copies do not count.
+      for (Datum& input : inputs_) input = input.tensor().to(device_.memory());
+      best_ = std::make_unique<Contender>(device_, alone, inputs_);
       seen_.insert(best_->signature());
       const Stopwatch watch;
       challenge(compile_with(nullptr));
@@ -174,7 +179,7 @@ class Tuner {
 
   // Takes the plan when it is faster; false when it is not new.
   bool challenge(std::shared_ptr<const CompiledPlan> compiled) {
-    auto challenger = std::make_unique<Contender>(std::move(compiled), inputs_);
+    auto challenger = std::make_unique<Contender>(device_, std::move(compiled), inputs_);
     const size_t num_run = seen_.size();
     if (!seen_.insert(challenger->signature()).second) return false;
     if (options_.on_tune) options_.on_tune({num_run, kMaxPlans, num_run, true});
@@ -191,6 +196,7 @@ class Tuner {
     return true;
   }
 
+  const Device& device_;
   const std::shared_ptr<const Graph>& graph_;
   const KnownValues& known_;
   PlanOptions plan_options_;
@@ -234,11 +240,12 @@ bool has_network(const KernelTimes& times) {
   return first != times.end() && first->first.starts_with(kPrefix);
 }
 
-std::shared_ptr<const CompiledPlan> tune_in_network(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
-                                                    PlanOptions plan_options, RunOptions run_options,
-                                                    InNetworkCost& cost, const CompileOptions& options) {
+std::shared_ptr<const CompiledPlan> tune_in_network(const Device& device, const std::shared_ptr<const Graph>& graph,
+                                                    const KnownValues& known, PlanOptions plan_options,
+                                                    RunOptions run_options, InNetworkCost& cost,
+                                                    const CompileOptions& options) {
   std::shared_ptr<const CompiledPlan> best;
-  if (!cost.is_kept()) best = Tuner(graph, known, plan_options, run_options, cost, options).run();
+  if (!cost.is_kept()) best = Tuner(device, graph, known, plan_options, run_options, cost, options).run();
   if (best && !plan_options.release_from) return best;
   best.reset();  // its packed weights, before they are packed again
   plan_options.cost = &cost;

@@ -6,9 +6,10 @@
 #include <string>
 
 #include "autograph/compile.h"
+#include "autograph/device.h"
 #include "autograph/verify.h"
 #include "runtime/compiled_plan.h"
-#include "runtime/run_context.h"
+#include "runtime/launchable.h"
 #include "tune/in_network_cost.h"
 
 namespace autograph {
@@ -21,8 +22,9 @@ bool has_network(const KernelTimes& times);
 
 /// Compiles the plan that `cost` has kept; where it has none, looks for the fastest and keeps it. Graphs that cannot be
 /// run here on seeded inputs get the kernels that are the fastest each by itself. `plan_options.cost` is not used.
-std::shared_ptr<const CompiledPlan> tune_in_network(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
-                                                    PlanOptions plan_options, RunOptions run_options,
-                                                    InNetworkCost& cost, const CompileOptions& options);
+std::shared_ptr<const CompiledPlan> tune_in_network(const Device& device, const std::shared_ptr<const Graph>& graph,
+                                                    const KnownValues& known, PlanOptions plan_options,
+                                                    RunOptions run_options, InNetworkCost& cost,
+                                                    const CompileOptions& options);
 
 }  // namespace autograph

@@ -1,8 +1,8 @@
 #include "report/backend_summary.h"
 
 #include "autograph/compile.h"
+#include "autograph/devices.h"
 #include "autograph/op_def.h"
-#include "engine/backends.h"
 
 namespace autograph {
 
@@ -12,7 +12,7 @@ std::vector<BackendSummary> summarize_backends() {
     BackendSummary& backend = backends.emplace_back();
     backend.name = name;
     for (const OpDef* op : all_ops()) {
-      if (get_device(name).catalog.has_own_kernel(op->name)) backend.ops.emplace_back(op->name);
+      if (get_device(name).catalog().has_own_kernel(op->name)) backend.ops.emplace_back(op->name);
     }
   }
   return backends;

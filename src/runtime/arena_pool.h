@@ -15,7 +15,8 @@ class ArenaPool {
  public:
   /// An arena of `bytes` or more that nobody else has: the one that begins at `last` where it is free (nothing has to
   /// be bound anew then), else the smallest that is large enough, else a new one in place of the largest.
-  Tensor take(size_t bytes, const void* last);
+  /// `memory` is where they lie, the same for all; null: the host's.
+  Tensor take(size_t bytes, const void* last, const Memory* memory = nullptr);
   /// Ends what take() began.
   void give_back(Tensor arena);
 
@@ -23,7 +24,7 @@ class ArenaPool {
   size_t idle_bytes() const;
 
  private:
-  Tensor make_new(size_t bytes);
+  Tensor make_new(size_t bytes, const Memory* memory);
 
   mutable std::mutex mutex_;  // guards idle_
   std::vector<Tensor> idle_;

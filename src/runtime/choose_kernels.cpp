@@ -44,7 +44,7 @@ class KernelChooser {
     parallel_for(
         count, options_.cost.is_concurrent() ? wanted : 1,
         [&](size_t n) {
-          if (options_.set_threads) options_.set_threads(options_.threads_of(plan_.steps[n]));
+          options_.host_threads.set(options_.threads_of(plan_.steps[n]));
           options_.cost.begin_step(n, count);
           ask(n);
         },
@@ -131,7 +131,7 @@ class KernelChooser {
     const Type& type = plan_.slots[s].type;
     if (from == to || is_same_order(from, to, type.shape().static_dims())) return 0;
     const int threads = options_.threads_of(plan_.steps[n]);
-    if (options_.set_threads) options_.set_threads(threads);
+    options_.host_threads.set(threads);
     return options_.cost.reorder_us(options_.catalog, {type, from, to, threads});
   }
 

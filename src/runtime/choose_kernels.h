@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "autograph/kernel.h"
 #include "base/parallel_for.h"
-#include "runtime/kernel_catalog.h"
+#include "device/host_threads.h"
+#include "device/kernel_judge.h"
 #include "runtime/kernel_cost.h"
-#include "runtime/kernel_judge.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -33,10 +34,10 @@ struct ChooseOptions {
   const KernelCatalog& catalog;
   KernelCost& cost;
   int threads = 1;
-  bool exact = false;                 ///< See KernelCall::exact.
-  int (*set_threads)(int) = nullptr;  ///< See PlanOptions.
-  KernelJudge* judge = nullptr;       ///< See PlanOptions.
-  RunTeam team = nullptr;             ///< Likewise.
+  bool exact = false;                                     ///< See KernelCall::exact.
+  const HostThreads& host_threads = HostThreads::none();  ///< Of the device.
+  KernelJudge* judge = nullptr;                           ///< See PlanOptions.
+  RunTeam team = nullptr;                                 ///< Likewise.
 
   /// Threads of a step's kernel.
   int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }

@@ -72,7 +72,7 @@ class PlanCompiler {
     std::vector<StepLayouts> layouts;
     choices_ = choose_kernels(c.plan, *c.graph,
                               {options_.catalog, options_.cost ? *options_.cost : estimate, options_.threads,
-                               options_.exact, options_.set_threads, options_.judge, options_.team},
+                               options_.exact, options_.host_threads, options_.judge, options_.team},
                               layouts);
     insert_reorders(c.plan, layouts);
     find_waits(c.plan);
@@ -91,6 +91,7 @@ class PlanCompiler {
     c.memory.sum_of_tensors_bytes = c.plan.sum_of_tensors_bytes;
     c.memory.lower_bound_bytes = c.plan.lower_bound_bytes;
     for (const Tensor& weight : c.plan.weights) c.memory.weight_bytes += weight.raw() ? weight.size_bytes() : 0;
+    if (options_.memory) copy_weights();
     return compiled_;
   }
 
@@ -134,7 +135,7 @@ class PlanCompiler {
         made.size(), threads,
         [&](size_t i) {
           const Step& step = c.plan.steps[i];
-          if (options_.set_threads) options_.set_threads(options_.threads_of(step));
+          options_.host_threads.set(options_.threads_of(step));
           made[i] = choice_of[i] ? make_step(step, *choice_of[i]) : make_reorder(step);
           if (made[i].kernel && releases_at_once) release_weights(step, *made[i].kernel, num_readers);
         },
@@ -165,11 +166,11 @@ class PlanCompiler {
     for (size_t i = 0; i < made.size(); ++i) {
       const Step& step = compiled_->plan.steps[i];
       if (!made[i].kernel || !made[i].offer.kernel) continue;
-      if (options_.set_threads) options_.set_threads(options_.threads_of(step));
+      options_.host_threads.set(options_.threads_of(step));
       const StepCall types(compiled_->plan, step);
       all_right = options_.judge->judge(call_of(step, types), made[i].offer, *made[i].kernel).empty() && all_right;
     }
-    if (options_.set_threads) options_.set_threads(options_.threads);
+    options_.host_threads.set(options_.threads);
     return all_right;
   }
 
@@ -183,9 +184,9 @@ class PlanCompiler {
   // Streams may take more threads together than the run has.
   void count_threads() {
     CompiledPlan& c = *compiled_;
-    c.num_threads = options_.set_threads ? options_.threads : 1;
+    c.num_threads = options_.host_threads.are_used() ? options_.threads : 1;
     for (const PlanStage& stage : c.plan.stages) {
-      const int threads = options_.set_threads ? stage.threads : 1;
+      const int threads = options_.host_threads.are_used() ? stage.threads : 1;
       c.num_threads = std::max(c.num_threads, static_cast<int>(stage.streams.size()) * threads);
     }
   }
@@ -219,6 +220,25 @@ class PlanCompiler {
     }
   }
 
+  // Constants that kernels or outputs read, in the memory of the device.
+  void copy_weights() {
+    CompiledPlan& c = *compiled_;
+    c.weights.resize(c.plan.weights.size());
+    const auto copy = [&](SlotIndex s) {
+      const Slot& root = c.plan.slots[c.plan.slots[s].root];
+      if (root.place != Place::weight || c.weights[root.index].memory()) return;
+      const Tensor& weight = c.plan.weights[root.index];
+      if (weight.raw() && weight.dtype() != DType::string) c.weights[root.index] = weight.to(options_.memory).buffer();
+    };
+    for (size_t i = 0; i < c.plan.steps.size(); ++i) {
+      const Step& step = c.plan.steps[i];
+      for (size_t k = 0; k < step.inputs.size(); ++k) {
+        if (step.inputs[k] != kNoSlot && (!c.kernels[i] || c.kernels[i]->reads_input(k))) copy(step.inputs[k]);
+      }
+    }
+    for (const PlanOutput& output : c.plan.outputs) copy(output.slot);
+  }
+
   void add(Step& step, Made made) {
     CompiledPlan& c = *compiled_;
     step.kernel = std::move(made.name);
@@ -232,6 +252,12 @@ class PlanCompiler {
       ++missing_[fmt::format("{} ({})", op_name(c, step), join(made.refusals, "; "))];
     } else {
       c.has_dynamic_steps = true;
+      if (options_.memory) {
+        ++missing_[fmt::format(
+            "{} (shapes or values known only while running, or a nested graph: that takes a device in "
+            "the host's memory, such as cpu)",
+            op_name(c, step))];
+      }
     }
     c.provenance.push_back(provenance_of(step));
     c.kernels.push_back(std::move(made.kernel));

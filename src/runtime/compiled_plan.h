@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "autograph/donation.h"
+#include "autograph/kernel.h"
 #include "autograph/run_report.h"
 #include "base/parallel_for.h"
-#include "runtime/kernel_catalog.h"
+#include "device/host_threads.h"
+#include "device/kernel_judge.h"
 #include "runtime/kernel_cost.h"
-#include "runtime/kernel_judge.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -19,6 +20,7 @@ namespace autograph {
 struct CompiledPlan {
   std::shared_ptr<const Graph> graph;  ///< With types for these input shapes; kernels refer to its attributes.
   Plan plan;
+  std::vector<Buffer> weights;                   ///< Parallel to Plan::weights where the device has memory of its own.
   std::vector<std::unique_ptr<Kernel>> kernels;  ///< Parallel to the steps; null for dynamic and evaluate steps.
   std::vector<Dims> slot_dims;                   ///< Dims of slots with static types: views refer to them.
   std::vector<std::string> provenance;           ///< Of each step, for profiles and messages.
@@ -33,12 +35,13 @@ struct CompiledPlan {
 struct PlanOptions {
   const KernelCatalog& catalog;
   int threads = 1;
-  size_t memory_budget_bytes = 0;     ///< 0 = only what the machine has.
-  bool exact = false;                 ///< See KernelCall::exact.
-  int (*set_threads)(int) = nullptr;  ///< Makes the calling thread prepare kernels for that many; null: no need.
+  size_t memory_budget_bytes = 0;                         ///< 0 = only what the machine has.
+  bool exact = false;                                     ///< See KernelCall::exact.
+  const HostThreads& host_threads = HostThreads::none();  ///< Of the device.
   Graph* release_from =
       nullptr;                 ///< The graph itself, when constants that kernels have packed may lose their elements.
   KernelCost* cost = nullptr;  ///< By which kernels are chosen; null = the kernels' own estimates.
+  const Memory* memory = nullptr;            ///< Of the device; null: the host's.
   std::span<const Donation> donations = {};  ///< See CompileOptions.
   const Schedule* schedule = nullptr;        ///< See plan_scheduled(); null: one step after the other.
   /// Asked about every kernel before it is taken; where it refuses one, kernels are chosen anew. Null: all are trusted.

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph {
 

@@ -23,13 +23,13 @@ bool has_processors_for(const PlanStage& stage) {
 int follow_watch(const RunOptions& options) {
   if (!options.watch) return CoreWatch::kNoLimit;
   const int limit = options.watch->limit();
-  options.limit_threads(limit);
+  options.host_threads.limit(limit);
   return limit;
 }
 
 }  // namespace
 
-RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {
+RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : Launchable(std::move(compiled)) {
   const Plan& plan = compiled_->plan;
   input_views_.resize(plan.inputs.size());
   output_views_.resize(plan.outputs.size());
@@ -126,7 +126,7 @@ void RunContext::bind_output(size_t k, void* data) {
   patch(output_views_[k], data);
 }
 
-bool RunContext::is_fixed_output(size_t k) const {
+bool Launchable::is_fixed_output(size_t k) const {
   const Slot& slot = compiled_->plan.slots[compiled_->plan.outputs[k].slot];
   return slot.place != Place::heap && slot.type.is_static() && slot.type.dtype() != DType::string;
 }
@@ -154,7 +154,7 @@ void RunContext::release() {
   for (Datum& datum : input_data_as_datums_) datum = Datum();
 }
 
-void RunContext::run(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
+void RunContext::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
   if (options.profile && profile_.empty()) profile_ = describe_steps(*compiled_);
   if (options.profile) run_start_ = Clock::now();
   const Plan& plan = compiled_->plan;
@@ -196,10 +196,10 @@ void RunContext::run_in_turn(size_t begin, size_t end, const RunOptions& options
                              const std::shared_ptr<MemoryMeter>& meter) {
   for (size_t number = begin; number < end; ++number) {
     const int threads = compiled_->plan.steps[number].threads;
-    if (options.set_threads) options.set_threads(threads > 0 ? threads : options.threads);
+    options.host_threads.set(threads > 0 ? threads : options.threads);
     run_range(number, number + 1, options, meter);
   }
-  if (options.set_threads) options.set_threads(options.threads);
+  options.host_threads.set(options.threads);
 }
 
 void RunContext::run_stage(const PlanStage& stage, const RunOptions& options,
@@ -210,7 +210,7 @@ void RunContext::run_stage(const PlanStage& stage, const RunOptions& options,
   };
   const auto num_streams = static_cast<int>(stage.streams.size());
   const bool has_processors = follow_watch(options) >= num_streams * stage.threads;
-  if (!has_processors || !options.run_streams || !options.run_streams(num_streams, stage.threads, work)) {
+  if (!has_processors || !options.host_threads.run_streams(num_streams, stage.threads, work)) {
     run_in_turn(stage.begin, stage.end, options, meter);
     return;
   }

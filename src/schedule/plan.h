@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "autograph/layout.h"
 #include "autograph/schedule.h"
 #include "autograph/verify.h"
 #include "schedule/memory_plan.h"
-#include "tensor/layout.h"
 
 namespace autograph {
 

@@ -1,4 +1,4 @@
-#include "tensor/layout.h"
+#include "autograph/layout.h"
 
 namespace autograph {
 namespace {

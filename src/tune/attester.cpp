@@ -98,7 +98,7 @@ std::string Attester::judge(const KernelCall& call, const Offer& offer, const Ke
   if (const auto known = verdicts_.find(key)) return *known;
   if (!has_elements(call)) return "";
   ++num_run_;
-  const std::string fault = find_wrong_element(call, offer.variant, kernel, model_);
+  const std::string fault = find_wrong_element(call, offer.variant, kernel, model_, device_);
   verdicts_.keep(key, fmt::format("{} | {}", offer.name(), describe_call(call)),
                  fault.empty() ? "" : "wrong numbers on this machine: " + fault);
   return fault.empty() ? "" : *verdicts_.find(key);

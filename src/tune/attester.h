@@ -7,7 +7,8 @@
 #include <atomic>
 
 #include "accuracy/scaled_tensor.h"
-#include "runtime/kernel_judge.h"
+#include "autograph/device.h"
+#include "device/kernel_judge.h"
 #include "tune/verdicts.h"
 
 namespace autograph {
@@ -15,8 +16,9 @@ namespace autograph {
 /// See above.
 class Attester : public KernelJudge {
  public:
-  /// `runs`: is what is not known yet found out?
-  Attester(Verdicts& verdicts, const ErrorModel& model, bool runs) : verdicts_(verdicts), model_(model), runs_(runs) {}
+  /// `runs`: is what is not known yet found out? On `device`; null: on the host.
+  Attester(Verdicts& verdicts, const ErrorModel& model, bool runs, const Device* device = nullptr)
+      : verdicts_(verdicts), model_(model), runs_(runs), device_(device) {}
 
   std::vector<std::string> known_faults(const KernelCall& call, std::span<const Offer> offers) override;
   bool has_to_run(const KernelCall& call, const Offer& offer) override;
@@ -29,12 +31,13 @@ class Attester : public KernelJudge {
   Verdicts& verdicts_;
   const ErrorModel model_;
   const bool runs_;
+  const Device* device_;
   std::atomic<size_t> num_run_ = 0;
 };
 
 /// Runs `kernel`, which was prepared for `call` from an offer of `variant`, and compares: "" when it is right, or when
-/// the reference cannot tell in reasonable time; else what it gave and what is right.
+/// the reference cannot tell in reasonable time; else what it gave and what is right. `device` as for Attester.
 std::string find_wrong_element(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel,
-                               const ErrorModel& model);
+                               const ErrorModel& model, const Device* device = nullptr);
 
 }  // namespace autograph

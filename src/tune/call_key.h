@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph {
 

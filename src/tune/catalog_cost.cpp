@@ -86,7 +86,7 @@ CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int t
   }
   for (const ValueId v : node.outputs()) outputs.push_back(graph.type(v));
   const KernelCall call{node.op(), node.attributes(), inputs, outputs, constants, threads, options_.exact};
-  const int before = options_.set_threads ? options_.set_threads(threads) : 0;
+  const int before = options_.host_threads.set(threads);
   std::vector<Offer> offers;
   Offers all = options_.catalog.offers(call);
   if (options_.judge) options_.judge->drop_wrong(call, all);
@@ -111,7 +111,7 @@ CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int t
       ++correction.count;
     }
   }
-  if (options_.set_threads) options_.set_threads(before);
+  options_.host_threads.set(before);
   return answer;
 }
 

@@ -10,20 +10,21 @@
 #include <utility>
 
 #include "autograph/hash.h"
+#include "autograph/kernel.h"
 #include "cost/cost_model.h"
-#include "runtime/kernel_catalog.h"
+#include "device/host_threads.h"
+#include "device/kernel_judge.h"
 #include "runtime/kernel_cost.h"
-#include "runtime/kernel_judge.h"
 
 namespace autograph {
 
 /// What CatalogCost asks.
 struct CatalogCostOptions {
   const KernelCatalog& catalog;
-  KernelCost& cost;                   ///< Measurements, or estimates.
-  int threads = 1;                    ///< Of a run.
-  bool exact = false;                 ///< See KernelCall::exact.
-  int (*set_threads)(int) = nullptr;  ///< Makes the calling thread prepare kernels for that many; null: no need.
+  KernelCost& cost;                                       ///< Measurements, or estimates.
+  int threads = 1;                                        ///< Of a run.
+  bool exact = false;                                     ///< See KernelCall::exact.
+  const HostThreads& host_threads = HostThreads::none();  ///< Of the device.
   /// May something be measured now? When not, kernels estimate, and are asked again when it may. Null: yes.
   std::function<bool()> may_measure = nullptr;
   KernelJudge* judge = nullptr;  ///< Offers that it knows to be wrong are none. Null: all are right.

@@ -43,12 +43,16 @@ Graph graph_of(const KernelCall& call) {
   return graph;
 }
 
-// One run of the kernel on tensors of its own.
+// One run of the kernel on tensors of its own, in the memory of the device.
 class TrialRun {
  public:
-  TrialRun(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel)
-      : call_(call), variant_(variant), kernel_(kernel), state_(kernel.new_state()) {
-    scratch_ = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel.scratch_bytes() + 64)});
+  TrialRun(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel, const Device* device)
+      : call_(call),
+        variant_(variant),
+        kernel_(kernel),
+        stream_(device ? device->new_stream() : std::make_unique<Stream>()),
+        state_(kernel.new_state()),
+        scratch_(Buffer::allocate(kernel.scratch_bytes() + 64, stream_->memory())) {
     for (size_t slot = 0; slot < call.inputs.size(); ++slot) {
       Tensor plain;
       if (const Tensor* constant = call.constant(slot)) {
@@ -64,6 +68,7 @@ class TrialRun {
       }
       inputs_.push_back({std::move(plain), {}});
       dims_.push_back(call.has_input(slot) ? call.inputs[slot].shape().static_dims() : Dims());
+      memory_.back() = memory_.back().to(stream_->memory());
     }
   }
 
@@ -91,13 +96,16 @@ class TrialRun {
       // NaN: what the kernel does not write is wrong.
       std::memset(memory[k].mutable_raw(), call_.outputs[k].dtype() == DType::boolean ? 0 : 0xFF,
                   memory[k].size_bytes());
+      memory[k] = memory[k].to(stream_->memory());
     }
     std::vector<TensorView> outputs;
     for (size_t k = 0; k < memory.size(); ++k) outputs.push_back(view(memory[k], dims[k]));
-    kernel_.run({inputs, outputs, scratch_.mutable_raw(), state_.get()});
+    kernel_.run({inputs, outputs, scratch_.data(), state_.get(), stream_.get()});
+    stream_->wait();
     std::vector<Tensor> results;
     for (size_t k = 0; k < memory.size(); ++k) {
-      results.push_back(memory[k].is_present() ? row_major(memory[k], variant_.output(k), dims[k]) : Tensor());
+      results.push_back(memory[k].is_present() ? row_major(memory[k].to_host(), variant_.output(k), dims[k])
+                                               : Tensor());
     }
     return results;
   }
@@ -113,15 +121,16 @@ class TrialRun {
   }
 
  private:
-  static TensorView view(Tensor& memory, const Dims& dims) {
-    return memory.is_present() ? TensorView(memory.dtype(), dims, memory.mutable_raw()) : TensorView();
+  static TensorView view(const Tensor& memory, const Dims& dims) {
+    return memory.is_present() ? TensorView(memory.dtype(), dims, memory.buffer().data()) : TensorView();
   }
 
   const KernelCall& call_;
   const KernelVariant& variant_;
   const Kernel& kernel_;
+  std::unique_ptr<Stream> stream_;
   std::unique_ptr<KernelState> state_;
-  Tensor scratch_;
+  Buffer scratch_;
   std::vector<ScaledTensor> inputs_;  // row-major
   std::vector<Tensor> memory_;        // as the kernel wants them
   std::vector<Dims> dims_;
@@ -185,9 +194,9 @@ bool can_be_tried(const KernelCall& call) {
 }  // namespace
 
 std::string find_wrong_element(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel,
-                               const ErrorModel& model) {
+                               const ErrorModel& model, const Device* device) {
   if (!can_be_tried(call)) return "";
-  TrialRun trial(call, variant, kernel);
+  TrialRun trial(call, variant, kernel, device);
   std::vector<Sample> samples;
   try {
     samples = draw_samples(graph_of(call), trial.inputs(), model);

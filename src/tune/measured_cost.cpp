@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 
 #include "schedule/plan.h"
@@ -43,15 +42,17 @@ void fill(Tensor& tensor) {
 // A kernel with tensors of its own.
 class MeasuredCost::Candidate {
  public:
-  Candidate(std::unique_ptr<Kernel> kernel, const KernelCall& call, const KernelVariant& variant)
-      : kernel_(std::move(kernel)), state_(kernel_->new_state()) {
-    scratch_ = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel_->scratch_bytes() + 64)});
+  Candidate(const Memory* memory, Stream& stream, std::unique_ptr<Kernel> kernel, const KernelCall& call,
+            const KernelVariant& variant)
+      : memory_(memory), stream_(stream), kernel_(std::move(kernel)), state_(kernel_->new_state()) {
+    scratch_ = Buffer::allocate(kernel_->scratch_bytes() + 64, memory);
     for (size_t k = 0; k < call.inputs.size(); ++k) {
       if (!call.has_input(k)) {
         inputs_.emplace_back();
       } else if (call.constant(k)) {
         weight_bytes_ += call.constant(k)->size_bytes();
-        inputs_.push_back(call.constant(k)->view());
+        weights_.push_back(call.constant(k)->to(memory_));
+        inputs_.push_back(view(weights_.back(), weights_.back().dims()));
       } else {
         inputs_.push_back(make(call.inputs[k], variant.input(k)));
       }
@@ -61,28 +62,42 @@ class MeasuredCost::Candidate {
   }
 
   // One timed run.
-  void run(Caches* caches = nullptr);
+  void run(Caches& caches);
+  // One that does not count.
+  void run() {
+    kernel_->run(args());
+    stream_.wait();
+  }
   double least_us() const { return least_us_; }
   bool is_out = false;
 
  private:
   TensorView make(const Type& type, Layout layout) {
     const Dims dims = type.shape().static_dims();
-    Tensor& tensor = storage_.emplace_back(
-        Tensor::empty(type.dtype(), layout == Layout::row_major ? dims : padded_dims(layout, dims)));
+    Tensor tensor = Tensor::empty(type.dtype(), layout == Layout::row_major ? dims : padded_dims(layout, dims));
     fill(tensor);
-    // The view has dims of its own to refer to.
-    dims_.push_back(std::make_unique<Dims>(dims));
-    return {type.dtype(), *dims_.back(), tensor.mutable_raw()};
+    storage_.push_back(tensor.to(memory_));
+    return view(storage_.back(), dims);
   }
 
+  // With dims of its own to refer to.
+  TensorView view(const Tensor& tensor, const Dims& dims) {
+    dims_.push_back(std::make_unique<Dims>(dims));
+    return {tensor.dtype(), *dims_.back(), tensor.buffer().data()};
+  }
+
+  KernelArgs args() const { return {inputs_, outputs_, scratch_.data(), state_.get(), &stream_}; }
+
+  const Memory* memory_;
+  Stream& stream_;
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<KernelState> state_;
+  std::vector<Tensor> weights_;
   std::vector<Tensor> storage_;
   std::vector<std::unique_ptr<Dims>> dims_;
   std::vector<TensorView> inputs_;
   std::vector<TensorView> outputs_;
-  Tensor scratch_;
+  Buffer scratch_;
   size_t weight_bytes_ = 0;
   double least_us_ = kLastResortUs;
 };
@@ -101,6 +116,7 @@ class MeasuredCost::Caches {
 
  private:
   static uint64_t read(const Tensor& tensor) {
+    if (!tensor.is_on_host()) return 0;
     const auto* data = static_cast<const unsigned char*>(tensor.raw());
     uint64_t sum = 0;
     for (size_t i = 0; i < tensor.size_bytes(); i += 64) sum += data[i];
@@ -112,29 +128,27 @@ class MeasuredCost::Caches {
   std::atomic<uint64_t> sum_ = 0;  // keeps the reads
 };
 
-void MeasuredCost::Candidate::run(Caches* caches) {
-  if (caches && weight_bytes_ > kColdWeightBytes) caches->flush(storage_);
-  const KernelArgs args{inputs_, outputs_, scratch_.mutable_raw(), state_.get()};
-  const auto start = std::chrono::steady_clock::now();
-  kernel_->run(args);
-  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-  if (caches) least_us_ = std::min(least_us_, took.count());
+void MeasuredCost::Candidate::run(Caches& caches) {
+  if (weight_bytes_ > kColdWeightBytes) caches.flush(storage_);
+  const KernelArgs all = args();
+  least_us_ = std::min(least_us_, stream_.time_us([&] { kernel_->run(all); }));
 }
 
-MeasuredCost::Candidate MeasuredCost::make_reorder(const KernelCatalog& catalog, const ReorderCall& call) {
+MeasuredCost::Candidate MeasuredCost::make_reorder(const KernelCatalog& catalog, const ReorderCall& call) const {
   static const Attributes kNone;
   static const OpDef kReorder;
   const KernelVariant variant{.name = "", .inputs = {call.from}, .outputs = {call.to}};
   const KernelCall as_call{kReorder, kNone, {&call.type, 1}, {&call.type, 1}, {}, call.threads};
-  return {catalog.prepare_reorder(call), as_call, variant};
+  return {device_.memory(), *stream_, catalog.prepare_reorder(call), as_call, variant};
 }
 
-MeasuredCost::MeasuredCost(std::string device, MeasurementCache& cache, OnMeasure progress, void (*forget)(),
+MeasuredCost::MeasuredCost(const Device& device, MeasurementCache& cache, OnMeasure progress,
                            std::function<bool()> may_measure)
-    : device_(std::move(device)),
+    : device_(device),
+      identity_(device.identity()),
+      stream_(device.new_stream()),
       cache_(cache),
       progress_(std::move(progress)),
-      forget_(forget),
       may_measure_(std::move(may_measure)) {}
 
 MeasuredCost::~MeasuredCost() = default;
@@ -148,14 +162,14 @@ void MeasuredCost::begin_step(size_t step, size_t num_steps) {
 std::optional<double> MeasuredCost::find(const std::string& key) {
   if (const auto found = used_.find(key); found != used_.end()) return found->second;
   const auto given = given_.find(key);
-  const auto found = given != given_.end() ? std::optional(given->second) : cache_.find(device_, key);
+  const auto found = given != given_.end() ? std::optional(given->second) : cache_.find(identity_, key);
   if (found) used_[key] = *found;
   return found;
 }
 
 void MeasuredCost::keep(const std::string& key, double us) {
   used_[key] = us;
-  cache_.store(device_, key, us);
+  cache_.store(identity_, key, us);
 }
 
 void MeasuredCost::store(const std::string& key, double us) {
@@ -181,7 +195,7 @@ void MeasuredCost::measure(std::vector<Candidate>& candidates) {
   for (int round = 0; round < kMaxRounds && (round < kRounds || spent_us < kEnoughUs); ++round) {
     for (Candidate& candidate : candidates) {
       if (candidate.is_out) continue;
-      candidate.run(caches_.get());
+      candidate.run(*caches_);
       best = std::min(best, candidate.least_us());
     }
     spent_us += best * static_cast<double>(candidates.size());
@@ -207,17 +221,17 @@ std::vector<double> MeasuredCost::offers_us(const KernelCatalog& catalog, const 
     std::vector<size_t> numbers;
     for (size_t i = 0; i < offers.size(); ++i) {
       // oneDNN would give the implementation made first for all that differ in nothing else.
-      if (forget_) forget_();
+      device_.forget_kernels();
       Prepared prepared = catalog.prepare(call, offers[i]);
       if (!prepared.kernel) {
         store(keys[i], kLastResortUs);
         continue;
       }
-      candidates.emplace_back(std::move(prepared.kernel), call, offers[i].variant);
+      candidates.emplace_back(device_.memory(), *stream_, std::move(prepared.kernel), call, offers[i].variant);
       numbers.push_back(i);
     }
     make_caches(catalog, call.threads);
-    if (forget_) forget_();
+    device_.forget_kernels();
     measure(candidates);
     for (size_t c = 0; c < candidates.size(); ++c) store(keys[numbers[c]], candidates[c].least_us());
   }

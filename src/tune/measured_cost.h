@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "autograph/device.h"
 #include "autograph/kernel_times.h"
 #include "runtime/kernel_cost.h"
 #include "tune/measurement_cache.h"
@@ -17,10 +18,9 @@ using OnMeasure = std::function<void(size_t step, size_t num_steps, size_t measu
 /// See above. For one thread at a time.
 class MeasuredCost : public KernelCost {
  public:
-  /// `device` names the machine, its libraries and their versions: measurements hold for equal names alone. `forget`
-  /// makes libraries drop kernels that they keep for the next call like it (null: no need).
+  /// Measurements hold for devices of equal identity alone.
   /// Where `may_measure` says no (null: never), offers that are not in the cache cost what they are estimated to.
-  MeasuredCost(std::string device, MeasurementCache& cache, OnMeasure progress = nullptr, void (*forget)() = nullptr,
+  MeasuredCost(const Device& device, MeasurementCache& cache, OnMeasure progress = nullptr,
                std::function<bool()> may_measure = nullptr);
   ~MeasuredCost() override;
 
@@ -28,7 +28,7 @@ class MeasuredCost : public KernelCost {
                                 std::span<const Offer> offers) override;
   double reorder_us(const KernelCatalog& catalog, const ReorderCall& call) override;
   bool is_concurrent() const override { return false; }
-  /// Times measured before by an object with the same `device`.
+  /// Times measured before by an object for a device of this identity.
   void know(const KernelTimes& times) { given_ = times; }
   /// All times that answers were made from.
   const KernelTimes& used() const { return used_; }
@@ -44,15 +44,16 @@ class MeasuredCost : public KernelCost {
   class Candidate;
   class Caches;
   void store(const std::string& key, double us);
-  static Candidate make_reorder(const KernelCatalog& catalog, const ReorderCall& call);
+  Candidate make_reorder(const KernelCatalog& catalog, const ReorderCall& call) const;
   void make_caches(const KernelCatalog& catalog, int threads);
   /// Times all candidates in turns; make_caches() must have been called.
   void measure(std::vector<Candidate>& candidates);
 
-  std::string device_;
+  const Device& device_;
+  const std::string identity_;
+  std::unique_ptr<Stream> stream_;
   MeasurementCache& cache_;
   OnMeasure progress_;
-  void (*forget_)() = nullptr;
   std::function<bool()> may_measure_;
   KernelTimes given_;
   KernelTimes used_;

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph {
 

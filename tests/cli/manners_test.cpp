@@ -3,9 +3,9 @@
 
 #include <sstream>
 
+#include "autograph/devices.h"
 #include "cli/run_program.h"
 #include "engine/attestation.h"
-#include "engine/backends.h"
 
 namespace autograph {
 namespace {

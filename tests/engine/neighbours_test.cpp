@@ -1,9 +1,11 @@
 // Runs while other programs come and go: the number of threads changes between the steps of a run, the numbers do not.
 #include <gtest/gtest.h>
 
+#include "autograph/devices.h"
 #include "autograph/random.h"
 #include "autograph/verify.h"
-#include "engine/backends.h"
+#include "backends/cpu/cpu_device.h"
+#include "device/host_threads.h"
 #include "engine/executable.h"
 #include "ops/sample.h"
 #include "runtime/run_context.h"
@@ -40,11 +42,11 @@ class PlanRun {
   PlanRun(const Graph& source, const Schedule* schedule) {
     Graph graph = schedule ? source : prepare_graph(source, device_, {});
     const KnownValues known = infer_types(graph);
-    PlanOptions options{.catalog = device_.catalog, .threads = kThreads, .set_threads = device_.set_threads};
+    PlanOptions options{.catalog = device_.catalog(), .threads = kThreads, .host_threads = cpu_threads()};
     options.schedule = schedule;
-    const int before = device_.set_threads(kThreads);
+    const int before = cpu_threads().set(kThreads);
     compiled_ = compile_plan(std::make_shared<const Graph>(std::move(graph)), known, options);
-    device_.set_threads(before);
+    cpu_threads().set(before);
   }
 
   std::vector<Datum> run(const Tensor& x, CoreWatch* watch) {
@@ -57,27 +59,34 @@ class PlanRun {
       context.bind_output(k, out.mutable_raw());
       outputs.emplace_back(std::move(out));
     }
-    RunOptions options{.catalog = device_.catalog, .threads = kThreads, .run_nested = nullptr};
-    options.set_threads = device_.set_threads;
-    options.run_streams = device_.run_streams;
+    const CountingThreads threads;
+    RunOptions options{.catalog = device_.catalog(), .threads = kThreads, .host_threads = threads};
     options.watch = watch;
-    options.limit_threads = count_limits;
-    const int before = device_.set_threads(kThreads);
-    context.run(options, nullptr);
-    device_.set_threads(before);
-    device_.limit_threads(CoreWatch::kNoLimit);
+    const int before = cpu_threads().set(kThreads);
+    context.launch(options, nullptr);
+    cpu_threads().set(before);
+    cpu_threads().limit(CoreWatch::kNoLimit);
     return outputs;
   }
 
   static inline int changes = 0;
 
  private:
-  static void count_limits(int limit) {
-    static int last = CoreWatch::kNoLimit;
-    changes += limit != last;
-    last = limit;
-    get_device("cpu").limit_threads(limit);
-  }
+  // Those of the processor.
+  class CountingThreads : public HostThreads {
+   public:
+    int set(int threads) const override { return cpu_threads().set(threads); }
+    bool can_be_limited() const override { return true; }
+    void limit(int limit) const override {
+      static int last = CoreWatch::kNoLimit;
+      changes += limit != last;
+      last = limit;
+      cpu_threads().limit(limit);
+    }
+    bool run_streams(int streams, int threads, FunctionRef<void(int)> work) const override {
+      return cpu_threads().run_streams(streams, threads, work);
+    }
+  };
 
   const Device& device_ = get_device("cpu");
   std::shared_ptr<const CompiledPlan> compiled_;

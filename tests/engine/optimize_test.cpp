@@ -184,6 +184,13 @@ TEST(Optimize, AlphaIsFittedToWhatGraphsTook) {
   const SearchReport fitted = optimize(recurrent(5), options, search).report;
   EXPECT_TRUE(fitted.is_alpha_fitted);
   EXPECT_GE(fitted.alpha, 0);
+  for (const char* other : {"cpu", "sim:h200"}) {
+    CompileOptions elsewhere = options;
+    elsewhere.device = other;
+    SearchOptions plain = quick("sequential");
+    plain.max_streams = 8;  // as many as the device has on which samples were taken
+    EXPECT_FALSE(optimize(recurrent(5), elsewhere, plain).report.is_alpha_fitted) << other;
+  }
   search.alpha = 2;
   const SearchReport given = optimize(recurrent(5), options, search).report;
   EXPECT_FALSE(given.is_alpha_fitted);

@@ -9,13 +9,14 @@
 #include "autograph/bisect.h"
 #include "autograph/builder.h"
 #include "autograph/compare_values.h"
+#include "autograph/devices.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/reference_kernel.h"
 #include "autograph/search.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/truth.h"
-#include "backends/reference/reference_kernel.h"
-#include "engine/backends.h"
+#include "backends/cpu/cpu_device.h"
 
 namespace autograph {
 namespace {
@@ -116,7 +117,6 @@ class WrongRelu : public Kernel {
 };
 
 TEST(WrongKernel, IsRefusedWhereShapesAreKnownWhileRunning) {
-  Device device = get_device("cpu");
   const KernelDef wrong{.name = "cpu.wrong_relu",
                         .op = "relu",
                         .why_not = [](const KernelCall&) { return std::string(); },
@@ -124,10 +124,7 @@ TEST(WrongKernel, IsRefusedWhereShapesAreKnownWhileRunning) {
                             [](const KernelCall& call) {
                               return Prepared{std::make_unique<WrongRelu>(call), ""};
                             }};
-  device.name = "wrong_relu";
-  device.identity = [] { return std::string("a machine with a wrong relu"); };
-  device.catalog = KernelCatalog({wrong, reference_kernel()});
-  add_device(std::move(device));
+  add_device(std::make_unique<CpuDevice>("wrong_relu", std::vector<KernelDef>{wrong}, "a machine with a wrong relu"));
   Graph graph("dynamic");
   const Var x = input(graph, DType::f32, {6}, "x");
   const Var positions = apply(get_op("non_zero"), {x});

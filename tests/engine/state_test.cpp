@@ -8,6 +8,7 @@
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
+#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
@@ -19,7 +20,6 @@
 #include "autograph/search.h"
 #include "autograph/state_store.h"
 #include "autograph/text.h"
-#include "engine/backends.h"
 #include "engine/executable.h"
 #include "ops/sample.h"
 #include "support/compare.h"

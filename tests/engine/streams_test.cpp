@@ -8,6 +8,7 @@
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
+#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
@@ -17,7 +18,6 @@
 #include "autograph/random.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
-#include "engine/backends.h"
 #include "engine/executable.h"
 #include "ops/sample.h"
 #include "runtime/run_context.h"
@@ -243,22 +243,19 @@ TEST(Streams, WhereThreadsCannotBeHadTheyRunInTurn) {
   Graph graph = fallible.graph;
   const KnownValues known = infer_types(graph);
   const Schedule schedule = fallible.schedule(1);
-  PlanOptions plan_options{.catalog = device.catalog, .threads = 2, .set_threads = device.set_threads};
+  PlanOptions plan_options{.catalog = device.catalog(), .threads = 2, .host_threads = device.host_threads()};
   plan_options.schedule = &schedule;
   RunContext context(compile_plan(std::make_shared<const Graph>(std::move(graph)), known, plan_options));
   ASSERT_FALSE(context.compiled().plan.stages.empty());
   const std::vector<Datum> inputs = Fallible::inputs(2);
   for (size_t i = 0; i < inputs.size(); ++i) context.bind_input(i, inputs[i]);
-  for (const RunStreams run_streams :
-       {RunStreams{nullptr}, RunStreams{[](int, int, FunctionRef<void(int)>) { return false; }}, device.run_streams}) {
+  for (const HostThreads* threads : {&HostThreads::none(), &device.host_threads()}) {
     Tensor y = Tensor::zeros(DType::f32, {8, 512});
     Tensor z = Tensor::zeros(DType::f32, {8, 512});
-    context.bind_output(0, y.mutable_raw());
-    context.bind_output(1, z.mutable_raw());
-    RunOptions options{.catalog = device.catalog, .threads = 2, .run_nested = nullptr};
-    options.set_threads = device.set_threads;
-    options.run_streams = run_streams;
-    context.run(options, nullptr);
+    context.bind_output(0, y);
+    context.bind_output(1, z);
+    const RunOptions options{.catalog = device.catalog(), .threads = 2, .host_threads = *threads};
+    context.launch(options, nullptr);
     EXPECT_EQ(y.to_f64(), std::vector<double>(8 * 512, 1));
     EXPECT_EQ(z.to_f64(), std::vector<double>(8 * 512, -1));
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "autograph/builder.h"
+#include "autograph/devices.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
@@ -12,10 +13,10 @@
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
+#include "autograph/reference_kernel.h"
 #include "autograph/seeded_inputs.h"
+#include "backends/cpu/cpu_device.h"
 #include "backends/cpu/cpu_kernels.h"
-#include "backends/reference/reference_kernel.h"
-#include "engine/backends.h"
 #include "graph/run_reference.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
@@ -197,7 +198,6 @@ class WrongFarOut : public Kernel {
 };
 
 TEST(Truth, OfPartsNamesTheNodeWhoseKernelIsWrong) {
-  Device device = get_device("cpu");
   const KernelDef wrong{.name = "cpu.wrong_far_out",
                         .op = "sigmoid",
                         .why_not = [](const KernelCall&) { return std::string(); },
@@ -205,10 +205,8 @@ TEST(Truth, OfPartsNamesTheNodeWhoseKernelIsWrong) {
                             [](const KernelCall& call) {
                               return Prepared{std::make_unique<WrongFarOut>(call), ""};
                             }};
-  device.name = "wrong_far_out";
-  device.identity = [] { return std::string("a machine that is wrong far out"); };
-  device.catalog = KernelCatalog({wrong, reference_kernel()});
-  add_device(std::move(device));
+  add_device(
+      std::make_unique<CpuDevice>("wrong_far_out", std::vector<KernelDef>{wrong}, "a machine that is wrong far out"));
   CompileOptions options;
   options.device = "wrong_far_out";
   Graph graph("far_out");

@@ -10,10 +10,11 @@
 #include <cstdlib>
 #include <map>
 
+#include "autograph/devices.h"
 #include "autograph/random.h"
 #include "autograph/verify.h"
 #include "backends/cpu/simd/isa.h"
-#include "engine/backends.h"
+#include "device/host_threads.h"
 #include "ops/sample.h"
 #include "support/epilogue_case.h"
 #include "support/random_cost.h"
@@ -76,10 +77,10 @@ class Sweep {
     const int threads = seed % 16 == 0 ? 2 : 1;
     const auto& levels = simd::isa_levels();
     simd::limit_isa(seed % 2 == 0 ? levels[seed / 2 % levels.size()] : 0);
-    device().set_threads(threads);
+    device().host_threads().set(threads);
     std::map<float, ExpectedElements> expected;  // by how exact products are
     ++cases_;
-    for (const Offer& offer : device().catalog.offers(fused.call(threads)).offers) {
+    for (const Offer& offer : device().catalog().offers(fused.call(threads)).offers) {
       if (offer.kernel->op.empty() || offer.variant.cost_us >= kLastResortUs) continue;
       const std::string name = offer.name();
       const Exactness exactness = exactness_of(name);
@@ -88,7 +89,7 @@ class Sweep {
       const ExpectedElements& wanted = known.first->second;
       std::string complaint;
       if (is_traced_) print_case(name, product, channels, kinds, seed);
-      const Tensor actual = fused.run(device().catalog, offer, threads, seed / 3 % 2 == 0, complaint);
+      const Tensor actual = fused.run(device().catalog(), offer, threads, seed / 3 % 2 == 0, complaint);
       if (complaint.empty()) complaint = difference(actual, wanted);
       ++runs_[std::string(product.name) + ": " + name];
       ++num_runs_;

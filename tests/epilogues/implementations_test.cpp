@@ -3,8 +3,8 @@
 
 #include <set>
 
+#include "autograph/devices.h"
 #include "backends/cpu/cpu_kernels.h"
-#include "engine/backends.h"
 #include "support/epilogue_case.h"
 
 namespace autograph {
@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::string> names_of_offers(const FusedCase& fused) {
   std::vector<std::string> names;
-  for (const Offer& offer : get_device("cpu").catalog.offers(fused.call(1)).offers) names.push_back(offer.name());
+  for (const Offer& offer : get_device("cpu").catalog().offers(fused.call(1)).offers) names.push_back(offer.name());
   return names;
 }
 
@@ -26,9 +26,9 @@ TEST(Implementations, AreTheSameWhateverWasMadeBefore) {
     const ExpectedElements expected = expected_elements(test, {.product = 4e-5F});
     // The second time everything is in oneDNN's cache.
     for (int turn = 0; turn < 2; ++turn) {
-      for (const Offer& offer : get_device("cpu").catalog.offers(fused.call(1)).offers) {
+      for (const Offer& offer : get_device("cpu").catalog().offers(fused.call(1)).offers) {
         std::string complaint;
-        const Tensor actual = fused.run(get_device("cpu").catalog, offer, 1, false, complaint);
+        const Tensor actual = fused.run(get_device("cpu").catalog(), offer, 1, false, complaint);
         EXPECT_EQ(complaint + difference(actual, expected), "") << product.name << " " << offer.name();
       }
       EXPECT_EQ(names_of_offers(fused), before) << product.name;

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "autograph/compile.h"
+#include "autograph/devices.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
-#include "engine/backends.h"
 #include "support/epilogue_case.h"
 #include "support/random_cost.h"
 
@@ -76,7 +76,7 @@ TEST(RepeatedKinds, LinearNeighboursStayInOneCall) {
   const ProductKind& product = product_kinds()[0];
   const EpilogueCase test(product, 16, 1, [](Var x, OperandMaker& o) { return mul_add(relu(x), o, 1.384F, 0.586F); });
   const FusedCase fused(test);
-  const auto offers = get_device("cpu").catalog.offers(fused.call(1)).offers;
+  const auto offers = get_device("cpu").catalog().offers(fused.call(1)).offers;
   EXPECT_TRUE(std::any_of(offers.begin(), offers.end(),
                           [](const Offer& offer) { return offer.kernel->name == "cpu.conv_onednn"; }));
 }

@@ -7,6 +7,7 @@
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
+#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
@@ -16,7 +17,6 @@
 #include "autograph/search.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
-#include "engine/backends.h"
 #include "engine/executable.h"
 #include "optimize/pass.h"
 #include "support/compare.h"

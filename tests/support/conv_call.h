@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "autograph/kernel.h"
 #include "autograph/op_def.h"
-#include "runtime/kernel_catalog.h"
 
 namespace autograph {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "autograph/kernel.h"
 #include "base/function_ref.h"
-#include "runtime/kernel_catalog.h"
 #include "support/epilogue_ops.h"
 
 namespace autograph {

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "autograph/builder.h"
+#include "autograph/devices.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
+#include "autograph/reference_kernel.h"
+#include "backends/cpu/cpu_device.h"
 #include "backends/cpu/cpu_kernels.h"
-#include "backends/reference/reference_kernel.h"
-#include "engine/backends.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -84,8 +85,6 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   return list;
 }
 
-std::string identity() { return "a machine with a wrong kernel"; }
-
 }  // namespace
 
 KernelDef planted_kernel() {
@@ -94,14 +93,9 @@ KernelDef planted_kernel() {
 
 std::string planted_device() {
   static const std::string kName = [] {
-    Device device = get_device("cpu");
     std::vector<KernelDef> kernels{planted_kernel()};
     for (const KernelDef& kernel : cpu_kernels()) kernels.push_back(kernel);
-    kernels.push_back(reference_kernel());
-    device.name = "planted";
-    device.catalog = KernelCatalog(std::move(kernels), cpu_reorder());
-    device.identity = identity;
-    add_device(std::move(device));
+    add_device(std::make_unique<CpuDevice>("planted", std::move(kernels), "a machine with a wrong kernel"));
     return std::string("planted");
   }();
   return kName;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "autograph/graph.h"
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph {
 

@@ -1,7 +1,7 @@
 #include "support/random_cost.h"
 
+#include "autograph/devices.h"
 #include "autograph/verify.h"
-#include "engine/backends.h"
 #include "engine/executable.h"
 #include "runtime/run_context.h"
 
@@ -20,8 +20,8 @@ std::vector<Datum> run_with_costs(const Graph& source, const std::vector<Tensor>
   const Device& device = get_device("cpu");
   Graph graph = prepare_graph(source, device, {});
   const KnownValues known = infer_types(graph);
-  const auto compiled =
-      compile_plan(std::make_shared<const Graph>(std::move(graph)), known, {.catalog = device.catalog, .cost = &cost});
+  const auto compiled = compile_plan(std::make_shared<const Graph>(std::move(graph)), known,
+                                     {.catalog = device.catalog(), .cost = &cost});
   plan_text = print_plan(compiled->plan, *compiled->graph);
   RunContext context(compiled);
   for (size_t k = 0; k < inputs.size(); ++k) context.bind_input(k, inputs[k]);
@@ -32,10 +32,10 @@ std::vector<Datum> run_with_costs(const Graph& source, const std::vector<Tensor>
     context.bind_output(k, out.mutable_raw());
     outputs.emplace_back(std::move(out));
   }
-  const RunOptions options{.catalog = device.catalog, .run_nested = nullptr};
+  const RunOptions options{.catalog = device.catalog(), .run_nested = nullptr};
   // Twice: what a run leaves behind in the arena must not matter to the next.
-  context.run(options, nullptr);
-  context.run(options, nullptr);
+  context.launch(options, nullptr);
+  context.launch(options, nullptr);
   return outputs;
 }
 

@@ -5,9 +5,10 @@
 #include <cstring>
 #include <filesystem>
 
+#include "autograph/devices.h"
 #include "autograph/op_def.h"
 #include "autograph/random.h"
-#include "engine/backends.h"
+#include "device/host_threads.h"
 #include "ops/op_list.h"
 #include "ops/sample.h"
 #include "support/conv_epilogue.h"
@@ -28,7 +29,7 @@ void for_each_kernel(const KernelCatalog& catalog, const KernelCall& call,
 }
 
 TEST(Attester, TrustsTheKernelsOfAllOps) {
-  const KernelCatalog& catalog = get_device("cpu").catalog;
+  const KernelCatalog& catalog = get_device("cpu").catalog();
   size_t num_kernels = 0;
   for (const OpDef* op : all_ops()) {
     if (op->evaluate || !catalog.has_own_kernel(op->name)) continue;
@@ -47,7 +48,7 @@ TEST(Attester, TrustsTheKernelsOfAllOps) {
 }
 
 TEST(Attester, TrustsConvolutionsInAllLayouts) {
-  const KernelCatalog& catalog = get_device("cpu").catalog;
+  const KernelCatalog& catalog = get_device("cpu").catalog();
   size_t num_blocked = 0;
   for (const int64_t channels : {3, 16, 17, 32}) {
     for (int64_t which = 0; which < kNumEpilogues; ++which) {
@@ -58,13 +59,13 @@ TEST(Attester, TrustsConvolutionsInAllLayouts) {
                           .attributes = {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}};
       const KernelCase test(fused_def(), with_epilogue(random, conv, which), {.threads = 2, .constant_weights = true});
       const KernelCall call = test.call();
-      const int before = get_device("cpu").set_threads(2);
+      const int before = get_device("cpu").host_threads().set(2);
       for_each_kernel(catalog, call, [&](const Offer& offer, const Kernel& kernel) {
         num_blocked += offer.variant.is_row_major() ? 0 : 1;
         EXPECT_EQ(find_wrong_element(call, offer.variant, kernel, {}), "")
             << channels << " channels, epilogue " << which << ", " << offer.name();
       });
-      get_device("cpu").set_threads(before);
+      get_device("cpu").host_threads().set(before);
     }
   }
   EXPECT_GT(num_blocked, 20U);
@@ -94,7 +95,7 @@ class Disturbed : public Kernel {
 };
 
 TEST(Attester, FindsWhatIsNotWrittenAndWhatIsWrongInPlace) {
-  const KernelCatalog& catalog = get_device("cpu").catalog;
+  const KernelCatalog& catalog = get_device("cpu").catalog();
   const OpSample sample{.inputs = {Tensor::zeros(DType::f32, {3, 40, 50})}};
   const KernelCase test(relu_def(), sample);
   const KernelCall call = test.call();
@@ -112,7 +113,7 @@ TEST(Attester, FindsWhatIsNotWrittenAndWhatIsWrongInPlace) {
 }
 
 TEST(Attester, TriesKernelsInThePlaceOfAnInputOfLowerRank) {
-  const KernelCatalog& catalog = get_device("cpu").catalog;
+  const KernelCatalog& catalog = get_device("cpu").catalog();
   const OpSample sample{.inputs = {Tensor::zeros(DType::f32, {2, 8}), Tensor::zeros(DType::f32, {1, 1, 1})}};
   const KernelCase test(mul_def(), sample);
   const KernelCall call = test.call();
@@ -186,7 +187,7 @@ TEST(Attester, RefusesAWrongKernelFromThenOn) {
 }
 
 TEST(Attester, RemembersWhatIsRight) {
-  const KernelCatalog& catalog = get_device("cpu").catalog;
+  const KernelCatalog& catalog = get_device("cpu").catalog();
   const KernelCase test(relu_def(), {.inputs = {Tensor::zeros(DType::f32, {4, 9})}});
   const KernelCall call = test.call();
   const Offer offer = catalog.offers(call).offers.front();

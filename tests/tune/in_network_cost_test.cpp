@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
-#include "engine/backends.h"
+#include "autograph/devices.h"
 #include "support/conv_call.h"
+#include "support/cpu_named.h"
 
 namespace autograph {
 namespace {
@@ -20,11 +21,12 @@ class InNetworkCostTest : public testing::Test {
     return cost.offers_us(catalog_, conv_.call, offers_);
   }
 
-  const KernelCatalog& catalog_ = get_device("cpu").catalog;
+  const KernelCatalog& catalog_ = get_device("cpu").catalog();
   ConvCall conv_;
   std::vector<Offer> offers_;
   MeasurementCache cache_{""};
-  MeasuredCost alone_{"machine", cache_};
+  const CpuNamed machine_{"machine"};
+  MeasuredCost alone_{machine_, cache_};
   std::vector<double> alone_us_;
 };
 
@@ -76,19 +78,20 @@ TEST_F(InNetworkCostTest, ChoosesWhatWasKeptForThisNetworkAlone) {
   cost.keep({offers_[dearest]}, 100);
   EXPECT_TRUE(cost.is_kept());
 
-  MeasuredCost later("machine", cache_);
+  MeasuredCost later(machine_, cache_);
   InNetworkCost again(later, "network");
   ASSERT_TRUE(again.is_kept());
   const std::vector<double> us = ask(again, 0);
   EXPECT_EQ(static_cast<size_t>(std::min_element(us.begin(), us.end()) - us.begin()), dearest);
   EXPECT_EQ(later.num_measured(), 0U);
   EXPECT_FALSE(InNetworkCost(later, "another network").is_kept());
-  MeasuredCost elsewhere("another machine", cache_);
+  const CpuNamed another("another machine");
+  MeasuredCost elsewhere(another, cache_);
   EXPECT_FALSE(InNetworkCost(elsewhere, "network").is_kept());
 
   // A plan file carries what was kept.
   MeasurementCache empty("");
-  MeasuredCost from_file("machine", empty);
+  MeasuredCost from_file(machine_, empty);
   from_file.know(later.used());
   InNetworkCost loaded(from_file, "network");
   EXPECT_TRUE(loaded.is_kept());

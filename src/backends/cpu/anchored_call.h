@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph {
 

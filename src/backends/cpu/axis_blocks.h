@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph {
 

@@ -2,9 +2,9 @@
 // else columns side by side.
 #pragma once
 
+#include "autograph/kernel.h"
 #include "backends/cpu/axis_blocks.h"
 #include "backends/cpu/parallel.h"
-#include "runtime/kernel_catalog.h"
 
 namespace autograph {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "autograph/kernel.h"
 #include "base/function_ref.h"
-#include "runtime/kernel_catalog.h"
 
 namespace autograph {
 

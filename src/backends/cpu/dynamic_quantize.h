@@ -1,7 +1,7 @@
 // Quantization with a scale that is taken from the data.
 #pragma once
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph {
 

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph {
 

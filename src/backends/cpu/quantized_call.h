@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph {
 

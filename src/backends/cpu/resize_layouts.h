@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "autograph/kernel.h"
 #include "ops/vision/resize_grid.h"
-#include "runtime/kernel_catalog.h"
 
 namespace autograph {
 

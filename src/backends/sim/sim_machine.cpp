@@ -9,6 +9,7 @@
 #include "backends/sim/machine_table.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "base/hash.h"
 #include "base/join.h"
 #include "io/file.h"
 
@@ -134,6 +135,7 @@ SimMachine parse_sim_machine(std::string_view text, const std::string& where) {
   machine.copy_gb_per_s = fields.positive("copy_gb_per_s");
   machine.copy_start_us = fields.number("copy_start_us", 0);
   fields.check_no_others();
+  machine.description_hash = hash_bytes(text.data(), text.size());
   return machine;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograph/hash.h"
 #include "autograph/op_def.h"
 
 namespace autograph {
@@ -37,6 +38,8 @@ struct SimMachine {
 
   double copy_gb_per_s = 0;  ///< Between host and device.
   double copy_start_us = 0;  ///< Of every copy.
+
+  Hash128 description_hash;  ///< Of all fields, as they were written.
 
   /// Part of the peak that `op` reaches on long sums.
   double efficiency_of(const OpDef& op) const;

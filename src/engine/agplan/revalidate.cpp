@@ -2,12 +2,12 @@
 #include <algorithm>
 
 #include "autograph/cpu_count.h"
+#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "autograph/plan_file.h"
 #include "autograph/seeded_inputs.h"
 #include "base/check.h"
 #include "base/time_in_turns.h"
-#include "engine/backends.h"
 #include "engine/node_times.h"
 #include "engine/tune_in_network.h"
 
@@ -71,7 +71,7 @@ PlanOrigin plan_origin(const CompileOptions& options, const std::string& model) 
   return {.version = AG_VERSION,
           .model = model,
           .device = options.device,
-          .identity = device.identity ? device.identity() : device.name,
+          .identity = device.identity(),
           .threads = options.threads > 0 ? options.threads : usable_cpu_count(),
           .tune = options.tune,
           .exact = options.exact,

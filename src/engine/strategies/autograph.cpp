@@ -56,7 +56,12 @@ constexpr double kMaxDuelSeconds = 6;
 class AutographSearch {
  public:
   explicit AutographSearch(StrategyContext& context)
-      : context_(context), options_(context.options()), cost_(context.cost()), trial_(context.trial()) {}
+      : context_(context),
+        options_(context.options()),
+        has_exact_times_(context.properties().has_exact_times),
+        can_time_kernels_(context.properties().can_time_kernels),
+        cost_(context.cost()),
+        trial_(context.trial()) {}
 
   Proposal run(const Graph& simplified) {
     best_ = context_.propose(simplified);
@@ -64,8 +69,8 @@ class AutographSearch {
     start_with_plain();
     seen_.insert(structural_hash(best_.finished));
     try_tuning();
-    // On a simulated device trials cost nothing, and streams matter most.
-    if (context_.device().machine) try_streams();
+    // Where latencies are computed, trials cost nothing, and streams matter most.
+    if (has_exact_times_) try_streams();
     if (options_.use_rules) try_ios(simplified);
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = gained_;
@@ -74,7 +79,7 @@ class AutographSearch {
         if (!seen_.insert(structural_hash(proposal.finished)).second) continue;
         const bool wins_in_turn = challenge(proposal);
         // What loses one node after the other may win on several streams, where these pay at all.
-        const bool is_new_best = wins_in_turn && context_.device().machine;
+        const bool is_new_best = wins_in_turn && has_exact_times_;
         if (is_new_best || best_.schedule.width() > 1) try_schedules(proposal);
       }
       if (round == 0 || gained_ < before) try_streams();
@@ -112,7 +117,7 @@ class AutographSearch {
 
   // Kernels and layouts chosen by measurement instead of by estimate, when that is faster.
   void try_tuning() {
-    const bool is_settled = context_.device().machine || context_.compile_options().tune;
+    const bool is_settled = !can_time_kernels_ || context_.compile_options().tune;
     if (!options_.use_tuning || is_settled || !has_time()) return;
     context_.progress("choosing kernels", best_.cost_us);
     context_.set_tuned(true, kFirstTuningShare);
@@ -122,7 +127,7 @@ class AutographSearch {
   // The same for what they take in the network. This takes as long as many trials: for the best graph alone, at the
   // end.
   void try_tuning_in_network() {
-    const bool is_settled = context_.device().machine || context_.compile_options().tune;
+    const bool is_settled = !can_time_kernels_ || context_.compile_options().tune;
     const double until = 1 - kNetworkTrialsToCome * challenge_seconds() / options_.budget_seconds;
     if (!options_.use_tuning || is_settled || context_.is_over(until)) return;
     context_.progress("running plans to choose kernels", best_.cost_us);
@@ -172,7 +177,7 @@ class AutographSearch {
   // A win that is no larger than what equal plans differ by, when their memory happens to lie elsewhere, must be
   // repeated by plans made anew; `executable` then is the new one.
   bool wins_again(const Duel& duel, const Proposal& proposal, Executable& executable) {
-    if (duel.is_won(kClearGain) || context_.device().machine) return true;
+    if (duel.is_won(kClearGain) || has_exact_times_) return true;
     const Executable best = trial_.compile(best_);
     executable = trial_.compile(proposal);
     return trial_.duel(best, executable, duel_seconds()).is_won(kLeastGain, kMajority);
@@ -231,7 +236,7 @@ class AutographSearch {
     if (schedule.width() < 2 || !has_time()) return;
     proposal.schedule = std::move(schedule);
     challenge(proposal);
-    if (context_.device().machine || !has_time()) return;
+    if (!can_time_kernels_ || !has_time()) return;
     proposal.schedule = keep_paying_stages(trial_, proposal);
     if (proposal.schedule.width() > 1) challenge(std::move(proposal));
   }
@@ -337,6 +342,8 @@ class AutographSearch {
 
   StrategyContext& context_;
   const SearchOptions& options_;
+  const bool has_exact_times_;
+  const bool can_time_kernels_;
   FusedCost cost_;
   const Trial& trial_;
   Proposal best_;

@@ -1,7 +1,6 @@
 // ios: stages by dynamic programming over endings, and merges of operators that read the same input.
 #include "schedule/ios.h"
 
-#include "backends/sim/sim_stage_cost.h"
 #include "engine/strategies/merge_siblings.h"
 #include "engine/strategies/strategy.h"
 
@@ -36,7 +35,7 @@ IosResult find_ios_stages(StrategyContext& context, const Graph& finished, doubl
   IosOptions options;
   options.max_seconds = share * context.options().budget_seconds;
   const TaskGraph tasks = context.tasks(finished);
-  if (const auto& machine = context.device().machine) options.stage_cost = sim_stage_cost(finished, tasks, *machine);
+  options.stage_cost = context.device().stage_cost(finished, tasks);
   return schedule_ios(tasks, context.limits(), options);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "autograph/cpu_count.h"
-#include "backends/sim/simulate.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
@@ -36,7 +35,6 @@ constexpr double kMeasuringShare = 0.55;
 // Kernels that take longer are not measured on the threads of a stream: they scale.
 constexpr double kWideUs = 400;
 constexpr double kScaling = 0.95;
-constexpr double kSyncUs = 1.5;
 // Where too few graphs were measured to fit it.
 constexpr double kDefaultAlpha = 1;
 constexpr auto kProgressInterval = std::chrono::milliseconds(200);
@@ -64,14 +62,13 @@ const StrategyDef& get_strategy(std::string_view name) {
 class StrategyContext::Costs {
  public:
   Costs(const Device& device, const CompileOptions& compile, int threads, std::function<bool()> may_measure)
-      : device_(device.identity ? device.identity() : device.name),
+      : device_(device.identity()),
         cache_(cache_folder_of(compile)),
-        measured_(device_, cache_, nullptr, device.forget_kernels),
-        model_(with_judge(
+        measured_(device, cache_),
+        by_kernels_(with_judge(
             device, compile,
-            {device.catalog, measured_, threads, compile.exact, device.set_threads, std::move(may_measure)})) {
-    if (device.machine) simulated_.emplace(*device.machine);
-  }
+            {device.catalog(), measured_, threads, compile.exact, device.host_threads(), std::move(may_measure)})),
+        by_device_(device.cost_model()) {}
 
   /// Samples of latencies hold for equal numbers of threads and streams.
   std::vector<LatencySample> samples(const std::string& on) { return cache_.samples(device_ + on); }
@@ -79,7 +76,7 @@ class StrategyContext::Costs {
     cache_.store_sample(device_ + on, graph, sample);
   }
 
-  CostModel& model() { return simulated_ ? static_cast<CostModel&>(*simulated_) : model_; }
+  CostModel& model() { return by_device_ ? *by_device_ : by_kernels_; }
 
  private:
   CatalogCostOptions with_judge(const Device& device, const CompileOptions& compile, CatalogCostOptions options) {
@@ -94,13 +91,14 @@ class StrategyContext::Costs {
   MeasurementCache cache_;
   std::optional<Attester> judge_;
   MeasuredCost measured_;
-  CatalogCost model_;
-  std::optional<SimCost> simulated_;
+  CatalogCost by_kernels_;
+  std::unique_ptr<CostModel> by_device_;  // null where the device has none
 };
 
 StrategyContext::StrategyContext(const Device& device, const CompileOptions& compile, const SearchOptions& search,
                                  SearchReport& report)
     : device_(device),
+      properties_(device.properties()),
       compile_(compile),
       search_(search),
       report_(report),
@@ -139,16 +137,17 @@ Graph StrategyContext::finish(Graph simplified) const {
 }
 
 StreamLimits StrategyContext::limits() const {
-  const int most = device_.machine ? device_.machine->max_streams : threads_;
-  return {search_.max_streams > 0 ? search_.max_streams : most, device_.machine ? device_.machine->sync_us : kSyncUs};
+  const int most = properties_.max_streams > 0 ? properties_.max_streams : threads_;
+  return {search_.max_streams > 0 ? search_.max_streams : most, properties_.sync_us};
 }
 
 double StrategyContext::narrow_us(const Graph& graph, NodeId id, double us) {
+  if (properties_.max_streams > 0) return us;  // each stream has the whole device
   const int narrow = std::max(1, threads_ / limits().max_streams);
   const double wide_us = cost_->node_us(graph, id, threads_);
   if (narrow == threads_ || wide_us <= 0) return us;
-  const bool scales = wide_us > kWideUs && !device_.machine;
-  const double slowdown = scales ? kScaling * threads_ / narrow : cost_->node_us(graph, id, narrow) / wide_us;
+  const double slowdown =
+      wide_us > kWideUs ? kScaling * threads_ / narrow : cost_->node_us(graph, id, narrow) / wide_us;
   return us * std::max(1.0, slowdown);
 }
 

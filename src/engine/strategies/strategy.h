@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "autograph/devices.h"
 #include "autograph/search.h"
 #include "cost/cost_model.h"
-#include "engine/backends.h"
 #include "optimize/search/backtracking.h"
 #include "schedule/ios.h"
 #include "schedule/task_graph.h"
@@ -38,6 +38,7 @@ class StrategyContext {
   ~StrategyContext();
 
   const Device& device() const { return device_; }
+  const DeviceProperties& properties() const { return properties_; }
   const CompileOptions& compile_options() const { return compile_; }
   const SearchOptions& options() const { return search_; }
   SearchReport& report() { return report_; }
@@ -96,6 +97,7 @@ class StrategyContext {
 
   class Costs;
   const Device& device_;
+  const DeviceProperties properties_;
   const CompileOptions& compile_;
   const SearchOptions& search_;
   SearchReport& report_;

@@ -14,10 +14,17 @@ constexpr int kMinProfileRuns = 3;
 
 }  // namespace
 
+Trial::Trial(StrategyContext& context) : context_(context), inputs_(context.options().inputs) {
+  for (Datum& input : inputs_) {
+    if (input.is_tensor()) input = input.tensor().to(context.device().memory());
+  }
+}
+
 CompileOptions Trial::options_for(const Proposal& proposal) const {
   CompileOptions options = context_.compile_options();
   options.schedule = std::make_shared<Schedule>(proposal.schedule);
   options.release_weights = false;
+  options.keep_on_device = true;
   options.tune = options.tune || context_.is_tuned();
   options.tune_in_network = context_.is_tuned_in_network();
   options.may_tune = [this] { return context_.may_tune(); };
@@ -29,7 +36,10 @@ Executable Trial::compile(const Proposal& proposal) const {
 }
 
 Difference Trial::check(const Executable& executable) const {
-  const std::vector<Datum> outputs = executable.run(inputs());
+  std::vector<Datum> outputs = executable.run(inputs());
+  for (Datum& output : outputs) {
+    if (output.is_tensor()) output = output.tensor().to_host();
+  }
   const auto& truth = context_.options().truth;
   return truth ? truth->compare_all(outputs) : Difference();
 }

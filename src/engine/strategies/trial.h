@@ -15,7 +15,7 @@ namespace autograph {
 /// See above.
 class Trial {
  public:
-  explicit Trial(StrategyContext& context) : context_(context) {}
+  explicit Trial(StrategyContext& context);
 
   /// A compiled proposal.
   Executable compile(const Proposal& proposal) const;
@@ -30,9 +30,10 @@ class Trial {
  private:
   CompileOptions options_for(const Proposal& proposal) const;
 
-  const std::vector<Datum>& inputs() const { return context_.options().inputs; }
+  const std::vector<Datum>& inputs() const { return inputs_; }
 
   StrategyContext& context_;
+  std::vector<Datum> inputs_;  // where the device reads them: copies do not count
 };
 
 }  // namespace autograph

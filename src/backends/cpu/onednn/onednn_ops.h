@@ -1,7 +1,7 @@
 // The ops that oneDNN serves, one function per source file of this folder.
 #pragma once
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph::onednn {
 

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "autograph/kernel.h"
 #include "backends/cpu/onednn/team_primitive.h"
 #include "backends/cpu/simd/activation_pass.h"
-#include "runtime/kernel_catalog.h"
 
 namespace autograph::onednn {
 

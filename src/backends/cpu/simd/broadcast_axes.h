@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "autograph/layout.h"
 #include "autograph/shape.h"
-#include "tensor/layout.h"
 
 namespace autograph::simd {
 

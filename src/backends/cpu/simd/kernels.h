@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 namespace autograph::simd {
 

@@ -12,8 +12,8 @@
 #include <array>
 #include <string>
 
+#include "autograph/kernel.h"
 #include "backends/cpu/simd/recurrent_cells.h"
-#include "runtime/kernel_catalog.h"
 
 namespace autograph::simd {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "autograph/kernel.h"
 #include "backends/cpu/reduced_axes.h"
-#include "runtime/kernel_catalog.h"
 
 namespace autograph::simd {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "autograph/kernel.h"
 #include "backends/cpu/simd/tile_ops.h"
-#include "runtime/kernel_catalog.h"
 
 namespace autograph::simd {
 

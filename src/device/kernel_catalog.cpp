@@ -1,11 +1,11 @@
-#include "runtime/kernel_catalog.h"
+#include "autograph/kernel.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "base/check.h"
-#include "runtime/kernel_judge.h"
+#include "device/kernel_judge.h"
 
 namespace autograph {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/kernel_judge.h"
+#include "device/kernel_judge.h"
 
 namespace autograph {
 

@@ -1,4 +1,4 @@
-// Kernels: what runs one node on one device, and the ordered list of candidates for each op.
+// Kernels: what runs one node on one device, and the ordered list of candidates for each op (see docs/add_a_kernel.md).
 //
 // A kernel is prepared once for given types and constants and may then run on any number of threads at once: what
 // changes during a run lives in the scratch memory and in a KernelState, of which every run context has its own.
@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograph/layout.h"
 #include "autograph/op_def.h"
-#include "tensor/layout.h"
 
 namespace autograph {
 
@@ -23,19 +23,23 @@ class KernelState {
   virtual ~KernelState() = default;
 };
 
-/// One run of a kernel.
+class Stream;
+
+/// One run of a kernel. All addresses are in the memory of the device.
 struct KernelArgs {
   std::span<const TensorView> inputs;   ///< Absent views for optional inputs not given.
   std::span<const TensorView> outputs;  ///< Allocated, uninitialised.
   void* scratch = nullptr;              ///< scratch_bytes() bytes, 64-byte aligned.
   KernelState* state = nullptr;         ///< From new_state(); null when that gave none.
+  Stream* stream = nullptr;  ///< Where to enqueue; null on the host, whose kernels are over when they return.
 };
 
 /// Code for one node with known shapes.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  /// Fills the outputs. Allocates nothing where it can be helped. Thread-safe with distinct scratch and state.
+  /// Fills the outputs, or enqueues on `args.stream` what does; the spans of `args` themselves end with the call.
+  /// Allocates nothing where it can be helped. Thread-safe with distinct scratch and state.
   virtual void run(const KernelArgs& args) const = 0;
   /// Working memory that run() needs.
   virtual size_t scratch_bytes() const { return 0; }

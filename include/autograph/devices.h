@@ -1,0 +1,19 @@
+// The devices that compile() knows.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "autograph/device.h"
+
+namespace autograph {
+
+/// The device named `name`; throws DeviceError with the nearest name when it is not there. With a precision other than
+/// "f32" it is one whose kernels may use that; throws ValueError when there is no such precision, UnsupportedError when
+/// the device has none of it and DeviceError when this machine has not. Devices stay where they are.
+const Device& get_device(const std::string& name, const std::string& precision = "f32");
+
+/// Makes another device known by its name, until the process ends. Throws ValueError when there is one of that name.
+const Device& add_device(std::unique_ptr<Device> device);
+
+}  // namespace autograph

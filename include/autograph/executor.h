@@ -1,0 +1,17 @@
+// The executor of devices with streams.
+#pragma once
+
+#include <memory>
+
+#include "autograph/device.h"
+
+namespace autograph {
+
+/// What Device::record() may return: enqueues the kernels of a plan one after the other on a stream of the device,
+/// where the schedule has several on as many streams, with events between them. Arena, weights and copies of inputs and
+/// outputs that lie on the host are in the memory of the device; inputs and outputs that lie there are taken as they
+/// are. Throws UnsupportedError, naming the step, when shapes are known only while running: that takes a device whose
+/// memory is the host's.
+std::shared_ptr<Launchable> record_steps(const Device& device, std::shared_ptr<const CompiledPlan> plan);
+
+}  // namespace autograph

@@ -1,0 +1,35 @@
+#include "autograph/device.h"
+
+#include <chrono>
+
+#include "base/check.h"
+#include "cost/cost_model.h"
+#include "device/host_threads.h"
+
+namespace autograph {
+
+double Stream::time_us(const std::function<void()>& enqueue) {
+  const auto start = std::chrono::steady_clock::now();
+  enqueue();
+  wait();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+const Device& Device::with_precision(const std::string& precision) const {
+  if (precision == "f32") return *this;
+  throw UnsupportedError(
+      fmt::format("[compile] precision: expected f32 on device '{}', got {} (cpu has it)", name(), precision));
+}
+
+const HostThreads& Device::host_threads() const { return HostThreads::none(); }
+
+std::unique_ptr<CostModel> Device::cost_model() const { return nullptr; }
+
+std::function<double(const std::vector<std::vector<uint32_t>>&)> Device::stage_cost(const Graph&,
+                                                                                    const TaskGraph&) const {
+  return nullptr;
+}
+
+std::optional<double> Device::latency_us(const Graph&, const Schedule&) const { return std::nullopt; }
+
+}  // namespace autograph

@@ -1,0 +1,94 @@
+// The devices of this build. The only place that names concrete backends.
+#include "autograph/devices.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "autograph/compile.h"
+#include "backends/cpu/cpu_device.h"
+#include "backends/reference/reference_device.h"
+#include "backends/sim/sim_device.h"
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "base/join.h"
+
+namespace autograph {
+namespace {
+
+// What makes devices of one kind.
+struct Backend {
+  std::vector<std::string> (*names)();                       ///< Of those that are there, best first.
+  std::unique_ptr<Device> (*make)(const std::string& name);  ///< Null where the name is not one of this kind.
+};
+
+// A line for each backend, best first.
+constexpr Backend kBackends[] = {
+    {cpu_device_names, make_cpu},
+    {reference_device_names, make_reference},
+    {sim_device_names, make_sim},
+};
+
+// Devices are made when first asked for, and kept.
+class Devices {
+ public:
+  const Device* find(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second.get();
+    for (const Backend& backend : kBackends) {
+      if (std::unique_ptr<Device> device = backend.make(name)) return keep(name, std::move(device));
+    }
+    return nullptr;
+  }
+
+  const Device& add(std::unique_ptr<Device> device) {
+    const std::string name = device->name();
+    AG_CHECK_USER(!find(name), ValueError, "[compile] device '{}': there already", name);
+    const std::lock_guard lock(mutex_);
+    return *keep(name, std::move(device));
+  }
+
+  static Devices& of_process() {
+    static Devices devices;
+    return devices;
+  }
+
+ private:
+  const Device* keep(const std::string& name, std::unique_ptr<Device> device) {
+    return by_name_.emplace(name, std::move(device)).first->second.get();
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Device>> by_name_;  // guarded by mutex_
+};
+
+}  // namespace
+
+std::vector<std::string> available_precisions() { return {"f32", "bf16"}; }
+
+std::vector<std::string> available_devices() {
+  std::vector<std::string> names;
+  for (const Backend& backend : kBackends) {
+    const std::vector<std::string> more = backend.names();
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  return names;
+}
+
+const Device& add_device(std::unique_ptr<Device> device) { return Devices::of_process().add(std::move(device)); }
+
+const Device& get_device(const std::string& name, const std::string& precision) {
+  const std::vector<std::string> precisions = available_precisions();
+  if (std::find(precisions.begin(), precisions.end(), precision) == precisions.end()) {
+    throw ValueError(fmt::format("[compile] precision: expected one of {}, got '{}'{}", bracketed(precisions),
+                                 precision, did_you_mean(precision, precisions)));
+  }
+  if (const Device* device = Devices::of_process().find(name)) return device->with_precision(precision);
+  const std::vector<std::string> names = available_devices();
+  throw DeviceError(fmt::format("[compile] device: expected one of {}, got '{}'{}", bracketed(names), name,
+                                did_you_mean(name, names)));
+}
+
+}  // namespace autograph

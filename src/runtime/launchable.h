@@ -1,0 +1,85 @@
+// A plan that a device has recorded: what it needs to run once at a time. Launchables are pooled, so that runs at the
+// same time never share one and a warm run allocates nothing.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "autograph/run_report.h"
+#include "graph/nested_session.h"
+#include "runtime/compiled_plan.h"
+#include "runtime/core_watch.h"
+#include "runtime/memory_meter.h"
+
+namespace autograph {
+
+/// Runs a nested graph inside the memory budget of the run around it.
+using NestedRunner =
+    std::function<std::vector<Datum>(const GraphRef&, const std::vector<Datum>&, const std::shared_ptr<MemoryMeter>&)>;
+
+/// Makes a nested graph ready for inputs of certain types; see SessionOpener.
+using NestedOpener = std::function<std::unique_ptr<NestedSession>(const GraphRef&, const std::vector<Datum>&)>;
+
+/// What is the same for every launch of an executable.
+struct RunOptions {
+  const KernelCatalog& catalog;
+  int threads = 1;
+  bool check_nan = false;
+  bool profile = false;
+  NestedRunner run_nested = nullptr;
+  NestedOpener open_nested = nullptr;
+  const HostThreads& host_threads = HostThreads::none();  ///< See PlanOptions.
+  KernelJudge* judge = nullptr;       ///< See PlanOptions; for kernels that are chosen while running.
+  PackedConstants* packed = nullptr;  ///< Likewise.
+  /// Asked before each step how many threads find a processor; null: all do.
+  CoreWatch* watch = nullptr;
+};
+
+/// See above. For one thread at a time. Inputs and outputs are bound before the first launch, and stay bound.
+class Launchable {
+ public:
+  explicit Launchable(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {}
+  virtual ~Launchable() = default;
+  Launchable(const Launchable&) = delete;
+  Launchable& operator=(const Launchable&) = delete;
+
+  /// Where the steps work from here on: at least the plan's arena_bytes in the memory of the device. What is given none
+  /// makes its own.
+  virtual void bind_arena(Tensor arena) = 0;
+  /// The arena, for others to use until bind_arena() is called again.
+  virtual Tensor take_arena() = 0;
+  /// Where the arena is or was; null when there was none.
+  virtual const void* arena_address() const = 0;
+
+  /// Sets input `i`; its dtype and dims must be those of the plan. The tensor must live until the launch ends, and lie
+  /// on the host or in the memory of the device: DeviceError where it does not.
+  virtual void bind_input(size_t i, const Tensor& tensor) = 0;
+  /// Sets input `i`, of any kind.
+  virtual void bind_input(size_t i, const Datum& datum) = 0;
+  /// Sets where on the host input `i` lies, in a plan without dynamic steps.
+  virtual void bind_input(size_t i, const void* data) = 0;
+  /// Where to write output `k`, which must have a static type: on the host or in the memory of the device.
+  virtual void bind_output(size_t k, Tensor& tensor) = 0;
+  /// The same by an address on the host. Null for an output that is not wanted and that no step writes: an input as it
+  /// is.
+  virtual void bind_output(size_t k, void* data) = 0;
+
+  /// Runs all steps, and returns when outputs are written. `meter` may be null when the plan has no dynamic steps.
+  virtual void launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) = 0;
+
+  /// Output `k` that is not fixed, after a launch.
+  virtual Datum take_output(size_t k) = 0;
+  /// Drops everything that refers to the caller's tensors or to values made while running.
+  virtual void release() = 0;
+  /// Steps of the last launch with RunOptions::profile.
+  const std::vector<StepProfile>& profile() const { return profile_; }
+  const CompiledPlan& compiled() const { return *compiled_; }
+  /// Does output `k` have a fixed size, so that bind_output() applies?
+  bool is_fixed_output(size_t k) const;
+
+ protected:
+  std::shared_ptr<const CompiledPlan> compiled_;
+  std::vector<StepProfile> profile_;
+};
+
+}  // namespace autograph

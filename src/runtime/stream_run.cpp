@@ -1,0 +1,291 @@
+#include "runtime/stream_run.h"
+
+#include <algorithm>
+
+#include "autograph/executor.h"
+#include "base/check.h"
+#include "runtime/find_nonfinite.h"
+#include "runtime/step_error.h"
+#include "runtime/step_profile.h"
+
+namespace autograph {
+
+StreamRun::StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> compiled)
+    : Launchable(std::move(compiled)), device_(device) {
+  check_plan();
+  const Plan& plan = compiled_->plan;
+  inputs_.resize(plan.inputs.size());
+  outputs_.resize(plan.outputs.size());
+  for (const PlanOutput& output : plan.outputs) {
+    staged_.push_back(output.staged ? Buffer::allocate(plan.slots[output.slot].bytes, device.memory()) : Buffer());
+  }
+  for (const auto& kernel : compiled_->kernels) states_.push_back(kernel->new_state());
+  make_streams();
+  build_views();
+}
+
+void StreamRun::check_plan() const {
+  const Plan& plan = compiled_->plan;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (compiled_->kernels[i]) continue;
+    throw UnsupportedError(fmt::format(
+        "[compile] device '{}': {} has shapes or values that are known only while running, or runs a nested "
+        "graph; compile for a device whose memory is the host's, such as cpu",
+        device_.name(), describe_step(*compiled_, plan.steps[i])));
+  }
+  for (const Slot& slot : plan.slots) {
+    const bool is_plain = slot.place != Place::heap && slot.type.is_tensor() && slot.type.dtype() != DType::string;
+    if (is_plain) continue;
+    throw UnsupportedError(fmt::format("[compile] device '{}': expected tensors of numbers, got {}", device_.name(),
+                                       to_string(slot.type)));
+  }
+}
+
+// Streams of the widest stage, and what they wait for each other with.
+void StreamRun::make_streams() {
+  const Plan& plan = compiled_->plan;
+  size_t width = 1;
+  stream_of_.resize(plan.steps.size(), 0);
+  for (const PlanStage& stage : plan.stages) {
+    width = std::max(width, stage.streams.size());
+    for (uint32_t stream = 0; stream < stage.streams.size(); ++stream) {
+      for (const uint32_t step : stage.streams[stream]) stream_of_[step] = stream;
+    }
+  }
+  for (size_t i = 0; i < width; ++i) {
+    streams_.push_back(device_.new_stream());
+    ends_.push_back(device_.new_event());
+  }
+  for (const Step& step : plan.steps) events_.push_back(step.is_awaited ? device_.new_event() : nullptr);
+}
+
+void StreamRun::build_views() {
+  const Plan& plan = compiled_->plan;
+  const auto add = [&](SlotIndex s) {
+    slot_of_view_.push_back(s);
+    if (s == kNoSlot) {
+      views_.emplace_back();
+    } else {
+      views_.emplace_back(plan.slots[s].type.dtype(), compiled_->slot_dims[s], nullptr);
+    }
+  };
+  for (const Step& step : plan.steps) {
+    step_views_.push_back({views_.size(), views_.size() + step.inputs.size()});
+    for (const SlotIndex s : step.inputs) add(s);
+    for (const SlotIndex s : step.outputs) add(s);
+  }
+}
+
+void StreamRun::bind(Port& port, const Buffer& given, size_t bytes, const char* what, size_t number) {
+  if (!given.is_on_host() && given.memory() != device_.memory()) {
+    throw DeviceError(
+        fmt::format("[run] {} {}: expected memory of the host or of '{}', got that of '{}'; copy it with "
+                    "to_host()",
+                    what, number, device_.name(), given.memory()->name()));
+  }
+  port.given = given;
+  port.is_copied = given.data() && given.memory() != device_.memory();
+  if (port.is_copied && port.on_device.size_bytes() < bytes) {
+    port.on_device = Buffer::allocate(bytes, device_.memory());
+  }
+}
+
+void StreamRun::bind_input(size_t i, const Tensor& tensor) {
+  bind(inputs_[i], tensor.buffer(), tensor.size_bytes(), "input", i);
+}
+
+void StreamRun::bind_input(size_t i, const Datum& datum) { bind_input(i, datum.tensor()); }
+
+void StreamRun::bind_input(size_t i, const void* data) {
+  const size_t bytes = compiled_->plan.slots[compiled_->plan.inputs[i]].bytes;
+  bind(inputs_[i], Buffer(nullptr, const_cast<void*>(data), bytes, nullptr), bytes, "input", i);
+}
+
+void StreamRun::bind_output(size_t k, Tensor& tensor) {
+  bind(outputs_[k], tensor.buffer(), tensor.size_bytes(), "output", k);
+}
+
+void StreamRun::bind_output(size_t k, void* data) {
+  const size_t bytes = compiled_->plan.slots[compiled_->plan.outputs[k].slot].bytes;
+  bind(outputs_[k], Buffer(nullptr, data, bytes, nullptr), bytes, "output", k);
+}
+
+Datum StreamRun::take_output(size_t k) {
+  AG_CHECK(false, "output {} is fixed, as all are on '{}'", k, device_.name());
+  return {};
+}
+
+void StreamRun::release() {
+  for (Port& port : inputs_) port.given = Buffer();
+  for (Port& port : outputs_) port.given = Buffer();
+}
+
+void* StreamRun::weight(size_t i) const {
+  if (device_.memory()) return compiled_->weights[i].data();
+  return compiled_->plan.weights[i].buffer().data();
+}
+
+void* StreamRun::address_of(SlotIndex s) const {
+  const Slot& slot = compiled_->plan.slots[s];
+  const auto at = [](void* root, size_t offset) -> void* { return root ? static_cast<char*>(root) + offset : nullptr; };
+  switch (slot.place) {
+    case Place::input: return at(inputs_[slot.index].address(), slot.root_offset);
+    case Place::output: return at(outputs_[slot.index].address(), slot.root_offset);
+    case Place::weight: return at(weight(slot.index), slot.root_offset);
+    case Place::arena: return at(arena_.buffer().data(), slot.offset);
+    case Place::heap: break;
+  }
+  return nullptr;
+}
+
+void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>&) {
+  if (!arena_.is_present()) {
+    arena_ = Tensor::empty(DType::u8, {static_cast<int64_t>(compiled_->plan.arena_bytes)}, device_.memory());
+  }
+  try {
+    enqueue_inputs();
+    for (size_t v = 0; v < views_.size(); ++v) {
+      if (slot_of_view_[v] == kNoSlot) continue;
+      views_[v] = TensorView(views_[v].dtype(), views_[v].dims(), address_of(slot_of_view_[v]));
+    }
+    if (options.profile || options.check_nan) {
+      run_observed(options);
+    } else {
+      enqueue_steps();
+    }
+    enqueue_outputs();
+  } catch (...) {
+    // What has been enqueued uses memory of the caller.
+    try {
+      wait_for_all();
+    } catch (const DeviceError&) {  // NOLINT(bugprone-empty-catch): a consequence of the first error
+    }
+    throw;
+  }
+  wait_for_all();
+}
+
+void StreamRun::wait_for_all() {
+  for (const auto& stream : streams_) stream->wait();
+}
+
+void StreamRun::enqueue_inputs() {
+  const Plan& plan = compiled_->plan;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Port& port = inputs_[i];
+    if (!port.is_copied) continue;
+    copy_bytes(port.on_device, port.given, plan.slots[plan.inputs[i]].bytes, streams_[0].get());
+  }
+}
+
+void StreamRun::enqueue_steps() {
+  const Plan& plan = compiled_->plan;
+  if (plan.stages.empty()) {
+    for (size_t i = 0; i < plan.steps.size(); ++i) enqueue(i, *streams_[0]);
+  }
+  for (const PlanStage& stage : plan.stages) enqueue_stage(stage);
+}
+
+void StreamRun::enqueue_stage(const PlanStage& stage) {
+  const Plan& plan = compiled_->plan;
+  if (stage.streams.size() > 1) streams_[0]->record(*ends_[0]);
+  for (size_t s = 1; s < stage.streams.size(); ++s) streams_[s]->wait_for(*ends_[0]);
+  for (size_t i = stage.begin; i < stage.end; ++i) {
+    Stream& stream = stream_of(i);
+    for (const uint32_t other : plan.steps[i].waits) stream.wait_for(*events_[other]);
+    enqueue(i, stream);
+    if (events_[i]) stream.record(*events_[i]);
+  }
+  for (size_t s = 1; s < stage.streams.size(); ++s) {
+    streams_[s]->record(*ends_[s]);
+    streams_[0]->wait_for(*ends_[s]);
+  }
+}
+
+void StreamRun::enqueue(size_t number, Stream& stream) {
+  const Step& step = compiled_->plan.steps[number];
+  const StepViews& at = step_views_[number];
+  const KernelArgs args{
+      {views_.data() + at.inputs, step.inputs.size()},
+      {views_.data() + at.outputs, step.outputs.size()},
+      static_cast<char*>(arena_.buffer().data()) + step.scratch_offset,
+      states_[number].get(),
+      &stream,
+  };
+  try {
+    compiled_->kernels[number]->run(args);
+  } catch (...) {
+    rethrow_with_place(describe_step(*compiled_, step));
+  }
+}
+
+// One step after the other, so that each can be timed, and the first one that makes a NaN be named.
+void StreamRun::run_observed(const RunOptions& options) {
+  if (options.profile && profile_.empty()) profile_ = describe_steps(*compiled_);
+  streams_[0]->wait();
+  double now_us = 0;
+  for (size_t i = 0; i < compiled_->plan.steps.size(); ++i) {
+    const Step& step = compiled_->plan.steps[i];
+    // Asked before the step, which may write over an input.
+    const bool checks = options.check_nan &&
+                        std::all_of(step.inputs.begin(), step.inputs.end(), [&](SlotIndex s) { return is_finite(s); });
+    const double us = streams_[0]->time_us([&] { enqueue(i, *streams_[0]); });
+    if (options.profile) {
+      profile_[i].start_us = now_us;
+      profile_[i].duration_us = us;
+      now_us += us;
+    }
+    if (checks) check_outputs_finite(i);
+  }
+}
+
+bool StreamRun::is_finite(SlotIndex s) {
+  if (s == kNoSlot || !address_of(s)) return true;
+  // Whatever the layout, padding included.
+  const Slot& slot = compiled_->plan.slots[s];
+  Tensor copy = Tensor::empty(slot.type.dtype(), {static_cast<int64_t>(slot.bytes / element_size(slot.type.dtype()))});
+  copy_bytes(copy.buffer(), Buffer(device_.memory(), address_of(s), slot.bytes, nullptr), slot.bytes,
+             streams_[0].get());
+  streams_[0]->wait();
+  return find_nonfinite(copy.view()) < 0;
+}
+
+void StreamRun::check_outputs_finite(size_t number) {
+  const Step& step = compiled_->plan.steps[number];
+  for (size_t k = 0; k < step.outputs.size(); ++k) {
+    if (is_finite(step.outputs[k])) continue;
+    throw UserError(fmt::format("[check_nan] output {}: an element is NaN or infinite, all inputs are finite (in {})",
+                                k, describe_step(*compiled_, step)),
+                    ExitCode::failed);
+  }
+}
+
+void StreamRun::enqueue_outputs() {
+  // What the host copies from its own memory to its own is in no stream.
+  if (!device_.memory()) wait_for_all();
+  const Plan& plan = compiled_->plan;
+  Stream* stream = streams_[0].get();
+  const auto on_device = [&](void* address, size_t bytes) { return Buffer(device_.memory(), address, bytes, nullptr); };
+  const auto source = [&](size_t k) {
+    const Slot& slot = plan.slots[plan.outputs[k].slot];
+    return plan.outputs[k].staged ? staged_[k] : on_device(address_of(plan.outputs[k].slot), slot.bytes);
+  };
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    const Slot& slot = plan.slots[plan.outputs[k].slot];
+    if (plan.outputs[k].staged) {
+      copy_bytes(staged_[k], on_device(address_of(plan.outputs[k].slot), slot.bytes), slot.bytes, stream);
+    }
+  }
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    const Port& port = outputs_[k];
+    const Buffer from = source(k);
+    if (!port.given.data() || port.given.data() == from.data()) continue;
+    copy_bytes(port.given, from, from.size_bytes(), stream);
+  }
+}
+
+std::shared_ptr<Launchable> record_steps(const Device& device, std::shared_ptr<const CompiledPlan> plan) {
+  return std::make_shared<StreamRun>(device, std::move(plan));
+}
+
+}  // namespace autograph

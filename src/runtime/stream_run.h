@@ -1,0 +1,77 @@
+// The executor of plans on devices with streams: what record_steps() gives.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "autograph/device.h"
+#include "runtime/launchable.h"
+
+namespace autograph {
+
+/// See above, and executor.h.
+class StreamRun final : public Launchable {
+ public:
+  /// Throws UnsupportedError where the plan takes host memory.
+  StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> compiled);
+
+  void bind_arena(Tensor arena) override { arena_ = std::move(arena); }
+  Tensor take_arena() override { return std::exchange(arena_, Tensor()); }
+  const void* arena_address() const override { return arena_.buffer().data(); }
+  void bind_input(size_t i, const Tensor& tensor) override;
+  void bind_input(size_t i, const Datum& datum) override;
+  void bind_input(size_t i, const void* data) override;
+  void bind_output(size_t k, Tensor& tensor) override;
+  void bind_output(size_t k, void* data) override;
+  void launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) override;
+  Datum take_output(size_t k) override;
+  void release() override;
+
+ private:
+  // An input or output: what the caller gave, and where kernels find it.
+  struct Port {
+    Buffer given;      // on the host or on the device
+    Buffer on_device;  // for copies of what lies on the host; allocated when first needed
+    bool is_copied = false;
+    void* address() const { return is_copied ? on_device.data() : given.data(); }
+  };
+  // Where a step's views start in views_.
+  struct StepViews {
+    size_t inputs = 0;
+    size_t outputs = 0;
+  };
+
+  void check_plan() const;
+  void build_views();
+  void make_streams();
+  void bind(Port& port, const Buffer& given, size_t bytes, const char* what, size_t number);
+  void* weight(size_t i) const;
+  void* address_of(SlotIndex slot) const;
+  Stream& stream_of(size_t step) { return *streams_[stream_of_[step]]; }
+  void enqueue_inputs();
+  void enqueue_steps();
+  void enqueue_stage(const PlanStage& stage);
+  void enqueue(size_t step, Stream& stream);
+  void run_observed(const RunOptions& options);
+  void enqueue_outputs();
+  void wait_for_all();
+  void check_outputs_finite(size_t step);
+  bool is_finite(SlotIndex slot);
+
+  const Device& device_;
+  Tensor arena_;
+  std::vector<Port> inputs_;
+  std::vector<Port> outputs_;
+  std::vector<Buffer> staged_;  // by output; empty where it is not staged
+  std::vector<TensorView> views_;
+  std::vector<SlotIndex> slot_of_view_;
+  std::vector<StepViews> step_views_;
+  std::vector<std::unique_ptr<KernelState>> states_;
+  std::vector<std::unique_ptr<Stream>> streams_;  // the first one has all steps outside stages
+  std::vector<std::unique_ptr<Event>> ends_;      // by stream
+  std::vector<std::unique_ptr<Event>> events_;    // by step; null where nobody waits for it
+  std::vector<uint32_t> stream_of_;               // by step
+};
+
+}  // namespace autograph
