@@ -1,0 +1,452 @@
+// Plans on a device with memory of its own and streams that work while the host goes on.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "autograph/attested_kernels.h"
+#include "autograph/builder.h"
+#include "autograph/compile.h"
+#include "autograph/devices.h"
+#include "autograph/error.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/linear.h"
+#include "autograph/random.h"
+#include "autograph/reference_kernel.h"
+#include "autograph/search.h"
+#include "install/backend/toy_device.h"
+#include "ops/sample.h"
+#include "support/compare.h"
+#include "support/random_network.h"
+#include "support/random_schedule.h"
+#include "support/sample_graph.h"
+
+namespace autograph {
+namespace {
+
+using toy::toy_memory;
+
+const Device& toy_device() {
+  static const Device& kDevice = add_device(std::make_unique<toy::ToyDevice>());
+  return kDevice;
+}
+
+CompileOptions on_toy() {
+  CompileOptions options;
+  options.device = toy_device().name();
+  return options;
+}
+
+CompileOptions on_reference() {
+  CompileOptions options;
+  options.device = "reference";
+  return options;
+}
+
+template <class ErrorType, class Act>
+std::string error_of(const Act& act) {
+  try {
+    act();
+  } catch (const ErrorType& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// y = relu(x) @ w; z = relu(x) + relu(x).
+Graph make_model() {
+  GraphBuilder graph("toy");
+  Random random(1);
+  const Var x = graph.input("x", DType::f32, {4, 8});
+  const Var hidden = relu(x);
+  graph.output("y", matmul(hidden, graph.constant(draw_tensor(random, DType::f32, {8, 3}, -1, 1))));
+  graph.output("z", add(hidden, hidden));
+  return graph.build();
+}
+
+Tensor make_input(uint64_t seed = 2) {
+  Random random(seed);
+  return draw_tensor(random, DType::f32, {4, 8}, -1, 1);
+}
+
+// ---- Memory ----------------------------------------------------------------------------------------------------
+
+TEST(DeviceMemory, RefusesTheHostAndNamesTheCopyToMake) {
+  const Tensor host = make_input();
+  Tensor there = host.to(&toy_memory());
+  EXPECT_FALSE(there.is_on_host());
+  EXPECT_EQ(there.dims(), host.dims());
+  const std::string expected =
+      "[tensor] memory: the elements of f32[4,8] are in the memory of 'toy', which the host cannot read; copy them "
+      "with "
+      "to_host()";
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.data<float>()); }), expected);
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.mutable_data<float>()); }), expected);
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.elements<float>()); }), expected);
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.raw()); }), expected);
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.mutable_raw()); }), expected);
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.view()); }), expected);
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.to_f64()); }), expected);
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.content_hash()); }), expected);
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.bitwise_equal(host)); }), expected);
+  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(to_string(there)); }), expected);
+}
+
+TEST(DeviceMemory, CopiesThereBackAndWithin) {
+  const Tensor host = make_input();
+  const Tensor there = host.to(&toy_memory());
+  EXPECT_TRUE(there.to_host().bitwise_equal(host));
+  const Tensor clone = there.clone();
+  EXPECT_NE(clone.buffer().data(), there.buffer().data());
+  EXPECT_TRUE(clone.to_host().bitwise_equal(host));
+  EXPECT_EQ(there.to(&toy_memory()).buffer().data(), there.buffer().data()) << "it is there already";
+  EXPECT_EQ(host.to_host().raw(), host.raw());
+  EXPECT_TRUE(there.reshaped({8, 4}).to_host().bitwise_equal(host.reshaped({8, 4})));
+  EXPECT_TRUE(Tensor::zeros(DType::i64, {0, 3}).to(&toy_memory()).to_host().dims() == (Dims{0, 3}));
+}
+
+TEST(DeviceMemory, HoldsNoStrings) {
+  const Tensor words = Tensor::of<std::string>({2}, {"a", "b"});
+  EXPECT_NE(error_of<TypeError>([&] { words.to(&toy_memory()); }).find("strings"), std::string::npos);
+}
+
+// ---- Runs ------------------------------------------------------------------------------------------------------
+
+TEST(ToyDevice, GivesWhatTheReferenceGives) {
+  const Executable toy = compile(make_model(), on_toy());
+  const Executable reference = compile(make_model(), on_reference());
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const Tensor x = make_input(seed);
+    EXPECT_EQ(difference(toy.run({x}), reference.run({x})), "");
+  }
+}
+
+TEST(ToyDevice, CopiesWhatLiesOnTheHostAndNothingElse) {
+  CompileOptions options = on_toy();
+  const Executable to_host = compile(make_model(), options);
+  options.keep_on_device = true;
+  const Executable stays = compile(make_model(), options);
+  const Tensor host = make_input();
+  const Tensor there = host.to(&toy_memory());
+  to_host.run({host});
+  stays.run({there});
+  const size_t written = toy_memory().num_written();
+  const size_t read = toy_memory().num_read();
+  const auto outputs = to_host.run({host});
+  EXPECT_EQ(toy_memory().num_written() - written, host.size_bytes());
+  EXPECT_EQ(toy_memory().num_read() - read, outputs[0].tensor().size_bytes() + outputs[1].tensor().size_bytes());
+  const size_t written_before = toy_memory().num_written();
+  const size_t read_before = toy_memory().num_read();
+  const auto kept = stays.run({there});
+  EXPECT_EQ(toy_memory().num_written(), written_before);
+  EXPECT_EQ(toy_memory().num_read(), read_before);
+  EXPECT_FALSE(kept[0].tensor().is_on_host());
+  EXPECT_TRUE(kept[0].tensor().to_host().bitwise_equal(outputs[0].tensor()));
+  EXPECT_TRUE(kept[1].tensor().to_host().bitwise_equal(outputs[1].tensor()));
+}
+
+TEST(ToyDevice, RunsIntoTensorsOnEitherSide) {
+  const Executable toy = compile(make_model(), on_toy());
+  const Tensor x = make_input();
+  const auto expected = compile(make_model(), on_reference()).run({x});
+  std::vector<Tensor> outputs{Tensor::empty(DType::f32, {4, 3}, &toy_memory()), Tensor::empty(DType::f32, {4, 8})};
+  for (int run = 0; run < 2; ++run) {
+    toy.run_into({run == 0 ? x : x.to(&toy_memory())}, outputs);
+    EXPECT_EQ(difference(outputs[0].to_host(), expected[0]), "");
+    EXPECT_EQ(difference(outputs[1], expected[1]), "");
+  }
+}
+
+TEST(ToyDevice, TakesNoMemoryOfOthers) {
+  const Tensor there = make_input().to(&toy_memory());
+  const Executable on_cpu = compile(make_model());
+  EXPECT_NE(error_of<DeviceError>([&] { on_cpu.run({there}); }).find("to_host()"), std::string::npos);
+  class Elsewhere : public toy::ToyMemory {
+   public:
+    const std::string& name() const override {
+      static const std::string kName = "elsewhere";
+      return kName;
+    }
+  };
+  const Elsewhere elsewhere;
+  const Executable on_device = compile(make_model(), on_toy());
+  EXPECT_EQ(error_of<DeviceError>([&] { on_device.run({make_input().to(&elsewhere)}); }),
+            "[run] input 0: expected memory of the host or of 'toy', got that of 'elsewhere'; copy it with to_host()");
+  EXPECT_TRUE(there.to(&elsewhere).to_host().bitwise_equal(there.to_host())) << "by way of the host";
+}
+
+TEST(ToyDevice, KeepsStatesFromRunToRun) {
+  Graph graph("count");
+  const Var x = input(graph, DType::f32, {3}, "x");
+  const Var sum = state(graph, Tensor::zeros(DType::f32, {3}), "sum");
+  const Var last = state(graph, Tensor::zeros(DType::f32, {3}), "last");
+  const Var next = add(sum, x);
+  update(sum, next);
+  update(last, sum);
+  graph.add_output(add(next, last).id(), "y");
+  const Executable toy = compile(graph, on_toy());
+  const Executable reference = compile(graph, on_reference());
+  const auto step = [&](float value) {
+    const Tensor in = Tensor::of<float>({3}, {value, -value, 0});
+    EXPECT_EQ(difference(toy.run({in}), reference.run({in})), "");
+  };
+  step(1);
+  const size_t written = toy_memory().num_written();
+  const size_t read = toy_memory().num_read();
+  for (const float value : {2.0F, 4.0F, 8.0F}) step(value);
+  EXPECT_EQ(toy_memory().num_written() - written, 3 * 3 * sizeof(float)) << "x alone";
+  EXPECT_EQ(toy_memory().num_read() - read, 3 * 3 * sizeof(float)) << "y alone";
+  EXPECT_TRUE(toy.states().get("sum").bitwise_equal(reference.states().get("sum")));
+  EXPECT_TRUE(toy.states().get("last").bitwise_equal(reference.states().get("last")));
+}
+
+TEST(ToyDevice, SharesStatesWithTheHost) {
+  Graph training("train");
+  const Var x = input(training, DType::f32, {3}, "x");
+  const Var sum = state(training, Tensor::zeros(DType::f32, {3}), "sum");
+  update(sum, add(sum, x));
+  training.add_output(add(x, x).id(), "y");
+  Graph reading("read");
+  reading.add_output(relu(state(reading, Tensor::zeros(DType::f32, {3}), "sum")).id(), "y");
+  StateStore store;
+  const auto with_store = [&](CompileOptions options) {
+    options.states = store;
+    return options;
+  };
+  const Executable trains = compile(training, with_store(on_toy()));
+  const Executable trains_here = compile(training, with_store({}));
+  const Executable reads = compile(reading, with_store({}));
+  const Executable reads_there = compile(reading, with_store(on_toy()));
+  const Tensor one = Tensor::of<float>({3}, {1, 1, 1});
+  for (int run = 1; run <= 6; ++run) {
+    (run % 3 == 0 ? trains_here : trains).run({one});
+    const std::vector<double> expected(3, run);
+    EXPECT_EQ(reads.run(std::vector<Datum>())[0].tensor().to_f64(), expected);
+    EXPECT_EQ(reads_there.run(std::vector<Datum>())[0].tensor().to_f64(), expected);
+    EXPECT_EQ(store.get("sum").to_f64(), expected);
+  }
+  store.set("sum", Tensor::of<float>({3}, {10, 20, 30}));
+  trains.run({one});
+  EXPECT_EQ(store.get("sum").to_f64(), (std::vector<double>{11, 21, 31}));
+}
+
+TEST(ToyDevice, WritesOverDonatedMemoryOfItsOwn) {
+  Graph graph("donate");
+  const Var x = input(graph, DType::f32, {4, 8}, "x");
+  graph.add_output(relu(add(x, x)).id(), "y");
+  CompileOptions options = on_toy();
+  options.donations = {{0, 0}};
+  const Executable toy = compile(graph, options);
+  const Tensor x0 = make_input();
+  std::vector<Tensor> memory{x0.to(&toy_memory())};
+  toy.run_into({memory[0]}, memory);
+  EXPECT_EQ(difference(memory[0].to_host(), compile(graph, on_reference()).run({x0})[0]), "");
+  const Executable refuses = compile(graph, on_toy());
+  EXPECT_NE(error_of<ValueError>([&] { refuses.run_into({memory[0]}, memory); }), "");
+}
+
+TEST(ToyDevice, RunsManyAtOnce) {
+  const Executable toy = compile(make_model(), on_toy());
+  const Executable reference = compile(make_model(), on_reference());
+  std::vector<std::thread> threads;
+  std::vector<std::string> faults(4);
+  for (size_t t = 0; t < faults.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t seed = 0; seed < 20 && faults[t].empty(); ++seed) {
+        const Tensor x = make_input(100 * t + seed);
+        faults[t] = difference(toy.run({x}), reference.run({x}));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& fault : faults) EXPECT_EQ(fault, "");
+}
+
+// ---- All ops, all schedules ------------------------------------------------------------------------------------
+
+class OpOnToy : public testing::TestWithParam<const OpDef*> {};
+
+TEST_P(OpOnToy, MatchesTheReferenceOrIsRefused) {
+  const OpDef& op = *GetParam();
+  if (op.traits.random) return;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Random random(seed);
+    const OpSample sample = op.sample(random);
+    const TestGraph test = make_sample_graph(op, sample);
+    try {
+      const std::vector<Datum> actual = compile(test.graph, on_toy()).run(test.inputs);
+      EXPECT_EQ(difference(actual, compile(test.graph, on_reference()).run(test.inputs)), "");
+    } catch (const UnsupportedError& error) {
+      const std::string message = error.what();
+      const bool says_why =
+          message.find("device 'toy'") != std::string::npos || message.find("host") != std::string::npos;
+      EXPECT_TRUE(says_why) << message;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpOnToy, testing::ValuesIn(all_ops().begin(), all_ops().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+TEST(ToyDevice, GivesTheSameOnSeveralStreams) {
+  size_t width = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    const Graph graph = make_random_network(seed);
+    Random random(seed);
+    const Tensor x = draw_tensor(random, DType::f32, graph.type(graph.inputs()[0]).shape().static_dims());
+    CompileOptions options = on_toy();
+    options.schedule = std::make_shared<Schedule>(make_random_schedule(random, graph, 4, 1));
+    width = std::max(width, static_cast<size_t>(options.schedule->width()));
+    const Executable toy = compile(graph, options);
+    CompileOptions in_turn = on_toy();
+    in_turn.schedule = std::make_shared<Schedule>();
+    const auto expected = compile(graph, in_turn).run({x});
+    for (int run = 0; run < 3; ++run) {
+      const auto actual = toy.run({x});
+      for (size_t k = 0; k < actual.size(); ++k) EXPECT_TRUE(actual[k].tensor().bitwise_equal(expected[k].tensor()));
+    }
+  }
+  EXPECT_GT(width, 1U);
+}
+
+// ---- Errors and figures ----------------------------------------------------------------------------------------
+
+// Fails when the stream comes to it.
+class LateFailure : public Kernel {
+ public:
+  void run(const KernelArgs& args) const override {
+    static_cast<toy::ToyStream&>(*args.stream).enqueue([] { throw DeviceError("[toy] relu: too hot"); });
+  }
+};
+
+class WrongRelu : public Kernel {
+ public:
+  void run(const KernelArgs& args) const override {
+    const int64_t count = args.outputs[0].num_elements();
+    float* y = toy_memory().at(args.outputs[0].mutable_data<float>());
+    static_cast<toy::ToyStream&>(*args.stream).enqueue([y, count] { std::fill_n(y, count, 1.0F); });
+  }
+};
+
+template <class Relu>
+class ToyWith : public toy::ToyDevice {
+ public:
+  explicit ToyWith(const std::string& name)
+      : ToyDevice(name),
+        catalog_({{.name = "toy.other_relu",
+                   .op = "relu",
+                   .why_not = [](const KernelCall&) { return std::string(); },
+                   .prepare =
+                       [](const KernelCall&) {
+                         return Prepared{std::make_unique<Relu>(), ""};
+                       }},
+                  reference_kernel()}) {}
+  std::string identity() const override { return name(); }
+  const KernelCatalog& catalog() const override { return catalog_; }
+
+ private:
+  KernelCatalog catalog_;
+};
+
+TEST(ToyDevice, TellsWhatFailedLate) {
+  add_device(std::make_unique<ToyWith<LateFailure>>("failing toy"));
+  CompileOptions options;
+  options.device = "failing toy";
+  Graph graph("late");
+  graph.add_output(relu(input(graph, DType::f32, {4, 8}, "x")).id(), "y");
+  const Executable toy = compile(graph, options);
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_EQ(error_of<DeviceError>([&] { toy.run({make_input()}); }), "[toy] relu: too hot");
+  }
+}
+
+TEST(ToyDevice, HasItsKernelsAttested) {
+  add_device(std::make_unique<ToyWith<WrongRelu>>("wrong toy"));
+  CompileOptions options;
+  options.device = "wrong toy";
+  const Tensor x = make_input();
+  const auto expected = compile(make_model(), on_reference()).run({x});
+  EXPECT_NE(difference(compile(make_model(), options).run({x}), expected), "");
+  options.attest = true;
+  options.cache_folder = testing::TempDir() + "/toy_attested";
+  EXPECT_EQ(difference(compile(make_model(), options).run({x}), expected), "");
+  const auto refused = attested_kernels(options).refused;
+  ASSERT_FALSE(refused.empty());
+  EXPECT_EQ(refused[0].kernel, "toy.other_relu");
+}
+
+TEST(ToyDevice, IsTunedAndProfiledOnItsStreams) {
+  CompileOptions options = on_toy();
+  options.tune = true;
+  options.profile = true;
+  options.cache_folder = testing::TempDir() + "/toy_tuned";
+  const Executable toy = compile(make_model(), options);
+  EXPECT_FALSE(toy.kernel_times().empty());
+  const Tensor x = make_input();
+  EXPECT_EQ(difference(toy.run({x}), compile(make_model(), on_reference()).run({x})), "");
+  ASSERT_FALSE(toy.profile().empty());
+  for (const StepProfile& step : toy.profile()) EXPECT_GT(step.duration_us, 0);
+}
+
+TEST(ToyDevice, IsSearchedFor) {
+  CompileOptions options = on_toy();
+  options.cache_folder = testing::TempDir() + "/toy_searched";
+  SearchOptions search;
+  search.strategy = "autograph";
+  search.budget_seconds = 2;
+  const Optimized found = optimize(make_model(), options, search);
+  EXPECT_TRUE(found.report.agrees);
+  EXPECT_EQ(found.report.device, "toy");
+  const Tensor x = make_input();
+  EXPECT_EQ(difference(compile(found, options).run({x}), compile(make_model(), on_reference()).run({x})), "");
+}
+
+TEST(ToyDevice, NamesTheNodeThatMakesANan) {
+  Graph graph("nan");
+  const Var x = input(graph, DType::f32, {2}, "x");
+  graph.add_output(relu(log(x)).id(), "y");
+  CompileOptions options = on_toy();
+  options.check_nan = true;
+  const Executable toy = compile(graph, options);
+  toy.run({Tensor::of<float>({2}, {1, 2})});
+  EXPECT_NE(error_of<UserError>([&] { toy.run({Tensor::of<float>({2}, {1, -2})}); }).find("log"), std::string::npos);
+}
+
+TEST(ToyDevice, RefusesShapesThatDependOnElements) {
+  Graph graph("dynamic");
+  const Var x = input(graph, DType::f32, {6}, "x");
+  graph.add_output(apply(get_op("non_zero"), {x}).id(), "y");
+  const std::string message = error_of<UnsupportedError>([&] { compile(graph, on_toy()); });
+  EXPECT_NE(message.find("1 x non_zero (shapes or values known only while running"), std::string::npos) << message;
+}
+
+TEST(ToyDevice, TakesSymbolicShapes) {
+  Graph graph("symbolic");
+  const Var x = input(graph, DType::f32, {Dim::symbol("n"), 2}, "x");
+  graph.add_output(relu(x).id(), "y");
+  const Executable toy = compile(graph, on_toy());
+  for (const int64_t n : {3, 5, 0, 3}) {
+    Random random(1);
+    const Tensor in = draw_tensor(random, DType::f32, {n, 2}, -1, 1);
+    EXPECT_EQ(difference(toy.run({in}), compile(graph, on_reference()).run({in})), "");
+  }
+}
+
+// ---- Other devices ---------------------------------------------------------------------------------------------
+
+TEST(Devices, OfDifferentKindsHaveIdentitiesOfTheirOwn) {
+  std::set<std::string> identities{toy_device().identity()};
+  const std::vector<std::string> names = available_devices();
+  for (const std::string& name : names) identities.insert(get_device(name).identity());
+  EXPECT_EQ(identities.size(), names.size() + 1);
+}
+
+TEST(Devices, HaveOneName) {
+  EXPECT_EQ(error_of<ValueError>([] { add_device(std::make_unique<toy::ToyDevice>("cpu")); }),
+            "[compile] device 'cpu': there already");
+}
+
+}  // namespace
+}  // namespace autograph
