@@ -1,5 +1,6 @@
 // optimize(): every strategy gives the numbers of the graph it was given, and keeps to what it was told.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -172,8 +173,8 @@ TEST(Optimize, IosMergesSiblings) {
 
 TEST(Optimize, AlphaIsFittedToWhatGraphsTook) {
   CompileOptions options = simulated();
-  options.cache_folder = testing::TempDir() + "autograph_alpha_test";
-  std::filesystem::remove_all(options.cache_folder);
+  // Of this process alone: samples of another build would be samples, too.
+  options.cache_folder = testing::TempDir() + "autograph_alpha_test" + std::to_string(::getpid());
   SearchOptions search = quick("autograph");
   search.max_candidates = 60;
   EXPECT_FALSE(optimize(recurrent(4), options, search).report.is_alpha_fitted);
@@ -195,6 +196,7 @@ TEST(Optimize, AlphaIsFittedToWhatGraphsTook) {
   const SearchReport given = optimize(recurrent(5), options, search).report;
   EXPECT_FALSE(given.is_alpha_fitted);
   EXPECT_EQ(given.alpha, 2);
+  std::filesystem::remove_all(options.cache_folder);
 }
 
 TEST(Optimize, StopsWhenCancelledWithTheBestSoFar) {
