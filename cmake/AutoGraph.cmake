@@ -19,10 +19,12 @@ function(ag_layer name)
   endif()
 endfunction()
 
-# ag_backend(NAME): adds every source of src/backends/NAME. Its devices stand in the list of src/engine/devices.cpp.
-function(ag_backend name)
+# ag_backend(NAME): adds every source of src/backends/NAME, and includes backend.cmake there, which finds libraries. Its
+# devices stand in the list of src/engine/devices.cpp.
+macro(ag_backend name)
   ag_layer(backends/${name})
-endfunction()
+  include(${PROJECT_SOURCE_DIR}/src/backends/${name}/backend.cmake OPTIONAL)
+endmacro()
 
 # ag_ops(FAMILY OP...): compiles FAMILY/OP.cpp, which defines `const OpDef& OP_def()`, and lists the op.
 function(ag_ops family)

@@ -13,7 +13,8 @@ namespace autograph {
 /// the device has none of it and DeviceError when this machine has not. Devices stay where they are.
 const Device& get_device(const std::string& name, const std::string& precision = "f32");
 
-/// Makes another device known by its name, until the process ends. Throws ValueError when there is one of that name.
+/// Makes another device known by its name, until the process ends; available_devices() then lists it, too. Throws
+/// ValueError when there is one of that name.
 const Device& add_device(std::unique_ptr<Device> device);
 
 }  // namespace autograph

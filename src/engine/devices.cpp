@@ -47,7 +47,13 @@ class Devices {
     const std::string name = device->name();
     AG_CHECK_USER(!find(name), ValueError, "[compile] device '{}': there already", name);
     const std::lock_guard lock(mutex_);
+    added_.push_back(name);
     return *keep(name, std::move(device));
+  }
+
+  std::vector<std::string> added() {
+    const std::lock_guard lock(mutex_);
+    return added_;
   }
 
   static Devices& of_process() {
@@ -62,6 +68,7 @@ class Devices {
 
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Device>> by_name_;  // guarded by mutex_
+  std::vector<std::string> added_;                          // likewise
 };
 
 }  // namespace
@@ -70,10 +77,9 @@ std::vector<std::string> available_precisions() { return {"f32", "bf16"}; }
 
 std::vector<std::string> available_devices() {
   std::vector<std::string> names;
-  for (const Backend& backend : kBackends) {
-    const std::vector<std::string> more = backend.names();
-    names.insert(names.end(), more.begin(), more.end());
-  }
+  const auto add = [&](const std::vector<std::string>& more) { names.insert(names.end(), more.begin(), more.end()); };
+  for (const Backend& backend : kBackends) add(backend.names());
+  add(Devices::of_process().added());
   return names;
 }
 

@@ -66,6 +66,9 @@ class Launchable {
 
   /// Runs all steps, and returns when outputs are written. `meter` may be null when the plan has no dynamic steps.
   virtual void launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) = 0;
+  /// Launches, and tells how many microseconds the steps took by the clock of the device, where it has one: copies of
+  /// what lies on the host do not count.
+  virtual double time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
 
   /// Output `k` that is not fixed, after a launch.
   virtual Datum take_output(size_t k) = 0;

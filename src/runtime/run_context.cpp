@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "runtime/core_gate.h"
 #include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
@@ -124,6 +125,12 @@ void RunContext::bind_input(size_t i, const void* data) {
 void RunContext::bind_output(size_t k, void* data) {
   output_data_[k] = data;
   patch(output_views_[k], data);
+}
+
+double Launchable::time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
+  const Stopwatch watch;
+  launch(options, meter);
+  return watch.us();
 }
 
 bool Launchable::is_fixed_output(size_t k) const {

@@ -83,11 +83,13 @@ void StreamRun::bind(Port& port, const Buffer& given, size_t bytes, const char* 
                     "to_host()",
                     what, number, device_.name(), given.memory()->name()));
   }
+  const void* before = port.address();
   port.given = given;
   port.is_copied = given.data() && given.memory() != device_.memory();
   if (port.is_copied && port.on_device.size_bytes() < bytes) {
     port.on_device = Buffer::allocate(bytes, device_.memory());
   }
+  are_views_stale_ = are_views_stale_ || port.address() != before;
 }
 
 void StreamRun::bind_input(size_t i, const Tensor& tensor) {
@@ -116,8 +118,13 @@ Datum StreamRun::take_output(size_t k) {
 }
 
 void StreamRun::release() {
-  for (Port& port : inputs_) port.given = Buffer();
-  for (Port& port : outputs_) port.given = Buffer();
+  // Of what is copied the address on the device stays.
+  const auto let_go = [&](Port& port) {
+    are_views_stale_ = are_views_stale_ || !port.is_copied;
+    port.given = Buffer();
+  };
+  for (Port& port : inputs_) let_go(port);
+  for (Port& port : outputs_) let_go(port);
 }
 
 void* StreamRun::weight(size_t i) const {
@@ -132,27 +139,55 @@ void* StreamRun::address_of(SlotIndex s) const {
     case Place::input: return at(inputs_[slot.index].address(), slot.root_offset);
     case Place::output: return at(outputs_[slot.index].address(), slot.root_offset);
     case Place::weight: return at(weight(slot.index), slot.root_offset);
-    case Place::arena: return at(arena_.buffer().data(), slot.offset);
+    case Place::arena: return at(arena_address_, slot.offset);
     case Place::heap: break;
   }
   return nullptr;
 }
 
-void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>&) {
-  if (!arena_.is_present()) {
-    arena_ = Tensor::empty(DType::u8, {static_cast<int64_t>(compiled_->plan.arena_bytes)}, device_.memory());
+void StreamRun::bind_arena(Tensor arena) {
+  arena_ = std::move(arena);
+  auto* const address = static_cast<char*>(arena_.buffer().data());
+  are_views_stale_ = are_views_stale_ || address != arena_address_;
+  arena_address_ = address;
+}
+
+void StreamRun::resolve_views() {
+  if (!are_views_stale_) return;
+  for (size_t v = 0; v < views_.size(); ++v) {
+    if (slot_of_view_[v] == kNoSlot) continue;
+    views_[v] = TensorView(views_[v].dtype(), views_[v].dims(), address_of(slot_of_view_[v]));
   }
-  try {
-    enqueue_inputs();
-    for (size_t v = 0; v < views_.size(); ++v) {
-      if (slot_of_view_[v] == kNoSlot) continue;
-      views_[v] = TensorView(views_[v].dtype(), views_[v].dims(), address_of(slot_of_view_[v]));
-    }
+  are_views_stale_ = false;
+}
+
+void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>&) {
+  run_around([&] {
     if (options.profile || options.check_nan) {
       run_observed(options);
     } else {
       enqueue_steps();
     }
+  });
+}
+
+double StreamRun::time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>&) {
+  double us = 0;
+  run_around([&] {
+    streams_[0]->wait();
+    us = streams_[0]->time_us([&] { options.profile ? run_observed(options) : enqueue_steps(); });
+  });
+  return us;
+}
+
+void StreamRun::run_around(const std::function<void()>& work) {
+  if (!arena_.is_present()) {
+    bind_arena(Tensor::empty(DType::u8, {static_cast<int64_t>(compiled_->plan.arena_bytes)}, device_.memory()));
+  }
+  try {
+    enqueue_inputs();
+    resolve_views();
+    work();
     enqueue_outputs();
   } catch (...) {
     // What has been enqueued uses memory of the caller.
@@ -173,7 +208,7 @@ void StreamRun::enqueue_inputs() {
   const Plan& plan = compiled_->plan;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Port& port = inputs_[i];
-    if (!port.is_copied) continue;
+    if (!port.is_copied || !port.given.data()) continue;
     copy_bytes(port.on_device, port.given, plan.slots[plan.inputs[i]].bytes, streams_[0].get());
   }
 }
@@ -208,7 +243,7 @@ void StreamRun::enqueue(size_t number, Stream& stream) {
   const KernelArgs args{
       {views_.data() + at.inputs, step.inputs.size()},
       {views_.data() + at.outputs, step.outputs.size()},
-      static_cast<char*>(arena_.buffer().data()) + step.scratch_offset,
+      arena_address_ + step.scratch_offset,
       states_[number].get(),
       &stream,
   };

@@ -16,15 +16,16 @@ class StreamRun final : public Launchable {
   /// Throws UnsupportedError where the plan takes host memory.
   StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> compiled);
 
-  void bind_arena(Tensor arena) override { arena_ = std::move(arena); }
+  void bind_arena(Tensor arena) override;
   Tensor take_arena() override { return std::exchange(arena_, Tensor()); }
-  const void* arena_address() const override { return arena_.buffer().data(); }
+  const void* arena_address() const override { return arena_address_; }
   void bind_input(size_t i, const Tensor& tensor) override;
   void bind_input(size_t i, const Datum& datum) override;
   void bind_input(size_t i, const void* data) override;
   void bind_output(size_t k, Tensor& tensor) override;
   void bind_output(size_t k, void* data) override;
   void launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) override;
+  double time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) override;
   Datum take_output(size_t k) override;
   void release() override;
 
@@ -49,6 +50,9 @@ class StreamRun final : public Launchable {
   void* weight(size_t i) const;
   void* address_of(SlotIndex slot) const;
   Stream& stream_of(size_t step) { return *streams_[stream_of_[step]]; }
+  void resolve_views();
+  // Copies in, calls `work`, which enqueues the steps, and copies out; returns when all is over, whatever happens.
+  void run_around(const std::function<void()>& work);
   void enqueue_inputs();
   void enqueue_steps();
   void enqueue_stage(const PlanStage& stage);
@@ -61,6 +65,8 @@ class StreamRun final : public Launchable {
 
   const Device& device_;
   Tensor arena_;
+  char* arena_address_ = nullptr;
+  bool are_views_stale_ = true;  // has something moved since they were resolved?
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
   std::vector<Buffer> staged_;  // by output; empty where it is not staged
