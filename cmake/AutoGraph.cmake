@@ -47,15 +47,21 @@ function(ag_op_sources family)
   endforeach()
 endfunction()
 
-# Writes ops/op_list.inc from all ag_ops() words; rewritten only when it changes.
+# Writes from all ag_ops() words ops/op_list.inc, which lists the ops, and ops/defs.h, which declares their definitions;
+# rewritten only when they change.
 function(ag_write_op_list)
   get_property(ops GLOBAL PROPERTY AG_OPS)
   list(SORT ops)
-  set(text "// Generated from src/ops/CMakeLists.txt.\n")
+  set(head "// Generated from src/ops/CMakeLists.txt.\n")
+  set(list "${head}")
+  set(defs "${head}#pragma once\n\n#include \"autograph/op_def.h\"\n\nnamespace autograph {\n\n")
   foreach(op ${ops})
-    string(APPEND text "AG_OP(${op})\n")
+    string(APPEND list "AG_OP(${op})\n")
+    string(APPEND defs "const OpDef& ${op}_def();\n")
   endforeach()
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/ops/op_list.inc CONTENT "${text}" @ONLY)
+  string(APPEND defs "\n}  // namespace autograph\n")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/ops/op_list.inc CONTENT "${list}" @ONLY)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/ops/defs.h CONTENT "${defs}" @ONLY)
 endfunction()
 
 # ag_test(NAME LABEL SOURCE...): a GoogleTest program; each of its tests is a ctest NAME.SUITE.TEST with that label.

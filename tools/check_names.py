@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Two types of one name in one namespace: the linker takes one's functions for both, and says nothing.
+"""Two types of one name in one namespace: the linker takes one's functions for both, and says nothing. And definitions
+of ops that are declared by hand: ops/defs.h declares them all, made from src/ops/CMakeLists.txt.
 
     python3 tools/check_names.py [ROOT]
 
@@ -16,6 +17,7 @@ ROOT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__
 FOLDERS = ("include", "src", "tests")
 NAMESPACE = re.compile(r"namespace ([\w:]+) \{")
 DEFINITION = re.compile(r"(?:struct|class|enum class) (\w+)(?: final)?(?: : [^;{]*)? \{")
+DECLARED_OP = re.compile(r"const OpDef& \w+_def\(\);")
 
 
 def definitions(path):
@@ -38,11 +40,17 @@ def main():
     for path in paths:
         for name in definitions(path):
             places[name].add(str(path.relative_to(ROOT)))
+    by_hand = 0
+    for path in paths:
+        declared = sum(DECLARED_OP.match(line) is not None for line in path.read_text(encoding="utf-8").splitlines())
+        by_hand += declared
+        if declared:
+            print(f"{path.relative_to(ROOT)}: declares {declared} ops by hand: include ops/defs.h")
     wrong = {name: files for name, files in places.items() if len(files) > 1}
     for (namespace, name), files in sorted(wrong.items()):
         print(f"{namespace}::{name}: defined in {', '.join(sorted(files))}")
-    print(f"names: {len(places)} types, {len(wrong)} defined twice")
-    return 1 if wrong else 0
+    print(f"names: {len(places)} types, {len(wrong)} defined twice, {by_hand} ops declared by hand")
+    return 1 if wrong or by_hand else 0
 
 
 if __name__ == "__main__":

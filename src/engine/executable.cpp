@@ -11,13 +11,11 @@
 #include "engine/attestation.h"
 #include "engine/state_run.h"
 #include "engine/tune_in_network.h"
+#include "ops/defs.h"
 #include "runtime/core_gate.h"
 #include "tune/measured_cost.h"
 
 namespace autograph {
-
-const OpDef& if_def();
-
 namespace {
 
 // Plans kept for graphs with symbolic dims.

@@ -7,7 +7,7 @@
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {

@@ -3,19 +3,10 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& cast_def();
-const OpDef& div_def();
-const OpDef& is_nan_def();
-const OpDef& matmul_def();
-const OpDef& mul_def();
-const OpDef& softmax_def();
-const OpDef& where_def();
-
 namespace {
 
 constexpr int kMaxDepth = 8;  // nodes between the product q k and the softmax

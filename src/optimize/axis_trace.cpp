@@ -3,18 +3,10 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 
 namespace autograph {
-
-const OpDef& div_def();
-const OpDef& expand_def();
-const OpDef& gather_def();
-const OpDef& mul_def();
-const OpDef& slice_def();
-const OpDef& split_def();
-const OpDef& transpose_def();
-
 namespace {
 
 bool is_one(const Dim& dim) { return dim.is_known() && dim.value() == 1; }

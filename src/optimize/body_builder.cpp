@@ -1,10 +1,9 @@
 #include "optimize/body_builder.h"
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 
 namespace autograph {
-
-const OpDef& fused_def();
 
 void BodyBuilder::add(const Node& node) {
   std::vector<ValueId> inputs;

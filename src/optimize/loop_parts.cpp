@@ -4,13 +4,10 @@
 
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
+#include "ops/defs.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& loop_def();
-const OpDef& scan_def();
-
 namespace {
 
 // M and the first condition; the turn and the condition.

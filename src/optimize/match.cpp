@@ -4,16 +4,9 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& div_def();
-const OpDef& mul_def();
-const OpDef& neg_def();
-const OpDef& pow_def();
-const OpDef& sub_def();
-
 namespace {
 
 constexpr int kMaxDepth = 8;         // of arithmetic between a value and the x of a formula

@@ -8,22 +8,10 @@
 #include <utility>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& gemm_def();
-const OpDef& gru_def();
-const OpDef& lstm_def();
-const OpDef& matmul_def();
-const OpDef& mul_def();
-const OpDef& sigmoid_def();
-const OpDef& slice_def();
-const OpDef& split_def();
-const OpDef& sub_def();
-const OpDef& tanh_def();
-
 namespace {
 
 // ---- Gates -----------------------------------------------------------------------------------------------------

@@ -3,20 +3,10 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& cast_def();
-const OpDef& concat_def();
-const OpDef& div_def();
-const OpDef& gather_def();
-const OpDef& mul_def();
-const OpDef& shape_def();
-const OpDef& slice_def();
-const OpDef& sub_def();
-
 namespace {
 
 constexpr size_t kMaxElements = 64;

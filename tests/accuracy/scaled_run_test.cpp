@@ -4,7 +4,7 @@
 
 #include "autograph/builder.h"
 #include "autograph/random.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {

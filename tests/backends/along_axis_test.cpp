@@ -7,7 +7,7 @@
 #include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/simd/kernels.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/kernel_checks.h"
 

@@ -9,7 +9,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"
 #include "support/kernel_checks.h"

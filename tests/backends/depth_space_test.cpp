@@ -3,7 +3,7 @@
 
 #include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/compare.h"
 #include "support/run_kernel.h"

@@ -8,7 +8,7 @@
 #include "autograph/op_def.h"
 #include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/compare.h"
 #include "support/run_kernel.h"

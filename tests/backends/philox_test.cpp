@@ -3,13 +3,11 @@
 
 #include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/kernel_checks.h"
 
 namespace autograph {
-
-const OpDef& philox_def();
-
 namespace {
 
 TEST(PhiloxKernel, GivesTheNumbersOfTheReferenceOnAnyThreads) {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "autograph/random.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"
 #include "support/kernel_checks.h"

@@ -7,7 +7,7 @@
 
 #include "autograph/random.h"
 #include "backends/cpu/simd/kernels.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"
 #include "support/kernel_checks.h"

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "backends/cpu/cpu_kernels.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/every_variant.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "autograph/random.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/conv_epilogue.h"
 #include "support/every_variant.h"

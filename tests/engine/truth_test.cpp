@@ -18,7 +18,7 @@
 #include "backends/cpu/cpu_device.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "graph/run_reference.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/random_network.h"
 

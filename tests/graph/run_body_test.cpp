@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "graph/run_reference.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/run_op.h"
 
 namespace autograph {

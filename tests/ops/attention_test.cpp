@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "autograph/compile.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/run_op.h"
 
 namespace autograph {

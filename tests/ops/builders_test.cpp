@@ -7,7 +7,7 @@
 
 #include "autograph/autograph.h"
 #include "io/file.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/convert.h"
-#include "ops/op_list.h"
 #include "ops/run_op.h"
 
 namespace autograph {

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "ops/call_op.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {

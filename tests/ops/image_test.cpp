@@ -10,11 +10,10 @@
 #include "autograph/compile.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "ops/image/image_decoder.h"
 
 namespace autograph {
-
-const OpDef& image_decoder_def();
 namespace {
 
 using namespace std::string_view_literals;

@@ -1,6 +1,6 @@
 // Picking and writing by index: exact small cases, and that no index reaches outside.
 #include "ops/call_op.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/run_op.h"
 
 namespace autograph {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/run_op.h"
 
 namespace autograph {

@@ -9,12 +9,10 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/random.h"
+#include "ops/defs.h"
 #include "ops/run_op.h"
 
 namespace autograph {
-
-const OpDef& philox_def();
-
 namespace {
 
 using Words = std::array<uint32_t, 4>;

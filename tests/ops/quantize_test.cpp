@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/call_op.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {

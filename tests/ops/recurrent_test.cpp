@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/run_op.h"
 
 namespace autograph {

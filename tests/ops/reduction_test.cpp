@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/run_op.h"
 
 namespace autograph {

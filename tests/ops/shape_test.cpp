@@ -1,6 +1,6 @@
 // The ops that move elements: exact small cases, clamping and errors.
 #include "ops/call_op.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/run_op.h"
 
 namespace autograph {

@@ -1,7 +1,7 @@
 // Optimiser steps of one weight, by hand.
 #include <gtest/gtest.h>
 
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/run_op.h"
 
 namespace autograph {

@@ -3,7 +3,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/random.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 

@@ -6,7 +6,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 

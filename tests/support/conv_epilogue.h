@@ -8,7 +8,7 @@
 #include "autograph/graph.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {

@@ -12,7 +12,7 @@
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "graph/run_reference.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "optimize/body_builder.h"
 

@@ -3,7 +3,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/normalization.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {

@@ -12,17 +12,11 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/random.h"
 #include "autograph/verify.h"
+#include "ops/defs.h"
 #include "ops/real_values.h"
 #include "support/shape_operands.h"
 
 namespace autograph {
-
-const OpDef& clip_def();
-const OpDef& gru_def();
-const OpDef& lstm_def();
-const OpDef& relu_def();
-const OpDef& rnn_def();
-
 namespace {
 
 // By how much inputs and weights are moved, and what nodes make.

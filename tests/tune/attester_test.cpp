@@ -9,7 +9,7 @@
 #include "autograph/op_def.h"
 #include "autograph/random.h"
 #include "device/host_threads.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/conv_epilogue.h"
 #include "support/planted_kernel.h"

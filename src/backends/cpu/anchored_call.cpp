@@ -3,12 +3,9 @@
 #include <algorithm>
 
 #include "autograph/verify.h"
+#include "ops/defs.h"
 
 namespace autograph {
-
-const OpDef& conv_def();
-const OpDef& fused_def();
-
 namespace {
 
 bool is_one_of(const OpDef& op, std::span<const OpDef* const> ops) {

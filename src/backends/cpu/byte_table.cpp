@@ -15,13 +15,10 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
 #include "graph/run_reference.h"
+#include "ops/defs.h"
 #include "schedule/plan.h"
 
 namespace autograph {
-
-const OpDef& dequantize_linear_def();
-const OpDef& quantize_linear_def();
-
 namespace {
 
 constexpr int64_t kBytes = 256;

@@ -14,7 +14,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/pixel_sums.h"
 #include "backends/cpu/simd/row_reduction.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "schedule/plan.h"
 
 namespace autograph {

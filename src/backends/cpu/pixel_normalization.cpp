@@ -11,7 +11,7 @@
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "schedule/plan.h"
 
 // Inlined into multiversioned functions, so that it is compiled for their instruction sets.

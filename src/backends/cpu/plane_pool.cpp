@@ -10,7 +10,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/pool_rows.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/window/pool_loops.h"
 
 namespace autograph {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "autograph/op_def.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph {
 

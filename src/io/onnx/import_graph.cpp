@@ -13,10 +13,9 @@
 #include "io/onnx/import_attribute.h"
 #include "io/onnx/names.h"
 #include "io/onnx/read_type.h"
+#include "ops/defs.h"
 
-namespace autograph {
-const OpDef& if_def();
-}  // namespace autograph
+namespace autograph {}  // namespace autograph
 
 namespace autograph::io {
 namespace {

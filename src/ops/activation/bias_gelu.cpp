@@ -3,12 +3,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& bias_gelu_def();
 namespace {
 
 void infer(InferContext& context) {

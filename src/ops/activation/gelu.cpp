@@ -5,12 +5,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& gelu_def();
 namespace {
 
 struct Gelu {

@@ -4,10 +4,9 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/activation/softmax_rows.h"
+#include "ops/defs.h"
 
 namespace autograph {
-
-const OpDef& hardmax_def();
 namespace {
 
 void reference(const OpCall& call) {

@@ -4,17 +4,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& celu_def();
-const OpDef& elu_def();
-const OpDef& hard_sigmoid_def();
-const OpDef& leaky_relu_def();
-const OpDef& selu_def();
-const OpDef& thresholded_relu_def();
 namespace {
 
 struct Elu {

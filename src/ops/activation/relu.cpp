@@ -1,12 +1,11 @@
 // relu: y = max(x, 0). NaN propagates.
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "ops/defs.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& relu_def();
 namespace {
 
 struct Relu {

@@ -4,13 +4,12 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& shrink_def();
 namespace {
 
 struct Shrink {

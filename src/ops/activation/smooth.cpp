@@ -4,17 +4,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& hard_swish_def();
-const OpDef& mish_def();
-const OpDef& sigmoid_def();
-const OpDef& softplus_def();
-const OpDef& softsign_def();
-const OpDef& tanh_def();
 namespace {
 
 struct Sigmoid {

@@ -4,13 +4,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& swiglu_def();
-const OpDef& swish_def();
 namespace {
 
 struct Swish {

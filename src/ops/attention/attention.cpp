@@ -16,12 +16,11 @@
 #include "graph/moved_bytes.h"
 #include "ops/attention/attention_mask.h"
 #include "ops/attention/heads.h"
+#include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& attention_def();
 namespace {
 
 // ---- Inference -------------------------------------------------------------------------------------------------

@@ -14,12 +14,10 @@
 #include "base/check.h"
 #include "graph/inline_graph.h"
 #include "ops/control/captures.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& flex_attention_def();
-const OpDef& mul_def();
 namespace {
 
 constexpr size_t kNumTensors = 3;  // q, k, v; captured values follow

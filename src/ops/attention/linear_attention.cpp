@@ -9,12 +9,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/attention.h"
 #include "ops/attention/heads.h"
+#include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& linear_attention_def();
 namespace {
 
 bool uses_decay(const Attributes& attributes) {

@@ -7,12 +7,11 @@
 #include "autograph/ops/attention.h"
 #include "base/check.h"
 #include "ops/attention/heads.h"
+#include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& rotary_embedding_def();
 namespace {
 
 const int64_t* num_heads(const Attributes& attributes) {

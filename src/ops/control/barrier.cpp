@@ -5,12 +5,11 @@
 // inputs.
 #include "autograph/op_def.h"
 #include "autograph/ops/control.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& barrier_def();
 namespace {
 
 void infer(InferContext& context) {

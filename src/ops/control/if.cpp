@@ -8,12 +8,10 @@
 #include "base/check.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& concat_def();
-const OpDef& if_def();
 namespace {
 
 constexpr std::array<std::string_view, 2> kBranches{"then_branch", "else_branch"};

@@ -13,12 +13,10 @@
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
 #include "ops/control/turns.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& concat_def();
-const OpDef& loop_def();
 namespace {
 
 // Inputs 0 and 1 are M and cond.

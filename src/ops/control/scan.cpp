@@ -16,14 +16,12 @@
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
 #include "ops/control/turns.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& concat_def();
-const OpDef& scan_def();
 namespace {
 
 // Types settle in a few rounds; states that still widen after this many get an unknown shape.

@@ -4,19 +4,12 @@
 // x / 0 is 0; sign of NaN is NaN.
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& abs_def();
-const OpDef& add_def();
-const OpDef& div_def();
-const OpDef& mul_def();
-const OpDef& neg_def();
-const OpDef& sign_def();
-const OpDef& sub_def();
 namespace {
 
 struct Add {

@@ -1,15 +1,11 @@
 // Bitwise logic on integers: bitwise_and, bitwise_or, bitwise_xor, bitwise_not.
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& bitwise_and_def();
-const OpDef& bitwise_not_def();
-const OpDef& bitwise_or_def();
-const OpDef& bitwise_xor_def();
 namespace {
 
 constexpr std::string_view kNoGradient = "integers have no gradient";

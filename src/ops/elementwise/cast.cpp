@@ -6,13 +6,12 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/convert.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& cast_def();
 namespace {
 
 using RealTypes = Concat<NumericTypes, SmallTypes, TypeList<bool>>;

@@ -2,12 +2,10 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& cast_def();
-const OpDef& cast_like_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, context.dtype(1), context.shape(0)); }

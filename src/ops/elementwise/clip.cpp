@@ -5,13 +5,12 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& clip_def();
 namespace {
 
 // Missing bounds are null, or not in the list at all.

@@ -2,16 +2,11 @@
 // bools and strings.
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& equal_def();
-const OpDef& greater_def();
-const OpDef& greater_or_equal_def();
-const OpDef& less_def();
-const OpDef& less_or_equal_def();
 namespace {
 
 struct Equal {

@@ -5,16 +5,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& erf_def();
-const OpDef& exp_def();
-const OpDef& log_def();
-const OpDef& reciprocal_def();
-const OpDef& sqrt_def();
 namespace {
 
 struct Exp {

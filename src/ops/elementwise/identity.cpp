@@ -3,11 +3,10 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& identity_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, context.input(0)); }

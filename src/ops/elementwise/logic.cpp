@@ -1,15 +1,11 @@
 // Logic on bools: and, or, xor, not. (The builders are logical_and and so on: the bare names are C++ keywords.)
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& and_def();
-const OpDef& not_def();
-const OpDef& or_def();
-const OpDef& xor_def();
 namespace {
 
 using BoolTypes = TypeList<bool>;

@@ -6,13 +6,12 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& pow_def();
 namespace {
 
 using BaseTypes = Concat<FloatTypes, IndexTypes>;

@@ -1,13 +1,12 @@
 // prelu: y = x < 0 ? slope * x : x; slope broadcasts to the shape of x, never the other way. Integers wrap.
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& prelu_def();
 namespace {
 
 using PreluTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;

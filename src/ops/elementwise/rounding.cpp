@@ -4,14 +4,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& ceil_def();
-const OpDef& floor_def();
-const OpDef& round_def();
 namespace {
 
 struct Floor {

@@ -3,22 +3,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-
-const OpDef& acos_def();
-const OpDef& acosh_def();
-const OpDef& asin_def();
-const OpDef& asinh_def();
-const OpDef& atan_def();
-const OpDef& atanh_def();
-const OpDef& cos_def();
-const OpDef& cosh_def();
-const OpDef& sin_def();
-const OpDef& sinh_def();
-const OpDef& tan_def();
 namespace {
 
 struct Sin {

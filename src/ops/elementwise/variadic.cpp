@@ -2,16 +2,12 @@
 // accumulate in f64.
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& max_def();
-const OpDef& mean_def();
-const OpDef& min_def();
-const OpDef& sum_def();
 namespace {
 
 struct Max {

@@ -3,12 +3,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& where_def();
 namespace {
 
 void where_strings(const Attributes&, std::span<const void* const> inputs, std::span<const int64_t> steps, void* output,

@@ -16,12 +16,10 @@
 #include "graph/infer_node.h"
 #include "graph/inline_graph.h"
 #include "graph/run_reference.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& fused_def();
-const OpDef& reduce_mean_def();
 namespace {
 
 // Ops on tensors whose reference needs nothing but its inputs.

@@ -11,11 +11,10 @@
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/vision.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& image_decoder_def();
 namespace {
 
 struct Format {

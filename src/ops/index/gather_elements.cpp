@@ -3,14 +3,13 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
 #include "graph/picked_cost.h"
+#include "ops/defs.h"
 #include "ops/index/elementwise_index.h"
 #include "ops/index/index_check.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& gather_elements_def();
 namespace {
 
 void infer(InferContext& context) {

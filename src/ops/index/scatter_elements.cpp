@@ -2,14 +2,13 @@
 // replaced by indices[i]. With a reduction it is combined with what is there.
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
+#include "ops/defs.h"
 #include "ops/index/elementwise_index.h"
 #include "ops/index/index_check.h"
 #include "ops/index/scatter_update.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& scatter_elements_def();
 namespace {
 
 void infer(InferContext& context) {

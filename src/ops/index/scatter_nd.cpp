@@ -3,14 +3,13 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/index/nd_index.h"
 #include "ops/index/scatter_update.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 
 namespace autograph {
-
-const OpDef& scatter_nd_def();
 namespace {
 
 void check_shapes(const InferContext& context) {

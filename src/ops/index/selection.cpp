@@ -7,15 +7,13 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& compress_def();
-const OpDef& non_zero_def();
 namespace {
 
 std::vector<int64_t> non_zero_positions(const Tensor& x) {

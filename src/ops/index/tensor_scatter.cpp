@@ -3,13 +3,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& tensor_scatter_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -7,14 +7,13 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& unique_def();
 namespace {
 
 template <class T>

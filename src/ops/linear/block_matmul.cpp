@@ -8,12 +8,11 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
+#include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& block_matmul_def();
 namespace {
 
 void check_weights(const InferContext& context, int64_t bits, int64_t k) {

@@ -5,13 +5,12 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/linear.h"
+#include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& det_def();
 namespace {
 
 void infer(InferContext& context) {

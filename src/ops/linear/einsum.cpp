@@ -11,13 +11,12 @@
 #include "autograph/ops/linear.h"
 #include "base/check.h"
 #include "graph/moved_bytes.h"
+#include "ops/defs.h"
 #include "ops/linear/einsum_equation.h"
 #include "ops/linear/matmul_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& einsum_def();
 namespace {
 
 // The larger of two extents of one label, 1 giving way.

@@ -5,13 +5,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/linear.h"
 #include "ops/broadcast_offsets.h"
+#include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/linear/matmul_shape.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& gemm_def();
 namespace {
 
 using Types = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;

@@ -4,12 +4,11 @@
 // gives zeros. Integers wrap around.
 #include "autograph/op_def.h"
 #include "autograph/ops/linear.h"
+#include "ops/defs.h"
 #include "ops/linear/matmul_shape.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& matmul_def();
 namespace {
 
 using Types = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;

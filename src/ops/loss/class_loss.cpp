@@ -10,13 +10,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/loss.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& negative_log_likelihood_loss_def();
-const OpDef& softmax_cross_entropy_loss_def();
 namespace {
 
 // ---- Inference -------------------------------------------------------------------------------------------------

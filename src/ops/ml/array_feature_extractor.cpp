@@ -1,13 +1,12 @@
 // array_feature_extractor: picks columns, the last dim of x, by index. A vector counts as one row.
 #include "autograph/op_def.h"
 #include "autograph/ops/ml.h"
+#include "ops/defs.h"
 #include "ops/index/index_check.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& array_feature_extractor_def();
 namespace {
 
 void infer(InferContext& context) {

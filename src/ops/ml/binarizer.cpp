@@ -1,12 +1,11 @@
 // binarizer: y = 1 where x > threshold, else 0. NaN gives 0.
 #include "autograph/op_def.h"
 #include "autograph/ops/ml.h"
+#include "ops/defs.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& binarizer_def();
 namespace {
 
 struct Binarize {

@@ -8,13 +8,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/ml.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& label_encoder_def();
 namespace {
 
 using KeyTypes = TypeList<float, double, std::string, int64_t, int32_t, int16_t>;

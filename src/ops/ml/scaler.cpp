@@ -4,11 +4,10 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/ml.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& scaler_def();
 namespace {
 
 using Reals = std::vector<float>;

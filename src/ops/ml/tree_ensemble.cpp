@@ -7,14 +7,13 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/ml.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/ml/forest.h"
 #include "ops/ml/tree_ensemble_forms.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& tree_ensemble_def();
 namespace {
 
 using namespace trees;

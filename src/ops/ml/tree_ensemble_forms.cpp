@@ -19,10 +19,9 @@
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "base/check.h"
+#include "ops/defs.h"
 
 namespace autograph {
-
-const OpDef& tree_ensemble_def();
 namespace {
 
 using Integers = std::vector<int64_t>;

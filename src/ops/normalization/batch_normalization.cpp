@@ -8,13 +8,12 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/normalization.h"
+#include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& batch_normalization_def();
 namespace {
 
 void infer(InferContext& context) {

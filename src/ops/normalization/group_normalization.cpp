@@ -7,12 +7,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/normalization.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/normalization/channel_groups.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& group_normalization_def();
 namespace {
 
 void infer(InferContext& context) {

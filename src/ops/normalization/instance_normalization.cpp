@@ -2,12 +2,11 @@
 // each channel of each instance.
 #include "autograph/op_def.h"
 #include "autograph/ops/normalization.h"
+#include "ops/defs.h"
 #include "ops/normalization/channel_groups.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& instance_normalization_def();
 namespace {
 
 void reference(const OpCall& call) { normalize_groups(call, call.input(0).dim(1)); }

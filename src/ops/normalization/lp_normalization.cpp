@@ -5,12 +5,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/normalization.h"
 #include "ops/broadcast_offsets.h"
+#include "ops/defs.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& lp_normalization_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -5,12 +5,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/normalization.h"
 #include "ops/broadcast_offsets.h"
+#include "ops/defs.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& mean_variance_normalization_def();
 namespace {
 
 constexpr double kEpsilon = 1e-9;  // the constant of the ONNX function

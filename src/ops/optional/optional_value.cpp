@@ -4,13 +4,10 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/sequence.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& optional_def();
-const OpDef& optional_get_element_def();
-const OpDef& optional_has_element_def();
 namespace {
 
 // Reads the type text that to_string(Type) writes: "f32[2,batch]", "seq(f32[...])", "optional(i64[])".

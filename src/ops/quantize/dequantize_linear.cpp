@@ -1,14 +1,12 @@
 // dequantize_linear: y = (x - zero_point) * scale, computed exactly and rounded once to the dtype of y.
 #include "autograph/op_def.h"
 #include "autograph/ops/quantize.h"
+#include "ops/defs.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& dequantize_linear_def();
-const OpDef& quantize_linear_def();
 namespace {
 
 using SourceTypes = TypeList<int8_t, uint8_t, int16_t, uint16_t, int32_t, Int4, UInt4, Int2, UInt2, Float8E4M3FN,

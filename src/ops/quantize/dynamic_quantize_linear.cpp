@@ -6,12 +6,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/quantize.h"
+#include "ops/defs.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& dynamic_quantize_linear_def();
 namespace {
 
 void infer(InferContext& context) {

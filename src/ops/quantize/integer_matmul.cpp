@@ -5,15 +5,13 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/quantize.h"
+#include "ops/defs.h"
 #include "ops/linear/matmul_shape.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& matmul_integer_def();
-const OpDef& qlinear_matmul_def();
 namespace {
 
 using ByteTypes = TypeList<int8_t, uint8_t>;

@@ -5,14 +5,13 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/quantize.h"
+#include "ops/defs.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& qlinear_conv_def();
 namespace {
 
 using ByteTypes = TypeList<int8_t, uint8_t>;

@@ -6,13 +6,12 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/quantize.h"
+#include "ops/defs.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& quantize_linear_def();
 namespace {
 
 using TargetTypes = TypeList<int8_t, uint8_t, int16_t, uint16_t, Int4, UInt4, Int2, UInt2, Float8E4M3FN, Float8E4M3FNUZ,

@@ -1,13 +1,12 @@
 // bernoulli: y = 1 with probability x, else 0. Probabilities below 0 (or NaN) never give 1, those above 1 always do.
 #include "autograph/op_def.h"
 #include "autograph/ops/random.h"
+#include "ops/defs.h"
 #include "ops/random/generator.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& bernoulli_def();
 namespace {
 
 using DrawnTypes = Concat<NumericTypes, TypeList<bool>>;

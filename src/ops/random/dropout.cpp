@@ -7,14 +7,13 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/random.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/elementwise/convert.h"
 #include "ops/random/generator.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& dropout_def();
 namespace {
 
 constexpr double kDefaultRatio = 0.5;

@@ -8,13 +8,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/random.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/random/generator.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& multinomial_def();
 namespace {
 
 void infer(InferContext& context) {

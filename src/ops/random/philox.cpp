@@ -8,13 +8,12 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/random.h"
+#include "ops/defs.h"
 #include "ops/random/fill_philox.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 
 namespace autograph {
-
-const OpDef& philox_def();
 namespace {
 
 constexpr int64_t kMaxId = std::numeric_limits<uint32_t>::max();

@@ -3,16 +3,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/random.h"
 #include "base/checked_int.h"
+#include "ops/defs.h"
 #include "ops/random/generator.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& random_normal_def();
-const OpDef& random_normal_like_def();
-const OpDef& random_uniform_def();
-const OpDef& random_uniform_like_def();
 namespace {
 
 void infer_shaped(InferContext& context) {

@@ -9,14 +9,12 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/recurrent.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& dynamic_quantize_lstm_def();
-const OpDef& lstm_def();
 namespace {
 
 enum Slot : size_t { kW = 1, kR = 2, kWScale = 8, kRScale = 10 };

@@ -5,12 +5,11 @@
 // f is sigmoid and g tanh unless `activations` says otherwise. Layouts, directions and lengths: recurrent.h.
 #include "autograph/op_def.h"
 #include "autograph/ops/recurrent.h"
+#include "ops/defs.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& gru_def();
 namespace {
 
 enum Gate : int64_t { kUpdate, kReset, kCandidate };

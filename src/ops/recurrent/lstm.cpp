@@ -5,12 +5,11 @@
 // input_forget couples the gates: f = 1 - i. Layouts, directions and lengths: recurrent.h.
 #include "autograph/op_def.h"
 #include "autograph/ops/recurrent.h"
+#include "ops/defs.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& lstm_def();
 namespace {
 
 enum Gate : int64_t { kInput, kOutput, kForget, kCandidate };

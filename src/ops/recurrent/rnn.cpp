@@ -2,11 +2,10 @@
 // Layouts, directions and sequence lengths: recurrent.h.
 #include "autograph/op_def.h"
 #include "autograph/ops/recurrent.h"
+#include "ops/defs.h"
 #include "ops/recurrent/recurrent.h"
 
 namespace autograph {
-
-const OpDef& rnn_def();
 namespace {
 
 const RecurrentKind& kind() {

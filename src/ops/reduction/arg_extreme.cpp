@@ -4,13 +4,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/reduction.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& arg_max_def();
-const OpDef& arg_min_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -3,14 +3,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/reduction.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/elementwise/number.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& cum_prod_def();
-const OpDef& cum_sum_def();
 namespace {
 
 using RunningTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;

@@ -10,12 +10,11 @@
 #include "autograph/ops/reduction.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& top_k_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -5,17 +5,11 @@
 #include "autograph/ops/sequence.h"
 #include "base/check.h"
 #include "ops/control/merge_types.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 
 namespace autograph {
-
-const OpDef& sequence_at_def();
-const OpDef& sequence_construct_def();
-const OpDef& sequence_empty_def();
-const OpDef& sequence_erase_def();
-const OpDef& sequence_insert_def();
-const OpDef& sequence_length_def();
 namespace {
 
 // The position in input `slot`, counted from the front; `behind` allows the place behind the last one.

@@ -13,15 +13,11 @@
 #include "ops/control/captures.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 
 namespace autograph {
-
-const OpDef& concat_def();
-const OpDef& concat_from_sequence_def();
-const OpDef& sequence_map_def();
-const OpDef& split_to_sequence_def();
 namespace {
 
 // ---- split_to_sequence -----------------------------------------------------------------------------------------

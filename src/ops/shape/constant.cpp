@@ -3,12 +3,11 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& constant_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, context.attributes().get<Tensor>("value").type()); }

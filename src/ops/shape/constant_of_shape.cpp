@@ -2,13 +2,12 @@
 // default).
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& constant_of_shape_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -6,14 +6,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "base/checked_int.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 #include "ops/shape/depth_space_blocks.h"
 
 namespace autograph {
-
-const OpDef& depth_to_space_def();
-const OpDef& space_to_depth_def();
 namespace {
 
 int64_t checked_blocksize(const InferContext& context) {

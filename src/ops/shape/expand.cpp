@@ -1,14 +1,13 @@
 // expand: broadcasts to `shape`, both ways as NumPy does: an extent 1 in `shape` keeps the input's extent.
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& expand_def();
 namespace {
 
 void infer(InferContext& context) {

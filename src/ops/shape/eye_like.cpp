@@ -2,13 +2,12 @@
 // elsewhere.
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& eye_like_def();
 namespace {
 
 void infer(InferContext& context) {

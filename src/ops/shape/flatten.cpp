@@ -1,12 +1,11 @@
 // flatten: a matrix [product of the dims before `axis`, product of the rest]. `axis` may equal the rank.
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& flatten_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -12,6 +12,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "base/checked_int.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -19,8 +20,6 @@
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& pad_def();
 namespace {
 
 Dim padded_extent(const InferContext& context, const Dim& extent, int64_t begin, int64_t end) {

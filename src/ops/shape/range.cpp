@@ -6,12 +6,11 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& range_def();
 namespace {
 
 using RangeTypes = Concat<FloatTypes, TypeList<int16_t, int32_t, int64_t>>;

@@ -7,13 +7,12 @@
 #include "autograph/ops/shape.h"
 #include "base/checked_int.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& reshape_def();
 namespace {
 
 // The product of dims with numbers and symbols apart, so that symbols on both sides cancel.

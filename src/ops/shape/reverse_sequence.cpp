@@ -3,13 +3,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& reverse_sequence_def();
 namespace {
 
 void infer(InferContext& context) {

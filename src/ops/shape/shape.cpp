@@ -4,11 +4,10 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& shape_def();
 namespace {
 
 struct AxisRange {

@@ -1,11 +1,10 @@
 // size: the number of elements of a tensor, as a scalar.
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& size_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, DType::i64, {}); }

@@ -10,14 +10,13 @@
 #include "autograph/ops/shape.h"
 #include "base/checked_int.h"
 #include "graph/picked_cost.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 #include "ops/shape/slice_range.h"
 
 namespace autograph {
-
-const OpDef& slice_def();
 
 SliceRange slice_range(int64_t start, int64_t end, int64_t step, int64_t extent) {
   if (start < 0) start += extent;

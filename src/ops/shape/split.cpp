@@ -7,13 +7,12 @@
 #include "autograph/ops/shape.h"
 #include "base/checked_int.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& split_def();
 namespace {
 
 // Extents of the pieces along the axis, or nothing while they are open.

@@ -4,13 +4,12 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& squeeze_def();
 namespace {
 
 // Without axes every 1 goes; while an extent is open, so is the rank.

@@ -1,13 +1,12 @@
 // tile: repeats a tensor `repeats[k]` times along axis k: y[i] = x[i mod extent].
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& tile_def();
 namespace {
 
 void infer(InferContext& context) {

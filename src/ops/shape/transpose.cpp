@@ -4,12 +4,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& transpose_def();
 namespace {
 
 std::vector<int64_t> permutation(const Attributes& attributes, int64_t rank) {

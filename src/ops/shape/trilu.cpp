@@ -2,12 +2,11 @@
 // diagonal: upper keeps column - row >= k, lower keeps column - row <= k.
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
 namespace autograph {
-
-const OpDef& trilu_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -5,12 +5,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/signal.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& mel_weight_matrix_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -5,13 +5,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/signal.h"
 #include "base/checked_int.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/signal/fourier.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& stft_def();
 namespace {
 
 constexpr size_t kStep = 1;

@@ -9,14 +9,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/signal.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& blackman_window_def();
-const OpDef& hamming_window_def();
-const OpDef& hann_window_def();
 namespace {
 
 void infer(InferContext& context) {

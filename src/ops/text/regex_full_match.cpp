@@ -6,12 +6,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/text.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
 
 namespace autograph {
-
-const OpDef& regex_full_match_def();
 namespace {
 
 std::regex compile(const std::string& pattern) {

@@ -1,13 +1,12 @@
 // string_concat: z = x followed by y, element by element, with broadcasting.
 #include "autograph/op_def.h"
 #include "autograph/ops/text.h"
+#include "ops/defs.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
 
 namespace autograph {
-
-const OpDef& string_concat_def();
 namespace {
 
 struct Append {

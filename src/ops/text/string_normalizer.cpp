@@ -7,12 +7,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/text.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
 
 namespace autograph {
-
-const OpDef& string_normalizer_def();
 namespace {
 
 // Distance from a lower-case letter to its capital, or 0: code points of one or two UTF-8 bytes.

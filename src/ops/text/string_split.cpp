@@ -7,12 +7,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/text.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
 
 namespace autograph {
-
-const OpDef& string_split_def();
 namespace {
 
 constexpr const char* kSpace = " \t\n\r\f\v";

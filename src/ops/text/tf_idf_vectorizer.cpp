@@ -8,12 +8,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/text.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& tf_idf_vectorizer_def();
 namespace {
 
 constexpr const char* kStrings = "pool_strings";

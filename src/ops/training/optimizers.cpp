@@ -12,15 +12,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/training.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& adagrad_def();
-const OpDef& adam_def();
-const OpDef& momentum_def();
 namespace {
 
 constexpr size_t kFirstTensor = 2;  // after r and t

@@ -5,12 +5,11 @@
 #include "autograph/ops/vision.h"
 #include "base/checked_int.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& affine_grid_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -7,14 +7,13 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/vision.h"
 #include "base/checked_int.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/vision/grid_sampler.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& grid_sample_def();
 namespace {
 
 void infer(InferContext& context) {

@@ -8,11 +8,10 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/vision.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
-
-const OpDef& non_max_suppression_def();
 namespace {
 
 void infer(InferContext& context) {

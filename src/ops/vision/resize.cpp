@@ -21,13 +21,12 @@
 #include "autograph/ops/vision.h"
 #include "base/checked_int.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/vision/resize_grid.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& resize_def();
 namespace {
 
 constexpr size_t kRoi = 1;

@@ -9,12 +9,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/vision.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& roi_align_def();
 namespace {
 
 // More samples per bin than any image has elements on an axis: only hostile regions need them.

@@ -2,13 +2,12 @@
 // inside the padded input; taps beyond the end padding (ceil_mode) never count. A window without counted taps gives 0.
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& average_pool_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, context.dtype(0), infer_pool_shape(context)); }

@@ -6,12 +6,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& causal_conv_with_state_def();
 namespace {
 
 // Does a known extent disagree with another known one?

@@ -7,13 +7,12 @@
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& col2im_def();
 namespace {
 
 using SumTypes = Concat<NumericTypes, TypeList<std::complex<float>, std::complex<double>>>;

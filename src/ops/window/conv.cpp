@@ -2,12 +2,11 @@
 // over the input channels of m's group and taps outside the input count as 0. Any number of spatial axes from one.
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
+#include "ops/defs.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& conv_def();
 namespace {
 
 void infer(InferContext& context) { context.set_output(0, context.dtype(0), infer_conv_shape(context, 0, 1, 2)); }

@@ -2,13 +2,12 @@
 // Padding stands for x_zero_point, so it adds nothing.
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& conv_integer_def();
 namespace {
 
 using ByteTypes = TypeList<int8_t, uint8_t>;

@@ -13,13 +13,12 @@
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "graph/moved_bytes.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/window/conv_transpose_windows.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& conv_transpose_def();
 namespace {
 
 // Extent of the full result on `axis`, before padding is cut off, beyond in * stride.

@@ -7,13 +7,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& deform_conv_def();
 namespace {
 
 constexpr size_t kBias = 3;

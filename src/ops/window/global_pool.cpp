@@ -7,14 +7,11 @@
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "graph/moved_bytes.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& global_average_pool_def();
-const OpDef& global_lp_pool_def();
-const OpDef& global_max_pool_def();
 namespace {
 
 void infer(InferContext& context) {

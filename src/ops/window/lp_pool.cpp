@@ -3,13 +3,12 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& lp_pool_def();
 namespace {
 
 void infer(InferContext& context) {

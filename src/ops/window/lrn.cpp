@@ -6,12 +6,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& lrn_def();
 namespace {
 
 void infer(InferContext& context) {

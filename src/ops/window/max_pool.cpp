@@ -7,13 +7,12 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& max_pool_def();
 namespace {
 
 using PoolTypes = Concat<FloatTypes, TypeList<int8_t, uint8_t>>;

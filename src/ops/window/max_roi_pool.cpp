@@ -8,12 +8,11 @@
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& max_roi_pool_def();
 namespace {
 
 void infer(InferContext& context) {

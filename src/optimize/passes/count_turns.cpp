@@ -9,18 +9,13 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/loop_control.h"
 #include "optimize/loop_parts.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& gather_def();
-const OpDef& loop_def();
-const OpDef& reshape_def();
-const OpDef& slice_def();
-
 namespace {
 
 // Positions that a turn takes from a captured tensor, all along one axis.

@@ -8,24 +8,11 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& cast_def();
-const OpDef& clip_def();
-const OpDef& concat_def();
-const OpDef& dropout_def();
-const OpDef& expand_def();
-const OpDef& max_def();
-const OpDef& mean_def();
-const OpDef& min_def();
-const OpDef& pad_def();
-const OpDef& slice_def();
-const OpDef& split_def();
-const OpDef& sum_def();
-
 namespace {
 
 bool all_integers(const Graph& graph, ValueId v, bool (*holds)(int64_t)) {

@@ -11,14 +11,11 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/passes/passes.h"
 #include "optimize/weight_scaling.h"
 
 namespace autograph {
-
-const OpDef& batch_normalization_def();
-const OpDef& concat_def();
-const OpDef& conv_def();
 namespace {
 
 // The constant elements of f32 input `slot`, or null.

@@ -11,12 +11,10 @@
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "graph/run_reference.h"
+#include "ops/defs.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& dequantize_linear_def();
-
 namespace {
 
 bool can_fold(const Graph& graph, const Node& node, int64_t max_bytes) {

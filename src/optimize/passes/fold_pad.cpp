@@ -12,16 +12,11 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& average_pool_def();
-const OpDef& conv_def();
-const OpDef& max_pool_def();
-const OpDef& pad_def();
-
 namespace {
 
 // Pads of all axes, begins first; nothing when they are not `value` around the spatial axes.

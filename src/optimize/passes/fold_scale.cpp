@@ -14,20 +14,12 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "optimize/weight_scaling.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& conv_def();
-const OpDef& div_def();
-const OpDef& gemm_def();
-const OpDef& matmul_def();
-const OpDef& mul_def();
-const OpDef& sub_def();
-
 namespace {
 
 // A step behind a product: result = product * factor + addend, one of each per channel.

@@ -18,26 +18,11 @@
 #include <numbers>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& clip_def();
-const OpDef& div_def();
-const OpDef& erf_def();
-const OpDef& exp_def();
-const OpDef& gelu_def();
-const OpDef& hard_sigmoid_def();
-const OpDef& hard_swish_def();
-const OpDef& log_def();
-const OpDef& mish_def();
-const OpDef& mul_def();
-const OpDef& sigmoid_def();
-const OpDef& softplus_def();
-const OpDef& swish_def();
-const OpDef& tanh_def();
-
 namespace {
 
 constexpr double kInverseSqrtTwo = std::numbers::sqrt2 / 2;

@@ -27,17 +27,12 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/reduction.h"
+#include "ops/defs.h"
 #include "optimize/attention_operands.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& attention_def();
-const OpDef& reshape_def();
-const OpDef& split_def();
-const OpDef& transpose_def();
-
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -14,15 +14,12 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/body_builder.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& dequantize_linear_def();
-const OpDef& quantize_linear_def();
-
 namespace {
 
 constexpr size_t kMaxNodes = 24;

@@ -7,17 +7,11 @@
 #include <vector>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& group_normalization_def();
-const OpDef& instance_normalization_def();
-const OpDef& mul_def();
-const OpDef& reshape_def();
-
 namespace {
 
 // x in groups of neighbouring channels, normalised and back in its shape.

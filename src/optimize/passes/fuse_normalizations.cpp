@@ -14,23 +14,11 @@
 
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& cast_def();
-const OpDef& div_def();
-const OpDef& layer_normalization_def();
-const OpDef& mul_def();
-const OpDef& pow_def();
-const OpDef& reciprocal_def();
-const OpDef& reduce_mean_def();
-const OpDef& rms_normalization_def();
-const OpDef& sqrt_def();
-const OpDef& sub_def();
-
 namespace {
 
 // 1 / sqrt(mean(d^2) + epsilon), found from its root downwards.

@@ -14,24 +14,13 @@
 #include <vector>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/axis_trace.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "optimize/recurrent_cell.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& concat_def();
-const OpDef& gru_def();
-const OpDef& lstm_def();
-const OpDef& mul_def();
-const OpDef& reshape_def();
-const OpDef& slice_def();
-const OpDef& split_def();
-const OpDef& sub_def();
-const OpDef& tanh_def();
-
 namespace {
 
 // One position of a sequence.

@@ -10,20 +10,13 @@
 
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
+#include "ops/defs.h"
 #include "optimize/loop_parts.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "optimize/recurrent_cell.h"
 
 namespace autograph {
-
-const OpDef& gru_def();
-const OpDef& lstm_def();
-const OpDef& reshape_def();
-const OpDef& scan_def();
-const OpDef& slice_def();
-const OpDef& transpose_def();
-
 namespace {
 
 // The value that `v` shows under other dims.

@@ -5,20 +5,11 @@
 // are over the same single axis with keepdims; nothing outside reads the exponentials; the device has a kernel for
 // softmax.
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& div_def();
-const OpDef& exp_def();
-const OpDef& mul_def();
-const OpDef& reciprocal_def();
-const OpDef& reduce_max_def();
-const OpDef& reduce_sum_def();
-const OpDef& softmax_def();
-const OpDef& sub_def();
-
 namespace {
 
 // The axis (counted from the front) of a reduction over one axis that stays as an extent of 1.

@@ -9,15 +9,12 @@
 #include <optional>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/body_builder.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& conv_def();
-const OpDef& global_average_pool_def();
-
 namespace {
 
 constexpr size_t kMaxNodes = 8;

@@ -12,16 +12,11 @@
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& dequantize_linear_def();
-const OpDef& max_pool_def();
-const OpDef& quantize_linear_def();
-const OpDef& transpose_def();
-
 namespace {
 
 bool only_moves(const Node& node) {

@@ -14,16 +14,11 @@
 #include <tuple>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& gemm_def();
-const OpDef& matmul_def();
-const OpDef& split_def();
-
 namespace {
 
 // A product of the group's input.

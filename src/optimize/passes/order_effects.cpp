@@ -9,12 +9,10 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& barrier_def();
-
 namespace {
 
 class EffectOrder {

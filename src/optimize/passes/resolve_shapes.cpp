@@ -10,14 +10,12 @@
 
 #include "autograph/op_def.h"
 #include "graph/infer_node.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "optimize/symbolic_integers.h"
 
 namespace autograph {
-
-const OpDef& reshape_def();
-
 namespace {
 
 // The extents as numbers in which reshape takes them; nothing when that cannot be said.

@@ -9,26 +9,11 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& abs_def();
-const OpDef& add_def();
-const OpDef& cast_def();
-const OpDef& div_def();
-const OpDef& exp_def();
-const OpDef& hard_sigmoid_def();
-const OpDef& mul_def();
-const OpDef& neg_def();
-const OpDef& pow_def();
-const OpDef& relu_def();
-const OpDef& sigmoid_def();
-const OpDef& softmax_def();
-const OpDef& sqrt_def();
-const OpDef& sub_def();
-
 namespace {
 
 bool same_rank(const Graph& graph, ValueId a, ValueId b) {

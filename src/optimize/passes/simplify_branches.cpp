@@ -6,12 +6,10 @@
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "graph/inline_graph.h"
+#include "ops/defs.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& if_def();
-
 namespace {
 
 constexpr std::array<std::string_view, 2> kBranches{"then_branch", "else_branch"};

@@ -15,14 +15,11 @@
 #include <numeric>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& reshape_def();
-const OpDef& transpose_def();
-
 namespace {
 
 // A shape for reshape that makes `from` into `to`; nothing when there is none.

@@ -12,12 +12,10 @@
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "ops/defs.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& batch_normalization_def();
-
 namespace {
 
 const Tensor* constant_f32(const Graph& graph, const Node& node, size_t slot) {

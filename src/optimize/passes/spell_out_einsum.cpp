@@ -18,13 +18,11 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
 #include "ops/linear/einsum_equation.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& einsum_def();
-
 namespace {
 
 using Labels = std::vector<EinsumLabel>;

@@ -6,15 +6,11 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& global_average_pool_def();
-const OpDef& reduce_mean_def();
-const OpDef& reshape_def();
-
 namespace {
 
 bool is_spatial_mean(const Graph& graph, const Node& node) {

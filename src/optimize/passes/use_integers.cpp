@@ -12,18 +12,12 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/body_builder.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& clip_def();
-const OpDef& dequantize_linear_def();
-const OpDef& quantize_linear_def();
-const OpDef& relu_def();
-
 namespace {
 
 // A bias, two additions, an activation and the quantization at most.

@@ -13,14 +13,12 @@
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
-
-const OpDef& cast_def();
-
 namespace {
 
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }

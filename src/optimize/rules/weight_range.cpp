@@ -6,14 +6,9 @@
 #include <optional>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 
 namespace autograph {
-
-const OpDef& concat_def();
-const OpDef& div_def();
-const OpDef& mul_def();
-const OpDef& neg_def();
-
 namespace {
 
 constexpr int64_t kMaxElements = 4096;

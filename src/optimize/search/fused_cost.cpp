@@ -3,12 +3,9 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
 
 namespace autograph {
-
-const OpDef& concat_def();
-const OpDef& split_def();
-
 namespace {
 
 // What is left of an elementwise op's own time where its operand and result stay in registers or in the first cache:

@@ -6,12 +6,10 @@
 #include "autograph/op_def.h"
 #include "backends/cpu/onednn/int8.h"
 #include "backends/cpu/onednn/onednn_ops.h"
+#include "ops/defs.h"
 #include "schedule/plan.h"
 
 namespace autograph {
-
-const OpDef& gemm_def();
-
 namespace onednn {
 namespace {
 

@@ -14,13 +14,9 @@
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 
 namespace autograph {
-
-const OpDef& add_def();
-const OpDef& gemm_def();
-const OpDef& matmul_def();
-
 namespace onednn {
 namespace {
 

@@ -12,13 +12,11 @@
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/refusal.h"
 #include "graph/run_reference.h"
+#include "ops/defs.h"
 #include "ops/window/pool_loops.h"
 #include "schedule/plan.h"
 
 namespace autograph {
-
-const OpDef& max_pool_def();
-
 namespace onednn {
 namespace {
 

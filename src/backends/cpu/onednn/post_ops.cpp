@@ -17,26 +17,9 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "ops/defs.h"
 
 namespace autograph {
-
-const OpDef& abs_def();
-const OpDef& add_def();
-const OpDef& clip_def();
-const OpDef& elu_def();
-const OpDef& exp_def();
-const OpDef& gelu_def();
-const OpDef& hard_sigmoid_def();
-const OpDef& hard_swish_def();
-const OpDef& leaky_relu_def();
-const OpDef& mul_def();
-const OpDef& relu_def();
-const OpDef& sigmoid_def();
-const OpDef& softplus_def();
-const OpDef& sqrt_def();
-const OpDef& swish_def();
-const OpDef& tanh_def();
-
 namespace onednn {
 namespace {
 

@@ -15,7 +15,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/pixel_sums.h"
 #include "backends/cpu/simd/kernels.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "runtime/packed_constants.h"
 #include "schedule/plan.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "autograph/op_def.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph::simd {
 namespace {

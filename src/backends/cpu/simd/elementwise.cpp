@@ -2,7 +2,7 @@
 #include "autograph/graph.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/lower_body.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph::simd {
 namespace {

@@ -1,6 +1,6 @@
 #include "backends/cpu/simd/lower_body.h"
 
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph::simd {
 namespace {

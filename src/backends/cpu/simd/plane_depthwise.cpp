@@ -12,7 +12,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 #include "ops/window/window_geometry.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "backends/cpu/simd/tile_program.h"
-#include "ops/op_list.h"
+#include "ops/defs.h"
 
 namespace autograph::simd {
 namespace {
