@@ -27,6 +27,14 @@ class Event {
   virtual ~Event() = default;
 };
 
+/// Work that a stream was asked for once, to be done again: a captured graph.
+class CapturedWork {
+ public:
+  virtual ~CapturedWork() = default;
+  /// Enqueues all of it on a stream of the device that captured it, with the addresses of then.
+  virtual void replay(Stream& stream) = 0;
+};
+
 /// Work of a device in the order in which it was enqueued. For one thread at a time. This one is the host's: what was
 /// enqueued is over.
 class Stream {
@@ -38,6 +46,10 @@ class Stream {
   virtual void record(Event& event) { static_cast<void>(event); }
   /// What is enqueued from here on begins when what `event` marks, in whatever stream, is over.
   virtual void wait_for(const Event& event) { static_cast<void>(event); }
+  /// What `enqueue` enqueues here, and on other streams between events that bind them to this one, without doing any of
+  /// it. Null where the device cannot capture at all, or not this: where something in it waits on the host, for
+  /// example.
+  virtual std::unique_ptr<CapturedWork> capture(const std::function<void()>& enqueue);
   /// Returns when all that was enqueued is over; throws DeviceError when some of it failed.
   virtual void wait() {}
   /// Microseconds that the device takes for what `enqueue` enqueues here, from when it begins: neither launches nor

@@ -83,13 +83,11 @@ void StreamRun::bind(Port& port, const Buffer& given, size_t bytes, const char* 
                     "to_host()",
                     what, number, device_.name(), given.memory()->name()));
   }
-  const void* before = port.address();
   port.given = given;
   port.is_copied = given.data() && given.memory() != device_.memory();
   if (port.is_copied && port.on_device.size_bytes() < bytes) {
     port.on_device = Buffer::allocate(bytes, device_.memory());
   }
-  are_views_stale_ = are_views_stale_ || port.address() != before;
 }
 
 void StreamRun::bind_input(size_t i, const Tensor& tensor) {
@@ -118,13 +116,8 @@ Datum StreamRun::take_output(size_t k) {
 }
 
 void StreamRun::release() {
-  // Of what is copied the address on the device stays.
-  const auto let_go = [&](Port& port) {
-    are_views_stale_ = are_views_stale_ || !port.is_copied;
-    port.given = Buffer();
-  };
-  for (Port& port : inputs_) let_go(port);
-  for (Port& port : outputs_) let_go(port);
+  for (Port& port : inputs_) port.given = Buffer();
+  for (Port& port : outputs_) port.given = Buffer();
 }
 
 void* StreamRun::weight(size_t i) const {
@@ -147,18 +140,30 @@ void* StreamRun::address_of(SlotIndex s) const {
 
 void StreamRun::bind_arena(Tensor arena) {
   arena_ = std::move(arena);
-  auto* const address = static_cast<char*>(arena_.buffer().data());
-  are_views_stale_ = are_views_stale_ || address != arena_address_;
-  arena_address_ = address;
+  arena_address_ = static_cast<char*>(arena_.buffer().data());
+}
+
+// Has anything moved since this was asked last?
+bool StreamRun::note_moves() {
+  bool has_moved = std::exchange(resolved_arena_, arena_address_) != arena_address_;
+  const auto note = [&](Port& port) {
+    void* const address = port.address();
+    has_moved = std::exchange(port.resolved, address) != address || has_moved;
+  };
+  for (Port& port : inputs_) note(port);
+  for (Port& port : outputs_) note(port);
+  return has_moved;
 }
 
 void StreamRun::resolve_views() {
-  if (!are_views_stale_) return;
+  const bool is_first = num_launches_ == 0;
+  if (!note_moves() && !is_first) return;
   for (size_t v = 0; v < views_.size(); ++v) {
     if (slot_of_view_[v] == kNoSlot) continue;
     views_[v] = TensorView(views_[v].dtype(), views_[v].dims(), address_of(slot_of_view_[v]));
   }
-  are_views_stale_ = false;
+  num_launches_ = 0;
+  captured_.reset();
 }
 
 void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>&) {
@@ -166,7 +171,7 @@ void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMe
     if (options.profile || options.check_nan) {
       run_observed(options);
     } else {
-      enqueue_steps();
+      start_steps();
     }
   });
 }
@@ -175,7 +180,7 @@ double StreamRun::time_us(const RunOptions& options, const std::shared_ptr<Memor
   double us = 0;
   run_around([&] {
     streams_[0]->wait();
-    us = streams_[0]->time_us([&] { options.profile ? run_observed(options) : enqueue_steps(); });
+    us = streams_[0]->time_us([&] { options.profile ? run_observed(options) : start_steps(); });
   });
   return us;
 }
@@ -210,6 +215,16 @@ void StreamRun::enqueue_inputs() {
     const Port& port = inputs_[i];
     if (!port.is_copied || !port.given.data()) continue;
     copy_bytes(port.on_device, port.given, plan.slots[plan.inputs[i]].bytes, streams_[0].get());
+  }
+}
+
+// What has been launched twice in the same place is captured, where the device can do that.
+void StreamRun::start_steps() {
+  if (++num_launches_ == 2) captured_ = streams_[0]->capture([&] { enqueue_steps(); });
+  if (captured_) {
+    captured_->replay(*streams_[0]);
+  } else {
+    enqueue_steps();
   }
 }
 

@@ -35,6 +35,7 @@ class StreamRun final : public Launchable {
     Buffer given;      // on the host or on the device
     Buffer on_device;  // for copies of what lies on the host; allocated when first needed
     bool is_copied = false;
+    void* resolved = nullptr;  // where it was in the last launch
     void* address() const { return is_copied ? on_device.data() : given.data(); }
   };
   // Where a step's views start in views_.
@@ -50,10 +51,12 @@ class StreamRun final : public Launchable {
   void* weight(size_t i) const;
   void* address_of(SlotIndex slot) const;
   Stream& stream_of(size_t step) { return *streams_[stream_of_[step]]; }
+  bool note_moves();
   void resolve_views();
   // Copies in, calls `work`, which enqueues the steps, and copies out; returns when all is over, whatever happens.
   void run_around(const std::function<void()>& work);
   void enqueue_inputs();
+  void start_steps();
   void enqueue_steps();
   void enqueue_stage(const PlanStage& stage);
   void enqueue(size_t step, Stream& stream);
@@ -66,7 +69,9 @@ class StreamRun final : public Launchable {
   const Device& device_;
   Tensor arena_;
   char* arena_address_ = nullptr;
-  bool are_views_stale_ = true;  // has something moved since they were resolved?
+  char* resolved_arena_ = nullptr;          // where it was in the last launch
+  int num_launches_ = 0;                    // since something has moved
+  std::unique_ptr<CapturedWork> captured_;  // all steps; null: not yet, or not possible
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
   std::vector<Buffer> staged_;  // by output; empty where it is not staged

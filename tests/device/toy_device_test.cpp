@@ -159,6 +159,38 @@ TEST(ToyDevice, RunsIntoTensorsOnEitherSide) {
   }
 }
 
+TEST(ToyDevice, ReplaysWhatItHasCapturedUntilSomethingMoves) {
+  const Executable toy = compile(make_model(), on_toy());
+  const Executable reference = compile(make_model(), on_reference());
+  std::vector<Tensor> outputs{Tensor::empty(DType::f32, {4, 3}, &toy_memory()), Tensor::empty(DType::f32, {4, 8})};
+  const auto step = [&](uint64_t seed) {
+    const Tensor x = make_input(seed);
+    toy.run_into({x}, outputs);
+    EXPECT_EQ(difference(std::vector<Datum>{outputs[0].to_host(), outputs[1]}, reference.run({x})), "") << seed;
+  };
+  const size_t before = toy::ToyStream::num_replayed();
+  for (uint64_t seed = 0; seed < 5; ++seed) step(seed);
+  EXPECT_EQ(toy::ToyStream::num_replayed() - before, 4U);
+  outputs[0] = Tensor::empty(DType::f32, {4, 3}, &toy_memory());
+  const Tensor elsewhere = outputs[0];
+  step(5);
+  EXPECT_EQ(toy::ToyStream::num_replayed() - before, 4U) << "the output has moved";
+  step(6);
+  EXPECT_EQ(toy::ToyStream::num_replayed() - before, 5U);
+}
+
+TEST(ToyDevice, EnqueuesAnewWhatCannotBeCaptured) {
+  Graph graph("softmax");
+  graph.add_output(relu(softmax(input(graph, DType::f32, {4, 8}, "x"))).id(), "y");
+  const Executable toy = compile(graph, on_toy());
+  const Executable reference = compile(graph, on_reference());
+  const size_t before = toy::ToyStream::num_replayed();
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    EXPECT_EQ(difference(toy.run({make_input(seed)}), reference.run({make_input(seed)})), "");
+  }
+  EXPECT_EQ(toy::ToyStream::num_replayed(), before) << "the reference waits";
+}
+
 TEST(ToyDevice, TakesNoMemoryOfOthers) {
   const Tensor there = make_input().to(&toy_memory());
   const Executable on_cpu = compile(make_model());
@@ -351,9 +383,9 @@ class ToyWith : public toy::ToyDevice {
 };
 
 TEST(ToyDevice, TellsWhatFailedLate) {
-  add_device(std::make_unique<ToyWith<LateFailure>>("failing toy"));
+  static const Device& kDevice = add_device(std::make_unique<ToyWith<LateFailure>>("failing toy"));
   CompileOptions options;
-  options.device = "failing toy";
+  options.device = kDevice.name();
   Graph graph("late");
   graph.add_output(relu(input(graph, DType::f32, {4, 8}, "x")).id(), "y");
   const Executable toy = compile(graph, options);
@@ -363,9 +395,9 @@ TEST(ToyDevice, TellsWhatFailedLate) {
 }
 
 TEST(ToyDevice, HasItsKernelsAttested) {
-  add_device(std::make_unique<ToyWith<WrongRelu>>("wrong toy"));
+  static const Device& kDevice = add_device(std::make_unique<ToyWith<WrongRelu>>("wrong toy"));
   CompileOptions options;
-  options.device = "wrong toy";
+  options.device = kDevice.name();
   const Tensor x = make_input();
   const auto expected = compile(make_model(), on_reference()).run({x});
   EXPECT_NE(difference(compile(make_model(), options).run({x}), expected), "");

@@ -115,6 +115,19 @@ autograph::Prepared make_matmul(const KernelCall& call) {
   return {std::make_unique<MatmulKernel>(call.variant->tag == 1), ""};
 }
 
+class ToyCapture : public autograph::CapturedWork {
+ public:
+  explicit ToyCapture(std::vector<std::function<void()>> work) : work_(std::move(work)) {}
+  void replay(autograph::Stream& stream) override {
+    ++count;
+    for (const auto& work : work_) static_cast<ToyStream&>(stream).enqueue(work);
+  }
+  static inline std::atomic<size_t> count = 0;
+
+ private:
+  std::vector<std::function<void()>> work_;
+};
+
 template <class Kernel>
 autograph::Prepared make(const KernelCall&) {
   return {std::make_unique<Kernel>(), ""};
@@ -215,23 +228,54 @@ ToyStream::~ToyStream() {
   thread_.join();
 }
 
+// Only what happens on one stream, without the host.
+void ToyStream::refuse_while_capturing() {
+  if (!captured_) return;
+  is_refused_ = true;
+  throw autograph::DeviceError("[toy] capture: something waits");
+}
+
+std::unique_ptr<autograph::CapturedWork> ToyStream::capture(const std::function<void()>& enqueue) {
+  std::vector<std::function<void()>> work;
+  captured_ = &work;
+  is_refused_ = false;
+  try {
+    enqueue();
+  } catch (const autograph::DeviceError&) {
+    captured_ = nullptr;
+    if (!is_refused_) throw;
+    return nullptr;
+  }
+  captured_ = nullptr;
+  return std::make_unique<ToyCapture>(std::move(work));
+}
+
+size_t ToyStream::num_replayed() { return ToyCapture::count; }
+
 void ToyStream::record(autograph::Event& event) {
+  refuse_while_capturing();
   auto& mark = static_cast<ToyEvent&>(event);
   mark.reset();
   enqueue([&mark] { mark.finish(); });
 }
 
 void ToyStream::wait_for(const autograph::Event& event) {
+  refuse_while_capturing();
   enqueue([&mark = static_cast<const ToyEvent&>(event)] { mark.wait(); });
 }
 
 void ToyStream::enqueue(std::function<void()> work) {
+  if (captured_) {
+    captured_->push_back(std::move(work));
+    return;
+  }
   const std::lock_guard lock(mutex_);
   queue_.push_back(std::move(work));
   changed_.notify_all();
 }
 
 void ToyStream::wait() {
+  refuse_while_capturing();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return queue_.empty() && is_idle_; });
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));

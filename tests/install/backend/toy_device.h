@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace toy {
 
@@ -69,13 +70,19 @@ class ToyStream : public autograph::Stream {
   void record(autograph::Event& event) override;
   void wait_for(const autograph::Event& event) override;
   void wait() override;
-  /// Adds work to the end.
+  std::unique_ptr<autograph::CapturedWork> capture(const std::function<void()>& enqueue) override;
+  /// Adds work to the end, or to what is being captured.
   void enqueue(std::function<void()> work);
+  /// Captured work that was enqueued again, by all streams so far.
+  static size_t num_replayed();
 
  private:
   void serve();
+  void refuse_while_capturing();
 
-  std::mutex mutex_;  // guards all below
+  std::vector<std::function<void()>>* captured_ = nullptr;  // of the thread that enqueues
+  bool is_refused_ = false;                                 // likewise: was there what cannot be captured?
+  std::mutex mutex_;                                        // guards all below
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
   bool is_idle_ = true;
