@@ -1,5 +1,8 @@
 #include "cli/names.h"
 
+#include <algorithm>
+
+#include "autograph/compile.h"
 #include "autograph/op_def.h"
 #include "autograph/zoo.h"
 
@@ -14,7 +17,7 @@ std::vector<std::string> names_of(ValueKind kind) {
     case ValueKind::strategy:
       names = {"sequential", "greedy", "taso", "ios", "nimble", "taso+nimble", "autograph"};
       break;
-    case ValueKind::device: names = {"cpu", "cuda", "reference"}; break;
+    case ValueKind::device: names = available_devices(); break;
     case ValueKind::model:
       for (const ZooEntry& entry : zoo_models()) names.push_back("zoo:" + entry.name);
       break;
@@ -35,9 +38,13 @@ std::vector<std::string> closed_names(ValueKind kind) {
 }
 
 bool is_device_name(std::string_view name) {
-  const std::string_view family = name.substr(0, name.find(':'));
-  return family == "cpu" || family == "reference" || family == "cuda" ||
-         (family == "sim" && family.size() < name.size());
+  const auto family = [](std::string_view of) { return of.substr(0, of.find(':')); };
+  const auto has_number = [](std::string_view of) { return of.find(':') != std::string_view::npos; };
+  std::vector<std::string> known = available_devices();
+  known.emplace_back("cuda");  // other builds have it
+  return std::any_of(known.begin(), known.end(), [&](const std::string& device) {
+    return family(device) == family(name) && (has_number(name) || !has_number(device));
+  });
 }
 
 std::string_view dynamic_kind(ValueKind kind) {

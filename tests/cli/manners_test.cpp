@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "autograph/compile.h"
 #include "autograph/devices.h"
 #include "cli/run_program.h"
 #include "engine/attestation.h"
@@ -38,6 +39,14 @@ TEST(Cli, UnknownStrategyAndDeviceSuggestTheNearest) {
   EXPECT_TRUE(contains(run_program("doctor --strategy nimbl").err, "did you mean 'nimble'?"));
   EXPECT_TRUE(contains(run_program("doctor --device cpuu").err, "did you mean 'cpu'?"));
   EXPECT_EQ(run_program("doctor --device cpuu").exit_code, 2);
+}
+
+TEST(Cli, KnowsEveryDeviceOfTheBuild) {
+  const std::string message = run_program("doctor --device cpuu").err;
+  for (const std::string& device : available_devices()) {
+    EXPECT_TRUE(contains(message, device)) << device;
+    EXPECT_EQ(run_program("doctor --device " + device).exit_code, 0) << device;
+  }
 }
 
 TEST(Cli, NoArgumentsIsUsageError) { EXPECT_EQ(run_program("").exit_code, 2); }
