@@ -1,28 +1,26 @@
 // gelu: y = x * P(N(0, 1) <= x), exactly (approximate = none: 0.5 x (1 + erf(x / sqrt 2))) or with
 // approximate = tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
-#include <cmath>
-#include <numbers>
-
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
 namespace {
 
-struct Gelu {
-  explicit Gelu(const Attributes& attributes) : use_tanh(attributes.text("approximate") == "tanh") {}
+// The formula that the attribute asks for.
+class Gelu {
+ public:
+  explicit Gelu(const Attributes& attributes) : use_tanh_(attributes.text("approximate") == "tanh") {}
   template <class T>
   T operator()(T x) const {
-    // Far below 0 nothing would be left of 1 + erf and of 1 + tanh.
-    if (!use_tanh) return x / 2 * std::erfc(x * (std::numbers::sqrt2_v<T> / -2));
-    constexpr T kTwiceSqrtTwoOverPi = 2 * std::numbers::sqrt2_v<T> * std::numbers::inv_sqrtpi_v<T>;
-    return x / (1 + std::exp(-kTwiceSqrtTwoOverPi * (x + T(0.044715) * x * x * x)));
+    return use_tanh_ ? formulas::GeluTanh::of(x) : formulas::Gelu::of(x);
   }
 
-  bool use_tanh;
+ private:
+  bool use_tanh_;
 };
 
 OpSample sample(Random& random) {

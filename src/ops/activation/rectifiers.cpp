@@ -1,42 +1,20 @@
 // Piecewise activation functions with parameters: elu, selu, celu, leaky_relu, thresholded_relu, hard_sigmoid. NaN
 // propagates, except that thresholded_relu gives 0 for it, as the comparison with alpha is false.
-#include <cmath>
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
-#include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
 namespace {
-
-struct Elu {
-  explicit Elu(const Attributes& attributes) : alpha(attributes.real("alpha")) {}
-  template <class T>
-  T operator()(T x) const {
-    return x < 0 ? T(alpha) * std::expm1(x) : x;
-  }
-
-  float alpha;
-};
 
 OpSample sample_elu(Random& random) {
   OpSample call = sample_unary(random);
   call.attributes = {{"alpha", static_cast<float>(draw(random, 1, 20)) / 10}};
   return call;
 }
-
-struct Selu {
-  explicit Selu(const Attributes& attributes) : alpha(attributes.real("alpha")), gamma(attributes.real("gamma")) {}
-  template <class T>
-  T operator()(T x) const {
-    return T(gamma) * (x <= 0 ? T(alpha) * std::expm1(x) : x);
-  }
-
-  float alpha;
-  float gamma;
-};
 
 OpSample sample_selu(Random& random) {
   OpSample call = sample_unary(random);
@@ -45,31 +23,11 @@ OpSample sample_selu(Random& random) {
   return call;
 }
 
-struct Celu {
-  explicit Celu(const Attributes& attributes) : alpha(attributes.real("alpha")) {}
-  template <class T>
-  T operator()(T x) const {
-    return x < 0 ? T(alpha) * std::expm1(x / T(alpha)) : x;
-  }
-
-  float alpha;
-};
-
 OpSample sample_celu(Random& random) {
   OpSample call = sample_unary(random);
   call.attributes = {{"alpha", static_cast<float>(draw(random, 1, 20)) / 10}};
   return call;
 }
-
-struct LeakyRelu {
-  explicit LeakyRelu(const Attributes& attributes) : alpha(attributes.real("alpha")) {}
-  template <class T>
-  T operator()(T x) const {
-    return x < 0 ? T(alpha) * x : x;
-  }
-
-  float alpha;
-};
 
 OpSample sample_leaky_relu(Random& random) {
   OpSample call = sample_unary(random);
@@ -77,33 +35,11 @@ OpSample sample_leaky_relu(Random& random) {
   return call;
 }
 
-struct ThresholdedRelu {
-  explicit ThresholdedRelu(const Attributes& attributes) : alpha(attributes.real("alpha")) {}
-  template <class T>
-  T operator()(T x) const {
-    return x > T(alpha) ? x : T(0);
-  }
-
-  float alpha;
-};
-
 OpSample sample_thresholded_relu(Random& random) {
   OpSample call = sample_unary(random);
   call.attributes = {{"alpha", static_cast<float>(draw(random, -10, 10)) / 10}};
   return call;
 }
-
-struct HardSigmoid {
-  explicit HardSigmoid(const Attributes& attributes) : alpha(attributes.real("alpha")), beta(attributes.real("beta")) {}
-  template <class T>
-  T operator()(T x) const {
-    const T y = T(alpha) * x + T(beta);
-    return y < 0 ? T(0) : y > 1 ? T(1) : y;
-  }
-
-  float alpha;
-  float beta;
-};
 
 OpSample sample_hard_sigmoid(Random& random) {
   OpSample call = sample_unary(random);
@@ -129,7 +65,7 @@ const OpDef& elu_def() {
                   .doc = "y = x < 0 ? alpha * (exp(x) - 1) : x.",
                   .onnx = "Elu",
                   .types = dtypes::kFloat,
-                  .scalar = same_type_loop<Elu, 1, FloatTypes>,
+                  .scalar = formulas::kLoops<formulas::Elu, FloatTypes>,
                   .attributes = {{"alpha", AttributeType::real, "Factor of the negative branch.", 1.0F}},
                   .sample = sample_elu});
   return def;
@@ -141,7 +77,7 @@ const OpDef& selu_def() {
        .doc = "y = gamma * (x <= 0 ? alpha * (exp(x) - 1) : x).",
        .onnx = "Selu",
        .types = dtypes::kFloat,
-       .scalar = same_type_loop<Selu, 1, FloatTypes>,
+       .scalar = formulas::kLoops<formulas::Selu, FloatTypes>,
        .attributes = {{"alpha", AttributeType::real, "Factor of the negative branch.", 1.67326319217681884765625F},
                       {"gamma", AttributeType::real, "Factor of both branches.", 1.05070102214813232421875F}},
        .sample = sample_selu});
@@ -155,7 +91,7 @@ const OpDef& celu_def() {
                   .onnx = "Celu",
                   .since = 12,
                   .types = dtypes::kFloat,
-                  .scalar = same_type_loop<Celu, 1, FloatTypes>,
+                  .scalar = formulas::kLoops<formulas::Celu, FloatTypes>,
                   .attributes = {{"alpha", AttributeType::real, "Scale of the negative branch; not 0.", 1.0F}},
                   .sample = sample_celu});
   return def;
@@ -167,7 +103,7 @@ const OpDef& leaky_relu_def() {
                   .doc = "y = x < 0 ? alpha * x : x.",
                   .onnx = "LeakyRelu",
                   .types = dtypes::kFloat,
-                  .scalar = same_type_loop<LeakyRelu, 1, FloatTypes>,
+                  .scalar = formulas::kLoops<formulas::LeakyRelu, FloatTypes>,
                   .attributes = {{"alpha", AttributeType::real, "Slope of the negative branch.", 0.01F}},
                   .sample = sample_leaky_relu});
   return def;
@@ -179,7 +115,7 @@ const OpDef& thresholded_relu_def() {
                                        .onnx = "ThresholdedRelu",
                                        .since = 10,
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<ThresholdedRelu, 1, FloatTypes>,
+                                       .scalar = formulas::kLoops<formulas::ThresholdedRelu, FloatTypes>,
                                        .attributes = {{"alpha", AttributeType::real, "The threshold.", 1.0F}},
                                        .sample = sample_thresholded_relu});
   return def;
@@ -191,7 +127,7 @@ const OpDef& hard_sigmoid_def() {
        .doc = "y = max(0, min(1, alpha * x + beta)).",
        .onnx = "HardSigmoid",
        .types = dtypes::kFloat,
-       .scalar = same_type_loop<HardSigmoid, 1, FloatTypes>,
+       .scalar = formulas::kLoops<formulas::HardSigmoid, FloatTypes>,
        .attributes = {{"alpha", AttributeType::real, "Slope.", 0.2F}, {"beta", AttributeType::real, "Offset.", 0.5F}},
        .sample = sample_hard_sigmoid});
   return def;

@@ -2,22 +2,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {
-namespace {
-
-struct Relu {
-  explicit Relu(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    return x < T(0) ? T(0) : x;
-  }
-};
-
-}  // namespace
-
 Var relu(Var x) { return apply(relu_def(), {x}); }
 
 const OpDef& relu_def() {
@@ -28,7 +17,7 @@ const OpDef& relu_def() {
       .outputs = {{"y", "T", "Shape of x."}},
       .types = {{"T", dtypes::kFloat | dtypes::kSigned}},
       .infer = infer_elementwise,
-      .scalar = same_type_loop<Relu, 1, Concat<FloatTypes, SignedTypes>>,
+      .scalar = formulas::kLoops<formulas::Relu, Concat<FloatTypes, SignedTypes>>,
       .traits = {.elementwise = true, .in_place_ok = true},
       .onnx = {{"Relu"}},
       .sample = sample_unary,

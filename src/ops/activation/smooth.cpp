@@ -1,71 +1,13 @@
 // Smooth activation functions without attributes: sigmoid, tanh, softplus, softsign, mish; and hard_swish. All are
 // arranged so that no intermediate overflows. NaN propagates.
-#include <cmath>
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
-#include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
-namespace {
-
-struct Sigmoid {
-  explicit Sigmoid(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    // exp of a negative number only, so that it cannot overflow
-    const T e = std::exp(-std::fabs(x));
-    return x < 0 ? e / (1 + e) : 1 / (1 + e);
-  }
-};
-
-struct Tanh {
-  explicit Tanh(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    return std::tanh(x);
-  }
-};
-
-struct Softplus {
-  explicit Softplus(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    // log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)
-    return (x < 0 ? T(0) : x) + std::log1p(std::exp(-std::fabs(x)));
-  }
-};
-
-struct Softsign {
-  explicit Softsign(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    return x / (1 + std::fabs(x));
-  }
-};
-
-struct Mish {
-  explicit Mish(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    const T softplus = (x < 0 ? T(0) : x) + std::log1p(std::exp(-std::fabs(x)));
-    return x * std::tanh(softplus);
-  }
-};
-
-struct HardSwish {
-  explicit HardSwish(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    const T gate = x / 6 + T(0.5);
-    return x * (gate < 0 ? T(0) : gate > 1 ? T(1) : gate);
-  }
-};
-
-}  // namespace
-
 Var sigmoid(Var x) { return apply(sigmoid_def(), {x}); }
 Var tanh(Var x) { return apply(tanh_def(), {x}); }
 Var softplus(Var x) { return apply(softplus_def(), {x}); }
@@ -78,7 +20,7 @@ const OpDef& sigmoid_def() {
                                        .doc = "y = 1 / (1 + exp(-x)).",
                                        .onnx = "Sigmoid",
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Sigmoid, 1, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Sigmoid, FloatTypes>});
   return def;
 }
 
@@ -87,7 +29,7 @@ const OpDef& tanh_def() {
                                        .doc = "y = hyperbolic tangent of x.",
                                        .onnx = "Tanh",
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Tanh, 1, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Tanh, FloatTypes>});
   return def;
 }
 
@@ -96,7 +38,7 @@ const OpDef& softplus_def() {
                                        .doc = "y = log(1 + exp(x)).",
                                        .onnx = "Softplus",
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Softplus, 1, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Softplus, FloatTypes>});
   return def;
 }
 
@@ -105,7 +47,7 @@ const OpDef& softsign_def() {
                                        .doc = "y = x / (1 + |x|).",
                                        .onnx = "Softsign",
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Softsign, 1, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Softsign, FloatTypes>});
   return def;
 }
 
@@ -115,7 +57,7 @@ const OpDef& mish_def() {
                                        .onnx = "Mish",
                                        .since = 18,
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Mish, 1, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Mish, FloatTypes>});
   return def;
 }
 
@@ -125,7 +67,7 @@ const OpDef& hard_swish_def() {
                                        .onnx = "HardSwish",
                                        .since = 14,
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<HardSwish, 1, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::HardSwish, FloatTypes>});
   return def;
 }
 

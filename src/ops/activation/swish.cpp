@@ -1,37 +1,14 @@
 // swish: y = x * sigmoid(alpha * x). swiglu: y = swish(a) * b for two tensors of the same shape.
-#include <cmath>
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
-#include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
 namespace {
-
-struct Swish {
-  explicit Swish(const Attributes& attributes) : alpha(attributes.real("alpha")) {}
-  template <class T>
-  T operator()(T x) const {
-    // exp of a negative number only, so that it cannot overflow
-    const T e = std::exp(-std::fabs(T(alpha) * x));
-    return T(alpha) * x < 0 ? x * e / (1 + e) : x / (1 + e);
-  }
-
-  float alpha;
-};
-
-struct Swiglu {
-  explicit Swiglu(const Attributes& attributes) : swish(attributes) {}
-  template <class T>
-  T operator()(T a, T b) const {
-    return swish(a) * b;
-  }
-
-  Swish swish;
-};
 
 Var swish_in_base_ops(Var x, float alpha) {
   const Var scaled = alpha == 1.0F ? x : mul(x, scalar_like(x, alpha));
@@ -88,7 +65,7 @@ const OpDef& swish_def() {
                               .onnx = "Swish",
                               .since = 24,
                               .types = dtypes::kFloat,
-                              .scalar = same_type_loop<Swish, 1, FloatTypes>,
+                              .scalar = formulas::kLoops<formulas::Swish, FloatTypes>,
                               .attributes = {alpha_spec()},
                               .sample = sample_swish});
     swish.decompose = decompose_swish;
@@ -104,7 +81,7 @@ const OpDef& swiglu_def() {
                                 .onnx = "SwiGLU",
                                 .since = 28,
                                 .types = dtypes::kFloat,
-                                .scalar = same_type_loop<Swiglu, 2, FloatTypes>,
+                                .scalar = formulas::kLoops<formulas::Swiglu, FloatTypes>,
                                 .attributes = {alpha_spec()},
                                 .sample = sample_swiglu});
     swiglu.inputs = {{"a", "T", "The gate; any shape."}, {"b", "T", "The value; shape of a."}};

@@ -5,81 +5,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
-#include "ops/elementwise/number.h"
-#include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
 namespace {
-
-struct Add {
-  explicit Add(const Attributes&) {}
-  template <class T>
-  T operator()(T a, T b) const {
-    return wrapping_add(a, b);
-  }
-};
-
-struct Sub {
-  explicit Sub(const Attributes&) {}
-  template <class T>
-  T operator()(T a, T b) const {
-    return wrapping_sub(a, b);
-  }
-};
-
-struct Mul {
-  explicit Mul(const Attributes&) {}
-  template <class T>
-  T operator()(T a, T b) const {
-    return wrapping_mul(a, b);
-  }
-};
-
-struct Div {
-  explicit Div(const Attributes&) {}
-  template <class T>
-  T operator()(T a, T b) const {
-    return defined_div(a, b);
-  }
-};
-
-struct Neg {
-  explicit Neg(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    if constexpr (std::is_integral_v<T>) {
-      return wrapping_sub(T(0), x);
-    } else {
-      return -x;  // 0 - x would lose the sign of zero
-    }
-  }
-};
-
-struct Abs {
-  explicit Abs(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::fabs(x);
-    } else if constexpr (std::is_signed_v<T>) {
-      return x < 0 ? wrapping_sub(T(0), x) : x;
-    } else {
-      return x;
-    }
-  }
-};
-
-struct Sign {
-  explicit Sign(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (std::isnan(x)) return x;
-    }
-    return static_cast<T>((x > T(0) ? 1 : 0) - (x < T(0) ? 1 : 0));
-  }
-};
 
 // The sample keeps divisors away from zero, where results depend on rounding.
 OpSample sample_div(Random& random) {
@@ -104,7 +34,7 @@ const OpDef& add_def() {
                                         .onnx = "Add",
                                         .since = 7,
                                         .types = dtypes::kNumeric,
-                                        .scalar = same_type_loop<Add, 2, NumericTypes>,
+                                        .scalar = formulas::kLoops<formulas::Add, NumericTypes>,
                                         .traits = {.commutative = true, .associative = true}});
   return def;
 }
@@ -115,7 +45,7 @@ const OpDef& sub_def() {
                                         .onnx = "Sub",
                                         .since = 7,
                                         .types = dtypes::kNumeric,
-                                        .scalar = same_type_loop<Sub, 2, NumericTypes>});
+                                        .scalar = formulas::kLoops<formulas::Sub, NumericTypes>});
   return def;
 }
 
@@ -125,7 +55,7 @@ const OpDef& mul_def() {
                                         .onnx = "Mul",
                                         .since = 7,
                                         .types = dtypes::kNumeric,
-                                        .scalar = same_type_loop<Mul, 2, NumericTypes>,
+                                        .scalar = formulas::kLoops<formulas::Mul, NumericTypes>,
                                         .traits = {.commutative = true, .associative = true}});
   return def;
 }
@@ -136,7 +66,7 @@ const OpDef& div_def() {
                                         .onnx = "Div",
                                         .since = 7,
                                         .types = dtypes::kNumeric,
-                                        .scalar = same_type_loop<Div, 2, NumericTypes>,
+                                        .scalar = formulas::kLoops<formulas::Div, NumericTypes>,
                                         .sample = sample_div});
   return def;
 }
@@ -146,7 +76,7 @@ const OpDef& neg_def() {
                                        .doc = "y = -x.",
                                        .onnx = "Neg",
                                        .types = dtypes::kFloat | dtypes::kSigned,
-                                       .scalar = same_type_loop<Neg, 1, Concat<FloatTypes, SignedTypes>>});
+                                       .scalar = formulas::kLoops<formulas::Neg, Concat<FloatTypes, SignedTypes>>});
   return def;
 }
 
@@ -155,7 +85,7 @@ const OpDef& abs_def() {
                                        .doc = "y = |x|.",
                                        .onnx = "Abs",
                                        .types = dtypes::kNumeric,
-                                       .scalar = same_type_loop<Abs, 1, NumericTypes>});
+                                       .scalar = formulas::kLoops<formulas::Abs, NumericTypes>});
   return def;
 }
 
@@ -165,7 +95,7 @@ const OpDef& sign_def() {
                                        .onnx = "Sign",
                                        .since = 9,
                                        .types = dtypes::kNumeric,
-                                       .scalar = same_type_loop<Sign, 1, NumericTypes>});
+                                       .scalar = formulas::kLoops<formulas::Sign, NumericTypes>});
   return def;
 }
 

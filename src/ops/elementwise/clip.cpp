@@ -6,6 +6,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
@@ -24,8 +25,8 @@ void clip_loop_of(const Attributes&, std::span<const void* const> inputs, std::s
   T* out = static_cast<T*>(output);
   for (int64_t i = 0; i < count; ++i) {
     auto y = static_cast<C>(x[i * steps[0]]);
-    if (low) y = max_nan(y, static_cast<C>(*low));
-    if (high) y = min_nan(y, static_cast<C>(*high));
+    if (low) y = formulas::Max::of(y, static_cast<C>(*low));
+    if (high) y = formulas::Min::of(y, static_cast<C>(*high));
     out[i] = static_cast<T>(y);
   }
 }

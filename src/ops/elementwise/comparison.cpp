@@ -3,51 +3,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
-#include "ops/elementwise/scalar_loops.h"
 
 namespace autograph {
 namespace {
-
-struct Equal {
-  explicit Equal(const Attributes&) {}
-  template <class T>
-  bool operator()(const T& a, const T& b) const {
-    return a == b;
-  }
-};
-
-struct Less {
-  explicit Less(const Attributes&) {}
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a < b;
-  }
-};
-
-struct Greater {
-  explicit Greater(const Attributes&) {}
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a > b;
-  }
-};
-
-struct LessOrEqual {
-  explicit LessOrEqual(const Attributes&) {}
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a <= b;
-  }
-};
-
-struct GreaterOrEqual {
-  explicit GreaterOrEqual(const Attributes&) {}
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a >= b;
-  }
-};
 
 // Small integers, so that equal elements occur.
 OpSample sample_equal(Random& random) {
@@ -69,38 +29,39 @@ Var less_or_equal(Var a, Var b) { return apply(less_or_equal_def(), {a, b}); }
 Var greater_or_equal(Var a, Var b) { return apply(greater_or_equal_def(), {a, b}); }
 
 const OpDef& equal_def() {
-  static const OpDef def =
-      make_binary_predicate({.name = "equal",
-                             .doc = "c = a == b; also for bools and strings.",
-                             .onnx = "Equal",
-                             .since = 7,
-                             .types = dtypes::kNumeric | dtypes::kBool | dtypes::kString,
-                             .scalar = predicate_loop<Equal, 2, Concat<NumericTypes, TypeList<bool, std::string>>>,
-                             .traits = {.commutative = true},
-                             .sample = sample_equal});
+  static const OpDef def = make_binary_predicate(
+      {.name = "equal",
+       .doc = "c = a == b; also for bools and strings.",
+       .onnx = "Equal",
+       .since = 7,
+       .types = dtypes::kNumeric | dtypes::kBool | dtypes::kString,
+       .scalar = formulas::kPredicateLoops<formulas::Equal, Concat<NumericTypes, TypeList<bool, std::string>>>,
+       .traits = {.commutative = true},
+       .sample = sample_equal});
   return def;
 }
 
 const OpDef& less_def() {
-  static const OpDef def = make_ordering("less", "c = a < b.", "Less", 7, predicate_loop<Less, 2, NumericTypes>);
+  static const OpDef def =
+      make_ordering("less", "c = a < b.", "Less", 7, formulas::kPredicateLoops<formulas::Less, NumericTypes>);
   return def;
 }
 
 const OpDef& greater_def() {
   static const OpDef def =
-      make_ordering("greater", "c = a > b.", "Greater", 7, predicate_loop<Greater, 2, NumericTypes>);
+      make_ordering("greater", "c = a > b.", "Greater", 7, formulas::kPredicateLoops<formulas::Greater, NumericTypes>);
   return def;
 }
 
 const OpDef& less_or_equal_def() {
-  static const OpDef def =
-      make_ordering("less_or_equal", "c = a <= b.", "LessOrEqual", 12, predicate_loop<LessOrEqual, 2, NumericTypes>);
+  static const OpDef def = make_ordering("less_or_equal", "c = a <= b.", "LessOrEqual", 12,
+                                         formulas::kPredicateLoops<formulas::LessOrEqual, NumericTypes>);
   return def;
 }
 
 const OpDef& greater_or_equal_def() {
   static const OpDef def = make_ordering("greater_or_equal", "c = a >= b.", "GreaterOrEqual", 12,
-                                         predicate_loop<GreaterOrEqual, 2, NumericTypes>);
+                                         formulas::kPredicateLoops<formulas::GreaterOrEqual, NumericTypes>);
   return def;
 }
 

@@ -5,6 +5,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
 
@@ -13,14 +14,6 @@ namespace {
 
 using Float8Types = TypeList<Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ, Float8E8M0>;
 using TestedTypes = Concat<FloatTypes, Float8Types>;
-
-struct IsNan {
-  explicit IsNan(const Attributes&) {}
-  template <class T>
-  bool operator()(T x) const {
-    return std::isnan(x);
-  }
-};
 
 struct IsInf {
   explicit IsInf(const Attributes& attributes)
@@ -66,7 +59,7 @@ const OpDef& is_nan_def() {
                                                  .onnx = "IsNaN",
                                                  .since = 9,
                                                  .types = dtypes::kFloat | dtypes::kFloat8,
-                                                 .scalar = predicate_loop<IsNan, 1, TestedTypes>,
+                                                 .scalar = formulas::kPredicateLoops<formulas::IsNan, TestedTypes>,
                                                  .sample = sample_is_nan});
   return def;
 }

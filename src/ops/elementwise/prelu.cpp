@@ -2,22 +2,13 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
-#include "ops/elementwise/number.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/sample.h"
 
 namespace autograph {
 namespace {
 
 using PreluTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;
-
-struct Prelu {
-  explicit Prelu(const Attributes&) {}
-  template <class T>
-  T operator()(T x, T slope) const {
-    return x < T(0) ? wrapping_mul(slope, x) : x;
-  }
-};
 
 void infer(InferContext& context) {
   const Shape& x = context.shape(0);
@@ -53,7 +44,7 @@ const OpDef& prelu_def() {
       .outputs = {{"y", "T", "Shape of x."}},
       .types = {{"T", dtypes::kFloat | DTypeSet{DType::i32, DType::i64, DType::u32, DType::u64}}},
       .infer = infer,
-      .scalar = same_type_loop<Prelu, 2, PreluTypes>,
+      .scalar = formulas::kLoops<formulas::Prelu, PreluTypes>,
       .traits = {.elementwise = true, .in_place_ok = true},
       .onnx = {{.name = "PRelu", .since = 7}},
       .sample = sample,

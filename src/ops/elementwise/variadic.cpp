@@ -3,7 +3,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
-#include "ops/elementwise/number.h"
+#include "ops/elementwise/formulas.h"
 #include "ops/elementwise/scalar_loops.h"
 #include "ops/sample.h"
 
@@ -15,7 +15,7 @@ struct Max {
   using Accumulator = ComputeType<T>;
   template <class A>
   static A combine(A a, A b) {
-    return max_nan(a, b);
+    return formulas::Max::of(a, b);
   }
   template <class A>
   static A finish(A total, size_t) {
@@ -28,7 +28,7 @@ struct Min {
   using Accumulator = ComputeType<T>;
   template <class A>
   static A combine(A a, A b) {
-    return min_nan(a, b);
+    return formulas::Min::of(a, b);
   }
   template <class A>
   static A finish(A total, size_t) {

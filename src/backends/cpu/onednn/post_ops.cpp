@@ -1,4 +1,4 @@
-// Each elementwise op that oneDNN has a formula for is one line of a table. A residual is a sum post-op: the output
+// Each formula of an elementwise op that oneDNN has is one line of a table. A residual is a sum post-op: the output
 // starts as a copy of it, which costs nothing when the memory plan gives both the same place.
 //
 // oneDNN 2.6 keeps the code of formulas by their kind (jit_uni_postops_injector): of two of a kind in one primitive the
@@ -10,6 +10,7 @@
 #include "backends/cpu/onednn/post_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -18,6 +19,8 @@
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formula_table.h"
+#include "ops/elementwise/formulas.h"
 
 namespace autograph {
 namespace onednn {
@@ -42,57 +45,117 @@ struct Step {
   const EpilogueOp* op = nullptr;
 };
 
-std::vector<Eltwise> clip(const EpilogueOp& op) {
-  const auto low = known_number(op, 1, -INFINITY);
-  const auto high = known_number(op, 2, INFINITY);
-  if (!low || !high || !(*low <= *high)) return {};
-  return {{algorithm::eltwise_clip, *low, *high}};
+using formulas::Expr;
+
+// What oneDNN or a pass of ours has of a formula of y; alpha and beta are numbers.
+struct Reading {
+  Expr pattern;
+  std::vector<std::pair<algorithm, std::array<Expr, 2>>> formulas;  // in turn, with their own alpha and beta
+  simd::ActivationPass::Kind pass = simd::ActivationPass::Kind::none;
+};
+
+// The formulas that oneDNN has. Those with a pass of ours have a division in them there; of elu it forms exp(y) - 1, of
+// which nothing is left where y is small: it is no post-op.
+std::vector<Reading> readings() {
+  using Kind = simd::ActivationPass::Kind;
+  const Expr y = Expr::variable("y"), alpha = Expr::variable("alpha"), beta = Expr::variable("beta");
+  const Expr zero(0), one(1), infinity(INFINITY);
+  using namespace formulas;
+  return {
+      {Relu::of(y), {{algorithm::eltwise_relu, {zero, zero}}}},
+      {LeakyRelu::of(y, alpha), {{algorithm::eltwise_relu, {alpha, zero}}}},
+      {Sigmoid::of(y), {{algorithm::eltwise_logistic, {zero, zero}}}},
+      {Tanh::of(y), {{algorithm::eltwise_tanh, {zero, zero}}}},
+      {HardSwish::of(y), {{algorithm::eltwise_hardswish, {zero, zero}}}},
+      {Swish::of(y, alpha), {{algorithm::eltwise_swish, {alpha, zero}}}, Kind::swish},
+      {Softplus::of(y), {{algorithm::eltwise_soft_relu, {zero, zero}}}},
+      {Abs::of(y), {{algorithm::eltwise_abs, {zero, zero}}}},
+      {Sqrt::of(y), {{algorithm::eltwise_sqrt, {zero, zero}}}},
+      {Exp::of(y), {{algorithm::eltwise_exp, {zero, zero}}}},
+      {Gelu::of(y), {{algorithm::eltwise_gelu_erf, {zero, zero}}}, Kind::gelu},
+      {GeluTanh::of(y), {{algorithm::eltwise_gelu_tanh, {zero, zero}}}, Kind::gelu_tanh},
+      {Elu::of(y, alpha), {}, Kind::elu},
+      {HardSigmoid::of(y, alpha, beta),
+       {{algorithm::eltwise_linear, {alpha, beta}}, {algorithm::eltwise_clip, {zero, one}}}},
+      {Clip::of(y, alpha, beta), {{algorithm::eltwise_clip, {alpha, beta}}}},
+      {Clip::of(y, alpha, Expr()), {{algorithm::eltwise_clip, {alpha, infinity}}}},
+      {Clip::of(y, Expr(), beta), {{algorithm::eltwise_clip, {-infinity, beta}}}},
+      {Clip::of(y, Expr(), Expr()), {{algorithm::eltwise_clip, {-infinity, infinity}}}},
+      {Add::of(y, beta), {{algorithm::eltwise_linear, {one, beta}}}},
+      {Add::of(beta, y), {{algorithm::eltwise_linear, {one, beta}}}},
+      {Mul::of(y, alpha), {{algorithm::eltwise_linear, {alpha, zero}}}},
+      {Mul::of(alpha, y), {{algorithm::eltwise_linear, {alpha, zero}}}},
+  };
 }
 
-// One operand, the chain: the formulas that compute the op, none when there are none.
-std::vector<Eltwise> unary_formulas(const EpilogueOp& op) {
-  const Attributes& a = *op.attributes;
-  if (op.op == &relu_def()) return {{algorithm::eltwise_relu}};
-  if (op.op == &leaky_relu_def()) return {{algorithm::eltwise_relu, a.real("alpha")}};
-  if (op.op == &sigmoid_def()) return {{algorithm::eltwise_logistic}};
-  if (op.op == &tanh_def()) return {{algorithm::eltwise_tanh}};
-  if (op.op == &hard_swish_def()) return {{algorithm::eltwise_hardswish}};
-  if (op.op == &swish_def()) return {{algorithm::eltwise_swish, a.real("alpha")}};
-  if (op.op == &softplus_def()) return {{algorithm::eltwise_soft_relu}};
-  if (op.op == &abs_def()) return {{algorithm::eltwise_abs}};
-  if (op.op == &sqrt_def()) return {{algorithm::eltwise_sqrt}};
-  if (op.op == &exp_def()) return {{algorithm::eltwise_exp}};
-  if (op.op == &clip_def()) return clip(op);
-  if (op.op == &gelu_def()) {
-    return {{a.text("approximate") == "tanh" ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf}};
-  }
-  if (op.op == &hard_sigmoid_def()) {
-    return {{algorithm::eltwise_linear, a.real("alpha"), a.real("beta")}, {algorithm::eltwise_clip, 0.0F, 1.0F}};
-  }
-  return {};
+// The operand of an op as part of its formula; nothing where it is a tensor, of elements that differ or are not known.
+std::optional<Expr> as_expression(const Operand& operand) {
+  if (operand.is_chain) return Expr::variable("y");
+  if (!operand.type.is_tensor()) return Expr();
+  const Tensor& constant = operand.constant;
+  const bool known = constant.is_present() && constant.num_elements() == 1 && constant.dtype() == DType::f32;
+  return known ? std::optional(Expr(constant.data<float>()[0])) : std::nullopt;
 }
 
-// add or mul with a known scalar.
-std::vector<Eltwise> scalar_formulas(const EpilogueOp& op) {
-  const Tensor& constant = other_operand(op).constant;
-  if (!constant.is_present() || constant.num_elements() != 1) return {};
-  const float c = constant.data<float>()[0];
-  if (op.op == &add_def()) return {{algorithm::eltwise_linear, 1.0F, c}};
-  return {{algorithm::eltwise_linear, c, 0.0F}};
+// The op as a formula of y, or nothing.
+Expr formula_of(const EpilogueOp& op) {
+  std::vector<Expr> operands;
+  for (const Operand& operand : op.operands) {
+    const auto part = as_expression(operand);
+    if (!part) return {};
+    operands.push_back(*part);
+  }
+  return expression_of(*op.op, *op.attributes, operands);
+}
+
+struct Match {
+  const Reading* reading;
+  formulas::Bindings numbers;
+};
+
+// Alpha and beta stand for numbers alone: y tanh(y) is no product of y and a number.
+bool are_numbers(const formulas::Bindings& bindings) {
+  return std::all_of(bindings.begin(), bindings.end(), [](const auto& binding) {
+    return binding.first == "y" || binding.second.op() == formulas::ExprOp::number;
+  });
+}
+
+std::optional<Match> find_reading(const EpilogueOp& op) {
+  static const std::vector<Reading> kReadings = readings();
+  const Expr formula = formula_of(op);
+  if (!formula.is_present()) return std::nullopt;
+  for (const Reading& reading : kReadings) {
+    const auto bindings = match(reading.pattern, formula, {{"y", Expr::variable("y")}});
+    if (bindings && are_numbers(*bindings)) return Match{&reading, *bindings};
+  }
+  return std::nullopt;
+}
+
+float number_of(const Expr& x, const formulas::Bindings& numbers) {
+  return static_cast<float>(substitute(x, numbers).number());
+}
+
+// The formulas of oneDNN that compute the op, none when there are none.
+std::vector<Eltwise> formulas_of(const EpilogueOp& op) {
+  const auto match = find_reading(op);
+  if (!match) return {};
+  std::vector<Eltwise> list;
+  for (const auto& [kind, parameters] : match->reading->formulas) {
+    list.push_back({kind, number_of(parameters[0], match->numbers), number_of(parameters[1], match->numbers)});
+    if (kind == algorithm::eltwise_clip && !(list.back().alpha <= list.back().beta)) return {};
+  }
+  return list;
 }
 
 bool is_binary(const EpilogueOp& op) { return (op.op == &add_def() || op.op == &mul_def()) && op.operands.size() == 2; }
 
-std::vector<Eltwise> formulas(const EpilogueOp& op) { return is_binary(op) ? scalar_formulas(op) : unary_formulas(op); }
-
-// oneDNN's formulas of these have a division in them; of elu it forms exp(y) - 1, of which nothing is left where y is
-// small.
 simd::ActivationPass activation_pass(const EpilogueOp& op) {
-  using Kind = simd::ActivationPass::Kind;
-  if (op.op == &swish_def()) return {Kind::swish, op.attributes->real("alpha")};
-  if (op.op == &elu_def()) return {Kind::elu, op.attributes->real("alpha")};
-  if (op.op != &gelu_def()) return {};
-  return {op.attributes->text("approximate") == "tanh" ? Kind::gelu_tanh : Kind::gelu};
+  const auto match = find_reading(op);
+  if (!match || match->reading->pass == simd::ActivationPass::Kind::none) return {};
+  for (const auto& [name, number] : match->numbers) {
+    if (name == "alpha") return {match->reading->pass, static_cast<float>(number.number())};
+  }
+  return {match->reading->pass};
 }
 
 bool is_full(const AnchoredCall& call, const Operand& operand) { return operand.type == call.output(); }
@@ -156,7 +219,7 @@ class StepReader {
 
  private:
   void read(const EpilogueOp& op) {
-    const std::vector<Eltwise> list = formulas(op);
+    const std::vector<Eltwise> list = formulas_of(op);
     for (const Eltwise& formula : list) append(formula);
     if (!list.empty()) return;
     const std::string name(op.op->name);

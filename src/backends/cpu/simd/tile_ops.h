@@ -7,69 +7,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/elementwise/formulas.h"
+
 namespace autograph::simd {
 
-/// What an instruction computes from operands a, b, c and parameters p, q. The order is that of tile_functions().
-enum class TileOp : uint8_t {
-  // One operand.
-  copy,
-  neg,
-  abs,
-  sign,
-  reciprocal,
-  sqrt,
-  square,
-  cube,
-  sqrt_of_pow,  ///< a ^ 0.5 as pow has it: infinite at -inf.
-  exp,
-  log,
-  erf,
-  floor,
-  ceil,
-  round,
-  relu,
-  leaky_relu,        ///< Slope p.
-  elu,               ///< a < 0 ? p (e^a - 1) : a.
-  selu,              ///< q (a <= 0 ? p (e^a - 1) : a).
-  celu,              ///< a < 0 ? p (e^(a / p) - 1) : a.
-  thresholded_relu,  ///< a > p ? a : 0.
-  hard_sigmoid,      ///< p a + q between 0 and 1.
-  hard_swish,
-  sigmoid,
-  tanh,
-  softplus,
-  softsign,
-  mish,
-  swish,  ///< a sigmoid(p a).
-  gelu,
-  gelu_tanh,
-  scale,       ///< p a.
-  dequantize,  ///< (a - p) q.
-  quantize,    ///< round(a / p) + q.
-  not_zero,    ///< a != 0.
-  logical_not,
-  is_nan,
-  // Two operands.
-  add,
-  sub,
-  mul,
-  div,
-  max,
-  min,
-  pow,
-  prelu,   ///< a < 0 ? a b : a.
-  swiglu,  ///< a sigmoid(p a) b.
-  equal,
-  less,
-  less_or_equal,
-  logical_and,
-  logical_or,
-  logical_xor,
-  // Three operands.
-  where,  ///< a ? b : c.
-};
+/// What an instruction computes from its operands and parameters p and q: the place of a formula among all formulas.
+enum class TileOp : uint8_t {};
 
-constexpr size_t kTileOpCount = static_cast<size_t>(TileOp::where) + 1;
+constexpr size_t kTileOpCount = formulas::Formulas::kSize;
+
+/// The instruction that computes F.
+template <class F>
+inline constexpr TileOp kTileOp{index_in<F>(formulas::Formulas())};
 
 /// An operand: `step` is 1, or 0 for one element that stands for all.
 struct TileOperand {

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/simd/broadcast_axes.h"
+#include "ops/elementwise/formula_table.h"
 #include "schedule/plan.h"
 
 namespace autograph::simd {
@@ -61,29 +62,38 @@ void narrow(DType dtype, const float* from, void* to, int64_t offset, int64_t co
   return dtype == DType::u8 ? narrow_to_bytes(from, target, count) : narrow_to_bool(from, target, count);
 }
 
-// Time of an instruction, in units of an addition.
-int64_t weight_of(TileOp op) {
+// Time of a part of a formula, in units of an addition.
+int64_t weight_of(formulas::ExprOp op) {
+  using formulas::ExprOp;
   switch (op) {
-    case TileOp::pow: return 60;
-    case TileOp::exp:
-    case TileOp::log:
-    case TileOp::erf:
-    case TileOp::elu:
-    case TileOp::selu:
-    case TileOp::celu:
-    case TileOp::sigmoid:
-    case TileOp::tanh:
-    case TileOp::softplus:
-    case TileOp::mish:
-    case TileOp::swish:
-    case TileOp::swiglu:
-    case TileOp::gelu:
-    case TileOp::gelu_tanh: return 6;
-    case TileOp::div:
-    case TileOp::sqrt:
-    case TileOp::reciprocal: return 2;
+    case ExprOp::pow: return 60;
+    case ExprOp::exp:
+    case ExprOp::expm1:
+    case ExprOp::log:
+    case ExprOp::log1p:
+    case ExprOp::erf:
+    case ExprOp::erfc:
+    case ExprOp::tanh: return 6;
+    case ExprOp::div:
+    case ExprOp::sqrt: return 2;
     default: return 1;
   }
+}
+
+std::vector<int64_t> weights_of_formulas() {
+  std::vector<int64_t> weights;
+  for (const Formula& formula : all_formulas()) {
+    int64_t weight = 1;
+    for (const auto& part : parts_in_order(formula.fast)) weight = std::max(weight, weight_of(part.op()));
+    weights.push_back(weight);
+  }
+  return weights;
+}
+
+// Time of an instruction: that of its slowest part.
+int64_t weight_of(TileOp op) {
+  static const std::vector<int64_t> kWeights = weights_of_formulas();
+  return kWeights[static_cast<size_t>(op)];
 }
 
 // Types of the call's inputs, then of the program's constants.
@@ -227,7 +237,7 @@ void TileKernel::plan_steps(TileProgram& program, const KernelCall& call) {
   for (size_t k = 0; k < program.outputs.size(); ++k) {
     TileValue& value = program.outputs[k];
     if (value.kind != TileValue::Kind::result || output_of[value.index] >= 0) {
-      value = program.emit({.op = TileOp::copy, .operands = {value}});
+      value = program.emit({.op = kTileOp<formulas::Identity>, .operands = {value}});
       output_of.push_back(-1);
     }
     output_of[value.index] = static_cast<int>(k);

@@ -30,7 +30,7 @@ struct TileValue {
 
 /// One step of a program; its result is the value {result, own index}.
 struct TileInstruction {
-  TileOp op = TileOp::copy;
+  TileOp op = kTileOp<formulas::Identity>;
   std::array<TileValue, 3> operands;
   float p = 0;
   float q = 0;

@@ -200,6 +200,16 @@ HWY_INLINE V erf(D d, V x) {
   return hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfBranch)), hn::CopySign(large, x), erf_small(d, x));
 }
 
+/// 1 - erf(x), without the cancellation that this has for large x.
+template <class D, class V>
+HWY_INLINE V erfc(D d, V x) {
+  const V t = hn::Abs(x);
+  const V tail = exp_nonpositive(d, erfc_exponent(d, t));
+  const V large = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 2.0F), tail));
+  const V small = hn::Sub(hn::Set(d, 1.0F), erf_small(d, x));
+  return hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfBranch)), large, small);
+}
+
 /// Hyperbolic tangent of every x, as a ratio of two polynomials.
 template <class D, class V>
 HWY_INLINE V tanh(D d, V x) {
@@ -259,25 +269,6 @@ HWY_INLINE V fast_swish(D d, V x, V alpha) {
   return fast_logistic_product(d, x, hn::Mul(hn::Mul(alpha, hn::Set(d, -kLog2E)), x));
 }
 
-/// log(1 + e^x) for every x.
-template <class D, class V>
-HWY_INLINE V softplus(D d, V x) {
-  const V positive = at_least(d, hn::Zero(d), x);
-  return hn::Add(positive, log1p_unit(d, exp_nonpositive(d, hn::Neg(hn::Abs(x)))));
-}
-
-/// x / 2 * (1 + erf(x / sqrt(2))), without the cancellation that this has for negative x.
-template <class D, class V>
-HWY_INLINE V gelu(D d, V x) {
-  const V half = hn::Mul(hn::Set(d, 0.5F), x);
-  const V z = hn::Mul(hn::Set(d, 0.70710678118654752F), x);
-  const V t = hn::Abs(z);
-  const V tail = exp_nonpositive(d, erfc_exponent(d, t));  // 1 - erf(t)
-  const V large = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 2.0F), tail));
-  const V small = hn::Add(hn::Set(d, 1.0F), erf_small(d, z));
-  return hn::Mul(half, hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfBranch)), large, small));
-}
-
 /// gelu with an absolute error of up to 1e-7 |x|, without branches: erf(z) / z as one polynomial of z^2, of which t is
 /// the part of [0, 3.92^2] mapped to [-1, 1]. Beyond, erf is 1 to that precision, and -1 exactly: else what should
 /// vanish would grow with x. (Least squares, reweighted to a minimax fit.)
@@ -295,15 +286,7 @@ HWY_INLINE V fast_gelu(D d, V x) {
   return hn::MulAdd(half, erf, half);
 }
 
-/// x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
-template <class D, class V>
-HWY_INLINE V gelu_tanh(D d, V x) {
-  const V cubic = hn::Mul(hn::Mul(x, x), hn::Mul(x, hn::Set(d, 0.044715F)));
-  const V twice = hn::Mul(hn::Set(d, 2 * 0.79788456080286536F), hn::Add(x, cubic));
-  return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exp(d, hn::Neg(twice))));
-}
-
-/// The same as gelu_tanh without a division.
+/// x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) without a division.
 template <class D, class V>
 HWY_INLINE V fast_gelu_tanh(D d, V x) {
   constexpr float kSlope = -2 * 0.79788456080286536F * kLog2E;
