@@ -5,6 +5,7 @@
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -59,7 +60,8 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<BatchNormali
 }  // namespace
 
 KernelDef batch_normalization_kernel() {
-  return {.name = "cpu.batch_normalization", .op = "batch_normalization", .why_not = why_not, .prepare = prepare};
+  return {
+      .name = "cpu.batch_normalization", .op = batch_normalization_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph

@@ -7,6 +7,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/known_inputs.h"
 #include "backends/cpu/parallel.h"
+#include "ops/defs.h"
 #include "ops/shape/slice_range.h"
 #include "schedule/plan.h"
 
@@ -279,9 +280,9 @@ std::vector<KernelVariant> pad_variants(const KernelCall& call) { return box_var
 
 std::vector<KernelDef> box_copy_kernels() {
   return {
-      {"cpu.slice", "slice", why_not_slice, prepare_slice, slice_variants},
-      {"cpu.expand", "expand", why_not_expand, prepare_expand},
-      {"cpu.pad", "pad", why_not_pad, prepare_pad, pad_variants},
+      {"cpu.slice", slice_def().name, why_not_slice, prepare_slice, slice_variants},
+      {"cpu.expand", expand_def().name, why_not_expand, prepare_expand},
+      {"cpu.pad", pad_def().name, why_not_pad, prepare_pad, pad_variants},
   };
 }
 

@@ -136,7 +136,8 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 }  // namespace
 
 KernelDef byte_table_kernel() {
-  return {.name = "cpu.byte_table", .op = "fused", .why_not = why_not, .prepare = prepare, .variants = variants};
+  return {
+      .name = "cpu.byte_table", .op = fused_def().name, .why_not = why_not, .prepare = prepare, .variants = variants};
 }
 
 }  // namespace autograph

@@ -6,6 +6,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -142,7 +143,7 @@ std::vector<KernelVariant> split_variants(const KernelCall& call) {
 
 KernelDef concat_kernel() {
   return {.name = "cpu.concat",
-          .op = "concat",
+          .op = concat_def().name,
           .why_not = why_not_bytes,
           .prepare = prepare_concat,
           .variants = concat_variants};
@@ -150,7 +151,7 @@ KernelDef concat_kernel() {
 
 KernelDef split_kernel() {
   return {.name = "cpu.split",
-          .op = "split",
+          .op = split_def().name,
           .why_not = why_not_bytes,
           .prepare = prepare_split,
           .variants = split_variants};

@@ -3,6 +3,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -65,7 +66,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<CumulativeSu
 }  // namespace
 
 KernelDef cumulative_sum_kernel() {
-  return {.name = "cpu.cum_sum", .op = "cum_sum", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.cum_sum", .op = cum_sum_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph

@@ -2,6 +2,7 @@
 // apart into them.
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
+#include "ops/defs.h"
 #include "ops/shape/copy_elements.h"
 #include "ops/shape/depth_space_blocks.h"
 
@@ -98,8 +99,8 @@ Prepared prepare(const KernelCall& call) {
 
 std::vector<KernelDef> depth_space_kernels() {
   return {
-      {"cpu.depth_to_space", "depth_to_space", why_not, prepare<true>},
-      {"cpu.space_to_depth", "space_to_depth", why_not, prepare<false>},
+      {"cpu.depth_to_space", depth_to_space_def().name, why_not, prepare<true>},
+      {"cpu.space_to_depth", space_to_depth_def().name, why_not, prepare<false>},
   };
 }
 

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -81,7 +82,8 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<DynamicQuant
 }  // namespace
 
 KernelDef dynamic_quantize_kernel() {
-  return {.name = "cpu.dynamic_quantize", .op = "dynamic_quantize_linear", .why_not = why_not, .prepare = prepare};
+  return {
+      .name = "cpu.dynamic_quantize", .op = dynamic_quantize_linear_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph

@@ -4,6 +4,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
 #include "base/check.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -69,6 +70,8 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<GatherKernel
 
 }  // namespace
 
-KernelDef gather_kernel() { return {.name = "cpu.gather", .op = "gather", .why_not = why_not, .prepare = prepare}; }
+KernelDef gather_kernel() {
+  return {.name = "cpu.gather", .op = gather_def().name, .why_not = why_not, .prepare = prepare};
+}
 
 }  // namespace autograph

@@ -6,6 +6,7 @@
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 #include "ops/index/index_check.h"
 #include "ops/shape/copy_elements.h"
 
@@ -65,7 +66,7 @@ class GatherElementsKernel : public Kernel {
   template <class T, class Index>
   void gather(const KernelArgs& args, const Index* indices) const {
     // There is no element to read instead of those out of range.
-    if (lines_.extent() == 0) return void(checked_indices("gather_elements", args.inputs[1], 0));
+    if (lines_.extent() == 0) return void(checked_indices(gather_elements_def().name, args.inputs[1], 0));
     const T* data = args.inputs[0].data<T>();
     T* out = args.outputs[0].mutable_data<T>();
     const Line shape{lines_.extent(), lines_.stride(), lines_.step(), lines_.length()};
@@ -84,7 +85,7 @@ class GatherElementsKernel : public Kernel {
       }
       if (any) outside = true;
     });
-    if (outside) checked_indices("gather_elements", args.inputs[1], lines_.extent());
+    if (outside) checked_indices(gather_elements_def().name, args.inputs[1], lines_.extent());
   }
 
   const IndexLines lines_;
@@ -96,7 +97,8 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<GatherElemen
 }  // namespace
 
 KernelDef gather_elements_kernel() {
-  return {.name = "cpu.gather_elements", .op = "gather_elements", .why_not = why_not_bytes, .prepare = prepare};
+  return {
+      .name = "cpu.gather_elements", .op = gather_elements_def().name, .why_not = why_not_bytes, .prepare = prepare};
 }
 
 }  // namespace autograph

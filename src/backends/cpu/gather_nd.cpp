@@ -5,6 +5,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 #include "ops/index/nd_index.h"
 #include "ops/shape/copy_elements.h"
 
@@ -35,7 +36,7 @@ class GatherNdKernel : public Kernel {
     for_shares(threads_, batches_ * per_batch_, [&](int64_t begin, int64_t end, int) {
       if (!copy_share(args, begin, end)) outside = true;
     });
-    if (outside) resolve_nd("gather_nd", args.inputs[0], args.inputs[1], batch_dims_);
+    if (outside) resolve_nd(gather_nd_def().name, args.inputs[0], args.inputs[1], batch_dims_);
   }
 
  private:
@@ -74,7 +75,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<GatherNdKern
 }  // namespace
 
 KernelDef gather_nd_kernel() {
-  return {.name = "cpu.gather_nd", .op = "gather_nd", .why_not = why_not_bytes, .prepare = prepare};
+  return {.name = "cpu.gather_nd", .op = gather_nd_def().name, .why_not = why_not_bytes, .prepare = prepare};
 }
 
 }  // namespace autograph

@@ -36,7 +36,7 @@ class GlobalMaxOfPlanes : public Kernel {
   explicit GlobalMaxOfPlanes(const KernelCall& call)
       : planes_(call.output_dims(0)[0] * call.output_dims(0)[1]),
         plane_(call.inputs[0].shape().num_elements().value() / planes_),
-        largest_("reduce_max", plane_) {
+        largest_(reduce_max_def().name, plane_) {
     threads_ = useful_threads(call.threads, planes_ * plane_ / 4);
   }
 
@@ -134,7 +134,7 @@ KernelDef kernel_for(std::string_view op) {
 }  // namespace
 
 std::vector<KernelDef> global_pool_kernels() {
-  return {kernel_for("global_average_pool"), kernel_for("global_max_pool")};
+  return {kernel_for(global_average_pool_def().name), kernel_for(global_max_pool_def().name)};
 }
 
 }  // namespace autograph

@@ -8,6 +8,7 @@
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 #include "ops/vision/grid_sampler.h"
 
 namespace autograph {
@@ -152,7 +153,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<GridSampleKe
 }  // namespace
 
 KernelDef grid_sample_kernel() {
-  return {.name = "cpu.grid_sample", .op = "grid_sample", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.grid_sample", .op = grid_sample_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph

@@ -3,6 +3,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/parallel.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -74,6 +75,8 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<HalfCastKern
 
 }  // namespace
 
-KernelDef half_cast_kernel() { return {.name = "cpu.half_cast", .op = "cast", .why_not = why_not, .prepare = prepare}; }
+KernelDef half_cast_kernel() {
+  return {.name = "cpu.half_cast", .op = cast_def().name, .why_not = why_not, .prepare = prepare};
+}
 
 }  // namespace autograph

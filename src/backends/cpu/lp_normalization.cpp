@@ -5,6 +5,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -80,7 +81,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<LpNormalizat
 }  // namespace
 
 KernelDef lp_normalization_kernel() {
-  return {.name = "cpu.lp_normalization", .op = "lp_normalization", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.lp_normalization", .op = lp_normalization_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph

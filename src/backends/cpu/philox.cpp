@@ -1,6 +1,7 @@
 // philox: each thread fills a part of the output, which depends on nothing but where it is.
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
+#include "ops/defs.h"
 #include "ops/random/fill_philox.h"
 
 namespace autograph {
@@ -37,6 +38,8 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<PhiloxKernel
 
 }  // namespace
 
-KernelDef philox_kernel() { return {.name = "cpu.philox", .op = "philox", .why_not = why_not, .prepare = prepare}; }
+KernelDef philox_kernel() {
+  return {.name = "cpu.philox", .op = philox_def().name, .why_not = why_not, .prepare = prepare};
+}
 
 }  // namespace autograph

@@ -221,7 +221,7 @@ KernelDef kernel_for(std::string_view op) {
 }  // namespace
 
 std::vector<KernelDef> pixel_normalization_kernels() {
-  return {kernel_for("instance_normalization"), kernel_for("group_normalization")};
+  return {kernel_for(instance_normalization_def().name), kernel_for(group_normalization_def().name)};
 }
 
 }  // namespace autograph

@@ -191,7 +191,8 @@ KernelDef kernel_for(std::string_view name, std::string_view op) {
 }  // namespace
 
 std::vector<KernelDef> plane_pool_kernels() {
-  return {kernel_for("cpu.max_pool_rows", "max_pool"), kernel_for("cpu.average_pool_rows", "average_pool")};
+  return {kernel_for("cpu.max_pool_rows", max_pool_def().name),
+          kernel_for("cpu.average_pool_rows", average_pool_def().name)};
 }
 
 }  // namespace autograph

@@ -5,6 +5,7 @@
 #include "backends/cpu/known_inputs.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/resize_layouts.h"
+#include "ops/defs.h"
 #include "ops/shape/pad_positions.h"
 #include "ops/vision/resize_grid.h"
 
@@ -88,9 +89,9 @@ std::vector<KernelVariant> variants_of_resize(const KernelCall& call) {
 
 std::vector<KernelDef> repeating_copy_kernels() {
   return {
-      {"cpu.tile", "tile", why_not_bytes, prepare_tile},
-      {"cpu.pad_repeating", "pad", why_not_pad, prepare_pad},
-      {"cpu.resize_nearest", "resize", why_not_resize, prepare_resize, variants_of_resize},
+      {"cpu.tile", tile_def().name, why_not_bytes, prepare_tile},
+      {"cpu.pad_repeating", pad_def().name, why_not_pad, prepare_pad},
+      {"cpu.resize_nearest", resize_def().name, why_not_resize, prepare_resize, variants_of_resize},
   };
 }
 

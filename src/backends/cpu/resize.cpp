@@ -8,6 +8,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/resize_layouts.h"
 #include "backends/cpu/resize_pass.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -116,7 +117,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 }  // namespace
 
 KernelDef resize_kernel() {
-  return {.name = "cpu.resize", .op = "resize", .why_not = why_not, .prepare = prepare, .variants = variants};
+  return {.name = "cpu.resize", .op = resize_def().name, .why_not = why_not, .prepare = prepare, .variants = variants};
 }
 
 }  // namespace autograph

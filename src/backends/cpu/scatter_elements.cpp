@@ -6,6 +6,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/index_lines.h"
 #include "backends/cpu/parallel.h"
+#include "ops/defs.h"
 #include "ops/index/index_check.h"
 #include "ops/index/scatter_reduction.h"
 
@@ -37,7 +38,7 @@ class ScatterElementsKernel : public Kernel {
     for_shares(threads_, lines_.count() / lines_.group(), [&](int64_t begin, int64_t end, int) {
       if (!(this->*scatter_)(args, begin * lines_.group(), end * lines_.group())) outside = true;
     });
-    if (outside) checked_indices("scatter_elements", args.inputs[1], lines_.extent());
+    if (outside) checked_indices(scatter_elements_def().name, args.inputs[1], lines_.extent());
   }
 
   std::vector<uint32_t> in_place_inputs() const override { return {0}; }
@@ -81,7 +82,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<ScatterEleme
 }  // namespace
 
 KernelDef scatter_elements_kernel() {
-  return {.name = "cpu.scatter_elements", .op = "scatter_elements", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.scatter_elements", .op = scatter_elements_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph

@@ -7,6 +7,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/flat_forest.h"
 #include "backends/cpu/parallel.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -194,7 +195,7 @@ Prepared prepare(const KernelCall& call) {
 }  // namespace
 
 KernelDef tree_ensemble_kernel() {
-  return {.name = "cpu.tree_ensemble", .op = "tree_ensemble", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.tree_ensemble", .op = tree_ensemble_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph

@@ -5,6 +5,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -55,6 +56,8 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<TriluKernel>
 
 }  // namespace
 
-KernelDef trilu_kernel() { return {.name = "cpu.trilu", .op = "trilu", .why_not = why_not_bytes, .prepare = prepare}; }
+KernelDef trilu_kernel() {
+  return {.name = "cpu.trilu", .op = trilu_def().name, .why_not = why_not_bytes, .prepare = prepare};
+}
 
 }  // namespace autograph

@@ -19,7 +19,8 @@
 namespace autograph {
 namespace {
 
-bool only_moves(const Node& node) {
+// Does each element of the output equal one of the input, with nothing added (such as padding)?
+bool keeps_elements(const Node& node) {
   const OpDef* const selecting[] = {&max_pool_def(), &transpose_def()};
   const bool known = std::find(std::begin(selecting), std::end(selecting), &node.op()) != std::end(selecting);
   return (known || node.op().traits.view) && node.outputs().size() == 1;
@@ -72,7 +73,7 @@ bool keep(Graph& graph, NodeId id) {
     return true;
   }
   const NodeId producer = graph.value(v).producer();
-  if (!producer.is_valid() || !only_moves(graph.node(producer)) || num_reads(graph, v) != 1) return false;
+  if (!producer.is_valid() || !keeps_elements(graph.node(producer)) || num_reads(graph, v) != 1) return false;
   // By value: adding a node may move the others.
   const Node mover = graph.node(producer);
   const Node* back = made_by(graph, mover.inputs()[0], dequantize_linear_def());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/defs.h"
 #include "ops/window/window_geometry.h"
 #include "optimize/rules/siblings.h"
 
@@ -51,8 +52,8 @@ AttributeRole attribute_role(const OpDef& op, const AttributeSpec& spec) {
     if (spec.name == "kernel_shape" && !spec.required) return AttributeRole::ignored;
   }
   if (spec.name == "axis" && spec.type == AttributeType::integer) return AttributeRole::axis;
-  if (spec.name == "perm" && is_list && op.name == "transpose") return AttributeRole::perm;
-  if (spec.name == "num_outputs" && op.name == "split") return AttributeRole::ignored;
+  if (spec.name == "perm" && is_list && &op == &transpose_def()) return AttributeRole::perm;
+  if (spec.name == "num_outputs" && &op == &split_def()) return AttributeRole::ignored;
   return AttributeRole::plain;
 }
 

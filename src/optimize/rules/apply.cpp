@@ -149,7 +149,7 @@ class RuleApplication {
           is_variable ? static_cast<size_t>(rule().after_attributes[static_cast<size_t>(attribute.variable)]) : 0;
       attributes.set(attribute.spec->name, is_variable ? match_.attributes_[known] : attribute.literal);
     }
-    return builder.add_all(statement.op->name, std::move(inputs), std::move(attributes),
+    return builder.add_all(*statement.op, std::move(inputs), std::move(attributes),
                            static_cast<int>(statement.outputs.size()));
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -201,7 +202,7 @@ size_t num_given_inputs(const Node& node) {
 }
 
 bool leaves_inputs_open(const PatternStatement& statement) {
-  return statement.op && statement.op->name == "split" && statement.inputs.size() == 1;
+  return statement.op && statement.op == &split_def() && statement.inputs.size() == 1;
 }
 
 bool is_weight(const Graph& graph, ValueId value) {

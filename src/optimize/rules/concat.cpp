@@ -1,6 +1,7 @@
 // Rules that move elementwise ops and pools past concat and split, and rules among concats and splits. Exact.
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "optimize/rules/compiled_rule.h"
 #include "optimize/rules/families.h"
 #include "optimize/rules/siblings.h"
@@ -47,11 +48,11 @@ std::vector<NodeId> unary_producers(const RuleMatch& match) {
   return nodes;
 }
 
-// Ops that treat each image and channel alone, by name: they commute with joining along those axes.
+// Ops that treat each image and channel alone: they commute with joining along those axes.
 bool is_channelwise(const Node& node) {
-  for (const std::string_view name :
-       {"average_pool", "max_pool", "lp_pool", "global_average_pool", "global_max_pool"}) {
-    if (node.op().name == name) return true;
+  for (const OpDef* pool :
+       {&average_pool_def(), &max_pool_def(), &lp_pool_def(), &global_average_pool_def(), &global_max_pool_def()}) {
+    if (&node.op() == pool) return true;
   }
   return false;
 }
@@ -244,7 +245,7 @@ std::optional<PairedReaders> paired_readers(const RuleMatch& match) {
   found.other = graph.value(others.front()).producer();
   if (!found.other.is_valid() || found.other == match.nodes()[0]) return std::nullopt;
   const Node& other = graph.node(found.other);
-  if (other.op().name != "split" || other.outputs() != others) return std::nullopt;
+  if (&other.op() != &split_def() || other.outputs() != others) return std::nullopt;
   if (!graph.type(other.input(0)).is_static() || axis_of(graph, found.other) != match.integer("k")) return std::nullopt;
   for (size_t i = 0; i < pieces.size(); ++i) {
     if (!same_shape_but(graph, pieces[i], others[i], -1) || !has_one_reader(graph, others[i])) return std::nullopt;
@@ -268,7 +269,7 @@ std::vector<ValueId> split_after_pairs(RuleBuilder& builder) {
 
 // The concat along `axis` that makes `value`, for this reader alone; else an invalid id.
 NodeId inner_concat(const Graph& graph, ValueId value, int64_t axis) {
-  const NodeId producer = producer_named(graph, value, "concat");
+  const NodeId producer = producer_of_op(graph, value, concat_def());
   return producer.is_valid() && axis_of(graph, producer) == axis && has_one_reader(graph, value) ? producer : NodeId{};
 }
 
@@ -291,14 +292,14 @@ std::vector<ValueId> flatten_concat(RuleBuilder& builder) {
       values.push_back(value);
     }
   }
-  return {builder.add("concat", values, {{"axis", axis}})};
+  return {builder.add(concat_def(), values, {{"axis", axis}})};
 }
 
 // The concat behind x of split(x), when every cut falls between two of its inputs: how many inputs each piece takes.
 std::vector<size_t> inputs_of_pieces(const RuleMatch& match) {
   const Graph& graph = match.graph();
   const int64_t axis = match.integer("k");
-  const NodeId concat = producer_named(graph, match.value("x"), "concat");
+  const NodeId concat = producer_of_op(graph, match.value("x"), concat_def());
   if (!concat.is_valid() || axis_of(graph, concat) != axis) return {};
   const std::vector<ValueId>& inputs = graph.node(concat).inputs();
   std::vector<size_t> counts;
@@ -318,7 +319,7 @@ std::vector<size_t> inputs_of_pieces(const RuleMatch& match) {
 
 std::vector<ValueId> take_inputs(RuleBuilder& builder) {
   const std::vector<size_t> counts = inputs_of_pieces(builder.match());
-  const NodeId concat = producer_named(builder.graph(), builder.value("x"), "concat");
+  const NodeId concat = producer_of_op(builder.graph(), builder.value("x"), concat_def());
   const std::vector<ValueId> inputs = builder.graph().node(concat).inputs();
   std::vector<ValueId> pieces;
   auto next = inputs.begin();
@@ -336,7 +337,7 @@ NodeId outer_split(const RuleMatch& match) {
   const Graph& graph = match.graph();
   const ValueId x = match.value("x");
   const NodeId producer = graph.value(x).producer();
-  const bool is_split = producer.is_valid() && graph.node(producer).op().name == "split";
+  const bool is_split = producer.is_valid() && &graph.node(producer).op() == &split_def();
   return is_split && axis_of(graph, producer) == match.integer("k") && has_one_reader(graph, x) ? producer : NodeId{};
 }
 

@@ -1,6 +1,7 @@
 // Rules that use that a convolution is linear: in its input, in its weights, and behind another one.
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "optimize/rules/compiled_rule.h"
 #include "optimize/rules/conv_form.h"
 #include "optimize/rules/families.h"
@@ -32,8 +33,8 @@ int64_t kernel_size(const ConvForm& form) { return element_count(form.kernel); }
 std::vector<ValueId> factor_input(RuleBuilder& builder) {
   const std::vector<ConvForm> forms{form_of(builder.match(), 0), form_of(builder.match(), 1)};
   const ConvForm window = *common_window(builder.graph(), forms[0], forms[1]);
-  const ValueId w =
-      builder.add("add", {enlarged_weights(builder, forms[0], window), enlarged_weights(builder, forms[1], window)});
+  const ValueId w = builder.add(
+      add_def(), {enlarged_weights(builder, forms[0], window), enlarged_weights(builder, forms[1], window)});
   return {add_conv(builder, window, window.x, w, sum_of_biases(builder, forms), window.group)};
 }
 
@@ -46,11 +47,11 @@ ValueId bias_through(RuleBuilder& builder, const ConvForm& first, const ConvForm
   const int64_t taps = kernel_size(second);
   const DType dtype = builder.type(second.w).dtype();
   const ValueId column = builder.reshape(first.b, {inner, 1});
-  const ValueId repeated = builder.add("mul", {column, builder.filled(dtype, {1, taps}, 1)});
+  const ValueId repeated = builder.add(mul_def(), {column, builder.filled(dtype, {1, taps}, 1)});
   const ValueId w = builder.reshape(second.w, {second.out_channels, inner * taps});
-  const ValueId product = builder.add("matmul", {w, builder.reshape(repeated, {inner * taps, 1})});
+  const ValueId product = builder.add(matmul_def(), {w, builder.reshape(repeated, {inner * taps, 1})});
   const ValueId bias = builder.reshape(product, {second.out_channels});
-  return second.b.is_valid() ? builder.add("add", {bias, second.b}) : bias;
+  return second.b.is_valid() ? builder.add(add_def(), {bias, second.b}) : bias;
 }
 
 bool has_no_bias_at_edges(const RuleMatch& match) {
@@ -68,7 +69,7 @@ std::vector<ValueId> compose_pointwise_first(RuleBuilder& builder) {
   const int64_t channels = builder.dims(first.w)[1];
   const ValueId v = builder.reshape(first.w, {inner, channels});
   const ValueId w = builder.reshape(second.w, {second.out_channels, inner, kernel_size(second)});
-  const ValueId product = builder.add("matmul", {builder.transpose(w, {0, 2, 1}), v});
+  const ValueId product = builder.add(matmul_def(), {builder.transpose(w, {0, 2, 1}), v});
   Dims dims = builder.dims(second.w);
   dims[1] = channels;
   const ValueId weights = builder.reshape(builder.transpose(product, {0, 2, 1}), dims);
@@ -84,7 +85,7 @@ std::vector<ValueId> compose_pointwise_last(RuleBuilder& builder) {
   const ValueId v = builder.reshape(first.w, {inner, element_count(dims) / inner});
   const ValueId w = builder.reshape(second.w, {second.out_channels, inner});
   dims[0] = second.out_channels;
-  const ValueId weights = builder.reshape(builder.add("matmul", {w, v}), dims);
+  const ValueId weights = builder.reshape(builder.add(matmul_def(), {w, v}), dims);
   return {add_conv(builder, first, first.x, weights, bias_through(builder, first, second), 1)};
 }
 
@@ -127,7 +128,7 @@ std::vector<ValueId> absorb_input(RuleBuilder& builder) {
     case DType::bf16: write_identity<BFloat16>(identity, dims[1], taps, centre_tap(form)); break;
     default: return {};
   }
-  const ValueId w = builder.add("add", {form.w, builder.constant(std::move(identity))});
+  const ValueId w = builder.add(add_def(), {form.w, builder.constant(std::move(identity))});
   return {add_conv(builder, form, form.x, w, form.b, form.group)};
 }
 
@@ -149,11 +150,11 @@ std::vector<ValueId> scale_weights(RuleBuilder& builder) {
   const ValueId c = builder.value("c");
   ValueId w;
   if (element_count(builder.dims(c)) == 1) {
-    w = builder.add("mul", {form.w, builder.reshape(c, {})});
+    w = builder.add(mul_def(), {form.w, builder.reshape(c, {})});
   } else {
     const Dims grouped{form.group, dims[0] / form.group, dims[1], kernel_size(form)};
     const ValueId factors = builder.reshape(c, {form.group, 1, dims[1], 1});
-    w = builder.reshape(builder.add("mul", {builder.reshape(form.w, grouped), factors}), dims);
+    w = builder.reshape(builder.add(mul_def(), {builder.reshape(form.w, grouped), factors}), dims);
   }
   return {add_conv(builder, form, builder.value("x"), w, form.b, form.group)};
 }

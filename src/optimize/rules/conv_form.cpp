@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "optimize/rules/acting_attribute.h"
 #include "optimize/rules/siblings.h"
 
@@ -97,7 +98,7 @@ ValueId enlarged_weights(RuleBuilder& builder, const ConvForm& form, const ConvF
     after.push_back(window.kernel[axis] - form.kernel[axis] - before.back());
   }
   before.insert(before.end(), after.begin(), after.end());
-  return builder.add("pad", {form.w, builder.integers(before)});
+  return builder.add(pad_def(), {form.w, builder.integers(before)});
 }
 
 ValueId add_conv(RuleBuilder& builder, const ConvForm& form, ValueId x, ValueId w, ValueId bias, int64_t group) {
@@ -105,14 +106,14 @@ ValueId add_conv(RuleBuilder& builder, const ConvForm& form, ValueId x, ValueId 
   with_group.group = group;
   std::vector<ValueId> inputs{x, w};
   if (bias.is_valid()) inputs.push_back(bias);
-  return builder.add("conv", inputs, attributes_of(with_group));
+  return builder.add(conv_def(), inputs, attributes_of(with_group));
 }
 
 ValueId sum_of_biases(RuleBuilder& builder, const std::vector<ConvForm>& forms) {
   ValueId sum;
   for (const ConvForm& form : forms) {
     if (!form.b.is_valid()) continue;
-    sum = sum.is_valid() ? builder.add("add", {sum, form.b}) : form.b;
+    sum = sum.is_valid() ? builder.add(add_def(), {sum, form.b}) : form.b;
   }
   return sum;
 }

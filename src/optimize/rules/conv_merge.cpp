@@ -2,6 +2,7 @@
 // and of fewer groups.
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "optimize/rules/compiled_rule.h"
 #include "optimize/rules/conv_form.h"
 #include "optimize/rules/families.h"
@@ -35,7 +36,7 @@ bool is_alike(const Graph& graph, const ConvForm& model, NodeId node) {
 std::vector<ConvForm> convs_like(const Graph& graph, NodeId first) {
   const ConvForm model = conv_form(graph, first);
   std::vector<ConvForm> forms;
-  for (const NodeId node : readers_of(graph, model.x, "conv", 0)) {
+  for (const NodeId node : readers_of(graph, model.x, conv_def(), 0)) {
     if (is_alike(graph, model, node)) forms.push_back(conv_form(graph, node));
   }
   return forms;
@@ -88,7 +89,7 @@ std::vector<ConvForm> convs_joined(const RuleMatch& match) {
   const Graph& graph = match.graph();
   std::vector<ConvForm> forms;
   for (const ValueId value : match.list("xs")) {
-    const NodeId node = producer_named(graph, value, "conv");
+    const NodeId node = producer_of_op(graph, value, conv_def());
     if (!node.is_valid() || !has_one_reader(graph, value) || !is_weighted_conv(graph, node)) return {};
     if (!graph.type(graph.node(node).input(0)).is_static()) return {};
     const ConvForm form = conv_form(graph, node);
@@ -150,7 +151,7 @@ std::vector<ConvForm> convs_of_one_input(const RuleMatch& match) {
   const Graph& graph = match.graph();
   std::vector<ConvForm> forms;
   for (const ValueId value : match.list("xs")) {
-    const NodeId node = producer_named(graph, value, "conv");
+    const NodeId node = producer_of_op(graph, value, conv_def());
     if (!node.is_valid() || !has_one_reader(graph, value) || !is_weighted_conv(graph, node)) return {};
     if (!graph.type(graph.node(node).input(0)).is_static()) return {};
     const ConvForm form = conv_form(graph, node);
@@ -201,7 +202,7 @@ std::vector<ValueId> halve_groups(RuleBuilder& builder) {
     std::vector<int64_t> pads(2 * grouped.size(), 0);
     pads[3] = before;
     pads[grouped.size() + 3] = after;
-    return builder.add("pad", {half, builder.integers(pads)});
+    return builder.add(pad_def(), {half, builder.integers(pads)});
   };
   const ValueId joined = builder.concat({padded(halves[0], 0, dims[1]), padded(halves[1], dims[1], 0)}, 1);
   Dims merged = dims;

@@ -2,6 +2,7 @@
 // three weights become three.
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "optimize/rules/compiled_rule.h"
 #include "optimize/rules/families.h"
 #include "optimize/rules/siblings.h"
@@ -38,7 +39,7 @@ bool can_join_pair(const RuleMatch& match) {
 std::vector<ValueId> join_pair(RuleBuilder& builder) {
   const ValueId left = builder.concat({builder.value("a"), builder.value("c")}, rank_of(builder.match(), "a") - 1);
   const ValueId right = builder.concat({builder.value("b"), builder.value("d")}, rank_of(builder.match(), "b") - 2);
-  return {builder.add("matmul", {left, right})};
+  return {builder.add(matmul_def(), {left, right})};
 }
 
 // ---- Products that share the left side ----------------------------------------------------------------------------
@@ -50,7 +51,7 @@ bool has_weight_matrix(const Graph& graph, NodeId product) {
 
 // The products x w with a weight matrix w.
 std::vector<NodeId> weighted_products(const Graph& graph, ValueId x) {
-  std::vector<NodeId> products = readers_of(graph, x, "matmul", 0);
+  std::vector<NodeId> products = readers_of(graph, x, matmul_def(), 0);
   std::erase_if(products, [&](NodeId product) { return !has_weight_matrix(graph, product); });
   return products;
 }
@@ -84,7 +85,7 @@ std::vector<ValueId> merge_columns(RuleBuilder& builder) {
     weights.push_back(graph.node(product).input(1));
   }
   const int64_t axis = rank_of(builder.match(), "s") - 1;
-  const ValueId joined = builder.add("matmul", {builder.value("x"), builder.concat(weights, 1)});
+  const ValueId joined = builder.add(matmul_def(), {builder.value("x"), builder.concat(weights, 1)});
   return hand_out(builder, products, joined, axis);
 }
 
@@ -99,7 +100,7 @@ bool can_merge_values(const RuleMatch& match) {
 std::vector<ValueId> merge_values(RuleBuilder& builder) {
   const int64_t axis = rank_of(builder.match(), "v") - 1;
   const ValueId right = builder.concat({builder.value("v"), builder.value("w")}, axis);
-  const ValueId joined = builder.add("matmul", {builder.value("x"), right});
+  const ValueId joined = builder.add(matmul_def(), {builder.value("x"), right});
   return builder.split(joined, {builder.match().dims("s").back(), builder.match().dims("t").back()},
                        rank_of(builder.match(), "s") - 1);
 }
@@ -123,7 +124,7 @@ bool are_joinable(const Graph& graph, NodeId a, NodeId b, int64_t axis) {
 
 // The products of `first` and others with the same weight whose left sides can be joined along the same axis.
 std::vector<NodeId> joinable_products(const Graph& graph, NodeId first, int64_t axis) {
-  std::vector<NodeId> products = readers_of(graph, graph.node(first).input(1), "matmul", 1);
+  std::vector<NodeId> products = readers_of(graph, graph.node(first).input(1), matmul_def(), 1);
   std::erase_if(products, [&](NodeId product) { return !are_joinable(graph, first, product, axis); });
   return products;
 }
@@ -151,7 +152,7 @@ std::vector<ValueId> merge_rows(RuleBuilder& builder) {
     builder.include(product);
     inputs.push_back(graph.node(product).input(0));
   }
-  const ValueId joined = builder.add("matmul", {builder.concat(inputs, axis), builder.value("w")});
+  const ValueId joined = builder.add(matmul_def(), {builder.concat(inputs, axis), builder.value("w")});
   return hand_out(builder, products, joined, axis);
 }
 
@@ -166,7 +167,7 @@ std::vector<ValueId> merge_gemm(RuleBuilder& builder) {
   const int64_t transposed = match.integer("q");
   const ValueId weights = builder.concat({builder.value("v"), builder.value("w")}, transposed != 0 ? 0 : 1);
   const ValueId bias = builder.concat({builder.value("b"), builder.value("c")}, 0);
-  const ValueId joined = builder.add("gemm", {builder.value("x"), weights, bias},
+  const ValueId joined = builder.add(gemm_def(), {builder.value("x"), weights, bias},
                                      {{"transA", match.integer("p")}, {"transB", transposed}});
   return builder.split(joined, {match.dims("s").back(), match.dims("t").back()}, 1);
 }
@@ -190,7 +191,7 @@ bool can_scale_weight(const RuleMatch& match) {
 std::vector<ValueId> scale_weight(RuleBuilder& builder) {
   const Dims dims = is_single(builder.match(), "c") ? Dims{1, 1} : Dims{builder.match().dims("x").back(), 1};
   const ValueId factor = builder.reshape(builder.value("c"), dims);
-  return {builder.add("matmul", {builder.value("x"), builder.add("mul", {builder.value("w"), factor})})};
+  return {builder.add(matmul_def(), {builder.value("x"), builder.add(mul_def(), {builder.value("w"), factor})})};
 }
 
 bool can_scale_result(const RuleMatch& match) {
@@ -205,9 +206,9 @@ bool can_shift_result(const RuleMatch& match) {
 std::vector<ValueId> shift_result(RuleBuilder& builder) {
   const RuleMatch& match = builder.match();
   const ValueId row = builder.reshape(builder.value("b"), {1, match.dims("x").back()});
-  const ValueId product = builder.add("matmul", {row, builder.value("w")});
+  const ValueId product = builder.add(matmul_def(), {row, builder.value("w")});
   const ValueId addend = builder.reshape(product, {match.dims("w").back()});
-  return {builder.add("add", {builder.add("matmul", {builder.value("x"), builder.value("w")}), addend})};
+  return {builder.add(add_def(), {builder.add(matmul_def(), {builder.value("x"), builder.value("w")}), addend})};
 }
 
 const Rule kRules[] = {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/defs.h"
 #include "optimize/rules/conv_form.h"
 #include "optimize/rules/families.h"
 #include "optimize/rules/siblings.h"
@@ -25,7 +26,7 @@ std::vector<ValueId> mean_as_conv(RuleBuilder& builder) {
   dims.insert(dims.end(), kernel.begin(), kernel.end());
   const double weight = 1.0 / static_cast<double>(element_count(kernel));
   const ValueId w = builder.filled(builder.type(match.value("x")).dtype(), dims, weight);
-  return {builder.add("conv", {match.value("x"), w},
+  return {builder.add(conv_def(), {match.value("x"), w},
                       {{"strides", match.integers("e")},
                        {"pads", match.integers("p")},
                        {"dilations", match.integers("d")},
@@ -46,7 +47,7 @@ bool is_mean(const RuleMatch& match) {
 
 std::vector<ValueId> conv_as_mean(RuleBuilder& builder) {
   const RuleMatch& match = builder.match();
-  return {builder.add("average_pool", {match.value("x")},
+  return {builder.add(average_pool_def(), {match.value("x")},
                       {{"kernel_shape", conv_form(match.graph(), match.nodes()[0]).kernel},
                        {"strides", match.integers("e")},
                        {"pads", match.integers("p")},

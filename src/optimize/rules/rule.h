@@ -117,9 +117,8 @@ class RuleBuilder {
   Graph& graph() { return graph_; }
   ValueId value(std::string_view variable) const { return match_.value(variable); }
   /// Adds a node and returns its output 0; throws what inference throws, which refuses the match.
-  ValueId add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
-  std::vector<ValueId> add_all(std::string_view op, std::vector<ValueId> inputs, Attributes attributes,
-                               int num_outputs);
+  ValueId add(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes = {});
+  std::vector<ValueId> add_all(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes, int num_outputs);
   /// Adds a node with the op and the attributes of `model`.
   ValueId add_like(const Node& model, std::vector<ValueId> inputs);
   ValueId constant(Tensor tensor);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "ops/defs.h"
 #include "optimize/rules/rule.h"
 #include "tensor/element_types.h"
 
@@ -13,14 +14,14 @@ RuleBuilder::RuleBuilder(Graph& graph, const RuleMatch& match) : graph_(graph), 
   }
 }
 
-ValueId RuleBuilder::add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
-  const NodeId node = graph_.add_node(get_op(op), std::move(inputs), std::move(attributes), {provenance_, -1});
+ValueId RuleBuilder::add(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes) {
+  const NodeId node = graph_.add_node(op, std::move(inputs), std::move(attributes), {provenance_, -1});
   return graph_.node(node).output(0);
 }
 
-std::vector<ValueId> RuleBuilder::add_all(std::string_view op, std::vector<ValueId> inputs, Attributes attributes,
+std::vector<ValueId> RuleBuilder::add_all(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes,
                                           int num_outputs) {
-  const NodeId node = graph_.add_node(get_op(op), std::move(inputs), std::move(attributes), {provenance_, num_outputs});
+  const NodeId node = graph_.add_node(op, std::move(inputs), std::move(attributes), {provenance_, num_outputs});
   return graph_.node(node).outputs();
 }
 
@@ -50,22 +51,24 @@ ValueId RuleBuilder::concat(std::vector<ValueId> values, int64_t axis) {
   if (values.size() == 1) return values.front();
   for (const Use& use : graph_.value(values.front()).uses()) {
     const Node& node = graph_.node(use.node);
-    if (node.op().name == "concat" && node.inputs() == values && node.attributes().integer("axis") == axis) {
+    if (&node.op() == &concat_def() && node.inputs() == values && node.attributes().integer("axis") == axis) {
       return node.output(0);
     }
   }
-  return add("concat", std::move(values), {{"axis", axis}});
+  return add(concat_def(), std::move(values), {{"axis", axis}});
 }
 
 std::vector<ValueId> RuleBuilder::split(ValueId value, std::vector<int64_t> sizes, int64_t axis) {
   const int count = static_cast<int>(sizes.size());
-  return add_all("split", {value, integers(std::move(sizes))}, {{"axis", axis}}, count);
+  return add_all(split_def(), {value, integers(std::move(sizes))}, {{"axis", axis}}, count);
 }
 
-ValueId RuleBuilder::reshape(ValueId value, Dims dims) { return add("reshape", {value, integers(std::move(dims))}); }
+ValueId RuleBuilder::reshape(ValueId value, Dims dims) {
+  return add(reshape_def(), {value, integers(std::move(dims))});
+}
 
 ValueId RuleBuilder::transpose(ValueId value, std::vector<int64_t> perm) {
-  return add("transpose", {value}, {{"perm", std::move(perm)}});
+  return add(transpose_def(), {value}, {{"perm", std::move(perm)}});
 }
 
 }  // namespace autograph

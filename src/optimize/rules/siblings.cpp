@@ -16,20 +16,20 @@ bool same_dims_but(const Dims& a, const Dims& b, int64_t axis) {
   return true;
 }
 
-NodeId producer_named(const Graph& graph, ValueId value, std::string_view op) {
+NodeId producer_of_op(const Graph& graph, ValueId value, const OpDef& op) {
   const NodeId producer = graph.value(value).producer();
   if (!producer.is_valid() || graph.value(value).slot() != 0) return {};
-  return graph.node(producer).op().name == op ? producer : NodeId{};
+  return &graph.node(producer).op() == &op ? producer : NodeId{};
 }
 
 bool has_one_reader(const Graph& graph, ValueId value) {
   return graph.value(value).uses().size() == 1 && graph.num_output_uses(value) == 0;
 }
 
-std::vector<NodeId> readers_of(const Graph& graph, ValueId value, std::string_view op, size_t slot) {
+std::vector<NodeId> readers_of(const Graph& graph, ValueId value, const OpDef& op, size_t slot) {
   std::vector<NodeId> readers;
   for (const Use& use : graph.value(value).uses()) {
-    if (use.slot == slot && graph.node(use.node).op().name == op) readers.push_back(use.node);
+    if (use.slot == slot && &graph.node(use.node).op() == &op) readers.push_back(use.node);
   }
   std::sort(readers.begin(), readers.end());
   readers.erase(std::unique(readers.begin(), readers.end()), readers.end());

@@ -16,13 +16,13 @@ Dims dims_of(const Graph& graph, ValueId value);
 bool same_dims_but(const Dims& a, const Dims& b, int64_t axis);
 
 /// The node that makes output 0 as `value`, when its op has this name; else an invalid id.
-NodeId producer_named(const Graph& graph, ValueId value, std::string_view op);
+NodeId producer_of_op(const Graph& graph, ValueId value, const OpDef& op);
 
 /// Is `value` read exactly once, as an input of a node?
 bool has_one_reader(const Graph& graph, ValueId value);
 
 /// Nodes with the op named that read `value` as input `slot`, each once, by id.
-std::vector<NodeId> readers_of(const Graph& graph, ValueId value, std::string_view op, size_t slot);
+std::vector<NodeId> readers_of(const Graph& graph, ValueId value, const OpDef& op, size_t slot);
 
 /// Does neither node depend on the other? No when it would take long to tell.
 bool are_independent(const Graph& graph, NodeId a, NodeId b);

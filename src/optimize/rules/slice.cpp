@@ -1,6 +1,7 @@
 // Rules that move slices to where less is computed, and that make one split, or nothing, of several of them. Exact.
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "optimize/rules/compiled_rule.h"
 #include "optimize/rules/conv_form.h"
 #include "optimize/rules/families.h"
@@ -81,7 +82,7 @@ std::vector<ValueId> slice_operands(RuleBuilder& builder) {
   std::copy(form.begin(), form.end() - 1, rows.begin());
   SliceForm columns = whole_form(builder.match().dims("w"));
   columns.back() = form.back();
-  return {builder.add("matmul",
+  return {builder.add(matmul_def(),
                       {add_slice(builder, builder.value("x"), rows), add_slice(builder, builder.value("w"), columns)})};
 }
 
@@ -135,7 +136,7 @@ struct TakenPiece {
 // Empty when the slice goes along another axis, jumps, or takes parts of more than one input.
 std::vector<TakenPiece> pieces_of_concat(const RuleMatch& match) {
   const Graph& graph = match.graph();
-  const NodeId concat = producer_named(graph, match.value("x"), "concat");
+  const NodeId concat = producer_of_op(graph, match.value("x"), concat_def());
   const auto form = form_of(match, 0);
   if (!concat.is_valid() || !form) return {};
   const auto axis = only_axis(*form);
@@ -163,7 +164,7 @@ std::vector<TakenPiece> pieces_of_concat(const RuleMatch& match) {
 }
 
 std::vector<ValueId> take_pieces(RuleBuilder& builder) {
-  const NodeId concat = producer_named(builder.graph(), builder.value("x"), "concat");
+  const NodeId concat = producer_of_op(builder.graph(), builder.value("x"), concat_def());
   const int64_t axis = builder.graph().node(concat).attributes().integer("axis");
   const std::vector<TakenPiece> pieces = pieces_of_concat(builder.match());
   builder.include(concat);
@@ -184,7 +185,7 @@ std::optional<JoinedSlices> joined_slices(const RuleMatch& match) {
   const auto axis = static_cast<size_t>(match.integer("k"));
   JoinedSlices joined;
   for (const ValueId value : match.list("xs")) {
-    const NodeId node = producer_named(graph, value, "slice");
+    const NodeId node = producer_of_op(graph, value, slice_def());
     if (!node.is_valid() || !has_one_reader(graph, value) || !graph.type(graph.node(node).input(0)).is_static()) {
       return std::nullopt;
     }
@@ -230,7 +231,7 @@ std::vector<NodeId> covering_slices(const RuleMatch& match) {
   const NodeId b = match.nodes()[1];
   if (!is_alike(a) || !is_alike(b) || !are_first_two(graph, x, 0, a, b, is_alike)) return {};
   std::vector<std::pair<SliceAxis, NodeId>> parts;
-  for (const NodeId node : readers_of(graph, x, "slice", 0)) {
+  for (const NodeId node : readers_of(graph, x, slice_def(), 0)) {
     if (is_alike(node)) parts.emplace_back((*slice_form(graph, node))[*axis], node);
   }
   std::stable_sort(parts.begin(), parts.end(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/defs.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/slice_range.h"
 #include "optimize/match.h"
@@ -81,7 +82,7 @@ ValueId add_slice(RuleBuilder& builder, ValueId x, const SliceForm& form) {
   std::vector<ValueId> inputs{x, builder.integers(starts), builder.integers(ends), builder.integers(axes)};
   const bool has_steps = std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != 1; });
   if (has_steps) inputs.push_back(builder.integers(steps));
-  return builder.add("slice", std::move(inputs));
+  return builder.add(slice_def(), std::move(inputs));
 }
 
 }  // namespace autograph

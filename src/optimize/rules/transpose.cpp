@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/defs.h"
 #include "optimize/rules/compiled_rule.h"
 #include "optimize/rules/families.h"
 #include "optimize/rules/siblings.h"
@@ -53,7 +54,7 @@ bool can_transpose_operands(const RuleMatch& match) {
 std::vector<ValueId> transpose_operands(RuleBuilder& builder) {
   const ValueId a = builder.transpose(builder.value("a"), matrix_swap(builder.match().dims("a").size()));
   const ValueId b = builder.transpose(builder.value("b"), matrix_swap(builder.match().dims("b").size()));
-  return {builder.add("matmul", {b, a})};
+  return {builder.add(matmul_def(), {b, a})};
 }
 
 // The transposes in front of a concat, when all are the same and read here alone.
@@ -61,7 +62,7 @@ std::vector<NodeId> transposes_joined(const RuleMatch& match) {
   const Graph& graph = match.graph();
   std::vector<NodeId> nodes;
   for (const ValueId value : match.list("xs")) {
-    const NodeId node = producer_named(graph, value, "transpose");
+    const NodeId node = producer_of_op(graph, value, transpose_def());
     if (!node.is_valid() || !has_one_reader(graph, value) || !graph.node(node).attributes().contains("perm")) return {};
     if (!nodes.empty() && !same_op(graph.node(nodes.front()), graph.node(node))) return {};
     nodes.push_back(node);
@@ -112,7 +113,7 @@ bool can_move_behind_product(const RuleMatch& match) {
 }
 
 std::vector<ValueId> reshape_behind_product(RuleBuilder& builder) {
-  const ValueId product = builder.add("matmul", {builder.value("x"), builder.value("w")});
+  const ValueId product = builder.add(matmul_def(), {builder.value("x"), builder.value("w")});
   return {builder.reshape(product, builder.match().dims("m"))};
 }
 

@@ -64,7 +64,17 @@ TEST(ExactFormulas, AQuotientTimesTheDivisorIsTheDividend) {
 TEST(ExactFormulas, WhatHasNoExactFormIsLeftAlone) {
   for (const char* name : {"sigmoid", "tanh", "gelu", "hard_swish", "hard_sigmoid", "thresholded_relu", "softsign",
                            "swish", "equal", "where", "sqrt", "mish"}) {
-    EXPECT_EQ(find_exact_elementwise(name), nullptr) << name;
+    EXPECT_EQ(find_exact_elementwise(get_op(name)), nullptr) << name;
+  }
+}
+
+// The two ways in which rules are tried follow from formulas: relu compares, sums do not.
+TEST(ExactFormulas, SayWhereTheyAreExact) {
+  for (const char* name : {"relu", "exp", "pow", "abs", "max", "min", "prelu", "leaky_relu", "clip", "max_pool"}) {
+    EXPECT_TRUE(is_exact_on_integers_only(get_op(name))) << name;
+  }
+  for (const char* name : {"add", "div", "mean", "identity", "sigmoid", "conv", "average_pool"}) {
+    EXPECT_FALSE(is_exact_on_integers_only(get_op(name))) << name;
   }
 }
 

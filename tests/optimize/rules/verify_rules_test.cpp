@@ -2,6 +2,7 @@
 // are rules too.
 #include <gtest/gtest.h>
 
+#include "ops/defs.h"
 #include "optimize/rules/verify/proof_axioms.h"
 #include "optimize/rules/verify/prove_rule.h"
 #include "optimize/rules/verify/verify_rule.h"
@@ -32,12 +33,12 @@ void expect_caught(const Rule& rule) {
 // Two convolutions of one input made one by stacking the filters: right for one group only.
 std::vector<ValueId> merge_convs(RuleBuilder& builder) {
   const RuleMatch& match = builder.match();
-  const ValueId filters = builder.add("concat", {builder.value("v"), builder.value("w")}, {{"axis", int64_t{0}}});
+  const ValueId filters = builder.add(concat_def(), {builder.value("v"), builder.value("w")}, {{"axis", int64_t{0}}});
   const Attributes attributes{
       {"strides", match.attribute("s")}, {"pads", match.attribute("p")}, {"group", match.attribute("g")}};
-  const ValueId both = builder.add("conv", {builder.value("x"), filters}, attributes);
+  const ValueId both = builder.add(conv_def(), {builder.value("x"), filters}, attributes);
   const ValueId sizes = builder.integers({match.dims("v")[0], match.dims("w")[0]});
-  return builder.add_all("split", {both, sizes}, {{"axis", int64_t{1}}}, 2);
+  return builder.add_all(split_def(), {both, sizes}, {{"axis", int64_t{1}}}, 2);
 }
 
 bool has_one_group(const RuleMatch& match) { return match.integer("g") == 1; }
@@ -78,7 +79,7 @@ TEST(VerifyRules, CatchesPadsTheWrongWayRound) {
     const auto half = static_cast<ptrdiff_t>(pads.size() / 2);
     std::vector<int64_t> swapped(pads.begin() + half, pads.end());
     swapped.insert(swapped.end(), pads.begin(), pads.begin() + half);
-    return std::vector{builder.add("conv", {builder.value("x"), builder.value("w")}, {{"pads", swapped}})};
+    return std::vector{builder.add(conv_def(), {builder.value("x"), builder.value("w")}, {{"pads", swapped}})};
   };
   expect_caught({.name = "test.swapped_pads",
                  .before = "y = conv[pads=p](x, $w)",

@@ -20,6 +20,7 @@
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 
 namespace autograph {
 
@@ -247,9 +248,11 @@ KernelDef bf16_kernel_for(std::string_view op) {
 
 }  // namespace
 
-KernelDef conv_kernel() { return kernel_for("conv"); }
-KernelDef fused_conv_kernel() { return kernel_for("fused"); }
-std::vector<KernelDef> bf16_conv_kernels() { return {bf16_kernel_for("conv"), bf16_kernel_for("fused")}; }
+KernelDef conv_kernel() { return kernel_for(conv_def().name); }
+KernelDef fused_conv_kernel() { return kernel_for(fused_def().name); }
+std::vector<KernelDef> bf16_conv_kernels() {
+  return {bf16_kernel_for(conv_def().name), bf16_kernel_for(fused_def().name)};
+}
 
 }  // namespace onednn
 }  // namespace autograph

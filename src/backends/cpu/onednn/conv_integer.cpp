@@ -13,6 +13,7 @@
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/parallel.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/window/window_geometry.h"
 
 namespace autograph::onednn {
@@ -149,7 +150,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<IntegerConv>
 }  // namespace
 
 KernelDef conv_integer_kernel() {
-  return {.name = "cpu.conv_integer_onednn", .op = "conv_integer", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.conv_integer_onednn", .op = conv_integer_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph::onednn

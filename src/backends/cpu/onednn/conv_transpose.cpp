@@ -7,6 +7,7 @@
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 #include "ops/window/conv_transpose_windows.h"
 
 namespace autograph::onednn {
@@ -157,7 +158,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 
 KernelDef conv_transpose_kernel() {
   return {.name = "cpu.conv_transpose_onednn",
-          .op = "conv_transpose",
+          .op = conv_transpose_def().name,
           .why_not = why_not,
           .prepare = prepare,
           .variants = variants};

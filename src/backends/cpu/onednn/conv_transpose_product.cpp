@@ -10,6 +10,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/window/conv_transpose_windows.h"
 
 namespace autograph::onednn {
@@ -127,7 +128,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 
 KernelDef conv_transpose_product_kernel() {
   return {.name = "cpu.conv_transpose_product_onednn",
-          .op = "conv_transpose",
+          .op = conv_transpose_def().name,
           .why_not = why_not,
           .prepare = prepare,
           .variants = variants};

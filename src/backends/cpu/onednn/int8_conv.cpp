@@ -10,6 +10,7 @@
 #include "backends/cpu/onednn/convolution_turn.h"
 #include "backends/cpu/onednn/int8.h"
 #include "backends/cpu/onednn/onednn_ops.h"
+#include "ops/defs.h"
 #include "schedule/plan.h"
 
 namespace autograph::onednn {
@@ -148,7 +149,7 @@ Prepared prepare(const KernelCall& call) {
 
 std::vector<KernelDef> int8_conv_kernels() {
   std::vector<KernelDef> kernels;
-  for (const std::string_view op : {"fused", "qlinear_conv", "conv_integer"}) {
+  for (const std::string_view op : {fused_def().name, qlinear_conv_def().name, conv_integer_def().name}) {
     kernels.push_back(
         {.name = "cpu.int8_conv_onednn", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants});
   }

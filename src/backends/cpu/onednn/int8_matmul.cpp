@@ -123,7 +123,7 @@ Prepared prepare(const KernelCall& call) {
 
 std::vector<KernelDef> int8_matmul_kernels() {
   std::vector<KernelDef> kernels;
-  for (const std::string_view op : {"fused", "qlinear_matmul"}) {
+  for (const std::string_view op : {fused_def().name, qlinear_matmul_def().name}) {
     kernels.push_back(
         {.name = "cpu.int8_matmul_onednn", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants});
   }

@@ -2,6 +2,7 @@
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/refusal.h"
+#include "ops/defs.h"
 #include "schedule/plan.h"
 
 namespace autograph::onednn {
@@ -54,7 +55,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 }  // namespace
 
 KernelDef lrn_kernel() {
-  return {.name = "cpu.lrn_onednn", .op = "lrn", .why_not = why_not, .prepare = prepare, .variants = variants};
+  return {.name = "cpu.lrn_onednn", .op = lrn_def().name, .why_not = why_not, .prepare = prepare, .variants = variants};
 }
 
 }  // namespace autograph::onednn

@@ -324,11 +324,11 @@ KernelDef bf16_kernel_for(std::string_view op) {
 
 }  // namespace
 
-KernelDef matmul_kernel() { return kernel_for("cpu.matmul_onednn", "matmul"); }
-KernelDef gemm_kernel() { return kernel_for("cpu.gemm_onednn", "gemm"); }
-KernelDef fused_matmul_kernel() { return kernel_for("cpu.matmul_onednn", "fused"); }
+KernelDef matmul_kernel() { return kernel_for("cpu.matmul_onednn", matmul_def().name); }
+KernelDef gemm_kernel() { return kernel_for("cpu.gemm_onednn", gemm_def().name); }
+KernelDef fused_matmul_kernel() { return kernel_for("cpu.matmul_onednn", fused_def().name); }
 std::vector<KernelDef> bf16_matmul_kernels() {
-  return {bf16_kernel_for("matmul"), bf16_kernel_for("gemm"), bf16_kernel_for("fused")};
+  return {bf16_kernel_for(matmul_def().name), bf16_kernel_for(gemm_def().name), bf16_kernel_for(fused_def().name)};
 }
 
 }  // namespace onednn

@@ -8,6 +8,7 @@
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "runtime/packed_constants.h"
 
 namespace autograph::onednn {
@@ -50,7 +51,7 @@ class IntegerProduct : public Kernel {
         a_is_signed_(call.inputs[0].dtype() == DType::i8),
         b_is_signed_(call.inputs[1].dtype() == DType::i8) {
     if (b_is_signed_ || !call.constant(1)) return;
-    turned_ = PackedConstants::share(call.packed, {*call.constant(1)}, "matmul_integer", [&] {
+    turned_ = PackedConstants::share(call.packed, {*call.constant(1)}, matmul_integer_def().name, [&] {
       Tensor turned = Tensor::empty(DType::u8, {k_, n_});
       turn_highest_bit(call.constant(1)->raw(), turned.mutable_raw(), k_ * n_);
       return turned;
@@ -94,7 +95,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<IntegerProdu
 }  // namespace
 
 KernelDef matmul_integer_kernel() {
-  return {.name = "cpu.matmul_integer_onednn", .op = "matmul_integer", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.matmul_integer_onednn", .op = matmul_integer_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph::onednn

@@ -180,8 +180,8 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kBytesPerUs = 8e3;
   constexpr double kBlockedMeanPenalty = 2.8;
   constexpr double kLookThroughPenalty = 1.8;
-  const bool is_mean = call.op.name == "average_pool";
-  const bool is_looked_through = !is_of_bytes(call) && call.op.name == "max_pool";
+  const bool is_mean = &call.op == &average_pool_def();
+  const bool is_looked_through = !is_of_bytes(call) && &call.op == &max_pool_def();
   const double row_major_penalty = is_mean ? 5 : is_looked_through ? 1.3 : 3;
   std::vector<KernelVariant> result;
   const double us = static_cast<double>(size_of(call.inputs[0])) / kBytesPerUs / call.threads;
@@ -199,10 +199,11 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 
 std::vector<KernelDef> pool_kernels() {
   return {
-      {"cpu.max_pool_onednn", "max_pool", why_not_window, prepare_max, variants},
-      {"cpu.average_pool_onednn", "average_pool", why_not_window, prepare_average, variants},
-      {"cpu.global_max_pool_onednn", "global_max_pool", why_not_rank, prepare_global_max, variants},
-      {"cpu.global_average_pool_onednn", "global_average_pool", why_not_rank, prepare_global_average, variants},
+      {"cpu.max_pool_onednn", max_pool_def().name, why_not_window, prepare_max, variants},
+      {"cpu.average_pool_onednn", average_pool_def().name, why_not_window, prepare_average, variants},
+      {"cpu.global_max_pool_onednn", global_max_pool_def().name, why_not_rank, prepare_global_max, variants},
+      {"cpu.global_average_pool_onednn", global_average_pool_def().name, why_not_rank, prepare_global_average,
+       variants},
   };
 }
 

@@ -18,6 +18,7 @@
 #include <hwy/highway.h>
 #include "backends/cpu/simd/rows-inl.h"
 #include "backends/cpu/simd/totals-inl.h"
+#include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
 #ifndef AG_SIMD_ARG_EXTREME
@@ -239,9 +240,9 @@ Prepared prepare_hardmax(const KernelCall& call) { return {std::make_unique<Extr
 }  // namespace
 
 std::vector<KernelDef> arg_extreme_kernels() {
-  return {{"cpu.arg_max_simd", "arg_max", why_not, prepare_arg_max},
-          {"cpu.arg_min_simd", "arg_min", why_not, prepare_arg_min},
-          {"cpu.hardmax_simd", "hardmax", why_not, prepare_hardmax}};
+  return {{"cpu.arg_max_simd", arg_max_def().name, why_not, prepare_arg_max},
+          {"cpu.arg_min_simd", arg_min_def().name, why_not, prepare_arg_min},
+          {"cpu.hardmax_simd", hardmax_def().name, why_not, prepare_hardmax}};
 }
 
 }  // namespace autograph::simd

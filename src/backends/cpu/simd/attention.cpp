@@ -23,6 +23,7 @@
 #include "backends/cpu/simd/micro_gemm-inl.h"
 #include "backends/cpu/simd/rows-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
+#include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
 #ifndef AG_SIMD_ATTENTION_TASK
@@ -389,7 +390,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<AttentionKer
 }  // namespace
 
 KernelDef attention_kernel() {
-  return {.name = "cpu.attention_simd", .op = "attention", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.attention_simd", .op = attention_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph::simd

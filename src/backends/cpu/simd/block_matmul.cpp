@@ -8,6 +8,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/simd/block_products.h"
 #include "backends/cpu/simd/kernels.h"
+#include "ops/defs.h"
 #include "runtime/packed_constants.h"
 
 namespace autograph::simd {
@@ -130,7 +131,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<BlockMatmulK
 }  // namespace
 
 KernelDef block_matmul_kernel() {
-  return {.name = "cpu.block_matmul_simd", .op = "block_matmul", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.block_matmul_simd", .op = block_matmul_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph::simd

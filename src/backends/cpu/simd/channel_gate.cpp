@@ -378,7 +378,11 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 }  // namespace
 
 KernelDef channel_gate_kernel() {
-  return {.name = "cpu.channel_gate_simd", .op = "fused", .why_not = why_not, .prepare = prepare, .variants = variants};
+  return {.name = "cpu.channel_gate_simd",
+          .op = fused_def().name,
+          .why_not = why_not,
+          .prepare = prepare,
+          .variants = variants};
 }
 
 }  // namespace autograph::simd

@@ -5,6 +5,7 @@
 #include "backends/cpu/simd/byte_gates.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/recurrent_layer.h"
+#include "ops/defs.h"
 #include "runtime/packed_constants.h"
 
 namespace autograph::simd {
@@ -130,8 +131,10 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<DynamicQuant
 }  // namespace
 
 KernelDef dynamic_quantize_lstm_kernel() {
-  return {
-      .name = "cpu.dynamic_quantize_lstm_simd", .op = "dynamic_quantize_lstm", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.dynamic_quantize_lstm_simd",
+          .op = dynamic_quantize_lstm_def().name,
+          .why_not = why_not,
+          .prepare = prepare};
 }
 
 }  // namespace autograph::simd

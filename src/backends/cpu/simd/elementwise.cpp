@@ -53,7 +53,7 @@ KernelDef elementwise_kernel() {
 
 KernelDef fused_elementwise_kernel() {
   return {.name = "cpu.fused_elementwise_simd",
-          .op = "fused",
+          .op = fused_def().name,
           .why_not = why_not,
           .prepare = prepare,
           .variants = tile_variants};

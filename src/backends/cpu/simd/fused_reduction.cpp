@@ -10,6 +10,7 @@
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/lower_body.h"
 #include "backends/cpu/simd/row_reduction.h"
+#include "ops/defs.h"
 
 namespace autograph::simd {
 namespace {
@@ -131,7 +132,7 @@ Prepared prepare(const KernelCall& call) {
 }  // namespace
 
 KernelDef fused_reduction_kernel() {
-  return {.name = "cpu.fused_reduction_simd", .op = "fused", .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.fused_reduction_simd", .op = fused_def().name, .why_not = why_not, .prepare = prepare};
 }
 
 }  // namespace autograph::simd

@@ -12,6 +12,7 @@
 #include "backends/cpu/simd/conv_steps.h"
 #include "backends/cpu/simd/grouped_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
+#include "ops/defs.h"
 #include "ops/window/window_geometry.h"
 #include "runtime/packed_constants.h"
 
@@ -170,6 +171,6 @@ KernelDef kernel_for(std::string_view op) {
 
 }  // namespace
 
-std::vector<KernelDef> grouped_conv_kernels() { return {kernel_for("conv"), kernel_for("fused")}; }
+std::vector<KernelDef> grouped_conv_kernels() { return {kernel_for(conv_def().name), kernel_for(fused_def().name)}; }
 
 }  // namespace autograph::simd

@@ -13,6 +13,7 @@
 
 #include <hwy/highway.h>
 #include "backends/cpu/simd/rows-inl.h"
+#include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
 #ifndef AG_SIMD_NORMALIZED_ROWS
@@ -153,13 +154,16 @@ Prepared prepare_rms(const KernelCall& call) { return {std::make_unique<Normaliz
 
 KernelDef layer_normalization_kernel() {
   return {.name = "cpu.layer_normalization_simd",
-          .op = "layer_normalization",
+          .op = layer_normalization_def().name,
           .why_not = why_not,
           .prepare = prepare_layer};
 }
 
 KernelDef rms_normalization_kernel() {
-  return {.name = "cpu.rms_normalization_simd", .op = "rms_normalization", .why_not = why_not, .prepare = prepare_rms};
+  return {.name = "cpu.rms_normalization_simd",
+          .op = rms_normalization_def().name,
+          .why_not = why_not,
+          .prepare = prepare_rms};
 }
 
 }  // namespace autograph::simd

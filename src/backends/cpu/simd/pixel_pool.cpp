@@ -20,6 +20,7 @@
 #include <hwy/highway.h>
 #include "backends/cpu/simd/rows-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
+#include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
 #ifndef AG_SIMD_PIXEL_POOL
@@ -231,8 +232,8 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 }  // namespace
 
 std::vector<KernelDef> pixel_pool_kernels() {
-  return {{"cpu.max_pool_pixels", "max_pool", why_not, prepare<false>, variants},
-          {"cpu.average_pool_pixels", "average_pool", why_not, prepare<true>, variants}};
+  return {{"cpu.max_pool_pixels", max_pool_def().name, why_not, prepare<false>, variants},
+          {"cpu.average_pool_pixels", average_pool_def().name, why_not, prepare<true>, variants}};
 }
 
 }  // namespace autograph::simd

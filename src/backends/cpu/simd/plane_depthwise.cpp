@@ -343,8 +343,11 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 }  // namespace
 
 KernelDef plane_depthwise_kernel() {
-  return {
-      .name = "cpu.depthwise_of_planes", .op = "conv", .why_not = why_not, .prepare = prepare, .variants = variants};
+  return {.name = "cpu.depthwise_of_planes",
+          .op = conv_def().name,
+          .why_not = why_not,
+          .prepare = prepare,
+          .variants = variants};
 }
 
 }  // namespace autograph::simd

@@ -15,6 +15,7 @@
 #include <hwy/highway.h>
 #include "backends/cpu/simd/rows-inl.h"
 #include "backends/cpu/simd/totals-inl.h"
+#include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
 #ifndef AG_SIMD_PLANE_NORMALIZATION
@@ -176,9 +177,9 @@ Prepared prepare_mean_variance(const KernelCall& call) {
 }  // namespace
 
 std::vector<KernelDef> plane_normalization_kernels() {
-  return {{"cpu.instance_normalization_simd", "instance_normalization", why_not_instance, prepare_instance},
-          {"cpu.group_normalization_simd", "group_normalization", why_not_group, prepare_group},
-          {"cpu.mean_variance_normalization_simd", "mean_variance_normalization", why_not_mean_variance,
+  return {{"cpu.instance_normalization_simd", instance_normalization_def().name, why_not_instance, prepare_instance},
+          {"cpu.group_normalization_simd", group_normalization_def().name, why_not_group, prepare_group},
+          {"cpu.mean_variance_normalization_simd", mean_variance_normalization_def().name, why_not_mean_variance,
            prepare_mean_variance}};
 }
 

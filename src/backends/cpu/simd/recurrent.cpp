@@ -7,6 +7,7 @@
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/recurrent_cells.h"
 #include "backends/cpu/simd/recurrent_layer.h"
+#include "ops/defs.h"
 #include "runtime/packed_constants.h"
 
 namespace autograph::simd {
@@ -100,9 +101,9 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<RecurrentKer
 }  // namespace
 
 std::vector<KernelDef> recurrent_kernels() {
-  return {{"cpu.lstm_simd", "lstm", why_not_recurrent, prepare},
-          {"cpu.gru_simd", "gru", why_not_recurrent, prepare},
-          {"cpu.rnn_simd", "rnn", why_not_recurrent, prepare}};
+  return {{"cpu.lstm_simd", lstm_def().name, why_not_recurrent, prepare},
+          {"cpu.gru_simd", gru_def().name, why_not_recurrent, prepare},
+          {"cpu.rnn_simd", rnn_def().name, why_not_recurrent, prepare}};
 }
 
 }  // namespace autograph::simd

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/parallel_steps.h"
 #include "base/check.h"
+#include "ops/defs.h"
 
 namespace autograph::simd {
 namespace {
@@ -19,8 +20,8 @@ constexpr int64_t kManySteps = 8;
 // Elements to which parts of the scratch memory are aligned.
 constexpr int64_t kAlign = 16;
 
-bool is_lstm(const KernelCall& call) { return call.op.name.ends_with("lstm"); }
-bool is_gru(const KernelCall& call) { return call.op.name == "gru"; }
+bool is_lstm(const KernelCall& call) { return call.op.name.ends_with(lstm_def().name); }
+bool is_gru(const KernelCall& call) { return &call.op == &gru_def(); }
 
 int64_t num_gates(const KernelCall& call) { return is_lstm(call) ? 4 : is_gru(call) ? 3 : 1; }
 
@@ -44,17 +45,17 @@ bool is_relu(const KernelCall& call) {
 bool has_usual_activations(const KernelCall& call) {
   constexpr std::string_view kUsual[] = {"Sigmoid", "Tanh", "Tanh"};
   const auto names = activation_names(call);
-  if (call.op.name == "rnn") return is_relu(call) || all_are(names, std::span(kUsual).subspan(1, 1));
+  if (&call.op == &rnn_def()) return is_relu(call) || all_are(names, std::span(kUsual).subspan(1, 1));
   return all_are(names, std::span(kUsual).first(is_gru(call) ? 2 : 3));
 }
 
 CellTask cell_of(const KernelCall& call) {
   CellTask cell{};
   const bool linear = is_gru(call) && call.attributes.flag("linear_before_reset");
-  cell.kind = is_lstm(call)           ? CellKind::lstm
-              : call.op.name == "rnn" ? CellKind::rnn
-              : linear                ? CellKind::gru
-                                      : CellKind::gru_gates;
+  cell.kind = is_lstm(call)            ? CellKind::lstm
+              : &call.op == &rnn_def() ? CellKind::rnn
+              : linear                 ? CellKind::gru
+                                       : CellKind::gru_gates;
   const float clip = call.attributes.get_or<float>("clip", 0);
   cell.clip = clip > 0 ? clip : std::numeric_limits<float>::infinity();
   cell.input_forget = is_lstm(call) && call.attributes.flag("input_forget");

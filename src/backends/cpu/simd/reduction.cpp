@@ -19,6 +19,7 @@
 #include "backends/cpu/simd/rows-inl.h"
 #include "backends/cpu/simd/totals-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
+#include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
 #ifndef AG_SIMD_REDUCTION
@@ -200,22 +201,25 @@ struct Form {
   Finish finish;
 };
 
-constexpr Form kForms[] = {
-    {"cpu.reduce_sum", "reduce_sum", Total::sum, Finish::none},
-    {"cpu.reduce_mean", "reduce_mean", Total::sum, Finish::mean},
-    {"cpu.reduce_log_sum", "reduce_log_sum", Total::sum, Finish::logarithm},
-    {"cpu.reduce_l1", "reduce_l1", Total::magnitudes, Finish::none},
-    {"cpu.reduce_l2", "reduce_l2", Total::squares, Finish::root},
-    {"cpu.reduce_sum_square", "reduce_sum_square", Total::squares, Finish::none},
-    {"cpu.reduce_prod", "reduce_prod", Total::product, Finish::none},
-    {"cpu.reduce_max", "reduce_max", Total::largest, Finish::none},
-    {"cpu.reduce_min", "reduce_min", Total::smallest, Finish::none},
-    {"cpu.reduce_log_sum_exp", "reduce_log_sum_exp", Total::exponentials, Finish::logarithm},
-};
+const std::vector<Form>& forms() {
+  static const std::vector<Form> kForms{
+      {"cpu.reduce_sum", reduce_sum_def().name, Total::sum, Finish::none},
+      {"cpu.reduce_mean", reduce_mean_def().name, Total::sum, Finish::mean},
+      {"cpu.reduce_log_sum", reduce_log_sum_def().name, Total::sum, Finish::logarithm},
+      {"cpu.reduce_l1", reduce_l1_def().name, Total::magnitudes, Finish::none},
+      {"cpu.reduce_l2", reduce_l2_def().name, Total::squares, Finish::root},
+      {"cpu.reduce_sum_square", reduce_sum_square_def().name, Total::squares, Finish::none},
+      {"cpu.reduce_prod", reduce_prod_def().name, Total::product, Finish::none},
+      {"cpu.reduce_max", reduce_max_def().name, Total::largest, Finish::none},
+      {"cpu.reduce_min", reduce_min_def().name, Total::smallest, Finish::none},
+      {"cpu.reduce_log_sum_exp", reduce_log_sum_exp_def().name, Total::exponentials, Finish::logarithm},
+  };
+  return kForms;
+}
 
 const Form* form_of(std::string_view op) {
-  const Form* form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == op; });
-  return form == std::end(kForms) ? nullptr : form;
+  const auto form = std::find_if(forms().begin(), forms().end(), [&](const Form& f) { return f.op == op; });
+  return form == forms().end() ? nullptr : &*form;
 }
 
 // Which axes the call reduces; nothing when they are not known.
@@ -307,7 +311,7 @@ void RowReduction::run(const float* x, int64_t rows, float* y) const {
 
 std::vector<KernelDef> reduction_kernels() {
   std::vector<KernelDef> kernels;
-  for (const Form& form : kForms) {
+  for (const Form& form : forms()) {
     kernels.push_back({.name = form.kernel, .op = form.op, .why_not = why_not, .prepare = prepare});
   }
   return kernels;

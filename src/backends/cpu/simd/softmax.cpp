@@ -18,6 +18,7 @@
 #include <hwy/highway.h>
 #include "backends/cpu/simd/rows-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
+#include "ops/defs.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
@@ -203,11 +204,12 @@ Prepared prepare_log_softmax(const KernelCall& call) { return {std::make_unique<
 }  // namespace
 
 KernelDef softmax_kernel() {
-  return {.name = "cpu.softmax_simd", .op = "softmax", .why_not = why_not, .prepare = prepare_softmax};
+  return {.name = "cpu.softmax_simd", .op = softmax_def().name, .why_not = why_not, .prepare = prepare_softmax};
 }
 
 KernelDef log_softmax_kernel() {
-  return {.name = "cpu.log_softmax_simd", .op = "log_softmax", .why_not = why_not, .prepare = prepare_log_softmax};
+  return {
+      .name = "cpu.log_softmax_simd", .op = log_softmax_def().name, .why_not = why_not, .prepare = prepare_log_softmax};
 }
 
 }  // namespace autograph::simd

@@ -19,6 +19,7 @@
 
 #include <hwy/highway.h>
 #include "backends/cpu/simd/rows-inl.h"
+#include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
 #ifndef AG_SIMD_TOP_K
@@ -205,7 +206,9 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<TopKKernel>(
 
 }  // namespace
 
-KernelDef top_k_kernel() { return {.name = "cpu.top_k_simd", .op = "top_k", .why_not = why_not, .prepare = prepare}; }
+KernelDef top_k_kernel() {
+  return {.name = "cpu.top_k_simd", .op = top_k_def().name, .why_not = why_not, .prepare = prepare};
+}
 
 }  // namespace autograph::simd
 #endif  // HWY_ONCE

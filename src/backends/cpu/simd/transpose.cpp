@@ -18,6 +18,7 @@
 
 #include <hwy/highway.h>
 #include "backends/cpu/simd/micro_gemm-inl.h"
+#include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
 #ifndef AG_SIMD_TRANSPOSE_PLANE
@@ -268,7 +269,7 @@ std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call) {
 
 KernelDef transpose_kernel() {
   return {.name = "cpu.transpose_simd",
-          .op = "transpose",
+          .op = transpose_def().name,
           .why_not = why_not_bytes,
           .prepare = prepare,
           .variants = variants};

@@ -12,6 +12,7 @@
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/winograd_conv_loops.h"
+#include "ops/defs.h"
 #include "ops/window/window_geometry.h"
 #include "runtime/packed_constants.h"
 
@@ -199,6 +200,6 @@ KernelDef kernel_for(std::string_view op) {
 
 }  // namespace
 
-std::vector<KernelDef> winograd_conv_kernels() { return {kernel_for("conv"), kernel_for("fused")}; }
+std::vector<KernelDef> winograd_conv_kernels() { return {kernel_for(conv_def().name), kernel_for(fused_def().name)}; }
 
 }  // namespace autograph::simd

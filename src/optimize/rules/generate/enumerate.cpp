@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/schema.h"
+#include "ops/defs.h"
 #include "optimize/rules/verify/exact_interpreter.h"
 #include "optimize/rules/verify/prime_field.h"
 
@@ -13,32 +14,37 @@ namespace {
 
 constexpr size_t kMaxOutputs = 2;
 
-GeneratorOp make_op(std::string_view family, std::string_view op, Attributes attributes, std::string_view text,
+GeneratorOp make_op(std::string_view family, const OpDef& op, Attributes attributes, std::string_view text,
                     int num_inputs, int num_outputs = 1) {
-  GeneratorOp result{family, &get_op(op), std::move(attributes), std::string(text), num_inputs, num_outputs, 0};
+  GeneratorOp result{family, &op, std::move(attributes), std::string(text), num_inputs, num_outputs, 0};
   complete_attributes(*result.op, result.attributes, "");
   return result;
 }
 
 std::vector<GeneratorOp> elementwise_ops() {
-  std::vector<GeneratorOp> ops{make_op("add", "add", {}, "add", 2),    make_op("mul", "mul", {}, "mul", 2),
-                               make_op("sub", "sub", {}, "sub", 2),    make_op("neg", "neg", {}, "neg", 1),
-                               make_op("relu", "relu", {}, "relu", 1), make_op("sigmoid", "sigmoid", {}, "sigmoid", 1),
-                               make_op("scale", "mul", {}, "mul", 1)};
+  std::vector<GeneratorOp> ops{make_op(add_def().name, add_def(), {}, std::string(add_def().name), 2),
+                               make_op(mul_def().name, mul_def(), {}, std::string(mul_def().name), 2),
+                               make_op(sub_def().name, sub_def(), {}, std::string(sub_def().name), 2),
+                               make_op(neg_def().name, neg_def(), {}, std::string(neg_def().name), 1),
+                               make_op(relu_def().name, relu_def(), {}, std::string(relu_def().name), 1),
+                               make_op(sigmoid_def().name, sigmoid_def(), {}, std::string(sigmoid_def().name), 1),
+                               make_op("scale", mul_def(), {}, std::string(mul_def().name), 1)};
   ops.back().factor = 2;
   return ops;
 }
 
 void add_joins(std::vector<GeneratorOp>& ops, int64_t axis) {
   const std::string suffix = "[axis=" + std::to_string(axis) + "]";
-  ops.push_back(make_op("concat", "concat", {{"axis", axis}}, "concat" + suffix, 2));
-  ops.push_back(make_op("split", "split", {{"axis", axis}, {"num_outputs", int64_t{2}}}, "split" + suffix, 1, 2));
+  ops.push_back(make_op(concat_def().name, concat_def(), {{"axis", axis}}, std::string(concat_def().name) + suffix, 2));
+  ops.push_back(make_op(split_def().name, split_def(), {{"axis", axis}, {"num_outputs", int64_t{2}}},
+                        std::string(split_def().name) + suffix, 1, 2));
 }
 
 Problem matrices() {
   Problem problem{"matrices", {"a", "b", "c", "d"}, std::vector<Dims>(4, Dims{2, 2}), {0, 0, 0, 0}, elementwise_ops()};
-  problem.ops.push_back(make_op("matmul", "matmul", {}, "matmul", 2));
-  problem.ops.push_back(make_op("transpose", "transpose", {{"perm", Dims{1, 0}}}, "transpose[perm=[1,0]]", 1));
+  problem.ops.push_back(make_op(matmul_def().name, matmul_def(), {}, std::string(matmul_def().name), 2));
+  problem.ops.push_back(
+      make_op(transpose_def().name, transpose_def(), {{"perm", Dims{1, 0}}}, "transpose[perm=[1,0]]", 1));
   add_joins(problem.ops, 0);
   add_joins(problem.ops, 1);
   return problem;
@@ -51,10 +57,11 @@ Problem images() {
   Problem problem{
       "images", {"x", "y", "v", "w", "t", "u"}, {image, image, large, large, small, small}, {0, 0, 1, 1, 2, 2}, {}};
   for (GeneratorOp& op : elementwise_ops()) {
-    if (op.family == "add" || op.family == "relu" || op.family == "scale") problem.ops.push_back(std::move(op));
+    if (op.family == add_def().name || op.family == relu_def().name || op.family == "scale")
+      problem.ops.push_back(std::move(op));
   }
-  problem.ops.push_back(make_op("conv", "conv", {{"pads", Dims{1, 1, 1, 1}}}, "conv[pads=[1,1,1,1]]", 2));
-  problem.ops.push_back(make_op("conv", "conv", {}, "conv", 2));
+  problem.ops.push_back(make_op(conv_def().name, conv_def(), {{"pads", Dims{1, 1, 1, 1}}}, "conv[pads=[1,1,1,1]]", 2));
+  problem.ops.push_back(make_op(conv_def().name, conv_def(), {}, std::string(conv_def().name), 2));
   add_joins(problem.ops, 0);
   add_joins(problem.ops, 1);
   return problem;
@@ -91,7 +98,7 @@ std::vector<Tensor> run_step(const GeneratorOp& op, const SmallStep& step, const
 // Quick looks at shapes before inference is asked: most pairs of values do not fit.
 bool may_fit(const GeneratorOp& op, const SmallStep& step, const std::vector<Tensor>& values) {
   const Dims& a = values[static_cast<size_t>(step.inputs[0])].dims();
-  if (op.family == "split") {
+  if (op.family == split_def().name) {
     // Cut only what was joined: extents that are larger than those of the variables.
     const int64_t axis = op.attributes.integer("axis");
     return a[static_cast<size_t>(axis)] >= 4 && a[static_cast<size_t>(axis)] % 2 == 0;
@@ -99,8 +106,8 @@ bool may_fit(const GeneratorOp& op, const SmallStep& step, const std::vector<Ten
   if (op.num_inputs == 1) return true;
   const Dims& b = values[static_cast<size_t>(step.inputs[1])].dims();
   if (op.op->traits.elementwise) return a == b;  // broadcasting is left to verification
-  if (op.family == "matmul") return a[1] == b[0];
-  if (op.family == "conv") {
+  if (op.family == matmul_def().name) return a[1] == b[0];
+  if (op.family == conv_def().name) {
     const int64_t kernel = op.attributes.contains("pads") ? 3 : 1;
     return a[2] == 2 && a[3] == 3 && b[2] == kernel && b[3] == kernel && a[1] == b[1];
   }
@@ -250,8 +257,8 @@ std::vector<Problem> make_problems(const std::vector<std::string>& families) {
   // Images are for convolutions: all else is there among matrices.
   std::erase_if(problems, [](const Problem& problem) {
     return problem.ops.empty() ||
-           (problem.name == "images" &&
-            std::none_of(problem.ops.begin(), problem.ops.end(), [](const auto& op) { return op.family == "conv"; }));
+           (problem.name == "images" && std::none_of(problem.ops.begin(), problem.ops.end(),
+                                                     [](const auto& op) { return op.family == conv_def().name; }));
   });
   return problems;
 }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/hash.h"
+#include "ops/defs.h"
 #include "optimize/rules/acting_attribute.h"
 #include "optimize/rules/verify/exact_op.h"
 
@@ -41,7 +42,7 @@ class TermHasher {
     }
     hasher.add(static_cast<int64_t>(OpaqueFunction(op, acting)({})));
     std::vector<uint64_t> inputs;
-    const bool is_split = op.name == "split";  // its sizes are those of its results
+    const bool is_split = &op == &split_def();  // its sizes are those of its results
     for (const ValueId input : node.inputs()) {
       if (input.is_valid()) inputs.push_back(of(input));
       if (is_split) break;

@@ -1,5 +1,6 @@
 #include "optimize/rules/verify/call_draft.h"
 #include "autograph/random.h"
+#include "ops/defs.h"
 
 #include <algorithm>
 
@@ -30,7 +31,7 @@ void complete_elementwise(CallDraft& draft, Choices& choices) {
   }
   for (size_t slot = 0; slot < draft.inputs.size(); ++slot) {
     if (!draft.is_open(slot)) continue;
-    const bool is_bound = draft.op->name == "clip" && slot > 0;
+    const bool is_bound = draft.op == &clip_def() && slot > 0;
     draft.set_dims(slot, is_bound ? Dims{}
                          : known  ? choose_broadcast(choices, *known)
                                   : choose_dims(draft, choices, 0, 4));

@@ -1,4 +1,5 @@
 // Small calls of matmul, gemm and conv.
+#include "ops/defs.h"
 #include "optimize/rules/verify/call_draft.h"
 
 namespace autograph {
@@ -143,12 +144,12 @@ void complete_conv(CallDraft& draft, Choices& choices) {
 }  // namespace
 
 bool complete_linear(CallDraft& draft, Choices& choices) {
-  const std::string_view op = draft.op->name;
-  if (op == "matmul") {
+  const OpDef& op = *draft.op;
+  if (&op == &matmul_def()) {
     complete_matmul(draft, choices);
-  } else if (op == "gemm") {
+  } else if (&op == &gemm_def()) {
     complete_gemm(draft, choices);
-  } else if (op == "conv") {
+  } else if (&op == &conv_def()) {
     complete_conv(draft, choices);
   } else {
     return false;

@@ -1,4 +1,5 @@
 // Small calls of softmax and of normalizations.
+#include "ops/defs.h"
 #include "optimize/rules/verify/call_draft.h"
 
 namespace autograph {
@@ -46,12 +47,12 @@ void complete_batch(CallDraft& draft, Choices& choices) {
 }  // namespace
 
 bool complete_row(CallDraft& draft, Choices& choices) {
-  const std::string_view op = draft.op->name;
-  if (op == "softmax" || op == "log_softmax" || op == "hardmax") {
+  const OpDef& op = *draft.op;
+  if (&op == &softmax_def() || &op == &log_softmax_def() || &op == &hardmax_def()) {
     complete_softmax(draft, choices);
-  } else if (op == "layer_normalization" || op == "rms_normalization") {
+  } else if (&op == &layer_normalization_def() || &op == &rms_normalization_def()) {
     complete_layer(draft, choices);
-  } else if (op == "batch_normalization") {
+  } else if (&op == &batch_normalization_def()) {
     complete_batch(draft, choices);
   } else {
     return false;

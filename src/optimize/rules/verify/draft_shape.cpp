@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/defs.h"
 #include "optimize/rules/verify/call_draft.h"
 
 namespace autograph {
@@ -188,22 +189,25 @@ void complete_flatten(CallDraft& draft, Choices& choices) {
 }
 
 struct Family {
-  std::string_view op;
+  const OpDef* op;
   void (*complete)(CallDraft&, Choices&);
 };
 
-const Family kFamilies[] = {
-    {"concat", complete_concat},   {"split", complete_split},         {"slice", complete_slice},
-    {"pad", complete_pad},         {"transpose", complete_transpose}, {"reshape", complete_reshape},
-    {"squeeze", complete_squeeze}, {"unsqueeze", complete_unsqueeze}, {"expand", complete_expand},
-    {"gather", complete_gather},   {"flatten", complete_flatten},
-};
+const std::vector<Family>& families() {
+  static const std::vector<Family> kFamilies{
+      {&concat_def(), complete_concat},   {&split_def(), complete_split},         {&slice_def(), complete_slice},
+      {&pad_def(), complete_pad},         {&transpose_def(), complete_transpose}, {&reshape_def(), complete_reshape},
+      {&squeeze_def(), complete_squeeze}, {&unsqueeze_def(), complete_unsqueeze}, {&expand_def(), complete_expand},
+      {&gather_def(), complete_gather},   {&flatten_def(), complete_flatten},
+  };
+  return kFamilies;
+}
 
 }  // namespace
 
 bool complete_shape(CallDraft& draft, Choices& choices) {
-  for (const Family& family : kFamilies) {
-    if (draft.op->name != family.op) continue;
+  for (const Family& family : families()) {
+    if (draft.op != family.op) continue;
     family.complete(draft, choices);
     return true;
   }

@@ -1,4 +1,5 @@
 // Small calls of pools, global pools and reductions.
+#include "ops/defs.h"
 #include "optimize/rules/verify/call_draft.h"
 
 namespace autograph {
@@ -46,13 +47,13 @@ void complete_reduction(CallDraft& draft, Choices& choices) {
 }  // namespace
 
 bool complete_window(CallDraft& draft, Choices& choices) {
-  const std::string_view op = draft.op->name;
-  if (op == "average_pool" || op == "max_pool" || op == "lp_pool") {
+  const OpDef& op = *draft.op;
+  if (&op == &average_pool_def() || &op == &max_pool_def() || &op == &lp_pool_def()) {
     complete_pool(draft, choices);
-  } else if (op.starts_with("global_")) {
+  } else if (op.name.starts_with("global_")) {
     if (draft.is_open(0)) draft.set_dims(0, choose_dims(draft, choices, 3, 4));
     draft.choose(choices, "p", {int64_t{2}, int64_t{1}});
-  } else if (op.starts_with("reduce_")) {
+  } else if (op.name.starts_with("reduce_")) {
     complete_reduction(draft, choices);
   } else {
     return false;

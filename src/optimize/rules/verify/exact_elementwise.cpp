@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/elementwise/formula_table.h"
 #include "ops/elementwise/formulas.h"
 #include "optimize/rules/verify/exact_op.h"
@@ -210,10 +211,16 @@ void by_formula(const ExactCall& call) {
 
 }  // namespace
 
-ExactFn find_exact_elementwise(std::string_view op) {
-  const OpDef* def = find_op(op);
-  const auto index = def && def->traits.elementwise ? find_formula(*def, {}) : std::nullopt;
+ExactFn find_exact_elementwise(const OpDef& op) {
+  const auto index = find_formula(op, {});
   return index && readable(*index).reach != Reach::nowhere ? by_formula : nullptr;
+}
+
+bool is_exact_on_integers_only(const OpDef& op) {
+  const OpDef* const extremes[] = {&max_pool_def(), &global_max_pool_def(), &reduce_max_def(), &reduce_min_def()};
+  if (std::find(std::begin(extremes), std::end(extremes), &op) != std::end(extremes)) return true;
+  const auto index = find_formula(op, {});
+  return index && readable(*index).reach == Reach::integers;
 }
 
 }  // namespace autograph

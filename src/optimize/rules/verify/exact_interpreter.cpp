@@ -14,7 +14,7 @@ namespace {
 
 bool is_float(const Type& type) { return dtypes::kFloat.contains(type.dtype()); }
 
-ExactFn find_exact(std::string_view op) {
+ExactFn find_exact(const OpDef& op) {
   for (const auto find : {find_exact_linear, find_exact_window, find_exact_elementwise, find_exact_row}) {
     if (const ExactFn function = find(op)) return function;
   }
@@ -42,12 +42,11 @@ std::vector<Tensor> call_exact(const OpDef& op, const Attributes& attributes, st
     AG_CHECK_USER(type.is_static() && !op.traits.control_flow, UnsupportedError,
                   "[exact] node: {} gives {}, which is no tensor of known shape", op.name, to_string(type));
   }
-  if (only_moves(op.name) || is_shape_arithmetic(op, inputs, types))
-    return move_elements(op, attributes, inputs, types);
+  if (only_moves(op) || is_shape_arithmetic(op, inputs, types)) return move_elements(op, attributes, inputs, types);
   std::vector<Tensor> outputs;
   for (const Type& type : types) outputs.push_back(Tensor::zeros(DType::u64, type.shape().static_dims()));
   const ExactCall call{op, attributes, inputs, outputs, options};
-  const ExactFn function = find_exact(op.name);
+  const ExactFn function = find_exact(op);
   (function ? function : call_opaque)(call);
   return outputs;
 }

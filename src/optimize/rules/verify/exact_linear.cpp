@@ -1,6 +1,7 @@
 // Exact matmul, gemm and conv: loops straight from the formulas.
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "ops/window/window_geometry.h"
 #include "optimize/rules/verify/exact_op.h"
 #include "optimize/rules/verify/prime_field.h"
@@ -127,10 +128,10 @@ void conv(const ExactCall& call) {
 
 }  // namespace
 
-ExactFn find_exact_linear(std::string_view op) {
-  if (op == "matmul") return matmul;
-  if (op == "gemm") return gemm;
-  if (op == "conv") return conv;
+ExactFn find_exact_linear(const OpDef& op) {
+  if (&op == &matmul_def()) return matmul;
+  if (&op == &gemm_def()) return gemm;
+  if (&op == &conv_def()) return conv;
   return nullptr;
 }
 

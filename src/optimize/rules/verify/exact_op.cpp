@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "optimize/rules/verify/prime_field.h"
 
 namespace autograph {
@@ -65,11 +66,12 @@ int64_t integer_of(uint64_t a) {
   return n;
 }
 
-bool only_moves(std::string_view op) {
-  static constexpr std::string_view kMoves[] = {
-      "concat", "depth_to_space", "expand", "flatten", "gather", "pad",       "reshape", "reverse_sequence",
-      "slice",  "space_to_depth", "split",  "squeeze", "tile",   "transpose", "trilu",   "unsqueeze"};
-  return std::find(std::begin(kMoves), std::end(kMoves), op) != std::end(kMoves);
+bool only_moves(const OpDef& op) {
+  const OpDef* const moves[] = {
+      &concat_def(),  &depth_to_space_def(),   &expand_def(), &flatten_def(),        &gather_def(), &pad_def(),
+      &reshape_def(), &reverse_sequence_def(), &slice_def(),  &space_to_depth_def(), &split_def(),  &squeeze_def(),
+      &tile_def(),    &transpose_def(),        &trilu_def(),  &unsqueeze_def()};
+  return std::find(std::begin(moves), std::end(moves), &op) != std::end(moves);
 }
 
 OpaqueFunction::OpaqueFunction(const OpDef& op, const Attributes& attributes,

@@ -29,13 +29,16 @@ struct ExactCall {
 using ExactFn = void (*)(const ExactCall&);
 
 /// The loops for an op, or null; each of the three knows its own family.
-ExactFn find_exact_linear(std::string_view op);       ///< matmul, gemm, conv.
-ExactFn find_exact_window(std::string_view op);       ///< Pools, global pools, reductions.
-ExactFn find_exact_elementwise(std::string_view op);  ///< add, mul, relu, max ...
-ExactFn find_exact_row(std::string_view op);          ///< Softmax and normalizations.
+ExactFn find_exact_linear(const OpDef& op);       ///< matmul, gemm, conv.
+ExactFn find_exact_window(const OpDef& op);       ///< Pools, global pools, reductions.
+ExactFn find_exact_elementwise(const OpDef& op);  ///< add, mul, relu, max ...
+ExactFn find_exact_row(const OpDef& op);          ///< Softmax and normalizations.
 
 /// Is it an op that moves elements and looks at none of them?
-bool only_moves(std::string_view op);
+bool only_moves(const OpDef& op);
+
+/// Does it compare numbers, or raise them to powers, so that it is itself only where they are integers?
+bool is_exact_on_integers_only(const OpDef& op);
 
 /// An op without properties on whole tensors, or element by element where the op is elementwise.
 void call_opaque(const ExactCall& call);

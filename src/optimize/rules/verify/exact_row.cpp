@@ -2,6 +2,7 @@
 // of normalizations are products and sums.
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "optimize/rules/verify/exact_op.h"
 #include "optimize/rules/verify/prime_field.h"
 
@@ -75,7 +76,7 @@ void batch_normalization(const ExactCall& call) {
   const int64_t channels = x.size() > 1 ? x[1] : 1;
   const int64_t elements = call.outputs[0].num_elements();
   const int64_t inner = channels == 0 || elements == 0 ? 1 : elements / (x[0] * channels);
-  const OpaqueFunction root(get_op("sqrt"), {});
+  const OpaqueFunction root(sqrt_def(), {});
   const uint64_t epsilon = field_of(call.attributes.real("epsilon"));
   for (int64_t i = 0; i < elements; ++i) {
     const int64_t c = i / inner % channels;
@@ -88,10 +89,10 @@ void batch_normalization(const ExactCall& call) {
 
 }  // namespace
 
-ExactFn find_exact_row(std::string_view op) {
-  if (op == "softmax" || op == "log_softmax" || op == "hardmax") return softmax;
-  if (op == "layer_normalization" || op == "rms_normalization") return normalize_rows;
-  if (op == "batch_normalization") return batch_normalization;
+ExactFn find_exact_row(const OpDef& op) {
+  if (&op == &softmax_def() || &op == &log_softmax_def() || &op == &hardmax_def()) return softmax;
+  if (&op == &layer_normalization_def() || &op == &rms_normalization_def()) return normalize_rows;
+  if (&op == &batch_normalization_def()) return batch_normalization;
   return nullptr;
 }
 

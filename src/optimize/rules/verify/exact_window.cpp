@@ -1,6 +1,7 @@
 // Exact pools, global pools and reductions: each output combines a list of positions of the input.
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "ops/reduction/axes.h"
 #include "ops/window/window_geometry.h"
 #include "optimize/rules/verify/exact_op.h"
@@ -85,7 +86,7 @@ void average_pool(const ExactCall& call) {
 // The largest of a window is a function of the set of its elements alone: how they are found does not matter.
 void max_pool(const ExactCall& call) {
   if (call.outputs.size() > 1) return call_opaque(call);
-  const OpaqueFunction opaque(get_op("reduce_max"), {});
+  const OpaqueFunction opaque(reduce_max_def(), {});
   for_each_window_of(call, pool_axes(call), [&](std::span<const int64_t>, const Elements& elements) {
     return extreme_of(call, opaque, elements, true);
   });
@@ -107,7 +108,7 @@ void global_average_pool(const ExactCall& call) {
 }
 
 void global_max_pool(const ExactCall& call) {
-  const OpaqueFunction opaque(get_op("reduce_max"), {});
+  const OpaqueFunction opaque(reduce_max_def(), {});
   uint64_t* out = call.out();
   for (const Elements& elements : channels_of(call)) *out++ = extreme_of(call, opaque, elements, true);
 }
@@ -117,39 +118,39 @@ void reduce(const ExactCall& call) {
   for (const Tensor& input : call.inputs) views.push_back(input.view());
   const TensorView output = call.outputs[0].view();
   const ReductionWalk walk = walk_of(OpCall{call.attributes, views, std::span(&output, 1)});
-  const std::string_view op = call.op.name;
+  const OpDef& op = call.op;
   const OpaqueFunction opaque(call.op, {});
   uint64_t* out = call.out();
   for (const int64_t start : walk.starts) {
     Elements elements;
     for (const int64_t offset : walk.offsets) elements.push_back(call.in(0)[start + offset]);
-    if (op == "reduce_sum") {
+    if (&op == &reduce_sum_def()) {
       *out++ = sum_of(elements);
-    } else if (op == "reduce_mean") {
+    } else if (&op == &reduce_mean_def()) {
       *out++ = mean_of(elements, static_cast<int64_t>(elements.size()));
-    } else if (op == "reduce_prod") {
+    } else if (&op == &reduce_prod_def()) {
       *out = 1;
       for (const uint64_t element : elements) *out = field_multiply(*out, element);
       ++out;
-    } else if (op == "reduce_sum_square") {
+    } else if (&op == &reduce_sum_square_def()) {
       for (uint64_t& element : elements) element = field_multiply(element, element);
       *out++ = sum_of(elements);
     } else {
-      *out++ = extreme_of(call, opaque, std::move(elements), op == "reduce_max");
+      *out++ = extreme_of(call, opaque, std::move(elements), &op == &reduce_max_def());
     }
   }
 }
 
 }  // namespace
 
-ExactFn find_exact_window(std::string_view op) {
-  if (op == "average_pool") return average_pool;
-  if (op == "max_pool") return max_pool;
-  if (op == "global_average_pool") return global_average_pool;
-  if (op == "global_max_pool") return global_max_pool;
-  for (const std::string_view name :
-       {"reduce_sum", "reduce_mean", "reduce_prod", "reduce_sum_square", "reduce_max", "reduce_min"}) {
-    if (op == name) return reduce;
+ExactFn find_exact_window(const OpDef& op) {
+  if (&op == &average_pool_def()) return average_pool;
+  if (&op == &max_pool_def()) return max_pool;
+  if (&op == &global_average_pool_def()) return global_average_pool;
+  if (&op == &global_max_pool_def()) return global_max_pool;
+  for (const OpDef* reduction : {&reduce_sum_def(), &reduce_mean_def(), &reduce_prod_def(), &reduce_sum_square_def(),
+                                 &reduce_max_def(), &reduce_min_def()}) {
+    if (&op == reduction) return reduce;
   }
   return nullptr;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/defs.h"
 #include "optimize/rules/verify/call_draft.h"
 #include "optimize/rules/verify/instance_values.h"
 
@@ -11,8 +12,10 @@ namespace {
 using Kind = PatternOperand::Kind;
 
 // Ops that classes are filled with: with and without properties, with attributes, not commutative.
-const std::initializer_list<std::string_view> kUnary = {"relu", "tanh", "sigmoid", "neg", "abs", "leaky_relu", "exp"};
-const std::initializer_list<std::string_view> kBinary = {"add", "mul", "sub", "max", "div"};
+std::vector<const OpDef*> unary_ops() {
+  return {&relu_def(), &tanh_def(), &sigmoid_def(), &neg_def(), &abs_def(), &leaky_relu_def(), &exp_def()};
+}
+std::vector<const OpDef*> binary_ops() { return {&add_def(), &mul_def(), &sub_def(), &max_def(), &div_def()}; }
 
 class InstanceMaker {
  public:
@@ -109,12 +112,12 @@ class InstanceMaker {
   const OpDef* choose_op(const PatternStatement& statement) {
     if (statement.op_class == OpClass::named) return statement.op;
     const OpDef*& op = ops_[static_cast<size_t>(statement.op_variable)];
-    if (!op) op = &get_op(choices_.one_of(statement.op_class == OpClass::unary ? kUnary : kBinary));
+    if (!op) op = choices_.one_of(statement.op_class == OpClass::unary ? unary_ops() : binary_ops());
     return op;
   }
 
   static bool leaves_sizes_open(const PatternStatement& statement) {
-    return statement.op && statement.op->name == "split" && statement.inputs.size() == 1;
+    return statement.op && statement.op == &split_def() && statement.inputs.size() == 1;
   }
 
   static void push(Call& call, Source source, InputDraft::Kind kind, Dims dims, ValueId value = {}) {
@@ -175,7 +178,7 @@ class InstanceMaker {
     if (!variable(wanted).is_weight && choices_.rarely(24) && !made_.empty()) {
       // Depends on another part of the pattern: rules that merge both must see the cycle.
       const ValueId value = choices_.one_of(made_);
-      return instance_.graph.node(instance_.graph.add_node(get_op("tanh"), {value})).output(0);
+      return instance_.graph.node(instance_.graph.add_node(tanh_def(), {value})).output(0);
     }
     std::vector<ValueId> candidates;
     for (const auto& [index, value] : outside_) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/defs.h"
 #include "optimize/rules/siblings.h"
 
 namespace autograph {
@@ -15,9 +16,9 @@ size_t front_axis(int64_t axis, const Dims& dims) {
 
 }  // namespace
 
-ValueId ValueMaker::add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
+ValueId ValueMaker::add(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes) {
   Graph& graph = instance_.graph;
-  return graph.node(graph.add_node(get_op(op), std::move(inputs), std::move(attributes))).output(0);
+  return graph.node(graph.add_node(op, std::move(inputs), std::move(attributes))).output(0);
 }
 
 ValueId ValueMaker::make_input(const Dims& dims, bool positive) {
@@ -29,7 +30,7 @@ ValueId ValueMaker::make_input(const Dims& dims, bool positive) {
 
 ValueId ValueMaker::make_weight(const Dims& dims, bool positive) {
   const ValueId weight = make_constant(dims, positive);
-  return choices_.rarely(6) ? add("mul", {weight, make_constant(dims, positive)}) : weight;
+  return choices_.rarely(6) ? add(mul_def(), {weight, make_constant(dims, positive)}) : weight;
 }
 
 ValueId ValueMaker::make_constant(const Dims& dims, bool positive) {
@@ -52,10 +53,10 @@ void ValueMaker::choose_maker(size_t n, int64_t axis) {
                             Maker::conv});
   variant_ = choices_.pick(2) == 0;
   shares_ = choices_.pick(2) == 0;
-  if (maker_ == Maker::unary) op_ = choices_.one_of<std::string_view>({"relu", "tanh", "neg"});
-  if (maker_ == Maker::pool) op_ = choices_.one_of<std::string_view>({"max_pool", "average_pool"});
+  if (maker_ == Maker::unary) op_ = choices_.one_of<const OpDef*>({&relu_def(), &tanh_def(), &neg_def()});
+  if (maker_ == Maker::pool) op_ = choices_.one_of<const OpDef*>({&max_pool_def(), &average_pool_def()});
   const bool binary = maker_ == Maker::binary_weight || maker_ == Maker::binary_shared || maker_ == Maker::binary_value;
-  if (binary) op_ = choices_.one_of<std::string_view>({"add", "mul", "sub"});
+  if (binary) op_ = choices_.one_of<const OpDef*>({&add_def(), &mul_def(), &sub_def()});
 }
 
 // The second operand of a binary op with a result of these dims.
@@ -79,7 +80,7 @@ ValueId ValueMaker::other_operand(const Dims& dims) {
 ValueId ValueMaker::make_pooled(const Dims& dims) {
   if (dims.size() != 4) return make_input(dims);
   const Dims pads(4, 1);
-  return add(op_, {make_input(dims)}, {{"kernel_shape", Dims{3, 3}}, {"pads", pads}});
+  return add(*op_, {make_input(dims)}, {{"kernel_shape", Dims{3, 3}}, {"pads", pads}});
 }
 
 // Two channels become as many as asked for.
@@ -93,7 +94,7 @@ ValueId ValueMaker::make_convolved(const Dims& dims) {
   shared_ = x;
   std::vector<ValueId> inputs{x, make_weight({dims[1], 2, kernel, kernel})};
   if (choices_.rarely(3)) inputs.push_back(make_weight({dims[1]}));
-  return add("conv", inputs, {{"pads", Dims(4, kernel / 2)}});
+  return add(conv_def(), inputs, {{"pads", Dims(4, kernel / 2)}});
 }
 
 // Reversed, or with the last two axes exchanged.
@@ -107,7 +108,7 @@ ValueId ValueMaker::make_transposed(const Dims& dims) {
   }
   Dims source(dims.size());
   for (size_t axis = 0; axis < dims.size(); ++axis) source[static_cast<size_t>(perm[axis])] = dims[axis];
-  return add("transpose", {make_input(source)}, {{"perm", perm}});
+  return add(transpose_def(), {make_input(source)}, {{"perm", perm}});
 }
 
 ValueId ValueMaker::make_joined(const Dims& dims, size_t axis) {
@@ -116,7 +117,7 @@ ValueId ValueMaker::make_joined(const Dims& dims, size_t axis) {
   Dims second = dims;
   first[axis] = 1 + static_cast<int64_t>(choices_.pick(static_cast<size_t>(dims[axis] - 1)));
   second[axis] -= first[axis];
-  return add("concat", {make_input(first), make_input(second)}, {{"axis", static_cast<int64_t>(axis)}});
+  return add(concat_def(), {make_input(first), make_input(second)}, {{"axis", static_cast<int64_t>(axis)}});
 }
 
 ValueId ValueMaker::make_cut(Dims dims, size_t axis) {
@@ -130,7 +131,7 @@ ValueId ValueMaker::make_cut(Dims dims, size_t axis) {
   NodeOptions options;
   options.num_outputs = 2;
   const ValueId whole = make_input(dims);
-  const NodeId node = graph.add_node(get_op("split"), {whole, sizes}, {{"axis", static_cast<int64_t>(axis)}}, options);
+  const NodeId node = graph.add_node(split_def(), {whole, sizes}, {{"axis", static_cast<int64_t>(axis)}}, options);
   graph.add_output(graph.node(node).output(first ? 1 : 0));
   return graph.node(node).output(first ? 0 : 1);
 }
@@ -163,16 +164,16 @@ ValueId ValueMaker::make_sliced(const Dims& dims, size_t axis) {
   const auto list = [&](const std::vector<int64_t>& values) {
     return instance_.graph.add_constant(Tensor::vector(values));
   };
-  return add("slice", {shared_, list(starts), list(ends), list(axes)});
+  return add(slice_def(), {shared_, list(starts), list(ends), list(axes)});
 }
 
 ValueId ValueMaker::make(const Dims& dims) {
   switch (maker_) {
     case Maker::nothing: break;
-    case Maker::unary: return add(op_, {make_input(dims)});
+    case Maker::unary: return add(*op_, {make_input(dims)});
     case Maker::binary_weight:
     case Maker::binary_shared:
-    case Maker::binary_value: return add(op_, {make_input(dims), other_operand(dims)});
+    case Maker::binary_value: return add(*op_, {make_input(dims), other_operand(dims)});
     case Maker::pool: return make_pooled(dims);
     case Maker::concat: return make_joined(dims, front_axis(axis_, dims));
     case Maker::split: return make_cut(dims, front_axis(axis_, dims));
@@ -183,7 +184,7 @@ ValueId ValueMaker::make(const Dims& dims) {
       if (dims.size() < 2) break;
       Dims left = dims;
       left.back() = 2;
-      return add("matmul", {make_input(left), make_weight({2, dims.back()})});
+      return add(matmul_def(), {make_input(left), make_weight({2, dims.back()})});
     }
   }
   return make_input(dims);
@@ -202,11 +203,11 @@ std::vector<ValueId> ValueMaker::read_in_pairs(const std::vector<ValueId>& value
   options.num_outputs = static_cast<int>(sizes.size());
   const ValueId other = make_input(whole);
   const ValueId cuts = graph.add_constant(Tensor::vector(sizes));
-  const NodeId node = graph.add_node(get_op("split"), {other, cuts}, {{"axis", static_cast<int64_t>(axis)}}, options);
+  const NodeId node = graph.add_node(split_def(), {other, cuts}, {{"axis", static_cast<int64_t>(axis)}}, options);
   std::vector<ValueId> results;
   for (size_t i = 0; i < values.size(); ++i) {
     const ValueId piece = graph.node(node).output(i);
-    results.push_back(add(variant_ ? "mul" : "sub", {values[i], piece}));
+    results.push_back(add(variant_ ? mul_def() : sub_def(), {values[i], piece}));
   }
   return results;
 }
@@ -217,9 +218,9 @@ std::vector<ValueId> ValueMaker::read_alike(const std::vector<ValueId>& values) 
   for (const ValueId value : values) {
     const Dims dims = instance_.graph.type(value).shape().static_dims();
     if (maker_ == Maker::unary) {
-      results.push_back(add(op_, {value}));
+      results.push_back(add(*op_, {value}));
     } else if (maker_ == Maker::binary_weight || maker_ == Maker::binary_shared || maker_ == Maker::binary_value) {
-      results.push_back(add(op_, {value, other_operand(dims)}));
+      results.push_back(add(*op_, {value, other_operand(dims)}));
     } else {
       results.push_back(value);
     }

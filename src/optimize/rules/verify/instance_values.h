@@ -47,7 +47,7 @@ class ValueMaker {
 
  private:
   std::vector<ValueId> read_in_pairs(const std::vector<ValueId>& values);
-  ValueId add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
+  ValueId add(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes = {});
   ValueId other_operand(const Dims& dims);
   ValueId make_pooled(const Dims& dims);
   ValueId make_convolved(const Dims& dims);
@@ -60,7 +60,7 @@ class ValueMaker {
   Choices& choices_;
   Maker maker_ = Maker::nothing;
   int64_t axis_ = 0;
-  std::string_view op_;
+  const OpDef* op_ = nullptr;
   bool shares_ = false;   // all read one value
   bool variant_ = false;  // of the maker: another window, another permutation
   ValueId shared_;

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/join.h"
+#include "ops/defs.h"
 #include "optimize/rules/acting_attribute.h"
 #include "optimize/rules/pattern.h"
 
@@ -61,7 +62,7 @@ std::string default_text(const AttributeSpec& spec, AttributeRole role) {
 
 // What a term calls: an op with its number of inputs, or one of the outputs of a split.
 std::string function_name(const OpDef& op, size_t num_inputs, size_t slot, size_t num_outputs) {
-  if (op.name == "split") return fmt::format("split{}#{}", num_outputs, slot);
+  if (&op == &split_def()) return fmt::format("split{}#{}", num_outputs, slot);
   return fmt::format("{}/{}#{}", op.name, num_inputs, slot);
 }
 
@@ -161,9 +162,9 @@ class Prover {
       if (role == AttributeRole::ignored) continue;
       arguments.push_back(symbol(text_of(acting_attribute(graph, node, spec, role), role)));
     }
-    size_t num_inputs = op.name == "split" ? 1 : node.inputs().size();
+    size_t num_inputs = &op == &split_def() ? 1 : node.inputs().size();
     while (num_inputs > 0 && !node.input(num_inputs - 1).is_valid()) --num_inputs;
-    if (op.name == "split") add_sizes(graph, node, arguments);
+    if (&op == &split_def()) add_sizes(graph, node, arguments);
     for (size_t i = 0; i < num_inputs; ++i) {
       const ValueId input = node.input(i);
       arguments.push_back(input.is_valid() ? term(graph, input, known) : context_.constant("none", tensor_));
@@ -256,7 +257,7 @@ class Prover {
     const OpDef& op = statement.op ? *statement.op : *scope.class_op;
     Exprs arguments = statement_attributes(scope, statement, op);
     const size_t num_outputs = statement.outputs.size();
-    if (op.name == "split") {
+    if (&op == &split_def()) {
       for (size_t slot = 0; slot < num_outputs; ++slot) {
         const z3::expr size = context_.int_const(("S_" + result(slot)).c_str());
         scope.bound.push_back(size);

@@ -9,6 +9,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "graph/run_reference.h"
+#include "optimize/rules/verify/exact_op.h"
 #include "optimize/rules/verify/prime_field.h"
 
 namespace autograph {
@@ -45,23 +46,9 @@ std::string exact_difference(const std::vector<Tensor>& before, const std::vecto
 }
 
 bool has_integer_functions(const Graph& graph) {
-  static constexpr std::string_view kFunctions[] = {"relu",
-                                                    "exp",
-                                                    "pow",
-                                                    "abs",
-                                                    "max",
-                                                    "min",
-                                                    "prelu",
-                                                    "leaky_relu",
-                                                    "clip",
-                                                    "max_pool",
-                                                    "global_max_pool",
-                                                    "reduce_max",
-                                                    "reduce_min"};
   const auto nodes = graph.nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
-    return std::find(std::begin(kFunctions), std::end(kFunctions), graph.node(id).op().name) != std::end(kFunctions);
-  });
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](NodeId id) { return is_exact_on_integers_only(graph.node(id).op()); });
 }
 
 std::string compare_exactly(const Graph& before, const Graph& after, Functions functions, Random& random) {
