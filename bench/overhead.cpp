@@ -32,7 +32,7 @@ int main() {
   using autograph::Tensor;
   autograph::CompileOptions options;
   options.threads = 1;
-  options.disabled_passes = {"fuse_elementwise"};  // what one node takes is the question
+  options.expert.disabled_passes = {"fuse_elementwise"};  // what one node takes is the question
   autograph::Graph graph = chain_of_adds();
   autograph::Executable executable;
   const double compile_ms =

@@ -17,9 +17,9 @@ namespace autograph {
 /// How to look.
 struct BisectOptions {
   Tolerance tolerance = {};
-  SearchOptions search = {.strategy = "sequential"};  ///< Of a strategy that searches; "sequential": passes alone.
-  bool shrink = true;                                 ///< Also find the smallest part that fails.
-  size_t max_trials = 500;                            ///< Parts tried while shrinking.
+  SearchOptions search = {.strategy = Strategy::sequential};  ///< `sequential`: passes alone.
+  bool shrink = true;                                         ///< Also find the smallest part that fails.
+  size_t max_trials = 500;                                    ///< Parts tried while shrinking.
   /// Called before every trial: what is tried, how many trials there were.
   std::function<void(std::string_view what, size_t trials)> on_progress = nullptr;
   std::function<bool()> is_cancelled = nullptr;  ///< True ends the shrinking with the smallest so far.

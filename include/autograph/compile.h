@@ -16,6 +16,7 @@
 #include "autograph/donation.h"
 #include "autograph/graph.h"
 #include "autograph/kernel_times.h"
+#include "autograph/precision.h"
 #include "autograph/run_report.h"
 #include "autograph/schedule.h"
 #include "autograph/state_store.h"
@@ -31,44 +32,46 @@ struct TuneProgress {
   bool in_network = false;  ///< Whole plans are run, kernels have been measured.
 };
 
-/// How to compile.
-struct CompileOptions {
-  std::string device = "cpu";           ///< One of available_devices(), or of add_device().
-  std::string strategy = "sequential";  ///< How to schedule: one of available_strategies().
-  /// Where nodes of the graph run, instead of what `strategy` would say; passes are not run then. Null: by strategy.
-  /// Not for graphs with shapes that are known only while running, which run as if there were none.
+/// What there is rarely a reason to set: for experiments, searches and those who look for faults.
+struct ExpertOptions {
+  /// Where nodes of the graph run; passes are not run then. Null: one after the other, each on all threads. Not for
+  /// graphs with shapes that are known only while running, which run as if there were none.
   std::shared_ptr<const Schedule> schedule = nullptr;
-  int threads = 0;  ///< Threads of one run; 0 = what this process may use (cgroup quota included).
+  bool use_passes = true;  ///< Run the passes that are not needed for running.
+  std::vector<std::string> disabled_passes =
+      {};  ///< Passes to leave out, by name; ValueError when there is no such pass.
   /// Bind the threads of a run to processors of their own; the caller's only while it runs. For machines that run
   /// nothing else: runs at the same time would meet on the same processors.
   bool pin_threads = false;
   /// Use all threads even where other programs keep processors busy for long. Else a run then takes as many as find a
   /// processor, since a team waits for its last thread in every step.
   bool fixed_threads = false;
+  /// With CompileOptions::tune: times measured before on this machine, which are asked before the cache is. May be
+  /// null.
+  std::shared_ptr<const KernelTimes> kernel_times = nullptr;
+  bool tune_in_network =
+      true;  ///< With CompileOptions::tune: run whole plans, too, and choose by what kernels take there.
+  /// Asked before measurements; false: what has not been measured yet is chosen by estimate. Null: always.
+  std::function<bool()> may_tune = nullptr;
+};
+
+/// How to compile.
+struct CompileOptions {
+  std::string device = "cpu";      ///< One of available_devices(), or of add_device().
+  int threads = 0;                 ///< Threads of one run; 0 = what this process may use (cgroup quota included).
   size_t memory_budget_bytes = 0;  ///< Refuse plans that need more than this for activations; 0 = no limit.
-  /// In what convolutions and matrix products may multiply: "f32", or "bf16" where the CPU has instructions for it.
-  /// Their operands are then rounded to bf16 (8 significant bits) where that is faster; sums, all else and all tensors
-  /// outside stay as they are. One of available_precisions().
-  std::string precision = "f32";
+  Precision precision = Precision::f32;
   bool exact = false;  ///< No kernels that sum in another order than the op suggests (Winograd).
   bool tune = false;   ///< Choose kernels and layouts by measuring them; measurements are kept in a cache on disk.
-  /// With `tune`: times measured before on this machine, which are asked before the cache is. May be null.
-  std::shared_ptr<const KernelTimes> kernel_times = nullptr;
   std::string cache_folder = {};  ///< Of the cache; "": `$XDG_CACHE_HOME/autograph` or `~/.cache/autograph`.
   /// Trust a kernel only when one run of it, with these shapes and weights, gave what the reference gives; once, what
   /// was found is kept in the cache. Kernels that gave something else are not taken any more, with this or without.
   /// `tune` does so, too. See attested_kernels.h.
   bool attest = false;
-  bool tune_in_network = true;  ///< With `tune`: run whole plans, too, and choose by what kernels take there.
   std::function<void(const TuneProgress&)> on_tune = nullptr;  ///< Called while measuring.
-  /// Asked before measurements with `tune`; false: what has not been measured yet is chosen by estimate. Null: always.
-  std::function<bool()> may_tune = nullptr;
-  bool optimize = true;  ///< Run the plain passes first.
   /// Free weights of which kernels keep packed copies, where all shapes are known: Executable::graph() then has
   /// constants without elements (`raw() == nullptr`), and halves the memory of large models.
   bool release_weights = false;
-  std::vector<std::string> disabled_passes =
-      {};  ///< Passes to leave out, by name; ValueError when there is no such pass.
   /// What the graph's states are; those that it does not know yet are added. Nothing: a store of the executable's own.
   std::optional<StateStore> states = {};
   /// Inputs whose memory run_into() may be given as that of an output of the same dtype and shape, too: no input and no
@@ -79,6 +82,7 @@ struct CompileOptions {
   bool keep_on_device = false;
   bool check_nan = false;  ///< Stop at the first node that makes a NaN or infinity from finite inputs.
   bool profile = false;    ///< Record the time of every step; see Executable::profile().
+  ExpertOptions expert = {};
 };
 
 /// What one run gave: the outputs in the order of the graph's, and by name.
@@ -129,6 +133,9 @@ class Executable {
   const Graph& graph() const;
   /// Memory of the plan used last; a graph whose input types are all static has its plan from the start.
   MemoryReport memory() const;
+  /// How that plan came to be: its passes, what they did, how long it took. Where there is no plan yet, the passes that
+  /// have run while extents were not known.
+  CompileReport compile_report() const;
   /// Kernels chosen for that plan.
   std::vector<KernelChoice> kernel_choices() const;
   /// With CompileOptions::tune: the times from which the kernels of a graph with static inputs were chosen.
@@ -156,15 +163,9 @@ class Executable {
   std::shared_ptr<const std::vector<std::string>> output_names_;
 };
 
-/// Compiles `graph`; throws UnsupportedError listing every op without a kernel, DeviceError when the device is not
-/// there.
+/// Compiles `graph` as it stands, without a search (optimize() searches); throws UnsupportedError listing every op
+/// without a kernel, DeviceError when the device is not there.
 Executable compile(Graph graph, const CompileOptions& options = {});
-
-/// Names that CompileOptions::strategy may have in this build.
-std::vector<std::string> available_strategies();
-
-/// Values of CompileOptions::precision.
-std::vector<std::string> available_precisions();
 
 /// Devices of this build on this machine, best first.
 std::vector<std::string> available_devices();

@@ -11,6 +11,7 @@
 
 #include "autograph/buffer.h"
 #include "autograph/kernel.h"
+#include "autograph/precision.h"
 #include "autograph/schedule.h"
 
 namespace autograph {
@@ -84,7 +85,7 @@ class Device {
   virtual const KernelCatalog& catalog() const = 0;
   /// The device as it is with kernels that may multiply in this precision (see CompileOptions); itself for "f32".
   /// Throws UnsupportedError or DeviceError when it cannot.
-  virtual const Device& with_precision(const std::string& precision) const;
+  virtual const Device& with_precision(Precision precision) const;
 
   /// Where its kernels read and write; null: the host's memory.
   virtual const Memory* memory() const { return nullptr; }

@@ -11,7 +11,7 @@ namespace autograph {
 /// The device named `name`; throws DeviceError with the nearest name when it is not there. With a precision other than
 /// "f32" it is one whose kernels may use that; throws ValueError when there is no such precision, UnsupportedError when
 /// the device has none of it and DeviceError when this machine has not. Devices stay where they are.
-const Device& get_device(const std::string& name, const std::string& precision = "f32");
+const Device& get_device(const std::string& name, Precision precision = Precision::f32);
 
 /// Makes another device known by its name, until the process ends; available_devices() then lists it, too. Throws
 /// ValueError when there is one of that name.

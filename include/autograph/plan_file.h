@@ -16,14 +16,14 @@ namespace autograph {
 
 /// Where a plan was made.
 struct PlanOrigin {
-  std::string version;            ///< Of AutoGraph.
-  std::string model;              ///< Of what model, in the words of the user.
-  std::string device;             ///< CompileOptions::device.
-  std::string identity;           ///< The machine, its libraries and their versions.
-  int threads = 0;                ///< Threads of a run.
-  bool tune = false;              ///< CompileOptions::tune.
-  bool exact = false;             ///< CompileOptions::exact.
-  std::string precision = "f32";  ///< CompileOptions::precision.
+  std::string version;                   ///< Of AutoGraph.
+  std::string model;                     ///< Of what model, in the words of the user.
+  std::string device;                    ///< CompileOptions::device.
+  std::string identity;                  ///< The machine, its libraries and their versions.
+  int threads = 0;                       ///< Threads of a run.
+  bool tune = false;                     ///< CompileOptions::tune.
+  bool exact = false;                    ///< CompileOptions::exact.
+  Precision precision = Precision::f32;  ///< CompileOptions::precision.
 };
 
 /// What the graph gives for inputs that anybody can draw again.

@@ -1,11 +1,19 @@
-// What a compiled graph tells about itself: memory, kernels, times.
+// What a compiled graph tells about itself: passes, memory, kernels, times.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "autograph/pass_report.h"
+
 namespace autograph {
+
+/// How a plan came to be.
+struct CompileReport {
+  std::vector<PassReport> passes;  ///< In their order; empty where a schedule was given, which is for a finished graph.
+  double plan_ms = 0;              ///< Choosing and making kernels, placing memory; with `tune` measuring, too.
+};
 
 /// Memory of one plan, in bytes.
 struct MemoryReport {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograph/compile.h"
@@ -28,9 +29,29 @@ struct SearchProgress {
 /// Of the budget of a search: how long the reference may take for all outputs of the graph.
 inline constexpr double kTruthShare = 0.25;
 
+/// Ways to find a graph and a schedule, the plainest first.
+enum class Strategy : uint8_t {
+  sequential,   ///< Every node by itself on all threads; no rewriting.
+  greedy,       ///< Stages of all nodes that are ready; no rewriting.
+  taso,         ///< Backtracking over rules for the least sum of costs (SOSP 2019); one stream.
+  ios,          ///< Stages by dynamic programming (MLSys 2021).
+  nimble,       ///< As many streams as the graph is wide, fewest waits (NeurIPS 2020).
+  taso_nimble,  ///< The graph of taso with the streams of nimble: "taso+nimble".
+  autograph     ///< Partition, backtracking, dynamic programming, verification on the device (AAAI 2023).
+};
+
+/// "taso+nimble".
+std::string_view to_string(Strategy strategy);
+
+/// Throws ValueError with the nearest name when there is no such strategy.
+Strategy strategy_named(std::string_view name);
+
+/// All strategies, the plainest first.
+std::vector<Strategy> available_strategies();
+
 /// How to search.
 struct SearchOptions {
-  std::string strategy = "autograph";  ///< One of available_strategies().
+  Strategy strategy = Strategy::autograph;
   /// Weight of the critical path: cost = alpha * critical path + sum. Unset: what fits the graphs that were measured on
   /// this device before best, by least squares; 1 where these are too few.
   std::optional<double> alpha = {};
@@ -80,13 +101,13 @@ struct TrialResult {
 
 /// What a search found and how.
 struct SearchReport {
-  std::string strategy;                    ///< Its name.
+  Strategy strategy = Strategy::sequential;
   std::string device;                      ///< Device of the measurements.
   bool simulated = false;                  ///< Latencies are of a simulated device.
   double alpha = 0;                        ///< Weight of the critical path in the costs.
   bool is_alpha_fitted = false;            ///< By least squares, over graphs measured on this device before.
   bool tuned = false;                      ///< Kernels chosen by measurement are faster: compile() chooses them so.
-  bool tuned_in_network = false;           ///< As CompileOptions::tune_in_network says.
+  bool tuned_in_network = false;           ///< As ExpertOptions::tune_in_network says.
   double cost_before_us = 0;               ///< By the cost model.
   double cost_after_us = 0;                ///< By the cost model.
   double latency_before_ms = 0;            ///< Of the plain plan, median, measured in turns with the result.

@@ -25,7 +25,7 @@ Optimized find(Session& session, const LoadedModel& loaded, const CompileOptions
 
 // What the model gives as it is, on the device's kernels.
 std::vector<Datum> expected_outputs(const Graph& graph, CompileOptions compile_as, const std::vector<Datum>& inputs) {
-  compile_as.optimize = false;
+  compile_as.expert.use_passes = false;
   compile_as.tune = false;
   return compile(graph, compile_as).run(inputs);
 }
@@ -64,9 +64,7 @@ std::vector<int64_t> split_numbers(const std::string& text, const char* what) {
 
 std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const RunOptions& run,
                                  const std::vector<Entrant>& entrants, double seconds) {
-  RunOptions plain = run;
-  plain.strategy = "sequential";
-  CompileOptions options = compile_options(plain);
+  CompileOptions options = compile_options(run);
   options.release_weights = false;
   loaded.seeds.seed = static_cast<uint64_t>(run.seed);
   bind_extents(loaded);

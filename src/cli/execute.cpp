@@ -89,17 +89,15 @@ Executable compile_elsewhere(Session& session, const SavedPlan& plan, const Comp
 }
 
 CompiledModel compile_plan(Session& session, const SavedPlan& plan, const RunOptions& run, const CompileHow& how) {
-  if (!run.strategy.empty() && run.strategy != plan.optimized.report.strategy) {
-    session.warn(fmt::format("strategy '{}' is not used: the plan was made by '{}'", run.strategy,
-                             plan.optimized.report.strategy));
+  const std::string made_by(to_string(plan.optimized.report.strategy));
+  if (!run.strategy.empty() && run.strategy != made_by) {
+    session.warn(fmt::format("strategy '{}' is not used: the plan was made by '{}'", run.strategy, made_by));
   }
-  RunOptions plain = run;
-  plain.strategy = "sequential";
-  CompileOptions options = plan_options(session, plan.origin, compile_options(plain));
+  CompileOptions options = plan_options(session, plan.origin, compile_options(run));
   options.profile = how.profile;
   show_tuning(session, options);
   CompiledModel compiled{.executable = {},
-                         .strategy = plan.optimized.report.strategy,
+                         .strategy = made_by,
                          .device = options.device,
                          .streams = plan.optimized.schedule.width(),
                          .report = plan.optimized.report};
@@ -148,12 +146,8 @@ void count_roundings(const Graph& graph, Roundings& found) {
 }  // namespace
 
 RunOptions with_plan(const Session& session, const LoadedModel& loaded, RunOptions options) {
-  if (loaded.plan && !session.is_given("precision")) options.precision = loaded.plan->origin.precision;
+  if (loaded.plan && !session.is_given("precision")) options.precision = to_string(loaded.plan->origin.precision);
   return options;
-}
-
-std::string strategy_of(const RunOptions& options) {
-  return options.strategy.empty() ? "sequential" : options.strategy;
 }
 
 CompileOptions compile_options(const RunOptions& options) {
@@ -161,25 +155,21 @@ CompileOptions compile_options(const RunOptions& options) {
                 options.threads);
   AG_CHECK_USER(options.memory_budget_mib >= 0, UserError, "[cli] memory-budget: expected 0 or more, got {}",
                 options.memory_budget_mib);
-  const std::vector<std::string> strategies = available_strategies();
-  if (std::find(strategies.begin(), strategies.end(), strategy_of(options)) == strategies.end()) {
-    throw UnsupportedError(
-        fmt::format("[cli] strategy: this build has {}, got '{}'", join(strategies, ", "), options.strategy));
-  }
+  strategy_of(options);  // throws when there is none of this name
   CompileOptions result;
   result.device = options.device;
   result.threads = static_cast<int>(options.threads);
-  result.pin_threads = options.pin;
-  result.fixed_threads = options.fixed_threads;
+  result.expert.pin_threads = options.pin;
+  result.expert.fixed_threads = options.fixed_threads;
   result.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
-  result.optimize = !options.no_optimize;
+  result.expert.use_passes = !options.no_optimize;
   result.check_nan = options.check_nan;
-  result.disabled_passes = options.disabled_passes;
+  result.expert.disabled_passes = options.disabled_passes;
   result.release_weights = true;
   result.tune = options.tune;
   result.attest = options.attest;
   result.cache_folder = options.cache_dir;
-  result.precision = options.precision;
+  result.precision = precision_named(options.precision);
   result.exact = options.exact;
   return result;
 }
@@ -209,8 +199,8 @@ Executable compile_logged(Session& session, Graph graph, CompileOptions options)
   const Stopwatch watch;
   Executable executable = compile(std::move(graph), options);
   session.end_progress();
-  session.log("compile", fmt::format("{}, {}: {} nodes became {} in {:.1f} ms", options.device, options.strategy,
-                                     before, executable.graph().num_nodes(), watch.ms()));
+  session.log("compile", fmt::format("{}: {} nodes became {} in {:.1f} ms", options.device, before,
+                                     executable.graph().num_nodes(), watch.ms()));
   return executable;
 }
 
@@ -221,8 +211,9 @@ CompiledModel compile_model(Session& session, LoadedModel& loaded, const RunOpti
   }
   CompileOptions options = compile_options(run);
   options.profile = how.profile;
-  CompiledModel compiled{.executable = {}, .strategy = strategy_of(run), .device = options.device};
-  if (compiled.strategy == "sequential") {
+  const Strategy strategy = strategy_of(run);
+  CompiledModel compiled{.executable = {}, .strategy = std::string(to_string(strategy)), .device = options.device};
+  if (strategy == Strategy::sequential) {
     compiled.executable = compile_logged(session, std::move(loaded.model.graph), options);
     return compiled;
   }

@@ -20,9 +20,6 @@ CompileOptions compile_options(const RunOptions& options);
 /// The flags, and the precision of a saved plan unless a flag says otherwise.
 RunOptions with_plan(const Session& session, const LoadedModel& loaded, RunOptions options);
 
-/// The strategy that was asked for, "sequential" when none was.
-std::string strategy_of(const RunOptions& options);
-
 /// A model ready to run, and how it came about.
 struct CompiledModel {
   Executable executable;

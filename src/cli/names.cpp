@@ -5,6 +5,7 @@
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
 #include "autograph/zoo.h"
+#include "cli/run_options.h"
 
 namespace autograph::cli {
 
@@ -14,9 +15,7 @@ std::vector<std::string> names_of(ValueKind kind) {
     case ValueKind::op:
       for (const OpDef* op : all_ops()) names.emplace_back(op->name);
       break;
-    case ValueKind::strategy:
-      names = {"sequential", "greedy", "taso", "ios", "nimble", "taso+nimble", "autograph"};
-      break;
+    case ValueKind::strategy: names = strategy_names(); break;
     case ValueKind::device: names = available_devices(); break;
     case ValueKind::model:
       for (const ZooEntry& entry : zoo_models()) names.push_back("zoo:" + entry.name);

@@ -1,6 +1,27 @@
 #include "cli/run_options.h"
 
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/join.h"
+
 namespace autograph::cli {
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const Strategy strategy : available_strategies()) names.emplace_back(to_string(strategy));
+  return names;
+}
+
+Strategy strategy_of(const RunOptions& options) {
+  if (options.strategy.empty()) return Strategy::sequential;
+  const std::vector<std::string> names = strategy_names();
+  if (std::find(names.begin(), names.end(), options.strategy) == names.end()) {
+    throw UnsupportedError(
+        fmt::format("[cli] strategy: this build has {}, got '{}'", join(names, ", "), options.strategy));
+  }
+  return strategy_named(options.strategy);
+}
 
 std::vector<Option> run_option_table(RunOptions& options) {
   return {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograph/search.h"
 #include "cli/command.h"
 
 namespace autograph::cli {
@@ -32,5 +33,12 @@ struct RunOptions {
 /// --device, --strategy, --budget, --threads, --pin, --fixed-threads, --seed, --memory-budget, --check-nan,
 /// --no-optimize, --disable-pass, --tune, --attest, --cache-dir, --precision, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
+
+/// The strategy that was asked for, sequential when none was. Throws UnsupportedError when this build has none of that
+/// name.
+Strategy strategy_of(const RunOptions& options);
+
+/// All strategies by name, the plainest first.
+std::vector<std::string> strategy_names();
 
 }  // namespace autograph::cli

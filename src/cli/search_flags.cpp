@@ -140,18 +140,12 @@ SearchOptions search_options(const SearchFlags& flags, const RunOptions& run) {
   options.keep = checked_count(flags.keep, 1, "keep");
   options.rounds = checked_count(flags.rounds, 1, "rounds");
   options.max_streams = checked_count(flags.max_streams, 0, "max-streams");
-  options.strategy = run.strategy;
+  options.strategy = strategy_of(run);
   options.budget_seconds = run.budget_seconds;
   options.seed = static_cast<uint64_t>(run.seed);
   // Who names another strategy wants to see what it does.
-  options.never_slower = run.strategy == default_search_strategy();
+  options.never_slower = options.strategy == Strategy::autograph;
   return options;
-}
-
-std::string default_search_strategy() {
-  const std::vector<std::string> all = available_strategies();
-  const bool has_search = std::find(all.begin(), all.end(), "autograph") != all.end();
-  return has_search ? "autograph" : "sequential";
 }
 
 Optimized search(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
@@ -169,7 +163,7 @@ Optimized search(Session& session, const LoadedModel& loaded, const CompileOptio
   const SearchReport& report = found.report;
   session.log("search", fmt::format("{}: {} candidates, {} measured, {} parts, {} rewrites, cost {:.1f} -> {:.1f} us, "
                                     "{} in {:.1f} s",
-                                    report.strategy, report.candidates, report.measured, report.partitions,
+                                    to_string(report.strategy), report.candidates, report.measured, report.partitions,
                                     report.rules_applied.size(), report.cost_before_us, report.cost_after_us,
                                     report.stop_reason, report.search_seconds));
   return found;

@@ -26,9 +26,6 @@ std::vector<Option> search_option_table(SearchFlags& flags);
 /// The options of the library: these flags, and strategy, budget and seed of `run`.
 SearchOptions search_options(const SearchFlags& flags, const RunOptions& run);
 
-/// The strategy that searches for the best of graph and schedule; "sequential" where the build has none.
-std::string default_search_strategy();
-
 /// Searches with a progress line. A first Ctrl-C ends it with the best so far: see SearchReport::stop_reason. Extents
 /// of the model that are symbols get numbers first.
 Optimized search(Session& session, const LoadedModel& loaded, const CompileOptions& compile,

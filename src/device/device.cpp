@@ -20,10 +20,10 @@ std::unique_ptr<CapturedWork> Stream::capture(const std::function<void()>& enque
   return nullptr;
 }
 
-const Device& Device::with_precision(const std::string& precision) const {
-  if (precision == "f32") return *this;
-  throw UnsupportedError(
-      fmt::format("[compile] precision: expected f32 on device '{}', got {} (cpu has it)", name(), precision));
+const Device& Device::with_precision(Precision precision) const {
+  if (precision == Precision::f32) return *this;
+  throw UnsupportedError(fmt::format("[compile] precision: expected f32 on device '{}', got {} (cpu has it)", name(),
+                                     to_string(precision)));
 }
 
 const HostThreads& Device::host_threads() const { return HostThreads::none(); }

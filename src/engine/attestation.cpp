@@ -17,15 +17,15 @@ std::string cache_folder_of(const CompileOptions& options) {
 
 ErrorModel error_model_of(const CompileOptions& options) {
   ErrorModel model;
-  if (options.precision == "bf16") model.epsilon = kBf16Epsilon;
+  if (options.precision == Precision::bf16) model.epsilon = kBf16Epsilon;
   model.exact = options.exact;
   return model;
 }
 
 Verdicts* verdicts_of(const Device& device, const CompileOptions& options) {
   if (device.properties().is_reference) return nullptr;
-  return &Verdicts::of(cache_folder_of(options),
-                       device.identity() + "; build " + build_hash() + "; " + options.precision);
+  return &Verdicts::of(cache_folder_of(options), device.identity() + "; build " + build_hash() + "; " +
+                                                     std::string(to_string(options.precision)));
 }
 
 AttestedKernels attested_kernels(const CompileOptions& options) {

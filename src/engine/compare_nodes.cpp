@@ -93,7 +93,7 @@ class NodeComparer {
     plain.memory_budget_bytes = options.memory_budget_bytes;
     plain.exact = true;
     plain.attest = true;
-    plain.optimize = false;
+    plain.expert.use_passes = false;
     Graph all = graph_;
     std::vector<ValueId> values = graph_.outputs();
     std::vector<bool> is_wanted(graph_.value_capacity(), false);

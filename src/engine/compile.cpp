@@ -5,12 +5,10 @@
 #include <optional>
 
 #include "autograph/devices.h"
-#include "autograph/search.h"
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "engine/compute_constant.h"
 #include "engine/executable.h"
-#include "engine/strategies/strategy.h"
 #include "optimize/pass.h"
 
 namespace autograph {
@@ -71,38 +69,32 @@ PassContext pass_context(const Device& device) {
   return context;
 }
 
-Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half) {
+Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half,
+                    std::vector<PassReport>* reports) {
   PassContext context = pass_context(device);
   context.compute = [&](const OpDef& op, const Attributes& attributes, std::span<const Tensor> inputs,
                         std::span<const Type> types) {
     return compute_constant(device, compile_options, op, attributes, inputs, types);
   };
   PipelineOptions options;
-  options.optimize = compile_options.optimize;
+  options.optimize = compile_options.expert.use_passes;
   options.half = half;
-  options.disabled = compile_options.disabled_passes;
+  options.disabled = compile_options.expert.disabled_passes;
   // To name the node that makes a NaN, every node must run by itself.
   if (compile_options.check_nan) {
     options.disabled.insert(options.disabled.end(), {"fuse_squeeze_excite", "fuse_epilogues", "fuse_elementwise"});
   }
-  run_passes(graph, context, options);
+  std::vector<PassReport> done = run_passes(graph, context, options);
+  if (reports) *reports = std::move(done);
   return graph;
 }
 
 Executable compile(Graph graph, const CompileOptions& options) {
-  const bool is_sequential = get_strategy(options.strategy).name == "sequential";
   AG_CHECK_USER(options.threads >= 0, ValueError, "[compile] threads: expected 0 or more, got {}", options.threads);
   get_device(options.device, options.precision);
   verify(graph);
-  if (!is_sequential && !options.schedule) {
-    SearchOptions search;
-    search.strategy = options.strategy;
-    // Who names another strategy wants to see what it does.
-    search.never_slower = options.strategy == "autograph";
-    return compile(optimize(std::move(graph), options, search), options);
-  }
-  if (options.schedule) {
-    const std::string fault = find_fault(*options.schedule, graph);
+  if (options.expert.schedule) {
+    const std::string fault = find_fault(*options.expert.schedule, graph);
     AG_CHECK_USER(fault.empty(), ValueError, "[compile] schedule: {}", fault);
   }
   return Executable(std::make_unique<Executable::Impl>(std::move(graph), options, Nesting::none));

@@ -44,7 +44,7 @@ std::vector<Tensor> compute_constant(const Device& device, const CompileOptions&
   plain.device = options.device;
   plain.threads = options.threads;
   plain.exact = options.exact;
-  plain.optimize = false;
+  plain.expert.use_passes = false;
   std::vector<Tensor> results;
   for (const Datum& datum : compile(std::move(graph), plain).run(data)) results.push_back(datum.tensor());
   return results;

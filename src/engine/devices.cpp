@@ -73,8 +73,6 @@ class Devices {
 
 }  // namespace
 
-std::vector<std::string> available_precisions() { return {"f32", "bf16"}; }
-
 std::vector<std::string> available_devices() {
   std::vector<std::string> names;
   const auto add = [&](const std::vector<std::string>& more) { names.insert(names.end(), more.begin(), more.end()); };
@@ -85,12 +83,7 @@ std::vector<std::string> available_devices() {
 
 const Device& add_device(std::unique_ptr<Device> device) { return Devices::of_process().add(std::move(device)); }
 
-const Device& get_device(const std::string& name, const std::string& precision) {
-  const std::vector<std::string> precisions = available_precisions();
-  if (std::find(precisions.begin(), precisions.end(), precision) == precisions.end()) {
-    throw ValueError(fmt::format("[compile] precision: expected one of {}, got '{}'{}", bracketed(precisions),
-                                 precision, did_you_mean(precision, precisions)));
-  }
+const Device& get_device(const std::string& name, Precision precision) {
   if (const Device* device = Devices::of_process().find(name)) return device->with_precision(precision);
   const std::vector<std::string> names = available_devices();
   throw DeviceError(fmt::format("[compile] device: expected one of {}, got '{}'{}", bracketed(names), name,

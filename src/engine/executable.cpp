@@ -1,6 +1,7 @@
 #include "engine/executable.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <set>
 
@@ -76,8 +77,12 @@ bool has_static_inputs(const Graph& graph) {
 // ---- PlanEntry -------------------------------------------------------------------------------------------------
 
 PlanEntry::PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const std::vector<Type>& inputs,
-                     std::vector<std::shared_ptr<Executable::Impl>> nested, std::shared_ptr<ArenaPool> arenas)
-    : compiled_(std::move(compiled)), nested_(std::move(nested)), arenas_(std::move(arenas)) {
+                     std::vector<std::shared_ptr<Executable::Impl>> nested, std::shared_ptr<ArenaPool> arenas,
+                     CompileReport report)
+    : compiled_(std::move(compiled)),
+      nested_(std::move(nested)),
+      arenas_(std::move(arenas)),
+      report_(std::move(report)) {
   for (const Type& type : inputs) {
     Key& key = keys_.emplace_back();
     if (!type.is_tensor()) continue;
@@ -190,7 +195,7 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
     run_options_.judge = &*judge_;
   }
   const bool can_be_limited = device_.host_threads().can_be_limited() && threads_ > 1;
-  if (!options_.fixed_threads && can_be_limited) run_options_.watch = &CoreWatch::of_process();
+  if (!options_.expert.fixed_threads && can_be_limited) run_options_.watch = &CoreWatch::of_process();
   run_options_.run_nested = [this](const GraphRef& graph, const std::vector<Datum>& inputs,
                                    const std::shared_ptr<MemoryMeter>& meter) {
     return nested_of(graph)->run(RunInputs(inputs), meter);
@@ -199,24 +204,35 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
     return nested_of(graph)->open_session(inputs);
   };
   if (!is_nested()) open_states(graph);
-  // A schedule is one for this graph and for shapes that are known.
-  if (is_nested() || !has_static_inputs(graph)) options_.schedule = nullptr;
-  Graph prepared = options_.schedule ? std::move(graph) : prepare_graph(std::move(graph), device_, options_);
-  const bool is_static = has_static_inputs(prepared) && !is_nested();
-  if (!is_static) {
-    graph_ = std::make_shared<const Graph>(std::move(prepared));
+  if (is_nested() || !has_static_inputs(graph)) {
+    options_.expert.schedule = nullptr;  // which is one for this graph and for shapes that are known
+    // What does not need extents is done once for all of them.
+    graph_ = std::make_shared<const Graph>(
+        prepare_graph(std::move(graph), device_, options_, PassHalf::both, &open_report_.passes));
     return;
   }
-  const KnownValues known = infer_types(prepared);
-  const auto typed = std::make_shared<Graph>(std::move(prepared));
-  graph_ = typed;
-  // Looking for NaNs reads weights, too.
-  const bool release = options_.release_weights && !options_.check_nan;
-  auto nested_graphs = compile_nested(*typed);
-  auto plan = make_plan(typed, known, release ? typed.get() : nullptr);
   std::vector<Type> types;
-  for (const ValueId v : typed->inputs()) types.push_back(typed->type(v).is_tensor() ? typed->type(v) : Type());
-  entries_.push_front(std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs), shared_.arenas));
+  for (const ValueId v : graph.inputs()) types.push_back(graph.type(v).is_tensor() ? graph.type(v) : Type());
+  entries_.push_front(build(std::move(graph), types));
+  graph_ = entries_.front()->compiled()->graph;
+}
+
+// The whole way from a graph to what runs it: passes, types, nested graphs, then schedule, kernels and memory.
+std::shared_ptr<PlanEntry> Executable::Impl::build(Graph graph, const std::vector<Type>& types) const {
+  CompileReport report;
+  if (!options_.expert.schedule) {
+    graph = prepare_graph(std::move(graph), device_, options_, PassHalf::both, &report.passes);
+  }
+  const KnownValues known = infer_types(graph);
+  auto nested_graphs = compile_nested(graph);
+  const auto typed = std::make_shared<Graph>(std::move(graph));
+  // Of a graph whose extents may change other plans are made, and looking for NaNs reads weights, too.
+  const bool release = options_.release_weights && !options_.check_nan && !graph_;
+  const auto start = std::chrono::steady_clock::now();
+  auto plan = make_plan(typed, known, release ? typed.get() : nullptr);
+  report.plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs), shared_.arenas,
+                                     std::move(report));
 }
 
 void Executable::Impl::open_states(const Graph& graph) {
@@ -329,11 +345,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs& inputs)
   }
   // With these shapes passes may do what they could not while dims were symbols.
   infer_types(typed);
-  typed = prepare_graph(std::move(typed), device_, options_);
-  const KnownValues known = infer_types(typed);
-  auto nested_graphs = compile_nested(typed);
-  auto plan = make_plan(std::make_shared<const Graph>(std::move(typed)), known);
-  return std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs), shared_.arenas);
+  return build(std::move(typed), types);
 }
 
 std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
@@ -342,7 +354,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
   PlanOptions options{device_.catalog(),      threads_,    options_.memory_budget_bytes, options_.exact,
                       device_.host_threads(), release_from};
   options.memory = device_.memory();
-  options.schedule = options_.schedule.get();
+  options.schedule = options_.expert.schedule.get();
   if (!is_nested()) options.donations = options_.donations;
   options.judge = run_options_.judge;
   if (!release_from) options.packed = shared_.packed.get();
@@ -360,13 +372,13 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
       options_.on_tune({step, num_steps, measured, false});
     };
   }
-  MeasuredCost cost(device_, cache, on_measure, options_.may_tune);
-  if (options_.kernel_times) cost.know(*options_.kernel_times);
+  MeasuredCost cost(device_, cache, on_measure, options_.expert.may_tune);
+  if (options_.expert.kernel_times) cost.know(*options_.expert.kernel_times);
   std::shared_ptr<const CompiledPlan> plan;
-  if (options_.tune_in_network && !is_nested()) {
+  if (options_.expert.tune_in_network && !is_nested()) {
     // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
-    const bool is_given = options_.kernel_times && has_network(*options_.kernel_times);
-    const bool has_time = !options_.may_tune || options_.may_tune();
+    const bool is_given = options_.expert.kernel_times && has_network(*options_.expert.kernel_times);
+    const bool has_time = !options_.expert.may_tune || options_.expert.may_tune();
     InNetworkCost in_network(cost, network_key(*graph, options_, threads_), !is_given && has_time);
     plan = tune_in_network(device_, graph, known, options, run_options_, in_network, options_);
   } else {
@@ -389,7 +401,7 @@ void Executable::Impl::execute(Launchable& launchable, std::shared_ptr<MemoryMet
   const LimitScope limit(device_, run_options_.watch && !is_nested());
   // Where others are at work the system finds free processors better.
   const bool is_alone = !run_options_.watch || run_options_.watch->limit() >= threads_;
-  const PinScope pins(device_, options_.pin_threads && is_alone && !is_nested(), threads_);
+  const PinScope pins(device_, options_.expert.pin_threads && is_alone && !is_nested(), threads_);
   launchable.launch(run_options_, meter);
   if (!options_.profile) return;
   const std::lock_guard lock(mutex_);
@@ -466,9 +478,14 @@ std::vector<StepProfile> Executable::Impl::profile() const {
   return profile_;
 }
 
+CompileReport Executable::Impl::report() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.empty() ? open_report_ : entries_.front()->report();
+}
+
 const Schedule& Executable::Impl::schedule() const {
   static const Schedule kSequential;
-  return options_.schedule ? *options_.schedule : kSequential;
+  return options_.expert.schedule ? *options_.expert.schedule : kSequential;
 }
 
 std::optional<double> Executable::Impl::simulated_latency_ms() const {

@@ -27,7 +27,8 @@ class PlanEntry {
   /// `inputs` are the types that the plan is for, of Kind::none for what is no tensor; `nested` its nested graphs;
   /// `arenas` is where runs get their memory.
   PlanEntry(std::shared_ptr<const CompiledPlan> compiled, const std::vector<Type>& inputs,
-            std::vector<std::shared_ptr<Executable::Impl>> nested, std::shared_ptr<ArenaPool> arenas);
+            std::vector<std::shared_ptr<Executable::Impl>> nested, std::shared_ptr<ArenaPool> arenas,
+            CompileReport report);
   /// Was this plan made for inputs like these? Allocates nothing.
   bool matches(const RunInputs& inputs) const;
   /// The type of input `i` that this plan is for; of Kind::none when it is no tensor.
@@ -35,6 +36,7 @@ class PlanEntry {
   void count_run() { ++num_runs_; }
   int num_runs() const { return num_runs_; }
   const std::shared_ptr<const CompiledPlan>& compiled() const { return compiled_; }
+  const CompileReport& report() const { return report_; }
   /// A launchable with an arena.
   std::shared_ptr<Launchable> acquire(const Device& device);
   void give_back(std::shared_ptr<Launchable> launchable);
@@ -50,6 +52,7 @@ class PlanEntry {
   std::vector<std::shared_ptr<Executable::Impl>> nested_;
   std::vector<Key> keys_;
   std::shared_ptr<ArenaPool> arenas_;
+  CompileReport report_;
   std::mutex mutex_;  // guards pool_
   std::vector<std::shared_ptr<Launchable>> pool_;
 };
@@ -80,6 +83,7 @@ class Executable::Impl {
   std::optional<double> simulated_latency_ms() const;
   std::vector<StepProfile> profile() const;
   KernelTimes kernel_times() const;
+  CompileReport report() const;
   /// The static plan, or the one used last; null when there is none yet.
   std::shared_ptr<const CompiledPlan> current_plan() const;
 
@@ -95,12 +99,14 @@ class Executable::Impl {
   std::vector<Type> plan_types(const RunInputs& inputs) const;
   bool is_nested() const { return nesting_ != Nesting::none; }
   bool has_plans() const;
+  std::shared_ptr<PlanEntry> build(Graph graph, const std::vector<Type>& types) const;
   std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
-                                                Graph* release_from = nullptr) const;
+                                                Graph* release_from) const;
   void execute(Launchable& launchable, std::shared_ptr<MemoryMeter> meter) const;
   void open_states(const Graph& graph);
 
   std::shared_ptr<const Graph> graph_;
+  CompileReport open_report_;  // of the passes that ran while extents were not known
   CompileOptions options_;
   const Device& device_;
   const Memory* output_memory_;  // where run() has outputs written
@@ -124,8 +130,8 @@ class Executable::Impl {
 PassContext pass_context(const Device& device);
 
 /// Runs the passes, or one half of them: what compile() and nested compilation share, and what the search works
-/// between.
+/// between. `reports` (may be null) is what they did.
 Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options,
-                    PassHalf half = PassHalf::both);
+                    PassHalf half = PassHalf::both, std::vector<PassReport>* reports = nullptr);
 
 }  // namespace autograph

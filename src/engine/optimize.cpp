@@ -174,9 +174,10 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
 
 Executable compile(const Optimized& optimized, const CompileOptions& options) {
   CompileOptions with_schedule = options;
-  with_schedule.schedule = std::make_shared<Schedule>(optimized.schedule);
+  with_schedule.expert.schedule = std::make_shared<Schedule>(optimized.schedule);
   with_schedule.tune = options.tune || optimized.report.tuned;
-  with_schedule.tune_in_network = options.tune ? options.tune_in_network : optimized.report.tuned_in_network;
+  with_schedule.expert.tune_in_network =
+      options.tune ? options.expert.tune_in_network : optimized.report.tuned_in_network;
   return compile(optimized.graph, with_schedule);
 }
 

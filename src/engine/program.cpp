@@ -96,6 +96,8 @@ KernelTimes Executable::kernel_times() const { return impl().kernel_times(); }
 
 std::vector<StepProfile> Executable::profile() const { return impl().profile(); }
 
+CompileReport Executable::compile_report() const { return impl().report(); }
+
 std::string Executable::print_plan() const {
   const auto plan = impl().current_plan();
   return plan ? autograph::print_plan(plan->plan, *plan->graph) : "plan: none yet (it is made for the first inputs)\n";

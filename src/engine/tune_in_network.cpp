@@ -173,7 +173,7 @@ class Tuner {
     return compile_plan(graph_, known_, plan_options_);
   }
 
-  bool may_go_on() const { return !options_.may_tune || options_.may_tune(); }
+  bool may_go_on() const { return !options_.expert.may_tune || options_.expert.may_tune(); }
 
   // Takes the plan when it is faster; false when it is not new.
   bool challenge(std::shared_ptr<const CompiledPlan> compiled) {
@@ -228,8 +228,8 @@ std::string network_key(const Graph& graph, const CompileOptions& options, int t
     for (const ValueId v : node.outputs()) add_new(v);
   }
   for (const ValueId v : graph.roots()) hasher.add(number[v.index]);
-  if (options.schedule) hasher.add(to_string(*options.schedule, graph));
-  return fmt::format("{}{} t{} {}{}", kPrefix, to_string(hasher.finish()), threads, options.precision,
+  if (options.expert.schedule) hasher.add(to_string(*options.expert.schedule, graph));
+  return fmt::format("{}{} t{} {}{}", kPrefix, to_string(hasher.finish()), threads, to_string(options.precision),
                      options.exact ? " exact" : "");
 }
 

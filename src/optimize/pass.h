@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "autograph/pass_report.h"
 
 namespace autograph {
 
@@ -47,13 +48,6 @@ struct PassDef {
 /// All passes in their order.
 std::span<const PassDef> all_passes();
 
-/// What one pass took.
-struct PassTiming {
-  std::string name;
-  double ms = 0;
-  bool changed = false;
-};
-
 #ifdef NDEBUG
 inline constexpr bool kHasInternalChecks = false;
 #else
@@ -73,7 +67,8 @@ struct PipelineOptions {
   size_t max_passes = static_cast<size_t>(-1);  ///< Of those behind the first so many, only the required ones.
 };
 
-/// Runs the pipeline once; throws InternalError with what the verifier says when a pass breaks the graph.
-std::vector<PassTiming> run_passes(Graph& graph, PassContext& context, const PipelineOptions& options = {});
+/// Runs the pipeline once and tells what each pass did; throws InternalError with what the verifier says when a pass
+/// breaks the graph.
+std::vector<PassReport> run_passes(Graph& graph, PassContext& context, const PipelineOptions& options = {});
 
 }  // namespace autograph

@@ -2,7 +2,13 @@
 // once; leaving it out leaves out all of them.
 #include <algorithm>
 #include <chrono>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
@@ -82,6 +88,40 @@ bool is_chosen(const PassDef& pass, const PipelineOptions& options) {
   return options.optimize && !names(options.disabled) && (!pass.on_request || names(options.enabled));
 }
 
+// Nodes of a graph by op, from one state of it to the next.
+class OpCounts {
+ public:
+  explicit OpCounts(const Graph& graph) : counts_(count(graph)) {}
+
+  // What came and went since the state before.
+  std::vector<std::pair<std::string, int64_t>> follow(const Graph& graph) {
+    Counts now = count(graph);
+    std::vector<std::pair<std::string, int64_t>> changes;
+    for (const auto& [op, number] : now) {
+      const auto before = counts_.find(op);
+      const int64_t came = number - (before == counts_.end() ? 0 : before->second);
+      if (came != 0) changes.emplace_back(op, came);
+    }
+    for (const auto& [op, number] : counts_) {
+      if (!now.contains(op)) changes.emplace_back(op, -number);
+    }
+    std::sort(changes.begin(), changes.end());
+    counts_ = std::move(now);
+    return changes;
+  }
+
+ private:
+  using Counts = std::unordered_map<std::string_view, int64_t>;
+
+  static Counts count(const Graph& graph) {
+    Counts counts;
+    for (const NodeId id : graph.nodes()) ++counts[graph.node(id).op().name];
+    return counts;
+  }
+
+  Counts counts_;
+};
+
 void verify_behind(std::string_view pass, const Graph& graph) {
   try {
     verify(graph);
@@ -94,11 +134,12 @@ void verify_behind(std::string_view pass, const Graph& graph) {
 
 std::span<const PassDef> all_passes() { return kPasses; }
 
-std::vector<PassTiming> run_passes(Graph& graph, PassContext& context, const PipelineOptions& options) {
+std::vector<PassReport> run_passes(Graph& graph, PassContext& context, const PipelineOptions& options) {
   const std::span<const PassDef> passes = options.passes.empty() ? all_passes() : options.passes;
   check_names(passes, options.disabled);
   check_names(passes, options.enabled);
-  std::vector<PassTiming> timings;
+  std::vector<PassReport> reports;
+  OpCounts counts(graph);
   bool is_verified = true;
   for (size_t number = 0; number < passes.size(); ++number) {
     const PassDef& pass = passes[number];
@@ -106,14 +147,15 @@ std::vector<PassTiming> run_passes(Graph& graph, PassContext& context, const Pip
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.run(graph, context);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    timings.push_back({std::string(pass.name), took.count(), changed});
+    reports.push_back({std::string(pass.name), took.count(), changed, graph.num_nodes(), {}});
+    if (changed) reports.back().ops = counts.follow(graph);
     is_verified = is_verified && !changed;
     if (is_verified || !options.verify_each) continue;
     verify_behind(pass.name, graph);
     is_verified = true;
   }
   if (!is_verified) verify_behind("one of them (a build with internal checks tells which)", graph);
-  return timings;
+  return reports;
 }
 
 }  // namespace autograph

@@ -102,8 +102,8 @@ TEST(Allocation, WarmRunIntoWithStreamsAllocatesNothing) {
     const Schedule schedule{{{0, {{nodes[0]}}}, {threads, {{nodes[1]}, {nodes[2], nodes[3]}}}}};
     CompileOptions options;
     options.threads = 2;
-    options.fixed_threads = true;  // the first run with fewer makes what it needs
-    options.schedule = std::make_shared<const Schedule>(schedule);
+    options.expert.fixed_threads = true;  // the first run with fewer makes what it needs
+    options.expert.schedule = std::make_shared<const Schedule>(schedule);
     const Executable executable = compile(graph, options);
     ASSERT_NE(executable.print_plan().find("waits"), std::string::npos) << executable.print_plan();
     EXPECT_EQ(allocations_of_warm_runs(executable), 0);

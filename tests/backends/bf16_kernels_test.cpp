@@ -28,11 +28,11 @@ Tensor rounded(Tensor tensor) {
   return tensor;
 }
 
-CompileOptions with_precision(const std::string& precision, const std::string& device = "cpu") {
+CompileOptions with_precision(Precision precision, const std::string& device = "cpu") {
   CompileOptions options;
   options.precision = precision;
   options.device = device;
-  options.optimize = device == "cpu";
+  options.expert.use_passes = device == "cpu";
   options.threads = 1;
   return options;
 }
@@ -85,13 +85,13 @@ void expect_rounded_operands(const std::string& kernel, const Build& build) {
     const Pair pair = build_both(random, build);
     const Dims dims = pair.plain.type(pair.plain.inputs()[0]).shape().static_dims();
     const Tensor x = draw_tensor(random, DType::f32, dims);
-    CompileOptions options = with_precision("bf16");
+    CompileOptions options = with_precision(Precision::bf16);
     // Where products of bf16 are only a little faster, Winograd's algorithm on f32 would be taken.
     options.exact = true;
     const Executable executable = compile(pair.plain, options);
     const auto actual = executable.run({Datum(x)});
     const auto expected =
-        compile(pair.rounded_weights, with_precision("f32", "reference")).run({Datum(rounded(x.clone()))});
+        compile(pair.rounded_weights, with_precision(Precision::f32, "reference")).run({Datum(rounded(x.clone()))});
     // Only the order of summation differs: far less than the rounding of the operands, which is 4e-3.
     EXPECT_EQ(difference(actual, expected, {1e-4, 1e-3}), "") << "graph " << i;
     bool found = false;
@@ -119,9 +119,9 @@ TEST(Bf16Kernels, ProductsOfTwoInputsRoundBoth) {
   graph.add_output(matmul(a, b).id(), "y");
   const Tensor x = draw_tensor(random, DType::f32, {2, 256, 256});
   const Tensor y = draw_tensor(random, DType::f32, {2, 256, 300});
-  const Executable executable = compile(graph, with_precision("bf16"));
-  const auto expected =
-      compile(graph, with_precision("f32", "reference")).run({Datum(rounded(x.clone())), Datum(rounded(y.clone()))});
+  const Executable executable = compile(graph, with_precision(Precision::bf16));
+  const auto expected = compile(graph, with_precision(Precision::f32, "reference"))
+                            .run({Datum(rounded(x.clone())), Datum(rounded(y.clone()))});
   EXPECT_EQ(difference(executable.run({Datum(x), Datum(y)}), expected, {1e-4, 1e-3}), "");
   EXPECT_TRUE(executable.kernel_choices()[0].kernel.starts_with("cpu.matmul_bf16")) << executable.print_plan();
 }
@@ -139,10 +139,10 @@ TEST(Bf16Kernels, AreRefusedWhereTheyAreNotThere) {
   Random random(11);
   Graph graph;
   build_product(graph, random, [](Tensor w) { return w; });
-  EXPECT_THROW(compile(graph, with_precision("bf16", "reference")), UnsupportedError);
-  EXPECT_THROW(compile(graph, with_precision("f8")), ValueError);
+  EXPECT_THROW(compile(graph, with_precision(Precision::bf16, "reference")), UnsupportedError);
+  EXPECT_THROW(precision_named("f8"), ValueError);
   if (!why_no_bf16().empty()) {
-    EXPECT_THROW(compile(graph, with_precision("bf16")), DeviceError);
+    EXPECT_THROW(compile(graph, with_precision(Precision::bf16)), DeviceError);
   }
 }
 

@@ -30,7 +30,7 @@ constexpr int kSamples = 40;
 CompileOptions options_for(const std::string& device, bool optimize) {
   CompileOptions options;
   options.device = device;
-  options.optimize = optimize;
+  options.expert.use_passes = optimize;
   options.threads = 1;
   return options;
 }

@@ -32,7 +32,7 @@ constexpr FloatTolerance kFloats{1e-4, 1e-3};
 CompileOptions options_for(const std::string& device, int threads = 1) {
   CompileOptions options;
   options.device = device;
-  options.optimize = device != "reference";
+  options.expert.use_passes = device != "reference";
   options.threads = threads;
   return options;
 }

@@ -107,6 +107,21 @@ TEST_F(CliModel, InfoTellsTheRooflineOnlyWhenAsked) {
   EXPECT_EQ(roofline["bound_ms"], std::max(roofline["compute_ms"], roofline["memory_ms"]));
 }
 
+TEST_F(CliModel, InfoTellsWhatPassesDo) {
+  EXPECT_TRUE(run_program("info --json " + path("m.onnx")).json()["compiled"].is_null());
+  const ProgramResult text = run_program("info --passes zoo:squeezenet");
+  EXPECT_NE(text.out.find("fuse_epilogues"), std::string::npos) << text.out;
+  const nlohmann::json compiled = run_program("info --json --passes zoo:squeezenet").json()["compiled"];
+  const auto& passes = compiled["passes"];
+  const auto found =
+      std::find_if(passes.begin(), passes.end(), [](const auto& p) { return p["name"] == "fuse_epilogues"; });
+  ASSERT_NE(found, passes.end());
+  EXPECT_TRUE((*found)["changed"]);
+  EXPECT_LT((*found)["ops"]["relu"], 0);
+  EXPECT_GT((*found)["ops"]["fused"], 0);
+  EXPECT_GT(compiled["plan_ms"], 0);
+}
+
 TEST_F(CliModel, UnknownDimSuggestsTheNearest) {
   const ProgramResult result = run_program("info --dim batc=4 " + path("m.onnx"));
   EXPECT_EQ(result.exit_code, 2);

@@ -329,11 +329,11 @@ TEST(ToyDevice, GivesTheSameOnSeveralStreams) {
     Random random(seed);
     const Tensor x = draw_tensor(random, DType::f32, graph.type(graph.inputs()[0]).shape().static_dims());
     CompileOptions options = on_toy();
-    options.schedule = std::make_shared<Schedule>(make_random_schedule(random, graph, 4, 1));
-    width = std::max(width, static_cast<size_t>(options.schedule->width()));
+    options.expert.schedule = std::make_shared<Schedule>(make_random_schedule(random, graph, 4, 1));
+    width = std::max(width, static_cast<size_t>(options.expert.schedule->width()));
     const Executable toy = compile(graph, options);
     CompileOptions in_turn = on_toy();
-    in_turn.schedule = std::make_shared<Schedule>();
+    in_turn.expert.schedule = std::make_shared<Schedule>();
     const auto expected = compile(graph, in_turn).run({x});
     for (int run = 0; run < 3; ++run) {
       const auto actual = toy.run({x});
@@ -426,7 +426,7 @@ TEST(ToyDevice, IsSearchedFor) {
   CompileOptions options = on_toy();
   options.cache_folder = testing::TempDir() + "/toy_searched";
   SearchOptions search;
-  search.strategy = "autograph";
+  search.strategy = Strategy::autograph;
   search.budget_seconds = 2;
   const Optimized found = optimize(make_model(), options, search);
   EXPECT_TRUE(found.report.agrees);

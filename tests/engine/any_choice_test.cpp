@@ -29,7 +29,7 @@ TEST(AnyChoice, OfKernelsAndLayoutsGivesTheSameNumbers) {
     const Tensor x = draw_tensor(random, DType::f32, graph.type(graph.inputs()[0]).shape().static_dims());
     CompileOptions reference;
     reference.device = "reference";
-    reference.optimize = false;
+    reference.expert.use_passes = false;
     const std::vector<Datum> expected = compile(graph, reference).run({x});
     for (uint64_t choice = 0; choice < 4; ++choice) {
       RandomCost cost(seed * 100 + choice);

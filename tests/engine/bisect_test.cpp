@@ -117,7 +117,7 @@ TEST(Bisect, NamesTheRewriteThatChangesTheNumbers) {
   graph.add_output(relu(add(mul(c, x), mul(c, y))).id(), "z");
   BisectOptions how;
   how.tolerance = {.rtol = 0, .share = 0};
-  how.search.strategy = "taso";
+  how.search.strategy = Strategy::taso;
   how.search.budget_seconds = 2;
   CompileOptions options;
   options.device = "reference";

@@ -1,4 +1,5 @@
 #include "autograph/compile.h"
+#include "autograph/search.h"
 
 #include <gtest/gtest.h>
 
@@ -134,10 +135,8 @@ TEST(Compile, RejectsInputsThatDoNotFit) {
 }
 
 TEST(Compile, NamesTheNearestStrategyAndDevice) {
-  CompileOptions options;
-  options.strategy = "sequental";
-  EXPECT_EQ(message_of<ValueError>([&] { compile(small_graph({2}), options); }),
-            "[compile] strategy: expected one of [sequential,greedy,taso,ios,nimble,taso+nimble,autograph], got "
+  EXPECT_EQ(message_of<ValueError>([] { strategy_named("sequental"); }),
+            "[search] strategy: expected one of [sequential,greedy,taso,ios,nimble,taso+nimble,autograph], got "
             "'sequental' (did you mean 'sequential'?)");
   try {
     compile(small_graph({2}), on("cuda"));

@@ -176,7 +176,7 @@ TEST(Loops, RandomBodiesGiveWhatAnInterpreterGives) {
       CompileOptions options;
       options.device = "cpu";
       options.threads = 1 + round % 2;
-      options.optimize = optimizes;
+      options.expert.use_passes = optimizes;
       const Executable program = compile(graph, options);
       // Twice, since buffers of the first run are used again.
       for (int run = 0; run < 2; ++run) {
@@ -275,7 +275,7 @@ TEST(Loops, RunsAtTheSameTimeDoNotShareBuffers) {
   CompileOptions options;
   options.device = "cpu";
   options.threads = 1;
-  options.disabled_passes = {"fuse_scanned_cell", "count_turns"};
+  options.expert.disabled_passes = {"fuse_scanned_cell", "count_turns"};
   const Executable program = compile(graph, options);
   std::vector<std::vector<Datum>> inputs, expected;
   for (int k = 0; k < 4; ++k) {

@@ -28,21 +28,21 @@ CompileOptions simulated() {
   return options;
 }
 
-SearchOptions quick(const std::string& strategy) {
+SearchOptions quick(Strategy strategy) {
   SearchOptions search;
   search.strategy = strategy;
   search.budget_seconds = 20;
   search.max_candidates = 20;
   search.keep = 3;
   search.rounds = 1;
-  search.never_slower = strategy == "autograph";
+  search.never_slower = strategy == Strategy::autograph;
   return search;
 }
 
 std::vector<Datum> reference(const Graph& graph, const std::vector<Datum>& inputs) {
   CompileOptions plain;
   plain.device = "reference";
-  plain.optimize = false;
+  plain.expert.use_passes = false;
   return compile(graph, plain).run(inputs);
 }
 
@@ -81,13 +81,13 @@ TEST(Optimize, EveryStrategyKeepsTheNumbersOfRandomGraphs) {
       continue;  // an index that is computed is out of its range
     }
     ++num_run;
-    for (const std::string& strategy : available_strategies()) {
+    for (const Strategy strategy : available_strategies()) {
       SearchOptions search = quick(strategy);
       search.inputs = test.inputs;
       const Optimized found = optimize(test.graph, simulated(), search);
       const Difference difference =
           compare_all(compile(found, simulated()).run(test.inputs), expected, {.rtol = 1e-3, .share = 1e-3});
-      EXPECT_TRUE(difference.ok) << "seed " << seed << ", " << strategy << ": " << difference.why;
+      EXPECT_TRUE(difference.ok) << "seed " << seed << ", " << to_string(strategy) << ": " << difference.why;
     }
   }
   EXPECT_GT(num_run, num_graphs / 3);
@@ -95,9 +95,9 @@ TEST(Optimize, EveryStrategyKeepsTheNumbersOfRandomGraphs) {
 
 TEST(Optimize, AutographGainsMostWhereWeightsAreShared) {
   const Graph graph = recurrent(8, 1024);
-  const Optimized plain = optimize(graph, simulated(), quick("sequential"));
-  const Optimized nimble = optimize(graph, simulated(), quick("nimble"));
-  SearchOptions search = quick("autograph");
+  const Optimized plain = optimize(graph, simulated(), quick(Strategy::sequential));
+  const Optimized nimble = optimize(graph, simulated(), quick(Strategy::nimble));
+  SearchOptions search = quick(Strategy::autograph);
   search.max_candidates = 300;
   const Optimized found = optimize(graph, simulated(), search);
   EXPECT_LT(found.report.latency_after_ms, plain.report.latency_after_ms);
@@ -113,8 +113,8 @@ TEST(Optimize, AutographGainsMostWhereWeightsAreShared) {
 TEST(Optimize, IsNeverSlowerOnAnyModel) {
   for (const char* name : {"squeezenet", "nasnet_cell", "transformer"}) {
     const Graph graph = build_zoo_model(name);
-    const Optimized plain = optimize(graph, simulated(), quick("sequential"));
-    SearchOptions search = quick("autograph");
+    const Optimized plain = optimize(graph, simulated(), quick(Strategy::sequential));
+    SearchOptions search = quick(Strategy::autograph);
     search.max_candidates = 5;
     const Optimized found = optimize(graph, simulated(), search);
     EXPECT_LE(found.report.latency_after_ms, plain.report.latency_after_ms * (1 + 1e-9)) << name;
@@ -125,7 +125,7 @@ TEST(Optimize, RunsOnTheProcessorToo) {
   const Graph graph = recurrent(4);
   CompileOptions options = simulated();
   options.device = "cpu";
-  SearchOptions search = quick("autograph");
+  SearchOptions search = quick(Strategy::autograph);
   search.budget_seconds = 3;
   const Optimized found = optimize(graph, options, search);
   EXPECT_LE(found.report.latency_after_ms, found.report.latency_before_ms);
@@ -160,7 +160,7 @@ TEST(Optimize, IosMergesSiblings) {
         constant(graph, Tensor::of<float>({64, 32}, std::vector<float>(64 * 32, 0.01F * static_cast<float>(k + 1))));
     graph.add_output(matmul(x, weight).id(), "y" + std::to_string(k));
   }
-  SearchOptions search = quick("ios");
+  SearchOptions search = quick(Strategy::ios);
   search.max_streams = 1;
   const Optimized found = optimize(graph, simulated(), search);
   ASSERT_FALSE(found.report.rules_applied.empty());
@@ -175,7 +175,7 @@ TEST(Optimize, AlphaIsFittedToWhatGraphsTook) {
   CompileOptions options = simulated();
   // Of this process alone: samples of another build would be samples, too.
   options.cache_folder = testing::TempDir() + "autograph_alpha_test" + std::to_string(::getpid());
-  SearchOptions search = quick("autograph");
+  SearchOptions search = quick(Strategy::autograph);
   search.max_candidates = 60;
   EXPECT_FALSE(optimize(recurrent(4), options, search).report.is_alpha_fitted);
   for (const int steps : {2, 3, 6, 8}) optimize(recurrent(steps, 256), options, search);
@@ -188,7 +188,7 @@ TEST(Optimize, AlphaIsFittedToWhatGraphsTook) {
   for (const char* other : {"cpu", "sim:h200"}) {
     CompileOptions elsewhere = options;
     elsewhere.device = other;
-    SearchOptions plain = quick("sequential");
+    SearchOptions plain = quick(Strategy::sequential);
     plain.max_streams = 8;  // as many as the device has on which samples were taken
     EXPECT_FALSE(optimize(recurrent(5), elsewhere, plain).report.is_alpha_fitted) << other;
   }
@@ -200,7 +200,7 @@ TEST(Optimize, AlphaIsFittedToWhatGraphsTook) {
 }
 
 TEST(Optimize, StopsWhenCancelledWithTheBestSoFar) {
-  SearchOptions search = quick("autograph");
+  SearchOptions search = quick(Strategy::autograph);
   int asked = 0;
   search.is_cancelled = [&] { return ++asked > 40; };
   const Graph graph = recurrent(6);
@@ -211,7 +211,7 @@ TEST(Optimize, StopsWhenCancelledWithTheBestSoFar) {
 }
 
 TEST(Optimize, RulesCanBeLeftOut) {
-  SearchOptions search = quick("taso");
+  SearchOptions search = quick(Strategy::taso);
   search.disabled_rules = {"matmul.merge_rows"};
   for (const AppliedRule& rule : optimize(recurrent(4), simulated(), search).report.rules_applied) {
     EXPECT_NE(rule.rule, "matmul.merge_rows");
@@ -224,11 +224,11 @@ TEST(Optimize, NeedsStaticShapes) {
   Graph graph;
   const Var x = input(graph, DType::f32, {Dim::symbol("batch"), 4}, "x");
   graph.add_output(relu(x).id());
-  EXPECT_THROW(optimize(graph, simulated(), quick("autograph")), ShapeError);
+  EXPECT_THROW(optimize(graph, simulated(), quick(Strategy::autograph)), ShapeError);
 }
 
 TEST(Optimize, RefusesOptionsOutOfRange) {
-  SearchOptions search = quick("autograph");
+  SearchOptions search = quick(Strategy::autograph);
   search.gamma = 0.5;
   EXPECT_THROW(optimize(recurrent(1), simulated(), search), ValueError);
 }

@@ -51,7 +51,7 @@ Optimized two_streams() {
     (graph.node(id).op().name == "softmax" ? first : second).push_back(id);
   }
   optimized.schedule.stages = {{.threads = 0, .streams = {{order[0]}}}, {.threads = 1, .streams = {first, second}}};
-  optimized.report.strategy = "ios";
+  optimized.report.strategy = Strategy::ios;
   optimized.report.candidates = 17;
   optimized.report.cost_before_us = 2.5;
   optimized.report.rules_applied = {{"merge.matmuls", "a + \"b\"", 1.25}};
@@ -97,7 +97,7 @@ TEST_F(PlanFile, KeepsGraphScheduleReportAndOrigin) {
   EXPECT_EQ(schedule.width(), 2);
   EXPECT_EQ(to_string(schedule, loaded.optimized.graph), to_string(plan_.optimized.schedule, plan_.optimized.graph));
   const SearchReport& report = loaded.optimized.report;
-  EXPECT_EQ(report.strategy, "ios");
+  EXPECT_EQ(report.strategy, Strategy::ios);
   EXPECT_EQ(report.candidates, 17U);
   EXPECT_EQ(report.cost_before_us, 2.5);
   ASSERT_EQ(report.rules_applied.size(), 1U);
@@ -217,9 +217,9 @@ TEST_F(PlanFile, KeepsTheTimesByWhichKernelsWereChosen) {
 }
 
 TEST_F(PlanFile, KeepsThePrecision) {
-  plan_.origin.precision = "bf16";
+  plan_.origin.precision = Precision::bf16;
   save_plan(plan_, path_);
-  EXPECT_EQ(load_plan(path_).origin.precision, "bf16");
+  EXPECT_EQ(load_plan(path_).origin.precision, Precision::bf16);
 }
 
 TEST_F(PlanFile, RevalidationNoticesOtherNumbers) {

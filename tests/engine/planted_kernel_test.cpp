@@ -31,7 +31,7 @@ class PlantedKernelTest : public ::testing::Test {
     options_.threads = 1;
     CompileOptions reference;
     reference.device = "reference";
-    reference.optimize = false;
+    reference.expert.use_passes = false;
     inputs_ = seeded_inputs(model_);
     expected_ = compile(model_, reference).run(inputs_);
   }

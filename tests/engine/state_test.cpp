@@ -300,7 +300,7 @@ std::vector<std::vector<Datum>> interpret(const StatefulCase& c, const Graph& fu
   CompileOptions options;
   options.device = device;
   options.threads = 1;
-  options.optimize = false;
+  options.expert.use_passes = false;
   const Executable executable = compile(function, options);
   std::vector<Datum> states(c.hidden.initial.begin(), c.hidden.initial.end());
   std::vector<std::vector<Datum>> steps;
@@ -360,9 +360,9 @@ TEST(States, RandomGraphsAgreeWithAnInterpreterOnAllSchedules) {
         CompileOptions options;
         options.device = device;
         options.threads = 1;
-        options.optimize = false;
+        options.expert.use_passes = false;
         if (variant == 1) {
-          options.schedule = std::make_shared<const Schedule>(make_random_schedule(random, graph, 4, 4));
+          options.expert.schedule = std::make_shared<const Schedule>(make_random_schedule(random, graph, 4, 4));
         }
         const Executable executable = compile(graph, options);
         const std::string plan = executable.print_plan();
@@ -406,7 +406,7 @@ TEST(States, AllStrategiesTrainAlike) {
   CompileOptions plain;
   plain.device = "reference";
   const auto expected = run_steps(compile(make_training(), plain), inputs);
-  for (const std::string& strategy : available_strategies()) {
+  for (const Strategy strategy : available_strategies()) {
     for (int threads = 1; threads <= 3; ++threads) {
       CompileOptions options;
       options.threads = threads;
@@ -416,10 +416,11 @@ TEST(States, AllStrategiesTrainAlike) {
       search.use_tuning = false;
       search.never_slower = false;
       const Optimized optimized = optimize(make_training(), options, search);
-      EXPECT_EQ(optimized.graph.states().size(), 2U) << strategy;
+      EXPECT_EQ(optimized.graph.states().size(), 2U) << to_string(strategy);
       const auto actual = run_steps(compile(optimized, options), inputs);
       for (size_t step = 0; step < expected.size(); ++step) {
-        EXPECT_EQ(difference(actual[step], expected[step]), "") << strategy << " " << threads << " step " << step;
+        EXPECT_EQ(difference(actual[step], expected[step]), "")
+            << to_string(strategy) << " " << threads << " step " << step;
       }
     }
   }
@@ -494,7 +495,7 @@ TEST(Donation, RandomGraphsGiveTheSameInSharedMemory) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     CompileOptions options;
     options.threads = 1;
-    options.optimize = false;
+    options.expert.use_passes = false;
     std::vector<Datum> expected;
     Graph graph;
     try {
@@ -523,7 +524,7 @@ TEST(Donation, RandomGraphsGiveTheSameInSharedMemory) {
         !std::all_of(expected.begin(), expected.end(), is_plain)) {
       continue;
     }
-    options.schedule = std::make_shared<const Schedule>(make_random_schedule(random, graph, 4, 4));
+    options.expert.schedule = std::make_shared<const Schedule>(make_random_schedule(random, graph, 4, 4));
     const Executable executable = compile(graph, options);
     std::vector<Tensor> inputs;
     for (const Datum& datum : test.inputs) inputs.push_back(datum.tensor().clone());

@@ -39,7 +39,7 @@ CompileOptions by(Schedule schedule, int threads, const std::string& device = "c
   CompileOptions options;
   options.device = device;
   options.threads = threads;
-  options.schedule = std::make_shared<const Schedule>(std::move(schedule));
+  options.expert.schedule = std::make_shared<const Schedule>(std::move(schedule));
   return options;
 }
 
@@ -47,7 +47,7 @@ CompileOptions in_turn(const std::string& device = "cpu") {
   CompileOptions options;
   options.device = device;
   options.threads = 1;
-  options.optimize = false;
+  options.expert.use_passes = false;
   return options;
 }
 

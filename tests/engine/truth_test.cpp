@@ -99,7 +99,7 @@ TEST(Truth, AcceptsWhatIsLeftOfLargeNumbers) {
   EXPECT_TRUE(difference.ok) << difference.why;
   CompileOptions reference;
   reference.device = "reference";
-  reference.optimize = false;
+  reference.expert.use_passes = false;
   EXPECT_FALSE(compare_all(actual, compile(graph, reference).run(inputs), {}).ok)
       << "no share of the result tells that this is right";
 }
@@ -107,7 +107,7 @@ TEST(Truth, AcceptsWhatIsLeftOfLargeNumbers) {
 TEST(Truth, AcceptsBf16) {
   if (!why_no_bf16().empty()) GTEST_SKIP() << why_no_bf16();
   CompileOptions options;
-  options.precision = "bf16";
+  options.precision = Precision::bf16;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Graph graph = make_random_network(seed);
     const std::vector<Datum> inputs{draw_f32(seed, graph.type(graph.inputs()[0]).shape().static_dims())};

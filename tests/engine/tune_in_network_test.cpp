@@ -36,17 +36,17 @@ class TuneInNetworkTest : public testing::Test {
   // Makes sure that what is the fastest alone is not what estimates choose, so that there are plans to run.
   void turn_times_round(const Graph& graph) {
     CompileOptions alone = options_;
-    alone.tune_in_network = false;
+    alone.expert.tune_in_network = false;
     KernelTimes times = compile(graph, alone).kernel_times();
     for (auto& [key, us] : times) us = 1e6 / us;
-    options_.kernel_times = std::make_shared<const KernelTimes>(std::move(times));
+    options_.expert.kernel_times = std::make_shared<const KernelTimes>(std::move(times));
     EXPECT_EQ(num_plans_, 0) << "not asked for";
   }
 
   static std::vector<Datum> expected(const Graph& graph, const std::vector<Datum>& inputs) {
     CompileOptions reference;
     reference.device = "reference";
-    reference.optimize = false;
+    reference.expert.use_passes = false;
     return compile(graph, reference).run(inputs);
   }
 
@@ -72,7 +72,7 @@ TEST_F(TuneInNetworkTest, RunsPlansOnceAndGivesTheSameNumbers) {
   num_plans_ = 0;
   EXPECT_EQ(kernels(compile(graph, options_)), kernels(tuned)) << "by what the cache has kept";
   options_.cache_folder = folder_ + "/elsewhere";
-  options_.kernel_times = std::make_shared<const KernelTimes>(tuned.kernel_times());
+  options_.expert.kernel_times = std::make_shared<const KernelTimes>(tuned.kernel_times());
   options_.release_weights = true;
   const Executable loaded = compile(graph, options_);
   EXPECT_EQ(kernels(loaded), kernels(tuned)) << "by what a plan file would bring";

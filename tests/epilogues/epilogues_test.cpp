@@ -48,7 +48,7 @@ struct Share {
 
 const Device& device() {
   try {
-    return get_device("cpu", "bf16");
+    return get_device("cpu", Precision::bf16);
   } catch (const Error&) {
     return get_device("cpu");
   }

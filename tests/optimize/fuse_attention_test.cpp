@@ -161,7 +161,7 @@ std::string difference_with_masks(const Graph& before) {
   for (size_t k = 3; k < inputs.size(); ++k) inputs[k] = seen_keys(k);
   CompileOptions plain;
   plain.device = "reference";
-  plain.optimize = false;
+  plain.expert.use_passes = false;
   const std::vector<Datum> expected = compile(before, plain).run(inputs);
   const std::string difference_after = difference(compile(after, plain).run(inputs), expected);
   return difference_after.empty() ? difference(compile(before, {.threads = 1}).run(inputs), expected)

@@ -55,7 +55,7 @@ TEST(FuseElementwise, GivesTheSameNumbers) {
     const std::vector<Datum> inputs = random_inputs(graph, random);
     CompileOptions plain;
     plain.device = "reference";
-    plain.optimize = false;
+    plain.expert.use_passes = false;
     EXPECT_EQ(difference(compile(graph, {}).run(inputs), compile(graph, plain).run(inputs), {1e-5, 1e-6}), "");
   }
 }

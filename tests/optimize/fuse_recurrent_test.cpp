@@ -312,7 +312,7 @@ TEST(FuseRecurrent, RunsAsTheReferenceDoes) {
           unrolled({.batch = 1, .input = 20, .hidden = 24, .steps = 6, .zero_start = zero_start}, is_lstm);
       CompileOptions plain;
       plain.device = "reference";
-      plain.optimize = false;
+      plain.expert.use_passes = false;
       const auto inputs = random_inputs(graph, random);
       const Executable fast = compile(graph);
       EXPECT_EQ(difference(fast.run(inputs), compile(graph, plain).run(inputs), kTolerance), "");

@@ -60,7 +60,7 @@ TEST(FuseSqueezeExcite, RunsAsTheReferenceDoes) {
   const auto inputs = random_inputs(graph, random);
   CompileOptions plain;
   plain.device = "reference";
-  plain.optimize = false;
+  plain.expert.use_passes = false;
   const Executable fast = compile(graph);
   EXPECT_EQ(difference(fast.run(inputs), compile(graph, plain).run(inputs), {1e-5, 1e-5}), "");
   const auto choices = fast.kernel_choices();

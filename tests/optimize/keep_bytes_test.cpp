@@ -39,7 +39,7 @@ Graph after_keep_bytes(const Graph& before, bool expect_change) {
   verify(after);
   CompileOptions options;
   options.device = "reference";
-  options.optimize = false;
+  options.expert.use_passes = false;
   for (int first = 0; first < 256; first += 32) {
     std::vector<uint8_t> elements(32);
     for (int i = 0; i < 32; ++i) elements[static_cast<size_t>(i)] = static_cast<uint8_t>(first + i);

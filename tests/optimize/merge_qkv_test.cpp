@@ -75,8 +75,8 @@ TEST(MergeQkv, RunsOnRequestAlone) {
   PassContext context;
   PipelineOptions options;
   const auto ran = [&] {
-    for (const PassTiming& timing : run_passes(graph, context, options)) {
-      if (timing.name == "merge_qkv") return true;
+    for (const PassReport& report : run_passes(graph, context, options)) {
+      if (report.name == "merge_qkv") return true;
     }
     return false;
   };

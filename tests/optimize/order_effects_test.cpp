@@ -90,7 +90,7 @@ TEST(Barrier, CostsNoStep) {
   const std::vector<Var> behind = barrier({a, tanh(x)});
   graph.add_output(add(behind[0], x).id());
   CompileOptions options;
-  options.optimize = false;
+  options.expert.use_passes = false;
   const Executable executable = compile(graph, options);
   EXPECT_EQ(executable.print_plan().find("barrier"), std::string::npos) << executable.print_plan();
   const Tensor given = Tensor::of<float>({4}, {0, 1, 2, 3});
@@ -122,7 +122,7 @@ TEST(Effects, RunInTheirOrderThoughNobodyReadsThem) {
   constexpr int kCount = 7;
   for (const bool optimize : {false, true}) {
     CompileOptions options;
-    options.optimize = optimize;
+    options.expert.use_passes = optimize;
     const Executable executable = compile(make_effects(kCount), options);
     record.clear();
     executable.run({Tensor::zeros(DType::f32, {16})});
@@ -138,8 +138,8 @@ TEST(Effects, KeepTheirOrderOnAllSchedules) {
     Random random(seed);
     CompileOptions options;
     options.threads = 1 + static_cast<int>(seed % 4);
-    options.fixed_threads = true;
-    options.schedule = std::make_shared<const Schedule>(make_random_schedule(random, graph, 4, 2));
+    options.expert.fixed_threads = true;
+    options.expert.schedule = std::make_shared<const Schedule>(make_random_schedule(random, graph, 4, 2));
     const Executable executable = compile(graph, options);
     with_streams += executable.print_plan().find("streams of") != std::string::npos;
     for (int run = 0; run < 3; ++run) {
@@ -176,7 +176,7 @@ TEST(Effects, KeepTheirOrderInBranches) {
   graph.add_output(relu(x).id(), "y");
   for (const bool optimize : {false, true}) {
     CompileOptions options;
-    options.optimize = optimize;
+    options.expert.use_passes = optimize;
     const Executable executable = compile(graph, options);
     record.clear();
     executable.run({Tensor::zeros(DType::f32, {16})});
@@ -201,7 +201,7 @@ TEST(Effects, HappenInEveryTurnOfALoop) {
   graph.add_output(relu(x).id(), "y");
   for (const bool optimize : {false, true}) {
     CompileOptions options;
-    options.optimize = optimize;
+    options.expert.use_passes = optimize;
     const Executable executable = compile(graph, options);
     record.clear();
     executable.run({Tensor::zeros(DType::f32, {16})});
@@ -212,7 +212,7 @@ TEST(Effects, HappenInEveryTurnOfALoop) {
 
 TEST(Effects, KeepTheirOrderInSearches) {
   constexpr int kCount = 7;
-  for (const std::string& strategy : available_strategies()) {
+  for (const Strategy strategy : available_strategies()) {
     SearchOptions search;
     search.strategy = strategy;
     search.budget_seconds = 0.2;
@@ -221,7 +221,7 @@ TEST(Effects, KeepTheirOrderInSearches) {
     const Executable executable = compile(optimized, {});
     record.clear();
     executable.run({Tensor::zeros(DType::f32, {16})});
-    EXPECT_EQ(record, tags(kCount)) << strategy;
+    EXPECT_EQ(record, tags(kCount)) << to_string(strategy);
   }
 }
 

@@ -63,7 +63,7 @@ inline std::string numeric_difference(const Graph& before, const Graph& after, R
                                       const FloatTolerance& tolerance = {}) {
   CompileOptions options;
   options.device = "reference";
-  options.optimize = false;
+  options.expert.use_passes = false;
   const std::vector<Datum> inputs = random_inputs(before, random);
   return difference(compile(after, options).run(inputs), compile(before, options).run(inputs), tolerance);
 }

@@ -6,6 +6,7 @@
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
@@ -124,7 +125,7 @@ TEST(SpellOutBatchNorm, GivesAFactorAndASumPerChannel) {
     verify(after);
     CompileOptions options;
     options.device = "reference";
-    options.optimize = false;
+    options.expert.use_passes = false;
     const std::vector<Datum> x{test.inputs[0]};
     EXPECT_EQ(difference(compile(after, options).run(x), compile(before, options).run(x), {1e-4, 1e-4}), "");
   }
@@ -143,7 +144,7 @@ TEST(FoldBatchNorm, ComputesTheSameWithoutTheNormalization) {
     const std::vector<Datum> inputs{draw_tensor(random, DType::f32, {2, 4, 5, 5})};
     CompileOptions options;
     options.device = "reference";
-    options.optimize = false;
+    options.expert.use_passes = false;
     EXPECT_EQ(difference(compile(after, options).run(inputs), compile(before, options).run(inputs)), "");
   }
 }
@@ -176,7 +177,7 @@ TEST(FoldBatchNorm, GoesIntoAllConvolutionsOfAConcat) {
   const std::vector<Datum> inputs{draw_tensor(random, DType::f32, {2, 4, 5, 5})};
   CompileOptions options;
   options.device = "reference";
-  options.optimize = false;
+  options.expert.use_passes = false;
   EXPECT_EQ(difference(compile(after, options).run(inputs), compile(before, options).run(inputs)), "");
   for (Graph untouched : {joined_norm_graph(1, false), joined_norm_graph(2, true)}) {
     EXPECT_FALSE(fold_batch_norm(untouched, context));
@@ -309,6 +310,25 @@ TEST(Pipeline, RejectsUnknownPassNamesWithTheNearest) {
   } catch (const ValueError& error) {
     EXPECT_STREQ(error.what(), "[passes] name: no pass 'dead_cod' (did you mean 'dead_code'?)");
   }
+}
+
+TEST(Pipeline, TellsWhatEachPassDid) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const Var factor = exp(neg(constant(graph, Tensor::of<float>({2}, {0.0F, 1.0F}))));
+  graph.add_output(relu(x * factor).id());
+  PassContext context;
+  std::vector<PassReport> changed;
+  for (PassReport& report : run_passes(graph, context)) {
+    EXPECT_TRUE(report.changed || report.ops.empty()) << report.name;
+    if (report.changed) changed.push_back(std::move(report));
+  }
+  using Ops = std::vector<std::pair<std::string, int64_t>>;
+  ASSERT_FALSE(changed.empty());
+  EXPECT_EQ(changed[0].name, "fold_constants");
+  EXPECT_EQ(changed[0].nodes, 2U);
+  EXPECT_EQ(changed[0].ops, (Ops{{"exp", -1}, {"neg", -1}}));
+  EXPECT_EQ(changed.size(), 1U);
 }
 
 TEST(Pipeline, RunsOnlyRequiredPassesWithoutOptimisation) {

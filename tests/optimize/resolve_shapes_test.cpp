@@ -131,7 +131,7 @@ TEST(ResolveShapes, GivesWhatTheComputedShapeGave) {
   EXPECT_TRUE(resolve_shapes(after, context));
   CompileOptions options;
   options.device = "reference";
-  options.optimize = false;
+  options.expert.use_passes = false;
   Random random(3);
   for (const Dims& dims : {Dims{2, 3, 4}, Dims{1, 1, 4}, Dims{5, 2, 4}}) {
     const std::vector<Datum> inputs{draw_tensor(random, DType::f32, dims)};

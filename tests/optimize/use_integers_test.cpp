@@ -46,7 +46,7 @@ Graph after_use_integers(const Graph& before, bool expect_change = true) {
   }
   CompileOptions options;
   options.device = "reference";
-  options.optimize = false;
+  options.expert.use_passes = false;
   EXPECT_EQ(difference(compile(after, options).run(inputs), compile(before, options).run(inputs)), "");
   return after;
 }

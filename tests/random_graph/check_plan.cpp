@@ -25,10 +25,10 @@ CompileOptions options_of(std::string_view kind, int threads) {
   CompileOptions options;
   options.threads = threads;
   options.exact = kind == "exact";
-  options.optimize = kind != "unoptimised";
+  options.expert.use_passes = kind != "unoptimised";
   if (kind == "tuned") {
     options.tune = true;
-    options.tune_in_network = false;
+    options.expert.tune_in_network = false;
     // Measurements of one graph are of no use to others, and those of the user stay as they are.
     options.cache_folder = (std::filesystem::temp_directory_path() / "autograph_idioms").string();
   }
@@ -38,7 +38,7 @@ CompileOptions options_of(std::string_view kind, int threads) {
 // Small, so that many graphs can be searched: what is looked at is right or wrong whether it pays or not.
 SearchOptions search_of(std::string_view kind, int threads) {
   SearchOptions search;
-  search.strategy = std::string(kind.substr(kSearch.size()));
+  search.strategy = strategy_named(kind.substr(kSearch.size()));
   search.budget_seconds = 0.04;
   search.max_candidates = 15;
   search.keep = 2;
@@ -62,7 +62,9 @@ std::vector<Datum> run_plan(const TestGraph& test, std::string_view kind, int th
 
 std::vector<std::string> plan_kinds() {
   std::vector<std::string> kinds{"plain", "tuned", "exact", "unoptimised"};
-  for (const std::string& strategy : available_strategies()) kinds.push_back(std::string(kSearch) + strategy);
+  for (const Strategy strategy : available_strategies()) {
+    kinds.push_back(std::string(kSearch) + std::string(to_string(strategy)));
+  }
   return kinds;
 }
 

@@ -81,8 +81,8 @@ std::optional<Graph> after_pass_alone(const Graph& graph, std::string_view name)
   }
   Graph result = graph;
   bool changed = false;
-  for (const PassTiming& timing : run_passes(result, context, options)) {
-    changed = changed || (timing.changed && timing.name == name);
+  for (const PassReport& report : run_passes(result, context, options)) {
+    changed = changed || (report.changed && report.name == name);
   }
   return changed ? std::optional(std::move(result)) : std::nullopt;
 }

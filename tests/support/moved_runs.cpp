@@ -195,7 +195,7 @@ std::optional<std::vector<Datum>> run_without_nan(const TestGraph& test) {
 std::vector<Datum> run_reference(const Graph& graph, const std::vector<Datum>& inputs) {
   CompileOptions options;
   options.device = "reference";
-  options.optimize = false;
+  options.expert.use_passes = false;
   options.threads = 1;
   return compile(graph, options).run(inputs);
 }

@@ -34,8 +34,8 @@ class Cpu : public CpuDevice {
  public:
   Cpu() : CpuDevice("cpu", cpu_kernels(), cpu_identity()) {}
 
-  const Device& with_precision(const std::string& precision) const override {
-    if (precision != "bf16") return Device::with_precision(precision);
+  const Device& with_precision(Precision precision) const override {
+    if (precision != Precision::bf16) return Device::with_precision(precision);
     const std::string missing = why_no_bf16();
     if (!missing.empty()) throw DeviceError(fmt::format("[compile] precision: bf16 is not there on {}", missing));
     static const CpuDevice kWithBf16("cpu", cpu_kernels_with_bf16(), cpu_identity());

@@ -38,7 +38,7 @@ std::vector<Entrant> settings_study(const SearchOptions& full) {
           changed(full, "without DP", [](SearchOptions& search) { search.use_dp = false; }),
           changed(full, "without partition", [](SearchOptions& search) { search.use_partition = false; }),
           changed(full, "without critical path", [](SearchOptions& search) { search.use_critical_path = false; }),
-          changed(full, "sequential", [](SearchOptions& search) { search.strategy = "sequential"; })};
+          changed(full, "sequential", [](SearchOptions& search) { search.strategy = Strategy::sequential; })};
 }
 
 std::vector<Entrant> alpha_study(const SearchOptions& full) {
@@ -89,7 +89,7 @@ std::vector<Line> run_study(Session& session, const Options& options, const Sear
     model.batch = batch;
     const std::vector<Entrant> both = {
         changed(full, "full", [](SearchOptions&) {}),
-        changed(full, "sequential", [](SearchOptions& s) { s.strategy = "sequential"; })};
+        changed(full, "sequential", [](SearchOptions& s) { s.strategy = Strategy::sequential; })};
     for (Line& line : lines_of(contest(model, both), fmt::format("batch {}, ", batch)))
       lines.push_back(std::move(line));
   }
@@ -98,7 +98,7 @@ std::vector<Line> run_study(Session& session, const Options& options, const Sear
 
 int run(Session& session, const Options& given) {
   Options options = given;
-  if (options.run.strategy.empty()) options.run.strategy = default_search_strategy();
+  if (options.run.strategy.empty()) options.run.strategy = to_string(Strategy::autograph);
   AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
                 options.seconds);
   SearchOptions full = search_options(options.search, options.run);

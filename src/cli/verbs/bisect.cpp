@@ -95,7 +95,7 @@ int print(Session& session, const Options& options, const LoadedModel& loaded, c
 
 int run(Session& session, const Options& given) {
   Options options = given;
-  options.run.strategy = strategy_of(given.run);
+  options.run.strategy = to_string(strategy_of(given.run));
   AG_CHECK_USER(options.tolerance.rtol >= 0, UserError, "[cli] rtol: expected 0 or more, got {}",
                 options.tolerance.rtol);
   if (!options.output.empty()) {

@@ -24,7 +24,7 @@ struct Options {
 };
 
 std::vector<Entrant> entrants_of(const Options& options) {
-  const std::vector<std::string> known = available_strategies();
+  const std::vector<std::string> known = strategy_names();
   std::vector<Entrant> entrants;
   for (const std::string& name : split_list(options.strategies, "strategies")) {
     AG_CHECK_USER(std::find(known.begin(), known.end(), name) != known.end(), UserError,

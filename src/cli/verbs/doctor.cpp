@@ -82,13 +82,13 @@ int run(Session& session, const Options& options) {
     backends.push(Json::object({{"name", backend.name}, {"own_kernels", backend.ops}}));
     rows.emplace_back("backend", backend_text(backend));
   }
-  const std::vector<std::string> strategies = available_strategies();
+  const std::vector<std::string> strategies = strategy_names();
   rows.emplace_back("strategies", join(strategies, " "));
   rows.emplace_back("operators", fmt::format("{}", all_ops().size()));
   rows.emplace_back("libraries", join(library_texts, ", "));
   CompileOptions attested_on;
   attested_on.cache_folder = options.run.cache_dir;
-  attested_on.precision = options.run.precision;
+  attested_on.precision = precision_named(options.run.precision);
   const AttestedKernels attested = attested_kernels(attested_on);
   rows.emplace_back("attested",
                     fmt::format("{} kernels are right, {} are refused", attested.trusted, attested.refused.size()));

@@ -1,8 +1,10 @@
-// `autograph info MODEL`: what is in a model. Neither compiles nor copies weights.
+// `autograph info MODEL`: what is in a model. Neither compiles nor copies weights, unless it is asked what passes do.
 #include <fmt/core.h>
 
+#include "autograph/compile.h"
 #include "autograph/error.h"
 #include "base/check.h"
+#include "base/join.h"
 #include "cli/model_source.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
@@ -18,6 +20,7 @@ namespace {
 struct Options {
   ModelOptions model;
   bool roofline = false;
+  bool passes = false;
   int64_t threads = 0;
 };
 
@@ -36,6 +39,46 @@ Json roofline_json(const Options& options, const GraphSummary& summary,
                        {"bound_ms", roof.bound_ms()},
                        {"gflops", peak.gflops(threads)},
                        {"peak", peak_json(peak)}});
+}
+
+// "-3 add, +1 layer_norm".
+std::string changes_text(const PassReport& pass) {
+  std::vector<std::string> parts;
+  for (const auto& [op, change] : pass.ops) parts.push_back(fmt::format("{:+} {}", change, op));
+  return join(parts, ", ");
+}
+
+Json pass_json(const PassReport& pass) {
+  Json ops = Json::object();
+  for (const auto& [op, change] : pass.ops) ops.add(op, change);
+  return Json::object({{"name", pass.name},
+                       {"ms", pass.ms},
+                       {"changed", pass.changed},
+                       {"nodes", pass.nodes},
+                       {"ops", std::move(ops)}});
+}
+
+// What compiling the graph does to it, and a table of the passes that changed it; nothing when it was not asked for.
+Json passes_json(const Session& session, const Options& options, const Graph& graph, std::string& text) {
+  if (!options.passes) return {};
+  CompileOptions how;
+  how.threads = static_cast<int>(options.threads);
+  const CompileReport report = compile(graph, how).compile_report();
+  Json passes = Json::array();
+  Table table({{"pass"}, {"nodes", true}, {"ms", true}, {"what came and went"}});
+  double ms = 0;
+  size_t idle = 0;
+  for (const PassReport& pass : report.passes) {
+    passes.push(pass_json(pass));
+    ms += pass.ms;
+    idle += pass.changed ? 0 : 1;
+    if (pass.changed) {
+      table.add({pass.name, fmt::format("{}", pass.nodes), fmt::format("{:.2f}", pass.ms), changes_text(pass)});
+    }
+  }
+  text = fmt::format("\n{}{} passes in {:.2f} ms, of which {} found nothing to do; the plan took {:.2f} ms\n",
+                     table.to_string(session.stdout_escapes()), report.passes.size(), ms, idle, report.plan_ms);
+  return Json::object({{"passes", std::move(passes)}, {"passes_ms", ms}, {"plan_ms", report.plan_ms}});
 }
 
 int run(Session& session, const Options& options) {
@@ -82,6 +125,8 @@ int run(Session& session, const Options& options) {
     rows.emplace_back("output", graph.output_name(i) + " " + to_string(graph.type(graph.outputs()[i])));
   }
   Json roofline = roofline_json(options, summary, rows);
+  std::string passes_text;
+  Json compiled = passes_json(session, options, graph, passes_text);
   session.print({{"model", loaded.name},
                  {"opset", opset == loaded.model.opsets.end() ? Json() : Json(opset->second)},
                  {"opsets", std::move(opsets)},
@@ -99,8 +144,9 @@ int run(Session& session, const Options& options) {
                  {"nodes_without_cost", summary.nodes_without_cost},
                  {"width", extent.width},
                  {"depth", extent.depth},
-                 {"roofline", std::move(roofline)}},
-                pairs_to_string(rows) + "\n" + op_table.to_string(session.stdout_escapes()));
+                 {"roofline", std::move(roofline)},
+                 {"compiled", std::move(compiled)}},
+                pairs_to_string(rows) + "\n" + op_table.to_string(session.stdout_escapes()) + passes_text);
   return 0;
 }
 
@@ -112,9 +158,12 @@ Command info_command() {
   table.push_back({.names = "--roofline",
                    .doc = "Measure the machine and tell the time that no f32 run of the model can beat.",
                    .target = &options->roofline});
+  table.push_back({.names = "--passes",
+                   .doc = "Compile the model for the cpu and tell what each pass did to it, and how long it took.",
+                   .target = &options->passes});
   table.push_back({.names = "--threads",
                    .value_name = "N",
-                   .doc = "Threads for --roofline; 0: all that this process may use.",
+                   .doc = "Threads for --roofline and --passes; 0: all that this process may use.",
                    .target = &options->threads,
                    .env = "AUTOGRAPH_NUM_THREADS"});
   return {
@@ -127,7 +176,8 @@ Command info_command() {
           "beat it.",
       .examples = {{"autograph info model.onnx", "A table."},
                    {"autograph info zoo:resnet50?batch=8 --json", "The same facts as JSON."},
-                   {"autograph info model.onnx --roofline", "And how fast it could run on this machine."}},
+                   {"autograph info model.onnx --roofline", "And how fast it could run on this machine."},
+                   {"autograph info model.onnx --passes", "And what the passes make of it."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };

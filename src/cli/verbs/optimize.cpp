@@ -46,7 +46,7 @@ CompileOptions kept_weights(const RunOptions& run) {
 // The model as it is, without passes: what the result must agree with.
 Executable compile_plain(Session& session, const Graph& graph, const RunOptions& run) {
   CompileOptions plain = kept_weights(run);
-  plain.optimize = false;
+  plain.expert.use_passes = false;
   plain.tune = false;
   return compile_logged(session, graph, plain);
 }
@@ -55,7 +55,7 @@ Executable compile_plain(Session& session, const Graph& graph, const RunOptions&
 Optimized run_passes_alone(Session& session, const LoadedModel& loaded, const Options& options) {
   const Executable executable = compile_logged(session, loaded.model.graph, kept_weights(options.run));
   Optimized found{executable.graph(), {}, {}};
-  found.report.strategy = "sequential";
+  found.report.strategy = Strategy::sequential;
   found.report.device = options.run.device;
   found.report.stop_reason = "done";
   return found;
@@ -77,7 +77,7 @@ std::shared_ptr<const Truth> find_truth(Session& session, const LoadedModel& loa
 Difference verify(Session& session, const LoadedModel& loaded, const Options& options, Optimized& found,
                   const std::vector<Datum>& inputs, const Truth& truth) {
   CompileOptions as_found = kept_weights(options.run);
-  as_found.optimize = false;
+  as_found.expert.use_passes = false;
   const Executable after = compile(found, as_found);
   Difference difference = truth.compare_all(after.run(inputs));
   SearchReport& report = found.report;
@@ -105,7 +105,7 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
   const bool has_cost = report.cost_before_us > 0;
   Json::Object members = {{"model", loaded.name},
                           {"file", saved ? Json(options.output) : Json()},
-                          {"strategy", report.strategy},
+                          {"strategy", std::string(to_string(report.strategy))},
                           {"device", report.device},
                           {"simulated", report.simulated},
                           {"streams", found.schedule.width()},
@@ -145,7 +145,7 @@ std::string text(const Session& session, const LoadedModel& loaded, const Option
   const SearchReport& report = found.report;
   std::vector<std::pair<std::string, std::string>> rows = {
       {"model", loaded.name},
-      {"strategy", report.strategy},
+      {"strategy", std::string(to_string(report.strategy))},
       {"nodes", fmt::format("{} -> {}", loaded.model.graph.num_nodes(), found.graph.num_nodes())},
       {"streams", fmt::format("{}", found.schedule.width())}};
   if (report.cost_before_us > 0) {
@@ -176,7 +176,7 @@ std::string text(const Session& session, const LoadedModel& loaded, const Option
 
 int run(Session& session, const Options& given) {
   Options options = given;
-  if (options.run.strategy.empty()) options.run.strategy = default_search_strategy();
+  if (options.run.strategy.empty()) options.run.strategy = to_string(Strategy::autograph);
   check_options(options);
   SearchOptions search_as = search_options(options.search, options.run);
   LoadedModel loaded = load_model(session, options.model);

@@ -22,9 +22,7 @@ struct Options {
 
 // What runs where, as a strategy finds it now; measured on the device.
 SavedPlan find_plan(Session& session, LoadedModel& loaded, const RunOptions& run) {
-  RunOptions plain = run;
-  plain.strategy = "sequential";
-  CompileOptions compile_as = compile_options(plain);
+  CompileOptions compile_as = compile_options(run);
   compile_as.release_weights = false;
   Optimized found = search(session, loaded, compile_as, search_options(SearchFlags(), run));
   return make_plan(std::move(found), compile_as, loaded.name, static_cast<uint64_t>(run.seed));
@@ -40,7 +38,7 @@ std::string dot_of(Session& session, LoadedModel& loaded, const Options& options
   }
   if (!plan) return graph_to_dot(loaded.model.graph, options.picture);
   return schedule_to_dot(plan->optimized.graph, {plan->optimized.schedule, plan->node_us},
-                         fmt::format("{} by {}", loaded.name, plan->optimized.report.strategy));
+                         fmt::format("{} by {}", loaded.name, to_string(plan->optimized.report.strategy)));
 }
 
 std::string picture(Session& session, LoadedModel& loaded, const Options& options) {

@@ -14,9 +14,10 @@ using Json = nlohmann::ordered_json;
 // ---- Writing ---------------------------------------------------------------------------------------------------
 
 Json origin_json(const PlanOrigin& origin) {
-  return {{"version", origin.version},   {"model", origin.model},        {"device", origin.device},
-          {"identity", origin.identity}, {"threads", origin.threads},    {"tune", origin.tune},
-          {"exact", origin.exact},       {"precision", origin.precision}};
+  return {{"version", origin.version}, {"model", origin.model},
+          {"device", origin.device},   {"identity", origin.identity},
+          {"threads", origin.threads}, {"tune", origin.tune},
+          {"exact", origin.exact},     {"precision", to_string(origin.precision)}};
 }
 
 Json report_json(const SearchReport& report) {
@@ -24,7 +25,7 @@ Json report_json(const SearchReport& report) {
   for (const AppliedRule& rule : report.rules_applied) {
     rules.push_back({{"rule", rule.rule}, {"where", rule.where}, {"gain_us", rule.gain_us}});
   }
-  return {{"strategy", report.strategy},
+  return {{"strategy", to_string(report.strategy)},
           {"device", report.device},
           {"simulated", report.simulated},
           {"cost_before_us", report.cost_before_us},
@@ -107,13 +108,13 @@ PlanOrigin parse_origin(const Field& json) {
   origin.threads = static_cast<int>(json.at("threads").count(kMostThreads));
   origin.tune = json.at("tune").flag();
   origin.exact = json.at("exact").flag();
-  origin.precision = json.at("precision").text();
+  origin.precision = precision_named(json.at("precision").text());
   return origin;
 }
 
 SearchReport parse_report(const Field& json) {
   SearchReport report;
-  report.strategy = json.at("strategy").text();
+  report.strategy = strategy_named(json.at("strategy").text());
   report.device = json.at("device").text();
   report.simulated = json.at("simulated").flag();
   report.cost_before_us = json.at("cost_before_us").real();

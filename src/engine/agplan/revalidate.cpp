@@ -27,10 +27,9 @@ std::vector<Datum> probe_inputs(const Graph& graph, uint64_t seed) {
 
 std::vector<Datum> reference_outputs(const Graph& graph, CompileOptions options, const std::vector<Datum>& inputs) {
   options.device = "reference";
-  options.precision = "f32";
-  options.strategy = "sequential";
-  options.schedule = nullptr;
-  options.optimize = false;
+  options.precision = Precision::f32;
+  options.expert.schedule = nullptr;
+  options.expert.use_passes = false;
   options.tune = false;
   options.release_weights = false;
   options.states.reset();
@@ -85,9 +84,9 @@ SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const st
   plan.probe.seed = seed;
   CompileOptions profiled = options;
   profiled.profile = true;
-  profiled.optimize = false;         // passes have been run
-  profiled.release_weights = false;  // they are saved
-  profiled.states.reset();           // the caller's stay as they are
+  profiled.expert.use_passes = false;  // passes have been run
+  profiled.release_weights = false;    // they are saved
+  profiled.states.reset();             // the caller's stay as they are
   const Executable executable = compile(optimized, profiled);
   const std::vector<Datum> inputs = probe_inputs(optimized.graph, seed);
   plan.kernel_times = executable.kernel_times();
@@ -103,9 +102,9 @@ SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const st
 
 Executable compile(const SavedPlan& plan, CompileOptions options) {
   const bool times_hold = options.tune && plan_origin(options, "").identity == plan.origin.identity;
-  if (times_hold) options.kernel_times = std::make_shared<const KernelTimes>(plan.kernel_times);
+  if (times_hold) options.expert.kernel_times = std::make_shared<const KernelTimes>(plan.kernel_times);
   // Loading is no time to search: plans are run only where that had been worth it.
-  options.tune_in_network = options.tune_in_network && has_network(plan.kernel_times);
+  options.expert.tune_in_network = options.expert.tune_in_network && has_network(plan.kernel_times);
   return compile(plan.optimized, options);
 }
 

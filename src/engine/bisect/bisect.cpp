@@ -20,9 +20,8 @@ namespace autograph {
 namespace {
 
 CompileOptions as_it_is(CompileOptions options) {
-  options.strategy = "sequential";
-  options.schedule = nullptr;
-  options.optimize = false;
+  options.expert.schedule = nullptr;
+  options.expert.use_passes = false;
   options.release_weights = false;
   options.on_tune = nullptr;
   return options;
@@ -75,7 +74,7 @@ class Bisector {
            const BisectOptions& how, std::span<const PassDef> passes)
       : graph_(graph),
         options_(as_it_is(options)),
-        optimize_(options.optimize),
+        optimize_(options.expert.use_passes),
         how_(how),
         passes_(passes.empty() ? all_passes() : passes),
         device_(get_device(options.device)) {
@@ -87,7 +86,7 @@ class Bisector {
     const std::vector<NodeId> all = graph_.topological_order();
     if (!compare(all, after_passes(passes_.size())).ok) {
       blame_pass(all);
-    } else if (how_.search.strategy != "sequential") {
+    } else if (how_.search.strategy != Strategy::sequential) {
       blame_search(all);
     }
     return std::move(report_);
@@ -107,7 +106,7 @@ class Bisector {
     PassContext context = pass_context(device_);
     PipelineOptions pipeline;
     pipeline.optimize = optimize_;
-    pipeline.disabled = options_.disabled_passes;
+    pipeline.disabled = options_.expert.disabled_passes;
     pipeline.passes = passes_;
     pipeline.max_passes = max_passes;
     run_passes(graph, context, pipeline);
@@ -139,7 +138,7 @@ class Bisector {
         }
       }
       CompileOptions options = options_;
-      options.optimize = optimize_;
+      options.expert.use_passes = optimize_;
       Optimized found = optimize(part, options, search);
       if (!on_streams) found.schedule = {};
       last_rules_ = found.report.rules_applied;
@@ -151,7 +150,7 @@ class Bisector {
   Way reference_after_rewrites(std::vector<AppliedRule> rewrites, size_t count) {
     return [=, this](const Graph& part) {
       CompileOptions options = options_;
-      options.optimize = optimize_;
+      options.expert.use_passes = optimize_;
       Graph graph = rewritten(prepare_graph(part, device_, options, PassHalf::simplify), rewrites, count);
       return compile(std::move(graph), on_reference(options_));
     };
@@ -253,7 +252,8 @@ class Bisector {
     // No rule by itself: the streams, or several rules together.
     const bool is_schedule = !fails(all, searched({}, true, false));
     const Way way = searched({}, !is_schedule, is_schedule);
-    blame(is_schedule ? Culprit::schedule : Culprit::rule, is_schedule ? how_.search.strategy : join(rules, " + "), all,
+    blame(is_schedule ? Culprit::schedule : Culprit::rule,
+          is_schedule ? std::string(to_string(how_.search.strategy)) : join(rules, " + "), all,
           [&](const auto& nodes) { return fails(nodes, way); });
   }
 

@@ -18,13 +18,16 @@ namespace autograph {
 namespace {
 
 constexpr StrategyDef kStrategies[] = {
-    {"sequential", "Every node by itself on all threads; no rewriting.", false, run_sequential},
-    {"greedy", "Stages of all nodes that are ready; no rewriting.", false, run_greedy},
-    {"taso", "Backtracking over rules for the least sum of costs (SOSP 2019); one stream.", true, run_taso},
-    {"ios", "Stages by dynamic programming (MLSys 2021); no other rewriting than merges.", true, run_ios},
-    {"nimble", "As many streams as the graph is wide, fewest waits (NeurIPS 2020); no rewriting.", false, run_nimble},
-    {"taso+nimble", "The graph of taso with the streams of nimble.", true, run_taso_nimble},
-    {"autograph",
+    {Strategy::sequential, "sequential", "Every node by itself on all threads; no rewriting.", false, run_sequential},
+    {Strategy::greedy, "greedy", "Stages of all nodes that are ready; no rewriting.", false, run_greedy},
+    {Strategy::taso, "taso", "Backtracking over rules for the least sum of costs (SOSP 2019); one stream.", true,
+     run_taso},
+    {Strategy::ios, "ios", "Stages by dynamic programming (MLSys 2021); no other rewriting than merges.", true,
+     run_ios},
+    {Strategy::nimble, "nimble", "As many streams as the graph is wide, fewest waits (NeurIPS 2020); no rewriting.",
+     false, run_nimble},
+    {Strategy::taso_nimble, "taso+nimble", "The graph of taso with the streams of nimble.", true, run_taso_nimble},
+    {Strategy::autograph, "autograph",
      "Partition, backtracking for the mixed critical path cost, dynamic programming, verification on the device "
      "(AAAI 2023).",
      true, run_autograph, true},
@@ -43,18 +46,28 @@ constexpr auto kProgressInterval = std::chrono::milliseconds(200);
 
 std::span<const StrategyDef> all_strategies() { return kStrategies; }
 
-std::vector<std::string> available_strategies() {
-  std::vector<std::string> names;
-  for (const StrategyDef& strategy : kStrategies) names.emplace_back(strategy.name);
-  return names;
+std::vector<Strategy> available_strategies() {
+  std::vector<Strategy> all;
+  for (const StrategyDef& strategy : kStrategies) all.push_back(strategy.id);
+  return all;
 }
 
-const StrategyDef& get_strategy(std::string_view name) {
+const StrategyDef& get_strategy(Strategy id) {
   for (const StrategyDef& strategy : kStrategies) {
-    if (strategy.name == name) return strategy;
+    if (strategy.id == id) return strategy;
   }
-  const std::vector<std::string> known = available_strategies();
-  throw ValueError(fmt::format("[compile] strategy: expected one of {}, got '{}'{}", bracketed(known), name,
+  throw InternalError(fmt::format("strategy {} has no definition", static_cast<int>(id)));
+}
+
+std::string_view to_string(Strategy strategy) { return get_strategy(strategy).name; }
+
+Strategy strategy_named(std::string_view name) {
+  std::vector<std::string> known;
+  for (const StrategyDef& strategy : kStrategies) {
+    if (strategy.name == name) return strategy.id;
+    known.emplace_back(strategy.name);
+  }
+  throw ValueError(fmt::format("[search] strategy: expected one of {}, got '{}'{}", bracketed(known), name,
                                did_you_mean(std::string(name), known)));
 }
 
@@ -117,7 +130,7 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
 
 // "on": what samples depend on beside the device.
 std::string StrategyContext::sampled_on() const {
-  return fmt::format(" | {} threads, {} streams, {}", threads_, limits().max_streams, compile_.precision);
+  return fmt::format(" | {} threads, {} streams, {}", threads_, limits().max_streams, to_string(compile_.precision));
 }
 
 void StrategyContext::choose_alpha() {

@@ -115,6 +115,7 @@ class StrategyContext {
 
 /// A named strategy.
 struct StrategyDef {
+  Strategy id;
   std::string_view name;
   std::string_view doc;   ///< One line.
   bool searches = false;  ///< Takes more than a second on large graphs.
@@ -125,8 +126,8 @@ struct StrategyDef {
 /// All strategies, plainest first.
 std::span<const StrategyDef> all_strategies();
 
-/// The strategy named `name`; throws ValueError with the nearest name.
-const StrategyDef& get_strategy(std::string_view name);
+/// What a strategy is.
+const StrategyDef& get_strategy(Strategy id);
 
 /// Stages of a finished graph by dynamic programming, taking at most this part of the budget.
 IosResult find_ios_stages(StrategyContext& context, const Graph& finished, double share);

@@ -22,12 +22,12 @@ Trial::Trial(StrategyContext& context) : context_(context), inputs_(context.opti
 
 CompileOptions Trial::options_for(const Proposal& proposal) const {
   CompileOptions options = context_.compile_options();
-  options.schedule = std::make_shared<Schedule>(proposal.schedule);
+  options.expert.schedule = std::make_shared<Schedule>(proposal.schedule);
   options.release_weights = false;
   options.keep_on_device = true;
   options.tune = options.tune || context_.is_tuned();
-  options.tune_in_network = context_.is_tuned_in_network();
-  options.may_tune = [this] { return context_.may_tune(); };
+  options.expert.tune_in_network = context_.is_tuned_in_network();
+  options.expert.may_tune = [this] { return context_.may_tune(); };
   return options;
 }
 

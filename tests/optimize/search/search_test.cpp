@@ -30,7 +30,7 @@ void expect_same_numbers(const Graph& actual, const Graph& expected) {
   const std::vector<Datum> inputs = seeded_inputs(expected);
   CompileOptions plain;
   plain.device = "reference";
-  plain.optimize = false;
+  plain.expert.use_passes = false;
   const std::vector<Datum> a = compile(actual, plain).run(inputs);
   const std::vector<Datum> b = compile(expected, plain).run(inputs);
   ASSERT_EQ(a.size(), b.size());
