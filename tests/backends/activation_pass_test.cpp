@@ -5,11 +5,13 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "ops/defs.h"
@@ -56,6 +58,30 @@ TEST(ActivationPass, EluKeepsTheDigitsOfSmallNumbers) {
       EXPECT_NEAR(y[0], expected, 4e-7 * std::fabs(expected)) << "at " << x;
     }
   });
+}
+
+// oneDNN has no formula that keeps NaN where a number is the other operand of max or min, or the slope of prelu is 0.
+TEST(ActivationPass, MaxMinAndPreluBehindAConvolutionKeepNan) {
+  Random random(9);
+  Tensor x = draw_tensor(random, DType::f32, {1, 3, 6, 6}, -1, 1);
+  x.mutable_data<float>()[7] = std::numeric_limits<float>::quiet_NaN();
+  const Tensor w = draw_tensor(random, DType::f32, {16, 3, 1, 1}, -1, 1);
+  const auto half = [](const Var& y) { return constant(y.graph(), Tensor::of<float>({}, {0.5F})); };
+  const std::function<Var(const Var&)> functions[] = {
+      [&](const Var& y) {
+        return max({y, half(y)});
+      },
+      [&](const Var& y) {
+        return min({half(y), y});
+      },
+      [&](const Var& y) { return prelu(y, constant(y.graph(), Tensor::of<float>({1}, {0.0F}))); }};
+  for (const auto& function : functions) {
+    Graph graph;
+    const Var y = conv(input(graph, DType::f32, Shape::of(x.dims()), "x"), constant(graph, w));
+    graph.add_output(function(y).id());
+    const Tensor z = compile(graph).run({x})[0].tensor();
+    for (int64_t i = 0; i < z.num_elements(); ++i) EXPECT_EQ(std::isnan(z.data<float>()[i]), i % 36 == 7) << i;
+  }
 }
 
 // As a network does whose activations are small: exp(y) - 1 in f32 is off by a hundredth there.

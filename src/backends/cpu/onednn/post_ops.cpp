@@ -120,8 +120,12 @@ bool are_numbers(const formulas::Bindings& bindings) {
   });
 }
 
+// Of max and min nobody expects that they lose NaN, as oneDNN's clip and relu do; prelu with a slope of 0 is relu, too.
+bool keeps_nan(const EpilogueOp& op) { return op.op == &max_def() || op.op == &min_def() || op.op == &prelu_def(); }
+
 std::optional<Match> find_reading(const EpilogueOp& op) {
   static const std::vector<Reading> kReadings = readings();
+  if (keeps_nan(op)) return std::nullopt;
   const Expr formula = formula_of(op);
   if (!formula.is_present()) return std::nullopt;
   for (const Reading& reading : kReadings) {
