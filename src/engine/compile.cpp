@@ -1,93 +1,19 @@
-// compile(): the whole way from a graph to something that runs, in one page.
+// The whole way from a graph to something that runs, on one page: compile() checks, build() walks. Nothing here
+// searches.
 #include "autograph/compile.h"
 
-#include <algorithm>
-#include <optional>
+#include <chrono>
 
 #include "autograph/devices.h"
 #include "autograph/verify.h"
 #include "base/check.h"
-#include "engine/compute_constant.h"
+#include "engine/attestation.h"
 #include "engine/executable.h"
-#include "optimize/pass.h"
+#include "engine/thread_scope.h"
+#include "engine/tune_in_network.h"
+#include "tune/measured_cost.h"
 
 namespace autograph {
-namespace {
-
-// An extent to ask kernels about while it is not known.
-constexpr int64_t kTypicalExtent = 8;
-
-// Types with kTypicalExtent for extents that are not known; nothing when a rank is not known.
-std::optional<std::vector<Type>> typical_types(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<Type> types;
-  for (const ValueId v : values) {
-    Type type = v.is_valid() ? graph.type(v) : Type();
-    if (type.kind() != Type::Kind::none) {
-      if (!type.is_tensor() || !type.shape().has_rank()) return std::nullopt;
-      Shape shape = type.shape();
-      for (Dim& dim : shape.dims()) dim = dim.value_or(kTypicalExtent);
-      type = Type(type.dtype(), std::move(shape));
-    }
-    types.push_back(std::move(type));
-  }
-  return types;
-}
-
-// Would a kernel made for this very op take the node with extents such as these?
-bool expects_own_kernel(const Device& device, const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  if (!device.catalog().has_own_kernel(node.op().name)) return false;
-  const auto inputs = typical_types(graph, node.inputs());
-  const auto outputs = typical_types(graph, node.outputs());
-  if (!inputs || !outputs) return false;
-  std::vector<Tensor> constants;
-  for (const ValueId v : node.inputs()) constants.push_back(v.is_valid() ? graph.value(v).constant() : Tensor());
-  try {
-    return device.catalog().accepts({node.op(), node.attributes(), *inputs, *outputs, constants, 1});
-  } catch (const ShapeError&) {
-    return false;  // extents that are not known yet may have to be others than typical ones
-  }
-}
-
-// Would a kernel made for this very op take the node as it stands?
-bool has_own_kernel(const Device& device, const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  const auto unknown = [&](ValueId v) {
-    return v.is_valid() && graph.type(v).kind() != Type::Kind::none && !graph.type(v).is_static();
-  };
-  if (std::any_of(node.inputs().begin(), node.inputs().end(), unknown)) return false;
-  if (std::any_of(node.outputs().begin(), node.outputs().end(), unknown)) return false;
-  return expects_own_kernel(device, graph, id);
-}
-
-}  // namespace
-
-PassContext pass_context(const Device& device) {
-  PassContext context;
-  context.has_kernel = [&device](const Graph& g, NodeId id) { return has_own_kernel(device, g, id); };
-  context.expects_kernel = [&device](const Graph& g, NodeId id) { return expects_own_kernel(device, g, id); };
-  return context;
-}
-
-Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half,
-                    std::vector<PassReport>* reports) {
-  PassContext context = pass_context(device);
-  context.compute = [&](const OpDef& op, const Attributes& attributes, std::span<const Tensor> inputs,
-                        std::span<const Type> types) {
-    return compute_constant(device, compile_options, op, attributes, inputs, types);
-  };
-  PipelineOptions options;
-  options.optimize = compile_options.expert.use_passes;
-  options.half = half;
-  options.disabled = compile_options.expert.disabled_passes;
-  // To name the node that makes a NaN, every node must run by itself.
-  if (compile_options.check_nan) {
-    options.disabled.insert(options.disabled.end(), {"fuse_squeeze_excite", "fuse_epilogues", "fuse_elementwise"});
-  }
-  std::vector<PassReport> done = run_passes(graph, context, options);
-  if (reports) *reports = std::move(done);
-  return graph;
-}
 
 Executable compile(Graph graph, const CompileOptions& options) {
   AG_CHECK_USER(options.threads >= 0, ValueError, "[compile] threads: expected 0 or more, got {}", options.threads);
@@ -98,6 +24,66 @@ Executable compile(Graph graph, const CompileOptions& options) {
     AG_CHECK_USER(fault.empty(), ValueError, "[compile] schedule: {}", fault);
   }
   return Executable(std::make_unique<Executable::Impl>(std::move(graph), options, Nesting::none));
+}
+
+// The whole way from a graph to what runs it: passes, types, nested graphs, then schedule, kernels and memory.
+std::shared_ptr<PlanEntry> Executable::Impl::build(Graph graph, const std::vector<Type>& types) const {
+  CompileReport report;
+  if (!options_.expert.schedule) {
+    graph = prepare_graph(std::move(graph), device_, options_, PassHalf::both, &report.passes);
+  }
+  const KnownValues known = infer_types(graph);
+  auto nested_graphs = compile_nested(graph);
+  const auto typed = std::make_shared<Graph>(std::move(graph));
+  // Of a graph whose extents may change other plans are made, and looking for NaNs reads weights, too.
+  const bool release = options_.release_weights && !options_.check_nan && !graph_;
+  const auto start = std::chrono::steady_clock::now();
+  auto plan = make_plan(typed, known, release ? typed.get() : nullptr);
+  report.plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs), shared_.arenas,
+                                     std::move(report));
+}
+
+std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
+                                                                const KnownValues& known, Graph* release_from) const {
+  const ThreadScope threads(device_, threads_);
+  PlanOptions options{device_.catalog(),      threads_,    options_.memory_budget_bytes, options_.exact,
+                      device_.host_threads(), release_from};
+  options.memory = device_.memory();
+  options.schedule = options_.expert.schedule.get();
+  if (!is_nested()) options.donations = options_.donations;
+  options.judge = run_options_.judge;
+  if (!release_from) options.packed = shared_.packed.get();
+  // Before the first plan has run there are no threads yet.
+  if (has_plans()) {
+    options.team = [&threads = device_.host_threads()](int count, int threads_of_each, FunctionRef<void(int)> work) {
+      return threads.run_streams(count, threads_of_each, work);
+    };
+  }
+  if (!options_.tune || !device_.properties().can_time_kernels) return compile_plan(std::move(graph), known, options);
+  MeasurementCache cache(cache_folder_of(options_));
+  OnMeasure on_measure;
+  if (options_.on_tune) {
+    on_measure = [this](size_t step, size_t num_steps, size_t measured) {
+      options_.on_tune({step, num_steps, measured, false});
+    };
+  }
+  MeasuredCost cost(device_, cache, on_measure, options_.expert.may_tune);
+  if (options_.expert.kernel_times) cost.know(*options_.expert.kernel_times);
+  std::shared_ptr<const CompiledPlan> plan;
+  if (options_.expert.tune_in_network && !is_nested()) {
+    // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
+    const bool is_given = options_.expert.kernel_times && has_network(*options_.expert.kernel_times);
+    const bool has_time = !options_.expert.may_tune || options_.expert.may_tune();
+    InNetworkCost in_network(cost, network_key(*graph, options_, threads_), !is_given && has_time);
+    plan = tune_in_network(device_, graph, known, options, run_options_, in_network, options_);
+  } else {
+    options.cost = &cost;
+    plan = compile_plan(std::move(graph), known, options);
+  }
+  const std::lock_guard lock(mutex_);
+  kernel_times_ = cost.used();
+  return plan;
 }
 
 }  // namespace autograph

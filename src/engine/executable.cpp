@@ -1,7 +1,6 @@
 #include "engine/executable.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <set>
 
@@ -11,10 +10,9 @@
 #include "base/check.h"
 #include "engine/attestation.h"
 #include "engine/state_run.h"
-#include "engine/tune_in_network.h"
+#include "engine/thread_scope.h"
 #include "ops/defs.h"
 #include "runtime/core_gate.h"
-#include "tune/measured_cost.h"
 
 namespace autograph {
 namespace {
@@ -23,19 +21,6 @@ namespace {
 constexpr size_t kCachedPlans = 16;
 // After so many plans one after the other that ran once, the shapes of a loop's states are taken to change every turn.
 constexpr int kPlansRunOnce = 4;
-
-// Sets the thread count of kernels for the calling thread while it lives.
-class ThreadScope {
- public:
-  ThreadScope(const Device& device, int threads) : host_(device.host_threads()), previous_(host_.set(threads)) {}
-  ~ThreadScope() { host_.set(previous_); }
-  ThreadScope(const ThreadScope&) = delete;
-  ThreadScope& operator=(const ThreadScope&) = delete;
-
- private:
-  const HostThreads& host_;
-  int previous_;
-};
 
 // Lets kernels use all threads again when a run is over.
 class LimitScope {
@@ -217,24 +202,6 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
   graph_ = entries_.front()->compiled()->graph;
 }
 
-// The whole way from a graph to what runs it: passes, types, nested graphs, then schedule, kernels and memory.
-std::shared_ptr<PlanEntry> Executable::Impl::build(Graph graph, const std::vector<Type>& types) const {
-  CompileReport report;
-  if (!options_.expert.schedule) {
-    graph = prepare_graph(std::move(graph), device_, options_, PassHalf::both, &report.passes);
-  }
-  const KnownValues known = infer_types(graph);
-  auto nested_graphs = compile_nested(graph);
-  const auto typed = std::make_shared<Graph>(std::move(graph));
-  // Of a graph whose extents may change other plans are made, and looking for NaNs reads weights, too.
-  const bool release = options_.release_weights && !options_.check_nan && !graph_;
-  const auto start = std::chrono::steady_clock::now();
-  auto plan = make_plan(typed, known, release ? typed.get() : nullptr);
-  report.plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  return std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs), shared_.arenas,
-                                     std::move(report));
-}
-
 void Executable::Impl::open_states(const Graph& graph) {
   states_ = options_.states ? *options_.states : StateStore();
   states_->add(graph);
@@ -346,48 +313,6 @@ std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs& inputs)
   // With these shapes passes may do what they could not while dims were symbols.
   infer_types(typed);
   return build(std::move(typed), types);
-}
-
-std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
-                                                                const KnownValues& known, Graph* release_from) const {
-  const ThreadScope threads(device_, threads_);
-  PlanOptions options{device_.catalog(),      threads_,    options_.memory_budget_bytes, options_.exact,
-                      device_.host_threads(), release_from};
-  options.memory = device_.memory();
-  options.schedule = options_.expert.schedule.get();
-  if (!is_nested()) options.donations = options_.donations;
-  options.judge = run_options_.judge;
-  if (!release_from) options.packed = shared_.packed.get();
-  // Before the first plan has run there are no threads yet.
-  if (has_plans()) {
-    options.team = [&threads = device_.host_threads()](int count, int threads_of_each, FunctionRef<void(int)> work) {
-      return threads.run_streams(count, threads_of_each, work);
-    };
-  }
-  if (!options_.tune || !device_.properties().can_time_kernels) return compile_plan(std::move(graph), known, options);
-  MeasurementCache cache(cache_folder_of(options_));
-  OnMeasure on_measure;
-  if (options_.on_tune) {
-    on_measure = [this](size_t step, size_t num_steps, size_t measured) {
-      options_.on_tune({step, num_steps, measured, false});
-    };
-  }
-  MeasuredCost cost(device_, cache, on_measure, options_.expert.may_tune);
-  if (options_.expert.kernel_times) cost.know(*options_.expert.kernel_times);
-  std::shared_ptr<const CompiledPlan> plan;
-  if (options_.expert.tune_in_network && !is_nested()) {
-    // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
-    const bool is_given = options_.expert.kernel_times && has_network(*options_.expert.kernel_times);
-    const bool has_time = !options_.expert.may_tune || options_.expert.may_tune();
-    InNetworkCost in_network(cost, network_key(*graph, options_, threads_), !is_given && has_time);
-    plan = tune_in_network(device_, graph, known, options, run_options_, in_network, options_);
-  } else {
-    options.cost = &cost;
-    plan = compile_plan(std::move(graph), known, options);
-  }
-  const std::lock_guard lock(mutex_);
-  kernel_times_ = cost.used();
-  return plan;
 }
 
 void Executable::Impl::execute(Launchable& launchable, std::shared_ptr<MemoryMeter> meter) const {

@@ -12,8 +12,8 @@
 
 #include "autograph/compile.h"
 #include "autograph/devices.h"
+#include "engine/prepare_graph.h"
 #include "engine/run_inputs.h"
-#include "optimize/pass.h"
 #include "runtime/arena_pool.h"
 #include "runtime/launchable.h"
 #include "runtime/packed_constants.h"
@@ -125,13 +125,5 @@ class Executable::Impl {
   mutable std::vector<StepProfile> profile_;
   mutable KernelTimes kernel_times_;
 };
-
-/// What passes may ask about the device.
-PassContext pass_context(const Device& device);
-
-/// Runs the passes, or one half of them: what compile() and nested compilation share, and what the search works
-/// between. `reports` (may be null) is what they did.
-Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options,
-                    PassHalf half = PassHalf::both, std::vector<PassReport>* reports = nullptr);
 
 }  // namespace autograph

@@ -1,0 +1,21 @@
+// The passes, with what a device tells them.
+#pragma once
+
+#include <vector>
+
+#include "autograph/compile.h"
+#include "autograph/device.h"
+#include "autograph/pass_report.h"
+#include "optimize/pass.h"
+
+namespace autograph {
+
+/// What passes may ask about the device.
+PassContext pass_context(const Device& device);
+
+/// Runs the passes, or one half of them: what compile() and nested compilation share, and what the search works
+/// between. `reports` (may be null) is what they did.
+Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options,
+                    PassHalf half = PassHalf::both, std::vector<PassReport>* reports = nullptr);
+
+}  // namespace autograph
