@@ -21,7 +21,7 @@ namespace {
 class Repeater {
  public:
   Repeater(const Executable& executable, const std::vector<Datum>& inputs) : executable_(executable), inputs_(inputs) {
-    const std::vector<Datum> first = executable.run(inputs);
+    const Outputs first = executable.run(inputs);
     const auto is_tensor = [](const Datum& datum) { return datum.is_tensor(); };
     in_place_ =
         std::all_of(inputs.begin(), inputs.end(), is_tensor) && std::all_of(first.begin(), first.end(), is_tensor);

@@ -44,7 +44,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::build(Graph graph, const std::vecto
                                      std::move(report));
 }
 
-std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<const Graph> graph,
+std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(const std::shared_ptr<const Graph>& graph,
                                                                 const KnownValues& known, Graph* release_from) const {
   const ThreadScope threads(device_, threads_);
   PlanOptions options{device_.catalog(),      threads_,    options_.memory_budget_bytes, options_.exact,
@@ -60,7 +60,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
       return threads.run_streams(count, threads_of_each, work);
     };
   }
-  if (!options_.tune || !device_.properties().can_time_kernels) return compile_plan(std::move(graph), known, options);
+  if (!options_.tune || !device_.properties().can_time_kernels) return compile_plan(graph, known, options);
   MeasurementCache cache(cache_folder_of(options_));
   OnMeasure on_measure;
   if (options_.on_tune) {
@@ -79,7 +79,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(std::shared_ptr<
     plan = tune_in_network(device_, graph, known, options, run_options_, in_network, options_);
   } else {
     options.cost = &cost;
-    plan = compile_plan(std::move(graph), known, options);
+    plan = compile_plan(graph, known, options);
   }
   const std::lock_guard lock(mutex_);
   kernel_times_ = cost.used();

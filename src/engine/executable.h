@@ -100,7 +100,7 @@ class Executable::Impl {
   bool is_nested() const { return nesting_ != Nesting::none; }
   bool has_plans() const;
   std::shared_ptr<PlanEntry> build(Graph graph, const std::vector<Type>& types) const;
-  std::shared_ptr<const CompiledPlan> make_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
+  std::shared_ptr<const CompiledPlan> make_plan(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
                                                 Graph* release_from) const;
   void execute(Launchable& launchable, std::shared_ptr<MemoryMeter> meter) const;
   void open_states(const Graph& graph);

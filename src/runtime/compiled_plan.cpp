@@ -322,7 +322,7 @@ class PlanCompiler {
 
 }  // namespace
 
-std::shared_ptr<const CompiledPlan> compile_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
+std::shared_ptr<const CompiledPlan> compile_plan(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
                                                  const PlanOptions& options) {
   for (int round = 0;; ++round) {
     // Each round refuses a kernel that was among the offers, so that rounds end.

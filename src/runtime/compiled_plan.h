@@ -56,7 +56,7 @@ struct PlanOptions {
 
 /// Makes the plan of a graph whose types and known values have just been inferred. Throws UnsupportedError listing
 /// every node without a kernel and BudgetError listing the largest tensors.
-std::shared_ptr<const CompiledPlan> compile_plan(std::shared_ptr<const Graph> graph, const KnownValues& known,
+std::shared_ptr<const CompiledPlan> compile_plan(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
                                                  const PlanOptions& options);
 
 /// The op of a step, "reorder" for a change of layout.

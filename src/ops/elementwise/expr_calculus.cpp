@@ -48,7 +48,7 @@ Expr simple_select(const Expr& condition, const Expr& a, const Expr& b) {
 Expr simple_part(ExprOp op, const std::vector<Expr>& x) {
   bool all_numbers = true;
   for (const Expr& operand : x) all_numbers = all_numbers && is_number(operand);
-  const Expr part(op, x);
+  Expr part(op, x);
   if (all_numbers) {
     const double value = Evaluator<double>(part, {})({});
     return std::isfinite(value) ? Expr(value) : part;
@@ -67,8 +67,9 @@ Expr simple_part(ExprOp op, const std::vector<Expr>& x) {
 
 // d part / dx for a function of one operand u, divided by du / dx; `y` is the part itself.
 Expr slope(const Expr& y, const Expr& u) {
-  const Expr zero(0), one(1), two(2);
-  const Expr bell = Expr(2 * std::numbers::inv_sqrtpi) * exp(-(u * u));
+  const Expr one(1), two(2);
+  Expr zero(0);
+  Expr bell = Expr(2 * std::numbers::inv_sqrtpi) * exp(-(u * u));
   switch (y.op()) {
     case ExprOp::neg: return Expr(-1);
     case ExprOp::abs: return select(u < zero, Expr(-1), select(zero < u, one, zero));

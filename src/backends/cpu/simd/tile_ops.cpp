@@ -79,7 +79,7 @@ void binary(const TileCall& call) {
 
 template <class F>
 void ternary(const TileCall& call) {
-  const auto& [a, b, c] = call.operands;
+  const auto &a = call.operands[0], &b = call.operands[1], &c = call.operands[2];
   const auto with_c = [&](const auto& first, const auto& second) HWY_ATTR {
     if (c.step != 0) return loop<F>(call, first, second, Reader<false>(c));
     loop<F>(call, first, second, Reader<true>(c));
