@@ -19,6 +19,7 @@
 #include "install/backend/toy_device.h"
 #include "ops/sample.h"
 #include "support/compare.h"
+#include "support/message_of.h"
 #include "support/random_network.h"
 #include "support/random_schedule.h"
 #include "support/sample_graph.h"
@@ -43,16 +44,6 @@ CompileOptions on_reference() {
   CompileOptions options;
   options.device = "reference";
   return options;
-}
-
-template <class ErrorType, class Act>
-std::string error_of(const Act& act) {
-  try {
-    act();
-  } catch (const ErrorType& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // y = relu(x) @ w; z = relu(x) + relu(x).
@@ -82,16 +73,16 @@ TEST(DeviceMemory, RefusesTheHostAndNamesTheCopyToMake) {
       "[tensor] memory: the elements of f32[4,8] are in the memory of 'toy', which the host cannot read; copy them "
       "with "
       "to_host()";
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.data<float>()); }), expected);
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.mutable_data<float>()); }), expected);
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.elements<float>()); }), expected);
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.raw()); }), expected);
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.mutable_raw()); }), expected);
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.view()); }), expected);
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.to_f64()); }), expected);
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.content_hash()); }), expected);
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(there.bitwise_equal(host)); }), expected);
-  EXPECT_EQ(error_of<DeviceError>([&] { static_cast<void>(to_string(there)); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(there.data<float>()); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(there.mutable_data<float>()); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(there.elements<float>()); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(there.raw()); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(there.mutable_raw()); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(there.view()); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(there.to_f64()); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(there.content_hash()); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(there.bitwise_equal(host)); }), expected);
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(to_string(there)); }), expected);
 }
 
 TEST(DeviceMemory, CopiesThereBackAndWithin) {
@@ -109,7 +100,7 @@ TEST(DeviceMemory, CopiesThereBackAndWithin) {
 
 TEST(DeviceMemory, HoldsNoStrings) {
   const Tensor words = Tensor::of<std::string>({2}, {"a", "b"});
-  EXPECT_NE(error_of<TypeError>([&] { words.to(&toy_memory()); }).find("strings"), std::string::npos);
+  EXPECT_NE(message_of<TypeError>([&] { words.to(&toy_memory()); }).find("strings"), std::string::npos);
 }
 
 // ---- Runs ------------------------------------------------------------------------------------------------------
@@ -194,7 +185,7 @@ TEST(ToyDevice, EnqueuesAnewWhatCannotBeCaptured) {
 TEST(ToyDevice, TakesNoMemoryOfOthers) {
   const Tensor there = make_input().to(&toy_memory());
   const Executable on_cpu = compile(make_model());
-  EXPECT_NE(error_of<DeviceError>([&] { on_cpu.run({there}); }).find("to_host()"), std::string::npos);
+  EXPECT_NE(message_of<DeviceError>([&] { on_cpu.run({there}); }).find("to_host()"), std::string::npos);
   class Elsewhere : public toy::ToyMemory {
    public:
     const std::string& name() const override {
@@ -204,7 +195,7 @@ TEST(ToyDevice, TakesNoMemoryOfOthers) {
   };
   const Elsewhere elsewhere;
   const Executable on_device = compile(make_model(), on_toy());
-  EXPECT_EQ(error_of<DeviceError>([&] { on_device.run({make_input().to(&elsewhere)}); }),
+  EXPECT_EQ(message_of<DeviceError>([&] { on_device.run({make_input().to(&elsewhere)}); }),
             "[run] input 0: expected memory of the host or of 'toy', got that of 'elsewhere'; copy it with to_host()");
   EXPECT_TRUE(there.to(&elsewhere).to_host().bitwise_equal(there.to_host())) << "by way of the host";
 }
@@ -276,7 +267,7 @@ TEST(ToyDevice, WritesOverDonatedMemoryOfItsOwn) {
   toy.run_into({memory[0]}, memory);
   EXPECT_EQ(difference(memory[0].to_host(), compile(graph, on_reference()).run({x0})[0]), "");
   const Executable refuses = compile(graph, on_toy());
-  EXPECT_NE(error_of<ValueError>([&] { refuses.run_into({memory[0]}, memory); }), "");
+  EXPECT_NE(message_of<ValueError>([&] { refuses.run_into({memory[0]}, memory); }), "");
 }
 
 TEST(ToyDevice, RunsManyAtOnce) {
@@ -390,7 +381,7 @@ TEST(ToyDevice, TellsWhatFailedLate) {
   graph.add_output(relu(input(graph, DType::f32, {4, 8}, "x")).id(), "y");
   const Executable toy = compile(graph, options);
   for (int run = 0; run < 2; ++run) {
-    EXPECT_EQ(error_of<DeviceError>([&] { toy.run({make_input()}); }), "[toy] relu: too hot");
+    EXPECT_EQ(message_of<DeviceError>([&] { toy.run({make_input()}); }), "[toy] relu: too hot");
   }
 }
 
@@ -443,14 +434,14 @@ TEST(ToyDevice, NamesTheNodeThatMakesANan) {
   options.check_nan = true;
   const Executable toy = compile(graph, options);
   toy.run({Tensor::of<float>({2}, {1, 2})});
-  EXPECT_NE(error_of<UserError>([&] { toy.run({Tensor::of<float>({2}, {1, -2})}); }).find("log"), std::string::npos);
+  EXPECT_NE(message_of<UserError>([&] { toy.run({Tensor::of<float>({2}, {1, -2})}); }).find("log"), std::string::npos);
 }
 
 TEST(ToyDevice, RefusesShapesThatDependOnElements) {
   Graph graph("dynamic");
   const Var x = input(graph, DType::f32, {6}, "x");
   graph.add_output(apply(get_op("non_zero"), {x}).id(), "y");
-  const std::string message = error_of<UnsupportedError>([&] { compile(graph, on_toy()); });
+  const std::string message = message_of<UnsupportedError>([&] { compile(graph, on_toy()); });
   EXPECT_NE(message.find("1 x non_zero (shapes or values known only while running"), std::string::npos) << message;
 }
 
@@ -478,7 +469,7 @@ TEST(Devices, OfDifferentKindsHaveIdentitiesOfTheirOwn) {
 }
 
 TEST(Devices, HaveOneName) {
-  EXPECT_EQ(error_of<ValueError>([] { add_device(std::make_unique<toy::ToyDevice>("cpu")); }),
+  EXPECT_EQ(message_of<ValueError>([] { add_device(std::make_unique<toy::ToyDevice>("cpu")); }),
             "[compile] device 'cpu': there already");
 }
 

@@ -8,6 +8,7 @@
 #include "autograph/builder.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/window.h"
+#include "support/message_of.h"
 
 namespace autograph {
 namespace {
@@ -27,16 +28,6 @@ Graph small_graph(Shape shape) {
   graph.add_output(softmax(sigmoid(r)).id(), "y");
   graph.add_output(r.id(), "z");
   return graph;
-}
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no exception";
 }
 
 TEST(Compile, RunsAStaticGraph) {

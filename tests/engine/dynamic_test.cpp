@@ -9,6 +9,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/shape.h"
+#include "support/message_of.h"
 
 namespace autograph {
 namespace {
@@ -20,16 +21,6 @@ CompileOptions on(const std::string& device) {
   options.device = device;
   options.threads = 1;
   return options;
-}
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no exception";
 }
 
 // The elements of x that are not zero, through relu, and how many there are.
@@ -114,7 +105,7 @@ TEST(Dynamic, IfWithAKnownConditionHasTheTypesOfItsBranch) {
   graph.add_output(apply_all(get_op("if"), {no, x}, branches, 1)[0].id());
   EXPECT_EQ(to_string(graph.type(graph.outputs()[0])), "f32[2,3]");
   const Var yes = constant(graph, Tensor::scalar(true));
-  EXPECT_NE(message_of<ShapeError>([&] { apply_all(get_op("if"), {yes, x}, branches, 1); }), "no exception");
+  EXPECT_NE(message_of<ShapeError>([&] { apply_all(get_op("if"), {yes, x}, branches, 1); }), "");
 }
 
 // Out of range where everything is known before the run: the run says so, with the node.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "autograph/autograph.h"
+#include "support/message_of.h"
 
 namespace autograph {
 namespace {
@@ -9,16 +10,6 @@ namespace {
 using Floats = std::vector<float>;
 
 Tensor row(const Floats& values) { return Tensor::of<float>({static_cast<int64_t>(values.size())}, values); }
-
-template <class ErrorType, class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const ErrorType& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 // y = a - b, twice = 2 a.
 Executable difference() {

@@ -23,6 +23,7 @@
 #include "engine/executable.h"
 #include "ops/sample.h"
 #include "support/compare.h"
+#include "support/message_of.h"
 #include "support/random_graph.h"
 #include "support/random_schedule.h"
 
@@ -34,16 +35,6 @@ constexpr int kSteps = 4;
 Tensor vector_of(std::vector<float> values) {
   const auto count = static_cast<int64_t>(values.size());
   return Tensor::of<float>({count}, values);
-}
-
-template <class Act>
-std::string error_of(const Act& act) {
-  try {
-    act();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // count' = count + 1; mean' = mean + (x - mean) / count'; y = mean'.
@@ -84,11 +75,12 @@ TEST(States, AreSharedByExecutables) {
   EXPECT_EQ(difference(evaluate.run({})[0], vector_of({-1, -2, -3})), "");
   store.set("mean", vector_of({7, 8, 9}));
   EXPECT_EQ(difference(evaluate.run({})[0], vector_of({-7, -8, -9})), "");
-  EXPECT_EQ(error_of([&] { store.set("mean", vector_of({1})); }), "[states] 'mean': expected f32[3], got f32[1]");
-  EXPECT_EQ(error_of([&] { store.get("meen"); }).substr(0, 24), "[states] 'meen': unknown");
+  EXPECT_EQ(message_of<UserError>([&] { store.set("mean", vector_of({1})); }),
+            "[states] 'mean': expected f32[3], got f32[1]");
+  EXPECT_EQ(message_of<UserError>([&] { store.get("meen"); }).substr(0, 24), "[states] 'meen': unknown");
   Graph other("other");
   state(other, Tensor::scalar(int64_t{0}), "mean");
-  EXPECT_EQ(error_of([&] { compile(other, options); }), "[states] 'mean': expected f32[3], got i64[]");
+  EXPECT_EQ(message_of<UserError>([&] { compile(other, options); }), "[states] 'mean': expected f32[3], got i64[]");
 }
 
 TEST(States, OfAStoreCanBeFrozen) {
@@ -106,7 +98,7 @@ TEST(States, OfAStoreCanBeFrozen) {
   Graph other("other");
   state(other, Tensor::scalar(7.0F), "count");
   state(other, Tensor::scalar(7.0F), "meen");
-  EXPECT_EQ(error_of([&] { train.states().copy_to(other); }).substr(0, 24), "[states] 'meen': unknown");
+  EXPECT_EQ(message_of<UserError>([&] { train.states().copy_to(other); }).substr(0, 24), "[states] 'meen': unknown");
   EXPECT_EQ(other.value(other.states()[0]).initial().to_f64(), (std::vector<double>{7}));
 }
 
@@ -452,7 +444,7 @@ TEST(Donation, SaysWhatDoesNotFit) {
   const auto error_with = [&](std::vector<Donation> donations) {
     CompileOptions options;
     options.donations = std::move(donations);
-    return error_of([&] { compile(graph, options); });
+    return message_of<UserError>([&] { compile(graph, options); });
   };
   EXPECT_EQ(error_with({{0, 0}}), "[compile] donations: input 0 is f32[4], output 0 is f64[4]");
   EXPECT_EQ(error_with({{0, 1}}), "[compile] donations: input 0 is f32[4], output 1 is f32[2,2]");
@@ -472,7 +464,7 @@ TEST(Donation, MemoryIsSharedAsWasSaidOrNotAtAll) {
   const auto memory = std::make_shared<std::vector<float>>(std::vector<float>{-1, 2, -3, 4, 5, 6});
   const auto part = [&](size_t first) { return Tensor::wrap(DType::f32, {4}, memory->data() + first, memory); };
   const auto error_with = [&](const Executable& executable, std::vector<Tensor> outputs) {
-    return error_of([&] { executable.run_into({part(0)}, outputs); });
+    return message_of<UserError>([&] { executable.run_into({part(0)}, outputs); });
   };
   const Tensor other = Tensor::zeros(DType::f32, {4});
   EXPECT_EQ(error_with(plain, {part(0), other}),

@@ -12,19 +12,10 @@
 #include "autograph/ops/random.h"
 #include "autograph/text.h"
 #include "autograph/verify.h"
+#include "support/message_of.h"
 
 namespace autograph {
 namespace {
-
-template <class Act>
-std::string error_of(const Act& act) {
-  try {
-    act();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // count' = count + 1; total' = total + x; y = total + x.
 Graph make_counter() {
@@ -134,13 +125,15 @@ TEST(State, SaysWhatDoesNotFit) {
   Graph graph = make_counter();
   const ValueId count = graph.states()[0];
   const ValueId total = graph.states()[1];
-  EXPECT_EQ(error_of([&] { graph.add_state(Tensor::scalar(1.0F), "count"); }),
+  EXPECT_EQ(message_of<UserError>([&] { graph.add_state(Tensor::scalar(1.0F), "count"); }),
             "[graph] state 'count': the graph has one of that name");
-  EXPECT_EQ(error_of([&] { graph.add_state(Tensor::scalar(1.0F), ""); }), "[graph] state: expected a name, got none");
-  EXPECT_EQ(error_of([&] { graph.set_update(count, total); }),
+  EXPECT_EQ(message_of<UserError>([&] { graph.add_state(Tensor::scalar(1.0F), ""); }),
+            "[graph] state: expected a name, got none");
+  EXPECT_EQ(message_of<UserError>([&] { graph.set_update(count, total); }),
             "[graph] update of state 'count': expected i64[], got f32[2]");
-  EXPECT_EQ(error_of([&] { graph.set_update(graph.inputs()[0], total); }), "[graph] update: value 'x' is not a state");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(message_of<UserError>([&] { graph.set_update(graph.inputs()[0], total); }),
+            "[graph] update: value 'x' is not a state");
+  EXPECT_EQ(message_of<UserError>([&] {
               graph.set_initial(total, Tensor::of<float>({3}, {1, 2, 3}));
             }),
             "[graph] state 'total': expected f32[2], got f32[3]");
@@ -150,7 +143,7 @@ TEST(State, TheVerifierKnowsStates) {
   Graph graph = make_counter();
   graph.set_value_name(graph.states()[0], "total");
   graph.set_type(graph.updates()[1].value, Type(DType::f32, {3}));
-  const std::string message = error_of([&] { verify(graph); });
+  const std::string message = message_of<UserError>([&] { verify(graph); });
   EXPECT_NE(message.find("state 'total': another has that name"), std::string::npos) << message;
   EXPECT_NE(message.find("update of state 'total': expected f32[2], got f32[3]"), std::string::npos) << message;
 }
@@ -203,7 +196,7 @@ TEST(Barrier, HasOneOutputPerInput) {
   ASSERT_EQ(behind.size(), 2U);
   EXPECT_EQ(to_string(behind[0].type()), "f32[2]");
   EXPECT_EQ(to_string(behind[1].type()), "i64[]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(message_of<UserError>([&] {
               graph.add_node(get_op("barrier"), {x.id()}, {}, {{}, 2});
             }),
             "[barrier] outputs: expected one per input, got 2 for 1");
