@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "autograph/run_report.h"
@@ -38,7 +39,7 @@ struct RunOptions {
 /// See above. For one thread at a time. Inputs and outputs are bound before the first launch, and stay bound.
 class Launchable {
  public:
-  explicit Launchable(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {}
+  explicit Launchable(std::shared_ptr<const CompiledPlan> compiled);
   virtual ~Launchable() = default;
   Launchable(const Launchable&) = delete;
   Launchable& operator=(const Launchable&) = delete;
@@ -47,9 +48,9 @@ class Launchable {
   /// makes its own.
   virtual void bind_arena(Tensor arena) = 0;
   /// The arena, for others to use until bind_arena() is called again.
-  virtual Tensor take_arena() = 0;
+  Tensor take_arena() { return std::exchange(arena_, Tensor()); }
   /// Where the arena is or was; null when there was none.
-  virtual const void* arena_address() const = 0;
+  const void* arena_address() const { return arena_address_; }
 
   /// Sets input `i`; its dtype and dims must be those of the plan. The tensor must live until the launch ends, and lie
   /// on the host or in the memory of the device: DeviceError where it does not.
@@ -81,7 +82,29 @@ class Launchable {
   bool is_fixed_output(size_t k) const;
 
  protected:
+  // Where a step's views start in views_.
+  struct StepViews {
+    size_t inputs = 0;
+    size_t outputs = 0;
+  };
+
+  // What the kernel of a step gets; null: no stream.
+  KernelArgs args_of(size_t number, Stream* stream = nullptr) const {
+    const Step& step = compiled_->plan.steps[number];
+    const StepViews& at = step_views_[number];
+    return {{views_.data() + at.inputs, step.inputs.size()},
+            {views_.data() + at.outputs, step.outputs.size()},
+            arena_address_ + step.scratch_offset,
+            states_[number].get(),
+            stream};
+  }
+
   std::shared_ptr<const CompiledPlan> compiled_;
+  Tensor arena_;
+  char* arena_address_ = nullptr;  // of arena_, or of the last one
+  std::vector<TensorView> views_;
+  std::vector<StepViews> step_views_;
+  std::vector<std::unique_ptr<KernelState>> states_;  // by step
   std::vector<StepProfile> profile_;
 };
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/stopwatch.h"
 #include "runtime/core_gate.h"
 #include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
@@ -42,7 +41,6 @@ RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : Launchabl
     staged_.push_back(Tensor::empty(DType::u8, {static_cast<int64_t>(bytes)}));
   }
   if (compiled_->has_dynamic_steps) heap_.resize(plan.slots.size());
-  for (const auto& kernel : compiled_->kernels) states_.push_back(kernel ? kernel->new_state() : nullptr);
   if (!plan.stages.empty()) sync_ = std::make_unique<StreamSync>(plan);
   build_views();
 }
@@ -125,17 +123,6 @@ void RunContext::bind_input(size_t i, const void* data) {
 void RunContext::bind_output(size_t k, void* data) {
   output_data_[k] = data;
   patch(output_views_[k], data);
-}
-
-double Launchable::time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
-  const Stopwatch watch;
-  launch(options, meter);
-  return watch.us();
-}
-
-bool Launchable::is_fixed_output(size_t k) const {
-  const Slot& slot = compiled_->plan.slots[compiled_->plan.outputs[k].slot];
-  return slot.place != Place::heap && slot.type.is_static() && slot.type.dtype() != DType::string;
 }
 
 Datum RunContext::datum_of(SlotIndex s) const {
@@ -263,17 +250,7 @@ void RunContext::run_step(size_t number, const RunOptions& options, const std::s
   }
 }
 
-void RunContext::run_fixed(size_t number) {
-  const Step& step = compiled_->plan.steps[number];
-  const StepViews& at = step_views_[number];
-  const KernelArgs args{
-      {views_.data() + at.inputs, step.inputs.size()},
-      {views_.data() + at.outputs, step.outputs.size()},
-      arena_address_ + step.scratch_offset,
-      states_[number].get(),
-  };
-  compiled_->kernels[number]->run(args);
-}
+void RunContext::run_fixed(size_t number) { compiled_->kernels[number]->run(args_of(number)); }
 
 void RunContext::run_observed(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
   const auto us_between = [](Clock::time_point a, Clock::time_point b) {

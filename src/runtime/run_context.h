@@ -18,8 +18,6 @@ class RunContext final : public Launchable {
   explicit RunContext(std::shared_ptr<const CompiledPlan> compiled);
 
   void bind_arena(Tensor arena) override;
-  Tensor take_arena() override { return std::exchange(arena_, Tensor()); }
-  const void* arena_address() const override { return arena_address_; }
   void bind_input(size_t i, const Tensor& tensor) override;
   void bind_input(size_t i, const Datum& datum) override;
   void bind_input(size_t i, const void* data) override;
@@ -32,11 +30,6 @@ class RunContext final : public Launchable {
  private:
   friend class DynamicStep;
   using Clock = std::chrono::steady_clock;
-  // Where a step's views start in views_.
-  struct StepViews {
-    size_t inputs = 0;
-    size_t outputs = 0;
-  };
   // A kernel of a dynamic step for the shapes seen last.
   struct CachedKernel {
     std::vector<Type> inputs;
@@ -69,10 +62,6 @@ class RunContext final : public Launchable {
   void* address_of(SlotIndex slot) const;
   Datum datum_of(SlotIndex slot) const;
 
-  Tensor arena_;
-  char* arena_address_ = nullptr;
-  std::vector<TensorView> views_;
-  std::vector<StepViews> step_views_;
   std::vector<PlacedView> arena_views_;
   std::vector<std::vector<PlacedView>> input_views_;   // views that follow input i
   std::vector<std::vector<PlacedView>> output_views_;  // views that follow output k
@@ -81,7 +70,6 @@ class RunContext final : public Launchable {
   std::vector<Tensor> staged_;               // by output; empty where it is not staged
   std::vector<Datum> input_data_as_datums_;  // only with dynamic steps or non-tensor inputs
   std::vector<Datum> heap_;                  // by slot; empty when there are no heap slots
-  std::vector<std::unique_ptr<KernelState>> states_;
   std::unordered_map<size_t, std::vector<CachedKernel>> dynamic_kernels_;  // by step
   std::unique_ptr<StreamSync> sync_;                                       // null when the plan has no streams
   Clock::time_point run_start_;

@@ -19,7 +19,6 @@ StreamRun::StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> c
   for (const PlanOutput& output : plan.outputs) {
     staged_.push_back(output.staged ? Buffer::allocate(plan.slots[output.slot].bytes, device.memory()) : Buffer());
   }
-  for (const auto& kernel : compiled_->kernels) states_.push_back(kernel->new_state());
   make_streams();
   build_views();
 }
@@ -253,19 +252,10 @@ void StreamRun::enqueue_stage(const PlanStage& stage) {
 }
 
 void StreamRun::enqueue(size_t number, Stream& stream) {
-  const Step& step = compiled_->plan.steps[number];
-  const StepViews& at = step_views_[number];
-  const KernelArgs args{
-      {views_.data() + at.inputs, step.inputs.size()},
-      {views_.data() + at.outputs, step.outputs.size()},
-      arena_address_ + step.scratch_offset,
-      states_[number].get(),
-      &stream,
-  };
   try {
-    compiled_->kernels[number]->run(args);
+    compiled_->kernels[number]->run(args_of(number, &stream));
   } catch (...) {
-    rethrow_with_place(describe_step(*compiled_, step));
+    rethrow_with_place(describe_step(*compiled_, compiled_->plan.steps[number]));
   }
 }
 

@@ -17,8 +17,6 @@ class StreamRun final : public Launchable {
   StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> compiled);
 
   void bind_arena(Tensor arena) override;
-  Tensor take_arena() override { return std::exchange(arena_, Tensor()); }
-  const void* arena_address() const override { return arena_address_; }
   void bind_input(size_t i, const Tensor& tensor) override;
   void bind_input(size_t i, const Datum& datum) override;
   void bind_input(size_t i, const void* data) override;
@@ -37,11 +35,6 @@ class StreamRun final : public Launchable {
     bool is_copied = false;
     void* resolved = nullptr;  // where it was in the last launch
     void* address() const { return is_copied ? on_device.data() : given.data(); }
-  };
-  // Where a step's views start in views_.
-  struct StepViews {
-    size_t inputs = 0;
-    size_t outputs = 0;
   };
 
   void check_plan() const;
@@ -67,18 +60,13 @@ class StreamRun final : public Launchable {
   bool is_finite(SlotIndex slot);
 
   const Device& device_;
-  Tensor arena_;
-  char* arena_address_ = nullptr;
   char* resolved_arena_ = nullptr;          // where it was in the last launch
   int num_launches_ = 0;                    // since something has moved
   std::unique_ptr<CapturedWork> captured_;  // all steps; null: not yet, or not possible
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
   std::vector<Buffer> staged_;  // by output; empty where it is not staged
-  std::vector<TensorView> views_;
   std::vector<SlotIndex> slot_of_view_;
-  std::vector<StepViews> step_views_;
-  std::vector<std::unique_ptr<KernelState>> states_;
   std::vector<std::unique_ptr<Stream>> streams_;  // the first one has all steps outside stages
   std::vector<std::unique_ptr<Event>> ends_;      // by stream
   std::vector<std::unique_ptr<Event>> events_;    // by step; null where nobody waits for it

@@ -182,7 +182,7 @@ int run(Session& session, const Options& given) {
   LoadedModel loaded = load_model(session, options.model);
   refuse_plan(loaded, "optimize");
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
-  const bool searches = options.run.strategy != "sequential";
+  const bool searches = strategy_of(options.run) != Strategy::sequential;
   // A plan is for fixed shapes; an .onnx file of the passes alone keeps its symbols.
   const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   if (searches || is_plan(options.output)) bind_extents(loaded);

@@ -1,0 +1,22 @@
+#include "runtime/launchable.h"
+
+#include "base/stopwatch.h"
+
+namespace autograph {
+
+Launchable::Launchable(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {
+  for (const auto& kernel : compiled_->kernels) states_.push_back(kernel ? kernel->new_state() : nullptr);
+}
+
+double Launchable::time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
+  const Stopwatch watch;
+  launch(options, meter);
+  return watch.us();
+}
+
+bool Launchable::is_fixed_output(size_t k) const {
+  const Slot& slot = compiled_->plan.slots[compiled_->plan.outputs[k].slot];
+  return slot.place != Place::heap && slot.type.is_static() && slot.type.dtype() != DType::string;
+}
+
+}  // namespace autograph
