@@ -57,6 +57,15 @@ bool has_static_inputs(const Graph& graph) {
                      [&](ValueId v) { return !graph.type(v).is_tensor() || graph.type(v).is_static(); });
 }
 
+// The same elements in `memory`, strings on the host.
+Datum moved(Datum datum, const Memory* memory) {
+  if (datum.is_tensor() && datum.tensor().dtype() != DType::string) return datum.tensor().to(memory);
+  if (!datum.is_sequence()) return datum;
+  std::vector<Datum> elements;
+  for (const Datum& element : datum.sequence()) elements.push_back(moved(element, memory));
+  return elements;
+}
+
 }  // namespace
 
 // ---- PlanEntry -------------------------------------------------------------------------------------------------
@@ -352,7 +361,7 @@ std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::sha
   execute(launchable, meter);
   states.finish();
   for (size_t k = 0; k < outputs.size(); ++k) {
-    if (!launchable.is_fixed_output(k)) outputs[k] = launchable.take_output(k);
+    if (!launchable.is_fixed_output(k)) outputs[k] = moved(launchable.take_output(k), output_memory_);
   }
   return outputs;
 }

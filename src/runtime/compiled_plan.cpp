@@ -232,6 +232,7 @@ class PlanCompiler {
     };
     for (size_t i = 0; i < c.plan.steps.size(); ++i) {
       const Step& step = c.plan.steps[i];
+      if (step.kind == StepKind::evaluate) continue;  // which looks at those of the host
       for (size_t k = 0; k < step.inputs.size(); ++k) {
         if (step.inputs[k] != kNoSlot && (!c.kernels[i] || c.kernels[i]->reads_input(k))) copy(step.inputs[k]);
       }
@@ -252,12 +253,6 @@ class PlanCompiler {
       ++missing_[fmt::format("{} ({})", op_name(c, step), join(made.refusals, "; "))];
     } else {
       c.has_dynamic_steps = true;
-      if (options_.memory) {
-        ++missing_[fmt::format(
-            "{} (shapes or values known only while running, or a nested graph: that takes a device in "
-            "the host's memory, such as cpu)",
-            op_name(c, step))];
-      }
     }
     c.provenance.push_back(provenance_of(step));
     c.kernels.push_back(std::move(made.kernel));

@@ -6,6 +6,7 @@ namespace autograph {
 
 Launchable::Launchable(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {
   for (const auto& kernel : compiled_->kernels) states_.push_back(kernel ? kernel->new_state() : nullptr);
+  if (compiled_->has_dynamic_steps) heap_.resize(compiled_->plan.slots.size());
 }
 
 double Launchable::time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {

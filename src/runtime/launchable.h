@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,21 @@ class Launchable {
   bool is_fixed_output(size_t k) const;
 
  protected:
+  friend class DynamicStep;
+  // A kernel of a dynamic step for the shapes seen last.
+  struct CachedKernel {
+    std::vector<Type> inputs;
+    std::vector<Type> outputs;
+    std::unique_ptr<Kernel> kernel;
+    std::unique_ptr<KernelState> state;
+    Tensor scratch;
+  };
+
+  // Where kernels find the elements of a slot; null for values made while running.
+  virtual void* address_of(SlotIndex slot) const = 0;
+  // The value of a slot: on the host where it is there, too.
+  virtual Datum datum_of(SlotIndex slot) const = 0;
+
   // Where a step's views start in views_.
   struct StepViews {
     size_t inputs = 0;
@@ -106,6 +122,10 @@ class Launchable {
   std::vector<StepViews> step_views_;
   std::vector<std::unique_ptr<KernelState>> states_;  // by step
   std::vector<StepProfile> profile_;
+  std::vector<Datum> heap_;  // by slot; empty when there are no dynamic steps
+  std::unordered_map<size_t, std::vector<std::shared_ptr<CachedKernel>>> dynamic_kernels_;  // by step
+  // What the device may still be reading.
+  std::vector<std::shared_ptr<const void>> retired_;
 };
 
 }  // namespace autograph

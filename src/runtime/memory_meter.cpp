@@ -48,10 +48,10 @@ size_t available_memory_bytes() {
   return available;
 }
 
-void MemoryMeter::take(size_t bytes, DType dtype, const Dims& dims) {
+void MemoryMeter::take(size_t bytes, DType dtype, const Dims& dims, bool is_on_host) {
   const size_t used = used_bytes_ += bytes;
   const bool over_limit = limit_bytes_ > 0 && used > limit_bytes_;
-  const bool over_machine = bytes > kSmallBytes && bytes > available_memory_bytes();
+  const bool over_machine = is_on_host && bytes > kSmallBytes && bytes > available_memory_bytes();
   if (!over_limit && !over_machine) return;
   used_bytes_ -= bytes;
   throw BudgetError(fmt::format(
@@ -59,12 +59,12 @@ void MemoryMeter::take(size_t bytes, DType dtype, const Dims& dims) {
       over_limit ? fmt::format("the budget of {} bytes", limit_bytes_) : std::string("the memory that is available")));
 }
 
-Tensor MemoryMeter::allocate(DType dtype, Dims dims) {
+Tensor MemoryMeter::allocate(DType dtype, Dims dims, const Memory* memory) {
   for (const int64_t d : dims) {
     AG_CHECK_USER(d >= 0, ShapeError, "[memory] tensor: expected dims of 0 or more, got {}", to_string(dims));
   }
   const size_t bytes = size_of(Type(dtype, Shape::of(dims)));
-  take(bytes, dtype, dims);
+  take(bytes, dtype, dims, !memory);
   // Owns the buffer and returns its bytes to the meter. Made before the buffer, so that a failure returns them too.
   struct Lease {
     Lease(std::shared_ptr<MemoryMeter> m, size_t b) : meter(std::move(m)), bytes(b) {}
@@ -76,9 +76,9 @@ Tensor MemoryMeter::allocate(DType dtype, Dims dims) {
     Tensor tensor;
   };
   const auto lease = std::make_shared<Lease>(shared_from_this(), bytes);
-  lease->tensor = Tensor::empty(dtype, dims);
-  void* data = lease->tensor.mutable_raw();
-  return Tensor::wrap(dtype, std::move(dims), data, lease);
+  lease->tensor = Tensor::empty(dtype, dims, memory);
+  const Buffer& buffer = lease->tensor.buffer();
+  return Tensor::wrap(dtype, std::move(dims), Buffer(memory, buffer.data(), buffer.size_bytes(), lease));
 }
 
 }  // namespace autograph

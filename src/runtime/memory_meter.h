@@ -18,12 +18,12 @@ class MemoryMeter : public std::enable_shared_from_this<MemoryMeter> {
   /// `limit_bytes` 0 = no limit but the machine's.
   MemoryMeter(size_t limit_bytes, size_t used_bytes) : limit_bytes_(limit_bytes), used_bytes_(used_bytes) {}
 
-  /// A new tensor; throws BudgetError before allocating when it would exceed the limit.
-  Tensor allocate(DType dtype, Dims dims);
+  /// A new tensor in `memory` (null: the host's); throws BudgetError before allocating when it would exceed the limit.
+  Tensor allocate(DType dtype, Dims dims, const Memory* memory = nullptr);
   size_t used_bytes() const { return used_bytes_; }
 
  private:
-  void take(size_t bytes, DType dtype, const Dims& dims);
+  void take(size_t bytes, DType dtype, const Dims& dims, bool is_on_host);
   const size_t limit_bytes_;
   std::atomic<size_t> used_bytes_;
 };

@@ -40,7 +40,6 @@ RunContext::RunContext(std::shared_ptr<const CompiledPlan> compiled) : Launchabl
     const size_t bytes = output.staged ? plan.slots[output.slot].bytes : 0;
     staged_.push_back(Tensor::empty(DType::u8, {static_cast<int64_t>(bytes)}));
   }
-  if (compiled_->has_dynamic_steps) heap_.resize(plan.slots.size());
   if (!plan.stages.empty()) sync_ = std::make_unique<StreamSync>(plan);
   build_views();
 }

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -28,16 +27,7 @@ class RunContext final : public Launchable {
   void release() override;
 
  private:
-  friend class DynamicStep;
   using Clock = std::chrono::steady_clock;
-  // A kernel of a dynamic step for the shapes seen last.
-  struct CachedKernel {
-    std::vector<Type> inputs;
-    std::vector<Type> outputs;
-    std::unique_ptr<Kernel> kernel;
-    std::unique_ptr<KernelState> state;
-    Tensor scratch;
-  };
 
   void build_views();
   struct PlacedView {
@@ -59,8 +49,8 @@ class RunContext final : public Launchable {
   /// Throws when an output holds a NaN or infinity.
   void check_outputs_finite(size_t number) const;
   void copy_outputs();
-  void* address_of(SlotIndex slot) const;
-  Datum datum_of(SlotIndex slot) const;
+  void* address_of(SlotIndex slot) const override;
+  Datum datum_of(SlotIndex slot) const override;
 
   std::vector<PlacedView> arena_views_;
   std::vector<std::vector<PlacedView>> input_views_;   // views that follow input i
@@ -69,9 +59,7 @@ class RunContext final : public Launchable {
   std::vector<void*> output_data_;
   std::vector<Tensor> staged_;               // by output; empty where it is not staged
   std::vector<Datum> input_data_as_datums_;  // only with dynamic steps or non-tensor inputs
-  std::vector<Datum> heap_;                  // by slot; empty when there are no heap slots
-  std::unordered_map<size_t, std::vector<CachedKernel>> dynamic_kernels_;  // by step
-  std::unique_ptr<StreamSync> sync_;                                       // null when the plan has no streams
+  std::unique_ptr<StreamSync> sync_;         // null when the plan has no streams
   Clock::time_point run_start_;
 };
 

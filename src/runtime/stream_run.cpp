@@ -4,6 +4,7 @@
 
 #include "autograph/executor.h"
 #include "base/check.h"
+#include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
 #include "runtime/step_error.h"
 #include "runtime/step_profile.h"
@@ -12,32 +13,15 @@ namespace autograph {
 
 StreamRun::StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> compiled)
     : Launchable(std::move(compiled)), device_(device) {
-  check_plan();
   const Plan& plan = compiled_->plan;
   inputs_.resize(plan.inputs.size());
   outputs_.resize(plan.outputs.size());
+  datums_.resize(plan.inputs.size());
   for (const PlanOutput& output : plan.outputs) {
     staged_.push_back(output.staged ? Buffer::allocate(plan.slots[output.slot].bytes, device.memory()) : Buffer());
   }
   make_streams();
   build_views();
-}
-
-void StreamRun::check_plan() const {
-  const Plan& plan = compiled_->plan;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    if (compiled_->kernels[i]) continue;
-    throw UnsupportedError(fmt::format(
-        "[compile] device '{}': {} has shapes or values that are known only while running, or runs a nested "
-        "graph; compile for a device whose memory is the host's, such as cpu",
-        device_.name(), describe_step(*compiled_, plan.steps[i])));
-  }
-  for (const Slot& slot : plan.slots) {
-    const bool is_plain = slot.place != Place::heap && slot.type.is_tensor() && slot.type.dtype() != DType::string;
-    if (is_plain) continue;
-    throw UnsupportedError(fmt::format("[compile] device '{}': expected tensors of numbers, got {}", device_.name(),
-                                       to_string(slot.type)));
-  }
 }
 
 // Streams of the widest stage, and what they wait for each other with.
@@ -70,6 +54,7 @@ void StreamRun::build_views() {
   };
   for (const Step& step : plan.steps) {
     step_views_.push_back({views_.size(), views_.size() + step.inputs.size()});
+    if (step.kind != StepKind::fixed) continue;
     for (const SlotIndex s : step.inputs) add(s);
     for (const SlotIndex s : step.outputs) add(s);
   }
@@ -90,10 +75,18 @@ void StreamRun::bind(Port& port, const Buffer& given, size_t bytes, const char* 
 }
 
 void StreamRun::bind_input(size_t i, const Tensor& tensor) {
-  bind(inputs_[i], tensor.buffer(), tensor.size_bytes(), "input", i);
+  if (compiled_->has_dynamic_steps) datums_[i] = tensor;
+  // Strings are for dynamic steps alone.
+  if (tensor.dtype() != DType::string) bind(inputs_[i], tensor.buffer(), tensor.size_bytes(), "input", i);
 }
 
-void StreamRun::bind_input(size_t i, const Datum& datum) { bind_input(i, datum.tensor()); }
+void StreamRun::bind_input(size_t i, const Datum& datum) {
+  if (datum.is_tensor()) {
+    bind_input(i, datum.tensor());
+  } else {
+    datums_[i] = datum;
+  }
+}
 
 void StreamRun::bind_input(size_t i, const void* data) {
   const size_t bytes = compiled_->plan.slots[compiled_->plan.inputs[i]].bytes;
@@ -109,14 +102,29 @@ void StreamRun::bind_output(size_t k, void* data) {
   bind(outputs_[k], Buffer(nullptr, data, bytes, nullptr), bytes, "output", k);
 }
 
-Datum StreamRun::take_output(size_t k) {
-  AG_CHECK(false, "output {} is fixed, as all are on '{}'", k, device_.name());
-  return {};
+Datum StreamRun::take_output(size_t k) { return datum_of(compiled_->plan.outputs[k].slot); }
+
+Datum StreamRun::datum_of(SlotIndex s) const {
+  const Slot& slot = compiled_->plan.slots[s];
+  const auto under_dims_of_slot = [&](const Datum& whole) {
+    return slot.root == s || !whole.is_tensor() ? whole : Datum(whole.tensor().reshaped(compiled_->slot_dims[s]));
+  };
+  switch (slot.place) {
+    case Place::heap: return heap_[s];
+    case Place::weight: return under_dims_of_slot(compiled_->plan.weights[slot.index]);
+    case Place::input: return under_dims_of_slot(datums_[slot.index]);
+    case Place::arena:
+    case Place::output: break;
+  }
+  return Tensor::wrap(slot.type.dtype(), compiled_->slot_dims[s],
+                      Buffer(device_.memory(), address_of(s), slot.bytes, nullptr));
 }
 
 void StreamRun::release() {
   for (Port& port : inputs_) port.given = Buffer();
   for (Port& port : outputs_) port.given = Buffer();
+  for (Datum& datum : datums_) datum = Datum();
+  for (Datum& datum : heap_) datum = Datum();
 }
 
 void* StreamRun::weight(size_t i) const {
@@ -165,21 +173,23 @@ void StreamRun::resolve_views() {
   captured_.reset();
 }
 
-void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>&) {
+void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
   run_around([&] {
+    const Launch launch{options, meter};
     if (options.profile || options.check_nan) {
-      run_observed(options);
+      run_observed(launch);
     } else {
-      start_steps();
+      start_steps(launch);
     }
   });
 }
 
-double StreamRun::time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>&) {
+double StreamRun::time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
   double us = 0;
   run_around([&] {
     streams_[0]->wait();
-    us = streams_[0]->time_us([&] { options.profile ? run_observed(options) : start_steps(); });
+    const Launch launch{options, meter};
+    us = streams_[0]->time_us([&] { options.profile ? run_observed(launch) : start_steps(launch); });
   });
   return us;
 }
@@ -206,6 +216,7 @@ void StreamRun::run_around(const std::function<void()>& work) {
 
 void StreamRun::wait_for_all() {
   for (const auto& stream : streams_) stream->wait();
+  retired_.clear();
 }
 
 void StreamRun::enqueue_inputs() {
@@ -217,32 +228,34 @@ void StreamRun::enqueue_inputs() {
   }
 }
 
-// What has been launched twice in the same place is captured, where the device can do that.
-void StreamRun::start_steps() {
-  if (++num_launches_ == 2) captured_ = streams_[0]->capture([&] { enqueue_steps(); });
+// What has been launched twice in the same place is captured, where the device can do that and no step has to look at
+// elements first.
+void StreamRun::start_steps(const Launch& launch) {
+  const bool may_capture = !compiled_->has_dynamic_steps;
+  if (++num_launches_ == 2 && may_capture) captured_ = streams_[0]->capture([&] { enqueue_steps(launch); });
   if (captured_) {
     captured_->replay(*streams_[0]);
   } else {
-    enqueue_steps();
+    enqueue_steps(launch);
   }
 }
 
-void StreamRun::enqueue_steps() {
+void StreamRun::enqueue_steps(const Launch& launch) {
   const Plan& plan = compiled_->plan;
   if (plan.stages.empty()) {
-    for (size_t i = 0; i < plan.steps.size(); ++i) enqueue(i, *streams_[0]);
+    for (size_t i = 0; i < plan.steps.size(); ++i) enqueue(i, *streams_[0], launch);
   }
-  for (const PlanStage& stage : plan.stages) enqueue_stage(stage);
+  for (const PlanStage& stage : plan.stages) enqueue_stage(stage, launch);
 }
 
-void StreamRun::enqueue_stage(const PlanStage& stage) {
+void StreamRun::enqueue_stage(const PlanStage& stage, const Launch& launch) {
   const Plan& plan = compiled_->plan;
   if (stage.streams.size() > 1) streams_[0]->record(*ends_[0]);
   for (size_t s = 1; s < stage.streams.size(); ++s) streams_[s]->wait_for(*ends_[0]);
   for (size_t i = stage.begin; i < stage.end; ++i) {
     Stream& stream = stream_of(i);
     for (const uint32_t other : plan.steps[i].waits) stream.wait_for(*events_[other]);
-    enqueue(i, stream);
+    enqueue(i, stream, launch);
     if (events_[i]) stream.record(*events_[i]);
   }
   for (size_t s = 1; s < stage.streams.size(); ++s) {
@@ -251,16 +264,21 @@ void StreamRun::enqueue_stage(const PlanStage& stage) {
   }
 }
 
-void StreamRun::enqueue(size_t number, Stream& stream) {
+void StreamRun::enqueue(size_t number, Stream& stream, const Launch& launch) {
   try {
-    compiled_->kernels[number]->run(args_of(number, &stream));
+    if (compiled_->kernels[number]) {
+      compiled_->kernels[number]->run(args_of(number, &stream));
+    } else {
+      DynamicStep(*this, number, launch.options, launch.meter, &stream).run();
+    }
   } catch (...) {
     rethrow_with_place(describe_step(*compiled_, compiled_->plan.steps[number]));
   }
 }
 
 // One step after the other, so that each can be timed, and the first one that makes a NaN be named.
-void StreamRun::run_observed(const RunOptions& options) {
+void StreamRun::run_observed(const Launch& launch) {
+  const RunOptions& options = launch.options;
   if (options.profile && profile_.empty()) profile_ = describe_steps(*compiled_);
   streams_[0]->wait();
   double now_us = 0;
@@ -269,7 +287,7 @@ void StreamRun::run_observed(const RunOptions& options) {
     // Asked before the step, which may write over an input.
     const bool checks = options.check_nan &&
                         std::all_of(step.inputs.begin(), step.inputs.end(), [&](SlotIndex s) { return is_finite(s); });
-    const double us = streams_[0]->time_us([&] { enqueue(i, *streams_[0]); });
+    const double us = streams_[0]->time_us([&] { enqueue(i, *streams_[0], launch); });
     if (options.profile) {
       profile_[i].start_us = now_us;
       profile_[i].duration_us = us;
@@ -280,7 +298,13 @@ void StreamRun::run_observed(const RunOptions& options) {
 }
 
 bool StreamRun::is_finite(SlotIndex s) {
-  if (s == kNoSlot || !address_of(s)) return true;
+  if (s == kNoSlot) return true;
+  const Datum made = compiled_->plan.slots[s].place == Place::heap ? heap_[s] : Datum();
+  if (made.is_tensor()) {
+    streams_[0]->wait();
+    return find_nonfinite(made.tensor().to_host().view()) < 0;
+  }
+  if (!address_of(s)) return true;
   // Whatever the layout, padding included.
   const Slot& slot = compiled_->plan.slots[s];
   Tensor copy = Tensor::empty(slot.type.dtype(), {static_cast<int64_t>(slot.bytes / element_size(slot.type.dtype()))});

@@ -13,7 +13,6 @@ namespace autograph {
 /// See above, and executor.h.
 class StreamRun final : public Launchable {
  public:
-  /// Throws UnsupportedError where the plan takes host memory.
   StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> compiled);
 
   void bind_arena(Tensor arena) override;
@@ -37,23 +36,29 @@ class StreamRun final : public Launchable {
     void* address() const { return is_copied ? on_device.data() : given.data(); }
   };
 
-  void check_plan() const;
+  // What is the same for all steps of one launch.
+  struct Launch {
+    const RunOptions& options;
+    const std::shared_ptr<MemoryMeter>& meter;
+  };
+
   void build_views();
   void make_streams();
   void bind(Port& port, const Buffer& given, size_t bytes, const char* what, size_t number);
   void* weight(size_t i) const;
-  void* address_of(SlotIndex slot) const;
+  void* address_of(SlotIndex slot) const override;
+  Datum datum_of(SlotIndex slot) const override;
   Stream& stream_of(size_t step) { return *streams_[stream_of_[step]]; }
   bool note_moves();
   void resolve_views();
   // Copies in, calls `work`, which enqueues the steps, and copies out; returns when all is over, whatever happens.
   void run_around(const std::function<void()>& work);
   void enqueue_inputs();
-  void start_steps();
-  void enqueue_steps();
-  void enqueue_stage(const PlanStage& stage);
-  void enqueue(size_t step, Stream& stream);
-  void run_observed(const RunOptions& options);
+  void start_steps(const Launch& launch);
+  void enqueue_steps(const Launch& launch);
+  void enqueue_stage(const PlanStage& stage, const Launch& launch);
+  void enqueue(size_t step, Stream& stream, const Launch& launch);
+  void run_observed(const Launch& launch);
   void enqueue_outputs();
   void wait_for_all();
   void check_outputs_finite(size_t step);
@@ -65,6 +70,7 @@ class StreamRun final : public Launchable {
   std::unique_ptr<CapturedWork> captured_;  // all steps; null: not yet, or not possible
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
+  std::vector<Datum> datums_;   // inputs as they were given; only with dynamic steps
   std::vector<Buffer> staged_;  // by output; empty where it is not staged
   std::vector<SlotIndex> slot_of_view_;
   std::vector<std::unique_ptr<Stream>> streams_;  // the first one has all steps outside stages
