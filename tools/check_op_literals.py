@@ -16,7 +16,6 @@ FOLDERS = ("src/optimize", "src/backends")
 # (file, text): why it is not the name of an op, or must be text.
 ALLOWED = {
     ("src/optimize/passes/fold_pad.cpp", "constant"): "a mode of pad",
-    ("src/optimize/passes/fuse_activations.cpp", "tanh"): "a choice of gelu",
     ("src/optimize/rules/verify/draft_row.cpp", "momentum"): "an attribute of batch_normalization",
     ("src/optimize/rules/verify/draft_shape.cpp", "constant"): "a mode of pad",
     ("src/optimize/rules/verify/prove_rule.cpp", "concat"): "begins names of the prover's own functions",

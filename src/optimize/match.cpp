@@ -10,7 +10,6 @@ namespace autograph {
 namespace {
 
 constexpr int kMaxDepth = 8;         // of arithmetic between a value and the x of a formula
-constexpr size_t kMaxFactors = 4;    // of a product
 constexpr double kFewDigits = 1e-4;  // 0.7979 for sqrt(2 / pi)
 
 // The two inputs of a node as constant and other; nothing unless exactly one is a scalar constant.
@@ -52,87 +51,6 @@ std::optional<Affine> step(const Graph& graph, const Node& node, const Affine& o
   if (!is_sub) return Affine{input->other, outer.factor, outer.offset + outer.factor * c};
   if (input->scalar_first) return Affine{input->other, -outer.factor, outer.offset + outer.factor * c};
   return Affine{input->other, outer.factor, outer.offset - outer.factor * c};
-}
-
-void collect_factors(const Graph& graph, const Node* node, ValueId v, Product& product, int depth) {
-  const auto descend = [&](ValueId input) {
-    collect_factors(graph, inner_node(graph, input), input, product, depth - 1);
-  };
-  if (const auto c = scalar_constant(graph, v)) {
-    product.scale *= *c;
-    // NOLINTNEXTLINE(bugprone-branch-clone): the last branch does the same, but after the questions between
-  } else if (!node || depth == 0 || product.factors.size() >= kMaxFactors) {
-    product.factors.push_back(v);
-  } else if (&node->op() == &mul_def()) {
-    descend(node->input(0));
-    descend(node->input(1));
-  } else if (&node->op() == &neg_def()) {
-    product.scale = -product.scale;
-    descend(node->input(0));
-  } else if (const auto c = scalar_constant(graph, node->input(1)); c && *c != 0 && &node->op() == &div_def()) {
-    product.scale /= *c;
-    descend(node->input(0));
-  } else {
-    product.factors.push_back(v);
-  }
-}
-
-std::optional<Polynomial> times(const Polynomial& a, const Polynomial& b) {
-  Polynomial c{};
-  for (size_t i = 0; i < a.size(); ++i) {
-    for (size_t j = 0; j < b.size(); ++j) {
-      const double term = a[i] * b[j];
-      if (term == 0) continue;
-      if (i + j >= c.size()) return std::nullopt;
-      c[i + j] += term;
-    }
-  }
-  return c;
-}
-
-Polynomial combine(const Polynomial& a, double factor, const Polynomial& b) {
-  Polynomial c{};
-  for (size_t i = 0; i < c.size(); ++i) c[i] = a[i] + factor * b[i];
-  return c;
-}
-
-std::optional<Polynomial> to_power(const Polynomial& base, double exponent) {
-  if (exponent != 1 && exponent != 2 && exponent != 3) return std::nullopt;
-  std::optional<Polynomial> power = base;
-  for (int k = 1; power && k < static_cast<int>(exponent); ++k) power = times(*power, base);
-  return power;
-}
-
-std::optional<Polynomial> quotient(const Polynomial& a, const Polynomial& b) {
-  if (b[0] == 0 || b[1] != 0 || b[2] != 0 || b[3] != 0) return std::nullopt;
-  return combine({}, 1 / b[0], a);
-}
-
-std::optional<Polynomial> read_polynomial(const Graph& graph, ValueId v, ValueId x, int depth);
-
-std::optional<Polynomial> read_node(const Graph& graph, const Node& node, ValueId x, int depth) {
-  const OpDef* op = &node.op();
-  const bool is_binary = op == &add_def() || op == &sub_def() || op == &mul_def() || op == &div_def();
-  if (!is_binary && op != &neg_def() && op != &pow_def()) return std::nullopt;
-  const auto a = read_polynomial(graph, node.input(0), x, depth - 1);
-  if (!a) return std::nullopt;
-  if (op == &neg_def()) return combine({}, -1, *a);
-  if (op == &pow_def()) {
-    const auto exponent = scalar_constant(graph, node.input(1));
-    return exponent ? to_power(*a, *exponent) : std::nullopt;
-  }
-  const auto b = read_polynomial(graph, node.input(1), x, depth - 1);
-  if (!b) return std::nullopt;
-  if (op == &mul_def()) return times(*a, *b);
-  if (op == &div_def()) return quotient(*a, *b);
-  return combine(*a, op == &add_def() ? 1 : -1, *b);
-}
-
-std::optional<Polynomial> read_polynomial(const Graph& graph, ValueId v, ValueId x, int depth) {
-  if (v == x) return Polynomial{0, 1, 0, 0};
-  if (const auto c = scalar_constant(graph, v)) return Polynomial{*c, 0, 0, 0};
-  const Node* node = depth > 0 ? inner_node(graph, v) : nullptr;
-  return node ? read_node(graph, *node, x, depth) : std::nullopt;
 }
 
 bool is_unread(const Graph& graph, const Node& node) {
@@ -200,26 +118,6 @@ Affine affine_of(const Graph& graph, ValueId v) {
     formula = *next;
   }
   return formula;
-}
-
-Product product_of(const Graph& graph, ValueId v) {
-  Product product;
-  const NodeId producer = graph.value(v).producer();
-  const Node* node = producer.is_valid() && graph.value(v).slot() == 0 ? &graph.node(producer) : nullptr;
-  collect_factors(graph, node, v, product, kMaxDepth);
-  return product;
-}
-
-std::optional<Polynomial> polynomial_in(const Graph& graph, ValueId v, ValueId x) {
-  return read_polynomial(graph, v, x, kMaxDepth);
-}
-
-bool is_polynomial(const std::optional<Polynomial>& actual, const Polynomial& expected, DType dtype) {
-  if (!actual) return false;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    if (!is_close((*actual)[i], expected[i], dtype)) return false;
-  }
-  return true;
 }
 
 Provenance erase_unread(Graph& graph, NodeId node) {

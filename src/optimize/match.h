@@ -5,7 +5,6 @@
 // once for each node stays linear in the size of the graph.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -53,25 +52,6 @@ struct Affine {
 /// Reads `v` as factor * x + offset, through adds, subtractions, products, divisions and negations with scalar
 /// constants. Values in between are read once; x is the first value that is something else.
 Affine affine_of(const Graph& graph, ValueId v);
-
-/// scale * factors[0] * factors[1] * ...
-struct Product {
-  double scale = 1;
-  std::vector<ValueId> factors;  ///< None of them a scalar constant.
-};
-
-/// Reads `v` as a product; values in between (not `v` itself) are read once. At most four factors are told apart.
-Product product_of(const Graph& graph, ValueId v);
-
-/// Coefficients of a polynomial by power, up to the third.
-using Polynomial = std::array<double, 4>;
-
-/// Reads `v` as a polynomial in `x`, through sums, products and integer powers; values in between are read once.
-/// Nothing when it is something else, or of a higher degree.
-std::optional<Polynomial> polynomial_in(const Graph& graph, ValueId v, ValueId x);
-
-/// Are all coefficients close to those expected?
-bool is_polynomial(const std::optional<Polynomial>& actual, const Polynomial& expected, DType dtype);
 
 // ---- Rewriting -------------------------------------------------------------------------------------------------
 

@@ -131,9 +131,9 @@ class Bisector {
       search.never_slower = false;
       search.use_rules = use_rules;
       if (!rules.empty()) {
-        for (const Rule& rule : all_rules()) {
-          if (std::find(rules.begin(), rules.end(), rule.name) == rules.end()) {
-            search.disabled_rules.emplace_back(rule.name);
+        for (const Rule* rule : rules_for_search()) {
+          if (std::find(rules.begin(), rules.end(), rule->name) == rules.end()) {
+            search.disabled_rules.emplace_back(rule->name);
           }
         }
       }

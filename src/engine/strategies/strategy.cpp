@@ -120,9 +120,9 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
       std::make_unique<Costs>(device, compile, threads_, [this] { return is_measuring_ && !is_over(kMeasuringShare); });
   cost_ = &costs_->model();
   for (const std::string& name : search.disabled_rules) get_rule(name);
-  for (const Rule& rule : all_rules()) {
+  for (const Rule* rule : rules_for_search()) {
     const auto& off = search.disabled_rules;
-    if (std::find(off.begin(), off.end(), rule.name) == off.end()) rules_.push_back(&rule);
+    if (std::find(off.begin(), off.end(), rule->name) == off.end()) rules_.push_back(rule);
   }
   matcher_ = std::make_unique<RuleMatcher>(rules_);
   choose_alpha();

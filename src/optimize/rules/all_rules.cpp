@@ -10,13 +10,21 @@ namespace autograph {
 std::span<const Rule> all_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
-    for (const auto family : {arithmetic_rules, matmul_rules, conv_merge_rules, conv_algebra_rules, pool_rules,
-                              concat_rules, slice_rules, transpose_rules, twin_rules}) {
+    for (const auto family : {arithmetic_rules, activation_rules, matmul_rules, conv_merge_rules, conv_algebra_rules,
+                              pool_rules, concat_rules, slice_rules, transpose_rules, twin_rules}) {
       const std::span<const Rule> list = family();
       all.insert(all.end(), list.begin(), list.end());
     }
     return all;
   }();
+  return rules;
+}
+
+std::vector<const Rule*> rules_for_search() {
+  std::vector<const Rule*> rules;
+  for (const Rule& rule : all_rules()) {
+    if (rule.kind != RuleClass::fuses) rules.push_back(&rule);
+  }
   return rules;
 }
 

@@ -2,6 +2,8 @@
 // there. So a refusal has nothing to take back but what was added.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "optimize/rules/match_attempt.h"
@@ -62,10 +64,11 @@ class RuleApplication {
  public:
   RuleApplication(Graph& graph, const RuleMatch& match) : graph_(graph), match_(match), additions_(graph) {}
 
-  std::optional<RuleEffect> run() {
+  std::optional<RuleEffect> run(const AcceptsNodes* accepts) {
     if (!make()) return std::nullopt;
     if (reads_replaced() || !types_agree() || !stays_acyclic()) return std::nullopt;
-    if (!have_moderate_factors(graph_, additions_.nodes())) return std::nullopt;
+    const std::vector<NodeId> added = additions_.nodes();
+    if (!have_moderate_factors(graph_, added) || (accepts && !(*accepts)(graph_, added))) return std::nullopt;
     replace();
     return std::move(effect_);
   }
@@ -98,6 +101,7 @@ class RuleApplication {
     for (size_t i = 0; i < made.size(); ++i) pairs_.emplace_back(outputs[i], made[i]);
     pairs_.insert(pairs_.end(), builder.replaced().begin(), builder.replaced().end());
     matched_ = match_.nodes_;
+    matched_.insert(matched_.end(), match_.inner_.begin(), match_.inner_.end());
     for (const NodeId node : builder.included()) {
       if (!contains(matched_, node)) matched_.push_back(node);
     }
@@ -125,9 +129,11 @@ class RuleApplication {
                                       const std::vector<ValueId>& values) const {
     std::vector<ValueId> inputs;
     for (const PatternOperand& operand : statement.inputs) {
-      if (operand.kind == PatternOperand::Kind::number) {
+      const bool is_parameter = operand.kind == PatternOperand::Kind::parameter;
+      if (is_parameter || operand.kind == PatternOperand::Kind::number) {
         const DType dtype = graph_.type(match_.node(match_.nodes_.size() - 1).output(0)).dtype();
-        inputs.push_back(builder.number(dtype, operand.number));
+        inputs.push_back(
+            builder.number(dtype, is_parameter ? parameters()[static_cast<size_t>(operand.value)] : operand.number));
       } else if (operand.kind == PatternOperand::Kind::absent) {
         inputs.emplace_back();
       } else if (rule().after.values[static_cast<size_t>(operand.value)].is_list) {
@@ -144,6 +150,10 @@ class RuleApplication {
     }
     Attributes attributes;
     for (const PatternAttribute& attribute : statement.attributes) {
+      if (attribute.formula) {
+        attributes.set(attribute.spec->name, real_attribute(value_of(*attribute.formula, parameters())));
+        continue;
+      }
       const bool is_variable = attribute.variable >= 0;
       const size_t known =
           is_variable ? static_cast<size_t>(rule().after_attributes[static_cast<size_t>(attribute.variable)]) : 0;
@@ -151,6 +161,22 @@ class RuleApplication {
     }
     return builder.add_all(*statement.op, std::move(inputs), std::move(attributes),
                            static_cast<int>(statement.outputs.size()));
+  }
+
+  // The numbers of the replacement's parameters.
+  std::vector<double> parameters() const {
+    std::vector<double> numbers;
+    for (const int known : rule().after_parameters) numbers.push_back(match_.numbers_[static_cast<size_t>(known)]);
+    return numbers;
+  }
+
+  // f32, the dtype of attributes, must hold the number with all its digits.
+  static float real_attribute(double number) {
+    const double magnitude = std::fabs(number);
+    const bool fits = number == 0 || (magnitude >= std::numeric_limits<float>::min() &&
+                                      magnitude <= std::numeric_limits<float>::max());
+    AG_CHECK_USER(fits, ValueError, "[rule] attribute: expected a number that f32 holds, got {}", number);
+    return static_cast<float>(number);
   }
 
   // Does what is added read what it replaces? So it is when a variable stands for a result of the match itself.
@@ -295,10 +321,10 @@ class RuleApplication {
   RuleEffect effect_;
 };
 
-std::optional<RuleEffect> apply_rule(Graph& graph, const RuleMatch& match) {
+std::optional<RuleEffect> apply_rule(Graph& graph, const RuleMatch& match, const AcceptsNodes* accepts) {
   const RuleMatch here = match.in(graph);
   if (!here.still_holds()) return std::nullopt;
-  return RuleApplication(graph, here).run();
+  return RuleApplication(graph, here).run(accepts);
 }
 
 }  // namespace autograph

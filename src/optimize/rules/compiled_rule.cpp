@@ -64,15 +64,18 @@ void CompiledRule::compile_steps() {
   size_t fewest = kMaxStatements;
   for (int first = 0; first < static_cast<int>(before.statements.size()); ++first) {
     steps.push_back(steps_from(first));
+    if (steps.back().empty()) continue;
     const auto readers = static_cast<size_t>(std::count_if(steps.back().begin() + 1, steps.back().end(),
                                                            [](const MatchStep& step) { return !step.is_producer; }));
     if (readers > fewest) continue;
     fewest = readers;
     best_start = static_cast<size_t>(first);
   }
+  AG_CHECK(fewest < kMaxStatements, "[rule] {}: the statements of the pattern share no values", rule->name);
 }
 
-// Reaches producers before readers: a value has one producer and may have many readers.
+// Reaches producers before readers: a value has one producer and may have many readers. Formulas are reached through
+// what they give alone: whatever reads a variable may be far inside of them.
 std::vector<MatchStep> CompiledRule::steps_from(int first) const {
   std::vector<MatchStep> order{{first, -1, false}};
   std::vector<uint8_t> is_reached(before.statements.size(), 0);
@@ -104,7 +107,8 @@ std::vector<MatchStep> CompiledRule::steps_from(int first) const {
       if (value.statement >= 0 && !is_reached[static_cast<size_t>(value.statement)]) return {value.statement, v, true};
       if (preference(value) <= best) continue;
       for (int s = 0; s < static_cast<int>(before.statements.size()); ++s) {
-        if (is_reached[static_cast<size_t>(s)] || !reads(before.statements[static_cast<size_t>(s)], v)) continue;
+        const PatternStatement& reader = before.statements[static_cast<size_t>(s)];
+        if (is_reached[static_cast<size_t>(s)] || reader.formula || !reads(reader, v)) continue;
         next = {s, v, false};
         best = preference(value);
         break;
@@ -115,7 +119,7 @@ std::vector<MatchStep> CompiledRule::steps_from(int first) const {
   reach(first);
   while (order.size() < before.statements.size()) {
     const MatchStep next = find_next();
-    AG_CHECK(next.statement >= 0, "[rule] {}: the statements of the pattern share no values", rule->name);
+    if (next.statement < 0) return {};
     order.push_back(next);
     reach(next.statement);
   }
@@ -134,6 +138,13 @@ void CompiledRule::compile_after() {
   for (const std::string& name : after.attributes) {
     after_attributes.push_back(before.find_attribute(name));
     AG_CHECK(after_attributes.back() >= 0, "[rule] {}: attribute '{}' is not in the pattern", rule->name, name);
+  }
+  for (const std::string& name : after.parameters) {
+    after_parameters.push_back(before.find_parameter(name));
+    AG_CHECK(after_parameters.back() >= 0, "[rule] {}: number '{}' is not in the pattern", rule->name, name);
+  }
+  for (const PatternStatement& statement : after.statements) {
+    AG_CHECK(!statement.formula, "[rule] {}: a replacement consists of ops", rule->name);
   }
   for (const std::string& name : after.op_variables) {
     const int variable = before.find_op_variable(name);
@@ -168,6 +179,7 @@ uint64_t hash_result(const Pattern& pattern, std::vector<uint64_t> values, std::
       std::swap(inputs[0], inputs[1]);
     }
     uint64_t hash = hash_text(statement.op ? statement.op->name : std::string_view("class"));
+    if (statement.formula) hash = mixed(hash, reinterpret_cast<uintptr_t>(statement.formula.get()));
     if (statement.op_variable >= 0) {
       hash = mixed(hash, hash_text(pattern.op_variables[static_cast<size_t>(statement.op_variable)]));
     }

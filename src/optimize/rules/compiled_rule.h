@@ -39,12 +39,13 @@ struct CompiledRule {
   Pattern after;                                           ///< Empty for rules with `build`.
   std::vector<int> outputs;                                ///< Variables of `before`.
   std::vector<std::vector<CompiledAttribute>> attributes;  ///< By statement; classes have none.
-  std::vector<std::vector<MatchStep>> steps;               ///< By first statement.
-  size_t best_start = 0;           ///< The statement from which the fewest readers are looked through.
-  std::vector<uint8_t> is_output;  ///< By variable of `before`.
+  std::vector<std::vector<MatchStep>> steps;  ///< By first statement; empty where not all are reached from there.
+  size_t best_start = 0;                      ///< The statement from which the fewest readers are looked through.
+  std::vector<uint8_t> is_output;             ///< By variable of `before`.
   // Variables of `before` for those of `after`; -1: made in `after`.
   std::vector<int> after_values;
   std::vector<int> after_attributes;
+  std::vector<int> after_parameters;
   std::vector<int> after_ops;      ///< Statement of `before` whose node has the op.
   std::vector<int> after_outputs;  ///< Variables of `after` for the outputs.
 

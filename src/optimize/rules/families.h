@@ -7,6 +7,7 @@
 
 namespace autograph {
 
+std::span<const Rule> activation_rules();
 std::span<const Rule> arithmetic_rules();
 std::span<const Rule> concat_rules();
 std::span<const Rule> conv_algebra_rules();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "optimize/match.h"
 
 namespace autograph {
 namespace {
@@ -13,23 +14,11 @@ bool is_list(const Pattern& pattern, const PatternOperand& operand) {
   return operand.kind == Kind::value && pattern.values[static_cast<size_t>(operand.value)].is_list;
 }
 
-bool is_number(const Graph& graph, ValueId value, double number) {
-  if (!graph.value(value).is_constant()) return false;
-  const Tensor& tensor = graph.value(value).constant();
-  if (tensor.num_elements() != 1 || !dtypes::kNumeric.contains(tensor.dtype())) return false;
-  return tensor.to_f64().front() == number;
-}
-
 // Static, without extents of 0: nothing is to be gained there, and rules need not think of it.
 bool is_plain(const Type& type) {
   if (!type.is_static()) return false;
   const auto& dims = type.shape().dims();
   return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.value_or(0) > 0; });
-}
-
-bool all_plain(const Graph& graph, std::span<const ValueId> values) {
-  return std::all_of(values.begin(), values.end(),
-                     [&](ValueId value) { return value.is_valid() && is_plain(graph.type(value)); });
 }
 
 bool same_attributes(const Attributes& a, const Attributes& b) {
@@ -60,22 +49,38 @@ std::vector<uint64_t> hashes_of(const std::vector<ValueId>& values) {
 
 MatchAttempt::MatchAttempt(const Graph& graph, std::shared_ptr<const CompiledRule> rule, MatchSink& sink,
                            const std::vector<uint8_t>* left_out)
-    : graph_(graph), rule_(std::move(rule)), sink_(sink), left_out_(left_out) {}
+    : graph_(graph), rule_(std::move(rule)), sink_(sink), left_out_(left_out) {
+  findings_.parameters.resize(rule_->before.parameters.size());
+}
 
 void MatchAttempt::run(size_t first, NodeId node) {
   steps_ = &rule_->steps[first];
-  match_node(first, node, 0);
+  if (!steps_->empty()) match_node(first, node, 0);
+}
+
+bool MatchAttempt::fits(const Type& type) const {
+  return rule_->rule->any_extents ? type.is_tensor() && type.shape().has_rank() : is_plain(type);
+}
+
+bool MatchAttempt::all_fit(std::span<const ValueId> values) const {
+  return std::all_of(values.begin(), values.end(),
+                     [&](ValueId value) { return value.is_valid() && fits(graph_.type(value)); });
 }
 
 bool MatchAttempt::is_matched(NodeId node) const {
   const auto end = nodes_.begin() + static_cast<std::ptrdiff_t>(rule_->before.statements.size());
-  return std::find(nodes_.begin(), end, node) != end;
+  if (std::find(nodes_.begin(), end, node) != end) return true;
+  return std::find(findings_.inner.begin(), findings_.inner.end(), node) != findings_.inner.end();
 }
 
 // All that can be told without binding anything.
 bool MatchAttempt::may_stand_for(size_t index, NodeId id) const {
   const PatternStatement& s = statement(index);
   const Node& node = graph_.node(id);
+  if (s.formula) {
+    const auto& ops = s.formula->root_ops;
+    return std::find(ops.begin(), ops.end(), &node.op()) != ops.end() && !is_matched(id);
+  }
   if (s.op ? &node.op() != s.op : !is_in_class(s.op_class, node)) return false;
   const size_t given = num_given_inputs(node);
   const size_t named = s.inputs.size();
@@ -89,16 +94,43 @@ bool MatchAttempt::may_stand_for(size_t index, NodeId id) const {
 void MatchAttempt::match_node(size_t index, NodeId id, size_t step) {
   if (!may_stand_for(index, id) || (left_out_ && (*left_out_)[id.index])) return;
   const Node& node = graph_.node(id);
+  nodes_[index] = id;
+  if (statement(index).formula) {
+    match_formula_at(index, node, step);
+  } else {
+    match_inputs(index, node, step);
+  }
+  nodes_[index] = NodeId{};
+}
+
+void MatchAttempt::match_inputs(size_t index, const Node& node, size_t step) {
   const bool commutes = node.op().traits.commutative && statement(index).inputs.size() >= 2;
   const bool same_inputs = commutes && node.input(0) == node.input(1);
   const size_t mark = num_bound_;
-  nodes_[index] = id;
+  const std::vector<std::optional<double>> parameters = findings_.parameters;
   for (const bool swapped : {false, true}) {
     if (swapped && (!commutes || same_inputs)) break;
     if (bind_inputs(index, node, swapped) && bind_outputs(index, node)) match_step(step + 1);
-    while (num_bound_ > mark) values_[static_cast<size_t>(trail_[--num_bound_])] = ValueId{};
+    unbind_to(mark);
+    findings_.parameters = parameters;
   }
-  nodes_[index] = NodeId{};
+}
+
+void MatchAttempt::match_formula_at(size_t index, const Node& node, size_t step) {
+  const size_t mark = num_bound_;
+  const auto found = [&] { match_step(step + 1); };
+  if (bind_outputs(index, node)) {
+    match_formula(graph_, *statement(index).formula, node.output(0), *this, findings_, found);
+  }
+  unbind_to(mark);
+}
+
+bool MatchAttempt::is_bound(ValueId value) const {
+  return std::find(values_.begin(), values_.end(), value) != values_.end();
+}
+
+void MatchAttempt::unbind_to(size_t mark) {
+  while (num_bound_ > mark) values_[static_cast<size_t>(trail_[--num_bound_])] = ValueId{};
 }
 
 void MatchAttempt::match_step(size_t step) {
@@ -122,7 +154,7 @@ void MatchAttempt::match_step(size_t step) {
 bool MatchAttempt::bind(int variable, ValueId value) {
   ValueId& bound = values_[static_cast<size_t>(variable)];
   if (bound.is_valid()) return bound == value;
-  if (!is_plain(graph_.type(value))) return false;
+  if (!fits(graph_.type(value))) return false;
   bound = value;
   trail_[num_bound_++] = variable;
   return true;
@@ -131,7 +163,13 @@ bool MatchAttempt::bind(int variable, ValueId value) {
 bool MatchAttempt::bind_operand(const PatternOperand& operand, ValueId input) {
   switch (operand.kind) {
     case Kind::absent: return !input.is_valid();
-    case Kind::number: return input.is_valid() && is_number(graph_, input, operand.number);
+    case Kind::number: return scalar_constant(graph_, input) == operand.number;
+    case Kind::parameter: {
+      std::optional<double>& parameter = findings_.parameters[static_cast<size_t>(operand.value)];
+      const auto number = scalar_constant(graph_, input);
+      if (!parameter) parameter = number;
+      return number && parameter == number;
+    }
     case Kind::value: return input.is_valid() && bind(operand.value, input);
   }
   return false;
@@ -143,7 +181,7 @@ bool MatchAttempt::bind_inputs(size_t index, const Node& node, bool swapped) {
     // A list is reached through its first value; that all agree is looked at in the end.
     if (is_list(rule_->before, s.inputs[slot])) {
       const auto list = listed_inputs(s, node);
-      return all_plain(graph_, list) && (list.empty() || bind(s.inputs[slot].value, list.front()));
+      return all_fit(list) && (list.empty() || bind(s.inputs[slot].value, list.front()));
     }
     const size_t from = swapped && slot < 2 ? 1 - slot : slot;
     if (!bind_operand(s.inputs[slot], node.input(from))) return false;
@@ -154,7 +192,7 @@ bool MatchAttempt::bind_inputs(size_t index, const Node& node, bool swapped) {
 bool MatchAttempt::bind_outputs(size_t index, const Node& node) {
   const PatternStatement& s = statement(index);
   if (rule_->before.values[static_cast<size_t>(s.outputs.front())].is_list) {
-    return all_plain(graph_, node.outputs()) && bind(s.outputs.front(), node.output(0));
+    return all_fit(node.outputs()) && bind(s.outputs.front(), node.output(0));
   }
   for (size_t slot = 0; slot < s.outputs.size(); ++slot) {
     if (!bind(s.outputs[slot], node.output(slot))) return false;
@@ -261,7 +299,8 @@ bool MatchAttempt::read_attributes(std::vector<AttributeValue>& values) const {
 bool MatchAttempt::is_legal() const {
   for (size_t s = 0; s < rule_->before.statements.size(); ++s) {
     for (const ValueId output : graph_.node(nodes_[s]).outputs()) {
-      if (!rule_->rule->dtypes.contains(graph_.type(output).dtype())) return false;
+      const Type& type = graph_.type(output);
+      if (!type.is_tensor() || !rule_->rule->dtypes.contains(type.dtype())) return false;
     }
   }
   return inner_values_die() && lists_agree() && ops_agree();
@@ -276,6 +315,8 @@ void MatchAttempt::finish() {
   const Pattern& pattern = rule_->before;
   match.nodes_.assign(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(pattern.statements.size()));
   match.values_.assign(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(pattern.values.size()));
+  for (const auto& number : findings_.parameters) match.numbers_.push_back(number.value_or(0));
+  match.inner_ = findings_.inner;
   if (rule_->rule->guard && !rule_->rule->guard(match)) return;
   // Nothing would change. Fewer nodes for the same are a change.
   const bool same_size = num_ops(pattern) == num_ops(rule_->after);
@@ -314,10 +355,11 @@ bool MatchAttempt::holds(const Graph& graph, const RuleMatch& match) {
   // Values that are known leave one way to reach everything.
   for (size_t v = 0; v < match.values_.size(); ++v) {
     if (!match.values_[v].is_valid()) continue;
-    if (!is_plain(graph.type(match.values_[v]))) return false;
+    if (!attempt.fits(graph.type(match.values_[v]))) return false;
     attempt.values_[v] = match.values_[v];
   }
-  attempt.run(0, match.nodes_.front());
+  const size_t start = match.rule_->best_start;
+  attempt.run(start, match.nodes_[start]);
   return wanted.is_found;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "optimize/rules/compiled_rule.h"
+#include "optimize/rules/match_formula.h"
 
 namespace autograph {
 
@@ -17,7 +18,7 @@ class MatchSink {
 };
 
 /// See above.
-class MatchAttempt {
+class MatchAttempt : private FormulaVariables {
  public:
   /// Matches with a node that is marked in `left_out`, by number, are left out; null: none.
   MatchAttempt(const Graph& graph, std::shared_ptr<const CompiledRule> rule, MatchSink& sink,
@@ -35,7 +36,17 @@ class MatchAttempt {
   bool may_stand_for(size_t index, NodeId node) const;
   void match_node(size_t index, NodeId node, size_t step);
   void match_step(size_t step);
+  void match_inputs(size_t index, const Node& node, size_t step);
+  void match_formula_at(size_t index, const Node& node, size_t step);
+  bool fits(const Type& type) const;
+  bool all_fit(std::span<const ValueId> values) const;
   bool bind(int variable, ValueId value);
+  // FormulaVariables
+  ValueId bound(uint32_t variable) const override { return values_[variable]; }
+  bool bind(uint32_t variable, ValueId value) override { return bind(static_cast<int>(variable), value); }
+  bool is_bound(ValueId value) const override;
+  size_t num_bound() const override { return num_bound_; }
+  void unbind_to(size_t mark) override;
   bool bind_inputs(size_t index, const Node& node, bool swapped);
   bool bind_operand(const PatternOperand& operand, ValueId input);
   bool bind_outputs(size_t index, const Node& node);
@@ -56,6 +67,7 @@ class MatchAttempt {
   std::array<ValueId, kMaxValues> values_;
   std::array<int, kMaxValues> trail_;  // variables in the order in which they were bound
   size_t num_bound_ = 0;
+  FormulaFindings findings_;
 };
 
 }  // namespace autograph

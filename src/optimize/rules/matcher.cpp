@@ -46,7 +46,9 @@ class RuleMatcher::Impl {
   void add_start(size_t statement) {
     const PatternStatement& s = compiled_.back()->before.statements[statement];
     const Start start{static_cast<uint32_t>(compiled_.size() - 1), static_cast<uint32_t>(statement)};
-    if (s.op) {
+    if (s.formula) {
+      for (const OpDef* op : s.formula->root_ops) by_op_[op].push_back(start);
+    } else if (s.op) {
       by_op_[s.op].push_back(start);
     } else {
       (s.op_class == OpClass::unary ? unary_ : binary_).push_back(start);
@@ -119,6 +121,17 @@ std::vector<RuleMatch> RuleMatcher::find_near(const Graph& graph, std::span<cons
     });
     is_done[node.index] = 1;
   }
+  return std::move(found.matches);
+}
+
+std::vector<RuleMatch> RuleMatcher::find_at(const Graph& graph, NodeId node) const {
+  FoundMatches found;
+  impl_->for_each_start(graph.node(node), [&](const Start& start) {
+    const auto& rule = impl_->compiled()[start.rule];
+    if (start.statement + 1 == rule->before.statements.size()) {
+      MatchAttempt(graph, rule, found).run(start.statement, node);
+    }
+  });
   return std::move(found.matches);
 }
 

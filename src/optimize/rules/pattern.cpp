@@ -118,7 +118,9 @@ class Parser {
     const size_t results_at = at_;
     skip_results();
     PatternStatement statement;
-    if (!read_op(statement)) {
+    if (text_.substr(at_, 1) == "{") {
+      read_formula(statement);
+    } else if (!read_op(statement)) {
       statement.inputs.push_back({PatternOperand::Kind::value, read_value()});
     } else {
       if (accept("[")) read_attributes(statement);
@@ -137,6 +139,23 @@ class Parser {
     }
     pattern_.statements.push_back(std::move(statement));
     at_ = end;
+  }
+
+  std::shared_ptr<const PatternFormula> read_braces() {
+    expect('{');
+    const size_t end = text_.find('}', at_);
+    if (end == std::string_view::npos) fail("expected '}'");
+    const std::string_view formula = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    skip_blanks();
+    return parse_formula(formula, pattern_);
+  }
+
+  void read_formula(PatternStatement& statement) {
+    statement.formula = read_braces();
+    for (const uint32_t variable : statement.formula->variables) {
+      statement.inputs.push_back({PatternOperand::Kind::value, static_cast<int>(variable)});
+    }
   }
 
   void skip_results() {
@@ -177,7 +196,10 @@ class Parser {
       attribute.spec = autograph::find_attribute(*statement.op, name);
       if (!attribute.spec) fail(fmt::format("op '{}' has no attribute '{}', before", statement.op->name, name));
       expect('=');
-      if (at_name()) {
+      if (text_.substr(at_, 1) == "{") {
+        attribute.formula = read_braces();
+        if (attribute.spec->type != AttributeType::real || !attribute.formula->variables.empty()) fail("no number");
+      } else if (at_name()) {
         attribute.variable = intern(pattern_.attributes, read_name("a variable"));
       } else {
         attribute.literal = read_literal(attribute.spec->type);
@@ -235,6 +257,7 @@ class Parser {
       }
       return {PatternOperand::Kind::value, read_value(), 0};
     }
+    if (accept("#")) return {PatternOperand::Kind::parameter, intern(pattern_.parameters, read_name("a number")), 0};
     bool is_integer = false;
     return {PatternOperand::Kind::number, -1, read_number(is_integer)};
   }
@@ -254,6 +277,8 @@ int Pattern::find_value(std::string_view name) const {
 }
 
 int Pattern::find_attribute(std::string_view name) const { return index_of(attributes, name); }
+
+int Pattern::find_parameter(std::string_view name) const { return index_of(parameters, name); }
 
 int Pattern::find_op_variable(std::string_view name) const { return index_of(op_variables, name); }
 

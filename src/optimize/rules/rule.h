@@ -7,7 +7,12 @@
 //
 // - `x` stands for any value, `$w` for one that depends on constants alone (a weight). The same name is the same value.
 //   `x...`, last, stands for all inputs from there on; `_` for an optional input that is not given; a number for a
-//   constant of one element. All types are static, without extents of 0.
+//   constant of one element; `#a` for one with any value, a parameter. All types are static, without extents of 0;
+//   where `any_extents` is set, they may be symbolic: tensors whose rank is known.
+// - `y = {x * sigmoid(#a * x)}` is a formula: it matches in any order and with any brackets, with constants anywhere,
+//   as quotient or as product with an inverse, as power or product. Its numbers are matched up to their rounding and
+//   the few digits that frameworks write. Nothing reads a value inside but the formula itself. See formula.h. In a
+//   replacement `{#a / 2}` may stand for a real attribute.
 // - `[name=value]` binds an attribute to a variable (`s`) or demands a literal (`1`, `[1,1]`, `"SAME"`); `1` for a list
 //   demands a list of ones. Attributes that are not named must have their default value in a pattern. Attributes are
 //   compared by what they mean: see acting_attribute.h.
@@ -32,6 +37,7 @@
 
 #include "autograph/graph.h"
 #include "autograph/op_def.h"
+#include "base/function_ref.h"
 
 namespace autograph {
 
@@ -40,9 +46,10 @@ enum class RuleClass : uint8_t {
   shrinks,        ///< Fewer nodes or less work in every case.
   canonicalizes,  ///< One of several equal forms.
   search_only,    ///< May pay or not: the search decides.
+  fuses,          ///< What a model spells out becomes one op: a pass does it everywhere, the search never sees it.
 };
 
-/// "shrinks", "canonicalizes", "search_only".
+/// "shrinks", "canonicalizes", "search_only", "fuses".
 std::string_view to_string(RuleClass kind);
 
 class RuleMatch;
@@ -62,10 +69,15 @@ struct Rule {
   /// when it does not apply after all. Null: `after` is made as it stands.
   std::vector<ValueId> (*build)(RuleBuilder&) = nullptr;
   DTypeSet dtypes = dtypes::kFloat;  ///< Of everything that the matched nodes make: all values of which it is true.
+  bool any_extents = false;          ///< Also where extents are symbolic, unknown or 0.
+  bool is_rounded = false;           ///< True of rounded numbers (sqrt(2)) or by functions alone: tested with floats.
 };
 
 /// All rules, hand-written ones by family.
 std::span<const Rule> all_rules();
+
+/// Those that a search may try.
+std::vector<const Rule*> rules_for_search();
 
 /// The rule named `name`; throws ValueError with the nearest name.
 const Rule& get_rule(std::string_view name);
@@ -89,6 +101,10 @@ class RuleMatch {
   const std::vector<int64_t>& integers(std::string_view variable) const {
     return std::get<std::vector<int64_t>>(attribute(variable));
   }
+  /// The number that a parameter stands for.
+  double number(std::string_view parameter) const;
+  /// Nodes inside of formulas.
+  const std::vector<NodeId>& inner() const { return inner_; }
   /// The first node of the op variable `f` of `unary<f>`.
   const Node& op_node(std::string_view op_variable) const;
   /// Dims of the value.
@@ -107,6 +123,8 @@ class RuleMatch {
   std::vector<NodeId> nodes_;
   std::vector<ValueId> values_;  // parallel to the variables of the compiled pattern; the first of a list
   std::vector<AttributeValue> attributes_;
+  std::vector<double> numbers_;  // parallel to the parameters
+  std::vector<NodeId> inner_;
 };
 
 /// What a `build` function adds nodes with. Provenance of the match is merged onto everything that is added.
@@ -168,6 +186,8 @@ class RuleMatcher {
   std::vector<RuleMatch> find_all(const Graph& graph) const;
   /// Those that contain one of `nodes`.
   std::vector<RuleMatch> find_near(const Graph& graph, std::span<const NodeId> nodes) const;
+  /// Those in which `node` is the last statement, rule by rule. For passes, which walk a graph themselves.
+  std::vector<RuleMatch> find_at(const Graph& graph, NodeId node) const;
 
  private:
   class Impl;
@@ -189,7 +209,9 @@ struct RuleEffect {
 /// is no longer there or the guard, type inference, a cycle or a constant factor next to the ends of the range of its
 /// dtype (weight_range.h) speaks against it. Types of outputs never change. Takes
 /// time in proportion to what is changed; only rules that bring values together which nothing brought together before
-/// look further, for a cycle. May be called while a GraphTransaction is open.
-std::optional<RuleEffect> apply_rule(Graph& graph, const RuleMatch& match);
+/// look further, for a cycle. May be called while a GraphTransaction is open. `accepts`, where given, is asked about
+/// the nodes that were added before anything else changes.
+using AcceptsNodes = FunctionRef<bool(const Graph&, std::span<const NodeId>)>;
+std::optional<RuleEffect> apply_rule(Graph& graph, const RuleMatch& match, const AcceptsNodes* accepts = nullptr);
 
 }  // namespace autograph

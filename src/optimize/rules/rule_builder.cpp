@@ -9,6 +9,9 @@
 namespace autograph {
 
 RuleBuilder::RuleBuilder(Graph& graph, const RuleMatch& match) : graph_(graph), match_(match) {
+  for (const NodeId node : match.inner()) {
+    provenance_ = Provenance::merged(provenance_, graph.node(node).provenance());
+  }
   for (const NodeId node : match.nodes()) {
     provenance_ = Provenance::merged(provenance_, graph.node(node).provenance());
   }

@@ -11,6 +11,7 @@ std::string_view to_string(RuleClass kind) {
     case RuleClass::shrinks: return "shrinks";
     case RuleClass::canonicalizes: return "canonicalizes";
     case RuleClass::search_only: return "search_only";
+    case RuleClass::fuses: return "fuses";
   }
   return "?";
 }
@@ -44,6 +45,12 @@ const AttributeValue& RuleMatch::attribute(std::string_view variable) const {
   const int index = rule_->before.find_attribute(variable);
   AG_CHECK(index >= 0, "[rule] {}: no attribute '{}'", rule().name, variable);
   return attributes_[static_cast<size_t>(index)];
+}
+
+double RuleMatch::number(std::string_view parameter) const {
+  const int index = rule_->before.find_parameter(parameter);
+  AG_CHECK(index >= 0, "[rule] {}: no number '{}'", rule().name, parameter);
+  return numbers_[static_cast<size_t>(index)];
 }
 
 const Node& RuleMatch::op_node(std::string_view op_variable) const {

@@ -109,6 +109,22 @@ TEST(VerifyRules, CatchesWhatHoldsForUnequalValuesOnly) {
                  .outputs = {"z"}});
 }
 
+TEST(VerifyRules, TriesFormulasInManySpellings) {
+  Rule rule{.name = "test.swish",
+            .before = "y = {x * sigmoid(#a * x)}",
+            .after = "y = swish[alpha={#a}](x)",
+            .outputs = {"y"},
+            .kind = RuleClass::fuses,
+            .any_extents = true,
+            .is_rounded = true};
+  const RuleReport right = verify_rule(rule, few_cases());
+  EXPECT_EQ(right.problem, "") << right.example;
+  EXPECT_GE(right.float_cases, 60u);
+  EXPECT_EQ(right.exact_cases, 0u);
+  rule.after = "y = swish[alpha={#a / 2}](x)";
+  EXPECT_TRUE(contains(verify_rule(rule, few_cases()).problem, "floats"));
+}
+
 TEST(VerifyRules, PassesWhatHoldsBecauseOfAnOrder) {
   const RuleReport report = verify_rule(
       {.name = "test.relu_twice", .before = "a = relu(x); b = relu(a)", .after = "b = relu(x)", .outputs = {"b"}},

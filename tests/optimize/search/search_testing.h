@@ -27,11 +27,7 @@ class PlainCost : public CostModel {
   int threads() const override { return 1; }
 };
 
-inline std::vector<const Rule*> every_rule() {
-  std::vector<const Rule*> rules;
-  for (const Rule& rule : all_rules()) rules.push_back(&rule);
-  return rules;
-}
+inline std::vector<const Rule*> every_rule() { return rules_for_search(); }
 
 /// Blocks f * c + f * u with products that share an input, as the SRU has them.
 inline Graph gated_blocks(int count, int64_t size = 8) {

@@ -169,7 +169,7 @@ class Generator {
  public:
   explicit Generator(const GenerateRulesOptions& options) : options_(options) {
     deadline_ = Clock::now() + std::chrono::microseconds(static_cast<int64_t>(options.seconds * 1e6));
-    for (const Rule& rule : all_rules()) hand_written_.push_back(&rule);
+    hand_written_ = rules_for_search();
     hand_matcher_.emplace(hand_written_);
   }
 

@@ -5,6 +5,7 @@
 #include "ops/defs.h"
 #include "optimize/rules/verify/call_draft.h"
 #include "optimize/rules/verify/instance_values.h"
+#include "optimize/rules/verify/spell_formula.h"
 
 namespace autograph {
 namespace {
@@ -22,6 +23,7 @@ class InstanceMaker {
   InstanceMaker(const Rule& rule, const Pattern& pattern, Choices& choices)
       : rule_(rule), pattern_(pattern), choices_(choices), values_(pattern.values.size()) {
     attributes_.resize(pattern.attributes.size());
+    parameters_.resize(pattern.parameters.size());
     ops_.resize(pattern.op_variables.size());
     op_attributes_.resize(pattern.op_variables.size());
   }
@@ -67,6 +69,7 @@ class InstanceMaker {
   std::vector<ValueId>& bound(int index) { return values_[static_cast<size_t>(index)]; }
 
   bool add_statement(const PatternStatement& statement) {
+    if (statement.formula) return add_formula(statement);
     Call call;
     call.draft.op = choose_op(statement);
     call.draft.seen = seen_;
@@ -90,6 +93,37 @@ class InstanceMaker {
     const NodeId node = instance_.graph.add_node(*call.draft.op, call.inputs, call.draft.attributes, options);
     bind_outputs(statement, node);
     if (choices_.rarely(8)) add_sibling(statement, call, options);
+    return true;
+  }
+
+  bool add_formula(const PatternStatement& statement) {
+    Dims dims = seen_.empty() ? Dims{} : seen_.back();
+    bool has_dims = false;
+    for (const PatternOperand& operand : statement.inputs) {
+      std::vector<ValueId>& known = bound(operand.value);
+      if (known.empty()) {
+        CallDraft draft;
+        draft.seen = seen_;
+        const InputDraft input{InputDraft::Kind::known,
+                               has_dims ? choose_broadcast(choices_, dims) : choose_dims(draft, choices_, 0, 4)};
+        Source source;
+        source.variable = operand.value;
+        maker_.choose_maker(8, 0);
+        known = {make_float(source, input)};
+      }
+      dims = instance_.graph.type(known.front()).shape().static_dims();
+      has_dims = true;
+    }
+    FormulaArguments arguments;
+    for (const auto& value : values_) arguments.values.push_back(value.empty() ? ValueId{} : value.front());
+    for (auto& parameter : parameters_) {
+      if (!parameter) parameter = choices_.one_of({1.0, 2.0, 0.5, 6.0, 0.0, -1.0, 0.25});
+      arguments.parameters.push_back(*parameter);
+    }
+    std::vector<ValueId> made = spell_formula(instance_.graph, statement.formula->written, arguments, choices_);
+    if (made.empty()) return false;
+    bind_outputs(statement, instance_.graph.value(made.back()).producer());
+    made_.insert(made_.end(), made.begin(), made.end() - 1);
     return true;
   }
 
@@ -132,10 +166,15 @@ class InstanceMaker {
 
   void add_operand(Call& call, const PatternOperand& operand) {
     if (operand.kind == Kind::absent) return push(call, {}, InputDraft::Kind::absent, {});
-    if (operand.kind == Kind::number) {
+    if (operand.kind == Kind::number || operand.kind == Kind::parameter) {
       Source source;
       source.is_number = true;
       source.number = operand.number;
+      if (operand.kind == Kind::parameter) {
+        auto& parameter = parameters_[static_cast<size_t>(operand.value)];
+        if (!parameter) parameter = choices_.one_of({1.0, 2.0, 0.5, 0.0, -1.0});
+        source.number = *parameter;
+      }
       return push(call, source, InputDraft::Kind::known, choices_.rarely(4) ? Dims{1} : Dims{});
     }
     std::vector<ValueId>& known = bound(operand.value);
@@ -297,7 +336,8 @@ class InstanceMaker {
   int64_t axis_ = 0;                          // of the last call that has one
   std::vector<std::vector<ValueId>> values_;  // by variable; a list has several
   std::vector<AttributeBinding> attributes_;  // by attribute variable
-  std::vector<const OpDef*> ops_;             // by op variable
+  std::vector<std::optional<double>> parameters_;
+  std::vector<const OpDef*> ops_;  // by op variable
   std::vector<std::optional<Attributes>> op_attributes_;
   std::vector<std::pair<int, ValueId>> outside_;  // values from outside with the variables they were made for
   std::vector<ValueId> made_;                     // results of statements

@@ -1,0 +1,42 @@
+#include "optimize/passes/rule_pass.h"
+
+#include <algorithm>
+
+namespace autograph {
+namespace {
+
+std::vector<const Rule*> pointers(std::span<const Rule> rules) {
+  std::vector<const Rule*> list;
+  for (const Rule& rule : rules) list.push_back(&rule);
+  return list;
+}
+
+}  // namespace
+
+RulePass::RulePass(std::span<const Rule> rules, const RulePassOptions& options)
+    : matcher_(pointers(rules)), options_(options) {}
+
+bool RulePass::apply_at(Graph& graph, const PassContext& context, NodeId node) const {
+  const auto accepts = [&](const Graph& changed, std::span<const NodeId> added) {
+    return !options_.needs_kernel || std::all_of(added.begin(), added.end(), [&](NodeId id) {
+      return context.expects_kernel && context.expects_kernel(changed, id);
+    });
+  };
+  const AcceptsNodes accepts_nodes(accepts);
+  for (const RuleMatch& match : matcher_.find_at(graph, node)) {
+    if (apply_rule(graph, match, &accepts_nodes)) return true;
+  }
+  return false;
+}
+
+bool RulePass::run(Graph& graph, const PassContext& context) const {
+  bool changed = false;
+  std::vector<NodeId> order = graph.topological_order();
+  if (options_.readers_first) std::reverse(order.begin(), order.end());
+  for (const NodeId node : order) {
+    if (graph.is_live(node)) changed = apply_at(graph, context, node) || changed;
+  }
+  return changed;
+}
+
+}  // namespace autograph

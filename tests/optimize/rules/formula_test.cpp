@@ -1,0 +1,120 @@
+// Formulas of patterns: what they match, and what stands for their variables.
+#include "optimize/rules/formula.h"
+
+#include <gtest/gtest.h>
+
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
+#include "optimize/pass_testing.h"
+#include "optimize/rules/rule.h"
+#include "optimize/rules/rule_cases.h"
+
+namespace autograph {
+namespace {
+
+// Near misses of formulas with other constants stand in fuse_activations_test.cpp.
+const bool kAdded = add_rule_cases({
+    {"activation.gelu", "x:2,3", "a = mul(x, 0.70710678); e = erf(a); f = add(e, 1); g = mul(x, f); y = mul(g, 0.5)"},
+    {"activation.gelu_by_tanh", "x:2,3",
+     "c = pow(x, 3); d = mul(c, 0.044715); s = add(x, d); u = mul(s, 0.79788456); t = tanh(u); f = add(t, 1);"
+     " g = mul(x, 0.5); y = mul(f, g)"},
+    {"activation.gelu_by_sigmoid", "x:5",
+     "c = pow(x, 3); d = mul(c, 0.044715); s = add(x, d); u = mul(s, 1.5957691); t = sigmoid(u); y = mul(x, t)"},
+    {"activation.swish", "x:2,1,3", "a = div(x, 2); s = sigmoid(a); y = mul(s, x)"},
+    {"activation.swish", "x:2,3; z:2,3", "s = sigmoid(z); y = mul(s, x)", false},
+    {"activation.swish", "x:2,3", "s = sigmoid(x); y = mul(s, x)", false, "s"},
+    {"activation.swish_as_quotient", "x:2,3", "n = neg(x); e = exp(n); d = add(1, e); y = div(x, d)"},
+    {"activation.hard_swish", "x:2,3", "s = add(x, 3); c = clip(s, 0, 6); p = mul(x, c); y = div(p, 6)"},
+    {"activation.hard_swish", "x:2,3", "s = mul(x, 0.1666667); c = clip(s, 0, 1); y = mul(x, c)", false},
+    {"activation.hard_swish_by_gate", "x:2,3", "g = hard_sigmoid[alpha=0.16666667, beta=0.5](x); y = mul(x, g)"},
+    {"activation.mish", "x:2,3", "e = exp(x); d = add(1, e); l = log(d); t = tanh(l); y = mul(x, t)"},
+    {"activation.mish_by_softplus", "x:2,3", "l = softplus(x); t = tanh(l); y = mul(x, t)"},
+    {"activation.softplus", "x:2,3", "e = exp(x); d = add(1, e); y = log(d)"},
+    {"activation.hard_sigmoid", "x:2,3", "s = mul(x, 0.2); c = clip(s, 0, 1)"},
+    {"activation.hard_sigmoid", "x:2,3", "s = add(x, 3); c = clip(s, 0, 6); y = mul(c, 0.16666667)"},
+    {"activation.hard_sigmoid", "x:2,3", "c = clip(x, 0, 1)", false},
+});
+
+Rule formula_rule(std::string_view before, std::string_view after) {
+  return {.name = "test.formula",
+          .before = before,
+          .after = after,
+          .outputs = {"y"},
+          .kind = RuleClass::fuses,
+          .any_extents = true,
+          .is_rounded = true};
+}
+
+std::vector<RuleMatch> matches_of(const Rule& rule, const Graph& graph) {
+  const Rule* const rules[] = {&rule};
+  return RuleMatcher(rules).find_all(graph);
+}
+
+TEST(Formulas, BindValuesAndNumbers) {
+  const Rule rule = formula_rule("y = {#a * x * z + #b}", "y = add(x, z)");
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3}, "x");
+  const Var z = input(graph, DType::f32, {2, 3}, "z");
+  graph.add_output(sub(mul(mul(x, scalar(graph, 3)), div(z, scalar(graph, 2))), scalar(graph, 7)).id());
+  const auto matches = matches_of(rule, graph);
+  ASSERT_FALSE(matches.empty());
+  EXPECT_EQ(matches.back().number("a"), 1.5);
+  EXPECT_EQ(matches.back().number("b"), -7);
+  EXPECT_EQ(matches.back().inner().size(), 3u);
+}
+
+TEST(Formulas, AMissingAddendIsZero) {
+  const Rule rule = formula_rule("y = {x / sqrt(z + #e)}", "y = div(x, z)");
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3}, "x");
+  const Var z = input(graph, DType::f32, {2, 3}, "z");
+  graph.add_output(mul(x, reciprocal(sqrt(z))).id());
+  graph.add_output(mul(x, pow(add(z, scalar(graph, 0.5F)), scalar(graph, -0.5F))).id());
+  const auto matches = matches_of(rule, graph);
+  ASSERT_EQ(matches.size(), 2u);
+  EXPECT_EQ(matches[0].number("e"), 0);
+  EXPECT_EQ(matches[1].number("e"), 0.5);
+}
+
+TEST(Formulas, ASquareRootOfASquareIsNotTheValue) {
+  const Rule rule = formula_rule("y = {x * z}", "y = add(x, z)");
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3}, "x");
+  const Var z = input(graph, DType::f32, {2, 3}, "z");
+  graph.add_output(mul(sqrt(pow(x, scalar(graph, 2))), z).id());
+  for (const RuleMatch& match : matches_of(rule, graph)) EXPECT_NE(match.value("x"), x.id());
+}
+
+TEST(Formulas, MatchSymbolicExtents) {
+  const Rule& rule = get_rule("activation.swish");
+  Graph graph;
+  const Var x = input(graph, DType::f32, {Dim::symbol("n"), Dim::unknown(), 3}, "x");
+  graph.add_output(mul(x, sigmoid(x)).id());
+  Rule fixed = rule;
+  fixed.any_extents = false;
+  EXPECT_EQ(matches_of(rule, graph).size(), 1u);
+  EXPECT_TRUE(matches_of(fixed, graph).empty());
+}
+
+TEST(Formulas, ReadNothingThatOthersRead) {
+  const Rule rule = formula_rule("y = {x + 2 * z}", "y = add(x, z)");
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3}, "x");
+  const Var twice = mul(input(graph, DType::f32, {2, 3}, "z"), scalar(graph, 2));
+  graph.add_output(add(x, twice).id());
+  EXPECT_EQ(matches_of(rule, graph).size(), 1u);
+  graph.add_output(twice.id());
+  EXPECT_TRUE(matches_of(rule, graph).empty());
+}
+
+TEST(Formulas, MalformedOnesStop) {
+  for (const std::string_view before :
+       {"y = {x *}", "y = {x * (z}", "y = {nothing(x)}", "y = {0 * x}", "y = {x", "y = {x # a}"}) {
+    const Rule rule = formula_rule(before, "y = relu(x)");
+    EXPECT_THROW(matches_of(rule, Graph()), InternalError) << before;
+  }
+}
+
+}  // namespace
+}  // namespace autograph
