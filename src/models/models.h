@@ -25,6 +25,14 @@ Graph build_bert_base(int64_t batch);
 Graph build_transformer(int64_t batch);
 Graph build_squeezenet(int64_t batch);
 Graph build_randwire(int64_t batch);
+Graph build_decoder(int64_t batch);
+Graph build_decoder_step(int64_t batch);
+Graph build_mixture_of_experts(int64_t batch);
+Graph build_two_towers(int64_t batch);
+Graph build_bilstm(int64_t batch);
+Graph build_bigru(int64_t batch);
+Graph build_inception_resnet(int64_t batch);
+Graph build_multi_task(int64_t batch);
 Graph build_mlp(int64_t batch);
 
 }  // namespace autograph

@@ -114,6 +114,20 @@ TEST(PublishedCounts, BertBase) {
             12 * 7087872 + (30522 + 128 + 1) * 768 + 2 * 768);
 }
 
+TEST(PublishedCounts, InceptionResnetOfTimm) {
+  const ZooFacts facts = facts_of(build_zoo_model("inception_resnet"));
+  EXPECT_EQ(facts.parameters - 40, 55843464);  // 40 scales of residuals
+  EXPECT_NEAR(facts.gflop / 2, 13.2, 0.2);
+}
+
+// By the sums of their layers.
+TEST(PublishedCounts, RecurrentStacks) {
+  const auto weights = [](int64_t gates, int64_t in) { return 2 * gates * 256 * (in + 256 + 2); };
+  const int64_t labels = 512 * 32 + 32;
+  EXPECT_EQ(facts_of(build_zoo_model("bilstm")).parameters, weights(4, 128) + 2 * weights(4, 512) + labels);
+  EXPECT_EQ(facts_of(build_zoo_model("bigru")).parameters, weights(3, 128) + 2 * weights(3, 512) + labels);
+}
+
 TEST(PublishedCounts, RandwireHasThreeStagesOf32SeparableNodes) {
   const ZooFacts facts = facts_of(build_zoo_model("randwire"));
   EXPECT_EQ(facts.ops.at("conv"), 2 + 3 * 32 * 2 + 1);

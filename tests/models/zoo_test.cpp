@@ -24,9 +24,12 @@ TEST(Zoo, HasTheNamesOfTheContractInOrder) {
   for (const ZooEntry& entry : zoo_models()) {
     if (!entry.is_variant) names.push_back(entry.name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"inception_v3", "resnet50", "resnext50", "nasnet_a", "nasnet_mobile",
-                                             "nasnet_large", "rnntc_sru", "bert", "nasnet_cell", "squeezenet",
-                                             "randwire", "nasrnn", "bert_base", "transformer", "mlp"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"inception_v3",       "resnet50",     "resnext50", "nasnet_a",
+                                             "nasnet_mobile",      "nasnet_large", "rnntc_sru", "bert",
+                                             "nasnet_cell",        "squeezenet",   "randwire",  "nasrnn",
+                                             "bert_base",          "transformer",  "decoder",   "decoder_step",
+                                             "mixture_of_experts", "two_towers",   "bilstm",    "bigru",
+                                             "inception_resnet",   "multi_task",   "mlp"}));
 }
 
 TEST(Zoo, UnknownNamesAreAnsweredWithTheNearest) {
