@@ -33,11 +33,14 @@ inline constexpr double kTruthShare = 0.25;
 enum class Strategy : uint8_t {
   sequential,   ///< Every node by itself on all threads; no rewriting.
   greedy,       ///< Stages of all nodes that are ready; no rewriting.
+  list,         ///< Stages of one wide stream or of several, by list scheduling; no rewriting.
   taso,         ///< Backtracking over rules for the least sum of costs (SOSP 2019); one stream.
   ios,          ///< Stages by dynamic programming (MLSys 2021).
   nimble,       ///< As many streams as the graph is wide, fewest waits (NeurIPS 2020).
-  taso_nimble,  ///< The graph of taso with the streams of nimble: "taso+nimble".
-  autograph     ///< Partition, backtracking, dynamic programming, verification on the device (AAAI 2023).
+  taso_nimble,  ///< The graphs of taso with the streams of nimble: "taso+nimble".
+  paper,        ///< Algorithm 1 of the AutoGraph paper (AAAI 2023) as it stands.
+  search,       ///< Partition, backtracking, dynamic programming, list schedules, verification on the device.
+  autograph     ///< `search`, and what `ios` and `nimble` propose beside it.
 };
 
 /// "taso+nimble".
@@ -123,7 +126,7 @@ struct SearchReport {
   bool kept_plain = false;                 ///< Nothing found was faster: the plain plan is the result.
   std::string stop_reason;                 ///< "done", "budget", "cancelled".
   std::vector<AppliedRule> rules_applied;  ///< In order.
-  std::vector<TrialResult> trials;         ///< In order; of `autograph` alone.
+  std::vector<TrialResult> trials;         ///< In order.
 };
 
 /// A graph with the schedule that was found for it. Run it with compile(); passes have been run.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "schedule/matching.h"
+#include "schedule/parts.h"
 #include "schedule/reachability.h"
 #include "schedule/task_stages.h"
 
@@ -104,6 +105,18 @@ class Folding {
   std::vector<uint32_t> device_stream_of_;  // of each task
 };
 
+// What lies between two cuts, as one stage.
+TaskStreams between_cuts(const TaskGraph& graph, const std::vector<TaskIndex>& tasks, const StreamLimits& limits) {
+  const TaskGraph part = subgraph(graph, tasks);
+  TaskStreams streams = assign_streams(part, limits).folded;
+  std::erase_if(streams, [](const auto& stream) { return stream.empty(); });
+  if (streams.size() < 2 || estimate_stage_us(part, streams, limits) >= sequential_us(part)) return {tasks};
+  for (auto& stream : streams) {
+    for (TaskIndex& task : stream) task = tasks[task];
+  }
+  return streams;
+}
+
 }  // namespace
 
 StreamAssignment assign_streams(const TaskGraph& graph, const StreamLimits& limits) {
@@ -125,6 +138,32 @@ StreamAssignment assign_streams(const TaskGraph& graph, const StreamLimits& limi
 Schedule schedule_nimble(const TaskGraph& graph, const StreamLimits& limits) {
   const WorkGraph work = without_free_tasks(graph);
   return to_schedule(graph, work, {assign_streams(work.graph, limits).folded});
+}
+
+std::vector<TaskStreams> nimble_stages(const TaskGraph& graph, const StreamLimits& limits) {
+  const std::vector<bool> is_cut = Reachability(graph).cut_points();
+  std::vector<TaskStreams> stages;
+  std::vector<TaskIndex> between;
+  const auto end_stage = [&] {
+    if (!between.empty()) stages.push_back(between_cuts(graph, between, limits));
+    between.clear();
+  };
+  // What must run before a cut comes before it in the order of the tasks, and everything else behind it.
+  for (TaskIndex task = 0; task < graph.size(); ++task) {
+    if (!is_cut[task]) {
+      between.push_back(task);
+      continue;
+    }
+    end_stage();
+    stages.push_back({{task}});
+  }
+  end_stage();
+  return stages;
+}
+
+Schedule schedule_nimble_stages(const TaskGraph& graph, const StreamLimits& limits) {
+  const WorkGraph work = without_free_tasks(graph);
+  return to_schedule(graph, work, nimble_stages(work.graph, limits));
 }
 
 }  // namespace autograph

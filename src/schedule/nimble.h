@@ -38,4 +38,12 @@ StreamAssignment assign_streams(const TaskGraph& graph, const StreamLimits& limi
 /// One stage of the folded streams.
 Schedule schedule_nimble(const TaskGraph& graph, const StreamLimits& limits);
 
+/// For devices whose kernels can use the whole device alone: the graph is cut at tasks that nothing can run beside,
+/// which have all threads each, and what lies between two of them is one stage, of the folded streams where the
+/// estimate says that they take less time, otherwise of one stream. Never longer than in sequence, by estimate_us().
+Schedule schedule_nimble_stages(const TaskGraph& graph, const StreamLimits& limits);
+
+/// As above, as stages of a graph without free tasks.
+std::vector<TaskStreams> nimble_stages(const TaskGraph& graph, const StreamLimits& limits);
+
 }  // namespace autograph

@@ -127,7 +127,8 @@ TEST(Compile, RejectsInputsThatDoNotFit) {
 
 TEST(Compile, NamesTheNearestStrategyAndDevice) {
   EXPECT_EQ(message_of<ValueError>([] { strategy_named("sequental"); }),
-            "[search] strategy: expected one of [sequential,greedy,taso,ios,nimble,taso+nimble,autograph], got "
+            "[search] strategy: expected one of "
+            "[sequential,greedy,list,taso,ios,nimble,taso+nimble,paper,search,autograph], got "
             "'sequental' (did you mean 'sequential'?)");
   try {
     compile(small_graph({2}), on("cuda"));

@@ -121,6 +121,33 @@ TEST(Optimize, IsNeverSlowerOnAnyModel) {
   }
 }
 
+// All start from the plain plan and take another one only when that wins in turns, as `autograph` does.
+TEST(Optimize, RivalsAreNeverSlowerThanThePlainPlan) {
+  const Graph graph = recurrent(4);
+  for (const Strategy strategy : {Strategy::list, Strategy::taso, Strategy::ios, Strategy::nimble,
+                                  Strategy::taso_nimble, Strategy::paper, Strategy::search}) {
+    const Optimized found = optimize(Graph(graph), simulated(), quick(strategy));
+    EXPECT_LE(found.report.latency_after_ms, found.report.latency_before_ms) << to_string(strategy);
+    EXPECT_FALSE(found.report.kept_plain) << to_string(strategy);
+    EXPECT_FALSE(found.report.trials.empty()) << to_string(strategy);
+  }
+}
+
+TEST(Optimize, ListSchedulesThePlainGraph) {
+  const Optimized found = optimize(recurrent(4), simulated(), quick(Strategy::list));
+  EXPECT_TRUE(found.report.rules_applied.empty());
+  EXPECT_GT(found.schedule.width(), 1);
+  EXPECT_LT(found.report.latency_after_ms, found.report.latency_before_ms);
+}
+
+// The search finds by itself what the portfolio finds where weights are shared.
+TEST(Optimize, SearchAloneGainsWhereWeightsAreShared) {
+  const Optimized search = optimize(recurrent(6), simulated(), quick(Strategy::search));
+  const Optimized taso_nimble = optimize(recurrent(6), simulated(), quick(Strategy::taso_nimble));
+  EXPECT_FALSE(search.report.rules_applied.empty());
+  EXPECT_LE(search.report.latency_after_ms, 1.01 * taso_nimble.report.latency_after_ms);
+}
+
 TEST(Optimize, RunsOnTheProcessorToo) {
   const Graph graph = recurrent(4);
   CompileOptions options = simulated();

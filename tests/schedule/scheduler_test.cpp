@@ -30,8 +30,9 @@ TEST(Schedulers, MakeLegalSchedulesOfRandomGraphs) {
   for (int i = 0; i < kCases; ++i) {
     const TaskCase c = random_case(random, draw(random, 1, 40));
     const StreamLimits limits = random_limits(random);
-    for (const Schedule& schedule : {schedule_greedy(c.tasks, limits), schedule_nimble(c.tasks, limits),
-                                     schedule_list(c.tasks, limits), schedule_list(c.tasks, limits, {0, 3})}) {
+    for (const Schedule& schedule :
+         {schedule_greedy(c.tasks, limits), schedule_nimble(c.tasks, limits), schedule_nimble_stages(c.tasks, limits),
+          schedule_list(c.tasks, limits), schedule_list(c.tasks, limits, {0, 3})}) {
       ASSERT_NO_THROW(verify(schedule, c.graph)) << to_string(schedule, c.graph);
       ASSERT_LE(schedule.width(), limits.max_streams);
     }
@@ -220,6 +221,24 @@ TEST(Nimble, FoldsChainsOntoTheStreamsOfTheDevice) {
   const StreamAssignment assignment = assign_streams(c.tasks, {2, 1});
   EXPECT_EQ(assignment.streams.size(), 3u);
   EXPECT_EQ(assignment.folded, (TaskStreams{{0, 3}, {1, 2, 4, 5}}));
+}
+
+TEST(Nimble, StagesEndWhereTheGraphPassesThroughOneTask) {
+  // A fork that pays on two streams, one of small tasks that does not, both between cuts.
+  const TaskCase c =
+      make_case({{}, {0}, {0}, {1, 2}, {3}, {3}, {4, 5}},
+                {{{}, 10, 20}, {{}, 10, 11}, {{}, 10, 11}, {{}, 10, 20}, {{}, 1, 2}, {{}, 1, 2}, {{}, 10, 20}});
+  const std::vector<TaskStreams> expected = {{{0}}, {{1}, {2}}, {{3}}, {{4, 5}}, {{6}}};
+  EXPECT_EQ(nimble_stages(c.tasks, {2, 1}), expected);
+}
+
+TEST(Nimble, StagesNeverTakeLongerThanTheSequence) {
+  Random random(27);
+  for (int i = 0; i < kCases; ++i) {
+    const TaskGraph work = without_free_tasks(random_case(random, draw(random, 1, 40)).tasks).graph;
+    const StreamLimits limits{static_cast<int>(draw(random, 1, 4)), 1};
+    EXPECT_LE(estimate_us(work, nimble_stages(work, limits), limits), sequential_us(work) * (1 + 1e-12));
+  }
 }
 
 // ---- List ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ struct Options {
   std::vector<std::string> dims;
   RunOptions run;
   SearchFlags search;
-  std::string strategies = "sequential,taso,ios,nimble,taso+nimble,autograph";
+  std::string strategies = "sequential,list,taso,ios,nimble,taso+nimble,search,autograph";
   std::string batches = "1";
   double seconds = 2;
 };

@@ -5,13 +5,15 @@
 //   put the best ways together by dynamic programming
 //   run the best whole graphs on the device, with schedules of one and of several streams
 //   go on from the fastest, until nothing gains
+//
+// `search` is this alone; `autograph`, what users get, tries what its rivals propose beside it. `paper` is Algorithm 1
+// as it stands.
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "engine/strategies/champion.h"
 #include "engine/strategies/strategy.h"
-#include "engine/strategies/trial.h"
-#include "engine/strategies/tune_stages.h"
 #include "optimize/search/partition.h"
 #include "optimize/search/stitch.h"
 #include "schedule/list.h"
@@ -21,224 +23,105 @@
 namespace autograph {
 namespace {
 
-// Of the budget: when searching ends, and when trials on the device do. The last part is for measuring the result
-// against the plain plan.
+// Of the budget: when searching ends.
 constexpr double kSearchShare = 0.45;
-constexpr double kTrialShare = 0.8;
 // Of the budget, for a search of the whole graph, and for stages by dynamic programming.
 constexpr double kWholeShare = 0.2;
 constexpr double kStagesShare = 0.1;
-// Until when the kernels of the plain graph are measured, and those of rewritten ones.
-constexpr double kFirstTuningShare = 0.3;
-constexpr double kTuningShare = 0.75;
 // A part may cost as much more on the way to a gain as gamma allows the whole graph, up to this share of its own cost.
 constexpr double kPartSlack = 0.25;
 // Graphs of a part that are taken from the queue without a gain.
 constexpr int64_t kMaxIdle = 500;
-// What is left when trials end must do for the last trial, which may be repeated, and the last measurement.
-constexpr double kTrialsToCome = 3.2;
-// The same when plans of the best graph are run to choose its kernels: the last of them takes as long as three trials.
-constexpr double kNetworkTrialsToCome = kTrialsToCome + 3;
-// Runs in a duel of graphs that are slow, with the warm-up.
-constexpr double kDuelRuns = 8;
 // A weight of the critical path beside which the sum decides between equals alone.
 constexpr double kCriticalPathAlone = 1e6;
-// Equal plans differed by up to 14 % on a shared virtual machine, for as long as they lived.
-constexpr double kClearGain = 0.2;
-// Of the rounds, behind a win: asking for more loses every other true gain of a tenth when the machine is busy.
-constexpr double kMajority = 0.51;
-// A duel may take this part of the budget at least, and that part if time is left and nobody has won; no more seconds
-// than these.
-constexpr double kShortDuelShare = 0.02;
-constexpr double kLongDuelShare = 0.1;
-constexpr double kMaxDuelSeconds = 6;
+
+// What the search may try: its own graphs and list schedules, or what `ios` and `nimble` propose as well.
+enum class Portfolio { alone, with_rivals };
 
 class AutographSearch {
  public:
-  explicit AutographSearch(StrategyContext& context)
+  AutographSearch(StrategyContext& context, const Graph& simplified, Portfolio portfolio)
       : context_(context),
         options_(context.options()),
         has_exact_times_(context.properties().has_exact_times),
-        can_time_kernels_(context.properties().can_time_kernels),
+        use_rivals_(portfolio == Portfolio::with_rivals && !context.is_literal()),
         cost_(context.cost()),
-        trial_(context.trial()) {}
+        simplified_(simplified),
+        champion_(context, plain(context, simplified)) {}
 
-  Proposal run(const Graph& simplified) {
-    best_ = context_.propose(simplified);
-    best_.cost_us = context_.report().cost_before_us;
-    start_with_plain();
-    seen_.insert(structural_hash(best_.finished));
-    try_tuning();
+  Proposal run() {
+    champion_.try_tuning();
     // Where latencies are computed, trials cost nothing, and streams matter most.
     if (has_exact_times_) try_streams();
-    if (options_.use_rules) try_ios(simplified);
+    if (options_.use_rules) try_ios();
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
-      const double before = gained_;
-      for (const Proposal& proposal : candidates(best_)) {
-        if (!has_time()) break;
-        if (!seen_.insert(structural_hash(proposal.finished)).second) continue;
-        const bool wins_in_turn = challenge(proposal);
-        // What loses one node after the other may win on several streams, where these pay at all.
-        const bool is_new_best = wins_in_turn && has_exact_times_;
-        if (is_new_best || best_.schedule.width() > 1) try_schedules(proposal);
-      }
-      if (round == 0 || gained_ < before) try_streams();
-      if (gained_ > before * (1 - kLeastGain)) break;
+      const double before = champion_.gained();
+      challenge_all(candidates(champion_.best()));
+      if (round == 0 || champion_.gained() < before) try_streams();
+      if (champion_.gained() > before * (1 - kLeastGain)) break;
     }
     if (!options_.use_rules) try_streams();
-    try_tuning_in_network();
-    for (const auto& [hash, sample] : samples_) context_.remember_latency(hash, sample);
-    return std::move(best_);
+    champion_.try_tuning_in_network();
+    return champion_.take();
   }
 
  private:
   // ---- On the device -----------------------------------------------------------------------------------------------
 
-  void start_with_plain() {
-    const double start = context_.seconds();
-    best_executable_ = trial_.compile(best_);
-    const double compiled = context_.seconds();
-    trial_.check(best_executable_);
-    compile_seconds_ = compiled - start;
-    run_seconds_ = context_.seconds() - compiled;
+  static Proposal plain(StrategyContext& context, const Graph& simplified) {
+    Proposal proposal = context.propose(simplified);
+    proposal.cost_us = context.report().cost_before_us;
+    return proposal;
   }
 
-  // Of a challenge with a clear winner.
-  double challenge_seconds() const { return compile_seconds_ + kDuelRuns * run_seconds_; }
+  bool has_time() const { return champion_.has_time(); }
 
-  // Until the last trial must begin, which leaves time for the last measurement.
-  double seconds_left() const {
-    const double until =
-        std::min(kTrialShare * options_.budget_seconds, options_.budget_seconds - kTrialsToCome * challenge_seconds());
-    return until - context_.seconds();
-  }
-
-  bool has_time() const { return !context_.is_cancelled() && seconds_left() > 0; }
-
-  // Kernels and layouts chosen by measurement instead of by estimate, when that is faster.
-  void try_tuning() {
-    const bool is_settled = !can_time_kernels_ || context_.compile_options().tune;
-    if (!options_.use_tuning || is_settled || !has_time()) return;
-    context_.progress("choosing kernels", best_.cost_us);
-    context_.set_tuned(true, kFirstTuningShare);
-    context_.set_tuned(wins_as_compiled_now(), kTuningShare);
-  }
-
-  // The same for what they take in the network. This takes as long as many trials: for the best graph alone, at the
-  // end.
-  void try_tuning_in_network() {
-    const bool is_settled = !can_time_kernels_ || context_.compile_options().tune;
-    const double until = 1 - kNetworkTrialsToCome * challenge_seconds() / options_.budget_seconds;
-    if (!options_.use_tuning || is_settled || context_.is_over(until)) return;
-    context_.progress("running plans to choose kernels", best_.cost_us);
-    const bool was_tuned = context_.is_tuned();
-    context_.set_tuned(true, until, true);
-    if (!wins_as_compiled_now()) context_.set_tuned(was_tuned, kTuningShare);
-  }
-
-  // Does the best graph, compiled as trials are now, beat its executable and give the same numbers? Then that is it.
-  bool wins_as_compiled_now() {
-    Executable executable = trial_.compile(best_);
-    const Duel duel = trial_.duel(best_executable_, executable, duel_seconds());
-    const bool wins = duel.is_won(kLeastGain) && trial_.check(executable).ok;
-    if (wins) best_executable_ = std::move(executable);
-    return wins;
-  }
-
-  // A win is repeated, so that a duel may use half of the time that is left.
-  double duel_seconds() const {
-    const double budget = options_.budget_seconds;
-    const double seconds = std::clamp(seconds_left() / 2, kShortDuelShare * budget, kLongDuelShare * budget);
-    return std::min(seconds, kMaxDuelSeconds);
-  }
-
-  // Takes the proposal when it gives the same numbers in less time.
-  bool challenge(Proposal proposal) {
-    context_.progress("verifying", best_.cost_us);
-    ++context_.report().measured;
-    const double start = context_.seconds();
-    Executable executable = trial_.compile(proposal);
-    compile_seconds_ = context_.seconds() - start;
-    if (options_.verify && !trial_.check(executable).ok) return false;
-    const Duel duel = trial_.duel(best_executable_, executable, duel_seconds());
-    remember(best_, duel.first_ms);
-    remember(proposal, duel.second_ms);
-    const bool is_won = options_.literal ? duel.second_ms <= duel.first_ms
-                                         : duel.is_won(kLeastGain) && wins_again(duel, proposal, executable);
-    context_.report().trials.push_back({proposal.cost_us, proposal.steps.size(), proposal.schedule.width(),
-                                        duel.second_ms, duel.first_ms, duel.wins, is_won});
-    if (!is_won) return false;
-    gained_ *= duel.second_ms / duel.first_ms;
-    best_ = std::move(proposal);
-    best_executable_ = std::move(executable);
-    return true;
-  }
-
-  // A win that is no larger than what equal plans differ by, when their memory happens to lie elsewhere, must be
-  // repeated by plans made anew; `executable` then is the new one.
-  bool wins_again(const Duel& duel, const Proposal& proposal, Executable& executable) {
-    if (duel.is_won(kClearGain) || has_exact_times_) return true;
-    const Executable best = trial_.compile(best_);
-    executable = trial_.compile(proposal);
-    return trial_.duel(best, executable, duel_seconds()).is_won(kLeastGain, kMajority);
-  }
-
-  // What a graph took in its best schedule.
-  void remember(const Proposal& proposal, double ms) {
-    const auto [at, is_new] = samples_.try_emplace(structural_hash(proposal.finished));
-    if (is_new) {
-      const GraphScore score = context_.score(proposal.simplified);
-      at->second = {score.sum_us, score.critical_us, ms * 1e3};
+  void challenge_all(const std::vector<Proposal>& proposals) {
+    for (const Proposal& proposal : proposals) {
+      if (!has_time()) return;
+      if (!champion_.is_new_graph(proposal)) continue;
+      const bool wins_in_turn = champion_.challenge(proposal);
+      // What loses one node after the other may win on several streams, where these pay at all.
+      const bool is_new_best = wins_in_turn && has_exact_times_;
+      if (is_new_best || champion_.best().schedule.width() > 1) try_schedules(proposal);
     }
-    at->second.latency_us = std::min(at->second.latency_us, ms * 1e3);
   }
 
-  // The same graph on several streams, in the ways that schedulers propose.
-  void try_schedules(const Proposal& of) {
+  // The same graph on several streams, in the ways that schedulers propose. Takes a copy: the best may change.
+  void try_schedules(const Proposal base) {
     if (context_.limits().max_streams < 2 || !has_time()) return;
-    const TaskGraph tasks = context_.tasks(of.finished);
-    std::vector<Schedule> schedules;
-    schedules.push_back(schedule_list(tasks, context_.limits()));
+    const TaskGraph tasks = context_.tasks(base.finished);
+    champion_.try_schedule(base, schedule_list(tasks, context_.limits()));
+    if (!use_rivals_) return;
     // As many streams as can be pay only where kernels leave room for each other.
     const TaskGraph work = without_free_tasks(tasks).graph;
     const double streams_us =
         estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
-    if (streams_us < sequential_us(work)) schedules.push_back(schedule_nimble(tasks, context_.limits()));
-    const Proposal base = of;  // `of` may be the best one, which changes
-    for (Schedule& schedule : schedules) try_schedule(base, std::move(schedule));
+    if (streams_us < sequential_us(work)) champion_.try_schedule(base, schedule_nimble(tasks, context_.limits()));
   }
 
   void try_streams() {
-    try_schedules(best_);
+    try_schedules(champion_.best());
     try_stages();
   }
 
   // Stages by dynamic programming take longer to find: for the best graph alone.
   void try_stages() {
-    if (context_.limits().max_streams < 2 || !has_time()) return;
-    try_schedule(best_, find_ios_stages(context_, best_.finished, kStagesShare).schedule);
+    if (!use_rivals_ || context_.limits().max_streams < 2 || !has_time()) return;
+    const Proposal base = champion_.best();
+    champion_.try_schedule(base, find_ios_stages(context_, base, kStagesShare).schedule);
   }
 
   // Merges of siblings that pay for the room they leave to others, where no rewrite of the graph alone would.
-  void try_ios(const Graph& simplified) {
-    if (options_.literal || context_.limits().max_streams < 2 || !has_time()) return;
-    Proposal proposal = propose_ios(context_, simplified, kStagesShare, kStagesShare);
-    if (!seen_.insert(structural_hash(proposal.finished)).second) return;
+  void try_ios() {
+    if (!use_rivals_ || context_.limits().max_streams < 2 || !has_time()) return;
+    Proposal proposal = propose_ios(context_, simplified_, kStagesShare, kStagesShare);
+    if (!champion_.is_new_graph(proposal)) return;
     proposal.cost_us = context_.score(proposal.simplified).mixed_us(alpha());
     Schedule schedule = std::move(proposal.schedule);
     proposal.schedule = Schedule();
-    challenge(proposal);
-    try_schedule(std::move(proposal), std::move(schedule));
-  }
-
-  // As it is, and with those stages alone that pay on the device.
-  void try_schedule(Proposal proposal, Schedule schedule) {
-    if (schedule.width() < 2 || !has_time()) return;
-    proposal.schedule = std::move(schedule);
-    challenge(proposal);
-    if (!can_time_kernels_ || !has_time()) return;
-    proposal.schedule = keep_paying_stages(trial_, proposal);
-    if (proposal.schedule.width() > 1) challenge(std::move(proposal));
+    champion_.challenge(proposal);
+    champion_.try_schedule(std::move(proposal), std::move(schedule));
   }
 
   // ---- Candidates ------------------------------------------------------------------------------------------------
@@ -263,7 +146,7 @@ class AutographSearch {
       add_proposal(proposals, from, assemble(graph, intervals, stitched), steps_of(intervals, stitched));
     };
     for (const Stitched& stitched : stitch(graph, intervals, parts.parts.size(), alpha(), keep())) add(stitched);
-    if (options_.literal || !options_.use_critical_path) return proposals;
+    if (context_.is_literal() || !options_.use_critical_path) return proposals;
     // The winners by the sum and by the critical path alone: the weight between them is only a guess.
     for (const double extreme : {0.0, kCriticalPathAlone}) {
       add(stitch(graph, intervals, parts.parts.size(), extreme, 1).front());
@@ -287,10 +170,10 @@ class AutographSearch {
   // The least sum that a short search of the whole graph finds: rewrites that reach over many parts, such as products
   // of one weight, and steps that cost more than a part may lose on the way to a gain.
   void add_whole(std::vector<Proposal>& proposals, const Proposal& from) {
-    if (options_.literal || !options_.use_partition) return;
+    if (context_.is_literal() || !options_.use_partition) return;
     const CandidateGraph start(from.simplified, cost_);
     const std::vector<Rewritten> found =
-        context_.search(start, {.alpha = 0, .keep = 2}, share_now() + kWholeShare, best_.cost_us);
+        context_.search(start, {.alpha = 0, .keep = 2}, share_now() + kWholeShare, champion_.best().cost_us);
     add_proposal(proposals, from, found.front().candidate->graph(), found.front().steps);
   }
 
@@ -324,12 +207,13 @@ class AutographSearch {
       return options;
     }
     const double until = share_now() + (kSearchShare - share_now()) / static_cast<double>(num_left);
-    BacktrackingOptions how{.alpha = alpha(), .keep = keep(), .literal = options_.literal};
-    if (!options_.literal) {
-      how.slack_us = std::min((options_.gamma - 1) * best_.cost_us, kPartSlack * start.score().mixed_us(alpha()));
+    BacktrackingOptions how{.alpha = alpha(), .keep = keep(), .literal = context_.is_literal()};
+    if (!context_.is_literal()) {
+      how.slack_us =
+          std::min((options_.gamma - 1) * champion_.best().cost_us, kPartSlack * start.score().mixed_us(alpha()));
       how.max_idle = kMaxIdle;
     }
-    std::vector<Rewritten> found = context_.search(start, how, until, best_.cost_us);
+    std::vector<Rewritten> found = context_.search(start, how, until, champion_.best().cost_us);
     for (Rewritten& one : found) one.candidate = std::make_shared<CandidateGraph>(one.candidate->graph(), cost_);
     auto& steps = memo_[key];
     for (const Rewritten& one : found) {
@@ -343,24 +227,22 @@ class AutographSearch {
   StrategyContext& context_;
   const SearchOptions& options_;
   const bool has_exact_times_;
-  const bool can_time_kernels_;
+  const bool use_rivals_;  // also what other strategies propose
   FusedCost cost_;
-  const Trial& trial_;
-  Proposal best_;
-  Executable best_executable_;
-  double compile_seconds_ = 0;  // of the last challenger
-  double run_seconds_ = 0;      // of the plain graph, with the comparison of numbers
-  double gained_ = 1;           // latency of the best over that of the graph at the start
-  std::map<Hash128, LatencySample> samples_;
+  const Graph& simplified_;
+  Champion champion_;
   std::set<Hash128> proposed_;  // before the finishing passes
-  std::set<Hash128> seen_;      // behind them
   std::map<Hash128, std::vector<std::vector<RewriteStep>>> memo_;
 };
 
 }  // namespace
 
+Proposal run_search(StrategyContext& context, const Graph& simplified) {
+  return AutographSearch(context, simplified, Portfolio::alone).run();
+}
+
 Proposal run_autograph(StrategyContext& context, const Graph& simplified) {
-  return AutographSearch(context).run(simplified);
+  return AutographSearch(context, simplified, Portfolio::with_rivals).run();
 }
 
 }  // namespace autograph

@@ -1,15 +1,19 @@
-// ios: stages by dynamic programming over endings, and merges of operators that read the same input.
+// ios: stages by dynamic programming over endings, whose costs are measured on the device, and merges of operators that
+// read the same input.
 #include "schedule/ios.h"
 
+#include "engine/strategies/champion.h"
+#include "engine/strategies/measured_stages.h"
 #include "engine/strategies/merge_siblings.h"
-#include "engine/strategies/strategy.h"
 
 namespace autograph {
 namespace {
 
 // Of the budget: what to merge, and stages.
-constexpr double kMergeShare = 0.3;
-constexpr double kSearchShare = 0.4;
+constexpr double kMergeShare = 0.15;
+constexpr double kStagesShare = 0.4;
+// Of the time for stages: how long they are measured. What comes later is estimated.
+constexpr double kMeasuringShare = 0.7;
 
 // Which siblings become one is decided by stages of the graph before the finishing passes, where merges are rules.
 Proposal merge(StrategyContext& context, const Graph& simplified, double share) {
@@ -31,21 +35,36 @@ Proposal merge(StrategyContext& context, const Graph& simplified, double share) 
 
 }  // namespace
 
-IosResult find_ios_stages(StrategyContext& context, const Graph& finished, double share) {
+IosResult find_ios_stages(StrategyContext& context, const Proposal& proposal, double share) {
   IosOptions options;
-  options.max_seconds = share * context.options().budget_seconds;
-  const TaskGraph tasks = context.tasks(finished);
-  options.stage_cost = context.device().stage_cost(finished, tasks);
+  const double budget = context.options().budget_seconds;
+  options.max_seconds = share * budget;
+  const TaskGraph tasks = context.tasks(proposal.finished);
+  options.stage_cost = context.device().stage_cost(proposal.finished, tasks);
+  const double until = context.seconds() / budget + kMeasuringShare * share;
+  MeasuredStages measured(context, proposal, tasks, until);
+  if (!options.stage_cost && context.properties().can_time_kernels) {
+    options.stage_cost = [&](const TaskStreams& streams) { return measured.us(streams); };
+  }
   return schedule_ios(tasks, context.limits(), options);
 }
 
 Proposal run_ios(StrategyContext& context, const Graph& simplified) {
-  return propose_ios(context, simplified, kMergeShare, kSearchShare);
+  Champion champion(context, context.propose(simplified));
+  champion.try_tuning();
+  Proposal proposal = propose_ios(context, simplified, kMergeShare, kStagesShare);
+  Schedule schedule = std::move(proposal.schedule);
+  proposal.schedule = Schedule();
+  if (champion.is_new_graph(proposal) && champion.has_time()) champion.challenge(proposal);
+  champion.try_schedule(proposal, std::move(schedule));
+  try_list(context, champion, proposal);
+  champion.try_tuning_in_network();
+  return champion.take();
 }
 
 Proposal propose_ios(StrategyContext& context, const Graph& simplified, double merge_share, double stages_share) {
   Proposal proposal = merge(context, simplified, merge_share);
-  IosResult result = find_ios_stages(context, proposal.finished, stages_share);
+  IosResult result = find_ios_stages(context, proposal, stages_share);
   context.report().candidates += result.num_states;
   proposal.schedule = std::move(result.schedule);
   return proposal;

@@ -20,17 +20,22 @@ namespace {
 constexpr StrategyDef kStrategies[] = {
     {Strategy::sequential, "sequential", "Every node by itself on all threads; no rewriting.", false, run_sequential},
     {Strategy::greedy, "greedy", "Stages of all nodes that are ready; no rewriting.", false, run_greedy},
+    {Strategy::list, "list", "Stages of one wide stream or of several, by list scheduling; no rewriting.", true,
+     run_list},
     {Strategy::taso, "taso", "Backtracking over rules for the least sum of costs (SOSP 2019); one stream.", true,
      run_taso},
     {Strategy::ios, "ios", "Stages by dynamic programming (MLSys 2021); no other rewriting than merges.", true,
      run_ios},
     {Strategy::nimble, "nimble", "As many streams as the graph is wide, fewest waits (NeurIPS 2020); no rewriting.",
-     false, run_nimble},
-    {Strategy::taso_nimble, "taso+nimble", "The graph of taso with the streams of nimble.", true, run_taso_nimble},
-    {Strategy::autograph, "autograph",
-     "Partition, backtracking for the mixed critical path cost, dynamic programming, verification on the device "
-     "(AAAI 2023).",
-     true, run_autograph, true},
+     true, run_nimble},
+    {Strategy::taso_nimble, "taso+nimble", "The graphs of taso with the streams of nimble.", true, run_taso_nimble},
+    {Strategy::paper, "paper", "Algorithm 1 of the AutoGraph paper (AAAI 2023) as it stands.", true, run_search, true},
+    {Strategy::search, "search",
+     "Partition, backtracking for the mixed critical path cost, dynamic programming, list schedules, verification on "
+     "the "
+     "device (after AAAI 2023).",
+     true, run_search, true},
+    {Strategy::autograph, "autograph", "search, and what ios and nimble propose beside it.", true, run_autograph, true},
 };
 
 // Costs of kernels are measured during this part of the budget; later ones are estimated.

@@ -42,6 +42,8 @@ class StrategyContext {
   const CompileOptions& compile_options() const { return compile_; }
   const SearchOptions& options() const { return search_; }
   SearchReport& report() { return report_; }
+  /// Is Algorithm 1 of the AutoGraph paper wanted as it stands?
+  bool is_literal() const { return search_.literal || search_.strategy == Strategy::paper; }
   CostModel& cost() { return *cost_; }
   /// All rules but those that are disabled.
   const std::vector<const Rule*>& rules() const { return rules_; }
@@ -129,8 +131,9 @@ std::span<const StrategyDef> all_strategies();
 /// What a strategy is.
 const StrategyDef& get_strategy(Strategy id);
 
-/// Stages of a finished graph by dynamic programming, taking at most this part of the budget.
-IosResult find_ios_stages(StrategyContext& context, const Graph& finished, double share);
+/// Stages of a proposal's finished graph by dynamic programming, taking at most this part of the budget. Costs of
+/// stages are measured where the device can time kernels.
+IosResult find_ios_stages(StrategyContext& context, const Proposal& proposal, double share);
 
 /// What `ios` proposes for a graph, taking at most these parts of the budget for merges and for stages.
 Proposal propose_ios(StrategyContext& context, const Graph& simplified, double merge_share, double stages_share);
@@ -141,6 +144,8 @@ Proposal run_taso(StrategyContext& context, const Graph& simplified);
 Proposal run_ios(StrategyContext& context, const Graph& simplified);
 Proposal run_nimble(StrategyContext& context, const Graph& simplified);
 Proposal run_taso_nimble(StrategyContext& context, const Graph& simplified);
+Proposal run_list(StrategyContext& context, const Graph& simplified);
+Proposal run_search(StrategyContext& context, const Graph& simplified);
 Proposal run_autograph(StrategyContext& context, const Graph& simplified);
 
 }  // namespace autograph

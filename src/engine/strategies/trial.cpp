@@ -14,15 +14,17 @@ constexpr int kMinProfileRuns = 3;
 
 }  // namespace
 
-Trial::Trial(StrategyContext& context) : context_(context), inputs_(context.options().inputs) {
+Trial::Trial(StrategyContext& context) : Trial(context, context.options().inputs) {}
+
+Trial::Trial(StrategyContext& context, std::vector<Datum> inputs) : context_(context), inputs_(std::move(inputs)) {
   for (Datum& input : inputs_) {
     if (input.is_tensor()) input = input.tensor().to(context.device().memory());
   }
 }
 
-CompileOptions Trial::options_for(const Proposal& proposal) const {
+CompileOptions Trial::options_for(const Schedule& schedule) const {
   CompileOptions options = context_.compile_options();
-  options.expert.schedule = std::make_shared<Schedule>(proposal.schedule);
+  options.expert.schedule = std::make_shared<Schedule>(schedule);
   options.release_weights = false;
   options.keep_on_device = true;
   options.tune = options.tune || context_.is_tuned();
@@ -31,8 +33,10 @@ CompileOptions Trial::options_for(const Proposal& proposal) const {
   return options;
 }
 
-Executable Trial::compile(const Proposal& proposal) const {
-  return autograph::compile(proposal.finished, options_for(proposal));
+Executable Trial::compile(const Proposal& proposal) const { return compile(proposal.finished, proposal.schedule); }
+
+Executable Trial::compile(const Graph& finished, const Schedule& schedule) const {
+  return autograph::compile(finished, options_for(schedule));
 }
 
 Difference Trial::check(const Executable& executable) const {
@@ -45,7 +49,7 @@ Difference Trial::check(const Executable& executable) const {
 }
 
 std::vector<std::vector<NodeSpan>> Trial::profile(const Proposal& proposal, int runs) const {
-  CompileOptions options = options_for(proposal);
+  CompileOptions options = options_for(proposal.schedule);
   options.profile = true;
   const Executable executable = autograph::compile(proposal.finished, options);
   std::vector<std::vector<NodeSpan>> result;

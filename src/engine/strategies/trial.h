@@ -16,9 +16,13 @@ namespace autograph {
 class Trial {
  public:
   explicit Trial(StrategyContext& context);
+  /// On other inputs than those of the search: for parts of the graph.
+  Trial(StrategyContext& context, std::vector<Datum> inputs);
 
   /// A compiled proposal.
   Executable compile(const Proposal& proposal) const;
+  /// A compiled graph behind all passes.
+  Executable compile(const Graph& finished, const Schedule& schedule) const;
   /// Runs once and compares with the truth, where that was asked for.
   Difference check(const Executable& executable) const;
   /// When nodes of the proposal ran, by node, in each of up to `runs` profiled runs behind a first one that does
@@ -28,7 +32,7 @@ class Trial {
   Duel duel(const Executable& first, const Executable& second, double seconds) const;
 
  private:
-  CompileOptions options_for(const Proposal& proposal) const;
+  CompileOptions options_for(const Schedule& schedule) const;
 
   const std::vector<Datum>& inputs() const { return inputs_; }
 
