@@ -176,7 +176,8 @@ const Rule kRules[] = {
               " t = conv[strides=e, pads=p, dilations=d, group=g](y, w); z = add(s, t)",
      .outputs = {"z"},
      .guard_doc = "x and y have the same shape",
-     .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); }},
+     .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); },
+     .finite_only = true},
     // conv(x, V) + conv(x, W) -> conv(x, V + W), the smaller kernel filled up with zeros
     {.name = "conv.factor_input",
      .before = "s = conv[strides=e, pads=p, dilations=d, group=g](x, $v, b...);"
@@ -190,7 +191,8 @@ const Rule kRules[] = {
            return same_dims(match, "s", "t") &&
                   common_window(match.graph(), form_of(match, 0), form_of(match, 1)).has_value();
          },
-     .build = factor_input},
+     .build = factor_input,
+     .finite_only = true},
     // conv(conv(x, V), W) -> conv(x, W V) for a V of one tap
     {.name = "conv.compose_pointwise_first",
      .before = "s = conv[strides=1, pads=0, dilations=1, group=1](x, $v, b...);"

@@ -231,7 +231,8 @@ const Rule kRules[] = {
      .outputs = {"s", "t"},
      .guard_doc = "different kernels or pads; results of the same extents; pads differ by multiples of the dilation",
      .guard = can_enlarge,
-     .build = merge_enlarged},
+     .build = merge_enlarged,
+     .finite_only = true},
     // [conv(x, V), conv(y, W), ...] -> conv([x, y, ...], [V; W; ...]) in groups
     {.name = "conv.make_groups",
      .before = "c = concat[axis=1](xs...)",
@@ -251,7 +252,8 @@ const Rule kRules[] = {
      .guard_doc = "x and y differ in channels alone; s and t have the same shape; pads differ by multiples of the "
                   "dilation, kernels are filled up with zeros",
      .guard = can_join_sum,
-     .build = join_sum},
+     .build = join_sum,
+     .finite_only = true},
     // conv(x, W), conv(y, W) -> split(conv([x; y], W))
     {.name = "conv.merge_batch",
      .before = "s = conv[strides=e, pads=p, dilations=d, group=g](x, $w, b...);"
@@ -284,7 +286,8 @@ const Rule kRules[] = {
      .outputs = {"y"},
      .guard_doc = "an even number of groups",
      .guard = [](const RuleMatch& match) { return match.integer("g") % 2 == 0; },
-     .build = halve_groups},
+     .build = halve_groups,
+     .finite_only = true},
 };
 
 }  // namespace

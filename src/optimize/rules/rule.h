@@ -56,6 +56,9 @@ class RuleMatch;
 class RuleBuilder;
 struct CompiledRule;
 
+/// What kernels and fused ops compute in.
+inline constexpr DTypeSet kShortFloat{DType::f32, DType::f16, DType::bf16};
+
 /// See above. All texts are literals.
 struct Rule {
   std::string_view name;                  ///< "family.what".
@@ -70,7 +73,8 @@ struct Rule {
   std::vector<ValueId> (*build)(RuleBuilder&) = nullptr;
   DTypeSet dtypes = dtypes::kFloat;  ///< Of everything that the matched nodes make: all values of which it is true.
   bool any_extents = false;          ///< Also where extents are symbolic, unknown or 0.
-  bool is_rounded = false;           ///< True of rounded numbers (sqrt(2)) or by functions alone: tested with floats.
+  bool finite_only = false;  ///< Multiplies by zeros, or adds up, what was apart: infinities and NaN spread further.
+  bool is_rounded = false;   ///< True of rounded numbers (sqrt(2)) or by functions alone: tested with floats.
 };
 
 /// All rules, hand-written ones by family.
@@ -107,7 +111,8 @@ class RuleMatch {
   const std::vector<NodeId>& inner() const { return inner_; }
   /// The first node of the op variable `f` of `unary<f>`.
   const Node& op_node(std::string_view op_variable) const;
-  /// Dims of the value.
+  const Type& type(std::string_view variable) const { return graph_->type(value(variable)); }
+  /// Dims of the value, of static type.
   Dims dims(std::string_view variable) const;
   /// The same match in a copy of the graph.
   RuleMatch in(const Graph& graph) const;

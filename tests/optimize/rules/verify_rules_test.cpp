@@ -125,6 +125,27 @@ TEST(VerifyRules, TriesFormulasInManySpellings) {
   EXPECT_TRUE(contains(verify_rule(rule, few_cases()).problem, "floats"));
 }
 
+TEST(VerifyRules, CatchesWhatForgetsNan) {
+  // e^x / e^x is 1, but not of NaN; thresholded_relu gives 0 for that.
+  Rule rule{.name = "test.quotient_of_equals", .before = "", .after = "", .outputs = {"y"}, .is_rounded = true};
+  rule.before = "e = exp(x); y = div(e, e)";
+  rule.after = "z = thresholded_relu[alpha=1000](x); e = exp(z); y = div(e, e)";
+  EXPECT_TRUE(contains(verify_rule(rule, few_cases()).problem, "nan"));
+}
+
+TEST(VerifyRules, CatchesWhatIsWrongInAnotherDtype) {
+  Rule rule{.name = "test.neg_of_half",
+            .before = "y = neg(x)",
+            .after = "",
+            .outputs = {"y"},
+            .build = [](RuleBuilder& builder) {
+              const ValueId x = builder.value("x");
+              const bool is_half = builder.type(x).dtype() == DType::f16;
+              return std::vector{builder.add(is_half ? abs_def() : neg_def(), {x})};
+            }};
+  EXPECT_TRUE(contains(verify_rule(rule, few_cases()).problem, "in f16"));
+}
+
 TEST(VerifyRules, PassesWhatHoldsBecauseOfAnOrder) {
   const RuleReport report = verify_rule(
       {.name = "test.relu_twice", .before = "a = relu(x); b = relu(a)", .after = "b = relu(x)", .outputs = {"b"}},

@@ -37,6 +37,7 @@ void complete_elementwise(CallDraft& draft, Choices& choices) {
                                   : choose_dims(draft, choices, 0, 4));
     if (!known) known = draft.dims(slot);
   }
+  if (draft.op == &cast_def()) draft.choose(choices, "to", {DType::f16, DType::bf16, DType::f32});
   draft.choose(choices, "alpha", {0.25F, 0.5F});
   draft.choose(choices, "axis", {int64_t{0}, int64_t{1}, int64_t{-1}});
 }

@@ -43,6 +43,22 @@ void opaque_rows(const ExactCall& call, const Rows& rows) {
   });
 }
 
+// Among integers e^x is 3^x (exact_elementwise.cpp).
+void softmax_of_integers(const ExactCall& call, const Rows& rows) {
+  const auto exponential = [&](int64_t position) {
+    const int64_t n = integer_of(call.in(0)[position]);
+    const uint64_t result = field_power(field_of(int64_t{3}), static_cast<uint64_t>(n < 0 ? -n : n));
+    return n < 0 ? field_inverse(result) : result;
+  };
+  for_each_row(rows, [&](int64_t first, int64_t step) {
+    uint64_t sum = 0;
+    for (int64_t k = 0; k < rows.extent; ++k) sum = field_add(sum, exponential(first + k * step));
+    for (int64_t k = 0; k < rows.extent; ++k) {
+      call.out()[first + k * step] = field_multiply(exponential(first + k * step), field_inverse(sum));
+    }
+  });
+}
+
 void softmax(const ExactCall& call) {
   const Dims& x = call.input(0).dims();
   const int64_t axis = front_axis(call);
@@ -50,7 +66,8 @@ void softmax(const ExactCall& call) {
   for (int64_t a = 0; a < call.input(0).rank(); ++a) {
     (a < axis ? rows.outer : a == axis ? rows.extent : rows.inner) *= x[static_cast<size_t>(a)];
   }
-  opaque_rows(call, rows);
+  const bool is_formula = &call.op == &softmax_def() && call.options.functions == Functions::on_integers;
+  is_formula ? softmax_of_integers(call, rows) : opaque_rows(call, rows);
 }
 
 // Layer and RMS normalization: rows run over the axes from `axis` on.

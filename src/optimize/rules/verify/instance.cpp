@@ -24,6 +24,8 @@ class InstanceMaker {
       : rule_(rule), pattern_(pattern), choices_(choices), values_(pattern.values.size()) {
     attributes_.resize(pattern.attributes.size());
     parameters_.resize(pattern.parameters.size());
+    has_casts_ = std::any_of(pattern.statements.begin(), pattern.statements.end(),
+                             [](const PatternStatement& statement) { return statement.op == &cast_def(); });
     ops_.resize(pattern.op_variables.size());
     op_attributes_.resize(pattern.op_variables.size());
   }
@@ -33,10 +35,10 @@ class InstanceMaker {
       for (const PatternStatement& statement : pattern_.statements) {
         if (!add_statement(statement)) return std::nullopt;
       }
+      if (!add_outputs()) return std::nullopt;
     } catch (const UserError&) {
       return std::nullopt;  // the calls do not fit together
     }
-    if (!add_outputs()) return std::nullopt;
     for (uint32_t i = 0; i < instance_.graph.value_capacity(); ++i) {
       instance_.num_elements +=
           static_cast<size_t>(instance_.graph.type(ValueId{i}).shape().num_elements().value_or(0));
@@ -297,7 +299,9 @@ class InstanceMaker {
   ValueId make_float(const Source& source, const InputDraft& input) {
     seen_.push_back(input.dims);
     const bool is_weight = source.variable >= 0 && variable(source.variable).is_weight;
-    const ValueId value = is_weight        ? maker_.make_weight(input.dims, input.positive)
+    const bool is_widened = has_casts_ && !is_weight && !input.positive && choices_.pick(2) == 0;
+    const ValueId value = is_widened       ? maker_.make_widened(input.dims)
+                          : is_weight      ? maker_.make_weight(input.dims, input.positive)
                           : input.positive ? maker_.make_input(input.dims, true)
                                            : maker_.make(input.dims);
     if (source.variable >= 0) outside_.emplace_back(source.variable, value);
@@ -337,6 +341,7 @@ class InstanceMaker {
   std::vector<std::vector<ValueId>> values_;  // by variable; a list has several
   std::vector<AttributeBinding> attributes_;  // by attribute variable
   std::vector<std::optional<double>> parameters_;
+  bool has_casts_ = false;         // then values come from half precision, too
   std::vector<const OpDef*> ops_;  // by op variable
   std::vector<std::optional<Attributes>> op_attributes_;
   std::vector<std::pair<int, ValueId>> outside_;  // values from outside with the variables they were made for

@@ -21,11 +21,11 @@ ValueId ValueMaker::add(const OpDef& op, std::vector<ValueId> inputs, Attributes
   return graph.node(graph.add_node(op, std::move(inputs), std::move(attributes))).output(0);
 }
 
-ValueId ValueMaker::make_input(const Dims& dims, bool positive) {
-  if (choices_.rarely(16)) return make_weight(dims, positive);
+ValueId ValueMaker::make_input(const Dims& dims, bool positive, DType dtype) {
+  if (dtype == DType::f32 && choices_.rarely(16)) return make_weight(dims, positive);
   instance_.positive_inputs.push_back(positive);
   const std::string name = "x" + std::to_string(instance_.graph.inputs().size());
-  return instance_.graph.add_input(Type(DType::f32, Shape::of(dims)), name);
+  return instance_.graph.add_input(Type(dtype, Shape::of(dims)), name);
 }
 
 ValueId ValueMaker::make_weight(const Dims& dims, bool positive) {
@@ -35,9 +35,10 @@ ValueId ValueMaker::make_weight(const Dims& dims, bool positive) {
 
 ValueId ValueMaker::make_constant(const Dims& dims, bool positive) {
   Tensor tensor = Tensor::zeros(DType::f32, dims);
+  const bool is_one = choices_.rarely(12);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const auto magnitude = static_cast<float>(1 + choices_.draw() % 4);
-    tensor.mutable_data<float>()[i] = positive || choices_.draw() % 2 == 0 ? magnitude : -magnitude;
+    const auto magnitude = static_cast<float>(is_one ? 1 : 1 + choices_.draw() % 4);
+    tensor.mutable_data<float>()[i] = is_one || positive || choices_.draw() % 2 == 0 ? magnitude : -magnitude;
   }
   return instance_.graph.add_constant(std::move(tensor));
 }
@@ -50,7 +51,7 @@ void ValueMaker::choose_maker(size_t n, int64_t axis) {
   if (!choices_.rarely(n)) return;
   maker_ = choices_.one_of({Maker::unary, Maker::binary_weight, Maker::binary_shared, Maker::binary_value, Maker::pool,
                             Maker::concat, Maker::split, Maker::slice, Maker::transpose, Maker::matmul, Maker::conv,
-                            Maker::conv});
+                            Maker::conv, Maker::widened});
   variant_ = choices_.pick(2) == 0;
   shares_ = choices_.pick(2) == 0;
   if (maker_ == Maker::unary) op_ = choices_.one_of<const OpDef*>({&relu_def(), &tanh_def(), &neg_def()});
@@ -75,6 +76,12 @@ ValueId ValueMaker::other_operand(const Dims& dims) {
     return make_weight(other);
   }
   return make_weight(dims);
+}
+
+// Half precision computed in f32.
+ValueId ValueMaker::make_widened(const Dims& dims) {
+  const ValueId x = make_input(dims, false, choices_.pick(2) == 0 ? DType::f16 : DType::bf16);
+  return add(cast_def(), {x}, {{"to", DType::f32}});
 }
 
 ValueId ValueMaker::make_pooled(const Dims& dims) {
@@ -180,6 +187,7 @@ ValueId ValueMaker::make(const Dims& dims) {
     case Maker::slice: return make_sliced(dims, front_axis(axis_, dims));
     case Maker::transpose: return make_transposed(dims);
     case Maker::conv: return make_convolved(dims);
+    case Maker::widened: return make_widened(dims);
     case Maker::matmul: {
       if (dims.size() < 2) break;
       Dims left = dims;

@@ -21,7 +21,8 @@ enum class Maker : uint8_t {
   slice,
   transpose,
   matmul,
-  conv
+  conv,
+  widened
 };
 
 /// Makes values in the graph of an instance. The values of one list can be made alike: by one kind of node with the
@@ -31,10 +32,12 @@ class ValueMaker {
   ValueMaker(RuleInstance& instance, Choices& choices) : instance_(instance), choices_(choices) {}
 
   /// An input (now and then a constant).
-  ValueId make_input(const Dims& dims, bool positive = false);
+  ValueId make_input(const Dims& dims, bool positive = false, DType dtype = DType::f32);
+  /// An input in half precision, cast to f32.
+  ValueId make_widened(const Dims& dims);
   /// A constant of small integers other than 0, now and then computed from constants.
   ValueId make_weight(const Dims& dims, bool positive = false);
-  /// A constant of small integers other than 0.
+  /// A constant of small integers other than 0, now and then of ones alone.
   ValueId make_constant(const Dims& dims, bool positive = false);
 
   /// Decides how the next values are made; `axis` is the one along which they will be joined or cut. Never anything but
