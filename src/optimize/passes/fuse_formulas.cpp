@@ -11,4 +11,19 @@ bool fuse_activations(Graph& graph, PassContext& context) {
   return pass.run(graph, context);
 }
 
+bool fuse_softmax(Graph& graph, PassContext& context) {
+  static const RulePass pass(softmax_rules(), {.needs_kernel = true});
+  return pass.run(graph, context);
+}
+
+bool fuse_layer_norm(Graph& graph, PassContext& context) {
+  static const RulePass pass(layer_norm_rules(), {.needs_kernel = true});
+  return pass.run(graph, context);
+}
+
+bool fuse_rms_norm(Graph& graph, PassContext& context) {
+  static const RulePass pass(rms_norm_rules(), {.needs_kernel = true});
+  return pass.run(graph, context);
+}
+
 }  // namespace autograph

@@ -12,9 +12,12 @@ std::span<const Rule> arithmetic_rules();
 std::span<const Rule> concat_rules();
 std::span<const Rule> conv_algebra_rules();
 std::span<const Rule> conv_merge_rules();
+std::span<const Rule> layer_norm_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> pool_rules();
+std::span<const Rule> rms_norm_rules();
 std::span<const Rule> slice_rules();
+std::span<const Rule> softmax_rules();
 std::span<const Rule> transpose_rules();
 std::span<const Rule> twin_rules();
 

@@ -67,10 +67,14 @@ bool MatchAttempt::all_fit(std::span<const ValueId> values) const {
                      [&](ValueId value) { return value.is_valid() && fits(graph_.type(value)); });
 }
 
-bool MatchAttempt::is_matched(NodeId node) const {
+bool MatchAttempt::is_statement(NodeId node) const {
   const auto end = nodes_.begin() + static_cast<std::ptrdiff_t>(rule_->before.statements.size());
-  if (std::find(nodes_.begin(), end, node) != end) return true;
-  return std::find(findings_.inner.begin(), findings_.inner.end(), node) != findings_.inner.end();
+  return std::find(nodes_.begin(), end, node) != end;
+}
+
+// A formula may have read on through the value of a variable; then that value's node is inner as well as a statement.
+bool MatchAttempt::is_matched(NodeId node) const {
+  return is_statement(node) || std::find(findings_.inner.begin(), findings_.inner.end(), node) != findings_.inner.end();
 }
 
 // All that can be told without binding anything.
@@ -79,7 +83,7 @@ bool MatchAttempt::may_stand_for(size_t index, NodeId id) const {
   const Node& node = graph_.node(id);
   if (s.formula) {
     const auto& ops = s.formula->root_ops;
-    return std::find(ops.begin(), ops.end(), &node.op()) != ops.end() && !is_matched(id);
+    return std::find(ops.begin(), ops.end(), &node.op()) != ops.end() && !is_statement(id);
   }
   if (s.op ? &node.op() != s.op : !is_in_class(s.op_class, node)) return false;
   const size_t given = num_given_inputs(node);
@@ -88,7 +92,7 @@ bool MatchAttempt::may_stand_for(size_t index, NodeId id) const {
   if (has_list ? given + 1 < named : (given < named || (given > named && !leaves_inputs_open(s)))) return false;
   const bool lists_outputs = rule_->before.values[static_cast<size_t>(s.outputs.front())].is_list;
   if (!lists_outputs && node.outputs().size() != s.outputs.size()) return false;
-  return !is_matched(id);
+  return !is_statement(id);
 }
 
 void MatchAttempt::match_node(size_t index, NodeId id, size_t step) {

@@ -32,6 +32,7 @@ class MatchAttempt : private FormulaVariables {
 
  private:
   const PatternStatement& statement(size_t index) const { return rule_->before.statements[index]; }
+  bool is_statement(NodeId node) const;
   bool is_matched(NodeId node) const;
   bool may_stand_for(size_t index, NodeId node) const;
   void match_node(size_t index, NodeId node, size_t step);

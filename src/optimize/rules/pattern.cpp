@@ -212,11 +212,12 @@ class Parser {
   AttributeValue read_literal(AttributeType type) {
     if (accept("\"")) {
       const size_t end = text_.find('"', at_);
-      if (end == std::string_view::npos || type != AttributeType::text) fail("text does not fit here");
+      const bool is_dtype = type == AttributeType::dtype;
+      if (end == std::string_view::npos || !(is_dtype || type == AttributeType::text)) fail("text does not fit here");
       const std::string text(text_.substr(at_, end - at_));
       at_ = end + 1;
       skip_blanks();
-      return text;
+      return is_dtype ? AttributeValue(dtype_from_string(text)) : AttributeValue(text);
     }
     if (accept("[")) {
       if (type != AttributeType::integers) fail("a list does not fit here");

@@ -34,6 +34,43 @@ const bool kAdded = add_rule_cases({
     {"activation.hard_sigmoid", "x:2,3", "s = mul(x, 0.2); c = clip(s, 0, 1)"},
     {"activation.hard_sigmoid", "x:2,3", "s = add(x, 3); c = clip(s, 0, 6); y = mul(c, 0.16666667)"},
     {"activation.hard_sigmoid", "x:2,3", "c = clip(x, 0, 1)", false},
+    {"softmax.less_maximum", "x:2,3; $a:={-1}; $b:={1}",
+     "m = reduce_max(x, b); d = sub(x, m); e = exp(d); s = reduce_sum(e, a); y = div(e, s)"},
+    {"softmax.less_maximum", "x:2,3; $a:={-1}; $b:={0}",
+     "m = reduce_max(x, b); d = sub(x, m); e = exp(d); s = reduce_sum(e, a); y = div(e, s)", false},
+    {"softmax.of_exponentials", "x:2,3; $a:={0}", "e = exp(x); s = reduce_sum(e, a); r = reciprocal(s); y = mul(e, r)"},
+    {"softmax.of_exponentials", "x:2,3; $a:={0,1}", "e = exp(x); s = reduce_sum(e, a); y = div(e, s)", false},
+    {"normalization.layer", "x:2,3; $a:={-1}",
+     "m = reduce_mean(x, a); d = sub(x, m); v = mul(d, d); q = reduce_mean(v, a); w = add(q, 0.125); r = sqrt(w);"
+     " y = div(d, r)"},
+    {"normalization.layer", "x:2,3; $a:={0}",
+     "m = reduce_mean(x, a); d = sub(x, m); v = mul(d, d); q = reduce_mean(v, a); w = add(q, 0.125); r = sqrt(w);"
+     " y = div(d, r)",
+     false},
+    {"normalization.layer_multiplied_out", "x:2,3; $a:={-1}; $g:3; $c:3",
+     "m = reduce_mean(x, a); d = sub(m, x); v = pow(d, 2); q = reduce_mean(v, a); w = add(q, 0.125); r = sqrt(w);"
+     " i = reciprocal(r); s = mul(i, g); p = mul(x, s); o = mul(m, s); n = sub(c, o); y = add(p, n)"},
+    {"normalization.layer_multiplied_out", "x:2,3; $a:={-1}; $g:2,1; $c:3",
+     "m = reduce_mean(x, a); d = sub(m, x); v = pow(d, 2); q = reduce_mean(v, a); w = add(q, 0.125); r = sqrt(w);"
+     " i = reciprocal(r); s = mul(i, g); p = mul(x, s); o = mul(m, s); n = sub(c, o); y = add(p, n)",
+     false},
+    {"normalization.layer_scale", "x:2,3; $o:=ones; s:1,3", "n = layer_normalization(x, o); y = mul(s, n)"},
+    {"normalization.layer_scale", "x:2,3; $o:3; s:1,3", "n = layer_normalization(x, o); y = mul(s, n)", false},
+    {"normalization.layer_bias", "x:2,3; $o:3; b:3", "n = layer_normalization[axis=1](x, o); y = add(b, n)"},
+    {"normalization.layer_bias", "x:2,3; $o:3; b:2,3", "n = layer_normalization(x, o); y = add(b, n)", false},
+    {"normalization.layer_in_f32", "x:2,3; $o:=ones",
+     "h = cast[to=\"f16\"](x); w = cast[to=\"f32\"](h); n = layer_normalization(w, o); y = cast[to=\"f16\"](n)"},
+    {"normalization.layer_in_f32", "x:2,3; $o:=ones", "n = layer_normalization(x, o); y = cast[to=\"f16\"](n)", false},
+    {"normalization.rms", "x:2,3; $a:={-1}",
+     "v = pow(x, 2); q = reduce_mean(v, a); w = add(q, 0.125); r = pow(w, -0.5); y = mul(x, r)"},
+    {"normalization.rms", "x:2,3; $a:={-1}",
+     "v = pow(x, 2); q = reduce_mean(v, a); w = sub(q, 0.125); r = pow(w, -0.5); y = mul(x, r)", false},
+    {"normalization.rms_scale", "x:2,3; $o:=ones; s:1,3", "n = rms_normalization(x, o); y = mul(s, n)"},
+    {"normalization.rms_scale", "x:2,3; $o:=ones; s:2,3", "n = rms_normalization(x, o); y = mul(s, n)", false},
+    {"normalization.rms_in_f32", "x:2,3; $o:=ones",
+     "h = cast[to=\"bf16\"](x); w = cast[to=\"f32\"](h); n = rms_normalization(w, o); y = cast[to=\"bf16\"](n)"},
+    {"normalization.rms_in_f32", "x:2,3; $o:=ones",
+     "h = cast[to=\"bf16\"](x); w = cast[to=\"f32\"](h); n = rms_normalization(w, o); y = cast[to=\"f16\"](n)", false},
 });
 
 Rule formula_rule(std::string_view before, std::string_view after) {

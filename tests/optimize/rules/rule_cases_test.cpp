@@ -39,6 +39,7 @@ std::pair<std::string, ValueId> add_value(Graph& graph, std::string text, Random
   if (rest == "=quarter") {
     return {name, graph.add_constant(Tensor::of<float>({2, 1, 4}, std::vector<float>(8, 0.25F)), name)};
   }
+  if (rest == "=ones") return {name, graph.add_constant(Tensor::of<float>({3}, {1, 1, 1}), name)};
   if (rest[0] == '=') {
     rest = rest.substr(2, rest.size() - 3);
     return {name, graph.add_constant(Tensor::vector(read_integers(rest)), name)};
