@@ -10,9 +10,9 @@ namespace autograph {
 std::span<const Rule> all_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
-    for (const auto family :
-         {arithmetic_rules, activation_rules, softmax_rules, layer_norm_rules, rms_norm_rules, matmul_rules,
-          conv_merge_rules, conv_algebra_rules, pool_rules, concat_rules, slice_rules, transpose_rules, twin_rules}) {
+    for (const auto family : {arithmetic_rules, activation_rules, softmax_rules, layer_norm_rules, rms_norm_rules,
+                              simplification_rules, mean_rules, matmul_rules, conv_merge_rules, conv_algebra_rules,
+                              pool_rules, concat_rules, slice_rules, transpose_rules, twin_rules}) {
       const std::span<const Rule> list = family();
       all.insert(all.end(), list.begin(), list.end());
     }
@@ -24,7 +24,7 @@ std::span<const Rule> all_rules() {
 std::vector<const Rule*> rules_for_search() {
   std::vector<const Rule*> rules;
   for (const Rule& rule : all_rules()) {
-    if (rule.kind != RuleClass::fuses) rules.push_back(&rule);
+    if (rule.kind != RuleClass::always_pays) rules.push_back(&rule);
   }
   return rules;
 }

@@ -100,6 +100,7 @@ class RuleApplication {
              made.size());
     for (size_t i = 0; i < made.size(); ++i) pairs_.emplace_back(outputs[i], made[i]);
     pairs_.insert(pairs_.end(), builder.replaced().begin(), builder.replaced().end());
+    provenance_ = builder.provenance();
     matched_ = match_.nodes_;
     matched_.insert(matched_.end(), match_.inner_.begin(), match_.inner_.end());
     for (const NodeId node : builder.included()) {
@@ -243,8 +244,9 @@ class RuleApplication {
     additions_.keep();
     for (const auto& [old, made] : pairs_) {
       if (old == made) continue;
-      if (additions_.contains(made) && graph_.value(made).name().empty()) {
-        graph_.set_value_name(made, graph_.value(old).name());
+      if (graph_.value(made).name().empty()) graph_.set_value_name(made, graph_.value(old).name());
+      if (const NodeId maker = graph_.value(made).producer(); maker.is_valid() && !additions_.contains(maker)) {
+        graph_.set_provenance(maker, Provenance::merged(provenance_, graph_.node(maker).provenance()));
       }
       graph_.replace_uses(old, made);
     }
@@ -318,6 +320,7 @@ class RuleApplication {
   Additions additions_;
   std::vector<std::pair<ValueId, ValueId>> pairs_;  // what is replaced by what
   std::vector<NodeId> matched_;
+  Provenance provenance_;
   RuleEffect effect_;
 };
 

@@ -23,15 +23,24 @@ uint64_t hash_literal(const AttributeValue& value) {
 
 }  // namespace
 
+std::vector<std::string_view> outputs_of(const Rule& rule, const Pattern& pattern) {
+  if (!rule.outputs.empty()) return rule.outputs;
+  std::vector<std::string_view> names;
+  for (const int output : pattern.statements.back().outputs) {
+    names.push_back(pattern.values[static_cast<size_t>(output)].name);
+  }
+  return names;
+}
+
 CompiledRule::CompiledRule(const Rule& source) : rule(&source), before(parse_pattern(source.before)) {
   const std::string where = fmt::format("[rule] {}:", source.name);
-  AG_CHECK(!before.statements.empty() && !source.outputs.empty(), "{} no pattern or no outputs", where);
+  AG_CHECK(!before.statements.empty(), "{} no pattern", where);
   AG_CHECK(before.statements.size() <= kMaxStatements && before.values.size() <= kMaxValues, "{} is too large", where);
   for (const PatternStatement& statement : before.statements) {
     AG_CHECK(!statement.is_alias(), "{} a pattern consists of ops", where);
   }
   is_output.assign(before.values.size(), 0);
-  for (const std::string_view name : source.outputs) {
+  for (const std::string_view name : outputs_of(source, before)) {
     const int value = before.find_value(name);
     AG_CHECK(value >= 0 && before.values[static_cast<size_t>(value)].statement >= 0,
              "{} output '{}' is not made in the pattern", where, name);
@@ -153,7 +162,7 @@ void CompiledRule::compile_after() {
     while (before.statements[static_cast<size_t>(statement)].op_variable != variable) ++statement;
     after_ops.push_back(statement);
   }
-  for (const std::string_view name : rule->outputs) {
+  for (const std::string_view name : outputs_of(*rule, before)) {
     after_outputs.push_back(after.find_value(name));
     AG_CHECK(after_outputs.back() >= 0, "[rule] {}: the replacement does not make '{}'", rule->name, name);
     AG_CHECK(!after.values[static_cast<size_t>(after_outputs.back())].is_list,

@@ -56,6 +56,9 @@ struct CompiledRule {
   void compile_after();
 };
 
+/// Names of the values that the replacement provides.
+std::vector<std::string_view> outputs_of(const Rule& rule, const Pattern& pattern);
+
 /// A hash of what a pattern computes, in `outputs`, from values with these hashes; operands that commute may be
 /// swapped. Attribute and op variables count by name.
 uint64_t hash_result(const Pattern& pattern, std::vector<uint64_t> values, std::span<const int> outputs);

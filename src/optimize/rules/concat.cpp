@@ -374,7 +374,6 @@ const Rule kRules[] = {
     {.name = "concat.unary_behind",
      .before = "c = concat[axis=k](xs...)",
      .after = "where xs = f(us): u = concat[axis=k](us...); c = f(u)",
-     .outputs = {"c"},
      .kind = shrinks,
      .guard_doc = "all xs are made by the same elementwise op with one input, and read here alone",
      .guard = [](const RuleMatch& match) { return !unary_producers(match).empty(); },
@@ -384,7 +383,6 @@ const Rule kRules[] = {
     {.name = "concat.unary_before",
      .before = "c = concat[axis=k](xs...); y = unary<f>(c)",
      .after = "us = f(xs); y = concat[axis=k](us...)",
-     .outputs = {"y"},
      .guard_doc = "two values or more",
      .guard = [](const RuleMatch& match) { return match.list("xs").size() > 1; },
      .build = apply_before,
@@ -393,7 +391,6 @@ const Rule kRules[] = {
     {.name = "concat.pool_behind",
      .before = "c = concat[axis=k](xs...)",
      .after = "where xs = pool(us): u = concat[axis=k](us...); c = pool(u)",
-     .outputs = {"c"},
      .kind = shrinks,
      .guard_doc = "k is 0 or 1; all xs are made by the same pool with the same attributes, and read here alone",
      .guard = [](const RuleMatch& match) { return !pool_producers(match).empty(); },
@@ -402,7 +399,6 @@ const Rule kRules[] = {
     {.name = "concat.binary_behind",
      .before = "c = concat[axis=k](xs...)",
      .after = "where xs = f(us, vs): u = concat[axis=k](us...); v = concat[axis=k](vs...); c = f(u, v)",
-     .outputs = {"c"},
      .guard_doc =
          "all xs are made by the same elementwise op with two inputs, and read here alone; left sides, and right "
          "sides, have the shape of their result, or are weights with its extent along k, or are the same "
@@ -414,7 +410,6 @@ const Rule kRules[] = {
     {.name = "concat.flatten",
      .before = "c = concat[axis=k](xs...)",
      .after = "where xs has concat[axis=k](us...): c = concat[axis=k](us..., xs...)",
-     .outputs = {"c"},
      .kind = shrinks,
      .guard_doc = "one of xs is a concat along the same axis, read here alone",
      .guard = has_inner_concat,
@@ -424,14 +419,12 @@ const Rule kRules[] = {
     {.name = "concat.of_split",
      .before = "ys... = split[axis=k](x); c = concat[axis=k](ys...)",
      .after = "c = x",
-     .outputs = {"c"},
      .kind = shrinks,
      .dtypes = dtypes::kAll},
     // split([x, y, z]) -> x, [y, z]
     {.name = "split.of_concat",
      .before = "ys... = split[axis=k](x)",
      .after = "where x = concat[axis=k](us...): ys = us, or concats of them",
-     .outputs = {"ys"},
      .kind = shrinks,
      .guard_doc = "x is a concat along the same axis, and every cut falls between two of its inputs",
      .guard = [](const RuleMatch& match) { return !inputs_of_pieces(match).empty(); },
@@ -441,7 +434,6 @@ const Rule kRules[] = {
     {.name = "split.flatten",
      .before = "ys... = split[axis=k](x)",
      .after = "where us..., x = split[axis=k](u): us..., ys... = split[axis=k](u)",
-     .outputs = {"ys"},
      .kind = shrinks,
      .guard_doc = "x is a piece of a split along the same axis, and read here alone",
      .guard = [](const RuleMatch& match) { return outer_split(match).is_valid(); },
@@ -451,7 +443,6 @@ const Rule kRules[] = {
     {.name = "split.unary_before",
      .before = "ys... = split[axis=k](x)",
      .after = "where rs = f(ys): u = f(x); rs... = split[axis=k](u)",
-     .outputs = {"ys"},
      .kind = shrinks,
      .guard_doc = "all ys are read once, by the same elementwise op with one input",
      .guard = [](const RuleMatch& match) { return !unary_readers(match).empty(); },
@@ -461,7 +452,6 @@ const Rule kRules[] = {
     {.name = "split.binary_before",
      .before = "ys... = split[axis=k](x)",
      .after = "where rs = f(ys, ws): w = concat[axis=k](ws...); u = f(x, w); rs... = split[axis=k](u)",
-     .outputs = {"ys"},
      .kind = shrinks,
      .guard_doc =
          "all ys are read once, by the same elementwise op with two inputs that keeps their shape; what they are "
@@ -474,7 +464,6 @@ const Rule kRules[] = {
     {.name = "split.pairs_before",
      .before = "ys... = split[axis=k](x)",
      .after = "where zs... = split[axis=k](z), rs = f(ys, zs): u = f(x, z); rs... = split[axis=k](u)",
-     .outputs = {"ys"},
      .kind = shrinks,
      .guard_doc = "all ys are read once, by the same elementwise op with two inputs, together with the same piece of "
                   "another split with the same cuts, read there alone",
@@ -485,7 +474,6 @@ const Rule kRules[] = {
     {.name = "split.unary_behind",
      .before = "u = unary<f>(x); ys... = split[axis=k](u)",
      .after = "us... = split[axis=k](x); ys = f(us)",
-     .outputs = {"ys"},
      .guard_doc = "two pieces or more",
      .guard = [](const RuleMatch& match) { return match.list("ys").size() > 1; },
      .build =

@@ -165,7 +165,6 @@ const Rule kRules[] = {
      .before = "s = conv[strides=e, pads=p, dilations=d, group=g](x, w);"
                " t = conv[strides=e, pads=p, dilations=d, group=g](y, w); z = add(s, t)",
      .after = "a = add(x, y); z = conv[strides=e, pads=p, dilations=d, group=g](a, w)",
-     .outputs = {"z"},
      .kind = shrinks,
      .guard_doc = "x and y have the same shape",
      .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); }},
@@ -174,7 +173,6 @@ const Rule kRules[] = {
      .before = "a = add(x, y); z = conv[strides=e, pads=p, dilations=d, group=g](a, w, b...)",
      .after = "s = conv[strides=e, pads=p, dilations=d, group=g](x, w, b...);"
               " t = conv[strides=e, pads=p, dilations=d, group=g](y, w); z = add(s, t)",
-     .outputs = {"z"},
      .guard_doc = "x and y have the same shape",
      .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); },
      .finite_only = true},
@@ -183,7 +181,6 @@ const Rule kRules[] = {
      .before = "s = conv[strides=e, pads=p, dilations=d, group=g](x, $v, b...);"
                " t = conv[strides=e, pads=q, dilations=d, group=g](x, $w, c...); z = add(s, t)",
      .after = "u = add(pad(v), pad(w)); z = conv[strides=e, dilations=d, group=g](x, u)",
-     .outputs = {"z"},
      .kind = shrinks,
      .guard_doc = "s and t have the same shape; pads differ by multiples of the dilation",
      .guard =
@@ -198,7 +195,6 @@ const Rule kRules[] = {
      .before = "s = conv[strides=1, pads=0, dilations=1, group=1](x, $v, b...);"
                " t = conv[strides=e, pads=p, dilations=d, group=1](s, $w, c...)",
      .after = "u = W V; t = conv[strides=e, pads=p, dilations=d](x, u)",
-     .outputs = {"t"},
      .guard_doc = "v has one tap; it has no bias, or there are no pads behind it",
      .guard = has_no_bias_at_edges,
      .build = compose_pointwise_first},
@@ -207,7 +203,6 @@ const Rule kRules[] = {
      .before = "s = conv[strides=e, pads=p, dilations=d, group=1](x, $v, b...);"
                " t = conv[strides=1, pads=0, dilations=1, group=1](s, $w, c...)",
      .after = "u = W V; t = conv[strides=e, pads=p, dilations=d](x, u)",
-     .outputs = {"t"},
      .guard_doc = "w has one tap",
      .guard = [](const RuleMatch& match) { return is_pointwise(match.dims("w")); },
      .build = compose_pointwise_last},
@@ -215,7 +210,6 @@ const Rule kRules[] = {
     {.name = "conv.absorb_input",
      .before = "s = conv[strides=1, pads=p, dilations=d, group=g](x, $w, b...); z = add(s, x)",
      .after = "u = w + 1 on the tap at the output's position; z = conv[strides=1, pads=p, dilations=d, group=g](x, u)",
-     .outputs = {"z"},
      .kind = shrinks,
      .guard_doc = "the result has the shape of x, and a tap lies on the output's own position",
      .guard = can_absorb_input,
@@ -224,7 +218,6 @@ const Rule kRules[] = {
     {.name = "conv.scale_weights",
      .before = "a = mul(x, $c); y = conv[strides=e, pads=p, dilations=d, group=g](a, $w, b...)",
      .after = "u = mul(w, c); y = conv[strides=e, pads=p, dilations=d, group=g](x, u, b...)",
-     .outputs = {"y"},
      .kind = shrinks,
      .guard_doc = "c has one element or one for each channel, and leaves the shape of x",
      .guard = is_per_channel,

@@ -248,7 +248,6 @@ const Rule kRules[] = {
      .before = "s = conv[strides=e, pads=p, dilations=d, group=1](x, $v, b...);"
                " t = conv[strides=e, pads=q, dilations=d, group=1](y, $w, c...); z = add(s, t)",
      .after = "u = concat[axis=1](x, y); w2 = concat[axis=1](pad(v), pad(w)); z = conv[strides=e, dilations=d](u, w2)",
-     .outputs = {"z"},
      .guard_doc = "x and y differ in channels alone; s and t have the same shape; pads differ by multiples of the "
                   "dilation, kernels are filled up with zeros",
      .guard = can_join_sum,
@@ -273,7 +272,6 @@ const Rule kRules[] = {
      .before = "c = concat[axis=1](xs...); y = conv[strides=e, pads=p, dilations=d, group=1](c, $w, b...)",
      .after = "where xs = conv[group=g](x, us): u = concat[axis=0](us...), group by group; m = conv[group=g](x, u);"
               " v = w with its input channels in the order of m; y = conv[strides=e, pads=p, dilations=d](m, v, b...)",
-     .outputs = {"y"},
      .kind = shrinks,
      .guard_doc = "all xs are convolutions with weights of one value, with the same window and groups, read here alone",
      .guard = [](const RuleMatch& match) { return !convs_of_one_input(match).empty(); },

@@ -59,7 +59,7 @@ void MatchAttempt::run(size_t first, NodeId node) {
 }
 
 bool MatchAttempt::fits(const Type& type) const {
-  return rule_->rule->any_extents ? type.is_tensor() && type.shape().has_rank() : is_plain(type);
+  return rule_->rule->kind == RuleClass::always_pays ? type.is_tensor() && type.shape().has_rank() : is_plain(type);
 }
 
 bool MatchAttempt::all_fit(std::span<const ValueId> values) const {

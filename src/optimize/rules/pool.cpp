@@ -91,7 +91,6 @@ const Rule kRules[] = {
                " y = conv[strides=1, pads=0, dilations=1, group=g](q, $w, b...)",
      .after = "c = conv[group=g](x, w, b...);"
               " y = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](c)",
-     .outputs = {"y"},
      .guard_doc = "w has one tap; without bias, or padding does not count and no window lies in it alone",
      .guard = can_exchange},
     // mean(conv(x, W)) -> conv(mean(x), W) for a W of one tap
@@ -100,7 +99,6 @@ const Rule kRules[] = {
                " y = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](c)",
      .after = "q = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x);"
               " y = conv[group=g](q, w, b...)",
-     .outputs = {"y"},
      .guard_doc = "w has one tap; without bias, or padding does not count and no window lies in it alone",
      .guard = can_exchange},
     // mean(x) + mean(y) -> mean(x + y)
@@ -110,7 +108,6 @@ const Rule kRules[] = {
                " z = add(s, t)",
      .after = "a = add(x, y);"
               " z = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](a)",
-     .outputs = {"z"},
      .kind = shrinks,
      .guard_doc = "x and y have the same shape",
      .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); }},
@@ -118,7 +115,6 @@ const Rule kRules[] = {
     {.name = "pool.sum_of_global_means",
      .before = "s = global_average_pool(x); t = global_average_pool(y); z = add(s, t)",
      .after = "a = add(x, y); z = global_average_pool(a)",
-     .outputs = {"z"},
      .guard_doc = "x and y have the same shape",
      .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); }},
     // mean(x c) -> mean(x) c
@@ -127,7 +123,6 @@ const Rule kRules[] = {
                " y = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](a)",
      .after = "s = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x);"
               " y = mul(s, $c)",
-     .outputs = {"y"},
      .kind = canonicalizes,
      .guard_doc = "c has one element and no more axes than x",
      .guard = is_single_factor},
@@ -137,7 +132,6 @@ const Rule kRules[] = {
                " y = mul(s, $c)",
      .after = "a = mul(x, $c);"
               " y = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](a)",
-     .outputs = {"y"},
      .kind = canonicalizes,
      .guard_doc = "c has one element and no more axes than x",
      .guard = is_single_factor},
@@ -145,7 +139,6 @@ const Rule kRules[] = {
     {.name = "pool.mean_as_conv",
      .before = "y = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=0, count_include_pad=i](x)",
      .after = "y = conv[strides=e, pads=p, dilations=d, group=channels](x, 1 / taps)",
-     .outputs = {"y"},
      .guard_doc = "padding counts in the divisor, or there is none",
      .guard = is_plain_mean,
      .build = mean_as_conv},
@@ -153,7 +146,6 @@ const Rule kRules[] = {
     {.name = "pool.conv_as_mean",
      .before = "y = conv[strides=e, pads=p, dilations=d, group=g](x, $w)",
      .after = "y = average_pool[strides=e, pads=p, dilations=d, count_include_pad=1](x)",
-     .outputs = {"y"},
      .guard_doc = "w is a constant with one kernel for each channel, all elements 1 / taps",
      .guard = is_mean,
      .build = conv_as_mean},
@@ -161,7 +153,6 @@ const Rule kRules[] = {
     {.name = "pool.relu_behind_max",
      .before = "r = relu(x); y = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](r)",
      .after = "q = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](x); y = relu(q)",
-     .outputs = {"y"},
      .kind = canonicalizes,
      .guard_doc = "no window lies in the padding alone",
      .guard = windows_are_never_empty},
@@ -169,7 +160,6 @@ const Rule kRules[] = {
     {.name = "pool.relu_before_max",
      .before = "q = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](x); y = relu(q)",
      .after = "r = relu(x); y = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](r)",
-     .outputs = {"y"},
      .kind = canonicalizes,
      .guard_doc = "no window lies in the padding alone",
      .guard = windows_are_never_empty},

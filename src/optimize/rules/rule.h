@@ -22,7 +22,8 @@
 //   is one with any sizes.
 // - Ops that commute match with their operands either way round.
 // - Statements are connected through values that they share.
-// - Values made inside a pattern and not listed in `outputs` must have no readers outside the match.
+// - Values made inside a pattern and not listed in `outputs` (without a list: not made by the last statement) must have
+// no readers outside the match.
 // - A replacement uses the variables of the pattern; attributes and shapes that must be computed are made by `build`.
 //   `y = x` in a replacement gives back a value as it is.
 #pragma once
@@ -46,10 +47,10 @@ enum class RuleClass : uint8_t {
   shrinks,        ///< Fewer nodes or less work in every case.
   canonicalizes,  ///< One of several equal forms.
   search_only,    ///< May pay or not: the search decides.
-  fuses,          ///< What a model spells out becomes one op: a pass does it everywhere, the search never sees it.
+  always_pays,    ///< A pass does it everywhere, on symbolic extents too; the search never sees it.
 };
 
-/// "shrinks", "canonicalizes", "search_only", "fuses".
+/// "shrinks", "canonicalizes", "search_only", "always_pays".
 std::string_view to_string(RuleClass kind);
 
 class RuleMatch;
@@ -61,10 +62,10 @@ inline constexpr DTypeSet kShortFloat{DType::f32, DType::f16, DType::bf16};
 
 /// See above. All texts are literals.
 struct Rule {
-  std::string_view name;                  ///< "family.what".
-  std::string_view before;                ///< The pattern.
-  std::string_view after;                 ///< The replacement; with `build` for people only.
-  std::vector<std::string_view> outputs;  ///< Values of the pattern that the replacement provides, in order.
+  std::string_view name;                       ///< "family.what".
+  std::string_view before;                     ///< The pattern.
+  std::string_view after;                      ///< The replacement; with `build` for people only.
+  std::vector<std::string_view> outputs = {};  ///< Values that the replacement provides; those of the last statement.
   RuleClass kind = RuleClass::search_only;
   std::string_view guard_doc = "";            ///< What `guard` demands, in words; "" without one.
   bool (*guard)(const RuleMatch&) = nullptr;  ///< Null: the pattern says it all.
@@ -72,7 +73,6 @@ struct Rule {
   /// when it does not apply after all. Null: `after` is made as it stands.
   std::vector<ValueId> (*build)(RuleBuilder&) = nullptr;
   DTypeSet dtypes = dtypes::kFloat;  ///< Of everything that the matched nodes make: all values of which it is true.
-  bool any_extents = false;          ///< Also where extents are symbolic, unknown or 0.
   bool finite_only = false;  ///< Multiplies by zeros, or adds up, what was apart: infinities and NaN spread further.
   bool is_rounded = false;   ///< True of rounded numbers (sqrt(2)) or by functions alone: tested with floats.
 };
@@ -165,6 +165,8 @@ class RuleBuilder {
     provenance_ = Provenance::merged(provenance_, graph_.node(node).provenance());
     included_.push_back(node);
   }
+  /// Of everything that goes.
+  const Provenance& provenance() const { return provenance_; }
   const std::vector<NodeId>& included() const { return included_; }
   /// Also replaces `old`, an output of an included node, by `made`.
   void replace(ValueId old, ValueId made) { replaced_.emplace_back(old, made); }

@@ -11,7 +11,7 @@ std::string_view to_string(RuleClass kind) {
     case RuleClass::shrinks: return "shrinks";
     case RuleClass::canonicalizes: return "canonicalizes";
     case RuleClass::search_only: return "search_only";
-    case RuleClass::fuses: return "fuses";
+    case RuleClass::always_pays: return "always_pays";
   }
   return "?";
 }

@@ -19,8 +19,7 @@ const Rule kRules[] = {
     {.name = "softmax.less_maximum",
      .before = "m = reduce_max(x, $b); e = {exp(x - m)}; s = reduce_sum(e, $a); y = {e / s}",
      .after = "y = softmax[axis=a](x)",
-     .outputs = {"y"},
-     .kind = fuses,
+     .kind = always_pays,
      .guard_doc = "maximum and sum over the same single axis",
      .guard =
          [](const RuleMatch& match) {
@@ -28,19 +27,16 @@ const Rule kRules[] = {
            return axis && axis == single_axis(match, "x", "b");
          },
      .build = make_softmax,
-     .dtypes = kShortFloat,
-     .any_extents = true},
+     .dtypes = kShortFloat},
     // exp(x) / sum(exp(x))
     {.name = "softmax.of_exponentials",
      .before = "e = exp(x); s = reduce_sum(e, $a); y = {e / s}",
      .after = "y = softmax[axis=a](x)",
-     .outputs = {"y"},
-     .kind = fuses,
+     .kind = always_pays,
      .guard_doc = "the sum is over a single axis",
      .guard = [](const RuleMatch& match) { return single_axis(match, "x", "a").has_value(); },
      .build = make_softmax,
      .dtypes = kShortFloat,
-     .any_extents = true,
      .finite_only = true},
 };
 

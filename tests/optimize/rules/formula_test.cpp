@@ -40,6 +40,22 @@ const bool kAdded = add_rule_cases({
      "m = reduce_max(x, b); d = sub(x, m); e = exp(d); s = reduce_sum(e, a); y = div(e, s)", false},
     {"softmax.of_exponentials", "x:2,3; $a:={0}", "e = exp(x); s = reduce_sum(e, a); r = reciprocal(s); y = mul(e, r)"},
     {"softmax.of_exponentials", "x:2,3; $a:={0,1}", "e = exp(x); s = reduce_sum(e, a); y = div(e, s)", false},
+    {"simplification.add_zero", "x:2,3", "y = add(0, x)"},
+    {"simplification.subtract_zero", "x:2,3", "y = sub(x, 0)"},
+    {"simplification.subtract_zero", "x:2,3", "y = sub(0, x)", false},
+    {"simplification.multiply_by_one", "x:2,3", "y = mul(1, x)"},
+    {"simplification.divide_by_one", "x:2,3", "y = div(x, 1)"},
+    {"simplification.first_power", "x:2,3", "y = pow(x, 1)"},
+    {"simplification.relu_of_positive", "x:2,3", "e = sigmoid(x); y = relu(e)"},
+    {"simplification.relu_of_positive", "x:2,3", "e = tanh(x); y = relu(e)", false},
+    {"simplification.abs_of_positive", "x:2,3", "e = relu(x); y = abs(e)"},
+    {"simplification.abs_of_positive", "x:2,3", "e = neg(x); y = abs(e)", false},
+    {"simplification.neg_of_neg", "x:2,3", "e = neg(x); y = neg(e)", true, "e"},
+    {"simplification.neg_of_neg", "x:2,3", "e = abs(x); y = neg(e)", false},
+    {"simplification.cast_of_cast", "x:2,3", "e = cast[to=\"f64\"](x); y = cast[to=\"f16\"](e)"},
+    {"simplification.cast_of_cast", "x:2,3", "e = cast[to=\"f16\"](x); y = cast[to=\"f32\"](e)", false},
+    {"simplification.mean_as_global_pool", "x:2,3,4,5; $a:={-1,2}", "y = reduce_mean(x, a)"},
+    {"simplification.mean_as_global_pool", "x:2,3,4; $a:={2}", "y = reduce_mean(x, a)", false},
     {"normalization.layer", "x:2,3; $a:={-1}",
      "m = reduce_mean(x, a); d = sub(x, m); v = mul(d, d); q = reduce_mean(v, a); w = add(q, 0.125); r = sqrt(w);"
      " y = div(d, r)"},
@@ -78,8 +94,7 @@ Rule formula_rule(std::string_view before, std::string_view after) {
           .before = before,
           .after = after,
           .outputs = {"y"},
-          .kind = RuleClass::fuses,
-          .any_extents = true,
+          .kind = RuleClass::always_pays,
           .is_rounded = true};
 }
 
@@ -129,7 +144,7 @@ TEST(Formulas, MatchSymbolicExtents) {
   const Var x = input(graph, DType::f32, {Dim::symbol("n"), Dim::unknown(), 3}, "x");
   graph.add_output(mul(x, sigmoid(x)).id());
   Rule fixed = rule;
-  fixed.any_extents = false;
+  fixed.kind = RuleClass::shrinks;
   EXPECT_EQ(matches_of(rule, graph).size(), 1u);
   EXPECT_TRUE(matches_of(fixed, graph).empty());
 }

@@ -114,8 +114,7 @@ TEST(VerifyRules, TriesFormulasInManySpellings) {
             .before = "y = {x * sigmoid(#a * x)}",
             .after = "y = swish[alpha={#a}](x)",
             .outputs = {"y"},
-            .kind = RuleClass::fuses,
-            .any_extents = true,
+            .kind = RuleClass::always_pays,
             .is_rounded = true};
   const RuleReport right = verify_rule(rule, few_cases());
   EXPECT_EQ(right.problem, "") << right.example;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/defs.h"
+#include "optimize/rules/compiled_rule.h"
 #include "optimize/rules/verify/call_draft.h"
 #include "optimize/rules/verify/instance_values.h"
 #include "optimize/rules/verify/spell_formula.h"
@@ -322,7 +323,7 @@ class InstanceMaker {
   }
 
   bool add_outputs() {
-    for (const std::string_view name : rule_.outputs) {
+    for (const std::string_view name : outputs_of(rule_, pattern_)) {
       const std::vector<ValueId>& values = bound(pattern_.find_value(name));
       const size_t n = values.size() > 1 ? 2 : 8;
       maker_.choose_maker(n, axis_);
