@@ -199,17 +199,50 @@ struct DecomposeContext {
 /// The op's body in other ops: one Var per output (invalid where an optional output is not wanted).
 using DecomposeFn = std::vector<Var> (*)(DecomposeContext&);
 
-/// What a gradient rule sees. Training fills this in; ops leave `vjp` empty until then.
-struct VjpContext {
-  Graph& graph;
-  const Attributes& attributes;
-  std::vector<Var> inputs;
-  std::vector<Var> outputs;
-  std::vector<Var> output_gradients;  ///< Invalid where no gradient flows.
+/// What a gradient rule sees: a node of the graph that is being differentiated, the gradients of its outputs, and which
+/// of its inputs' gradients somebody asks for. Rules add nodes to the graph; those are differentiated like all others,
+/// which is what makes gradients of gradients.
+class VjpContext {
+ public:
+  virtual ~VjpContext() = default;
+  virtual Graph& graph() = 0;
+  virtual const OpDef& op() const = 0;
+  virtual const Attributes& attributes() const = 0;
+  virtual size_t num_inputs() const = 0;
+  virtual size_t num_outputs() const = 0;
+  /// Is input `slot` given?
+  virtual bool has_input(size_t slot) const = 0;
+  /// Must the rule set the gradient of input `slot`? Never of integers, nor of inputs that are not given.
+  virtual bool wants(size_t slot) const = 0;
+  /// Input `slot`; invalid when it is not given.
+  virtual Var in(size_t slot) = 0;
+  /// Output `slot`.
+  virtual Var out(size_t slot) = 0;
+  /// Does a gradient flow into output `slot`? Into at least one it does.
+  virtual bool has_gy(size_t slot) const = 0;
+  /// Gradient of output `slot`, in its shape and dtype; zeros where none flows.
+  virtual Var gy(size_t slot) = 0;
+  /// Integer elements of input `slot` as i64 when they are known before running.
+  virtual std::optional<std::vector<int64_t>> known_integers(size_t slot) const = 0;
+  /// The same; throws UnsupportedError naming the node when they are only known while running.
+  virtual std::vector<int64_t> integers(size_t slot) const = 0;
+  /// Sets the gradient of input `slot`, summed over the axes along which the op broadcast that input.
+  virtual void set(size_t slot, const Var& gradient) = 0;
+  /// Says that the gradient of input `slot` is zero by nature.
+  virtual void set_none(size_t slot) = 0;
+  /// The outputs of the node with `count` outputs instead of the ones it has (the indices of a maximum, say): readers
+  /// of the node read the new one from then on, so that nothing is computed twice.
+  virtual std::vector<Var> with_outputs(int count) = 0;
+  /// The gradient of the nested graph `attribute` as a graph. Its inputs: those of the nested graph, then the gradients
+  /// of those of its outputs that `given` marks. Its outputs: gradients of those of its inputs that `wanted` marks,
+  /// zeros where none flows.
+  virtual Graph vjp_of(std::string_view attribute, const std::vector<bool>& wanted, const std::vector<bool>& given) = 0;
+  /// Throws UnsupportedError "[gradient] op: `detail` (node ...)".
+  [[noreturn]] virtual void unsupported(std::string_view detail) const = 0;
 };
 
-/// One gradient per input, invalid where there is none.
-using VjpFn = std::vector<Var> (*)(VjpContext&);
+/// Sets the gradient of each input that is wanted.
+using VjpFn = void (*)(VjpContext&);
 
 // ---- Cost, samples ---------------------------------------------------------------------------------------------
 

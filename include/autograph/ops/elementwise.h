@@ -16,6 +16,8 @@ Var sign(Var x);
 Var add(Var a, Var b);
 Var sub(Var a, Var b);
 Var mul(Var a, Var b);
+/// a * b, and 0 wherever a is 0, also where b is infinite or NaN; floats.
+Var mul_no_nan(Var a, Var b);
 /// Integers truncate towards zero; division by zero gives 0.
 Var div(Var a, Var b);
 /// a ^ b, in the dtype of a.
@@ -84,6 +86,8 @@ Var is_inf(Var x, bool detect_negative = true, bool detect_positive = true);
 Var where(Var condition, Var x, Var y);
 /// A copy of any value: tensor, sequence or optional.
 Var identity(Var x);
+/// x, through which no gradient flows.
+Var stop_gradient(Var x);
 /// The elements as another dtype.
 Var cast(Var x, DType to);
 /// The elements in the dtype of `like`.

@@ -3,6 +3,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formula_vjp.h"
 #include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
@@ -29,6 +30,17 @@ OpSample sample(Random& random) {
   return call;
 }
 
+// The formula of the approximation overflows where x is small, this one does not.
+void vjp(VjpContext& c) {
+  if (c.attributes().text("approximate") != "tanh") return formula_vjp(c);
+  constexpr double kScale = 0.79788456080286535588;  // sqrt(2 / pi)
+  const Var x = c.in(0);
+  const Var square = x * x;
+  const Var t = tanh(kScale * x * (1 + 0.044715 * square));
+  const Var inner = kScale * (1 + 3 * 0.044715 * square);
+  c.set(0, c.gy(0) * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner));
+}
+
 }  // namespace
 
 Var gelu(Var x, bool approximate) {
@@ -47,6 +59,7 @@ const OpDef& gelu_def() {
                                                        .doc = "none: the exact formula; tanh: the approximation.",
                                                        .default_value = std::string("none"),
                                                        .allowed = {"none", "tanh"}}},
+                                       .vjp = vjp,
                                        .sample = sample});
   return def;
 }

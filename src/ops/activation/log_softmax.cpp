@@ -3,6 +3,8 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
 #include "ops/activation/softmax_rows.h"
 #include "ops/defs.h"
 
@@ -17,6 +19,8 @@ void reference(const OpCall& call) {
   });
 }
 
+void vjp(VjpContext& c) { c.set(0, c.gy(0) - exp(c.out(0)) * reduce_sum(c.gy(0), {c.attributes().integer("axis")})); }
+
 }  // namespace
 
 Var log_softmax(Var x, int64_t axis) { return apply(log_softmax_def(), {x}, {{"axis", axis}}); }
@@ -27,6 +31,7 @@ const OpDef& log_softmax_def() {
     log_softmax.name = "log_softmax";
     log_softmax.doc = "y = log(softmax(x)) along axis.";
     log_softmax.reference = reference;
+    log_softmax.vjp = vjp;
     log_softmax.onnx = {{.name = "LogSoftmax", .import = import_flattened, .export_since = 13}};
     return log_softmax;
   }();

@@ -3,6 +3,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
 #include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
@@ -48,6 +49,46 @@ OpSample sample_hard_sigmoid(Random& random) {
   return call;
 }
 
+// Where x is above 0 the gradient times `above`, elsewhere times `below`: at 0 the slope is that of the left branch.
+void set_by_sign(VjpContext& c, const Var& above, const Var& below) {
+  const Var x = c.in(0);
+  c.set(0, c.gy(0) * where(greater(x, scalar_like(x, 0)), above, below));
+}
+
+// Of exponential branches the slope is told by the output, which stays finite where x is large.
+void elu_vjp(VjpContext& c) {
+  const Var y = c.out(0);
+  set_by_sign(c, scalar_like(y, 1), y + c.attributes().real("alpha"));
+}
+
+void selu_vjp(VjpContext& c) {
+  const Var y = c.out(0);
+  const double gamma = c.attributes().real("gamma");
+  set_by_sign(c, scalar_like(y, gamma), y + gamma * c.attributes().real("alpha"));
+}
+
+void celu_vjp(VjpContext& c) {
+  const Var y = c.out(0);
+  set_by_sign(c, scalar_like(y, 1), y / double{c.attributes().real("alpha")} + 1);
+}
+
+void leaky_relu_vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  set_by_sign(c, scalar_like(x, 1), scalar_like(x, c.attributes().real("alpha")));
+}
+
+void thresholded_relu_vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  c.set(0, where(greater(x, scalar_like(x, c.attributes().real("alpha"))), c.gy(0), scalar_like(x, 0)));
+}
+
+// Flat at both ends.
+void hard_sigmoid_vjp(VjpContext& c) {
+  const Var y = c.out(0);
+  const Var inside = logical_and(greater(y, scalar_like(y, 0)), less(y, scalar_like(y, 1)));
+  c.set(0, where(inside, c.gy(0) * c.attributes().real("alpha"), scalar_like(y, 0)));
+}
+
 }  // namespace
 
 Var elu(Var x, float alpha) { return apply(elu_def(), {x}, {{"alpha", alpha}}); }
@@ -67,6 +108,7 @@ const OpDef& elu_def() {
                   .types = dtypes::kFloat,
                   .scalar = formulas::kLoops<formulas::Elu, FloatTypes>,
                   .attributes = {{"alpha", AttributeType::real, "Factor of the negative branch.", 1.0F}},
+                  .vjp = elu_vjp,
                   .sample = sample_elu});
   return def;
 }
@@ -80,6 +122,7 @@ const OpDef& selu_def() {
        .scalar = formulas::kLoops<formulas::Selu, FloatTypes>,
        .attributes = {{"alpha", AttributeType::real, "Factor of the negative branch.", 1.67326319217681884765625F},
                       {"gamma", AttributeType::real, "Factor of both branches.", 1.05070102214813232421875F}},
+       .vjp = selu_vjp,
        .sample = sample_selu});
   return def;
 }
@@ -93,6 +136,7 @@ const OpDef& celu_def() {
                   .types = dtypes::kFloat,
                   .scalar = formulas::kLoops<formulas::Celu, FloatTypes>,
                   .attributes = {{"alpha", AttributeType::real, "Scale of the negative branch; not 0.", 1.0F}},
+                  .vjp = celu_vjp,
                   .sample = sample_celu});
   return def;
 }
@@ -105,6 +149,7 @@ const OpDef& leaky_relu_def() {
                   .types = dtypes::kFloat,
                   .scalar = formulas::kLoops<formulas::LeakyRelu, FloatTypes>,
                   .attributes = {{"alpha", AttributeType::real, "Slope of the negative branch.", 0.01F}},
+                  .vjp = leaky_relu_vjp,
                   .sample = sample_leaky_relu});
   return def;
 }
@@ -117,6 +162,7 @@ const OpDef& thresholded_relu_def() {
                                        .types = dtypes::kFloat,
                                        .scalar = formulas::kLoops<formulas::ThresholdedRelu, FloatTypes>,
                                        .attributes = {{"alpha", AttributeType::real, "The threshold.", 1.0F}},
+                                       .vjp = thresholded_relu_vjp,
                                        .sample = sample_thresholded_relu});
   return def;
 }
@@ -129,6 +175,7 @@ const OpDef& hard_sigmoid_def() {
        .types = dtypes::kFloat,
        .scalar = formulas::kLoops<formulas::HardSigmoid, FloatTypes>,
        .attributes = {{"alpha", AttributeType::real, "Slope.", 0.2F}, {"beta", AttributeType::real, "Offset.", 0.5F}},
+       .vjp = hard_sigmoid_vjp,
        .sample = sample_hard_sigmoid});
   return def;
 }

@@ -4,6 +4,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/number.h"
@@ -32,6 +33,12 @@ OpSample sample(Random& random) {
   return call;
 }
 
+void vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  const Var outside = greater(abs(x), scalar_like(x, c.attributes().real("lambd")));
+  c.set(0, where(outside, c.gy(0), scalar_like(x, 0)));
+}
+
 }  // namespace
 
 Var shrink(Var x, float bias, float lambd) { return apply(shrink_def(), {x}, {{"bias", bias}, {"lambd", lambd}}); }
@@ -46,6 +53,7 @@ const OpDef& shrink_def() {
                   .scalar = same_type_loop<Shrink, 1, NumericTypes>,
                   .attributes = {{"bias", AttributeType::real, "What large elements move by towards 0.", 0.0F},
                                  {"lambd", AttributeType::real, "Elements within [-lambd, lambd] become 0.", 0.5F}},
+                  .vjp = vjp,
                   .sample = sample});
   return def;
 }

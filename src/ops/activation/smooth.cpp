@@ -3,11 +3,30 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formula_vjp.h"
 #include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
 
 namespace autograph {
+namespace {
+
+void mish_vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  const Var t = tanh(softplus(x));
+  c.set(0, c.gy(0) * (t + x * sigmoid(x) * (1 - t * t)));
+}
+
+// 0 at -3 and 1 at 3.
+void hard_swish_vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  const Var above = where(less(x, scalar_like(x, 3)), x / 3 + 0.5, scalar_like(x, 1));
+  c.set(0, c.gy(0) * where(less_or_equal(x, scalar_like(x, -3)), scalar_like(x, 0), above));
+}
+
+}  // namespace
+
 Var sigmoid(Var x) { return apply(sigmoid_def(), {x}); }
 Var tanh(Var x) { return apply(tanh_def(), {x}); }
 Var softplus(Var x) { return apply(softplus_def(), {x}); }
@@ -20,7 +39,8 @@ const OpDef& sigmoid_def() {
                                        .doc = "y = 1 / (1 + exp(-x)).",
                                        .onnx = "Sigmoid",
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Sigmoid, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Sigmoid, FloatTypes>,
+                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (c.out(0) * (1 - c.out(0)))); }});
   return def;
 }
 
@@ -29,7 +49,8 @@ const OpDef& tanh_def() {
                                        .doc = "y = hyperbolic tangent of x.",
                                        .onnx = "Tanh",
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Tanh, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Tanh, FloatTypes>,
+                                       .vjp = formula_vjp});
   return def;
 }
 
@@ -38,7 +59,8 @@ const OpDef& softplus_def() {
                                        .doc = "y = log(1 + exp(x)).",
                                        .onnx = "Softplus",
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Softplus, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Softplus, FloatTypes>,
+                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (sigmoid(c.in(0)))); }});
   return def;
 }
 
@@ -47,7 +69,8 @@ const OpDef& softsign_def() {
                                        .doc = "y = x / (1 + |x|).",
                                        .onnx = "Softsign",
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Softsign, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Softsign, FloatTypes>,
+                                       .vjp = formula_vjp});
   return def;
 }
 
@@ -57,7 +80,8 @@ const OpDef& mish_def() {
                                        .onnx = "Mish",
                                        .since = 18,
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Mish, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Mish, FloatTypes>,
+                                       .vjp = mish_vjp});
   return def;
 }
 
@@ -67,7 +91,8 @@ const OpDef& hard_swish_def() {
                                        .onnx = "HardSwish",
                                        .since = 14,
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::HardSwish, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::HardSwish, FloatTypes>,
+                                       .vjp = hard_swish_vjp});
   return def;
 }
 

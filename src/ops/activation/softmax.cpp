@@ -3,6 +3,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/reduction.h"
 #include "ops/activation/softmax_rows.h"
 #include "ops/defs.h"
 
@@ -17,6 +18,11 @@ void reference(const OpCall& call) {
   });
 }
 
+void vjp(VjpContext& c) {
+  const Var product = c.out(0) * c.gy(0);
+  c.set(0, product - c.out(0) * reduce_sum(product, {c.attributes().integer("axis")}));
+}
+
 }  // namespace
 
 Var softmax(Var x, int64_t axis) { return apply(softmax_def(), {x}, {{"axis", axis}}); }
@@ -27,6 +33,7 @@ const OpDef& softmax_def() {
     softmax.name = "softmax";
     softmax.doc = "y = exp(x) / sum(exp(x)) along axis.";
     softmax.reference = reference;
+    softmax.vjp = vjp;
     softmax.onnx = {{.name = "Softmax", .import = import_flattened, .export_since = 13}};
     return softmax;
   }();

@@ -51,6 +51,21 @@ OpSample sample_swiglu(Random& random) {
           .attributes = draw_alpha(random)};
 }
 
+// d swish(x) / dx = s + alpha x s (1 - s) with s = sigmoid(alpha x).
+Var swish_slope(const Var& x, float alpha) {
+  const Var scaled = alpha == 1.0F ? x : x * alpha;
+  const Var s = sigmoid(scaled);
+  return s * (1 + scaled * (1 - s));
+}
+
+void swish_vjp(VjpContext& c) { c.set(0, c.gy(0) * swish_slope(c.in(0), c.attributes().real("alpha"))); }
+
+void swiglu_vjp(VjpContext& c) {
+  const float alpha = c.attributes().real("alpha");
+  if (c.wants(0)) c.set(0, c.gy(0) * c.in(1) * swish_slope(c.in(0), alpha));
+  if (c.wants(1)) c.set(1, c.gy(0) * swish(c.in(0), alpha));
+}
+
 AttributeSpec alpha_spec() { return {"alpha", AttributeType::real, "Factor inside the sigmoid.", 1.0F}; }
 
 }  // namespace
@@ -67,6 +82,7 @@ const OpDef& swish_def() {
                               .types = dtypes::kFloat,
                               .scalar = formulas::kLoops<formulas::Swish, FloatTypes>,
                               .attributes = {alpha_spec()},
+                              .vjp = swish_vjp,
                               .sample = sample_swish});
     swish.decompose = decompose_swish;
     return swish;
@@ -83,6 +99,7 @@ const OpDef& swiglu_def() {
                                 .types = dtypes::kFloat,
                                 .scalar = formulas::kLoops<formulas::Swiglu, FloatTypes>,
                                 .attributes = {alpha_spec()},
+                                .vjp = swiglu_vjp,
                                 .sample = sample_swiglu});
     swiglu.inputs = {{"a", "T", "The gate; any shape."}, {"b", "T", "The value; shape of a."}};
     swiglu.outputs = {{"y", "T", "Shape of a."}};

@@ -15,6 +15,7 @@
 #include "autograph/ops/attention.h"
 #include "graph/moved_bytes.h"
 #include "ops/attention/attention_mask.h"
+#include "ops/attention/attention_vjp.h"
 #include "ops/attention/heads.h"
 #include "ops/defs.h"
 #include "ops/extents.h"
@@ -314,6 +315,7 @@ const OpDef& attention_def() {
                      {"softmax_precision", AttributeType::dtype, "Dtype in which kernels compute the softmax."}},
       .infer = infer,
       .reference = reference,
+      .vjp = attention_vjp,
       .cost = cost,
       .onnx = {{.name = "Attention", .since = 23, .export_node = export_onnx, .export_since = 23}},
       .sample = sample,

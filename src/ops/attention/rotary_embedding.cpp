@@ -5,6 +5,7 @@
 // interleaved; the rest is copied. The caches are looked up by position_ids, or given per position.
 #include "autograph/op_def.h"
 #include "autograph/ops/attention.h"
+#include "autograph/ops/elementwise.h"
 #include "base/check.h"
 #include "ops/attention/heads.h"
 #include "ops/defs.h"
@@ -126,6 +127,12 @@ OpSample sample(Random& random) {
   return result;
 }
 
+// The inverse rotation. Caches are tables: they have no gradient here.
+void vjp(VjpContext& c) {
+  if (!c.wants(0)) return;
+  c.set(0, apply(c.op(), {c.gy(0), c.in(1), neg(c.in(2)), c.in(3)}, c.attributes()));
+}
+
 }  // namespace
 
 Var rotary_embedding(Var x, Var cosines, Var sines, Var position_ids, RotaryOptions options) {
@@ -149,6 +156,7 @@ const OpDef& rotary_embedding_def() {
                      {"rotary_embedding_dim", AttributeType::integer, "Elements to rotate; 0: all.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "RotaryEmbedding", .since = 23, .export_since = 23}},
       .sample = sample,
   };

@@ -32,6 +32,12 @@ OpSample sample(Random& random) {
   return call;
 }
 
+void vjp(VjpContext& c) {
+  for (size_t k = 0; k < c.num_inputs(); ++k) {
+    if (c.wants(k)) c.has_gy(k) ? c.set(k, c.gy(k)) : c.set_none(k);
+  }
+}
+
 }  // namespace
 
 std::vector<Var> barrier(const std::vector<Var>& xs) {
@@ -46,6 +52,7 @@ const OpDef& barrier_def() {
       .outputs = {{"ys", "", "The types of xs.", Arity::variadic}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .traits = {.pure = false, .barrier = true},
       .cost = [](const CostContext&) { return OpCost(); },
       .onnx = {{.name = "Barrier", .since = 1, .domain = "autograph"}},

@@ -6,6 +6,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/control.h"
 #include "base/check.h"
+#include "ops/control/control_vjp.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
 #include "ops/defs.h"
@@ -134,6 +135,7 @@ const OpDef& if_def() {
                       .required = true}},
       .infer = infer,
       .evaluate = evaluate,
+      .vjp = if_vjp,
       .traits = {.control_flow = true},
       .onnx = {{.name = "If", .export_node = export_onnx}},
       .sample = sample,

@@ -10,6 +10,7 @@
 #include "autograph/ops/control.h"
 #include "base/check.h"
 #include "ops/control/captures.h"
+#include "ops/control/control_vjp.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
 #include "ops/control/turns.h"
@@ -178,6 +179,7 @@ const OpDef& loop_def() {
                      captures_spec()},
       .infer = infer,
       .evaluate = evaluate,
+      .vjp = loop_vjp,
       .traits = {.control_flow = true},
       .onnx = {{.name = "Loop", .import = import_onnx, .export_node = export_captures}},
       .sample = sample,

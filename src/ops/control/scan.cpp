@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/join.h"
 #include "ops/control/captures.h"
+#include "ops/control/control_vjp.h"
 #include "ops/control/merge_types.h"
 #include "ops/control/slices.h"
 #include "ops/control/turns.h"
@@ -369,6 +370,7 @@ const OpDef& scan_def() {
                      captures_spec()},
       .infer = infer,
       .evaluate = evaluate,
+      .vjp = scan_vjp,
       .traits = {.control_flow = true},
       .onnx = {{.name = "Scan", .since = 8, .import = import_onnx, .export_node = export_onnx, .export_since = 9}},
       .sample = sample,

@@ -1,12 +1,15 @@
 // Arithmetic on numbers of one dtype, with broadcasting: add, sub, mul, div; and abs, neg, sign of one number.
 //
+// mul_no_nan is what gradients are multiplied with slopes by.
 // Signed integers wrap (abs and neg of the lowest value give it back); integer division truncates towards zero and
 // x / 0 is 0; sign of NaN is NaN.
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formula_vjp.h"
 #include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
+#include "ops/gradients.h"
 
 namespace autograph {
 namespace {
@@ -18,12 +21,46 @@ OpSample sample_div(Random& random) {
                      draw_tensor(random, DType::f32, draw_broadcastable(random, dims), 0.5, 2.0)}};
 }
 
+// Some zeros, and what they are multiplied with.
+OpSample sample_mul_no_nan(Random& random) {
+  const Dims dims = draw_dims(random);
+  const double bound = draw(random, 0, 2);
+  return {.inputs = {draw_tensor(random, DType::f32, dims, -bound, bound),
+                     draw_tensor(random, DType::f32, draw_broadcastable(random, dims))}};
+}
+
+bool is_nonzero_number(const Var& x) {
+  const Tensor& elements = x.graph().value(x.id()).constant();
+  return elements.is_present() && elements.num_elements() == 1 && elements.to_f64().front() != 0;
+}
+
+void div_vjp(VjpContext& c) {
+  const bool is_safe = is_nonzero_number(c.in(1));
+  if (c.wants(0)) {
+    c.set(0, is_safe ? c.gy(0) / c.in(1) : times_slope(c.gy(0), reciprocal(c.in(1))));
+  }
+  if (c.wants(1)) c.set(1, times_slope(c.gy(0), -(c.out(0) / c.in(1))));
+}
+
+// Linear in each operand: the factor that must not make NaN of a gradient of 0 is the other one.
+void mul_no_nan_vjp(VjpContext& c) {
+  if (c.wants(0)) c.set(0, mul_no_nan(c.gy(0), c.in(1)));
+  if (c.wants(1)) c.set(1, mul_no_nan(c.gy(0), c.in(0)));
+}
+
+std::vector<Var> decompose_mul_no_nan(DecomposeContext& context) {
+  const Var a = context.inputs[0];
+  const Var product = mul(a, context.inputs[1]);
+  return {where(equal(a, scalar_like(a, 0)), scalar_like(a, 0), product)};
+}
+
 }  // namespace
 
 Var add(Var a, Var b) { return apply(add_def(), {a, b}); }
 Var sub(Var a, Var b) { return apply(sub_def(), {a, b}); }
 Var mul(Var a, Var b) { return apply(mul_def(), {a, b}); }
 Var div(Var a, Var b) { return apply(div_def(), {a, b}); }
+Var mul_no_nan(Var a, Var b) { return apply(mul_no_nan_def(), {a, b}); }
 Var neg(Var x) { return apply(neg_def(), {x}); }
 Var abs(Var x) { return apply(abs_def(), {x}); }
 Var sign(Var x) { return apply(sign_def(), {x}); }
@@ -35,7 +72,8 @@ const OpDef& add_def() {
                                         .since = 7,
                                         .types = dtypes::kNumeric,
                                         .scalar = formulas::kLoops<formulas::Add, NumericTypes>,
-                                        .traits = {.commutative = true, .associative = true}});
+                                        .traits = {.commutative = true, .associative = true},
+                                        .vjp = formula_vjp});
   return def;
 }
 
@@ -45,7 +83,8 @@ const OpDef& sub_def() {
                                         .onnx = "Sub",
                                         .since = 7,
                                         .types = dtypes::kNumeric,
-                                        .scalar = formulas::kLoops<formulas::Sub, NumericTypes>});
+                                        .scalar = formulas::kLoops<formulas::Sub, NumericTypes>,
+                                        .vjp = formula_vjp});
   return def;
 }
 
@@ -56,7 +95,8 @@ const OpDef& mul_def() {
                                         .since = 7,
                                         .types = dtypes::kNumeric,
                                         .scalar = formulas::kLoops<formulas::Mul, NumericTypes>,
-                                        .traits = {.commutative = true, .associative = true}});
+                                        .traits = {.commutative = true, .associative = true},
+                                        .vjp = formula_vjp});
   return def;
 }
 
@@ -67,7 +107,23 @@ const OpDef& div_def() {
                                         .since = 7,
                                         .types = dtypes::kNumeric,
                                         .scalar = formulas::kLoops<formulas::Div, NumericTypes>,
+                                        .vjp = div_vjp,
                                         .sample = sample_div});
+  return def;
+}
+
+const OpDef& mul_no_nan_def() {
+  static const OpDef def = [] {
+    OpDef op = make_binary({.name = "mul_no_nan",
+                            .doc = "c = a * b, and 0 wherever a is 0, also where b is infinite or NaN.",
+                            .onnx = "",
+                            .types = dtypes::kFloat,
+                            .scalar = formulas::kLoops<formulas::MulNoNan, FloatTypes>,
+                            .vjp = mul_no_nan_vjp,
+                            .sample = sample_mul_no_nan});
+    op.decompose = decompose_mul_no_nan;
+    return op;
+  }();
   return def;
 }
 
@@ -76,7 +132,8 @@ const OpDef& neg_def() {
                                        .doc = "y = -x.",
                                        .onnx = "Neg",
                                        .types = dtypes::kFloat | dtypes::kSigned,
-                                       .scalar = formulas::kLoops<formulas::Neg, Concat<FloatTypes, SignedTypes>>});
+                                       .scalar = formulas::kLoops<formulas::Neg, Concat<FloatTypes, SignedTypes>>,
+                                       .vjp = formula_vjp});
   return def;
 }
 
@@ -85,7 +142,8 @@ const OpDef& abs_def() {
                                        .doc = "y = |x|.",
                                        .onnx = "Abs",
                                        .types = dtypes::kNumeric,
-                                       .scalar = formulas::kLoops<formulas::Abs, NumericTypes>});
+                                       .scalar = formulas::kLoops<formulas::Abs, NumericTypes>,
+                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (sign(c.in(0)))); }});
   return def;
 }
 
@@ -95,7 +153,8 @@ const OpDef& sign_def() {
                                        .onnx = "Sign",
                                        .since = 9,
                                        .types = dtypes::kNumeric,
-                                       .scalar = formulas::kLoops<formulas::Sign, NumericTypes>});
+                                       .scalar = formulas::kLoops<formulas::Sign, NumericTypes>,
+                                       .no_grad = "piecewise constant"});
   return def;
 }
 

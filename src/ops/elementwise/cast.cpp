@@ -98,6 +98,7 @@ const OpDef& cast_def() {
                       .allowed = {"up", "down", "nearest"}}},
       .infer = infer,
       .scalar = cast_loop,
+      .vjp = [](VjpContext& c) { c.set(0, cast(c.gy(0), c.in(0).dtype())); },
       .traits = {.elementwise = true},
       .onnx = {{.name = "Cast", .since = 6, .export_node = export_onnx}},
       .sample = sample,

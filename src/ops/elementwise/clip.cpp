@@ -5,10 +5,12 @@
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
 #include "ops/defs.h"
 #include "ops/elementwise/formulas.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -80,6 +82,19 @@ OpSample sample(Random& random) {
   return call;
 }
 
+// On a bound the gradient is that of x; a low bound above the high one counts for nothing.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  const Var zero = scalar_like(x, 0);
+  const Var is_low = c.has_input(1) ? less(x, c.in(1)) : Var();
+  const Var raised = c.has_input(1) ? max({x, c.in(1)}) : x;
+  const Var is_high = c.has_input(2) ? greater(raised, c.in(2)) : Var();
+  const Var below = c.has_input(2) ? where(is_high, zero, c.gy(0)) : c.gy(0);
+  if (c.wants(0)) c.set(0, c.has_input(1) ? where(is_low, zero, below) : below);
+  if (c.wants(1)) c.set(1, reshape_as(reduce_sum(where(is_low, below, zero)), c.in(1)));
+  if (c.wants(2)) c.set(2, reshape_as(reduce_sum(where(is_high, c.gy(0), zero)), c.in(2)));
+}
+
 }  // namespace
 
 Var clip(Var x, Var low, Var high) { return apply(clip_def(), {x, low, high}); }
@@ -95,6 +110,7 @@ const OpDef& clip_def() {
       .types = {{"T", dtypes::kNumeric}},
       .infer = infer,
       .scalar = clip_loop,
+      .vjp = vjp,
       .traits = {.elementwise = true, .in_place_ok = true},
       .onnx = {{.name = "Clip", .since = 6, .import = import_onnx, .export_since = 11}},
       .sample = sample,

@@ -5,8 +5,10 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formula_vjp.h"
 #include "ops/elementwise/formulas.h"
 #include "ops/elementwise/make_elementwise.h"
+#include "ops/gradients.h"
 
 namespace autograph {
 Var exp(Var x) { return apply(exp_def(), {x}); }
@@ -20,17 +22,20 @@ const OpDef& exp_def() {
                                        .doc = "y = e ^ x.",
                                        .onnx = "Exp",
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Exp, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Exp, FloatTypes>,
+                                       .vjp = formula_vjp});
   return def;
 }
 
 const OpDef& log_def() {
-  static const OpDef def = make_unary({.name = "log",
-                                       .doc = "y = natural logarithm of x; NaN below 0.",
-                                       .onnx = "Log",
-                                       .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Log, FloatTypes>,
-                                       .sample = sample_unary_of<DType::f32, 1, 4>});
+  static const OpDef def =
+      make_unary({.name = "log",
+                  .doc = "y = natural logarithm of x; NaN below 0.",
+                  .onnx = "Log",
+                  .types = dtypes::kFloat,
+                  .scalar = formulas::kLoops<formulas::Log, FloatTypes>,
+                  .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), reciprocal(c.in(0)))); },
+                  .sample = sample_unary_of<DType::f32, 1, 4>});
   return def;
 }
 
@@ -40,17 +45,20 @@ const OpDef& sqrt_def() {
                                        .onnx = "Sqrt",
                                        .types = dtypes::kFloat,
                                        .scalar = formulas::kLoops<formulas::Sqrt, FloatTypes>,
+                                       .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), 0.5 / c.out(0))); },
                                        .sample = sample_unary_of<DType::f32, 0, 4>});
   return def;
 }
 
 const OpDef& reciprocal_def() {
-  static const OpDef def = make_unary({.name = "reciprocal",
-                                       .doc = "y = 1 / x.",
-                                       .onnx = "Reciprocal",
-                                       .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Reciprocal, FloatTypes>,
-                                       .sample = sample_unary_of<DType::f32, 1, 4>});
+  static const OpDef def =
+      make_unary({.name = "reciprocal",
+                  .doc = "y = 1 / x.",
+                  .onnx = "Reciprocal",
+                  .types = dtypes::kFloat,
+                  .scalar = formulas::kLoops<formulas::Reciprocal, FloatTypes>,
+                  .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), -mul_no_nan(c.out(0), c.out(0)))); },
+                  .sample = sample_unary_of<DType::f32, 1, 4>});
   return def;
 }
 
@@ -60,7 +68,8 @@ const OpDef& erf_def() {
                                        .onnx = "Erf",
                                        .since = 9,
                                        .types = dtypes::kNumeric,
-                                       .scalar = formulas::kLoops<formulas::Erf, NumericTypes>});
+                                       .scalar = formulas::kLoops<formulas::Erf, NumericTypes>,
+                                       .vjp = formula_vjp});
   return def;
 }
 

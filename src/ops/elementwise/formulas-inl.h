@@ -204,6 +204,12 @@ struct Div {
   AG_FORMULA T of(T a, T b) { return a / b; }
 };
 
+// Nothing times anything is nothing: what an infinite slope makes of a gradient that does not flow.
+struct MulNoNan {
+  static constexpr FormulaInfo kInfo{.op = "mul_no_nan", .operands = 2};
+  AG_FORMULA T of(T a, T b) { return select(a == T(0), T(0), a * b); }
+};
+
 struct Max {
   static constexpr FormulaInfo kInfo{.op = "max", .operands = 2, .fold = Fold::plain};
   AG_FORMULA T of(T a, T b) { return max_nan(a, b); }
@@ -343,8 +349,9 @@ struct NotZero {
   AG_FORMULA auto of(T x) { return x != T(0); }
 };
 
-using Formulas = FormulaList<Identity, Neg, Abs, Sign, Reciprocal, Sqrt, Exp, Log, Erf, Floor, Ceil, Round, Relu,
-                             LeakyRelu, Elu, Selu, Celu, ThresholdedRelu, HardSigmoid, HardSwish, Sigmoid, Tanh,
-                             Softplus, Softsign, Mish, Swish, Gelu, GeluTanh, Add, Sub, Mul, Div, Max, Min, Sum, Mean,
-                             Pow, Prelu, Swiglu, Clip, Equal, Less, LessOrEqual, Greater, GreaterOrEqual, IsNan, Not,
-                             And, Or, Xor, Where, Square, Cube, SqrtOfPow, Scale, Dequantize, Quantize, NotZero>;
+using Formulas =
+    FormulaList<Identity, Neg, Abs, Sign, Reciprocal, Sqrt, Exp, Log, Erf, Floor, Ceil, Round, Relu, LeakyRelu, Elu,
+                Selu, Celu, ThresholdedRelu, HardSigmoid, HardSwish, Sigmoid, Tanh, Softplus, Softsign, Mish, Swish,
+                Gelu, GeluTanh, Add, Sub, Mul, Div, MulNoNan, Max, Min, Sum, Mean, Pow, Prelu, Swiglu, Clip, Equal,
+                Less, LessOrEqual, Greater, GreaterOrEqual, IsNan, Not, And, Or, Xor, Where, Square, Cube, SqrtOfPow,
+                Scale, Dequantize, Quantize, NotZero>;

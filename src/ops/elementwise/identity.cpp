@@ -51,6 +51,7 @@ const OpDef& identity_def() {
       .outputs = {{"y", "", "The type of x."}},
       .infer = infer,
       .evaluate = evaluate,
+      .vjp = [](VjpContext& c) { c.set(0, c.gy(0)); },
       .traits = {.view = true},
       .onnx = {{.name = "Identity"}},
       .sample = sample,

@@ -13,6 +13,7 @@ OpDef make_common(ElementwiseForm form) {
   def.doc = form.doc;
   def.attributes = std::move(form.attributes);
   def.scalar = form.scalar;
+  def.vjp = form.vjp;
   def.no_grad = form.no_grad;
   def.traits = form.traits;
   def.traits.elementwise = true;

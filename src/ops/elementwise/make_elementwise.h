@@ -20,6 +20,7 @@ struct ElementwiseForm {
   std::vector<AttributeSpec> attributes = {};  ///< Attributes, if any.
   Traits traits = {};                          ///< Besides `elementwise`, which is always set.
   std::string_view no_grad = "";               ///< Why there is no gradient, where there is none by nature.
+  VjpFn vjp = nullptr;                         ///< Gradient rule.
   SampleFn sample = nullptr;                   ///< Null: f32 tensors with elements in [-2, 2].
 };
 

@@ -10,6 +10,7 @@
 #include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
+#include "ops/gradients.h"
 
 namespace autograph {
 namespace {
@@ -55,6 +56,12 @@ OpSample sample(Random& random) {
   return call;
 }
 
+void vjp(VjpContext& c) {
+  if (c.wants(0)) c.set(0, c.gy(0));
+  // a - c is a whole number of b.
+  if (c.wants(1)) c.set(1, times_slope(c.gy(0), -round((c.in(0) - c.out(0)) / c.in(1))));
+}
+
 }  // namespace
 
 Var mod(Var a, Var b, bool fmod) { return apply(mod_def(), {a, b}, {{"fmod", int64_t{fmod}}}); }
@@ -68,6 +75,7 @@ const OpDef& mod_def() {
        .types = dtypes::kNumeric,
        .scalar = same_type_loop<Mod, 2, NumericTypes>,
        .attributes = {{"fmod", AttributeType::integer, "0: the sign of b; 1: the sign of a, as in C.", int64_t{0}}},
+       .vjp = vjp,
        .sample = sample});
   return def;
 }

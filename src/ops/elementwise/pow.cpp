@@ -9,6 +9,7 @@
 #include "ops/defs.h"
 #include "ops/elementwise/number.h"
 #include "ops/elementwise/scalar_loops.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -72,6 +73,35 @@ OpSample sample(Random& random) {
                                  draw_broadcastable(random, dims))}};
 }
 
+// The one number that the exponent is, if it is known.
+std::optional<double> known_exponent(const Var& b) {
+  const Tensor& elements = b.graph().value(b.id()).constant();
+  if (!elements.is_present() || elements.num_elements() != 1) return std::nullopt;
+  return elements.to_f64().front();
+}
+
+Var base_slope(const Var& a, const Var& b) {
+  const auto exponent = known_exponent(b);
+  if (exponent == 0.0) return filled_like(a, 0);
+  if (exponent == 1.0) return filled_like(a, 1);
+  if (exponent == 2.0) return 2 * a;
+  const Var power = cast(b, a.dtype());
+  return where(equal(power, scalar_like(a, 0)), scalar_like(a, 0), power * pow(a, power - 1));
+}
+
+// The slope of 0 ^ b is 0 in b where b is 0 or more.
+Var exponent_slope(const Var& a, const Var& b, const Var& c) {
+  const Var zero = scalar_like(a, 0);
+  const Var is_flat = logical_and(equal(a, zero), greater_or_equal(b, scalar_like(b, 0)));
+  return where(is_flat, zero, c * log(where(is_flat, scalar_like(a, 1), a)));
+}
+
+void vjp(VjpContext& c) {
+  if (c.wants(0)) c.set(0, times_slope(c.gy(0), base_slope(c.in(0), c.in(1))));
+  if (!c.wants(1)) return;
+  c.set(1, cast(times_slope(c.gy(0), exponent_slope(c.in(0), c.in(1), c.out(0))), c.in(1).dtype()));
+}
+
 }  // namespace
 
 Var pow(Var a, Var b) { return apply(pow_def(), {a, b}); }
@@ -86,6 +116,7 @@ const OpDef& pow_def() {
       .types = {{"T", dtypes::kFloat | dtypes::kIndex}, {"E", dtypes::kNumeric}},
       .infer = infer_elementwise,
       .scalar = pow_loop,
+      .vjp = vjp,
       .traits = {.elementwise = true, .in_place_ok = true},
       .onnx = {{.name = "Pow", .since = 7}},
       .sample = sample,

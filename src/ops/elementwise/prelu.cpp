@@ -32,6 +32,14 @@ OpSample sample(Random& random) {
                      draw_tensor(random, DType::f32, draw_broadcastable(random, dims))}};
 }
 
+// At 0 the slope is that of the left branch.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  const Var is_above = greater(x, scalar_like(x, 0));
+  if (c.wants(0)) c.set(0, where(is_above, c.gy(0), c.gy(0) * c.in(1)));
+  if (c.wants(1)) c.set(1, where(is_above, scalar_like(x, 0), c.gy(0) * x));
+}
+
 }  // namespace
 
 Var prelu(Var x, Var slope) { return apply(prelu_def(), {x, slope}); }
@@ -45,6 +53,7 @@ const OpDef& prelu_def() {
       .types = {{"T", dtypes::kFloat | DTypeSet{DType::i32, DType::i64, DType::u32, DType::u64}}},
       .infer = infer,
       .scalar = formulas::kLoops<formulas::Prelu, PreluTypes>,
+      .vjp = vjp,
       .traits = {.elementwise = true, .in_place_ok = true},
       .onnx = {{.name = "PRelu", .since = 7}},
       .sample = sample,

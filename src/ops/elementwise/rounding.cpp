@@ -17,7 +17,8 @@ const OpDef& floor_def() {
                                        .doc = "y = largest whole number not above x.",
                                        .onnx = "Floor",
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Floor, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Floor, FloatTypes>,
+                                       .no_grad = "piecewise constant"});
   return def;
 }
 
@@ -26,7 +27,8 @@ const OpDef& ceil_def() {
                                        .doc = "y = smallest whole number not below x.",
                                        .onnx = "Ceil",
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Ceil, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Ceil, FloatTypes>,
+                                       .no_grad = "piecewise constant"});
   return def;
 }
 
@@ -36,7 +38,8 @@ const OpDef& round_def() {
                                        .onnx = "Round",
                                        .since = 11,
                                        .types = dtypes::kFloat,
-                                       .scalar = formulas::kLoops<formulas::Round, FloatTypes>});
+                                       .scalar = formulas::kLoops<formulas::Round, FloatTypes>,
+                                       .no_grad = "piecewise constant"});
   return def;
 }
 

@@ -6,6 +6,7 @@
 #include "ops/defs.h"
 #include "ops/elementwise/make_elementwise.h"
 #include "ops/elementwise/scalar_loops.h"
+#include "ops/gradients.h"
 
 namespace autograph {
 namespace {
@@ -118,7 +119,8 @@ const OpDef& sin_def() {
                                        .onnx = "Sin",
                                        .since = 7,
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Sin, 1, FloatTypes>});
+                                       .scalar = same_type_loop<Sin, 1, FloatTypes>,
+                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (cos(c.in(0)))); }});
   return def;
 }
 
@@ -128,7 +130,8 @@ const OpDef& cos_def() {
                                        .onnx = "Cos",
                                        .since = 7,
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Cos, 1, FloatTypes>});
+                                       .scalar = same_type_loop<Cos, 1, FloatTypes>,
+                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (-sin(c.in(0)))); }});
   return def;
 }
 
@@ -139,39 +142,46 @@ const OpDef& tan_def() {
                                        .since = 7,
                                        .types = dtypes::kFloat,
                                        .scalar = same_type_loop<Tan, 1, FloatTypes>,
+                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (1 + c.out(0) * c.out(0))); },
                                        .sample = sample_unary_of<DType::f32, -1, 1>});
   return def;
 }
 
 const OpDef& asin_def() {
-  static const OpDef def = make_unary({.name = "asin",
-                                       .doc = "y = arcsine of x, in radians; NaN outside [-1, 1].",
-                                       .onnx = "Asin",
-                                       .since = 7,
-                                       .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Asin, 1, FloatTypes>,
-                                       .sample = sample_unary_of<DType::f32, -1, 1>});
+  static const OpDef def =
+      make_unary({.name = "asin",
+                  .doc = "y = arcsine of x, in radians; NaN outside [-1, 1].",
+                  .onnx = "Asin",
+                  .since = 7,
+                  .types = dtypes::kFloat,
+                  .scalar = same_type_loop<Asin, 1, FloatTypes>,
+                  .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), reciprocal(sqrt(1 - c.in(0) * c.in(0))))); },
+                  .sample = sample_unary_of<DType::f32, -1, 1>});
   return def;
 }
 
 const OpDef& acos_def() {
-  static const OpDef def = make_unary({.name = "acos",
-                                       .doc = "y = arccosine of x, in radians; NaN outside [-1, 1].",
-                                       .onnx = "Acos",
-                                       .since = 7,
-                                       .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Acos, 1, FloatTypes>,
-                                       .sample = sample_unary_of<DType::f32, -1, 1>});
+  static const OpDef def = make_unary(
+      {.name = "acos",
+       .doc = "y = arccosine of x, in radians; NaN outside [-1, 1].",
+       .onnx = "Acos",
+       .since = 7,
+       .types = dtypes::kFloat,
+       .scalar = same_type_loop<Acos, 1, FloatTypes>,
+       .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), -reciprocal(sqrt(1 - c.in(0) * c.in(0))))); },
+       .sample = sample_unary_of<DType::f32, -1, 1>});
   return def;
 }
 
 const OpDef& atan_def() {
-  static const OpDef def = make_unary({.name = "atan",
-                                       .doc = "y = arctangent of x, in radians.",
-                                       .onnx = "Atan",
-                                       .since = 7,
-                                       .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Atan, 1, FloatTypes>});
+  static const OpDef def =
+      make_unary({.name = "atan",
+                  .doc = "y = arctangent of x, in radians.",
+                  .onnx = "Atan",
+                  .since = 7,
+                  .types = dtypes::kFloat,
+                  .scalar = same_type_loop<Atan, 1, FloatTypes>,
+                  .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (reciprocal(1 + c.in(0) * c.in(0)))); }});
   return def;
 }
 
@@ -181,7 +191,8 @@ const OpDef& sinh_def() {
                                        .onnx = "Sinh",
                                        .since = 9,
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Sinh, 1, FloatTypes>});
+                                       .scalar = same_type_loop<Sinh, 1, FloatTypes>,
+                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (cosh(c.in(0)))); }});
   return def;
 }
 
@@ -191,28 +202,33 @@ const OpDef& cosh_def() {
                                        .onnx = "Cosh",
                                        .since = 9,
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Cosh, 1, FloatTypes>});
+                                       .scalar = same_type_loop<Cosh, 1, FloatTypes>,
+                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (sinh(c.in(0)))); }});
   return def;
 }
 
 const OpDef& asinh_def() {
-  static const OpDef def = make_unary({.name = "asinh",
-                                       .doc = "y = inverse hyperbolic sine of x.",
-                                       .onnx = "Asinh",
-                                       .since = 9,
-                                       .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Asinh, 1, FloatTypes>});
+  static const OpDef def =
+      make_unary({.name = "asinh",
+                  .doc = "y = inverse hyperbolic sine of x.",
+                  .onnx = "Asinh",
+                  .since = 9,
+                  .types = dtypes::kFloat,
+                  .scalar = same_type_loop<Asinh, 1, FloatTypes>,
+                  .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (reciprocal(sqrt(1 + c.in(0) * c.in(0))))); }});
   return def;
 }
 
 const OpDef& acosh_def() {
-  static const OpDef def = make_unary({.name = "acosh",
-                                       .doc = "y = inverse hyperbolic cosine of x; NaN below 1.",
-                                       .onnx = "Acosh",
-                                       .since = 9,
-                                       .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Acosh, 1, FloatTypes>,
-                                       .sample = sample_unary_of<DType::f32, 1, 4>});
+  static const OpDef def = make_unary(
+      {.name = "acosh",
+       .doc = "y = inverse hyperbolic cosine of x; NaN below 1.",
+       .onnx = "Acosh",
+       .since = 9,
+       .types = dtypes::kFloat,
+       .scalar = same_type_loop<Acosh, 1, FloatTypes>,
+       .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), reciprocal(sqrt((c.in(0) - 1) * (c.in(0) + 1))))); },
+       .sample = sample_unary_of<DType::f32, 1, 4>});
   return def;
 }
 
@@ -224,6 +240,7 @@ const OpDef& atanh_def() {
                   .since = 9,
                   .types = dtypes::kFloat,
                   .scalar = same_type_loop<Atanh, 1, FloatTypes>,
+                  .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), reciprocal(1 - c.in(0) * c.in(0)))); },
                   .sample = sample_unary_of<DType::f32, -1, 1>});
   return def;
 }

@@ -85,8 +85,33 @@ OpSample sample(Random& random) {
   return call;
 }
 
+// Inputs that are equally large or small share the gradient.
+void extreme_vjp(VjpContext& c) {
+  if (c.num_inputs() == 1) return c.set(0, c.gy(0));
+  std::vector<Var> is_taken;
+  for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
+    is_taken.push_back(cast(equal(c.out(0), c.in(slot)), c.out(0).dtype()));
+  }
+  const Var share = c.gy(0) / sum(is_taken);
+  for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
+    if (c.wants(slot)) c.set(slot, share * is_taken[slot]);
+  }
+}
+
+// Each gets the gradient, divided by `divisor`.
+void set_all(VjpContext& c, double divisor) {
+  const Var share = divisor == 1 ? c.gy(0) : c.gy(0) / divisor;
+  for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
+    if (c.wants(slot)) c.set(slot, share);
+  }
+}
+
+void sum_vjp(VjpContext& c) { set_all(c, 1); }
+
+void mean_vjp(VjpContext& c) { set_all(c, static_cast<double>(c.num_inputs())); }
+
 OpDef make_variadic(std::string_view name, std::string_view doc, std::string_view onnx, DTypeSet types,
-                    ScalarLoopFn scalar) {
+                    ScalarLoopFn scalar, VjpFn vjp) {
   OpDef def;
   def.name = name;
   def.doc = doc;
@@ -95,6 +120,7 @@ OpDef make_variadic(std::string_view name, std::string_view doc, std::string_vie
   def.types = {{"T", types}};
   def.infer = infer;
   def.scalar = scalar;
+  def.vjp = vjp;
   def.traits = {.elementwise = true, .commutative = true, .in_place_ok = true};
   def.onnx = {{.name = onnx, .since = 6}};
   def.sample = sample;
@@ -110,25 +136,25 @@ Var mean(const std::vector<Var>& inputs) { return apply(mean_def(), inputs); }
 
 const OpDef& max_def() {
   static const OpDef def = make_variadic("max", "y = the largest of the inputs; NaN when one is NaN.", "Max",
-                                         dtypes::kNumeric, fold_loop<Max, NumericTypes>);
+                                         dtypes::kNumeric, fold_loop<Max, NumericTypes>, extreme_vjp);
   return def;
 }
 
 const OpDef& min_def() {
   static const OpDef def = make_variadic("min", "y = the smallest of the inputs; NaN when one is NaN.", "Min",
-                                         dtypes::kNumeric, fold_loop<Min, NumericTypes>);
+                                         dtypes::kNumeric, fold_loop<Min, NumericTypes>, extreme_vjp);
   return def;
 }
 
 const OpDef& sum_def() {
   static const OpDef def =
-      make_variadic("sum", "y = the sum of the inputs.", "Sum", dtypes::kFloat, fold_loop<Sum, FloatTypes>);
+      make_variadic("sum", "y = the sum of the inputs.", "Sum", dtypes::kFloat, fold_loop<Sum, FloatTypes>, sum_vjp);
   return def;
 }
 
 const OpDef& mean_def() {
-  static const OpDef def =
-      make_variadic("mean", "y = the mean of the inputs.", "Mean", dtypes::kFloat, fold_loop<Mean, FloatTypes>);
+  static const OpDef def = make_variadic("mean", "y = the mean of the inputs.", "Mean", dtypes::kFloat,
+                                         fold_loop<Mean, FloatTypes>, mean_vjp);
   return def;
 }
 

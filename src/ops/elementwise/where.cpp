@@ -57,6 +57,12 @@ OpSample sample(Random& random) {
                      draw_tensor(random, DType::f32, dims)}};
 }
 
+void vjp(VjpContext& c) {
+  const Var zero = scalar_like(c.gy(0), 0);
+  if (c.wants(1)) c.set(1, where(c.in(0), c.gy(0), zero));
+  if (c.wants(2)) c.set(2, where(c.in(0), zero, c.gy(0)));
+}
+
 }  // namespace
 
 Var where(Var condition, Var x, Var y) { return apply(where_def(), {condition, x, y}); }
@@ -72,6 +78,7 @@ const OpDef& where_def() {
       .types = {{"B", dtypes::kBool}, {"T", dtypes::kAll}},
       .infer = infer,
       .scalar = where_loop,
+      .vjp = vjp,
       .traits = {.elementwise = true},
       .onnx = {{.name = "Where", .since = 9}},
       .sample = sample,

@@ -1,9 +1,12 @@
 // gather: picks slices along `axis`: y[..., i..., ...] = x[..., indices[i...], ...]. The dims of `indices` take the
 // place of the axis. Negative indices count from the end.
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
+#include "autograph/ops/shape.h"
 #include "graph/picked_cost.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/index/index_check.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
@@ -52,6 +55,27 @@ OpSample sample(Random& random) {
           .attributes = {{"axis", axis}}};
 }
 
+// Slices are added where they came from; the axis is in front while they are.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0), indices = c.in(1);
+  if (!x.shape().has_rank() || !indices.shape().has_rank()) return moved_elements_vjp(c);
+  const int64_t axis = front_axis(c.attributes().integer("axis"), x.rank());
+  std::vector<int64_t> to_front{axis}, back, of_gradient;
+  for (int64_t a = 0; a < x.rank(); ++a) {
+    if (a != axis) to_front.push_back(a);
+    back.push_back(a < axis ? a + 1 : a == axis ? 0 : a);
+  }
+  for (int64_t a = 0; a < indices.rank(); ++a) of_gradient.push_back(axis + a);
+  for (int64_t a = 0; a < c.gy(0).rank(); ++a) {
+    if (a < axis || a >= axis + indices.rank()) of_gradient.push_back(a);
+  }
+  const bool is_front = axis == 0;
+  const Var zeros = filled_like(is_front ? x : transpose(x, to_front), 0);
+  const Var slices = is_front ? c.gy(0) : transpose(c.gy(0), of_gradient);
+  const Var sums = scatter_nd(zeros, unsqueeze(cast(indices, DType::i64), {-1}), slices, "add");
+  c.set(0, is_front ? sums : transpose(sums, back));
+}
+
 }  // namespace
 
 Var gather(Var x, Var indices, int64_t axis) { return apply(gather_def(), {x, indices}, {{"axis", axis}}); }
@@ -66,6 +90,7 @@ const OpDef& gather_def() {
       .attributes = {{"axis", AttributeType::integer, "The axis to pick along.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .cost = picked_cost,
       .onnx = {{"Gather"}},
       .sample = sample,

@@ -4,6 +4,7 @@
 #include "autograph/ops/index.h"
 #include "graph/picked_cost.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/index/elementwise_index.h"
 #include "ops/index/index_check.h"
 #include "ops/sample.h"
@@ -32,6 +33,10 @@ OpSample sample(Random& random) {
   return {.inputs = {drawn.data, drawn.indices}, .attributes = {{"axis", drawn.axis}}};
 }
 
+void vjp(VjpContext& c) {
+  c.set(0, scatter_elements(filled_like(c.in(0), 0), c.in(1), c.gy(0), c.attributes().integer("axis"), "add"));
+}
+
 }  // namespace
 
 Var gather_elements(Var x, Var indices, int64_t axis) {
@@ -48,6 +53,7 @@ const OpDef& gather_elements_def() {
       .attributes = {{"axis", AttributeType::integer, "The axis to pick along.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .cost = picked_cost,
       .onnx = {{"GatherElements", 11}},
       .sample = sample,

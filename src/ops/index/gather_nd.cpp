@@ -4,6 +4,7 @@
 #include "autograph/ops/index.h"
 #include "graph/picked_cost.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/index/nd_index.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
@@ -59,6 +60,11 @@ OpSample sample(Random& random) {
   return {.inputs = {draw_tensor(random, DType::f32, dims), indices}, .attributes = {{"batch_dims", batch_dims}}};
 }
 
+void vjp(VjpContext& c) {
+  if (c.attributes().integer("batch_dims") != 0) return moved_elements_vjp(c);
+  c.set(0, scatter_nd(filled_like(c.in(0), 0), c.in(1), c.gy(0), "add"));
+}
+
 }  // namespace
 
 Var gather_nd(Var x, Var indices, int64_t batch_dims) {
@@ -76,6 +82,7 @@ const OpDef& gather_nd_def() {
       .attributes = {{"batch_dims", AttributeType::integer, "Leading dims that go together.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .cost = picked_cost,
       .onnx = {{"GatherND", 11}},
       .sample = sample,

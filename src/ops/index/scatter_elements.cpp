@@ -6,6 +6,7 @@
 #include "ops/index/elementwise_index.h"
 #include "ops/index/index_check.h"
 #include "ops/index/scatter_update.h"
+#include "ops/index/scatter_vjp.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -55,6 +56,7 @@ const OpDef& scatter_elements_def() {
       .attributes = {{"axis", AttributeType::integer, "The axis to write along.", int64_t{0}}, reduction_spec()},
       .infer = infer,
       .reference = reference,
+      .vjp = [](VjpContext& c) { scatter_vjp(c, gather_elements_def()); },
       .onnx = {{.name = "ScatterElements", .since = 11, .export_since = 18},
                {.name = "Scatter", .since = 9, .import_only = true}},
       .sample = sample,

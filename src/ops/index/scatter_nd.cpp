@@ -6,6 +6,7 @@
 #include "ops/defs.h"
 #include "ops/index/nd_index.h"
 #include "ops/index/scatter_update.h"
+#include "ops/index/scatter_vjp.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 
@@ -77,6 +78,7 @@ const OpDef& scatter_nd_def() {
       .attributes = {reduction_spec()},
       .infer = infer,
       .reference = reference,
+      .vjp = [](VjpContext& c) { scatter_vjp(c, gather_nd_def()); },
       .onnx = {{.name = "ScatterND", .since = 11, .export_since = 18}},
       .sample = sample,
   };

@@ -8,6 +8,7 @@
 #include "autograph/ops/index.h"
 #include "base/check.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -133,6 +134,7 @@ const OpDef& compress_def() {
       .attributes = {{"axis", AttributeType::integer, "The axis to choose along; absent: over all elements."}},
       .infer = infer_compress,
       .evaluate = evaluate_compress,
+      .vjp = moved_elements_vjp,
       .onnx = {{"Compress", 9}},
       .sample = sample_compress,
   };

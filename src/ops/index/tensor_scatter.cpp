@@ -1,9 +1,12 @@
 // tensor_scatter: writes `update` into a copy of a key or value cache, for each batch entry b at write_indices[b] along
 // `axis`; mode circular wraps around at the end of the cache, linear must fit.
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
+#include "autograph/ops/shape.h"
 #include "base/check.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -78,6 +81,20 @@ OpSample sample(Random& random) {
   return result;
 }
 
+// The op applied to positions tells where each element came from: from the cache, or behind it from the update.
+void vjp(VjpContext& c) {
+  const Var cache = c.in(0), update = c.in(1);
+  if (!cache.type().is_static() || !update.type().is_static()) c.unsupported("its rule needs known extents");
+  const int64_t old = *cache.shape().num_elements(), fresh = *update.shape().num_elements();
+  const Var of_update = linear_positions(update);
+  const Var sources =
+      apply(c.op(), {linear_positions(cache), of_update + scalar_like(of_update, static_cast<double>(old)), c.in(2)},
+            c.attributes());
+  const Var both = add_at(expand(scalar_like(c.gy(0), 0), {old + fresh}), sources, c.gy(0));
+  if (c.wants(0)) c.set(0, reshape_as(slice(both, {0}, {old}, {0}), cache));
+  if (c.wants(1)) c.set(1, reshape_as(slice(both, {old}, {old + fresh}, {0}), update));
+}
+
 }  // namespace
 
 Var tensor_scatter(Var cache, Var update, Var write_indices, int64_t axis, const std::string& mode) {
@@ -101,6 +118,7 @@ const OpDef& tensor_scatter_def() {
                       .allowed = {"linear", "circular"}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{"TensorScatter", 24}},
       .sample = sample,
   };

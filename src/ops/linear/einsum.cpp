@@ -9,9 +9,11 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
 #include "base/check.h"
 #include "graph/moved_bytes.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/linear/einsum_equation.h"
 #include "ops/linear/matmul_loops.h"
 #include "ops/sample.h"
@@ -191,6 +193,76 @@ OpSample sample(Random& random) {
   return result;
 }
 
+// Terms of a call with a letter for each dim, those of the ellipsis included.
+class LetteredTerms {
+ public:
+  explicit LetteredTerms(VjpContext& c) {
+    const EinsumEquation equation = parse_einsum(c.attributes().text("equation"));
+    int64_t ellipsis_rank = 0;
+    for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
+      if (!c.in(slot).shape().has_rank()) c.unsupported("its rule needs known ranks");
+      const int64_t rank = c.in(slot).rank();
+      inputs.push_back(spell(c, expand_labels(equation.inputs[slot], rank)));
+      ellipsis_rank = std::max(ellipsis_rank, ellipsis_rank_of(equation.inputs[slot], rank));
+    }
+    output = spell(c, expand_output(equation.output, ellipsis_rank));
+  }
+
+  std::vector<std::string> inputs;
+  std::string output;
+
+ private:
+  std::string spell(const VjpContext& c, const std::vector<EinsumLabel>& labels) {
+    static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    std::string term;
+    for (const EinsumLabel label : labels) {
+      const size_t number = numbers_.emplace(label, numbers_.size()).first->second;
+      if (number >= kLetters.size()) c.unsupported("its rule needs a letter for each of at most 52 dims");
+      term += kLetters[number];
+    }
+    return term;
+  }
+
+  std::map<EinsumLabel, size_t> numbers_;
+};
+
+// An einsum again: the gradient takes the place of the operand, whose labels become the output. Labels that nothing
+// else has were summed over, so that the gradient is the same along them; of repeated ones only the diagonal was read.
+Var operand_gradient(VjpContext& c, const LetteredTerms& terms, size_t slot) {
+  std::string equation = terms.output, available = terms.output;
+  std::vector<Var> operands{c.gy(0)};
+  for (size_t k = 0; k < c.num_inputs(); ++k) {
+    if (k == slot) continue;
+    equation += "," + terms.inputs[k];
+    available += terms.inputs[k];
+    operands.push_back(c.in(k));
+  }
+  std::string labels, found;
+  std::vector<int64_t> missing;
+  for (const char letter : terms.inputs[slot]) {
+    if (labels.find(letter) != std::string::npos) continue;
+    if (available.find(letter) == std::string::npos) {
+      missing.push_back(static_cast<int64_t>(labels.size()));
+    } else {
+      found += letter;
+    }
+    labels += letter;
+  }
+  Var gradient = einsum(equation + "->" + found, operands);
+  if (!missing.empty()) gradient = unsqueeze(gradient, missing);
+  const Var x = c.in(slot);
+  if (labels == terms.inputs[slot]) return expand_as(gradient, x);
+  const Var positions = einsum(terms.inputs[slot] + "->" + labels, {linear_positions(x)});
+  return add_at(x, positions, expand_as(gradient, positions));
+}
+
+void vjp(VjpContext& c) {
+  const LetteredTerms terms(c);
+  for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
+    if (c.wants(slot)) c.set(slot, operand_gradient(c, terms, slot));
+  }
+}
+
 }  // namespace
 
 Var einsum(const std::string& equation, const std::vector<Var>& operands) {
@@ -210,6 +282,7 @@ const OpDef& einsum_def() {
                       .required = true}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .cost = cost,
       .onnx = {{.name = "Einsum", .since = 12}},
       .sample = sample,

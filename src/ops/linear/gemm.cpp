@@ -107,6 +107,22 @@ OpSample sample(Random& random) {
   return result;
 }
 
+// With a' = op(a) and b' = op(b): the gradients of a' and b' are alpha g b'^T and alpha a'^T g.
+void vjp(VjpContext& c) {
+  const float alpha = c.attributes().real("alpha");
+  const bool ta = c.attributes().flag("transA"), tb = c.attributes().flag("transB");
+  const Var a = c.in(0), b = c.in(1), g = c.gy(0);
+  const auto product = [alpha](const Var& x, const Var& y, bool tx, bool ty) {
+    return gemm(x, y, {}, {.alpha = alpha, .transpose_a = tx, .transpose_b = ty});
+  };
+  if (c.wants(0)) c.set(0, ta ? product(b, g, tb, true) : product(g, b, false, !tb));
+  if (c.wants(1)) c.set(1, tb ? product(g, a, true, ta) : product(a, g, !ta, false));
+  if (!c.wants(2)) return;
+  const float beta = c.attributes().real("beta");
+  if (beta == 0) return c.set_none(2);
+  c.set(2, beta == 1 ? g : g * beta);
+}
+
 }  // namespace
 
 Var gemm(Var a, Var b, Var c, GemmOptions options) {
@@ -132,6 +148,7 @@ const OpDef& gemm_def() {
                      {"transB", AttributeType::integer, "1: b is given transposed.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .traits = {.anchor = true},
       .cost = cost,
       .onnx = {{.name = "Gemm", .export_since = 13}},

@@ -4,7 +4,9 @@
 // gives zeros. Integers wrap around.
 #include "autograph/op_def.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/linear/matmul_shape.h"
 #include "ops/sample.h"
 
@@ -47,6 +49,39 @@ OpSample sample(Random& random) {
   return {.inputs = {draw_tensor(random, DType::f32, a), draw_tensor(random, DType::f32, b)}};
 }
 
+// The gradient as a product of matrices: with the dim of 1 that a vector stood for.
+Var as_matrices(const Var& gradient, bool a_is_vector, bool b_is_vector) {
+  Var g = gradient;
+  if (b_is_vector) g = unsqueeze(g, {-1});
+  if (a_is_vector) g = unsqueeze(g, {-2});
+  return g;
+}
+
+Var rows_of(const Var& x) {
+  const Dim& last = x.shape()[x.rank() - 1];
+  if (last.is_known() && last.value() != 0) return reshape(x, {-1, last.value()});
+  return flatten(x, x.rank() - 1);
+}
+
+void vjp(VjpContext& c) {
+  const Var a = c.in(0), b = c.in(1);
+  if (!a.shape().has_rank() || !b.shape().has_rank()) c.unsupported("its rule needs known ranks");
+  const bool a_is_vector = a.rank() == 1, b_is_vector = b.rank() == 1;
+  const Var left = a_is_vector ? unsqueeze(a, {0}) : a;
+  const Var right = b_is_vector ? unsqueeze(b, {-1}) : b;
+  const Var g = as_matrices(c.gy(0), a_is_vector, b_is_vector);
+  if (c.wants(0)) {
+    const Var of_left = matmul(g, swap_last_two(right));
+    c.set(0, a_is_vector ? reshape_as(sum_to(of_left, left), a) : of_left);
+  }
+  if (!c.wants(1)) return;
+  // One matrix for all: its gradient is one product over all rows.
+  const bool is_shared = right.rank() == 2 && left.rank() > 2;
+  const Var of_right =
+      is_shared ? gemm(rows_of(left), rows_of(g), {}, {.transpose_a = true}) : matmul(swap_last_two(left), g);
+  c.set(1, b_is_vector ? reshape_as(sum_to(of_right, right), b) : of_right);
+}
+
 }  // namespace
 
 Var matmul(Var a, Var b) { return apply(matmul_def(), {a, b}); }
@@ -60,6 +95,7 @@ const OpDef& matmul_def() {
       .types = {{"T", dtypes::kFloat | DTypeSet{DType::i32, DType::i64, DType::u32, DType::u64}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .traits = {.anchor = true},
       .cost = cost,
       .onnx = {{.name = "MatMul", .export_since = 13}},

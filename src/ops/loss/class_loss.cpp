@@ -8,9 +8,15 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
 #include "autograph/ops/loss.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "base/check.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -184,6 +190,74 @@ Attributes loss_attributes(const std::string& reduction, std::optional<int64_t> 
   return attributes;
 }
 
+// ---- Gradients -------------------------------------------------------------------------------------------------
+
+// The parts of the loss that its gradient is made of, all in the shape of the labels.
+struct LabelParts {
+  Var index;     // labels, 0 where ignored
+  Var weight;    // what each counts, 0 where ignored
+  Var gradient;  // of -log_prob[label] * 1
+};
+
+LabelParts label_parts(VjpContext& c) {
+  const Var scores = c.in(0);
+  Var labels = cast(c.in(1), DType::i64);
+  const Var zero = scalar_like(scores, 0);
+  Var is_ignored;
+  if (const auto* ignored = c.attributes().find_as<int64_t>("ignore_index")) {
+    is_ignored = equal(labels, scalar_like(labels, static_cast<double>(*ignored)));
+    labels = where(is_ignored, scalar_like(labels, 0), labels);
+  }
+  Var weight = c.has_input(2) ? gather(c.in(2), labels) : filled_like(cast(labels, scores.dtype()), 1);
+  if (is_ignored.is_valid()) weight = where(is_ignored, zero, weight);
+  Var gradient = c.gy(0) * weight;
+  if (c.attributes().text("reduction") == "mean") gradient = gradient / reduce_sum(weight, {}, false);
+  return {labels, weight, gradient};
+}
+
+Var at_labels(const LabelParts& parts, const Var& scores, const Var& values) {
+  return scatter_elements(filled_like(scores, 0), unsqueeze(parts.index, {1}), unsqueeze(values, {1}), 1, "add");
+}
+
+// With respect to the weights of the classes: each label's -log_prob, less what it adds to the divisor of a mean.
+void set_weights_gradient(VjpContext& c, const LabelParts& parts, const Var& log_prob) {
+  if (!c.wants(2)) return;
+  const Var zero = scalar_like(log_prob, 0);
+  const Var likelihood = squeeze(gather_elements(log_prob, unsqueeze(parts.index, {1}), 1), {1});
+  Var of_label = -(c.gy(0) * likelihood);
+  if (c.attributes().text("reduction") == "mean") {
+    of_label = (of_label - c.gy(0) * c.out(0)) / reduce_sum(parts.weight, {}, false);
+  }
+  if (const auto* ignored = c.attributes().find_as<int64_t>("ignore_index")) {
+    const Var labels = cast(c.in(1), DType::i64);
+    of_label = where(equal(labels, scalar_like(labels, static_cast<double>(*ignored))), zero, of_label);
+  }
+  const Var flat = reshape(of_label, {-1});
+  c.set(2, scatter_elements(filled_like(c.in(2), 0), reshape(parts.index, {-1}), flat, 0, "add"));
+}
+
+void likelihood_vjp(VjpContext& c) {
+  const LabelParts parts = label_parts(c);
+  if (c.wants(0)) c.set(0, at_labels(parts, c.in(0), -parts.gradient));
+  set_weights_gradient(c, parts, c.in(0));
+}
+
+// softmax(x) - 1 at the label, scaled; and through the log-probabilities if somebody reads those.
+void cross_entropy_vjp(VjpContext& c) {
+  const LabelParts parts = label_parts(c);
+  const Var log_prob = c.num_outputs() > 1 ? c.out(1) : log_softmax(c.in(0), 1);
+  if (c.wants(0)) {
+    Var of_log_prob = at_labels(parts, c.in(0), -parts.gradient);
+    Var sums = -unsqueeze(parts.gradient, {1});
+    if (c.has_gy(1)) {
+      of_log_prob = of_log_prob + c.gy(1);
+      sums = sums + reduce_sum(c.gy(1), {1});
+    }
+    c.set(0, of_log_prob - exp(log_prob) * sums);
+  }
+  set_weights_gradient(c, parts, log_prob);
+}
+
 }  // namespace
 
 Var negative_log_likelihood_loss(Var log_prob, Var labels, Var weights, const std::string& reduction,
@@ -203,6 +277,7 @@ const OpDef& negative_log_likelihood_loss_def() {
     loss.name = "negative_log_likelihood_loss";
     loss.doc = "loss = -weights[label] * x[label], reduced; x holds log-probabilities.";
     loss.reference = reference_likelihood;
+    loss.vjp = likelihood_vjp;
     loss.onnx = {{.name = "NegativeLogLikelihoodLoss", .since = 12}};
     loss.sample = sample;
     return loss;
@@ -217,6 +292,7 @@ const OpDef& softmax_cross_entropy_loss_def() {
     loss.doc = "loss = -weights[label] * log_softmax(x)[label], reduced.";
     loss.outputs.push_back({"log_prob", "T", "Shape of x: log_softmax(x) along axis 1.", Arity::optional});
     loss.reference = reference_cross_entropy;
+    loss.vjp = cross_entropy_vjp;
     loss.onnx = {{.name = "SoftmaxCrossEntropyLoss", .since = 12}};
     loss.sample = sample_cross_entropy;
     return loss;

@@ -2,6 +2,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/ml.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/index/index_check.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
@@ -52,6 +53,7 @@ const OpDef& array_feature_extractor_def() {
       .types = {{"T", {DType::f32, DType::f64, DType::i64, DType::i32, DType::string}}, {"I", dtypes::kI64}},
       .infer = infer,
       .reference = reference,
+      .vjp = moved_elements_vjp,
       .onnx = {{.name = "ArrayFeatureExtractor", .domain = "ai.onnx.ml"}},
       .sample = sample,
   };

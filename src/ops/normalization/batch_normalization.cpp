@@ -7,9 +7,13 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/normalization.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "ops/defs.h"
 #include "ops/extents.h"
+#include "ops/gradients.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
 
@@ -162,6 +166,61 @@ OpSample sample(Random& random) {
   return result;
 }
 
+// [channels] as [channels, 1, ...], which broadcasts to x.
+Var along_channels(const Var& values, const Var& x) {
+  if (x.rank() <= 2) return cast(values, x.dtype());
+  std::vector<int64_t> axes;
+  for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis - 1);
+  return unsqueeze(cast(values, x.dtype()), axes);
+}
+
+// What the batch's statistics give to running ones comes back, too.
+void set_training_gradients(VjpContext& c, const Var& of_x, const Var& centred, const std::vector<int64_t>& axes) {
+  const double momentum = c.attributes().real("momentum");
+  Var total = of_x;
+  const auto back_through_mean = [&](const Var& gradient, const Var& slope) {
+    const Var spread = expand_as(along_channels(gradient * (1 - momentum), centred), centred);
+    const Var count = reduce_sum(filled_like(centred, 1), axes);
+    total = total + spread * slope / count;
+  };
+  if (c.has_gy(1)) back_through_mean(c.gy(1), filled_like(centred, 1));
+  if (c.has_gy(2)) back_through_mean(c.gy(2), 2 * centred);
+  if (c.wants(0)) c.set(0, total);
+  for (const size_t slot : {size_t{3}, size_t{4}}) {
+    if (!c.wants(slot)) continue;
+    c.has_gy(slot - 2) ? c.set(slot, c.gy(slot - 2) * momentum) : c.set_none(slot);
+  }
+}
+
+// Everything in terms of the normalized x: with given statistics their own gradients, too; with those of the batch what
+// they take from the gradient of x.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  if (!x.shape().has_rank()) c.unsupported("its rule needs a known rank");
+  const bool training = c.attributes().flag("training_mode");
+  std::vector<int64_t> axes{0};
+  for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  const auto channel_sum = [&](const Var& value) { return reduce_sum(value, axes, x.rank() == 1); };
+  const Var mean = training ? reduce_mean(x, axes) : along_channels(c.in(3), x);
+  const Var centred = x - mean;
+  const Var variance = training ? reduce_mean(centred * centred, axes) : along_channels(c.in(4), x);
+  const Var inverse = reciprocal(sqrt(variance + double{c.attributes().real("epsilon")}));
+  const Var normal = centred * inverse;
+  const Var g = c.gy(0) * along_channels(c.in(1), x);
+  const auto set_statistic = [&](size_t slot, const Var& value) {
+    if (c.wants(slot)) c.set(slot, cast(channel_sum(value), c.in(slot).dtype()));
+  };
+  set_statistic(1, c.gy(0) * normal);
+  set_statistic(2, c.gy(0));
+  if (training) {
+    const Var of_x = inverse * (g - reduce_mean(g, axes) - normal * reduce_mean(g * normal, axes));
+    return set_training_gradients(c, of_x, centred, axes);
+  }
+  if (c.wants(0)) c.set(0, g * inverse);
+  set_statistic(3, -(g * inverse));
+  set_statistic(4, -0.5 * (g * normal * inverse * inverse));
+}
+
 }  // namespace
 
 Var batch_normalization(Var x, Var scale, Var bias, Var mean, Var variance, float epsilon) {
@@ -186,6 +245,7 @@ const OpDef& batch_normalization_def() {
                      {"training_mode", AttributeType::integer, "1: use the statistics of this batch.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "BatchNormalization", .since = 7, .import = import_onnx, .export_since = 15}},
       .sample = sample,
   };

@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/normalization.h"
+#include "autograph/ops/reduction.h"
 #include "ops/broadcast_offsets.h"
 #include "ops/defs.h"
 #include "ops/real_values.h"
@@ -46,6 +48,18 @@ OpSample sample(Random& random) {
           .attributes = {{"axis", draw(random, -rank, rank - 1)}, {"p", draw(random, 1, 2)}}};
 }
 
+// Of x / n: (g - dn/dx * sum(g y)) / n, with a slope of 0 where the norm is 0.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0), y = c.out(0);
+  const std::vector<int64_t> axes{c.attributes().integer("axis")};
+  const bool absolute = c.attributes().integer("p") == 1;
+  const Var norm = absolute ? reduce_l1(x, axes) : reduce_l2(x, axes);
+  const Var zero = scalar_like(x, 0);
+  const Var is_zero = equal(norm, zero);
+  const Var inverse = where(is_zero, zero, reciprocal(where(is_zero, scalar_like(x, 1), norm)));
+  c.set(0, (c.gy(0) - (absolute ? sign(x) : y) * reduce_sum(c.gy(0) * y, axes)) * inverse);
+}
+
 }  // namespace
 
 Var lp_normalization(Var x, int64_t axis, int64_t p) {
@@ -63,6 +77,7 @@ const OpDef& lp_normalization_def() {
                      {"p", AttributeType::integer, "1 or 2.", int64_t{2}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "LpNormalization"}},
       .sample = sample,
   };

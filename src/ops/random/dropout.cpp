@@ -5,7 +5,9 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/random.h"
+#include "autograph/ops/shape.h"
 #include "base/check.h"
 #include "ops/defs.h"
 #include "ops/elementwise/convert.h"
@@ -92,6 +94,20 @@ OpSample sample(Random& random) {
   return call;
 }
 
+// The mask of the forward run says what was kept. Whether it was a run of training may be known only while running.
+void vjp(VjpContext& c) {
+  if (c.wants(1)) c.set_none(1);
+  if (!c.wants(0)) return;
+  const Var gradient = c.gy(0);
+  const Var zero = scalar_like(gradient, 0), one = scalar_like(gradient, 1);
+  if (!c.has_input(2)) return c.set(0, gradient);
+  const Var mask = c.num_outputs() > 1 ? c.out(1) : c.with_outputs(2)[1];
+  const Var kept = c.has_input(1) ? 1 - cast(reshape(c.in(1), std::vector<int64_t>{}), gradient.dtype())
+                                  : scalar_like(gradient, 1 - kDefaultRatio);
+  const Var scale = where(reshape(c.in(2), std::vector<int64_t>{}), reciprocal(kept), one);
+  c.set(0, where(mask, gradient * scale, zero));
+}
+
 }  // namespace
 
 std::pair<Var, Var> dropout(Var x, Var ratio, Var training_mode, std::optional<int64_t> seed) {
@@ -113,6 +129,7 @@ const OpDef& dropout_def() {
       .attributes = {{"seed", AttributeType::integer, "Makes every run drop the same elements."}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .traits = {.pure = false, .random = true},
       .onnx = {{.name = "Dropout", .since = 7, .import = import_onnx, .export_since = 12}},
       .sample = sample,

@@ -125,6 +125,7 @@ const OpDef& dynamic_quantize_lstm_def() {
       .attributes = attributes(),
       .infer = infer,
       .decompose = decompose,
+      .no_grad = "its inputs are rounded to bytes",
       .cost = recurrent_cost,
       .onnx = {{.name = "DynamicQuantizeLSTM", .domain = "com.microsoft"}},
       .sample = sample,

@@ -1,11 +1,19 @@
 // cum_sum and cum_prod: running sums and products along an axis, which is an input. With `exclusive` an element does
 // not count itself (the first is 0 or 1); with `reverse` they run from the end. Integers wrap.
+#include <limits>
+#include <numeric>
+
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "base/check.h"
 #include "ops/defs.h"
 #include "ops/elementwise/number.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
+#include "ops/shape/axes.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -81,7 +89,37 @@ OpSample sample(Random& random) {
           .attributes = {{"exclusive", draw(random, 0, 1)}, {"reverse", draw(random, 0, 1)}}};
 }
 
-OpDef make_cumulative(std::string_view name, std::string_view doc, OnnxName onnx, ReferenceFn reference) {
+// Running sums from the other end.
+void sum_vjp(VjpContext& c) {
+  Attributes attributes = c.attributes();
+  attributes.set("reverse", int64_t{!attributes.flag("reverse")});
+  c.set(0, apply(c.op(), {c.gy(0), c.in(1)}, attributes));
+}
+
+// x_j takes part in y_i for all i from j on: with what comes between them, found for each j by a running product that
+// begins behind it. Quadratic in the extent, but right with zeros.
+void prod_vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  if (!x.shape().has_rank()) c.unsupported("its rule needs a known rank");
+  const int64_t axis = front_axis(c.integers(1).front(), x.rank());
+  std::vector<int64_t> last(static_cast<size_t>(x.rank()));
+  std::iota(last.begin(), last.end(), 0);
+  std::swap(last[static_cast<size_t>(axis)], last.back());
+  const bool reverse = c.attributes().flag("reverse"), exclusive = c.attributes().flag("exclusive");
+  const auto turned = [&](const Var& value) {
+    return reverse ? slice(value, {-1}, {std::numeric_limits<int64_t>::min()}, {-1}, {-1}) : value;
+  };
+  const Var rows = turned(transpose(x, last));
+  const Var g = turned(transpose(c.gy(0), last));
+  // between[.., j, i]: the product of x_k for j < k <= i (k < i when exclusive), 0 before j.
+  const Var is_behind = triu(filled_like(matmul(unsqueeze(rows, {-1}), unsqueeze(rows, {-2})), 1), 1);
+  const Var factors = is_behind * unsqueeze(rows, {-2}) + (1 - is_behind);
+  const Var between = triu(cum_prod(factors, -1, exclusive), exclusive ? 1 : 0);
+  const Var sums = squeeze(matmul(between, unsqueeze(g, {-1})), {-1});
+  c.set(0, transpose(turned(cum_prod(rows, -1, true) * sums), last));
+}
+
+OpDef make_cumulative(std::string_view name, std::string_view doc, OnnxName onnx, ReferenceFn reference, VjpFn vjp) {
   OpDef def;
   def.name = name;
   def.doc = doc;
@@ -92,6 +130,7 @@ OpDef make_cumulative(std::string_view name, std::string_view doc, OnnxName onnx
                     {"reverse", AttributeType::integer, "1: run from the end.", int64_t{0}}};
   def.infer = infer;
   def.reference = reference;
+  def.vjp = vjp;
   def.onnx = {onnx};
   def.sample = sample;
   return def;
@@ -113,14 +152,14 @@ Var cum_prod(Var x, int64_t axis, bool exclusive, bool reverse) {
 }
 
 const OpDef& cum_sum_def() {
-  static const OpDef def =
-      make_cumulative("cum_sum", "y = running sums of x along axis.", {.name = "CumSum", .since = 11}, reference<Sum>);
+  static const OpDef def = make_cumulative("cum_sum", "y = running sums of x along axis.",
+                                           {.name = "CumSum", .since = 11}, reference<Sum>, sum_vjp);
   return def;
 }
 
 const OpDef& cum_prod_def() {
   static const OpDef def = make_cumulative("cum_prod", "y = running products of x along axis.",
-                                           {.name = "CumProd", .since = 26}, reference<Prod>);
+                                           {.name = "CumProd", .since = 26}, reference<Prod>, prod_vjp);
   return def;
 }
 

@@ -12,9 +12,13 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "base/check.h"
+#include "ops/defs.h"
 #include "ops/elementwise/number.h"
+#include "ops/gradients.h"
 #include "ops/reduction/axes.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
@@ -169,6 +173,82 @@ OpSample sample(Random& random) {
   return call;
 }
 
+// A value of the output's shape with the reduced dims as 1, so that it broadcasts to the input.
+Var with_reduced_dims(VjpContext& c, const Var& value) {
+  if (c.attributes().flag("keepdims")) return value;
+  const Var x = c.in(0);
+  if (!x.shape().has_rank()) c.unsupported("its rule needs a known rank where keepdims is 0");
+  std::vector<int64_t> axes;
+  if (c.has_input(1)) axes = c.integers(1);
+  if (axes.empty()) {
+    if (c.attributes().flag("noop_with_empty_axes")) return value;
+    for (int64_t axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
+  }
+  for (int64_t& axis : axes) axis = axis < 0 ? axis + x.rank() : axis;
+  return axes.empty() ? value : unsqueeze(value, axes);
+}
+
+Var gradient_of(VjpContext& c) { return with_reduced_dims(c, c.gy(0)); }
+Var output_of(VjpContext& c) { return with_reduced_dims(c, c.out(0)); }
+
+void sum_vjp(VjpContext& c) { c.set(0, expand_as(gradient_of(c), c.in(0))); }
+
+void mean_vjp(VjpContext& c) {
+  const Var x = c.in(0), y = c.out(0);
+  const auto count = x.shape().num_elements(), results = y.shape().num_elements();
+  if (count && results) {
+    const double group = *results == 0 ? 1.0 : static_cast<double>(*count) / static_cast<double>(*results);
+    return c.set(0, expand_as(gradient_of(c) / group, x));
+  }
+  c.set(0, expand_as(gradient_of(c) * (cast(size(y), x.dtype()) / cast(size(x), x.dtype())), x));
+}
+
+// The sum of squares of nothing but zeros has a slope of 0 here.
+void l2_vjp(VjpContext& c) {
+  const Var x = c.in(0), y = output_of(c);
+  const Var divisor = where(equal(y, scalar_like(y, 0)), scalar_like(y, 1), y);
+  c.set(0, gradient_of(c) * (x / divisor));
+}
+
+void log_sum_exp_vjp(VjpContext& c) {
+  const Var y = output_of(c);
+  const Var finite = where(is_inf(y, true, false), scalar_like(y, 0), y);
+  c.set(0, gradient_of(c) * exp(c.in(0) - finite));
+}
+
+// Elements that are equally large or small share the gradient.
+void extreme_vjp(VjpContext& c) {
+  const Var is_taken = cast(equal(c.in(0), output_of(c)), c.in(0).dtype());
+  std::vector<Var> inputs{is_taken};
+  if (c.has_input(1)) inputs.push_back(c.in(1));
+  const Var count = apply(reduce_sum_def(), inputs, c.attributes());
+  c.set(0, is_taken * (gradient_of(c) / with_reduced_dims(c, count)));
+}
+
+// The product of the others: what stands before times what stands behind, so that zeros need no care. The reduced axes
+// are made one at the end.
+void prod_vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  if (!x.shape().has_rank()) c.unsupported("its rule needs a known rank");
+  std::vector<bool> is_reduced(static_cast<size_t>(x.rank()), false);
+  std::vector<int64_t> axes;
+  if (c.has_input(1)) axes = c.integers(1);
+  if (axes.empty() && !c.attributes().flag("noop_with_empty_axes")) is_reduced.flip();
+  for (const int64_t axis : axes) is_reduced[static_cast<size_t>(axis < 0 ? axis + x.rank() : axis)] = true;
+  std::vector<int64_t> order, back(static_cast<size_t>(x.rank()));
+  for (const bool reduced : {false, true}) {
+    for (int64_t axis = 0; axis < x.rank(); ++axis) {
+      if (is_reduced[static_cast<size_t>(axis)] == reduced) order.push_back(axis);
+    }
+  }
+  for (size_t k = 0; k < order.size(); ++k) back[static_cast<size_t>(order[k])] = static_cast<int64_t>(k);
+  const auto kept = std::count(is_reduced.begin(), is_reduced.end(), false);
+  const Var ordered = transpose(x, order);
+  const Var rows = flatten(ordered, kept);
+  const Var others = cum_prod(rows, 1, true) * cum_prod(rows, 1, true, true);
+  c.set(0, gradient_of(c) * transpose(reshape_as(others, ordered), back));
+}
+
 // In what the ops differ.
 struct Form {
   std::string_view name;
@@ -176,20 +256,26 @@ struct Form {
   std::string_view doc;
   DTypeSet types;
   ReferenceFn reference;
+  VjpFn vjp;
 };
 
 const Form kForms[] = {
-    {"reduce_l1", "ReduceL1", "y = sum(|x|) over axes.", kReduced, reference<L1, ReducedTypes>},
-    {"reduce_l2", "ReduceL2", "y = sqrt(sum(x^2)) over axes.", kReduced, reference<L2, ReducedTypes>},
-    {"reduce_log_sum", "ReduceLogSum", "y = log(sum(x)) over axes.", kReduced, reference<LogSum, ReducedTypes>},
+    {"reduce_l1", "ReduceL1", "y = sum(|x|) over axes.", kReduced, reference<L1, ReducedTypes>,
+     [](VjpContext& c) { c.set(0, gradient_of(c) * sign(c.in(0))); }},
+    {"reduce_l2", "ReduceL2", "y = sqrt(sum(x^2)) over axes.", kReduced, reference<L2, ReducedTypes>, l2_vjp},
+    {"reduce_log_sum", "ReduceLogSum", "y = log(sum(x)) over axes.", kReduced, reference<LogSum, ReducedTypes>,
+     [](VjpContext& c) { c.set(0, expand_as(times_slope(gradient_of(c), exp(-output_of(c))), c.in(0))); }},
     {"reduce_log_sum_exp", "ReduceLogSumExp", "y = log(sum(exp(x))) over axes.", kReduced,
-     reference<LogSumExp, ReducedTypes>},
-    {"reduce_max", "ReduceMax", "y = the largest element of x over axes.", kOrdered, reference<Max, OrderedTypes>},
-    {"reduce_mean", "ReduceMean", "y = the mean of x over axes.", kReduced, reference<Mean, ReducedTypes>},
-    {"reduce_min", "ReduceMin", "y = the smallest element of x over axes.", kOrdered, reference<Min, OrderedTypes>},
-    {"reduce_prod", "ReduceProd", "y = the product of x over axes.", kReduced, reference<Prod, ReducedTypes>},
-    {"reduce_sum", "ReduceSum", "y = the sum of x over axes.", kReduced, reference<Sum, ReducedTypes>},
-    {"reduce_sum_square", "ReduceSumSquare", "y = sum(x^2) over axes.", kReduced, reference<SumSquare, ReducedTypes>},
+     reference<LogSumExp, ReducedTypes>, log_sum_exp_vjp},
+    {"reduce_max", "ReduceMax", "y = the largest element of x over axes.", kOrdered, reference<Max, OrderedTypes>,
+     extreme_vjp},
+    {"reduce_mean", "ReduceMean", "y = the mean of x over axes.", kReduced, reference<Mean, ReducedTypes>, mean_vjp},
+    {"reduce_min", "ReduceMin", "y = the smallest element of x over axes.", kOrdered, reference<Min, OrderedTypes>,
+     extreme_vjp},
+    {"reduce_prod", "ReduceProd", "y = the product of x over axes.", kReduced, reference<Prod, ReducedTypes>, prod_vjp},
+    {"reduce_sum", "ReduceSum", "y = the sum of x over axes.", kReduced, reference<Sum, ReducedTypes>, sum_vjp},
+    {"reduce_sum_square", "ReduceSumSquare", "y = sum(x^2) over axes.", kReduced, reference<SumSquare, ReducedTypes>,
+     [](VjpContext& c) { c.set(0, gradient_of(c) * (2 * c.in(0))); }},
 };
 
 OpDef make_reduction(std::string_view name) {
@@ -207,6 +293,7 @@ OpDef make_reduction(std::string_view name) {
       {"noop_with_empty_axes", AttributeType::integer, "1: without axes reduce over none, not over all.", int64_t{0}}};
   def.infer = infer_reduction;
   def.reference = form->reference;
+  def.vjp = form->vjp;
   def.onnx = {{.name = form->onnx, .import = import_onnx, .export_since = 18}};
   def.sample = sample;
   return def;

@@ -7,10 +7,12 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/index.h"
 #include "autograph/ops/reduction.h"
 #include "base/check.h"
 #include "base/join.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -90,6 +92,13 @@ OpSample sample(Random& random) {
                          {"sorted", draw(random, 0, 1)}}};
 }
 
+void vjp(VjpContext& c) {
+  if (!c.has_gy(0)) return c.set_none(0);
+  const Var gradient = c.gy(0);
+  const Var indices = c.num_outputs() > 1 ? c.out(1) : c.with_outputs(2)[1];
+  c.set(0, scatter_elements(filled_like(c.in(0), 0), indices, gradient, c.attributes().integer("axis"), "add"));
+}
+
 }  // namespace
 
 std::pair<Var, Var> top_k(Var x, int64_t k, int64_t axis, bool largest) {
@@ -110,6 +119,7 @@ const OpDef& top_k_def() {
                      {"sorted", AttributeType::integer, "1: best first; 0: in any order.", int64_t{1}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "TopK", .import = import_onnx, .export_since = 11}},
       .sample = sample,
   };

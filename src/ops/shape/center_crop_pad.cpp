@@ -6,6 +6,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -68,6 +69,13 @@ OpSample sample(Random& random) {
   return result;
 }
 
+// Cuts where it padded and pads where it cut.
+void vjp(VjpContext& c) {
+  Attributes all_axes = c.attributes();
+  all_axes.erase("axes");
+  c.set(0, apply(c.op(), {c.gy(0), extents_of(c.in(0))}, all_axes));
+}
+
 }  // namespace
 
 Var center_crop_pad(Var x, const std::vector<int64_t>& shape, const std::vector<int64_t>& axes) {
@@ -84,6 +92,7 @@ const OpDef& center_crop_pad_def() {
       .attributes = {{"axes", AttributeType::integers, "The axes that `shape` is about; all when absent."}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{"CenterCropPad", 18}},
       .sample = sample,
   };

@@ -1,8 +1,10 @@
 // concat: joins tensors along `axis`; all other extents must agree.
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/index.h"
 #include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -65,6 +67,33 @@ std::vector<ValueId> import_onnx(ForeignNode& node) {
   return node.emit();
 }
 
+// Its piece for each; extents that are not known before running are read from the inputs.
+void vjp(VjpContext& c) {
+  const int64_t axis = c.attributes().integer("axis");
+  int64_t begin = 0;
+  bool is_known = true;
+  for (size_t slot = 0; slot < c.num_inputs() && is_known; ++slot) {
+    is_known = c.in(slot).shape().has_rank();
+    const Dim extent = is_known ? c.in(slot).shape()[front_axis(axis, c.in(slot).rank())] : Dim::unknown();
+    is_known = extent.is_known();
+  }
+  if (is_known) {
+    for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
+      const int64_t end = begin + c.in(slot).dim(axis);
+      if (c.wants(slot)) c.set(slot, slice(c.gy(0), {begin}, {end}, {axis}));
+      begin = end;
+    }
+    return;
+  }
+  std::vector<Var> extents;
+  for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
+    extents.push_back(gather(extents_of(c.in(slot)), constant(c.graph(), Tensor::vector({axis}))));
+  }
+  const std::vector<Var> pieces =
+      apply_all(split_def(), {c.gy(0), concat(extents, 0)}, {{"axis", axis}}, static_cast<int>(c.num_inputs()));
+  for (size_t slot = 0; slot < c.num_inputs(); ++slot) c.set(slot, pieces[slot]);
+}
+
 }  // namespace
 
 Var concat(const std::vector<Var>& xs, int64_t axis) { return autograph::apply(concat_def(), xs, {{"axis", axis}}); }
@@ -79,6 +108,7 @@ const OpDef& concat_def() {
       .attributes = {{.name = "axis", .doc = "The axis to join along, -rank..rank-1.", .required = true}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "Concat", .import = import_onnx, .export_since = 4}},
       .sample = sample,
   };

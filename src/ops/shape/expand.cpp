@@ -59,6 +59,7 @@ const OpDef& expand_def() {
       .types = {{"T", dtypes::kAll}, {"I", dtypes::kI64}},
       .infer = infer,
       .reference = reference,
+      .vjp = [](VjpContext& c) { c.set(0, c.gy(0)); },
       .onnx = {{"Expand", 8}},
       .sample = sample,
   };

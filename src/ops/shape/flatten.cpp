@@ -2,6 +2,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
 
@@ -45,6 +46,7 @@ const OpDef& flatten_def() {
       .attributes = {{"axis", AttributeType::integer, "First dim of the columns, -rank..rank.", int64_t{1}}},
       .infer = infer,
       .reference = reference,
+      .vjp = [](VjpContext& c) { c.set(0, reshape_as(c.gy(0), c.in(0))); },
       .traits = {.view = true},
       .onnx = {{"Flatten"}},
       .sample = sample,

@@ -10,9 +10,12 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "base/checked_int.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -128,6 +131,19 @@ std::vector<ValueId> import_onnx(ForeignNode& node) {
   return node.emit();
 }
 
+// What was added is cut off, what was cut off gets zeros. All that comes from the constant flows to it.
+void vjp(VjpContext& c) {
+  if (c.attributes().text("mode") != "constant") {
+    const Var positions = apply(c.op(), {linear_positions(c.in(0)), c.in(1), Var(), c.in(3)}, c.attributes());
+    if (c.wants(0)) c.set(0, add_at(c.in(0), positions, c.gy(0)));
+    return c.set_none(2);
+  }
+  std::vector<Var> inputs{c.gy(0), neg(c.in(1)), Var(), c.in(3)};
+  const Var inner = apply(c.op(), inputs, c.attributes());
+  if (c.wants(0)) c.set(0, inner);
+  if (c.wants(2)) c.set(2, reshape_as(reduce_sum(c.gy(0)) - reduce_sum(inner), c.in(2)));
+}
+
 }  // namespace
 
 Var pad(Var x, const std::vector<int64_t>& pads, const std::string& mode, Var constant_value) {
@@ -151,6 +167,7 @@ const OpDef& pad_def() {
                       .allowed = {"constant", "reflect", "edge", "wrap"}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "Pad", .import = import_onnx, .export_since = 19}},
       .sample = sample,
   };

@@ -8,6 +8,7 @@
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -143,6 +144,7 @@ const OpDef& reshape_def() {
       .attributes = {{"allowzero", AttributeType::integer, "1: a 0 in shape is an extent of 0.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp = [](VjpContext& c) { c.set(0, reshape_as(c.gy(0), c.in(0))); },
       .traits = {.view = true},
       .onnx = {{.name = "Reshape", .import = import_onnx, .export_since = 14}},
       .sample = sample,

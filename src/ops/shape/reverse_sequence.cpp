@@ -75,6 +75,10 @@ const OpDef& reverse_sequence_def() {
                      {"time_axis", AttributeType::integer, "The axis to reverse along.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp =
+          [](VjpContext& c) {
+            c.set(0, apply(c.op(), {c.gy(0), c.in(1)}, c.attributes()));
+          },
       .onnx = {{"ReverseSequence", 10}},
       .sample = sample,
   };

@@ -11,6 +11,7 @@
 #include "base/checked_int.h"
 #include "graph/picked_cost.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -137,6 +138,45 @@ std::vector<ValueId> import_onnx(ForeignNode& node) {
   return node.emit();
 }
 
+// One axis of a gradient spread out again: zeros before `start`, |step| - 1 of them between, and zeros up to `extent`.
+Var spread(const Var& gradient, int64_t axis, const SliceRange& range, int64_t extent) {
+  Var g = gradient;
+  SliceRange forwards = range;
+  if (range.step < 0) {
+    g = slice(g, {-1}, {std::numeric_limits<int64_t>::min()}, {axis}, {-1});
+    forwards = {range.start + (range.count - 1) * range.step, -range.step, range.count};
+  }
+  const auto rank = static_cast<size_t>(g.rank());
+  if (forwards.step > 1 && forwards.count > 1) {
+    Dims dims = g.shape().static_dims();
+    dims[static_cast<size_t>(axis)] *= forwards.step;
+    std::vector<int64_t> between(2 * (rank + 1), 0);
+    between[rank + 1 + static_cast<size_t>(axis) + 1] = forwards.step - 1;
+    g = reshape(pad(unsqueeze(g, {axis + 1}), between), constant(g.graph(), Tensor::vector(dims)), true);
+  }
+  std::vector<int64_t> around(2 * rank, 0);
+  around[static_cast<size_t>(axis)] = forwards.start;
+  around[rank + static_cast<size_t>(axis)] = extent - forwards.start - g.dim(axis);
+  return pad(g, around);
+}
+
+void vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  const auto starts = c.known_integers(1), ends = c.known_integers(2), axes = c.known_integers(3),
+             steps = c.known_integers(4);
+  const bool is_known = starts && ends && (axes || !c.has_input(3)) && (steps || !c.has_input(4));
+  if (!is_known || !x.type().is_static() || !c.gy(0).type().is_static()) return moved_elements_vjp(c);
+  if (c.gy(0).shape().num_elements() == 0) return c.set(0, filled_like(x, 0));
+  const std::vector<int64_t> sliced = axes ? *axes : first_axes(starts->size());
+  Var gradient = c.gy(0);
+  for (size_t k = 0; k < sliced.size(); ++k) {
+    const int64_t axis = front_axis(sliced[k], x.rank());
+    const SliceRange range = slice_range((*starts)[k], (*ends)[k], steps ? (*steps)[k] : 1, x.dim(axis));
+    gradient = spread(gradient, axis, range, x.dim(axis));
+  }
+  c.set(0, gradient);
+}
+
 }  // namespace
 
 Var slice(Var x, const std::vector<int64_t>& starts, const std::vector<int64_t>& ends, const std::vector<int64_t>& axes,
@@ -161,6 +201,7 @@ const OpDef& slice_def() {
       .types = {{"T", dtypes::kAll}, {"I", dtypes::kIndex}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .cost = picked_cost,
       .onnx = {{.name = "Slice", .import = import_onnx, .export_since = 10}},
       .sample = sample,

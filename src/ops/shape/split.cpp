@@ -128,6 +128,12 @@ void export_onnx(ExportNode& to) {
   }
 }
 
+void vjp(VjpContext& c) {
+  std::vector<Var> pieces;
+  for (size_t k = 0; k < c.num_outputs(); ++k) pieces.push_back(c.gy(k));
+  c.set(0, concat(pieces, c.attributes().integer("axis")));
+}
+
 }  // namespace
 
 std::vector<Var> split(Var x, const std::vector<int64_t>& sizes, int64_t axis) {
@@ -153,6 +159,7 @@ const OpDef& split_def() {
                      {"num_outputs", AttributeType::integer, "Number of pieces when split is not given."}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "Split", .import = import_onnx, .export_node = export_onnx, .export_since = 13}},
       .sample = sample,
   };

@@ -1,7 +1,9 @@
 // tile: repeats a tensor `repeats[k]` times along axis k: y[i] = x[i mod extent].
 #include "autograph/op_def.h"
+#include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -55,6 +57,21 @@ OpSample sample(Random& random) {
   return {.inputs = {draw_tensor(random, DType::f32, dims), Tensor::vector(repeats)}};
 }
 
+// Seen as [r0, d0, r1, d1, ...] the gradient is summed over every r.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  const auto repeats = c.known_integers(1);
+  if (!repeats || !x.type().is_static()) return moved_elements_vjp(c);
+  std::vector<int64_t> dims, axes;
+  for (int64_t a = 0; a < x.rank(); ++a) {
+    axes.push_back(static_cast<int64_t>(dims.size()));
+    dims.insert(dims.end(), {(*repeats)[static_cast<size_t>(a)], x.dim(a)});
+  }
+  if (axes.empty()) return c.set(0, c.gy(0));
+  const Var wide = reshape(c.gy(0), constant(c.graph(), Tensor::vector(dims)), true);
+  c.set(0, reduce_sum(wide, axes, false));
+}
+
 }  // namespace
 
 Var tile(Var x, const std::vector<int64_t>& repeats) {
@@ -70,6 +87,7 @@ const OpDef& tile_def() {
       .types = {{"T", dtypes::kAll}, {"I", dtypes::kI64}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{"Tile", 6}},
       .sample = sample,
   };

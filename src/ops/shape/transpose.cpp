@@ -72,6 +72,16 @@ OpSample sample(Random& random) {
   return result;
 }
 
+void vjp(VjpContext& c) {
+  Attributes attributes;
+  if (const auto* perm = c.attributes().find_as<std::vector<int64_t>>("perm")) {
+    std::vector<int64_t> back(perm->size());
+    for (size_t k = 0; k < perm->size(); ++k) back[static_cast<size_t>((*perm)[k])] = static_cast<int64_t>(k);
+    attributes.set("perm", back);
+  }
+  c.set(0, apply(c.op(), {c.gy(0)}, attributes));
+}
+
 }  // namespace
 
 Var transpose(Var x, const std::vector<int64_t>& perm) { return apply(transpose_def(), {x}, {{"perm", perm}}); }
@@ -86,6 +96,7 @@ const OpDef& transpose_def() {
       .attributes = {{"perm", AttributeType::integers, "A permutation of all axes; reversed order when absent."}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{"Transpose"}},
       .sample = sample,
   };

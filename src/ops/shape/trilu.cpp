@@ -65,6 +65,10 @@ const OpDef& trilu_def() {
       .attributes = {{"upper", AttributeType::integer, "1: keep the upper triangle, 0: the lower one.", int64_t{1}}},
       .infer = infer,
       .reference = reference,
+      .vjp =
+          [](VjpContext& c) {
+            c.set(0, apply(c.op(), {c.gy(0), c.in(1)}, c.attributes()));
+          },
       .onnx = {{"Trilu", 14}},
       .sample = sample,
   };

@@ -5,6 +5,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -63,6 +64,7 @@ const OpDef& unsqueeze_def() {
       .types = {{"T", dtypes::kAll}, {"I", dtypes::kI64}},
       .infer = infer,
       .reference = reference,
+      .vjp = [](VjpContext& c) { c.set(0, reshape_as(c.gy(0), c.in(0))); },
       .traits = {.view = true},
       .onnx = {{.name = "Unsqueeze", .import = import_onnx, .export_since = 13}},
       .sample = sample,

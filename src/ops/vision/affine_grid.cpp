@@ -2,10 +2,15 @@
 // y[, z], 1), the coordinates of pos in [-1, 1] listed from the innermost axis. With align_corners -1 and 1 are the
 // centres of the corner elements (a single element sits at 0), without it their outer edges.
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/vision.h"
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -76,6 +81,20 @@ OpSample sample(Random& random) {
           .attributes = {{"align_corners", draw(random, 0, 1)}}};
 }
 
+// The sum over all positions of the gradient times the position, which the map that changes nothing gives.
+void vjp(VjpContext& c) {
+  const Var theta = c.in(0);
+  const int64_t rank = c.gy(0).rank() - 2;
+  std::vector<double> unit(static_cast<size_t>(rank * (rank + 1)), 0.0);
+  for (int64_t row = 0; row < rank; ++row) unit[static_cast<size_t>(row * (rank + 2))] = 1;
+  const Var identity = cast(constant(c.graph(), Tensor::of<double>({1, rank, rank + 1}, unit)), theta.dtype());
+  const Var points = apply(c.op(), {expand_as(identity, theta), c.in(1)}, c.attributes());
+  const Var flat = reshape(points, {0, -1, rank});
+  const Var g = reshape(c.gy(0), {0, -1, rank});
+  const Var moved = reduce_sum(g, {1});
+  c.set(0, concat({matmul(swap_last_two(g), flat), swap_last_two(moved)}, 2));
+}
+
 }  // namespace
 
 Var affine_grid(Var theta, Var size, bool align_corners) {
@@ -94,6 +113,7 @@ const OpDef& affine_grid_def() {
                       int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "AffineGrid", .since = 20}},
       .sample = sample,
   };

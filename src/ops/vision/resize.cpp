@@ -15,9 +15,13 @@
 // shrinking. Integers round to nearest and saturate. Older forms (Upsample, Resize-10) are asymmetric and round down.
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/vision.h"
 #include "base/checked_int.h"
 #include "base/join.h"
@@ -290,6 +294,50 @@ OpSample sample(Random& random) {
   return sample;
 }
 
+// How much of each input coordinate is in each output coordinate of an axis: [out, in].
+Tensor mixing_matrix(const Attributes& attributes, const ResizeAxis& axis) {
+  std::vector<double> matrix(static_cast<size_t>(axis.out * axis.in), 0.0);
+  const std::vector<ResizeMix> mixes = resize_mixes(attributes, axis);
+  for (size_t o = 0; o < mixes.size(); ++o) {
+    for (const auto& [index, weight] : mixes[o].taps) {
+      matrix[o * static_cast<size_t>(axis.in) + static_cast<size_t>(index)] += weight;
+    }
+  }
+  return Tensor::of<double>({axis.out, axis.in}, matrix);
+}
+
+TensorView constant_input(VjpContext& c, size_t slot) {
+  if (!c.has_input(slot)) return {};
+  const Value& value = c.graph().value(c.in(slot).id());
+  if (!value.is_constant()) c.unsupported("its rule needs constant scales, sizes and regions");
+  return value.constant().view();
+}
+
+// Each axis by itself is a product with a matrix, and the gradient one with its transpose.
+void vjp(VjpContext& c) {
+  for (const size_t slot : {size_t{kRoi}, size_t{kScales}}) {
+    if (c.wants(slot)) c.unsupported("it has no gradient with respect to regions and scales");
+  }
+  const Var x = c.in(0);
+  if (!x.type().is_static() || !c.gy(0).type().is_static()) c.unsupported("its rule needs known extents");
+  const ResizeInputs inputs{constant_input(c, kRoi), constant_input(c, kScales), constant_input(c, kSizes)};
+  const Dims from = x.shape().static_dims(), to = c.gy(0).shape().static_dims();
+  Var gradient = c.gy(0);
+  const std::vector<ResizeAxis> axes = resize_axes(c.attributes(), from, to, inputs);
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    if (axes[axis].is_identity()) continue;
+    const Var matrix = cast(constant(c.graph(), mixing_matrix(c.attributes(), axes[axis])), x.dtype());
+    std::vector<int64_t> perm(axes.size());
+    std::iota(perm.begin(), perm.end(), 0);
+    std::swap(perm[axis], perm.back());
+    // Matrices of rank 2 at least.
+    const Var last = transpose(gradient, perm);
+    const Var mixed = axes.size() == 1 ? reshape(matmul(unsqueeze(last, {0}), matrix), {-1}) : matmul(last, matrix);
+    gradient = transpose(mixed, perm);
+  }
+  c.set(0, gradient);
+}
+
 }  // namespace
 
 Var resize(Var x, const std::vector<float>& scales, Attributes attributes) {
@@ -336,6 +384,7 @@ const OpDef& resize_def() {
             {"stretch", "not_larger", "not_smaller"}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "Resize", .since = 10, .import = import_onnx, .export_since = 19},
                {.name = "Upsample", .since = 7, .import = import_scales_only, .import_only = true}},
       .sample = sample,

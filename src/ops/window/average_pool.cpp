@@ -1,9 +1,11 @@
 // average_pool: the mean of each window. The divisor counts the taps inside the input, or with count_include_pad those
 // inside the padded input; taps beyond the end padding (ceil_mode) never count. A window without counted taps gives 0.
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
+#include "ops/window/conv_gradients.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/element_types.h"
 
@@ -43,6 +45,29 @@ OpSample sample(Random& random) {
   return result;
 }
 
+// 1 / number of taps of each window, [1, 1, out...].
+Tensor inverse_counts(std::span<const WindowAxis> axes, bool includes_pads) {
+  std::vector<double> inverse{1.0};
+  Dims dims{1, 1};
+  for (const WindowAxis& axis : axes) {
+    const std::vector<float> counts = counted_taps(axis, includes_pads);
+    std::vector<double> next;
+    for (const double outer : inverse) {
+      for (const float count : counts) next.push_back(count == 0 ? 0.0 : outer / static_cast<double>(count));
+    }
+    inverse = std::move(next);
+    dims.push_back(axis.out);
+  }
+  return Tensor::of<double>(dims, inverse);
+}
+
+void vjp(VjpContext& c) {
+  const auto axes = pool_windows(c);
+  const Tensor counts = inverse_counts(axes, c.attributes().flag("count_include_pad"));
+  const Var factors = cast(constant(c.graph(), counts), c.gy(0).dtype());
+  c.set(0, sum_of_windows(c.gy(0) * factors, axes));
+}
+
 }  // namespace
 
 Var average_pool(Var x, const PoolOptions& options) {
@@ -62,6 +87,7 @@ const OpDef& average_pool_def() {
           {{"count_include_pad", AttributeType::integer, "1: padding counts in the divisor.", int64_t{0}}}),
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .cost = pool_cost,
       .onnx = {{.name = "AveragePool", .export_since = 19}},
       .sample = sample,

@@ -4,10 +4,12 @@
 #include <complex>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
@@ -110,6 +112,22 @@ OpSample sample(Random& random) {
           .attributes = {{"strides", spec.strides}, {"dilations", spec.dilations}, {"pads", spec.pads}}};
 }
 
+// The adjoint cuts the windows out again: a convolution whose weights are 1 at one tap each.
+void vjp(VjpContext& c) {
+  const auto block = c.integers(2);
+  const int64_t window = checked_product(block, "col2im");
+  if (!c.gy(0).shape()[1].is_known()) c.unsupported("its rule needs a known number of channels");
+  const int64_t channels = c.gy(0).dim(1);
+  std::vector<double> taps(static_cast<size_t>(channels * window * window), 0.0);
+  for (int64_t row = 0; row < channels * window; ++row) taps[static_cast<size_t>(row * window + row % window)] = 1;
+  Dims dims{channels * window, 1};
+  dims.insert(dims.end(), block.begin(), block.end());
+  const Var weights = cast(constant(c.graph(), Tensor::of<double>(dims, taps)), c.gy(0).dtype());
+  Attributes attributes = c.attributes();
+  attributes.set("group", channels);
+  c.set(0, reshape_as(apply(conv_def(), {c.gy(0), weights}, attributes), c.in(0)));
+}
+
 }  // namespace
 
 Var col2im(Var x, Var image_shape, Var block_shape, Attributes attributes) {
@@ -130,6 +148,7 @@ const OpDef& col2im_def() {
                      {"dilations", AttributeType::integers, "Distance between window taps; default 1."}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "Col2Im", .since = 18}},
       .sample = sample,
   };

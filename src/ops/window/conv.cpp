@@ -3,6 +3,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/window.h"
 #include "ops/defs.h"
+#include "ops/window/conv_gradients.h"
 #include "ops/window/conv_loops.h"
 #include "tensor/element_types.h"
 
@@ -28,6 +29,23 @@ void reference(const OpCall& call) {
 }
 
 OpCost cost(const CostContext& context) { return conv_cost(context, 0, 1); }
+
+// Extents but that of the batch are known from here on.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0), w = c.in(1);
+  if (!x.shape().has_rank() || !w.shape().has_rank()) c.unsupported("its rule needs known ranks");
+  const Shape& extents = x.shape();
+  const Shape kernel(std::vector<Dim>(w.shape().dims().begin() + 2, w.shape().dims().end()));
+  const Shape spatial(std::vector<Dim>(extents.dims().begin() + 2, extents.dims().end()));
+  if (!kernel.is_static() || !spatial.is_static() || !extents[1].is_known() || !w.shape().is_static()) {
+    c.unsupported("its rule needs known channels and spatial extents, got " + to_string(extents));
+  }
+  const auto axes = resolve_windows(window_spec(c.attributes(), kernel.static_dims()), spatial.static_dims());
+  const int64_t group = c.attributes().integer("group");
+  if (c.wants(0)) c.set(0, spread_by_weights(c.gy(0), w, axes, group));
+  if (c.wants(1)) c.set(1, correlate(x, c.gy(0), axes, group));
+  if (c.wants(2)) c.set(2, sum_of_channels(c.gy(0)));
+}
 
 }  // namespace
 
@@ -55,6 +73,7 @@ const OpDef& conv_def() {
       .attributes = conv_attributes(),
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .traits = {.anchor = true},
       .cost = cost,
       .onnx = {{"Conv"}},

@@ -4,10 +4,14 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "graph/moved_bytes.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -84,7 +88,39 @@ OpSample sample_lp(Random& random) {
   return result;
 }
 
-OpDef global_pool(std::string_view name, std::string_view doc, ReferenceFn reference, OnnxName onnx) {
+void average_vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  const auto count = x.shape().num_elements(), channels = c.out(0).shape().num_elements();
+  if (count && channels) {
+    const double positions = *channels == 0 ? 1.0 : static_cast<double>(*count) / static_cast<double>(*channels);
+    return c.set(0, expand_as(c.gy(0) / positions, x));
+  }
+  c.set(0, expand_as(c.gy(0) * (cast(size(c.out(0)), x.dtype()) / cast(size(x), x.dtype())), x));
+}
+
+std::vector<int64_t> spatial_axes(VjpContext& c) {
+  if (!c.in(0).shape().has_rank()) c.unsupported("its rule needs a known rank");
+  std::vector<int64_t> axes;
+  for (int64_t axis = 2; axis < c.in(0).rank(); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+// Elements that are equally large share the gradient.
+void max_vjp(VjpContext& c) {
+  const Var is_taken = cast(equal(c.in(0), c.out(0)), c.in(0).dtype());
+  const std::vector<int64_t> axes = spatial_axes(c);
+  c.set(0, is_taken * (axes.empty() ? c.gy(0) : c.gy(0) / reduce_sum(is_taken, axes)));
+}
+
+// sign(x) |x|^(p-1) y^(1-p), and 0 where y is 0.
+void lp_vjp(VjpContext& c) {
+  const Var x = c.in(0), y = c.out(0);
+  const auto exponent = static_cast<double>(c.attributes().integer("p") - 1);
+  const Var ratio = abs(x) / where(equal(y, scalar_like(y, 0)), scalar_like(y, 1), y);
+  c.set(0, c.gy(0) * (exponent == 0 ? sign(x) : sign(x) * pow(ratio, scalar_like(x, exponent))));
+}
+
+OpDef global_pool(std::string_view name, std::string_view doc, ReferenceFn reference, VjpFn vjp, OnnxName onnx) {
   return {
       .name = name,
       .doc = doc,
@@ -93,6 +129,7 @@ OpDef global_pool(std::string_view name, std::string_view doc, ReferenceFn refer
       .types = {{"T", dtypes::kFloat}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .cost = cost,
       .onnx = {onnx},
       .sample = sample,
@@ -106,20 +143,20 @@ Var global_max_pool(Var x) { return apply(global_max_pool_def(), {x}); }
 Var global_lp_pool(Var x, int64_t p) { return apply(global_lp_pool_def(), {x}, {{"p", p}}); }
 
 const OpDef& global_average_pool_def() {
-  static const OpDef def =
-      global_pool("global_average_pool", "Mean over all spatial positions.", average_reference, {"GlobalAveragePool"});
+  static const OpDef def = global_pool("global_average_pool", "Mean over all spatial positions.", average_reference,
+                                       average_vjp, {"GlobalAveragePool"});
   return def;
 }
 
 const OpDef& global_max_pool_def() {
-  static const OpDef def =
-      global_pool("global_max_pool", "Largest element over all spatial positions.", max_reference, {"GlobalMaxPool"});
+  static const OpDef def = global_pool("global_max_pool", "Largest element over all spatial positions.", max_reference,
+                                       max_vjp, {"GlobalMaxPool"});
   return def;
 }
 
 const OpDef& global_lp_pool_def() {
   static const OpDef def = [] {
-    OpDef lp = global_pool("global_lp_pool", "(sum |x|^p)^(1/p) over all spatial positions.", lp_reference,
+    OpDef lp = global_pool("global_lp_pool", "(sum |x|^p)^(1/p) over all spatial positions.", lp_reference, lp_vjp,
                            {.name = "GlobalLpPool", .since = 2});
     lp.attributes = {{"p", AttributeType::integer, "Order of the norm, 1 or more.", int64_t{2}}};
     lp.infer = infer_lp;

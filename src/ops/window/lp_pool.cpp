@@ -2,9 +2,11 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
+#include "ops/window/conv_gradients.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/element_types.h"
 
@@ -38,6 +40,20 @@ OpSample sample(Random& random) {
   return result;
 }
 
+// sign(x) |x|^(p-1) y^(1-p), and 0 where y is 0.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0), y = c.out(0);
+  const int64_t p = c.attributes().integer("p");
+  const auto axes = pool_windows(c);
+  if (p == 1) return c.set(0, sign(x) * sum_of_windows(c.gy(0), axes));
+  const Var zero = scalar_like(y, 0);
+  const Var is_zero = equal(y, zero);
+  const auto exponent = static_cast<double>(p - 1);
+  const Var scale = pow(where(is_zero, scalar_like(y, 1), y), scalar_like(y, -exponent));
+  const Var slope = p == 2 ? x : sign(x) * pow(abs(x), scalar_like(x, exponent));
+  c.set(0, slope * sum_of_windows(where(is_zero, zero, c.gy(0) * scale), axes));
+}
+
 }  // namespace
 
 Var lp_pool(Var x, int64_t p, const PoolOptions& options) {
@@ -56,6 +72,7 @@ const OpDef& lp_pool_def() {
       .attributes = pool_attributes({{"p", AttributeType::integer, "Order of the norm, 1 or more.", int64_t{2}}}),
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .cost = pool_cost,
       .onnx = {{.name = "LpPool", .since = 2, .export_since = 18}},
       .sample = sample,

@@ -4,9 +4,12 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -51,6 +54,26 @@ OpSample sample(Random& random) {
           .attributes = {{"size", draw(random, 1, 5)}, {"alpha", 0.1F}, {"bias", 1.5F}}};
 }
 
+void vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  if (!x.shape().has_rank() || !x.shape()[1].is_known()) c.unsupported("its rule needs a known number of channels");
+  const int64_t channels = x.dim(1), size = c.attributes().integer("size");
+  // neighbours[a][b] = 1 where channel b is in the window of channel a.
+  std::vector<double> neighbours(static_cast<size_t>(channels * channels), 0.0);
+  for (int64_t a = 0; a < channels; ++a) {
+    for (int64_t b = std::max<int64_t>(0, a - (size - 1) / 2); b <= std::min(channels - 1, a + size / 2); ++b) {
+      neighbours[static_cast<size_t>(a * channels + b)] = 1;
+    }
+  }
+  const Var matrix = cast(constant(c.graph(), Tensor::of<double>({channels, channels}, neighbours)), x.dtype());
+  const double alpha = c.attributes().real("alpha") / static_cast<double>(size), beta = c.attributes().real("beta");
+  const Var sums = einsum("ab,nb...->na...", {matrix, x * x});
+  const Var base = sums * alpha + double{c.attributes().real("bias")};
+  const Var scale = pow(base, scalar_like(x, -beta));
+  const Var passed = einsum("ab,na...->nb...", {matrix, c.gy(0) * x * scale / base});
+  c.set(0, c.gy(0) * scale - (2 * alpha * beta) * x * passed);
+}
+
 }  // namespace
 
 Var lrn(Var x, int64_t size, const LrnOptions& options) {
@@ -71,6 +94,7 @@ const OpDef& lrn_def() {
                      {"bias", AttributeType::real, "Added to the scaled sum.", 1.0F}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{"LRN"}},
       .sample = sample,
   };

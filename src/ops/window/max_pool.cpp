@@ -6,8 +6,10 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/window.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/element_types.h"
@@ -79,6 +81,21 @@ OpSample sample(Random& random) {
   return result;
 }
 
+// All of the gradient goes to where the maximum was found; a window in the padding has none.
+void vjp(VjpContext& c) {
+  if (!c.has_gy(0)) return c.set_none(0);
+  Var indices;
+  if (c.attributes().integer("storage_order") != 0) {
+    Attributes by_row = c.attributes();
+    by_row.set("storage_order", int64_t{0});
+    indices = apply_all(c.op(), {c.in(0)}, by_row, 2)[1];
+  } else {
+    indices = c.num_outputs() > 1 ? c.out(1) : c.with_outputs(2)[1];
+  }
+  const Var is_outside = less(indices, scalar_like(indices, 0));
+  c.set(0, add_at(c.in(0), indices, where(is_outside, scalar_like(c.gy(0), 0), c.gy(0))));
+}
+
 }  // namespace
 
 Var max_pool(Var x, const PoolOptions& options) { return apply(max_pool_def(), {x}, pool_options_attributes(options)); }
@@ -95,6 +112,7 @@ const OpDef& max_pool_def() {
                                       "1: indices count with the first spatial axis fastest.", int64_t{0}}}),
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .cost = pool_cost,
       .onnx = {{"MaxPool"}},
       .sample = sample,

@@ -4,10 +4,13 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
@@ -128,6 +131,21 @@ OpSample sample(Random& random) {
   return sample;
 }
 
+// The elements of the gradient at the positions, which count in the result before it is enlarged.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  if (!x.type().is_static()) c.unsupported("its rule needs known extents");
+  const WindowSpec spec = window_spec(c.attributes(), c.attributes().integers("kernel_shape"));
+  std::vector<int64_t> begins{0, 0}, ends{x.dim(0), x.dim(1)}, axes{0, 1};
+  for (size_t axis = 0; axis < spec.kernel.size(); ++axis) {
+    axes.push_back(static_cast<int64_t>(axis) + 2);
+    begins.push_back(0);
+    ends.push_back(unpooled_extent(spec, axis, x.dim(axes.back())));
+  }
+  const Var inner = c.has_input(2) ? slice(c.gy(0), begins, ends, axes) : c.gy(0);
+  c.set(0, reshape_as(gather(reshape(inner, {-1}), reshape(c.in(1), {-1})), x));
+}
+
 }  // namespace
 
 Var max_unpool(Var x, Var indices, const PoolOptions& options, Var output_shape) {
@@ -151,6 +169,7 @@ const OpDef& max_unpool_def() {
                      {"pads", AttributeType::integers, "Its padding, begins then ends; default 0."}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "MaxUnpool", .since = 9}},
       .sample = sample,
   };

@@ -27,6 +27,7 @@ struct Number {
   friend Number operator-(Number a) { return Number(field_negate(a.value)); }
   friend bool operator<(Number a, Number b) { return integer_of(a.value) < integer_of(b.value); }
   friend bool operator>(Number a, Number b) { return b < a; }
+  friend bool operator==(Number a, Number b) { return a.value == b.value; }
 
   uint64_t value;
 };

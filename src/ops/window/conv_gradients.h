@@ -1,0 +1,27 @@
+// The gradients of convolutions, as convolutions: conv, conv_transpose and the sum over positions that makes the
+// gradient of the weights are each other's gradients.
+#pragma once
+
+#include <span>
+
+#include "autograph/builder.h"
+#include "ops/window/window_geometry.h"
+
+namespace autograph {
+
+/// What a convolution's input has to do with the gradient of its output: each y[n, m, o] adds y * w[m, c, k] to
+/// x[n, c, o * stride - pad + k * dilation]. y [N, M, out...], w [M, C / group, kernel...], x [N, C, in...].
+Var spread_by_weights(const Var& y, const Var& w, std::span<const WindowAxis> axes, int64_t group);
+
+/// w[m, c, k] = sum over n and o of y[n, m, o] * x[n, c, o * stride - pad + k * dilation], c within the group of m.
+/// x [N, C, in...], y [N, M, out...], the result [M, C / group, kernel...]; extents but N are known.
+Var correlate(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group);
+
+/// As spread_by_weights() with weights of 1 for each channel by itself: the sum of all y whose window has an element of
+/// x. y and x are [N, C, ...].
+Var sum_of_windows(const Var& y, std::span<const WindowAxis> axes);
+
+/// The sum over the dims but 1: the gradient of a bias.
+Var sum_of_channels(const Var& y);
+
+}  // namespace autograph
