@@ -3,6 +3,7 @@
 
 #include "autograph/attested_kernels.h"
 #include "autograph/attribute.h"
+#include "autograph/autodiff.h"
 #include "autograph/bisect.h"
 #include "autograph/buffer.h"
 #include "autograph/builder.h"

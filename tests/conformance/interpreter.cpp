@@ -1,5 +1,7 @@
 #include "conformance/interpreter.h"
 
+#include <algorithm>
+
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
 #include "base/check.h"
@@ -51,6 +53,8 @@ std::vector<Datum> run_decomposed(const Node& node, const std::vector<Type>& typ
       body_inputs.push_back(inputs[slot]);
     }
   }
+  // Bodies may ask for any input of the schema.
+  context.inputs.resize(std::max(context.inputs.size(), node.op().inputs.size()));
   const std::vector<Var> outputs = node.op().decompose(context);
   std::vector<size_t> slots;
   for (size_t slot = 0; slot < outputs.size(); ++slot) {

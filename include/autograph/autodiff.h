@@ -1,0 +1,62 @@
+// Differentiation: gradients as nodes of the same graph, which passes, search and the memory plan then treat as any
+// other.
+//
+//     GraphBuilder graph;
+//     const Var x = graph.input("x", DType::f32, {64, 10});
+//     const Var w = graph.state("w", Tensor::zeros(DType::f32, {10, 1}));
+//     const Var y = matmul(x, w);
+//     const Var loss = reduce_mean(y * y, {}, false);
+//     const Var dw = grad(loss, {w})[0];
+//     graph.update(w, w - 0.1 * dw);
+//
+// Each op brings its rule (OpDef::vjp), or a body of ops that have one. Rules are made of ops, so that gradients have
+// gradients. Nothing is computed that is not asked for: values that do not depend on what is differentiated with
+// respect to get no gradients, and what no result needs is taken out of the graph again.
+//
+// All functions here add nodes to the graph that their arguments belong to; values given by the caller keep their
+// meaning. They throw UnsupportedError, which names node and op, where a gradient has to pass an op without a rule,
+// and ValueError when an argument is no float tensor or belongs to another graph. A value that the result does not
+// depend on has zeros for its gradient.
+//
+// Where a function has no derivative, its rule gives that of PyTorch: 0 for relu and |x| at 0, an even share for each
+// of equal maxima, the inner side for the bounds of clip. A gradient of 0 stays 0 however steep the function is, so
+// that where(x > 0, sqrt(x), 0) has a gradient of 0 at 0 and not NaN.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autograph/builder.h"
+
+namespace autograph {
+
+/// A loss and its gradients.
+struct ValueAndGrad {
+  Var value;                   ///< The loss.
+  std::vector<Var> gradients;  ///< One for each value asked for, in its shape and dtype.
+};
+
+/// d loss / d value for each of `wanted`: inputs, states, constants or anything else that the loss depends on. The loss
+/// has one element. A value that appears in many places (tied parameters) has the sum of its gradients.
+std::vector<Var> grad(const Var& loss, const std::vector<Var>& wanted);
+
+/// The same, with the loss.
+ValueAndGrad value_and_grad(const Var& loss, const std::vector<Var>& wanted);
+
+/// Vector-Jacobian product: sum over k of (d outputs[k] / d value)^T output_gradients[k], for each of `wanted`.
+/// output_gradients: one for each output, in its shape and dtype; invalid ones stand for zeros.
+std::vector<Var> vjp(const std::vector<Var>& outputs, const std::vector<Var>& output_gradients,
+                     const std::vector<Var>& wanted);
+
+/// Jacobian-vector product: how each of `outputs` changes when `inputs` change along `tangents` (one for each input, in
+/// its shape and dtype).
+std::vector<Var> jvp(const std::vector<Var>& outputs, const std::vector<Var>& inputs, const std::vector<Var>& tangents);
+
+/// Hessian-vector product: how the gradients of `loss` with respect to `wanted` change along `directions`.
+std::vector<Var> hvp(const Var& loss, const std::vector<Var>& wanted, const std::vector<Var>& directions);
+
+/// d output / d input, [extents of output..., extents of input...]: one turn of a scan for each element of the output.
+/// Shapes are known.
+Var jacobian(const Var& output, const Var& input);
+
+}  // namespace autograph

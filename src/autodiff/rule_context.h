@@ -1,0 +1,51 @@
+// What a gradient rule sees of a backward pass.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "autodiff/reverse.h"
+
+namespace autograph {
+
+/// One visit of a node. Copies what it tells of the node: rules add nodes, which moves those of the graph.
+class RuleContext final : public VjpContext {
+ public:
+  RuleContext(Reverse& pass, NodeId node);
+
+  Graph& graph() override { return pass_.graph_; }
+  const OpDef& op() const override { return *op_; }
+  const Attributes& attributes() const override { return attributes_; }
+  size_t num_inputs() const override { return inputs_.size(); }
+  size_t num_outputs() const override { return outputs_.size(); }
+  bool has_input(size_t slot) const override { return slot < inputs_.size() && inputs_[slot].is_valid(); }
+  bool wants(size_t slot) const override { return has_input(slot) && pass_.is_active(inputs_[slot]); }
+  Var in(size_t slot) override { return has_input(slot) ? Var(graph(), inputs_[slot]) : Var(); }
+  Var out(size_t slot) override { return Var(graph(), outputs_[slot]); }
+  bool has_gy(size_t slot) const override { return slot < gradients_.size() && gradients_[slot].is_valid(); }
+  Var gy(size_t slot) override;
+  std::optional<std::vector<int64_t>> known_integers(size_t slot) const override;
+  std::vector<int64_t> integers(size_t slot) const override;
+  void set(size_t slot, const Var& gradient) override;
+  void set_none(size_t slot) override;
+  std::vector<Var> with_outputs(int count) override;
+  Graph vjp_of(std::string_view attribute, const std::vector<bool>& wanted, const std::vector<bool>& given) override;
+  [[noreturn]] void unsupported(std::string_view detail) const override;
+
+  /// Throws UnsupportedError when the rule has forgotten an input that is wanted.
+  void check_all_set() const;
+
+ private:
+  std::string input_name(size_t slot) const;
+
+  Reverse& pass_;
+  NodeId node_;
+  const OpDef* op_;
+  Attributes attributes_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  std::vector<ValueId> gradients_;  // of the outputs
+  std::vector<char> is_set_;        // by input
+};
+
+}  // namespace autograph
