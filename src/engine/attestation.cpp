@@ -1,6 +1,7 @@
 #include "engine/attestation.h"
 
 #include "autograph/attested_kernels.h"
+#include "base/cache_folder.h"
 
 namespace autograph {
 namespace {

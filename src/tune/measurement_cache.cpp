@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <sqlite3.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -36,18 +35,7 @@ constexpr const char* kCreateVerdicts =
     "fault TEXT NOT NULL, at INTEGER NOT NULL DEFAULT (strftime('%s', 'now')), PRIMARY KEY (device, key)) "
     "WITHOUT ROWID";
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 }  // namespace
-
-std::string default_cache_folder() {
-  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return cache + "/autograph";
-  if (const std::string home = environment("HOME"); !home.empty()) return home + "/.cache/autograph";
-  return "";
-}
 
 // A connection and its statements. Errors of SQLite become exceptions here and go no further than the cache.
 class MeasurementCache::Database {

@@ -13,9 +13,6 @@
 
 namespace autograph {
 
-/// `$XDG_CACHE_HOME/autograph`, else `~/.cache/autograph`.
-std::string default_cache_folder();
-
 /// What a graph took as a whole, beside what the costs of its nodes say.
 struct LatencySample {
   double sum_us = 0;       ///< Of the costs of all nodes.
