@@ -1,7 +1,6 @@
 #include "engine/state_run.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
 #include "base/printable.h"
@@ -50,7 +49,7 @@ void StateRun::bind_updates() {
   const size_t first = graph_.outputs().size();
   for (size_t u = 0; u < graph_.updates().size(); ++u) {
     Tensor& tensor = *tensors_[number_of(graph_, graph_.updates()[u].state)];
-    if (copies_) fresh_.push_back(Tensor::empty(tensor.dtype(), tensor.dims()));
+    if (copies_) fresh_.push_back(Tensor::empty(tensor.dtype(), tensor.dims(), tensor.buffer().memory()));
     if (!launchable_.is_fixed_output(first + u)) continue;
     launchable_.bind_output(first + u, copies_ ? fresh_.back() : tensor);
   }
@@ -68,8 +67,8 @@ void StateRun::finish() {
     Tensor& tensor = *tensors_[number_of(graph_, graph_.updates()[u].state)];
     if (tensor.dtype() == DType::string) {
       tensor = fresh_[u].clone();
-    } else if (tensor.size_bytes() > 0) {
-      std::memcpy(tensor.mutable_raw(), fresh_[u].raw(), tensor.size_bytes());
+    } else {
+      copy_bytes(tensor.buffer(), fresh_[u].buffer(), tensor.size_bytes());
     }
   }
 }

@@ -68,6 +68,7 @@ void StreamRun::bind(Port& port, const Buffer& given, size_t bytes, const char* 
                     what, number, device_.name(), given.memory()->name()));
   }
   port.given = given;
+  port.bytes = bytes;
   port.is_copied = given.data() && given.memory() != device_.memory();
   if (port.is_copied && port.on_device.size_bytes() < bytes) {
     port.on_device = Buffer::allocate(bytes, device_.memory());
@@ -207,24 +208,31 @@ void StreamRun::run_around(const std::function<void()>& work) {
     // What has been enqueued uses memory of the caller.
     try {
       wait_for_all();
-    } catch (const DeviceError&) {  // NOLINT(bugprone-empty-catch): a consequence of the first error
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a consequence of the first error
     }
     throw;
   }
   wait_for_all();
 }
 
+// All of them, even where one has failed: what they use may go afterwards.
 void StreamRun::wait_for_all() {
-  for (const auto& stream : streams_) stream->wait();
+  std::exception_ptr first;
+  for (const auto& stream : streams_) {
+    try {
+      stream->wait();
+    } catch (const Error&) {
+      if (!first) first = std::current_exception();
+    }
+  }
   retired_.clear();
+  if (first) std::rethrow_exception(first);
 }
 
 void StreamRun::enqueue_inputs() {
-  const Plan& plan = compiled_->plan;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const Port& port = inputs_[i];
+  for (const Port& port : inputs_) {
     if (!port.is_copied || !port.given.data()) continue;
-    copy_bytes(port.on_device, port.given, plan.slots[plan.inputs[i]].bytes, streams_[0].get());
+    copy_bytes(port.on_device, port.given, port.bytes, streams_[0].get());
   }
 }
 
@@ -265,6 +273,8 @@ void StreamRun::enqueue_stage(const PlanStage& stage, const Launch& launch) {
 }
 
 void StreamRun::enqueue(size_t number, Stream& stream, const Launch& launch) {
+  const auto describe = [&] { return describe_step(*compiled_, compiled_->plan.steps[number]); };
+  const EnqueuedStep enqueued(describe);
   try {
     if (compiled_->kernels[number]) {
       compiled_->kernels[number]->run(args_of(number, &stream));
@@ -272,7 +282,7 @@ void StreamRun::enqueue(size_t number, Stream& stream, const Launch& launch) {
       DynamicStep(*this, number, launch.options, launch.meter, &stream).run();
     }
   } catch (...) {
-    rethrow_with_place(describe_step(*compiled_, compiled_->plan.steps[number]));
+    rethrow_with_place(describe());
   }
 }
 

@@ -31,6 +31,7 @@ class StreamRun final : public Launchable {
   struct Port {
     Buffer given;      // on the host or on the device
     Buffer on_device;  // for copies of what lies on the host; allocated when first needed
+    size_t bytes = 0;  // of what the caller gave: the slot knows them only where its shape is known
     bool is_copied = false;
     void* resolved = nullptr;  // where it was in the last launch
     void* address() const { return is_copied ? on_device.data() : given.data(); }

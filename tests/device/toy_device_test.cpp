@@ -525,6 +525,39 @@ TEST(ToyDevice, RunsNestedGraphs) {
   }
 }
 
+// A state whose first extent grows with every turn: after a few shapes the body runs with shapes that it is told.
+TEST(ToyDevice, RunsNestedGraphsOnInputsThatGrow) {
+  auto body = std::make_shared<Graph>("body");
+  input(*body, DType::i64, {}, "turn");
+  const Var go_on = input(*body, DType::boolean, {}, "go_on");
+  const Var rows = input(*body, DType::f32, Shape{Dim::unknown(), 3}, "rows");
+  const Var row = input(*body, DType::f32, {1, 3}, "row");
+  body->add_output(go_on.id());
+  body->add_output(concat({relu(add(rows, rows)), row}, 0).id());
+  Graph graph("grow");
+  const Var turns = input(graph, DType::i64, {}, "turns");
+  const Var start = input(graph, DType::f32, {1, 3}, "start");
+  const Attributes attributes{{"body", GraphRef(body)}, {"num_captures", int64_t{1}}};
+  graph.add_output(apply_all(get_op("loop"), {turns, Var(), start, start}, attributes, 1)[0].id());
+  const std::vector<Datum> inputs{Tensor::scalar<int64_t>(40), Tensor::of<float>({1, 3}, {0.5, 1, 2})};
+  EXPECT_EQ(difference(compile(graph, on_toy()).run(inputs), compile(graph, on_reference()).run(inputs)), "");
+}
+
+TEST(ToyDevice, UpdatesStatesBesideShapesThatDependOnElements) {
+  Graph graph("dynamic state");
+  const Var x = input(graph, DType::f32, {4}, "x");
+  const Var sum = state(graph, Tensor::zeros(DType::f32, {4}), "sum");
+  update(sum, add(sum, x));
+  graph.add_output(gather(x, squeeze(non_zero(x), {0})).id(), "picked");
+  const Executable toy = compile(graph, on_toy());
+  const Executable reference = compile(graph, on_reference());
+  for (const float value : {1.0F, 0.0F, 4.0F}) {
+    const Tensor in = Tensor::of<float>({4}, {value, 1, 0, value});
+    EXPECT_EQ(difference(toy.run({in}), reference.run({in})), "");
+    EXPECT_TRUE(toy.states().get("sum").bitwise_equal(reference.states().get("sum")));
+  }
+}
+
 TEST(ToyDevice, TakesSymbolicShapes) {
   Graph graph("symbolic");
   const Var x = input(graph, DType::f32, {Dim::symbol("n"), 2}, "x");
