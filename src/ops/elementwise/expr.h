@@ -102,10 +102,25 @@ enum class CDialect : uint8_t {
   opencl,  ///< OpenCL C, whose functions have no suffix for float.
 };
 
-/// A function `name` of float arguments that computes `expression`: `float name(float x, float alpha) {...}`.
-/// Throws InternalError for a variable that `arguments` lacks.
+/// The numbers that a printed function computes with.
+struct CNumber {
+  enum class Kind : uint8_t {
+    f32,
+    f64,
+    whole,  ///< An integer that wraps around, divided by 0 gives 0.
+  };
+  Kind kind = Kind::f32;
+  std::string_view type = "float";           ///< As the text knows it.
+  std::string_view unsigned_type = "float";  ///< Of an integer: an unsigned type of at least 32 bits that holds it.
+};
+
+/// Can `expression` be computed with integers?
+bool is_of_whole_numbers(const Expr& expression);
+
+/// A function `name` that computes `expression`: `float name(float x, float alpha) {...}`. Functions of integers are
+/// given as in formulas.h. Throws InternalError for a variable that `arguments` lacks.
 std::string c_function(const Expr& expression, std::string_view name, std::span<const std::string> arguments,
-                       CDialect dialect = CDialect::c);
+                       CDialect dialect = CDialect::c, const CNumber& number = {});
 
 /// `expression` ready to be evaluated many times, with T = float or double for numbers.
 template <class T>
