@@ -5,8 +5,8 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build make pkg-config git libfmt-dev libhwy-dev libsqlite3-dev libxxhash-dev nlohmann-json3-dev libcli11-dev
   zlib1g-dev libpng-dev libjpeg-dev libtiff-dev libwebp-dev libopenjp2-7-dev
-  libprotobuf-dev protobuf-compiler libonnx-dev libdnnl-dev libz3-dev graphviz python3)
-[ "${1:-}" != --tests ] || packages+=(libgtest-dev librapidcheck-dev python3-venv clang-format-14 man-db)
+  libprotobuf-dev protobuf-compiler libonnx-dev libdnnl-dev libz3-dev opencl-c-headers graphviz python3)
+[ "${1:-}" != --tests ] || packages+=(libgtest-dev librapidcheck-dev python3-venv clang-format-14 man-db pocl-opencl-icd)
 
 missing=()
 for package in "${packages[@]}"; do

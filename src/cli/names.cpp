@@ -40,7 +40,7 @@ bool is_device_name(std::string_view name) {
   const auto family = [](std::string_view of) { return of.substr(0, of.find(':')); };
   const auto has_number = [](std::string_view of) { return of.find(':') != std::string_view::npos; };
   std::vector<std::string> known = available_devices();
-  known.emplace_back("cuda");  // other builds have it
+  known.insert(known.end(), {"cuda", "opencl"});  // other builds or machines have them
   return std::any_of(known.begin(), known.end(), [&](const std::string& device) {
     return family(device) == family(name) && (has_number(name) || !has_number(device));
   });

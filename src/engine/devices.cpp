@@ -9,6 +9,7 @@
 
 #include "autograph/compile.h"
 #include "backends/cpu/cpu_device.h"
+#include "backends/opencl/opencl_device.h"
 #include "backends/reference/reference_device.h"
 #include "backends/sim/sim_device.h"
 #include "base/check.h"
@@ -28,6 +29,7 @@ struct Backend {
 constexpr Backend kBackends[] = {
     {cpu_device_names, make_cpu},
     {reference_device_names, make_reference},
+    {opencl_device_names, make_opencl},
     {sim_device_names, make_sim},
 };
 

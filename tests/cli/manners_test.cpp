@@ -49,6 +49,19 @@ TEST(Cli, KnowsEveryDeviceOfTheBuild) {
   }
 }
 
+// The loader of Debian reads where drivers are announced from a variable.
+TEST(Cli, SaysWhatItLookedForWithoutOpenCl) {
+  const std::string no_driver = "OCL_ICD_VENDORS=/no/such/folder";
+  for (const std::string device : {"opencl", "opencl:3"}) {
+    const ProgramResult result = run_program("run zoo:mlp --device " + device, no_driver);
+    EXPECT_EQ(result.exit_code, 7) << device;
+    EXPECT_TRUE(contains(result.err, "[opencl] ")) << result.err;
+    EXPECT_TRUE(contains(result.err, "pocl-opencl-icd") || contains(result.err, "headers of OpenCL")) << result.err;
+  }
+  EXPECT_FALSE(contains(run_program("doctor", no_driver).out, "opencl:"));
+  EXPECT_FALSE(contains(run_program("doctor --json", no_driver).out, "\"opencl\""));
+}
+
 TEST(Cli, NoArgumentsIsUsageError) { EXPECT_EQ(run_program("").exit_code, 2); }
 
 TEST(Cli, ExtraArgumentIsUsageError) {
@@ -151,10 +164,10 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
   std::istringstream facts(result.out.substr(0, table));
   std::string words;
   for (std::string line; std::getline(facts, line);) words += line.substr(0, line.find(' ')) + " ";
-  EXPECT_EQ(
-      words,
-      "autograph processor isa cpus memory devices backend backend backend backend strategies operators libraries "
-      "attested ");
+  std::string backends;
+  for (size_t n = available_devices().size(); n > 0; --n) backends += "backend ";
+  EXPECT_EQ(words,
+            "autograph processor isa cpus memory devices " + backends + "strategies operators libraries attested ");
   EXPECT_EQ(result.out.substr(table + 2),
             "setting        value  origin\n"
             "device         cpu    default\n"

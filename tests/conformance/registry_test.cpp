@@ -13,6 +13,7 @@
 #include "autograph/verify.h"
 #include "ops/sample.h"
 #include "support/compare.h"
+#include "support/host_devices.h"
 #include "support/sample_graph.h"
 
 namespace autograph {
@@ -71,7 +72,7 @@ std::vector<Datum> run_on(const std::string& device, Graph graph, const std::vec
 
 // Those with kernels of their own: simulated ones compute with those of the processor.
 std::vector<std::string> devices_to_compare() {
-  std::vector<std::string> names = available_devices();
+  std::vector<std::string> names = host_devices();
   std::erase_if(names, [](const std::string& name) {
     const DeviceProperties properties = get_device(name).properties();
     return properties.is_reference || properties.has_exact_times;

@@ -1,0 +1,124 @@
+// conv: the weights of a group times the input, which is read through the window as a matrix of taps by positions; with
+// few channels in a group (depthwise ones above all) one work item an output element.
+#include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/product.h"
+#include "backends/gpu/emit/window.h"
+
+namespace autograph::gpu {
+namespace {
+
+// Below this a tile would be mostly empty.
+constexpr int64_t kFewChannels = 8;
+constexpr int64_t kFewTaps = 8;
+
+struct Conv {
+  int64_t batch, groups;
+  int64_t in_channels, out_channels;  // of a group
+  int64_t kernel_positions, in_positions, out_positions;
+  std::vector<WindowAxis> axes;
+};
+
+Conv conv_of(const KernelCall& call) {
+  const Dims x = call.input_dims(0);
+  const Dims w = call.input_dims(1);
+  Conv conv;
+  conv.axes = resolve_windows(window_spec(call.attributes, Dims(w.begin() + 2, w.end())),
+                              std::span<const int64_t>(x).subspan(2));
+  conv.batch = x[0];
+  conv.groups = call.attributes.integer("group");
+  conv.in_channels = w[1];
+  conv.out_channels = w[0] / conv.groups;
+  conv.kernel_positions = num_elements(kernel_extents(conv.axes));
+  conv.in_positions = num_elements(in_extents(conv.axes));
+  conv.out_positions = num_elements(out_extents(conv.axes));
+  return conv;
+}
+
+std::vector<Parameter> parameters_of(const KernelCall& call) {
+  const std::string_view type = storage_type(call.inputs[0].dtype());
+  std::vector<Parameter> list{input_parameter("x", type, 0), input_parameter("w", type, 1)};
+  if (call.has_input(2)) list.push_back(input_parameter("bias", type, 2));
+  list.push_back(output_parameter("y", type));
+  return list;
+}
+
+std::string with_bias(const KernelCall& call, const std::string& sum, const std::string& channel) {
+  return call.has_input(2) ? fmt::format("{} + {}", sum, load(call.inputs[2].dtype(), "bias", channel)) : sum;
+}
+
+void write_direct(Writer& writer, const KernelCall& call, const Conv& conv) {
+  const DType dtype = call.inputs[0].dtype();
+  const IndexType& index = writer.index();
+  const auto lit = [&](int64_t value) { return index.literal(value); };
+  writer.begin_items(parameters_of(call), num_elements(call.output_dims(0)));
+  writer.line("const Index o = i % {};", lit(conv.out_positions));
+  writer.line("const Index m = i / {} % {};", lit(conv.out_positions), lit(conv.groups * conv.out_channels));
+  writer.line("const Index n = i / {};", lit(conv.out_positions * conv.groups * conv.out_channels));
+  writer.line("const Index first = (n * {0} + m / {1}) * {2};", lit(conv.groups), lit(conv.out_channels),
+              lit(conv.in_channels * conv.in_positions));
+  writer.line("{} total = 0;", compute_type(dtype));
+  writer.open("for (Index c = 0; c < {}; ++c)", lit(conv.in_channels));
+  writer.line("const Index x_at = first + c * {};", lit(conv.in_positions));
+  writer.line("const Index w_at = (m * {} + c) * {};", lit(conv.in_channels), lit(conv.kernel_positions));
+  write_taps(writer, conv.axes, "o",
+             [&] { writer.line("total += {} * {};", load(dtype, "x", "x_at + p"), load(dtype, "w", "w_at + k")); });
+  writer.close();
+  writer.line("{}", store(dtype, "y", "i", with_bias(call, "total", "m")));
+  writer.end();
+}
+
+// One product for each image and group.
+void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv) {
+  const DType dtype = call.inputs[0].dtype();
+  const IndexType& index = writer.index();
+  const auto lit = [&](int64_t value) { return index.literal(value); };
+  Product product;
+  product.batches = conv.batch * conv.groups;
+  product.rows = conv.out_channels;
+  product.inner = conv.in_channels * conv.kernel_positions;
+  product.columns = conv.out_positions;
+  product.type = product_type(dtype);
+  product.left = [&](const std::string& b, const std::string& m, const std::string& k) {
+    const std::string row = fmt::format("({} % {} * {} + {})", b, lit(conv.groups), lit(conv.out_channels), m);
+    return load(dtype, "w", fmt::format("{} * {} + {}", row, lit(product.inner), k));
+  };
+  product.right = [&](const std::string& b, const std::string& k, const std::string& o) {
+    writer.line("const Index c = {} / {};", k, lit(conv.kernel_positions));
+    writer.line("const Index k = {} % {};", k, lit(conv.kernel_positions));
+    const TapText tap = write_tap(writer, conv.axes, o, "k");
+    const std::string at =
+        fmt::format("({} * {} + c) * {} + {}", b, lit(conv.in_channels), lit(conv.in_positions), tap.position);
+    const std::string element = load(dtype, "x", at);
+    return tap.inside.empty() ? element : fmt::format("({} ? {} : 0)", tap.inside, element);
+  };
+  product.write = [&](const std::string& b, const std::string& m, const std::string& o, const std::string& sum) {
+    writer.line("const Index channel = {} % {} * {} + {};", b, lit(conv.groups), lit(conv.out_channels), m);
+    const std::string at =
+        fmt::format("({} * {} + {}) * {} + {}", b, lit(conv.out_channels), m, lit(conv.out_positions), o);
+    writer.line("{}", store(dtype, "y", at, with_bias(call, sum, "channel")));
+  };
+  write_product(writer, parameters_of(call), product);
+}
+
+}  // namespace
+
+Emitted emit_conv(const KernelCall& call, const Target& target) {
+  const DType dtype = call.inputs[0].dtype();
+  if (!can_multiply(dtype, target)) return refused("dtype");
+  const Conv conv = conv_of(call);
+  Writer writer(target);
+  for (const Dims& dims : {call.input_dims(0), call.input_dims(1), call.output_dims(0)}) {
+    writer.index().cover(num_elements(dims));
+  }
+  // Positions in the padding are computed before they are looked at.
+  for (const WindowAxis& axis : conv.axes) writer.index().cover(axis.in + axis.pad_begin + axis.pad_end);
+  const bool is_small = conv.out_channels < kFewChannels || conv.in_channels * conv.kernel_positions < kFewTaps;
+  if (is_small || num_elements(call.output_dims(0)) == 0) {
+    write_direct(writer, call, conv);
+  } else {
+    write_as_product(writer, call, conv);
+  }
+  return writer.finish();
+}
+
+}  // namespace autograph::gpu

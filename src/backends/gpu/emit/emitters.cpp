@@ -1,0 +1,93 @@
+// Which emitters serve which op.
+#include "backends/gpu/emit/emitted.h"
+#include "backends/gpu/emit/families.h"
+#include "ops/defs.h"
+#include "ops/reduction/axes.h"
+
+namespace autograph::gpu {
+namespace {
+
+// Is the op on strings alone?
+bool is_on_text(const OpDef& op) { return !op.types.empty() && op.types[0].allowed == dtypes::kString; }
+
+std::vector<Emitter> make_emitters() {
+  std::vector<Emitter> list{
+      {&fused_def(), emit_elementwise},
+      {&fused_def(), emit_reduction},
+      {&matmul_def(), emit_matmul},
+      {&gemm_def(), emit_gemm},
+      {&conv_def(), emit_conv},
+      {&softmax_def(), emit_softmax},
+      {&log_softmax_def(), emit_softmax},
+      {&layer_normalization_def(), emit_normalization},
+      {&rms_normalization_def(), emit_normalization},
+      {&group_normalization_def(), emit_normalization},
+      {&instance_normalization_def(), emit_normalization},
+      {&batch_normalization_def(), emit_batch_normalization},
+      {&max_pool_def(), emit_pool},
+      {&average_pool_def(), emit_pool},
+      {&lp_pool_def(), emit_pool},
+      {&global_average_pool_def(), emit_global_pool},
+      {&global_max_pool_def(), emit_global_pool},
+      {&global_lp_pool_def(), emit_global_pool},
+      {&transpose_def(), emit_moves},
+      {&slice_def(), emit_moves},
+      {&expand_def(), emit_moves},
+      {&tile_def(), emit_moves},
+      {&split_def(), emit_moves},
+      {&concat_def(), emit_moves},
+      {&depth_to_space_def(), emit_moves},
+      {&space_to_depth_def(), emit_moves},
+      {&pad_def(), emit_pad},
+      {&trilu_def(), emit_trilu},
+      {&gather_def(), emit_gather},
+      {&gather_elements_def(), emit_gather},
+      {&arg_max_def(), emit_arg_extreme},
+      {&arg_min_def(), emit_arg_extreme},
+      {&cum_sum_def(), emit_cumulative},
+      {&cum_prod_def(), emit_cumulative},
+      {&top_k_def(), emit_top_k},
+      {&philox_def(), emit_philox},
+      {&adagrad_def(), emit_optimizer},
+      {&adam_def(), emit_optimizer},
+      {&momentum_def(), emit_optimizer},
+  };
+  for (const OpDef* op : all_ops()) {
+    if (op->scalar && !is_on_text(*op)) list.push_back({op, emit_elementwise});
+    if (op->infer == infer_reduction) list.push_back({op, emit_reduction});
+  }
+  return list;
+}
+
+// Only tensors whose positions can be written: a product beyond 63 bits throws.
+std::string why_not_sizes(const KernelCall& call) {
+  for (const auto& types : {call.inputs, call.outputs}) {
+    for (const Type& type : types) {
+      if (!type.is_tensor()) continue;
+      if (type.dtype() == DType::string) return "strings";
+      static_cast<void>(type.shape().num_elements());
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<Emitter>& emitters() {
+  static const std::vector<Emitter> kEmitters = make_emitters();
+  return kEmitters;
+}
+
+Emitted emit(const KernelCall& call, const Target& target) {
+  std::string reasons = why_not_sizes(call);
+  if (!reasons.empty()) return refused(reasons);
+  for (const Emitter& emitter : emitters()) {
+    if (emitter.op != &call.op) continue;
+    Emitted emitted = emitter.emit(call, target);
+    if (emitted.refusal.empty()) return emitted;
+    reasons += (reasons.empty() ? "" : "; ") + emitted.refusal;
+  }
+  return refused(reasons.empty() ? "no kernel is generated for the op" : reasons);
+}
+
+}  // namespace autograph::gpu

@@ -1,0 +1,48 @@
+// The emitters, one for each family of ops. Each refuses what it cannot write, with the reason.
+#pragma once
+
+#include "backends/gpu/emit/writer.h"
+
+namespace autograph::gpu {
+
+/// Elementwise ops and fused chains of them.
+Emitted emit_elementwise(const KernelCall& call, const Target& target);
+/// reduce_*, and fused chains that end in one.
+Emitted emit_reduction(const KernelCall& call, const Target& target);
+/// matmul.
+Emitted emit_matmul(const KernelCall& call, const Target& target);
+/// gemm of floats.
+Emitted emit_gemm(const KernelCall& call, const Target& target);
+/// conv.
+Emitted emit_conv(const KernelCall& call, const Target& target);
+/// softmax and log_softmax.
+Emitted emit_softmax(const KernelCall& call, const Target& target);
+/// layer_, rms_, group_ and instance_normalization.
+Emitted emit_normalization(const KernelCall& call, const Target& target);
+/// batch_normalization with given statistics.
+Emitted emit_batch_normalization(const KernelCall& call, const Target& target);
+/// max_pool, average_pool, lp_pool.
+Emitted emit_pool(const KernelCall& call, const Target& target);
+/// global_average_pool, global_max_pool, global_lp_pool.
+Emitted emit_global_pool(const KernelCall& call, const Target& target);
+/// Ops that copy elements to other places: transpose, slice, concat, ...
+Emitted emit_moves(const KernelCall& call, const Target& target);
+/// pad.
+Emitted emit_pad(const KernelCall& call, const Target& target);
+/// trilu.
+Emitted emit_trilu(const KernelCall& call, const Target& target);
+/// gather and gather_elements.
+Emitted emit_gather(const KernelCall& call, const Target& target);
+
+/// arg_max and arg_min.
+Emitted emit_arg_extreme(const KernelCall& call, const Target& target);
+/// cum_sum and cum_prod.
+Emitted emit_cumulative(const KernelCall& call, const Target& target);
+/// top_k of short rows.
+Emitted emit_top_k(const KernelCall& call, const Target& target);
+/// philox.
+Emitted emit_philox(const KernelCall& call, const Target& target);
+/// adagrad, adam, momentum.
+Emitted emit_optimizer(const KernelCall& call, const Target& target);
+
+}  // namespace autograph::gpu

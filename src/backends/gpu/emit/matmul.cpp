@@ -1,0 +1,133 @@
+// matmul and gemm.
+#include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/product.h"
+#include "ops/defs.h"
+
+namespace autograph::gpu {
+namespace {
+
+// Where the matrices of an operand begin, and the steps of their rows and columns.
+struct Stack {
+  Walk batches;
+  int64_t row = 0;
+  int64_t column = 0;
+};
+
+// "x[...]", the element at (row, column) of the matrix of batch b.
+ElementText element_of(const IndexType& index, const std::string& name, DType dtype, const std::string& type,
+                       const Stack& stack) {
+  return [=](const std::string& b, const std::string& row, const std::string& column) {
+    const std::string at = fmt::format("{} + {} * {} + {} * {}", position(index, b, stack.batches), row,
+                                       index.literal(stack.row), column, index.literal(stack.column));
+    return fmt::format("({}){}", type, load(dtype, name, at));
+  };
+}
+
+// Leading dims of an operand whose matrices have `matrix` elements, broadcast to those of the result.
+Walk batch_walk(const Dims& leading, const Dims& to, int64_t matrix) {
+  Walk walk = broadcast_walk(leading, to);
+  for (int64_t& stride : walk.strides) stride *= matrix;
+  return walk;
+}
+
+Emitted finish_product(Writer& writer, const KernelCall& call, Product product, const Stack& a, const Stack& b,
+                       std::vector<Parameter> parameters) {
+  const DType dtype = call.outputs[0].dtype();
+  product.left_walks_inner = a.column == 1;
+  parameters.insert(parameters.begin(), {input_parameter("left_matrix", storage_type(dtype), 0),
+                                         input_parameter("right_matrix", storage_type(dtype), 1),
+                                         output_parameter("y", storage_type(dtype))});
+  product.left = element_of(writer.index(), "left_matrix", dtype, product.type, a);
+  product.right = element_of(writer.index(), "right_matrix", dtype, product.type, b);
+  write_product(writer, parameters, product);
+  return writer.finish();
+}
+
+void cover_all(Writer& writer, const KernelCall& call) {
+  for (const auto& types : {call.inputs, call.outputs}) {
+    for (const Type& type : types) {
+      if (type.is_tensor()) writer.index().cover(*type.shape().num_elements());
+    }
+  }
+}
+
+}  // namespace
+
+Emitted emit_matmul(const KernelCall& call, const Target& target) {
+  const DType dtype = call.outputs[0].dtype();
+  if (!can_multiply(dtype, target)) return refused("dtype");
+  Dims a = call.input_dims(0);
+  Dims b = call.input_dims(1);
+  Dims leading = call.output_dims(0);
+  // One row or one column, which the result drops.
+  const bool is_row = a.size() == 1;
+  const bool is_column = b.size() == 1;
+  if (is_row) a.insert(a.begin(), 1);
+  if (is_column) b.push_back(1);
+  leading.resize(leading.size() - (is_row ? 0 : 1) - (is_column ? 0 : 1));
+  Product product;
+  product.rows = a[a.size() - 2];
+  product.inner = a.back();
+  product.columns = b.back();
+  product.batches = num_elements(leading);
+  product.type = product_type(dtype);
+  const Dims a_leading(a.begin(), a.end() - 2);
+  const Dims b_leading(b.begin(), b.end() - 2);
+  // One matrix on the right: the rows of all batches are those of one large matrix.
+  const bool is_one = num_elements(b_leading) == 1 && num_elements(a_leading) == product.batches;
+  if (is_one) {
+    product.rows *= product.batches;
+    product.batches = 1;
+  }
+  const Dims to = is_one ? Dims{} : leading;
+  const Stack left{is_one ? Walk{} : batch_walk(a_leading, to, product.rows * product.inner), product.inner, 1};
+  const Stack right{is_one ? Walk{} : batch_walk(b_leading, to, product.inner * product.columns), product.columns, 1};
+  Writer writer(target);
+  cover_all(writer, call);
+  const std::string rows = writer.index().literal(product.rows);
+  const std::string columns = writer.index().literal(product.columns);
+  const std::string_view type = compute_type(dtype);
+  product.write = [&](const std::string& batch, const std::string& m, const std::string& n, const std::string& sum) {
+    writer.line("{}", store(dtype, "y", fmt::format("({} * {} + {}) * {} + {}", batch, rows, m, columns, n),
+                            fmt::format("({}){}", type, sum)));
+  };
+  return finish_product(writer, call, product, left, right, {});
+}
+
+Emitted emit_gemm(const KernelCall& call, const Target& target) {
+  const DType dtype = call.outputs[0].dtype();
+  if (!can_multiply(dtype, target) || !is_float(dtype)) return refused("dtype");
+  const Dims a = call.input_dims(0);
+  const Dims b = call.input_dims(1);
+  const Dims y = call.output_dims(0);
+  const bool transposes_a = call.attributes.flag("transA");
+  const bool transposes_b = call.attributes.flag("transB");
+  Product product;
+  product.rows = y[0];
+  product.columns = y[1];
+  product.inner = a[transposes_a ? 0 : 1];
+  product.type = product_type(dtype);
+  const Stack left{{}, transposes_a ? 1 : a[1], transposes_a ? a[1] : 1};
+  const Stack right{{}, transposes_b ? 1 : b[1], transposes_b ? b[1] : 1};
+  Writer writer(target);
+  cover_all(writer, call);
+  const auto alpha = static_cast<double>(call.attributes.real("alpha"));
+  const auto beta = static_cast<double>(call.attributes.real("beta"));
+  const bool adds = call.has_input(2) && beta != 0;
+  std::vector<Parameter> more;
+  if (adds) more.push_back(input_parameter("addend", storage_type(dtype), 2));
+  const std::string columns = writer.index().literal(product.columns);
+  product.write = [&](const std::string&, const std::string& m, const std::string& n, const std::string& sum) {
+    writer.line("const Index at = {} * {} + {};", m, columns, n);
+    std::string value = alpha == 1 ? sum : fmt::format("{} * {}", literal(dtype, alpha), sum);
+    if (adds) {
+      const std::string c =
+          load(dtype, "addend", position(writer.index(), "at", broadcast_walk(call.input_dims(2), y)));
+      value += beta == 1 ? " + " + c : fmt::format(" + {} * {}", literal(dtype, beta), c);
+    }
+    writer.line("{}", store(dtype, "y", "at", value));
+  };
+  return finish_product(writer, call, product, left, right, more);
+}
+
+}  // namespace autograph::gpu

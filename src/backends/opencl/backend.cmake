@@ -1,0 +1,15 @@
+# Only this folder sees the headers of OpenCL. libOpenCL itself is looked for when a program runs, so that one binary
+# serves machines with and without it.
+find_path(OPENCL_HEADERS CL/cl.h)
+mark_as_advanced(OPENCL_HEADERS)
+ag_layer(backends/gpu)
+file(GLOB opencl_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
+if(OPENCL_HEADERS)
+  set_property(GLOBAL PROPERTY AG_HAS_OPENCL ON)
+  set_property(SOURCE ${opencl_sources} APPEND PROPERTY COMPILE_DEFINITIONS AG_HAS_OPENCL=1)
+  target_link_libraries(autograph PRIVATE ${CMAKE_DL_LIBS})
+else()
+  message(STATUS "OpenCL: not used (Debian: opencl-c-headers)")
+  list(FILTER opencl_sources EXCLUDE REGEX "opencl_device.cpp$")
+  set_source_files_properties(${opencl_sources} PROPERTIES HEADER_FILE_ONLY ON)
+endif()

@@ -1,0 +1,64 @@
+#include "gpu/nvrtc.h"
+
+#include <dlfcn.h>
+
+#include <array>
+
+namespace autograph {
+namespace {
+
+// As in nvrtc.h, which need not be here.
+using NvrtcProgram = struct _nvrtcProgram*;
+using Create = int (*)(NvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*);
+using Compile = int (*)(NvrtcProgram, int, const char* const*);
+using LogSize = int (*)(NvrtcProgram, size_t*);
+using Log = int (*)(NvrtcProgram, char*);
+using Destroy = int (*)(NvrtcProgram*);
+
+constexpr const char* kLibraries[] = {"libnvrtc.so",
+                                      "libnvrtc.so.13",
+                                      "libnvrtc.so.12",
+                                      "/usr/local/cuda/lib64/libnvrtc.so",
+                                      "/usr/local/cuda/lib64/libnvrtc.so.13",
+                                      "/usr/local/cuda/lib64/libnvrtc.so.12"};
+
+}  // namespace
+
+Nvrtc::Nvrtc() {
+  for (const char* library : kLibraries) {
+    library_ = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (library_) return;
+  }
+}
+
+const Nvrtc& Nvrtc::of_process() {
+  static const Nvrtc kNvrtc;
+  return kNvrtc;
+}
+
+template <class Function>
+Function Nvrtc::get(const char* name) const {
+  return reinterpret_cast<Function>(::dlsym(library_, name));
+}
+
+std::string Nvrtc::why_not(const std::string& source, const std::string& architecture) const {
+  NvrtcProgram program = nullptr;
+  if (get<Create>("nvrtcCreateProgram")(&program, source.c_str(), "generated.cu", 0, nullptr, nullptr) != 0) {
+    return "nvrtcCreateProgram failed";
+  }
+  const std::string arch = "--gpu-architecture=" + architecture;
+  const std::array<const char*, 3> options{arch.c_str(), "--std=c++17", "--fmad=true"};
+  const int code = get<Compile>("nvrtcCompileProgram")(program, static_cast<int>(options.size()), options.data());
+  std::string problem;
+  if (code != 0) {
+    size_t bytes = 0;
+    get<LogSize>("nvrtcGetProgramLogSize")(program, &bytes);
+    std::string log(bytes, '\0');
+    get<Log>("nvrtcGetProgramLog")(program, log.data());
+    problem = log + "\n" + source;
+  }
+  get<Destroy>("nvrtcDestroyProgram")(&program);
+  return problem;
+}
+
+}  // namespace autograph

@@ -1,0 +1,25 @@
+// NVIDIA's run-time compiler, where it is found: checks that generated CUDA sources compile. No GPU is needed.
+#pragma once
+
+#include <string>
+
+namespace autograph {
+
+/// See above.
+class Nvrtc {
+ public:
+  /// Looks for libnvrtc in the usual places, once.
+  static const Nvrtc& of_process();
+  bool is_there() const { return library_ != nullptr; }
+  /// "" when `source` compiles for `architecture` ("sm_80"), else what the compiler says, and the source.
+  std::string why_not(const std::string& source, const std::string& architecture) const;
+
+ private:
+  Nvrtc();
+  template <class Function>
+  Function get(const char* name) const;
+
+  void* library_ = nullptr;
+};
+
+}  // namespace autograph

@@ -1,0 +1,226 @@
+// Plans on an OpenCL device: memory, streams, programs, and all ops beside the reference.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+#include "autograph/builder.h"
+#include "autograph/devices.h"
+#include "autograph/error.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
+#include "autograph/random.h"
+#include "autograph/zoo.h"
+#include "backends/opencl/api.h"
+#include "backends/opencl/machine.h"
+#include "gpu/opencl_test_device.h"
+#include "ops/sample.h"
+#include "support/compare.h"
+#include "support/message_of.h"
+#include "support/random_graph.h"
+#include "support/random_network.h"
+#include "support/random_schedule.h"
+#include "support/sample_graph.h"
+
+namespace autograph {
+namespace {
+
+const Memory* device_memory() { return get_device("opencl").memory(); }
+
+Tensor draw_f32(uint64_t seed, Dims dims) {
+  Random random(seed);
+  return draw_tensor(random, DType::f32, std::move(dims), -1, 1);
+}
+
+// ---- The library -----------------------------------------------------------------------------------------------
+
+TEST(OpenClLibrary, SaysWhatItLookedFor) {
+  constexpr const char* kNone[] = {"libno_such_opencl.so.1", "libm.so.6"};
+  opencl::Api api;
+  std::string why_not;
+  EXPECT_FALSE(opencl::load_api(kNone, api, why_not));
+  EXPECT_NE(why_not.find("libno_such_opencl.so.1"), std::string::npos) << why_not;
+  EXPECT_NE(why_not.find("libm.so.6: has no cl"), std::string::npos) << why_not;
+}
+
+TEST(OpenClLibrary, HasNoDeviceBeyondItsList) {
+  const size_t count = opencl_device_names().size();
+  EXPECT_NE(message_of<DeviceError>([&] { make_opencl("opencl:" + std::to_string(count)); }), "");
+  EXPECT_NE(message_of<DeviceError>([&] { make_opencl("opencl:99"); }), "");
+  EXPECT_EQ(make_opencl("openclx"), nullptr);
+  EXPECT_EQ(make_opencl("opencl:"), nullptr);
+  EXPECT_EQ(make_opencl("opencl:1x"), nullptr);
+}
+
+// ---- Memory and programs ---------------------------------------------------------------------------------------
+
+TEST(OpenClMemory, CopiesThereBackAndWithin) {
+  AG_NEEDS_OPENCL();
+  const Tensor host = draw_f32(1, {5, 7});
+  const Tensor there = host.to(device_memory());
+  EXPECT_FALSE(there.is_on_host());
+  EXPECT_NE(message_of<DeviceError>([&] { static_cast<void>(there.raw()); }).find("to_host()"), std::string::npos);
+  EXPECT_TRUE(there.to_host().bitwise_equal(host));
+  EXPECT_TRUE(there.clone().to_host().bitwise_equal(host));
+}
+
+TEST(OpenClMemory, FindsAddressesThatWereFreed) {
+  AG_NEEDS_OPENCL();
+  const opencl::OpenClMemory& memory = opencl::get_machine(0).memory();
+  const void* freed = nullptr;
+  {
+    const auto piece = memory.allocate(100);
+    freed = piece.get();
+    EXPECT_EQ(memory.locate(static_cast<const char*>(freed) + 99).offset, 99U);
+    EXPECT_NE(message_of<InternalError>([&] { memory.locate(static_cast<const char*>(freed) + 100); }), "");
+  }
+  EXPECT_NE(message_of<InternalError>([&] { memory.locate(freed); }), "");
+  EXPECT_NE(message_of<InternalError>([&] { memory.locate(&memory); }), "");
+  EXPECT_EQ(memory.allocate(0), nullptr);
+}
+
+TEST(OpenClMemory, RefusesWhatIsTooLarge) {
+  AG_NEEDS_OPENCL();
+  const std::string message = message_of<BudgetError>([&] { device_memory()->allocate(size_t{1} << 50); });
+  EXPECT_NE(message.find(std::to_string(size_t{1} << 50)), std::string::npos) << message;
+}
+
+TEST(OpenClPrograms, AreBuiltOnce) {
+  AG_NEEDS_OPENCL();
+  const std::string source = "__kernel void kernel0(__global int* x) { x[0] = " + std::to_string(::getpid()) + "; }";
+  const opencl::Machine& machine = opencl::get_machine(0);
+  const std::string folder = testing::TempDir() + "/programs";
+  opencl::ProgramCache first(machine.context(), machine.device(), "test", folder);
+  const auto program = first.get(source);
+  EXPECT_EQ(first.get(source), program);
+  EXPECT_EQ(first.counts().compiled, 1U);
+  EXPECT_EQ(first.counts().shared, 1U);
+  opencl::ProgramCache second(machine.context(), machine.device(), "test", folder);
+  EXPECT_EQ(second.get(source)->key(), program->key());
+  EXPECT_EQ(second.counts().from_file, 1U) << "what the first one left";
+  opencl::ProgramCache other(machine.context(), machine.device(), "another driver", folder);
+  other.get(source);
+  EXPECT_EQ(other.counts().compiled, 1U);
+}
+
+TEST(OpenClPrograms, TellWhatTheCompilerSays) {
+  AG_NEEDS_OPENCL();
+  const std::string message = message_of<InternalError>(
+      [&] { opencl::get_machine(0).programs().get("__kernel void kernel0() { no_such_name(); }"); });
+  EXPECT_NE(message.find("no_such_name"), std::string::npos) << message;
+}
+
+// ---- Runs ------------------------------------------------------------------------------------------------------
+
+class OpOnOpenCl : public testing::TestWithParam<const OpDef*> {};
+
+TEST_P(OpOnOpenCl, MatchesTheReference) {
+  AG_NEEDS_OPENCL();
+  const OpDef& op = *GetParam();
+  if (op.traits.random) return;
+  for (uint64_t seed = 100; seed < 102; ++seed) {
+    Random random(seed);
+    const TestGraph test = make_sample_graph(op, op.sample(random));
+    const Executable there = compile(test.graph, on_opencl());
+    const std::vector<Datum> expected = compile(test.graph, on_reference()).run(test.inputs);
+    for (int run = 0; run < 2; ++run) EXPECT_EQ(difference(there.run(test.inputs), expected), "") << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpOnOpenCl, testing::ValuesIn(all_ops().begin(), all_ops().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+TEST(OpenCl, RunsRandomGraphs) {
+  AG_NEEDS_OPENCL();
+  int num_compared = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    const TestGraph test = make_random_graph(random, 12);
+    const Executable there = compile(test.graph, on_opencl());
+    std::vector<Datum> expected;
+    try {
+      expected = compile(test.graph, on_reference()).run(test.inputs);
+    } catch (const UserError&) {  // what feeds an op may be out of its range
+      continue;
+    }
+    ++num_compared;
+    EXPECT_EQ(difference(there.run(test.inputs), expected), "") << "seed " << seed;
+  }
+  EXPECT_GT(num_compared, 10);
+}
+
+TEST(OpenCl, GivesTheSameOnSeveralStreams) {
+  AG_NEEDS_OPENCL();
+  size_t width = 0;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    const Graph graph = make_random_network(seed);
+    Random random(seed);
+    const Tensor x = draw_tensor(random, DType::f32, graph.type(graph.inputs()[0]).shape().static_dims());
+    CompileOptions options = on_opencl();
+    options.expert.schedule = std::make_shared<Schedule>(make_random_schedule(random, graph, 4, 1));
+    width = std::max(width, static_cast<size_t>(options.expert.schedule->width()));
+    const Executable there = compile(graph, options);
+    const auto expected = compile(graph, on_reference()).run({x});
+    for (int run = 0; run < 3; ++run) EXPECT_EQ(difference(there.run({x}), expected), "") << "seed " << seed;
+  }
+  EXPECT_GT(width, 1U);
+}
+
+TEST(OpenCl, RunsManyAtOnce) {
+  AG_NEEDS_OPENCL();
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {4, 8});
+  graph.output("y", sigmoid(x * x + 1));
+  const Graph built = graph.build();
+  const Executable there = compile(built, on_opencl());
+  const Executable reference = compile(built, on_reference());
+  std::array<std::string, 4> faults;
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < faults.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t seed = 0; seed < 20 && faults[t].empty(); ++seed) {
+        const Tensor in = draw_f32(100 * t + seed, {4, 8});
+        faults[t] = difference(there.run({in}), reference.run({in}));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& fault : faults) EXPECT_EQ(fault, "");
+}
+
+TEST(OpenCl, TellsTimesOfTheDevice) {
+  AG_NEEDS_OPENCL();
+  GraphBuilder graph;
+  graph.output("y", softmax(graph.input("x", DType::f32, {256, 256})));
+  CompileOptions options = on_opencl();
+  options.profile = true;
+  const Executable there = compile(graph.build(), options);
+  there.run({draw_f32(1, {256, 256})});
+  ASSERT_FALSE(there.profile().empty());
+  for (const StepProfile& step : there.profile()) EXPECT_GT(step.duration_us, 0);
+}
+
+// The largest difference as a share of the largest element.
+TEST(OpenCl, RunsSmallModels) {
+  AG_NEEDS_OPENCL();
+  for (const char* name : {"mlp", "rnntc_sru"}) {
+    const auto& entries = zoo_models();
+    if (std::none_of(entries.begin(), entries.end(), [&](const ZooEntry& e) { return e.name == name; })) continue;
+    const Graph graph = build_zoo_model(name);
+    std::vector<Datum> inputs;
+    for (const ValueId v : graph.inputs()) {
+      Random random(v.index);
+      const Type& type = graph.type(v);
+      inputs.emplace_back(draw_tensor(random, type.dtype(), type.shape().static_dims(), 0, 1));
+    }
+    const auto expected = compile(graph, on_reference()).run(inputs);
+    EXPECT_EQ(difference(compile(graph, on_opencl()).run(inputs), expected, {1e-4, 1e-4}), "") << name;
+  }
+}
+
+}  // namespace
+}  // namespace autograph
