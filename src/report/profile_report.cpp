@@ -64,6 +64,22 @@ std::vector<Refusal> refusals_of(const ProfileReport& report) {
   return refusals;
 }
 
+// Steps that no kernel of the device took.
+struct ByReference {
+  int64_t count = 0;
+  double us = 0;
+};
+
+ByReference steps_by_reference(const std::vector<StepProfile>& steps) {
+  ByReference sum;
+  for (const StepProfile& step : steps) {
+    if (step.kernel != "reference") continue;
+    ++sum.count;
+    sum.us += step.duration_us;
+  }
+  return sum;
+}
+
 double per_second(double amount, double us) { return us > 0 ? amount / us / 1e3 : 0; }  // in units of 1e9
 
 double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -145,6 +161,14 @@ Json step_json(const ProfileReport& report, const StepProfile& step, const RunTi
                        {"refused", std::move(refused)}});
 }
 
+// "" when there were none.
+std::string by_reference_text(const ProfileReport& report, const RunTimes& times) {
+  const ByReference sum = steps_by_reference(report.steps);
+  if (sum.count == 0) return "";
+  return fmt::format("{} of {} steps ran on the host, by the plain loops of the reference: {} of the time\n", sum.count,
+                     report.steps.size(), percent(share_of(sum.us, times.kernels_us)));
+}
+
 }  // namespace
 
 StepSpeed speed_of(const StepProfile& step, const MachinePeak& peak, int threads) {
@@ -180,6 +204,7 @@ Json::Object profile_json(const ProfileReport& report) {
   const RunTimes times = run_times(report.steps);
   Json ops = Json::array();
   for (const StepProfile& step : report.steps) ops.push(step_json(report, step, times));
+  const ByReference host = steps_by_reference(report.steps);
   Json by_op = Json::array();
   for (const OpSum& sum : sums_by_op(report.steps)) {
     by_op.push(Json::object({{"op", sum.op},
@@ -195,6 +220,7 @@ Json::Object profile_json(const ProfileReport& report) {
           {"total_ms", times.kernels_us / 1000},
           {"run_ms", times.run_us / 1000},
           {"between_share", times.between_share()},
+          {"by_reference", Json::object({{"count", host.count}, {"ms", host.us / 1000}})},
           {"threads", report.threads},
           {"peak", peak_json(report.peak)}};
 }
@@ -205,7 +231,8 @@ std::string profile_text(const ProfileReport& report, size_t top, bool escapes) 
          refusals_text(refusals_of(report), top, escapes) +
          fmt::format("\nkernels {} in a run of {}: {} between kernels; threads {}, peak {:.1f} GFLOP/s\n",
                      human_ms(times.kernels_us / 1000), human_ms(times.run_us / 1000), percent(times.between_share()),
-                     report.threads, report.peak.gflops(report.threads));
+                     report.threads, report.peak.gflops(report.threads)) +
+         by_reference_text(report, times);
 }
 
 }  // namespace autograph

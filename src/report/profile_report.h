@@ -40,7 +40,7 @@ struct ProfileReport {
   int threads = 1;
 };
 
-/// {ops:[..], by_op:[..], kernels_ms, run_ms, between_share, peak}: members of a document.
+/// {ops:[..], by_op:[..], total_ms, run_ms, between_share, by_reference, threads, peak}: members of a document.
 Json::Object profile_json(const ProfileReport& report);
 
 /// Tables for people: the `top` slowest steps, sums by op and kernel, refused kernels, the time between kernels.
