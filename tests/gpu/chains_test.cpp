@@ -51,8 +51,9 @@ TEST(OpenClChains, ComputeWithEveryDtype) {
     const Var a = graph.input("a", dtype, {64});
     const Var b = graph.input("b", dtype, {64});
     const Var quotient = sub(mul(a, b), div(a, b));
-    graph.output("y", where(less(a, b), max({a, neg(b)}), min({abs(a), quotient})));
-    graph.output("z", add(div(b, a), sign(a)));
+    const bool is_signed = !dtypes::kUnsigned.contains(dtype);  // the others have no sign to change
+    graph.output("y", where(less(a, b), max({a, is_signed ? neg(b) : b}), min({is_signed ? abs(a) : a, quotient})));
+    graph.output("z", add(div(b, a), is_signed ? sign(a) : a));
     Random random(1);
     const std::vector<Datum> inputs{draw_numbers(random, dtype), draw_numbers(random, dtype)};
     // Narrow floats: what lies between two nodes is rounded, but functions may differ in the last place before.
@@ -97,7 +98,7 @@ TEST(OpenClChains, TreatWhatIsNoNumberAsTheReferenceDoes) {
   const Var y = graph.input("y", DType::f32, {count});
   graph.output("max", max({x, y}));
   graph.output("min", min({x, y}));
-  graph.output("clip", clip(x, y, graph.constant(Tensor::scalar(2.0F))));
+  graph.output("clip", clip(x, graph.constant(Tensor::scalar(-2.0F)), graph.constant(Tensor::scalar(2.0F))));
   graph.output("order", where(less(x, y), sigmoid(x), where(equal(x, y), tanh(x), softplus(x))));
   graph.output("tests", where(is_nan(x), y, where(is_inf(x), sign(y), relu(x))));
   graph.output("power", pow(x, y));

@@ -24,6 +24,7 @@ typedef float f32;
 #define DEVICE static inline
 #define GLOBAL __global
 #define LOCAL __local
+#define CONSTANT __constant
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define THREAD() ((i32)get_local_id(0))
 #define GROUP() get_group_id(0)
@@ -54,6 +55,7 @@ typedef double f64;
 #define DEVICE static __device__ __forceinline__
 #define GLOBAL
 #define LOCAL __shared__
+#define CONSTANT static __constant__
 #define BARRIER() __syncthreads()
 #define THREAD() ((i32)threadIdx.x)
 #define GROUP() (blockIdx.x)

@@ -3,6 +3,7 @@
 #include "backends/gpu/emit/families.h"
 #include "backends/gpu/emit/product.h"
 #include "backends/gpu/emit/window.h"
+#include "ops/window/conv_transpose_windows.h"
 
 namespace autograph::gpu {
 namespace {
@@ -118,6 +119,52 @@ Emitted emit_conv(const KernelCall& call, const Target& target) {
   } else {
     write_as_product(writer, call, conv);
   }
+  return writer.finish();
+}
+
+// One work item an output element, which looks at every tap that may have come from the input.
+Emitted emit_conv_transpose(const KernelCall& call, const Target& target) {
+  const DType dtype = call.inputs[0].dtype();
+  if (!can_compute(dtype, target)) return refused("dtype");
+  const Dims x = call.input_dims(0);
+  const Dims w = call.input_dims(1);
+  const Dims y = call.output_dims(0);
+  const std::vector<WindowAxis> axes = conv_transpose_windows(call.attributes, x, w);
+  const int64_t groups = call.attributes.integer("group");
+  Writer writer(target);
+  for (const Dims& dims : {x, w, y}) writer.index().cover(num_elements(dims));
+  for (const WindowAxis& axis : axes) writer.index().cover(axis.in + axis.pad_begin + axis.kernel * axis.dilation);
+  const IndexType& index = writer.index();
+  const auto lit = [&](int64_t value) { return index.literal(value); };
+  const int64_t positions = num_elements(in_extents(axes));
+  const int64_t from = num_elements(out_extents(axes));
+  const int64_t taps = num_elements(kernel_extents(axes));
+  writer.begin_items(parameters_of(call), num_elements(y));
+  writer.line("const Index o = i % {};", lit(std::max<int64_t>(positions, 1)));
+  writer.line("const Index m = i / {} % {};", lit(std::max<int64_t>(positions, 1)), lit(y[1]));
+  writer.line("const Index n = i / {};", lit(std::max<int64_t>(positions * y[1], 1)));
+  writer.line("const Index group = m / {};", lit(w[1]));
+  writer.line("{} total = 0;", compute_type(dtype));
+  std::string p = "0";
+  std::string k = "0";
+  for (size_t a = 0; a < axes.size(); ++a) {
+    const WindowAxis& axis = axes[a];
+    writer.open("for (Index k{0} = 0; k{0} < {1}; ++k{0})", a, lit(axis.kernel));
+    writer.line("const Index t{0} = ({1}) + {2} - k{0} * {3};", a, coordinate(index, "o", in_extents(axes), a),
+                lit(axis.pad_begin), lit(axis.dilation));
+    writer.line("if (t{0} < 0 || t{0} % {1} != 0 || t{0} / {1} >= {2}) continue;", a, lit(axis.stride), lit(axis.out));
+    p = fmt::format("({}) * {} + t{} / {}", p, lit(axis.out), a, lit(axis.stride));
+    k = fmt::format("({}) * {} + k{}", k, lit(axis.kernel), a);
+  }
+  writer.line("const Index p = {}, k = {};", p, k);
+  writer.open("for (Index c = 0; c < {}; ++c)", lit(x[1] / groups));
+  writer.line("const Index channel = group * {} + c;", lit(x[1] / groups));
+  writer.line("total += {} * {};", load(dtype, "x", fmt::format("(n * {} + channel) * {} + p", lit(x[1]), lit(from))),
+              load(dtype, "w", fmt::format("(channel * {} + m % {}) * {} + k", lit(w[1]), lit(w[1]), lit(taps))));
+  writer.close();
+  for (size_t a = 0; a < axes.size(); ++a) writer.close();
+  writer.line("{}", store(dtype, "y", "i", with_bias(call, "total", "m")));
+  writer.end();
   return writer.finish();
 }
 

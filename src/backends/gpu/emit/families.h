@@ -15,6 +15,10 @@ Emitted emit_matmul(const KernelCall& call, const Target& target);
 Emitted emit_gemm(const KernelCall& call, const Target& target);
 /// conv.
 Emitted emit_conv(const KernelCall& call, const Target& target);
+/// conv_transpose.
+Emitted emit_conv_transpose(const KernelCall& call, const Target& target);
+/// resize with a grid that is known.
+Emitted emit_resize(const KernelCall& call, const Target& target);
 /// softmax and log_softmax.
 Emitted emit_softmax(const KernelCall& call, const Target& target);
 /// layer_, rms_, group_ and instance_normalization.
@@ -34,6 +38,12 @@ Emitted emit_trilu(const KernelCall& call, const Target& target);
 /// gather and gather_elements.
 Emitted emit_gather(const KernelCall& call, const Target& target);
 
+/// gather_nd.
+Emitted emit_gather_nd(const KernelCall& call, const Target& target);
+/// scatter_elements and scatter_nd.
+Emitted emit_scatter(const KernelCall& call, const Target& target);
+/// one_hot.
+Emitted emit_one_hot(const KernelCall& call, const Target& target);
 /// arg_max and arg_min.
 Emitted emit_arg_extreme(const KernelCall& call, const Target& target);
 /// cum_sum and cum_prod.

@@ -1,22 +1,12 @@
-// gather and gather_elements: an index that is out of range is a fault, which the stream reports when it is waited for.
+// gather, gather_elements and gather_nd: an index that is out of range is a fault, which the stream reports when it is
+// waited for.
+#include "backends/gpu/emit/checked_index.h"
 #include "backends/gpu/emit/families.h"
 #include "ops/defs.h"
 #include "ops/shape/axes.h"
 
 namespace autograph::gpu {
 namespace {
-
-// Declares `index`, counted from the front; leaves the kernel where it is out of range.
-void write_index(Writer& writer, DType dtype, const std::string& at, int64_t extent) {
-  writer.line("const i64 given = ({})indices[{}];", compute_type(dtype), at);
-  writer.line("i64 index = given;");
-  writer.line("if (index < 0) index += {};", extent);
-  writer.open("if (index < 0 || index >= {})", extent);
-  writer.line("faults[0] = 1;");
-  writer.line("faults[1] = given;");
-  writer.line("return;");
-  writer.close();
-}
 
 std::vector<Parameter> parameters_of(const KernelCall& call) {
   const std::string_view type = raw_type(call.inputs[0].dtype());
@@ -34,7 +24,7 @@ Emitted emit_gather(const KernelCall& call, const Target& target) {
   const bool by_element = &call.op == &gather_elements_def();
   Writer writer(target);
   for (const Dims& dims : {x, indices, out}) writer.index().cover(num_elements(dims));
-  writer.fault = fmt::format("[{}] indices: expected {}..{}, got ", call.op.name, -x[axis], x[axis] - 1);
+  writer.fault = index_fault(call.op, x[axis]);
   writer.begin_items(parameters_of(call), num_elements(out));
   const Dims strides = row_major_strides(x);
   Walk source{out, Dims(out.size(), 0), 0};
@@ -50,9 +40,40 @@ Emitted emit_gather(const KernelCall& call, const Target& target) {
     for (size_t a = 0; a < indices.size(); ++a) picked.strides[axis + a] = index_strides[a];
     for (size_t a = axis + 1; a < x.size(); ++a) source.strides[a - 1 + indices.size()] = strides[a];
   }
-  write_index(writer, call.inputs[1].dtype(), position(writer.index(), "i", picked), x[axis]);
+  write_checked_index(writer, "index", call.inputs[1].dtype(), "indices", position(writer.index(), "i", picked),
+                      x[axis], "return");
   writer.line("y[i] = x[{} + (Index)index * {}];", position(writer.index(), "i", source),
               writer.index().literal(strides[axis]));
+  writer.end();
+  return writer.finish();
+}
+
+// One item an element of a slice; each reads the tuple of its slice.
+Emitted emit_gather_nd(const KernelCall& call, const Target& target) {
+  const Dims x = call.input_dims(0);
+  const Dims indices = call.input_dims(1);
+  const auto batch_rank = static_cast<size_t>(call.attributes.integer("batch_dims"));
+  const auto depth = static_cast<size_t>(indices.back());
+  const Dims strides = row_major_strides(x);
+  const int64_t length = num_elements(Dims(x.begin() + static_cast<std::ptrdiff_t>(batch_rank + depth), x.end()));
+  const int64_t batches = num_elements(Dims(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(batch_rank)));
+  const int64_t tuples = num_elements(Dims(indices.begin(), indices.end() - 1));
+  Writer writer(target);
+  for (const Dims& dims : {x, indices, call.output_dims(0)}) writer.index().cover(num_elements(dims));
+  writer.fault = fmt::format("[{}] indices: expected tuples that lie in {}, got ", call.op.name, to_string(x));
+  writer.begin_items(parameters_of(call), num_elements(call.output_dims(0)));
+  const auto lit = [&](int64_t value) { return writer.index().literal(std::max<int64_t>(value, 1)); };
+  writer.line("const Index tuple = i / {};", lit(length));
+  const int64_t batch_stride = batch_rank == 0 ? 0 : strides[batch_rank - 1];
+  writer.line("Index at = tuple / {} * {} + i % {};", lit(batches == 0 ? 1 : tuples / batches),
+              writer.index().literal(batch_stride), lit(length));
+  for (size_t k = 0; k < depth; ++k) {
+    const std::string name = fmt::format("index{}", k);
+    write_checked_index(writer, name, call.inputs[1].dtype(), "indices",
+                        fmt::format("tuple * {} + {}", lit(indices.back()), k), x[batch_rank + k], "return");
+    writer.line("at += (Index){} * {};", name, writer.index().literal(strides[batch_rank + k]));
+  }
+  writer.line("y[i] = x[at];");
   writer.end();
   return writer.finish();
 }
