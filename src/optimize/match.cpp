@@ -9,49 +9,7 @@
 namespace autograph {
 namespace {
 
-constexpr int kMaxDepth = 8;         // of arithmetic between a value and the x of a formula
 constexpr double kFewDigits = 1e-4;  // 0.7979 for sqrt(2 / pi)
-
-// The two inputs of a node as constant and other; nothing unless exactly one is a scalar constant.
-struct WithScalar {
-  double scalar;
-  ValueId other;
-  bool scalar_first;
-};
-
-std::optional<WithScalar> with_scalar(const Graph& graph, const Node& node) {
-  const auto first = scalar_constant(graph, node.input(0));
-  const auto second = scalar_constant(graph, node.input(1));
-  if (first.has_value() == second.has_value()) return std::nullopt;
-  if (first) return WithScalar{*first, node.input(1), true};
-  return WithScalar{*second, node.input(0), false};
-}
-
-// The node that makes `v`, when nothing but the pattern reads it.
-const Node* inner_node(const Graph& graph, ValueId v) {
-  const NodeId producer = graph.value(v).producer();
-  if (!producer.is_valid() || graph.value(v).slot() != 0 || num_reads(graph, v) != 1) return nullptr;
-  return &graph.node(producer);
-}
-
-// One step of affine_of(): the formula in terms of the input of `node`.
-std::optional<Affine> step(const Graph& graph, const Node& node, const Affine& outer) {
-  if (&node.op() == &neg_def()) return Affine{node.input(0), -outer.factor, outer.offset};
-  const bool is_sub = &node.op() == &sub_def();
-  const bool is_div = &node.op() == &div_def();
-  if (&node.op() != &add_def() && &node.op() != &mul_def() && !is_sub && !is_div) return std::nullopt;
-  const auto input = with_scalar(graph, node);
-  if (!input) return std::nullopt;
-  const double c = input->scalar;
-  if (is_div) {
-    if (input->scalar_first || c == 0) return std::nullopt;
-    return Affine{input->other, outer.factor / c, outer.offset};
-  }
-  if (&node.op() == &mul_def()) return Affine{input->other, outer.factor * c, outer.offset};
-  if (!is_sub) return Affine{input->other, outer.factor, outer.offset + outer.factor * c};
-  if (input->scalar_first) return Affine{input->other, -outer.factor, outer.offset + outer.factor * c};
-  return Affine{input->other, outer.factor, outer.offset - outer.factor * c};
-}
 
 bool is_unread(const Graph& graph, const Node& node) {
   return std::all_of(node.outputs().begin(), node.outputs().end(), [&](ValueId v) { return num_reads(graph, v) == 0; });
@@ -107,17 +65,6 @@ bool is_close(double actual, double expected, DType dtype) {
   if (dtype == DType::f16) tolerance = 1e-3;
   if (dtype == DType::bf16) tolerance = 8e-3;
   return std::fabs(actual - expected) <= tolerance * std::fabs(expected);
-}
-
-Affine affine_of(const Graph& graph, ValueId v) {
-  Affine formula{v};
-  for (int depth = 0; depth < kMaxDepth; ++depth) {
-    const Node* node = inner_node(graph, formula.x);
-    const auto next = node ? step(graph, *node, formula) : std::nullopt;
-    if (!next) break;
-    formula = *next;
-  }
-  return formula;
 }
 
 Provenance erase_unread(Graph& graph, NodeId node) {

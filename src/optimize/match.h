@@ -42,17 +42,6 @@ bool is_short_float(const Type& type);
 /// Is `actual` the number `expected`, up to the rounding to `dtype` and to the few digits that frameworks write?
 bool is_close(double actual, double expected, DType dtype);
 
-/// factor * x + offset.
-struct Affine {
-  ValueId x;
-  double factor = 1;
-  double offset = 0;
-};
-
-/// Reads `v` as factor * x + offset, through adds, subtractions, products, divisions and negations with scalar
-/// constants. Values in between are read once; x is the first value that is something else.
-Affine affine_of(const Graph& graph, ValueId v);
-
 // ---- Rewriting -------------------------------------------------------------------------------------------------
 
 /// Replaces `root` by `replacement`, erases the nodes that nobody reads any more, from the producer of `root`

@@ -10,6 +10,7 @@
 #include "autograph/op_def.h"
 #include "ops/defs.h"
 #include "optimize/match.h"
+#include "optimize/rules/rule.h"
 
 namespace autograph {
 namespace {
@@ -214,47 +215,47 @@ bool have_same_sum(const Graph& graph, const RecurrentCell& cell, const std::vec
 
 // ---- Cells -----------------------------------------------------------------------------------------------------
 
-// The sum that goes into the activation function `op` at slot `slot` of a product that alone reads its result.
-ValueId activated(const Graph& graph, const Node& product, size_t slot, const OpDef& op) {
-  const Node* node = made_once_by(graph, product.input(slot), op);
-  return node ? node->input(0) : ValueId{};
+// What cells compute from the sums in their gates. What becomes of one depends on the steps around it, so that these
+// are no rules but patterns to look for.
+Rule cell_pattern(std::string_view name, std::string_view text, std::vector<std::string_view> outputs) {
+  return {.name = name,
+          .before = text,
+          .after = "",
+          .outputs = std::move(outputs),
+          .kind = RuleClass::always_pays,
+          .build = [](RuleBuilder&) { return std::vector<ValueId>(); },
+          .dtypes = {DType::f32}};
 }
 
-// What is left to find when the products of an LSTM are told apart: the sums of i, o, f, c.
-struct LstmSums {
-  std::array<ValueId, 4> gates;
-  ValueId c, c_out;
-};
-
-// sigmoid(f) * c + sigmoid(i) * tanh(n), with the summands and factors in either order.
-std::optional<LstmSums> match_new_c(const Graph& graph, const Node& sum) {
-  for (const size_t k : {0, 1}) {
-    const Node* kept = made_once_by(graph, sum.input(k), mul_def());
-    const Node* added = made_once_by(graph, sum.input(1 - k), mul_def());
-    if (!kept || !added) return std::nullopt;
-    for (const size_t p : {0, 1}) {
-      const ValueId i = activated(graph, *added, p, sigmoid_def()), n = activated(graph, *added, 1 - p, tanh_def());
-      if (!i.is_valid() || !n.is_valid()) continue;
-      for (const size_t q : {0, 1}) {
-        const ValueId f = activated(graph, *kept, q, sigmoid_def());
-        if (f.is_valid()) return LstmSums{{i, {}, f, n}, kept->input(1 - q), sum.output(0)};
-      }
-    }
-  }
-  return std::nullopt;
+// Where h and c begin as zeros of one element they are constants, which a formula would take for numbers: so the
+// products with them are statements.
+std::vector<RuleMatch> find_lstm(const Graph& graph, NodeId root) {
+  static const Rule rule = cell_pattern("cell.lstm",
+                                        "g = sigmoid(f); p = mul(g, c); q = {sigmoid(i) * tanh(n)}; c2 = add(p, q);"
+                                        " y = {sigmoid(o) * tanh(c2)}",
+                                        {"c2", "y"});
+  static const Rule* const rules[] = {&rule};
+  static const RuleMatcher matcher(rules);
+  return matcher.find_at(graph, root);
 }
 
-std::optional<LstmSums> match_lstm_sums(const Graph& graph, const Node& root) {
-  for (const size_t slot : {0, 1}) {
-    const ValueId o = activated(graph, root, slot, sigmoid_def());
-    const ValueId c_out = activated(graph, root, 1 - slot, tanh_def());
-    const Node* sum = o.is_valid() && c_out.is_valid() ? made_by(graph, c_out, add_def()) : nullptr;
-    auto found = sum ? match_new_c(graph, *sum) : std::nullopt;
-    if (!found) continue;
-    found->gates[1] = o;
-    return found;
-  }
-  return std::nullopt;
+// First those with the product that the reset gate multiplies; the others may multiply h before the product.
+std::vector<RuleMatch> find_gru(const Graph& graph, NodeId root) {
+  static const Rule rules[] = {
+      cell_pattern("cell.gru_reset_product",
+                   "s = sigmoid(r); t = mul(s, b); v = add(a, t); n = tanh(v); z = sigmoid(u);"
+                   " p = {(1 - z) * n}; q = mul(z, h); y = add(p, q)",
+                   {"y"}),
+      cell_pattern("cell.gru_step_reset_product",
+                   "s = sigmoid(r); t = mul(s, b); v = add(a, t); n = tanh(v); z = sigmoid(u);"
+                   " d = sub(h, n); q = mul(z, d); y = add(n, q)",
+                   {"y"}),
+      cell_pattern("cell.gru", "n = tanh(v); z = sigmoid(u); p = {(1 - z) * n}; q = mul(z, h); y = add(p, q)", {"y"}),
+      cell_pattern("cell.gru_step", "n = tanh(v); z = sigmoid(u); d = sub(h, n); q = mul(z, d); y = add(n, q)", {"y"}),
+  };
+  static const Rule* const pointers[] = {&rules[0], &rules[1], &rules[2], &rules[3]};
+  static const RuleMatcher matcher(pointers);
+  return matcher.find_at(graph, root);
 }
 
 // Which input of the gates is h: the one of its width, of two the later one; invalid when there is one input.
@@ -267,64 +268,16 @@ ValueId choose_h(const Graph& graph, const Gate& gate, const RecurrentCell& cell
   return {};
 }
 
-// (1 - z) * n + z * h, or n + z * (h - n). Reads are those inside the formula.
-struct GruUpdate {
-  ValueId z, n, h;
-  size_t reads_of_z = 0, reads_of_n = 0;
-};
-
-// The factors of a product in the order in which `first` is the first; nothing when it is none of them.
-std::optional<std::pair<ValueId, ValueId>> factors_from(const Node& product, ValueId first) {
-  for (const size_t q : {0, 1}) {
-    if (product.input(q) == first) return std::pair(first, product.input(1 - q));
-  }
-  return std::nullopt;
-}
-
-std::optional<GruUpdate> match_weighted_sum(const Graph& graph, const Node& added, const Node& kept) {
-  for (const size_t p : {0, 1}) {
-    const Affine rest = affine_of(graph, added.input(p));
-    const auto factors = rest.factor == -1 && rest.offset == 1 ? factors_from(kept, rest.x) : std::nullopt;
-    if (factors) return GruUpdate{rest.x, added.input(1 - p), factors->second, 2, 1};
-  }
-  return std::nullopt;
-}
-
-std::optional<GruUpdate> match_step_towards(const Graph& graph, ValueId n, const Node& step) {
-  for (const size_t p : {0, 1}) {
-    const Node* way = made_once_by(graph, step.input(p), sub_def());
-    if (way && way->input(1) == n) return GruUpdate{step.input(1 - p), n, way->input(0), 1, 2};
-  }
-  return std::nullopt;
-}
-
-std::optional<GruUpdate> match_update(const Graph& graph, const Node& root) {
-  for (const size_t k : {0, 1}) {
-    const Node* kept = made_once_by(graph, root.input(1 - k), mul_def());
-    if (!kept) continue;
-    const Node* added = made_once_by(graph, root.input(k), mul_def());
-    auto found = added ? match_weighted_sum(graph, *added, *kept) : std::nullopt;
-    if (!found) found = match_step_towards(graph, root.input(k), *kept);
-    if (found) return found;
-  }
-  return std::nullopt;
-}
-
 class GruMatcher {
  public:
   GruMatcher(const Graph& graph, RecurrentCell& cell) : graph_(graph), cell_(cell), reader_(graph, cell) {}
 
-  bool match(const GruUpdate& update) {
-    const Node* z = made_by(graph_, update.z, sigmoid_def());
-    const Node* tanh = made_by(graph_, update.n, tanh_def());
-    if (!z || !tanh) return false;
-    if (num_reads(graph_, update.z) != update.reads_of_z || num_reads(graph_, update.n) != update.reads_of_n)
-      return false;
-    h_ = update.h;
-    const auto update_gate = read(z->input(0), h_);
-    if (!update_gate) return false;
-    cell_.gates = {*update_gate, {}, {}};
-    return match_reset_product(tanh->input(0)) || match_reset_h(tanh->input(0));
+  bool match(const RuleMatch& found) {
+    h_ = found.value("h");
+    const auto update = read(found.value("u"), h_);
+    if (!update) return false;
+    cell_.gates = {*update, {}, {}};
+    return found.nodes().size() > 5 ? take_reset_product(found) : match_reset_h(found.value("v"));
   }
 
  private:
@@ -334,22 +287,10 @@ class GruMatcher {
   }
 
   // a + sigmoid(r) * b
-  bool match_reset_product(ValueId candidate) {
-    const Node* sum = made_once_by(graph_, candidate, add_def());
-    for (const size_t k : {0, 1}) {
-      const Node* product = sum ? made_once_by(graph_, sum->input(k), mul_def()) : nullptr;
-      for (const size_t p : {0, 1}) {
-        const ValueId r = product ? activated(graph_, *product, p, sigmoid_def()) : ValueId{};
-        if (r.is_valid() && take_reset_product(r, sum->input(1 - k), product->input(1 - p))) return true;
-      }
-    }
-    return false;
-  }
-
-  bool take_reset_product(ValueId r, ValueId a, ValueId b) {
-    const auto reset = read(r, h_);
-    auto from_x = read(a, {});
-    const auto from_h = reader_.read(b);
+  bool take_reset_product(const RuleMatch& found) {
+    const auto reset = read(found.value("r"), h_);
+    auto from_x = read(found.value("a"), {});
+    const auto from_h = reader_.read(found.value("b"));
     if (!reset || !from_x || !from_h || from_h->products.size() > 1) return false;
     if (from_h->products.size() == 1) from_x->from_h = from_h->products.front();
     if (from_x->from_h && from_x->from_h->input != h_) return false;
@@ -367,8 +308,9 @@ class GruMatcher {
     for (const GateProduct& product : gate->products) {
       const Node* mul = made_by(graph_, product.input, mul_def());
       for (const size_t p : {0, 1}) {
-        const ValueId r = mul && mul->input(1 - p) == h_ ? activated(graph_, *mul, p, sigmoid_def()) : ValueId{};
-        const auto reset = r.is_valid() ? read(r, h_) : std::nullopt;
+        const bool is_of_h = mul && mul->input(1 - p) == h_;
+        const Node* sigmoid = is_of_h ? made_once_by(graph_, mul->input(p), sigmoid_def()) : nullptr;
+        const auto reset = sigmoid ? read(sigmoid->input(0), h_) : std::nullopt;
         if (!reset) continue;
         cell_.gates[1] = *reset;
         cell_.gates[2] = *tell_apart(*gate, product.input);
@@ -412,15 +354,14 @@ void RecurrentCell::swap_inputs() {
 }
 
 std::optional<RecurrentCell> match_lstm_cell(const Graph& graph, NodeId root) {
-  if (&graph.node(root).op() != &mul_def()) return std::nullopt;
-  auto cell = cell_at(graph, root, lstm_def());
-  const auto sums = cell ? match_lstm_sums(graph, graph.node(root)) : std::nullopt;
-  if (!sums || !has_dims(graph, sums->c, *cell)) return std::nullopt;
-  cell->c = sums->c;
-  cell->c_out = sums->c_out;
+  const std::vector<RuleMatch> found = find_lstm(graph, root);
+  auto cell = found.empty() ? std::nullopt : cell_at(graph, root, lstm_def());
+  if (!cell || !has_dims(graph, found[0].value("c"), *cell)) return std::nullopt;
+  cell->c = found[0].value("c");
+  cell->c_out = found[0].value("c2");
   GateReader reader(graph, *cell);
-  for (const ValueId sum : sums->gates) {
-    const auto gate = reader.read(sum);
+  for (const std::string_view sum : {"i", "o", "f", "n"}) {
+    const auto gate = reader.read(found[0].value(sum));
     if (gate && cell->gates.empty()) cell->h = choose_h(graph, *gate, *cell);
     const auto told = gate ? tell_apart(*gate, cell->h) : std::nullopt;
     if (!told) return std::nullopt;
@@ -430,16 +371,14 @@ std::optional<RecurrentCell> match_lstm_cell(const Graph& graph, NodeId root) {
 }
 
 std::optional<RecurrentCell> match_gru_cell(const Graph& graph, NodeId root) {
-  if (&graph.node(root).op() != &add_def()) return std::nullopt;
-  auto cell = cell_at(graph, root, gru_def());
-  const auto update = cell ? match_update(graph, graph.node(root)) : std::nullopt;
-  if (!update || !has_dims(graph, update->h, *cell) || !GruMatcher(graph, *cell).match(*update)) return std::nullopt;
-  if (cell->has_h()) {
-    cell->h = update->h;
-  } else if (!is_zero(graph, update->h)) {
-    return std::nullopt;
+  for (const RuleMatch& found : find_gru(graph, root)) {
+    auto cell = cell_at(graph, root, gru_def());
+    const ValueId h = found.value("h");
+    if (!cell || !has_dims(graph, h, *cell) || !GruMatcher(graph, *cell).match(found)) continue;
+    if (cell->has_h()) cell->h = h;
+    if ((cell->has_h() || is_zero(graph, h)) && complete(graph, *cell)) return cell;
   }
-  return complete(graph, *cell) ? cell : std::nullopt;
+  return std::nullopt;
 }
 
 RecurrentWeights weights_of(const Graph& graph, const RecurrentCell& cell) {

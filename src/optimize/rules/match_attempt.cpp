@@ -260,7 +260,8 @@ bool MatchAttempt::ops_agree() const {
 
 bool MatchAttempt::weights_are_weights() const {
   const Pattern& pattern = rule_->before;
-  bool all_weights = true;
+  // What depends on constants alone is computed ahead of a search; passes may meet it.
+  bool all_weights = rule_->rule->kind != RuleClass::always_pays;
   for (size_t v = 0; v < pattern.values.size(); ++v) {
     const PatternValue& value = pattern.values[v];
     if (value.is_list || value.statement >= 0) continue;
