@@ -23,6 +23,7 @@
 // that where(x > 0, sqrt(x), 0) has a gradient of 0 at 0 and not NaN.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -58,5 +59,21 @@ std::vector<Var> hvp(const Var& loss, const std::vector<Var>& wanted, const std:
 /// d output / d input, [extents of output..., extents of input...]: one turn of a scan for each element of the output.
 /// Shapes are known.
 Var jacobian(const Var& output, const Var& input);
+
+/// What gradient_graph() makes a loss of, and which gradients it gives.
+struct GradientGraphOptions {
+  /// The name of an output with one element; or "sum": all elements of all float outputs, each times a fixed weight of
+  /// its own, normally distributed; "sum1": the same with weights of 1; "mean": the means of all float outputs, added.
+  std::string loss = "sum";
+  /// Names of inputs, weights and states, in which * stands for anything and ? for a character; "all": each of them.
+  std::string wanted = "all";
+  uint64_t seed = 0;  ///< Of the weights of "sum".
+};
+
+/// A model with the inputs of `model` whose outputs are the loss, "loss", and for each float input, weight and state
+/// with a name that matches its gradient, "grad/NAME", in this order. States are what they are before the first run.
+/// Throws ValueError when no name matches, ShapeError where a loss of "sum" needs extents that are open, and what
+/// grad() throws.
+Graph gradient_graph(const Graph& model, const GradientGraphOptions& options = {});
 
 }  // namespace autograph

@@ -12,6 +12,7 @@ Command check_command();
 Command compare_command();
 Command completion_command();
 Command doctor_command();
+Command grad_command();
 Command info_command();
 Command man_command();
 Command ops_command();

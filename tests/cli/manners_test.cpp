@@ -13,7 +13,7 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-const std::vector<std::string> kVerbs = {"info", "check", "run", "bench",  "profile",    "optimize",
+const std::vector<std::string> kVerbs = {"info", "check", "run", "bench",  "profile",    "optimize", "grad",
                                          "viz",  "rules", "ops", "doctor", "completion", "man"};
 
 TEST(Cli, UnknownVerbIsUsageErrorWithTheNearestVerb) {

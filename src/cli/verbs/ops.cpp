@@ -19,6 +19,7 @@ struct Options {
 
 std::string gradient(const OpDef& op) {
   if (op.vjp) return "yes";
+  if (op.decompose && op.no_grad.empty()) return "of its body";
   return op.no_grad.empty() ? "no" : "none";
 }
 

@@ -1,0 +1,68 @@
+// The verb grad: what it writes gives a loss and its gradients.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "autograph/builder.h"
+#include "autograph/compile.h"
+#include "autograph/model_io.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/linear.h"
+#include "autograph/seeded_inputs.h"
+#include "cli/run_program.h"
+
+namespace autograph {
+namespace {
+
+TEST(CliGrad, WritesGradientsThatDifferencesConfirm) {
+  const TemporaryFolder folder;
+  GraphBuilder graph("two_layers");
+  const Var x = graph.input("x", DType::f64, {2, 3});
+  const Var w = graph.constant(Tensor::of<double>({3, 4}, {1, -2, 3, 4, 5, -6, 7, 8, 9, 1, -2, 3}), "layer.weight");
+  const Var v = graph.constant(Tensor::of<double>({4, 1}, {0.5, -1, 0.25, 2}), "head.weight");
+  graph.output("y", matmul(tanh(matmul(x, w)), v));
+  save_onnx(graph.build(), folder / "m.onnx");
+
+  const std::string arguments = "grad " + (folder / "m.onnx") + " --loss sum1 --json -o " + (folder / "g.onnx");
+  const ProgramResult result = run_program(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  ASSERT_EQ(result.json()["gradients"].size(), 3U) << result.out;
+  EXPECT_EQ(result.json()["gradients"][0]["name"], "x");
+
+  const Graph gradients = load_onnx(folder / "g.onnx").graph;
+  const Executable program = compile(gradients);
+  const std::vector<double> at{0.1, -0.2, 0.3, -0.1, 0.05, 0.02};
+  const Outputs outputs = program.run({{"x", Tensor::of<double>({2, 3}, at)}});
+  const std::vector<double> slope = outputs["grad/x"].to_f64();
+  EXPECT_EQ(outputs["grad/layer.weight"].dims(), (Dims{3, 4}));
+  for (size_t i = 0; i < at.size(); ++i) {
+    const auto loss = [&](double step) {
+      std::vector<double> moved = at;
+      moved[i] += step;
+      return program.run({{"x", Tensor::of<double>({2, 3}, moved)}})["loss"].to_f64().front();
+    };
+    EXPECT_NEAR(slope[i], (loss(1e-6) - loss(-1e-6)) / 2e-6, 1e-6 * (1 + std::abs(slope[i])));
+  }
+}
+
+TEST(CliGrad, OfAConvolutionalModelOfTheZoo) {
+  const TemporaryFolder folder;
+  const ProgramResult result =
+      run_program("grad zoo:squeezenet --loss mean --wrt '*weight' --json -o " + (folder / "g.onnx"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_GT(result.json()["gradients"].size(), 20U);
+  EXPECT_EQ(run_program("info " + (folder / "g.onnx")).exit_code, 0);
+}
+
+TEST(CliGrad, NamesWhatDoesNotFit) {
+  const TemporaryFolder folder;
+  const ProgramResult loss = run_program("grad zoo:mlp --loss summ -o " + (folder / "g.onnx"));
+  EXPECT_EQ(loss.exit_code, 2);
+  EXPECT_NE(loss.err.find("did you mean 'sum"), std::string::npos) << loss.err;
+  const ProgramResult wanted = run_program("grad zoo:mlp --wrt nothing_like_it -o " + (folder / "g.onnx"));
+  EXPECT_EQ(wanted.exit_code, 2);
+  EXPECT_NE(wanted.err.find("nothing_like_it"), std::string::npos) << wanted.err;
+}
+
+}  // namespace
+}  // namespace autograph
