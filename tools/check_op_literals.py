@@ -28,6 +28,7 @@ ALLOWED = {
     ("src/backends/cpu/onednn/lrn.cpp", "size"): "an attribute of lrn",
     ("src/backends/cpu/repeating_copies.cpp", "constant"): "a mode of pad",
     ("src/backends/cpu/simd/recurrent_layer.cpp", "clip"): "an attribute of recurrent ops",
+    ("src/backends/gpu/emit/recurrent.cpp", "clip"): "an attribute of recurrent ops",
 }
 LITERAL = re.compile(r'"([a-z0-9_]+)"')
 

@@ -15,6 +15,7 @@
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
 #include "autograph/zoo.h"
+#include "backends/gpu/emit/emitted.h"
 #include "backends/opencl/api.h"
 #include "backends/opencl/machine.h"
 #include "gpu/opencl_test_device.h"
@@ -24,6 +25,7 @@
 #include "support/random_graph.h"
 #include "support/random_network.h"
 #include "support/random_schedule.h"
+#include "support/run_kernel.h"
 #include "support/sample_graph.h"
 
 namespace autograph {
@@ -54,6 +56,24 @@ TEST(OpenClLibrary, HasNoDeviceBeyondItsList) {
   EXPECT_EQ(make_opencl("openclx"), nullptr);
   EXPECT_EQ(make_opencl("opencl:"), nullptr);
   EXPECT_EQ(make_opencl("opencl:1x"), nullptr);
+}
+
+// The index is found to be wrong while the device works, and the step is named all the same.
+TEST(OpenCl, NamesTheStepThatHasAWrongIndex) {
+  AG_NEEDS_OPENCL();
+  Graph graph("wrong");
+  const Var x = input(graph, DType::f32, {4, 2}, "x");
+  const Var indices = input(graph, DType::i64, {3}, "indices");
+  graph.add_output(relu(gather(relu(x), indices)).id(), "y");
+  const Executable there = compile(graph, on_opencl());
+  const Tensor values = draw_f32(1, {4, 2});
+  for (int run = 0; run < 2; ++run) {
+    const std::string message = message_of<ValueError>([&] { there.run({values, Tensor::vector({0, 9, 1})}); });
+    EXPECT_EQ(message.find("[gather] indices: expected -4..3 for extent 4, got 9 (in "), 0U) << message;
+    EXPECT_NE(message.find("gather"), message.rfind("gather")) << message;
+    const std::vector<Datum> right{values, Tensor::vector({0, -1, 1})};
+    EXPECT_EQ(difference(there.run(right), compile(graph, on_reference()).run(right)), "");
+  }
 }
 
 // ---- Memory and programs ---------------------------------------------------------------------------------------
@@ -118,11 +138,31 @@ TEST(OpenClPrograms, TellWhatTheCompilerSays) {
 
 class OpOnOpenCl : public testing::TestWithParam<const OpDef*> {};
 
+// Does an emitter take the sample of this seed?
+bool is_generated(const OpDef& op, uint64_t seed) {
+  Random random(seed);
+  const KernelCase test(op, op.sample(random));
+  return gpu::emit(test.call(), opencl::get_machine(0).target()).refusal.empty();
+}
+
+// Two samples; of ops with a generated kernel those for which it is taken.
+std::vector<uint64_t> seeds_for(const OpDef& op) {
+  const bool has_emitter = std::any_of(gpu::emitters().begin(), gpu::emitters().end(),
+                                       [&](const gpu::Emitter& emitter) { return emitter.op == &op; });
+  std::vector<uint64_t> seeds;
+  for (uint64_t seed = 100; seed < 140 && seeds.size() < 2; ++seed) {
+    if (!has_emitter || is_generated(op, seed)) seeds.push_back(seed);
+  }
+  return seeds;
+}
+
 TEST_P(OpOnOpenCl, MatchesTheReference) {
   AG_NEEDS_OPENCL();
   const OpDef& op = *GetParam();
   if (op.traits.random) return;
-  for (uint64_t seed = 100; seed < 102; ++seed) {
+  const std::vector<uint64_t> seeds = seeds_for(op);
+  EXPECT_EQ(seeds.size(), 2U) << op.name << " has an emitter that takes none of its samples";
+  for (const uint64_t seed : seeds) {
     Random random(seed);
     const TestGraph test = make_sample_graph(op, op.sample(random));
     const Executable there = compile(test.graph, on_opencl());
@@ -204,12 +244,10 @@ TEST(OpenCl, TellsTimesOfTheDevice) {
   for (const StepProfile& step : there.profile()) EXPECT_GT(step.duration_us, 0);
 }
 
-// The largest difference as a share of the largest element.
-TEST(OpenCl, RunsSmallModels) {
+// Without a step on the host.
+TEST(OpenCl, RunsModels) {
   AG_NEEDS_OPENCL();
-  for (const char* name : {"mlp", "rnntc_sru"}) {
-    const auto& entries = zoo_models();
-    if (std::none_of(entries.begin(), entries.end(), [&](const ZooEntry& e) { return e.name == name; })) continue;
+  for (const char* name : {"mlp", "rnntc_sru", "nasnet_cell"}) {
     const Graph graph = build_zoo_model(name);
     std::vector<Datum> inputs;
     for (const ValueId v : graph.inputs()) {
@@ -218,7 +256,9 @@ TEST(OpenCl, RunsSmallModels) {
       inputs.emplace_back(draw_tensor(random, type.dtype(), type.shape().static_dims(), 0, 1));
     }
     const auto expected = compile(graph, on_reference()).run(inputs);
-    EXPECT_EQ(difference(compile(graph, on_opencl()).run(inputs), expected, {1e-4, 1e-4}), "") << name;
+    const Executable there = compile(graph, on_opencl());
+    for (const KernelChoice& choice : there.kernel_choices()) EXPECT_NE(choice.kernel, "reference") << choice.op;
+    EXPECT_EQ(difference(there.run(inputs), expected, {1e-4, 1e-4}), "") << name;
   }
 }
 

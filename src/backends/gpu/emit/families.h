@@ -50,6 +50,8 @@ Emitted emit_arg_extreme(const KernelCall& call, const Target& target);
 Emitted emit_cumulative(const KernelCall& call, const Target& target);
 /// top_k of short rows.
 Emitted emit_top_k(const KernelCall& call, const Target& target);
+/// lstm, gru and rnn with the functions that they have by default.
+Emitted emit_recurrent(const KernelCall& call, const Target& target);
 /// philox.
 Emitted emit_philox(const KernelCall& call, const Target& target);
 /// adagrad, adam, momentum.
