@@ -7,6 +7,7 @@
 #include "autograph/ops/recurrent.h"
 #include "ops/defs.h"
 #include "ops/recurrent/recurrent.h"
+#include "ops/recurrent/recurrent_body.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -61,6 +62,21 @@ std::vector<AttributeSpec> attributes() {
   return list;
 }
 
+std::vector<Var> decompose(DecomposeContext& context) {
+  return recurrent_body(context, kind(), [](const Attributes& attributes, RecurrentPosition& cell) {
+    const Var from_hidden = cell.from_hidden(cell.h);
+    const auto sum = [&](Gate which) {
+      return cell.gate(cell.from_input, which, 1) + cell.gate(from_hidden, which, 1);
+    };
+    const Var update = cell.activate(0, sum(kUpdate)), reset = cell.activate(0, sum(kReset));
+    const Var memory = attributes.flag("linear_before_reset")
+                           ? reset * cell.gate(from_hidden, kCandidate, 1)
+                           : cell.gate(cell.from_hidden(reset * cell.h), kCandidate, 1);
+    const Var candidate = cell.activate(1, cell.gate(cell.from_input, kCandidate, 1) + memory);
+    cell.h = (1 - update) * candidate + update * cell.h;
+  });
+}
+
 }  // namespace
 
 std::vector<Var> gru(Var x, Var w, Var r, Var b, const std::string& direction) {
@@ -83,6 +99,7 @@ const OpDef& gru_def() {
       .attributes = attributes(),
       .infer = infer,
       .reference = reference,
+      .decompose = decompose,
       .cost = recurrent_cost,
       .onnx = {{.name = "GRU", .since = 7, .export_since = 14}},
       .sample = sample,

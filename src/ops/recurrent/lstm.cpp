@@ -7,6 +7,7 @@
 #include "autograph/ops/recurrent.h"
 #include "ops/defs.h"
 #include "ops/recurrent/recurrent.h"
+#include "ops/recurrent/recurrent_body.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -59,6 +60,20 @@ std::vector<AttributeSpec> attributes() {
   return list;
 }
 
+std::vector<Var> decompose(DecomposeContext& context) {
+  return recurrent_body(context, kind(), [](const Attributes& attributes, RecurrentPosition& cell) {
+    const Var sums = cell.from_input + cell.from_hidden(cell.h);
+    const auto gate = [&](Gate which, const Var& c) {
+      const Var sum = cell.gate(sums, which, 1);
+      return cell.activate(0, cell.peepholes.is_valid() ? sum + cell.gate(cell.peepholes, which, 0) * c : sum);
+    };
+    const Var input = gate(kInput, cell.c);
+    const Var forget = attributes.flag("input_forget") ? 1 - input : gate(kForget, cell.c);
+    cell.c = forget * cell.c + input * cell.activate(1, cell.gate(sums, kCandidate, 1));
+    cell.h = gate(kOutput, cell.c) * cell.output(cell.c);
+  });
+}
+
 }  // namespace
 
 std::vector<Var> lstm(Var x, Var w, Var r, Var b, const std::string& direction) {
@@ -84,6 +99,7 @@ const OpDef& lstm_def() {
       .attributes = attributes(),
       .infer = infer,
       .reference = reference,
+      .decompose = decompose,
       .cost = recurrent_cost,
       .onnx = {{.name = "LSTM", .since = 7, .export_since = 14}},
       .sample = sample,

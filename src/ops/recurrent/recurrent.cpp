@@ -148,20 +148,27 @@ double RecurrentDirection::activate(size_t which, double value) const {
   return functions[which](value);
 }
 
-namespace {
-
-// The functions of all directions; parameter lists are used up by the functions that take parameters, in order.
-std::vector<Activation> all_activations(const Attributes& attributes, const RecurrentKind& kind) {
+std::vector<NamedActivation> recurrent_activations(const Attributes& attributes, const RecurrentKind& kind) {
   const auto alphas = attributes.get_or<std::vector<float>>("activation_alpha", {});
   const auto betas = attributes.get_or<std::vector<float>>("activation_beta", {});
   size_t next_alpha = 0;
   size_t next_beta = 0;
-  std::vector<Activation> functions;
+  std::vector<NamedActivation> functions;
   for (const std::string& name : activation_names(attributes, kind)) {
     ActivationParameters parameters = *find_activation(name);
     if (parameters.alpha && next_alpha < alphas.size()) parameters.alpha = alphas[next_alpha++];
     if (parameters.beta && next_beta < betas.size()) parameters.beta = betas[next_beta++];
-    functions.push_back(make_activation(name, parameters));
+    functions.push_back({name, parameters});
+  }
+  return functions;
+}
+
+namespace {
+
+std::vector<Activation> all_activations(const Attributes& attributes, const RecurrentKind& kind) {
+  std::vector<Activation> functions;
+  for (const NamedActivation& function : recurrent_activations(attributes, kind)) {
+    functions.push_back(make_activation(function.name, function.parameters));
   }
   return functions;
 }

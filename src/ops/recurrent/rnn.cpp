@@ -4,6 +4,7 @@
 #include "autograph/ops/recurrent.h"
 #include "ops/defs.h"
 #include "ops/recurrent/recurrent.h"
+#include "ops/recurrent/recurrent_body.h"
 
 namespace autograph {
 namespace {
@@ -24,6 +25,12 @@ void step(const RecurrentDirection& d, const double* x, std::vector<double>& h, 
 void reference(const OpCall& call) { run_recurrent(call, kind(), step); }
 
 OpSample sample(Random& random) { return sample_recurrent(random, kind()); }
+
+std::vector<Var> decompose(DecomposeContext& context) {
+  return recurrent_body(context, kind(), [](const Attributes&, RecurrentPosition& cell) {
+    cell.h = cell.activate(0, cell.from_input + cell.from_hidden(cell.h));
+  });
+}
 
 }  // namespace
 
@@ -47,6 +54,7 @@ const OpDef& rnn_def() {
       .attributes = recurrent_attributes(),
       .infer = infer,
       .reference = reference,
+      .decompose = decompose,
       .cost = recurrent_cost,
       .onnx = {{.name = "RNN", .since = 7, .export_since = 14}},
       .sample = sample,
