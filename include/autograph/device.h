@@ -20,7 +20,6 @@ class CostModel;
 class HostThreads;
 class Launchable;
 struct CompiledPlan;
-struct TaskGraph;
 
 /// A mark in a stream. This one is the host's: there is nothing to wait for.
 class Event {
@@ -101,10 +100,6 @@ class Device {
   virtual void forget_kernels() const {}
   /// What nodes take here, where a model of the device knows better than its kernels; null: it does not.
   virtual std::unique_ptr<CostModel> cost_model() const;
-  /// What stages take here, where the device can tell without running them; null: it cannot. `tasks` are those of
-  /// `graph`; nothing is referred to after the call.
-  virtual std::function<double(const std::vector<std::vector<uint32_t>>& streams)> stage_cost(
-      const Graph& graph, const TaskGraph& tasks) const;
   /// What a launch of `graph` by `schedule` takes, where the device can tell without one.
   virtual std::optional<double> latency_us(const Graph& graph, const Schedule& schedule) const;
 

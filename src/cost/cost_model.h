@@ -1,7 +1,10 @@
 // What nodes take: the question that the search and the schedulers ask, and never a device.
 #pragma once
 
+#include <optional>
+
 #include "autograph/graph.h"
+#include "cost/kernel_load.h"
 
 namespace autograph {
 
@@ -13,6 +16,8 @@ class CostModel {
   /// and for nodes that depend on constants alone. Moving data is work. Types must be static; other nodes cost a
   /// launch.
   virtual double node_us(const Graph& graph, NodeId node, int threads) = 0;
+  /// What the node takes of a device that streams share; nothing where they have processors of their own.
+  virtual std::optional<KernelLoad> node_load(const Graph&, NodeId) { return std::nullopt; }
   /// Threads that a run has.
   virtual int threads() const = 0;
 };

@@ -30,11 +30,6 @@ const HostThreads& Device::host_threads() const { return HostThreads::none(); }
 
 std::unique_ptr<CostModel> Device::cost_model() const { return nullptr; }
 
-std::function<double(const std::vector<std::vector<uint32_t>>&)> Device::stage_cost(const Graph&,
-                                                                                    const TaskGraph&) const {
-  return nullptr;
-}
-
 std::optional<double> Device::latency_us(const Graph&, const Schedule&) const { return std::nullopt; }
 
 }  // namespace autograph

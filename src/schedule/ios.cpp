@@ -237,6 +237,8 @@ class IosSearch {
     for (TaskIndex task = 0; task < part.size(); ++task) {
       key.push_back(part.tasks[task].us);
       key.push_back(part.tasks[task].narrow_us);
+      const KernelLoad& load = part.tasks[task].load;
+      key.insert(key.end(), {load.start_us, load.work_us, load.processors, load.bandwidth});
       key.push_back(static_cast<double>(part.predecessors[task].size()));
       key.insert(key.end(), part.predecessors[task].begin(), part.predecessors[task].end());
     }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "schedule/greedy.h"
+#include "schedule/shared_list.h"
 #include "schedule/task_stages.h"
 
 namespace autograph {
@@ -160,6 +161,7 @@ std::vector<std::vector<TaskIndex>> topological_orders(const TaskGraph& graph) {
 std::vector<TaskStreams> list_stages(const TaskGraph& graph, const StreamLimits& limits, const ListOptions& options) {
   StreamLimits usable = limits;
   usable.max_streams = std::max(limits.max_streams, 1);
+  if (graph.is_shared()) return {shared_list_streams(graph, usable)};
   std::vector<TaskStreams> best;
   double best_us = std::numeric_limits<double>::infinity();
   for (const auto& order : topological_orders(graph)) {

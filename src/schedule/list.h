@@ -4,7 +4,8 @@
 // Tasks are put into a topological order; then dynamic programming cuts it into runs. A run becomes a stage of one
 // stream, or a stage of several streams that its tasks are spread over in that order, each to the stream on which it
 // ends first. Several orders are tried: as the tasks stand, by upward rank (longest way to the end first), and by
-// wavefronts. The result never takes longer than running the tasks in sequence, by estimate_us().
+// wavefronts. Where streams share the device there is nothing to be cut: all tasks are one stage (shared_list.h). The
+// result never takes longer than running the tasks in sequence, by estimate_us().
 #pragma once
 
 #include <vector>

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "schedule/stream_clock.h"
 #include "schedule/walk_streams.h"
 
 namespace autograph {
@@ -63,6 +64,31 @@ class StageClock {
   std::vector<double> end_us_;  // -1: not yet run
 };
 
+// The same where streams share the device.
+double shared_us(const TaskGraph& graph, const TaskStreams& streams, double sync_us) {
+  constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
+  std::vector<uint8_t> is_here(graph.size(), 0);
+  for (const auto& stream : streams) {
+    for (const TaskIndex task : stream) is_here[task] = 1;
+  }
+  std::vector<size_t> number_of(graph.size(), kNowhere);
+  std::vector<ClockKernel> kernels;
+  const bool is_done = walk_streams(streams, [&](TaskIndex task, size_t stream) {
+    ClockKernel kernel = clock_kernel(graph.tasks[task].load, stream);
+    for (const TaskIndex source : graph.predecessors[task]) {
+      if (!is_here[source]) continue;  // an earlier stage
+      if (number_of[source] == kNowhere) return false;
+      if (kernels[number_of[source]].stream != stream) kernel.waits.push_back(number_of[source]);
+    }
+    number_of[task] = kernels.size();
+    kernels.push_back(std::move(kernel));
+    return true;
+  });
+  AG_CHECK(is_done, "stage: its {} streams wait for each other in a circle", streams.size());
+  const std::vector<double> end_us = run_clock(kernels, sync_us).end_us;
+  return sync_us + *std::max_element(end_us.begin(), end_us.end());
+}
+
 }  // namespace
 
 TaskGraph make_task_graph(const Graph& graph, const TaskCost& cost) {
@@ -89,6 +115,7 @@ TaskGraph make_task_graph(const Graph& graph, const TaskCost& cost) {
 double estimate_stage_us(const TaskGraph& graph, const TaskStreams& streams, const StreamLimits& limits) {
   const auto width = std::count_if(streams.begin(), streams.end(), [](const auto& stream) { return !stream.empty(); });
   if (width <= 1) return sequential_us(graph, streams);
+  if (graph.is_shared()) return shared_us(graph, streams, limits.sync_us);
   return StageClock(graph, streams, limits.sync_us).run();
 }
 

@@ -1,12 +1,14 @@
 // What schedulers see of a graph: tasks with costs and the dependences between them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "autograph/graph.h"
 #include "autograph/schedule.h"
+#include "cost/kernel_load.h"
 
 namespace autograph {
 
@@ -18,6 +20,7 @@ struct Task {
   NodeId node;
   double us = 0;         ///< On all threads of the run.
   double narrow_us = 0;  ///< On the threads of one stream; >= us on a CPU, equal where a stream has the whole device.
+  KernelLoad load = {};  ///< Of a device that streams share.
 };
 
 /// A directed acyclic graph of tasks, in topological order. An edge stands for one or more values.
@@ -27,6 +30,10 @@ struct TaskGraph {
   std::vector<std::vector<TaskIndex>> predecessors;  ///< Sorted, without repetition.
 
   size_t size() const { return tasks.size(); }
+  /// Do streams share the device? Then tasks beside each other slow each other down, as their loads say.
+  bool is_shared() const {
+    return std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.load.work_us > 0; });
+  }
 };
 
 /// Cost of a node on all threads and on those of one stream.
@@ -48,8 +55,9 @@ using TaskStreams = std::vector<std::vector<TaskIndex>>;
 using StageCost = std::function<double(const TaskStreams& streams)>;
 
 /// Makespan of a stage from the costs of its tasks. One stream: the sum of `us`. Several: `sync_us` to begin, then
-/// every task takes `narrow_us` and starts when its stream is free and what it reads is there, `sync_us` later when
-/// that comes from another stream. Throws InternalError when the streams wait for each other in a circle.
+/// every task takes `narrow_us`, or what its load takes beside the others where streams share the device, and starts
+/// when its stream is free and what it reads is there, `sync_us` later when that comes from another stream. Throws
+/// InternalError when the streams wait for each other in a circle.
 double estimate_stage_us(const TaskGraph& graph, const TaskStreams& streams, const StreamLimits& limits);
 
 }  // namespace autograph

@@ -14,7 +14,6 @@
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "autograph/zoo.h"
-#include "backends/sim/sim_stage_cost.h"
 #include "schedule/greedy.h"
 #include "schedule/ios.h"
 #include "schedule/list.h"
@@ -138,12 +137,12 @@ void expect_legal(const Graph& graph, const SimReport& report, double sync_us) {
   }
 }
 
-// The tasks of a graph, with their costs alone.
+// The tasks of a graph, with their costs and loads.
 TaskGraph tasks_on(const Graph& graph, const SimMachine& machine) {
   SimCost cost(machine);
   return make_task_graph(graph, [&](const Graph& g, NodeId node) {
     const double us = cost.node_us(g, node, 1);
-    return Task{node, us, us};
+    return Task{node, us, us, *cost.node_load(g, node)};
   });
 }
 
@@ -166,15 +165,16 @@ TEST(Sim, KeepsTheOrderThatSchedulesAskFor) {
   }
 }
 
-TEST(SimStageCost, IsWhatAStageTakesByItself) {
+// What schedulers estimate of a stage is what the clock of the machine says.
+TEST(SimLoads, TellWhatAStageTakesByItself) {
   Random random(53);
   SimMachine machine = round_machine();
   machine.sms = 2;  // kernels of one block each slow each other down
   for (int i = 0; i < 200; ++i) {
     const Graph graph = random_case(random, draw(random, 1, 25)).graph;
     const TaskGraph tasks = tasks_on(graph, machine);
-    const StageCost cost = sim_stage_cost(graph, tasks, machine);
-    const TaskStreams streams = assign_streams(tasks, {3, machine.sync_us}).folded;
+    const StreamLimits limits{3, machine.sync_us};
+    const TaskStreams streams = assign_streams(tasks, limits).folded;
     Schedule schedule;
     schedule.stages.emplace_back();
     for (const auto& stream : streams) {
@@ -182,43 +182,32 @@ TEST(SimStageCost, IsWhatAStageTakesByItself) {
       for (const TaskIndex task : stream) schedule.stages[0].streams.back().push_back(tasks.tasks[task].node);
     }
     const double expected = simulate(graph, schedule, machine).latency_us;
-    EXPECT_NEAR(cost(streams), expected + (streams.size() > 1 ? machine.sync_us : 0), 1e-9);
+    EXPECT_NEAR(estimate_stage_us(tasks, streams, limits), expected + (streams.size() > 1 ? machine.sync_us : 0), 1e-9);
   }
 }
 
-TEST(SimStageCost, FollowsValuesThroughViews) {
-  Graph graph;
-  const Var x = input(graph, DType::f32, Shape{10}, "x");
-  const Var y = neg(x);
-  graph.add_output(neg(reshape(y, {2, 5})).id());
-  const TaskGraph tasks = tasks_on(graph, round_machine());
-  const StageCost cost = sim_stage_cost(graph, tasks, round_machine());
-  const auto task_of = [&](uint32_t node) {
-    const auto is_it = [&](const Task& task) { return task.node.index == node; };
-    return static_cast<TaskIndex>(std::find_if(tasks.tasks.begin(), tasks.tasks.end(), is_it) - tasks.tasks.begin());
-  };
-  EXPECT_NEAR(cost({{task_of(0)}, {task_of(2)}}), 0.5 + 2 + 0.5 + 2, 1e-9);
-  EXPECT_NEAR(cost({{task_of(0), task_of(2)}}), 4, 1e-9);
-}
-
-// Where kernels slow each other down, stages chosen by what they take beat those chosen by what their tasks take.
-TEST(SimStageCost, MakesStagesThatAreFasterWhereKernelsCompete) {
+// Where kernels slow each other down, stages chosen by loads beat those chosen by what tasks take alone.
+TEST(SimLoads, MakeSchedulesThatAreFasterWhereKernelsCompete) {
   Random random(54);
   SimMachine machine = round_machine();
   machine.sms = 1;
   machine.sync_us = 1.5;
-  double by_tasks = 0;
-  double by_stages = 0;
+  double ios[2] = {0, 0};
+  double list[2] = {0, 0};
   for (int i = 0; i < 40; ++i) {
     const Graph graph = random_case(random, draw(random, 5, 25)).graph;
-    const TaskGraph tasks = tasks_on(graph, machine);
+    const TaskGraph with_loads = tasks_on(graph, machine);
+    TaskGraph alone = with_loads;
+    for (Task& task : alone.tasks) task.load = {};
     const StreamLimits limits{4, machine.sync_us};
-    IosOptions options;
-    by_tasks += simulate(graph, schedule_ios(tasks, limits, options).schedule, machine).latency_us;
-    options.stage_cost = sim_stage_cost(graph, tasks, machine);
-    by_stages += simulate(graph, schedule_ios(tasks, limits, options).schedule, machine).latency_us;
+    const TaskGraph* graphs[] = {&alone, &with_loads};
+    for (int k = 0; k < 2; ++k) {
+      ios[k] += simulate(graph, schedule_ios(*graphs[k], limits, {}).schedule, machine).latency_us;
+      list[k] += simulate(graph, schedule_list(*graphs[k], limits), machine).latency_us;
+    }
   }
-  EXPECT_LE(by_stages, by_tasks);
+  EXPECT_LE(ios[1], ios[0]);
+  EXPECT_LT(list[1], list[0]);
 }
 
 TEST(Sim, TracesAForkAndJoin) {

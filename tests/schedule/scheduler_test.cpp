@@ -10,6 +10,7 @@
 #include "schedule/matching.h"
 #include "schedule/nimble.h"
 #include "schedule/reachability.h"
+#include "schedule/shared_list.h"
 
 namespace autograph {
 namespace {
@@ -239,6 +240,52 @@ TEST(Nimble, StagesNeverTakeLongerThanTheSequence) {
     const StreamLimits limits{static_cast<int>(draw(random, 1, 4)), 1};
     EXPECT_LE(estimate_us(work, nimble_stages(work, limits), limits), sequential_us(work) * (1 + 1e-12));
   }
+}
+
+// ---- Shared devices --------------------------------------------------------------------------------------------
+
+TaskGraph with_loads(TaskGraph graph, Random& random) {
+  for (Task& task : graph.tasks) {
+    if (task.us == 0) continue;
+    task.narrow_us = task.us;
+    const auto part = [&] { return static_cast<double>(draw(random, 1, 8)) / 8; };
+    task.load = {.start_us = task.us / 4, .work_us = 3 * task.us / 4, .processors = part(), .bandwidth = part()};
+  }
+  return graph;
+}
+
+TEST(SharedList, KeepsToDependencesAndNeverTakesLongerThanTheSequence) {
+  Random random(28);
+  for (int i = 0; i < kCases; ++i) {
+    const TaskGraph graph =
+        with_loads(without_free_tasks(random_case(random, draw(random, 1, 40)).tasks).graph, random);
+    const StreamLimits limits{static_cast<int>(draw(random, 1, 8)), 0.5};
+    const TaskStreams streams = shared_list_streams(graph, limits);
+    size_t num_tasks = 0;
+    for (const auto& stream : streams) num_tasks += stream.size();
+    EXPECT_EQ(num_tasks, graph.size());
+    EXPECT_LE(streams.size(), static_cast<size_t>(limits.max_streams));
+    const double us = estimate_stage_us(graph, streams, limits);  // throws where streams wait in a circle
+    EXPECT_LE(us, sequential_us(graph) * (1 + 1e-9));
+    double processors_us = 0;
+    double bandwidth_us = 0;
+    for (const Task& task : graph.tasks) {
+      processors_us += task.load.work_us * task.load.processors;
+      bandwidth_us += task.load.work_us * task.load.bandwidth;
+    }
+    const std::vector<double> ranks = upward_ranks(graph);
+    const double path_us = ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end());
+    EXPECT_GE(us, std::max({processors_us, bandwidth_us, path_us}) * (1 - 1e-9));
+  }
+}
+
+TEST(SharedList, GivesTheLongestWayItsRoom) {
+  // Two long tasks in a row and three short ones beside them, each of which fills the device.
+  TaskCase c = make_case({{}, {0}, {}, {}, {}}, {{{}, 10, 10}, {{}, 10, 10}, {{}, 2, 2}, {{}, 2, 2}, {{}, 2, 2}});
+  for (Task& task : c.tasks.tasks) task.load = {.work_us = task.us, .processors = 0.5};
+  const StreamLimits limits{2, 0};
+  const TaskStreams streams = shared_list_streams(c.tasks, limits);
+  EXPECT_EQ(estimate_stage_us(c.tasks, streams, limits), 20);
 }
 
 // ---- List ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 #include "backends/cpu/cpu_device.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/sim/sim_machine.h"
-#include "backends/sim/sim_stage_cost.h"
 #include "backends/sim/simulate.h"
 #include "base/check.h"
 
@@ -29,9 +28,6 @@ class SimDevice : public CpuDevice {
             .can_time_kernels = false};
   }
   std::unique_ptr<CostModel> cost_model() const override { return std::make_unique<SimCost>(machine_); }
-  StageCost stage_cost(const Graph& graph, const TaskGraph& tasks) const override {
-    return sim_stage_cost(graph, tasks, machine_);
-  }
   std::optional<double> latency_us(const Graph& graph, const Schedule& schedule) const override {
     return simulate(graph, schedule, machine_).latency_us;
   }

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "backends/sim/stream_clock.h"
 #include "cost/node_work.h"
+#include "schedule/stream_clock.h"
 #include "schedule/task_stages.h"
 #include "schedule/walk_streams.h"
 
@@ -233,6 +233,12 @@ std::string to_string(const SimReport& report, const Graph& graph) {
 double SimCost::node_us(const Graph& graph, NodeId node, int) {
   if (is_free(graph, node)) return 0;
   return machine_.graph_start_us + sim_kernel(graph, node, machine_).work_us;
+}
+
+std::optional<KernelLoad> SimCost::node_load(const Graph& graph, NodeId node) {
+  if (is_free(graph, node)) return KernelLoad{};
+  const SimKernel kernel = sim_kernel(graph, node, machine_);
+  return KernelLoad{machine_.graph_start_us, kernel.work_us, kernel.sms_part, kernel.bytes_part};
 }
 
 }  // namespace autograph

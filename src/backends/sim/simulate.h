@@ -70,6 +70,7 @@ class SimCost : public CostModel {
  public:
   explicit SimCost(SimMachine machine) : machine_(std::move(machine)) {}
   double node_us(const Graph& graph, NodeId node, int threads) override;
+  std::optional<KernelLoad> node_load(const Graph& graph, NodeId node) override;
   int threads() const override { return 1; }
   const SimMachine& machine() const { return machine_; }
 

@@ -40,10 +40,9 @@ IosResult find_ios_stages(StrategyContext& context, const Proposal& proposal, do
   const double budget = context.options().budget_seconds;
   options.max_seconds = share * budget;
   const TaskGraph tasks = context.tasks(proposal.finished);
-  options.stage_cost = context.device().stage_cost(proposal.finished, tasks);
   const double until = context.seconds() / budget + kMeasuringShare * share;
   MeasuredStages measured(context, proposal, tasks, until);
-  if (!options.stage_cost && context.properties().can_time_kernels) {
+  if (context.properties().can_time_kernels) {
     options.stage_cost = [&](const TaskStreams& streams) { return measured.us(streams); };
   }
   return schedule_ios(tasks, context.limits(), options);

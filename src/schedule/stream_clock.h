@@ -1,8 +1,11 @@
-// The clock of the simulated device: kernels in streams that wait for each other and share one device.
+// A clock for streams that share one device: kernels that wait for each other, and slow each other down where they ask
+// for more than there is.
 #pragma once
 
 #include <cstddef>
 #include <vector>
+
+#include "cost/kernel_load.h"
 
 namespace autograph {
 
@@ -16,6 +19,15 @@ struct ClockKernel {
   size_t stream = 0;               ///< It starts after the kernels of this stream that come before it.
   std::vector<size_t> waits = {};  ///< Kernels of other streams, which come before it; each wait adds `sync_us`.
 };
+
+/// A kernel of this load.
+inline ClockKernel clock_kernel(const KernelLoad& load, size_t stream) {
+  return {.start_us = load.start_us,
+          .work_us = load.work_us,
+          .sms_part = load.processors,
+          .bytes_part = load.bandwidth,
+          .stream = stream};
+}
 
 /// What the clock tells.
 struct ClockReport {

@@ -1,4 +1,4 @@
-#include "backends/sim/stream_clock.h"
+#include "schedule/stream_clock.h"
 
 #include <algorithm>
 #include <limits>
@@ -27,8 +27,8 @@ class StreamClock {
       begin_kernels();
       const double speed = full_speed_part();
       const double next_us = next_event_us(speed);
-      AG_CHECK(next_us < kNever, "sim: {} of {} kernels wait for what never comes", kernels_.size() - num_done_,
-               kernels_.size());
+      AG_CHECK(next_us < kNever, "stream clock: {} of {} kernels wait for what never comes",
+               kernels_.size() - num_done_, kernels_.size());
       advance(next_us, speed);
     }
     return std::move(report_);

@@ -1,4 +1,4 @@
-#include "backends/sim/stream_clock.h"
+#include "schedule/stream_clock.h"
 
 #include <gtest/gtest.h>
 
