@@ -93,13 +93,14 @@ struct AppliedRule {
 
 /// A graph and a schedule that a search ran on the device, in turns with the best until then.
 struct TrialResult {
-  double cost_us = 0;     ///< By the cost model.
-  size_t rewrites = 0;    ///< Rules applied.
-  int streams = 1;        ///< Of the schedule.
-  double latency_ms = 0;  ///< Median over rounds.
-  double best_ms = 0;     ///< Of the best until then.
-  double wins = 0;        ///< Share of the rounds in which it was faster.
-  bool accepted = false;  ///< It became the best.
+  double cost_us = 0;       ///< By the cost model.
+  size_t rewrites = 0;      ///< Rules applied.
+  int streams = 1;          ///< Of the schedule.
+  double latency_ms = 0;    ///< Median over rounds.
+  double best_ms = 0;       ///< Of the best until then.
+  double wins = 0;          ///< Share of the rounds in which it was faster.
+  bool accepted = false;    ///< It became the best.
+  double predicted_us = 0;  ///< Makespan of the schedule by the costs of its kernels.
 };
 
 /// What a search found and how.

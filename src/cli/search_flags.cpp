@@ -83,6 +83,7 @@ std::string trials_text(const SearchReport& report, bool escapes) {
                {"rewrites", true},
                {"streams", true},
                {"cost us", true},
+               {"predicted ms", true},
                {"latency ms", true},
                {"best until then", true},
                {"rounds won", true},
@@ -90,9 +91,9 @@ std::string trials_text(const SearchReport& report, bool escapes) {
   for (size_t i = 0; i < report.trials.size(); ++i) {
     const TrialResult& trial = report.trials[i];
     table.add({fmt::format("{}", i + 1), fmt::format("{}", trial.rewrites), fmt::format("{}", trial.streams),
-               fmt::format("{:.1f}", trial.cost_us), fmt::format("{:.3f}", trial.latency_ms),
-               fmt::format("{:.3f}", trial.best_ms), fmt::format("{:.0f} %", trial.wins * 100),
-               trial.accepted ? "accepted" : ""});
+               fmt::format("{:.1f}", trial.cost_us), fmt::format("{:.3f}", trial.predicted_us / 1e3),
+               fmt::format("{:.3f}", trial.latency_ms), fmt::format("{:.3f}", trial.best_ms),
+               fmt::format("{:.0f} %", trial.wins * 100), trial.accepted ? "accepted" : ""});
   }
   return "\non the device, in turns with the best until then:\n\n" + table.to_string(escapes);
 }
@@ -189,6 +190,7 @@ Json trials_json(const SearchReport& report) {
   Json list = Json::array();
   for (const TrialResult& trial : report.trials) {
     list.push(Json::object({{"cost_us", trial.cost_us},
+                            {"predicted_us", trial.predicted_us},
                             {"rewrites", trial.rewrites},
                             {"streams", trial.streams},
                             {"latency_ms", trial.latency_ms},

@@ -133,6 +133,15 @@ TEST(Optimize, RivalsAreNeverSlowerThanThePlainPlan) {
   }
 }
 
+// Candidates are ranked by the schedule that would run: on a device with a clock that is what they take.
+TEST(Optimize, PredictsWhatTrialsTake) {
+  const Optimized found = optimize(recurrent(6), simulated(), quick(Strategy::autograph));
+  ASSERT_GT(found.report.trials.size(), 2u);
+  for (const TrialResult& trial : found.report.trials) {
+    EXPECT_NEAR(trial.predicted_us, 1e3 * trial.latency_ms, 2) << "a stage's begin counts";
+  }
+}
+
 TEST(Optimize, ListSchedulesThePlainGraph) {
   const Optimized found = optimize(recurrent(4), simulated(), quick(Strategy::list));
   EXPECT_TRUE(found.report.rules_applied.empty());

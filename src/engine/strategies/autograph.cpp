@@ -13,6 +13,7 @@
 #include <set>
 
 #include "engine/strategies/champion.h"
+#include "engine/strategies/piece_schedule.h"
 #include "engine/strategies/strategy.h"
 #include "optimize/search/partition.h"
 #include "optimize/search/stitch.h"
@@ -28,6 +29,8 @@ constexpr double kSearchShare = 0.45;
 // Of the budget, for a search of the whole graph, and for stages by dynamic programming.
 constexpr double kWholeShare = 0.2;
 constexpr double kStagesShare = 0.1;
+// The same for choosing among the options of parts by the schedule of the whole.
+constexpr double kRefineShare = 0.1;
 // A part may cost as much more on the way to a gain as gamma allows the whole graph, up to this share of its own cost.
 constexpr double kPartSlack = 0.25;
 // Graphs of a part that are taken from the queue without a gain.
@@ -44,8 +47,10 @@ class AutographSearch {
       : context_(context),
         options_(context.options()),
         has_exact_times_(context.properties().has_exact_times),
+        is_shared_(context.has_loads(simplified)),
         use_rivals_(portfolio == Portfolio::with_rivals && !context.is_literal()),
-        cost_(context.cost()),
+        cost_(context.cost(), is_shared_ && !context.is_literal() ? context.limits().max_streams : 1),
+        time_cost_(context.cost()),
         simplified_(simplified),
         champion_(context, plain(context, simplified)) {}
 
@@ -80,8 +85,10 @@ class AutographSearch {
     for (const Proposal& proposal : proposals) {
       if (!has_time()) return;
       if (!champion_.is_new_graph(proposal)) continue;
-      const bool wins_in_turn = champion_.challenge(proposal);
-      // What loses one node after the other may win on several streams, where these pay at all.
+      // What loses one node after the other may win on several streams, where these pay at all; where streams share the
+      // device nothing is won without them.
+      const bool needs_streams = is_shared_ && champion_.best().schedule.width() > 1;
+      const bool wins_in_turn = !needs_streams && champion_.challenge(proposal);
       const bool is_new_best = wins_in_turn && has_exact_times_;
       if (is_new_best || champion_.best().schedule.width() > 1) try_schedules(proposal);
     }
@@ -145,16 +152,36 @@ class AutographSearch {
     const auto add = [&](const Stitched& stitched) {
       add_proposal(proposals, from, assemble(graph, intervals, stitched), steps_of(intervals, stitched));
     };
-    for (const Stitched& stitched : stitch(graph, intervals, parts.parts.size(), alpha(), keep())) add(stitched);
+    std::vector<Stitched> stitched = stitch(graph, intervals, parts.parts.size(), alpha(), keep());
+    if (!context_.is_literal() && options_.use_critical_path) refine(graph, intervals, parts.parts.size(), stitched);
+    for (const Stitched& one : stitched) add(one);
     if (context_.is_literal() || !options_.use_critical_path) return proposals;
-    // The winners by the sum and by the critical path alone: the weight between them is only a guess.
-    for (const double extreme : {0.0, kCriticalPathAlone}) {
-      add(stitch(graph, intervals, parts.parts.size(), extreme, 1).front());
-    }
     // Time may not do for all of them.
+    for (Proposal& proposal : proposals) proposal.makespan_us = context_.makespan_us(proposal.finished);
     std::stable_sort(proposals.begin(), proposals.end(),
-                     [](const Proposal& a, const Proposal& b) { return a.cost_us < b.cost_us; });
+                     [](const Proposal& a, const Proposal& b) { return a.makespan_us < b.makespan_us; });
     return proposals;
+  }
+
+  // Adds the winners by the sum and by the critical path alone, since the weight between them is only a guess, and what
+  // the schedule of the whole makes of each.
+  void refine(const Graph& graph, const std::vector<IntervalOptions>& intervals, size_t num_parts,
+              std::vector<Stitched>& stitched) {
+    std::vector<Stitched> starts = {stitched.front()};
+    for (const double extreme : {0.0, kCriticalPathAlone}) {
+      starts.push_back(stitch(graph, intervals, num_parts, extreme, 1).front());
+    }
+    stitched.insert(stitched.end(), starts.begin() + 1, starts.end());
+    PieceSchedule schedule(
+        intervals, [&](const Graph& option, NodeId id) { return context_.task_to_finish(cost_, option, id); },
+        context_.limits());
+    const double until = share_now() + kRefineShare;
+    context_.set_measuring(false);
+    for (Stitched& start : starts) {
+      context_.progress("scheduling", champion_.best().cost_us);
+      stitched.push_back(schedule.refine(std::move(start), [&] { return context_.is_over(until); }));
+    }
+    context_.set_measuring(true);
   }
 
   void add_proposal(std::vector<Proposal>& proposals, const Proposal& from, Graph graph,
@@ -171,7 +198,7 @@ class AutographSearch {
   // of one weight, and steps that cost more than a part may lose on the way to a gain.
   void add_whole(std::vector<Proposal>& proposals, const Proposal& from) {
     if (context_.is_literal() || !options_.use_partition) return;
-    const CandidateGraph start(from.simplified, cost_);
+    const CandidateGraph start(from.simplified, time_cost_);
     const std::vector<Rewritten> found =
         context_.search(start, {.alpha = 0, .keep = 2}, share_now() + kWholeShare, champion_.best().cost_us);
     add_proposal(proposals, from, found.front().candidate->graph(), found.front().steps);
@@ -227,8 +254,10 @@ class AutographSearch {
   StrategyContext& context_;
   const SearchOptions& options_;
   const bool has_exact_times_;
+  const bool is_shared_;   // streams share the device
   const bool use_rivals_;  // also what other strategies propose
-  FusedCost cost_;
+  FusedCost cost_;         // of parts
+  FusedCost time_cost_;    // of the whole graph in sequence
   const Graph& simplified_;
   Champion champion_;
   std::set<Hash128> proposed_;  // before the finishing passes

@@ -72,7 +72,8 @@ bool Champion::challenge(Proposal proposal) {
   const bool is_won = context_.is_literal() ? duel.second_ms <= duel.first_ms
                                             : duel.is_won(kLeastGain) && wins_again(duel, proposal, executable);
   context_.report().trials.push_back({proposal.cost_us, proposal.steps.size(), proposal.schedule.width(),
-                                      duel.second_ms, duel.first_ms, duel.wins, is_won});
+                                      duel.second_ms, duel.first_ms, duel.wins, is_won,
+                                      context_.predicted_us(proposal)});
   if (!is_won) return false;
   gained_ *= duel.second_ms / duel.first_ms;
   best_ = std::move(proposal);

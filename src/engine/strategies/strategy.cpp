@@ -9,6 +9,8 @@
 #include "engine/attestation.h"
 #include "engine/executable.h"
 #include "engine/strategies/trial.h"
+#include "schedule/list.h"
+#include "schedule/task_stages.h"
 #include "tune/attester.h"
 #include "tune/catalog_cost.h"
 #include "tune/fit_alpha.h"
@@ -173,8 +175,41 @@ TaskGraph StrategyContext::tasks(const Graph& finished) {
   return make_task_graph(finished, [&](const Graph& graph, NodeId id) {
     progress("measuring kernels", 0);
     const double us = cost_->node_us(graph, id, threads_);
-    return Task{id, us, narrow_us(graph, id, us)};
+    return Task{id, us, narrow_us(graph, id, us), cost_->node_load(graph, id).value_or(KernelLoad{})};
   });
+}
+
+Task StrategyContext::task_to_finish(FusedCost& cost, const Graph& graph, NodeId id) {
+  const double us = cost.node_us(graph, id);
+  return {id, us, us > 0 ? narrow_us(graph, id, us) : 0, cost.node_load(graph, id, us)};
+}
+
+double StrategyContext::makespan_us(const Graph& finished) {
+  const TaskGraph work = without_free_tasks(tasks(finished)).graph;
+  return estimate_us(work, list_stages(work, limits()), limits());
+}
+
+double StrategyContext::predicted_us(const Proposal& proposal) {
+  const WorkGraph work = without_free_tasks(tasks(proposal.finished));
+  if (proposal.schedule.is_sequential()) return sequential_us(work.graph);
+  std::vector<TaskIndex> task_of(proposal.finished.node_capacity(), static_cast<TaskIndex>(work.graph.size()));
+  for (TaskIndex task = 0; task < work.graph.size(); ++task) task_of[work.graph.tasks[task].node.index] = task;
+  std::vector<TaskStreams> stages;
+  for (const Stage& stage : proposal.schedule.stages) {
+    stages.emplace_back();
+    for (const auto& stream : stage.streams) {
+      stages.back().emplace_back();
+      for (const NodeId id : stream) {
+        if (task_of[id.index] < work.graph.size()) stages.back().back().push_back(task_of[id.index]);
+      }
+    }
+  }
+  return estimate_us(work.graph, stages, limits());
+}
+
+bool StrategyContext::has_loads(const Graph& graph) {
+  const std::vector<NodeId> nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) { return cost_->node_load(graph, id).has_value(); });
 }
 
 GraphScore StrategyContext::score(const Graph& simplified) {

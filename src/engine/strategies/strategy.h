@@ -27,7 +27,8 @@ struct Proposal {
   Graph finished;     ///< Behind them: what runs.
   Schedule schedule;  ///< Of the nodes of `finished`.
   std::vector<RewriteStep> steps;
-  double cost_us = 0;  ///< By the cost model.
+  double cost_us = 0;      ///< By the cost model.
+  double makespan_us = 0;  ///< Of `finished` in its best list schedule, by the costs of its kernels; 0: not asked.
 };
 
 /// What strategies ask and where they report to. For one thread.
@@ -64,6 +65,14 @@ class StrategyContext {
   Graph finish(Graph simplified) const;
   /// Tasks of a finished graph: on all threads, and on those of one stream.
   TaskGraph tasks(const Graph& finished);
+  /// The task of a node of a graph that finishing is still to come for.
+  Task task_to_finish(FusedCost& cost, const Graph& graph, NodeId id);
+  /// Makespan of a finished graph in its best list schedule.
+  double makespan_us(const Graph& finished);
+  /// What the proposal takes in its schedule, by the costs of its kernels.
+  double predicted_us(const Proposal& proposal);
+  /// Do streams share the device, as its cost model tells?
+  bool has_loads(const Graph& graph);
   /// What a node that takes `us` on all threads takes on those of one stream.
   double narrow_us(const Graph& graph, NodeId id, double us);
   /// As many streams as processors, or as the options say.
@@ -81,6 +90,8 @@ class StrategyContext {
   /// Counts candidates and shows `shown_us`, or the best cost of this search where that is 0.
   std::vector<Rewritten> search(const CandidateGraph& start, BacktrackingOptions options, double until,
                                 double shown_us = 0);
+  /// Kernels that were not measured yet are estimated while this is off.
+  void set_measuring(bool measuring) { is_measuring_ = measuring; }
   /// For running proposals on the device.
   const Trial& trial();
 

@@ -32,8 +32,9 @@ CandidateGraph::CandidateGraph(Graph graph, FusedCost& cost) : graph_(std::move(
       class_[node.output(slot).index] = hash_output(score.hash, slot);
     }
     score.us = cost_->node_us(graph_, id);
+    score.sum_us = cost_->sum_us(graph_, id, score.us);
     score.finish_us = start_us(node) + score.us;
-    score_.sum_us += score.us;
+    score_.sum_us += score.sum_us;
     score_.hash = score_.hash + score.hash;
   }
   find_critical_path();
@@ -87,7 +88,7 @@ CandidateGraph::NodeScore& CandidateGraph::change(NodeId id) {
 
 void CandidateGraph::remove(NodeId id) {
   NodeScore& score = change(id);
-  score_.sum_us -= score.us;
+  score_.sum_us -= score.sum_us;
   score_.hash = score_.hash - score.hash;
   score = {};
 }
@@ -117,11 +118,12 @@ void CandidateGraph::set_classes(const RuleEffect& effect, size_t old_values) {
 void CandidateGraph::rescore(const std::vector<NodeId>& nodes) {
   for (const NodeId id : nodes) {
     NodeScore& score = change(id);
-    score_.sum_us -= score.us;
+    score_.sum_us -= score.sum_us;
     score_.hash = score_.hash - score.hash;
     score.us = cost_->node_us(graph_, id);
+    score.sum_us = cost_->sum_us(graph_, id, score.us);
     score.hash = hash_of(graph_.node(id));
-    score_.sum_us += score.us;
+    score_.sum_us += score.sum_us;
     score_.hash = score_.hash + score.hash;
   }
 }

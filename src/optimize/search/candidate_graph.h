@@ -17,7 +17,7 @@ namespace autograph {
 
 /// What the search compares.
 struct GraphScore {
-  double sum_us = 0;       ///< Of all nodes.
+  double sum_us = 0;       ///< Of all nodes, as FusedCost::sum_us() has it.
   double critical_us = 0;  ///< Of the longest path.
   size_t num_nodes = 0;
   Hash128 hash;  ///< Equal for graphs made of the same nodes over the same values, whatever the order of rewrites.
@@ -45,6 +45,7 @@ class CandidateGraph {
  private:
   struct NodeScore {
     double us = 0;
+    double sum_us = 0;
     double finish_us = 0;
     Hash128 hash;
   };

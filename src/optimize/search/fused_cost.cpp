@@ -79,4 +79,20 @@ double FusedCost::node_us(const Graph& graph, NodeId id) {
   return absorbed ? alone_us * std::max(kArithmeticShare, moved_share(graph, node)) : alone_us;
 }
 
+KernelLoad FusedCost::node_load(const Graph& graph, NodeId id, double us) {
+  if (us <= 0) return {};
+  KernelLoad load = model_.node_load(graph, id).value_or(KernelLoad{});
+  // Work that is done by another kernel needs no start of its own.
+  if (load.work_us > 0 && us < load.start_us + load.work_us) {
+    load.start_us = 0;
+    load.work_us = us;
+  }
+  return load;
+}
+
+double FusedCost::sum_us(const Graph& graph, NodeId id, double us) {
+  if (shared_streams_ < 2) return us;
+  return std::max(us / shared_streams_, node_load(graph, id, us).area_us());
+}
+
 }  // namespace autograph
