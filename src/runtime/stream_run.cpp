@@ -295,8 +295,8 @@ void StreamRun::run_observed(const Launch& launch) {
   for (size_t i = 0; i < compiled_->plan.steps.size(); ++i) {
     const Step& step = compiled_->plan.steps[i];
     // Asked before the step, which may write over an input.
-    const bool checks = options.check_nan &&
-                        std::all_of(step.inputs.begin(), step.inputs.end(), [&](SlotIndex s) { return is_finite(s); });
+    const bool checks = options.check_nan && std::all_of(step.inputs.begin(), step.inputs.end(),
+                                                         [&](SlotIndex s) { return find_nonfinite_in(s) < 0; });
     const double us = streams_[0]->time_us([&] { enqueue(i, *streams_[0], launch); });
     if (options.profile) {
       profile_[i].start_us = now_us;
@@ -307,29 +307,30 @@ void StreamRun::run_observed(const Launch& launch) {
   }
 }
 
-bool StreamRun::is_finite(SlotIndex s) {
-  if (s == kNoSlot) return true;
+int64_t StreamRun::find_nonfinite_in(SlotIndex s) {
+  if (s == kNoSlot) return -1;
   const Datum made = compiled_->plan.slots[s].place == Place::heap ? heap_[s] : Datum();
   if (made.is_tensor()) {
     streams_[0]->wait();
-    return find_nonfinite(made.tensor().to_host().view()) < 0;
+    return find_nonfinite(made.tensor().to_host().view());
   }
-  if (!address_of(s)) return true;
+  if (!address_of(s)) return -1;
   // Whatever the layout, padding included.
   const Slot& slot = compiled_->plan.slots[s];
   Tensor copy = Tensor::empty(slot.type.dtype(), {static_cast<int64_t>(slot.bytes / element_size(slot.type.dtype()))});
   copy_bytes(copy.buffer(), Buffer(device_.memory(), address_of(s), slot.bytes, nullptr), slot.bytes,
              streams_[0].get());
   streams_[0]->wait();
-  return find_nonfinite(copy.view()) < 0;
+  return find_nonfinite(copy.view());
 }
 
 void StreamRun::check_outputs_finite(size_t number) {
   const Step& step = compiled_->plan.steps[number];
   for (size_t k = 0; k < step.outputs.size(); ++k) {
-    if (is_finite(step.outputs[k])) continue;
-    throw UserError(fmt::format("[check_nan] output {}: an element is NaN or infinite, all inputs are finite (in {})",
-                                k, describe_step(*compiled_, step)),
+    const int64_t at = find_nonfinite_in(step.outputs[k]);
+    if (at < 0) continue;
+    throw UserError(fmt::format("[check_nan] output {}: element {} is NaN or infinite, all inputs are finite (in {})",
+                                k, at, describe_step(*compiled_, step)),
                     ExitCode::failed);
   }
 }

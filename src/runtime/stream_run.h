@@ -63,7 +63,8 @@ class StreamRun final : public Launchable {
   void enqueue_outputs();
   void wait_for_all();
   void check_outputs_finite(size_t step);
-  bool is_finite(SlotIndex slot);
+  /// First element that is NaN or infinite; -1 when there is none, or nothing to look at.
+  int64_t find_nonfinite_in(SlotIndex slot);
 
   const Device& device_;
   char* resolved_arena_ = nullptr;          // where it was in the last launch
