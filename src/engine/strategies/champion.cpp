@@ -46,8 +46,10 @@ Champion::Champion(StrategyContext& context, Proposal plain)
   is_new_graph(best_);
 }
 
-// Of a challenge with a clear winner.
-double Champion::challenge_seconds() const { return compile_seconds_ + kDuelRuns * run_seconds_; }
+// Of a challenge with a clear winner. Where latencies are computed, a plan runs once, for its numbers.
+double Champion::challenge_seconds() const {
+  return compile_seconds_ + (has_exact_times_ ? 1 : kDuelRuns) * run_seconds_;
+}
 
 double Champion::seconds_left() const {
   const double until =
