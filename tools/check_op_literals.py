@@ -16,12 +16,12 @@ FOLDERS = ("src/optimize", "src/backends")
 # (file, text): why it is not the name of an op, or must be text.
 ALLOWED = {
     ("src/optimize/passes/fold_pad.cpp", "constant"): "a mode of pad",
-    ("src/optimize/rules/verify/draft_row.cpp", "momentum"): "an attribute of batch_normalization",
-    ("src/optimize/rules/verify/draft_shape.cpp", "constant"): "a mode of pad",
-    ("src/optimize/rules/verify/prove_rule.cpp", "concat"): "begins names of the prover's own functions",
-    ("src/optimize/rules/verify/prove_rule.cpp", "split"): "begins names of the prover's own functions",
-    ("src/optimize/rules/verify/prove_rule.cpp", "transpose"): "begins names of the prover's own functions",
-    ("src/optimize/rules/verify/prove_rule.cpp", "reshape"): "begins names of the prover's own functions",
+    ("src/prove/verify/draft_row.cpp", "momentum"): "an attribute of batch_normalization",
+    ("src/prove/verify/draft_shape.cpp", "constant"): "a mode of pad",
+    ("src/prove/verify/prove_rule.cpp", "concat"): "begins names of the prover's own functions",
+    ("src/prove/verify/prove_rule.cpp", "split"): "begins names of the prover's own functions",
+    ("src/prove/verify/prove_rule.cpp", "transpose"): "begins names of the prover's own functions",
+    ("src/prove/verify/prove_rule.cpp", "reshape"): "begins names of the prover's own functions",
     ("src/backends/cpu/box_copy.cpp", "constant"): "a mode of pad",
     ("src/backends/cpu/onednn/conv.cpp", "gemm"): "part of the name of an implementation in oneDNN",
     ("src/backends/cpu/onednn/int8.cpp", "gemm"): "part of the name of an implementation in oneDNN",

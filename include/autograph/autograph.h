@@ -50,6 +50,7 @@
 #include "autograph/pass_report.h"
 #include "autograph/plan_file.h"
 #include "autograph/precision.h"
+#include "autograph/prove.h"
 #include "autograph/random.h"
 #include "autograph/reference_kernel.h"
 #include "autograph/rules.h"

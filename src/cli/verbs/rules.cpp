@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "autograph/error.h"
-#include "autograph/rules.h"
+#include "autograph/prove.h"
 #include "base/check.h"
 #include "cli/session.h"
 #include "cli/verbs.h"

@@ -3,7 +3,7 @@
 // - formulas.h: elements of tensors, which the reference loops compute with (there the formulas mean what ops mean),
 // - formula_table.h: symbolic expressions, which are matched, differentiated and printed as C,
 // - backends/cpu/simd/lanes-inl.h: vectors of f32,
-// - optimize/rules/verify/exact_elementwise.cpp: the exact numbers of the prover.
+// - prove/verify/exact_elementwise.cpp: the exact numbers of the prover.
 //
 // `of` defines. `fast`, where there is one, is what kernels compute: the same but for a few units in the last place.
 // select(c, a, b) is c ? a : b with both computed; at_least(x, bound) and at_most(x, bound) keep a NaN in x; max_nan

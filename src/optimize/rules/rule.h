@@ -1,5 +1,5 @@
 // Rules: rewrites that keep the values and may or may not pay, as data. Families are lists of rules in
-// rules/<family>.cpp; the search tries them, rules/verify/ proves and tests them.
+// rules/<family>.cpp; the search tries them, src/prove/ proves and tests them.
 //
 // Patterns and replacements are small texts, one statement a node:
 //
@@ -38,6 +38,7 @@
 
 #include "autograph/graph.h"
 #include "autograph/op_def.h"
+#include "autograph/rules.h"
 #include "base/function_ref.h"
 
 namespace autograph {
@@ -79,6 +80,9 @@ struct Rule {
 
 /// All rules, hand-written ones by family.
 std::span<const Rule> all_rules();
+
+/// A rule in the words of the public interface.
+RuleInfo describe(const Rule& rule);
 
 /// Those that a search may try.
 std::vector<const Rule*> rules_for_search();
