@@ -84,12 +84,6 @@ struct InceptionResnet {
 };
 
 template <class Block>
-Var scoped(const std::string& name, const Block& block) {
-  const ProvenanceScope scope(name);
-  return block();
-}
-
-template <class Block>
 Var repeated(const std::string& name, int count, Var x, const Block& block) {
   for (int i = 0; i < count; ++i) x = scoped(name + "_" + std::to_string(i), [&] { return block(x); });
   return x;

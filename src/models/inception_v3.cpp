@@ -98,12 +98,6 @@ Var Inception::block_e(Var x) const {
                 1);
 }
 
-template <class Block>
-Var scoped(const std::string& name, const Block& block) {
-  const ProvenanceScope scope(name);
-  return block();
-}
-
 }  // namespace
 
 Graph build_inception_v3(int64_t batch) {

@@ -70,13 +70,14 @@ class Decoder {
  public:
   Decoder(const Layers& net, int64_t new_tokens)
       : net_(net), new_tokens_(new_tokens), angles_(rotary_angles(net.graph(), kTokens - new_tokens)) {
-    if (new_tokens > 1) mask_ = causal_mask();
+    if (new_tokens > 1) mask_ = net.causal_mask(kTokens);
   }
 
   Var layer(Var x, const std::string& name) {
     const ProvenanceScope scope(name);
     x = add(x, attention(norm("attention_norm", x), name));
-    return add(x, feed_forward(norm("feed_forward_norm", x)));
+    const Var y = norm("feed_forward_norm", x);
+    return add(x, scoped("feed_forward", [&] { return net_.gated_feed_forward(y, kFeedForward); }));
   }
 
   Var norm(const std::string& name, Var x) const {
@@ -90,16 +91,6 @@ class Decoder {
   }
 
  private:
-  Var causal_mask() const {
-    std::vector<float> elements(static_cast<size_t>(kTokens * kTokens), 0.0F);
-    for (int64_t row = 0; row < kTokens; ++row) {
-      for (int64_t column = row + 1; column < kTokens; ++column) {
-        elements[static_cast<size_t>(row * kTokens + column)] = -1e9F;
-      }
-    }
-    return constant(net_.graph(), Tensor::of<float>({kTokens, kTokens}, elements), "causal_mask");
-  }
-
   Var heads(const std::string& name, Var x, int64_t count) const {
     const Var y = net_.project(name, x, count * kHeadWidth);
     return transpose(reshape(y, {x.dim(0), new_tokens_, count, kHeadWidth}), {0, 2, 1, 3});
@@ -126,13 +117,6 @@ class Decoder {
     if (mask_.is_valid()) scores = add(scores, mask_);
     const Var mixed = matmul(softmax(scores), repeat_heads(v));
     return net_.project("output", reshape(transpose(mixed, {0, 2, 1, 3}), {x.dim(0), new_tokens_, kWidth}), kWidth);
-  }
-
-  Var feed_forward(Var x) const {
-    const ProvenanceScope scope("feed_forward");
-    const Var gate = net_.project("gate", x, kFeedForward, kReluGain);
-    const Var up = net_.project("up", x, kFeedForward);
-    return net_.project("down", mul(mul(gate, sigmoid(gate)), up), kWidth);
   }
 
   const Layers& net_;

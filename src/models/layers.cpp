@@ -103,6 +103,41 @@ Var Layers::project(const std::string& name, Var x, int64_t out, float gain) con
   return matmul(x, parameter("weight", {in, out}, deviation_of(gain, in)));
 }
 
+Var Layers::gated_feed_forward(Var x, int64_t inner) const {
+  const Var gate = project("gate", x, inner, kReluGain);
+  const Var up = project("up", x, inner);
+  return project("down", mul(mul(gate, sigmoid(gate)), up), x.dim(-1));
+}
+
+Var Layers::self_attention(Var x, int64_t heads, Var mask) const {
+  const ProvenanceScope scope("attention");
+  const int64_t batch = x.dim(0);
+  const int64_t tokens = x.dim(1);
+  const int64_t width = x.dim(2);
+  const int64_t head_width = width / heads;
+  const auto by_head = [&](const std::string& name, const std::vector<int64_t>& perm) {
+    return transpose(reshape(linear(name, x, width), {batch, tokens, heads, head_width}), perm);
+  };
+  const Var q = by_head("query", {0, 2, 1, 3});
+  const Var k = by_head("key", {0, 2, 3, 1});
+  const Var v = by_head("value", {0, 2, 1, 3});
+  Var scores = matmul(q, k);
+  scores = mul(scores, scalar_like(scores, 1.0 / std::sqrt(static_cast<double>(head_width))));
+  if (mask.is_valid()) scores = add(scores, mask);
+  const Var mixed = matmul(softmax(scores), v);
+  return linear("output", reshape(transpose(mixed, {0, 2, 1, 3}), {batch, tokens, width}), width);
+}
+
+Var Layers::causal_mask(int64_t tokens) const {
+  std::vector<float> elements(static_cast<size_t>(tokens * tokens), 0.0F);
+  for (int64_t row = 0; row < tokens; ++row) {
+    for (int64_t column = row + 1; column < tokens; ++column) {
+      elements[static_cast<size_t>(row * tokens + column)] = -1e9F;
+    }
+  }
+  return constant(*graph_, Tensor::of<float>({tokens, tokens}, elements), "causal_mask");
+}
+
 Var Layers::max_pool(Var x, const PoolSpec& spec) const { return autograph::max_pool(x, options_of(spec)); }
 
 Var Layers::average_pool(Var x, const PoolSpec& spec) const { return autograph::average_pool(x, options_of(spec)); }

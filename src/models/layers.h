@@ -74,6 +74,13 @@ class Layers {
   Var linear(const std::string& name, Var x, int64_t out, float gain = kLinearGain) const;
   /// As linear() without bias.
   Var project(const std::string& name, Var x, int64_t out, float gain = kLinearGain) const;
+  /// down(silu(gate(x)) * up(x)) with `inner` columns between: the gated feed-forward part of decoders and experts.
+  Var gated_feed_forward(Var x, int64_t inner) const;
+  /// Self-attention of x [batch, token, width] with so many heads, under the scope "attention"; `mask` [token, token]
+  /// is added to the scores when it is given.
+  Var self_attention(Var x, int64_t heads, Var mask = {}) const;
+  /// 0 where a token may look, a large negative number where it would look ahead: [tokens, tokens].
+  Var causal_mask(int64_t tokens) const;
   /// Pools; the average leaves padding out of the count, as cuDNN does for TASO.
   Var max_pool(Var x, const PoolSpec& spec) const;
   Var average_pool(Var x, const PoolSpec& spec) const;
@@ -85,5 +92,12 @@ class Layers {
   Graph* graph_;
   Weights weights_;
 };
+
+/// What `block()` makes, under the scope `name`.
+template <class Block>
+Var scoped(const std::string& name, const Block& block) {
+  const ProvenanceScope scope(name);
+  return block();
+}
 
 }  // namespace autograph

@@ -1,13 +1,11 @@
 // A transformer with mixtures of experts (Shazeer et al., 2017; the dense form that exporters write): 4 layers of width
 // 256 on 64 tokens, each with attention and 8 gated experts of 512. A router gives each token its two best experts and
 // their weights; every expert computes all tokens, and the weights of those that were not chosen are 0.
-#include <cmath>
 #include <string>
 
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
-#include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "models/layers.h"
@@ -24,21 +22,6 @@ constexpr int64_t kExperts = 8;
 constexpr int64_t kChosen = 2;
 constexpr int64_t kExpertWidth = 512;
 
-Var attention(const Layers& net, Var x) {
-  const ProvenanceScope scope("attention");
-  const int64_t head_width = kWidth / kHeads;
-  const auto heads = [&](const std::string& name, const std::vector<int64_t>& perm) {
-    return transpose(reshape(net.linear(name, x, kWidth), {x.dim(0), kTokens, kHeads, head_width}), perm);
-  };
-  const Var q = heads("query", {0, 2, 1, 3});
-  const Var k = heads("key", {0, 2, 3, 1});
-  const Var v = heads("value", {0, 2, 1, 3});
-  const Var scores = matmul(q, k);
-  const Var scaled = mul(scores, scalar_like(scores, 1.0 / std::sqrt(static_cast<double>(head_width))));
-  const Var mixed = matmul(softmax(scaled), v);
-  return net.linear("output", reshape(transpose(mixed, {0, 2, 1, 3}), {x.dim(0), kTokens, kWidth}), kWidth);
-}
-
 // What each token gives each expert: the softmax over its best ones, 0 for all others. [batch, tokens, experts]
 Var route(const Layers& net, Var x) {
   const ProvenanceScope scope("router");
@@ -48,18 +31,12 @@ Var route(const Layers& net, Var x) {
   return scatter_elements(none, chosen, softmax(best), -1);
 }
 
-Var expert(const Layers& net, Var x) {
-  const Var gate = net.project("gate", x, kExpertWidth, kReluGain);
-  const Var up = net.project("up", x, kExpertWidth);
-  return net.project("down", mul(mul(gate, sigmoid(gate)), up), kWidth);
-}
-
 Var experts(const Layers& net, Var x) {
   const std::vector<Var> weights = split_evenly(route(net, x), kExperts, -1);
   std::vector<Var> parts;
   for (int64_t i = 0; i < kExperts; ++i) {
     const ProvenanceScope scope("expert" + std::to_string(i));
-    parts.push_back(mul(expert(net, x), weights[static_cast<size_t>(i)]));
+    parts.push_back(mul(net.gated_feed_forward(x, kExpertWidth), weights[static_cast<size_t>(i)]));
   }
   const ProvenanceScope scope("mix");
   return sum(parts);
@@ -73,7 +50,7 @@ Graph build_mixture_of_experts(int64_t batch) {
   Var x = net.image({batch, kTokens, kWidth}, "embeddings");
   for (int layer = 0; layer < kLayers; ++layer) {
     const ProvenanceScope scope("layer" + std::to_string(layer));
-    x = add(x, attention(net, net.layer_norm("attention_norm", x)));
+    x = add(x, net.self_attention(net.layer_norm("attention_norm", x), kHeads));
     x = add(x, experts(net, net.layer_norm("experts_norm", x)));
   }
   const ProvenanceScope scope("head");

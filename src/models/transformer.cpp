@@ -6,7 +6,6 @@
 //
 // transformer: a small decoder-only language model on 128 tokens: 6 layers of width 512, 8 heads, feed-forward 2048,
 // normalised before each branch (GPT-2's order), a causal mask as an added constant, and logits over 16,384 words.
-#include <cmath>
 #include <string>
 
 #include "autograph/ops/activation.h"
@@ -33,25 +32,6 @@ struct Sizes {
 constexpr Sizes kBertBase = {12, 768, 12, 3072, 30522};
 constexpr Sizes kDecoder = {6, 512, 8, 2048, 16384};
 
-// Self-attention of x [batch, token, width]; `mask` [token, token] is added to the logits when it is given.
-Var attention(const Layers& net, Var x, const Sizes& sizes, Var mask) {
-  const ProvenanceScope scope("attention");
-  const int64_t batch = x.dim(0);
-  const int64_t head_width = sizes.width / sizes.heads;
-  const auto heads = [&](const std::string& name, const std::vector<int64_t>& perm) {
-    const Var y = net.linear(name, x, sizes.width);
-    return transpose(reshape(y, {batch, kTokens, sizes.heads, head_width}), perm);
-  };
-  const Var q = heads("query", {0, 2, 1, 3});
-  const Var k = heads("key", {0, 2, 3, 1});
-  const Var v = heads("value", {0, 2, 1, 3});
-  Var logits = matmul(q, k);
-  logits = mul(logits, scalar_like(logits, 1.0 / std::sqrt(static_cast<double>(head_width))));
-  if (mask.is_valid()) logits = add(logits, mask);
-  const Var mixed = matmul(softmax(logits), v);
-  return net.linear("output", reshape(transpose(mixed, {0, 2, 1, 3}), {batch, kTokens, sizes.width}), sizes.width);
-}
-
 Var feed_forward(const Layers& net, Var x, const Sizes& sizes) {
   const ProvenanceScope scope("feed_forward");
   const Var inner = gelu(net.linear("up", x, sizes.feed_forward, kReluGain));
@@ -64,17 +44,6 @@ Var embed(const Layers& net, int64_t batch, const Sizes& sizes) {
   const ProvenanceScope scope("embeddings");
   const Var words = gather(net.parameter("word", {sizes.words, sizes.width}, 0.5F), ids);
   return add(words, net.parameter("position", {kTokens, sizes.width}, 0.5F));
-}
-
-// 0 where a token may look, a large negative number where it would look ahead.
-Var causal_mask(Graph& graph) {
-  std::vector<float> values(static_cast<size_t>(kTokens * kTokens));
-  for (int64_t row = 0; row < kTokens; ++row) {
-    for (int64_t column = row + 1; column < kTokens; ++column) {
-      values[static_cast<size_t>(row * kTokens + column)] = -1e9F;
-    }
-  }
-  return constant(graph, Tensor::of<float>({kTokens, kTokens}, values), "causal_mask");
 }
 
 }  // namespace
@@ -91,7 +60,7 @@ Graph build_bert_base(int64_t batch) {
   }
   for (int layer = 0; layer < sizes.layers; ++layer) {
     const ProvenanceScope scope("layer" + std::to_string(layer));
-    x = net.layer_norm("attention_norm", add(x, attention(net, x, sizes, {})), kEpsilon);
+    x = net.layer_norm("attention_norm", add(x, net.self_attention(x, sizes.heads)), kEpsilon);
     x = net.layer_norm("output_norm", add(x, feed_forward(net, x, sizes)), kEpsilon);
   }
   graph.add_output(x.id(), "last_hidden_state");
@@ -103,10 +72,10 @@ Graph build_transformer(int64_t batch) {
   Graph graph("transformer");
   const Layers net(graph, graph.name());
   Var x = embed(net, batch, sizes);
-  const Var mask = causal_mask(graph);
+  const Var mask = net.causal_mask(kTokens);
   for (int layer = 0; layer < sizes.layers; ++layer) {
     const ProvenanceScope scope("layer" + std::to_string(layer));
-    x = add(x, attention(net, net.layer_norm("attention_norm", x), sizes, mask));
+    x = add(x, net.self_attention(net.layer_norm("attention_norm", x), sizes.heads, mask));
     x = add(x, feed_forward(net, net.layer_norm("feed_forward_norm", x), sizes));
   }
   const ProvenanceScope scope("head");
