@@ -3,7 +3,8 @@
 //
 //   bench_new_shapes MODEL.onnx EXTENT[+EXTENT..]=16,32,48 [NAME=NUMBER ..]
 //
-// Prints one JSON line per value: {"extent": .., "first_ms": .., "steady_ms": .., "ratio": first / steady}.
+// Prints one JSON line per value: {"extent": .., "first_ms": .., "passes_ms": .., "plan_ms": .., "steady_ms": ..,
+// "ratio": first / steady}; passes and plan are parts of the first run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,12 +53,17 @@ int measure(int argc, char** argv) {
     for (const std::string& name : split(varied.at(0), '+')) seed.dims[name] = std::stoll(value);
     const std::vector<Datum> inputs = seeded_inputs(graph, seed);
     const double first = ms_of_run(program, inputs);
+    const CompileReport report = program.compile_report();
+    double passes = 0;
+    for (const PassReport& pass : report.passes) passes += pass.ms;
     std::vector<double> steady;
     for (int k = 0; k < kRepeats; ++k) steady.push_back(ms_of_run(program, inputs));
     std::nth_element(steady.begin(), steady.begin() + kRepeats / 2, steady.end());
     const double median = steady[kRepeats / 2];
-    fmt::print("{{\"extent\": {}, \"first_ms\": {:.2f}, \"steady_ms\": {:.2f}, \"ratio\": {:.2f}}}\n", value, first,
-               median, first / median);
+    fmt::print(
+        "{{\"extent\": {}, \"first_ms\": {:.2f}, \"passes_ms\": {:.2f}, \"plan_ms\": {:.2f}, \"steady_ms\": {:.2f}, "
+        "\"ratio\": {:.2f}}}\n",
+        value, first, passes, report.plan_ms, median, first / median);
   }
   return 0;
 }

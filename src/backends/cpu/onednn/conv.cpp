@@ -8,7 +8,6 @@
 // With bf16 the kernel rounds input and weights to bf16, the input on every run, and leaves sums and output in f32.
 // oneDNN has these implementations for channels-last tensors alone.
 #include <algorithm>
-#include <set>
 #include <string>
 
 #include "autograph/op_def.h"
@@ -17,6 +16,7 @@
 #include "backends/cpu/onednn/conv_cost.h"
 #include "backends/cpu/onednn/conv_windows.h"
 #include "backends/cpu/onednn/convolution_turn.h"
+#include "backends/cpu/onednn/implementation_lists.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/refusal.h"
@@ -81,27 +81,43 @@ std::vector<Form> forms(const AnchoredCall& conv, bool exact, DataType operands)
   return list;
 }
 
+using Desc = dnnl::convolution_forward::desc;
 using Descriptor = dnnl::convolution_forward::primitive_desc;
 
 // A convolution in one form.
 class Convolution {
  public:
-  Convolution(const AnchoredCall& conv, const Form& form, DataType operands)
+  Convolution(const AnchoredCall& conv, const Form& form, DataType operands, PostOps post_ops)
       : form_(form),
         operands_(operands),
         x_(conv.dims(kX)),
         w_(weight_dims(conv)),
         y_(conv.output().shape().static_dims()),
         windows_(conv.attributes(), x_, conv.dims(kW)),
-        post_ops_(make_post_ops(conv, kChannelAxis, {y_, kChannelAxis})),
-        bias_(conv.has(kB) ? row_major({y_[kChannelAxis]}) : dnnl::memory::desc()),
-        desc_(lie_down().make_desc()) {}
+        post_ops_(std::move(post_ops)),
+        bias_(conv.has(kB) ? row_major({y_[kChannelAxis]}) : dnnl::memory::desc()) {
+    lie_down();
+  }
 
-  // Its first implementation. While the result steps through others this object must live.
-  Descriptor describe(Use use) const {
+  // Throws dnnl::error where oneDNN has nothing for the form.
+  Desc make_desc() const {
+    return {dnnl::prop_kind::forward_inference,
+            form_.algorithm,
+            desc_in(form_.src, x_, operands_),
+            any_layout(w_, operands_),
+            bias_,
+            desc_in(form_.dst, y_),
+            windows_.strides,
+            windows_.dilates,
+            windows_.pads_begin,
+            windows_.pads_end};
+  }
+
+  // The first implementation. While the result steps through others `desc` must live.
+  Descriptor describe(const Desc& desc, Use use) const {
     dnnl::primitive_attr attributes = new_attributes(use);
     attributes.set_post_ops(post_ops_.ops);
-    return {desc_, attributes, cpu_engine()};
+    return {desc, attributes, cpu_engine()};
   }
 
   bool is_usable(const std::string& implementation) const {
@@ -116,6 +132,35 @@ class Convolution {
     return !is("gemm") || post_ops_.arguments.empty() || x_.size() < 5 || form_.dst != Layout::channels_last;
   }
 
+  // Usable ones, best first.
+  std::vector<std::string> list_implementations() const {
+    std::vector<std::string> names;
+    const ConvolutionTurn turn(operands_);
+    try {
+      const Desc desc = make_desc();
+      Descriptor candidate = describe(desc, Use::list);
+      do {
+        const std::string name = candidate.impl_info_str();
+        const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+        if (is_new && is_usable(name)) names.push_back(name);
+      } while (names.size() < kMaxImplementations && candidate.next_impl());
+    } catch (const dnnl::error&) {
+      // oneDNN has nothing for this form.
+    }
+    return names;
+  }
+
+  ProblemKind kind(int threads) const {
+    ProblemKind kind;
+    kind.add(threads).add(static_cast<int64_t>(operands_)).add(static_cast<int64_t>(form_.algorithm));
+    kind.add(static_cast<int64_t>(form_.src)).add(static_cast<int64_t>(form_.dst));
+    kind.add(w_).add(x_[kChannelAxis]).add_magnitudes(x_).add_magnitudes(y_);
+    for (const auto* windows : {&windows_.strides, &windows_.dilates, &windows_.pads_begin, &windows_.pads_end}) {
+      kind.add(*windows);
+    }
+    return kind.add(bias_.is_zero() ? 0 : 1).add(post_ops_.ops);
+  }
+
   const dnnl::memory::desc& bias() const { return bias_; }
   const dnnl::memory::dims& input_dims() const { return x_; }
   const dnnl::memory::dims& weight_dims_in_groups() const { return w_; }
@@ -124,24 +169,10 @@ class Convolution {
  private:
   // A column is the same as a row in every layout. oneDNN's kernels work along rows: with one column, a window at a
   // time, at a sixth of the speed.
-  Convolution& lie_down() {
-    if (!windows_.is_column(x_, w_, y_)) return *this;
+  void lie_down() {
+    if (!windows_.is_column(x_, w_, y_)) return;
     for (dnnl::memory::dims* dims : {&x_, &w_, &y_}) std::swap((*dims)[dims->size() - 2], dims->back());
     windows_.swap_axes();
-    return *this;
-  }
-
-  dnnl::convolution_forward::desc make_desc() const {
-    return {dnnl::prop_kind::forward_inference,
-            form_.algorithm,
-            desc_in(form_.src, x_, operands_),
-            any_layout(w_, operands_),
-            bias_,
-            desc_in(form_.dst, y_),
-            windows_.strides,
-            windows_.dilates,
-            windows_.pads_begin,
-            windows_.pads_end};
   }
 
   Form form_;
@@ -150,45 +181,37 @@ class Convolution {
   ConvWindows windows_;
   PostOps post_ops_;
   dnnl::memory::desc bias_;
-  dnnl::convolution_forward::desc desc_;
 };
 
-std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, size_t num_inputs) {
+std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, size_t num_inputs, int residual) {
   std::vector<Layout> layouts(num_inputs, Layout::row_major);
   layouts[static_cast<size_t>(conv.operand(kX).input)] = form.src;
-  const OutputForm output{conv.output().shape().static_dims(), kChannelAxis};
-  const int residual = make_post_ops(conv, kChannelAxis, output).accumulated_input;
   if (residual >= 0) layouts[static_cast<size_t>(residual)] = form.dst;
   return layouts;
 }
 
-void add_variants(const KernelCall& call, const AnchoredCall& conv, size_t number, const Form& form, DataType operands,
-                  std::vector<KernelVariant>& variants) {
-  const Convolution convolution(conv, form, operands);
-  const ConvolutionTurn turn(operands);
-  Descriptor candidate = convolution.describe(Use::list);
-  std::set<std::string> taken;
-  do {
-    const std::string name = candidate.impl_info_str();
-    if (!convolution.is_usable(name) || !taken.insert(name).second) continue;
-    variants.push_back({.name = name,
-                        .inputs = input_layouts(conv, form, call.inputs.size()),
-                        .outputs = {form.dst},
-                        .cost_us = conv_cost_us(conv, name, form.dst, call.threads, speedup(name)) +
-                                   conversion_us(conv.operand(kX).type, operands, call.threads),
-                        .tag = static_cast<int>(number)});
-  } while (taken.size() < kMaxImplementations && candidate.next_impl());
+PostOps post_ops_of(const AnchoredCall& conv) {
+  return make_post_ops(conv, kChannelAxis, {conv.output().shape().static_dims(), kChannelAxis});
 }
 
 std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operands) {
   const auto conv = read_conv(call);
   const std::vector<Form> list = forms(*conv, call.exact, operands);
+  const PostOps post_ops = post_ops_of(*conv);
   std::vector<KernelVariant> result;
   for (size_t number = 0; number < list.size(); ++number) {
-    try {
-      add_variants(call, *conv, number, list[number], operands, result);
-    } catch (const dnnl::error&) {
-      // oneDNN has nothing for this form.
+    const Form& form = list[number];
+    const Convolution convolution(*conv, form, operands, post_ops);
+    const auto names =
+        implementations_for(convolution.kind(call.threads), [&] { return convolution.list_implementations(); });
+    for (const std::string& name : names) {
+      if (!convolution.is_usable(name)) continue;
+      result.push_back({.name = name,
+                        .inputs = input_layouts(*conv, form, call.inputs.size(), post_ops.accumulated_input),
+                        .outputs = {form.dst},
+                        .cost_us = conv_cost_us(*conv, name, form.dst, call.threads, speedup(name)) +
+                                   conversion_us(conv->operand(kX).type, operands, call.threads),
+                        .tag = static_cast<int>(number)});
     }
   }
   return result;
@@ -197,10 +220,11 @@ std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operan
 std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
   const auto conv = read_conv(call);
   const Form form = forms(*conv, call.exact, operands)[static_cast<size_t>(call.variant->tag)];
-  Convolution chosen(*conv, form, operands);
+  Convolution chosen(*conv, form, operands, post_ops_of(*conv));
+  const Desc desc = chosen.make_desc();
   const ConvolutionTurn turn(operands);
-  auto [primitive, pd] =
-      make_implementation<dnnl::convolution_forward>(call.variant->name, [&] { return chosen.describe(Use::run); });
+  auto [primitive, pd] = make_implementation<dnnl::convolution_forward>(
+      call.variant->name, [&] { return chosen.describe(desc, Use::run); });
   const auto slot = [&](size_t k) { return static_cast<size_t>(conv->operand(k).input); };
   std::vector<Argument> arguments{
       {DNNL_ARG_SRC, false, slot(kX), desc_in(form.src, chosen.input_dims()), pd.src_desc()},
