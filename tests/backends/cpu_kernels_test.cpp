@@ -76,9 +76,11 @@ std::set<std::string> compare_devices(const OpDef& op) {
 }
 
 // Others are cheaper on tensors as small as those of samples: grouped_conv_test.cpp, winograd_conv_test.cpp,
-// pool_test.cpp, channel_gate_test.cpp, conv_transpose_test.cpp. Ops with states are not drawn: philox_test.cpp.
+// pointwise_conv_test.cpp, pool_test.cpp, channel_gate_test.cpp, conv_transpose_test.cpp. Ops with states are not
+// drawn: philox_test.cpp.
 constexpr std::string_view kTestedByVariant[] = {"cpu.grouped_conv_simd",
                                                  "cpu.winograd_conv_simd",
+                                                 "cpu.pointwise_conv_simd",
                                                  "cpu.max_pool_onednn",
                                                  "cpu.average_pool_onednn",
                                                  "cpu.max_pool_pixels",

@@ -15,6 +15,7 @@ namespace autograph::simd {
 std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call);
 
 std::vector<KernelDef> grouped_conv_kernels();
+std::vector<KernelDef> pointwise_conv_kernels();
 std::vector<KernelDef> winograd_conv_kernels();
 std::vector<KernelDef> pixel_pool_kernels();
 std::vector<KernelDef> recurrent_kernels();
