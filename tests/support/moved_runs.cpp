@@ -66,8 +66,13 @@ Var with_noise(Var x, double noise, int seed, bool is_state) {
   return where(is_inf(x), x, sum.dtype() == x.dtype() ? sum : cast(sum, x.dtype()));
 }
 
-// 0 in the place of what kernels may flush.
-Var flushed(Var x) { return where(less(abs(x), scalar_like(x, kNothing)), scalar_like(x, 0), x); }
+// 0 in the place of what kernels may flush. Kernels do so at different sizes: at one where an op divides, at that of
+// the smallest normal number, or where 1 / x is no number any more; runs take turns.
+Var flushed(Var x, int run) {
+  constexpr double kSizes[] = {kNothing, 1.2e-38, 3e-39};
+  const double size = kSizes[static_cast<size_t>(run / 2) % std::size(kSizes)];
+  return where(less(abs(x), scalar_like(x, size)), scalar_like(x, 0), x);
+}
 
 // Behind every node that makes floats: a stand-in for another rounding. So what a sum loses next to large terms is told
 // even where these go in the end.
@@ -84,7 +89,7 @@ void add_noise(Graph& graph, const std::unordered_set<uint32_t>& still, double n
       graph.replace_uses(v, stand_in.id());
       graph.set_input(graph.value(stand_in.id()).producer(), 0, v);
       const Var noisy = with_noise(Var(graph, v), noise, ++seed, is_cell(graph.node(id).op()));
-      graph.replace_uses(stand_in.id(), (run % 2 == 1 && !is_half(type) ? flushed(noisy) : noisy).id());
+      graph.replace_uses(stand_in.id(), (run % 2 == 1 && !is_half(type) ? flushed(noisy, run) : noisy).id());
     }
   }
 }
