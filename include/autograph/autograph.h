@@ -64,6 +64,7 @@
 #include "autograph/tensor.h"
 #include "autograph/tensor_io.h"
 #include "autograph/text.h"
+#include "autograph/train.h"
 #include "autograph/truth.h"
 #include "autograph/verify.h"
 #include "autograph/zoo.h"

@@ -72,7 +72,9 @@ Var correlate(const Var& x, const Var& y, std::span<const WindowAxis> axes, int6
   // Positions beyond the kernel, which a stride has left over.
   std::vector<int64_t> begins, ends, cut;
   for (size_t axis = 0; axis < axes.size(); ++axis) {
-    if (w.dim(static_cast<int64_t>(axis) + 2) == axes[axis].kernel) continue;
+    const int64_t padded = axes[axis].in + options.pads[axis] + options.pads[axis + axes.size()];
+    const int64_t window = (axes[axis].out - 1) * axes[axis].stride + 1;
+    if ((padded - window) / axes[axis].dilation + 1 == axes[axis].kernel) continue;
     begins.push_back(0);
     ends.push_back(axes[axis].kernel);
     cut.push_back(static_cast<int64_t>(axis) + 2);

@@ -1,0 +1,163 @@
+// Training: weights that learn, optimisers, and the whole step - forward, backward and update - as one graph, which
+// passes, search and the memory plan treat as any other.
+//
+//     const Graph step = training_graph(load_onnx("resnet18.onnx").graph, {.loss = "cross_entropy", .optimizer =
+//     Sgd{.learning_rate = 0.1, .momentum = 0.9}}); const Executable program = compile(step); for (const Batch& batch :
+//     batches) program.run({{"x", batch.images}, {"target", batch.labels}});
+//
+// Weights, running statistics and what optimisers remember are states (Graph::add_state): a run leaves them in the
+// program's StateStore, written over the old ones. Another program that is compiled with the same store, of the graph
+// that make_trainable() gives without batch statistics, evaluates them; StateStore::copy_to() and Graph::freeze() make
+// an ordinary model of it again.
+//
+// The optimisers compute what PyTorch's do, in the same order of operations, in the dtype of each weight; factors that
+// are the same for all weights (rates, bias corrections) are computed in f64.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "autograph/builder.h"
+
+namespace autograph {
+
+/// What of a model learns.
+struct TrainableOptions {
+  /// Names of weights, with * and ?, several with commas between; "all": every float constant that is no scalar, but
+  /// for those that decide about shapes, statistics of batch norms, and masks (elements of 1e6 and more, or infinite).
+  std::string weights = "all";
+  /// Batch norms normalise with the mean and variance of their batch and update their running statistics, as PyTorch's
+  /// do while training (the running variance is that of a sample). False: with the running ones, for evaluation; the
+  /// states have the same names.
+  bool batch_statistics = true;
+};
+
+/// A model whose weights are states.
+struct TrainableModel {
+  Graph graph;                       ///< Inputs and outputs are those of the model.
+  std::vector<std::string> weights;  ///< Names of the states that learn, in the order of the model.
+};
+
+/// Makes states of weights and of the statistics of batch norms, before any pass may fold or merge them; they keep
+/// their names, unnamed ones are called after their reader. Float states of the model that nothing updates are weights,
+/// too. Throws ValueError, with the nearest name, when a pattern fits no weight.
+TrainableModel make_trainable(const Graph& model, const TrainableOptions& options = {});
+
+/// torch.optim.SGD: stochastic gradient descent.
+struct Sgd {
+  double learning_rate = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// torch.optim.Adam (Kingma and Ba 2015); weight decay is added to the gradient.
+struct Adam {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool amsgrad = false;
+};
+
+/// torch.optim.AdamW (Loshchilov and Hutter 2019): weight decay beside the gradient.
+struct AdamW {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 1e-2;
+  bool amsgrad = false;
+};
+
+/// torch.optim.RMSprop.
+struct RmsProp {
+  double learning_rate = 1e-2;
+  double alpha = 0.99;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;
+  bool centered = false;
+};
+
+/// torch.optim.Adagrad (Duchi et al. 2011).
+struct Adagrad {
+  double learning_rate = 1e-2;
+  double learning_rate_decay = 0;
+  double weight_decay = 0;
+  double initial_accumulator = 0;
+  double epsilon = 1e-10;
+};
+
+/// Lion (Chen et al. 2023, "Symbolic Discovery of Optimization Algorithms", program 1).
+struct Lion {
+  double learning_rate = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0;
+};
+
+using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, Lion>;
+
+/// The optimiser called "sgd", "adam", "adamw", "rmsprop", "adagrad" or "lion" as it is when nothing is said;
+/// ValueError with the nearest name for others.
+Optimizer find_optimizer(const std::string& name);
+
+/// The loss is multiplied by a factor before gradients are formed, so that small ones do not vanish in f16, and the
+/// gradients divided by it afterwards (torch.amp.GradScaler).
+struct LossScale {
+  double initial = 65536;
+  /// A step whose gradients are not finite is left out and the factor halved; after `growth_interval` steps without
+  /// one it is doubled. False: the factor stays, and every step counts.
+  bool dynamic = true;
+  int64_t growth_interval = 2000;
+};
+
+/// What happens to gradients before the optimiser sees them.
+struct UpdateOptions {
+  /// All gradients together, as one vector, are made at most this long (torch.nn.utils.clip_grad_norm_).
+  std::optional<double> clip_norm = {};
+  /// Each element is brought into [-clip_value, clip_value], before clip_norm.
+  std::optional<double> clip_value = {};
+  std::optional<LossScale> loss_scale = {};
+  /// Gradients are averaged over this many runs, the last of which updates the weights.
+  int64_t accumulate = 1;
+};
+
+/// What minimize() has added to the graph.
+struct UpdateStep {
+  Var learning_rate;  ///< State "optimizer/learning_rate", f64 []: StateStore::set() changes it between runs.
+  Var step;           ///< State "optimizer/step", i64 []: updates done.
+  Var gradient_norm;  ///< Length of all gradients before clip_norm, f32 or f64 []; only with clip_norm.
+};
+
+/// Adds gradients of `loss` (one element) with respect to `weights`, which are float states, and their updates. What an
+/// optimiser remembers of a weight becomes the state "optimizer/KIND/WEIGHT". Weights that the loss does not depend on
+/// stay as they are. Throws ValueError where a weight is no float state or is updated already, where an option is out
+/// of its range, and what grad() throws.
+UpdateStep minimize(const Var& loss, const std::vector<Var>& weights, const Optimizer& optimizer,
+                    const UpdateOptions& options = {});
+
+/// What training_graph() makes of a model.
+struct TrainingOptions {
+  /// "cross_entropy": of scores [n, classes, d...] (or of the softmax of them) with the further input "target", i64
+  /// [n, d...]; "token_cross_entropy": the same with classes in the last dim; "mse": mean squared difference from the
+  /// further input "target" of the output's shape; otherwise as GradientGraphOptions::loss.
+  std::string loss = "cross_entropy";
+  std::string output = {};  ///< Of which output the first three are; "": the first of floats.
+  TrainableOptions trainable = {};
+  Optimizer optimizer = Sgd{};
+  UpdateOptions update = {};
+  uint64_t seed = 0;  ///< Of the weights of the loss "sum".
+};
+
+/// One training step of a model. Outputs: "loss", and with clip_norm "gradient_norm". Throws what make_trainable() and
+/// minimize() throw, and ValueError or ShapeError where the loss does not fit the output.
+Graph training_graph(const Graph& model, const TrainingOptions& options = {});
+
+}  // namespace autograph

@@ -1,0 +1,194 @@
+#include "autodiff/optimizers.h"
+
+#include <cmath>
+
+#include "autograph/ops/elementwise.h"
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "ops/real_values.h"
+
+namespace autograph {
+namespace {
+
+// A factor in f64 [] in the dtype of a weight.
+Var factor(const Var& number, const Var& weight) { return cast(number, weight.dtype()); }
+
+// from + part * (to - from)
+Var blend(const Var& from, const Var& to, double part) { return from + part * (to - from); }
+
+Var square_average(const Var& average, const Var& gradient, double beta) {
+  return average * beta + (1 - beta) * (gradient * gradient);
+}
+
+Var with_decay(const Var& gradient, const Var& weight, double decay) {
+  return decay == 0 ? gradient : gradient + decay * weight;
+}
+
+// The weight after decay beside the gradient.
+Var decayed(const WeightUpdate& u, double decay) {
+  return decay == 0 ? u.weight : u.weight * factor(1 - u.rate * decay, u.weight);
+}
+
+Var next(const Sgd& sgd, WeightUpdate& u) {
+  Var g = with_decay(u.gradient, u.weight, sgd.weight_decay);
+  if (sgd.momentum != 0) {
+    const Var old = u.remember("momentum");
+    Var now = old * sgd.momentum + (1 - sgd.dampening) * g;
+    // The first gradient is taken whole.
+    if (sgd.dampening != 0) now = where(equal(u.count, scalar_like(u.count, 1)), g, now);
+    u.remembered.emplace_back(old, now);
+    g = sgd.nesterov ? g + sgd.momentum * now : now;
+  }
+  return u.weight - factor(u.rate, u.weight) * g;
+}
+
+struct AdamNumbers {
+  double beta1, beta2, epsilon;
+  bool amsgrad;
+};
+
+Var next_by_moments(const AdamNumbers& adam, const Var& weight, const Var& gradient, WeightUpdate& u) {
+  const Var old_average = u.remember("exp_avg"), old_square = u.remember("exp_avg_sq");
+  const Var average = blend(old_average, gradient, 1 - adam.beta1);
+  Var square = square_average(old_square, gradient, adam.beta2);
+  u.remembered.emplace_back(old_average, average);
+  u.remembered.emplace_back(old_square, square);
+  if (adam.amsgrad) {
+    const Var old_most = u.remember("max_exp_avg_sq");
+    square = max({old_most, square});
+    u.remembered.emplace_back(old_most, square);
+  }
+  const auto correction = [&](double beta) { return 1 - pow(scalar_like(u.count, beta), u.count); };
+  const Var denominator = sqrt(square) / factor(sqrt(correction(adam.beta2)), weight) + adam.epsilon;
+  return weight - factor(u.rate / correction(adam.beta1), weight) * (average / denominator);
+}
+
+Var next(const Adam& adam, WeightUpdate& u) {
+  return next_by_moments({adam.beta1, adam.beta2, adam.epsilon, adam.amsgrad}, u.weight,
+                         with_decay(u.gradient, u.weight, adam.weight_decay), u);
+}
+
+Var next(const AdamW& adam, WeightUpdate& u) {
+  return next_by_moments({adam.beta1, adam.beta2, adam.epsilon, adam.amsgrad}, decayed(u, adam.weight_decay),
+                         u.gradient, u);
+}
+
+Var next(const RmsProp& rms, WeightUpdate& u) {
+  const Var g = with_decay(u.gradient, u.weight, rms.weight_decay);
+  const Var old_square = u.remember("square_avg");
+  const Var square = square_average(old_square, g, rms.alpha);
+  u.remembered.emplace_back(old_square, square);
+  Var spread = square;
+  if (rms.centered) {
+    const Var old_average = u.remember("grad_avg");
+    const Var average = blend(old_average, g, 1 - rms.alpha);
+    u.remembered.emplace_back(old_average, average);
+    spread = square - average * average;
+  }
+  Var step = g / (sqrt(spread) + rms.epsilon);
+  if (rms.momentum > 0) {
+    const Var old = u.remember("momentum");
+    step = old * rms.momentum + step;
+    u.remembered.emplace_back(old, step);
+  }
+  return u.weight - factor(u.rate, u.weight) * step;
+}
+
+Var next(const Adagrad& adagrad, WeightUpdate& u) {
+  const Var g = with_decay(u.gradient, u.weight, adagrad.weight_decay);
+  const Var old_sum = u.remember("sum", adagrad.initial_accumulator);
+  const Var sum = old_sum + g * g;
+  u.remembered.emplace_back(old_sum, sum);
+  const Var rate = u.rate / (1 + (u.count - 1) * adagrad.learning_rate_decay);
+  return u.weight - factor(rate, u.weight) * (g / (sqrt(sum) + adagrad.epsilon));
+}
+
+Var next(const Lion& lion, WeightUpdate& u) {
+  const Var old = u.remember("exp_avg");
+  const Var direction = sign(blend(old, u.gradient, 1 - lion.beta1));
+  u.remembered.emplace_back(old, blend(old, u.gradient, 1 - lion.beta2));
+  return decayed(u, lion.weight_decay) - factor(u.rate, u.weight) * direction;
+}
+
+void check_range(const char* what, double value, double low, double below) {
+  AG_CHECK_USER(value >= low && value < below, ValueError, "[train] {}: expected {} or more and less than {}, got {}",
+                what, low, below, value);
+}
+
+void check_not_negative(const char* what, double value) {
+  AG_CHECK_USER(value >= 0 && std::isfinite(value), ValueError, "[train] {}: expected 0 or more, got {}", what, value);
+}
+
+template <class AnyAdam>
+void check_adam(const AnyAdam& adam) {
+  check_range("beta1", adam.beta1, 0, 1);
+  check_range("beta2", adam.beta2, 0, 1);
+  check_not_negative("epsilon", adam.epsilon);
+}
+
+void check_numbers(const Sgd& sgd) {
+  check_not_negative("momentum", sgd.momentum);
+  AG_CHECK_USER(!sgd.nesterov || (sgd.momentum > 0 && sgd.dampening == 0), ValueError,
+                "[train] nesterov: expected a momentum and no dampening, got momentum {} and dampening {}",
+                sgd.momentum, sgd.dampening);
+}
+void check_numbers(const Adam& adam) { check_adam(adam); }
+void check_numbers(const AdamW& adam) { check_adam(adam); }
+void check_numbers(const RmsProp& rms) {
+  check_not_negative("alpha", rms.alpha);
+  check_not_negative("epsilon", rms.epsilon);
+  check_not_negative("momentum", rms.momentum);
+}
+void check_numbers(const Adagrad& adagrad) {
+  check_not_negative("learning_rate_decay", adagrad.learning_rate_decay);
+  check_not_negative("initial_accumulator", adagrad.initial_accumulator);
+  check_not_negative("epsilon", adagrad.epsilon);
+}
+void check_numbers(const Lion& lion) {
+  check_range("beta1", lion.beta1, 0, 1);
+  check_range("beta2", lion.beta2, 0, 1);
+}
+
+}  // namespace
+
+Var WeightUpdate::remember(const std::string& kind, double initial) const {
+  Graph& graph = weight.graph();
+  const Tensor& now = graph.value(weight.id()).initial();
+  const std::string name = "optimizer/" + kind + "/" + graph.value(weight.id()).name();
+  Tensor before = Tensor::zeros(now.dtype(), now.dims());
+  if (initial != 0) store_reals(std::vector<double>(static_cast<size_t>(now.num_elements()), initial), before.view());
+  return state(graph, before, name);
+}
+
+Var updated_weight(const Optimizer& optimizer, WeightUpdate& update) {
+  return std::visit([&](const auto& kind) { return next(kind, update); }, optimizer);
+}
+
+double learning_rate(const Optimizer& optimizer) {
+  return std::visit([](const auto& kind) { return kind.learning_rate; }, optimizer);
+}
+
+void check_optimizer(const Optimizer& optimizer) {
+  std::visit(
+      [](const auto& kind) {
+        check_not_negative("learning_rate", kind.learning_rate);
+        check_not_negative("weight_decay", kind.weight_decay);
+        check_numbers(kind);
+      },
+      optimizer);
+}
+
+Optimizer find_optimizer(const std::string& name) {
+  const std::vector<std::pair<std::string, Optimizer>> known{{"sgd", Sgd{}},         {"adam", Adam{}},
+                                                             {"adamw", AdamW{}},     {"rmsprop", RmsProp{}},
+                                                             {"adagrad", Adagrad{}}, {"lion", Lion{}}};
+  std::vector<std::string> names;
+  for (const auto& [key, optimizer] : known) {
+    if (key == name) return optimizer;
+    names.push_back(key);
+  }
+  throw ValueError(fmt::format("[train] optimizer: expected sgd, adam, adamw, rmsprop, adagrad or lion, got '{}'{}",
+                               name, did_you_mean(name, names)));
+}
+
+}  // namespace autograph

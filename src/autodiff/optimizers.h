@@ -1,0 +1,34 @@
+// The rules of optimisers: from a weight and its gradient to the new weight.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograph/train.h"
+
+namespace autograph {
+
+/// The update of one weight.
+struct WeightUpdate {
+  Var weight;    ///< A float state.
+  Var gradient;  ///< In its shape and dtype.
+  Var rate;      ///< Learning rate, f64 [].
+  Var count;     ///< Number of this update, from 1, f64 [].
+  /// States that the optimiser has asked for, and what they are afterwards.
+  std::vector<std::pair<Var, Var>> remembered = {};
+
+  /// The state "optimizer/KIND/WEIGHT", filled with `initial` before the first run.
+  Var remember(const std::string& kind, double initial = 0) const;
+};
+
+/// The new weight.
+Var updated_weight(const Optimizer& optimizer, WeightUpdate& update);
+
+/// The learning rate that the optimiser begins with.
+double learning_rate(const Optimizer& optimizer);
+
+/// Throws ValueError where a number is out of its range.
+void check_optimizer(const Optimizer& optimizer);
+
+}  // namespace autograph

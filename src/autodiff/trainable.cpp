@@ -1,0 +1,213 @@
+// Models whose weights learn.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "autodiff/losses.h"
+#include "autodiff/name_pattern.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/shape.h"
+#include "autograph/train.h"
+#include "autograph/verify.h"
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "ops/defs.h"
+
+namespace autograph {
+namespace {
+
+constexpr size_t kMean = 3;
+constexpr size_t kVariance = 4;
+
+// Masks hide with numbers that no weight has.
+bool is_mask(const Tensor& tensor) {
+  constexpr double kHides = 1e6;
+  const std::vector<double> elements = tensor.to_f64();
+  return std::any_of(elements.begin(), elements.end(), [](double x) { return !(std::fabs(x) < kHides); });
+}
+
+bool infers_statistics(const Node& node) {
+  return &node.op() == &batch_normalization_def() && !node.attributes().flag("training_mode");
+}
+
+class Promotion {
+ public:
+  explicit Promotion(const Graph& model) : graph_(model) {
+    for (const ValueId id : graph_.states()) names_.insert(graph_.value(id).name());
+  }
+
+  TrainableModel run(const TrainableOptions& options) {
+    const std::vector<ValueId> weights = choose(options.weights);
+    TrainableModel result;
+    for (const ValueId id : weights) result.weights.push_back(graph_.value(promote(id)).name());
+    for (const NodeId id : graph_.topological_order()) {
+      if (infers_statistics(graph_.node(id))) train_statistics(id, options.batch_statistics);
+    }
+    infer_types(graph_);
+    result.graph = std::move(graph_);
+    return result;
+  }
+
+ private:
+  // Constants and states that may learn and have a name that fits, in the order in which nodes read them.
+  std::vector<ValueId> choose(const std::string& patterns) {
+    std::vector<ValueId> candidates = readable_candidates();
+    keep_shapes_known(candidates);
+    std::vector<ValueId> chosen;
+    std::vector<std::string> names;
+    for (const ValueId id : candidates) {
+      names.push_back(name_of(id));
+      if (fits(patterns, names.back())) chosen.push_back(id);
+    }
+    AG_CHECK_USER(!chosen.empty(), ValueError, "[train] weights: no float weight of the model is called '{}'{}",
+                  patterns, did_you_mean(patterns, names));
+    return chosen;
+  }
+
+  std::vector<ValueId> readable_candidates() const {
+    std::set<ValueId> seen = statistics();
+    for (const StateUpdate& update : graph_.updates()) seen.insert(update.state);
+    std::vector<ValueId> candidates;
+    for (const NodeId node : graph_.topological_order()) {
+      for (const ValueId id : graph_.node(node).inputs()) {
+        if (id.is_valid() && seen.insert(id).second && can_learn(graph_.value(id))) candidates.push_back(id);
+      }
+    }
+    return candidates;
+  }
+
+  std::set<ValueId> statistics() const {
+    std::set<ValueId> found;
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      if (infers_statistics(node)) found.insert({node.input(kMean), node.input(kVariance)});
+    }
+    return found;
+  }
+
+  static bool can_learn(const Value& value) {
+    if (value.is_state()) return is_float(value.type());
+    if (!value.is_constant() || !is_float(value.type()) || value.constant().rank() == 0) return false;
+    return value.constant().num_elements() > 0 && !is_mask(value.constant());
+  }
+
+  // A state has no elements that shapes could follow from: what shapes need must stay a constant. Without it the first
+  // nodes that need it have other output types, though their other inputs have the same.
+  void keep_shapes_known(std::vector<ValueId>& candidates) const {
+    while (!candidates.empty()) {
+      Graph trial = graph_;
+      std::unordered_map<uint32_t, ValueId> state_of;
+      for (const ValueId id : candidates) {
+        if (!trial.value(id).is_constant()) continue;
+        const ValueId input = trial.add_input(trial.type(id));
+        trial.replace_uses(id, input);
+        state_of[id.index] = input;
+      }
+      infer_types(trial);
+      const std::set<ValueId> needed = needed_for_shapes(trial, state_of);
+      if (needed.empty()) return;
+      std::erase_if(candidates, [&](ValueId id) { return needed.contains(id); });
+    }
+  }
+
+  std::set<ValueId> needed_for_shapes(const Graph& trial, const std::unordered_map<uint32_t, ValueId>& replaced) const {
+    std::set<ValueId> needed;
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      const auto changed = [&](ValueId x) { return x.is_valid() && trial.type(x) != graph_.type(x); };
+      const bool starts_here = std::any_of(node.outputs().begin(), node.outputs().end(), changed) &&
+                               std::none_of(node.inputs().begin(), node.inputs().end(), changed);
+      if (!starts_here) continue;
+      for (const ValueId input : node.inputs()) {
+        if (input.is_valid() && replaced.contains(input.index)) needed.insert(input);
+      }
+    }
+    return needed;
+  }
+
+  // That of the value, or what its first reader calls it.
+  std::string name_of(ValueId id) const {
+    const Value& value = graph_.value(id);
+    if (!value.name().empty()) return value.name();
+    const Use use = *std::min_element(value.uses().begin(), value.uses().end(), [](const Use& a, const Use& b) {
+      return std::tie(a.node, a.slot) < std::tie(b.node, b.slot);
+    });
+    const Node& node = graph_.node(use.node);
+    const auto origins = node.provenance().origins();
+    const std::string reader = origins.empty() ? std::string(node.op().name) : origins.front();
+    const size_t slot = std::min<size_t>(use.slot, node.op().inputs.size() - 1);
+    return reader + "/" + std::string(node.op().inputs[slot].name);
+  }
+
+  // Makes a state of a constant.
+  ValueId promote(ValueId id) {
+    if (graph_.value(id).is_state()) return id;
+    const std::string wanted = name_of(id);
+    std::string name = wanted;
+    for (int number = 2; !names_.insert(name).second; ++number) name = wanted + "_" + std::to_string(number);
+    const ValueId state = graph_.add_state(graph_.value(id).constant(), name);
+    graph_.replace_uses(id, state);
+    graph_.erase_value(id);
+    return state;
+  }
+
+  // The statistics of a batch norm become states, which each batch brings nearer to its own. Two batch norms with the
+  // same ones bring them nearer one after the other.
+  void train_statistics(NodeId id, bool from_batch) {
+    for (const size_t slot : {kMean, kVariance}) {
+      const ValueId given = graph_.node(id).input(slot);
+      if (graph_.value(given).is_constant()) promote(given);
+      if (!graph_.value(graph_.node(id).input(slot)).is_state()) return;
+    }
+    if (!from_batch) return;
+    const Node node = graph_.node(id);
+    const ProvenanceScope scope("running_statistics");
+    Attributes attributes = node.attributes();
+    attributes.set("training_mode", int64_t{1});
+    std::vector<ValueId> inputs = node.inputs();
+    for (const size_t slot : {kMean, kVariance}) inputs[slot] = running(node.input(slot));
+    const NodeId training =
+        graph_.add_node(node.op(), inputs, attributes, {.provenance = node.provenance(), .num_outputs = 3});
+    const std::vector<ValueId> outputs = graph_.node(training).outputs();
+    if (const std::string name = graph_.value(node.output(0)).name(); !name.empty()) {
+      graph_.set_value_name(outputs[0], name);
+    }
+    graph_.replace_uses(node.output(0), outputs[0]);
+    graph_.erase_node(id);
+    update_statistic(node.input(kMean), outputs[1]);
+    update_statistic(node.input(kVariance), sample_variance(Var(graph_, inputs[0]), Var(graph_, inputs[kVariance]),
+                                                            Var(graph_, outputs[2]), attributes.real("momentum")));
+  }
+
+  ValueId running(ValueId state) const {
+    const auto known = running_.find(state.index);
+    return known == running_.end() ? state : known->second;
+  }
+
+  void update_statistic(ValueId state, ValueId value) {
+    running_[state.index] = value;
+    graph_.set_update(state, value);
+  }
+
+  // ONNX takes the variance of the batch, PyTorch that of a sample: n / (n - 1) times as much of the new one.
+  ValueId sample_variance(const Var& x, const Var& old, const Var& updated, double momentum) {
+    const double channels = static_cast<double>(graph_.type(old.id()).shape().static_dims()[0]);
+    const Var others = max({cast(size(x), old.dtype()) / channels - 1, scalar_like(old, 1)});
+    return (updated + (updated - old * momentum) / others).id();
+  }
+
+  Graph graph_;
+  std::set<std::string> names_;                    // of states
+  std::unordered_map<uint32_t, ValueId> running_;  // by state of a statistic: what it is after the batch norms so far
+};
+
+}  // namespace
+
+TrainableModel make_trainable(const Graph& model, const TrainableOptions& options) {
+  return Promotion(model).run(options);
+}
+
+}  // namespace autograph
