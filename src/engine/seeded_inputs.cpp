@@ -225,17 +225,19 @@ Extents find_extents(const Graph& graph, const SeedOptions& options) {
 
 // ---- Elements --------------------------------------------------------------------------------------------------
 
-// Smallest extent of a constant table that `value` indexes. Indices are found by the schema: a parameter named
-// "indices" next to data in slot 0, along the attribute "axis".
+// Smallest extent of a table that `value` indexes. Indices are found by the schema: a parameter named "indices" next to
+// data in slot 0, along the attribute "axis"; or "labels" next to scores, along axis 1.
 int64_t table_extent(const Graph& graph, ValueId value, int depth) {
   int64_t smallest = std::numeric_limits<int64_t>::max();
   for (const Use& use : graph.value(value).uses()) {
     const Node& node = graph.node(use.node);
     const OpDef& op = node.op();
-    const bool is_index = use.slot < op.inputs.size() && op.inputs[use.slot].name == "indices" && use.slot > 0;
+    const std::string_view parameter = use.slot < op.inputs.size() ? op.inputs[use.slot].name : "";
+    const bool is_label = parameter == "labels";
+    const bool is_index = use.slot > 0 && (is_label || parameter == "indices");
     const Type data = node.input(0).is_valid() ? graph.type(node.input(0)) : Type();
     if (is_index && data.is_tensor() && data.shape().has_rank() && data.shape().rank() > 0) {
-      const int64_t axis = node.attributes().get_or<int64_t>("axis", 0);
+      const int64_t axis = is_label ? 1 : node.attributes().get_or<int64_t>("axis", 0);
       const int64_t rank = data.shape().rank();
       const Dim& extent = data.shape()[std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank - 1)];
       smallest = std::min(smallest, extent.value_or(1));

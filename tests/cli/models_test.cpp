@@ -258,6 +258,21 @@ TEST_F(CliModel, BenchJsonHasEveryFieldOfTheContract) {
   EXPECT_GT(document["peak_bytes"], 0);
 }
 
+TEST_F(CliModel, BenchTrains) {
+  const ProgramResult result =
+      run_program("bench --json --seconds 0 --train --loss cross_entropy --optimizer adamw --batch 3 zoo:mlp");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  EXPECT_EQ(document["batch"], 3);
+  EXPECT_EQ(document["optimizer"], "adamw");
+  EXPECT_GT(document["samples_per_second"], 0);
+  // Weights and two moments of each, in f32.
+  EXPECT_GT(document["state_bytes"], 3 * 4 * 600'000);
+  const ProgramResult wrong = run_program("bench --train --optimizer adamm zoo:mlp");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "did you mean 'adam'?")) << wrong.err;
+}
+
 TEST_F(CliModel, PrecisionIsRefusedWhereTheCpuHasNone) {
   const std::string command = "bench --seconds 0 --precision bf16 --json " + path("m.onnx");
   const ProgramResult without = run_program(command, "ONEDNN_MAX_CPU_ISA=AVX2");

@@ -10,6 +10,7 @@
 #include "cli/execute.h"
 #include "cli/given_inputs.h"
 #include "cli/machine.h"
+#include "cli/training_flags.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 
@@ -19,6 +20,7 @@ namespace {
 struct Options {
   ModelOptions model;
   RunOptions run;
+  TrainingFlags training;
   double seconds = 3;
   int64_t warmup = 3;
   bool serve = false;
@@ -72,6 +74,16 @@ Prepared describe(const std::string& model, const CompiledModel& compiled, const
   return prepared;
 }
 
+void add_training(Prepared& prepared, const TrainingFlags& flags, const StateStore& states) {
+  double bytes = 0;
+  for (const std::string& name : states.names()) bytes += static_cast<double>(states.get(name).size_bytes());
+  prepared.members.insert(
+      prepared.members.end(),
+      {{"loss", flags.loss}, {"optimizer", flags.optimizer}, {"state_bytes", static_cast<int64_t>(bytes)}});
+  prepared.rows.emplace_back("training", fmt::format("{}, {}", flags.loss, flags.optimizer));
+  prepared.rows.emplace_back("states", human_bytes(bytes) + ", weights and what the optimiser remembers");
+}
+
 // Asked when runs are over: were there processors for all threads?
 Json::Object latency_members(const Latency& latency, const Executable& executable) {
   return {{"iterations", latency.sorted_ms.size()},
@@ -98,6 +110,11 @@ void measure_once(Session& session, const Options& options, const Executable& ex
   if (executable.threads_now() < executable.threads()) {
     prepared.rows.emplace_back("busy", fmt::format("other programs leave processors for {} of {} threads",
                                                    executable.threads_now(), executable.threads()));
+  }
+  if (options.training.train) {
+    const double samples = static_cast<double>(batch_of(inputs)) / latency.quantile(0.5) * 1e3;
+    prepared.members.emplace_back("samples_per_second", samples);
+    prepared.rows.emplace_back("samples/s", fmt::format("{:.1f}", samples));
   }
   session.print(std::move(prepared.members), pairs_to_string(prepared.rows));
 }
@@ -132,6 +149,7 @@ int run(Session& session, const Options& options) {
   LoadedModel loaded = load_model(session, options.model);
   const double load_ms = loading.ms();
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
+  make_training_step(loaded, options.training, "bench --train");
   const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   const Stopwatch compiling;
   const CompiledModel compiled = compile_model(session, loaded, options.run);
@@ -143,6 +161,7 @@ int run(Session& session, const Options& options) {
   log_plan(session, executable);
   Prepared prepared = describe(loaded.name, compiled, with_plan(session, loaded, options.run).precision,
                                batch_of(inputs), {load_ms, compile_ms, first_run_ms});
+  if (options.training.train) add_training(prepared, options.training, executable.states());
   if (options.serve) {
     serve(session, executable, inputs, std::move(prepared));
   } else {
@@ -168,6 +187,7 @@ Command bench_command() {
   table.push_back({.names = "--serve",
                    .doc = "Stay: measure once for each line 'WARMUP_SECONDS SECONDS' of stdin, one JSON line each.",
                    .target = &options->serve});
+  for (Option& option : training_option_table(options->training)) table.push_back(std::move(option));
   for (Option& option : run_option_table(options->run)) table.push_back(std::move(option));
   return {
       .name = "bench",
@@ -176,7 +196,8 @@ Command bench_command() {
           "The quantiles are of single runs, one after the other. With --serve, one process is measured in turns with "
           "others: it prints a JSON line once it is ready, then one for each line that it reads, until stdin ends.",
       .examples = {{"autograph bench zoo:resnet50 --seconds 5", "Five seconds on the CPU."},
-                   {"autograph bench model.onnx --batch 8 --threads 2 --json", "Batch 8 on two threads, as JSON."}},
+                   {"autograph bench model.onnx --batch 8 --threads 2 --json", "Batch 8 on two threads, as JSON."},
+                   {"autograph bench zoo:squeezenet --train --batch 8 --optimizer adamw", "Steps of training."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };
