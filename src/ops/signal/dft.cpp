@@ -8,11 +8,13 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/signal.h"
 #include "base/checked_int.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/signal/fourier.h"
+#include "ops/signal/fourier_gradients.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -144,6 +146,35 @@ void reference(const OpCall& call) {
   });
 }
 
+// The conjugate transform of what flows in, with what was cut or padded undone. The imaginary parts that half a
+// spectrum does not use have no gradient: the transform of a real signal has none there.
+void vjp(VjpContext& c) {
+  const Shape &x = c.in(0).shape(), &y = c.out(0).shape();
+  if (!x.is_static() || !y.is_static()) {
+    c.unsupported("its rule needs to know all extents, got " + to_string(x) + " and " + to_string(y));
+  }
+  int64_t axis = c.has_input(kAxis) ? c.integers(kAxis).front() : -2;
+  if (axis < 0) axis += x.rank();
+  const int64_t in = x[axis].value(), parts = x[x.rank() - 1].value(), out = y[axis].value();
+  const bool inverse = c.attributes().flag("inverse");
+  int64_t length = in;
+  if (c.has_input(kLength)) {
+    length = c.integers(kLength).front();
+  } else if (inverse && y[y.rank() - 1].value() == 1) {
+    length = out;
+  }
+  Var g;
+  if (!inverse) {
+    g = transform_gradient(c.gy(0), axis, length, parts);
+  } else if (y[y.rank() - 1].value() == 1) {
+    g = real_inverse_transform_gradient(c.gy(0), axis, length);
+  } else {
+    g = inverse_transform_gradient(c.gy(0), axis, length);
+    if (parts == 1) g = slice(g, {0}, {1}, {g.rank() - 1});
+  }
+  c.set(0, fit_axis(g, axis, in));
+}
+
 // Before opset 20 the axis was an attribute that defaulted to 1.
 std::vector<ValueId> import_onnx(ForeignNode& node) {
   if (node.opset < 20) {
@@ -188,6 +219,7 @@ const OpDef& dft_def() {
                      {"onesided", AttributeType::integer, "1: half spectra of real signals.", int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "DFT", .since = 17, .import = import_onnx, .export_since = 20}},
       .sample = sample,
   };

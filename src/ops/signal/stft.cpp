@@ -3,11 +3,16 @@
 #include <complex>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/signal.h"
 #include "base/checked_int.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/signal/fourier.h"
+#include "ops/signal/fourier_gradients.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -97,6 +102,27 @@ void reference(const OpCall& call) {
   });
 }
 
+// With frames[b, f, n] = signal[b, f * frame_step + n]: the gradient of the transform is that of the windowed frames,
+// from which both factors have theirs; samples that lie in several frames have the sum.
+void vjp(VjpContext& c) {
+  const Var signal = c.in(0), gy = c.gy(0);
+  if (!signal.type().is_static() || !c.out(0).type().is_static()) c.unsupported("its rule needs to know all extents");
+  const int64_t step = c.integers(kStep).front(), frames = c.out(0).dim(1), parts = signal.dim(2);
+  int64_t length = c.has_input(kWindow) ? c.in(kWindow).dim(0) : signal.dim(1);
+  if (c.has_input(kLength)) length = c.integers(kLength).front();
+  std::vector<int64_t> places;
+  for (int64_t f = 0; f < frames; ++f) {
+    for (int64_t n = 0; n < length; ++n) places.push_back(f * step + n);
+  }
+  const Var at = constant(signal.graph(), Tensor::of<int64_t>({frames, length}, places));
+  const Var windowed = transform_gradient(gy, 2, length, parts);
+  if (c.wants(0)) {
+    const Var g = c.has_input(kWindow) ? windowed * unsqueeze(c.in(kWindow), {1}) : windowed;
+    c.set(0, add_at(signal, gather(linear_positions(signal), at, 1), g));
+  }
+  if (c.wants(kWindow)) c.set(kWindow, reduce_sum(windowed * gather(signal, at, 1), {0, 1, 3}, false));
+}
+
 OpSample sample(Random& random) {
   const int64_t length = draw(random, 2, 5);
   const int64_t onesided = draw(random, 0, 1);
@@ -129,6 +155,7 @@ const OpDef& stft_def() {
       .attributes = {{"onesided", AttributeType::integer, "1: only the first half of the spectrum.", int64_t{1}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "STFT", .since = 17}},
       .sample = sample,
   };

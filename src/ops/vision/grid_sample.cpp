@@ -9,6 +9,7 @@
 #include "base/checked_int.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
+#include "ops/vision/grid_sample_body.h"
 #include "ops/vision/grid_sampler.h"
 #include "ops/window/window_geometry.h"
 #include "tensor/element_types.h"
@@ -122,6 +123,7 @@ const OpDef& grid_sample_def() {
                       int64_t{0}}},
       .infer = infer,
       .reference = reference,
+      .decompose = grid_sample_body,
       .onnx = {{.name = "GridSample", .since = 16, .import = import_onnx, .export_since = 20}},
       .sample = sample,
   };

@@ -5,8 +5,13 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -80,6 +85,39 @@ void reference(const OpCall& call) {
   });
 }
 
+// With z = w * s + b: silu'(z) = f + f(-z) silu(z) for f the sigmoid. Each tap sees s at another place, so that its
+// weight has the sum of products there, and s a transposed convolution.
+void vjp(VjpContext& c) {
+  const Var x = c.in(0), w = c.in(1);
+  if (!x.type().is_static() || !w.type().is_static()) c.unsupported("its rule needs to know all extents");
+  const int64_t channels = x.dim(1), length = x.dim(2), taps = w.dim(2), kept = taps - 1;
+  const Var past = c.has_input(3) ? c.in(3) : filled_like(slice(pad(x, {0, 0, kept, 0, 0, 0}), {0}, {kept}, {2}), 0);
+  const Var s = concat({past, x}, 2);
+  ConvOptions options;
+  options.group = channels;
+  Var gz = c.gy(0);
+  if (c.attributes().text("activation") != "none") {
+    const Var z = conv(s, w, c.has_input(2) ? c.in(2) : Var(), options);
+    const Var f = sigmoid(z);
+    gz = gz * f * (1 + z * (1 - f));
+  }
+  if (c.wants(0) || c.wants(3)) {
+    const Var gs = conv_transpose(gz, w, {}, options) + pad(c.gy(1), {0, 0, length, 0, 0, 0});
+    const std::vector<Var> parts = split(gs, {kept, length}, 2);
+    if (c.wants(0)) c.set(0, parts[1]);
+    if (c.wants(3)) c.set(3, parts[0]);
+  }
+  if (c.wants(1)) {
+    std::vector<Var> weights;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      weights.push_back(reduce_sum(gz * slice(s, {tap}, {tap + length}, {2}), {0, 2}, false));
+    }
+    for (Var& weight : weights) weight = reshape(weight, {channels, 1, 1});
+    c.set(1, concat(weights, 2));
+  }
+  if (c.wants(2)) c.set(2, reduce_sum(gz, {0, 2}, false));
+}
+
 OpSample sample(Random& random) {
   const Dims x = draw_dims(random, 3, 3);
   const int64_t taps = draw(random, 1, 4);
@@ -115,6 +153,7 @@ const OpDef& causal_conv_with_state_def() {
                       {"none", "silu", "swish"}}},
       .infer = infer,
       .reference = reference,
+      .vjp = vjp,
       .onnx = {{.name = "CausalConvWithState", .since = 27}},
       .sample = sample,
   };
