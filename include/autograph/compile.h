@@ -133,6 +133,9 @@ class Executable {
   const Graph& graph() const;
   /// Memory of the plan used last; a graph whose input types are all static has its plan from the start.
   MemoryReport memory() const;
+  /// What lies in the arena of that plan at the step where most of it is in use, largest first: who owns the peak.
+  /// Tensors that the backward pass of a training step needs name one of its nodes as their last reader.
+  std::vector<PeakTensor> memory_at_peak() const;
   /// How that plan came to be: its passes, what they did, how long it took. Where there is no plan yet, the passes that
   /// have run while extents were not known.
   CompileReport compile_report() const;

@@ -23,6 +23,15 @@ struct MemoryReport {
   size_t weight_bytes = 0;          ///< Constants, prepacked copies included.
 };
 
+/// A tensor, or working memory of a kernel, that is in use when a plan uses most memory.
+struct PeakTensor {
+  std::string type;         ///< "f32[8,64,112,112]"; "" for working memory.
+  std::string node;         ///< Provenance of the node that makes it, or works with it.
+  std::string op;           ///< Op of that node.
+  std::string last_reader;  ///< Provenance of the last node that reads it; "" where it leaves the run.
+  size_t bytes = 0;
+};
+
 /// What one step of a profiled run took.
 struct StepProfile {
   std::string name;     ///< Provenance of the node, or its op.

@@ -87,6 +87,11 @@ MemoryReport Executable::memory() const {
   return plan ? plan->memory : MemoryReport();
 }
 
+std::vector<PeakTensor> Executable::memory_at_peak() const {
+  const auto plan = impl().current_plan();
+  return plan ? tensors_at_peak(*plan) : std::vector<PeakTensor>();
+}
+
 std::vector<KernelChoice> Executable::kernel_choices() const {
   const auto plan = impl().current_plan();
   return plan ? plan->choices : std::vector<KernelChoice>();

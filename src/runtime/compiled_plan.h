@@ -31,6 +31,9 @@ struct CompiledPlan {
   int num_threads = 1;  ///< That a run has at work at once, at most.
 };
 
+/// What lies in the arena when most of it is in use, in the user's words, largest first.
+std::vector<PeakTensor> tensors_at_peak(const CompiledPlan& compiled);
+
 /// What compile_plan needs besides the graph.
 struct PlanOptions {
   const KernelCatalog& catalog;

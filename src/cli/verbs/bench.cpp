@@ -23,6 +23,7 @@ struct Options {
   TrainingFlags training;
   double seconds = 3;
   int64_t warmup = 3;
+  bool memory = false;
   bool serve = false;
 };
 
@@ -38,6 +39,7 @@ int64_t batch_of(const std::vector<Datum>& inputs) {
 struct Prepared {
   Json::Object members;
   std::vector<std::pair<std::string, std::string>> rows;
+  std::string table;  // behind the rows
 };
 
 Prepared describe(const std::string& model, const CompiledModel& compiled, const std::string& precision, int64_t batch,
@@ -84,6 +86,36 @@ void add_training(Prepared& prepared, const TrainingFlags& flags, const StateSto
   prepared.rows.emplace_back("states", human_bytes(bytes) + ", weights and what the optimiser remembers");
 }
 
+// With --memory: who owns the peak of the arena.
+void add_memory(Session& session, Prepared& prepared, const Executable& executable) {
+  constexpr size_t kListed = 15;
+  const std::vector<PeakTensor> tensors = executable.memory_at_peak();
+  Json list = Json::array();
+  Table table({{"in use at the peak", true}, {"tensor"}, {"made by"}, {"read last by"}});
+  double bytes = 0, rest = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const PeakTensor& tensor = tensors[i];
+    bytes += static_cast<double>(tensor.bytes);
+    list.push(Json::object({{"bytes", static_cast<int64_t>(tensor.bytes)},
+                            {"type", tensor.type},
+                            {"node", tensor.node},
+                            {"op", tensor.op},
+                            {"last_reader", tensor.last_reader}}));
+    if (i >= kListed) {
+      rest += static_cast<double>(tensor.bytes);
+      continue;
+    }
+    table.add({human_bytes(static_cast<double>(tensor.bytes)), tensor.type.empty() ? "working memory" : tensor.type,
+               tensor.op + (tensor.node.empty() || tensor.node == tensor.op ? "" : " " + tensor.node),
+               tensor.last_reader});
+  }
+  if (tensors.size() > kListed) {
+    table.add({human_bytes(rest), fmt::format("{} more", tensors.size() - kListed), "", ""});
+  }
+  prepared.members.emplace_back("peak_tensors", std::move(list));
+  prepared.table = fmt::format("\n{}{} in all\n", table.to_string(session.stdout_escapes()), human_bytes(bytes));
+}
+
 // Asked when runs are over: were there processors for all threads?
 Json::Object latency_members(const Latency& latency, const Executable& executable) {
   return {{"iterations", latency.sorted_ms.size()},
@@ -116,7 +148,7 @@ void measure_once(Session& session, const Options& options, const Executable& ex
     prepared.members.emplace_back("samples_per_second", samples);
     prepared.rows.emplace_back("samples/s", fmt::format("{:.1f}", samples));
   }
-  session.print(std::move(prepared.members), pairs_to_string(prepared.rows));
+  session.print(std::move(prepared.members), pairs_to_string(prepared.rows) + prepared.table);
 }
 
 // One JSON document on a line for what was prepared, then one for each line "WARMUP_SECONDS SECONDS" of stdin.
@@ -162,6 +194,7 @@ int run(Session& session, const Options& options) {
   Prepared prepared = describe(loaded.name, compiled, with_plan(session, loaded, options.run).precision,
                                batch_of(inputs), {load_ms, compile_ms, first_run_ms});
   if (options.training.train) add_training(prepared, options.training, executable.states());
+  if (options.memory) add_memory(session, prepared, executable);
   if (options.serve) {
     serve(session, executable, inputs, std::move(prepared));
   } else {
@@ -184,6 +217,10 @@ Command bench_command() {
                    .doc = "Runs before measuring; 3 when not given.",
                    .target = &options->warmup});
   table.push_back(input_option(options->model));
+  table.push_back(
+      {.names = "--memory",
+       .doc = "Also list what lies in memory when most of it is in use, with who made it and reads it last.",
+       .target = &options->memory});
   table.push_back({.names = "--serve",
                    .doc = "Stay: measure once for each line 'WARMUP_SECONDS SECONDS' of stdin, one JSON line each.",
                    .target = &options->serve});
@@ -197,7 +234,8 @@ Command bench_command() {
           "others: it prints a JSON line once it is ready, then one for each line that it reads, until stdin ends.",
       .examples = {{"autograph bench zoo:resnet50 --seconds 5", "Five seconds on the CPU."},
                    {"autograph bench model.onnx --batch 8 --threads 2 --json", "Batch 8 on two threads, as JSON."},
-                   {"autograph bench zoo:squeezenet --train --batch 8 --optimizer adamw", "Steps of training."}},
+                   {"autograph bench zoo:squeezenet --train --batch 8 --optimizer adamw", "Steps of training."},
+                   {"autograph bench zoo:resnet50 --train --memory", "Who owns the peak of memory."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };
