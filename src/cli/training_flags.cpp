@@ -36,7 +36,8 @@ void make_training_step(LoadedModel& loaded, const TrainingFlags& flags, std::st
   if (flags.learning_rate >= 0) {
     std::visit([&](auto& kind) { kind.learning_rate = flags.learning_rate; }, options.optimizer);
   }
-  loaded.model.graph = training_graph(bind_inputs(loaded.model.graph, loaded.seeds), options);
+  bind_extents(loaded);
+  loaded.model.graph = training_graph(loaded.model.graph, options);
 }
 
 }  // namespace autograph::cli

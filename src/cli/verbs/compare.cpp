@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/join.h"
 #include "cli/contest.h"
+#include "cli/training_flags.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 
@@ -18,6 +19,7 @@ struct Options {
   std::vector<std::string> dims;
   RunOptions run;
   SearchFlags search;
+  TrainingFlags training;
   std::string strategies = "sequential,list,taso,ios,nimble,taso+nimble,search,autograph";
   std::string batches = "1";
   double seconds = 2;
@@ -104,8 +106,9 @@ int run(Session& session, const Options& options) {
     for (const int64_t batch : split_numbers(options.batches, "batch")) {
       const bool is_given = options.batches != "1" || is_model_file(model);
       const ModelOptions model_options{.model = model, .batch = is_given ? batch : 0, .dims = options.dims};
-      const LoadedModel loaded = load_model(session, model_options);
+      LoadedModel loaded = load_model(session, model_options);
       refuse_plan(loaded, "compare");
+      make_training_step(loaded, options.training, "compare --train");
       rows.push_back({model, batch, hold_contest(session, loaded, options.run, entrants, options.seconds)});
     }
   }
@@ -120,7 +123,10 @@ int run(Session& session, const Options& options) {
     }
   }
   const std::string note = simulation_note(options.run.device);
-  session.print({{"device", options.run.device}, {"simulated", !note.empty()}, {"rows", std::move(list)}},
+  session.print({{"device", options.run.device},
+                 {"simulated", !note.empty()},
+                 {"train", options.training.train},
+                 {"rows", std::move(list)}},
                 table_text(rows, entrants, session.stdout_escapes()) +
                     "\n* fastest; median over rounds, measured in turns, equal plans once; ! numbers differ\n" + note);
   return static_cast<int>(ok ? ExitCode::done : ExitCode::mismatch);
@@ -153,6 +159,7 @@ Command compare_command() {
        .doc = "How long to measure each strategy; 2 when not given.",
        .target = &options->seconds},
   };
+  for (Option& option : training_option_table(options->training)) table.push_back(std::move(option));
   for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
   for (Option& option : run_option_table(options->run)) {
     if (option.names != "--no-optimize" && option.names != "--strategy") table.push_back(std::move(option));
@@ -164,7 +171,8 @@ Command compare_command() {
           "All strategies use the same passes, kernels and runtime. Each shows what it does, also where it is slower "
           "than no strategy at all. Each may search for --budget seconds. Exit code 6 when numbers differ.",
       .examples = {{"autograph compare zoo:inception_v3 zoo:squeezenet --budget 20", "The table for two models."},
-                   {"autograph compare model.onnx --strategies sequential,autograph --batch 1,8", "Two batches."}},
+                   {"autograph compare model.onnx --strategies sequential,autograph --batch 1,8", "Two batches."},
+                   {"autograph compare zoo:mlp --train --optimizer adamw --batch 64", "Steps of training."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };
