@@ -18,6 +18,7 @@
 #include "autograph/error.h"
 #include "autograph/executor.h"
 #include "autograph/foreign_node.h"
+#include "autograph/gradient_check.h"
 #include "autograph/graph.h"
 #include "autograph/hash.h"
 #include "autograph/kernel.h"

@@ -1,4 +1,5 @@
-// A whole model as loss and gradients.
+#include "autodiff/gradient_graph.h"
+
 #include "autodiff/losses.h"
 #include "autodiff/name_pattern.h"
 #include "autograph/autodiff.h"
@@ -45,6 +46,13 @@ NamedValues wanted_values(Graph& graph, const std::string& pattern) {
 }
 
 }  // namespace
+
+Graph loss_graph(const Graph& model, const GradientGraphOptions& options) {
+  Graph graph(model.name());
+  graph.add_output(make_loss(copy_into(graph, model), {options.loss, "", options.seed}, "grad").id(), "loss");
+  graph.erase_dead();
+  return graph;
+}
 
 Graph gradient_graph(const Graph& model, const GradientGraphOptions& options) {
   Graph graph(model.name());

@@ -64,5 +64,28 @@ TEST(CliGrad, NamesWhatDoesNotFit) {
   EXPECT_NE(wanted.err.find("nothing_like_it"), std::string::npos) << wanted.err;
 }
 
+TEST(CliCheck, GradientsAgree) {
+  const ProgramResult result = run_program("check zoo:mlp --gradients --wrt '*weight' --json");
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  const nlohmann::json rows = result.json()["gradients"];
+  ASSERT_GE(rows.size(), 2U);
+  for (const nlohmann::json& row : rows) {
+    EXPECT_TRUE(row["agrees"]) << row;
+    EXPECT_GT(row["norm"], 0) << row;
+  }
+  EXPECT_EQ(run_program("check zoo:mlp --gradients --data .").exit_code, 2);
+  const ProgramResult unknown = run_program("check zoo:mlp --gradients --wrt wieght");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("no float input or weight is called 'wieght'"), std::string::npos) << unknown.err;
+}
+
+TEST(CliCompare, StrategiesOnATrainingStep) {
+  const ProgramResult result =
+      run_program("compare zoo:mlp --train --batch 4 --strategies sequential,search --budget 1 --seconds 0.05 --json");
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_TRUE(result.json()["train"]);
+  EXPECT_GT(result.json()["rows"][0]["latency_ms"]["search"], 0) << result.out;
+}
+
 }  // namespace
 }  // namespace autograph

@@ -12,6 +12,7 @@
 #include "autograph/truth.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "cli/check_gradients.h"
 #include "cli/execute.h"
 #include "cli/given_inputs.h"
 #include "cli/verbs.h"
@@ -25,6 +26,7 @@ struct Options {
   RunOptions run;
   std::string data;
   Tolerance tolerance;
+  GradientFlags gradients;
   bool strict = false;
 };
 
@@ -138,6 +140,7 @@ int compare(Session& session, const Options& options, LoadedModel loaded) {
   } else {
     given_inputs(session, loaded, options.model);
   }
+  if (options.gradients.check) return check_gradients(session, loaded, options.run, options.gradients);
   const std::vector<Datum>& inputs = loaded.inputs;
   std::vector<Datum> expected;
   if (stored) expected = read_values(options.data, "output", output_types(graph));
@@ -168,6 +171,8 @@ int compare(Session& session, const Options& options, LoadedModel loaded) {
 int run(Session& session, const Options& options) {
   AG_CHECK_USER(options.tolerance.rtol >= 0, UserError, "[cli] rtol: expected 0 or more, got {}",
                 options.tolerance.rtol);
+  AG_CHECK_USER(options.data.empty() || !options.gradients.check, UserError,
+                "[cli] gradients: stored outputs have none, leave out --data or --gradients");
   if (!options.data.empty()) {
     std::error_code code;
     AG_CHECK_USER(std::filesystem::is_directory(options.data, code), IoError, "[check] data: no folder '{}'",
@@ -213,6 +218,7 @@ Command check_command() {
   table.push_back({.names = "--strict",
                    .doc = "Also fail (exit 4) for ops that no kernel of the device takes, and list them.",
                    .target = &options->strict});
+  for (Option& option : gradient_option_table(options->gradients)) table.push_back(std::move(option));
   for (Option& option : run_option_table(options->run)) table.push_back(std::move(option));
   return {
       .name = "check",
@@ -223,9 +229,14 @@ Command check_command() {
           "terms that the element was made of, followed through the model: 1e-4, 2^-6 with --precision bf16, more for "
           "models in f16 and bf16; where a step (rounding, a comparison) is that near, it may go the other way. With "
           "--data it is 1e-4 of the output's largest magnitude, more for bf16 and quantized models. max rel is the "
-          "largest difference divided by the output's largest magnitude. Exit code 6 where numbers differ.",
+          "largest difference divided by the output's largest magnitude. With --gradients each input and weight moves "
+          "along "
+          "a drawn direction, and what the loss changes by, in f64 and by the reference, is compared with the gradient "
+          "(rule error, as a share of the terms of the sum); the compiled gradients are compared with the reference as "
+          "outputs are (kernel error). Exit code 6 where numbers differ.",
       .examples = {{"autograph check model.onnx", "Against the reference backend."},
-                   {"autograph check model.onnx --data test_data_set_0", "Against stored outputs."}},
+                   {"autograph check model.onnx --data test_data_set_0", "Against stored outputs."},
+                   {"autograph check model.onnx --gradients --wrt '*weight'", "Gradients of weights."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };

@@ -1,0 +1,104 @@
+#include "cli/check_gradients.h"
+
+#include <fmt/core.h>
+
+#include "autograph/gradient_check.h"
+#include "autograph/op_def.h"
+#include "base/check.h"
+#include "cli/execute.h"
+#include "report/table.h"
+
+namespace autograph::cli {
+namespace {
+
+Json row_json(const GradientDifference& value) {
+  return Json::object({{"name", value.name},
+                       {"norm", value.norm},
+                       {"derivative", value.derivative},
+                       {"difference", value.difference},
+                       {"error", value.error},
+                       {"moved_together", static_cast<int64_t>(value.group)},
+                       {"agrees", value.agrees},
+                       {"kernels", Json::object({{"ok", value.compiled.ok},
+                                                 {"max_abs", value.compiled.max_abs},
+                                                 {"max_rel", value.compiled.max_rel},
+                                                 {"wrong", value.compiled.num_bad},
+                                                 {"why", value.compiled.why}})}});
+}
+
+std::string verdict(const GradientDifference& value) {
+  if (!value.agrees)
+    return fmt::format("rule: derivative {:.6g}, difference {:.6g}", value.derivative, value.difference);
+  return value.compiled.ok ? "" : "kernels: " + value.compiled.why;
+}
+
+void print(Session& session, const LoadedModel& loaded, const GradientFlags& flags, const GradientCheck& check) {
+  Json rows = Json::array();
+  Table table({{"gradient of"}, {"length", true}, {"rule error", true}, {"kernel error", true}, {"what is wrong"}});
+  for (const GradientDifference& value : check.values) {
+    rows.push(row_json(value));
+    table.add({value.name, fmt::format("{:.4g}", value.norm), fmt::format("{:.2g}", value.error),
+               fmt::format("{:.2g}", value.compiled.max_rel), verdict(value)});
+  }
+  session.print(
+      {{"ok", check.is_right()},
+       {"model", loaded.name},
+       {"loss_kind", flags.loss},
+       {"loss", check.loss},
+       {"compared_with", check.compared_with},
+       {"gradients", std::move(rows)}},
+      table.to_string(session.stdout_escapes()) + (check.is_right() ? "\ngradients agree\n" : "\nGRADIENTS DIFFER\n"));
+}
+
+void warn_of_chance(const Session& session, const Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    if (!graph.node(id).op().traits.random) continue;
+    session.warn("the model draws random numbers: without a seed its loss is another in every run");
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<Option> gradient_option_table(GradientFlags& flags) {
+  return {{.names = "--gradients",
+           .doc = "Check gradients instead of outputs: rules against differences of the loss in f64, kernels against "
+                  "the reference.",
+           .target = &flags.check},
+          {.names = "--loss",
+           .value_name = "LOSS",
+           .doc = "With --gradients: sum (of all float outputs, each element times a drawn weight), sum1 (weights of "
+                  "1), mean, or an output with one element; sum when not given.",
+           .target = &flags.loss},
+          {.names = "--wrt",
+           .value_name = "PATTERN",
+           .doc = "With --gradients: names of inputs and weights, with * and ?; all when not given.",
+           .target = &flags.wanted},
+          {.names = "--seconds",
+           .value_name = "T",
+           .doc = "With --gradients: time for differences; where it is short, values are moved in groups. 60 when not "
+                  "given.",
+           .target = &flags.seconds}};
+}
+
+int check_gradients(Session& session, LoadedModel& loaded, const RunOptions& run, const GradientFlags& flags) {
+  AG_CHECK_USER(flags.seconds >= 0 && flags.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
+                flags.seconds);
+  refuse_plan(loaded, "check --gradients");
+  bind_extents(loaded);
+  warn_of_chance(session, loaded.model.graph);
+  GradientCheckOptions how;
+  how.gradients = {.loss = flags.loss, .wanted = flags.wanted, .seed = loaded.seeds.seed};
+  how.seconds = flags.seconds;
+  how.on_progress = [&session](size_t done, size_t all) {
+    session.progress(fmt::format("differences {} of {}", done + 1, all),
+                     static_cast<double>(done) / static_cast<double>(all));
+  };
+  session.progress("gradients by the reference", -1);
+  const GradientCheck check = autograph::check_gradients(loaded.model.graph, loaded.inputs, compile_options(run), how);
+  session.end_progress();
+  print(session, loaded, flags, check);
+  return static_cast<int>(check.is_right() ? ExitCode::done : ExitCode::mismatch);
+}
+
+}  // namespace autograph::cli

@@ -1,0 +1,250 @@
+#include "autograph/gradient_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "autodiff/double_graph.h"
+#include "autodiff/gradient_graph.h"
+#include "autograph/truth.h"
+#include "base/check.h"
+#include "base/stopwatch.h"
+
+namespace autograph {
+namespace {
+
+constexpr std::string_view kPrefix = "grad/";
+// Steps as a share of the length of what is moved. Longer ones are less exact, shorter ones lose digits; all but the
+// first are for losses with kinks.
+constexpr double kSteps[] = {1e-4, 1e-5, 1e-6};
+constexpr size_t kRunsOfDifference = 4;
+
+using Elements = std::vector<double>;
+
+CompileOptions by_reference() {
+  CompileOptions options;
+  options.device = "reference";
+  options.expert.use_passes = false;
+  return options;
+}
+
+double norm(const Elements& x) { return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0)); }
+
+// One input or weight of the model: where it stands, its gradient, and along what it is moved.
+struct Moved {
+  ValueId value;   // of the graph of the loss
+  int input = -1;  // its number, or -1 for weights
+  Elements at;
+  Elements gradient;
+  Elements along;
+  Dims dims;
+
+  // The derivative, and the sum of its terms' magnitudes.
+  double derivative() const { return std::inner_product(along.begin(), along.end(), gradient.begin(), 0.0); }
+  double scale() const {
+    double sum = 0;
+    for (size_t k = 0; k < along.size(); ++k) sum += std::abs(along[k] * gradient[k]);
+    return sum;
+  }
+};
+
+// As long as the value itself, half of it along the gradient, so that what it changes is not lost among other digits.
+Elements draw_direction(const Moved& moved, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  Elements along(moved.at.size());
+  for (double& x : along) x = normal(random);
+  const double drawn = norm(along), steepest = norm(moved.gradient), length = std::max(norm(moved.at), 1e-3);
+  for (size_t k = 0; k < along.size(); ++k) {
+    along[k] /= drawn;
+    if (steepest > 0 && std::isfinite(steepest)) along[k] += moved.gradient[k] / steepest;
+    along[k] *= length;
+  }
+  return along;
+}
+
+// The loss in f64 and the values that it is differentiated with respect to.
+class Slopes {
+ public:
+  Slopes(const Graph& model, const std::vector<Datum>& inputs, const GradientGraphOptions& options) {
+    const Graph wide = in_double(model);
+    for (const Datum& input : inputs) inputs_.push_back(in_double(input));
+    const Graph gradients = gradient_graph(wide, options);
+    const Stopwatch watch;
+    const Outputs outputs = compile(gradients, by_reference()).run(inputs_);
+    seconds_ = watch.ms() / 1e3;
+    loss_ = outputs[0].tensor().to_f64().front();
+    loss_graph_ = loss_graph(wide, options);
+    const std::map<std::string, std::pair<ValueId, int>> places = find_places();
+    std::mt19937_64 random(options.seed);
+    for (size_t k = 1; k < outputs.size(); ++k) {
+      names_.push_back(gradients.output_name(k).substr(kPrefix.size()));
+      moved_.push_back(start_of(places, names_.back(), outputs[k].tensor()));
+      moved_.back().along = draw_direction(moved_.back(), random);
+    }
+  }
+
+  double loss() const { return loss_; }
+  size_t size() const { return moved_.size(); }
+  const std::string& name(size_t k) const { return names_[k]; }
+  const Moved& moved(size_t k) const { return moved_[k]; }
+  // One run of loss and gradients, which takes longer than one of the loss.
+  double seconds() const { return seconds_; }
+
+  // d loss / d step where all values of `group` move at once.
+  double difference(const std::vector<size_t>& group, double step) const {
+    const auto slope = [&](double h) { return (loss_at(group, h) - loss_at(group, -h)) / (2 * h); };
+    return (4 * slope(step) - slope(2 * step)) / 3;
+  }
+
+ private:
+  std::map<std::string, std::pair<ValueId, int>> find_places() const {
+    std::map<std::string, std::pair<ValueId, int>> places;
+    for (const ValueId v : loss_graph_.constants()) places.emplace(loss_graph_.value(v).name(), std::pair(v, -1));
+    for (size_t i = 0; i < loss_graph_.inputs().size(); ++i) {
+      const ValueId v = loss_graph_.inputs()[i];
+      places[loss_graph_.value(v).name()] = {v, static_cast<int>(i)};
+    }
+    return places;
+  }
+
+  // A value that the loss does not depend on is no longer in its graph.
+  Moved start_of(const std::map<std::string, std::pair<ValueId, int>>& places, const std::string& name,
+                 const Tensor& gradient) const {
+    Moved moved;
+    moved.gradient = gradient.to_f64();
+    moved.dims = gradient.dims();
+    moved.at = Elements(moved.gradient.size());
+    const auto place = places.find(name);
+    if (place == places.end()) return moved;
+    std::tie(moved.value, moved.input) = place->second;
+    const Tensor& at = moved.input < 0 ? loss_graph_.value(moved.value).constant()
+                                       : inputs_[static_cast<size_t>(moved.input)].tensor();
+    moved.at = at.to_f64();
+    return moved;
+  }
+
+  double loss_at(const std::vector<size_t>& group, double step) const {
+    Graph graph = loss_graph_;
+    std::vector<Datum> inputs = inputs_;
+    for (const size_t k : group) {
+      const Moved& moved = moved_[k];
+      if (!moved.value.is_valid()) continue;
+      Elements at = moved.at;
+      for (size_t i = 0; i < at.size(); ++i) at[i] += step * moved.along[i];
+      const Tensor tensor = Tensor::of<double>(moved.dims, at);
+      if (moved.input < 0) {
+        graph.set_constant(moved.value, tensor);
+      } else {
+        inputs[static_cast<size_t>(moved.input)] = tensor;
+      }
+    }
+    return compile(std::move(graph), by_reference()).run(inputs)[0].tensor().to_f64().front();
+  }
+
+  std::vector<Datum> inputs_;
+  Graph loss_graph_;
+  double loss_ = 0;
+  double seconds_ = 0;
+  std::vector<std::string> names_;
+  std::vector<Moved> moved_;
+};
+
+// Compares groups of values.
+class Comparison {
+ public:
+  Comparison(const Slopes& slopes, const GradientCheckOptions& how)
+      : slopes_(slopes), how_(how), values_(slopes.size()) {
+    for (size_t k = 0; k < values_.size(); ++k) {
+      values_[k].name = slopes.name(k);
+      values_[k].norm = norm(slopes.moved(k).gradient);
+    }
+  }
+
+  std::vector<GradientDifference> run() {
+    std::vector<std::vector<size_t>> groups = make_groups();
+    for (size_t done = 0; done < groups.size(); ++done) {
+      if (how_.on_progress) how_.on_progress(done, groups.size());
+      const std::vector<size_t> group = groups[done];
+      if (compare(group) || group.size() == 1) continue;
+      for (const size_t k : group) groups.push_back({k});
+    }
+    return std::move(values_);
+  }
+
+ private:
+  // Values of like influence together: a small one would not be seen beside a large one.
+  std::vector<std::vector<size_t>> make_groups() const {
+    const double each = slopes_.seconds() * kRunsOfDifference;
+    const double fitting = each > 0 ? std::max(1.0, how_.seconds / each) : 1e9;
+    const size_t count = std::min(values_.size(), static_cast<size_t>(std::min(fitting, 1e9)));
+    std::vector<size_t> order(values_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::vector<double> influence;
+    for (const size_t k : order) influence.push_back(slopes_.moved(k).scale());
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return influence[a] > influence[b]; });
+    std::vector<std::vector<size_t>> groups(count);
+    for (size_t i = 0; i < order.size(); ++i) groups[i * count / order.size()].push_back(order[i]);
+    return groups;
+  }
+
+  // Sets what is known of the values of the group; does the derivative agree?
+  bool compare(const std::vector<size_t>& group) {
+    double derivative = 0, scale = 0;
+    for (const size_t k : group) {
+      derivative += slopes_.moved(k).derivative();
+      scale += slopes_.moved(k).scale();
+    }
+    // Digits that are lost when losses are subtracted: not the gradient's fault.
+    double difference = 0, error = INFINITY;
+    for (const double step : kSteps) {
+      const double lost = 1e-15 * std::abs(slopes_.loss()) / step;
+      const double tried = slopes_.difference(group, step);
+      const double distance = std::max(0.0, std::abs(derivative - tried) - lost);
+      const double share = distance == 0 ? 0 : distance / std::max(scale, std::abs(tried));
+      if (!(share >= error)) std::tie(difference, error) = std::pair(tried, share);
+      if (error <= how_.tolerance / 10) break;
+    }
+    const bool agrees = error <= how_.tolerance;
+    for (const size_t k : group) {
+      GradientDifference& value = values_[k];
+      std::tie(value.derivative, value.difference, value.error) = std::tuple(derivative, difference, error);
+      value.group = group.size();
+      value.agrees = agrees;
+    }
+    return agrees;
+  }
+
+  const Slopes& slopes_;
+  const GradientCheckOptions& how_;
+  std::vector<GradientDifference> values_;
+};
+
+}  // namespace
+
+bool GradientCheck::is_right() const {
+  return compiled_loss.ok && std::all_of(values.begin(), values.end(), [](const GradientDifference& value) {
+           return value.agrees && value.compiled.ok;
+         });
+}
+
+GradientCheck check_gradients(const Graph& model, const std::vector<Datum>& inputs, const CompileOptions& options,
+                              const GradientCheckOptions& how) {
+  GradientCheck check;
+  {
+    const Slopes slopes(model, inputs, how.gradients);
+    check.loss = slopes.loss();
+    check.values = Comparison(slopes, how).run();
+  }
+  const Graph gradients = gradient_graph(model, how.gradients);
+  const Truth truth = Truth::of(gradients, inputs, options);
+  const std::vector<Difference> differences = truth.compare(compile(gradients, options).run(inputs));
+  check.compared_with = truth.how();
+  check.compiled_loss = differences[0];
+  for (size_t k = 0; k < check.values.size(); ++k) check.values[k].compiled = differences[k + 1];
+  return check;
+}
+
+}  // namespace autograph
