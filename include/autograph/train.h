@@ -118,7 +118,14 @@ struct LossScale {
   int64_t growth_interval = 2000;
 };
 
-/// What happens to gradients before the optimiser sees them.
+/// Weights that are updated otherwise than the others.
+struct WeightGroup {
+  std::string weights;                      ///< Their names, with * and ?, several with commas between.
+  double rate_factor = 1;                   ///< Times the learning rate.
+  std::optional<double> weight_decay = {};  ///< Instead of the optimiser's: 0 for biases and norms.
+};
+
+/// What happens to gradients before the optimiser sees them, and what else differs from plain updates.
 struct UpdateOptions {
   /// All gradients together, as one vector, are made at most this long (torch.nn.utils.clip_grad_norm_).
   std::optional<double> clip_norm = {};
@@ -127,6 +134,8 @@ struct UpdateOptions {
   std::optional<LossScale> loss_scale = {};
   /// Gradients are averaged over this many runs, the last of which updates the weights.
   int64_t accumulate = 1;
+  /// A weight belongs to the first group that its name fits, or to none.
+  std::vector<WeightGroup> groups = {};
 };
 
 /// What minimize() has added to the graph.
@@ -159,5 +168,10 @@ struct TrainingOptions {
 /// One training step of a model. Outputs: "loss", and with clip_norm "gradient_norm". Throws what make_trainable() and
 /// minimize() throw, and ValueError or ShapeError where the loss does not fit the output.
 Graph training_graph(const Graph& model, const TrainingOptions& options = {});
+
+/// What the model that training_graph() trains is worth: the same loss of the same inputs, on states of the same names,
+/// with the running statistics of batch norms; it updates nothing. Outputs: "loss", and with the cross entropies
+/// "accuracy", the share of labels that have the largest score. Throws as training_graph().
+Graph evaluation_graph(const Graph& model, const TrainingOptions& options = {});
 
 }  // namespace autograph

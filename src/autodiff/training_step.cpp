@@ -1,8 +1,10 @@
 // Gradients and updates: the training step as one graph.
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "autodiff/losses.h"
+#include "autodiff/name_pattern.h"
 #include "autodiff/optimizers.h"
 #include "autograph/autodiff.h"
 #include "autograph/op_def.h"
@@ -11,6 +13,7 @@
 #include "autograph/train.h"
 #include "autograph/verify.h"
 #include "base/check.h"
+#include "base/did_you_mean.h"
 #include "graph/inline_graph.h"
 
 namespace autograph {
@@ -24,6 +27,13 @@ void check_options(const UpdateOptions& options) {
   check_positive("clip_value", options.clip_value);
   AG_CHECK_USER(options.accumulate >= 1, ValueError, "[train] accumulate: expected 1 or more, got {}",
                 options.accumulate);
+  for (const WeightGroup& group : options.groups) {
+    AG_CHECK_USER(group.rate_factor >= 0, ValueError, "[train] group '{}': expected a rate factor of 0 or more, got {}",
+                  group.weights, group.rate_factor);
+    AG_CHECK_USER(!group.weight_decay || *group.weight_decay >= 0, ValueError,
+                  "[train] group '{}': expected a weight decay of 0 or more, got {}", group.weights,
+                  *group.weight_decay);
+  }
   if (!options.loss_scale) return;
   check_positive("loss_scale", options.loss_scale->initial);
   AG_CHECK_USER(options.loss_scale->growth_interval >= 1, ValueError,
@@ -72,6 +82,7 @@ class StepMaker {
   StepMaker(const Var& loss, const std::vector<Var>& weights, const Optimizer& optimizer, const UpdateOptions& options)
       : graph_(loss.graph()), loss_(loss), weights_(reached(loss, weights)), optimizer_(optimizer), options_(options) {
     AG_CHECK_USER(!weights_.empty(), ValueError, "[train] loss: it depends on none of the weights");
+    check_groups(weights);
   }
 
   UpdateStep make() {
@@ -155,12 +166,49 @@ class StepMaker {
   // `now` in a run that updates, else `before`.
   Var taken(const Var& now, const Var& before) const { return counts_.is_valid() ? where(counts_, now, before) : now; }
 
+  // A group that fits nothing is a typing error.
+  void check_groups(const std::vector<Var>& weights) const {
+    std::vector<std::string> names;
+    for (const Var& weight : weights) names.push_back(graph_.value(weight.id()).name());
+    for (const WeightGroup& group : options_.groups) {
+      const bool used =
+          std::any_of(names.begin(), names.end(), [&](const std::string& name) { return fits(group.weights, name); });
+      AG_CHECK_USER(used, ValueError, "[train] group: no weight is called '{}'{}", group.weights,
+                    did_you_mean(group.weights, names));
+    }
+  }
+
+  // The group of a weight, or null.
+  const WeightGroup* group_of(size_t k) const {
+    for (const WeightGroup& group : options_.groups) {
+      if (fits(group.weights, name_of(k))) return &group;
+    }
+    return nullptr;
+  }
+
+  Optimizer optimizer_of(const WeightGroup* group) const {
+    Optimizer optimizer = optimizer_;
+    if (group && group->weight_decay) {
+      std::visit([&](auto& kind) { kind.weight_decay = *group->weight_decay; }, optimizer);
+    }
+    return optimizer;
+  }
+
+  // Computed once for all weights of a group.
+  Var rate_of(const WeightGroup* group) {
+    if (!group || group->rate_factor == 1) return result_.learning_rate;
+    Var& rate = rates_[group];
+    if (!rate.is_valid()) rate = result_.learning_rate * group->rate_factor;
+    return rate;
+  }
+
   void update_weights() {
     const Var count = cast(result_.step + 1, DType::f64);
     for (size_t k = 0; k < weights_.size(); ++k) {
       const ProvenanceScope scope(name_of(k));
-      WeightUpdate change{weights_[k], gradients_[k], result_.learning_rate, count};
-      const Var weight = updated_weight(optimizer_, change);
+      const WeightGroup* group = group_of(k);
+      WeightUpdate change{weights_[k], gradients_[k], rate_of(group), count};
+      const Var weight = updated_weight(optimizer_of(group), change);
       update(weights_[k], taken(weight, weights_[k]));
       for (const auto& [before, now] : change.remembered) update(before, taken(now, before));
     }
@@ -186,6 +234,7 @@ class StepMaker {
   UpdateStep result_;
   std::vector<Var> gradients_;
   Var scale_;
+  std::unordered_map<const WeightGroup*, Var> rates_;
   // bool []; none: always true
   Var is_due_;     // Are gradients of enough runs together?
   Var is_finite_;  // Are they numbers?
@@ -242,6 +291,36 @@ Graph training_graph(const Graph& model, const TrainingOptions& options) {
     const UpdateStep step = minimize(loss, named_states(graph, trainable.weights), options.optimizer, options.update);
     graph.add_output(loss.id(), "loss");
     if (step.gradient_norm.is_valid()) graph.add_output(step.gradient_norm.id(), "gradient_norm");
+  }
+  graph.erase_dead();
+  return graph;
+}
+
+namespace {
+
+// Of the output that the loss is of, whose classes lie along `axis`.
+Var accuracy_of(const NamedValues& outputs, const std::string& output, int64_t axis) {
+  const auto named = [&](const auto& entry) { return output.empty() || entry.first == output; };
+  const Var scores = std::find_if(outputs.begin(), outputs.end(), named)->second;
+  const Var labels(scores.graph(), scores.graph().inputs().back());
+  return reduce_mean(cast(equal(arg_max(scores, axis, false), labels), DType::f32), {}, false);
+}
+
+}  // namespace
+
+Graph evaluation_graph(const Graph& model, const TrainingOptions& options) {
+  TrainableOptions as_trained = options.trainable;
+  as_trained.batch_statistics = false;
+  const TrainableModel trainable = make_trainable(model, as_trained);
+  Graph graph(model.name());
+  {
+    const NamedValues outputs = copy_without_outputs(graph, trainable.graph);
+    const Var loss = make_loss(outputs, {options.loss, options.output, options.seed}, "train");
+    graph.add_output(loss.id(), "loss");
+    const bool of_tokens = options.loss == "token_cross_entropy";
+    if (of_tokens || options.loss == "cross_entropy") {
+      graph.add_output(accuracy_of(outputs, options.output, of_tokens ? -1 : 1).id(), "accuracy");
+    }
   }
   graph.erase_dead();
   return graph;

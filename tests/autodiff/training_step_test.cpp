@@ -153,6 +153,26 @@ TEST(TrainingStep, MeanSquaredError) {
   EXPECT_NEAR(w[1], -2, 1e-3);
 }
 
+// One store: what the step learns, the evaluation sees, which changes nothing.
+TEST(TrainingStep, EvaluationIsOfTheSameStates) {
+  const Graph model = make_classifier(true);
+  const Executable step = compile(training_graph(model, {.optimizer = Sgd{.learning_rate = 0.1, .momentum = 0.9}}));
+  const Graph graph = evaluation_graph(model);
+  EXPECT_TRUE(graph.updates().empty());
+  CompileOptions shared;
+  shared.states = step.states();
+  const Executable evaluation = compile(graph, shared);
+  Random random(7);
+  const std::vector<Datum> unseen = batch_of(random, 64);
+  const Outputs before = evaluation.run(unseen);
+  EXPECT_LT(before["accuracy"].to_f64()[0], 0.7);
+  for (int i = 0; i < 60; ++i) step.run(batch_of(random, 16));
+  const Outputs after = evaluation.run(unseen);
+  EXPECT_GT(after["accuracy"].to_f64()[0], 0.9);
+  EXPECT_LT(after["loss"].to_f64()[0], 0.5 * before["loss"].to_f64()[0]);
+  EXPECT_TRUE(evaluation.run(unseen)["loss"].bitwise_equal(after["loss"]));
+}
+
 TEST(TrainingStep, SaysWhatDoesNotFit) {
   const Graph model = make_classifier();
   const auto message = [&](const TrainingOptions& options) {
