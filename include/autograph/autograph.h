@@ -26,6 +26,7 @@
 #include "autograph/layout.h"
 #include "autograph/machine_peak.h"
 #include "autograph/model_io.h"
+#include "autograph/nn.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/attention.h"

@@ -1,0 +1,64 @@
+// How parameters begin: the distributions and fan rules of torch.nn.init.
+//
+// What is drawn depends on the seed, the path of the parameter and the position of the element alone, so that a layer
+// begins with the same weights whatever was built before it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "autograph/tensor.h"
+
+namespace autograph::nn {
+
+/// Of which fan the variance of weights is the inverse.
+enum class Fan : uint8_t {
+  in,   ///< Elements that one output sums: keeps the variance of activations.
+  out,  ///< Outputs that one element reaches: keeps that of gradients.
+};
+
+/// The two fans of a weight: dims are [out, in, window...].
+struct Fans {
+  int64_t in = 0;
+  int64_t out = 0;
+};
+
+/// Fans as torch.nn.init counts them; throws ShapeError for less than two dims.
+Fans fans_of(const Dims& dims);
+
+/// sqrt(2 / (1 + slope^2)): the gain of a leaky relu; sqrt(2) for a relu.
+double leaky_relu_gain(double slope);
+
+/// A way to fill a tensor.
+class Init {
+ public:
+  static Init constant(double value);
+  static Init zeros() { return constant(0); }
+  static Init ones() { return constant(1); }
+  static Init uniform(double low, double high);
+  static Init normal(double mean = 0, double deviation = 1);
+  /// Normal, drawn again where it falls outside [low, high].
+  static Init truncated_normal(double mean = 0, double deviation = 1, double low = -2, double high = 2);
+  /// Glorot and Bengio 2010: variance gain^2 * 2 / (fan in + fan out).
+  static Init xavier_uniform(double gain = 1);
+  static Init xavier_normal(double gain = 1);
+  /// He et al. 2015: variance gain^2 / fan, with the gain of a leaky relu of this slope.
+  static Init kaiming_uniform(double slope = 0, Fan fan = Fan::in);
+  static Init kaiming_normal(double slope = 0, Fan fan = Fan::in);
+
+  /// An f32 tensor filled so; the same for the same seed and path. Throws ShapeError where fans are needed and `dims`
+  /// has none.
+  Tensor draw(const Dims& dims, uint64_t seed, std::string_view path) const;
+
+ private:
+  class Draws;
+  using Fill = std::function<double(Draws&)>;
+  using Maker = std::function<Fill(const Dims&)>;
+  explicit Init(Maker maker) : maker_(std::move(maker)) {}
+  static Init uniform_of(std::function<double(const Dims&)> bound);
+  static Init normal_of(std::function<double(const Dims&)> deviation);
+  Maker maker_;
+};
+
+}  // namespace autograph::nn

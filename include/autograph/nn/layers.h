@@ -1,0 +1,214 @@
+// Layers with the parameters, shapes and defaults of torch.nn.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "autograph/nn/module.h"
+
+namespace autograph::nn {
+
+/// One number for each spatial axis, or one for all of them.
+using Sizes = std::vector<int64_t>;
+
+/// x A^T + b: weight [out, in], bias [out]; x [..., in].
+class Linear : public Module {
+ public:
+  Linear(int64_t in, int64_t out, bool bias = true);
+  Var forward(const Var& x) override;
+
+ private:
+  Parameter& weight_;
+  Parameter* bias_ = nullptr;
+};
+
+/// How a convolution slides.
+struct ConvSettings {
+  Sizes stride = {1};
+  Sizes padding = {0};
+  Sizes dilation = {1};
+  int64_t groups = 1;
+  bool bias = true;
+  Sizes output_padding = {0};  ///< Of transposed convolutions: added at the end.
+};
+
+/// Convolution of x [n, in, spatial...]: weight [out, in / groups, kernel...]. conv1d() and so on have the rank in
+/// their name; this class takes it from the kernel, which has a number for each axis.
+class Conv : public Module {
+ public:
+  Conv(int64_t in, int64_t out, Sizes kernel, ConvSettings settings = {});
+  Var forward(const Var& x) override;
+
+ private:
+  size_t axes_;
+  ConvSettings settings_;
+  Parameter& weight_;
+  Parameter* bias_ = nullptr;
+};
+
+/// Convolutions of one, two and three spatial axes; one number in `kernel` stands for all of them.
+struct Conv1d : Conv {
+  Conv1d(int64_t in, int64_t out, Sizes kernel, ConvSettings settings = {});
+};
+struct Conv2d : Conv {
+  Conv2d(int64_t in, int64_t out, Sizes kernel, ConvSettings settings = {});
+};
+struct Conv3d : Conv {
+  Conv3d(int64_t in, int64_t out, Sizes kernel, ConvSettings settings = {});
+};
+
+/// Transposed convolution: weight [in, out / groups, kernel...].
+class ConvTranspose : public Module {
+ public:
+  ConvTranspose(int64_t in, int64_t out, Sizes kernel, ConvSettings settings = {});
+  Var forward(const Var& x) override;
+
+ private:
+  size_t axes_;
+  ConvSettings settings_;
+  Parameter& weight_;
+  Parameter* bias_ = nullptr;
+};
+
+/// How a pool slides.
+struct PoolSettings {
+  Sizes stride = {};  ///< Empty: the kernel.
+  Sizes padding = {0};
+  bool ceil_mode = false;
+  bool count_include_pad = true;  ///< Of averages: padding counts in the divisor.
+};
+
+/// Largest element of each window of x [n, c, spatial...].
+class MaxPool : public Module {
+ public:
+  explicit MaxPool(Sizes kernel, PoolSettings settings = {});
+  Var forward(const Var& x) override;
+
+ private:
+  Sizes kernel_;
+  PoolSettings settings_;
+};
+
+/// Mean of each window.
+class AvgPool : public Module {
+ public:
+  explicit AvgPool(Sizes kernel, PoolSettings settings = {});
+  Var forward(const Var& x) override;
+
+ private:
+  Sizes kernel_;
+  PoolSettings settings_;
+};
+
+/// Mean over all positions: [n, c, spatial...] to [n, c].
+struct GlobalAvgPool : Module {
+  Var forward(const Var& x) override;
+};
+
+/// [n, d1, d2...] to [n, d1 * d2...].
+struct Flatten : Module {
+  Var forward(const Var& x) override;
+};
+
+/// How batch norms work.
+struct BatchNormSettings {
+  double epsilon = 1e-5;
+  double momentum = 0.1;  ///< Weight of the new statistics.
+  bool affine = true;     ///< Has weight and bias?
+};
+
+/// torch.nn.BatchNorm1d to 3d: normalises each channel of x [n, c, spatial...], while training with the statistics of
+/// the batch, which running_mean and running_var follow, else with those.
+class BatchNorm : public Module {
+ public:
+  explicit BatchNorm(int64_t channels, BatchNormSettings settings = {});
+  Var forward(const Var& x) override;
+
+ private:
+  Var with_batch_statistics(const Var& x, const Var& scale, const Var& bias) const;
+
+  BatchNormSettings settings_;
+  int64_t channels_;
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+  Parameter& running_mean_;
+  Parameter& running_var_;
+  Parameter& num_batches_;
+};
+
+/// Normalises over the last dims, which have these extents: weight and bias of that shape.
+class LayerNorm : public Module {
+ public:
+  explicit LayerNorm(Dims extents, double epsilon = 1e-5, bool affine = true);
+  Var forward(const Var& x) override;
+
+ private:
+  Dims extents_;
+  double epsilon_;
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+};
+
+/// Divides by the root of the mean square over the last dims.
+class RmsNorm : public Module {
+ public:
+  /// torch takes the spacing of f32 at 1 when no epsilon is said.
+  explicit RmsNorm(Dims extents, double epsilon = 0x1p-23);
+  Var forward(const Var& x) override;
+
+ private:
+  Dims extents_;
+  double epsilon_;
+  Parameter& weight_;
+};
+
+/// Normalises groups of neighbouring channels of x [n, c, spatial...].
+class GroupNorm : public Module {
+ public:
+  GroupNorm(int64_t groups, int64_t channels, double epsilon = 1e-5);
+  Var forward(const Var& x) override;
+
+ private:
+  int64_t groups_;
+  double epsilon_;
+  Parameter& weight_;
+  Parameter& bias_;
+};
+
+/// Normalises each channel of each sample by itself.
+class InstanceNorm : public Module {
+ public:
+  explicit InstanceNorm(int64_t channels, double epsilon = 1e-5, bool affine = false);
+  Var forward(const Var& x) override;
+
+ private:
+  int64_t channels_;
+  double epsilon_;
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+};
+
+/// Rows of weight [count, width], which begin normally distributed, at the indices in x.
+class Embedding : public Module {
+ public:
+  Embedding(int64_t count, int64_t width);
+  Var forward(const Var& x) override;
+
+ private:
+  Parameter& weight_;
+};
+
+/// While training, each element becomes 0 with probability `ratio` and the others grow by 1 / (1 - ratio). What is
+/// dropped depends on the seed of the outermost module, the number of runs (the state "random/step") and the place in
+/// the graph: it is the same for every number of threads, and again after a resumed run.
+class Dropout : public Module {
+ public:
+  explicit Dropout(double ratio = 0.5);
+  Var forward(const Var& x) override;
+
+ private:
+  double ratio_;
+};
+
+}  // namespace autograph::nn

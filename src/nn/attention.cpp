@@ -1,0 +1,236 @@
+#include "autograph/nn/attention.h"
+
+#include <cmath>
+
+#include "autograph/ops/activation.h"
+#include "autograph/ops/attention.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
+#include "base/check.h"
+#include "nn/binding.h"
+
+namespace autograph::nn {
+namespace {
+
+int64_t head_size(int64_t width, int64_t heads) {
+  AG_CHECK_USER(heads >= 1 && width % heads == 0, ValueError,
+                "[nn] attention: expected heads that divide the width {}, got {}", width, heads);
+  return width / heads;
+}
+
+// [batch, length, heads * size] as [batch, heads, length, size].
+Var split_heads(const Var& x, int64_t heads, int64_t size) {
+  return transpose(reshape(x, {0, 0, heads, size}), {0, 2, 1, 3});
+}
+
+Var join_heads(const Var& x, int64_t width) { return reshape(transpose(x, {0, 2, 1, 3}), {0, 0, width}); }
+
+// What a mask adds to scores, none where there is nothing to hide.
+Var added_mask(const AttentionMask& given, const Var& scores) {
+  Var added;
+  if (given.mask.is_valid()) {
+    const bool hides = given.mask.dtype() == DType::boolean;
+    added = hides ? where(given.mask, scalar_like(scores, 0), scalar_like(scores, -INFINITY)) : given.mask;
+  }
+  if (!given.is_causal) return added;
+  AG_CHECK_USER(scores.shape()[2].is_known() && scores.shape()[3].is_known(), ShapeError,
+                "[nn] attention: expected known lengths for a causal mask with dropout, got {}",
+                to_string(scores.type()));
+  const Dims dims{scores.dim(2), scores.dim(3)};
+  Tensor causal = Tensor::zeros(DType::f32, dims);
+  for (int64_t row = 0; row < dims[0]; ++row) {
+    for (int64_t column = row + 1; column < dims[1]; ++column) {
+      causal.mutable_data<float>()[row * dims[1] + column] = -INFINITY;
+    }
+  }
+  const Var of_order = constant_beside(scores, std::move(causal));
+  return added.is_valid() ? added + of_order : of_order;
+}
+
+}  // namespace
+
+MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, double dropout, bool bias)
+    : width_(width),
+      heads_(heads),
+      drop_ratio_(dropout),
+      in_weight_(add_parameter("in_proj_weight", {3 * width, width}, Init::xavier_uniform())),
+      out_proj_(add<Linear>("out_proj", width, width, bias)),
+      dropout_(add<Dropout>("dropout", dropout)) {
+  head_size(width, heads);
+  if (!bias) return;
+  in_bias_ = &add_parameter("in_proj_bias", {3 * width}, Init::zeros());
+  out_proj_.tensor(out_proj_.path() + ".bias").set_value(Tensor::zeros(DType::f32, {width}));
+}
+
+Var MultiheadAttention::forward(const Var& x) { return forward(x, x, x); }
+
+Var MultiheadAttention::forward(const Var& q, const Var& k, const Var& v, const AttentionMask& mask) {
+  const ProvenanceScope scope("attention");
+  const auto part = [&](const Var& whole, int64_t number) {
+    return slice(whole, {number * width_}, {(number + 1) * width_}, {0});
+  };
+  const Var weight = in_weight_.beside(q), bias = in_bias_ ? in_bias_->beside(q) : Var();
+  const auto project = [&](const Var& x, int64_t number) {
+    const Var y = matmul(x, transpose(part(weight, number), {1, 0}));
+    return bias.is_valid() ? y + part(bias, number) : y;
+  };
+  return out_proj_(mixed(project(q, 0), project(k, 1), project(v, 2), mask));
+}
+
+// With dropout the weights are there to be dropped; otherwise the op has kernels of its own.
+Var MultiheadAttention::mixed(const Var& q, const Var& k, const Var& v, const AttentionMask& mask) {
+  if (!is_training() || drop_ratio_ == 0) {
+    return attention(q, k, v,
+                     {.mask = mask.mask, .is_causal = mask.is_causal, .q_num_heads = heads_, .kv_num_heads = heads_});
+  }
+  const int64_t size = head_size(width_, heads_);
+  const Var keys = transpose(split_heads(k, heads_, size), {0, 1, 3, 2});
+  Var scores = matmul(split_heads(q, heads_, size), keys) * (1 / std::sqrt(static_cast<double>(size)));
+  if (const Var added = added_mask(mask, scores); added.is_valid()) scores = scores + added;
+  return join_heads(matmul(dropout_(softmax(scores)), split_heads(v, heads_, size)), width_);
+}
+
+GroupedQueryAttention::GroupedQueryAttention(int64_t width, GroupedQuerySettings settings)
+    : settings_(settings),
+      head_size_(head_size(width, settings.heads)),
+      q_proj_(add<Linear>("q_proj", width, width, settings.bias)),
+      k_proj_(add<Linear>("k_proj", width, settings.kv_heads * head_size_, settings.bias)),
+      v_proj_(add<Linear>("v_proj", width, settings.kv_heads * head_size_, settings.bias)),
+      o_proj_(add<Linear>("o_proj", width, width, settings.bias)) {
+  AG_CHECK_USER(settings.kv_heads >= 1 && settings.heads % settings.kv_heads == 0, ValueError,
+                "[nn] attention: expected kv_heads that divide {} heads, got {}", settings.heads, settings.kv_heads);
+  AG_CHECK_USER(settings.rotary_theta == 0 || head_size_ % 2 == 0, ValueError,
+                "[nn] attention: expected an even head size for a rotary embedding, got {}", head_size_);
+}
+
+Var GroupedQueryAttention::heads_of(Linear& projection, const Var& x, int64_t heads) const {
+  return split_heads(projection(x), heads, head_size_);
+}
+
+// Angles of the positions from `first_position` on: position * theta^(-2 i / size).
+Var GroupedQueryAttention::rotated(const Var& x, int64_t first_position) const {
+  if (settings_.rotary_theta == 0) return x;
+  const int64_t length = x.dim(2), half = head_size_ / 2;
+  AG_CHECK_USER(first_position + length <= settings_.max_positions, ValueError,
+                "[nn] attention: expected at most {} positions, got {}", settings_.max_positions,
+                first_position + length);
+  Tensor cosines = Tensor::empty(DType::f32, {1, length, half}), sines = Tensor::empty(DType::f32, {1, length, half});
+  for (int64_t t = 0; t < length; ++t) {
+    for (int64_t i = 0; i < half; ++i) {
+      const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(head_size_);
+      const double angle = static_cast<double>(first_position + t) * std::pow(settings_.rotary_theta, exponent);
+      cosines.mutable_data<float>()[t * half + i] = static_cast<float>(std::cos(angle));
+      sines.mutable_data<float>()[t * half + i] = static_cast<float>(std::sin(angle));
+    }
+  }
+  // Written out, since rotary_embedding() wants angles for each sample of the batch.
+  const Var c = unsqueeze(constant_beside(x, std::move(cosines)), {0});
+  const Var s = unsqueeze(constant_beside(x, std::move(sines)), {0});
+  const std::vector<Var> halves = split(x, {half, half}, 3);
+  return concat({halves[0] * c - halves[1] * s, halves[1] * c + halves[0] * s}, 3);
+}
+
+Var GroupedQueryAttention::forward(const Var& x) {
+  KeyValueCache none;
+  return forward(x, none);
+}
+
+Var GroupedQueryAttention::forward(const Var& x, KeyValueCache& cache) {
+  const ProvenanceScope scope("attention");
+  const int64_t before = cache.key.is_valid() ? cache.key.dim(2) : 0;
+  const Var q = rotated(heads_of(q_proj_, x, settings_.heads), before);
+  Var k = rotated(heads_of(k_proj_, x, settings_.kv_heads), before);
+  Var v = heads_of(v_proj_, x, settings_.kv_heads);
+  if (cache.key.is_valid()) {
+    k = concat({cache.key, k}, 2);
+    v = concat({cache.value, v}, 2);
+  }
+  cache = {k, v};
+  // A query sees the keys up to its own place: rows of the mask begin behind the cache.
+  const int64_t queries = q.dim(2), keys = before + queries;
+  Tensor visible = Tensor::zeros(DType::boolean, {queries, keys});
+  for (int64_t row = 0; row < queries; ++row) {
+    std::fill_n(visible.mutable_data<bool>() + row * keys, before + row + 1, true);
+  }
+  const Var y = attention(q, k, v, {.mask = constant_beside(x, std::move(visible))});
+  return o_proj_(join_heads(y, settings_.heads * head_size_));
+}
+
+// ---- Blocks
+// ----------------------------------------------------------------------------------------------------------
+
+TransformerEncoderLayer::TransformerEncoderLayer(TransformerSettings settings)
+    : settings_(settings),
+      self_attn_(add<MultiheadAttention>("self_attn", settings.width, settings.heads, settings.dropout)),
+      linear1_(add<Linear>("linear1", settings.width, settings.feed_forward)),
+      linear2_(add<Linear>("linear2", settings.feed_forward, settings.width)),
+      norm1_(add<LayerNorm>("norm1", Dims{settings.width}, settings.epsilon)),
+      norm2_(add<LayerNorm>("norm2", Dims{settings.width}, settings.epsilon)),
+      dropout_(add<Dropout>("dropout", settings.dropout)) {}
+
+Var TransformerEncoderLayer::feed_forward(const Var& x) {
+  const Var inner = linear1_(x);
+  return dropout_(linear2_(dropout_(settings_.gelu ? gelu(inner) : relu(inner))));
+}
+
+Var TransformerEncoderLayer::forward(const Var& x) { return forward(x, AttentionMask{}); }
+
+Var TransformerEncoderLayer::forward(const Var& x, const AttentionMask& mask) {
+  const auto attend = [&](const Var& y) { return dropout_(self_attn_.forward(y, y, y, mask)); };
+  if (settings_.norm_first) {
+    const Var y = x + attend(norm1_(x));
+    return y + feed_forward(norm2_(y));
+  }
+  const Var y = norm1_(x + attend(x));
+  return norm2_(y + feed_forward(y));
+}
+
+TransformerDecoderLayer::TransformerDecoderLayer(TransformerSettings settings)
+    : settings_(settings),
+      self_attn_(add<MultiheadAttention>("self_attn", settings.width, settings.heads, settings.dropout)),
+      multihead_attn_(add<MultiheadAttention>("multihead_attn", settings.width, settings.heads, settings.dropout)),
+      linear1_(add<Linear>("linear1", settings.width, settings.feed_forward)),
+      linear2_(add<Linear>("linear2", settings.feed_forward, settings.width)),
+      norm1_(add<LayerNorm>("norm1", Dims{settings.width}, settings.epsilon)),
+      norm2_(add<LayerNorm>("norm2", Dims{settings.width}, settings.epsilon)),
+      norm3_(add<LayerNorm>("norm3", Dims{settings.width}, settings.epsilon)),
+      dropout_(add<Dropout>("dropout", settings.dropout)) {}
+
+Var TransformerDecoderLayer::forward(const Var& x, const Var& memory) {
+  const auto attend = [&](const Var& y) { return dropout_(self_attn_.forward(y, y, y, {.is_causal = true})); };
+  const auto look_up = [&](const Var& y) { return dropout_(multihead_attn_.forward(y, memory, memory)); };
+  const auto feed_forward = [&](const Var& y) {
+    const Var inner = linear1_(y);
+    return dropout_(linear2_(dropout_(settings_.gelu ? gelu(inner) : relu(inner))));
+  };
+  if (settings_.norm_first) {
+    Var y = x + attend(norm1_(x));
+    y = y + look_up(norm2_(y));
+    return y + feed_forward(norm3_(y));
+  }
+  Var y = norm1_(x + attend(x));
+  y = norm2_(y + look_up(y));
+  return norm3_(y + feed_forward(y));
+}
+
+TransformerEncoder::TransformerEncoder(TransformerSettings settings, int64_t count, bool final_norm) {
+  Sequential& layers = add<Sequential>("layers");
+  for (int64_t number = 0; number < count; ++number) {
+    layers_.push_back(&layers.add<TransformerEncoderLayer>(std::to_string(number), settings));
+  }
+  if (final_norm) norm_ = &add<LayerNorm>("norm", Dims{settings.width}, settings.epsilon);
+}
+
+Var TransformerEncoder::forward(const Var& x) { return forward(x, AttentionMask{}); }
+
+Var TransformerEncoder::forward(const Var& x, const AttentionMask& mask) {
+  Var y = x;
+  for (size_t number = 0; number < layers_.size(); ++number) {
+    const ProvenanceScope scope("layers/" + std::to_string(number));
+    y = layers_[number]->forward(y, mask);
+  }
+  return norm_ ? (*norm_)(y) : y;
+}
+
+}  // namespace autograph::nn

@@ -1,0 +1,138 @@
+#include "autograph/nn/init.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "ops/random/philox.h"
+
+namespace autograph::nn {
+
+// Random numbers of one element: a stream of its own, so that rejecting one does not move the others.
+class Init::Draws {
+ public:
+  Draws(uint64_t seed, uint64_t key, uint64_t element)
+      : counter_{static_cast<uint32_t>(element), static_cast<uint32_t>(element >> 32), 0, static_cast<uint32_t>(key)},
+        key_{static_cast<uint32_t>(seed ^ (key >> 32)), static_cast<uint32_t>(seed >> 32)} {}
+
+  // In [0, 1).
+  double uniform() {
+    if (used_ == 2) refill();
+    const size_t first = 2 * used_++;
+    return unit_interval(words_[first], words_[first + 1]);
+  }
+
+  // The Box-Muller transform.
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+
+ private:
+  void refill() {
+    words_ = philox(counter_, key_);
+    ++counter_[2];
+    used_ = 0;
+  }
+
+  std::array<uint32_t, 4> counter_;
+  std::array<uint32_t, 2> key_;
+  std::array<uint32_t, 4> words_{};
+  size_t used_ = 2;
+};
+
+Fans fans_of(const Dims& dims) {
+  AG_CHECK_USER(dims.size() >= 2, ShapeError, "[nn] fans: expected two dims or more, got {}", to_string(dims));
+  int64_t window = 1;
+  for (size_t axis = 2; axis < dims.size(); ++axis) window *= dims[axis];
+  return {dims[1] * window, dims[0] * window};
+}
+
+double leaky_relu_gain(double slope) { return std::sqrt(2 / (1 + slope * slope)); }
+
+Init Init::constant(double value) {
+  return Init([value](const Dims&) { return [value](Draws&) { return value; }; });
+}
+
+Init Init::uniform(double low, double high) {
+  return Init([=](const Dims&) { return [=](Draws& draws) { return low + (high - low) * draws.uniform(); }; });
+}
+
+Init Init::normal(double mean, double deviation) {
+  return Init([=](const Dims&) { return [=](Draws& draws) { return mean + deviation * draws.normal(); }; });
+}
+
+Init Init::truncated_normal(double mean, double deviation, double low, double high) {
+  AG_CHECK_USER(low < high && deviation > 0, ValueError,
+                "[nn] truncated_normal: expected low < high and a deviation above 0, got {}, {} and {}", low, high,
+                deviation);
+  return Init([=](const Dims&) {
+    return [=](Draws& draws) {
+      for (int tries = 0; tries < 1000; ++tries) {
+        const double drawn = mean + deviation * draws.normal();
+        if (drawn >= low && drawn <= high) return drawn;
+      }
+      return std::clamp(mean, low, high);  // an interval far away from the mean
+    };
+  });
+}
+
+Init Init::uniform_of(std::function<double(const Dims&)> bound) {
+  return Init([bound = std::move(bound)](const Dims& dims) {
+    const double b = bound(dims);
+    return [b](Draws& draws) { return b * (2 * draws.uniform() - 1); };
+  });
+}
+
+Init Init::normal_of(std::function<double(const Dims&)> deviation) {
+  return Init([deviation = std::move(deviation)](const Dims& dims) {
+    const double d = deviation(dims);
+    return [d](Draws& draws) { return d * draws.normal(); };
+  });
+}
+
+namespace {
+
+double xavier_deviation(const Dims& dims, double gain) {
+  const Fans fans = fans_of(dims);
+  return gain * std::sqrt(2.0 / static_cast<double>(fans.in + fans.out));
+}
+
+double kaiming_deviation(const Dims& dims, double slope, Fan fan) {
+  const Fans fans = fans_of(dims);
+  return leaky_relu_gain(slope) / std::sqrt(static_cast<double>(fan == Fan::in ? fans.in : fans.out));
+}
+
+}  // namespace
+
+// A uniform distribution on [-b, b] has the deviation b / sqrt(3).
+Init Init::xavier_uniform(double gain) {
+  return uniform_of([gain](const Dims& dims) { return std::sqrt(3.0) * xavier_deviation(dims, gain); });
+}
+
+Init Init::xavier_normal(double gain) {
+  return normal_of([gain](const Dims& dims) { return xavier_deviation(dims, gain); });
+}
+
+Init Init::kaiming_uniform(double slope, Fan fan) {
+  return uniform_of([=](const Dims& dims) { return std::sqrt(3.0) * kaiming_deviation(dims, slope, fan); });
+}
+
+Init Init::kaiming_normal(double slope, Fan fan) {
+  return normal_of([=](const Dims& dims) { return kaiming_deviation(dims, slope, fan); });
+}
+
+Tensor Init::draw(const Dims& dims, uint64_t seed, std::string_view path) const {
+  Tensor tensor = Tensor::empty(DType::f32, dims);
+  const uint64_t key = Hasher().add(path).finish().low;
+  const Fill fill = maker_(dims);
+  auto* elements = tensor.mutable_data<float>();
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    Draws draws(seed, key, static_cast<uint64_t>(i));
+    elements[i] = static_cast<float>(fill(draws));
+  }
+  return tensor;
+}
+
+}  // namespace autograph::nn

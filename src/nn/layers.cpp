@@ -1,0 +1,55 @@
+// Layers that are products, tables and norms of whole samples. Those that slide a window: windows.cpp; norms:
+// norms.cpp.
+#include "autograph/nn/layers.h"
+
+#include <cmath>
+
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/random.h"
+#include "autograph/ops/shape.h"
+#include "base/check.h"
+#include "nn/binding.h"
+#include "nn/default_init.h"
+#include "ops/gradients.h"
+
+namespace autograph::nn {
+
+Init torch_weight() { return Init::kaiming_uniform(std::sqrt(5.0)); }
+
+Init torch_bias(int64_t fan_in) {
+  const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
+  return Init::uniform(-bound, bound);
+}
+
+Linear::Linear(int64_t in, int64_t out, bool bias) : weight_(add_parameter("weight", {out, in}, torch_weight())) {
+  if (bias) bias_ = &add_parameter("bias", {out}, torch_bias(in));
+}
+
+Var Linear::forward(const Var& x) {
+  const Var weight = weight_.beside(x), bias = bias_ ? bias_->beside(x) : Var();
+  if (x.shape().has_rank() && x.rank() == 2) return gemm(x, weight, bias, {.transpose_b = true});
+  const Var y = matmul(x, transpose(weight, {1, 0}));
+  return bias.is_valid() ? y + bias : y;
+}
+
+Var Flatten::forward(const Var& x) { return flatten(x, 1); }
+
+Embedding::Embedding(int64_t count, int64_t width) : weight_(add_parameter("weight", {count, width}, Init::normal())) {}
+
+Var Embedding::forward(const Var& x) { return gather(weight_.beside(x), x); }
+
+Dropout::Dropout(double ratio) : ratio_(ratio) {
+  AG_CHECK_USER(ratio >= 0 && ratio < 1, ValueError, "[nn] dropout: expected 0 <= ratio < 1, got {}", ratio);
+}
+
+Var Dropout::forward(const Var& x) {
+  if (!is_training() || ratio_ == 0) return x;
+  const RandomSource random = random_source(x, seed());
+  const Var drawn = philox_uniform(extents_of(x), random.seed, random.step);
+  const Var is_kept = greater_or_equal(drawn, scalar_like(drawn, ratio_));
+  return where(is_kept, x * (1 / (1 - ratio_)), scalar_like(x, 0));
+}
+
+}  // namespace autograph::nn
