@@ -1,6 +1,6 @@
 // Data to train on: sets of samples read from files, and a loader that makes batches of them on threads.
 //
-//     const auto train = open_dataset("/usr/share/dataset-fashion-mnist", Split::train);
+//     const auto train = open_dataset("/usr/share/datasets/fashion-mnist", Split::train);
 //     DataLoader loader(train, {.batch_size = 128, .shuffle = true, .seed = 7, .transforms = {RandomCrop{.padding = 2},
 //                               HorizontalFlip{}}, .threads = 2});
 //     while (const auto batch = loader.next()) program.run({{"x", (*batch)["image"]}, {"target", (*batch)["label"]}});
@@ -77,8 +77,11 @@ struct DataLimits {
 /// Tensors whose first axis counts samples. `class_names` belong to a field "label". ShapeError where the numbers of
 /// samples differ or one is of rank 0, TypeError for strings, ValueError when there is none.
 DatasetPtr tensor_dataset(NamedTensors tensors, std::vector<std::string> class_names = {});
-/// Samples begin to end - 1 of `dataset`: to hold some out. ValueError unless 0 <= begin <= end <= size().
+/// Samples begin to end - 1 of `dataset`. ValueError unless 0 <= begin <= end <= size().
 DatasetPtr slice_dataset(DatasetPtr dataset, int64_t begin, int64_t end);
+/// One of the two parts that a draw by `seed` makes of a set: `held_out` of all samples, rounded down, are Split::test,
+/// the others Split::train, in their order. ValueError unless 0 <= held_out <= 1.
+DatasetPtr split_dataset(DatasetPtr dataset, Split split, double held_out = 0.1, uint64_t seed = 0);
 
 /// The whole of an IDX file, gzipped or not: u8, i8, i16, i32, f32 or f64.
 Tensor read_idx(const std::string& path, const DataLimits& limits = {});
@@ -145,8 +148,9 @@ class Tokenizer {
   /// offset where it is not UTF-8, ValueError when it is empty.
   static Tokenizer characters(std::string_view text);
   /// Byte-pair tokens: 256 for the bytes, then the pair that is most frequent becomes one, again and again, until there
-  /// are `size` or no pair comes twice. Pairs do not reach over the beginning of a word (a space belongs to the word
-  /// behind it). Among equally frequent pairs the one of the smaller numbers is first. ValueError unless size >= 256.
+  /// are `size` or no pair comes twice. Pairs stay inside words: runs of letters (and of bytes from 128), of digits or
+  /// of other signs, each with one space in front, and runs of white space; longer ones than 256 bytes are cut. Among
+  /// equally frequent pairs the one of the smaller numbers is first. ValueError unless 256 <= size <= 2^20.
   static Tokenizer train_byte_pairs(std::string_view text, int64_t size);
   /// What save() wrote.
   static Tokenizer load(const std::string& path);
@@ -179,8 +183,8 @@ DatasetPtr token_dataset(std::vector<int32_t> tokens, int64_t length, int64_t st
 
 /// The set at `path`, told by what is there: a folder with IDX files under MNIST's names, with binary CIFAR files, or
 /// with a folder for each class (`train` and `test`, or `val`, above them where there are such); a file .npz, .csv,
-/// .tsv or .jsonl. Sets that come in one piece are cut: the last tenth is Split::test. ValueError, with what was looked
-/// for, where nothing fits.
+/// .tsv or .jsonl. Sets that come in one piece are split (split_dataset()): a tenth is Split::test. ValueError, with
+/// what was looked for, where nothing fits.
 DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits = {});
 
 // ---- Changing samples while they are loaded --------------------------------------------------------------------
@@ -237,15 +241,15 @@ struct LoaderOptions {
 
 /// Some samples, stacked.
 struct Batch {
-  NamedTensors tensors;   ///< [samples, dims of the field...]
-  DataPosition position;  ///< Of the first sample.
-  int64_t size = 0;       ///< Number of samples.
+  NamedTensors tensors = {};   ///< [samples, dims of the field...]
+  DataPosition position = {};  ///< Of the first sample.
+  int64_t size = 0;            ///< Number of samples.
   /// The field of that name; ValueError with the nearest name when there is none.
   const Tensor& operator[](std::string_view name) const;
 };
 
-/// Makes batches of a set. All calls from one thread at a time. Memory: the set's own, 8 bytes a sample with `shuffle`,
-/// and `prefetch` batches.
+/// Makes batches of a set. All calls from one thread at a time. Memory: the set's own, 16 bytes a sample with
+/// `shuffle`, and `prefetch` batches.
 class DataLoader {
  public:
   /// Throws ValueError, TypeError or ShapeError where options do not fit each other or the set.

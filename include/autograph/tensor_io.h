@@ -1,6 +1,7 @@
 // Reading and writing tensors: NumPy's npy and npz, safetensors, and the TensorProto files of the ONNX test suites.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ Tensor read_npy(const std::string& path);
 Tensor parse_npy(std::string_view bytes);
 /// Writes format 1.0 (bf16 and narrower floats: as raw unsigned integers; strings, which must be UTF-8: as '<U').
 void write_npy(const std::string& path, const Tensor& tensor);
-/// All arrays of a .npz archive (stored or deflated).
-NamedTensors read_npz(const std::string& path);
+/// All arrays of a .npz archive (stored or deflated); BudgetError when they declare more than `max_bytes` together.
+NamedTensors read_npz(const std::string& path, int64_t max_bytes = int64_t{64} << 30);
 /// Writes an uncompressed archive.
 void write_npz(const std::string& path, const NamedTensors& tensors);
 

@@ -4,6 +4,7 @@
 // what deflate can expand to before memory is taken, checksums after unpacking.
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -17,7 +18,6 @@ namespace autograph {
 namespace {
 
 constexpr int64_t kMaxFileBytes = int64_t{1} << 40;
-constexpr uint64_t kMaxTotalBytes = uint64_t{64} << 30;
 constexpr uint64_t kMaxExpansion = 1040;  // deflate cannot do better than about 1032 to 1
 constexpr uint32_t kLocalHeader = 0x04034b50;
 constexpr uint32_t kCentralHeader = 0x02014b50;
@@ -241,19 +241,20 @@ void put_end(std::string& bytes, uint64_t directory, uint64_t count) {
 
 }  // namespace
 
-NamedTensors read_npz(const std::string& path) {
+NamedTensors read_npz(const std::string& path, int64_t max_bytes) {
   const std::string bytes = io::read_file(path, kMaxFileBytes);
   const Reader file(bytes);
   const Directory directory = find_directory(file);
   NamedTensors tensors;
   std::set<std::string> names;
   uint64_t at = directory.offset;
+  const uint64_t budget = static_cast<uint64_t>(std::max<int64_t>(max_bytes, 0));
   uint64_t total = 0;
   for (uint64_t i = 0; i < directory.count; ++i) {
     const Member member = read_member(file, at);
-    AG_CHECK_USER(member.size <= kMaxTotalBytes - total, BudgetError,
+    AG_CHECK_USER(member.size <= budget - total, BudgetError,
                   "[npz] member '{}': with its {} bytes the archive exceeds the budget of {} bytes", member.name,
-                  member.size, kMaxTotalBytes);
+                  member.size, budget);
     total += member.size;
     AG_CHECK_USER(member.name.size() > 4 && member.name.ends_with(".npy"), FormatError,
                   "[npz] member '{}': expected a .npy file", member.name);

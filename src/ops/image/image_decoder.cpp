@@ -27,31 +27,6 @@ constexpr std::string_view kRiff = "RIFF";
 constexpr std::string_view kWebp = "WEBP";
 constexpr size_t kWebpAt = 8;
 
-ImageReader reader_of(std::span<const uint8_t> bytes) {
-  using namespace std::string_view_literals;
-  static constexpr std::array<Format, 15> kFormats{{{"BM"sv, read_bmp},
-                                                    {"\xFF\xD8\xFF"sv, read_jpeg},
-                                                    {"\x89PNG\r\n\x1A\n"sv, read_png},
-                                                    {"II*\0"sv, read_tiff},
-                                                    {"MM\0*"sv, read_tiff},
-                                                    {"II+\0"sv, read_tiff},
-                                                    {"MM\0+"sv, read_tiff},
-                                                    {"\0\0\0\x0CjP  \r\n\x87\n"sv, read_jpeg2000},
-                                                    {"\xFF\x4F\xFF\x51"sv, read_jpeg2000},
-                                                    {"P1"sv, read_pnm},
-                                                    {"P2"sv, read_pnm},
-                                                    {"P3"sv, read_pnm},
-                                                    {"P4"sv, read_pnm},
-                                                    {"P5"sv, read_pnm},
-                                                    {"P6"sv, read_pnm}}};
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.starts_with(kRiff) && text.substr(std::min(kWebpAt, text.size())).starts_with(kWebp)) return read_webp;
-  for (const Format& format : kFormats) {
-    if (text.starts_with(format.magic)) return format.read;
-  }
-  return nullptr;
-}
-
 void infer(InferContext& context) {
   context.require_rank(0, 1);
   const int64_t channels = context.attributes().text("pixel_format") == "Grayscale" ? 1 : 3;
@@ -71,7 +46,7 @@ std::vector<Datum> evaluate(EvaluateContext& context) {
     return image.mutable_data<uint8_t>();
   };
   const std::span<const uint8_t> bytes = encoded.elements<uint8_t>();
-  const ImageReader read = reader_of(bytes);
+  const ImageReader read = find_image_reader(bytes);
   const bool gray = pixel_format == "Grayscale";
   if (!read || !read(bytes, allocate)) return {context.allocate(DType::u8, {0, 0, gray ? 1 : 3})};
   const int64_t pixels = image.num_elements() / 3;
@@ -100,6 +75,31 @@ OpSample sample(Random& random) {
 }
 
 }  // namespace
+
+ImageReader find_image_reader(std::span<const uint8_t> bytes) {
+  using namespace std::string_view_literals;
+  static constexpr std::array<Format, 15> kFormats{{{"BM"sv, read_bmp},
+                                                    {"\xFF\xD8\xFF"sv, read_jpeg},
+                                                    {"\x89PNG\r\n\x1A\n"sv, read_png},
+                                                    {"II*\0"sv, read_tiff},
+                                                    {"MM\0*"sv, read_tiff},
+                                                    {"II+\0"sv, read_tiff},
+                                                    {"MM\0+"sv, read_tiff},
+                                                    {"\0\0\0\x0CjP  \r\n\x87\n"sv, read_jpeg2000},
+                                                    {"\xFF\x4F\xFF\x51"sv, read_jpeg2000},
+                                                    {"P1"sv, read_pnm},
+                                                    {"P2"sv, read_pnm},
+                                                    {"P3"sv, read_pnm},
+                                                    {"P4"sv, read_pnm},
+                                                    {"P5"sv, read_pnm},
+                                                    {"P6"sv, read_pnm}}};
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with(kRiff) && text.substr(std::min(kWebpAt, text.size())).starts_with(kWebp)) return read_webp;
+  for (const Format& format : kFormats) {
+    if (text.starts_with(format.magic)) return format.read;
+  }
+  return nullptr;
+}
 
 bool is_sane_extent(int64_t height, int64_t width) {
   constexpr int64_t kMostPixels = int64_t{1} << 27;

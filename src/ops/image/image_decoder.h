@@ -29,6 +29,9 @@ bool read_pnm(std::span<const uint8_t> bytes, const PixelSink& sink);
 bool read_tiff(std::span<const uint8_t> bytes, const PixelSink& sink);
 bool read_webp(std::span<const uint8_t> bytes, const PixelSink& sink);
 
+/// The reader for what the first bytes say it is; null for none of these formats.
+ImageReader find_image_reader(std::span<const uint8_t> bytes);
+
 /// Is an image of these extents one that is read? A file of some bytes may claim any extents.
 bool is_sane_extent(int64_t height, int64_t width);
 
