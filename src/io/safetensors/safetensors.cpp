@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/checked_int.h"
 #include "io/file.h"
+#include "io/safetensors/format_safetensors.h"
 
 namespace autograph {
 namespace {
@@ -157,7 +158,7 @@ SafeTensors parse_safetensors(std::string_view bytes) {
 
 SafeTensors read_safetensors(const std::string& path) { return parse_safetensors(io::read_file(path, kMaxFileBytes)); }
 
-void write_safetensors(const std::string& path, const SafeTensors& content) {
+std::string io::format_safetensors_header(const SafeTensors& content) {
   Json header = Json::object();
   if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
   uint64_t at = 0;
@@ -172,10 +173,15 @@ void write_safetensors(const std::string& path, const SafeTensors& content) {
   text.append((8 - text.size() % 8) % 8, ' ');  // aligns the buffer
   std::string bytes;
   for (size_t i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(text.size() >> (8 * i)));
-  bytes += text;
+  return bytes + text;
+}
+
+void write_safetensors(const std::string& path, const SafeTensors& content) {
+  const std::string header = io::format_safetensors_header(content);
+  std::vector<std::string_view> parts{header};
   for (const auto& [name, tensor] : content.tensors)
-    bytes.append(static_cast<const char*>(tensor.raw()), tensor.size_bytes());
-  io::write_file(path, bytes);
+    parts.emplace_back(static_cast<const char*>(tensor.raw()), tensor.size_bytes());
+  io::write_file(path, parts);
 }
 
 }  // namespace autograph
