@@ -94,8 +94,9 @@ class Checkpoints {
 
   /// Keeps `checkpoint`. Saves are written in their order, each after the one before is on disk or has failed. The
   /// tensors must not be written to until wait() returns: give copies, as Checkpoint::capture() makes them. What it
-  /// throws - of this save, or with the context "an earlier save" of that one - leaves all checkpoints as they were;
-  /// `checkpoint` is then not saved. IoError: the system refused. ValueError, TypeError: the content cannot be written.
+  /// throws - of this save, or with the context "an earlier save" of that one - leaves all checkpoints that were there,
+  /// and `checkpoint` is not saved; only where the very last flush, of the folder, fails may it be there as well.
+  /// IoError: the system refused. ValueError, TypeError, UnsupportedError: the content cannot be written.
   void save(Checkpoint checkpoint);
   /// Until everything is on disk; throws what a save threw.
   void wait();

@@ -33,6 +33,7 @@ class TestFolder {
   std::string write(std::string_view name, std::string_view content) const {
     const std::filesystem::path file = *this / name;
     std::filesystem::create_directories(file.parent_path());
+    std::filesystem::remove(file);  // some file systems flush what is written over an old file
     std::ofstream stream(file, std::ios::binary);
     stream.write(content.data(), static_cast<std::streamsize>(content.size()));
     stream.close();
