@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "autograph/builder.h"
 #include "autograph/error.h"
@@ -171,6 +173,31 @@ TEST(Checkpoints, LeftoversAreClearedAndOtherFilesStay) {
     names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
   EXPECT_EQ(names, (std::vector<std::string>{".lock", "checkpoint-00000003-step-3", "checkpoint-old", "notes.txt"}));
+}
+
+TEST(Checkpoints, ReadersMayLoadWhileAnotherOneSaves) {
+  const TestFolder folder;
+  Checkpoints writer(folder.path(), {.keep = 1});
+  writer.save(at_step(0, 0));
+  writer.wait();
+  std::atomic<bool> ended = false;
+  std::jthread saves([&] {
+    for (int64_t step = 1; step <= 40; ++step) writer.save(at_step(step, static_cast<double>(step)));
+    writer.wait();
+    ended = true;
+  });
+  Checkpoints reader(folder.path());
+  int64_t last = 0, loads = 0;
+  for (bool was_ended = false; !was_ended; ++loads) {
+    was_ended = ended;
+    const auto found = reader.load_latest();
+    ASSERT_TRUE(found);
+    expect_equal(*found, at_step(found->step, static_cast<double>(found->step)));
+    EXPECT_GE(found->step, last);
+    last = found->step;
+  }
+  EXPECT_EQ(last, 40);
+  EXPECT_GT(loads, 10);
 }
 
 TEST(Checkpoints, RefuseWhatCannotBeWritten) {
