@@ -1,0 +1,57 @@
+// Tasks that the program can train by name: a model, its data, and numbers that work.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograph/data.h"
+#include "autograph/nn/module.h"
+#include "autograph/train.h"
+#include "autograph/trainer.h"
+
+namespace autograph {
+
+/// What there is to be said about a task.
+struct TaskInfo {
+  std::string name;
+  std::string doc;   ///< The model.
+  std::string data;  ///< What has to be at the path of the data.
+};
+
+/// All tasks.
+const std::vector<TaskInfo>& training_tasks();
+
+/// A task, ready to train.
+struct TrainingTask {
+  std::string name;
+  std::unique_ptr<nn::Module> module = {};
+  LossFunction loss = {};  ///< Of the fields of the data; refers to `module`.
+  std::string input = {};  ///< The field that the module takes.
+  DatasetPtr training = {};
+  DatasetPtr held_out = {};
+  std::vector<Transform> transforms = {};  ///< Of training samples.
+  int64_t epochs = 10;
+  int64_t batch = 64;
+  Optimizer optimizer = AdamW{};
+  UpdateOptions update = {};
+  std::string schedule = "one_cycle";       ///< For nn::find_schedule().
+  std::optional<Tokenizer> tokenizer = {};  ///< Of tasks on text.
+};
+
+/// The task `name` with data from `path`; weights and what is held out are drawn from `seed`. Throws ValueError, with
+/// the nearest name, for others, and what reading the data throws.
+TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed);
+
+/// The model of a task for any number of samples with weights from `states`, to run and to save: its input is `input`,
+/// its output "scores".
+Graph inference_graph(TrainingTask& task, const StateStore& states);
+
+/// Goes on from `prompt` by `count` tokens that a model of a task on text draws; `program` is compiled from its
+/// inference_graph() for texts of `length`. Temperature 0: always the likeliest.
+std::string continue_text(const Executable& program, const Tokenizer& tokenizer, const std::string& prompt,
+                          int64_t count, int64_t length, double temperature, uint64_t seed);
+
+}  // namespace autograph

@@ -1,0 +1,191 @@
+// The table of tasks.
+#include "autograph/tasks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograph/random.h"
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "training/held_out_split.h"
+#include "training/image_models.h"
+#include "training/text_models.h"
+
+namespace autograph {
+namespace {
+
+// A table without a header whose last column is the label, of which a share is held out; or whatever open_dataset()
+// knows.
+HeldOutSplit open_images(const std::string& path, int64_t held_out_share, uint64_t seed) {
+  if (!path.ends_with(".csv")) return {open_dataset(path, Split::train), open_dataset(path, Split::test)};
+  const DatasetPtr table = csv_dataset(path, {.has_header = false});
+  return hold_out(table, table->size() / held_out_share, seed);
+}
+
+// One name for the pixels: "image" of image files, "x" of tables.
+std::string pixels_of(const Dataset& dataset, int64_t count) {
+  for (const Field& field : dataset.fields()) {
+    int64_t elements = 1;
+    for (const int64_t extent : field.dims) elements *= extent;
+    if (field.name != "label" && elements == count) return field.name;
+  }
+  throw ShapeError(fmt::format("[task] data: expected a field of {} pixels, got none", count));
+}
+
+void take_images(TrainingTask& task, const HeldOutSplit& data, const ImageModelSizes& sizes, bool is_wide) {
+  task.training = data.training;
+  task.held_out = data.held_out;
+  task.input = pixels_of(*task.training, sizes.channels * sizes.side * sizes.side);
+  task.module = is_wide ? vgg_like_net(sizes) : small_conv_net(sizes);
+  task.loss = classification(*task.module, task.input);
+  task.optimizer = AdamW{.learning_rate = 2e-3};
+  task.update.groups = {{.weights = "*bias", .weight_decay = 0}};
+}
+
+void make_fashion(TrainingTask& task, const std::string& path, uint64_t seed) {
+  take_images(task, open_images(path, 6, seed), {.mean = 0.286, .deviation = 0.353}, false);
+}
+
+// Files of MNIST have pixels up to 1, tables up to 255. A fifth of a table is held out.
+void make_mnist(TrainingTask& task, const std::string& path, uint64_t seed) {
+  const double scale = path.ends_with(".csv") ? 255 : 1;
+  take_images(task, open_images(path, 5, seed), {.mean = 0.1307 * scale, .deviation = 0.3081 * scale}, false);
+}
+
+void make_digits(TrainingTask& task, const std::string& path, uint64_t seed) {
+  const ImageModelSizes sizes{.side = 8, .mean = 4.9, .deviation = 6, .width = 32, .hidden = 128, .dropout = 0.3};
+  take_images(task, open_images(path, 5, seed), sizes, false);
+  task.epochs = 30;
+  task.batch = 32;
+}
+
+void make_cifar10(TrainingTask& task, const std::string& path, uint64_t seed) {
+  take_images(task, open_images(path, 6, seed), {.channels = 3, .side = 32, .mean = 0.473, .deviation = 0.251}, true);
+  task.transforms = {RandomCrop{.padding = 4}, HorizontalFlip{}};
+  task.epochs = 20;
+}
+
+// The last tenth of a text is held out.
+TextModelSizes take_text(TrainingTask& task, const std::string& path) {
+  TextModelSizes sizes;
+  const std::string text = read_text(path);
+  task.tokenizer = Tokenizer::characters(text);
+  const std::vector<int32_t> tokens = task.tokenizer->encode(text);
+  const auto middle = tokens.begin() + static_cast<int64_t>(tokens.size() - tokens.size() / 10);
+  task.training = token_dataset(std::vector<int32_t>(tokens.begin(), middle), sizes.length);
+  task.held_out = token_dataset(std::vector<int32_t>(middle, tokens.end()), sizes.length);
+  task.input = "input";
+  task.epochs = 2;
+  task.batch = 32;
+  task.optimizer = AdamW{.learning_rate = 2e-3};
+  task.update.clip_norm = 1.0;
+  sizes.words = task.tokenizer->size();
+  return sizes;
+}
+
+void make_text(TrainingTask& task, const std::string& path, uint64_t) {
+  task.module = text_transformer(take_text(task, path));
+  task.loss = next_token(*task.module);
+}
+
+void make_sru(TrainingTask& task, const std::string& path, uint64_t) {
+  TextModelSizes sizes = take_text(task, path);
+  sizes.width = 192;
+  task.module = text_sru(sizes);
+  task.loss = next_token(*task.module);
+}
+
+using Make = void (*)(TrainingTask& task, const std::string& path, uint64_t seed);
+
+struct TaskEntry {
+  TaskInfo info;
+  Make make;
+};
+
+const std::vector<TaskEntry>& entries() {
+  static const std::vector<TaskEntry> list{
+      {{"fashion", "clothes, 28x28, by two convolutions", "a folder with the IDX files of Fashion-MNIST"},
+       make_fashion},
+      {{"mnist", "digits, 28x28, by two convolutions",
+        "a folder with the IDX files of MNIST, or a .csv of pixels and labels"},
+       make_mnist},
+      {{"digits", "digits, 8x8, by two convolutions", "a .csv of 64 pixels (0 to 16) and a label in each line"},
+       make_digits},
+      {{"cifar10", "colour images, 32x32, by six convolutions", "a folder with the binary files of CIFAR-10"},
+       make_cifar10},
+      {{"text", "the next character, by a transformer", "any text file"}, make_text},
+      {{"sru", "the next character, by simple recurrent units", "any text file"}, make_sru}};
+  return list;
+}
+
+}  // namespace
+
+const std::vector<TaskInfo>& training_tasks() {
+  static const std::vector<TaskInfo> list = [] {
+    std::vector<TaskInfo> infos;
+    for (const TaskEntry& entry : entries()) infos.push_back(entry.info);
+    return infos;
+  }();
+  return list;
+}
+
+TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed) {
+  std::vector<std::string> names;
+  for (const TaskEntry& entry : entries()) {
+    names.push_back(entry.info.name);
+    if (entry.info.name != name) continue;
+    TrainingTask task{.name = name};
+    entry.make(task, path, seed);
+    task.module->set_seed(seed);
+    return task;
+  }
+  throw ValueError(fmt::format("[task] no task '{}'{}", name, did_you_mean(name, names)));
+}
+
+Graph inference_graph(TrainingTask& task, const StateStore& states) {
+  GraphBuilder graph(task.name);
+  const bool was_training = task.module->is_training();
+  task.module->eval();
+  for (const Field& field : task.training->fields()) {
+    if (field.name != task.input) continue;
+    std::vector<Dim> dims{Dim::symbol("batch")};
+    dims.insert(dims.end(), field.dims.begin(), field.dims.end());
+    graph.output("scores", (*task.module)(graph.input(field.name, field.dtype, Shape(dims))));
+  }
+  task.module->train(was_training);
+  Graph model = graph.build();
+  states.copy_to(model);
+  model.freeze();
+  return model;
+}
+
+std::string continue_text(const Executable& program, const Tokenizer& tokenizer, const std::string& prompt,
+                          int64_t count, int64_t length, double temperature, uint64_t seed) {
+  AG_CHECK_USER(temperature >= 0, ValueError, "[text] temperature: expected 0 or more, got {}", temperature);
+  std::vector<int32_t> tokens = tokenizer.encode(prompt);
+  AG_CHECK_USER(!tokens.empty(), ValueError, "[text] prompt: expected at least one token");
+  Random random(seed);
+  for (int64_t done = 0; done < count; ++done) {
+    // The last tokens stand in front; what comes behind them is not seen by causal models.
+    const auto used = static_cast<int64_t>(std::min(tokens.size(), static_cast<size_t>(length)));
+    Tensor x = Tensor::zeros(DType::i64, {1, length});
+    std::copy(tokens.end() - used, tokens.end(), x.mutable_data<int64_t>());
+    const Tensor scores = program.run({x})[0].tensor();
+    const int64_t words = scores.dims()[2];
+    const float* row = scores.data<float>() + (used - 1) * words;
+    const float best = *std::max_element(row, row + words);
+    double total = 0;
+    const auto weight = [&](int64_t k) { return std::exp((double{row[k]} - best) / temperature); };
+    for (int64_t k = 0; k < words && temperature > 0; ++k) total += weight(k);
+    int64_t next = std::max_element(row, row + words) - row;
+    double left = static_cast<double>(random() >> 11) * 0x1p-53 * total;
+    for (int64_t k = 0; k < words && temperature > 0; ++k) {
+      next = k;
+      if ((left -= weight(k)) < 0) break;
+    }
+    tokens.push_back(static_cast<int32_t>(next));
+  }
+  return tokenizer.decode(tokens);
+}
+
+}  // namespace autograph

@@ -1,0 +1,114 @@
+// Tasks: they read what they say, hold out the same every time, and learn a little from very little.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "autograph/compile.h"
+#include "autograph/error.h"
+#include "autograph/tasks.h"
+#include "support/message_of.h"
+#include "training/held_out_split.h"
+#include "training/toy_run.h"
+
+namespace autograph {
+namespace {
+
+// Images of 8x8 pixels from 0 to 16, of which two rows say the class; as scikit-learn has them.
+void write_digits(const std::string& path, int64_t count) {
+  Random random(11);
+  std::ofstream file(path);
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t label = n % 4;
+    for (int64_t pixel = 0; pixel < 64; ++pixel) {
+      file << draw(random, 0, 3) + (pixel / 16 == label ? 10 : 0) << ',';
+    }
+    file << label << '\n';
+  }
+}
+
+double train(TrainingTask& task, TrainerOptions options) {
+  DataLoader training(task.training, {.batch_size = task.batch, .shuffle = true, .drop_last = true});
+  TrainingGraphs graphs = training_graphs(*task.module, training, task.loss, task.optimizer, task.update);
+  DataLoader held_out(task.held_out, {.batch_size = task.batch, .drop_last = task.tokenizer.has_value()});
+  Trainer trainer(std::move(graphs), std::move(training), std::move(held_out), std::move(options));
+  const TrainingResult result = trainer.run();
+  // What is saved gives what was evaluated, for one sample as for many.
+  const Executable program = compile(inference_graph(task, trainer.states()));
+  const std::vector<int64_t> first{0};
+  for (const auto& [name, tensor] : task.held_out->batch(first)) {
+    if (name != task.input) continue;
+    EXPECT_EQ(program.run({tensor})[0].tensor().dims().front(), 1);
+  }
+  return result.epochs.back().held_out.at("accuracy");
+}
+
+TEST(Tasks, DigitsFromATable) {
+  const TrainingFolder folder;
+  write_digits(folder / "digits.csv", 400);
+  TrainingTask task = make_task("digits", folder / "digits.csv", 1);
+  EXPECT_EQ(task.training->size(), 320);
+  EXPECT_EQ(task.held_out->size(), 80);
+  EXPECT_EQ(task.module->state_dict().front().first, "conv1.weight");
+  EXPECT_GT(train(task, {.epochs = 4}), 0.9);
+}
+
+TEST(Tasks, TextByTransformerAndSru) {
+  const TrainingFolder folder;
+  std::string text;
+  for (int i = 0; i < 600; ++i) text += "abcdefgh ";
+  std::ofstream(folder / "t.txt") << text;
+  for (const char* name : {"text", "sru"}) {
+    SCOPED_TRACE(name);
+    TrainingTask task = make_task(name, folder / "t.txt", 0);
+    task.batch = 4;
+    EXPECT_EQ(task.tokenizer->size(), 9);
+    EXPECT_GT(train(task, {.epochs = 3}), 0.8);
+  }
+}
+
+TEST(Tasks, TextsGoOn) {
+  // A model that always finds the next letter likeliest.
+  const Tokenizer tokenizer = Tokenizer::characters("abcd");
+  GraphBuilder graph;
+  std::vector<float> table(16, 0);
+  for (size_t k = 0; k < 4; ++k) table[4 * k + (k + 1) % 4] = 9;
+  nn::Embedding next(4, 4);
+  next.tensor("weight").set_value(Tensor::of<float>({4, 4}, table));
+  graph.output("scores", next(graph.input("input", DType::i64, {Dim::symbol("batch"), 3})));
+  const Executable program = compile(graph.build());
+  EXPECT_EQ(continue_text(program, tokenizer, "a", 6, 3, 0, 1), "abcdabc");
+  EXPECT_EQ(continue_text(program, tokenizer, "abcda", 2, 3, 0.1, 1), "abcdabc");
+  EXPECT_EQ(continue_text(program, tokenizer, "a", 40, 3, 100, 1),
+            continue_text(program, tokenizer, "a", 40, 3, 100, 1));
+  EXPECT_NE(continue_text(program, tokenizer, "a", 40, 3, 100, 1),
+            continue_text(program, tokenizer, "a", 40, 3, 100, 2));
+  EXPECT_NE(message_of<ValueError>([&] { continue_text(program, tokenizer, "", 1, 3, 0, 1); }).find("prompt"),
+            std::string::npos);
+}
+
+TEST(Tasks, SamplesAreHeldOutOnceEach) {
+  const DatasetPtr points = toy_points(50, 3);
+  const HeldOutSplit split = hold_out(points, 20, 4), same = hold_out(points, 20, 4), other = hold_out(points, 20, 5);
+  std::set<float> seen;
+  for (const DatasetPtr& part : {split.training, split.held_out}) {
+    for (int64_t n = 0; n < part->size(); ++n) seen.insert(part->sample(n)[0].second.data<float>()[0]);
+  }
+  EXPECT_EQ(split.held_out->size(), 20);
+  EXPECT_EQ(seen.size(), 50U);
+  const auto first = [](const HeldOutSplit& s) { return s.held_out->sample(0)[0].second.to_f64(); };
+  EXPECT_EQ(first(split), first(same));
+  EXPECT_NE(first(split), first(other));
+  EXPECT_NE(message_of<ValueError>([&] { hold_out(points, 50, 0); }).find("expected 1 to 49"), std::string::npos);
+}
+
+TEST(Tasks, SayWhatThereIs) {
+  EXPECT_EQ(message_of<ValueError>([] { make_task("fashon", "", 0); }),
+            "[task] no task 'fashon' (did you mean 'fashion'?)");
+  EXPECT_THROW(make_task("fashion", "/no/such/folder", 0), IoError);
+  std::set<std::string> names;
+  for (const TaskInfo& task : training_tasks()) names.insert(task.name);
+  EXPECT_EQ(names, (std::set<std::string>{"fashion", "mnist", "digits", "cifar10", "text", "sru"}));
+}
+
+}  // namespace
+}  // namespace autograph

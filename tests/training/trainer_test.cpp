@@ -1,0 +1,207 @@
+// Runs: they learn, tell what they do, stop when they should, and go on as if they had not been stopped.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "autograph/checkpoint.h"
+#include "autograph/error.h"
+#include "autograph/ops/linear.h"
+#include "support/message_of.h"
+#include "training/toy_run.h"
+
+namespace autograph {
+namespace {
+
+// All states of two runs, bit for bit.
+void expect_same_states(const StateStore& a, const StateStore& b) {
+  ASSERT_EQ(a.names(), b.names());
+  for (const std::string& name : a.names()) EXPECT_TRUE(a.get(name).bitwise_equal(b.get(name))) << name;
+}
+
+// All that is not the clock's.
+void expect_same_epochs(const TrainingResult& a, const TrainingResult& b) {
+  ASSERT_EQ(a.epochs.size(), b.epochs.size());
+  for (size_t k = 0; k < a.epochs.size(); ++k) {
+    EXPECT_EQ(a.epochs[k].training, b.epochs[k].training) << k;
+    EXPECT_EQ(a.epochs[k].held_out, b.epochs[k].held_out) << k;
+    EXPECT_EQ(a.epochs[k].step, b.epochs[k].step) << k;
+    EXPECT_EQ(a.epochs[k].learning_rate, b.epochs[k].learning_rate) << k;
+  }
+}
+
+TEST(Trainer, LearnsAndTells) {
+  std::vector<TrainingProgress> told;
+  ToyRun toy({.epochs = 12, .schedule = nn::cosine(0.03, 12 * 8), .on_progress = [&](const TrainingProgress& now) {
+                told.push_back(now);
+              }});
+  toy.run();
+  ASSERT_EQ(toy.result.epochs.size(), 12U);
+  EXPECT_EQ(toy.result.steps, 12 * 8);
+  EXPECT_GT(toy.result.epochs.back().held_out.at("accuracy"), 0.9);
+  EXPECT_LT(toy.result.epochs.back().training.at("loss"), 0.5 * toy.result.epochs.front().training.at("loss"));
+  ASSERT_EQ(told.size(), 96U);
+  EXPECT_EQ(told[9].epoch, 2);
+  EXPECT_EQ(told[9].step, 10);
+  EXPECT_EQ(told[9].steps, 96);
+  EXPECT_GT(told[9].samples_per_second, 0);
+  EXPECT_EQ(told.back().seconds_left, 0);
+  // The rate of the last step, and what the module takes over is what was evaluated.
+  EXPECT_EQ(toy.result.epochs.back().learning_rate, nn::cosine(0.03, 96)(95));
+  DataLoader again(toy_points(100, 2), {.batch_size = 100});
+  EXPECT_NEAR(toy.trainer->evaluate(again).at("accuracy"), toy.result.epochs.back().held_out.at("accuracy"), 1e-6);
+}
+
+// Stopped after any step, in an epoch or at its end, and gone on.
+TEST(Trainer, GoesOnBitForBit) {
+  const TrainingFolder folder;
+  const auto options = [&](const std::string& name) {
+    return TrainerOptions{.epochs = 3,
+                          .schedule = nn::one_cycle(0.03, 24),
+                          .checkpoints = folder / name,
+                          .resume = true,
+                          .metrics_file = folder / (name + ".jsonl")};
+  };
+  ToyRun whole(options("whole"));
+  whole.run();
+  EXPECT_EQ(whole.result.resumed_from, -1);
+  for (const int64_t stop : {1, 5, 8, 15, 16, 23}) {
+    SCOPED_TRACE(stop);
+    const std::string name = "stopped" + std::to_string(stop);
+    int64_t steps = 0;
+    TrainerOptions first = options(name);
+    first.should_stop = [&] { return ++steps == stop; };
+    ToyRun stopped(first);
+    stopped.run();
+    EXPECT_TRUE(stopped.result.was_interrupted);
+    EXPECT_EQ(stopped.result.steps, stop);
+    ToyRun resumed(options(name));
+    resumed.run();
+    EXPECT_EQ(resumed.result.resumed_from, stop);
+    EXPECT_FALSE(resumed.result.was_interrupted);
+    expect_same_states(resumed.trainer->states(), whole.trainer->states());
+    expect_same_epochs(resumed.result, whole.result);
+    EXPECT_EQ(whole_file(folder / (name + ".jsonl")), whole_file(folder / "whole.jsonl"));
+  }
+}
+
+// A run that is killed has metrics of steps behind its last checkpoint, and half a line.
+TEST(Trainer, GoesOnFromTheLastCheckpointOfAKilledRun) {
+  const TrainingFolder folder;
+  const auto options = [&](const std::string& name) {
+    return TrainerOptions{.epochs = 2,
+                          .checkpoints = folder / name,
+                          .checkpoint_every = 3,
+                          .resume = true,
+                          .metrics_file = folder / (name + ".jsonl")};
+  };
+  ToyRun whole(options("whole"));
+  whole.run();
+  TrainerOptions first = options("killed");
+  first.on_progress = [&](const TrainingProgress& now) {
+    if (now.step == 11) throw Error(ExitCode::failed, "killed");
+  };
+  {
+    ToyRun killed(first);
+    EXPECT_EQ(message_of<Error>([&] { killed.run(); }), "killed");
+  }
+  std::ofstream(folder / "killed.jsonl", std::ios::app) << "{\"step\":12,\"lo";
+  ToyRun resumed(options("killed"));
+  resumed.run();
+  EXPECT_EQ(resumed.result.resumed_from, 9);
+  expect_same_states(resumed.trainer->states(), whole.trainer->states());
+  EXPECT_EQ(whole_file(folder / "killed.jsonl"), whole_file(folder / "whole.jsonl"));
+}
+
+TEST(Trainer, MoreStepsLaterAreAsManyAtOnce) {
+  const TrainingFolder folder;
+  TrainerOptions options{.epochs = 3, .max_steps = 13, .checkpoints = folder / "run", .resume = true};
+  ToyRun first(options);
+  first.run();
+  EXPECT_FALSE(first.result.was_interrupted);
+  ASSERT_EQ(first.result.epochs.size(), 2U);  // the second as far as it went
+  EXPECT_EQ(first.result.epochs[1].step, 13);
+  options.max_steps = 24;
+  ToyRun second(options);
+  second.run();
+  ToyRun whole({.epochs = 3});
+  whole.run();
+  expect_same_states(second.trainer->states(), whole.trainer->states());
+  expect_same_epochs(second.result, whole.result);
+}
+
+TEST(Trainer, RefusesCheckpointsOfAnotherRun) {
+  const TrainingFolder folder;
+  ToyRun({.epochs = 1, .checkpoints = folder / "run", .identity = "seed 1"}).run();
+  ToyRun other({.epochs = 1, .checkpoints = folder / "run", .resume = true, .identity = "seed 2"});
+  EXPECT_EQ(message_of<UserError>([&] { other.run(); }),
+            "[train] resume: expected a checkpoint of 'seed 2', got one of 'seed 1'");
+  EXPECT_EQ(message_of<ValueError>([] { ToyRun({.resume = true}); }),
+            "[train] resume: expected a folder with checkpoints");
+}
+
+TEST(Trainer, SkipsADamagedCheckpoint) {
+  const TrainingFolder folder;
+  const TrainerOptions options{.epochs = 3, .checkpoints = folder / "run", .resume = true};
+  ToyRun whole(options);
+  whole.run();
+  const Checkpoints checkpoints(folder / "run");
+  const std::string newest = checkpoints.list().front();
+  std::filesystem::resize_file(newest + "/checkpoint.json", 10);
+  ToyRun resumed(options);
+  resumed.run();
+  EXPECT_EQ(resumed.result.resumed_from, 16);
+  ASSERT_EQ(resumed.result.warnings.size(), 1U);
+  EXPECT_NE(resumed.result.warnings[0].find(newest), std::string::npos) << resumed.result.warnings[0];
+  expect_same_states(resumed.trainer->states(), whole.trainer->states());
+}
+
+TEST(Trainer, StopsEarly) {
+  // Nothing is learned, so that nothing gets better.
+  ToyRun toy({.epochs = 20, .patience = 3}, Sgd{.learning_rate = 0});
+  toy.run();
+  EXPECT_TRUE(toy.result.stopped_early);
+  EXPECT_LT(toy.result.epochs.size(), 20U);
+  ToyRun unknown({.epochs = 2, .patience = 1, .watched = "acuracy"});
+  EXPECT_EQ(message_of<ValueError>([&] { unknown.run(); }), "[train] patience: there is no metric 'acuracy'");
+}
+
+TEST(Trainer, PlateausLowerTheRate) {
+  ToyRun toy({.epochs = 8, .plateau = nn::Plateau(1e-9, 0.1, 1, 0.5)});
+  toy.run();
+  // Too small to learn: each second epoch without a much better loss takes a tenth.
+  EXPECT_EQ(toy.result.epochs.front().learning_rate, 0.02);
+  EXPECT_LT(toy.result.epochs.back().learning_rate, 2e-11);
+}
+
+TEST(Trainer, SaysThatTheLossIsNoNumber) {
+  ToyRun toy({.epochs = 1}, Sgd{.learning_rate = 1e30});
+  const std::string message = message_of<Error>([&] { toy.run(); });
+  EXPECT_NE(message.find("at step"), std::string::npos) << message;
+  EXPECT_NE(message.find("lower learning rate"), std::string::npos) << message;
+}
+
+TEST(Trainer, ImportedModelsLearn) {
+  Random random(3);
+  GraphBuilder graph("imported");
+  const Var x = graph.input("pixels", DType::f32, {Dim::symbol("n"), 2});
+  const Var hidden = relu(gemm(x, graph.constant(draw_tensor(random, DType::f32, {2, 32}, -1, 1), "w1"),
+                               graph.constant(draw_tensor(random, DType::f32, {32}, -1, 1), "b1")));
+  graph.output("scores", gemm(hidden, graph.constant(draw_tensor(random, DType::f32, {32, 3}, -0.3, 0.3), "w2")));
+  DataLoader training(toy_points(256, 1), {.batch_size = 32, .shuffle = true, .drop_last = true});
+  TrainingGraphs graphs = training_graphs(graph.build(), training, {.optimizer = AdamW{.learning_rate = 0.02}});
+  Trainer trainer(std::move(graphs), std::move(training), DataLoader(toy_points(100, 2), {.batch_size = 100}),
+                  {.epochs = 12});
+  EXPECT_GT(trainer.run().epochs.back().held_out.at("accuracy"), 0.9);
+}
+
+TEST(Trainer, SaysWhatOfDataDoesNotFit) {
+  ToyNet net;
+  const DataLoader loader(toy_points(64, 1), {.batch_size = 32});
+  EXPECT_EQ(message_of<ValueError>([&] { training_graphs(net, loader, classification(net, "image"), Sgd{}); }),
+            "[train] data: expected a field 'image', got label, x");
+  EXPECT_NE(message_of<ValueError>([] { ToyRun({.epochs = 0}); }).find("epochs: expected 1 or more"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace autograph
