@@ -20,6 +20,7 @@ enum class ValueKind : uint8_t {
   directory,  ///< A path to a folder.
   model,      ///< A path or zoo:NAME.
   zoo_model,  ///< The NAME of a built-in model.
+  task,       ///< The name of a task to train, or a path.
   op,         ///< The name of an operator.
   strategy,   ///< The name of a strategy.
   device,     ///< The name of a device.

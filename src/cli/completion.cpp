@@ -56,7 +56,7 @@ _autograph_values() {
   # bash splits words at colons: after "zoo:" only the part behind it is completed.
   if [[ "$before" == zoo: ]]; then names="${names//zoo:/}"; fi
   COMPREPLY=($(compgen -W "$names" -- "$cur"))
-  if [[ "$1" == model && "$before" != zoo: ]]; then COMPREPLY+=($(compgen -f -- "$cur")); fi
+  if [[ "$1" == task || "$1" == model && "$before" != zoo: ]]; then COMPREPLY+=($(compgen -f -- "$cur")); fi
 }
 _autograph() {
   local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" before="" path=autograph i
@@ -148,7 +148,7 @@ _autograph_values() {
   local -a names
   names=(${(f)"$(autograph completion --values $1 2>/dev/null)"})
   compadd -a names
-  [[ $1 == model ]] && _files
+  [[ $1 == model || $1 == task ]] && _files
 }
 )sh";
   walk(program.name, program, [&](const std::string& path, const Command& command) {
@@ -184,7 +184,7 @@ std::string fish_quoted(const std::string& text) {
 std::string fish_values(const Option& option) {
   if (!option.choices.empty()) return " -x -a " + fish_quoted(join(option.choices, " "));
   const std::string_view kind = dynamic_kind(option.kind);
-  const bool also_files = option.kind == ValueKind::model;
+  const bool also_files = option.kind == ValueKind::model || option.kind == ValueKind::task;
   if (!kind.empty())
     return fmt::format(" {} -a '(autograph completion --values {} 2>/dev/null)'", also_files ? "-r -F" : "-x", kind);
   if (option.kind == ValueKind::directory) return " -x -a '(__fish_complete_directories)'";

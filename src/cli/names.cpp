@@ -4,6 +4,7 @@
 
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
+#include "autograph/tasks.h"
 #include "autograph/zoo.h"
 #include "cli/run_options.h"
 
@@ -22,6 +23,9 @@ std::vector<std::string> names_of(ValueKind kind) {
       break;
     case ValueKind::zoo_model:
       for (const ZooEntry& entry : zoo_models()) names.push_back(entry.name);
+      break;
+    case ValueKind::task:
+      for (const TaskInfo& task : training_tasks()) names.push_back(task.name);
       break;
     case ValueKind::text:
     case ValueKind::file:
@@ -50,6 +54,7 @@ std::string_view dynamic_kind(ValueKind kind) {
   switch (kind) {
     case ValueKind::model: return "model";
     case ValueKind::zoo_model: return "zoo_model";
+    case ValueKind::task: return "task";
     case ValueKind::op: return "op";
     case ValueKind::strategy: return "strategy";
     case ValueKind::device: return "device";

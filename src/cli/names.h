@@ -18,7 +18,8 @@ std::vector<std::string> closed_names(ValueKind kind);
 /// Does `name` look like a device, whether or not this machine has it ("cuda:1", "sim:wide")?
 bool is_device_name(std::string_view name);
 
-/// "model", "zoo_model", "op", "strategy", "device": kinds whose names completion asks the program for; "" for others.
+/// "model", "zoo_model", "task", "op", "strategy", "device": kinds whose names completion asks the program for; "" for
+/// others.
 std::string_view dynamic_kind(ValueKind kind);
 
 }  // namespace autograph::cli

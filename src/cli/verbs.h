@@ -12,14 +12,17 @@ Command check_command();
 Command compare_command();
 Command completion_command();
 Command doctor_command();
+Command eval_command();
 Command grad_command();
 Command info_command();
 Command man_command();
 Command ops_command();
 Command optimize_command();
+Command predict_command();
 Command profile_command();
 Command rules_command();
 Command run_command();
+Command train_command();
 Command viz_command();
 Command zoo_command();
 

@@ -13,8 +13,9 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-const std::vector<std::string> kVerbs = {"info", "check", "run", "bench",  "profile",    "optimize", "grad",
-                                         "viz",  "rules", "ops", "doctor", "completion", "man"};
+const std::vector<std::string> kVerbs = {"info", "check",  "run",        "bench",   "profile", "optimize",
+                                         "grad", "train",  "eval",       "predict", "viz",     "rules",
+                                         "ops",  "doctor", "completion", "man"};
 
 TEST(Cli, UnknownVerbIsUsageErrorWithTheNearestVerb) {
   const ProgramResult result = run_program("docter");

@@ -16,8 +16,8 @@ struct Options {
 
 int run(Session& session, const Options& options) {
   if (!options.values.empty()) {
-    for (const ValueKind kind :
-         {ValueKind::model, ValueKind::zoo_model, ValueKind::op, ValueKind::strategy, ValueKind::device}) {
+    for (const ValueKind kind : {ValueKind::model, ValueKind::zoo_model, ValueKind::task, ValueKind::op,
+                                 ValueKind::strategy, ValueKind::device}) {
       if (dynamic_kind(kind) == options.values) session.print_text(join(names_of(kind), "\n") + "\n");
     }
     return 0;
@@ -46,7 +46,7 @@ Command completion_command() {
                    .doc = "Print the names of a kind, one a line: what the scripts call.",
                    .target = &options->values,
                    .kind = ValueKind::choice,
-                   .choices = {"model", "zoo_model", "op", "strategy", "device"}}},
+                   .choices = {"model", "zoo_model", "task", "op", "strategy", "device"}}},
       .run = [options](Session& session) { return run(session, *options); },
   };
 }

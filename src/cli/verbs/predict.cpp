@@ -1,0 +1,151 @@
+// `autograph predict TASK|MODEL.onnx --data PATH`: classes of held-out samples; of tasks on text, how a text goes on.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autograph/error.h"
+#include "base/check.h"
+#include "cli/learning_source.h"
+#include "cli/verbs.h"
+#include "report/table.h"
+
+namespace autograph::cli {
+namespace {
+
+struct Options {
+  LearningOptions learning;
+  WeightsOptions weights;
+  int64_t first = 0;
+  int64_t count = 10;
+  std::string prompt = "\n";
+  double temperature = 0.8;
+};
+
+// The model with the weights that were asked for.
+Graph model_of(Session& session, LearningSource& source, const Options& options) {
+  StateStore states;
+  const Graph evaluation = evaluation_of(source, options.learning);
+  states.add(evaluation);
+  load_weights(session, source, options.weights, states);
+  if (source.task.module) return inference_graph(source.task, states);
+  Graph model = make_trainable(source.model->graph, {.batch_statistics = false}).graph;
+  states.copy_to(model);
+  model.freeze();
+  return model;
+}
+
+struct Prediction {
+  int64_t label = 0;
+  double probability = 0;
+};
+
+// The largest of a row of scores, and the softmax there.
+Prediction largest(const std::vector<double>& scores) {
+  const auto best = std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (const double score : scores) sum += std::exp(score - *best);
+  return {best - scores.begin(), 1 / sum};
+}
+
+std::string class_name(const Dataset& dataset, int64_t label) {
+  const auto& names = dataset.class_names();
+  const auto at = static_cast<size_t>(label);
+  return label >= 0 && at < names.size() ? names[at] : std::to_string(label);
+}
+
+// A sample under the shape of the model's input.
+Tensor shaped(const Tensor& sample, const Type& type) {
+  Dims dims{1};
+  for (int64_t axis = 1; axis < type.shape().rank(); ++axis) {
+    dims.push_back(type.shape()[axis].is_known() ? type.shape()[axis].value()
+                                                 : sample.dims()[static_cast<size_t>(axis)]);
+  }
+  return sample.reshaped(dims);
+}
+
+int predict_classes(Session& session, const LearningSource& source, const Graph& model, const Options& options) {
+  const Dataset& dataset = *source.task.held_out;
+  AG_CHECK_USER(options.first >= 0 && options.first < dataset.size(), UserError,
+                "[predict] --first: expected 0 to {}, got {}", dataset.size() - 1, options.first);
+  const Type type = model.type(model.inputs()[0]);
+  const Executable program = compile(model, learning_compile_options(options.learning));
+  Json list = Json::array();
+  Table table({{"sample", true}, {"label"}, {"predicted"}, {"probability", true}});
+  for (int64_t index = options.first; index < std::min(options.first + options.count, dataset.size()); ++index) {
+    const std::vector<int64_t> indices{index};
+    const NamedTensors sample = dataset.batch(indices);
+    Tensor input;
+    Json label;
+    std::string label_name;
+    for (const auto& [name, tensor] : sample) {
+      if (name == "label" && tensor.dtype() == DType::i64) {
+        label = tensor.to_i64().front();
+        label_name = class_name(dataset, tensor.to_i64().front());
+      } else if (name != "label") {
+        input = tensor;
+      }
+    }
+    const Prediction found = largest(program.run({shaped(input, type)})[0].tensor().to_f64());
+    list.push(Json::object({{"index", index},
+                            {"label", label},
+                            {"predicted", found.label},
+                            {"name", class_name(dataset, found.label)},
+                            {"probability", found.probability}}));
+    table.add({std::to_string(index), label_name, class_name(dataset, found.label),
+               fmt::format("{:.3f}", found.probability)});
+  }
+  session.print({{"task", source.task.name}, {"predictions", std::move(list)}},
+                table.to_string(session.stdout_escapes()));
+  return 0;
+}
+
+int predict_text(Session& session, const LearningSource& source, const Graph& model, const Options& options) {
+  const int64_t length = source.task.training->fields().front().dims.front();
+  const Executable program = compile(model, learning_compile_options(options.learning));
+  const std::string text = continue_text(program, *source.task.tokenizer, options.prompt, options.count, length,
+                                         options.temperature, static_cast<uint64_t>(options.learning.seed));
+  session.print({{"task", source.task.name}, {"text", text}}, text + "\n");
+  return 0;
+}
+
+int run(Session& session, const Options& options) {
+  LearningSource source = open_learning(session, options.learning);
+  const Graph model = model_of(session, source, options);
+  return source.task.tokenizer ? predict_text(session, source, model, options)
+                               : predict_classes(session, source, model, options);
+}
+
+}  // namespace
+
+Command predict_command() {
+  auto options = std::make_shared<Options>();
+  std::vector<Option> table = learning_option_table(options->learning);
+  for (Option& option : weights_option_table(options->weights)) table.push_back(std::move(option));
+  table.push_back(
+      {.names = "--first", .value_name = "N", .doc = "The first sample; 0 when not given.", .target = &options->first});
+  table.push_back({.names = "--count",
+                   .value_name = "N",
+                   .doc = "Samples, or characters of text; 10 when not given.",
+                   .target = &options->count});
+  table.push_back({.names = "--prompt",
+                   .value_name = "TEXT",
+                   .doc = "Of tasks on text: what to go on from.",
+                   .target = &options->prompt});
+  table.push_back({.names = "--temperature",
+                   .value_name = "T",
+                   .doc = "Of tasks on text: 0 takes the likeliest character each time; 0.8 when not given.",
+                   .target = &options->temperature});
+  return {
+      .name = "predict",
+      .doc = "classes of samples, or how a text goes on",
+      .examples = {{"autograph predict fashion --data DIR --checkpoint run1 --count 5", "Five held-out samples."},
+                   {"autograph predict text --data FILE --checkpoint run2 --prompt 'ROMEO:' --count 300",
+                    "300 characters."}},
+      .options = std::move(table),
+      .run = [options](Session& session) { return run(session, *options); },
+  };
+}
+
+}  // namespace autograph::cli

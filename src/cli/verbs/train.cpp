@@ -1,0 +1,319 @@
+// `autograph train TASK|MODEL.onnx --data PATH`: trains, with a progress bar, and keeps what was learned.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "autograph/error.h"
+#include "base/check.h"
+#include "cli/interrupt.h"
+#include "cli/learning_source.h"
+#include "cli/verbs.h"
+#include "report/table.h"
+
+namespace autograph::cli {
+namespace {
+
+struct Options {
+  LearningOptions learning;
+  int64_t epochs = 0;  ///< 0: the task's own.
+  int64_t steps = 0;
+  std::string weights = "all";
+  std::string optimizer;
+  double learning_rate = -1;
+  double weight_decay = -1;
+  std::string schedule;
+  int64_t warm_up = 0;
+  double clip_norm = 0;
+  int64_t patience = 0;
+  std::string checkpoint;
+  int64_t checkpoint_every = 0;
+  bool resume = false;
+  std::string metrics;
+  std::string log_dir;
+  std::string output;
+};
+
+void check_output(const std::string& path, bool has_module) {
+  if (path.empty()) return;
+  const bool is_known = path.ends_with(".onnx") || (has_module && path.ends_with(".safetensors"));
+  AG_CHECK_USER(is_known, UserError, "[train] output: expected a name ending in .onnx{}, got '{}'",
+                has_module ? " or .safetensors" : "", path);
+  require_writable(path);
+}
+
+void check_paths(const Options& options) {
+  AG_CHECK_USER(!options.resume || !options.checkpoint.empty(), UserError, "[train] --resume: needs --checkpoint DIR");
+  if (!options.metrics.empty()) require_writable(options.metrics);
+  if (!options.log_dir.empty()) require_writable_directory(options.log_dir);
+  if (!options.checkpoint.empty()) require_writable_directory(options.checkpoint);
+}
+
+Optimizer optimizer_of(const LearningSource& source, const Options& options) {
+  Optimizer optimizer = options.optimizer.empty() ? source.task.optimizer : find_optimizer(options.optimizer);
+  std::visit(
+      [&](auto& kind) {
+        if (options.learning_rate >= 0) kind.learning_rate = options.learning_rate;
+        if (options.weight_decay >= 0) kind.weight_decay = options.weight_decay;
+      },
+      optimizer);
+  return optimizer;
+}
+
+TrainingGraphs graphs_of(LearningSource& source, const DataLoader& loader, const Options& options) {
+  UpdateOptions update = source.task.update;
+  if (options.clip_norm > 0) update.clip_norm = options.clip_norm;
+  const Optimizer optimizer = optimizer_of(source, options);
+  if (source.model) {
+    source.training.optimizer = optimizer;
+    source.training.update = update;
+    source.training.trainable.weights = options.weights;
+    return training_graphs(source.model->graph, loader, source.training);
+  }
+  if (options.weights != "all") {
+    source.task.module->freeze("*");
+    source.task.module->freeze(options.weights, true);
+  }
+  return training_graphs(*source.task.module, loader, source.task.loss, optimizer, update);
+}
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
+  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
+}
+
+std::string progress_text(const TrainingProgress& now) {
+  std::string text = fmt::format("epoch {}/{}", now.epoch, now.epochs);
+  for (const auto* name : {"loss", "accuracy"}) {
+    if (const auto found = now.metrics.find(name); found != now.metrics.end()) {
+      text += fmt::format("  {} {}", name, metric_text(found->second));
+    }
+  }
+  return text + fmt::format("  {:.0f} samples/s  {} left ", now.samples_per_second, duration(now.seconds_left));
+}
+
+TrainerOptions trainer_options(Session& session, const LearningSource& source, const Options& options,
+                               const DataLoader& loader) {
+  const int64_t epochs = options.epochs > 0 ? options.epochs : source.task.epochs;
+  int64_t steps = epochs * loader.batches_per_epoch();
+  if (options.steps > 0) steps = std::min(steps, options.steps);
+  TrainerOptions trainer{.epochs = epochs, .max_steps = options.steps};
+  double rate = 0;
+  std::visit([&](const auto& kind) { rate = kind.learning_rate; }, optimizer_of(source, options));
+  const std::string schedule = options.schedule.empty() ? source.task.schedule : options.schedule;
+  if (schedule == "plateau") {
+    trainer.plateau = nn::Plateau(rate, 0.1, 3);
+  } else {
+    trainer.schedule = nn::find_schedule(schedule, rate, std::max<int64_t>(steps, 1), options.warm_up);
+  }
+  trainer.patience = options.patience;
+  trainer.watched = source.model && source.training.loss == "mse" ? "loss" : "accuracy";
+  trainer.checkpoints = options.checkpoint;
+  trainer.checkpoint_every = options.checkpoint_every;
+  trainer.resume = options.resume;
+  trainer.identity = fmt::format("{} seed {} batch {} steps {}", options.learning.what, options.learning.seed,
+                                 source.task.batch, steps);
+  trainer.metrics_file = options.metrics;
+  trainer.log_folder = options.log_dir;
+  trainer.compile = learning_compile_options(options.learning);
+  trainer.should_stop = InterruptScope::was_interrupted;
+  trainer.on_progress = [&session](const TrainingProgress& now) {
+    session.progress(progress_text(now), static_cast<double>(now.step) / static_cast<double>(now.steps));
+  };
+  return trainer;
+}
+
+void save(LearningSource& source, const StateStore& states, const std::string& path) {
+  if (path.empty()) return;
+  if (source.task.module) {
+    source.task.module->read_from(states);
+    if (path.ends_with(".safetensors")) return source.task.module->save(path);
+    return save_onnx(inference_graph(source.task, states), path);
+  }
+  TrainableOptions as_trained = source.training.trainable;
+  as_trained.batch_statistics = false;
+  Graph model = make_trainable(source.model->graph, as_trained).graph;
+  states.copy_to(model);
+  model.freeze();
+  save_onnx(model, path, {.doc = source.model->doc, .metadata = source.model->metadata});
+}
+
+Json number_of(const Metrics& metrics, const std::string& name) {
+  const auto found = metrics.find(name);
+  return found == metrics.end() ? Json() : Json(found->second);
+}
+
+// Accuracy is that of what was held out: the training one is of a model in motion.
+Json epoch_json(const EpochResult& epoch) {
+  return Json::object({{"epoch", epoch.epoch},
+                       {"step", epoch.step},
+                       {"loss", number_of(epoch.training, "loss")},
+                       {"accuracy", number_of(epoch.held_out, "accuracy")},
+                       {"held_out_loss", number_of(epoch.held_out, "loss")},
+                       {"training_accuracy", number_of(epoch.training, "accuracy")},
+                       {"learning_rate", epoch.learning_rate},
+                       {"seconds", epoch.seconds},
+                       {"samples_per_second", epoch.samples_per_second}});
+}
+
+void report(Session& session, const LearningSource& source, const Options& options, const TrainingResult& result) {
+  Json epochs = Json::array();
+  Table table({{"epoch", true},
+               {"loss", true},
+               {"held out", true},
+               {"accuracy", true},
+               {"seconds", true},
+               {"samples/s", true}});
+  const auto text = [](const Metrics& metrics, const char* name) {
+    const auto found = metrics.find(name);
+    return found == metrics.end() ? std::string() : metric_text(found->second);
+  };
+  for (const EpochResult& epoch : result.epochs) {
+    epochs.push(epoch_json(epoch));
+    table.add({std::to_string(epoch.epoch), text(epoch.training, "loss"), text(epoch.held_out, "loss"),
+               text(epoch.held_out, "accuracy"), fmt::format("{:.1f}", epoch.seconds),
+               fmt::format("{:.0f}", epoch.samples_per_second)});
+  }
+  const Metrics last = result.epochs.empty() ? Metrics() : result.epochs.back().held_out;
+  std::string tail;
+  if (result.resumed_from >= 0) tail += fmt::format("went on from step {}\n", result.resumed_from);
+  if (result.stopped_early) tail += "stopped early: it has not got better\n";
+  if (result.was_interrupted) {
+    tail += fmt::format("interrupted at step {}{}\n", result.steps,
+                        options.checkpoint.empty() ? "" : "; --resume goes on from there");
+  }
+  if (!options.output.empty()) tail += options.output + "\n";
+  session.print(
+      {{"task", source.task.name},
+       {"epochs", std::move(epochs)},
+       {"final", Json::object({{"loss", number_of(last, "loss")}, {"accuracy", number_of(last, "accuracy")}})},
+       {"steps", result.steps},
+       {"resumed_from", count_json(result.resumed_from)},
+       {"stopped_early", result.stopped_early},
+       {"interrupted", result.was_interrupted},
+       {"file", options.output.empty() ? Json() : Json(options.output)}},
+      table.to_string(session.stdout_escapes()) + tail);
+}
+
+int run(Session& session, const Options& options) {
+  AG_CHECK_USER(options.epochs >= 0 && options.steps >= 0, UserError,
+                "[train] --epochs and --steps: expected 0 or more");
+  check_paths(options);
+  LearningSource source = open_learning(session, options.learning);
+  check_output(options.output, source.task.module != nullptr);
+  DataLoader loader = training_loader(source, options.learning);
+  TrainingGraphs graphs = graphs_of(source, loader, options);
+  TrainerOptions how = trainer_options(session, source, options, loader);
+  const InterruptScope interruptible;
+  Trainer trainer(std::move(graphs), std::move(loader), held_out_loader(source), std::move(how));
+  const TrainingResult result = trainer.run();
+  session.end_progress();
+  for (const std::string& warning : result.warnings) session.warn(warning);
+  save(source, trainer.states(), options.output);
+  report(session, source, options, result);
+  return static_cast<int>(result.was_interrupted ? ExitCode::interrupted : ExitCode::done);
+}
+
+std::vector<Option> own_options(Options& options) {
+  return {
+      {.names = "--epochs",
+       .value_name = "N",
+       .doc = "Times that all samples are seen; the task's own when not given, 3 for MODEL.onnx.",
+       .target = &options.epochs},
+      {.names = "--steps",
+       .value_name = "N",
+       .doc = "Stop after so many steps, those of a resumed run included.",
+       .target = &options.steps},
+      {.names = "--weights",
+       .value_name = "PATTERN",
+       .doc = "Names of the weights that learn, with * and ?; all when not given.",
+       .target = &options.weights},
+      {.names = "--optimizer",
+       .value_name = "NAME",
+       .doc = "sgd, adam, adamw, rmsprop, adagrad or lion; adamw when not given.",
+       .target = &options.optimizer},
+      {.names = "--learning-rate,--lr",
+       .value_name = "R",
+       .doc = "The highest of the schedule; the task's own when not given.",
+       .target = &options.learning_rate},
+      {.names = "--weight-decay",
+       .value_name = "R",
+       .doc = "The optimiser's own when not given.",
+       .target = &options.weight_decay},
+      {.names = "--schedule",
+       .value_name = "NAME",
+       .doc =
+           "Of the learning rate: constant, step, cosine, one_cycle, or plateau, which falls to a tenth when what was "
+           "held out has not got better for 3 epochs; one_cycle when not given.",
+       .target = &options.schedule},
+      {.names = "--warm-up",
+       .value_name = "N",
+       .doc = "Steps in which the learning rate rises to the schedule's.",
+       .target = &options.warm_up},
+      {.names = "--clip-norm",
+       .value_name = "R",
+       .doc = "Gradients together are made at most this long.",
+       .target = &options.clip_norm},
+      {.names = "--patience",
+       .value_name = "N",
+       .doc = "Stop when what was held out has not got better for N epochs.",
+       .target = &options.patience},
+      {.names = "--checkpoint",
+       .value_name = "DIR",
+       .doc =
+           "Keep what is needed to go on in this folder, after each epoch and on Ctrl-C: the last three and the best.",
+       .target = &options.checkpoint,
+       .kind = ValueKind::directory},
+      {.names = "--checkpoint-every",
+       .value_name = "N",
+       .doc = "And after every N steps.",
+       .target = &options.checkpoint_every},
+      {.names = "--resume",
+       .doc = "Go on from the newest checkpoint, bit for bit as if the run had not been stopped.",
+       .target = &options.resume},
+      {.names = "--metrics",
+       .value_name = "FILE.jsonl",
+       .doc = "A line for each step with step, epoch, loss and the other metrics.",
+       .target = &options.metrics,
+       .kind = ValueKind::file},
+      {.names = "--log-dir",
+       .value_name = "DIR",
+       .doc = "Event files for TensorBoard, and the learning curves as curves.svg.",
+       .target = &options.log_dir,
+       .kind = ValueKind::directory},
+      {.names = "-o,--output",
+       .value_name = "FILE",
+       .doc = "What was learned: .onnx, or of a task .safetensors with the names that PyTorch would use.",
+       .target = &options.output,
+       .kind = ValueKind::file},
+  };
+}
+
+}  // namespace
+
+Command train_command() {
+  auto options = std::make_shared<Options>();
+  std::vector<Option> table = learning_option_table(options->learning);
+  for (Option& option : own_options(*options)) table.push_back(std::move(option));
+  std::string details = "Tasks:";
+  for (const TaskInfo& task : training_tasks()) {
+    details += fmt::format(" {} ({}; --data: {}).", task.name, task.doc, task.data);
+  }
+  return {
+      .name = "train",
+      .doc = "train a model on data",
+      .details = details +
+                 " A model that was imported learns from any set whose samples fit its one input; it is then "
+                 "the trained model that -o writes.",
+      .examples = {{"autograph train fashion --data /usr/share/datasets/fashion-mnist -o fashion.onnx",
+                    "With Debian's package dataset-fashion-mnist."},
+                   {"autograph train mnist --data DIR --checkpoint run1 --resume", "Goes on where it was stopped."},
+                   {"autograph train model.onnx --data images/ --weights 'fc.*' -o tuned.onnx",
+                    "Fine-tunes the last layer on a folder of images for each class."}},
+      .options = std::move(table),
+      .run = [options](Session& session) { return run(session, *options); },
+  };
+}
+
+}  // namespace autograph::cli

@@ -1,0 +1,171 @@
+// The verbs train, eval and predict, on small sets that the tests write.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "autograph/builder.h"
+#include "autograph/model_io.h"
+#include "autograph/ops/linear.h"
+#include "autograph/tensor_io.h"
+#include "cli/run_program.h"
+
+namespace autograph {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// Images of 8x8 pixels from 0 to 16, of which two rows say the class.
+std::string write_digits(const TemporaryFolder& folder) {
+  uint32_t state = 1;
+  std::ofstream file(folder / "digits.csv");
+  for (int n = 0; n < 320; ++n) {
+    const int label = n % 4;
+    for (int pixel = 0; pixel < 64; ++pixel) {
+      state = state * 1664525 + 1013904223;
+      file << (state >> 24) % 4 + (pixel / 16 == label ? 10 : 0) << ',';
+    }
+    file << label << '\n';
+  }
+  return folder / "digits.csv";
+}
+
+TEST(CliTrain, LearnsEvaluatesAndPredicts) {
+  const TemporaryFolder folder;
+  const std::string data = " --data " + write_digits(folder);
+  const ProgramResult trained = run_program("train digits --epochs 4 --seed 3 --json" + data + " --checkpoint " +
+                                            (folder / "run") + " --metrics " + (folder / "m.jsonl") + " --log-dir " +
+                                            (folder / "logs") + " -o " + (folder / "digits.onnx"));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const nlohmann::json document = trained.json();
+  EXPECT_EQ(document["schema"], 1);
+  ASSERT_EQ(document["epochs"].size(), 4U);
+  for (const char* key : {"epoch", "loss", "accuracy", "seconds", "samples_per_second"}) {
+    EXPECT_TRUE(document["epochs"][0].contains(key)) << key;
+  }
+  EXPECT_GT(document["final"]["accuracy"].get<double>(), 0.9);
+
+  // A line for each step.
+  std::istringstream metrics(read_text(folder / "m.jsonl"));
+  int64_t step = 0;
+  for (std::string line; std::getline(metrics, line);) EXPECT_EQ(nlohmann::json::parse(line)["step"], ++step);
+  EXPECT_EQ(step, document["steps"].get<int64_t>());
+  EXPECT_TRUE(contains(read_text(folder / "logs/curves.svg"), "<svg"));
+
+  const ProgramResult evaluated =
+      run_program("eval digits --seed 3 --json" + data + " --checkpoint " + (folder / "run"));
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  EXPECT_GE(evaluated.json()["accuracy"].get<double>(), document["final"]["accuracy"].get<double>());
+  EXPECT_EQ(evaluated.json()["samples"], 64);
+
+  const ProgramResult predicted =
+      run_program("predict digits --seed 3 --json --count 5" + data + " --checkpoint " + (folder / "run"));
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+  const nlohmann::json predictions = predicted.json()["predictions"];
+  ASSERT_EQ(predictions.size(), 5U);
+  int right = 0;
+  for (const auto& entry : predictions) right += entry["label"] == entry["predicted"] ? 1 : 0;
+  EXPECT_GE(right, 4);
+  EXPECT_EQ(run_program("check " + (folder / "digits.onnx")).exit_code, 0);
+}
+
+TEST(CliTrain, GoesOnAfterCtrlC) {
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder);
+  const auto arguments = [&](const std::string& name) {
+    return "train digits --epochs 60 --checkpoint-every 1 --json --data " + data + " --checkpoint " + (folder / name) +
+           " --metrics " + (folder / (name + ".jsonl"));
+  };
+  // Stopped as soon as it has a step behind it.
+  const std::string script =
+      std::string(AG_PROGRAM) + " " + arguments("a") + " >" + (folder / "out") + " 2>&1 & pid=$!; " +
+      kUntilInterruptible + "; for i in $(seq 1000); do [ -d " + (folder / "a") + " ] && ls " + (folder / "a") +
+      " | grep -q step && break; sleep 0.05; done; kill -INT $pid; wait $pid; echo $? >" + (folder / "code");
+  std::ofstream(folder / "stop.sh") << script;
+  ASSERT_EQ(std::system(("bash " + (folder / "stop.sh")).c_str()), 0);
+  EXPECT_EQ(read_text(folder / "code"), "130\n") << read_text(folder / "out");
+  const nlohmann::json stopped = nlohmann::json::parse(read_text(folder / "out"));
+  EXPECT_TRUE(stopped["interrupted"].get<bool>());
+
+  const ProgramResult resumed = run_program(arguments("a") + " --resume");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(resumed.json()["resumed_from"], stopped["steps"]);
+  const ProgramResult whole = run_program(arguments("b"));
+  EXPECT_EQ(resumed.json()["final"], whole.json()["final"]);
+  EXPECT_EQ(read_text(folder / "a.jsonl"), read_text(folder / "b.jsonl"));
+}
+
+TEST(CliTrain, FineTunesAModel) {
+  const TemporaryFolder folder;
+  GraphBuilder graph("linear");
+  const Var x = graph.input("pixels", DType::f32, {Dim::symbol("n"), 64});
+  graph.output("scores", gemm(x, graph.constant(Tensor::zeros(DType::f32, {64, 4}), "fc.weight"),
+                              graph.constant(Tensor::zeros(DType::f32, {4}), "fc.bias")));
+  save_onnx(graph.build(), folder / "m.onnx");
+  // A header, as tables for models have it.
+  std::string header;
+  for (int pixel = 0; pixel < 64; ++pixel) header += "p" + std::to_string(pixel) + ",";
+  const std::string rows = read_text(write_digits(folder));
+  std::ofstream(folder / "t.csv") << header << "label\n" << rows;
+  const std::string data = " --data " + (folder / "t.csv");
+  const ProgramResult before = run_program("eval " + (folder / "m.onnx") + data + " --json");
+  ASSERT_EQ(before.exit_code, 0) << before.err;
+  EXPECT_LT(before.json()["accuracy"].get<double>(), 0.5);
+  const ProgramResult trained = run_program("train " + (folder / "m.onnx") + data +
+                                            " --json --lr 0.01 --epochs 5 --batch 16 -o " + (folder / "tuned.onnx"));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_GT(trained.json()["final"]["accuracy"].get<double>(), 0.9);
+  const ProgramResult after = run_program("eval " + (folder / "tuned.onnx") + data + " --json");
+  EXPECT_EQ(after.json()["accuracy"], trained.json()["final"]["accuracy"]);
+  const ProgramResult frozen = run_program("train " + (folder / "m.onnx") + data + " --weights fc.wieght");
+  EXPECT_EQ(frozen.exit_code, 2);
+  EXPECT_TRUE(contains(frozen.err, "did you mean 'fc.weight'?")) << frozen.err;
+}
+
+TEST(CliTrain, WeightsGoToAndComeFromSafetensors) {
+  const TemporaryFolder folder;
+  const std::string data = " --data " + write_digits(folder);
+  const ProgramResult trained =
+      run_program("train digits --epochs 2 --json" + data + " -o " + (folder / "w.safetensors"));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_EQ(read_safetensors(folder / "w.safetensors").tensors.front().first, "conv1.weight");
+  const ProgramResult evaluated = run_program("eval digits --json" + data + " --weights " + (folder / "w.safetensors"));
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  EXPECT_EQ(evaluated.json()["accuracy"], trained.json()["final"]["accuracy"]);
+}
+
+TEST(CliTrain, TextGoesOn) {
+  const TemporaryFolder folder;
+  std::ofstream text(folder / "t.txt");
+  for (int i = 0; i < 800; ++i) text << "abcdefgh ";
+  text.close();
+  const std::string data = " --data " + (folder / "t.txt");
+  ASSERT_EQ(run_program("train sru --epochs 3 --batch 4" + data + " --checkpoint " + (folder / "run")).exit_code, 0);
+  const ProgramResult predicted = run_program("predict sru" + data + " --checkpoint " + (folder / "run") +
+                                              " --prompt 'abc' --count 12 --temperature 0");
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+  EXPECT_EQ(predicted.out, "abcdefgh abcdef\n");
+}
+
+TEST(CliTrain, SaysWhatIsWrong) {
+  const TemporaryFolder folder;
+  const ProgramResult task = run_program("train fashon --data x");
+  EXPECT_EQ(task.exit_code, 2);
+  EXPECT_TRUE(contains(task.err, "did you mean 'fashion'?")) << task.err;
+  const ProgramResult data = run_program("train fashion");
+  EXPECT_EQ(data.exit_code, 2);
+  EXPECT_TRUE(contains(data.err, "IDX files of Fashion-MNIST")) << data.err;
+  const ProgramResult schedule = run_program("train digits --schedule cosin --data " + write_digits(folder));
+  EXPECT_EQ(schedule.exit_code, 2);
+  EXPECT_TRUE(contains(schedule.err, "did you mean 'cosine'?")) << schedule.err;
+  EXPECT_EQ(run_program("train digits --resume --data " + (folder / "digits.csv")).exit_code, 2);
+  const ProgramResult output = run_program("train digits -o x.txt --data " + (folder / "digits.csv"));
+  EXPECT_TRUE(contains(output.err, "ending in .onnx or .safetensors")) << output.err;
+  const ProgramResult weights = run_program("eval digits --data " + (folder / "digits.csv"));
+  EXPECT_TRUE(contains(weights.err, "--checkpoint DIR or --weights")) << weights.err;
+  EXPECT_TRUE(contains(run_program("train --help").out, "autograph train fashion")) << "examples first";
+  EXPECT_TRUE(contains(run_program("completion --values task").out, "fashion"));
+}
+
+}  // namespace
+}  // namespace autograph
