@@ -140,29 +140,48 @@ Graph evaluation_of(LearningSource& source, const LearningOptions& options) {
   return training_graphs(*source.task.module, loader, source.task.loss, source.task.optimizer).evaluation;
 }
 
+Option from_option(std::string& from) {
+  return {.names = "--from",
+          .value_name = "FILE.safetensors",
+          .doc = "Weights by name; for a task those that PyTorch would use.",
+          .target = &from,
+          .kind = ValueKind::file};
+}
+
+void begin_from(LearningSource& source, const std::string& file) {
+  if (file.empty()) return;
+  if (source.task.module) return source.task.module->load(file);
+  const NamedTensors tensors = read_safetensors(file).tensors;
+  Graph& graph = source.model->graph;
+  for (const ValueId id : graph.constants()) {
+    const auto named = [&](const auto& entry) { return entry.first == graph.value(id).name(); };
+    const auto found = std::find_if(tensors.begin(), tensors.end(), named);
+    if (found == tensors.end()) continue;
+    AG_CHECK_USER(found->second.type() == graph.type(id), UserError, "[cli] --from: '{}': expected {}, got {}",
+                  found->first, to_string(graph.type(id)), to_string(found->second.type()));
+    graph.set_constant(id, found->second);
+  }
+}
+
 std::vector<Option> weights_option_table(WeightsOptions& options) {
   return {{.names = "--checkpoint",
            .value_name = "DIR",
            .doc = "Folder of the checkpoints of a run: the best of them is taken.",
            .target = &options.checkpoint,
            .kind = ValueKind::directory},
-          {.names = "--weights",
-           .value_name = "FILE.safetensors",
-           .doc = "Weights by their names; those of PyTorch, for a task.",
-           .target = &options.weights,
-           .kind = ValueKind::file}};
+          from_option(options.from)};
 }
 
 int64_t load_weights(Session& session, const LearningSource& source, const WeightsOptions& options,
                      StateStore& states) {
-  AG_CHECK_USER(options.checkpoint.empty() || options.weights.empty(), UserError,
-                "[cli] --checkpoint and --weights: expected one of them");
-  if (!options.weights.empty()) {
-    restore(read_safetensors(options.weights).tensors, source, states);
+  AG_CHECK_USER(options.checkpoint.empty() || options.from.empty(), UserError,
+                "[cli] --checkpoint and --from: expected one of them");
+  if (!options.from.empty()) {
+    restore(read_safetensors(options.from).tensors, source, states);
     return -1;
   }
   if (options.checkpoint.empty()) {
-    AG_CHECK_USER(source.model, UserError, "[cli] weights: expected --checkpoint DIR or --weights FILE.safetensors");
+    AG_CHECK_USER(source.model, UserError, "[cli] weights: expected --checkpoint DIR or --from FILE.safetensors");
     return -1;
   }
   Checkpoints checkpoints(options.checkpoint);

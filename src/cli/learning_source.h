@@ -53,11 +53,17 @@ Graph evaluation_of(LearningSource& source, const LearningOptions& options);
 /// Where weights come from.
 struct WeightsOptions {
   std::string checkpoint;  ///< Folder of checkpoints: the best of them.
-  std::string weights;     ///< A file .safetensors.
+  std::string from;        ///< A file .safetensors.
 };
 
-/// --checkpoint and --weights.
+/// --from.
+Option from_option(std::string& from);
+
+/// --checkpoint and --from.
 std::vector<Option> weights_option_table(WeightsOptions& options);
+
+/// Overwrites the weights that a task or model begins with by those of a file; of a model those that the file has.
+void begin_from(LearningSource& source, const std::string& file);
 
 /// Overwrites `states` with them, and says on which step they were written, -1 for files. Throws UserError where a
 /// task has neither.

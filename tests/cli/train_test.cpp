@@ -73,7 +73,7 @@ TEST(CliTrain, GoesOnAfterCtrlC) {
   const TemporaryFolder folder;
   const std::string data = write_digits(folder);
   const auto arguments = [&](const std::string& name) {
-    return "train digits --epochs 60 --checkpoint-every 1 --json --data " + data + " --checkpoint " + (folder / name) +
+    return "train digits --epochs 40 --checkpoint-every 1 --json --data " + data + " --checkpoint " + (folder / name) +
            " --metrics " + (folder / (name + ".jsonl"));
   };
   // Stopped as soon as it has a step behind it.
@@ -129,9 +129,14 @@ TEST(CliTrain, WeightsGoToAndComeFromSafetensors) {
       run_program("train digits --epochs 2 --json" + data + " -o " + (folder / "w.safetensors"));
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   EXPECT_EQ(read_safetensors(folder / "w.safetensors").tensors.front().first, "conv1.weight");
-  const ProgramResult evaluated = run_program("eval digits --json" + data + " --weights " + (folder / "w.safetensors"));
+  const ProgramResult evaluated = run_program("eval digits --json" + data + " --from " + (folder / "w.safetensors"));
   ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
   EXPECT_EQ(evaluated.json()["accuracy"], trained.json()["final"]["accuracy"]);
+  // Training goes on from there: its first loss is that of what has been learned.
+  const ProgramResult more = run_program("train digits --steps 1 --schedule constant --lr 0 --json" + data +
+                                         " --from " + (folder / "w.safetensors"));
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(more.json()["final"]["accuracy"], trained.json()["final"]["accuracy"]);
 }
 
 TEST(CliTrain, TextGoesOn) {
@@ -162,7 +167,7 @@ TEST(CliTrain, SaysWhatIsWrong) {
   const ProgramResult output = run_program("train digits -o x.txt --data " + (folder / "digits.csv"));
   EXPECT_TRUE(contains(output.err, "ending in .onnx or .safetensors")) << output.err;
   const ProgramResult weights = run_program("eval digits --data " + (folder / "digits.csv"));
-  EXPECT_TRUE(contains(weights.err, "--checkpoint DIR or --weights")) << weights.err;
+  EXPECT_TRUE(contains(weights.err, "--checkpoint DIR or --from")) << weights.err;
   EXPECT_TRUE(contains(run_program("train --help").out, "autograph train fashion")) << "examples first";
   EXPECT_TRUE(contains(run_program("completion --values task").out, "fashion"));
 }

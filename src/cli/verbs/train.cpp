@@ -18,6 +18,7 @@ struct Options {
   int64_t epochs = 0;  ///< 0: the task's own.
   int64_t steps = 0;
   std::string weights = "all";
+  std::string from;
   std::string optimizer;
   double learning_rate = -1;
   double weight_decay = -1;
@@ -202,6 +203,7 @@ int run(Session& session, const Options& options) {
   check_paths(options);
   LearningSource source = open_learning(session, options.learning);
   check_output(options.output, source.task.module != nullptr);
+  begin_from(source, options.from);
   DataLoader loader = training_loader(source, options.learning);
   TrainingGraphs graphs = graphs_of(source, loader, options);
   TrainerOptions how = trainer_options(session, source, options, loader);
@@ -229,6 +231,7 @@ std::vector<Option> own_options(Options& options) {
        .value_name = "PATTERN",
        .doc = "Names of the weights that learn, with * and ?; all when not given.",
        .target = &options.weights},
+      from_option(options.from),
       {.names = "--optimizer",
        .value_name = "NAME",
        .doc = "sgd, adam, adamw, rmsprop, adagrad or lion; adamw when not given.",
