@@ -1,6 +1,7 @@
-// Var: a handle on a value of a graph, so that models read like formulas: `relu(conv(x, w, b))`.
+// Var: a handle on a value, so that models read like formulas: `relu(conv(x, w, b))`.
 //
-// The typed builder of each op is declared in autograph/ops/<family>.h.
+// The typed builder of each op is declared in autograph/ops/<family>.h. Builders work on values of two kinds: those of
+// a graph, to which they add nodes, and eager ones (autograph/eager.h), with which they compute at once.
 #pragma once
 
 #include <memory>
@@ -11,26 +12,74 @@
 
 namespace autograph {
 
-/// A value together with the graph it belongs to. Cheap to copy. It keeps the graph of a GraphBuilder alive; a graph
-/// that belongs to somebody else must outlive it.
+class Var;
+
+/// What a Var stands for that belongs to no graph: elements that are there. Implemented by eager.h, which this header
+/// knows nothing of.
+class EagerValue {
+ public:
+  virtual ~EagerValue() = default;
+  EagerValue(const EagerValue&) = delete;
+  EagerValue& operator=(const EagerValue&) = delete;
+
+  /// All extents of tensors are known.
+  const Type& type() const { return *type_; }
+  /// Its elements, where builders may look at them: not of sequences, and not while a function is captured.
+  virtual const Tensor* known() const = 0;
+  /// Computes `op`; all of `inputs` are eager or not given, at least one is eager. As apply_all().
+  virtual std::vector<Var> apply(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes,
+                                 int num_outputs) = 0;
+  /// A further value of this kind.
+  virtual Var constant(Tensor tensor) const = 0;
+  /// What stands for this value in `graph`: a constant, or what a capture reads it from.
+  virtual Var in_graph(Graph& graph) = 0;
+  /// The same elements as a value of its own that gradients may be asked for.
+  virtual Var variable() const = 0;
+  /// As vjp() of autodiff.h, whose arguments have been checked; `outputs` are eager.
+  virtual std::vector<Var> vjp(const std::vector<Var>& outputs, const std::vector<Var>& output_gradients,
+                               const std::vector<Var>& wanted) = 0;
+
+ protected:
+  explicit EagerValue(std::shared_ptr<const Type> type) : type_(std::move(type)) {}
+  std::shared_ptr<const Type> type_;
+};
+
+/// A value of a graph, together with the graph, or an eager value. Cheap to copy. It keeps the graph of a GraphBuilder
+/// alive, and an eager value; a graph that belongs to somebody else must outlive it.
 class Var {
  public:
   /// "Not given": stands for a missing optional input.
   Var() = default;
   Var(Graph& graph, ValueId id);
+  explicit Var(std::shared_ptr<EagerValue> value) : holder_(std::move(value)) {}
 
-  bool is_valid() const { return graph_ != nullptr && id_.is_valid(); }
-  Graph& graph() const { return *graph_; }
+  bool is_valid() const { return holder_ != nullptr; }
+  /// Is it a value that belongs to no graph?
+  bool is_eager() const { return holder_ && !id_.is_valid(); }
+  /// The graph that it belongs to; throws InternalError for eager values.
+  Graph& graph() const {
+    if (is_eager()) refuse_graph();
+    return *static_cast<Graph*>(holder_.get());
+  }
+  /// Names it in its graph; invalid for eager values.
   ValueId id() const { return id_; }
-  const Type& type() const { return graph_->type(id_); }
+  /// Only for eager values.
+  EagerValue& eager() const { return *static_cast<EagerValue*>(holder_.get()); }
+  const Type& type() const { return is_eager() ? eager().type() : graph().type(id_); }
   DType dtype() const { return type().dtype(); }
   const Shape& shape() const { return type().shape(); }
   int64_t rank() const { return shape().rank(); }
   /// Extent of `axis` (negative counts from the end); throws InternalError while it is unknown.
   int64_t dim(int64_t axis) const;
+  /// The elements, where they are known: of constants of a graph, and of eager values. Null otherwise.
+  const Tensor* known() const;
+  /// The part at `index` (negative counts from the end) along the first axis, which goes away.
+  Var operator[](int64_t index) const;
 
  private:
-  std::shared_ptr<Graph> graph_;
+  [[noreturn]] static void refuse_graph();
+  // The Graph where id_ is valid, else the EagerValue: one pointer for both, so that Vars of graphs stay small.
+  std::shared_ptr<void> holder_;
   ValueId id_;
 };
 
@@ -84,10 +133,14 @@ Var constant(Graph& graph, Tensor tensor, std::string name = "");
 Var state(Graph& graph, Tensor initial, std::string name);
 /// Makes `value` what `state` is after a run; see Graph::set_update().
 void update(Var state, Var value);
+/// A constant of the graph that `like` belongs to, or an eager value where `like` is one: what builders and gradient
+/// rules make their constants with.
+Var constant_like(const Var& like, Tensor tensor);
 /// A scalar constant of the dtype of `like`.
 Var scalar_like(Var like, double value);
 
-/// Applies `op` and returns its first output. The graph is that of the first valid input.
+/// Applies `op` and returns its first output. The graph is that of the first input that has one; eager values beside it
+/// become constants there. Where all inputs are eager, the result is.
 Var apply(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes = {});
 /// As apply(), returning all outputs; `num_outputs` as in NodeOptions.
 std::vector<Var> apply_all(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes = {},

@@ -152,6 +152,7 @@ void check_numbers(const Lion& lion) {
 }  // namespace
 
 Var WeightUpdate::remember(const std::string& kind, double initial) const {
+  if (memory) return memory(kind, initial);
   Graph& graph = weight.graph();
   const Tensor& now = graph.value(weight.id()).initial();
   const std::string name = "optimizer/" + kind + "/" + graph.value(weight.id()).name();

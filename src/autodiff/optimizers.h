@@ -1,6 +1,7 @@
 // The rules of optimisers: from a weight and its gradient to the new weight.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,14 +12,17 @@ namespace autograph {
 
 /// The update of one weight.
 struct WeightUpdate {
-  Var weight;    ///< A float state.
+  Var weight;    ///< A float state, or with `memory` any float tensor.
   Var gradient;  ///< In its shape and dtype.
   Var rate;      ///< Learning rate, f64 [].
   Var count;     ///< Number of this update, from 1, f64 [].
   /// States that the optimiser has asked for, and what they are afterwards.
   std::vector<std::pair<Var, Var>> remembered = {};
 
-  /// The state "optimizer/KIND/WEIGHT", filled with `initial` before the first run.
+  /// Where what the optimiser remembers is kept; nothing: in states of the graph.
+  std::function<Var(const std::string& kind, double initial)> memory = {};
+
+  /// What `memory` gives, or else the state "optimizer/KIND/WEIGHT", filled with `initial` before the first run.
   Var remember(const std::string& kind, double initial = 0) const;
 };
 

@@ -76,11 +76,14 @@ std::vector<Var> RuleContext::with_outputs(int count) {
 }
 
 Graph RuleContext::vjp_of(std::string_view attribute, const std::vector<bool>& wanted, const std::vector<bool>& given) {
-  const GraphRef body = attributes_.get<GraphRef>(attribute);
-  Graph result(body->name());
+  return gradient_of_body(*attributes_.get<GraphRef>(attribute), wanted, given);
+}
+
+Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) {
+  Graph result(body.name());
   std::vector<ValueId> inputs;
-  for (const ValueId input : body->inputs()) inputs.push_back(result.add_input(body->type(input)));
-  const std::vector<ValueId> outputs = inline_graph(result, *body, inputs);
+  for (const ValueId input : body.inputs()) inputs.push_back(result.add_input(body.type(input)));
+  const std::vector<ValueId> outputs = inline_graph(result, body, inputs);
   std::vector<ValueId> asked;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (wanted[i]) asked.push_back(inputs[i]);

@@ -8,6 +8,9 @@
 
 namespace autograph {
 
+/// As VjpContext::vjp_of(), of a nested graph.
+Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given);
+
 /// One visit of a node. Copies what it tells of the node: rules add nodes, which moves those of the graph.
 class RuleContext final : public VjpContext {
  public:

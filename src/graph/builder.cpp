@@ -2,6 +2,7 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "graph/body_scope.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -14,9 +15,21 @@ std::string& scope_path() {
 
 }  // namespace
 
-// A graph that nobody shares is borrowed.
-Var::Var(Graph& graph, ValueId id) : graph_(graph.weak_from_this().lock()), id_(id) {
-  if (!graph_) graph_ = std::shared_ptr<Graph>(std::shared_ptr<void>(), &graph);
+// A graph that nobody shares is borrowed. A value that is not given belongs to none.
+Var::Var(Graph& graph, ValueId id) : id_(id) {
+  if (!id.is_valid()) return;
+  std::shared_ptr<Graph> shared = graph.weak_from_this().lock();
+  holder_ = shared ? std::move(shared) : std::shared_ptr<Graph>(std::shared_ptr<void>(), &graph);
+}
+
+void Var::refuse_graph() {
+  throw InternalError("[graph] an eager value belongs to no graph (constants beside it: constant_like())");
+}
+
+const Tensor* Var::known() const {
+  if (is_eager()) return eager().known();
+  const Value& value = graph().value(id_);
+  return value.is_constant() ? &value.constant() : nullptr;
 }
 
 GraphBuilder::GraphBuilder(std::string name) : graph_(std::make_shared<Graph>(std::move(name))) {}
@@ -71,11 +84,15 @@ void update(Var state, Var value) {
   state.graph().set_update(state.id(), value.id());
 }
 
+Var constant_like(const Var& like, Tensor tensor) {
+  return like.is_eager() ? like.eager().constant(std::move(tensor)) : constant(like.graph(), std::move(tensor));
+}
+
 Var scalar_like(Var like, double value) {
   Tensor tensor;
   dispatch<Concat<NumericTypes, TypeList<bool>>>(
       like.dtype(), [&]<class T>(TypeTag<T>) { tensor = Tensor::scalar<T>(static_cast<T>(value)); });
-  return constant(like.graph(), std::move(tensor));
+  return constant_like(like, std::move(tensor));
 }
 
 Var apply(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes) {
@@ -84,11 +101,28 @@ Var apply(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes
 
 std::vector<Var> apply_all(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes, int num_outputs) {
   Graph* graph = nullptr;
+  const Var* eager = nullptr;
+  for (const Var& var : inputs) {
+    if (!var.is_valid()) continue;
+    if (var.is_eager())
+      eager = &var;
+    else if (!graph)
+      graph = &var.graph();
+  }
+  if (eager && !graph) return eager->eager().apply(op, inputs, std::move(attributes), num_outputs);
+  BodyScope* nested = graph ? BodyScope::innermost() : nullptr;
+  if (nested && !nested->encloses(*graph)) nested = nullptr;
+  if (nested) graph = &nested->body();
   std::vector<ValueId> ids;
   for (const Var& var : inputs) {
-    if (var.is_valid() && !graph) graph = &var.graph();
-    AG_CHECK_USER(!var.is_valid() || graph == &var.graph(), ValueError, "[{}] inputs: from different graphs", op.name);
-    ids.push_back(var.is_valid() ? var.id() : ValueId{});
+    if (var.is_eager()) {
+      ids.push_back(var.eager().in_graph(*graph).id());
+      continue;
+    }
+    const bool is_other = var.is_valid() && graph != &var.graph();
+    AG_CHECK_USER(!is_other || (nested && nested->encloses(var.graph())), ValueError,
+                  "[{}] inputs: from different graphs", op.name);
+    ids.push_back(is_other ? nested->bring_in(var).id() : var.id());
   }
   AG_CHECK_USER(graph, ValueError, "[{}] inputs: at least one must be given", op.name);
   while (!ids.empty() && !ids.back().is_valid()) ids.pop_back();

@@ -19,7 +19,9 @@ Tensor one_element(DType dtype, double value) {
   return tensor;
 }
 
-Var integers(Graph& graph, const std::vector<int64_t>& values) { return constant(graph, Tensor::vector(values)); }
+Var integers(const Var& like, const std::vector<int64_t>& values) {
+  return constant_like(like, Tensor::vector(values));
+}
 
 // The axes of `gradient` to sum over, when that can be told before running.
 std::optional<std::vector<int64_t>> broadcast_axes(const Shape& gradient, const Shape& like) {
@@ -41,11 +43,10 @@ std::optional<std::vector<int64_t>> broadcast_axes(const Shape& gradient, const 
 
 // Which of the axes have extent 1 in `like` is known only while running.
 Var sum_where_one(const Var& gradient, const Var& like) {
-  Graph& graph = gradient.graph();
   Var extents = extents_of(like);
   const int64_t extra = gradient.rank() - like.rank();
-  if (extra > 0) extents = concat({integers(graph, Dims(static_cast<size_t>(extra), 1)), extents}, 0);
-  const Var is_one = cast(equal(extents, integers(graph, {1})), DType::i64);
+  if (extra > 0) extents = concat({integers(like, Dims(static_cast<size_t>(extra), 1)), extents}, 0);
+  const Var is_one = cast(equal(extents, integers(like, {1})), DType::i64);
   const Var axes = reshape(non_zero(is_one), {-1});
   const Var summed = apply(reduce_sum_def(), {gradient, axes}, {{"noop_with_empty_axes", int64_t{1}}});
   return reshape(summed, extents_of(like), true);
@@ -53,7 +54,7 @@ Var sum_where_one(const Var& gradient, const Var& like) {
 
 }  // namespace
 
-Var extents_of(const Var& x) { return x.type().is_static() ? integers(x.graph(), x.shape().static_dims()) : shape(x); }
+Var extents_of(const Var& x) { return x.type().is_static() ? integers(x, x.shape().static_dims()) : shape(x); }
 
 Var filled_like(const Var& x, double value) { return constant_of_shape(extents_of(x), one_element(x.dtype(), value)); }
 
@@ -90,8 +91,7 @@ Var swap_last_two(const Var& x) {
 Var times_slope(const Var& gradient, const Var& slope) { return mul_no_nan(gradient, slope); }
 
 Var linear_positions(const Var& x) {
-  Graph& graph = x.graph();
-  const auto scalar = [&](int64_t value) { return constant(graph, Tensor::scalar<int64_t>(value)); };
+  const auto scalar = [&](int64_t value) { return constant_like(x, Tensor::scalar<int64_t>(value)); };
   const auto count = x.shape().num_elements();
   const Var list = range(scalar(0), count ? scalar(*count) : size(x), scalar(1));
   return reshape(list, extents_of(x), true);
@@ -99,7 +99,7 @@ Var linear_positions(const Var& x) {
 
 Var add_at(const Var& like, const Var& positions, const Var& gradient) {
   const auto count = like.shape().num_elements();
-  const Var length = count ? integers(like.graph(), {*count}) : reshape(size(like), {1});
+  const Var length = count ? integers(like, {*count}) : reshape(size(like), {1});
   const Var zeros = constant_of_shape(length, one_element(like.dtype(), 0));
   const Var sums = scatter_elements(zeros, reshape(positions, {-1}), reshape(gradient, {-1}), 0, "add");
   return reshape_as(sums, like);

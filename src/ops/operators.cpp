@@ -1,8 +1,24 @@
-// The operators of Var: the arithmetic ops under their usual signs.
+// The operators of Var: the arithmetic ops under their usual signs, and the part at a position.
+#include <limits>
+
 #include "autograph/builder.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/shape.h"
+#include "base/check.h"
 
 namespace autograph {
+
+Var Var::operator[](int64_t index) const {
+  AG_CHECK_USER(is_valid() && type().is_tensor() && shape().has_rank() && rank() > 0, ShapeError,
+                "[index] value: expected a tensor of rank 1 or more, got {}",
+                is_valid() ? to_string(type()) : "nothing");
+  const Dim& extent = shape()[0];
+  AG_CHECK_USER(!extent.is_known() || (index >= -extent.value() && index < extent.value()), ValueError,
+                "[index] position: expected {}..{} for {}, got {}", -extent.value(), extent.value() - 1,
+                to_string(type()), index);
+  const int64_t end = index == -1 ? std::numeric_limits<int64_t>::max() : index + 1;
+  return squeeze(slice(*this, {index}, {end}, {0}), {0});
+}
 
 Var operator-(const Var& x) { return neg(x); }
 Var operator+(const Var& a, const Var& b) { return add(a, b); }

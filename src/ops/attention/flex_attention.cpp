@@ -91,7 +91,7 @@ Var repeat_heads(Var x, int64_t times) {
   if (times == 1) return x;
   std::vector<int64_t> heads;
   for (int64_t head = 0; head < x.dim(1) * times; ++head) heads.push_back(head / times);
-  return gather(x, constant(x.graph(), Tensor::vector(heads)), 1);
+  return gather(x, constant_like(x, Tensor::vector(heads)), 1);
 }
 
 Var apply_mod(const DecomposeContext& context, const char* mod, Var x) {

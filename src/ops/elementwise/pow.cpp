@@ -75,16 +75,18 @@ OpSample sample(Random& random) {
 
 // The one number that the exponent is, if it is known.
 std::optional<double> known_exponent(const Var& b) {
-  const Tensor& elements = b.graph().value(b.id()).constant();
-  if (!elements.is_present() || elements.num_elements() != 1) return std::nullopt;
-  return elements.to_f64().front();
+  const Tensor* elements = b.known();
+  if (!elements || elements->num_elements() != 1) return std::nullopt;
+  return elements->to_f64().front();
 }
 
-Var base_slope(const Var& a, const Var& b) {
-  const auto exponent = known_exponent(b);
-  if (exponent == 0.0) return filled_like(a, 0);
-  if (exponent == 1.0) return filled_like(a, 1);
-  if (exponent == 2.0) return 2 * a;
+// Where only the slope in a is asked for, b is a number; otherwise the slope must depend on b, for its own gradient.
+Var base_slope(const Var& a, const Var& b, bool is_number) {
+  if (const auto exponent = known_exponent(b); is_number && exponent) {
+    if (*exponent == 0) return filled_like(a, 0);
+    if (*exponent == 1) return filled_like(a, 1);
+    if (*exponent == 2) return 2 * a;
+  }
   const Var power = cast(b, a.dtype());
   return where(equal(power, scalar_like(a, 0)), scalar_like(a, 0), power * pow(a, power - 1));
 }
@@ -97,7 +99,7 @@ Var exponent_slope(const Var& a, const Var& b, const Var& c) {
 }
 
 void vjp(VjpContext& c) {
-  if (c.wants(0)) c.set(0, times_slope(c.gy(0), base_slope(c.in(0), c.in(1))));
+  if (c.wants(0)) c.set(0, times_slope(c.gy(0), base_slope(c.in(0), c.in(1), !c.wants(1))));
   if (!c.wants(1)) return;
   c.set(1, cast(times_slope(c.gy(0), exponent_slope(c.in(0), c.in(1), c.out(0))), c.in(1).dtype()));
 }

@@ -86,11 +86,11 @@ void vjp(VjpContext& c) {
       }
     }
   }
-  const Var indices = constant(c.graph(), Tensor::of<int64_t>({n, n, n - 1, n - 1}, minors));
+  const Var indices = constant_like(c.in(0), Tensor::of<int64_t>({n, n, n - 1, n - 1}, minors));
   Dims flat(static_cast<size_t>(x.rank() - 2), 0);
   flat.push_back(n * n);
   const Var cofactors = det(gather(reshape(x, flat), indices, x.rank() - 2));
-  const Var alternating = cast(constant(c.graph(), Tensor::of<double>({n, n}, signs)), x.dtype());
+  const Var alternating = cast(constant_like(c.in(0), Tensor::of<double>({n, n}, signs)), x.dtype());
   c.set(0, g * cofactors * alternating);
 }
 

@@ -66,13 +66,12 @@ class Direction {
       return squeeze(piece(context_.inputs[slot], axis, number_, number_ + 1), {axis});
     }
     const Var batch = piece(extents_of(x), 0, 1, 2);
-    return apply(expand_def(), {scalar_like(x, 0), concat({batch, constant(x.graph(), Tensor::vector({hidden_}))}, 0)});
+    return apply(expand_def(), {scalar_like(x, 0), concat({batch, constant_like(x, Tensor::vector({hidden_}))}, 0)});
   }
 
   // [length, batch, 1]: is a position one of the sequence?
   static Var is_inside(const Var& from_input, const Var& lengths) {
-    Graph& graph = from_input.graph();
-    const auto scalar = [&](int64_t value) { return constant(graph, Tensor::scalar(value)); };
+    const auto scalar = [&](int64_t value) { return constant_like(from_input, Tensor::scalar(value)); };
     const Var length = squeeze(piece(extents_of(from_input), 0, 0, 1), {0});
     const Var positions = unsqueeze(range(scalar(0), length, scalar(1)), {1, 2});
     return less(positions, unsqueeze(lengths, {0, 2}));

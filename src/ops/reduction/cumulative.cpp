@@ -137,7 +137,7 @@ OpDef make_cumulative(std::string_view name, std::string_view doc, OnnxName onnx
 }
 
 Var cumulative(const OpDef& op, Var x, int64_t axis, bool exclusive, bool reverse) {
-  return apply(op, {x, constant(x.graph(), Tensor::scalar(axis))},
+  return apply(op, {x, constant_like(x, Tensor::scalar(axis))},
                {{"exclusive", int64_t{exclusive}}, {"reverse", int64_t{reverse}}});
 }
 

@@ -301,7 +301,7 @@ OpDef make_reduction(std::string_view name) {
 
 Var reduce(const OpDef& op, Var x, const std::vector<int64_t>& axes, bool keepdims) {
   std::vector<Var> inputs{x};
-  if (!axes.empty()) inputs.push_back(constant(x.graph(), Tensor::vector(axes)));
+  if (!axes.empty()) inputs.push_back(constant_like(x, Tensor::vector(axes)));
   return apply(op, inputs, {{"keepdims", int64_t{keepdims}}});
 }
 

@@ -102,7 +102,7 @@ void vjp(VjpContext& c) {
 }  // namespace
 
 std::pair<Var, Var> top_k(Var x, int64_t k, int64_t axis, bool largest) {
-  const std::vector<Var> outputs = apply_all(top_k_def(), {x, constant(x.graph(), Tensor::vector({k}))},
+  const std::vector<Var> outputs = apply_all(top_k_def(), {x, constant_like(x, Tensor::vector({k}))},
                                              {{"axis", axis}, {"largest", int64_t{largest}}});
   return {outputs[0], outputs[1]};
 }

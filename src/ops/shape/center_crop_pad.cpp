@@ -79,7 +79,7 @@ void vjp(VjpContext& c) {
 }  // namespace
 
 Var center_crop_pad(Var x, const std::vector<int64_t>& shape, const std::vector<int64_t>& axes) {
-  return apply(center_crop_pad_def(), {x, constant(x.graph(), Tensor::vector(shape))}, {{"axes", axes}});
+  return apply(center_crop_pad_def(), {x, constant_like(x, Tensor::vector(shape))}, {{"axes", axes}});
 }
 
 const OpDef& center_crop_pad_def() {

@@ -87,7 +87,7 @@ void vjp(VjpContext& c) {
   }
   std::vector<Var> extents;
   for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
-    extents.push_back(gather(extents_of(c.in(slot)), constant(c.graph(), Tensor::vector({axis}))));
+    extents.push_back(gather(extents_of(c.in(slot)), constant_like(c.in(0), Tensor::vector({axis}))));
   }
   const std::vector<Var> pieces =
       apply_all(split_def(), {c.gy(0), concat(extents, 0)}, {{"axis", axis}}, static_cast<int>(c.num_inputs()));

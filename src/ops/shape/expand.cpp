@@ -47,7 +47,7 @@ OpSample sample(Random& random) {
 }  // namespace
 
 Var expand(Var x, const std::vector<int64_t>& shape) {
-  return apply(expand_def(), {x, constant(x.graph(), Tensor::vector(shape))});
+  return apply(expand_def(), {x, constant_like(x, Tensor::vector(shape))});
 }
 
 const OpDef& expand_def() {

@@ -147,7 +147,7 @@ void vjp(VjpContext& c) {
 }  // namespace
 
 Var pad(Var x, const std::vector<int64_t>& pads, const std::string& mode, Var constant_value) {
-  return apply(pad_def(), {x, constant(x.graph(), Tensor::vector(pads)), constant_value}, {{"mode", mode}});
+  return apply(pad_def(), {x, constant_like(x, Tensor::vector(pads)), constant_value}, {{"mode", mode}});
 }
 
 const OpDef& pad_def() {

@@ -131,7 +131,7 @@ Var reshape(Var x, Var shape, bool allow_zero) {
   return apply(reshape_def(), {x, shape}, {{"allowzero", int64_t{allow_zero}}});
 }
 
-Var reshape(Var x, const std::vector<int64_t>& shape) { return reshape(x, constant(x.graph(), Tensor::vector(shape))); }
+Var reshape(Var x, const std::vector<int64_t>& shape) { return reshape(x, constant_like(x, Tensor::vector(shape))); }
 
 const OpDef& reshape_def() {
   static const OpDef def{

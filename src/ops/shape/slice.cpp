@@ -152,7 +152,7 @@ Var spread(const Var& gradient, int64_t axis, const SliceRange& range, int64_t e
     dims[static_cast<size_t>(axis)] *= forwards.step;
     std::vector<int64_t> between(2 * (rank + 1), 0);
     between[rank + 1 + static_cast<size_t>(axis) + 1] = forwards.step - 1;
-    g = reshape(pad(unsqueeze(g, {axis + 1}), between), constant(g.graph(), Tensor::vector(dims)), true);
+    g = reshape(pad(unsqueeze(g, {axis + 1}), between), constant_like(g, Tensor::vector(dims)), true);
   }
   std::vector<int64_t> around(2 * rank, 0);
   around[static_cast<size_t>(axis)] = forwards.start;
@@ -181,10 +181,9 @@ void vjp(VjpContext& c) {
 
 Var slice(Var x, const std::vector<int64_t>& starts, const std::vector<int64_t>& ends, const std::vector<int64_t>& axes,
           const std::vector<int64_t>& steps) {
-  Graph& graph = x.graph();
-  std::vector<Var> inputs{x, constant(graph, Tensor::vector(starts)), constant(graph, Tensor::vector(ends)),
-                          constant(graph, Tensor::vector(axes))};
-  if (!steps.empty()) inputs.push_back(constant(graph, Tensor::vector(steps)));
+  std::vector<Var> inputs{x, constant_like(x, Tensor::vector(starts)), constant_like(x, Tensor::vector(ends)),
+                          constant_like(x, Tensor::vector(axes))};
+  if (!steps.empty()) inputs.push_back(constant_like(x, Tensor::vector(steps)));
   return autograph::apply(slice_def(), inputs);
 }
 

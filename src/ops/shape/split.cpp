@@ -137,7 +137,7 @@ void vjp(VjpContext& c) {
 }  // namespace
 
 std::vector<Var> split(Var x, const std::vector<int64_t>& sizes, int64_t axis) {
-  return apply_all(split_def(), {x, constant(x.graph(), Tensor::vector(sizes))}, {{"axis", axis}},
+  return apply_all(split_def(), {x, constant_like(x, Tensor::vector(sizes))}, {{"axis", axis}},
                    static_cast<int>(sizes.size()));
 }
 

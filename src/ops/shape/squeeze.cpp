@@ -66,7 +66,7 @@ std::vector<ValueId> import_onnx(ForeignNode& node) {
 }  // namespace
 
 Var squeeze(Var x, const std::vector<int64_t>& axes) {
-  return apply(squeeze_def(), {x, constant(x.graph(), Tensor::vector(axes))});
+  return apply(squeeze_def(), {x, constant_like(x, Tensor::vector(axes))});
 }
 
 const OpDef& squeeze_def() {

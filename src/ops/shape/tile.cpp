@@ -68,14 +68,14 @@ void vjp(VjpContext& c) {
     dims.insert(dims.end(), {(*repeats)[static_cast<size_t>(a)], x.dim(a)});
   }
   if (axes.empty()) return c.set(0, c.gy(0));
-  const Var wide = reshape(c.gy(0), constant(c.graph(), Tensor::vector(dims)), true);
+  const Var wide = reshape(c.gy(0), constant_like(c.in(0), Tensor::vector(dims)), true);
   c.set(0, reduce_sum(wide, axes, false));
 }
 
 }  // namespace
 
 Var tile(Var x, const std::vector<int64_t>& repeats) {
-  return apply(tile_def(), {x, constant(x.graph(), Tensor::vector(repeats))});
+  return apply(tile_def(), {x, constant_like(x, Tensor::vector(repeats))});
 }
 
 const OpDef& tile_def() {

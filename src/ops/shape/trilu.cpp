@@ -47,11 +47,11 @@ OpSample sample(Random& random) {
 }  // namespace
 
 Var triu(Var x, int64_t k) {
-  return apply(trilu_def(), {x, constant(x.graph(), Tensor::scalar(k))}, {{"upper", int64_t{1}}});
+  return apply(trilu_def(), {x, constant_like(x, Tensor::scalar(k))}, {{"upper", int64_t{1}}});
 }
 
 Var tril(Var x, int64_t k) {
-  return apply(trilu_def(), {x, constant(x.graph(), Tensor::scalar(k))}, {{"upper", int64_t{0}}});
+  return apply(trilu_def(), {x, constant_like(x, Tensor::scalar(k))}, {{"upper", int64_t{0}}});
 }
 
 const OpDef& trilu_def() {

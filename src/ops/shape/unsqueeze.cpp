@@ -52,7 +52,7 @@ std::vector<ValueId> import_onnx(ForeignNode& node) {
 }  // namespace
 
 Var unsqueeze(Var x, const std::vector<int64_t>& axes) {
-  return apply(unsqueeze_def(), {x, constant(x.graph(), Tensor::vector(axes))});
+  return apply(unsqueeze_def(), {x, constant_like(x, Tensor::vector(axes))});
 }
 
 const OpDef& unsqueeze_def() {

@@ -8,7 +8,7 @@ namespace autograph {
 namespace {
 
 Var transformed(const Var& x, int64_t axis, bool inverse, bool onesided) {
-  return dft(x, {}, constant(x.graph(), Tensor::scalar<int64_t>(axis)), inverse, onesided);
+  return dft(x, {}, constant_like(x, Tensor::scalar<int64_t>(axis)), inverse, onesided);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ Var real_inverse_transform_gradient(const Var& gy, int64_t axis, int64_t length)
   if (length % 2 == 0) factors.back() = 1;
   std::vector<int64_t> dims(static_cast<size_t>(gy.rank()), 1);
   dims[static_cast<size_t>(axis)] = count;
-  const Var factor = cast(constant(gy.graph(), Tensor::of<float>(dims, factors)), gy.dtype());
+  const Var factor = cast(constant_like(gy, Tensor::of<float>(dims, factors)), gy.dtype());
   return transformed(gy, axis, false, true) * factor / static_cast<double>(length);
 }
 

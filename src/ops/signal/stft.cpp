@@ -114,7 +114,7 @@ void vjp(VjpContext& c) {
   for (int64_t f = 0; f < frames; ++f) {
     for (int64_t n = 0; n < length; ++n) places.push_back(f * step + n);
   }
-  const Var at = constant(signal.graph(), Tensor::of<int64_t>({frames, length}, places));
+  const Var at = constant_like(signal, Tensor::of<int64_t>({frames, length}, places));
   const Var windowed = transform_gradient(gy, 2, length, parts);
   if (c.wants(0)) {
     const Var g = c.has_input(kWindow) ? windowed * unsqueeze(c.in(kWindow), {1}) : windowed;

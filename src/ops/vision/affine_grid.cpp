@@ -87,7 +87,7 @@ void vjp(VjpContext& c) {
   const int64_t rank = c.gy(0).rank() - 2;
   std::vector<double> unit(static_cast<size_t>(rank * (rank + 1)), 0.0);
   for (int64_t row = 0; row < rank; ++row) unit[static_cast<size_t>(row * (rank + 2))] = 1;
-  const Var identity = cast(constant(c.graph(), Tensor::of<double>({1, rank, rank + 1}, unit)), theta.dtype());
+  const Var identity = cast(constant_like(c.in(0), Tensor::of<double>({1, rank, rank + 1}, unit)), theta.dtype());
   const Var points = apply(c.op(), {expand_as(identity, theta), c.in(1)}, c.attributes());
   const Var flat = reshape(points, {0, -1, rank});
   const Var g = reshape(c.gy(0), {0, -1, rank});

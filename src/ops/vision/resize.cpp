@@ -308,9 +308,9 @@ Tensor mixing_matrix(const Attributes& attributes, const ResizeAxis& axis) {
 
 TensorView constant_input(VjpContext& c, size_t slot) {
   if (!c.has_input(slot)) return {};
-  const Value& value = c.graph().value(c.in(slot).id());
-  if (!value.is_constant()) c.unsupported("its rule needs constant scales, sizes and regions");
-  return value.constant().view();
+  const Tensor* elements = c.in(slot).known();
+  if (!elements) c.unsupported("its rule needs constant scales, sizes and regions");
+  return elements->view();
 }
 
 // Each axis by itself is a product with a matrix, and the gradient one with its transpose.
@@ -326,7 +326,7 @@ void vjp(VjpContext& c) {
   const std::vector<ResizeAxis> axes = resize_axes(c.attributes(), from, to, inputs);
   for (size_t axis = 0; axis < axes.size(); ++axis) {
     if (axes[axis].is_identity()) continue;
-    const Var matrix = cast(constant(c.graph(), mixing_matrix(c.attributes(), axes[axis])), x.dtype());
+    const Var matrix = cast(constant_like(c.in(0), mixing_matrix(c.attributes(), axes[axis])), x.dtype());
     std::vector<int64_t> perm(axes.size());
     std::iota(perm.begin(), perm.end(), 0);
     std::swap(perm[axis], perm.back());
@@ -341,7 +341,7 @@ void vjp(VjpContext& c) {
 }  // namespace
 
 Var resize(Var x, const std::vector<float>& scales, Attributes attributes) {
-  const Var factors = constant(x.graph(), Tensor::of<float>({static_cast<int64_t>(scales.size())}, scales));
+  const Var factors = constant_like(x, Tensor::of<float>({static_cast<int64_t>(scales.size())}, scales));
   return apply(resize_def(), {x, Var(), factors}, std::move(attributes));
 }
 

@@ -64,7 +64,7 @@ Tensor inverse_counts(std::span<const WindowAxis> axes, bool includes_pads) {
 void vjp(VjpContext& c) {
   const auto axes = pool_windows(c);
   const Tensor counts = inverse_counts(axes, c.attributes().flag("count_include_pad"));
-  const Var factors = cast(constant(c.graph(), counts), c.gy(0).dtype());
+  const Var factors = cast(constant_like(c.in(0), counts), c.gy(0).dtype());
   c.set(0, sum_of_windows(c.gy(0) * factors, axes));
 }
 

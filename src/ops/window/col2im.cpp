@@ -122,7 +122,7 @@ void vjp(VjpContext& c) {
   for (int64_t row = 0; row < channels * window; ++row) taps[static_cast<size_t>(row * window + row % window)] = 1;
   Dims dims{channels * window, 1};
   dims.insert(dims.end(), block.begin(), block.end());
-  const Var weights = cast(constant(c.graph(), Tensor::of<double>(dims, taps)), c.gy(0).dtype());
+  const Var weights = cast(constant_like(c.in(0), Tensor::of<double>(dims, taps)), c.gy(0).dtype());
   Attributes attributes = c.attributes();
   attributes.set("group", channels);
   c.set(0, reshape_as(apply(conv_def(), {c.gy(0), weights}, attributes), c.in(0)));

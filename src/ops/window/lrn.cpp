@@ -65,7 +65,7 @@ void vjp(VjpContext& c) {
       neighbours[static_cast<size_t>(a * channels + b)] = 1;
     }
   }
-  const Var matrix = cast(constant(c.graph(), Tensor::of<double>({channels, channels}, neighbours)), x.dtype());
+  const Var matrix = cast(constant_like(c.in(0), Tensor::of<double>({channels, channels}, neighbours)), x.dtype());
   const double alpha = c.attributes().real("alpha") / static_cast<double>(size), beta = c.attributes().real("beta");
   const Var sums = einsum("ab,nb...->na...", {matrix, x * x});
   const Var base = sums * alpha + double{c.attributes().real("bias")};
