@@ -17,6 +17,7 @@
 #include "autograph/donation.h"
 #include "autograph/dtype.h"
 #include "autograph/dtype_of.h"
+#include "autograph/eager.h"
 #include "autograph/error.h"
 #include "autograph/executor.h"
 #include "autograph/foreign_node.h"

@@ -1,0 +1,56 @@
+// Lines of the program in messages. This file has debug information, whatever the build type.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "autograph/eager.h"
+#include "autograph/error.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
+#include "support/message_of.h"
+
+namespace autograph {
+namespace {
+
+Var weights(const std::vector<float>& values) {
+  return variable(Tensor::of<float>({static_cast<int64_t>(values.size())}, values));
+}
+
+std::string line(int number) { return "lines_test.cpp:" + std::to_string(number); }
+
+TEST(SourceLines, TheFirstNanNamesTheLineThatMadeIt) {
+  const CheckFinite check;
+  const SourceLines lines;
+  const Var x = weights({-1, 1});
+  const std::string message = message_of<ValueError>([&] { log(x); });
+  EXPECT_NE(message.find("[eager] log"), std::string::npos) << message;
+  EXPECT_NE(message.find("f32[2] {-1, 1}"), std::string::npos) << message;
+#ifdef AG_HAS_BACKTRACE
+  EXPECT_NE(message.find(line(__LINE__ - 4)), std::string::npos) << message;
+#endif
+}
+
+TEST(SourceLines, AnInfiniteGradientNamesTheLineOfTheForwardPass) {
+  const CheckFinite check;
+  const SourceLines lines;
+  const Var zero = weights({0});
+  const Var root = sqrt(zero);
+  const int made_at = __LINE__ - 1;
+  const Var loss = reduce_sum(root, {}, false);
+  const std::string message = message_of<ValueError>([&] { backward(loss); });
+  EXPECT_NE(message.find("sqrt"), std::string::npos) << message;
+#ifdef AG_HAS_BACKTRACE
+  EXPECT_NE(message.find(line(made_at)), std::string::npos) << message;
+#endif
+}
+
+TEST(SourceLines, AScopeTellsThePlaceWithout) {
+  const CheckFinite check;
+  const SourceScope here;
+  const int made_at = __LINE__ - 1;
+  const std::string message = message_of<ValueError>([&] { log(weights({-1})); });
+  EXPECT_NE(message.find(line(made_at)), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace autograph

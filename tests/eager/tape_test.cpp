@@ -1,0 +1,275 @@
+// Define by run: values, the tape, gradients, and what they say when something is wrong.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "autograph/autodiff.h"
+#include "autograph/eager.h"
+#include "autograph/error.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/random.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/sequence.h"
+#include "autograph/ops/shape.h"
+#include "autograph/ops/window.h"
+#include "support/message_of.h"
+
+namespace autograph {
+namespace {
+
+Var floats(const Dims& dims, const std::vector<float>& values) { return eager(Tensor::of<float>(dims, values)); }
+Var weights(const Dims& dims, const std::vector<float>& values) { return variable(Tensor::of<float>(dims, values)); }
+
+std::vector<float> values_of(const Var& value) {
+  const auto list = elements(value).elements<float>();
+  return {list.begin(), list.end()};
+}
+
+Var total(const Var& x) { return reduce_sum(x, {}, false); }
+
+TEST(EagerValues, OperatorsComputeAtOnce) {
+  const Var x = floats({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(values_of(2 * x + x / 2 - 1), (std::vector<float>{1.5, 4, 6.5, 9}));
+  EXPECT_EQ(values_of(matmul(x, x)), (std::vector<float>{7, 10, 15, 22}));
+  EXPECT_EQ(item(total(x)), 10);
+  EXPECT_TRUE(is_true(less(total(x), scalar_like(x, 11))));
+  EXPECT_FALSE(requires_grad(x * x));
+}
+
+TEST(EagerValues, PartsAndRanges) {
+  const Var x = floats({2, 3}, {0, 1, 2, 10, 11, 12});
+  EXPECT_EQ(values_of(x[1]), (std::vector<float>{10, 11, 12}));
+  EXPECT_EQ(values_of(x[-1][-1]), (std::vector<float>{12}));
+  EXPECT_EQ(values_of(at(x, {Index::all(), 1})), (std::vector<float>{1, 11}));
+  EXPECT_EQ(values_of(at(x, {-2, {0, 3, 2}})), (std::vector<float>{0, 2}));
+  EXPECT_EQ(message_of<ValueError>([&] { x[2]; }), "[index] position: expected -2..1 for f32[2,3], got 2");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              at(x, {0, -4});
+            }),
+            "[at] position on axis 1: expected -3..2 for f32[2,3], got -4");
+  EXPECT_THROW(item(x), ShapeError);
+}
+
+TEST(EagerValues, Print) {
+  std::ostringstream text;
+  text << floats({2}, {1.5, -2});
+  EXPECT_EQ(text.str(), "f32[2] {1.5, -2}");
+  Graph graph;
+  EXPECT_EQ(to_string(input(graph, DType::f32, {3}, "x")), "f32[3] \"x\"");
+}
+
+TEST(EagerValues, ReshapedValuesShareTheirElements) {
+  const Var x = floats({2, 3}, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(elements(reshape(x, {3, 2})).raw(), elements(x).raw());
+  EXPECT_EQ(elements(flatten(x)).raw(), elements(x).raw());
+}
+
+TEST(EagerValues, SequencesAndOpsWithoutKnownShapes) {
+  const Var x = floats({4}, {0, 1, 0, 2});
+  const Var list = sequence_construct({x, x + 1});
+  EXPECT_EQ(datum(list).sequence().size(), 2u);
+  EXPECT_EQ(values_of(sequence_at(list, eager(Tensor::scalar(int64_t{1})))), (std::vector<float>{1, 2, 1, 3}));
+}
+
+TEST(EagerValues, RandomNumbersDifferFromCallToCall) {
+  const Var dims = eager(Tensor::vector({64})), seed = eager(Tensor::scalar(int64_t{7}));
+  const Var a = philox_uniform(dims, seed, seed), b = philox_uniform(dims, seed, seed);
+  EXPECT_NE(values_of(a), values_of(b));
+}
+
+TEST(Backward, AddsUpInVariables) {
+  const Var w = weights({2}, {3, 4});
+  EXPECT_FALSE(gradient(w).is_valid());
+  backward(total(w * w));
+  EXPECT_EQ(values_of(gradient(w)), (std::vector<float>{6, 8}));
+  backward(total(2 * w));
+  EXPECT_EQ(values_of(gradient(w)), (std::vector<float>{8, 10}));
+  EXPECT_FALSE(requires_grad(gradient(w)));
+  clear_gradient(w);
+  EXPECT_FALSE(gradient(w).is_valid());
+}
+
+TEST(Backward, UsesTheElementsOfTheForwardPass) {
+  const Var w = weights({1}, {3});
+  const Var loss = total(w * w);
+  assign(w, w - 1);
+  EXPECT_EQ(values_of(w), (std::vector<float>{2}));
+  backward(loss);
+  EXPECT_EQ(values_of(gradient(w)), (std::vector<float>{6}));
+}
+
+TEST(Backward, FollowsTheControlFlowOfThePass) {
+  const Var w = weights({}, {1.5});
+  Var x = w;
+  int turns = 0;
+  while (item(x) < 10) {
+    x = x * w;
+    ++turns;
+  }
+  backward(x);
+  EXPECT_NEAR(item(gradient(w)), (turns + 1) * std::pow(1.5, turns), 1e-4);
+}
+
+TEST(Backward, GradientsHaveGradients) {
+  const Var x = variable(Tensor::scalar(2.0));
+  const Var first = grad(x * x * x, {x})[0];
+  const Var second = grad(first, {x})[0];
+  const Var third = grad(second, {x})[0];
+  EXPECT_EQ(item(first), 12);
+  EXPECT_EQ(item(second), 12);
+  EXPECT_EQ(item(third), 6);
+  backward(x * x, {.differentiable = true});
+  EXPECT_TRUE(requires_grad(gradient(x)));
+}
+
+TEST(Backward, ProductsWithJacobians) {
+  const Var x = variable(Tensor::of<double>({2}, {2, 3}));
+  const Var y = x * x;
+  EXPECT_EQ(elements(jvp({y}, {x}, {eager(Tensor::of<double>({2}, {1, 10}))})[0]).to_f64(),
+            (std::vector<double>{4, 60}));
+  EXPECT_EQ(elements(jacobian(y, x)).to_f64(), (std::vector<double>{4, 0, 0, 6}));
+  const Var loss = reduce_sum(x * x * x, {}, false);
+  EXPECT_EQ(elements(hvp(loss, {x}, {eager(Tensor::of<double>({2}, {1, 1}))})[0]).to_f64(),
+            (std::vector<double>{12, 18}));
+}
+
+TEST(Backward, OfValuesBetween) {
+  const Var w = weights({}, {3});
+  const Var h = w * w;
+  const Var loss = h * h;
+  EXPECT_EQ(item(grad(loss, {h})[0]), 18);
+  EXPECT_EQ(item(grad(loss, {w})[0]), 108);
+  const Var other = weights({2}, {1, 1});
+  EXPECT_EQ(values_of(grad(loss, {other})[0]), (std::vector<float>{0, 0}));
+}
+
+TEST(Backward, HooksSeeAndChangeGradients) {
+  const Var w = weights({}, {3});
+  const Var h = w * w;
+  int seen = 0;
+  on_gradient(h, [&](const Var& gradient) {
+    ++seen;
+    return 10 * gradient;
+  });
+  on_gradient(w, [&](const Var& gradient) {
+    EXPECT_EQ(item(gradient), 120);
+    ++seen;
+    return Var();
+  });
+  backward(h + h);
+  EXPECT_EQ(seen, 2);
+  EXPECT_EQ(item(gradient(w)), 120);
+}
+
+TEST(Backward, StopsAtDetachedValuesAndInsideNoGrad) {
+  const Var w = weights({}, {3});
+  backward(w * detach(w));
+  EXPECT_EQ(item(gradient(w)), 3);
+  const NoGrad off;
+  EXPECT_FALSE(requires_grad(w * w));
+  EXPECT_TRUE(requires_grad(w));
+}
+
+TEST(Backward, WithAGradientOfTheUsersOwn) {
+  const Var w = weights({2}, {-1, 2});
+  // Rounds, and lets gradients pass.
+  const Var rounded = with_gradient({round(w * 1.3)}, {w}, [](const std::vector<Var>& gy) { return gy; })[0];
+  backward(total(rounded * rounded));
+  EXPECT_EQ(values_of(gradient(w)), (std::vector<float>{-2, 6}));
+}
+
+TEST(Backward, ThroughBodiesAndRulesThatNeedMoreOutputs) {
+  const Var x = weights({1, 1, 2, 2}, {1, 4, 3, 2});
+  backward(total(max_pool(x, {.kernel = {2, 2}})));
+  EXPECT_EQ(values_of(gradient(x)), (std::vector<float>{0, 1, 0, 0}));
+}
+
+TEST(Tape, MemoryGoesWithTheLastReference) {
+  const int64_t before = eager_statistics().live_nodes;
+  {
+    const Var w = weights({2}, {1, 2});
+    Var x = w;
+    for (int i = 0; i < 100; ++i) x = x * 1.01;
+    EXPECT_EQ(eager_statistics().live_nodes, before + 100);
+    x = detach(x);
+    EXPECT_EQ(eager_statistics().live_nodes, before);
+  }
+}
+
+TEST(Tape, DeepChainsNeedNoStack) {
+  const int64_t before = eager_statistics().live_nodes;
+  {
+    const Var w = weights({}, {1});
+    Var x = w;
+    for (int i = 0; i < 200'000; ++i) x = x + w;
+    backward(x);
+    EXPECT_EQ(item(gradient(w)), 200'001);
+  }
+  EXPECT_EQ(eager_statistics().live_nodes, before);
+}
+
+TEST(Tape, CallsOfOneKindArePreparedOnce) {
+  const Var x = floats({3, 5}, std::vector<float>(15, 1));
+  tanh(x);
+  const EagerStatistics before = eager_statistics();
+  for (int i = 0; i < 10; ++i) tanh(x);
+  EXPECT_EQ(eager_statistics().new_calls, before.new_calls);
+  EXPECT_EQ(eager_statistics().calls, before.calls + 10);
+}
+
+// A shorter loop than that of bench_eager, of shapes that rarely repeat.
+TEST(Tape, WhatIsKeptForShapesIsBounded) {
+  const Var w = weights({8, 8}, std::vector<float>(64, 0.1F));
+  for (int64_t step = 0; step < 500; ++step) {
+    const int64_t rows = 1 + step * 7 % 701;
+    const Var x = floats({rows, 8}, std::vector<float>(static_cast<size_t>(rows) * 8, 1));
+    backward(reduce_mean(tanh(matmul(x, w)), {}, false));
+    clear_gradient(w);
+  }
+  EXPECT_LE(eager_statistics().prepared_calls, 1024 + 64);
+  EXPECT_GT(eager_statistics().prepared_calls, 0);
+}
+
+TEST(EagerErrors, NameTheOpAndThePlace) {
+  const Var x = floats({2, 3}, std::vector<float>(6, 1));
+  const std::string message = message_of<ShapeError>([&] {
+    const ProvenanceScope layer("encoder/first");
+    matmul(x, x);
+  });
+  EXPECT_NE(message.find("[matmul]"), std::string::npos) << message;
+  EXPECT_NE(message.find("encoder/first"), std::string::npos) << message;
+  EXPECT_THROW(backward(x), ValueError);
+  EXPECT_THROW(backward(weights({2}, {1, 2}) * 2), ShapeError);
+  EXPECT_THROW(gradient(x), ValueError);
+  EXPECT_THROW(grad(total(weights({2}, {1, 2})), {x}), ValueError);
+  EXPECT_THROW(assign(weights({2}, {1, 2}), x), ShapeError);
+  EXPECT_THROW(variable(Tensor::scalar(int64_t{1})), TypeError);
+  Graph graph;
+  const std::string host_read = message_of<ValueError>([&] { item(input(graph, DType::f32, {}, "x")); });
+  EXPECT_NE(host_read.find("tape_test.cpp"), std::string::npos) << host_read;
+}
+
+TEST(EagerErrors, GradientsThatHaveNoRuleSayWhereTheOpWasMade) {
+  const Var x = weights({4}, {1, 2, 3, 4});
+  const SourceScope here;
+  const Var y = sequence_at(sequence_construct({x, x}), eager(Tensor::scalar(int64_t{1})));
+  const std::string message = message_of<UnsupportedError>([&] { backward(total(y)); });
+  EXPECT_NE(message.find("sequence_at"), std::string::npos) << message;
+  EXPECT_NE(message.find("tape_test.cpp"), std::string::npos) << message;
+}
+
+TEST(EagerErrors, InsideAGraphEagerValuesAreConstants) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const Var y = x + floats({2}, {1, 2});
+  EXPECT_FALSE(y.is_eager());
+  EXPECT_EQ(graph.constants().size(), 1u);
+  EXPECT_THROW(floats({2}, {1, 2}).graph(), InternalError);
+}
+
+}  // namespace
+}  // namespace autograph
