@@ -7,6 +7,7 @@
 #include "autograph/bisect.h"
 #include "autograph/buffer.h"
 #include "autograph/builder.h"
+#include "autograph/capture.h"
 #include "autograph/checkpoint.h"
 #include "autograph/compare_values.h"
 #include "autograph/compile.h"

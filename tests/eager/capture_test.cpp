@@ -1,0 +1,257 @@
+// Capture: the same function by graphs, when it is captured again, and what cannot be captured.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "autograph/autodiff.h"
+#include "autograph/capture.h"
+#include "autograph/error.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/loss.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
+#include "autograph/random.h"
+#include "ops/sample.h"
+#include "support/compare.h"
+#include "support/message_of.h"
+
+namespace autograph {
+namespace {
+
+Var floats(const Dims& dims, const std::vector<float>& values) { return eager(Tensor::of<float>(dims, values)); }
+Var weights(const Dims& dims, const std::vector<float>& values) { return variable(Tensor::of<float>(dims, values)); }
+Var total(const Var& x) { return reduce_sum(x, {}, false); }
+
+std::vector<float> values_of(const Var& value) {
+  const auto list = elements(value).elements<float>();
+  return {list.begin(), list.end()};
+}
+
+Var drawn(Random& random, const Dims& dims) { return eager(draw_tensor(random, DType::f32, dims, -1, 1)); }
+
+CaptureOptions on_reference() {
+  CaptureOptions options;
+  options.compile.device = "reference";
+  options.compile.expert.use_passes = false;
+  return options;
+}
+
+TEST(Capture, ComputesWhatTheFunctionComputes) {
+  Captured f = capture([](const std::vector<Var>& x) -> std::vector<Var> { return {tanh(x[0]) * 2, total(x[1])}; });
+  const std::vector<Var> y = f({floats({2}, {0, 1}), floats({3}, {1, 2, 3})});
+  EXPECT_EQ(item(y[1]), 6);
+  EXPECT_FALSE(requires_grad(y[0]));
+  EXPECT_EQ(difference(datum(y[0]), datum(tanh(floats({2}, {0, 1})) * 2)), "");
+  f({floats({2}, {5, 1}), floats({3}, {1, 2, 3})});
+  EXPECT_EQ(f.num_captures(), 1);
+}
+
+TEST(Capture, ReadsVariablesAnewInEveryCall) {
+  const Var w = weights({}, {2});
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> { return {x[0] * w}; });
+  EXPECT_EQ(item(f({floats({}, {3})})[0]), 6);
+  assign(w, w + 1);
+  EXPECT_EQ(item(f({floats({}, {3})})[0]), 9);
+  EXPECT_EQ(f.num_captures(), 1);
+  const Graph model = f.graph();
+  EXPECT_EQ(model.inputs().size(), 1u);
+  EXPECT_EQ(*compile(model).run({Tensor::scalar(3.0F)})[0].tensor().data<float>(), 9);
+}
+
+TEST(Capture, GradientsFlowThroughCalls) {
+  const Var w = weights({2}, {2, 3});
+  Captured cube = capture([&](const std::vector<Var>& x) -> std::vector<Var> { return {x[0] * x[0] * x[0] * w}; });
+  const Var x = weights({2}, {1, 2});
+  const Var y = total(cube({x})[0]);
+  backward(y);
+  EXPECT_EQ(values_of(gradient(x)), (std::vector<float>{6, 36}));
+  EXPECT_EQ(values_of(gradient(w)), (std::vector<float>{1, 8}));
+  const Var first = grad(y, {x})[0];
+  EXPECT_EQ(values_of(grad(total(first), {x})[0]), (std::vector<float>{12, 36}));
+}
+
+TEST(Capture, DeepChainsOfCallsNeedNoStack) {
+  const int64_t before = eager_statistics().live_nodes;
+  {
+    Captured f = capture([](const std::vector<Var>& x) -> std::vector<Var> { return {x[0] + 1}; });
+    const Var w = weights({}, {0});
+    Var x = w;
+    for (int i = 0; i < 20'000; ++i) x = f({x})[0];
+    EXPECT_EQ(item(x), 20'000);
+  }
+  EXPECT_EQ(eager_statistics().live_nodes, before);
+}
+
+TEST(Capture, AnExtentWithThreeValuesBecomesASymbol) {
+  Captured f = capture([](const std::vector<Var>& x) -> std::vector<Var> { return {x[0] + x[1]}; });
+  const auto call = [&](int64_t rows) {
+    const Var x = floats({rows, 2}, std::vector<float>(static_cast<size_t>(2 * rows), 1));
+    EXPECT_EQ(f({x, x})[0].shape(), Shape({rows, 2}));
+    return f.num_captures();
+  };
+  EXPECT_EQ(call(1), 1);
+  EXPECT_EQ(call(2), 2);
+  EXPECT_EQ(call(1), 2);
+  EXPECT_EQ(call(3), 3);
+  for (const int64_t rows : {4, 5, 60, 3, 1}) EXPECT_EQ(call(rows), 3);
+  const std::string text = f.explain();
+  EXPECT_NE(text.find("input 0 axis 0, input 1 axis 0 made symbolic"), std::string::npos) << text;
+  EXPECT_NE(text.find("input 0 is f32[2,2], captured for f32[1,2]"), std::string::npos) << text;
+  // Both had the same extent in all calls so far: others are another graph.
+  f({floats({7, 2}, std::vector<float>(14, 1)), floats({1, 2}, {1, 1})});
+  EXPECT_EQ(f.num_captures(), 4);
+}
+
+TEST(Capture, FunctionsThatNeedNumbersAreCapturedForEach) {
+  Captured f = capture([](const std::vector<Var>& x) -> std::vector<Var> {
+    Var sum = x[0][0];
+    for (int64_t i = 1; i < x[0].dim(0); ++i) sum = sum + x[0][i];
+    return {sum};
+  });
+  for (const int64_t n : {1, 2, 3, 4}) {
+    EXPECT_EQ(item(f({floats({n}, std::vector<float>(static_cast<size_t>(n), 2))})[0]), 2.0 * static_cast<double>(n));
+  }
+  EXPECT_EQ(f.num_captures(), 4);
+  EXPECT_NE(f.explain().find("not with input 0 axis 0 made symbolic"), std::string::npos) << f.explain();
+}
+
+TEST(Capture, OldGraphsGo) {
+  CaptureOptions options;
+  options.symbolic = false;
+  options.max_graphs = 2;
+  Captured f = capture([](const std::vector<Var>& x) -> std::vector<Var> { return {x[0] * 2}; }, options);
+  for (const int64_t n : {1, 2, 3, 1}) f({floats({n}, std::vector<float>(static_cast<size_t>(n), 2))});
+  EXPECT_EQ(f.num_captures(), 4);
+  EXPECT_NE(f.explain().find("dropped"), std::string::npos);
+}
+
+TEST(Capture, LookingAtElementsNamesTheLine) {
+  const Var w = weights({}, {2});
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> {
+    if (item(x[0]) > 0) return {x[0] * w};
+    return {x[0]};
+  });
+  const std::string message = message_of<ValueError>([&] { f({floats({}, {3})}); });
+  EXPECT_NE(message.find("capture_test.cpp:"), std::string::npos) << message;
+  EXPECT_NE(message.find("cond()"), std::string::npos) << message;
+  Captured g = capture([&](const std::vector<Var>& x) -> std::vector<Var> { return {x[0] * item(w)}; });
+  EXPECT_THROW(g({floats({}, {3})}), ValueError);
+  EXPECT_THROW(f({Var()}), ValueError);
+  EXPECT_THROW(f.graph(), ValueError);
+  // The thread is not left in a capture that failed.
+  EXPECT_EQ(item(w), 2);
+}
+
+// ---- One function, both ways -----------------------------------------------------------------------------------
+
+/// What a step of training leaves, many times in a row.
+struct Training {
+  std::vector<Var> variables;
+  std::function<Var(const Var& x)> loss;
+};
+
+// A network, small, of every kind of control flow.
+Training make_training(bool with_control_flow) {
+  Random random(11);
+  Training model;
+  for (const Dims& dims : {Dims{4, 8}, Dims{8}, Dims{8, 3}}) {
+    model.variables.push_back(variable(draw_tensor(random, DType::f32, dims, -0.5, 0.5)));
+  }
+  const std::vector<Var> w = model.variables;
+  model.loss = [w, with_control_flow](const Var& x) {
+    Var hidden = tanh(matmul(x, w[0]) + w[1]);
+    if (with_control_flow) {
+      hidden = cond(
+          less(total(hidden), scalar_like(hidden, 0)), [&]() -> std::vector<Var> { return {hidden * w[1]}; },
+          [&]() -> std::vector<Var> { return {hidden - w[1]}; })[0];
+      hidden = while_loop(
+          {hidden}, [](const auto& s) { return less(total(s[0] * s[0]), scalar_like(s[0], 40)); },
+          [&](const auto& s) -> std::vector<Var> { return {s[0] * 1.5 + w[1] * 0.1}; }, 6)[0];
+      const std::vector<Var> scanned =
+          scan({w[1]}, {hidden}, [&](const auto& states, const auto& slices) -> std::vector<Var> {
+            const Var next = tanh(states[0] + slices[0]);
+            return {next, next * w[1]};
+          });
+      hidden = scanned[1] + scanned[0];
+    }
+    const Var scores = matmul(hidden, w[2]);
+    return reduce_mean(scores * scores - log_softmax(scores), {}, false);
+  };
+  return model;
+}
+
+std::vector<Datum> train(const Optimizer& how, bool with_control_flow, bool captured, const CaptureOptions& options) {
+  const EagerDevice device(options.compile.device);
+  const Training model = make_training(with_control_flow);
+  EagerOptimizer optimizer(model.variables, how);
+  const auto step = [&](const std::vector<Var>& x) -> std::vector<Var> {
+    optimizer.clear_gradients();
+    const Var loss = model.loss(x[0]);
+    backward(loss);
+    clip_gradients(model.variables, 0.5);
+    optimizer.step();
+    return {loss};
+  };
+  Captured graph = capture(step, options);
+  Random random(3);
+  std::vector<Datum> results;
+  for (int i = 0; i < 12; ++i) {
+    const Var x = drawn(random, {5, 4});
+    results.push_back(datum((captured ? graph({x}) : step({x}))[0]));
+  }
+  for (const Var& each : model.variables) results.push_back(datum(each));
+  // The first call has found no gradients and the optimiser no memory; those after it are all alike.
+  EXPECT_TRUE(!captured || graph.num_captures() <= 2) << graph.explain();
+  return results;
+}
+
+TEST(BothWays, TrainingIsTheSameBitForBitOnTheReference) {
+  for (const char* name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}) {
+    const Optimizer how = find_optimizer(name);
+    EXPECT_EQ(difference(train(how, false, true, on_reference()), train(how, false, false, on_reference()),
+                         {.rtol = 0, .atol = 0}),
+              "")
+        << name;
+  }
+}
+
+TEST(BothWays, ControlFlowIsTheSame) {
+  const Optimizer how = Adam{.learning_rate = 0.05};
+  EXPECT_EQ(difference(train(how, true, true, on_reference()), train(how, true, false, on_reference())), "");
+}
+
+TEST(BothWays, TrainingWithFusedKernelsIsTheSameWithinRounding) {
+  const Optimizer how = Sgd{.learning_rate = 0.1, .momentum = 0.9};
+  for (const bool with_control_flow : {false, true}) {
+    EXPECT_EQ(difference(train(how, with_control_flow, true, {}), train(how, with_control_flow, false, {}),
+                         {.rtol = 1e-3, .atol = 1e-4}),
+              "");
+  }
+}
+
+TEST(BothWays, BranchesAndLoopsUseValuesFromAround) {
+  const Var w = weights({}, {3});
+  const auto f = [&](const std::vector<Var>& x) -> std::vector<Var> {
+    const Var outside = x[0] * 2;
+    const auto nested = [&]() -> std::vector<Var> {
+      return cond(
+          less(x[0], scalar_like(x[0], 10)), [&]() -> std::vector<Var> { return {outside * w}; },
+          [&]() -> std::vector<Var> { return {outside}; });
+    };
+    return cond(
+        less(x[0], scalar_like(x[0], 0)), [&]() -> std::vector<Var> { return {x[0] - 1}; }, nested);
+  };
+  Captured g = capture(f);
+  for (const float x : {-2.0F, 5.0F, 20.0F}) {
+    const Var eagerly = f({floats({}, {x})})[0], captured = g({floats({}, {x})})[0];
+    EXPECT_EQ(item(eagerly), item(captured)) << x;
+  }
+  EXPECT_EQ(g.num_captures(), 1);
+  EXPECT_THROW(scan({}, {floats({0, 2}, {})}, [](const auto&, const auto& s) { return s; }), ShapeError);
+}
+
+}  // namespace
+}  // namespace autograph
