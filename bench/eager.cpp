@@ -1,0 +1,121 @@
+// Define by run: what an op costs beyond its kernel, with the tape, on chains of 64x64 matrices; what a backward pass
+// costs per op; what remembering source lines costs; and memory over many steps of changing shapes. JSON on standard
+// output. With --steps N the last takes N steps (100,000 unless said otherwise). Exit status 1 when memory grows.
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograph/autograph.h"
+#include "measure.h"
+
+namespace {
+
+using namespace autograph;
+
+constexpr int kChain = 200;
+constexpr int kRounds = 30;
+constexpr int64_t kSide = 64;
+
+Tensor matrix(float value) { return Tensor::of<float>({kSide, kSide}, std::vector<float>(kSide * kSide, value)); }
+
+// Microseconds of the kernel alone, on buffers that stay where they are.
+double kernel_us(const OpDef& op, size_t num_inputs) {
+  const Attributes attributes;
+  const std::vector<Type> types(num_inputs, Type(DType::f32, {kSide, kSide}));
+  const std::vector<Type> output(1, types[0]);
+  const std::vector<Tensor> constants(num_inputs);
+  const KernelSelection selection = get_device("cpu").catalog().select({op, attributes, types, output, constants});
+  const Tensor x = matrix(0.01F);
+  const Tensor y = Tensor::empty(DType::f32, {kSide, kSide});
+  const Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(selection.kernel->scratch_bytes())});
+  const std::vector<TensorView> inputs(num_inputs, x.view()), outputs{y.view()};
+  const auto state = selection.kernel->new_state();
+  const KernelArgs args{inputs, outputs, scratch.buffer().data(), state.get()};
+  return 1e3 / kChain * best_milliseconds(kRounds, [&] {
+           for (int i = 0; i < kChain; ++i) selection.kernel->run(args);
+         });
+}
+
+struct Case {
+  std::string name;
+  const OpDef& op;
+  size_t num_inputs;
+  std::function<Var(const Var& x, const Var& w)> call;
+};
+
+void measure_chain(const Case& test, bool with_lines, std::string& json) {
+  const EagerDevice device("cpu", 1);
+  const Var w = variable(matrix(0.01F));
+  std::optional<SourceLines> lines;
+  if (with_lines) lines.emplace();
+  Var last;
+  const auto forward = [&] {
+    Var x = w;
+    for (int i = 0; i < kChain; ++i) x = test.call(x, w);
+    last = x;
+  };
+  const double op_us = 1e3 / kChain * best_milliseconds(kRounds, forward);
+  const Var flows = eager(matrix(1));
+  const double backward_us = 1e3 / kChain * best_milliseconds(kRounds, [&] {
+                               backward(last, {.gradient = flows});
+                               clear_gradient(w);
+                             });
+  const double alone_us = kernel_us(test.op, test.num_inputs);
+  json += fmt::format(
+      "{}{{\"op\": \"{}\", \"source_lines\": {}, \"op_us\": {:.3f}, \"kernel_us\": {:.3f}, \"overhead_us\": {:.3f}, "
+      "\"backward_us\": {:.3f}}}",
+      json.empty() ? "" : ", ", test.name, with_lines, op_us, alone_us, op_us - alone_us, backward_us);
+}
+
+// Of this process, now.
+double resident_mb() {
+  std::ifstream file("/proc/self/statm");
+  double pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * 4096 / 1e6;
+}
+
+// The shape changes with each step, and comes back now and then.
+double growth_mb(int64_t steps) {
+  const Var w = variable(Tensor::of<float>({8, 8}, std::vector<float>(64, 0.1F)));
+  double before = 0;
+  for (int64_t step = 0; step < steps; ++step) {
+    if (step == steps / 4) before = resident_mb();
+    const int64_t rows = 1 + step * 7 % 101;
+    const Var x = eager(Tensor::zeros(DType::f32, {rows, 8}));
+    backward(reduce_mean(tanh(matmul(x, w) + w[0]), {}, false));
+    assign(w, w - 0.1 * gradient(w));
+    clear_gradient(w);
+  }
+  return resident_mb() - before;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int64_t steps = 100'000;
+  if (argc == 3 && std::strcmp(argv[1], "--steps") == 0) steps = std::atoll(argv[2]);
+  const std::vector<Case> cases{
+      {"add", get_op("add"), 2, [](const Var& x, const Var& w) { return x + w; }},
+      {"mul", get_op("mul"), 2, [](const Var& x, const Var& w) { return x * w; }},
+      {"relu", get_op("relu"), 1, [](const Var& x, const Var&) { return relu(x); }},
+      {"tanh", get_op("tanh"), 1, [](const Var& x, const Var&) { return tanh(x); }},
+      {"matmul", get_op("matmul"), 2, [](const Var& x, const Var& w) { return matmul(x, w); }},
+  };
+  std::string chains;
+  for (const Case& test : cases) measure_chain(test, false, chains);
+  measure_chain(cases[0], true, chains);
+  const double grown = growth_mb(steps);
+  const bool is_flat = grown < 16;
+  fmt::print(
+      "{{\"schema\": 1, \"bench\": \"eager\", \"chains\": [{}], \"steps\": {}, \"grown_mb\": {:.1f}, "
+      "\"flat\": {}}}\n",
+      chains, steps, grown, is_flat);
+  return is_flat ? 0 : 1;
+}
