@@ -1,6 +1,6 @@
 #include "runtime/kernel_cost.h"
 
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "runtime/cgroup_file.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

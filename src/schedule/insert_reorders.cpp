@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

@@ -164,12 +164,6 @@ void place_memory(Plan& plan);
 /// after the reader of a tensor, in every order in which the streams can run. Throws InternalError naming the steps.
 void verify_memory(const Plan& plan);
 
-/// Bytes of a tensor type in a layout; throws BudgetError when they overflow.
-size_t size_of(const Type& type, Layout layout);
-
-/// Bytes of a static tensor type; throws BudgetError when they overflow.
-size_t size_of(const Type& type);
-
 /// The ten largest arena, output and heap slots as lines of text: "  4096 bytes f32[...] name (made by ...)".
 std::string describe_largest(const Plan& plan, const Graph& graph);
 

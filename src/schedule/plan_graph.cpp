@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "schedule/plan.h"
 #include "schedule/schedule_order.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

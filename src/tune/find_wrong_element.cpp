@@ -9,7 +9,7 @@
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "base/join.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 #include "tune/attester.h"
 #include "tune/trial_tensors.h"
 

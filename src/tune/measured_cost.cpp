@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "schedule/plan.h"
 #include "tune/call_key.h"
 
 namespace autograph {

@@ -6,27 +6,12 @@
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
-#include "cost/analytic_cost.h"
 #include "cost/node_work.h"
 
 namespace autograph {
 namespace {
 
 NodeId node_of(Var var) { return var.graph().value(var.id()).producer(); }
-
-// Round numbers: a thread does 1000 operations or moves 100 bytes a microsecond, two threads twice and once as much.
-AnalyticMachine round_machine() {
-  return {.threads = 2,
-          .thread_gflops = 1,
-          .gflops_scaling = 1,
-          .thread_gb_per_s = 0.1,
-          .gb_per_s = 0.1,
-          .launch_us = 1,
-          .fork_us = 2,
-          .anchor_part = 1,
-          .anchor_half = 0,
-          .other_part = 0.5};
-}
 
 TEST(WeightOnly, IsWhatDependsOnConstantsAlone) {
   Graph graph;
@@ -89,7 +74,6 @@ TEST(NodeWork, IsNotKnownWithoutExtents) {
   Graph graph;
   const Var x = input(graph, DType::f32, Shape{Dim::symbol("batch"), 8}, "x");
   EXPECT_FALSE(node_work(graph, node_of(neg(x))).is_known);
-  EXPECT_EQ(AnalyticCost(round_machine()).node_us(graph, node_of(neg(x)), 2), 1);
 }
 
 TEST(NodeWork, OfALookUpIsWhatIsLookedUp) {
@@ -106,46 +90,6 @@ TEST(NodeWork, OfReadingAShapeIsNone) {
   Graph graph;
   const Var x = input(graph, DType::f32, Shape{100, 100}, "x");
   EXPECT_EQ(node_work(graph, node_of(shape(x))).bytes, 0);
-}
-
-TEST(AnalyticCost, IsTheRoofline) {
-  Graph graph;
-  const Var x = input(graph, DType::f32, Shape{100, 100}, "x");
-  AnalyticCost cost(round_machine());
-  // 2e6 operations; 120000 bytes.
-  const Var product = matmul(x, input(graph, DType::f32, Shape{100, 100}, "y"));
-  EXPECT_DOUBLE_EQ(cost.node_us(graph, node_of(product), 1), 1 + 2000);
-  EXPECT_DOUBLE_EQ(cost.node_us(graph, node_of(product), 2), 1 + 2 + 1200);
-  // 10000 operations at half of the peak; 80000 bytes, which two threads move no faster.
-  EXPECT_DOUBLE_EQ(cost.node_us(graph, node_of(neg(x)), 1), 1 + 800);
-  EXPECT_DOUBLE_EQ(cost.node_us(graph, node_of(neg(x)), 2), 1 + 800);
-}
-
-TEST(AnalyticCost, LeavesSmallWorkToOneThread) {
-  Graph graph;
-  const Var x = input(graph, DType::f32, Shape{8}, "x");
-  AnalyticCost cost;
-  EXPECT_EQ(cost.node_us(graph, node_of(exp(x)), 2), cost.node_us(graph, node_of(exp(x)), 1));
-}
-
-TEST(AnalyticCost, ScalesLargeProducts) {
-  Graph graph;
-  const Var x = input(graph, DType::f32, Shape{1024, 1024}, "x");
-  const Var y = matmul(x, input(graph, DType::f32, Shape{1024, 1024}, "y"));
-  AnalyticCost cost;
-  const double scaling = cost.node_us(graph, node_of(y), 1) / cost.node_us(graph, node_of(y), 2);
-  EXPECT_GT(scaling, 1.9);
-  EXPECT_LT(scaling, 2);
-}
-
-TEST(AnalyticCost, IsZeroForViewsAndWeightsAlone) {
-  Graph graph;
-  const Var x = input(graph, DType::f32, Shape{2, 2}, "x");
-  const Var w = constant(graph, Tensor::of<float>({2, 2}, {1, 2, 3, 4}), "w");
-  AnalyticCost cost;
-  EXPECT_EQ(cost.node_us(graph, node_of(reshape(x, {4})), 2), 0);
-  EXPECT_EQ(cost.node_us(graph, node_of(transpose(w, {1, 0})), 2), 0);
-  EXPECT_GT(cost.node_us(graph, node_of(transpose(x, {1, 0})), 2), 0);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/defs.h"
 #include "ops/shape/slice_range.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

@@ -16,7 +16,7 @@
 #include "backends/cpu/parallel.h"
 #include "graph/run_reference.h"
 #include "ops/defs.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

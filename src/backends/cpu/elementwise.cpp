@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "backends/cpu/cpu_kernels.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

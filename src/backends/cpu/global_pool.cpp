@@ -15,7 +15,7 @@
 #include "backends/cpu/pixel_sums.h"
 #include "backends/cpu/simd/row_reduction.h"
 #include "ops/defs.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/known_inputs.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

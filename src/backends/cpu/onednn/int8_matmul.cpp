@@ -7,7 +7,7 @@
 #include "backends/cpu/onednn/int8.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "ops/defs.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace onednn {

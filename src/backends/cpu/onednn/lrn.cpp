@@ -3,7 +3,7 @@
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/refusal.h"
 #include "ops/defs.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph::onednn {
 namespace {

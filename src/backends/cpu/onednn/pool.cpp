@@ -14,7 +14,7 @@
 #include "graph/run_reference.h"
 #include "ops/defs.h"
 #include "ops/window/pool_loops.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace onednn {

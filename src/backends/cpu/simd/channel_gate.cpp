@@ -17,7 +17,7 @@
 #include "backends/cpu/simd/kernels.h"
 #include "ops/defs.h"
 #include "runtime/packed_constants.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/channel_gate.cpp"

@@ -11,7 +11,7 @@
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
 #include "ops/window/pool_loops.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/pixel_pool.cpp"

@@ -8,7 +8,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/simd/broadcast_axes.h"
 #include "ops/elementwise/formula_table.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph::simd {
 namespace {

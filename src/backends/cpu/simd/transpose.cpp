@@ -10,7 +10,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/transpose.cpp"
