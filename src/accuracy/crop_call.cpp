@@ -246,6 +246,29 @@ Cropped conv(const WholeCall& call, const Selection& wanted) {
   return cropped;
 }
 
+// Images of the batch, and output channels where they are no matter of groups.
+Cropped conv_transpose(const WholeCall& call, const Selection& wanted) {
+  CroppedCall cropped = start(call, select_all(call.outputs[0].shape().static_dims()));
+  cropped.made[0] = wanted[0];
+  cropped.inputs[0][0] = wanted[0];
+  if (call.attributes.get_or<int64_t>("group", 1) > 1) return cropped;
+  cropped.made[1] = wanted[1];
+  cropped.inputs[1][1] = wanted[1];
+  if (call.has(2)) cropped.inputs[2] = {wanted[1]};
+  return cropped;
+}
+
+// Every weight takes two channels, one of x and one of gy.
+Cropped conv_grad_weight(const WholeCall& call, const Selection& wanted) {
+  if (call.attributes.get_or<int64_t>("group", 1) > 1) return std::nullopt;
+  CroppedCall cropped = start(call, select_all(call.outputs[0].shape().static_dims()));
+  for (const size_t axis : {size_t{0}, size_t{1}}) {
+    cropped.made[axis] = wanted[axis];
+    cropped.inputs[1 - axis][1] = wanted[axis];
+  }
+  return cropped;
+}
+
 // ---- Attention, recurrent layers -----------------------------------------------------------------------------------
 
 Cropped attention(const WholeCall& call, const Selection& wanted) {
@@ -297,6 +320,8 @@ const std::map<std::string_view, Rule>& rules() {
       {"batch_normalization", per_channel},
       {"concat", concat},
       {"conv", conv},
+      {"conv_grad_weight", conv_grad_weight},
+      {"conv_transpose", conv_transpose},
       {"cum_sum", along_known_axis},
       {"dequantize_linear", scaled_bytes},
       {"dynamic_quantize_lstm", recurrent},

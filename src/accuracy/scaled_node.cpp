@@ -37,7 +37,7 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, N>& nam
 }
 
 // Sums of products of their first two operands, the third one added.
-constexpr std::array<std::string_view, 4> kProducts = {"conv", "conv_transpose", "matmul", "gemm"};
+constexpr std::array<std::string_view, 5> kProducts = {"conv", "conv_transpose", "conv_grad_weight", "matmul", "gemm"};
 // Sums: the terms themselves count, not only what they come to.
 constexpr std::array<std::string_view, 4> kSums = {"add", "sub", "sum", "mean"};
 // Sums of one operand. What makes its elements be off is often the same for all, such as a rounded weight of the

@@ -90,6 +90,30 @@ TEST(GroupNormalization, RejectsGroupsThatDoNotDivideTheChannels) {
             "[group_normalization] num_groups: expected 1 or more, got 0");
 }
 
+TEST(BatchNormalizationGrad, TakesAwayWhatMeanAndVarianceTake) {
+  const Tensor x = Tensor::of<float>({2, 1}, {1, 3});  // with epsilon 3 the normalised ones are -0.5 and 0.5
+  const Tensor gy = Tensor::of<float>({2, 1}, {1, 5});
+  const auto g =
+      run_op_all(batch_normalization_grad_def(), {x, Tensor::of<float>({1}, {2}), gy}, {{"epsilon", 3.0f}}, 3);
+  expect_near(g[0], {-1.5, 1.5}, 1e-6);
+  expect_near(g[1], {2}, 1e-6);
+  expect_near(g[2], {6}, 1e-6);
+  EXPECT_EQ(error_of(batch_normalization_grad_def(), {x, ones(1), Tensor::zeros(DType::f32, {3, 1})}),
+            "[batch_normalization_grad] gy: expected equal extents, got 2 and 3");
+}
+
+TEST(LayerNormalizationGrad, TakesAwayWhatMeanAndVarianceTake) {
+  const Tensor x = Tensor::of<float>({1, 2}, {1, 3});
+  const Tensor gy = Tensor::of<float>({1, 2}, {1, 5});
+  const auto g =
+      run_op_all(layer_normalization_grad_def(), {x, Tensor::of<float>({2}, {1, 2}), gy}, {{"epsilon", 3.0f}}, 3);
+  expect_near(g[0], {-1.6875, 1.6875}, 1e-6);
+  expect_near(g[1], {-0.5, 2.5}, 1e-6);
+  expect_near(g[2], {1, 5}, 1e-6);
+  EXPECT_EQ(error_of(layer_normalization_grad_def(), {x, ones(3), gy}),
+            "[layer_normalization_grad] shapes: [1,2] and [3] do not broadcast");
+}
+
 TEST(RmsNormalization, DividesByTheRootMeanSquare) {
   const Tensor x = Tensor::of<float>({2, 2}, {1, 7, 3, 3});  // root mean squares 5 and 3
   expect_near(run_op(rms_normalization_def(), {x, ones(1)}, {{"epsilon", 0.0f}}), {0.2, 1.4, 1, 1}, 1e-6);

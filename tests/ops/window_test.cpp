@@ -125,6 +125,49 @@ TEST(ConvTranspose, ScattersEveryElementAndDropsThePadding) {
   EXPECT_EQ(call_op(conv_transpose_def(), {x, w}, shaped)[0].to_f64(), (std::vector<double>{1, 10, 102, 20}));
 }
 
+TEST(ConvGradWeight, AddsWhatEachWeightHasMet) {
+  const Tensor x = Tensor::of<float>({1, 1, 4}, {1, 2, 3, 4});
+  const Tensor gy = Tensor::of<float>({1, 1, 3}, {1, 10, 100});
+  const Tensor w = call_op(conv_grad_weight_def(), {x, gy}, {{"kernel_shape", Dims{2}}})[0];
+  EXPECT_EQ(w.dims(), (Dims{1, 1, 2}));
+  EXPECT_EQ(w.to_f64(), (std::vector<double>{321, 432}));
+}
+
+TEST(ConvGradWeight, PlacesTapsAndGroupsAsTheConvolutionDoes) {
+  const Tensor x = Tensor::of<float>({1, 1, 4}, {1, 2, 3, 4});
+  const Attributes attributes{
+      {"kernel_shape", Dims{2}}, {"pads", Dims{1, 0}}, {"strides", Dims{2}}, {"dilations", Dims{2}}};
+  // Windows start at -1 and 1 and read positions s and s + 2.
+  EXPECT_EQ(call_op(conv_grad_weight_def(), {x, Tensor::of<float>({1, 1, 2}, {1, 10})}, attributes)[0].to_f64(),
+            (std::vector<double>{20, 42}));
+  const Tensor two = Tensor::of<float>({1, 2, 2}, {1, 2, 10, 20});
+  EXPECT_EQ(call_op(conv_grad_weight_def(), {two, Tensor::of<float>({1, 2, 2}, {1, 1, 2, 3})},
+                    {{"kernel_shape", Dims{1}}, {"group", int64_t{2}}})[0]
+                .to_f64(),
+            (std::vector<double>{3, 80}));
+}
+
+TEST(ConvGradWeight, RejectsWhatDoesNotFit) {
+  const Tensor x = Tensor::zeros(DType::f32, {1, 3, 3});
+  EXPECT_EQ(message_of(conv_grad_weight_def(), {x, x}, {{"kernel_shape", Dims{2}}}),
+            "[conv_grad_weight] gy: expected at most 2 windows on spatial axis 0 (input 3, kernel 2, stride 1), got 3");
+  EXPECT_EQ(message_of(conv_grad_weight_def(), {x, x}, {{"kernel_shape", Dims{1}}, {"group", int64_t{2}}}),
+            "[conv_grad_weight] group: expected a divisor of the 3 channels of x, got 2");
+  EXPECT_EQ(message_of(conv_grad_weight_def(), {x, Tensor::zeros(DType::f32, {2, 3, 3})}, {{"kernel_shape", Dims{1}}}),
+            "[conv_grad_weight] batch: expected that of x [1,3,3], got [2,3,3]");
+  EXPECT_EQ(message_of(conv_grad_weight_def(), {x, x}, {{"kernel_shape", Dims{}}}),
+            "[conv_grad_weight] kernel_shape: expected one extent or more, got []");
+}
+
+TEST(MaxPoolGrad, GoesToTheFirstMaximumOfEachWindow) {
+  const Tensor x = Tensor::of<float>({1, 1, 4}, {1, 3, 3, 2});
+  const Tensor gy = Tensor::of<float>({1, 1, 3}, {1, 10, 100});
+  EXPECT_EQ(call_op(max_pool_grad_def(), {x, gy}, {{"kernel_shape", Dims{2}}})[0].to_f64(),
+            (std::vector<double>{0, 11, 100, 0}));
+  EXPECT_EQ(message_of(max_pool_grad_def(), {x, x}, {{"kernel_shape", Dims{2}}}),
+            "[max_pool_grad] gy: expected [1,1,3], got [1,1,4]");
+}
+
 TEST(MaxUnpool, RejectsIndicesOutsideTheOutput) {
   const Tensor x = Tensor::of<float>({1, 1, 2}, {5, 6});
   const Attributes attributes{{"kernel_shape", Dims{2}}, {"strides", Dims{2}}};

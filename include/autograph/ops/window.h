@@ -45,8 +45,13 @@ Attributes pool_options_attributes(const PoolOptions& options);
 Var conv(Var x, Var w, Var b = {}, const ConvOptions& options = {});
 /// Transposed convolution: w is [C, M / group, kernel...], b is [M]; the result is [N, M, spatial...].
 Var conv_transpose(Var x, Var w, Var b = {}, const ConvOptions& options = {});
+/// Gradient of the weights of a convolution with input x and the gradient gy [N, M, spatial...] of its output:
+/// [M, C / group, kernel...]. `auto_pad` and `output_padding` of the options are not read.
+Var conv_grad_weight(Var x, Var gy, std::vector<int64_t> kernel, const ConvOptions& options = {});
 /// Largest element of each window: [N, C, spatial...].
 Var max_pool(Var x, const PoolOptions& options);
+/// Gradient of max_pool's input x where gy flows into its output: shape of x.
+Var max_pool_grad(Var x, Var gy, const PoolOptions& options);
 /// Mean of each window: [N, C, spatial...].
 Var average_pool(Var x, const PoolOptions& options);
 /// (sum |x|^p)^(1/p) over each window: [N, C, spatial...].

@@ -11,11 +11,17 @@ namespace autograph {
 
 #ifdef AG_HAS_ONEDNN
 std::vector<KernelDef> onednn_kernels() {
-  std::vector<KernelDef> kernels{
-      onednn::conv_kernel(),         onednn::fused_conv_kernel(),     onednn::fused_matmul_kernel(),
-      onednn::matmul_kernel(),       onednn::gemm_kernel(),           onednn::matmul_integer_kernel(),
-      onednn::conv_integer_kernel(), onednn::conv_transpose_kernel(), onednn::conv_transpose_product_kernel(),
-      onednn::lrn_kernel()};
+  std::vector<KernelDef> kernels{onednn::conv_kernel(),
+                                 onednn::fused_conv_kernel(),
+                                 onednn::fused_matmul_kernel(),
+                                 onednn::matmul_kernel(),
+                                 onednn::gemm_kernel(),
+                                 onednn::matmul_integer_kernel(),
+                                 onednn::conv_integer_kernel(),
+                                 onednn::conv_transpose_kernel(),
+                                 onednn::conv_transpose_product_kernel(),
+                                 onednn::conv_grad_weight_kernel(),
+                                 onednn::lrn_kernel()};
   for (const auto& more : {onednn::pool_kernels(), onednn::int8_conv_kernels(), onednn::int8_matmul_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
@@ -70,15 +76,31 @@ std::vector<KernelDef> simd_kernels() {
 
 std::vector<KernelDef> cpu_kernels() {
   std::vector<KernelDef> kernels = simd_kernels();
-  for (const auto& more : {onednn_kernels(), plane_pool_kernels(), global_pool_kernels(), pixel_normalization_kernels(),
-                           box_copy_kernels(), repeating_copy_kernels(), depth_space_kernels()}) {
+  for (const auto& more :
+       {onednn_kernels(), plane_pool_kernels(), global_pool_kernels(), pixel_normalization_kernels(),
+        batch_norm_training_kernels(), box_copy_kernels(), repeating_copy_kernels(), depth_space_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
-  for (const KernelDef& kernel :
-       {byte_table_kernel(), half_cast_kernel(), dynamic_quantize_kernel(), batch_normalization_kernel(),
-        concat_kernel(), split_kernel(), gather_kernel(), gather_elements_kernel(), gather_nd_kernel(),
-        scatter_elements_kernel(), grid_sample_kernel(), resize_kernel(), trilu_kernel(), cumulative_sum_kernel(),
-        lp_normalization_kernel(), tree_ensemble_kernel(), philox_kernel(), elementwise_kernel()}) {
+  for (const KernelDef& kernel : {byte_table_kernel(),
+                                  half_cast_kernel(),
+                                  dynamic_quantize_kernel(),
+                                  batch_normalization_kernel(),
+                                  concat_kernel(),
+                                  split_kernel(),
+                                  gather_kernel(),
+                                  gather_elements_kernel(),
+                                  gather_nd_kernel(),
+                                  scatter_elements_kernel(),
+                                  grid_sample_kernel(),
+                                  resize_kernel(),
+                                  trilu_kernel(),
+                                  cumulative_sum_kernel(),
+                                  lp_normalization_kernel(),
+                                  tree_ensemble_kernel(),
+                                  philox_kernel(),
+                                  max_pool_grad_kernel(),
+                                  layer_norm_grad_kernel(),
+                                  elementwise_kernel()}) {
     kernels.push_back(kernel);
   }
   return kernels;

@@ -38,6 +38,8 @@ std::string cpu_identity();
 // One function per source file of this folder.
 KernelDef elementwise_kernel();
 KernelDef batch_normalization_kernel();
+KernelDef max_pool_grad_kernel();
+KernelDef layer_norm_grad_kernel();
 KernelDef concat_kernel();
 KernelDef split_kernel();
 KernelDef gather_kernel();
@@ -53,6 +55,7 @@ KernelDef gather_nd_kernel();
 KernelDef scatter_elements_kernel();
 KernelDef grid_sample_kernel();
 KernelDef tree_ensemble_kernel();
+std::vector<KernelDef> batch_norm_training_kernels();
 std::vector<KernelDef> box_copy_kernels();
 std::vector<KernelDef> repeating_copy_kernels();
 std::vector<KernelDef> depth_space_kernels();

@@ -192,12 +192,25 @@ void set_training_gradients(VjpContext& c, const Var& of_x, const Var& centred, 
   }
 }
 
+// Where nobody differentiates the running statistics: one op gives all.
+void set_by_op(VjpContext& c) {
+  const std::vector<Var> gradients =
+      batch_normalization_grad(c.in(0), c.in(1), c.gy(0), c.attributes().real("epsilon"));
+  for (size_t slot = 0; slot < gradients.size(); ++slot) {
+    if (c.wants(slot)) c.set(slot, gradients[slot]);
+  }
+  for (const size_t slot : {size_t{3}, size_t{4}}) {
+    if (c.wants(slot)) c.set_none(slot);
+  }
+}
+
 // Everything in terms of the normalized x: with given statistics their own gradients, too; with those of the batch what
 // they take from the gradient of x.
 void vjp(VjpContext& c) {
   const Var x = c.in(0);
   if (!x.shape().has_rank()) c.unsupported("its rule needs a known rank");
   const bool training = c.attributes().flag("training_mode");
+  if (training && x.rank() > 1 && !c.has_gy(1) && !c.has_gy(2)) return set_by_op(c);
   std::vector<int64_t> axes{0};
   for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
   const auto channel_sum = [&](const Var& value) { return reduce_sum(value, axes, x.rank() == 1); };

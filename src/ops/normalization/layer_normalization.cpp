@@ -7,8 +7,13 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/normalization.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
+#include "ops/normalization/norm_gradients.h"
 #include "ops/normalization/normalized_dims.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
@@ -86,6 +91,45 @@ std::vector<Var> decompose(DecomposeContext& context) {
   return {y, mean, inverse};
 }
 
+// What flows back through the mean and through 1 / deviation, where somebody reads those, besides.
+Var with_statistics(VjpContext& c, Var gradient, const NormalizedParts& parts, const std::vector<int64_t>& axes) {
+  const Var x = c.in(0);
+  if (c.num_outputs() < 2) return gradient;
+  const Var count = reduce_sum(filled_like(x, 1), axes);
+  if (c.has_gy(1)) gradient = gradient + expand_as(cast(c.gy(1), x.dtype()) / count, x);
+  if (c.num_outputs() < 3 || !c.has_gy(2)) return gradient;
+  const Var cube = parts.inverse * parts.inverse * parts.inverse;
+  return gradient - cast(c.gy(2), x.dtype()) / count * cube * parts.centred;
+}
+
+// The op for the gradient, or its formula where scale is stretched along an axis that is normalised.
+void set_normal_gradients(VjpContext& c, const NormalizedParts& parts, const std::vector<int64_t>& axes) {
+  const Var x = c.in(0), scale = c.in(1);
+  const bool is_tail = scale.shape().rank() == static_cast<int64_t>(axes.size()) &&
+                       std::equal(scale.shape().dims().begin(), scale.shape().dims().end(),
+                                  x.shape().dims().end() - static_cast<int64_t>(axes.size()));
+  std::vector<Var> gradients;
+  if (is_tail) {
+    gradients =
+        layer_normalization_grad(x, scale, c.gy(0), c.attributes().integer("axis"), c.attributes().real("epsilon"));
+  } else {
+    gradients = {through_normalization(parts, c.gy(0) * scale, axes), c.gy(0) * parts.normal, c.gy(0)};
+  }
+  for (size_t slot = 1; slot < gradients.size(); ++slot) {
+    if (c.has_input(slot) && c.wants(slot)) c.set(slot, gradients[slot]);
+  }
+  if (c.wants(0)) c.set(0, with_statistics(c, gradients[0], parts, axes));
+}
+
+void vjp(VjpContext& c) {
+  const Var x = c.in(0);
+  if (!x.shape().has_rank() || !c.in(1).shape().has_rank()) c.unsupported("its rule needs known ranks");
+  const int64_t axis = c.attributes().integer("axis");
+  std::vector<int64_t> axes;
+  for (int64_t a = axis < 0 ? axis + x.rank() : axis; a < x.rank(); ++a) axes.push_back(a);
+  set_normal_gradients(c, normalized_parts(x, axes, c.attributes().real("epsilon")), axes);
+}
+
 OpSample sample(Random& random) {
   const Dims dims = draw_dims(random, 1, 4);
   const auto rank = static_cast<int64_t>(dims.size());
@@ -122,6 +166,7 @@ const OpDef& layer_normalization_def() {
       .infer = infer,
       .reference = reference,
       .decompose = decompose,
+      .vjp = vjp,
       .onnx = {{.name = "LayerNormalization", .since = 1, .export_since = 17}},
       .sample = sample,
   };

@@ -18,9 +18,17 @@ Dims extents_of(std::span<const WindowAxis> axes, int64_t WindowAxis::*member) {
 }
 
 // What lies behind the last window when it is above 0, what of the last window is cut off when it is below.
-int64_t left_over(const WindowAxis& axis) {
-  const int64_t reached = (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - axis.pad_begin;
-  return axis.in - reached;
+int64_t left_over(const WindowAxis& axis) { return axis.in - axis.reach(); }
+
+// A convolution with these windows, and padding for all of them.
+ConvOptions options_of(std::span<const WindowAxis> axes, int64_t group) {
+  ConvOptions options;
+  options.group = group;
+  options.strides = extents_of(axes, &WindowAxis::stride);
+  options.dilations = extents_of(axes, &WindowAxis::dilation);
+  options.pads = extents_of(axes, &WindowAxis::pad_begin);
+  for (const WindowAxis& axis : axes) options.pads.push_back(std::max<int64_t>(0, -left_over(axis)));
+  return options;
 }
 
 std::vector<int64_t> channels_first(int64_t rank) {
@@ -58,9 +66,25 @@ Var spread_by_weights(const Var& y, const Var& w, std::span<const WindowAxis> ax
   return conv_transpose(y, w, {}, options);
 }
 
+Var correlate(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group) {
+  return conv_grad_weight(x, y, extents_of(axes, &WindowAxis::kernel), options_of(axes, group));
+}
+
+Var convolve_windows(const Var& x, const Var& w, std::span<const WindowAxis> axes, int64_t group) {
+  const Var y = conv(x, w, {}, options_of(axes, group));
+  // Padding of a whole stride or more gives further windows.
+  std::vector<int64_t> begins, ends, cut;
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    begins.push_back(0);
+    ends.push_back(axes[axis].out);
+    cut.push_back(static_cast<int64_t>(axis) + 2);
+  }
+  return slice(y, begins, ends, cut);
+}
+
 // The weights slide over x as far as they have elements: y becomes the weights of a convolution whose stride is the
 // dilation, and the other way round.
-Var correlate(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group) {
+Var correlate_by_conv(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group) {
   ConvOptions options;
   options.group = group;
   options.strides = extents_of(axes, &WindowAxis::dilation);
@@ -83,15 +107,9 @@ Var correlate(const Var& x, const Var& y, std::span<const WindowAxis> axes, int6
 }
 
 Var sum_of_windows(const Var& y, std::span<const WindowAxis> axes) {
-  Dims alone{-1, 1}, taps{1, 1}, whole{0, y.dim(1)};
-  for (const WindowAxis& axis : axes) {
-    alone.push_back(axis.out);
-    taps.push_back(axis.kernel);
-    whole.push_back(axis.in);
-  }
-  whole[0] = -1;
-  const Var ones = expand(scalar_like(y, 1), taps);
-  return reshape(spread_by_weights(reshape(y, alone), ones, axes, 1), whole);
+  Dims taps{y.dim(1), 1};
+  for (const WindowAxis& axis : axes) taps.push_back(axis.kernel);
+  return spread_by_weights(y, expand(scalar_like(y, 1), taps), axes, y.dim(1));
 }
 
 Var sum_of_channels(const Var& y) {

@@ -1,5 +1,5 @@
-// The gradients of convolutions, as convolutions: conv, conv_transpose and the sum over positions that makes the
-// gradient of the weights are each other's gradients.
+// The gradients of convolutions: conv, conv_transpose and conv_grad_weight, the sum over positions that makes the
+// gradient of the weights, are each other's.
 #pragma once
 
 #include <span>
@@ -16,6 +16,17 @@ Var spread_by_weights(const Var& y, const Var& w, std::span<const WindowAxis> ax
 /// w[m, c, k] = sum over n and o of y[n, m, o] * x[n, c, o * stride - pad + k * dilation], c within the group of m.
 /// x [N, C, in...], y [N, M, out...], the result [M, C / group, kernel...]; extents but N are known.
 Var correlate(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group);
+
+/// The same as a convolution, for devices that have kernels for no other one.
+Var correlate_by_conv(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group);
+
+/// y[n, m, o] = sum over c and k of w[m, c, k] * x[n, c, o * stride - pad + k * dilation], as many windows as `axes`
+/// say.
+Var convolve_windows(const Var& x, const Var& w, std::span<const WindowAxis> axes, int64_t group);
+
+/// The windows of a call of conv_grad_weight with these extents of x and gy; pad_end is what they reach beyond x.
+std::vector<WindowAxis> conv_grad_weight_windows(const Attributes& attributes, std::span<const int64_t> x,
+                                                 std::span<const int64_t> gy);
 
 /// As spread_by_weights() with weights of 1 for each channel by itself: the sum of all y whose window has an element of
 /// x. y and x are [N, C, ...].

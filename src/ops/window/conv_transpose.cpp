@@ -9,7 +9,6 @@
 // In the last two the padding is what is left over, halved; the odd element goes to the end for SAME_UPPER and to the
 // beginning otherwise.
 #include "autograph/op_def.h"
-#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
@@ -221,29 +220,6 @@ OpSample sample(Random& random) {
   return sample;
 }
 
-// A convolution over the gradient, with the windows that the result was made by.
-Var of_input(const Var& gradient, const Var& w, std::span<const WindowAxis> axes, int64_t group) {
-  ConvOptions options;
-  options.group = group;
-  std::vector<int64_t> ends, cut, begins;
-  for (size_t axis = 0; axis < axes.size(); ++axis) {
-    const WindowAxis& window = axes[axis];
-    options.strides.push_back(window.stride);
-    options.dilations.push_back(window.dilation);
-    options.pads.push_back(window.pad_begin);
-    const int64_t reached =
-        (window.out - 1) * window.stride + (window.kernel - 1) * window.dilation + 1 - window.pad_begin;
-    ends.push_back(std::max<int64_t>(0, reached - window.in));
-    cut.push_back(static_cast<int64_t>(axis) + 2);
-    begins.push_back(0);
-  }
-  options.pads.insert(options.pads.end(), ends.begin(), ends.end());
-  const Var x = conv(gradient, w, {}, options);
-  for (size_t axis = 0; axis < axes.size(); ++axis) ends[axis] = axes[axis].out;
-  // Padding of the result of a whole stride or more would give further windows.
-  return slice(x, begins, ends, cut);
-}
-
 void vjp(VjpContext& c) {
   const Var x = c.in(0), w = c.in(1);
   if (!w.shape().is_static() ||
@@ -254,7 +230,7 @@ void vjp(VjpContext& c) {
   for (int64_t axis = 1; axis < x.rank(); ++axis) extents.push_back(x.dim(axis));
   const auto axes = conv_transpose_windows(c.attributes(), extents, w.shape().static_dims());
   const int64_t group = c.attributes().integer("group");
-  if (c.wants(0)) c.set(0, of_input(c.gy(0), w, axes, group));
+  if (c.wants(0)) c.set(0, convolve_windows(c.gy(0), w, axes, group));
   if (c.wants(1)) c.set(1, correlate(c.gy(0), x, axes, group));
   if (c.wants(2)) c.set(2, sum_of_channels(c.gy(0)));
 }

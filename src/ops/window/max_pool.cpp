@@ -34,11 +34,6 @@ T lowest() {
   }
 }
 
-template <class T>
-bool is_nan(T value) {
-  return value != value;
-}
-
 // A row-major offset inside one channel, counted with the first spatial axis fastest instead.
 int64_t column_major(int64_t offset, std::span<const int64_t> extents) {
   int64_t result = 0;
@@ -62,11 +57,7 @@ void reference(const OpCall& call) {
     const T* in = x.data<T>();
     T* out = call.output(0).mutable_data<T>();
     for_each_pool(axes, x, [&](std::span<const int64_t>, std::span<const int64_t> taps, int64_t base, int64_t o) {
-      int64_t best = taps.empty() ? -1 : taps[0];
-      for (const int64_t tap : taps) {
-        if (is_nan(in[base + best])) break;
-        if (in[base + tap] > in[base + best] || is_nan(in[base + tap])) best = tap;
-      }
+      const int64_t best = find_maximum(in + base, taps);
       out[o] = best < 0 ? lowest<T>() : in[base + best];
       if (!indices) return;
       indices[o] = best < 0 ? -1 : base + (by_column ? column_major(best, x.dims().subspan(2)) : best);
@@ -81,19 +72,15 @@ OpSample sample(Random& random) {
   return result;
 }
 
-// All of the gradient goes to where the maximum was found; a window in the padding has none.
+// All of the gradient goes to where the maximum was found. Where the model reads the positions anyway they are used.
 void vjp(VjpContext& c) {
   if (!c.has_gy(0)) return c.set_none(0);
-  Var indices;
-  if (c.attributes().integer("storage_order") != 0) {
-    Attributes by_row = c.attributes();
-    by_row.set("storage_order", int64_t{0});
-    indices = apply_all(c.op(), {c.in(0)}, by_row, 2)[1];
-  } else {
-    indices = c.num_outputs() > 1 ? c.out(1) : c.with_outputs(2)[1];
-  }
-  const Var is_outside = less(indices, scalar_like(indices, 0));
-  c.set(0, add_at(c.in(0), indices, where(is_outside, scalar_like(c.gy(0), 0), c.gy(0))));
+  Attributes attributes = c.attributes();
+  const bool has_positions = c.num_outputs() > 1 && attributes.integer("storage_order") == 0;
+  attributes.erase("storage_order");
+  if (!has_positions) return c.set(0, apply(max_pool_grad_def(), {c.in(0), c.gy(0)}, attributes));
+  const Var is_outside = less(c.out(1), scalar_like(c.out(1), 0));
+  c.set(0, add_at(c.in(0), c.out(1), where(is_outside, scalar_like(c.gy(0), 0), c.gy(0))));
 }
 
 }  // namespace

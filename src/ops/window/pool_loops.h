@@ -28,6 +28,18 @@ OpCost pool_cost(const CostContext& context);
 /// A random legal x (f32) and window attributes.
 OpSample sample_pool(Random& random);
 
+/// Which of the taps (offsets from `x`) has the largest element: of equal ones the first, and the first NaN before all;
+/// -1 for none.
+template <class T>
+int64_t find_maximum(const T* x, std::span<const int64_t> taps) {
+  int64_t best = taps.empty() ? -1 : taps[0];
+  for (const int64_t tap : taps) {
+    if (x[best] != x[best]) break;
+    if (x[tap] > x[best] || x[tap] != x[tap]) best = tap;
+  }
+  return best;
+}
+
 /// Calls pool(position, input offsets inside one channel, base of the channel in x, flat output index) for every
 /// output element.
 template <class Pool>

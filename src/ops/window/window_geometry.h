@@ -32,6 +32,8 @@ struct WindowAxis {
   int64_t pad_begin = 0;
   int64_t pad_end = 0;
 
+  /// Where the last window ends, as a coordinate of the input: beyond `in` in the padding.
+  int64_t reach() const { return (out - 1) * stride + (kernel - 1) * dilation + 1 - pad_begin; }
   /// Taps of output `o` whose input coordinate lies in [-before, in + after).
   TapRange taps_within(int64_t o, int64_t before, int64_t after) const;
   /// Taps of output `o` inside the input.

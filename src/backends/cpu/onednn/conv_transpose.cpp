@@ -1,8 +1,13 @@
-// conv_transpose with one to three spatial dims, groups and dilation: oneDNN's deconvolution.
+// conv_transpose with one to three spatial dims, groups and dilation: oneDNN's backward convolution by data, of which
+// its deconvolution is the first implementation that fits.
 //
-// oneDNN adds the bias in a pass of its own that takes as long as the products, so it is added here.
+// The bias is added here: a deconvolution takes as long for it as for the products.
+#include <algorithm>
+
 #include "backends/cpu/multiversion.h"
+#include "backends/cpu/onednn/backward_cost.h"
 #include "backends/cpu/onednn/convolution_turn.h"
+#include "backends/cpu/onednn/implementation_lists.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/parallel.h"
@@ -71,43 +76,79 @@ class WithBias : public Kernel {
   int threads_ = 1;
 };
 
-// oneDNN's dims [group, M / group, C / group, kernel...] in the order of ONNX's [C, M / group, kernel...].
-dnnl::memory::desc given_weights(const KernelCall& call) {
-  const int64_t group = call.attributes.integer("group");
-  const Dims w = call.input_dims(kW);
-  dnnl::memory::dims dims{group, w[1], w[0] / group};
-  int64_t taps = 1;
-  for (size_t a = 2; a < w.size(); ++a) taps *= w[a];
-  dnnl::memory::dims strides{w[0] / group * w[1] * taps, taps, w[1] * taps};
-  for (size_t a = 2; a < w.size(); ++a) {
-    dims.push_back(w[a]);
-    strides.push_back(strides.back());
-  }
-  int64_t stride = 1;
-  for (size_t a = w.size(); a-- > 2; stride *= w[a]) strides[a + 1] = stride;
-  if (group > 1) return {dims, DataType::f32, strides};
-  return {dnnl::memory::dims(dims.begin() + 1, dims.end()), DataType::f32,
-          dnnl::memory::dims(strides.begin() + 1, strides.end())};
-}
+using Descriptor = dnnl::convolution_backward_data::primitive_desc;
 
-using Descriptor = dnnl::deconvolution_forward::primitive_desc;
-
-Descriptor describe(const KernelCall& call, Layout layout) {
-  const Dims x = call.input_dims(kX), w = call.input_dims(kW), y = call.output_dims(0);
-  dnnl::memory::dims strides, dilates, pads_begin, pads_end;
-  for (const WindowAxis& axis : conv_transpose_windows(call.attributes, x, w)) {
-    strides.push_back(axis.stride);
-    dilates.push_back(axis.dilation - 1);
-    pads_begin.push_back(axis.pad_begin);
-    // What is cut off at the end so that the result has this extent; output_padding cuts off less.
-    pads_end.push_back((axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - axis.pad_begin - axis.in);
+// A call in one layout, seen from the convolution whose input it gives the gradient of: that reads our y and makes x.
+class DataGradient {
+ public:
+  DataGradient(const KernelCall& call, Layout layout)
+      : layout_(layout), x_(call.input_dims(kX)), w_(call.input_dims(kW)), y_(call.output_dims(0)) {
+    for (const WindowAxis& axis : conv_transpose_windows(call.attributes, x_, w_)) {
+      strides_.push_back(axis.stride);
+      dilates_.push_back(axis.dilation - 1);
+      pads_begin_.push_back(axis.pad_begin);
+      // What is cut off at the end so that the result has this extent; output_padding cuts off less.
+      pads_end_.push_back(axis.reach() - axis.in);
+    }
+    const int64_t group = call.attributes.integer("group");
+    if (group == 1) return;
+    w_[0] /= group;
+    w_.insert(w_.begin(), group);
   }
-  const dnnl::deconvolution_forward::desc desc(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, desc_in(layout, x),
-      any_layout(given_weights(call).dims()), desc_in(layout, y), strides, dilates, pads_begin, pads_end);
-  const ConvolutionTurn turn(DataType::f32);
-  return {desc, new_attributes(), cpu_engine()};
-}
+
+  // What a descriptor is made from, which must live while that steps through implementations.
+  struct Source {
+    dnnl::convolution_backward_data::desc desc;
+    dnnl::convolution_forward::primitive_desc forward;
+  };
+
+  // Throws dnnl::error where oneDNN has nothing for the layout.
+  Source make_source() const {
+    const dnnl::memory::desc x = desc_in(layout_, x_), y = desc_in(layout_, y_), w = any_layout(w_);
+    return {{dnnl::algorithm::convolution_direct, y, w, x, strides_, dilates_, pads_begin_, pads_end_},
+            {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, y, w, x, strides_, dilates_,
+              pads_begin_, pads_end_},
+             cpu_engine()}};
+  }
+
+  static Descriptor describe(const Source& source, Use use) {
+    return {source.desc, new_attributes(use), cpu_engine(), source.forward};
+  }
+
+  // Usable ones, best first.
+  std::vector<std::string> list_implementations() const {
+    std::vector<std::string> names;
+    const ConvolutionTurn turn(DataType::f32);
+    try {
+      const Source source = make_source();
+      Descriptor candidate = describe(source, Use::list);
+      do {
+        const std::string name = candidate.impl_info_str();
+        const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+        if (is_new && name.find("ref") == std::string::npos) names.push_back(name);
+      } while (candidate.next_impl());
+    } catch (const dnnl::error&) {
+      // oneDNN has nothing for this layout.
+    }
+    return names;
+  }
+
+  ProblemKind kind(int threads) const {
+    constexpr int64_t kOfData = -2;  // told from forward convolutions, whose kinds begin with their threads
+    ProblemKind kind;
+    kind.add(kOfData).add(threads).add(static_cast<int64_t>(layout_));
+    kind.add(w_).add(y_[1]).add_magnitudes(x_).add_magnitudes(y_);
+    for (const auto* windows : {&strides_, &dilates_, &pads_begin_, &pads_end_}) kind.add(*windows);
+    return kind;
+  }
+
+  const dnnl::memory::dims& weight_dims() const { return w_; }
+
+ private:
+  Layout layout_;
+  dnnl::memory::dims x_, w_, y_;  // w [C, M / group, kernel...], which is also how it is given
+  dnnl::memory::dims strides_, dilates_, pads_begin_, pads_end_;
+};
 
 std::string why_not(const KernelCall& call) {
   const size_t rank = call.input_dims(kX).size();
@@ -118,37 +159,35 @@ std::string why_not(const KernelCall& call) {
 Prepared prepare(const KernelCall& call) {
   return try_prepare([&]() -> std::unique_ptr<Kernel> {
     const Layout layout = call.variant->input(0);
-    const Descriptor pd = describe(call, layout);
+    const DataGradient gradient(call, layout);
+    const ConvolutionTurn turn(DataType::f32);
+    const auto source = gradient.make_source();
+    auto [primitive, pd] = make_implementation<dnnl::convolution_backward_data>(
+        call.variant->name, [&] { return gradient.describe(source, Use::run); });
     std::vector<Argument> arguments{
-        {DNNL_ARG_SRC, false, kX, desc_in(layout, call.input_dims(kX)), pd.src_desc()},
-        {DNNL_ARG_WEIGHTS, false, kW, given_weights(call), pd.weights_desc(),
+        {DNNL_ARG_DIFF_DST, false, kX, desc_in(layout, call.input_dims(kX)), pd.diff_dst_desc()},
+        {DNNL_ARG_WEIGHTS, false, kW, row_major(gradient.weight_dims()), pd.weights_desc(),
          call.constant(kW) ? *call.constant(kW) : Tensor()},
-        {DNNL_ARG_DST, true, 0, desc_in(layout, call.output_dims(0)), pd.dst_desc()},
+        {DNNL_ARG_DIFF_SRC, true, 0, desc_in(layout, call.output_dims(0)), pd.diff_src_desc()},
     };
-    auto kernel = std::make_unique<PrimitiveKernel>(dnnl::deconvolution_forward(pd), std::move(arguments),
-                                                    pd.scratchpad_desc(), call.packed);
+    auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc(),
+                                                    call.packed);
     if (!call.has_input(kB)) return kernel;
     return std::make_unique<WithBias>(call, std::move(kernel));
   });
 }
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
-  constexpr double kFlopsPerUsAndThread = 75e3;
-  constexpr double kRowMajorPenalty = 1.5;
-  constexpr double kStartUs = 3;
-  const double us =
-      cost_of(call.op, {call.attributes, call.inputs, call.outputs}).flops / (kFlopsPerUsAndThread * call.threads);
+  const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
   std::vector<KernelVariant> result;
   for (const Layout layout : {Layout::row_major, native_block(), Layout::channels_last}) {
-    try {
-      const std::string name = describe(call, layout).impl_info_str();
-      if (name.find("ref") != std::string::npos) continue;
+    const DataGradient gradient(call, layout);
+    for (const std::string& name :
+         implementations_for(gradient.kind(call.threads), [&] { return gradient.list_implementations(); })) {
       result.push_back({.name = name,
                         .inputs = {layout},
                         .outputs = {layout},
-                        .cost_us = kStartUs + us * (layout == Layout::row_major ? kRowMajorPenalty : 1)});
-    } catch (const dnnl::error&) {
-      // oneDNN has nothing for this layout.
+                        .cost_us = backward_cost_us(cost, name, layout, call.threads)});
     }
   }
   return result;

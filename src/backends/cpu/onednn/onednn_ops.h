@@ -17,6 +17,7 @@ std::vector<KernelDef> int8_conv_kernels();
 std::vector<KernelDef> int8_matmul_kernels();
 KernelDef conv_integer_kernel();
 KernelDef matmul_integer_kernel();
+KernelDef conv_grad_weight_kernel();
 KernelDef conv_transpose_kernel();
 KernelDef conv_transpose_product_kernel();
 KernelDef lrn_kernel();

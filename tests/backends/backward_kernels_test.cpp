@@ -1,0 +1,197 @@
+// Kernels of backward passes against the reference, in every variant on offer: gradients of the weights of
+// convolutions, of maxima, and of batch and layer normalization; and batch normalization while training.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "autograph/random.h"
+#include "ops/defs.h"
+#include "ops/sample.h"
+#include "ops/window/conv_gradients.h"
+#include "ops/window/pool_loops.h"
+#include "support/every_variant.h"
+#include "support/kernel_checks.h"
+
+namespace autograph {
+namespace {
+
+struct Channels {
+  int64_t group, in, out;  // in and out of each group
+};
+
+OpSample draw_weight_gradient(Random& random, const Channels& channels, int64_t rank) {
+  Dims x{draw(random, 1, 3), channels.group * channels.in}, gy{x[0], channels.group * channels.out};
+  Dims kernel, strides, dilations, pads(static_cast<size_t>(2 * rank), 0);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    kernel.push_back(draw(random, 1, 4));
+    strides.push_back(draw(random, 1, 3));
+    dilations.push_back(draw(random, 1, 2));
+    x.push_back((kernel.back() - 1) * dilations.back() + draw(random, 1, rank == 3 ? 4 : 9));
+    for (const int64_t side : {axis, axis + rank}) pads[static_cast<size_t>(side)] = draw(random, 0, kernel.back() - 1);
+  }
+  OpSample sample;
+  sample.attributes = {{"kernel_shape", kernel},
+                       {"strides", strides},
+                       {"dilations", dilations},
+                       {"pads", pads},
+                       {"group", channels.group}};
+  for (const WindowAxis& axis :
+       resolve_windows(window_spec(sample.attributes, kernel), std::span<const int64_t>(x).subspan(2))) {
+    gy.push_back(axis.out);
+  }
+  sample.inputs = {draw_tensor(random, DType::f32, x, -1, 1), draw_tensor(random, DType::f32, gy, -1, 1)};
+  return sample;
+}
+
+TEST(ConvGradWeight, EveryVariantOnRandomCalls) {
+  Random random(11);
+  const KernelDef def = cpu_kernel("cpu.conv_grad_weight_onednn", "conv_grad_weight");
+  if (def.name.empty()) GTEST_SKIP() << "a build without oneDNN";
+  for (int i = 0; i < 150; ++i) {
+    Channels channels{1, draw(random, 1, 40), draw(random, 1, 40)};
+    if (i % 3 == 1) channels = {draw(random, 2, 3), draw(random, 1, 17), draw(random, 1, 17)};
+    if (i % 3 == 2) channels = {draw(random, 1, 40), 1, draw(random, 1, 2)};
+    const OpSample sample = draw_weight_gradient(random, channels, draw(random, 1, 3));
+    SCOPED_TRACE(i);
+    expect_every_variant(def, conv_grad_weight_def(), sample, 1 + i % 2);
+  }
+}
+
+TEST(ConvGradWeight, SaysWhatItRefuses) {
+  Random random(10);
+  const KernelDef def = cpu_kernel("cpu.conv_grad_weight_onednn", "conv_grad_weight");
+  if (def.name.empty()) GTEST_SKIP() << "a build without oneDNN";
+  OpSample sample{{draw_tensor(random, DType::f32, {1, 2, 7}), draw_tensor(random, DType::f32, {1, 2, 2})}};
+  sample.attributes = {{"kernel_shape", Dims{3}}, {"strides", Dims{2}}};
+  EXPECT_EQ(KernelRun(def, KernelCase(conv_grad_weight_def(), sample)).refusal(), "fewer windows than fit into x");
+}
+
+// As layers of networks are: whole blocks of channels, windows that reach over the edges.
+TEST(ConvGradWeight, EveryVariantOnLayers) {
+  Random random(12);
+  const KernelDef def = cpu_kernel("cpu.conv_grad_weight_onednn", "conv_grad_weight");
+  if (def.name.empty()) GTEST_SKIP() << "a build without oneDNN";
+  for (const int64_t kernel : {1, 3, 7}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t channels : {3, 32, 48}) {
+        const int64_t pad = kernel / 2, out = (14 + 2 * pad - kernel) / stride + 1;
+        OpSample sample{{draw_tensor(random, DType::f32, {2, channels, 14, 14}, -1, 1),
+                         draw_tensor(random, DType::f32, {2, 32, out, out}, -1, 1)}};
+        sample.attributes = {{"kernel_shape", Dims{kernel, kernel}},
+                             {"strides", Dims{stride, stride}},
+                             {"pads", Dims{pad, pad, pad, pad}}};
+        SCOPED_TRACE(testing::Message() << kernel << " " << stride << " " << channels);
+        expect_every_variant(def, conv_grad_weight_def(), sample, 2);
+      }
+    }
+  }
+}
+
+// Equal elements, NaN and infinity decide who gets the gradient.
+TEST(MaxPoolGrad, EveryVariantOnRandomCalls) {
+  Random random(13);
+  const KernelDef def = cpu_kernel("cpu.max_pool_grad", "max_pool_grad");
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (int i = 0; i < 150; ++i) {
+    const int64_t rank = draw(random, 1, 3);
+    Dims x{draw(random, 1, 2), draw_one_of<int64_t>(random, {1, 3, 8, 16, 19, 32})}, gy = x;
+    Dims kernel, strides, dilations, pads(static_cast<size_t>(2 * rank), 0);
+    for (int64_t a = 0; a < rank; ++a) {
+      kernel.push_back(draw(random, 1, 4));
+      strides.push_back(draw(random, 1, 3));
+      dilations.push_back(draw(random, 1, 2));
+      for (const int64_t side : {a, a + rank}) pads[static_cast<size_t>(side)] = draw(random, 0, kernel.back() - 1);
+      x.push_back((kernel.back() - 1) * dilations.back() + 1 + draw(random, 0, 6));
+    }
+    Tensor values = Tensor::empty(DType::f32, x);
+    for (float& value : std::span<float>(values.mutable_data<float>(), static_cast<size_t>(values.num_elements()))) {
+      value = static_cast<float>(draw(random, -3, 3));
+      if (i % 4 == 0 && draw(random, 0, 5) == 0) value = draw_one_of(random, {kInfinity, -kInfinity, std::nanf("")});
+    }
+    OpSample sample;
+    sample.attributes = {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}};
+    sample.attributes.set("ceil_mode", draw(random, 0, 1));
+    for (const WindowAxis& axis : pool_windows(sample.attributes, values.view())) gy.push_back(axis.out);
+    sample.inputs = {values, draw_tensor(random, DType::f32, gy, -1, 1)};
+    SCOPED_TRACE(i);
+    expect_every_variant(def, max_pool_grad_def(), sample, 1 + i % 2);
+  }
+}
+
+Dims draw_image(Random& random, int64_t channels) {
+  Dims dims{draw(random, 2, 4), channels};
+  for (int64_t axis = draw(random, 0, 3); axis > 0; --axis) dims.push_back(draw(random, 1, 9));
+  return dims;
+}
+
+int64_t draw_channels(Random& random) {
+  return draw_one_of<int64_t>(random, {1, 3, 8, 16, 24, 32, draw(random, 1, 70)});
+}
+
+// Channels far from 0, whose variance cancels where it comes from sums of squares.
+Tensor draw_far_from_zero(Random& random, const Dims& dims) {
+  Tensor x = draw_tensor(random, DType::f32, dims, -1, 1);
+  for (int64_t i = 0; i < x.num_elements(); ++i) x.mutable_data<float>()[i] += 300;
+  return x;
+}
+
+TEST(BatchNormTraining, EveryVariantOnRandomCalls) {
+  Random random(14);
+  const KernelDef def = cpu_kernel("cpu.batch_norm_training", "batch_normalization");
+  for (int i = 0; i < 120; ++i) {
+    const int64_t channels = draw_channels(random);
+    const Dims dims = draw_image(random, channels);
+    OpSample sample{.inputs = {i % 3 == 0 ? draw_far_from_zero(random, dims) : draw_tensor(random, DType::f32, dims)},
+                    .attributes = {{"training_mode", int64_t{1}}, {"epsilon", 1e-2F}, {"momentum", 0.8F}},
+                    .num_outputs = static_cast<int>(draw_one_of(random, {1, 3}))};
+    for (int k = 0; k < 4; ++k) sample.inputs.emplace_back(draw_tensor(random, DType::f32, {channels}, 0.5, 1.5));
+    SCOPED_TRACE(i);
+    expect_every_variant(def, batch_normalization_def(), sample, 1 + i % 2);
+  }
+}
+
+TEST(BatchNormTraining, EveryVariantOfTheGradient) {
+  Random random(15);
+  const KernelDef def = cpu_kernel("cpu.batch_norm_training", "batch_normalization_grad");
+  for (int i = 0; i < 120; ++i) {
+    const int64_t channels = draw_channels(random);
+    const Dims dims = draw_image(random, channels);
+    const OpSample sample{
+        .inputs = {i % 3 == 0 ? draw_far_from_zero(random, dims) : draw_tensor(random, DType::f32, dims),
+                   draw_tensor(random, DType::f32, {channels}, 0.5, 1.5), draw_tensor(random, DType::f32, dims, -1, 1)},
+        .attributes = {{"epsilon", 1e-2F}},
+        .num_outputs = 3};
+    SCOPED_TRACE(i);
+    expect_every_variant(def, batch_normalization_grad_def(), sample, 1 + i % 2);
+  }
+}
+
+TEST(BatchNormTraining, LeavesGivenStatisticsToOthers) {
+  Random random(16);
+  OpSample sample;
+  sample.inputs = {draw_tensor(random, DType::f32, {2, 3, 4})};
+  for (int k = 0; k < 4; ++k) sample.inputs.emplace_back(draw_tensor(random, DType::f32, {3}, 0.5, 1.5));
+  const KernelDef def = cpu_kernel("cpu.batch_norm_training", "batch_normalization");
+  EXPECT_EQ(KernelRun(def, KernelCase(batch_normalization_def(), sample)).refusal(), "given statistics");
+}
+
+TEST(LayerNormGrad, GivesTheReference) {
+  Random random(17);
+  const KernelDef def = cpu_kernel("cpu.layer_norm_grad", "layer_normalization_grad");
+  for (int i = 0; i < 100; ++i) {
+    const Dims dims{draw(random, 1, 3), draw(random, 1, i % 5 == 0 ? 200 : 5), draw(random, 2, i % 5 == 0 ? 260 : 40)};
+    const int64_t axis = draw(random, 0, 2);
+    const Dims tail(dims.begin() + axis, dims.end());
+    const OpSample sample{
+        .inputs = {draw_tensor(random, DType::f32, dims, -2, 2), draw_tensor(random, DType::f32, tail, 0.5, 1.5),
+                   draw_tensor(random, DType::f32, dims, -1, 1)},
+        .attributes = {{"axis", axis}, {"epsilon", 1e-3F}},
+        .num_outputs = 3};
+    SCOPED_TRACE(i);
+    expect_reference(def, KernelCase(layer_normalization_grad_def(), sample, {1 + i % 2}));
+  }
+}
+
+}  // namespace
+}  // namespace autograph
