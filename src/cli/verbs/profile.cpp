@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "cli/execute.h"
 #include "cli/given_inputs.h"
+#include "cli/training_flags.h"
 #include "cli/verbs.h"
 #include "report/chrome_trace.h"
 #include "report/critical_path.h"
@@ -19,6 +20,7 @@ namespace {
 struct Options {
   ModelOptions model;
   RunOptions run;
+  TrainingFlags training;
   std::string output;
   int64_t warmup = 3;
   int64_t runs = 5;
@@ -51,6 +53,7 @@ int run(Session& session, const Options& options) {
   check_options(options);
   LoadedModel loaded = load_model(session, options.model);
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
+  make_training_step(loaded, options.training, "profile --train");
   const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   const CompiledModel compiled = compile_model(session, loaded, options.run, {.profile = true});
   const Executable& executable = compiled.executable;
@@ -96,6 +99,7 @@ Command profile_command() {
   table.push_back(input_option(options->model));
   table.push_back(
       {.names = "--top", .value_name = "N", .doc = "Rows of the table; 20 when not given.", .target = &options->top});
+  for (Option& option : training_option_table(options->training)) table.push_back(std::move(option));
   for (Option& option : run_option_table(options->run)) table.push_back(std::move(option));
   return {
       .name = "profile",
@@ -107,7 +111,8 @@ Command profile_command() {
           "the bytes it moves, whichever is nearer. Below stand sums by op, the kernels that were not taken and why, "
           "and the share of the run in which no kernel ran.",
       .examples = {{"autograph profile zoo:squeezenet -o trace.json", "Trace of one run, and its slowest ops."},
-                   {"autograph profile model.onnx --top 5", "The five slowest ops, no trace."}},
+                   {"autograph profile model.onnx --top 5", "The five slowest ops, no trace."},
+                   {"autograph profile zoo:squeezenet --train --batch 8", "Of a step of training."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };

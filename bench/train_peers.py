@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Times a training step of AutoGraph and of PyTorch on the same models, in turns, and prints ratios.
+
+    python bench/train_peers.py [--models a,b] [--rounds N] [--seconds S] [--threads N] [--peers eager,compile]
+        [--batch N] [--optimizer sgd] [--autograph build/autograph] [--json FILE]
+    python bench/train_peers.py --check [--training build/bench/bench_training] [--models a,b] [--steps N]
+
+A step is forward, backward and the update of all weights. The models stand in train_models.py; AutoGraph gets them as
+ONNX files that torch exports, with the same weights. As in peers.py each runtime is a process of its own and only one
+is ever active; a round asks one after the other, a runtime counts with the fastest step of each round and the ratio is
+the median over the rounds of PyTorch's time (the better of eager and compiled) to AutoGraph's: above 1 AutoGraph is
+faster. `first` is the time to the first step: load and compile, or torch.compile.
+
+With --check nothing is timed: the gradients of all weights (f32, batch norms with the statistics they were given) and
+the losses of some steps of SGD and AdamW (with batch statistics) must equal those of PyTorch in f64: gradients within
+GRADIENT_TOLERANCE of the largest one of their weight, losses within LOSS_TOLERANCE. Exit code 6 where they do not.
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+
+import peer_processes
+
+GRADIENT_TOLERANCE = 1e-4
+LOSS_TOLERANCE = 1e-3
+RATES = {"sgd": 0.05, "adamw": 1e-3}
+KINDS = ("eager", "compile")
+
+
+# ---- The process of PyTorch ------------------------------------------------------------------------------------------
+
+
+def serve_torch(options):
+    """Answers each line {"seconds"} by {"min_ms", "median_ms"}, after one {"first_ms"}."""
+    import torch
+
+    import train_models
+
+    torch.set_num_threads(options.threads)
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    name = options.models
+    module = train_models.build(name).train()
+    arrays = train_models.draw(name, options.batch)
+    x, target = (torch.from_numpy(array) for array in arrays)
+    optimizer = train_models.make_optimizer(options.optimizer, module.parameters(), 1e-3)
+    begin = time.perf_counter()
+    forward = torch.compile(module) if options.serve == "compile" else module
+
+    def step():
+        optimizer.zero_grad()
+        train_models.loss_of(name, forward(x), target).backward()
+        optimizer.step()
+
+    step()
+    print(json.dumps({"first_ms": (time.perf_counter() - begin) * 1e3, "version": torch.__version__}), file=answers)
+    for line in sys.stdin:
+        times, stop = [], time.perf_counter() + json.loads(line)["seconds"]
+        while len(times) < 3 or time.perf_counter() < stop:
+            begin = time.perf_counter()
+            step()
+            times.append((time.perf_counter() - begin) * 1e3)
+        print(json.dumps({"min_ms": min(times), "median_ms": statistics.median(times)}), file=answers)
+
+
+class Torch:
+    def __init__(self, options, kind, name, batch):
+        words = ["--serve", kind, "--models", name, "--batch", str(batch), "--threads", str(options.threads)]
+        script = os.path.abspath(__file__)
+        self.process = peer_processes.Process([sys.executable, script, *words, "--optimizer", options.optimizer])
+        ready = self.process.read_answer()
+        self.first_ms, self.version = ready["first_ms"], ready["version"]
+        self.process.pause()
+
+    def time(self, seconds):
+        return self.process.ask(json.dumps({"seconds": seconds}))["min_ms"]
+
+
+class AutoGraph:
+    def __init__(self, options, files, name):
+        import train_models
+
+        words = [options.autograph, "bench", files["model"], "--train", "--serve", "--threads", str(options.threads)]
+        words += ["--loss", train_models.loss_kind(name), "--optimizer", options.optimizer]
+        words += ["--input", f"x={files['x']}", "--input", f"target={files['target']}"]
+        self.process = peer_processes.Process(words)
+        ready = self.process.read_answer()
+        self.first_ms = ready["compile_ms"] + ready["first_run_ms"]
+        self.process.pause()
+
+    def time(self, seconds):
+        return self.process.ask(f"0 {seconds}")["latency_ms"]["min"]
+
+
+# ---- Timing ----------------------------------------------------------------------------------------------------------
+
+
+def write_files(name, folder, batch):
+    import train_models
+
+    files = {kind: os.path.join(folder, kind + ".npy") for kind in ("x", "target")}
+    for kind, array in zip(("x", "target"), train_models.draw(name, batch)):
+        numpy.save(files[kind], array)
+    files["model"] = os.path.join(folder, name + ".onnx")
+    train_models.export(name, files["model"], batch)
+    return files
+
+
+def measure(options, name):
+    import train_models
+
+    batch = options.batch or train_models.MODELS[name][1]
+    row = {"model": name, "batch": batch, "runtimes": {}}
+    running = {}
+    with tempfile.TemporaryDirectory() as folder:
+        files = write_files(name, folder, batch)
+        starts = {"autograph": lambda: AutoGraph(options, files, name)}
+        for kind in options.peers:
+            starts[kind] = lambda kind=kind: Torch(options, kind, name, batch)
+        for runtime, start in starts.items():
+            try:
+                running[runtime] = start()
+                row["runtimes"][runtime] = {"first_ms": running[runtime].first_ms, "rounds_ms": []}
+            except peer_processes.PeerError as error:
+                row["runtimes"][runtime] = {"error": str(error)}
+        for _ in range(options.rounds):
+            for runtime, peer in running.items():
+                row["runtimes"][runtime]["rounds_ms"].append(peer.time(options.seconds))
+                peer.process.pause()
+        for peer in running.values():
+            peer.process.close()
+    for runtime in running:
+        figures = row["runtimes"][runtime]
+        figures["samples_per_second"] = batch / statistics.median(figures["rounds_ms"]) * 1e3
+    if "autograph" in running and len(running) > 1:
+        ours = row["runtimes"]["autograph"]["rounds_ms"]
+        others = [row["runtimes"][kind]["rounds_ms"] for kind in running if kind != "autograph"]
+        row["ratio"] = statistics.median(min(theirs) / our for our, *theirs in zip(ours, *others))
+    return row
+
+
+def print_row(row):
+    cells = []
+    for runtime, figures in row["runtimes"].items():
+        if "error" in figures:
+            cells.append(f"{runtime}: {figures['error']}")
+        else:
+            cells.append(f"{runtime} {figures['samples_per_second']:9.1f}/s (first {figures['first_ms'] / 1e3:.1f} s)")
+    print(f"{row['model']:12} batch {row['batch']:3}  {'  '.join(cells)}  ratio {row.get('ratio', math.nan):.2f}")
+
+
+# ---- Checking --------------------------------------------------------------------------------------------------------
+
+
+def torch_in_f64(name, arrays):
+    """Module, input and target; indices stay what they are."""
+    import torch
+
+    import train_models
+
+    x, target = (torch.from_numpy(array) for array in arrays)
+    return train_models.build(name).double(), x.double() if x.is_floating_point() else x, target
+
+
+def torch_gradients(name, arrays):
+    import train_models
+
+    module, x, target = torch_in_f64(name, arrays)
+    train_models.loss_of(name, module.eval()(x), target).backward()
+    return {key: weight.grad.numpy() for key, weight in module.named_parameters()}
+
+
+def torch_losses(name, arrays, kind, steps):
+    import train_models
+
+    module, x, target = torch_in_f64(name, arrays)
+    module.train()
+    optimizer = train_models.make_optimizer(kind, module.parameters(), RATES[kind])
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = train_models.loss_of(name, module(x), target)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def run_training(options, files, name, kind, gradients=None):
+    import train_models
+
+    words = [options.training, files["model"], files["x"], files["target"], train_models.loss_kind(name), kind]
+    words += [str(RATES[kind]), str(options.steps), *([gradients] if gradients else [])]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise peer_processes.PeerError(done.stderr.strip().splitlines()[-1])
+    return json.loads(done.stdout)["losses"]
+
+
+def worst_gradient(folder, expected):
+    """(share, name) of the weight whose gradient is farthest off."""
+    worst = (0.0, "")
+    for name, gradient in expected.items():
+        file = os.path.join(folder, name + ".npy")
+        if not os.path.exists(file):
+            return math.inf, f"{name}: no gradient"
+        worst = max(worst, (peer_processes.difference(gradient, numpy.load(file)), name))
+    return worst
+
+
+def check(options, name):
+    """Prints what was compared; True where all agree."""
+    import train_models
+
+    batch = options.batch or min(train_models.MODELS[name][1], 4)
+    arrays = train_models.draw(name, batch)
+    agrees = True
+    with tempfile.TemporaryDirectory() as folder:
+        files = write_files(name, folder, batch)
+        for kind in RATES:
+            losses = run_training(options, files, name, kind, folder if kind == "sgd" else None)
+            expected = torch_losses(name, arrays, kind, options.steps)
+            worst = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(losses, expected))
+            agrees = agrees and len(losses) == len(expected) and worst <= LOSS_TOLERANCE
+            print(f"{name:12} {kind:6} {options.steps} steps: losses off by {worst:.1e} (last {expected[-1]:.4f})")
+        share, weight = worst_gradient(folder, torch_gradients(name, arrays))
+        print(f"{name:12} gradients off by {share:.1e} of their largest ({weight})")
+        return agrees and share <= GRADIENT_TOLERANCE
+
+
+# ---- The command line ------------------------------------------------------------------------------------------------
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default="mlp,cnn,resnet18,transformer,lstm")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=list(KINDS))
+    parser.add_argument("--batch", type=int, help="instead of each model's own")
+    parser.add_argument("--optimizer", choices=RATES, default="sgd")
+    parser.add_argument("--autograph", default="build/autograph")
+    parser.add_argument("--training", default="build/bench/bench_training")
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--json")
+    parser.add_argument("--serve", choices=KINDS, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    if options.serve:
+        serve_torch(options)
+        return 0
+    names = options.models.split(",")
+    if options.check:
+        return 0 if all([check(options, name) for name in names]) else 6
+    rows = []
+    for name in names:
+        rows.append(measure(options, name))
+        print_row(rows[-1])
+        sys.stdout.flush()
+    ratios = [row["ratio"] for row in rows if "ratio" in row]
+    if ratios:
+        print(f"geometric mean of the ratios {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+    return 6 if any("error" in figures for row in rows for figures in row["runtimes"].values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
