@@ -11,7 +11,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/refusal.h"
 #include "ops/defs.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {

@@ -12,7 +12,7 @@
 #include "backends/cpu/refusal.h"
 #include "ops/defs.h"
 #include "ops/window/pool_loops.h"
-#include "schedule/plan.h"
+#include "tensor/size_of.h"
 
 // Inlined into multiversioned functions, so that it is compiled for their instruction sets.
 #define AG_INLINE inline __attribute__((always_inline))
