@@ -46,7 +46,7 @@ void cut_to_size(const TaskGraph& graph, const std::vector<TaskIndex>& order, si
 }  // namespace
 
 std::vector<std::vector<TaskIndex>> sequential_parts(const TaskGraph& graph, size_t max_part) {
-  const std::vector<bool> cuts = Reachability(graph).cut_points();
+  const std::vector<bool> cuts = cut_points(graph);
   const std::vector<double> rank = upward_ranks(graph);
   std::vector<std::vector<TaskIndex>> parts;
   std::vector<TaskIndex> block;

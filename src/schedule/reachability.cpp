@@ -1,7 +1,6 @@
 #include "schedule/reachability.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace autograph {
 
@@ -21,18 +20,30 @@ Reachability::Reachability(const TaskGraph& graph)
   std::sort(minimum_edges_.begin(), minimum_edges_.end());
 }
 
-std::vector<bool> Reachability::cut_points() const {
-  std::vector<size_t> ordered(size_, 0);  // how many tasks each is ordered with
-  for (TaskIndex task = 0; task < size_; ++task) {
-    for (size_t w = 0; w < words_; ++w) {
-      for (uint64_t word = row(task)[w]; word != 0; word &= word - 1) {
-        ++ordered[w * 64 + static_cast<size_t>(std::countr_zero(word))];
-        ++ordered[task];
-      }
+std::vector<bool> cut_points(const TaskGraph& graph) {
+  const size_t size = graph.size();
+  const auto end = static_cast<TaskIndex>(size);
+  // Tasks are in topological order. All that come before a task reach it when each has a reader that comes no later:
+  // going on from reader to reader, one comes to it. Likewise all behind it are reached.
+  std::vector<TaskIndex> next_reader(size, end);
+  std::vector<int64_t> last_source(size, -1);
+  for (TaskIndex task = 0; task < end; ++task) {
+    for (const TaskIndex reader : graph.successors[task]) next_reader[task] = std::min(next_reader[task], reader);
+    for (const TaskIndex source : graph.predecessors[task]) {
+      last_source[task] = std::max<int64_t>(last_source[task], source);
     }
   }
-  std::vector<bool> cuts(size_);
-  for (size_t task = 0; task < size_; ++task) cuts[task] = ordered[task] + 1 == size_;
+  std::vector<bool> cuts(size, true);
+  TaskIndex latest = 0;  // of the next readers of all tasks before
+  for (TaskIndex task = 0; task < end; ++task) {
+    cuts[task] = latest <= task;
+    latest = std::max(latest, next_reader[task]);
+  }
+  int64_t earliest = end;  // of the last sources of all tasks behind
+  for (TaskIndex task = end; task-- > 0;) {
+    cuts[task] = cuts[task] && earliest >= int64_t{task};
+    earliest = std::min(earliest, last_source[task]);
+  }
   return cuts;
 }
 

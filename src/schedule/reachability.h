@@ -17,8 +17,6 @@ class Reachability {
   bool reaches(TaskIndex from, TaskIndex to) const { return (row(from)[to / 64] >> (to % 64)) & 1U; }
   /// Must one of two different tasks run before the other?
   bool are_ordered(TaskIndex a, TaskIndex b) const { return reaches(a, b) || reaches(b, a); }
-  /// Tasks that every other task is ordered with: nothing can run beside them.
-  std::vector<bool> cut_points() const;
   /// The edges that no path of two or more edges replaces, sorted: the minimum equivalent graph.
   std::vector<std::pair<TaskIndex, TaskIndex>> minimum_edges() const { return minimum_edges_; }
 
@@ -31,5 +29,8 @@ class Reachability {
   std::vector<uint64_t> bits_;
   std::vector<std::pair<TaskIndex, TaskIndex>> minimum_edges_;
 };
+
+/// Tasks that every other task is ordered with: nothing can run beside them. Takes time in proportion to the edges.
+std::vector<bool> cut_points(const TaskGraph& graph);
 
 }  // namespace autograph

@@ -113,8 +113,22 @@ TEST(Reachability, KeepsTheEdgesThatNoPathReplaces) {
 }
 
 TEST(Reachability, TellsWhatNothingRunsBeside) {
-  const Reachability reachability(make_case({{}, {0}, {0}, {1, 2}, {3, 0}}).tasks);
-  EXPECT_EQ(reachability.cut_points(), (std::vector<bool>{true, false, false, true, true}));
+  const TaskGraph graph = make_case({{}, {0}, {0}, {1, 2}, {3, 0}}).tasks;
+  EXPECT_EQ(cut_points(graph), (std::vector<bool>{true, false, false, true, true}));
+}
+
+TEST(Reachability, CutPointsAreOrderedWithAllOthers) {
+  Random random(14);
+  for (int i = 0; i < 300; ++i) {
+    const TaskGraph graph = random_case(random, draw(random, 1, 12)).tasks;
+    const Reachability reachability(graph);
+    const std::vector<bool> cuts = cut_points(graph);
+    for (TaskIndex a = 0; a < graph.size(); ++a) {
+      bool is_cut = true;
+      for (TaskIndex b = 0; b < graph.size(); ++b) is_cut = is_cut && (a == b || reachability.are_ordered(a, b));
+      EXPECT_EQ(cuts[a], is_cut) << "task " << a << " of " << graph.size();
+    }
+  }
 }
 
 TEST(WorkGraph, LeavesOutFreeTasksAndKeepsPathsThroughThem) {
