@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "autograph/error.h"
-#include "base/cache_folder.h"
 #include "base/join.h"
 
 namespace autograph::opencl {
@@ -37,9 +36,8 @@ std::string platform_text(cl_platform_id platform, cl_platform_info what) {
 // PoCL keeps what it has compiled by itself, by group size; a binary it makes for all group sizes, which takes as long
 // as the rest together.
 std::string program_folder(cl_platform_id platform) {
-  const std::string root = default_cache_folder();
   const bool is_pocl = platform_text(platform, CL_PLATFORM_NAME) == "Portable Computing Language";
-  return root.empty() || is_pocl ? "" : root + "/programs";
+  return is_pocl ? "" : gpu::default_program_folder();
 }
 
 struct Place {

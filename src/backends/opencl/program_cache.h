@@ -2,12 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 
+#include "backends/gpu/program_store.h"
 #include "backends/opencl/api.h"
-#include "base/hash.h"
 
 namespace autograph::opencl {
 
@@ -27,36 +25,26 @@ class Program {
   Hash128 key_;
 };
 
-/// What became of the programs that were asked for.
-struct ProgramCounts {
-  size_t compiled = 0;   ///< From source.
-  size_t from_file = 0;  ///< From the binary of an earlier build.
-  size_t shared = 0;     ///< Were there already.
-};
-
 /// The programs of one device. Any number of threads may ask at once.
 class ProgramCache {
  public:
   /// `identity` tells device and driver apart. Files lie in `folder`, which is made; where it is "" or cannot be
   /// written, programs are built anew in each process.
-  ProgramCache(cl_context context, cl_device_id device, std::string identity, std::string folder);
+  ProgramCache(cl_context context, cl_device_id device, std::string identity, const std::string& folder);
   /// `source` built. Throws InternalError with the compiler's messages when it does not compile.
   std::shared_ptr<const Program> get(const std::string& source);
-  ProgramCounts counts() const;
+  gpu::ProgramCounts counts() const { return programs_.counts(); }
 
  private:
-  std::shared_ptr<const Program> build(const std::string& source, const Hash128& key);
-  cl_program from_file(const std::string& path) const;
+  gpu::BuiltProgram<Program> build(const std::string& source, const Hash128& key) const;
+  cl_program from_binary(const std::string& binary) const;
   cl_program from_source(const std::string& source) const;
-  void save(cl_program program, const std::string& path) const;
 
   cl_context context_;
   cl_device_id device_;
   std::string identity_;
-  std::string folder_;        // "": none
-  mutable std::mutex mutex_;  // guards the rest
-  std::unordered_map<Hash128, std::weak_ptr<const Program>> programs_;
-  ProgramCounts counts_;
+  gpu::ProgramFiles files_;
+  gpu::SharedPrograms<Program> programs_;
 };
 
 }  // namespace autograph::opencl

@@ -2,25 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "autograph/error.h"
 #include "base/stopwatch.h"
-#include "runtime/step_error.h"
 
 namespace autograph::opencl {
-namespace {
-
-// Kernels that may find a fault, between two waits.
-constexpr size_t kMaxFaults = 1024;
-
-// As kernels write it.
-struct Fault {
-  int64_t has_happened = 0;
-  int64_t number = 0;
-};
-
-}  // namespace
 
 OpenClEvent::~OpenClEvent() {
   if (event_) api().clReleaseEvent(event_);
@@ -60,28 +45,25 @@ void OpenClStream::wait() {
 }
 
 const void* OpenClStream::expect_fault(const std::string& message) {
-  if (fault_messages_.size() == kMaxFaults) wait();
+  if (fault_messages_.is_full()) wait();
   if (!faults_) {
-    const std::vector<Fault> none(kMaxFaults);
-    faults_ = machine_.memory().allocate(kMaxFaults * sizeof(Fault));
-    machine_.memory().write(faults_.get(), none.data(), kMaxFaults * sizeof(Fault), nullptr);
+    const std::vector<gpu::Fault> none(gpu::kMaxFaults);
+    faults_ = machine_.memory().allocate(gpu::kMaxFaults * sizeof(gpu::Fault));
+    machine_.memory().write(faults_.get(), none.data(), gpu::kMaxFaults * sizeof(gpu::Fault), nullptr);
   }
-  fault_messages_.push_back({message, EnqueuedStep::place()});
-  return static_cast<const Fault*>(faults_.get()) + (fault_messages_.size() - 1);
+  return static_cast<const gpu::Fault*>(faults_.get()) + fault_messages_.add(message);
 }
 
-// The first one counts: the others may follow from it.
 void OpenClStream::throw_faults() {
-  const auto messages = std::exchange(fault_messages_, {});
-  std::vector<Fault> faults(messages.size());
-  const size_t bytes = messages.size() * sizeof(Fault);
+  const gpu::FaultMessages messages = std::exchange(fault_messages_, {});
+  std::vector<gpu::Fault> faults(messages.size());
+  const size_t bytes = messages.size() * sizeof(gpu::Fault);
   machine_.memory().read(faults.data(), faults_.get(), bytes, nullptr);
-  const auto first = std::find_if(faults.begin(), faults.end(), [](const Fault& f) { return f.has_happened != 0; });
-  if (first == faults.end()) return;
-  const std::vector<Fault> none(messages.size());
+  const std::string first = messages.first(faults);
+  if (first.empty()) return;
+  const std::vector<gpu::Fault> none(messages.size());
   machine_.memory().write(faults_.get(), none.data(), bytes, nullptr);
-  const FaultMessage& message = messages[static_cast<size_t>(first - faults.begin())];
-  throw ValueError(fmt::format("{}{}{}", message.text, first->number, message.place));
+  throw ValueError(first);
 }
 
 double OpenClStream::time_us(const std::function<void()>& enqueue) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograph/device.h"
+#include "backends/gpu/faults.h"
 #include "backends/opencl/machine.h"
 
 namespace autograph::opencl {
@@ -38,18 +39,13 @@ class OpenClStream : public Stream {
   double time_us(const std::function<void()>& enqueue) override;
 
  private:
-  struct FaultMessage {
-    std::string text;
-    std::string place;
-  };
-
   cl_event mark();
   void throw_faults();
 
   const Machine& machine_;
   cl_command_queue queue_;
-  std::shared_ptr<void> faults_;              // made when first needed
-  std::vector<FaultMessage> fault_messages_;  // of those that are used
+  std::shared_ptr<void> faults_;       // made when first needed
+  gpu::FaultMessages fault_messages_;  // of those that are used
 };
 
 }  // namespace autograph::opencl
