@@ -11,7 +11,8 @@ class Nvrtc {
   /// Looks for libnvrtc in the usual places, once.
   static const Nvrtc& of_process();
   bool is_there() const { return library_ != nullptr; }
-  /// "" when `source` compiles for `architecture` ("sm_80"), else what the compiler says, and the source.
+  /// "" when `source` compiles for `architecture` ("sm_80") and its kernels keep all they compute in registers, else
+  /// what the compiler says, and the source.
   std::string why_not(const std::string& source, const std::string& architecture) const;
 
  private:
