@@ -113,8 +113,12 @@ std::shared_ptr<Launchable> PlanEntry::acquire(const Device& device) {
       pool_.pop_back();
     }
   }
-  if (!launchable) launchable = device.record(compiled_);
-  launchable->bind_arena(arenas_->take(compiled_->plan.arena_bytes, launchable->arena_address(), device.memory()));
+  try {
+    if (!launchable) launchable = device.record(compiled_);
+    launchable->bind_arena(arenas_->take(compiled_->plan.arena_bytes, launchable->arena_address(), device.memory()));
+  } catch (const BudgetError&) {
+    rethrow_with_largest(*compiled_);
+  }
   return launchable;
 }
 

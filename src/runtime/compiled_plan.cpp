@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/join.h"
 #include "base/parallel_for.h"
+#include "base/rethrow.h"
 #include "runtime/choose_kernels.h"
 #include "runtime/memory_meter.h"
 #include "runtime/step_error.h"
@@ -54,6 +55,16 @@ void check_single_tensors(const CompiledPlan& compiled, size_t budget_bytes) {
   }
 }
 
+}  // namespace
+
+void rethrow_with_largest(const CompiledPlan& compiled) {
+  rethrow_changed([&](const std::string& message) {
+    return fmt::format("{}; the largest tensors are:{}", message, describe_largest(compiled.plan, *compiled.graph));
+  });
+}
+
+namespace {
+
 class PlanCompiler {
  public:
   PlanCompiler(std::shared_ptr<const Graph> graph, const KnownValues& known, const PlanOptions& options)
@@ -91,7 +102,11 @@ class PlanCompiler {
     c.memory.sum_of_tensors_bytes = c.plan.sum_of_tensors_bytes;
     c.memory.lower_bound_bytes = c.plan.lower_bound_bytes;
     for (const Tensor& weight : c.plan.weights) c.memory.weight_bytes += weight.raw() ? weight.size_bytes() : 0;
-    if (options_.memory) copy_weights();
+    try {
+      if (options_.memory) copy_weights();
+    } catch (const BudgetError&) {
+      rethrow_with_largest(c);
+    }
     return compiled_;
   }
 

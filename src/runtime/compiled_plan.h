@@ -62,6 +62,10 @@ struct PlanOptions {
 std::shared_ptr<const CompiledPlan> compile_plan(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
                                                  const PlanOptions& options);
 
+/// Call inside a catch block, where memory for a plan was not to be had: throws the exception again, with the largest
+/// tensors of the plan behind its message.
+[[noreturn]] void rethrow_with_largest(const CompiledPlan& compiled);
+
 /// The op of a step, "reorder" for a change of layout.
 std::string_view op_name(const CompiledPlan& compiled, const Step& step);
 
