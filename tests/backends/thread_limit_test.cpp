@@ -75,6 +75,8 @@ TEST(ThreadLimit, OwnLoopsGiveTheSameBits) {
   Random random(4);
   const auto floats = [&](Dims dims) { return draw_tensor(random, DType::f32, std::move(dims)); };
   expect_equal(softmax_def(), {.inputs = {floats({301, 407})}});
+  expect_equal(layer_normalization_grad_def(),
+               {.inputs = {floats({301, 407}), floats({407}), floats({301, 407})}, .num_outputs = 3});
   expect_equal(reduce_mean_def(), {.inputs = {floats({70, 110, 33}), Tensor::vector(std::vector<int64_t>{0, 2})}});
   expect_equal(gather_def(), {.inputs = {floats({500, 400}), draw_tensor(random, DType::i64, {99}, 0, 399)},
                               .attributes = {{"axis", int64_t{1}}}});
@@ -138,6 +140,23 @@ TEST(ThreadLimit, Convolutions) {
   expect_limited("cpu.conv_onednn", conv_def(), conv_sample(random, 3, 32, 3, 1));
   expect_limited("cpu.conv_onednn", conv_def(), conv_sample(random, 32, 32, 3, 32));
   expect_limited("cpu.conv_onednn", conv_def(), conv_sample(random, 32, 64, 3, 2));
+}
+
+// Threads of a backward convolution wait for each other where they add up what each has of the weights.
+TEST(ThreadLimit, BackwardConvolutions) {
+  Random random(9);
+  for (const int64_t kernel : {1, 3}) {
+    for (const int64_t channels : {16, 32}) {
+      const OpSample forward = conv_sample(random, channels, 64, kernel, 1);
+      const Dims x = forward.inputs[0].tensor().dims(), y{x[0], 64, x[2], x[3]};
+      OpSample weights{.inputs = {forward.inputs[0], draw_tensor(random, DType::f32, y, -1, 1)},
+                       .attributes = forward.attributes};
+      weights.attributes.set("kernel_shape", Dims{kernel, kernel});
+      expect_limited("cpu.conv_grad_weight_onednn", conv_grad_weight_def(), weights);
+      OpSample data{.inputs = {weights.inputs[1], forward.inputs[1]}, .attributes = forward.attributes};
+      expect_limited("cpu.conv_transpose_onednn", conv_transpose_def(), data);
+    }
+  }
 }
 
 TEST(ThreadLimit, Products) {

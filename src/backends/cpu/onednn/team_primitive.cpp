@@ -76,7 +76,10 @@ bool is_twin(const Facts& twin, const Facts& wide) {
   const bool has_layouts = is_same(twin.layout(dnnl_query_src_md), wide.layout(dnnl_query_src_md)) &&
                            is_same(twin.layout(dnnl_query_weights_md), wide.layout(dnnl_query_weights_md)) &&
                            is_same(twin.layout(dnnl_query_weights_md, 1), wide.layout(dnnl_query_weights_md, 1)) &&
-                           is_same(twin.layout(dnnl_query_dst_md), wide.layout(dnnl_query_dst_md));
+                           is_same(twin.layout(dnnl_query_dst_md), wide.layout(dnnl_query_dst_md)) &&
+                           is_same(twin.layout(dnnl_query_diff_src_md), wide.layout(dnnl_query_diff_src_md)) &&
+                           is_same(twin.layout(dnnl_query_diff_weights_md), wide.layout(dnnl_query_diff_weights_md)) &&
+                           is_same(twin.layout(dnnl_query_diff_dst_md), wide.layout(dnnl_query_diff_dst_md));
   return has_layouts && twin.scratchpad_bytes() <= wide.scratchpad_bytes();
 }
 
@@ -102,6 +105,11 @@ void settle_all(T& operation, const Facts& wide) {
   if constexpr (requires { operation.weights_desc; }) {
     settle(operation.weights_desc, wide.layout(dnnl_query_weights_md));
     settle(operation.bias_desc, wide.layout(dnnl_query_weights_md, 1));
+  }
+  if constexpr (requires { operation.diff_weights_desc; }) {
+    settle(operation.diff_src_desc, wide.layout(dnnl_query_diff_src_md));
+    settle(operation.diff_weights_desc, wide.layout(dnnl_query_diff_weights_md));
+    settle(operation.diff_dst_desc, wide.layout(dnnl_query_diff_dst_md));
   }
 }
 
