@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ void write_gradients(const Graph& model, const std::string& loss, const std::vec
   const Outputs outputs = compile(graph).run(inputs);
   for (size_t k = 1; k < graph.outputs().size(); ++k) {
     const std::string& name = graph.output_name(k);
-    write_npy(folder + "/" + name.substr(prefix.size()) + ".npy", outputs[name]);
+    const std::filesystem::path file = folder + "/" + name.substr(prefix.size()) + ".npy";
+    std::filesystem::create_directories(file.parent_path());
+    write_npy(file, outputs[name]);
   }
 }
 
