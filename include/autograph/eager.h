@@ -192,8 +192,8 @@ class SourceScope {
 };
 
 /// Every node on record made by the calling thread while it lives remembers the line of the program that called the
-/// builder, as far as the program was compiled with debug information; otherwise the function. Costs about a
-/// microsecond a call, so that it is not always on.
+/// builder, as far as the program was compiled with debug information; otherwise the function. Costs several
+/// microseconds a call, so that it is not always on.
 class SourceLines {
  public:
   SourceLines();
