@@ -65,7 +65,13 @@ void Reverse::visit(NodeId id) {
   if (!op.vjp && op.decompose) return visit_body(id);
   RuleContext context(*this, id);
   if (!op.vjp) context.unsupported("it has no gradient rule");
-  op.vjp(context);
+  try {
+    op.vjp(context);
+  } catch (const UnsupportedError&) {
+    // A rule for most calls of an op leaves the others to the body, before it has set anything.
+    if (!op.decompose || context.has_set_any()) throw;
+    return visit_body(id);
+  }
   context.check_all_set();
 }
 

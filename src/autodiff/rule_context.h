@@ -1,6 +1,7 @@
 // What a gradient rule sees of a backward pass.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,8 @@ class RuleContext final : public VjpContext {
 
   /// Throws UnsupportedError when the rule has forgotten an input that is wanted.
   void check_all_set() const;
+  /// Has the rule set the gradient of an input, or said that it has none?
+  bool has_set_any() const { return std::find(is_set_.begin(), is_set_.end(), 1) != is_set_.end(); }
 
  private:
   std::string input_name(size_t slot) const;

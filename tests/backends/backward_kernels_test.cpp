@@ -193,5 +193,23 @@ TEST(LayerNormGrad, GivesTheReference) {
   }
 }
 
+TEST(LstmGatesGrad, GivesTheReferenceOnEveryInstructionSet) {
+  Random random(18);
+  const KernelDef def = cpu_kernel("cpu.lstm_gates_grad_simd", "lstm_gates_grad");
+  for (int i = 0; i < 40; ++i) {
+    const int64_t length = draw(random, 1, 6), batch = draw(random, 1, 9), hidden = draw(random, 1, i % 4 ? 20 : 70);
+    OpSample sample;
+    for (const Dims& dims : {Dims{length, batch, 4 * hidden}, Dims{4 * hidden, hidden}, Dims{batch, hidden},
+                             Dims{length, batch, hidden}, Dims{batch, hidden}}) {
+      sample.inputs.emplace_back(draw_tensor(random, DType::f32, dims, -1, 1));
+    }
+    sample.attributes = {{"reverse", draw(random, 0, 1)}};
+    sample.num_outputs = 3;
+    SCOPED_TRACE(i);
+    const KernelCase test(lstm_gates_grad_def(), sample, {1 + i % 2});
+    on_every_isa([&] { expect_reference(def, test, {1e-4, 1e-5}); });
+  }
+}
+
 }  // namespace
 }  // namespace autograph

@@ -65,7 +65,8 @@ std::vector<KernelDef> simd_kernels() {
                                  simd::elementwise_kernel(),
                                  simd::plane_depthwise_kernel(),
                                  simd::dynamic_quantize_lstm_kernel(),
-                                 simd::block_matmul_kernel()};
+                                 simd::block_matmul_kernel(),
+                                 simd::lstm_gates_grad_kernel()};
   for (const auto& more : {simd::grouped_conv_kernels(), simd::winograd_conv_kernels(), simd::pointwise_conv_kernels(),
                            simd::pixel_pool_kernels(), simd::recurrent_kernels(), simd::reduction_kernels(),
                            simd::plane_normalization_kernels(), simd::arg_extreme_kernels()}) {

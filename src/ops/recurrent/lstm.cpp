@@ -3,9 +3,15 @@
 //   c' = f * c + i * n, o = f(Wo x + Ro h + Po * c' + b), h' = o * k(c').
 // The functions are sigmoid, tanh, tanh unless `activations` says otherwise; P holds the peepholes of i, o, f.
 // input_forget couples the gates: f = 1 - i. Layouts, directions and lengths: recurrent.h.
+#include <array>
+
 #include "autograph/op_def.h"
+#include "autograph/ops/linear.h"
 #include "autograph/ops/recurrent.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/recurrent/recurrent_body.h"
 #include "ops/sample.h"
@@ -74,6 +80,107 @@ std::vector<Var> decompose(DecomposeContext& context) {
   });
 }
 
+// ---- Gradient ------------------------------------------------------------------------------------------------------
+
+enum Slot : size_t { kX, kW, kR, kB, kLengths, kFirstH, kFirstC, kPeepholes };
+
+// Of a layer as most are; all others are differentiated as what they stand for.
+bool is_plain(VjpContext& c) {
+  const Attributes& attributes = c.attributes();
+  const auto* activations = attributes.find_as<std::vector<std::string>>("activations");
+  const bool has_length = c.has_input(kX) && c.in(kX).shape().has_rank() && c.in(kX).shape()[0].is_known();
+  return has_length && !activations && !attributes.flag("layout") && !attributes.flag("input_forget") &&
+         attributes.get_or<float>("clip", 0) == 0 && !c.has_input(kLengths) && !c.has_input(kPeepholes) &&
+         c.in(kR).type().is_static();
+}
+
+// Adds up what the directions give to the inputs they share, and joins what each has for itself.
+class LayerGradient {
+ public:
+  explicit LayerGradient(VjpContext& c) : c_(c), outputs_(c.num_outputs() == 3 ? given() : c.with_outputs(3)) {}
+
+  void add(int64_t number, bool reverse) {
+    const auto of_direction = [&](const Var& x, int64_t axis) {
+      return squeeze(slice(x, {number}, {number + 1}, {axis}), {axis});
+    };
+    const Var x = c_.in(kX), w = of_direction(c_.in(kW), 0), r = of_direction(c_.in(kR), 0);
+    const Var y = of_direction(outputs_[0], 1);
+    const auto first = [&](size_t slot) {
+      return c_.has_input(slot) ? of_direction(c_.in(slot), 0) : filled_like(of_direction(outputs_[1], 0), 0);
+    };
+    const Var before = states_before(y, first(kFirstH), reverse);
+    Var sums = matmul(x, transpose(w, {1, 0})) + matmul(before, transpose(r, {1, 0}));
+    if (c_.has_input(kB)) {
+      const Var bias = of_direction(c_.in(kB), 0);
+      const int64_t rows = r.dim(0);
+      sums = sums + (slice(bias, {0}, {rows}, {0}) + slice(bias, {rows}, {2 * rows}, {0}));
+    }
+    const std::vector<Var> gates = lstm_gates_grad(sums, r, first(kFirstC), into_states(y, of_direction, reverse),
+                                                   of_direction(c_.gy(2), 0), reverse);
+    collect(gates, w, x, before);
+  }
+
+  void set() {
+    if (c_.wants(kX)) c_.set(kX, of_x_);
+    for (size_t slot = kW; slot <= kFirstC; ++slot) {
+      if (c_.has_input(slot) && c_.wants(slot))
+        c_.set(slot, parts_[slot].size() == 1 ? parts_[slot][0] : concat(parts_[slot], 0));
+    }
+  }
+
+ private:
+  std::vector<Var> given() { return {c_.out(0), c_.out(1), c_.out(2)}; }
+
+  // h before each position.
+  static Var states_before(const Var& y, const Var& first, bool reverse) {
+    const Var own = unsqueeze(first, {0});
+    const int64_t length = y.dim(0);
+    if (length == 1) return own;
+    return reverse ? concat({slice(y, {1}, {length}, {0}), own}, 0)
+                   : concat({own, slice(y, {0}, {length - 1}, {0})}, 0);
+  }
+
+  // What flows into each h: the last one is an output of its own as well.
+  template <class OfDirection>
+  Var into_states(const Var& y, const OfDirection& of_direction, bool reverse) {
+    const Var flow = of_direction(c_.gy(0), 1);
+    if (!c_.has_gy(1)) return flow;
+    const Var last = unsqueeze(of_direction(c_.gy(1), 0), {0});
+    const int64_t length = y.dim(0);
+    if (length == 1) return flow + last;
+    const Var rest = filled_like(slice(y, {1}, {length}, {0}), 0);
+    return flow + (reverse ? concat({last, rest}, 0) : concat({rest, last}, 0));
+  }
+
+  void collect(const std::vector<Var>& gates, const Var& w, const Var& x, const Var& before) {
+    const Var& flow = gates[0];
+    const auto rows = [](const Var& v) { return reshape(v, {-1, v.dim(2)}); };
+    const Var of_rows = transpose(rows(flow), {1, 0});
+    const Var through = matmul(flow, w);
+    of_x_ = of_x_.is_valid() ? of_x_ + through : through;
+    parts_[kW].push_back(unsqueeze(matmul(of_rows, rows(x)), {0}));
+    parts_[kR].push_back(unsqueeze(matmul(of_rows, rows(before)), {0}));
+    const Var bias = reduce_sum(flow, {0, 1}, false);
+    parts_[kB].push_back(unsqueeze(concat({bias, bias}, 0), {0}));
+    parts_[kFirstH].push_back(unsqueeze(gates[1], {0}));
+    parts_[kFirstC].push_back(unsqueeze(gates[2], {0}));
+  }
+
+  VjpContext& c_;
+  std::vector<Var> outputs_;
+  Var of_x_;
+  std::array<std::vector<Var>, kPeepholes> parts_;
+};
+
+void vjp(VjpContext& c) {
+  if (!is_plain(c)) c.unsupported("its rule needs the usual functions, no peepholes, lengths or clipping");
+  const std::string direction = c.attributes().text("direction");
+  LayerGradient gradient(c);
+  gradient.add(0, direction == "reverse");
+  if (direction == "bidirectional") gradient.add(1, true);
+  gradient.set();
+}
+
 }  // namespace
 
 std::vector<Var> lstm(Var x, Var w, Var r, Var b, const std::string& direction) {
@@ -100,6 +207,7 @@ const OpDef& lstm_def() {
       .infer = infer,
       .reference = reference,
       .decompose = decompose,
+      .vjp = vjp,
       .cost = recurrent_cost,
       .onnx = {{.name = "LSTM", .since = 7, .export_since = 14}},
       .sample = sample,

@@ -18,6 +18,7 @@ std::vector<KernelDef> grouped_conv_kernels();
 std::vector<KernelDef> pointwise_conv_kernels();
 std::vector<KernelDef> winograd_conv_kernels();
 std::vector<KernelDef> pixel_pool_kernels();
+KernelDef lstm_gates_grad_kernel();
 std::vector<KernelDef> recurrent_kernels();
 KernelDef dynamic_quantize_lstm_kernel();
 KernelDef block_matmul_kernel();
