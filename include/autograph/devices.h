@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "autograph/device.h"
 
@@ -12,6 +13,15 @@ namespace autograph {
 /// "f32" it is one whose kernels may use that; throws ValueError when there is no such precision, UnsupportedError when
 /// the device has none of it and DeviceError when this machine has not. Devices stay where they are.
 const Device& get_device(const std::string& name, Precision precision = Precision::f32);
+
+/// A kind of devices of which this machine has none.
+struct MissingDevice {
+  std::string name;  ///< Of the first one: "cuda".
+  std::string why;   ///< What was looked for and where.
+};
+
+/// Those that this build knows.
+std::vector<MissingDevice> missing_devices();
 
 /// Makes another device known by its name, until the process ends; available_devices() then lists it, too. Throws
 /// ValueError when there is one of that name.

@@ -20,7 +20,7 @@ void collect(const Command& command, std::vector<std::string>& names) {
 }  // namespace
 
 std::vector<std::string> environment_warnings(const Command& program) {
-  std::vector<std::string> known;
+  std::vector<std::string> known{"AUTOGRAPH_CUDA_PATH"};  // read where libraries of NVIDIA's are looked for
   collect(program, known);
   std::vector<std::string> warnings;
   for (char** entry = environ; entry && *entry; ++entry) {

@@ -9,6 +9,7 @@
 
 #include "autograph/compile.h"
 #include "backends/cpu/cpu_device.h"
+#include "backends/cuda/cuda_device.h"
 #include "backends/opencl/opencl_device.h"
 #include "backends/reference/reference_device.h"
 #include "backends/sim/sim_device.h"
@@ -21,16 +22,16 @@ namespace {
 
 // What makes devices of one kind.
 struct Backend {
-  std::vector<std::string> (*names)();                       ///< Of those that are there, best first.
+  const char* first;                    ///< Name of the first one where a machine has any; null: all have.
+  std::vector<std::string> (*names)();  ///< Of those that are there, best first.
   std::unique_ptr<Device> (*make)(const std::string& name);  ///< Null where the name is not one of this kind.
 };
 
 // A line for each backend, best first.
 constexpr Backend kBackends[] = {
-    {cpu_device_names, make_cpu},
-    {reference_device_names, make_reference},
-    {opencl_device_names, make_opencl},
-    {sim_device_names, make_sim},
+    {nullptr, cpu_device_names, make_cpu},  {nullptr, reference_device_names, make_reference},
+    {"cuda", cuda_device_names, make_cuda}, {"opencl", opencl_device_names, make_opencl},
+    {nullptr, sim_device_names, make_sim},
 };
 
 // Devices are made when first asked for, and kept.
@@ -81,6 +82,19 @@ std::vector<std::string> available_devices() {
   for (const Backend& backend : kBackends) add(backend.names());
   add(Devices::of_process().added());
   return names;
+}
+
+std::vector<MissingDevice> missing_devices() {
+  std::vector<MissingDevice> missing;
+  for (const Backend& backend : kBackends) {
+    if (!backend.first || !backend.names().empty()) continue;
+    try {
+      backend.make(backend.first);
+    } catch (const DeviceError& error) {
+      missing.push_back({backend.first, error.what()});
+    }
+  }
+  return missing;
 }
 
 const Device& add_device(std::unique_ptr<Device> device) { return Devices::of_process().add(std::move(device)); }

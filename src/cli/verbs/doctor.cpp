@@ -3,6 +3,7 @@
 
 #include "autograph/attested_kernels.h"
 #include "autograph/compile.h"
+#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "base/check.h"
@@ -35,6 +36,26 @@ std::string memory_text(const MemoryLimits& limits) {
 std::string backend_text(const BackendSummary& backend) {
   if (backend.ops.empty()) return backend.name + ": every op, by plain loops";
   return fmt::format("{}: kernels of their own for {} ops, the others by loops", backend.name, backend.ops.size());
+}
+
+// What devices are there, as which measurements are kept for them; of the processor the rest tells.
+Json identities_json(std::vector<std::pair<std::string, std::string>>& rows) {
+  Json identities = Json::object();
+  for (const std::string& name : available_devices()) {
+    const std::string identity = get_device(name).identity();
+    identities.add(name, identity);
+    if (name.starts_with("cuda") || name.starts_with("opencl")) rows.emplace_back(name, identity);
+  }
+  return identities;
+}
+
+Json missing_json(std::vector<std::pair<std::string, std::string>>& rows) {
+  Json missing = Json::array();
+  for (const MissingDevice& device : missing_devices()) {
+    missing.push(Json::object({{"name", device.name}, {"why", device.why}}));
+    rows.emplace_back("not there", device.why);
+  }
+  return missing;
 }
 
 Json attested_json(const AttestedKernels& attested) {
@@ -77,6 +98,8 @@ int run(Session& session, const Options& options) {
       {"cpus", cpu_text(cpus)},
       {"memory", memory_text(memory)},
       {"devices", join(devices, " ")}};
+  Json identities = identities_json(rows);
+  Json missing = missing_json(rows);
   Json backends = Json::array();
   for (const BackendSummary& backend : summarize_backends()) {
     backends.push(Json::object({{"name", backend.name}, {"own_kernels", backend.ops}}));
@@ -107,6 +130,8 @@ int run(Session& session, const Options& options) {
        {"compiler", compiler()},
        {"build_type", build_type()},
        {"devices", devices},
+       {"identities", std::move(identities)},
+       {"missing", std::move(missing)},
        {"backends", std::move(backends)},
        {"strategies", strategies},
        {"isa", isa},

@@ -1,0 +1,137 @@
+#include "backends/cuda/cuda_device.h"
+
+#include <charconv>
+#include <optional>
+#include <set>
+
+#include "autograph/error.h"
+#include "autograph/executor.h"
+#include "autograph/reference_kernel.h"
+#include "backends/cuda/cublaslt.h"
+#include "backends/cuda/cudnn_conv.h"
+#include "backends/cuda/generated_kernel.h"
+#include "backends/cuda/stream.h"
+#include "backends/gpu/emit/emitted.h"
+#include "ops/defs.h"
+
+namespace autograph {
+namespace cuda {
+namespace {
+
+constexpr std::string_view kName = "cuda";
+// Candidates are functions without data: each device has its own, so that there are only so many.
+constexpr size_t kMaxDevices = 8;
+
+// The number of the device that `name` names; nothing for other kinds of device.
+std::optional<size_t> number_in(std::string_view name) {
+  if (name == kName) return 0;
+  if (!name.starts_with(kName) || name.size() < kName.size() + 2 || name[kName.size()] != ':') return std::nullopt;
+  const std::string_view digits = name.substr(kName.size() + 1);
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+template <size_t number>
+KernelDef generated_kernel() {
+  return {.name = "cuda.generated",
+          .op = "",
+          .why_not = [](const KernelCall& call) { return why_not_generated(get_machine(number), call); },
+          .prepare = [](const KernelCall& call) { return prepare_generated(get_machine(number), call); }};
+}
+
+template <size_t number, Precision precision>
+KernelDef lt_product_kernel() {
+  return {.name = "cuda.cublaslt",
+          .op = "",
+          .why_not = [](const KernelCall& call) { return why_not_lt_product(get_machine(number), call); },
+          .prepare = [](const KernelCall& call) { return prepare_lt_product(get_machine(number), call, precision); },
+          .variants = [](const KernelCall& call) { return lt_product_variants(get_machine(number), call, precision); }};
+}
+
+template <size_t number, Precision precision>
+KernelDef dnn_conv_kernel() {
+  return {.name = "cuda.cudnn",
+          .op = "",
+          .why_not = [](const KernelCall& call) { return why_not_dnn_conv(get_machine(number), call); },
+          .prepare = [](const KernelCall& call) { return prepare_dnn_conv(get_machine(number), call, precision); },
+          .variants = [](const KernelCall& call) { return dnn_conv_variants(get_machine(number), call, precision); }};
+}
+
+// The libraries first: what they and the emitter offer for one call is measured.
+template <size_t number, Precision precision>
+std::vector<KernelDef> kernels_of() {
+  std::vector<KernelDef> kernels;
+  const auto add = [&](KernelDef def, const OpDef& op) {
+    def.op = op.name;
+    kernels.push_back(def);
+  };
+  add(lt_product_kernel<number, precision>(), matmul_def());
+  add(lt_product_kernel<number, precision>(), gemm_def());
+  add(dnn_conv_kernel<number, precision>(), conv_def());
+  std::set<const OpDef*> ops;
+  // Ops without an entry of their own are taken for those that passes take apart.
+  for (const gpu::Emitter& emitter : gpu::emitters()) {
+    if (ops.insert(emitter.op).second) add(generated_kernel<number>(), *emitter.op);
+  }
+  kernels.push_back(reference_kernel());
+  return kernels;
+}
+
+template <size_t... numbers>
+std::vector<KernelDef> kernels_of(size_t number, Precision precision, std::index_sequence<numbers...>) {
+  using Make = std::vector<KernelDef> (*)();
+  static constexpr Make kExact[] = {kernels_of<numbers, Precision::f32>...};
+  static constexpr Make kNarrow[] = {kernels_of<numbers, Precision::bf16>...};
+  return (precision == Precision::f32 ? kExact : kNarrow)[number]();
+}
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice(const std::string& name, size_t number, Precision precision)
+      : Device(name),
+        machine_(get_machine(number)),
+        catalog_(kernels_of(number, precision, std::make_index_sequence<kMaxDevices>())) {
+    if (precision == Precision::f32) narrow_ = std::make_unique<CudaDevice>(name, number, Precision::bf16);
+  }
+
+  std::string identity() const override { return machine_.identity(); }
+  DeviceProperties properties() const override { return {.max_streams = 8, .sync_us = 3}; }
+  const KernelCatalog& catalog() const override { return catalog_; }
+  // Products and convolutions may then be multiplied as bf16 or TF32 by the libraries.
+  const Device& with_precision(Precision precision) const override {
+    return precision == Precision::bf16 && narrow_ ? *narrow_ : *this;
+  }
+  const Memory* memory() const override { return &machine_.memory(); }
+  std::unique_ptr<Stream> new_stream() const override { return std::make_unique<CudaStream>(machine_); }
+  std::unique_ptr<Event> new_event() const override {
+    return std::make_unique<CudaEvent>(machine_, CudaEvent::Clock::off);
+  }
+  std::shared_ptr<Launchable> record(std::shared_ptr<const CompiledPlan> plan) const override {
+    return record_steps(*this, std::move(plan));
+  }
+
+ private:
+  const Machine& machine_;
+  KernelCatalog catalog_;
+  std::unique_ptr<CudaDevice> narrow_;  // the same with kernels for bf16; null in itself
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::vector<std::string> cuda_device_names() {
+  std::vector<std::string> names = cuda::machine_names();
+  if (names.size() > cuda::kMaxDevices) names.resize(cuda::kMaxDevices);
+  return names;
+}
+
+std::unique_ptr<Device> make_cuda(const std::string& name) {
+  const auto number = cuda::number_in(name);
+  if (!number) return nullptr;
+  if (*number >= cuda::kMaxDevices) throw DeviceError("[cuda] device: expected a number below 8, got '" + name + "'");
+  return std::make_unique<cuda::CudaDevice>(name, *number, Precision::f32);
+}
+
+}  // namespace autograph

@@ -1,0 +1,33 @@
+// The CUDA device of tests: the stand-in for NVIDIA's driver, compiler and libraries.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "autograph/compile.h"
+#include "autograph/devices.h"
+#include "cuda/standin/standin.h"
+
+namespace autograph {
+
+inline CompileOptions on_cuda() {
+  CompileOptions options;
+  options.device = "cuda";
+  return options;
+}
+
+inline CompileOptions on_reference() {
+  CompileOptions options;
+  options.device = "reference";
+  return options;
+}
+
+/// A test at whose end nothing may have been done that must not be done with a driver.
+class CudaTest : public testing::Test {
+ protected:
+  void SetUp() override { standin::take_misuses(); }
+  void TearDown() override {
+    EXPECT_EQ(testing::PrintToString(standin::take_misuses()), testing::PrintToString(std::vector<std::string>()));
+  }
+};
+
+}  // namespace autograph
