@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the studies of the AutoGraph paper on this machine and writes them, with machine and date, as tables.
 
-    python bench/studies.py [--out docs/results] [--only compare,sim,settings,alpha,batch,cell]
+    python bench/studies.py [--out docs/results] [--only compare,sim,settings,alpha,batch,ledger,cell]
         [--autograph build/autograph] [--budget SECONDS] [--seconds T] [--models a,b]
 
 compare   every strategy on every model on this processor, in turns (`autograph compare`)
@@ -9,6 +9,7 @@ sim       the same on the simulated GPU of the paper's time; the latencies are t
 settings  without rules, without DP, without partition, without critical path (`autograph ablate`)
 alpha     the weight of the critical path
 batch     batch 1 to 32, against the plain plan
+ledger    predicted against measured times of every trial of a search, per model, with their rank correlation
 cell      the NASNet cell as a picture, in sequence and as the search leaves it (`autograph viz`, needs graphviz)
 
 Each study is one file, NAME.md with the tables and NAME.json with what the program printed; a study that fails leaves
@@ -18,10 +19,12 @@ its old files alone. Exit code: 0 done, 1 a study failed, 2 usage.
 import argparse
 import datetime
 import json
+import math
 import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 
 # The published table, and models with the branches that people run.
 MODELS = ["inception_v3", "resnet50", "resnext50", "nasnet_a", "nasnet_mobile", "rnntc_sru", "bert", "nasnet_large"]
@@ -33,6 +36,51 @@ STRATEGIES = RIVALS + OWN
 # A row is level when both differ by less: medians of equal plans do.
 LEVEL = 0.01
 STUDIED = {"settings": ["nasnet_mobile", "rnntc_sru"], "alpha": ["nasnet_mobile"], "batch": ["squeezenet"]}
+
+
+def ranks(values):
+    """Place of each value in order, the mean of the places where several are equal."""
+    order = sorted(values)
+    return [(order.index(value) + len(order) - 1 - order[::-1].index(value)) / 2 for value in values]
+
+
+def spearman(points):
+    """Rank correlation of predicted and measured times."""
+    predicted, measured = (ranks([point[axis] for point in points]) for axis in (0, 1))
+    if len(set(predicted)) < 2 or len(set(measured)) < 2:
+        return 0.0
+    return statistics.correlation(predicted, measured)
+
+
+def scatter(points, size=480, margin=56):
+    """Predicted (across) against measured (up) milliseconds, both on a logarithmic scale, as SVG."""
+    values = [value for point in points for value in point[:2]] or [1, 10]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    high = max(high, low + 1)
+
+    def place(ms):
+        return (math.log10(ms) - low) / (high - low) * (size - 2 * margin)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}"',
+        'font-family="sans-serif" font-size="12">',
+        f'<rect width="{size}" height="{size}" fill="white"/>',
+        f'<path d="M{margin},{size - margin} L{size - margin},{margin}" stroke="#bbb"/>',
+    ]
+    for power in range(low, high + 1):
+        at = place(10**power)
+        lines = f"M{margin + at},{margin} V{size - margin} M{margin},{size - margin - at} H{size - margin}"
+        parts.append(f'<path d="{lines}" stroke="#eee"/>')
+        parts.append(f'<text x="{margin + at}" y="{size - margin + 18}" text-anchor="middle">{10.0**power:g}</text>')
+        parts.append(f'<text x="{margin - 8}" y="{size - margin - at + 4}" text-anchor="end">{10.0**power:g}</text>')
+    for predicted, measured, accepted in points:
+        fill = "#1668b8" if accepted else "none"
+        x, y = margin + place(predicted), size - margin - place(measured)
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" stroke="#1668b8" fill="{fill}"/>')
+    parts.append(f'<text x="{size / 2}" y="{size - 12}" text-anchor="middle">predicted ms</text>')
+    turned = f'transform="translate(14,{size / 2}) rotate(-90)"'
+    parts.append(f'<text {turned} text-anchor="middle">measured ms</text></svg>')
+    return "\n".join(parts) + "\n"
 
 
 class Studies:
@@ -112,6 +160,28 @@ class Studies:
             text.append("")
         self.write(study, f"Study: {study}", "\n".join(text), documents)
 
+    def ledger(self):
+        rows, lines = [], ["| model | trials | rank correlation | measured / predicted, median |", "|---|---|---|---|"]
+        for model in self.options.models:
+            with tempfile.TemporaryDirectory() as folder:
+                plan = ["-o", f"{folder}/plan.agplan", "--budget", f"{self.options.budget:g}", "--json"]
+                document = json.loads(self.program("optimize", f"zoo:{model}", *plan))
+            points = [
+                (trial["predicted_us"] / 1e3, trial["latency_ms"], trial["accepted"])
+                for trial in document["trials"]
+                if trial["verified"] and trial["predicted_us"] > 0
+            ]
+            rows.append({"model": model, "points": points})
+            if not points:
+                continue
+            rank = "-" if len(points) < 3 else f"{spearman(points):.2f}"
+            ratio = statistics.median(measured / predicted for predicted, measured, _ in points)
+            lines.append(f"| {model} | {len(points)} | {rank} | {ratio:.2f} |")
+        picture = self.out / "ledger.svg"
+        picture.write_text(scatter([point for row in rows for point in row["points"]]), encoding="utf-8")
+        text = "![predicted against measured](ledger.svg)\n\nOne dot for each trial, filled where it became the best."
+        self.write("ledger", "Predicted against measured", text + "\n\n" + "\n".join(lines), rows)
+
     def cell(self):
         for strategy in ("sequential", "autograph"):
             picture = self.out / f"nasnet_cell_{strategy}.svg"
@@ -122,6 +192,8 @@ class Studies:
             self.compare("compare", "Every strategy on this processor")
         elif name == "sim":
             self.compare("sim", "Every strategy on a SIMULATED GPU (sim:v100)", "--device", "sim:v100")
+        elif name == "ledger":
+            self.ledger()
         elif name == "cell":
             self.cell()
         else:
@@ -130,7 +202,7 @@ class Studies:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["compare", "sim", "settings", "alpha", "batch", "cell"]
+    names = ["compare", "sim", "settings", "alpha", "batch", "ledger", "cell"]
     parser.add_argument("--out", default="docs/results")
     parser.add_argument("--only", default=",".join(names))
     parser.add_argument("--autograph", default="build/autograph")

@@ -58,8 +58,11 @@ struct SearchOptions {
   /// Weight of the critical path: cost = alpha * critical path + sum. Unset: what fits the graphs that were measured on
   /// this device before best, by least squares; 1 where these are too few.
   std::optional<double> alpha = {};
-  double gamma = 1.05;            ///< Keep candidates up to gamma times the best cost.
-  double budget_seconds = 60;     ///< Stop after this time, with the best so far.
+  double gamma = 1.05;         ///< Keep candidates up to gamma times the best cost.
+  double budget_seconds = 60;  ///< Stop after this time, with the best so far.
+  double spent_seconds = 0;    ///< Of the budget: what loading the graph has taken, before optimize() was called.
+  /// How often the caller will compile and run the result, to check and to save it: the budget leaves time for that.
+  int runs_to_come = 0;
   int64_t max_candidates = 2000;  ///< Graphs taken from the queue of one part.
   int size_lower = 12;            ///< Parts are cut until they have fewer nodes than this (Size_L).
   int size_upper = 30;            ///< Neighbours are merged up to this many nodes (Size_U).
@@ -74,10 +77,13 @@ struct SearchOptions {
   bool use_tuning = true;         ///< Try kernels chosen by measurement (CompileOptions::tune) and keep the faster.
   bool never_slower = true;       ///< Give the plain plan where nothing found is faster; off for comparisons.
   bool verify = true;             ///< Compare the outputs of accepted candidates with the truth about the graph.
-  /// What the graph gives on `inputs`, where it is known already. Null: found before the search begins; its time does
-  /// not count, but where the reference would take longer than a part of the budget, parts of the graph are compared.
+  /// What the graph gives on `inputs`, where it is known already. Null: found before the search begins; where the
+  /// reference would take longer than a part of the budget, parts of the graph are compared.
   std::shared_ptr<const Truth> truth = nullptr;
   std::vector<std::string> disabled_rules = {};  ///< Rules to leave out, by name.
+  /// A node to keep a ledger of, by its name, by one of its outputs', or by several "a + b" as passes join them; "":
+  /// none. ValueError with the nearest name when the graph has no such node.
+  std::string why = {};
   std::vector<Datum> inputs = {};  ///< On which candidates are measured and verified; empty: drawn from `seed`.
   uint64_t seed = 0;               ///< Of the inputs on which candidates are measured and verified.
   std::function<void(const SearchProgress&)> on_progress = nullptr;  ///< Called a few times a second.
@@ -91,6 +97,37 @@ struct AppliedRule {
   double gain_us = 0;  ///< By the cost model, at the moment it was applied.
 };
 
+/// What became of a rewrite that a search looked at.
+enum class RewriteFate : uint8_t {
+  kept,          ///< The result contains it.
+  lost_trial,    ///< In a graph that ran on the device and was not faster.
+  not_verified,  ///< In a graph that gave other numbers on the device.
+  not_chosen,    ///< Cheap enough to go on from, but no graph that ran on the device had it: others gained more.
+  slower         ///< By the cost model it costs more than a graph may on the way to a gain.
+};
+
+/// "kept", "lost trial", "not verified", "not chosen", "slower by prediction".
+std::string_view to_string(RewriteFate fate);
+
+/// A line of the ledger: a rewrite that makes, or would have made, something else of the node that was asked about.
+struct LedgerEntry {
+  std::string rule;                ///< Name of the rule.
+  std::vector<std::string> nodes;  ///< Names of the original nodes that it takes.
+  RewriteFate fate = RewriteFate::not_chosen;
+  double predicted_us = 0;  ///< Gain by the cost model; less than 0: it costs.
+  /// Gain on the device of the graph that had it, in the trial that decided; unset where none did.
+  std::optional<double> measured_us = {};
+  size_t shared_by = 0;  ///< Rewrites that made this graph of the best until then: measured_us is theirs together.
+  size_t times = 1;      ///< How often it was tried.
+};
+
+/// What became of the node that was asked about.
+struct NodeLedger {
+  std::string node;                  ///< As it was asked for.
+  std::vector<std::string> became;   ///< Nodes of the result that stand for it: "op: origins"; none: computed ahead.
+  std::vector<LedgerEntry> entries;  ///< Kept ones in the order in which they were applied, then others by prediction.
+};
+
 /// A graph and a schedule that a search ran on the device, in turns with the best until then.
 struct TrialResult {
   double cost_us = 0;       ///< By the cost model.
@@ -101,6 +138,7 @@ struct TrialResult {
   double wins = 0;          ///< Share of the rounds in which it was faster.
   bool accepted = false;    ///< It became the best.
   double predicted_us = 0;  ///< Makespan of the schedule by the costs of its kernels.
+  bool is_right = true;     ///< It gave the numbers that it should; else it was not timed.
 };
 
 /// What a search found and how.
@@ -128,6 +166,7 @@ struct SearchReport {
   std::string stop_reason;                 ///< "done", "budget", "cancelled".
   std::vector<AppliedRule> rules_applied;  ///< In order.
   std::vector<TrialResult> trials;         ///< In order.
+  std::optional<NodeLedger> ledger = {};   ///< Of SearchOptions::why.
 };
 
 /// A graph with the schedule that was found for it. Run it with compile(); passes have been run.
@@ -136,6 +175,9 @@ struct Optimized {
   Schedule schedule;
   SearchReport report;
 };
+
+/// Throws ValueError with the nearest name when `graph` has no node that SearchOptions::why could mean by `name`.
+void require_node(const Graph& graph, const std::string& name);
 
 /// Searches with `search.strategy` for the device and threads of `options`. The result is never slower than the plain
 /// plan, as far as it could be measured, and gives the same numbers. Needs static input shapes; throws ShapeError.

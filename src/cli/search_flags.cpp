@@ -77,6 +77,11 @@ std::string rewrites_text(const SearchReport& report, bool escapes) {
          "\ngains are by the cost model, at the moment of the rewrite; one that costs makes way for another\n";
 }
 
+std::string verdict_of(const TrialResult& trial) {
+  if (!trial.is_right) return "other numbers";
+  return trial.accepted ? "accepted" : "";
+}
+
 std::string trials_text(const SearchReport& report, bool escapes) {
   if (report.trials.empty()) return "";
   Table table({{"trial", true},
@@ -93,7 +98,7 @@ std::string trials_text(const SearchReport& report, bool escapes) {
     table.add({fmt::format("{}", i + 1), fmt::format("{}", trial.rewrites), fmt::format("{}", trial.streams),
                fmt::format("{:.1f}", trial.cost_us), fmt::format("{:.3f}", trial.predicted_us / 1e3),
                fmt::format("{:.3f}", trial.latency_ms), fmt::format("{:.3f}", trial.best_ms),
-               fmt::format("{:.0f} %", trial.wins * 100), trial.accepted ? "accepted" : ""});
+               fmt::format("{:.0f} %", trial.wins * 100), verdict_of(trial)});
   }
   return "\non the device, in turns with the best until then:\n\n" + table.to_string(escapes);
 }
@@ -196,6 +201,7 @@ Json trials_json(const SearchReport& report) {
                             {"latency_ms", trial.latency_ms},
                             {"best_ms", trial.best_ms},
                             {"wins", trial.wins},
+                            {"verified", trial.is_right},
                             {"accepted", trial.accepted}}));
   }
   return list;
@@ -203,6 +209,56 @@ Json trials_json(const SearchReport& report) {
 
 std::string explain_text(const SearchReport& report, bool escapes) {
   return rewrites_text(report, escapes) + trials_text(report, escapes);
+}
+
+std::string ledger_text(const SearchReport& report, bool escapes) {
+  const NodeLedger& ledger = *report.ledger;
+  std::string became;
+  for (const std::string& node : ledger.became) became += "  " + node + "\n";
+  const auto names = [](const LedgerEntry& entry) {
+    std::string text;
+    for (const std::string& node : entry.nodes) text += (text.empty() ? "" : " | ") + node;
+    return text;
+  };
+  const auto measured = [](const LedgerEntry& entry) {
+    return entry.measured_us ? fmt::format("{:.1f}", *entry.measured_us) : std::string("-");
+  };
+  Table made({{"#", true}, {"rule"}, {"predicted us", true}, {"measured us", true}, {"with others", true}, {"nodes"}});
+  Table lost({{"rule"}, {"predicted us", true}, {"measured us", true}, {"tried", true}, {"why not"}, {"nodes"}});
+  size_t num_made = 0;
+  for (const LedgerEntry& entry : ledger.entries) {
+    const std::string predicted = fmt::format("{:.2f}", entry.predicted_us);
+    if (entry.fate == RewriteFate::kept) {
+      made.add({fmt::format("{}", ++num_made), entry.rule, predicted, measured(entry),
+                entry.shared_by > 1 ? fmt::format("{}", entry.shared_by - 1) : "-", names(entry)});
+    } else {
+      lost.add({entry.rule, predicted, measured(entry), fmt::format("{}", entry.times),
+                std::string(to_string(entry.fate)), names(entry)});
+    }
+  }
+  std::string text = fmt::format("'{}' became{}\n", ledger.node,
+                                 became.empty() ? " nothing that runs: it is computed ahead" : ":\n" + became);
+  text += made.empty() ? "no rewrite made it: the passes alone did\n" : "made by\n\n" + made.to_string(escapes);
+  text += lost.empty() ? "\nnothing else was tried there\n" : "\ntried there and lost\n\n" + lost.to_string(escapes);
+  return text +
+         "\npredicted: gain by the cost model when it was tried, less than 0 where it costs; measured: gain on the "
+         "device "
+         "of\nthe graph that had it, over the best until then, together with the other rewrites of that graph\n";
+}
+
+Json ledger_json(const NodeLedger& ledger) {
+  Json list = Json::array();
+  for (const LedgerEntry& entry : ledger.entries) {
+    list.push(Json::object({{"rule", entry.rule},
+                            {"nodes", entry.nodes},
+                            {"predicted_us", entry.predicted_us},
+                            {"measured_us", entry.measured_us ? Json(*entry.measured_us) : Json()},
+                            {"shared_by", entry.shared_by},
+                            {"accepted", entry.fate == RewriteFate::kept},
+                            {"fate", std::string(to_string(entry.fate))},
+                            {"times", entry.times}}));
+  }
+  return list;
 }
 
 }  // namespace autograph::cli

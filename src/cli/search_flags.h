@@ -41,4 +41,9 @@ Json explain_json(const SearchReport& report);
 /// The trials as JSON.
 Json trials_json(const SearchReport& report);
 
+/// The tables of --why: what the node became, the rewrites that made it, and what was tried there and lost.
+std::string ledger_text(const SearchReport& report, bool escapes);
+/// The entries of the ledger as JSON.
+Json ledger_json(const NodeLedger& ledger);
+
 }  // namespace autograph::cli

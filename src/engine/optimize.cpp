@@ -7,6 +7,7 @@
 #include "autograph/seeded_inputs.h"
 #include "autograph/verify.h"
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "engine/executable.h"
 #include "engine/strategies/strategy.h"
 #include "engine/strategies/trial.h"
@@ -66,7 +67,7 @@ Pair compile_both(StrategyContext& context, const Trial& trial, const Proposal& 
 // where their memory happens to lie. Latencies are means.
 Duel last_duel(StrategyContext& context, const Trial& trial, Pair& pair, const Proposal& found, const Proposal& plain) {
   const double start = context.seconds();
-  const auto seconds_left = [&] { return context.options().budget_seconds - context.seconds(); };
+  const auto seconds_left = [&] { return context.budget_seconds() - context.seconds(); };
   const auto duel = [&] {
     return trial.duel(pair.plain, pair.found, std::clamp(seconds_left() / 3, kMinDuelSeconds, kMaxDuelSeconds));
   };
@@ -87,6 +88,22 @@ void tell(SearchReport& report, const Difference& difference) {
   report.agrees = difference.ok;
 }
 
+// Where the plain plan is all that was found, there is nothing to measure it against; and where the budget is over, its
+// first run must do.
+void settle_for_plain(StrategyContext& context, const Trial& trial, const Proposal& plain) {
+  SearchReport& report = context.report();
+  const auto& known = context.plain_run();
+  if (known && (report.simulated || context.is_over(1))) {
+    report.latency_before_ms = report.latency_after_ms = known->ms;
+    tell(report, known->difference);
+    return;
+  }
+  const Executable executable = trial.compile(plain);
+  tell(report, trial.check(executable));
+  const Duel duel = trial.duel(executable, executable, kMinDuelSeconds);
+  report.latency_before_ms = report.latency_after_ms = duel.first_ms;
+}
+
 // Measures the proposal against the plain plan, in turns, and gives back the better one.
 Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Proposal plain) {
   SearchReport& report = context.report();
@@ -102,6 +119,8 @@ Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Pr
     report.latency_after_ms = duel.first_ms;
     context.set_tuned(false, 0);
     tell(report, trial.check(pair.plain));
+    context.note_trial(found.steps, {is_wrong ? RewriteFate::not_verified : RewriteFate::lost_trial,
+                                     (duel.first_ms - duel.second_ms) * 1e3, found.steps.size()});
     return plain;
   }
   tell(report, difference);
@@ -139,6 +158,7 @@ CompileOptions attested(CompileOptions options) {
 }  // namespace
 
 Optimized optimize(Graph graph, const CompileOptions& given_options, const SearchOptions& given) {
+  const Stopwatch since_start;
   check_options(given);
   const StrategyDef& strategy = get_strategy(given.strategy);
   verify(graph);
@@ -146,7 +166,8 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   // What searches sees a function: of the states, too, and giving their new values, which trials then compare.
   const HiddenStates hidden = graph.states_to_inputs();
   const CompileOptions compile_options = attested(given_options);
-  const SearchOptions search = with_truth(graph, compile_options, with_inputs(graph, given, hidden));
+  SearchOptions search = with_truth(graph, compile_options, with_inputs(graph, given, hidden));
+  search.spent_seconds += since_start.ms() / 1e3;
   SearchReport report;
   if (search.truth) report.compared_with = search.truth->how();
   const Device& device = get_device(compile_options.device, compile_options.precision);
@@ -154,6 +175,7 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   report.device = device.name();
   report.simulated = device.properties().has_exact_times;
   StrategyContext context(device, compile_options, search, report);
+  context.open_ledger(graph);
   const Graph simplified = prepare_graph(std::move(graph), device, compile_options, PassHalf::simplify);
   const double alpha = strategy.uses_critical_path && search.use_critical_path ? context.alpha() : 0;
   report.cost_before_us = context.score(simplified).mixed_us(alpha);
@@ -162,12 +184,16 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   report.cost_after_us = context.score(found.simplified).mixed_us(alpha);
   const bool is_plain = found.steps.empty() && found.schedule.is_sequential();
   const bool was_cancelled = context.is_cancelled();
-  if (!is_plain || strategy.searches || report.tuned || report.simulated) {
+  if (is_plain && !report.tuned && (strategy.searches || report.simulated)) {
+    settle_for_plain(context, context.trial(), found);
+  } else if (!is_plain || report.tuned) {
     found = settle(context, context.trial(), std::move(found), context.propose(simplified));
   }
   for (const RewriteStep& step : found.steps) report.rules_applied.push_back(applied(step));
-  report.search_seconds = context.seconds();
-  report.stop_reason = was_cancelled ? "cancelled" : report.search_seconds > search.budget_seconds ? "budget" : "done";
+  if (context.ledger()) report.ledger = context.node_ledger(found.steps, found.finished);
+  report.search_seconds = since_start.ms() / 1e3;
+  const bool is_over = context.seconds() > context.budget_seconds();
+  report.stop_reason = was_cancelled ? "cancelled" : is_over ? "budget" : "done";
   found.finished.inputs_to_states(hidden);
   return {std::move(found.finished), std::move(found.schedule), std::move(report)};
 }

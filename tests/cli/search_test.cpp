@@ -45,6 +45,29 @@ TEST_F(CliSearch, OptimizeJsonHasEveryFieldOfTheContract) {
   EXPECT_EQ(applied, document["rewrites"].size());
 }
 
+TEST_F(CliSearch, WhyTellsTheLedgerOfANode) {
+  const std::string ask = "optimize zoo:transformer --device sim:v100 --budget 3 --threads 1 --why ";
+  const ProgramResult wrong = run(ask + "layer0/attention/matmull");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "did you mean 'layer0/attention/matmul'")) << wrong.err;
+  const ProgramResult result = run(ask + "layer0/feed_forward/up/matmul --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json document = result.json();
+  EXPECT_EQ(document["node"], "layer0/feed_forward/up/matmul");
+  EXPECT_TRUE(document["file"].is_null());
+  ASSERT_FALSE(document["became"].empty());
+  ASSERT_TRUE(document.contains("ledger"));
+  for (const auto& entry : document["ledger"]) {
+    for (const char* field : {"rule", "nodes", "predicted_us", "measured_us", "accepted", "fate", "times"}) {
+      EXPECT_TRUE(entry.contains(field)) << field;
+    }
+  }
+  EXPECT_TRUE(document["trials"].is_array());
+  const ProgramResult neither = run("optimize zoo:mlp");
+  EXPECT_EQ(neither.exit_code, 2);
+  EXPECT_TRUE(contains(neither.err, "--why")) << neither.err;
+}
+
 TEST_F(CliSearch, SavedPlansAreTakenByEveryVerb) {
   const std::string plan = small_plan();
   for (const std::string verb : {"info ", "check ", "run ", "bench --seconds 0 ", "profile "}) {

@@ -39,9 +39,9 @@ class PieceScheduleTest : public testing::Test {
     for (const auto& [first, last] : parts.intervals) {
       std::vector<NodeId> nodes;
       for (uint32_t p = first; p <= last; ++p) nodes.insert(nodes.end(), parts.parts[p].begin(), parts.parts[p].end());
-      IntervalOptions interval{first, last, std::make_shared<PartGraph>(extract_part(graph_, nodes)), {}};
-      interval.options = backtrack(CandidateGraph(interval.part->graph, fused_), matcher_, options);
-      intervals_.push_back(std::move(interval));
+      const auto part = std::make_shared<const PartGraph>(extract_part(graph_, nodes));
+      std::vector<Rewritten> found = backtrack(CandidateGraph(part->graph, fused_), matcher_, options);
+      intervals_.push_back({first, last, part, std::make_shared<PartOptions>(PartOptions{part, std::move(found)})});
     }
   }
 
@@ -51,14 +51,14 @@ class PieceScheduleTest : public testing::Test {
     for (uint32_t part = 0; part < num_parts_; ++part) {
       for (size_t n = 0; n < intervals_.size(); ++n) {
         if (intervals_[n].first != part || intervals_[n].last != part) continue;
-        pieces.push_back({n, random() % intervals_[n].options.size()});
+        pieces.push_back({n, random() % intervals_[n].options().size()});
       }
     }
     return pieces;
   }
 
   double makespan_of_whole(const std::vector<Stitched::Piece>& pieces, const TaskCost& cost) const {
-    const Graph whole = assemble(graph_, intervals_, {pieces, 0});
+    const Graph whole = Assembler(graph_, intervals_, matcher_).assemble(pieces).graph;
     const TaskGraph work = without_free_tasks(make_task_graph(whole, cost)).graph;
     return estimate_us(work, list_stages(work, kLimits), kLimits);
   }
@@ -95,7 +95,7 @@ TEST_F(PieceScheduleTest, RefiningNeverLosesAndEndsWhereNoPieceHelps) {
     EXPECT_DOUBLE_EQ(refined.us, schedule.makespan_us(refined.pieces));
     for (size_t place = 0; place < refined.pieces.size(); ++place) {
       std::vector<Stitched::Piece> other = refined.pieces;
-      for (other[place].option = 0; other[place].option < intervals_[other[place].interval].options.size();
+      for (other[place].option = 0; other[place].option < intervals_[other[place].interval].options().size();
            ++other[place].option) {
         EXPECT_GE(schedule.makespan_us(other), refined.us * (1 - 1e-6));
       }

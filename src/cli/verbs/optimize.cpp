@@ -7,6 +7,7 @@
 #include "autograph/error.h"
 #include "autograph/truth.h"
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "cli/execute.h"
 #include "cli/given_inputs.h"
 #include "cli/interrupt.h"
@@ -24,11 +25,18 @@ struct Options {
   std::string output;
   double seconds = 1;
   bool explain = false;
+  std::string why;
 };
+
+// The result is compiled and run once to compare it, once to save it, and once more to measure its nodes.
+constexpr int kRunsBehindSearch = 3;
 
 bool is_plan(const std::string& output) { return output.ends_with(".agplan"); }
 
 void check_options(const Options& options) {
+  AG_CHECK_USER(!options.output.empty() || !options.why.empty(), UserError,
+                "[cli] optimize: expected -o,--output OUT or --why NODE, got none (see autograph optimize --help)");
+  if (options.output.empty()) return;
   AG_CHECK_USER(is_plan(options.output) || options.output.ends_with(".onnx"), UserError,
                 "[cli] output: expected a name ending in .onnx or .agplan, got '{}'", options.output);
   AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
@@ -93,6 +101,7 @@ Difference verify(Session& session, const LoadedModel& loaded, const Options& op
 }
 
 void save(const LoadedModel& loaded, const Options& options, const Optimized& found) {
+  if (options.output.empty()) return;
   if (is_plan(options.output)) {
     save_plan(make_plan(found, kept_weights(options.run), loaded.name, loaded.seeds.seed), options.output);
   } else {
@@ -104,7 +113,7 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
   const SearchReport& report = found.report;
   const bool has_cost = report.cost_before_us > 0;
   Json::Object members = {{"model", loaded.name},
-                          {"file", saved ? Json(options.output) : Json()},
+                          {"file", saved && !options.output.empty() ? Json(options.output) : Json()},
                           {"strategy", std::string(to_string(report.strategy))},
                           {"device", report.device},
                           {"simulated", report.simulated},
@@ -127,10 +136,13 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
                           {"kept_plain", report.kept_plain},
                           {"compared_with", report.compared_with},
                           {"max_abs", report.max_abs},
-                          {"max_rel", report.max_rel}};
-  if (options.explain) {
-    members.emplace_back("rewrites", explain_json(report));
-    members.emplace_back("trials", trials_json(report));
+                          {"max_rel", report.max_rel},
+                          {"trials", trials_json(report)}};
+  if (options.explain) members.emplace_back("rewrites", explain_json(report));
+  if (report.ledger) {
+    members.emplace_back("node", report.ledger->node);
+    members.emplace_back("became", report.ledger->became);
+    members.emplace_back("ledger", ledger_json(*report.ledger));
   }
   return members;
 }
@@ -168,19 +180,22 @@ std::string text(const Session& session, const LoadedModel& loaded, const Option
   rows.emplace_back("compared", "with " + report.compared_with);
   rows.emplace_back("max abs", fmt::format("{:.3g}", report.max_abs));
   rows.emplace_back("max rel", fmt::format("{:.3g}", report.max_rel));
-  rows.emplace_back("file", saved ? options.output : "not saved");
+  if (!options.output.empty()) rows.emplace_back("file", saved ? options.output : "not saved");
   std::string result = pairs_to_string(rows);
   if (options.explain) result += "\n" + explain_text(report, session.stdout_escapes());
+  if (report.ledger) result += "\n" + ledger_text(report, session.stdout_escapes());
   return result;
 }
 
 int run(Session& session, const Options& given) {
+  const Stopwatch since_start;
   Options options = given;
   if (options.run.strategy.empty()) options.run.strategy = to_string(Strategy::autograph);
   check_options(options);
   SearchOptions search_as = search_options(options.search, options.run);
   LoadedModel loaded = load_model(session, options.model);
   refuse_plan(loaded, "optimize");
+  if (!options.why.empty()) require_node(loaded.model.graph, options.why);
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
   const bool searches = strategy_of(options.run) != Strategy::sequential;
   // A plan is for fixed shapes; an .onnx file of the passes alone keeps its symbols.
@@ -188,7 +203,11 @@ int run(Session& session, const Options& given) {
   if (searches || is_plan(options.output)) bind_extents(loaded);
   const InterruptScope scope;
   search_as.inputs = inputs;
+  search_as.why = options.why;
   search_as.truth = find_truth(session, loaded, options, inputs);
+  // The budget is that of the command: what comes before the search and what comes behind it count.
+  search_as.spent_seconds = since_start.ms() / 1e3;
+  search_as.runs_to_come = kRunsBehindSearch;
   Optimized found = searches ? search(session, loaded, kept_weights(options.run), search_as)
                              : run_passes_alone(session, loaded, options);
   const Difference difference = verify(session, loaded, options, found, inputs, *search_as.truth);
@@ -212,13 +231,19 @@ Command optimize_command() {
                    .value_name = "OUT",
                    .doc = "File to write: .agplan keeps graph, schedule and measurements, .onnx the graph.",
                    .target = &options->output,
-                   .kind = ValueKind::file,
-                   .required = true});
+                   .kind = ValueKind::file});
   table.push_back(input_option(options->model));
   table.push_back(
       {.names = "--explain",
        .doc = "List each rewrite with where it was applied and what it gained, and what was tried on the device.",
        .target = &options->explain});
+  table.push_back(
+      {.names = "--why",
+       .value_name = "NODE",
+       .doc =
+           "Tell what became of a node: the rewrites that made it what it is, what each was predicted and measured to "
+           "gain, and what was tried there and lost. Needs no -o.",
+       .target = &options->why});
   for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
   table.push_back({.names = "--seconds",
                    .value_name = "T",
@@ -245,7 +270,8 @@ Command optimize_command() {
                    {"autograph bench model.agplan", "Run it without searching again."},
                    {"autograph optimize model.onnx -o small.onnx --strategy sequential", "Simplify a model."},
                    {"autograph optimize zoo:nasnet_cell -o cell.agplan --budget 20 --explain",
-                    "What was rewritten, and why."}},
+                    "What was rewritten, and why."},
+                   {"autograph optimize zoo:nasnet_cell --budget 20 --why cell/add", "What became of one node."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };

@@ -20,6 +20,22 @@ Json origin_json(const PlanOrigin& origin) {
           {"exact", origin.exact},     {"precision", to_string(origin.precision)}};
 }
 
+Json trials_json(const std::vector<TrialResult>& trials) {
+  Json list = Json::array();
+  for (const TrialResult& trial : trials) {
+    list.push_back({{"cost_us", trial.cost_us},
+                    {"rewrites", trial.rewrites},
+                    {"streams", trial.streams},
+                    {"latency_ms", trial.latency_ms},
+                    {"best_ms", trial.best_ms},
+                    {"wins", trial.wins},
+                    {"accepted", trial.accepted},
+                    {"predicted_us", trial.predicted_us},
+                    {"is_right", trial.is_right}});
+  }
+  return list;
+}
+
 Json report_json(const SearchReport& report) {
   Json rules = Json::array();
   for (const AppliedRule& rule : report.rules_applied) {
@@ -40,7 +56,8 @@ Json report_json(const SearchReport& report) {
           {"max_rel", report.max_rel},
           {"kept_plain", report.kept_plain},
           {"stop_reason", report.stop_reason},
-          {"rules_applied", std::move(rules)}};
+          {"rules_applied", std::move(rules)},
+          {"trials", trials_json(report.trials)}};
 }
 
 Json pool_json(const std::vector<PooledType>& pool) {
@@ -60,6 +77,7 @@ class Field {
     check(json_.is_object() && json_.contains(key), fmt::format("a member '{}'", key));
     return {json_[key], path_ + "." + key};
   }
+  bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
   std::vector<Field> list() const {
     check(json_.is_array(), "a list");
     std::vector<Field> fields;
@@ -112,6 +130,21 @@ PlanOrigin parse_origin(const Field& json) {
   return origin;
 }
 
+TrialResult parse_trial(const Field& json) {
+  constexpr uint64_t kMostStreams = 4096;
+  TrialResult trial;
+  trial.cost_us = json.at("cost_us").real();
+  trial.rewrites = json.at("rewrites").count();
+  trial.streams = static_cast<int>(json.at("streams").count(kMostStreams));
+  trial.latency_ms = json.at("latency_ms").real();
+  trial.best_ms = json.at("best_ms").real();
+  trial.wins = json.at("wins").real();
+  trial.accepted = json.at("accepted").flag();
+  trial.predicted_us = json.at("predicted_us").real();
+  trial.is_right = json.at("is_right").flag();
+  return trial;
+}
+
 SearchReport parse_report(const Field& json) {
   SearchReport report;
   report.strategy = strategy_named(json.at("strategy").text());
@@ -131,6 +164,10 @@ SearchReport parse_report(const Field& json) {
   report.stop_reason = json.at("stop_reason").text();
   for (const Field& rule : json.at("rules_applied").list()) {
     report.rules_applied.push_back({rule.at("rule").text(), rule.at("where").text(), rule.at("gain_us").real()});
+  }
+  // Plans of earlier versions have none.
+  if (json.has("trials")) {
+    for (const Field& trial : json.at("trials").list()) report.trials.push_back(parse_trial(trial));
   }
   return report;
 }

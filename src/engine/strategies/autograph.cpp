@@ -9,14 +9,12 @@
 // `search` is this alone; `autograph`, what users get, tries what its rivals propose beside it. `paper` is Algorithm 1
 // as it stands.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "engine/strategies/champion.h"
+#include "engine/strategies/part_search.h"
 #include "engine/strategies/piece_schedule.h"
 #include "engine/strategies/strategy.h"
-#include "optimize/search/partition.h"
-#include "optimize/search/stitch.h"
 #include "schedule/list.h"
 #include "schedule/nimble.h"
 #include "schedule/task_stages.h"
@@ -31,10 +29,15 @@ constexpr double kWholeShare = 0.2;
 constexpr double kStagesShare = 0.1;
 // The same for choosing among the options of parts by the schedule of the whole.
 constexpr double kRefineShare = 0.1;
-// A part may cost as much more on the way to a gain as gamma allows the whole graph, up to this share of its own cost.
-constexpr double kPartSlack = 0.25;
-// Graphs of a part that are taken from the queue without a gain.
-constexpr int64_t kMaxIdle = 500;
+// Of the budget: when no further whole graph is put together, once there is one. Large graphs take long to finish.
+constexpr double kProposeShare = 0.55;
+// Graphs with more nodes are large.
+constexpr size_t kLargeGraph = 2000;
+// A search of the whole graph ends when it has looked at so many nodes without a gain, or at a few graphs: gains that
+// do not touch each other are taken at once.
+constexpr size_t kIdleNodes = 200'000;
+constexpr size_t kMinIdle = 10;
+constexpr size_t kMaxIdle = 500;
 // A weight of the critical path beside which the sum decides between equals alone.
 constexpr double kCriticalPathAlone = 1e6;
 
@@ -52,25 +55,37 @@ class AutographSearch {
         cost_(context.cost(), is_shared_ && !context.is_literal() ? context.limits().max_streams : 1),
         time_cost_(context.cost()),
         simplified_(simplified),
-        champion_(context, plain(context, simplified)) {}
+        champion_(context, plain(context, simplified)),
+        part_search_(context, cost_) {}
 
   Proposal run() {
-    champion_.try_tuning();
-    // Where latencies are computed, trials cost nothing, and streams matter most.
-    if (has_exact_times_) try_streams();
-    if (options_.use_rules) try_ios();
+    // Measuring kernels and stages of a large graph takes long: its rewrites come first.
+    const bool is_large = simplified_.num_nodes() > kLargeGraph;
+    if (!is_large) prepare();
+    bool is_prepared = !is_large;
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = champion_.gained();
       challenge_all(candidates(champion_.best()));
+      if (!is_prepared) prepare();
+      is_prepared = true;
       if (round == 0 || champion_.gained() < before) try_streams();
       if (champion_.gained() > before * (1 - kLeastGain)) break;
     }
+    if (!is_prepared) prepare();
     if (!options_.use_rules) try_streams();
     champion_.try_tuning_in_network();
     return champion_.take();
   }
 
  private:
+  // What needs no rewrites of our own.
+  void prepare() {
+    champion_.try_tuning();
+    // Where latencies are computed, trials cost nothing, and streams matter most.
+    if (has_exact_times_) try_streams();
+    if (options_.use_rules) try_ios();
+  }
+
   // ---- On the device -----------------------------------------------------------------------------------------------
 
   static Proposal plain(StrategyContext& context, const Graph& simplified) {
@@ -146,15 +161,15 @@ class AutographSearch {
       std::erase_if(parts.intervals, [](const auto& interval) { return interval.first != interval.second; });
     }
     context_.report().partitions = std::max(context_.report().partitions, parts.parts.size());
-    const std::vector<IntervalOptions> intervals = search_intervals(graph, parts);
+    const std::vector<IntervalOptions> intervals = part_search_.run(graph, parts, part_limits());
     std::vector<Proposal> proposals;
     add_whole(proposals, from);
-    const auto add = [&](const Stitched& stitched) {
-      add_proposal(proposals, from, assemble(graph, intervals, stitched), steps_of(intervals, stitched));
-    };
-    std::vector<Stitched> stitched = stitch(graph, intervals, parts.parts.size(), alpha(), keep());
-    if (!context_.is_literal() && options_.use_critical_path) refine(graph, intervals, parts.parts.size(), stitched);
-    for (const Stitched& one : stitched) add(one);
+    Assembler assembler(graph, intervals, context_.matcher());
+    for (const Stitched& way : ways(graph, intervals, parts.parts.size())) {
+      if (!proposals.empty() && context_.is_over(kProposeShare)) break;
+      Assembler::Whole whole = assembler.assemble(way.pieces);
+      add_proposal(proposals, from, std::move(whole.graph), whole.steps);
+    }
     if (context_.is_literal() || !options_.use_critical_path) return proposals;
     // Time may not do for all of them.
     for (Proposal& proposal : proposals) proposal.makespan_us = context_.makespan_us(proposal.finished);
@@ -163,25 +178,42 @@ class AutographSearch {
     return proposals;
   }
 
-  // Adds the winners by the sum and by the critical path alone, since the weight between them is only a guess, and what
-  // the schedule of the whole makes of each.
-  void refine(const Graph& graph, const std::vector<IntervalOptions>& intervals, size_t num_parts,
-              std::vector<Stitched>& stitched) {
-    std::vector<Stitched> starts = {stitched.front()};
-    for (const double extreme : {0.0, kCriticalPathAlone}) {
-      starts.push_back(stitch(graph, intervals, num_parts, extreme, 1).front());
-    }
-    stitched.insert(stitched.end(), starts.begin() + 1, starts.end());
+  PartSearch::Limits part_limits() const {
+    const double slack_us = context_.is_literal() ? 0 : (options_.gamma - 1) * champion_.best().cost_us;
+    return {alpha(), slack_us, champion_.best().cost_us, kSearchShare};
+  }
+
+  // How the pieces may be put together, the most promising way first.
+  std::vector<Stitched> ways(const Graph& graph, const std::vector<IntervalOptions>& intervals, size_t num_parts) {
+    const auto stitched = [&](double weight, size_t keep) {
+      return stitch(graph, intervals, num_parts, {weight, keep, [this] { return context_.is_over(kProposeShare); }});
+    };
+    std::vector<Stitched> best = stitched(alpha(), keep());
+    if (context_.is_literal() || !options_.use_critical_path) return best;
+    // The winners by the sum and by the critical path alone, too, since the weight between them is only a guess.
+    std::vector<Stitched> starts = {best.front()};
+    for (const double extreme : {0.0, kCriticalPathAlone}) starts.push_back(stitched(extreme, 1).front());
+    std::vector<Stitched> all = refined(intervals, starts);
+    all.insert(all.end(), best.begin(), best.end());
+    all.insert(all.end(), starts.begin() + 1, starts.end());
+    return all;
+  }
+
+  // What the schedule of the whole makes of each.
+  std::vector<Stitched> refined(const std::vector<IntervalOptions>& intervals, const std::vector<Stitched>& starts) {
     PieceSchedule schedule(
         intervals, [&](const Graph& option, NodeId id) { return context_.task_to_finish(cost_, option, id); },
         context_.limits());
     const double until = share_now() + kRefineShare;
     context_.set_measuring(false);
-    for (Stitched& start : starts) {
+    std::vector<Stitched> result;
+    for (const Stitched& start : starts) {
       context_.progress("scheduling", champion_.best().cost_us);
-      stitched.push_back(schedule.refine(std::move(start), [&] { return context_.is_over(until); }));
+      result.push_back(schedule.refine(start, [&] { return context_.is_over(until); }));
     }
     context_.set_measuring(true);
+    std::stable_sort(result.begin(), result.end(), [](const Stitched& a, const Stitched& b) { return a.us < b.us; });
+    return result;
   }
 
   void add_proposal(std::vector<Proposal>& proposals, const Proposal& from, Graph graph,
@@ -199,57 +231,16 @@ class AutographSearch {
   void add_whole(std::vector<Proposal>& proposals, const Proposal& from) {
     if (context_.is_literal() || !options_.use_partition) return;
     const CandidateGraph start(from.simplified, time_cost_);
-    const std::vector<Rewritten> found =
-        context_.search(start, {.alpha = 0, .keep = 2}, share_now() + kWholeShare, champion_.best().cost_us);
+    const auto max_idle =
+        static_cast<int64_t>(std::clamp(kIdleNodes / (1 + from.simplified.num_nodes()), kMinIdle, kMaxIdle));
+    const std::vector<Rewritten> found = context_.search(start, {.alpha = 0, .max_idle = max_idle, .keep = 2},
+                                                         share_now() + kWholeShare, champion_.best().cost_us);
     add_proposal(proposals, from, found.front().candidate->graph(), found.front().steps);
   }
 
   size_t keep() const { return static_cast<size_t>(options_.keep); }
 
-  std::vector<IntervalOptions> search_intervals(const Graph& graph, const Partition& parts) {
-    std::vector<IntervalOptions> result;
-    for (size_t n = 0; n < parts.intervals.size(); ++n) {
-      const auto [first, last] = parts.intervals[n];
-      std::vector<NodeId> nodes;
-      for (uint32_t p = first; p <= last; ++p) {
-        nodes.insert(nodes.end(), parts.parts[p].begin(), parts.parts[p].end());
-      }
-      IntervalOptions interval{first, last, std::make_shared<PartGraph>(extract_part(graph, nodes)), {}};
-      interval.options = search_part(*interval.part, parts.intervals.size() - n);
-      result.push_back(std::move(interval));
-    }
-    return result;
-  }
-
-  // Parts that are equal but for their weights are searched once.
-  std::vector<Rewritten> search_part(const PartGraph& part, size_t num_left) {
-    const CandidateGraph start(part.graph, cost_);
-    const Hash128 key = part_key(part);
-    if (const auto known = memo_.find(key); known != memo_.end()) {
-      std::vector<Rewritten> options{{std::make_shared<CandidateGraph>(start), {}}};
-      for (const std::vector<RewriteStep>& steps : known->second) {
-        Rewritten again = replay(start, context_.matcher(), steps);
-        if (again.steps.size() == steps.size()) options.push_back(std::move(again));
-      }
-      return options;
-    }
-    const double until = share_now() + (kSearchShare - share_now()) / static_cast<double>(num_left);
-    BacktrackingOptions how{.alpha = alpha(), .keep = keep(), .literal = context_.is_literal()};
-    if (!context_.is_literal()) {
-      how.slack_us =
-          std::min((options_.gamma - 1) * champion_.best().cost_us, kPartSlack * start.score().mixed_us(alpha()));
-      how.max_idle = kMaxIdle;
-    }
-    std::vector<Rewritten> found = context_.search(start, how, until, champion_.best().cost_us);
-    for (Rewritten& one : found) one.candidate = std::make_shared<CandidateGraph>(one.candidate->graph(), cost_);
-    auto& steps = memo_[key];
-    for (const Rewritten& one : found) {
-      if (!one.steps.empty()) steps.push_back(one.steps);
-    }
-    return found;
-  }
-
-  double share_now() const { return context_.seconds() / options_.budget_seconds; }
+  double share_now() const { return context_.seconds() / context_.budget_seconds(); }
 
   StrategyContext& context_;
   const SearchOptions& options_;
@@ -260,8 +251,8 @@ class AutographSearch {
   FusedCost time_cost_;    // of the whole graph in sequence
   const Graph& simplified_;
   Champion champion_;
+  PartSearch part_search_;
   std::set<Hash128> proposed_;  // before the finishing passes
-  std::map<Hash128, std::vector<std::vector<RewriteStep>>> memo_;
 };
 
 }  // namespace

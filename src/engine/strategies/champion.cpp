@@ -40,9 +40,11 @@ Champion::Champion(StrategyContext& context, Proposal plain)
   const double start = context_.seconds();
   best_executable_ = trial_.compile(best_);
   const double compiled = context_.seconds();
-  trial_.check(best_executable_);
+  Difference difference = trial_.check(best_executable_);
   compile_seconds_ = compiled - start;
   run_seconds_ = context_.seconds() - compiled;
+  context_.set_plain_run({std::move(difference), best_executable_.simulated_latency_ms().value_or(run_seconds_ * 1e3)});
+  context_.reserve(options_.runs_to_come * (compile_seconds_ + run_seconds_));
   is_new_graph(best_);
 }
 
@@ -52,8 +54,8 @@ double Champion::challenge_seconds() const {
 }
 
 double Champion::seconds_left() const {
-  const double until =
-      std::min(kTrialShare * options_.budget_seconds, options_.budget_seconds - kTrialsToCome * challenge_seconds());
+  const double until = std::min(kTrialShare * context_.budget_seconds(),
+                                context_.budget_seconds() - kTrialsToCome * challenge_seconds());
   return until - context_.seconds();
 }
 
@@ -67,7 +69,13 @@ bool Champion::challenge(Proposal proposal) {
   const double start = context_.seconds();
   Executable executable = trial_.compile(proposal);
   compile_seconds_ = context_.seconds() - start;
-  if (options_.verify && !trial_.check(executable).ok) return false;
+  if (options_.verify && !trial_.check(executable).ok) {
+    TrialResult wrong{proposal.cost_us, proposal.steps.size(), proposal.schedule.width()};
+    wrong.is_right = false;
+    context_.report().trials.push_back(wrong);
+    context_.note_trial(proposal.steps, {RewriteFate::not_verified});
+    return false;
+  }
   const Duel duel = trial_.duel(best_executable_, executable, duel_seconds());
   remember(best_, duel.first_ms);
   remember(proposal, duel.second_ms);
@@ -76,6 +84,8 @@ bool Champion::challenge(Proposal proposal) {
   context_.report().trials.push_back({proposal.cost_us, proposal.steps.size(), proposal.schedule.width(),
                                       duel.second_ms, duel.first_ms, duel.wins, is_won,
                                       context_.predicted_us(proposal)});
+  context_.note_trial(proposal.steps, {is_won ? RewriteFate::kept : RewriteFate::lost_trial,
+                                       (duel.first_ms - duel.second_ms) * 1e3, num_fresh_steps(proposal)});
   if (!is_won) return false;
   gained_ *= duel.second_ms / duel.first_ms;
   best_ = std::move(proposal);
@@ -103,7 +113,7 @@ void Champion::try_tuning() {
 }
 
 void Champion::try_tuning_in_network() {
-  const double until = 1 - kNetworkTrialsToCome * challenge_seconds() / options_.budget_seconds;
+  const double until = 1 - kNetworkTrialsToCome * challenge_seconds() / context_.budget_seconds();
   if (!may_tune() || context_.is_over(until)) return;
   context_.progress("running plans to choose kernels", best_.cost_us);
   const bool was_tuned = context_.is_tuned();
@@ -120,9 +130,17 @@ bool Champion::wins_as_compiled_now() {
   return wins;
 }
 
+// Rewrites that the proposal has beyond those that it shares with the best: both may come from one graph.
+size_t Champion::num_fresh_steps(const Proposal& proposal) const {
+  const auto same = [](const RewriteStep& a, const RewriteStep& b) { return a.rule == b.rule && a.where == b.where; };
+  const auto& known = best_.steps;
+  const auto differ = std::mismatch(proposal.steps.begin(), proposal.steps.end(), known.begin(), known.end(), same);
+  return static_cast<size_t>(proposal.steps.end() - differ.first);
+}
+
 // A win is repeated, so that a duel may use half of the time that is left.
 double Champion::duel_seconds() const {
-  const double budget = options_.budget_seconds;
+  const double budget = context_.budget_seconds();
   const double seconds = std::clamp(seconds_left() / 2, kShortDuelShare * budget, kLongDuelShare * budget);
   return std::min(seconds, kMaxDuelSeconds);
 }

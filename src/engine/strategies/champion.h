@@ -42,6 +42,7 @@ class Champion {
   double challenge_seconds() const;
   bool may_tune() const;
   bool wins_as_compiled_now();
+  size_t num_fresh_steps(const Proposal& proposal) const;
   double duel_seconds() const;
   bool wins_again(const Duel& duel, const Proposal& proposal, Executable& executable);
   void remember(const Proposal& proposal, double ms);

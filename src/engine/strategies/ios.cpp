@@ -21,7 +21,7 @@ Proposal merge(StrategyContext& context, const Graph& simplified, double share) 
   SiblingMerges merges(context, simplified);
   const TaskGraph tasks = merges.tasks();
   IosOptions options;
-  options.max_seconds = share * context.options().budget_seconds;
+  options.max_seconds = share * context.budget_seconds();
   options.merge_cost = [&](std::span<const TaskIndex> set) {
     std::vector<NodeId> nodes;
     for (const TaskIndex task : set) nodes.push_back(tasks.tasks[task].node);
@@ -37,7 +37,7 @@ Proposal merge(StrategyContext& context, const Graph& simplified, double share) 
 
 IosResult find_ios_stages(StrategyContext& context, const Proposal& proposal, double share) {
   IosOptions options;
-  const double budget = context.options().budget_seconds;
+  const double budget = context.budget_seconds();
   options.max_seconds = share * budget;
   const TaskGraph tasks = context.tasks(proposal.finished);
   const double until = context.seconds() / budget + kMeasuringShare * share;

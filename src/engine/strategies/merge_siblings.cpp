@@ -34,6 +34,7 @@ SiblingMerges::SiblingMerges(StrategyContext& context, const Graph& simplified)
       rules_(merging_among(context.rules())),
       matcher_(rules_),
       start_(simplified, cost_) {
+  start_.forget_paths();
   for (const RuleMatch& match : matcher_.find_all(start_.graph())) {
     for (const NodeId id : match.nodes()) {
       for (const NodeId other : match.nodes()) {
@@ -50,16 +51,17 @@ bool SiblingMerges::merge(CandidateGraph& candidate, std::vector<NodeId> nodes, 
     const auto next =
         std::find_if(matches.begin(), matches.end(), [&](const RuleMatch& match) { return is_within(match, nodes); });
     if (next == matches.end()) return false;
-    const auto num_before = static_cast<uint32_t>(candidate.graph().node_capacity());
     const double us_before = candidate.score().sum_us;
     const OpDef* op = &candidate.graph().node(next->nodes().front()).op();
-    RewriteStep step{&next->rule(), next->nodes(), describe_match(candidate.graph(), *next), 0};
-    if (!candidate.apply(*next)) return false;
+    RewriteStep step{&next->rule(), next->nodes(), describe_match(candidate.graph(), *next), 0,
+                     origins_of(candidate.graph(), next->nodes())};
+    RuleEffect effect;
+    if (!candidate.apply(*next, &effect)) return false;
     step.gain_us = us_before - candidate.score().sum_us;
     std::erase_if(nodes, [&](NodeId id) { return contains(step.nodes, id); });
     if (steps) steps->push_back(std::move(step));
-    for (const NodeId id : candidate.graph().nodes()) {
-      if (id.index >= num_before && &candidate.graph().node(id).op() == op) nodes.push_back(id);
+    for (const NodeId id : effect.added) {
+      if (candidate.graph().is_live(id) && &candidate.graph().node(id).op() == op) nodes.push_back(id);
     }
   }
   return true;
@@ -73,9 +75,13 @@ std::optional<double> SiblingMerges::merged_us(const std::vector<NodeId>& nodes)
                                        [&](NodeId other) { return other == id || contains(at->second, other); });
     if (!knows_all) return std::nullopt;
   }
-  CandidateGraph candidate = start_;
-  if (!merge(candidate, nodes, nullptr)) return std::nullopt;
-  double us = candidate.score().sum_us - start_.score().sum_us;
+  const double before_us = start_.score().sum_us;
+  std::optional<double> after_us;
+  start_.tentatively([&] {
+    if (merge(start_, nodes, nullptr)) after_us = start_.score().sum_us;
+  });
+  if (!after_us) return std::nullopt;
+  double us = *after_us - before_us;
   for (const NodeId id : nodes) us += cost_.node_us(start_.graph(), id);
   return std::max(us, 0.0);
 }
@@ -83,13 +89,8 @@ std::optional<double> SiblingMerges::merged_us(const std::vector<NodeId>& nodes)
 Rewritten SiblingMerges::apply(const std::vector<std::vector<NodeId>>& sets) const {
   auto candidate = std::make_shared<CandidateGraph>(start_);
   Rewritten result{candidate, {}};
-  for (const std::vector<NodeId>& set : sets) {
-    CandidateGraph next = *candidate;
-    std::vector<RewriteStep> steps;
-    if (!merge(next, set, &steps)) continue;
-    *candidate = std::move(next);
-    result.steps.insert(result.steps.end(), steps.begin(), steps.end());
-  }
+  // Where a set does not merge to the end, what has merged stays: every step is a rewrite.
+  for (const std::vector<NodeId>& set : sets) merge(*candidate, set, &result.steps);
   return result;
 }
 

@@ -1,8 +1,8 @@
 #include "engine/strategies/piece_schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
-#include <unordered_map>
 
 #include "schedule/list.h"
 #include "schedule/task_stages.h"
@@ -18,13 +18,9 @@ constexpr ListOptions kQuick = {.max_run = 64};
 
 }  // namespace
 
-PieceSchedule::OptionTasks PieceSchedule::make_tasks(const Stitched::Piece& piece) const {
-  const IntervalOptions& interval = intervals_[piece.interval];
-  const Graph& graph = interval.options[piece.option].candidate->graph();
+PieceSchedule::OptionTasks PieceSchedule::make_tasks(const Graph& graph) const {
   std::unordered_map<uint32_t, OptionTasks::Source> maker;  // of values of the option
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    maker[graph.inputs()[i].index] = {false, interval.part->inputs[i].index};
-  }
+  for (size_t i = 0; i < graph.inputs().size(); ++i) maker[graph.inputs()[i].index] = {false, static_cast<uint32_t>(i)};
   OptionTasks result;
   for (const NodeId id : graph.topological_order()) {
     const Node& node = graph.node(id);
@@ -47,9 +43,9 @@ PieceSchedule::OptionTasks PieceSchedule::make_tasks(const Stitched::Piece& piec
 }
 
 const PieceSchedule::OptionTasks& PieceSchedule::tasks_of(const Stitched::Piece& piece) {
-  const std::pair key{piece.interval, piece.option};
-  const auto found = known_.find(key);
-  return found != known_.end() ? found->second : known_.emplace(key, make_tasks(piece)).first->second;
+  const CandidateGraph* option = intervals_[piece.interval].options()[piece.option].candidate.get();
+  const auto found = known_.find(option);
+  return found != known_.end() ? found->second : known_.emplace(option, make_tasks(option->graph())).first->second;
 }
 
 TaskGraph PieceSchedule::compose(const std::vector<Stitched::Piece>& pieces) {
@@ -57,10 +53,12 @@ TaskGraph PieceSchedule::compose(const std::vector<Stitched::Piece>& pieces) {
   std::unordered_map<uint32_t, TaskIndex> maker;  // of values of the whole graph
   for (const Stitched::Piece& piece : pieces) {
     const OptionTasks& option = tasks_of(piece);
+    const PartGraph& part = *intervals_[piece.interval].part;
     const auto first = static_cast<TaskIndex>(whole.size());
     const auto task_of = [&](const OptionTasks::Source& source) -> std::optional<TaskIndex> {
       if (source.is_inside) return first + source.index;
-      const auto found = maker.find(source.index);
+      if (source.index >= part.inputs.size()) return std::nullopt;
+      const auto found = maker.find(part.inputs[source.index].index);
       return found == maker.end() ? std::nullopt : std::optional(found->second);
     };
     for (size_t task = 0; task < option.tasks.size(); ++task) {
@@ -75,7 +73,6 @@ TaskGraph PieceSchedule::compose(const std::vector<Stitched::Piece>& pieces) {
       whole.successors.emplace_back();
       whole.predecessors.push_back(std::move(sources));
     }
-    const PartGraph& part = *intervals_[piece.interval].part;
     for (size_t k = 0; k < option.outputs.size(); ++k) {
       if (const auto made_by = task_of(option.outputs[k])) maker[part.outputs[k].index] = *made_by;
     }
@@ -88,21 +85,46 @@ double PieceSchedule::makespan_us(const std::vector<Stitched::Piece>& pieces) {
   return estimate_us(work, list_stages(work, limits_, kQuick), limits_);
 }
 
+// Places whose pieces were found together and are the same: by place, those with more than one.
+std::vector<std::vector<size_t>> PieceSchedule::equal_places(const std::vector<Stitched::Piece>& pieces) const {
+  std::map<std::pair<size_t, size_t>, std::vector<size_t>> groups;  // by the first place with these options
+  std::unordered_map<const PartOptions*, size_t> first;
+  for (size_t place = 0; place < pieces.size(); ++place) {
+    const size_t same = first.emplace(intervals_[pieces[place].interval].found.get(), place).first->second;
+    groups[{same, pieces[place].option}].push_back(place);
+  }
+  std::vector<std::vector<size_t>> result;
+  for (auto& [key, places] : groups) {
+    if (places.size() > 1) result.push_back(std::move(places));
+  }
+  return result;
+}
+
+// Other options at all of the places at once; false: it was stopped.
+bool PieceSchedule::try_options(Stitched& best, const std::vector<size_t>& places,
+                                const std::function<bool()>& should_stop) {
+  const Stitched::Piece chosen = best.pieces[places.front()];
+  for (size_t option = 0; option < intervals_[chosen.interval].options().size(); ++option) {
+    if (should_stop()) return false;
+    if (option == best.pieces[places.front()].option) continue;
+    std::vector<Stitched::Piece> pieces = best.pieces;
+    for (const size_t place : places) pieces[place].option = option;
+    const double us = makespan_us(pieces);
+    if (us < best.us * (1 - kMinGain)) best = {std::move(pieces), us};
+  }
+  return true;
+}
+
 Stitched PieceSchedule::refine(Stitched from, const std::function<bool()>& should_stop) {
   Stitched best = std::move(from);
   best.us = makespan_us(best.pieces);
+  for (const std::vector<size_t>& places : equal_places(best.pieces)) {
+    if (!try_options(best, places, should_stop)) return best;
+  }
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     const double before = best.us;
     for (size_t place = 0; place < best.pieces.size(); ++place) {
-      const Stitched::Piece chosen = best.pieces[place];
-      for (size_t option = 0; option < intervals_[chosen.interval].options.size(); ++option) {
-        if (should_stop()) return best;
-        if (option == best.pieces[place].option) continue;
-        std::vector<Stitched::Piece> pieces = best.pieces;
-        pieces[place].option = option;
-        const double us = makespan_us(pieces);
-        if (us < best.us * (1 - kMinGain)) best = {std::move(pieces), us};
-      }
+      if (!try_options(best, {place}, should_stop)) return best;
     }
     if (best.us > before * (1 - kMinGain)) break;
   }

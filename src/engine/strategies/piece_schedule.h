@@ -1,10 +1,11 @@
 // Which options of the parts make the fastest whole, by the schedule that would run: the makespan of the list scheduler
 // over the tasks of all pieces. Costs of parts add up to something else where tasks run beside each other: this starts
-// from what stitch() finds, and changes one piece after the other as long as that helps.
+// from what stitch() finds, and changes one piece after the other as long as that helps; equal pieces, such as the
+// layers of a deep network, all at once first.
 #pragma once
 
 #include <functional>
-#include <map>
+#include <unordered_map>
 
 #include "optimize/search/stitch.h"
 #include "schedule/task_graph.h"
@@ -14,7 +15,7 @@ namespace autograph {
 /// See above.
 class PieceSchedule {
  public:
-  /// Both must outlive this. `cost` tells what a node of an option takes.
+  /// `intervals` must outlive this. `cost` tells what a node of an option takes.
   PieceSchedule(const std::vector<IntervalOptions>& intervals, TaskCost cost, const StreamLimits& limits)
       : intervals_(intervals), cost_(std::move(cost)), limits_(limits) {}
 
@@ -25,11 +26,11 @@ class PieceSchedule {
   Stitched refine(Stitched from, const std::function<bool()>& should_stop);
 
  private:
-  // An option as tasks that are counted within it.
+  // An option as tasks that are counted within it; the same for all parts that share it.
   struct OptionTasks {
     struct Source {
       bool is_inside = false;
-      uint32_t index = 0;  // of a task inside; of a value of the whole graph
+      uint32_t index = 0;  // of a task inside; of an input of the part
     };
     std::vector<Task> tasks;
     std::vector<std::vector<Source>> sources;  // of each task
@@ -37,13 +38,15 @@ class PieceSchedule {
   };
 
   const OptionTasks& tasks_of(const Stitched::Piece& piece);
-  OptionTasks make_tasks(const Stitched::Piece& piece) const;
+  OptionTasks make_tasks(const Graph& option) const;
+  std::vector<std::vector<size_t>> equal_places(const std::vector<Stitched::Piece>& pieces) const;
+  bool try_options(Stitched& best, const std::vector<size_t>& places, const std::function<bool()>& should_stop);
   TaskGraph compose(const std::vector<Stitched::Piece>& pieces);
 
   const std::vector<IntervalOptions>& intervals_;
   TaskCost cost_;
   StreamLimits limits_;
-  std::map<std::pair<size_t, size_t>, OptionTasks> known_;
+  std::unordered_map<const CandidateGraph*, OptionTasks> known_;
 };
 
 }  // namespace autograph

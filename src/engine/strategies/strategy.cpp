@@ -230,6 +230,7 @@ std::vector<Rewritten> StrategyContext::search(const CandidateGraph& start, Back
   options.gamma = search_.gamma;
   options.max_popped = search_.max_candidates;
   options.should_stop = [&] { return is_over(until); };
+  options.ledger = ledger();
   options.on_candidate = [&](double best_us) { count_candidate("searching", shown_us > 0 ? shown_us : best_us); };
   is_measuring_ = false;
   std::vector<Rewritten> found = backtrack(start, *matcher_, options);
@@ -243,12 +244,10 @@ const Trial& StrategyContext::trial() {
 }
 
 double StrategyContext::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return search_.spent_seconds + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-bool StrategyContext::is_over(double share) const {
-  return is_cancelled() || seconds() > share * search_.budget_seconds;
-}
+bool StrategyContext::is_over(double share) const { return is_cancelled() || seconds() > share * budget_seconds(); }
 
 void StrategyContext::progress(std::string_view phase, double best_us) {
   const auto now = std::chrono::steady_clock::now();

@@ -2,8 +2,10 @@
 // kernels and runtime.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include "autograph/search.h"
 #include "cost/cost_model.h"
 #include "optimize/search/backtracking.h"
+#include "optimize/search/ledger.h"
 #include "schedule/ios.h"
 #include "schedule/task_graph.h"
 #include "tune/measurement_cache.h"
@@ -95,7 +98,34 @@ class StrategyContext {
   /// For running proposals on the device.
   const Trial& trial();
 
+  /// What running the plain plan for the first time told.
+  struct PlainRun {
+    Difference difference;
+    double ms = 0;  ///< Of that run, or by the clock of a simulated device.
+  };
+  void set_plain_run(PlainRun run) { plain_run_ = std::move(run); }
+  const std::optional<PlainRun>& plain_run() const { return plain_run_; }
+  /// Notes what is tried at the node that was asked about; null when none was.
+  Ledger* ledger() { return ledger_ ? &*ledger_ : nullptr; }
+  /// Keeps a ledger of the node that the options name, in `graph` as the user has it. ValueError when it has none such.
+  void open_ledger(const Graph& graph);
+  /// Notes what became of rewrites that ran on the device together: all of `steps`, `fresh` of them more than the best
+  /// until then has.
+  struct TrialOutcome {
+    RewriteFate fate = RewriteFate::lost_trial;
+    double gain_us = 0;
+    size_t fresh = 0;
+  };
+  void note_trial(const std::vector<RewriteStep>& steps, const TrialOutcome& outcome);
+  /// What the report tells of the node: the result has `steps` and is `finished`.
+  NodeLedger node_ledger(const std::vector<RewriteStep>& steps, const Graph& finished) const;
+
+  /// Since the command began.
   double seconds() const;
+  /// What the search may take: the budget but for what is reserved.
+  double budget_seconds() const { return search_.budget_seconds - reserved_seconds_; }
+  /// Leaves this much of the budget to the caller, up to a half.
+  void reserve(double seconds) { reserved_seconds_ = std::min(seconds, search_.budget_seconds / 2); }
   /// Has this part of the budget been spent, or was the search cancelled?
   bool is_over(double share) const;
   bool is_cancelled() const { return search_.is_cancelled && search_.is_cancelled(); }
@@ -117,6 +147,7 @@ class StrategyContext {
   int threads_;
   bool is_measuring_ = true;
   double tune_until_ = 1;
+  double reserved_seconds_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_progress_{};
   std::unique_ptr<Costs> costs_;
@@ -124,6 +155,9 @@ class StrategyContext {
   std::vector<const Rule*> rules_;
   std::unique_ptr<RuleMatcher> matcher_;
   std::unique_ptr<Trial> trial_;
+  std::optional<PlainRun> plain_run_;
+  std::optional<Ledger> ledger_;
+  std::vector<std::pair<std::vector<RewriteStep>, TrialOutcome>> tried_;  // with the rewrites that concern the node
 };
 
 /// A named strategy.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 #include <set>
+#include <unordered_set>
 
 #include "autograph/op_def.h"
 
@@ -15,18 +16,37 @@ constexpr size_t kSmallGraph = 8;
 // Gains below this share of the cost are rounding.
 constexpr double kMinGain = 1e-6;
 
+// Graphs that were taken from the queue stay in memory: no more than these nodes of them together.
+constexpr size_t kMaxHeldNodes = 1'000'000;
+// The time is looked at once in so many rewrites that are tried.
+constexpr size_t kTriesPerLook = 16;
+
+// What a match would change, where that holds whatever happens elsewhere in the graph.
+struct Delta {
+  double us = 0;
+  Hash128 hash;
+  int64_t nodes = 0;
+  bool applies = false;
+};
+
+// A match of an expanded graph, and what trying it told.
+struct Move {
+  RuleMatch match;
+  std::optional<Delta> delta = {};  // unset: not tried, or what it tells depends on the whole graph
+};
+
 // A graph taken from the queue, with the way that led to it.
 struct Expanded {
   CandidateGraph candidate;
-  std::vector<RuleMatch> matches;
+  std::vector<Move> moves;
   std::shared_ptr<const Expanded> parent;
-  size_t via = 0;  // match of the parent
+  std::vector<uint32_t> via;  // moves of the parent, in the order in which they were made
 };
 
-// A graph in the queue: what a match would make of an expanded one.
+// A graph in the queue: what moves would make of an expanded one.
 struct Entry {
   std::shared_ptr<const Expanded> parent;  // null: the start
-  size_t match = 0;
+  std::vector<uint32_t> moves;
   double us = 0;
   Hash128 hash;
   uint64_t number = 0;  // ties: first come, first served
@@ -36,26 +56,71 @@ struct Later {
   bool operator()(const Entry& a, const Entry& b) const { return a.us != b.us ? a.us > b.us : a.number > b.number; }
 };
 
-RewriteStep step_of(const CandidateGraph& before, const CandidateGraph& after, const RuleMatch& match, double alpha) {
-  return {&match.rule(), match.nodes(), describe_match(before.graph(), match),
-          before.score().mixed_us(alpha) - after.score().mixed_us(alpha)};
+// All but the gain, which applying it tells.
+RewriteStep step_before(const Graph& before, const RuleMatch& match) {
+  return {&match.rule(), match.nodes(), describe_match(before, match), 0, origins_of(before, match.nodes())};
+}
+
+// Nodes that are marked, by number.
+class NodeMarks {
+ public:
+  void add(std::span<const NodeId> nodes) {
+    for (const NodeId id : nodes) {
+      if (id.index >= marks_.size()) marks_.resize(id.index + 1, 0);
+      marks_[id.index] = 1;
+    }
+  }
+  bool has(NodeId id) const { return id.index < marks_.size() && marks_[id.index]; }
+  bool has_any(std::span<const NodeId> nodes) const {
+    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) { return has(id); });
+  }
+
+ private:
+  std::vector<uint8_t> marks_;
+};
+
+// `nodes` and all that read or make a value that one of them reads or makes.
+std::vector<NodeId> with_neighbours(const Graph& graph, std::span<const NodeId> nodes) {
+  NodeMarks seen;
+  std::vector<NodeId> result;
+  const auto add = [&](NodeId id) {
+    if (!id.is_valid() || seen.has(id)) return;
+    seen.add({&id, 1});
+    result.push_back(id);
+  };
+  std::unordered_set<uint32_t> values;  // a weight that all layers share is looked at once
+  const auto add_around = [&](ValueId v) {
+    if (!v.is_valid() || !values.insert(v.index).second) return;
+    add(graph.value(v).producer());
+    for (const Use& use : graph.value(v).uses()) add(use.node);
+  };
+  for (const NodeId id : nodes) {
+    add(id);
+    for (const ValueId v : graph.node(id).inputs()) add_around(v);
+    for (const ValueId v : graph.node(id).outputs()) add_around(v);
+  }
+  return result;
 }
 
 class Search {
  public:
-  Search(const RuleMatcher& matcher, const BacktrackingOptions& options) : matcher_(matcher), options_(options) {}
+  Search(const RuleMatcher& matcher, const BacktrackingOptions& options)
+      : matcher_(matcher), options_(options), is_sum_alone_(options.alpha == 0) {}
 
   std::vector<Rewritten> run(const CandidateGraph& start) {
-    max_nodes_ = kMaxGrowth * start.graph().num_nodes() + kSmallGraph;
+    const size_t num_nodes = start.graph().num_nodes();
+    max_nodes_ = kMaxGrowth * num_nodes + kSmallGraph;
+    const auto max_popped =
+        std::min<int64_t>(options_.max_popped, 1 + static_cast<int64_t>(kMaxHeldNodes / (num_nodes + 1)));
     start_ = &start;
     const double us = start.score().mixed_us(options_.alpha);
     best_us_ = us;
     seen_.insert(start.score().hash);
-    offer({nullptr, 0, us, start.score().hash, 0});
+    offer({nullptr, {}, us, start.score().hash, 0});
     queue_.push(kept_.front());
     int64_t idle = 0;
-    for (int64_t popped = 0; !queue_.empty() && popped < options_.max_popped && idle < options_.max_idle; ++popped) {
-      if (options_.should_stop && options_.should_stop()) break;
+    for (int64_t popped = 0; !queue_.empty() && popped < max_popped && idle < options_.max_idle; ++popped) {
+      if (should_stop()) break;
       const Entry entry = queue_.top();
       queue_.pop();
       if (options_.literal && entry.us <= best_us_) best_us_ = entry.us;
@@ -70,23 +135,80 @@ class Search {
   }
 
  private:
+  bool should_stop() const { return options_.should_stop && options_.should_stop(); }
+
   void expand(const Entry& entry) {
     const auto expanded = make(entry);
     if (!expanded) return;
-    CandidateGraph& candidate = expanded->candidate;
-    expanded->matches = matcher_.find_all(candidate.graph());
-    for (size_t m = 0; m < expanded->matches.size(); ++m) {
-      const std::optional<GraphScore> score = candidate.try_rule(expanded->matches[m]);
+    std::vector<std::pair<double, uint32_t>> gains;  // and the move, for all that gain
+    for (uint32_t m = 0; m < expanded->moves.size(); ++m) {
+      if (m % kTriesPerLook == kTriesPerLook - 1 && should_stop()) break;
+      const std::optional<GraphScore> score = score_of(*expanded, expanded->moves[m]);
       if (!score) continue;
       if (options_.on_candidate) options_.on_candidate(best_us_);
       const double us = score->mixed_us(options_.alpha);
-      if (us >= limit_us() || score->num_nodes > max_nodes_) continue;
-      if (!seen_.insert(score->hash).second) continue;
-      const Entry child{expanded, m, us, score->hash, ++number_};
-      queue_.push(child);
-      offer(child);
-      if (!options_.literal && us < best_us_ * (1 - kMinGain)) best_us_ = us;
+      const bool is_affordable = us < limit_us() && score->num_nodes <= max_nodes_;
+      if (options_.ledger) {
+        options_.ledger->note(expanded->candidate.graph(), expanded->moves[m].match, entry.us - us, is_affordable);
+      }
+      if (entry.us - us > kMinGain * entry.us / static_cast<double>(expanded->moves.size())) {
+        gains.emplace_back(entry.us - us, m);
+      }
+      if (is_affordable) enqueue({expanded, {m}, us, score->hash, 0});
     }
+    if (!options_.literal) enqueue_all_gains(expanded, std::move(gains));
+  }
+
+  // The graph with all moves that gain and do not touch each other, best first.
+  void enqueue_all_gains(const std::shared_ptr<Expanded>& expanded, std::vector<std::pair<double, uint32_t>> gains) {
+    if (gains.size() < 2) return;
+    std::stable_sort(gains.begin(), gains.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    CandidateGraph together = expanded->candidate;
+    NodeMarks changed;
+    std::vector<uint32_t> moves;
+    for (const auto& [gain, m] : gains) {
+      const RuleMatch& match = expanded->moves[m].match;
+      if (changed.has_any(match.nodes()) || changed.has_any(match.inner())) continue;
+      const double before = together.score().mixed_us(options_.alpha);
+      const std::optional<GraphScore> score = together.try_rule(match);
+      if (!score || score->mixed_us(options_.alpha) >= before) continue;
+      RuleEffect effect;
+      if (!together.apply(match, &effect)) continue;
+      changed.add(match.nodes());
+      changed.add(effect.touched);
+      moves.push_back(m);
+    }
+    if (moves.size() < 2) return;
+    enqueue({expanded, std::move(moves), together.score().mixed_us(options_.alpha), together.score().hash, 0});
+  }
+
+  void enqueue(Entry child) {
+    if (!seen_.insert(child.hash).second) return;
+    child.number = ++number_;
+    queue_.push(child);
+    offer(child);
+    if (!options_.literal && child.us < best_us_ * (1 - kMinGain)) best_us_ = child.us;
+  }
+
+  // The score after a move, which is tried only once where the sum alone counts.
+  std::optional<GraphScore> score_of(Expanded& expanded, Move& move) const {
+    CandidateGraph& candidate = expanded.candidate;
+    const GraphScore& now = candidate.score();
+    if (!move.delta) {
+      const std::optional<GraphScore> score = candidate.try_rule(move.match);
+      if (!is_sum_alone_) return score;
+      move.delta = Delta();
+      if (score) {
+        move.delta = {score->sum_us - now.sum_us, score->hash - now.hash,
+                      static_cast<int64_t>(score->num_nodes) - static_cast<int64_t>(now.num_nodes), true};
+      }
+    }
+    if (!move.delta->applies) return std::nullopt;
+    GraphScore after = now;
+    after.sum_us += move.delta->us;
+    after.hash = after.hash + move.delta->hash;
+    after.num_nodes = static_cast<size_t>(static_cast<int64_t>(now.num_nodes) + move.delta->nodes);
+    return after;
   }
 
   // What a candidate may cost.
@@ -94,10 +216,41 @@ class Search {
 
   // Matches refer to the graph they were found in: an expanded graph stays where it is.
   std::shared_ptr<Expanded> make(const Entry& entry) const {
-    if (!entry.parent) return std::make_shared<Expanded>(Expanded{*start_, {}, nullptr, 0});
-    auto child = std::make_shared<Expanded>(Expanded{entry.parent->candidate, {}, entry.parent, entry.match});
-    if (!child->candidate.apply(entry.parent->matches[entry.match])) return nullptr;
+    if (!entry.parent) {
+      auto first = std::make_shared<Expanded>(Expanded{*start_, {}, nullptr, {}});
+      if (is_sum_alone_) first->candidate.forget_paths();
+      for (RuleMatch& match : matcher_.find_all(first->candidate.graph())) first->moves.push_back({std::move(match)});
+      return first;
+    }
+    auto child = std::make_shared<Expanded>(Expanded{entry.parent->candidate, {}, entry.parent, entry.moves});
+    NodeMarks changed;
+    std::vector<NodeId> touched;
+    for (const uint32_t m : entry.moves) {
+      RuleEffect effect;
+      if (!child->candidate.apply(entry.parent->moves[m].match, &effect)) return nullptr;
+      changed.add(effect.removed);
+      changed.add(effect.touched);
+      touched.insert(touched.end(), effect.touched.begin(), effect.touched.end());
+    }
+    find_moves(*child, changed, std::move(touched));
     return child;
+  }
+
+  // Those of the parent that nothing has touched, and what is found around the changes. A move changes the costs of
+  // nodes two steps away at most: one that is no nearer to a change would tell what it told the parent.
+  void find_moves(Expanded& child, const NodeMarks& changed, std::vector<NodeId> touched) const {
+    const Graph& graph = child.candidate.graph();
+    std::erase_if(touched, [&](NodeId id) { return !graph.is_live(id); });
+    NodeMarks near;
+    if (is_sum_alone_) near.add(with_neighbours(graph, with_neighbours(graph, touched)));
+    for (const Move& move : child.parent->moves) {
+      if (changed.has_any(move.match.nodes()) || changed.has_any(move.match.inner())) continue;
+      child.moves.push_back(move);
+      if (near.has_any(move.match.nodes())) child.moves.back().delta.reset();
+    }
+    for (RuleMatch& match : matcher_.find_near(graph, touched)) {
+      child.moves.push_back({std::move(match)});
+    }
   }
 
   // Keeps the best; the start is always among them.
@@ -113,20 +266,30 @@ class Search {
     }
   }
 
+  // The moves that led to a graph, made once more: what each gained is told by the graphs before and after it.
   Rewritten result_of(const Entry& entry) const {
-    const auto expanded = make(entry);
-    if (!expanded) return {std::make_shared<CandidateGraph>(*start_), {}};
-    Rewritten result{std::make_shared<CandidateGraph>(expanded->candidate), {}};
-    for (const Expanded* at = expanded.get(); at->parent; at = at->parent.get()) {
-      result.steps.push_back(
-          step_of(at->parent->candidate, at->candidate, at->parent->matches[at->via], options_.alpha));
+    std::vector<const RuleMatch*> way;  // last one first
+    for (auto m = entry.moves.rbegin(); m != entry.moves.rend(); ++m) way.push_back(&entry.parent->moves[*m].match);
+    for (const Expanded* at = entry.parent.get(); at && at->parent; at = at->parent.get()) {
+      for (auto m = at->via.rbegin(); m != at->via.rend(); ++m) way.push_back(&at->parent->moves[*m].match);
     }
-    std::reverse(result.steps.begin(), result.steps.end());
+    auto candidate = std::make_shared<CandidateGraph>(*start_);
+    Rewritten result{candidate, {}};
+    if (is_sum_alone_) candidate->forget_paths();
+    for (auto match = way.rbegin(); match != way.rend(); ++match) {
+      RewriteStep step = step_before(candidate->graph(), **match);
+      const double before = candidate->score().mixed_us(options_.alpha);
+      if (!candidate->apply(**match)) break;
+      step.gain_us = before - candidate->score().mixed_us(options_.alpha);
+      result.steps.push_back(std::move(step));
+    }
+    candidate->find_paths();
     return result;
   }
 
   const RuleMatcher& matcher_;
   const BacktrackingOptions& options_;
+  const bool is_sum_alone_;  // alpha is 0: what a move gains depends on its neighbourhood alone
   const CandidateGraph* start_ = nullptr;
   size_t max_nodes_ = 0;
   double best_us_ = 0;
@@ -153,18 +316,18 @@ std::vector<Rewritten> backtrack(const CandidateGraph& start, const RuleMatcher&
   return Search(matcher, options).run(start);
 }
 
-Rewritten replay(const CandidateGraph& start, const RuleMatcher& matcher, const std::vector<RewriteStep>& steps) {
-  auto candidate = std::make_shared<CandidateGraph>(start);
-  Rewritten result{candidate, {}};
+Replayed replay(const Graph& start, const RuleMatcher& matcher, const std::vector<RewriteStep>& steps) {
+  Replayed result{start, {}};
   for (const RewriteStep& step : steps) {
-    const CandidateGraph before = *candidate;
-    const std::vector<RuleMatch> matches = matcher.find_near(before.graph(), step.nodes);
+    const std::vector<RuleMatch> matches = matcher.find_near(result.graph, step.nodes);
     const auto same = std::find_if(matches.begin(), matches.end(), [&](const RuleMatch& match) {
       return &match.rule() == step.rule && match.nodes() == step.nodes;
     });
-    if (same == matches.end() || !candidate->apply(*same)) break;
-    result.steps.push_back(step_of(before, *candidate, *same, 0));
-    result.steps.back().gain_us = step.gain_us;
+    if (same == matches.end()) break;
+    RewriteStep again = step_before(result.graph, *same);
+    again.gain_us = step.gain_us;
+    if (!apply_rule(result.graph, *same)) break;
+    result.steps.push_back(std::move(again));
   }
   return result;
 }

@@ -1,6 +1,9 @@
 // Backtracking search over rules (TASO, SOSP 2019, section 5; AutoGraph, AAAI 2023, with the mixed critical path cost):
 // graphs leave a queue cheapest first, every rule is tried on each, and children that cost less than gamma times the
-// best join the queue, so that a step that costs something may lead to one that gains more.
+// best join the queue, so that a step that costs something may lead to one that gains more. Gains that do not touch
+// each other are also applied together, as one child: a graph of a thousand layers need not leave the queue a thousand
+// times. A child is matched again only around what changed; where the sum alone counts, what was tried elsewhere still
+// holds.
 #pragma once
 
 #include <functional>
@@ -10,15 +13,17 @@
 
 #include "optimize/rules/rule.h"
 #include "optimize/search/candidate_graph.h"
+#include "optimize/search/ledger.h"
 
 namespace autograph {
 
 /// One application of a rule on the way to a candidate.
 struct RewriteStep {
   const Rule* rule = nullptr;
-  std::vector<NodeId> nodes;  ///< The match, in the graph as it was then.
-  std::string where;          ///< The same in the words of the user.
-  double gain_us = 0;         ///< Of the mixed cost.
+  std::vector<NodeId> nodes;              ///< The match, in the graph as it was then.
+  std::string where;                      ///< The same in the words of the user.
+  double gain_us = 0;                     ///< Of the mixed cost.
+  std::vector<std::string> origins = {};  ///< Names of the nodes of the match, each once.
 };
 
 /// A graph that the search found and how.
@@ -40,8 +45,9 @@ struct BacktrackingOptions {
   /// Paper-literal: the best graph changes when a candidate leaves the queue instead of when it joins, and equal costs
   /// count as better.
   bool literal = false;
-  std::function<bool()> should_stop = nullptr;                 ///< Asked for every graph that leaves the queue.
+  std::function<bool()> should_stop = nullptr;                 ///< Asked often, in the midst of a graph, too.
   std::function<void(double best_us)> on_candidate = nullptr;  ///< Called for every graph looked at.
+  Ledger* ledger = nullptr;                                    ///< Notes what was tried; null: nobody asks.
 };
 
 /// The nodes of a match in the words of the user, for RewriteStep::where.
@@ -51,8 +57,14 @@ std::string describe_match(const Graph& graph, const RuleMatch& match);
 std::vector<Rewritten> backtrack(const CandidateGraph& start, const RuleMatcher& matcher,
                                  const BacktrackingOptions& options);
 
-/// Applies the steps of a search to a graph that is equal to the one that was searched, id by id. Stops before the
-/// first step that does not apply.
-Rewritten replay(const CandidateGraph& start, const RuleMatcher& matcher, const std::vector<RewriteStep>& steps);
+/// A graph to which steps of a search were applied once more.
+struct Replayed {
+  Graph graph;
+  std::vector<RewriteStep> steps;  ///< Those that applied, in the words of this graph.
+};
+
+/// Applies the steps of a search to a graph that is equal to the one that was searched, id by id, but for names and the
+/// elements of weights. Stops before the first step that does not apply.
+Replayed replay(const Graph& start, const RuleMatcher& matcher, const std::vector<RewriteStep>& steps);
 
 }  // namespace autograph

@@ -1,6 +1,7 @@
 #include "optimize/search/candidate_graph.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "autograph/op_def.h"
 #include "base/hash.h"
@@ -8,9 +9,6 @@
 
 namespace autograph {
 namespace {
-
-Hash128 operator+(const Hash128& a, const Hash128& b) { return {a.low + b.low, a.high + b.high}; }
-Hash128 operator-(const Hash128& a, const Hash128& b) { return {a.low - b.low, a.high - b.high}; }
 
 Hash128 hash_output(const Hash128& node, size_t slot) {
   return Hasher().add(node).add(static_cast<int64_t>(slot)).finish();
@@ -73,12 +71,13 @@ double CandidateGraph::start_us(const Node& node) const {
 }
 
 void CandidateGraph::find_critical_path() {
+  score_.num_nodes = graph_.num_nodes();
   score_.critical_us = 0;
+  if (!has_paths_) return;
   for (const ValueId v : graph_.roots()) {
     const NodeId producer = graph_.value(v).producer();
     if (producer.is_valid()) score_.critical_us = std::max(score_.critical_us, nodes_[producer.index].finish_us);
   }
-  score_.num_nodes = graph_.num_nodes();
 }
 
 CandidateGraph::NodeScore& CandidateGraph::change(NodeId id) {
@@ -159,49 +158,90 @@ std::vector<NodeId> CandidateGraph::changed_by(const RuleEffect& effect) const {
   return changed;
 }
 
-bool CandidateGraph::rewrite(const RuleMatch& match) {
+bool CandidateGraph::rewrite(const RuleMatch& match, RuleEffect* told) {
   const size_t old_values = graph_.value_capacity();
-  const std::optional<RuleEffect> effect = apply_rule(graph_, match);
+  std::optional<RuleEffect> effect = apply_rule(graph_, match);
   if (!effect) return false;
   set_classes(*effect, old_values);
   for (const NodeId id : effect->removed) remove(id);
   const std::vector<NodeId> changed = changed_by(*effect);
   rescore(changed);
-  relax(changed);
+  if (has_paths_) relax(changed);
   find_critical_path();
+  if (told) *told = std::move(*effect);
   return true;
 }
 
-std::optional<GraphScore> CandidateGraph::try_rule(const RuleMatch& match) {
+void CandidateGraph::tentatively(FunctionRef<void()> change) {
   const GraphTransaction transaction(graph_);
   const GraphScore before = score_;
   const size_t num_nodes = nodes_.size();
   const size_t num_values = class_.size();
   is_trial_ = true;
-  const bool applies = rewrite(match);
+  change();
   is_trial_ = false;
-  const GraphScore after = score_;
   for (auto it = overwritten_.rbegin(); it != overwritten_.rend(); ++it) nodes_[it->first] = it->second;
   overwritten_.clear();
   nodes_.resize(num_nodes);
   class_.resize(num_values);
   score_ = before;
-  return applies ? std::optional(after) : std::nullopt;
 }
 
-bool CandidateGraph::apply(const RuleMatch& match) { return rewrite(match); }
+std::optional<GraphScore> CandidateGraph::try_rule(const RuleMatch& match) {
+  std::optional<GraphScore> after;
+  tentatively([&] {
+    if (rewrite(match)) after = score_;
+  });
+  return after;
+}
 
-std::vector<double> CandidateGraph::output_times_us(const std::vector<double>& input_times_us) const {
-  std::vector<double> time(graph_.value_capacity(), 0);
-  for (size_t i = 0; i < graph_.inputs().size(); ++i) time[graph_.inputs()[i].index] = input_times_us[i];
+bool CandidateGraph::apply(const RuleMatch& match, RuleEffect* effect) { return rewrite(match, effect); }
+
+void CandidateGraph::find_paths() {
+  if (has_paths_) return;
+  has_paths_ = true;
   for (const NodeId id : graph_.topological_order()) {
-    double start = 0;
-    for (const ValueId v : graph_.node(id).inputs()) start = std::max(start, v.is_valid() ? time[v.index] : 0);
+    nodes_[id.index].finish_us = start_us(graph_.node(id)) + nodes_[id.index].us;
+  }
+  find_critical_path();
+}
+
+std::vector<double> PathTimes::output_times_us(const std::vector<double>& input_times_us) const {
+  std::vector<double> times = least_us;
+  for (size_t k = 0; k < times.size(); ++k) {
+    for (size_t i = 0; i < input_times_us.size(); ++i) {
+      if (from_inputs[k][i] >= 0) times[k] = std::max(times[k], input_times_us[i] + from_inputs[k][i]);
+    }
+  }
+  return times;
+}
+
+// Nodes start when all that they read is there, and not before `least_us`.
+std::vector<double> CandidateGraph::output_times_us(const std::vector<NodeId>& order, std::vector<double> time,
+                                                    double least_us) const {
+  for (const NodeId id : order) {
+    double start = least_us;
+    for (const ValueId v : graph_.node(id).inputs()) start = std::max(start, v.is_valid() ? time[v.index] : least_us);
     for (const ValueId v : graph_.node(id).outputs()) time[v.index] = start + nodes_[id.index].us;
   }
   std::vector<double> result;
   for (const ValueId v : graph_.outputs()) result.push_back(time[v.index]);
   return result;
+}
+
+PathTimes CandidateGraph::path_times() const {
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  const std::vector<NodeId> order = graph_.topological_order();
+  PathTimes paths;
+  paths.least_us = output_times_us(order, std::vector<double>(graph_.value_capacity(), 0), 0);
+  paths.from_inputs.assign(graph_.outputs().size(), {});
+  for (const ValueId input : graph_.inputs()) {
+    std::vector<double> time(graph_.value_capacity(), kNever);
+    time[input.index] = 0;
+    const std::vector<double> from_here = output_times_us(order, std::move(time), kNever);
+    for (size_t k = 0; k < from_here.size(); ++k) paths.from_inputs[k].push_back(from_here[k]);
+  }
+  return paths;
 }
 
 }  // namespace autograph

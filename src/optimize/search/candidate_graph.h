@@ -10,10 +10,14 @@
 
 #include "autograph/graph.h"
 #include "autograph/hash.h"
+#include "base/function_ref.h"
 #include "optimize/rules/rule.h"
 #include "optimize/search/fused_cost.h"
 
 namespace autograph {
+
+inline Hash128 operator+(const Hash128& a, const Hash128& b) { return {a.low + b.low, a.high + b.high}; }
+inline Hash128 operator-(const Hash128& a, const Hash128& b) { return {a.low - b.low, a.high - b.high}; }
 
 /// What the search compares.
 struct GraphScore {
@@ -24,6 +28,15 @@ struct GraphScore {
 
   /// C_E of the AutoGraph paper (AAAI 2023): alpha * critical path + sum.
   double mixed_us(double alpha) const { return alpha * critical_us + sum_us; }
+};
+
+/// The longest paths through a graph.
+struct PathTimes {
+  std::vector<double> least_us;                  ///< By output: when it is there if all inputs are from the start.
+  std::vector<std::vector<double>> from_inputs;  ///< By output, then input; less than 0: no path leads there.
+
+  /// When the outputs are there, in their order, if the inputs are there at these times.
+  std::vector<double> output_times_us(const std::vector<double>& input_times_us) const;
 };
 
 /// See above. Copies are independent. For one thread at a time.
@@ -37,10 +50,17 @@ class CandidateGraph {
   /// The score after applying `match`, which was found in this graph or in one that is equal to it id by id; nothing
   /// when it does not apply. The graph stays as it is.
   std::optional<GraphScore> try_rule(const RuleMatch& match);
+  /// Calls `change`, which may apply rules to this, and takes back all that it did.
+  void tentatively(FunctionRef<void()> change);
   /// Applies `match` for good; false, and nothing changes, when it does not apply.
-  bool apply(const RuleMatch& match);
-  /// When the outputs are there, in their order, if the inputs are there at these times: the longest paths to them.
-  std::vector<double> output_times_us(const std::vector<double>& input_times_us) const;
+  bool apply(const RuleMatch& match, RuleEffect* effect = nullptr);
+  /// From now on critical_us is not kept up to date: a rewrite at the front of a deep graph changes every time behind
+  /// it.
+  void forget_paths() { has_paths_ = false; }
+  /// Finds the longest paths again, and keeps them up to date from now on.
+  void find_paths();
+  /// The longest paths to the outputs.
+  PathTimes path_times() const;
 
  private:
   struct NodeScore {
@@ -53,7 +73,7 @@ class CandidateGraph {
   void add_new_entries();
   void set_classes(const RuleEffect& effect, size_t old_values);
   std::vector<NodeId> changed_by(const RuleEffect& effect) const;
-  bool rewrite(const RuleMatch& match);
+  bool rewrite(const RuleMatch& match, RuleEffect* effect = nullptr);
   NodeScore& change(NodeId id);
   void remove(NodeId id);
   void rescore(const std::vector<NodeId>& nodes);
@@ -61,6 +81,8 @@ class CandidateGraph {
   Hash128 hash_of(const Node& node) const;
   double start_us(const Node& node) const;
   void find_critical_path();
+  std::vector<double> output_times_us(const std::vector<NodeId>& order, std::vector<double> value_times_us,
+                                      double least_us) const;
 
   Graph graph_;
   FusedCost* cost_;
@@ -68,6 +90,7 @@ class CandidateGraph {
   std::vector<Hash128> class_;    // by value: what it stands for
   GraphScore score_;
   bool is_trial_ = false;
+  bool has_paths_ = true;                                    // finish_us and critical_us hold
   std::vector<std::pair<uint32_t, NodeScore>> overwritten_;  // in a trial, newest last
 };
 

@@ -156,9 +156,9 @@ TEST_F(SearchTest, ReplayTakesTheSameSteps) {
   BacktrackingOptions options;
   options.max_popped = 30;
   for (const Rewritten& one : backtrack(start, matcher_, options)) {
-    const Rewritten again = replay(start, matcher_, one.steps);
+    const Replayed again = replay(start.graph(), matcher_, one.steps);
     EXPECT_EQ(again.steps.size(), one.steps.size());
-    EXPECT_EQ(structural_hash(again.candidate->graph()), structural_hash(one.candidate->graph()));
+    EXPECT_EQ(structural_hash(again.graph), structural_hash(one.candidate->graph()));
   }
 }
 
@@ -208,15 +208,15 @@ TEST_F(SearchTest, StitchedGraphsComputeTheSame) {
   for (const auto& [first, last] : parts.intervals) {
     std::vector<NodeId> nodes;
     for (uint32_t p = first; p <= last; ++p) nodes.insert(nodes.end(), parts.parts[p].begin(), parts.parts[p].end());
-    IntervalOptions interval{first, last, std::make_shared<PartGraph>(extract_part(graph, nodes)), {}};
-    interval.options = backtrack(CandidateGraph(interval.part->graph, cost_), matcher_, options);
-    intervals.push_back(std::move(interval));
+    const auto part = std::make_shared<const PartGraph>(extract_part(graph, nodes));
+    std::vector<Rewritten> found = backtrack(CandidateGraph(part->graph, cost_), matcher_, options);
+    intervals.push_back({first, last, part, std::make_shared<PartOptions>(PartOptions{part, std::move(found)})});
   }
-  const std::vector<Stitched> best = stitch(graph, intervals, parts.parts.size(), 1, 5);
+  const std::vector<Stitched> best = stitch(graph, intervals, parts.parts.size(), {.alpha = 1, .keep = 5});
   ASSERT_EQ(best.size(), 5u);
   EXPECT_LT(best[0].us, CandidateGraph(graph, cost_).score().mixed_us(1));
   for (const Stitched& one : best) {
-    const Graph whole = assemble(graph, intervals, one);
+    const Graph whole = Assembler(graph, intervals, matcher_).assemble(one.pieces).graph;
     verify(whole);
     expect_same_numbers(whole, graph);
   }
