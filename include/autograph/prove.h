@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autograph/rule_set.h"
 #include "autograph/rules.h"
 
 namespace autograph {
@@ -66,6 +67,8 @@ struct GeneratedRule {
   RuleReport report;
   int ops_before = 0;
   int ops_after = 0;
+  std::vector<std::string> outputs = {};     ///< Values that both sides make.
+  bool finite_only = false;                  ///< True of finite numbers alone: infinities or NaN spread further.
   bool is_covered = false;                   ///< Hand-written rules lead from its pattern to its replacement.
   std::vector<std::string> covered_by = {};  ///< Which ones, in order.
 };
@@ -89,7 +92,14 @@ std::vector<std::string> generator_ops();
 /// others. Throws ValueError for an unknown family.
 GeneratedRules generate_rules(const GenerateRulesOptions& options = {});
 
-/// The rules as text in the language of the hand-written ones, with comments.
+/// The rules as the text of a rules file (rule_set.h), with comments.
 std::string to_text(const GeneratedRules& rules);
+
+/// Verifies the rules of a set, as verify_rules() does, and seals those that are right. Reports are in its order.
+std::vector<RuleReport> verify_rules(RuleSet& rules, const VerifyRulesOptions& options = {});
+
+/// Reads a rules file. Rules that were changed since they were verified, or never were, are verified now. Throws
+/// FormatError or IoError when it cannot be read, ValueError naming the first rule that is wrong.
+std::shared_ptr<const RuleSet> load_rules(const std::string& path, const VerifyRulesOptions& options = {});
 
 }  // namespace autograph

@@ -11,6 +11,7 @@
 
 #include "autograph/compile.h"
 #include "autograph/graph.h"
+#include "autograph/rule_set.h"
 #include "autograph/schedule.h"
 #include "autograph/truth.h"
 
@@ -81,6 +82,8 @@ struct SearchOptions {
   /// reference would take longer than a part of the budget, parts of the graph are compared.
   std::shared_ptr<const Truth> truth = nullptr;
   std::vector<std::string> disabled_rules = {};  ///< Rules to leave out, by name.
+  /// Rules to try beside the built-in ones: of a file (load_rules() of prove.h). Null: none.
+  std::shared_ptr<const RuleSet> rules = nullptr;
   /// A node to keep a ledger of, by its name, by one of its outputs', or by several "a + b" as passes join them; "":
   /// none. ValueError with the nearest name when the graph has no such node.
   std::string why = {};
@@ -175,6 +178,18 @@ struct Optimized {
   Schedule schedule;
   SearchReport report;
 };
+
+/// Of what use a rule beside the built-in ones is on a graph.
+struct RuleUse {
+  std::string rule;    ///< Its name.
+  size_t matches = 0;  ///< Places of the graph, behind the simplifying passes, where it applies.
+  size_t applied = 0;  ///< How often the best graph that was found has it, where that is better than without.
+  double gain_us = 0;  ///< What all added rules together gain, by the cost model; 0 where this one is not in it.
+};
+
+/// What those of SearchOptions::rules that match gain in a search of the whole graph for the least sum of costs, by
+/// estimated costs; nothing is run. Looks for `budget_seconds`. Needs static input shapes.
+std::vector<RuleUse> rule_use(const Graph& graph, const CompileOptions& options, const SearchOptions& search);
 
 /// Throws ValueError with the nearest name when `graph` has no node that SearchOptions::why could mean by `name`.
 void require_node(const Graph& graph, const std::string& name);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "autograph/error.h"
+#include "autograph/prove.h"
 #include "base/check.h"
 #include "cli/interrupt.h"
 #include "report/table.h"
@@ -133,6 +134,13 @@ std::vector<Option> search_option_table(SearchFlags& flags) {
        .value_name = "NAME",
        .doc = "Leave out a rule; may be repeated.",
        .target = &options.disabled_rules},
+      {.names = "--rules",
+       .value_name = "FILE",
+       .doc =
+           "Try the rules of a file as well (`autograph rules generate -o FILE`); those that nobody verified as they "
+           "stand are verified first.",
+       .target = &flags.rules,
+       .kind = ValueKind::file},
   };
 }
 
@@ -146,6 +154,7 @@ SearchOptions search_options(const SearchFlags& flags, const RunOptions& run) {
   options.keep = checked_count(flags.keep, 1, "keep");
   options.rounds = checked_count(flags.rounds, 1, "rounds");
   options.max_streams = checked_count(flags.max_streams, 0, "max-streams");
+  if (!flags.rules.empty()) options.rules = load_rules(flags.rules);
   options.strategy = strategy_of(run);
   options.budget_seconds = run.budget_seconds;
   options.seed = static_cast<uint64_t>(run.seed);

@@ -21,6 +21,8 @@ Command optimize_command();
 Command predict_command();
 Command profile_command();
 Command rules_command();
+/// `rules prune`.
+Command prune_rules_command();
 Command run_command();
 Command train_command();
 Command viz_command();

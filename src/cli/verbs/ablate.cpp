@@ -1,9 +1,11 @@
 // `autograph ablate MODEL`: what each part of the search is worth, one factor off or changed at a time.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "autograph/error.h"
+#include "autograph/rules.h"
 #include "base/check.h"
 #include "cli/contest.h"
 #include "cli/verbs.h"
@@ -68,6 +70,29 @@ std::vector<Entrant> partition_study(const SearchOptions& full) {
   return entrants;
 }
 
+// Each family of rules off by itself, and the rules of a file where one was given.
+std::vector<Entrant> rules_study(const SearchOptions& full) {
+  std::vector<Entrant> entrants = {changed(full, "full", [](SearchOptions&) {})};
+  if (full.rules) {
+    entrants.push_back(changed(full, "without the rules of the file", [](SearchOptions& s) { s.rules = nullptr; }));
+  }
+  std::vector<std::string> families;
+  for (const RuleInfo& rule : list_rules()) {
+    const std::string family = rule.name.substr(0, rule.name.find('.'));
+    const bool is_new = std::find(families.begin(), families.end(), family) == families.end();
+    if (is_new && rule.kind != "always_pays") families.push_back(family);
+  }
+  for (const std::string& family : families) {
+    Entrant entrant{"without " + family, full};
+    for (const RuleInfo& rule : list_rules()) {
+      if (rule.name.starts_with(family + ".")) entrant.search.disabled_rules.push_back(rule.name);
+    }
+    entrants.push_back(std::move(entrant));
+  }
+  entrants.push_back(changed(full, "without rules", [](SearchOptions& search) { search.use_rules = false; }));
+  return entrants;
+}
+
 std::vector<Line> lines_of(std::vector<Result> results, const std::string& prefix = "") {
   std::vector<Line> lines;
   for (Result& result : results) lines.push_back({prefix + result.name, std::move(result)});
@@ -82,6 +107,7 @@ std::vector<Line> run_study(Session& session, const Options& options, const Sear
   };
   if (options.study == "alpha") return lines_of(contest(options.model, alpha_study(full)));
   if (options.study == "partition") return lines_of(contest(options.model, partition_study(full)));
+  if (options.study == "rules") return lines_of(contest(options.model, rules_study(full)));
   if (options.study == "settings") return lines_of(contest(options.model, settings_study(full)));
   std::vector<Line> lines;
   for (const int64_t batch : {1, 2, 4, 8, 16, 32}) {
@@ -152,10 +178,11 @@ Command ablate_command() {
   std::vector<Option> table = model_option_table(options->model);
   table.push_back({.names = "--study",
                    .value_name = "WHAT",
-                   .doc = "What to change: settings (parts of the search off), alpha, batch or partition (sizes).",
+                   .doc = "What to change: settings (parts of the search off), rules (each family off, and those of "
+                          "--rules), alpha, batch or partition (sizes).",
                    .target = &options->study,
                    .kind = ValueKind::choice,
-                   .choices = {"settings", "alpha", "batch", "partition"}});
+                   .choices = {"settings", "rules", "alpha", "batch", "partition"}});
   table.push_back({.names = "--seconds",
                    .value_name = "T",
                    .doc = "How long to measure each; 2 when not given.",

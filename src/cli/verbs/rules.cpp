@@ -245,7 +245,7 @@ Command generate_command() {
             .target = &options->ops},
            {.names = "-o,--output",
             .value_name = "FILE",
-            .doc = "Write the rules as text.",
+            .doc = "Write the rules as a file for --rules.",
             .target = &options->output,
             .kind = ValueKind::file},
            {.names = "--seconds",
@@ -266,10 +266,10 @@ Command generate_command() {
 Command rules_command() {
   return {
       .name = "rules",
-      .doc = "the rewrite rules of the search: list, verify, generate",
+      .doc = "the rewrite rules of the search: list, verify, generate, prune",
       .examples = {{"autograph rules list", "Patterns, replacements, guards."},
                    {"autograph rules verify", "Are they right?"}},
-      .commands = {list_command(), verify_command(), generate_command()},
+      .commands = {list_command(), verify_command(), generate_command(), prune_rules_command()},
   };
 }
 

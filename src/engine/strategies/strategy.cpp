@@ -126,8 +126,15 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
   costs_ =
       std::make_unique<Costs>(device, compile, threads_, [this] { return is_measuring_ && !is_over(kMeasuringShare); });
   cost_ = &costs_->model();
-  for (const std::string& name : search.disabled_rules) get_rule(name);
-  for (const Rule* rule : rules_for_search()) {
+  std::vector<const Rule*> all = rules_for_search();
+  const size_t num_built_in = all.size();
+  for (size_t i = 0; search.rules && i < search.rules->size(); ++i) all.push_back(&search.rules->rule(i));
+  for (const std::string& name : search.disabled_rules) {
+    const bool is_added = std::any_of(all.begin() + static_cast<std::ptrdiff_t>(num_built_in), all.end(),
+                                      [&](const Rule* rule) { return rule->name == name; });
+    if (!is_added) get_rule(name);  // says what is near
+  }
+  for (const Rule* rule : all) {
     const auto& off = search.disabled_rules;
     if (std::find(off.begin(), off.end(), rule->name) == off.end()) rules_.push_back(rule);
   }

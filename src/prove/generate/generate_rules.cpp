@@ -286,7 +286,7 @@ class Generator {
       ++found_.consequences;
       return;
     }
-    const Rule& rule = make_rule(candidate);
+    Rule& rule = make_rule(candidate);
     VerifyRulesOptions verification;
     verification.cases = options_.cases;
     verification.exhaustive_limit = 200;
@@ -295,18 +295,25 @@ class Generator {
     verification.seed = options_.seed;
     GeneratedRule found;
     found.report = verify_rule(rule, verification);
+    // What fails on infinities and NaN alone may be true of all finite numbers.
+    if (!found.report.is_verified() && found.report.exact_failures == 0 && found.report.float_failures > 0) {
+      rule.finite_only = true;
+      found.report = verify_rule(rule, verification);
+    }
     if (!found.report.is_verified()) {
       ++found_.rejected;
       return;
     }
     found.ops_before = candidate.before.graph.num_steps;
     found.ops_after = candidate.after.graph.num_steps;
+    found.outputs = candidate.outputs;
+    found.finite_only = rule.finite_only;
     look_for_cover(found, candidate);
     found_.rules.push_back(std::move(found));
     keep(rule, candidate);
   }
 
-  const Rule& make_rule(const Candidate& candidate) {
+  Rule& make_rule(const Candidate& candidate) {
     Rule rule;
     rule.name = keep_text(fmt::format("generated.{:04}", ++made_));
     rule.before = keep_text(candidate.before_text);
@@ -384,16 +391,18 @@ GeneratedRules generate_rules(const GenerateRulesOptions& options) {
   return Generator(options).run(make_problems(options.ops));
 }
 
-std::string to_text(const GeneratedRules& rules) {
-  std::string text = fmt::format("# {} rules out of {} graphs; {} candidates, {} of them consequences of others\n",
-                                 rules.rules.size(), rules.graphs, rules.candidates, rules.consequences);
-  for (const GeneratedRule& rule : rules.rules) {
-    const std::string cover = rule.is_covered ? "covered by " + join(rule.covered_by, ", ") : "not covered";
-    text += fmt::format("\n# {}: {} exact cases, {}; {}\nbefore: {}\nafter:  {}\n", rule.report.rule.name,
-                        rule.report.exact_cases, rule.report.rule.kind, cover, rule.report.rule.pattern,
-                        rule.report.rule.replacement);
+std::string to_text(const GeneratedRules& found) {
+  RuleSet rules;
+  std::vector<std::string> notes;
+  for (const GeneratedRule& rule : found.rules) {
+    rules.add(rule.report.rule, rule.outputs, rule.finite_only,
+              {rule.report.exact_cases, rule.report.float_cases, rule.report.is_verified()});
+    notes.push_back(rule.is_covered ? "covered by " + join(rule.covered_by, ", ") : "not covered");
   }
-  return text;
+  return print_rules(rules,
+                     fmt::format("{} rules out of {} graphs; {} candidates, {} of them consequences of others",
+                                 found.rules.size(), found.graphs, found.candidates, found.consequences),
+                     notes);
 }
 
 }  // namespace autograph
