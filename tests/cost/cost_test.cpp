@@ -6,6 +6,7 @@
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
+#include "cost/cost_model.h"
 #include "cost/node_work.h"
 
 namespace autograph {
