@@ -44,7 +44,7 @@ Var added_mask(const AttentionMask& given, const Var& scores) {
       causal.mutable_data<float>()[row * dims[1] + column] = -INFINITY;
     }
   }
-  const Var of_order = constant_beside(scores, std::move(causal));
+  const Var of_order = constant_like(scores, std::move(causal));
   return added.is_valid() ? added + of_order : of_order;
 }
 
@@ -125,8 +125,8 @@ Var GroupedQueryAttention::rotated(const Var& x, int64_t first_position) const {
     }
   }
   // Written out, since rotary_embedding() wants angles for each sample of the batch.
-  const Var c = unsqueeze(constant_beside(x, std::move(cosines)), {0});
-  const Var s = unsqueeze(constant_beside(x, std::move(sines)), {0});
+  const Var c = unsqueeze(constant_like(x, std::move(cosines)), {0});
+  const Var s = unsqueeze(constant_like(x, std::move(sines)), {0});
   const std::vector<Var> halves = split(x, {half, half}, 3);
   return concat({halves[0] * c - halves[1] * s, halves[1] * c + halves[0] * s}, 3);
 }
@@ -153,7 +153,7 @@ Var GroupedQueryAttention::forward(const Var& x, KeyValueCache& cache) {
   for (int64_t row = 0; row < queries; ++row) {
     std::fill_n(visible.mutable_data<bool>() + row * keys, before + row + 1, true);
   }
-  const Var y = attention(q, k, v, {.mask = constant_beside(x, std::move(visible))});
+  const Var y = attention(q, k, v, {.mask = constant_like(x, std::move(visible))});
   return o_proj_(join_heads(y, settings_.heads * head_size_));
 }
 

@@ -46,8 +46,7 @@ Dropout::Dropout(double ratio) : ratio_(ratio) {
 
 Var Dropout::forward(const Var& x) {
   if (!is_training() || ratio_ == 0) return x;
-  const RandomSource random = random_source(x, seed());
-  const Var drawn = philox_uniform(extents_of(x), random.seed, random.step);
+  const Var drawn = random_like(x, seed(), path(), count_);
   const Var is_kept = greater_or_equal(drawn, scalar_like(drawn, ratio_));
   return where(is_kept, x * (1 / (1 - ratio_)), scalar_like(x, 0));
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "autodiff/name_pattern.h"
+#include "autograph/eager.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
@@ -50,6 +51,7 @@ Parameter::Parameter(const Module& owner, std::string name, Tensor value)
 std::string Parameter::path() const { return joined(owner_->path(), name_); }
 
 const Tensor& Parameter::value() const {
+  if (eager_.is_valid()) return elements(eager_);
   if (!value_.is_present()) value_ = init_.draw(dims_, owner_->seed(), path());
   return value_;
 }
@@ -57,13 +59,32 @@ const Tensor& Parameter::value() const {
 void Parameter::set_value(const Tensor& value) {
   check_same_type(path(), value, dtype(), dims_);
   value_ = value.clone();
+  if (eager_.is_valid()) set_eager(eager(value_));
 }
 
-Var Parameter::beside(const Var& like) const { return state_beside(like, path(), value()); }
+Var Parameter::beside(const Var& like) const {
+  if (!wants_eager(like)) return state_beside(like, path(), value());
+  if (!eager_.is_valid()) {
+    eager_ = dtypes::kFloat.contains(dtype()) ? variable(value().clone()) : eager(value().clone());
+  }
+  return learns_ ? eager_ : detach(eager_);
+}
 
-Var Parameter::latest(const Var& like) const { return latest_of(beside(like)); }
+Var Parameter::latest(const Var& like) const {
+  const Var now = beside(like);
+  return wants_eager(like) ? now : latest_of(now);
+}
 
-void Parameter::update(const Var& value) const { autograph::update(beside(value), value); }
+// Variables are assigned to, so that captured functions do it, too. Integers cannot be variables.
+void Parameter::set_eager(const Var& value) const {
+  if (dtypes::kFloat.contains(dtype())) return assign(eager_, detach(value));
+  if (!is_capturing()) eager_ = detach(value);
+}
+
+void Parameter::update(const Var& value) const {
+  const Var now = beside(value);
+  wants_eager(value) ? set_eager(value) : autograph::update(now, value);
+}
 
 // ---- Module
 // ----------------------------------------------------------------------------------------------------------
@@ -176,7 +197,8 @@ uint64_t Module::seed() const { return parent_ ? parent_->seed() : seed_; }
 std::vector<Var> Module::weights(const Var& like) const {
   std::vector<Var> list;
   for (const Parameter* parameter : parameters()) {
-    if (parameter->learns() && has_state(like, parameter->path())) list.push_back(parameter->beside(like));
+    const bool is_used = wants_eager(like) ? parameter->eager_.is_valid() : has_state(like, parameter->path());
+    if (parameter->learns() && is_used) list.push_back(parameter->beside(like));
   }
   return list;
 }

@@ -16,7 +16,7 @@ Var or_constant(const Parameter* parameter, const Var& like, const Dims& dims, f
   if (parameter) return parameter->beside(like);
   Tensor tensor = Tensor::empty(DType::f32, dims);
   std::fill_n(tensor.mutable_data<float>(), tensor.num_elements(), otherwise);
-  return constant_beside(like, std::move(tensor));
+  return constant_like(like, std::move(tensor));
 }
 
 Tensor filled(int64_t count, float value) {

@@ -201,7 +201,8 @@ class Embedding : public Module {
 
 /// While training, each element becomes 0 with probability `ratio` and the others grow by 1 / (1 - ratio). What is
 /// dropped depends on the seed of the outermost module, the number of runs (the state "random/step") and the place in
-/// the graph: it is the same for every number of threads, and again after a resumed run.
+/// the graph: it is the same for every number of threads, and again after a resumed run. Of eager values it depends on
+/// the seed, the path, and how often the module has been called.
 class Dropout : public Module {
  public:
   explicit Dropout(double ratio = 0.5);
@@ -209,6 +210,7 @@ class Dropout : public Module {
 
  private:
   double ratio_;
+  Var count_;  // calls on eager values
 };
 
 }  // namespace autograph::nn

@@ -14,6 +14,9 @@
 //     graph.output("loss", loss);
 //     const Executable step = compile(graph.build());
 //
+// The same modules work on eager values (autograph/eager.h): a parameter then is a variable, and EagerOptimizer(
+// net.weights(x), AdamW{}) updates them; functions that call modules can be captured.
+//
 // Each parameter has a path, "hidden.weight", which is its name in files as torch would have it, and the name of its
 // state in a graph: a graph that trains and one that evaluates share what they learn through one StateStore. Shapes are
 // torch's, so that a state dict that torch wrote can be loaded, trained and saved again.
@@ -61,14 +64,18 @@ class Parameter {
   void set_value(const Tensor& value);
 
   /// The parameter as a value of the graph that `like` belongs to: the state of its path, which is added at first use.
+  /// Beside eager values, and while a function is captured: an eager value, of parameters that learn a variable.
   Var beside(const Var& like) const;
   /// What a buffer is after all updates so far.
   Var latest(const Var& like) const;
-  /// Makes `value` what it is after the run.
+  /// Makes `value` what it is after the run; of eager values at once. Captured functions leave buffers of integers
+  /// (counters of batches) as they are.
   void update(const Var& value) const;
 
  private:
   friend class Module;
+  void set_eager(const Var& value) const;
+
   const Module* owner_;
   std::string name_;
   Dims dims_;
@@ -76,6 +83,7 @@ class Parameter {
   bool is_buffer_ = false;
   bool learns_ = true;
   mutable Tensor value_;
+  mutable Var eager_;  // the variable that has the elements, once there is one
 };
 
 /// A layer, or a network of them.
@@ -125,7 +133,8 @@ class Module {
   /// Seed of the outermost module.
   uint64_t seed() const;
 
-  /// The parameters that learn and are states of the graph of `like`.
+  /// The parameters that learn and are states of the graph of `like`; beside an eager value those that have been used
+  /// as variables.
   std::vector<Var> weights(const Var& like) const;
 
   /// All tensors by path, as torch's state_dict() has them. They share memory with the module.
