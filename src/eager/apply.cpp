@@ -85,6 +85,15 @@ std::vector<Var> Eager::apply(const OpDef& op, const std::vector<Var>& inputs, A
   return values_of(std::move(result), node);
 }
 
+std::vector<Var> apply_body(const OpDef& op, const std::vector<Var>& inputs, const Attributes& attributes,
+                            int num_outputs) {
+  std::span<const Var> given(inputs);
+  while (!given.empty() && !given.back().is_valid()) given = given.first(given.size() - 1);
+  const std::shared_ptr<PreparedCall> call =
+      CallCache::of_thread().find({op, attributes, given, num_outputs, current_device(), modes().threads});
+  return replay_body(*call, given);
+}
+
 EagerStatistics eager_statistics() {
   const CallCache& cache = CallCache::of_thread();
   return {TapeNode::num_live(), static_cast<int64_t>(cache.size()), cache.calls(), cache.new_calls()};

@@ -14,4 +14,8 @@ std::vector<Var> replay(const Graph& graph, std::span<const Var> inputs);
 /// The outputs of a call of an op with a body in other ops, by that body.
 std::vector<Var> replay_body(PreparedCall& call, std::span<const Var> inputs);
 
+/// The same for a call that is not prepared yet: attributes and number of outputs as of Eager::apply().
+std::vector<Var> apply_body(const OpDef& op, const std::vector<Var>& inputs, const Attributes& attributes,
+                            int num_outputs);
+
 }  // namespace autograph

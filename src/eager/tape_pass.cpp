@@ -21,6 +21,16 @@ void check_given(const Var& gradient, const Type& type, const std::string& from)
                 to_string(type), gradient.is_valid() ? to_string(gradient.type()) : "nothing");
 }
 
+// A rule for most calls of an op leaves the others to the body, before it has set anything.
+void apply_rule(const OpDef& op, TapeRule& rule) {
+  try {
+    op.vjp(rule);
+  } catch (const UnsupportedError&) {
+    if (!op.decompose || rule.has_set_any()) throw;
+    rule.differentiate_body();
+  }
+}
+
 }  // namespace
 
 TapePass::TapePass(const std::vector<Var>& outputs, const std::vector<Var>* wanted, bool differentiable)
@@ -129,7 +139,7 @@ void TapePass::visit(TapeNode& node) {
       if (differentiable_) scope.emplace("gradient/" + std::string(node.info->name));
       TapeRule rule(*this, nodes_.back(), visit.gradients);
       if (!node.info->op->vjp) rule.unsupported("it has no gradient rule");
-      node.info->op->vjp(rule);
+      apply_rule(*node.info->op, rule);
       rule.check_all_set();
     } else if (goes_on) {
       call_function(node, visit);

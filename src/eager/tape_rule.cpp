@@ -3,8 +3,12 @@
 #include <fmt/core.h>
 
 #include "autodiff/rule_context.h"
+#include "autograph/autodiff.h"
+#include "autograph/eager.h"
+#include "autograph/ops/elementwise.h"
 #include "base/check.h"
 #include "eager/modes.h"
+#include "eager/replay.h"
 #include "graph/schema.h"
 #include "ops/gradients.h"
 
@@ -77,6 +81,29 @@ Graph TapeRule::vjp_of(std::string_view attribute, const std::vector<bool>& want
 
 void TapeRule::unsupported(std::string_view detail) const {
   throw UnsupportedError(fmt::format("[gradient] {}: {} (forward: {})", op().name, detail, node_->describe()));
+}
+
+// Each input stands for itself: one value in two places has two gradients here, which set() adds up.
+void TapeRule::differentiate_body() {
+  const bool is_recorded = modes().records;
+  const RecordScope records(true);
+  std::vector<Var> inputs = node_->inputs, wanted;
+  std::vector<size_t> slots;
+  for (size_t slot = 0; slot < inputs.size(); ++slot) {
+    if (!wants(slot)) continue;
+    inputs[slot] = identity(inputs[slot]);
+    wanted.push_back(inputs[slot]);
+    slots.push_back(slot);
+  }
+  const std::vector<Var> made = apply_body(op(), inputs, attributes(), static_cast<int>(outputs_.size()));
+  std::vector<Var> outputs, gradients;
+  for (size_t slot = 0; slot < made.size(); ++slot) {
+    if (!has_gy(slot)) continue;
+    outputs.push_back(made[slot]);
+    gradients.push_back(gradients_[slot]);
+  }
+  const std::vector<Var> found = vjp(outputs, gradients, wanted);
+  for (size_t i = 0; i < found.size(); ++i) set(slots[i], is_recorded ? found[i] : detach(found[i]));
 }
 
 void TapeRule::check_all_set() const {

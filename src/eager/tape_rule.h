@@ -1,6 +1,7 @@
 // What a gradient rule sees of a backward pass over the tape.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,10 @@ class TapeRule final : public VjpContext {
   Graph vjp_of(std::string_view attribute, const std::vector<bool>& wanted, const std::vector<bool>& given) override;
   [[noreturn]] void unsupported(std::string_view detail) const override;
 
+  /// Has the rule set the gradient of an input, or said that it has none?
+  bool has_set_any() const { return std::find(is_set_.begin(), is_set_.end(), 1) != is_set_.end(); }
+  /// Computes the op again by its body, and differentiates that: for calls that the rule leaves to it.
+  void differentiate_body();
   /// Throws UnsupportedError when the rule has forgotten an input that is wanted.
   void check_all_set() const;
 
