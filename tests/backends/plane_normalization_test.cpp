@@ -122,6 +122,17 @@ TEST(PlaneNormalization, EqualElementsBecomeZero) {
   });
 }
 
+// Only elements at the mean have no sign there.
+TEST(PlaneNormalization, InfiniteScalesKeepTheSign) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  on_every_isa([] {
+    Random random(8);
+    const OpSample sample{.inputs = {draw_tensor(random, DType::f32, {2, 2, 3, 5}),
+                                     Tensor::of<float>({2}, {kInfinity, -kInfinity}), Tensor::of<float>({2}, {1, 2})}};
+    expect_reference(instance_kernel(), KernelCase(instance_normalization_def(), sample));
+  });
+}
+
 // With a mean in f32 alone, all elements would be off by the same part of what its rounding took.
 TEST(PlaneNormalization, WhatIsNormalizedHasNoMean) {
   on_every_isa([] {

@@ -89,9 +89,10 @@ class Forward : public BatchKernel {
       const double scale = args.inputs[1].data<float>()[c];
       mean[c] = static_cast<float>(batch.mean);
       factor[c] = static_cast<float>(scale / std::sqrt(batch.variance + epsilon_));
-      // What rounding the mean has left out.
-      shift[c] = static_cast<float>(args.inputs[2].data<float>()[c] +
-                                    (static_cast<double>(mean[c]) - batch.mean) * static_cast<double>(factor[c]));
+      // What rounding the mean has left out; of an infinite scale that would be NaN.
+      const double rest = static_cast<double>(mean[c]) - batch.mean;
+      shift[c] = args.inputs[2].data<float>()[c];
+      if (std::isfinite(factor[c])) shift[c] += static_cast<float>(rest * static_cast<double>(factor[c]));
       store_running(args, 1, c, batch.mean);
       store_running(args, 2, c, batch.variance);
     }

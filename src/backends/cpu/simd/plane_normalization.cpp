@@ -80,7 +80,9 @@ HWY_INLINE void normalize_group(const GroupNormalization& call, const Normalized
       const int64_t at = start + offset + i;
       const int64_t channel = call.channels == 0 ? 0 : at / call.plane % call.channels;
       const double factor = (call.channels == 0 ? 1.0 : static_cast<double>(tensors.scale[channel])) / deviation;
-      const double shift = (call.channels == 0 ? 0.0 : static_cast<double>(tensors.bias[channel])) - rest * factor;
+      const double bias = call.channels == 0 ? 0.0 : static_cast<double>(tensors.bias[channel]);
+      // Of an infinite scale a rest of 0 would make NaN.
+      const double shift = std::isfinite(factor) ? bias - rest * factor : bias;
       scale_row(tensors.x + at, tensors.y + at, call.plane, mean, static_cast<float>(factor),
                 static_cast<float>(shift));
     }
