@@ -76,7 +76,7 @@ constexpr std::array<std::string_view, 19> kComposed = {
     "tanh", "erf",   "log",        "sin",  "cos",     "tan",          "sinh",     "asin", "atanh"};
 // Their share of epsilon: these are single roundings, no sums of many.
 constexpr double kComposedShare = 0.01;
-// Elementwise in operand 0, by a reference of their own.
+// Elementwise in operand 0, by a reference of their own; batch norms while they train are sums.
 constexpr std::array<std::string_view, 3> kElementwise = {"quantize_linear", "dequantize_linear",
                                                           "batch_normalization"};
 
@@ -99,7 +99,7 @@ class ScaledNode {
       move(outputs);
     } else if (is_one_of(op_.name, kAverages) && is_float(values_[0])) {
       average(outputs);
-    } else if (op_.scalar || is_one_of(op_.name, kElementwise)) {
+    } else if (op_.scalar || (is_one_of(op_.name, kElementwise) && !attributes_.flag("training_mode"))) {
       elementwise(outputs);
     } else {
       probe(outputs);
