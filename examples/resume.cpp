@@ -30,7 +30,9 @@ Graph make_step() {
 
 // Trains until `steps` are done, from the newest checkpoint in `folder` if there is one.
 double train(const std::string& folder, int64_t steps) {
-  const Executable program = compile(make_step());
+  CompileOptions options;
+  options.expert.fixed_threads = true;  // sums in the same order, however busy the machine is
+  const Executable program = compile(make_step(), options);
   StateStore states = program.states();
   DataLoader loader(make_samples(), {.batch_size = 32,
                                      .shuffle = true,
