@@ -60,7 +60,8 @@ TEST(Cli, SaysWhatItLookedForWithoutOpenCl) {
     EXPECT_TRUE(contains(result.err, "pocl-opencl-icd") || contains(result.err, "headers of OpenCL")) << result.err;
   }
   EXPECT_FALSE(contains(run_program("doctor", no_driver).out, "opencl:"));
-  EXPECT_FALSE(contains(run_program("doctor --json", no_driver).out, "\"opencl\""));
+  const nlohmann::json doctor = run_program("doctor --json", no_driver).json();
+  for (const nlohmann::json& device : doctor["devices"]) EXPECT_NE(device, "opencl") << doctor;
 }
 
 TEST(Cli, NoArgumentsIsUsageError) { EXPECT_EQ(run_program("").exit_code, 2); }
@@ -156,15 +157,21 @@ TEST(Cli, BoundThreadsDoNotHideProcessors) {
   EXPECT_EQ(bound["cpus"]["allowed"], free["cpus"]["allowed"]);
 }
 
-// What differs from machine to machine is left out: the first word of every line, and the settings as they stand.
+// What differs from machine to machine is left out: the first word of every line but those of devices with drivers, and
+// the settings as they stand. Kernels that other tests have had refused are in another cache.
 TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
-  const ProgramResult result = run_program("doctor --seed 7", "AUTOGRAPH_NUM_THREADS=3");
+  const TemporaryFolder cache;
+  const ProgramResult result =
+      run_program("doctor --seed 7", "AUTOGRAPH_NUM_THREADS=3 XDG_CACHE_HOME=" + (cache / "c"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const size_t table = result.out.find("\n\n");
   ASSERT_NE(table, std::string::npos) << result.out;
   std::istringstream facts(result.out.substr(0, table));
   std::string words;
-  for (std::string line; std::getline(facts, line);) words += line.substr(0, line.find(' ')) + " ";
+  for (std::string line; std::getline(facts, line);) {
+    const std::string word = line.substr(0, line.find(' '));
+    if (word != "opencl" && word != "cuda" && word != "not") words += word + " ";
+  }
   std::string backends;
   for (size_t n = available_devices().size(); n > 0; --n) backends += "backend ";
   EXPECT_EQ(words,

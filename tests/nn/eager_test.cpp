@@ -53,7 +53,8 @@ constexpr int kSteps = 6;
 
 std::vector<double> losses_in_a_graph(Net& net) {
   GraphBuilder graph;
-  const Var loss = cross_entropy(net(graph.input("x", DType::f32, {16, 4})), graph.input("target", DType::i64, {16}));
+  const Var x = graph.input("x", DType::f32, {16, 4}), target = graph.input("target", DType::i64, {16});
+  const Var loss = cross_entropy(net(x), target);
   minimize(loss, net, AdamW{.learning_rate = 0.01});
   graph.output("loss", loss);
   const Executable step = compile(graph.build());
