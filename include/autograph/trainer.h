@@ -108,7 +108,7 @@ struct TrainerOptions {
   std::string identity = {};      ///< A run goes on only from checkpoints of the same: task, seed, batch.
   std::string metrics_file = {};  ///< A line of JSON for each step: {"step":1,"epoch":1,"loss":2.30,...}; "": none.
   std::string log_folder = {};    ///< Event files for TensorBoard, and curves.svg; "": none.
-  CompileOptions compile = {};    ///< Of both programs; `states` may bring weights.
+  CompileOptions compile = {};    ///< Of both programs; `states` may bring weights. Checkpoints fix the threads.
   std::function<bool()> should_stop = {};  ///< Asked after each step; true: keep a checkpoint and return.
   std::function<void(const TrainingProgress&)> on_progress = {};  ///< Called after each step.
 };

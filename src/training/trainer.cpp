@@ -23,6 +23,12 @@ void check_options(const TrainerOptions& options) {
                 "[train] resume: expected a folder with checkpoints");
 }
 
+// With checkpoints: sums in the same order in every run, however busy the machine is.
+TrainerOptions repeatable(TrainerOptions options) {
+  if (!options.checkpoints.empty()) options.compile.expert.fixed_threads = true;
+  return options;
+}
+
 CompileOptions sharing(CompileOptions options, const StateStore& states) {
   options.states = states;
   return options;
@@ -33,7 +39,7 @@ CompileOptions sharing(CompileOptions options, const StateStore& states) {
 class Trainer::Impl {
  public:
   Impl(TrainingGraphs graphs, DataLoader training, std::optional<DataLoader> held_out, TrainerOptions options)
-      : options_((check_options(options), std::move(options))),
+      : options_((check_options(options), repeatable(std::move(options)))),
         training_(std::move(training)),
         held_out_(std::move(held_out)),
         step_program_(std::move(graphs.step), options_.compile),
