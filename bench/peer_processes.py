@@ -13,7 +13,7 @@ import zlib
 
 import numpy
 
-KINDS = ("onnxruntime", "openvino", "torchscript", "inductor")
+KINDS = ("onnxruntime", "openvino", "torchscript", "inductor", "torchscript_cuda", "inductor_cuda")
 TOKEN_IDS = 1000  # integer inputs are drawn below this: token ids of every vocabulary in use
 ANSWER_SECONDS = 900  # inductor compiles for minutes
 IDLE_SECONDS = 0.2

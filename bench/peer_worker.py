@@ -2,6 +2,7 @@
 """One runtime in a process of its own, told what to do by lines of JSON on stdin; peers.py starts it.
 
     python bench/peer_worker.py KIND --threads N        KIND: onnxruntime openvino torchscript inductor
+                                                   torchscript_cuda inductor_cuda
 
 Prints {"version", "baseline_bytes"} once its package is imported, then answers each line by one line:
 
@@ -150,11 +151,12 @@ class Torch:
     """PyTorch, by TorchScript or inductor. The time to load is that of tracing or compiling, without the building of
     the module."""
 
-    def __init__(self, threads, inductor):
+    def __init__(self, threads, inductor, device="cpu"):
         import torch
 
-        self.package, self.inductor = torch, inductor
+        self.package, self.inductor, self.device = torch, inductor, device
         torch.set_num_threads(threads)
+        torch.backends.cudnn.allow_tf32 = False  # f32 as the others compute it
         self.version = torch.__version__.split("+")[0]
 
     def prepare(self, model):
@@ -162,8 +164,12 @@ class Torch:
 
     def load(self, _, inputs):
         torch = self.package
-        arrays = tuple(torch.from_numpy(array) for array in inputs.values())
-        if self.inductor:
+        given = tuple(torch.from_numpy(array) for array in inputs.values())
+        arrays = tuple(array.to(self.device) for array in given)
+        self.module.to(self.device)
+        if self.inductor and self.device != "cpu":
+            compiled = torch.compile(self.module, mode="reduce-overhead")  # CUDA graphs
+        elif self.inductor:
             import torch._inductor.config
 
             torch._inductor.config.freezing = True  # weights as constants, prepacked, as the others have them
@@ -175,7 +181,14 @@ class Torch:
             with torch.no_grad():
                 self.result = compiled(*arrays)
 
-        self.run = run
+        def run_there():
+            """From the host and back to it, as `autograph bench` runs: copies count, and end what is waited for."""
+            with torch.no_grad():
+                results = compiled(*(array.to(self.device, non_blocking=True) for array in given))
+                many = isinstance(results, (list, tuple))
+                self.result = [result.cpu() for result in results] if many else results.cpu()
+
+        self.run = run if self.device == "cpu" else run_there
 
     def outputs(self):
         results = self.result if isinstance(self.result, (list, tuple)) else [self.result]
@@ -187,6 +200,8 @@ KINDS = {
     "openvino": OpenVino,
     "torchscript": lambda threads: Torch(threads, inductor=False),
     "inductor": lambda threads: Torch(threads, inductor=True),
+    "torchscript_cuda": lambda threads: Torch(threads, inductor=False, device="cuda"),
+    "inductor_cuda": lambda threads: Torch(threads, inductor=True, device="cuda"),
 }
 
 

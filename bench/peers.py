@@ -18,7 +18,8 @@ builds and flags (--variant) have ratios of their own. Before any time is taken,
 Load to first result and peak memory come from fresh processes, also in turns: from making the session to the first
 output, without starting the interpreter and importing the package, and VmHWM after one run. The interpreter with its
 package is inside that figure; its size alone is printed below. torchscript and inductor run the module that was
-exported, or what onnx2torch makes of the file, and are slow to start; they take no part in the ratio.
+exported, or what onnx2torch makes of the file, and are slow to start; they take no part in the ratio. Those on a GPU
+(torchscript_cuda, inductor_cuda) do; all runtimes then get inputs on the host, and outputs end there.
 
 With --optimize the row `autograph` is the plan that `autograph optimize` finds in so many seconds, loaded from its
 file, and `unoptimised` the file as the others have it. The search takes its time before anything is measured.
@@ -53,7 +54,8 @@ MODELS = [
     "convnext_tiny",
     "swin_t",
 ]
-RATIO_PEERS = ("onnxruntime", "openvino")
+RATIO_PEERS = ("onnxruntime", "openvino", "torchscript_cuda", "inductor_cuda")
+USUAL_PEERS = ("onnxruntime", "openvino")
 
 
 def make_peers(options, plan=None):
@@ -124,7 +126,7 @@ def time_in_turns(options, running, rows):
 
 
 def ratios(rows):
-    """AutoGraph against the best of ONNX Runtime and OpenVINO, and its load and memory against ONNX Runtime's."""
+    """AutoGraph against the best of RATIO_PEERS that were measured, and its load and memory against ONNX Runtime's."""
     own = rows["autograph"]
     times = {name: rows[name]["ms"] for name in RATIO_PEERS if "ms" in rows.get(name, {})}
     result = {}
@@ -203,7 +205,7 @@ def parse_arguments():
     parser.add_argument(
         "--models", default=",".join(MODELS), help="names, paths to .onnx, zoo:NAME or all (default: the 14 models)"
     )
-    parser.add_argument("--peers", default=",".join(RATIO_PEERS), help="the others (default: %(default)s)")
+    parser.add_argument("--peers", default=",".join(USUAL_PEERS), help="the others (default: %(default)s)")
     parser.add_argument("--autograph", default="build/autograph", help="the program (default: %(default)s)")
     parser.add_argument("--flags", default="", help="more flags for `autograph bench`, for example --flags=--tune")
     parser.add_argument(
