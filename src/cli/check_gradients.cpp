@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "autograph/gradient_check.h"
-#include "autograph/op_def.h"
 #include "base/check.h"
 #include "cli/execute.h"
 #include "report/table.h"
@@ -50,14 +49,6 @@ void print(Session& session, const LoadedModel& loaded, const GradientFlags& fla
       table.to_string(session.stdout_escapes()) + (check.is_right() ? "\ngradients agree\n" : "\nGRADIENTS DIFFER\n"));
 }
 
-void warn_of_chance(const Session& session, const Graph& graph) {
-  for (const NodeId id : graph.nodes()) {
-    if (!graph.node(id).op().traits.random) continue;
-    session.warn("the model draws random numbers: without a seed its loss is another in every run");
-    return;
-  }
-}
-
 }  // namespace
 
 std::vector<Option> gradient_option_table(GradientFlags& flags) {
@@ -86,7 +77,9 @@ int check_gradients(Session& session, LoadedModel& loaded, const RunOptions& run
                 flags.seconds);
   refuse_plan(loaded, "check --gradients");
   bind_extents(loaded);
-  warn_of_chance(session, loaded.model.graph);
+  if (draws_random_numbers(loaded.model.graph)) {
+    session.warn("the model draws random numbers: without a seed its loss is another in every run");
+  }
   GradientCheckOptions how;
   how.gradients = {.loss = flags.loss, .wanted = flags.wanted, .seed = loaded.seeds.seed};
   how.seconds = flags.seconds;

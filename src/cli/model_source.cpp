@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "autograph/error.h"
+#include "autograph/op_def.h"
 #include "autograph/zoo.h"
 #include "base/check.h"
 #include "base/stopwatch.h"
@@ -98,6 +99,13 @@ void bind_extents(LoadedModel& loaded) {
                                              : bind_inputs(loaded.model.graph, loaded.inputs);
   loaded.seeds.dims.clear();
   loaded.seeds.batch.reset();
+}
+
+bool draws_random_numbers(const Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    if (graph.node(id).op().traits.random) return true;
+  }
+  return false;
 }
 
 LoadedModel load_model(const Session& session, const ModelOptions& options) {

@@ -48,4 +48,7 @@ void refuse_plan(const LoadedModel& loaded, std::string_view verb);
 /// Is it a file, not zoo:NAME?
 bool is_model_file(const std::string& model);
 
+/// Does a node of the graph draw random numbers? Two runs need not agree then.
+bool draws_random_numbers(const Graph& graph);
+
 }  // namespace autograph::cli

@@ -7,7 +7,6 @@
 
 #include "autograph/compare_values.h"
 #include "autograph/error.h"
-#include "autograph/op_def.h"
 #include "autograph/tensor_io.h"
 #include "autograph/truth.h"
 #include "base/check.h"
@@ -85,13 +84,6 @@ std::vector<MissingOp> fallbacks(const Executable& executable, const Options& op
     list.push_back({.op = key.first, .opset = opset, .count = count, .reason = options.run.device + ": " + key.second});
   }
   return list;
-}
-
-bool draws_random_numbers(const Graph& graph) {
-  for (const NodeId id : graph.nodes()) {
-    if (graph.node(id).op().traits.random) return true;
-  }
-  return false;
 }
 
 Truth find_truth(Session& session, const Graph& graph, const RunOptions& run, const std::vector<Datum>& inputs) {
