@@ -20,7 +20,7 @@
 #include "base/stopwatch.h"
 #include "report/json.h"
 #include "support/compare.h"
-#include "support/sample_graph.h"
+#include "support/graphs/sample_graph.h"
 
 namespace autograph {
 namespace {

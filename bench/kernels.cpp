@@ -12,7 +12,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
-#include "support/run_kernel.h"
+#include "support/kernels/run_kernel.h"
 
 namespace autograph {
 namespace {
@@ -165,20 +165,20 @@ void run_case(const BenchCase& bench, int threads) {
   const KernelCase test(bench.op, sample, {threads, bench.constant_weights});
   const KernelCall call = test.call();
   const KernelCatalog catalog(cpu_kernels(), cpu_reorder());
-  const Offers offers = catalog.offers(call);
+  const KernelCandidates candidates = catalog.candidates(call);
   std::vector<std::string> names;
   std::vector<double> estimates;
   std::vector<std::unique_ptr<KernelCase>> cases;
   std::vector<std::unique_ptr<KernelRun>> runs;
-  for (const Offer& offer : offers.offers) {
+  for (const KernelCandidate& candidate : candidates.candidates) {
     // Those that stand by only are measured where they are made for the op.
-    if (offer.kernel->op.empty() && offer.variant.cost_us >= kLastResortUs) continue;
-    cases.push_back(
-        std::make_unique<KernelCase>(bench.op, sample, KernelSetup{threads, bench.constant_weights, &offer.variant}));
-    auto run = std::make_unique<KernelRun>(*offer.kernel, *cases.back());
+    if (candidate.kernel->op.empty() && candidate.variant.cost_us >= kLastResortUs) continue;
+    cases.push_back(std::make_unique<KernelCase>(bench.op, sample,
+                                                 KernelSetup{threads, bench.constant_weights, &candidate.variant}));
+    auto run = std::make_unique<KernelRun>(*candidate.kernel, *cases.back());
     if (!run->refusal().empty()) continue;
-    names.push_back(offer.name());
-    estimates.push_back(offer.variant.cost_us);
+    names.push_back(candidate.name());
+    estimates.push_back(candidate.variant.cost_us);
     runs.push_back(std::move(run));
   }
   std::vector<double> least(runs.size(), std::numeric_limits<double>::infinity());

@@ -23,7 +23,7 @@
 #include "optimize/search/backtracking.h"
 #include "optimize/search/partition.h"
 #include "optimize/search/search_testing.h"
-#include "support/deep_graphs.h"
+#include "support/graphs/deep_graphs.h"
 
 namespace {
 

@@ -9,7 +9,7 @@ endforeach()
 string(SHA256 hash "${all}")
 string(SUBSTRING ${hash} 0 16 hash)
 file(WRITE ${OUTPUT} "// Generated from the library's sources.
-#include \"tune/verdicts.h\"
+#include \"cost/verdicts.h\"
 
 namespace autograph {
 

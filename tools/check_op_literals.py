@@ -15,21 +15,21 @@ ROOT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__
 FOLDERS = ("src/optimize", "src/backends")
 # (file, text): why it is not the name of an op, or must be text.
 ALLOWED = {
-    ("src/optimize/passes/fold_pad.cpp", "constant"): "a mode of pad",
-    ("src/prove/verify/draft_row.cpp", "momentum"): "an attribute of batch_normalization",
-    ("src/prove/verify/draft_shape.cpp", "constant"): "a mode of pad",
+    ("src/optimize/passes/fold/fold_pad.cpp", "constant"): "a mode of pad",
+    ("src/prove/verify/draft/draft_row.cpp", "momentum"): "an attribute of batch_normalization",
+    ("src/prove/verify/draft/draft_shape.cpp", "constant"): "a mode of pad",
     ("src/prove/verify/prove_rule.cpp", "concat"): "begins names of the prover's own functions",
     ("src/prove/verify/prove_rule.cpp", "split"): "begins names of the prover's own functions",
     ("src/prove/verify/prove_rule.cpp", "transpose"): "begins names of the prover's own functions",
     ("src/prove/verify/prove_rule.cpp", "reshape"): "begins names of the prover's own functions",
-    ("src/backends/cpu/batch_norm_training.cpp", "momentum"): "an attribute of batch_normalization",
-    ("src/backends/cpu/box_copy.cpp", "constant"): "a mode of pad",
-    ("src/backends/cpu/onednn/backward_cost.cpp", "gemm"): "part of the name of an implementation in oneDNN",
-    ("src/backends/cpu/onednn/conv.cpp", "gemm"): "part of the name of an implementation in oneDNN",
+    ("src/backends/cpu/normalization/batch_norm_training.cpp", "momentum"): "an attribute of batch_normalization",
+    ("src/backends/cpu/shape/box_copy.cpp", "constant"): "a mode of pad",
+    ("src/backends/cpu/onednn/conv/backward_cost.cpp", "gemm"): "part of the name of an implementation in oneDNN",
+    ("src/backends/cpu/onednn/conv/conv.cpp", "gemm"): "part of the name of an implementation in oneDNN",
     ("src/backends/cpu/onednn/int8.cpp", "gemm"): "part of the name of an implementation in oneDNN",
     ("src/backends/cpu/onednn/lrn.cpp", "size"): "an attribute of lrn",
-    ("src/backends/cpu/repeating_copies.cpp", "constant"): "a mode of pad",
-    ("src/backends/cpu/simd/recurrent_layer.cpp", "clip"): "an attribute of recurrent ops",
+    ("src/backends/cpu/shape/repeating_copies.cpp", "constant"): "a mode of pad",
+    ("src/backends/cpu/simd/recurrent/recurrent_layer.cpp", "clip"): "an attribute of recurrent ops",
     ("src/backends/gpu/emit/recurrent.cpp", "clip"): "an attribute of recurrent ops",
 }
 LITERAL = re.compile(r'"([a-z0-9_]+)"')

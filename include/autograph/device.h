@@ -66,7 +66,7 @@ struct DeviceProperties {
   bool is_reference = false;     ///< Are its kernels what those of others are compared with?
 };
 
-/// See above. Made once, and kept until the process ends; any number of threads may use it at once.
+/// Made once, and kept until the process ends; any number of threads may use it at once.
 class Device {
  public:
   explicit Device(std::string name) : name_(std::move(name)) {}

@@ -1,4 +1,4 @@
-// Kernels: what runs one node on one device, and the ordered list of candidates for each op (see docs/add_a_kernel.md).
+// Kernels: what runs one node on one device, and the ordered list of kernels for each op (see docs/add_a_kernel.md).
 //
 // A kernel is prepared once for given types and constants and may then run on any number of threads at once: what
 // changes during a run lives in the scratch memory and in a KernelState, of which every run context has its own.
@@ -107,7 +107,7 @@ struct Prepared {
   std::string refusal;  ///< Set when kernel is null.
 };
 
-/// A candidate for an op.
+/// A kernel for an op.
 struct KernelDef {
   std::string_view name;                             ///< For example "cpu.conv_onednn".
   std::string_view op;                               ///< The op it serves; "" = any op.
@@ -118,7 +118,7 @@ struct KernelDef {
 };
 
 /// A kernel and the variant in which it would serve a call.
-struct Offer {
+struct KernelCandidate {
   const KernelDef* kernel = nullptr;
   KernelVariant variant;
 
@@ -126,20 +126,20 @@ struct Offer {
   std::string name() const;
 };
 
-/// Cost of offers that stand by only.
+/// Cost of candidates that stand by only.
 inline constexpr double kLastResortUs = 1e9;
 
-/// All offers for a call and the reasons of those who made none, "candidate: reason", best candidate first.
-struct Offers {
-  std::vector<Offer> offers;
+/// All candidates for a call and the reasons of the kernels that have none, "kernel: reason", best kernel first.
+struct KernelCandidates {
+  std::vector<KernelCandidate> candidates;
   std::vector<std::string> refusals;
 };
 
 /// What was chosen for a call.
 struct KernelSelection {
   std::string name;
-  std::unique_ptr<Kernel> kernel;     ///< Null when every candidate refused.
-  std::vector<std::string> refusals;  ///< "candidate: reason", in order.
+  std::unique_ptr<Kernel> kernel;     ///< Null when every kernel refused.
+  std::vector<std::string> refusals;  ///< "kernel: reason", in order.
 };
 
 /// A change of layout.
@@ -155,21 +155,21 @@ using PrepareReorder = std::unique_ptr<Kernel> (*)(const ReorderCall&);
 
 class KernelJudge;
 
-/// All candidates of a device, best first.
+/// All kernels of a device, best first.
 class KernelCatalog {
  public:
   explicit KernelCatalog(std::vector<KernelDef> kernels, PrepareReorder reorder = nullptr);
-  /// Asks the candidates for the call's op in order. Those with variants offer all of them. Of those without, the first
-  /// counts; the others follow at kLastResortUs and more, for the case that it cannot be prepared.
-  Offers offers(const KernelCall& call) const;
-  /// Makes the kernel of an offer.
-  Prepared prepare(KernelCall call, const Offer& offer) const;
-  /// Prepares the cheapest offer that has all tensors row-major, and that `judge` (null: none is asked) has nothing
+  /// Asks the kernels for the call's op in order. Those with variants stand with all of them. Of those without, the
+  /// first counts; the others follow at kLastResortUs and more, for the case that it cannot be prepared.
+  KernelCandidates candidates(const KernelCall& call) const;
+  /// Makes the kernel of a candidate.
+  Prepared prepare(KernelCall call, const KernelCandidate& candidate) const;
+  /// Prepares the cheapest candidate that has all tensors row-major, and that `judge` (null: none is asked) has nothing
   /// against.
   KernelSelection select(const KernelCall& call, KernelJudge* judge = nullptr) const;
-  /// Would a candidate made for this very op take the call?
+  /// Would a kernel made for this very op take the call?
   bool accepts(const KernelCall& call) const;
-  /// Is there a candidate made for this very op?
+  /// Is there a kernel made for this very op?
   bool has_own_kernel(std::string_view op) const { return by_op_.count(op) > 0; }
   /// Does the device know layouts other than row-major?
   bool can_reorder() const { return reorder_ != nullptr; }
@@ -177,7 +177,7 @@ class KernelCatalog {
   std::unique_ptr<Kernel> prepare_reorder(const ReorderCall& call) const;
 
  private:
-  std::vector<size_t> candidates_for(std::string_view op) const;
+  std::vector<size_t> kernels_for(std::string_view op) const;
 
   std::vector<KernelDef> kernels_;
   std::unordered_map<std::string_view, std::vector<size_t>> by_op_;

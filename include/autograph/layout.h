@@ -12,7 +12,6 @@
 
 namespace autograph {
 
-/// See above.
 enum class Layout : uint8_t {
   row_major,      ///< The last axis is dense.
   channels_last,  ///< [N, spatial..., C]

@@ -26,7 +26,6 @@ struct MemoryPeak {
   double copy_gb_per_s = 0;        ///< 1e9 bytes read or written per second (a copied byte counts 2).
 };
 
-/// See above.
 struct MachinePeak {
   std::string isa;                   ///< Widest instruction set of the loops, in the words of Highway: "AVX3", "AVX2".
   std::vector<ComputePeak> compute;  ///< By threads: 1, 2, 4 and so on to all.

@@ -75,7 +75,7 @@ struct Revalidated {
   double plain_ms = 0;        ///< Of the same graph on one stream; 0 when not timed.
 };
 
-/// See above. Throws what compile() throws.
+/// Throws what compile() throws.
 Revalidated revalidate(const SavedPlan& plan, const CompileOptions& options, Revalidation how,
                        const Tolerance& tolerance = {});
 

@@ -32,7 +32,7 @@ struct RuleEvidence {
   bool is_sealed = false;  ///< The hash in the file is that of the rule as it stands.
 };
 
-/// See above. Immutable once made; searches share it.
+/// Immutable once made; searches share it.
 class RuleSet {
  public:
   RuleSet();

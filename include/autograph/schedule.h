@@ -18,7 +18,7 @@ struct Stage {
   std::vector<std::vector<NodeId>> streams;  ///< Nodes of each stream in the order in which they start.
 };
 
-/// See above. Without stages: every node by itself, in the order of the graph, on all threads.
+/// Without stages: every node by itself, in the order of the graph, on all threads.
 struct Schedule {
   std::vector<Stage> stages;  ///< In order. Every node that runs stands in exactly one stream of one stage.
 

@@ -12,7 +12,7 @@
 
 namespace autograph {
 
-/// See above. For one thread at a time.
+/// For one thread at a time.
 class SampledRun {
  public:
   /// `graph` has static types and ops with a reference; it and the inputs must outlive this.

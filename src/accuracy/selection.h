@@ -8,7 +8,7 @@
 
 namespace autograph {
 
-/// See above: for each axis positions, in order, which may repeat.
+/// For each axis positions, in order, which may repeat.
 using Selection = std::vector<std::vector<int64_t>>;
 
 /// All positions of all axes.

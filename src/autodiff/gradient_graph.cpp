@@ -6,7 +6,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
-#include "graph/inline_graph.h"
+#include "graph/nested/inline_graph.h"
 
 namespace autograph {
 namespace {

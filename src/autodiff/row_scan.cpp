@@ -7,8 +7,8 @@
 #include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/shape.h"
-#include "graph/extract_subgraph.h"
-#include "graph/inline_graph.h"
+#include "graph/nested/extract_subgraph.h"
+#include "graph/nested/inline_graph.h"
 #include "ops/gradients.h"
 
 namespace autograph {

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/check.h"
-#include "graph/inline_graph.h"
+#include "graph/nested/inline_graph.h"
 #include "graph/schema.h"
 #include "ops/gradients.h"
 

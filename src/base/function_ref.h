@@ -10,7 +10,6 @@ namespace autograph {
 template <class Signature>
 class FunctionRef;
 
-/// See above.
 template <class Result, class... Args>
 class FunctionRef<Result(Args...)> {
  public:

@@ -8,7 +8,6 @@
 
 namespace autograph {
 
-/// See above.
 class HashStream {
  public:
   HashStream();

@@ -14,7 +14,7 @@
 
 namespace autograph {
 
-/// See above. Not thread-safe: Checkpoints sees to it that one thread at a time is here.
+/// Not thread-safe: Checkpoints sees to it that one thread at a time is here.
 class CheckpointFolder {
  public:
   CheckpointFolder(std::string path, CheckpointOptions options, std::shared_ptr<Checkpoints::FileSystem> files);

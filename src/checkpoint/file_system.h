@@ -12,7 +12,7 @@
 
 namespace autograph {
 
-/// See above. Functions throw IoError where the system refuses.
+/// Functions throw IoError where the system refuses.
 class Checkpoints::FileSystem {
  public:
   /// A file that is being written.

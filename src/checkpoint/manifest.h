@@ -21,7 +21,6 @@ struct ShardEntry {
   Hash128 hash = {};
 };
 
-/// See above.
 struct Manifest {
   Checkpoint content;  ///< Without tensors.
   std::vector<ShardEntry> shards;

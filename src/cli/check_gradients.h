@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
-#include "cli/model_source.h"
-#include "cli/run_options.h"
+#include "cli/options/command.h"
+#include "cli/options/run_options.h"
 #include "cli/session.h"
+#include "cli/sources/model_source.h"
 
 namespace autograph::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/execute.h"
-#include "cli/search_flags.h"
+#include "cli/options/search_flags.h"
 
 namespace autograph::cli {
 

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/join.h"
 #include "base/time_in_turns.h"
-#include "cli/search_flags.h"
+#include "cli/options/search_flags.h"
 #include "report/table.h"
 
 namespace autograph::cli {

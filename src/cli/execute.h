@@ -8,9 +8,9 @@
 #include "autograph/compile.h"
 #include "autograph/search.h"
 #include "base/stopwatch.h"
-#include "cli/model_source.h"
-#include "cli/run_options.h"
+#include "cli/options/run_options.h"
 #include "cli/session.h"
+#include "cli/sources/model_source.h"
 
 namespace autograph::cli {
 

@@ -8,9 +8,9 @@
 #include "autograph/error.h"
 #include "cli/build_info.h"
 #include "cli/environment.h"
-#include "cli/help.h"
 #include "cli/interrupt.h"
-#include "cli/parse.h"
+#include "cli/options/help.h"
+#include "cli/options/parse.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command.h"
-#include "cli/parse.h"
+#include "cli/options/command.h"
+#include "cli/options/parse.h"
 #include "report/json.h"
 
 namespace autograph::cli {

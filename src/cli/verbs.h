@@ -1,7 +1,7 @@
 // The verbs, one source each: what they take and what they do.
 #pragma once
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 
 namespace autograph::cli {
 

@@ -10,7 +10,7 @@
 
 namespace autograph {
 
-/// See above. Never takes more memory than the pieces that are asked for.
+/// Never takes more memory than the pieces that are asked for.
 class ByteSource {
  public:
   /// `format` begins messages: "[idx] 'PATH': ...". Throws IoError where the file cannot be opened.

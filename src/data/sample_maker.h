@@ -10,7 +10,7 @@
 
 namespace autograph {
 
-/// See above. A sample is a function of the set, the options, the epoch and its number. Any thread may call make().
+/// A sample is a function of the set, the options, the epoch and its number. Any thread may call make().
 class SampleMaker {
  public:
   /// Throws ValueError, TypeError or ShapeError where the transforms do not fit the set.

@@ -3,8 +3,8 @@
 #include <chrono>
 
 #include "base/check.h"
-#include "cost/cost_model.h"
 #include "device/host_threads.h"
+#include "optimize/cost/cost_model.h"
 
 namespace autograph {
 

@@ -5,7 +5,7 @@
 
 namespace autograph {
 
-/// See above. These use none: kernels run on the calling thread, or elsewhere altogether, and streams one after the
+/// These use none: kernels run on the calling thread, or elsewhere altogether, and streams one after the
 /// other. Any number of threads may call at once.
 class HostThreads {
  public:

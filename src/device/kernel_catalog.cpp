@@ -26,7 +26,7 @@ double plain_cost_us(const KernelCall& call) {
 
 bool KernelVariant::is_row_major() const { return all_row_major(inputs) && all_row_major(outputs); }
 
-std::string Offer::name() const {
+std::string KernelCandidate::name() const {
   std::string text(kernel->name);
   if (!variant.name.empty()) text += " " + variant.name;
   if (variant.output(0) != Layout::row_major) text += fmt::format(" {}", to_string(variant.output(0)));
@@ -43,67 +43,68 @@ KernelCatalog::KernelCatalog(std::vector<KernelDef> kernels, PrepareReorder reor
   }
 }
 
-std::vector<size_t> KernelCatalog::candidates_for(std::string_view op) const {
-  std::vector<size_t> candidates;
-  if (const auto own = by_op_.find(op); own != by_op_.end()) candidates = own->second;
-  candidates.insert(candidates.end(), generic_.begin(), generic_.end());
-  return candidates;
+std::vector<size_t> KernelCatalog::kernels_for(std::string_view op) const {
+  std::vector<size_t> kernels;
+  if (const auto own = by_op_.find(op); own != by_op_.end()) kernels = own->second;
+  kernels.insert(kernels.end(), generic_.begin(), generic_.end());
+  return kernels;
 }
 
-Offers KernelCatalog::offers(const KernelCall& call) const {
-  Offers result;
+KernelCandidates KernelCatalog::candidates(const KernelCall& call) const {
+  KernelCandidates result;
   bool has_plain = false;
-  for (const size_t i : candidates_for(call.op.name)) {
+  for (const size_t i : kernels_for(call.op.name)) {
     const KernelDef& def = kernels_[i];
     std::string reason = def.why_not(call);
     if (!reason.empty()) {
       // Why a kernel for any op does not take this one is of interest only where nothing else does.
-      const bool is_news = !has_plain && (!def.op.empty() || result.offers.empty());
+      const bool is_news = !has_plain && (!def.op.empty() || result.candidates.empty());
       if (is_news) result.refusals.push_back(fmt::format("{}: {}", def.name, reason));
       continue;
     }
     if (!def.variants) {
       KernelVariant plain;
       // What serves every op, plainly, stands behind whatever else there is.
-      const bool stands_by = has_plain || (def.op.empty() && !result.offers.empty());
+      const bool stands_by = has_plain || (def.op.empty() && !result.candidates.empty());
       if (stands_by)
-        plain.cost_us = kLastResortUs * static_cast<double>(result.offers.size());
-      else if (!result.offers.empty())
+        plain.cost_us = kLastResortUs * static_cast<double>(result.candidates.size());
+      else if (!result.candidates.empty())
         plain.cost_us = plain_cost_us(call);
       has_plain = true;
-      result.offers.push_back({&def, std::move(plain)});
+      result.candidates.push_back({&def, std::move(plain)});
       continue;
     }
     for (KernelVariant& variant : def.variants(call)) {
-      if (reorder_ || variant.is_row_major()) result.offers.push_back({&def, std::move(variant)});
+      if (reorder_ || variant.is_row_major()) result.candidates.push_back({&def, std::move(variant)});
     }
   }
   return result;
 }
 
-Prepared KernelCatalog::prepare(KernelCall call, const Offer& offer) const {
-  call.variant = &offer.variant;
-  return offer.kernel->prepare(call);
+Prepared KernelCatalog::prepare(KernelCall call, const KernelCandidate& candidate) const {
+  call.variant = &candidate.variant;
+  return candidate.kernel->prepare(call);
 }
 
 KernelSelection KernelCatalog::select(const KernelCall& call, KernelJudge* judge) const {
   KernelSelection selection;
-  Offers all = offers(call);
+  KernelCandidates all = candidates(call);
   if (judge) judge->drop_wrong(call, all);
   selection.refusals = std::move(all.refusals);
-  std::stable_sort(all.offers.begin(), all.offers.end(),
-                   [](const Offer& a, const Offer& b) { return a.variant.cost_us < b.variant.cost_us; });
-  for (const Offer& offer : all.offers) {
-    if (!offer.variant.is_row_major()) continue;
-    Prepared prepared = prepare(call, offer);
-    const std::string fault = judge && prepared.kernel ? judge->judge(call, offer, *prepared.kernel) : "";
+  std::stable_sort(
+      all.candidates.begin(), all.candidates.end(),
+      [](const KernelCandidate& a, const KernelCandidate& b) { return a.variant.cost_us < b.variant.cost_us; });
+  for (const KernelCandidate& candidate : all.candidates) {
+    if (!candidate.variant.is_row_major()) continue;
+    Prepared prepared = prepare(call, candidate);
+    const std::string fault = judge && prepared.kernel ? judge->judge(call, candidate, *prepared.kernel) : "";
     if (!fault.empty()) prepared = {nullptr, fault};
     if (prepared.kernel) {
-      selection.name = offer.name();
+      selection.name = candidate.name();
       selection.kernel = std::move(prepared.kernel);
       return selection;
     }
-    selection.refusals.push_back(fmt::format("{}: {}", offer.name(), prepared.refusal));
+    selection.refusals.push_back(fmt::format("{}: {}", candidate.name(), prepared.refusal));
   }
   return selection;
 }

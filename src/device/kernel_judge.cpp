@@ -2,17 +2,17 @@
 
 namespace autograph {
 
-void KernelJudge::drop_wrong(const KernelCall& call, Offers& offers) {
-  const std::vector<std::string> faults = known_faults(call, offers.offers);
-  std::vector<Offer> right;
+void KernelJudge::drop_wrong(const KernelCall& call, KernelCandidates& candidates) {
+  const std::vector<std::string> faults = known_faults(call, candidates.candidates);
+  std::vector<KernelCandidate> right;
   for (size_t i = 0; i < faults.size(); ++i) {
     if (faults[i].empty()) {
-      right.push_back(std::move(offers.offers[i]));
+      right.push_back(std::move(candidates.candidates[i]));
     } else {
-      offers.refusals.push_back(offers.offers[i].name() + ": " + faults[i]);
+      candidates.refusals.push_back(candidates.candidates[i].name() + ": " + faults[i]);
     }
   }
-  offers.offers = std::move(right);
+  candidates.candidates = std::move(right);
 }
 
 }  // namespace autograph

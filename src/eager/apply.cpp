@@ -4,10 +4,10 @@
 #include "autograph/devices.h"
 #include "base/check.h"
 #include "eager/call_cache.h"
+#include "eager/capture/recording.h"
+#include "eager/capture/replay.h"
 #include "eager/modes.h"
-#include "eager/recording.h"
-#include "eager/replay.h"
-#include "eager/tape.h"
+#include "eager/tape/tape.h"
 #include "runtime/find_nonfinite.h"
 
 namespace autograph {

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "eager/tape.h"
+#include "eager/tape/tape.h"
 #include "graph/attribute_hash.h"
 
 namespace autograph {

@@ -10,7 +10,7 @@
 
 namespace autograph {
 
-/// See above. What has not been used for long goes: the calls live in two generations, and when the younger one is full
+/// What has not been used for long goes: the calls live in two generations, and when the younger one is full
 /// it becomes the older one, which is dropped.
 class CallCache {
  public:

@@ -5,9 +5,9 @@
 #include "autograph/ops/control.h"
 #include "autograph/ops/shape.h"
 #include "base/check.h"
+#include "eager/capture/recording.h"
 #include "eager/modes.h"
-#include "eager/recording.h"
-#include "graph/body_scope.h"
+#include "graph/nested/body_scope.h"
 
 namespace autograph {
 namespace {

@@ -10,7 +10,6 @@ namespace autograph {
 
 class Recording;
 
-/// See above.
 struct EagerModes {
   bool records = true;                          ///< False inside NoGrad.
   bool checks_finite = false;                   ///< Inside CheckFinite.

@@ -7,7 +7,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/reduction.h"
 #include "base/check.h"
-#include "eager/tape.h"
+#include "eager/tape/tape.h"
 #include "ops/real_values.h"
 
 namespace autograph {

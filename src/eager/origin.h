@@ -9,7 +9,7 @@
 
 namespace autograph {
 
-/// See above. Shared by the nodes that were made at one place.
+/// Shared by the nodes that were made at one place.
 struct Origin {
   std::string scope;                     ///< ProvenanceScope::current().
   std::source_location place = {};       ///< Of a SourceScope.

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/join.h"
 #include "eager/origin.h"
-#include "eager/tape.h"
+#include "eager/tape/tape.h"
 #include "engine/thread_scope.h"
 #include "graph/schema.h"
 

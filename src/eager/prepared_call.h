@@ -38,7 +38,7 @@ struct CallResult {
   std::vector<Datum> outputs;
 };
 
-/// See above. For one thread at a time.
+/// For one thread at a time.
 class PreparedCall : public CallInfo, public std::enable_shared_from_this<PreparedCall> {
  public:
   /// Throws what Graph::add_node() throws, and UnsupportedError where there is no kernel.

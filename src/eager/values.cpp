@@ -6,7 +6,7 @@
 #include "autograph/ops/shape.h"
 #include "base/check.h"
 #include "eager/modes.h"
-#include "eager/tape.h"
+#include "eager/tape/tape.h"
 
 namespace autograph {
 

@@ -7,11 +7,11 @@
 #include "autograph/devices.h"
 #include "autograph/verify.h"
 #include "base/check.h"
-#include "engine/attestation.h"
+#include "cost/measured_cost.h"
+#include "engine/check/attestation.h"
 #include "engine/executable.h"
 #include "engine/thread_scope.h"
 #include "engine/tune_in_network.h"
-#include "tune/measured_cost.h"
 
 namespace autograph {
 

@@ -8,11 +8,11 @@
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "base/check.h"
-#include "engine/attestation.h"
+#include "engine/check/attestation.h"
 #include "engine/state_run.h"
 #include "engine/thread_scope.h"
 #include "ops/defs.h"
-#include "runtime/core_gate.h"
+#include "runtime/threads/core_gate.h"
 
 namespace autograph {
 namespace {

@@ -12,12 +12,12 @@
 
 #include "autograph/compile.h"
 #include "autograph/devices.h"
+#include "cost/attester.h"
 #include "engine/prepare_graph.h"
 #include "engine/run_inputs.h"
-#include "runtime/arena_pool.h"
 #include "runtime/launchable.h"
-#include "runtime/packed_constants.h"
-#include "tune/attester.h"
+#include "runtime/memory/arena_pool.h"
+#include "runtime/memory/packed_constants.h"
 
 namespace autograph {
 
@@ -66,7 +66,7 @@ struct SharedByPlans {
 /// How often a graph runs in one run of the graph around it, if there is one.
 enum class Nesting : uint8_t { none, once, repeatedly };
 
-/// See above. run() and run_into() may be called by any number of threads at once.
+/// Run() and run_into() may be called by any number of threads at once.
 class Executable::Impl {
  public:
   /// Declared input types of a nested graph are not binding.

@@ -10,14 +10,14 @@
 #include "base/stopwatch.h"
 #include "engine/executable.h"
 #include "engine/strategies/strategy.h"
-#include "engine/strategies/trial.h"
+#include "engine/strategies/trials/trial.h"
 
 namespace autograph {
 namespace {
 
 // What is left of the budget for the last measurement takes no longer than this.
-constexpr double kMaxDuelSeconds = 4;
-constexpr double kMinDuelSeconds = 0.2;
+constexpr double kMaxTrialSeconds = 4;
+constexpr double kMinTrialSeconds = 0.2;
 // Plans whose latencies differ by a smaller part are measured again, when so many times of the first measurement are
 // left.
 constexpr double kClose = 0.1;
@@ -65,19 +65,20 @@ Pair compile_both(StrategyContext& context, const Trial& trial, const Proposal& 
 
 // Measures both in turns, and where they are close and time allows once more with both made anew: equal plans differ by
 // where their memory happens to lie. Latencies are means.
-Duel last_duel(StrategyContext& context, const Trial& trial, Pair& pair, const Proposal& found, const Proposal& plain) {
+AbTrial last_ab_trial(StrategyContext& context, const Trial& trial, Pair& pair, const Proposal& found,
+                      const Proposal& plain) {
   const double start = context.seconds();
   const auto seconds_left = [&] { return context.budget_seconds() - context.seconds(); };
-  const auto duel = [&] {
-    return trial.duel(pair.plain, pair.found, std::clamp(seconds_left() / 3, kMinDuelSeconds, kMaxDuelSeconds));
+  const auto ab_trial = [&] {
+    return trial.ab_trial(pair.plain, pair.found, std::clamp(seconds_left() / 3, kMinTrialSeconds, kMaxTrialSeconds));
   };
-  Duel result = duel();
+  AbTrial result = ab_trial();
   const bool is_close = std::abs(result.second_ms / result.first_ms - 1) < kClose;
   const double took = context.seconds() - start;
   if (!is_close || context.properties().has_exact_times || seconds_left() < kTimeForAnother * took) return result;
   pair = Pair();
   pair = compile_both(context, trial, found, plain);
-  const Duel again = duel();
+  const AbTrial again = ab_trial();
   return {(result.first_ms + again.first_ms) / 2, (result.second_ms + again.second_ms) / 2,
           (result.wins + again.wins) / 2, result.rounds + again.rounds};
 }
@@ -100,8 +101,8 @@ void settle_for_plain(StrategyContext& context, const Trial& trial, const Propos
   }
   const Executable executable = trial.compile(plain);
   tell(report, trial.check(executable));
-  const Duel duel = trial.duel(executable, executable, kMinDuelSeconds);
-  report.latency_before_ms = report.latency_after_ms = duel.first_ms;
+  const AbTrial ab_trial = trial.ab_trial(executable, executable, kMinTrialSeconds);
+  report.latency_before_ms = report.latency_after_ms = ab_trial.first_ms;
 }
 
 // Measures the proposal against the plain plan, in turns, and gives back the better one.
@@ -109,18 +110,18 @@ Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Pr
   SearchReport& report = context.report();
   Pair pair = compile_both(context, trial, found, plain);
   const Difference difference = trial.check(pair.found);
-  const Duel duel = last_duel(context, trial, pair, found, plain);
-  report.latency_before_ms = duel.first_ms;
-  report.latency_after_ms = duel.second_ms;
+  const AbTrial ab_trial = last_ab_trial(context, trial, pair, found, plain);
+  report.latency_before_ms = ab_trial.first_ms;
+  report.latency_after_ms = ab_trial.second_ms;
   const bool is_wrong = context.options().verify && !difference.ok;
-  const bool is_slower = context.options().never_slower && duel.second_ms > duel.first_ms;
+  const bool is_slower = context.options().never_slower && ab_trial.second_ms > ab_trial.first_ms;
   if (is_wrong || is_slower) {
     report.kept_plain = true;
-    report.latency_after_ms = duel.first_ms;
+    report.latency_after_ms = ab_trial.first_ms;
     context.set_tuned(false, 0);
     tell(report, trial.check(pair.plain));
     context.note_trial(found.steps, {is_wrong ? RewriteFate::not_verified : RewriteFate::lost_trial,
-                                     (duel.first_ms - duel.second_ms) * 1e3, found.steps.size()});
+                                     (ab_trial.first_ms - ab_trial.second_ms) * 1e3, found.steps.size()});
     return plain;
   }
   tell(report, difference);

@@ -10,7 +10,7 @@
 
 namespace autograph {
 
-/// See above. A state lies in the memory of the device that updated it last.
+/// A state lies in the memory of the device that updated it last.
 class StateStore::Impl {
  public:
   /// Held by runs: alone by those that update states, together by those that read.

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/stopwatch.h"
 #include "graph/attribute_hash.h"
-#include "runtime/core_gate.h"
+#include "runtime/threads/core_gate.h"
 
 namespace autograph {
 namespace {
@@ -76,18 +76,18 @@ class Contender {
     size_t number = 0;  // of steps that are not reorders
     for (size_t i = 0; i < step_us_.size(); ++i) {
       if (compiled_->plan.steps[i].is_reorder()) continue;
-      if (compiled_->offers[i].kernel) cost.observe(number, compiled_->offers[i], scale * step_us_[i]);
+      if (compiled_->candidates[i].kernel) cost.observe(number, compiled_->candidates[i], scale * step_us_[i]);
       ++number;
     }
   }
 
   // By step, reorders not counted.
-  std::vector<Offer> offers() const {
-    std::vector<Offer> offers;
-    for (size_t i = 0; i < compiled_->offers.size(); ++i) {
-      if (!compiled_->plan.steps[i].is_reorder()) offers.push_back(compiled_->offers[i]);
+  std::vector<KernelCandidate> candidates() const {
+    std::vector<KernelCandidate> candidates;
+    for (size_t i = 0; i < compiled_->candidates.size(); ++i) {
+      if (!compiled_->plan.steps[i].is_reorder()) candidates.push_back(compiled_->candidates[i]);
     }
-    return offers;
+    return candidates;
   }
 
   // Equal for plans with equal steps.
@@ -163,7 +163,7 @@ class Tuner {
     } catch (const Error&) {
       return alone;  // inputs out of a hat are none for this graph
     }
-    if (seen_.size() > 1) cost_.keep(best_->offers(), best_us_, !may_go_on());
+    if (seen_.size() > 1) cost_.keep(best_->candidates(), best_us_, !may_go_on());
     return best_->compiled();
   }
 

@@ -8,9 +8,9 @@
 #include "autograph/compile.h"
 #include "autograph/device.h"
 #include "autograph/verify.h"
+#include "cost/in_network_cost.h"
 #include "runtime/compiled_plan.h"
 #include "runtime/launchable.h"
-#include "tune/in_network_cost.h"
 
 namespace autograph {
 

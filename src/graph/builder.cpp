@@ -2,7 +2,7 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
-#include "graph/body_scope.h"
+#include "graph/nested/body_scope.h"
 #include "tensor/element_types.h"
 
 namespace autograph {

@@ -1,7 +1,7 @@
 #include "graph/run_reference.h"
 
 #include "base/check.h"
-#include "graph/run_body.h"
+#include "graph/nested/run_body.h"
 
 namespace autograph {
 namespace {

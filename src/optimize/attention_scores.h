@@ -16,7 +16,7 @@ struct ScoreMask {
   ValueId hidden = {};      ///< Conditions: the scalar constant, far below every score, that a hidden score becomes.
 };
 
-/// See above. All tensors have the same rank.
+/// All tensors have the same rank.
 struct AttentionScores {
   ValueId q;                     ///< [..., queries, size]
   ValueId k;                     ///< [..., size, keys]

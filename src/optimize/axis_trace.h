@@ -29,7 +29,6 @@ struct AxisPart {
   int64_t index = 0;  ///< The position, for picked parts.
 };
 
-/// See above.
 class AxisTrace {
  public:
   /// Which of the steps that are more than moves to follow.

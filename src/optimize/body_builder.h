@@ -8,7 +8,7 @@
 
 namespace autograph {
 
-/// See above. Scalars become constants of the body; everything else that is read from outside becomes an input of the
+/// Scalars become constants of the body; everything else that is read from outside becomes an input of the
 /// fused node, so that weights stay where they are.
 class BodyBuilder {
  public:

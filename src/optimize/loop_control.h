@@ -13,7 +13,6 @@
 
 namespace autograph {
 
-/// See above.
 class LoopControl {
  public:
   /// `known` are the values that are known in the graph around the loop.

@@ -13,7 +13,7 @@
 
 namespace autograph {
 
-/// See above. Values named `inner` are those of the body, `outer` and `result` those of the graph around it.
+/// Values named `inner` are those of the body, `outer` and `result` those of the graph around it.
 struct LoopParts {
   struct State {
     ValueId outer;   ///< Initially.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr PassDef kPasses[] = {
     {"order_effects", "Hold nodes with effects in their order.", order_effects, PassHalf::simplify, true},
-    {"widen_half", "Compute in f32 what the device has no kernels for in half precision.", widen_half},
+    {"upcast_half", "Compute in f32 what the device has no kernels for in half precision.", upcast_half},
     {"decompose", "Replace function ops without a kernel by their body.", decompose, PassHalf::simplify, true},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants_before_integers},
     {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes},
@@ -33,7 +33,7 @@ constexpr PassDef kPasses[] = {
     // What came out of branches and loops.
     {"decompose", "Replace function ops without a kernel by their body.", decompose, PassHalf::simplify, true},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants_before_integers},
-    {"spell_out_einsum", "Make matrix products of einsum.", spell_out_einsum},
+    {"lower_einsum", "Make matrix products of einsum.", lower_einsum},
     {"eliminate_identity", "Remove nodes that give back their input.", eliminate_identity},
     {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes},
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes},
@@ -60,7 +60,7 @@ constexpr PassDef kPasses[] = {
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes,
      PassHalf::both},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions, PassHalf::both},
-    {"spell_out_batch_norm", "Turn batch normalization left alone into a factor and a sum.", spell_out_batch_norm},
+    {"lower_batch_norm", "Turn batch normalization left alone into a factor and a sum.", lower_batch_norm},
     {"fuse_squeeze_excite", "Compute the gate of squeeze and excitation as one node.", fuse_squeeze_excite,
      PassHalf::finish},
     {"fuse_epilogues", "Compute what follows a convolution or product together with it.", fuse_epilogues,

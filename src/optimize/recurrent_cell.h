@@ -50,7 +50,7 @@ struct CellGate {
   std::vector<GateBias> reset_biases;  ///< GRU with b: what the reset gate multiplies besides the product with h.
 };
 
-/// See above. Gates are in the order of the op: i, o, f, c and z, r, h.
+/// Gates are in the order of the op: i, o, f, c and z, r, h.
 struct RecurrentCell {
   const OpDef* op = nullptr;
   std::vector<CellGate> gates;

@@ -35,10 +35,10 @@ class KernelChooser {
   }
 
  private:
-  // The offers for a step become the options of a variable. Steps that are not fixed have one, row-major.
+  // The candidates for a step become the options of a variable. Steps that are not fixed have one, row-major.
   void ask_all() {
     const size_t count = plan_.steps.size();
-    offers_.resize(count);
+    candidates_.resize(count);
     costs_.resize(count);
     const int wanted = std::min(options_.threads, 1 + static_cast<int>(count / kStepsPerThread));
     parallel_for(
@@ -60,9 +60,9 @@ class KernelChooser {
       const KernelCall call{node.op(),       node.attributes(),         types.inputs,  types.outputs,
                             types.constants, options_.threads_of(step), options_.exact};
       try {
-        offers_[n] = options_.catalog.offers(call);
-        if (options_.judge) options_.judge->drop_wrong(call, offers_[n]);
-        costs_[n] = offer_costs(call, offers_[n].offers);
+        candidates_[n] = options_.catalog.candidates(call);
+        if (options_.judge) options_.judge->drop_wrong(call, candidates_[n]);
+        costs_[n] = candidate_costs(call, candidates_[n].candidates);
       } catch (...) {
         rethrow_with_place(describe(graph_, step.node));
       }
@@ -71,18 +71,18 @@ class KernelChooser {
   }
 
   // Those that stand by keep their price; the others are asked about when there are several.
-  std::vector<double> offer_costs(const KernelCall& call, const std::vector<Offer>& offers) {
+  std::vector<double> candidate_costs(const KernelCall& call, const std::vector<KernelCandidate>& candidates) {
     std::vector<double> costs;
-    std::vector<Offer> candidates;
+    std::vector<KernelCandidate> asked_about;
     std::vector<size_t> numbers;
-    for (size_t i = 0; i < offers.size(); ++i) {
-      costs.push_back(offers[i].variant.cost_us);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      costs.push_back(candidates[i].variant.cost_us);
       if (costs[i] >= kLastResortUs) continue;
-      candidates.push_back(offers[i]);
+      asked_about.push_back(candidates[i]);
       numbers.push_back(i);
     }
-    if (candidates.size() < 2) return costs;
-    const std::vector<double> asked = options_.cost.offers_us(options_.catalog, call, candidates);
+    if (asked_about.size() < 2) return costs;
+    const std::vector<double> asked = options_.cost.candidates_us(options_.catalog, call, asked_about);
     for (size_t k = 0; k < numbers.size(); ++k) costs[numbers[k]] = asked[k];
     return costs;
   }
@@ -117,13 +117,13 @@ class KernelChooser {
   }
 
   Layout output_layout(uint32_t step, size_t option, size_t slot) const {
-    const auto& offers = offers_[step].offers;
-    return option < offers.size() ? offers[option].variant.output(slot) : Layout::row_major;
+    const auto& candidates = candidates_[step].candidates;
+    return option < candidates.size() ? candidates[option].variant.output(slot) : Layout::row_major;
   }
 
   Layout input_layout(uint32_t step, size_t option, size_t slot) const {
-    const auto& offers = offers_[step].offers;
-    return option < offers.size() ? offers[option].variant.input(slot) : Layout::row_major;
+    const auto& candidates = candidates_[step].candidates;
+    return option < candidates.size() ? candidates[option].variant.input(slot) : Layout::row_major;
   }
 
   // In the stream of step `n`.
@@ -174,21 +174,21 @@ class KernelChooser {
     if (any) problem_.add_pair(writer, n, costs);
   }
 
-  // The chosen offer, and behind it those that could stand in without changing a layout.
+  // The chosen candidate, and behind it those that could stand in without changing a layout.
   StepChoice take(size_t n, size_t chosen, StepLayouts& layouts) {
     StepChoice choice;
-    choice.refusals = std::move(offers_[n].refusals);
-    const std::vector<Offer>& offers = offers_[n].offers;
-    if (offers.empty()) return choice;
-    layouts.inputs = offers[chosen].variant.inputs;
-    layouts.outputs = offers[chosen].variant.outputs;
+    choice.refusals = std::move(candidates_[n].refusals);
+    const std::vector<KernelCandidate>& candidates = candidates_[n].candidates;
+    if (candidates.empty()) return choice;
+    layouts.inputs = candidates[chosen].variant.inputs;
+    layouts.outputs = candidates[chosen].variant.outputs;
     std::vector<size_t> order;
-    for (size_t i = 0; i < offers.size(); ++i) {
-      if (i != chosen && has_layouts(plan_.steps[n], offers[i].variant, layouts)) order.push_back(i);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (i != chosen && has_layouts(plan_.steps[n], candidates[i].variant, layouts)) order.push_back(i);
     }
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return costs_[n][a] < costs_[n][b]; });
-    choice.offers.push_back(offers[chosen]);
-    for (const size_t i : order) choice.offers.push_back(offers[i]);
+    choice.candidates.push_back(candidates[chosen]);
+    for (const size_t i : order) choice.candidates.push_back(candidates[i]);
     return choice;
   }
 
@@ -207,7 +207,7 @@ class KernelChooser {
   const Graph& graph_;
   const ChooseOptions& options_;
   ChoiceProblem problem_;  // variable n is step n; sources and sinks follow
-  std::vector<Offers> offers_;
+  std::vector<KernelCandidates> candidates_;
   std::vector<std::vector<double>> costs_;
   std::vector<uint32_t> writer_;  // by slot: the step that writes it
   std::vector<bool> is_bound_;    // by slot: it must come out row-major

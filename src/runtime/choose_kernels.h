@@ -16,8 +16,8 @@ namespace autograph {
 
 /// What was chosen for a step.
 struct StepChoice {
-  std::vector<Offer> offers;          ///< The chosen one first, then others with the same layouts; empty: none.
-  std::vector<std::string> refusals;  ///< "candidate: reason".
+  std::vector<KernelCandidate> candidates;  ///< The chosen one first, then others with the same layouts; empty: none.
+  std::vector<std::string> refusals;        ///< "candidate: reason".
 };
 
 /// The static parts of a step's call.

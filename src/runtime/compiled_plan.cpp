@@ -8,7 +8,7 @@
 #include "base/parallel_for.h"
 #include "base/rethrow.h"
 #include "runtime/choose_kernels.h"
-#include "runtime/memory_meter.h"
+#include "runtime/memory/memory_meter.h"
 #include "runtime/step_error.h"
 
 namespace autograph {
@@ -127,7 +127,7 @@ class PlanCompiler {
   // What preparing a step gives.
   struct Made {
     std::string name;
-    Offer offer;
+    KernelCandidate candidate;
     std::unique_ptr<Kernel> kernel;
     std::vector<std::string> refusals;
   };
@@ -168,9 +168,9 @@ class PlanCompiler {
     if (!options_.judge) return false;
     for (size_t i = 0; i < choice_of.size(); ++i) {
       const Step& step = compiled_->plan.steps[i];
-      if (!choice_of[i] || step.kind != StepKind::fixed || choice_of[i]->offers.empty()) continue;
+      if (!choice_of[i] || step.kind != StepKind::fixed || choice_of[i]->candidates.empty()) continue;
       const StepCall types(compiled_->plan, step);
-      if (options_.judge->has_to_run(call_of(step, types), choice_of[i]->offers.front())) return true;
+      if (options_.judge->has_to_run(call_of(step, types), choice_of[i]->candidates.front())) return true;
     }
     return false;
   }
@@ -180,10 +180,10 @@ class PlanCompiler {
     bool all_right = true;
     for (size_t i = 0; i < made.size(); ++i) {
       const Step& step = compiled_->plan.steps[i];
-      if (!made[i].kernel || !made[i].offer.kernel) continue;
+      if (!made[i].kernel || !made[i].candidate.kernel) continue;
       options_.host_threads.set(options_.threads_of(step));
       const StepCall types(compiled_->plan, step);
-      all_right = options_.judge->judge(call_of(step, types), made[i].offer, *made[i].kernel).empty() && all_right;
+      all_right = options_.judge->judge(call_of(step, types), made[i].candidate, *made[i].kernel).empty() && all_right;
     }
     options_.host_threads.set(options_.threads);
     return all_right;
@@ -271,7 +271,7 @@ class PlanCompiler {
     }
     c.provenance.push_back(provenance_of(step));
     c.kernels.push_back(std::move(made.kernel));
-    c.offers.push_back(std::move(made.offer));
+    c.candidates.push_back(std::move(made.candidate));
     c.choices.push_back({c.provenance.back(), std::string(op_name(c, step)), step.kernel, std::move(made.refusals)});
   }
 
@@ -302,11 +302,11 @@ class PlanCompiler {
     const StepCall types(c.plan, step);
     Made made;
     try {
-      for (const Offer& offer : choice.offers) {
-        Prepared prepared = options_.catalog.prepare(call_of(step, types), offer);
+      for (const KernelCandidate& candidate : choice.candidates) {
+        Prepared prepared = options_.catalog.prepare(call_of(step, types), candidate);
         made.kernel = std::move(prepared.kernel);
-        made.name = offer.name();
-        made.offer = offer;
+        made.name = candidate.name();
+        made.candidate = candidate;
         if (made.kernel) break;
         choice.refusals.push_back(fmt::format("{}: {}", made.name, prepared.refusal));
       }
@@ -335,7 +335,7 @@ class PlanCompiler {
 std::shared_ptr<const CompiledPlan> compile_plan(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
                                                  const PlanOptions& options) {
   for (int round = 0;; ++round) {
-    // Each round refuses a kernel that was among the offers, so that rounds end.
+    // Each round refuses a kernel that was among the candidates, so that rounds end.
     AG_CHECK(round < kMaxRounds, "kernels are refused again and again: the judge must know what it refused");
     if (auto compiled = PlanCompiler(graph, known, options).run()) return compiled;
   }

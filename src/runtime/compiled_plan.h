@@ -16,7 +16,6 @@
 
 namespace autograph {
 
-/// See above.
 struct CompiledPlan {
   std::shared_ptr<const Graph> graph;  ///< With types for these input shapes; kernels refer to its attributes.
   Plan plan;
@@ -25,7 +24,8 @@ struct CompiledPlan {
   std::vector<Dims> slot_dims;                   ///< Dims of slots with static types: views refer to them.
   std::vector<std::string> provenance;           ///< Of each step, for profiles and messages.
   std::vector<KernelChoice> choices;
-  std::vector<Offer> offers;  ///< Those taken, parallel to the steps; without a kernel for reorders and dynamic steps.
+  std::vector<KernelCandidate>
+      candidates;  ///< Those taken, parallel to the steps; without a kernel for reorders and dynamic steps.
   MemoryReport memory;
   bool has_dynamic_steps = false;
   int num_threads = 1;  ///< That a run has at work at once, at most.

@@ -14,18 +14,18 @@ class KernelCost {
   virtual ~KernelCost() = default;
   /// May it be asked from several threads at once?
   virtual bool is_concurrent() const { return true; }
-  /// Told before the offers of a step are asked about.
+  /// Told before the candidates of a step are asked about.
   virtual void begin_step(size_t step, size_t num_steps) {
     static_cast<void>(step);
     static_cast<void>(num_steps);
   }
-  /// Microseconds of one run of each offer for a call, parallel to `offers`.
-  virtual std::vector<double> offers_us(const KernelCatalog& catalog, const KernelCall& call,
-                                        std::span<const Offer> offers) {
+  /// Microseconds of one run of each candidate for a call, parallel to `candidates`.
+  virtual std::vector<double> candidates_us(const KernelCatalog& catalog, const KernelCall& call,
+                                            std::span<const KernelCandidate> candidates) {
     static_cast<void>(catalog);
     static_cast<void>(call);
     std::vector<double> costs;
-    for (const Offer& offer : offers) costs.push_back(offer.variant.cost_us);
+    for (const KernelCandidate& candidate : candidates) costs.push_back(candidate.variant.cost_us);
     return costs;
   }
   /// Microseconds of one reorder.

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "autograph/run_report.h"
-#include "graph/nested_session.h"
+#include "graph/nested/nested_session.h"
 #include "runtime/compiled_plan.h"
-#include "runtime/core_watch.h"
-#include "runtime/memory_meter.h"
+#include "runtime/memory/memory_meter.h"
+#include "runtime/threads/core_watch.h"
 
 namespace autograph {
 
@@ -37,7 +37,7 @@ struct RunOptions {
   CoreWatch* watch = nullptr;
 };
 
-/// See above. For one thread at a time. Inputs and outputs are bound before the first launch, and stay bound.
+/// For one thread at a time. Inputs and outputs are bound before the first launch, and stay bound.
 class Launchable {
  public:
   explicit Launchable(std::shared_ptr<const CompiledPlan> compiled);

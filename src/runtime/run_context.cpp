@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "runtime/core_gate.h"
 #include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
 #include "runtime/step_error.h"
 #include "runtime/step_profile.h"
+#include "runtime/threads/core_gate.h"
 
 namespace autograph {
 namespace {

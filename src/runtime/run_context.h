@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "runtime/launchable.h"
-#include "runtime/stream_sync.h"
+#include "runtime/threads/stream_sync.h"
 
 namespace autograph {
 
-/// See above.
 class RunContext final : public Launchable {
  public:
   explicit RunContext(std::shared_ptr<const CompiledPlan> compiled);

@@ -10,7 +10,7 @@
 
 namespace autograph {
 
-/// See above, and executor.h.
+/// See executor.h, too.
 class StreamRun final : public Launchable {
  public:
   StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> compiled);

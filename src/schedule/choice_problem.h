@@ -8,7 +8,6 @@
 
 namespace autograph {
 
-/// See above.
 class ChoiceProblem {
  public:
   /// A variable whose option i costs costs[i]; at least one. Returns its number.

@@ -20,7 +20,7 @@
 #include "autograph/layout.h"
 #include "autograph/schedule.h"
 #include "autograph/verify.h"
-#include "schedule/memory_plan.h"
+#include "schedule/memory/memory_plan.h"
 
 namespace autograph {
 

@@ -11,7 +11,7 @@
 
 namespace autograph {
 
-/// See above. Steps are named by their number in the plan.
+/// Steps are named by their number in the plan.
 class StepOrder {
  public:
   StepOrder() = default;

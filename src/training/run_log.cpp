@@ -6,7 +6,7 @@
 
 #include "autograph/error.h"
 #include "base/check.h"
-#include "report/learning_curves.h"
+#include "report/picture/learning_curves.h"
 
 namespace autograph {
 namespace {

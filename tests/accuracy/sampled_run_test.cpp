@@ -8,7 +8,7 @@
 #include "autograph/random.h"
 #include "autograph/verify.h"
 #include "ops/sample.h"
-#include "support/sample_graph.h"
+#include "support/graphs/sample_graph.h"
 
 namespace autograph {
 namespace {

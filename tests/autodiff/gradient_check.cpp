@@ -12,7 +12,7 @@
 #include "autograph/random.h"
 #include "conformance/interpreter.h"
 #include "ops/sample.h"
-#include "support/sample_graph.h"
+#include "support/graphs/sample_graph.h"
 
 namespace autograph {
 namespace {

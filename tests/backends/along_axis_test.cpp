@@ -9,7 +9,7 @@
 #include "backends/cpu/simd/kernels.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
-#include "support/kernel_checks.h"
+#include "support/kernels/kernel_checks.h"
 
 namespace autograph {
 namespace {

@@ -1,4 +1,4 @@
-// Kernels of backward passes against the reference, in every variant on offer: gradients of the weights of
+// Kernels of backward passes against the reference, in every variant there is: gradients of the weights of
 // convolutions, of maxima, and of batch and layer normalization; and batch normalization while training.
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include "ops/sample.h"
 #include "ops/window/conv_gradients.h"
 #include "ops/window/pool_loops.h"
-#include "support/every_variant.h"
-#include "support/kernel_checks.h"
+#include "support/kernels/every_variant.h"
+#include "support/kernels/kernel_checks.h"
 
 namespace autograph {
 namespace {

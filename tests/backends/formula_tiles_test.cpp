@@ -6,10 +6,10 @@
 
 #include <cmath>
 
-#include "backends/cpu/simd/tile_ops.h"
-#include "ops/elementwise/formula_table.h"
-#include "support/formula_values.h"
-#include "support/kernel_checks.h"
+#include "backends/cpu/simd/elementwise/tile_ops.h"
+#include "ops/elementwise/formula/formula_table.h"
+#include "support/kernels/formula_values.h"
+#include "support/kernels/kernel_checks.h"
 
 namespace autograph {
 namespace {

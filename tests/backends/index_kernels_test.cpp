@@ -9,7 +9,7 @@
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/compare.h"
-#include "support/run_kernel.h"
+#include "support/kernels/run_kernel.h"
 
 namespace autograph {
 namespace {

@@ -14,11 +14,11 @@
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "autograph/zoo.h"
-#include "schedule/greedy.h"
-#include "schedule/ios.h"
-#include "schedule/list.h"
-#include "schedule/nimble.h"
 #include "schedule/random_tasks.h"
+#include "schedule/schedulers/greedy.h"
+#include "schedule/schedulers/ios.h"
+#include "schedule/schedulers/list.h"
+#include "schedule/schedulers/nimble.h"
 
 namespace autograph {
 namespace {

@@ -17,7 +17,7 @@
 #include "autograph/random.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
-#include "support/kernel_checks.h"
+#include "support/kernels/kernel_checks.h"
 
 namespace autograph {
 namespace {

@@ -19,7 +19,7 @@ struct Crash : std::exception {
   const char* what() const noexcept override { return "crash"; }
 };
 
-/// See above. A disk keeps of a file what sync() has seen and of a folder what sync_folder() has; of the rest a crash
+/// A disk keeps of a file what sync() has seen and of a folder what sync_folder() has; of the rest a crash
 /// keeps any part, drawn from a seed. Thread-safe.
 class CrashFiles : public Checkpoints::FileSystem {
  public:

@@ -6,7 +6,7 @@
 #include "autograph/compile.h"
 #include "autograph/devices.h"
 #include "cli/run_program.h"
-#include "engine/attestation.h"
+#include "engine/check/attestation.h"
 
 namespace autograph {
 namespace {

@@ -13,8 +13,8 @@
 #include "autograph/verify.h"
 #include "ops/sample.h"
 #include "support/compare.h"
+#include "support/graphs/sample_graph.h"
 #include "support/host_devices.h"
-#include "support/sample_graph.h"
 
 namespace autograph {
 namespace {

@@ -1,5 +1,5 @@
-// What src/backends/cuda/abi.h declares, beside NVIDIA's headers where these are found when tests are built. All of it
-// is checked by the compiler; the test says whether it was.
+// What src/backends/cuda/libraries/abi.h declares, beside NVIDIA's headers where these are found when tests are built.
+// All of it is checked by the compiler; the test says whether it was.
 #include <gtest/gtest.h>
 
 #if __has_include(<cuda.h>) && __has_include(<nvrtc.h>) && __has_include(<cublasLt.h>) && __has_include(<cudnn.h>)
@@ -14,7 +14,7 @@
 
 #include <array>
 
-#include "backends/cuda/abi.h"
+#include "backends/cuda/libraries/abi.h"
 
 namespace autograph {
 namespace {

@@ -15,7 +15,7 @@
 #include "autograph/random.h"
 #include "autograph/zoo.h"
 #include "backends/cuda/cuda_device.h"
-#include "backends/cuda/libraries.h"
+#include "backends/cuda/libraries/libraries.h"
 #include "backends/cuda/machine.h"
 #include "backends/cuda/stream.h"
 #include "backends/gpu/emit/emitted.h"
@@ -23,12 +23,12 @@
 #include "cuda/cuda_test_device.h"
 #include "ops/sample.h"
 #include "support/compare.h"
+#include "support/graphs/random_graph.h"
+#include "support/graphs/random_network.h"
+#include "support/graphs/random_schedule.h"
+#include "support/graphs/sample_graph.h"
+#include "support/kernels/run_kernel.h"
 #include "support/message_of.h"
-#include "support/random_graph.h"
-#include "support/random_network.h"
-#include "support/random_schedule.h"
-#include "support/run_kernel.h"
-#include "support/sample_graph.h"
 
 namespace autograph {
 namespace {

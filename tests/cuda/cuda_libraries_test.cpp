@@ -8,16 +8,17 @@
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/compare.h"
-#include "support/run_kernel.h"
+#include "support/kernels/run_kernel.h"
 
 namespace autograph {
 namespace {
 
 class CudaLibraries : public CudaTest {
  protected:
-  // Runs an offer on the device, on operands that begin `shift` bytes behind where allocations do.
-  static std::string compared(const Device& device, const KernelCase& test, const Offer& offer, size_t shift) {
-    Prepared prepared = device.catalog().prepare(test.call(), offer);
+  // Runs a candidate on the device, on operands that begin `shift` bytes behind where allocations do.
+  static std::string compared(const Device& device, const KernelCase& test, const KernelCandidate& candidate,
+                              size_t shift) {
+    Prepared prepared = device.catalog().prepare(test.call(), candidate);
     if (!prepared.kernel) return "refused: " + prepared.refusal;
     const Memory& memory = *device.memory();
     const auto stream = device.new_stream();
@@ -46,17 +47,17 @@ class CudaLibraries : public CudaTest {
     return difference(Datum(y), Datum(expected[0]));
   }
 
-  // All offers of the candidate for this call; returns how many there are.
-  static size_t compare_all(std::string_view candidate, const OpDef& op, const OpSample& sample, bool exact = false,
+  // Compares all candidates of the kernel `name` for this call; returns how many there are.
+  static size_t compare_all(std::string_view name, const OpDef& op, const OpSample& sample, bool exact = false,
                             Precision precision = Precision::f32) {
     const Device& device = get_device("cuda", precision);
     const KernelCase test(op, sample, {.exact = exact});
     size_t count = 0;
-    for (const Offer& offer : device.catalog().offers(test.call()).offers) {
-      if (offer.kernel->name != candidate) continue;
+    for (const KernelCandidate& candidate : device.catalog().candidates(test.call()).candidates) {
+      if (candidate.kernel->name != name) continue;
       ++count;
       for (const size_t shift : {size_t{0}, element_size(test.inputs()[0].dtype())}) {
-        EXPECT_EQ(compared(device, test, offer, shift), "") << offer.name() << " shifted by " << shift;
+        EXPECT_EQ(compared(device, test, candidate, shift), "") << candidate.name() << " shifted by " << shift;
       }
     }
     return count;

@@ -13,12 +13,12 @@
 #include "autograph/random.h"
 #include "autograph/text.h"
 #include "conformance/interpreter.h"
-#include "eager/replay.h"
+#include "eager/capture/replay.h"
 #include "ops/sample.h"
 #include "support/agreement.h"
 #include "support/compare.h"
-#include "support/random_graph.h"
-#include "support/sample_graph.h"
+#include "support/graphs/random_graph.h"
+#include "support/graphs/sample_graph.h"
 
 namespace autograph {
 namespace {

@@ -8,8 +8,8 @@
 #include "autograph/random.h"
 #include "ops/sample.h"
 #include "support/compare.h"
-#include "support/random_cost.h"
-#include "support/random_network.h"
+#include "support/graphs/random_network.h"
+#include "support/kernels/random_cost.h"
 
 namespace autograph {
 namespace {

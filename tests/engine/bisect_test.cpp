@@ -11,7 +11,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/seeded_inputs.h"
 #include "engine/bisect/shrink.h"
-#include "graph/extract_subgraph.h"
+#include "graph/nested/extract_subgraph.h"
 
 namespace autograph {
 namespace {

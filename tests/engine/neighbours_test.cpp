@@ -11,8 +11,8 @@
 #include "runtime/run_context.h"
 #include "support/compare.h"
 #include "support/fake_cores.h"
-#include "support/random_network.h"
-#include "support/random_schedule.h"
+#include "support/graphs/random_network.h"
+#include "support/graphs/random_schedule.h"
 
 namespace autograph {
 namespace {

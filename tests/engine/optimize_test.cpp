@@ -15,7 +15,7 @@
 #include "autograph/search.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/zoo.h"
-#include "support/random_graph.h"
+#include "support/graphs/random_graph.h"
 
 namespace autograph {
 namespace {

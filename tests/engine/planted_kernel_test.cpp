@@ -1,5 +1,5 @@
 // A kernel that is wrong, as one of a library was, and who finds it.
-#include "support/planted_kernel.h"
+#include "support/kernels/planted_kernel.h"
 
 #include <gtest/gtest.h>
 

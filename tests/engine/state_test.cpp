@@ -23,10 +23,10 @@
 #include "engine/executable.h"
 #include "ops/sample.h"
 #include "support/compare.h"
+#include "support/graphs/random_graph.h"
+#include "support/graphs/random_schedule.h"
 #include "support/host_devices.h"
 #include "support/message_of.h"
-#include "support/random_graph.h"
-#include "support/random_schedule.h"
 
 namespace autograph {
 namespace {

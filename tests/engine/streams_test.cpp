@@ -22,10 +22,10 @@
 #include "ops/sample.h"
 #include "runtime/run_context.h"
 #include "support/compare.h"
+#include "support/graphs/random_graph.h"
+#include "support/graphs/random_network.h"
+#include "support/graphs/random_schedule.h"
 #include "support/host_devices.h"
-#include "support/random_graph.h"
-#include "support/random_network.h"
-#include "support/random_schedule.h"
 
 namespace autograph {
 namespace {

@@ -10,7 +10,7 @@
 #include "autograph/op_def.h"
 #include "autograph/seeded_inputs.h"
 #include "support/compare.h"
-#include "support/random_network.h"
+#include "support/graphs/random_network.h"
 
 namespace autograph {
 namespace {

@@ -10,7 +10,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/plan_file.h"
 #include "autograph/search.h"
-#include "support/deep_graphs.h"
+#include "support/graphs/deep_graphs.h"
 #include "support/message_of.h"
 
 namespace autograph {

@@ -1,5 +1,5 @@
 // Every chain of one to three elementwise ops behind every form of convolution and matrix product: by every kernel that
-// takes the whole as one call, in every layout it offers, and as whole graphs through all passes with kernels out of a
+// takes the whole as one call, in every layout it knows, and as whole graphs through all passes with kernels out of a
 // hat. Exhaustive over pairs, channel counts and candidates, and over triples and candidates.
 //
 // Tests run a scattered part of it; AG_EPILOGUES=1 runs all (scripts/sweep_epilogues.sh, which also goes through the
@@ -16,8 +16,8 @@
 #include "backends/cpu/simd/isa.h"
 #include "device/host_threads.h"
 #include "ops/sample.h"
-#include "support/epilogue_case.h"
-#include "support/random_cost.h"
+#include "support/graphs/epilogue_case.h"
+#include "support/kernels/random_cost.h"
 
 namespace autograph {
 namespace {
@@ -57,9 +57,9 @@ const Device& device() {
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 // Winograd's algorithm and products of bf16 lose more digits than sums in another order.
-Exactness exactness_of(const std::string& offer) {
-  if (contains(offer, "bf16")) return {.product = 1e-2F};
-  return contains(offer, "wino") ? Exactness{.product = 3e-5F} : Exactness{};
+Exactness exactness_of(const std::string& candidate) {
+  if (contains(candidate, "bf16")) return {.product = 1e-2F};
+  return contains(candidate, "wino") ? Exactness{.product = 3e-5F} : Exactness{};
 }
 
 // Runs cases and counts what was compared.
@@ -80,16 +80,16 @@ class Sweep {
     device().host_threads().set(threads);
     std::map<float, ExpectedElements> expected;  // by how exact products are
     ++cases_;
-    for (const Offer& offer : device().catalog().offers(fused.call(threads)).offers) {
-      if (offer.kernel->op.empty() || offer.variant.cost_us >= kLastResortUs) continue;
-      const std::string name = offer.name();
+    for (const KernelCandidate& candidate : device().catalog().candidates(fused.call(threads)).candidates) {
+      if (candidate.kernel->op.empty() || candidate.variant.cost_us >= kLastResortUs) continue;
+      const std::string name = candidate.name();
       const Exactness exactness = exactness_of(name);
       const auto known = expected.try_emplace(exactness.product);
       if (known.second) known.first->second = expected_elements(test, exactness);
       const ExpectedElements& wanted = known.first->second;
       std::string complaint;
       if (is_traced_) print_case(name, product, channels, kinds, seed);
-      const Tensor actual = fused.run(device().catalog(), offer, threads, seed / 3 % 2 == 0, complaint);
+      const Tensor actual = fused.run(device().catalog(), candidate, threads, seed / 3 % 2 == 0, complaint);
       if (complaint.empty()) complaint = difference(actual, wanted);
       ++runs_[std::string(product.name) + ": " + name];
       ++num_runs_;

@@ -5,8 +5,8 @@
 #include "autograph/devices.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
-#include "support/epilogue_case.h"
-#include "support/random_cost.h"
+#include "support/graphs/epilogue_case.h"
+#include "support/kernels/random_cost.h"
 
 namespace autograph {
 namespace {
@@ -76,9 +76,10 @@ TEST(RepeatedKinds, LinearNeighboursStayInOneCall) {
   const ProductKind& product = product_kinds()[0];
   const EpilogueCase test(product, 16, 1, [](Var x, OperandMaker& o) { return mul_add(relu(x), o, 1.384F, 0.586F); });
   const FusedCase fused(test);
-  const auto offers = get_device("cpu").catalog().offers(fused.call(1)).offers;
-  EXPECT_TRUE(std::any_of(offers.begin(), offers.end(),
-                          [](const Offer& offer) { return offer.kernel->name == "cpu.conv_onednn"; }));
+  const auto candidates = get_device("cpu").catalog().candidates(fused.call(1)).candidates;
+  EXPECT_TRUE(std::any_of(candidates.begin(), candidates.end(), [](const KernelCandidate& candidate) {
+    return candidate.kernel->name == "cpu.conv_onednn";
+  }));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "autograph/random.h"
 #include "backends/gpu/emit/emitted.h"
 #include "gpu/nvrtc.h"
-#include "support/run_kernel.h"
+#include "support/kernels/run_kernel.h"
 
 namespace autograph {
 namespace {

@@ -1,5 +1,5 @@
 // Positions, as text, against a walk that counts.
-#include "backends/gpu/emit/index.h"
+#include "backends/gpu/emit/text/index.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

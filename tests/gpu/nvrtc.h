@@ -5,7 +5,6 @@
 
 namespace autograph {
 
-/// See above.
 class Nvrtc {
  public:
   /// Looks for libnvrtc in the usual places, once.

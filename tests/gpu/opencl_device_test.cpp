@@ -21,12 +21,12 @@
 #include "gpu/opencl_test_device.h"
 #include "ops/sample.h"
 #include "support/compare.h"
+#include "support/graphs/random_graph.h"
+#include "support/graphs/random_network.h"
+#include "support/graphs/random_schedule.h"
+#include "support/graphs/sample_graph.h"
+#include "support/kernels/run_kernel.h"
 #include "support/message_of.h"
-#include "support/random_graph.h"
-#include "support/random_network.h"
-#include "support/random_schedule.h"
-#include "support/run_kernel.h"
-#include "support/sample_graph.h"
 
 namespace autograph {
 namespace {

@@ -14,7 +14,7 @@
 #include "ops/sample.h"
 #include "optimize/pass.h"
 #include "support/compare.h"
-#include "support/sample_graph.h"
+#include "support/graphs/sample_graph.h"
 
 namespace autograph {
 namespace {
@@ -120,7 +120,7 @@ TEST(SpellOutBatchNorm, GivesAFactorAndASumPerChannel) {
     }
     Graph after = before;
     PassContext context;
-    if (!spell_out_batch_norm(after, context)) continue;
+    if (!lower_batch_norm(after, context)) continue;
     ++changed;
     verify(after);
     CompileOptions options;
@@ -199,7 +199,7 @@ TEST(FoldBatchNorm, LeavesStatisticsThatTakeTheWeightsOutOfRange) {
     Graph after = before;
     EXPECT_FALSE(fold_batch_norm(after, context));
   }
-  for (Graph after : {normed(1, 1, 1, 0), normed(1, 1e-40F, 0, 1)}) EXPECT_FALSE(spell_out_batch_norm(after, context));
+  for (Graph after : {normed(1, 1, 1, 0), normed(1, 1e-40F, 0, 1)}) EXPECT_FALSE(lower_batch_norm(after, context));
   // A channel that training has given up, next to what is added to it.
   Graph dead = normed(1, 1e-40F, 0.5F, 1);
   EXPECT_TRUE(fold_batch_norm(dead, context));

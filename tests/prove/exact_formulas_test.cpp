@@ -6,9 +6,9 @@
 #include "autograph/random.h"
 #include "graph/run_reference.h"
 #include "ops/sample.h"
-#include "prove/verify/exact_interpreter.h"
-#include "prove/verify/exact_op.h"
-#include "prove/verify/prime_field.h"
+#include "prove/verify/exact/exact_interpreter.h"
+#include "prove/verify/exact/exact_op.h"
+#include "prove/verify/exact/prime_field.h"
 
 namespace autograph {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/sample_graph.h"
+#include "support/graphs/sample_graph.h"
 
 namespace autograph {
 

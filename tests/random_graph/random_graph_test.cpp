@@ -12,7 +12,7 @@
 #include "autograph/verify.h"
 #include "optimize/pass.h"
 #include "support/agreement.h"
-#include "support/random_graph.h"
+#include "support/graphs/random_graph.h"
 
 namespace autograph {
 namespace {

@@ -14,7 +14,7 @@
 #include "ops/sample.h"
 #include "schedule/plan.h"
 #include "schedule/step_order.h"
-#include "support/random_schedule.h"
+#include "support/graphs/random_schedule.h"
 
 namespace autograph {
 namespace {

@@ -6,7 +6,7 @@
 #include "autograph/builder.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/random.h"
-#include "schedule/task_stages.h"
+#include "schedule/schedulers/task_stages.h"
 
 namespace autograph {
 

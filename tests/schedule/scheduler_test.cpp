@@ -4,13 +4,13 @@
 #include <set>
 
 #include "autograph/random.h"
-#include "random_tasks.h"
-#include "schedule/greedy.h"
-#include "schedule/list.h"
-#include "schedule/matching.h"
-#include "schedule/nimble.h"
-#include "schedule/reachability.h"
-#include "schedule/shared_list.h"
+#include "schedule/random_tasks.h"
+#include "schedule/schedulers/greedy.h"
+#include "schedule/schedulers/list.h"
+#include "schedule/schedulers/matching.h"
+#include "schedule/schedulers/nimble.h"
+#include "schedule/schedulers/reachability.h"
+#include "schedule/schedulers/shared_list.h"
 
 namespace autograph {
 namespace {

@@ -4,11 +4,10 @@
 #include <mutex>
 #include <optional>
 
-#include "runtime/core_times.h"
+#include "runtime/threads/core_times.h"
 
 namespace autograph {
 
-/// See above.
 class FakeCores : public CoreSource {
  public:
   /// Of a stretch of time: processors kept busy by this process and by others, preemptions of this process.

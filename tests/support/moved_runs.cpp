@@ -14,7 +14,7 @@
 #include "autograph/verify.h"
 #include "ops/defs.h"
 #include "ops/real_values.h"
-#include "support/shape_operands.h"
+#include "support/graphs/shape_operands.h"
 
 namespace autograph {
 namespace {

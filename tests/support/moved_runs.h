@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "support/sample_graph.h"
+#include "support/graphs/sample_graph.h"
 
 namespace autograph {
 

@@ -12,7 +12,6 @@
 
 namespace autograph {
 
-/// See above.
 class TestFolder {
  public:
   TestFolder() {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograph/error.h"
-#include "report/learning_curves.h"
+#include "report/picture/learning_curves.h"
 #include "support/message_of.h"
 #include "training/event_file.h"
 #include "training/metrics_log.h"

@@ -31,7 +31,7 @@ const Operand& other_operand(const EpilogueOp& op);
 /// The number in operand `slot`: `otherwise` when it is not given, nothing when it is not known.
 std::optional<float> known_number(const EpilogueOp& op, size_t slot, float otherwise);
 
-/// See above. Refers to the attributes of the call it was read from.
+/// Refers to the attributes of the call it was read from.
 class AnchoredCall {
  public:
   /// Reads `call`; nothing unless its anchor is one of `anchors` and the rest a chain that ends in the only output.

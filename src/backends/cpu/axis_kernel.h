@@ -4,11 +4,10 @@
 
 #include "autograph/kernel.h"
 #include "backends/cpu/axis_blocks.h"
-#include "backends/cpu/parallel.h"
+#include "backends/cpu/threads/parallel.h"
 
 namespace autograph {
 
-/// See above.
 class AxisKernel : public Kernel {
  public:
   std::vector<uint32_t> in_place_inputs() const override { return {0}; }

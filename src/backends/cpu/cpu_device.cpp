@@ -2,8 +2,8 @@
 
 #include "autograph/reference_kernel.h"
 #include "backends/cpu/cpu_kernels.h"
-#include "backends/cpu/pin_threads.h"
-#include "backends/cpu/thread_limit.h"
+#include "backends/cpu/threads/pin_threads.h"
+#include "backends/cpu/threads/thread_limit.h"
 #include "base/check.h"
 #include "device/host_threads.h"
 #include "runtime/run_context.h"

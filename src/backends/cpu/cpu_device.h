@@ -9,7 +9,6 @@
 
 namespace autograph {
 
-/// See above.
 class CpuDevice : public Device {
  public:
   /// Measurements of kernels are kept for devices with this `identity`. The reference stands behind all `kernels`.

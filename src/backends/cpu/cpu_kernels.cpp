@@ -1,6 +1,6 @@
 #include "backends/cpu/cpu_kernels.h"
 
-#include "backends/cpu/dynamic_quantize.h"
+#include "backends/cpu/quantize/dynamic_quantize.h"
 #include "backends/cpu/simd/kernels.h"
 
 #ifdef AG_HAS_ONEDNN

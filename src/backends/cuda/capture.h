@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograph/device.h"
-#include "backends/cuda/abi.h"
+#include "backends/cuda/libraries/abi.h"
 #include "backends/gpu/faults.h"
 
 namespace autograph::cuda {

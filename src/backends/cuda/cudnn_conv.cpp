@@ -9,9 +9,9 @@
 #include <mutex>
 
 #include "autograph/error.h"
-#include "backends/cuda/cudnn.h"
+#include "backends/cuda/libraries/cudnn.h"
 #include "backends/cuda/stream.h"
-#include "backends/gpu/emit/index.h"
+#include "backends/gpu/emit/text/index.h"
 #include "base/check.h"
 #include "ops/window/window_geometry.h"
 

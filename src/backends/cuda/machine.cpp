@@ -8,9 +8,9 @@
 
 #include "autograph/error.h"
 #include "backends/cuda/capture.h"
-#include "backends/cuda/cublaslt.h"
-#include "backends/cuda/cudnn.h"
-#include "backends/cuda/nvrtc.h"
+#include "backends/cuda/libraries/cublaslt.h"
+#include "backends/cuda/libraries/cudnn.h"
+#include "backends/cuda/libraries/nvrtc.h"
 #include "base/join.h"
 
 namespace autograph::cuda {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/cuda/driver.h"
+#include "backends/cuda/libraries/driver.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/module.h"
 #include "backends/gpu/emit/target.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "autograph/buffer.h"
-#include "backends/cuda/abi.h"
+#include "backends/cuda/libraries/abi.h"
 
 namespace autograph::cuda {
 

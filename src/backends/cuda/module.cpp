@@ -1,7 +1,7 @@
 #include "backends/cuda/module.h"
 
+#include "backends/cuda/libraries/nvrtc.h"
 #include "backends/cuda/machine.h"
-#include "backends/cuda/nvrtc.h"
 
 namespace autograph::cuda {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "backends/cuda/abi.h"
+#include "backends/cuda/libraries/abi.h"
 #include "backends/gpu/program_store.h"
 
 namespace autograph::cuda {

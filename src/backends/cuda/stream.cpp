@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "autograph/error.h"
-#include "backends/cuda/cudnn.h"
+#include "backends/cuda/libraries/cudnn.h"
 #include "base/join.h"
 #include "base/stopwatch.h"
 

@@ -38,7 +38,6 @@ struct KernelLaunch {
   std::string_view op;                    ///< For messages.
 };
 
-/// See above.
 class CudaStream : public Stream {
  public:
   explicit CudaStream(const Machine& machine);

@@ -42,7 +42,6 @@ namespace autograph::opencl {
   X(clSetKernelArg)               \
   X(clReleaseKernel)
 
-/// See above.
 struct Api {
 #define AG_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
   AG_OPENCL_FUNCTIONS(AG_OPENCL_MEMBER)

@@ -7,7 +7,6 @@
 
 namespace autograph::opencl {
 
-/// See above.
 class OpenClEvent : public Event {
  public:
   ~OpenClEvent() override;
@@ -19,7 +18,6 @@ class OpenClEvent : public Event {
   cl_event event_ = nullptr;
 };
 
-/// See above.
 class OpenClStream : public Stream {
  public:
   explicit OpenClStream(const Machine& machine) : machine_(machine), queue_(machine.new_queue()) {}

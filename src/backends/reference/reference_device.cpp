@@ -3,7 +3,7 @@
 #include "autograph/reference_kernel.h"
 #include "device/host_threads.h"
 #include "runtime/run_context.h"
-#include "runtime/stream_threads.h"
+#include "runtime/threads/stream_threads.h"
 
 namespace autograph {
 namespace {

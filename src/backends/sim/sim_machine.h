@@ -14,7 +14,7 @@
 
 namespace autograph {
 
-/// See above. Times in microseconds.
+/// Times in microseconds.
 struct SimMachine {
   std::string name;         ///< "v100"; of a file, its "name".
   std::string description;  ///< One line.

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <tuple>
 
-#include "cost/node_work.h"
-#include "schedule/stream_clock.h"
-#include "schedule/task_stages.h"
+#include "optimize/cost/node_work.h"
+#include "schedule/schedulers/stream_clock.h"
+#include "schedule/schedulers/task_stages.h"
 #include "schedule/walk_streams.h"
 
 namespace autograph {

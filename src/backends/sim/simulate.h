@@ -14,7 +14,7 @@
 
 #include "autograph/schedule.h"
 #include "backends/sim/sim_machine.h"
-#include "cost/cost_model.h"
+#include "optimize/cost/cost_model.h"
 
 namespace autograph {
 

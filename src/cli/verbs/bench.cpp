@@ -8,9 +8,9 @@
 #include "autograph/error.h"
 #include "base/check.h"
 #include "cli/execute.h"
-#include "cli/given_inputs.h"
 #include "cli/machine.h"
-#include "cli/training_flags.h"
+#include "cli/options/training_flags.h"
+#include "cli/sources/given_inputs.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 

@@ -13,7 +13,7 @@
 #include "base/join.h"
 #include "cli/check_gradients.h"
 #include "cli/execute.h"
-#include "cli/given_inputs.h"
+#include "cli/sources/given_inputs.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 

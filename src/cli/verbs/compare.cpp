@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/join.h"
 #include "cli/contest.h"
-#include "cli/training_flags.h"
+#include "cli/options/training_flags.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 

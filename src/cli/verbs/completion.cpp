@@ -1,8 +1,8 @@
 // `autograph completion SHELL`: the completion script; `--values KIND` is what the scripts ask for when Tab is pressed.
 #include "autograph/error.h"
 #include "base/join.h"
-#include "cli/help.h"
-#include "cli/names.h"
+#include "cli/options/help.h"
+#include "cli/options/names.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 

@@ -11,7 +11,7 @@
 #include "cli/build_info.h"
 #include "cli/environment.h"
 #include "cli/machine.h"
-#include "cli/run_options.h"
+#include "cli/options/run_options.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 #include "report/backend_summary.h"

@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include "base/stopwatch.h"
-#include "cli/learning_source.h"
+#include "cli/sources/learning_source.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 

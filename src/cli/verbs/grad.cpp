@@ -4,7 +4,7 @@
 #include "autograph/autodiff.h"
 #include "autograph/error.h"
 #include "base/check.h"
-#include "cli/model_source.h"
+#include "cli/sources/model_source.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 

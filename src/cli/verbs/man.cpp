@@ -1,6 +1,6 @@
 // `autograph man`: the manual page.
 #include "cli/build_info.h"
-#include "cli/help.h"
+#include "cli/options/help.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 

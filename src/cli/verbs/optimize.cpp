@@ -9,9 +9,9 @@
 #include "base/check.h"
 #include "base/stopwatch.h"
 #include "cli/execute.h"
-#include "cli/given_inputs.h"
 #include "cli/interrupt.h"
-#include "cli/search_flags.h"
+#include "cli/options/search_flags.h"
+#include "cli/sources/given_inputs.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 

@@ -7,7 +7,7 @@
 
 #include "autograph/error.h"
 #include "base/check.h"
-#include "cli/learning_source.h"
+#include "cli/sources/learning_source.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 

@@ -9,8 +9,8 @@
 #include "autograph/search.h"
 #include "autograph/zoo.h"
 #include "base/check.h"
-#include "cli/model_source.h"
 #include "cli/session.h"
+#include "cli/sources/model_source.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 

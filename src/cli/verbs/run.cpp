@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "cli/execute.h"
-#include "cli/given_inputs.h"
+#include "cli/sources/given_inputs.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 #include "report/type_json.h"

@@ -4,9 +4,9 @@
 #include "autograph/error.h"
 #include "cli/execute.h"
 #include "cli/graphviz.h"
-#include "cli/search_flags.h"
+#include "cli/options/search_flags.h"
 #include "cli/verbs.h"
-#include "report/graph_picture.h"
+#include "report/picture/graph_picture.h"
 
 namespace autograph::cli {
 namespace {

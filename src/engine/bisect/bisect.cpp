@@ -12,7 +12,7 @@
 #include "engine/bisect/bisector.h"
 #include "engine/bisect/shrink.h"
 #include "engine/executable.h"
-#include "graph/extract_subgraph.h"
+#include "graph/nested/extract_subgraph.h"
 #include "optimize/rules/rule.h"
 #include "optimize/search/backtracking.h"
 

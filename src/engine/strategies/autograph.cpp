@@ -11,13 +11,13 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/strategies/champion.h"
 #include "engine/strategies/part_search.h"
 #include "engine/strategies/piece_schedule.h"
 #include "engine/strategies/strategy.h"
-#include "schedule/list.h"
-#include "schedule/nimble.h"
-#include "schedule/task_stages.h"
+#include "engine/strategies/trials/champion.h"
+#include "schedule/schedulers/list.h"
+#include "schedule/schedulers/nimble.h"
+#include "schedule/schedulers/task_stages.h"
 
 namespace autograph {
 namespace {

@@ -1,5 +1,5 @@
 // greedy: stages of all nodes that are ready.
-#include "schedule/greedy.h"
+#include "schedule/schedulers/greedy.h"
 
 #include "engine/strategies/strategy.h"
 

@@ -1,10 +1,10 @@
 // ios: stages by dynamic programming over endings, whose costs are measured on the device, and merges of operators that
 // read the same input.
-#include "schedule/ios.h"
+#include "schedule/schedulers/ios.h"
 
-#include "engine/strategies/champion.h"
-#include "engine/strategies/measured_stages.h"
 #include "engine/strategies/merge_siblings.h"
+#include "engine/strategies/trials/champion.h"
+#include "engine/strategies/trials/measured_stages.h"
 
 namespace autograph {
 namespace {

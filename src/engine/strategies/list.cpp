@@ -1,7 +1,7 @@
 // list: the plain graph with the list scheduler, stages of several streams where these pay on the device.
-#include "schedule/list.h"
+#include "schedule/schedulers/list.h"
 
-#include "engine/strategies/champion.h"
+#include "engine/strategies/trials/champion.h"
 
 namespace autograph {
 

@@ -12,7 +12,7 @@
 
 namespace autograph {
 
-/// See above, for one graph. For one thread.
+/// For one graph. For one thread.
 class SiblingMerges {
  public:
   SiblingMerges(StrategyContext& context, const Graph& simplified);

@@ -1,8 +1,8 @@
 // nimble: streams from a maximum matching on the minimum equivalent graph: for the whole graph as in the paper, and for
 // the stages between tasks that nothing can run beside, where one wide stream may take less time than several.
-#include "schedule/nimble.h"
+#include "schedule/schedulers/nimble.h"
 
-#include "engine/strategies/champion.h"
+#include "engine/strategies/trials/champion.h"
 
 namespace autograph {
 

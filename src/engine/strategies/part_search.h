@@ -10,7 +10,7 @@
 
 namespace autograph {
 
-/// See above. For one thread, as StrategyContext.
+/// For one thread, as StrategyContext.
 class PartSearch {
  public:
   /// Both must outlive this.

@@ -4,8 +4,8 @@
 #include <map>
 #include <optional>
 
-#include "schedule/list.h"
-#include "schedule/task_stages.h"
+#include "schedule/schedulers/list.h"
+#include "schedule/schedulers/task_stages.h"
 
 namespace autograph {
 namespace {

@@ -8,11 +8,10 @@
 #include <unordered_map>
 
 #include "optimize/search/stitch.h"
-#include "schedule/task_graph.h"
+#include "schedule/schedulers/task_graph.h"
 
 namespace autograph {
 
-/// See above.
 class PieceSchedule {
  public:
   /// `intervals` must outlive this. `cost` tells what a node of an option takes.

@@ -6,15 +6,15 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
-#include "engine/attestation.h"
+#include "cost/attester.h"
+#include "cost/catalog_cost.h"
+#include "cost/fit_alpha.h"
+#include "cost/measured_cost.h"
+#include "engine/check/attestation.h"
 #include "engine/executable.h"
-#include "engine/strategies/trial.h"
-#include "schedule/list.h"
-#include "schedule/task_stages.h"
-#include "tune/attester.h"
-#include "tune/catalog_cost.h"
-#include "tune/fit_alpha.h"
-#include "tune/measured_cost.h"
+#include "engine/strategies/trials/trial.h"
+#include "schedule/schedulers/list.h"
+#include "schedule/schedulers/task_stages.h"
 
 namespace autograph {
 namespace {

@@ -13,12 +13,12 @@
 
 #include "autograph/devices.h"
 #include "autograph/search.h"
-#include "cost/cost_model.h"
+#include "cost/measurement_cache.h"
+#include "optimize/cost/cost_model.h"
 #include "optimize/search/backtracking.h"
 #include "optimize/search/ledger.h"
-#include "schedule/ios.h"
-#include "schedule/task_graph.h"
-#include "tune/measurement_cache.h"
+#include "schedule/schedulers/ios.h"
+#include "schedule/schedulers/task_graph.h"
 
 namespace autograph {
 

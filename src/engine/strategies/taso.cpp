@@ -2,7 +2,7 @@
 // best graphs are measured: their kernels, for sums that are no estimates, and then each as a whole in turns.
 #include <algorithm>
 
-#include "engine/strategies/champion.h"
+#include "engine/strategies/trials/champion.h"
 
 namespace autograph {
 namespace {

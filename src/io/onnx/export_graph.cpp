@@ -6,10 +6,10 @@
 #include "autograph/builder.h"
 #include "base/check.h"
 #include "base/join.h"
-#include "graph/replace_by_body.h"
+#include "graph/nested/replace_by_body.h"
 #include "io/onnx/dtype_code.h"
-#include "io/onnx/read_tensor.h"
-#include "io/onnx/read_type.h"
+#include "io/onnx/import/read_tensor.h"
+#include "io/onnx/import/read_type.h"
 
 namespace autograph::io {
 namespace {

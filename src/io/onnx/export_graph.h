@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "autograph/foreign_node.h"
-#include "io/onnx/functions.h"
+#include "io/onnx/import/functions.h"
 #include "io/onnx/proto.h"
 
 namespace autograph::io {

@@ -13,11 +13,11 @@
 #include "base/printable.h"
 #include "base/rethrow.h"
 #include "io/onnx/contrib/blocked_channels.h"
-#include "io/onnx/functions.h"
-#include "io/onnx/import_graph.h"
-#include "io/onnx/model_bytes.h"
+#include "io/onnx/import/functions.h"
+#include "io/onnx/import/import_graph.h"
+#include "io/onnx/import/model_bytes.h"
+#include "io/onnx/import/old_opsets.h"
 #include "io/onnx/names.h"
-#include "io/onnx/old_opsets.h"
 #include "io/onnx/op_index.h"
 
 namespace autograph {

@@ -4,7 +4,7 @@
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "io/file.h"
-#include "io/onnx/read_tensor.h"
+#include "io/onnx/import/read_tensor.h"
 
 namespace autograph {
 namespace io {

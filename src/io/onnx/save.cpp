@@ -6,8 +6,8 @@
 #include "io/file.h"
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/export_graph.h"
+#include "io/onnx/import/read_tensor.h"
 #include "io/onnx/names.h"
-#include "io/onnx/read_tensor.h"
 
 namespace autograph {
 namespace io {

@@ -6,9 +6,9 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
-#include "ops/elementwise/make_elementwise.h"
-#include "ops/elementwise/number.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/make_elementwise.h"
+#include "ops/elementwise/formula/number.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 
 namespace autograph {
 namespace {

@@ -4,8 +4,8 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
-#include "ops/elementwise/formulas.h"
-#include "ops/elementwise/make_elementwise.h"
+#include "ops/elementwise/formula/formulas.h"
+#include "ops/elementwise/formula/make_elementwise.h"
 
 namespace autograph {
 namespace {

@@ -12,7 +12,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
 #include "base/check.h"
-#include "graph/inline_graph.h"
+#include "graph/nested/inline_graph.h"
 #include "ops/control/captures.h"
 #include "ops/defs.h"
 #include "ops/sample.h"

@@ -4,7 +4,7 @@
 
 #include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
-#include "graph/inline_graph.h"
+#include "graph/nested/inline_graph.h"
 #include "ops/gradients.h"
 
 namespace autograph {

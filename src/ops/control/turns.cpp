@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "graph/nested_session.h"
+#include "graph/nested/nested_session.h"
 #include "ops/control/slices.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"

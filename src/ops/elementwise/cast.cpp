@@ -8,7 +8,7 @@
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
 #include "ops/elementwise/convert.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {

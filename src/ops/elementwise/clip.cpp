@@ -7,9 +7,9 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/reduction.h"
 #include "ops/defs.h"
-#include "ops/elementwise/formulas.h"
-#include "ops/elementwise/number.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/formulas.h"
+#include "ops/elementwise/formula/number.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/gradients.h"
 #include "ops/sample.h"
 

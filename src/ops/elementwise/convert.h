@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-#include "ops/elementwise/number.h"
+#include "ops/elementwise/formula/number.h"
 #include "tensor/element_types.h"
 
 namespace autograph {

@@ -5,9 +5,9 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
-#include "ops/elementwise/formulas.h"
-#include "ops/elementwise/make_elementwise.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/formulas.h"
+#include "ops/elementwise/formula/make_elementwise.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 
 namespace autograph {
 namespace {

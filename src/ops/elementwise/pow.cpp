@@ -7,8 +7,8 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
-#include "ops/elementwise/number.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/number.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/gradients.h"
 #include "ops/sample.h"
 

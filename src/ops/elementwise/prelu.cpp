@@ -2,7 +2,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
-#include "ops/elementwise/formulas.h"
+#include "ops/elementwise/formula/formulas.h"
 #include "ops/sample.h"
 
 namespace autograph {

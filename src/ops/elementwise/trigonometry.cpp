@@ -4,8 +4,8 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
-#include "ops/elementwise/make_elementwise.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/make_elementwise.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/gradients.h"
 
 namespace autograph {

@@ -14,7 +14,7 @@
 #include "autograph/ops/quantize.h"
 #include "base/check.h"
 #include "graph/infer_node.h"
-#include "graph/inline_graph.h"
+#include "graph/nested/inline_graph.h"
 #include "graph/run_reference.h"
 #include "ops/defs.h"
 #include "ops/sample.h"

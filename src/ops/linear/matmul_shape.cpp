@@ -4,7 +4,7 @@
 
 #include "graph/moved_bytes.h"
 #include "ops/broadcast_offsets.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/extents.h"
 
 namespace autograph {

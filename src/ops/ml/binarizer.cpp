@@ -2,7 +2,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/ml.h"
 #include "ops/defs.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/sample.h"
 
 namespace autograph {

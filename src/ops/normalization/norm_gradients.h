@@ -15,7 +15,6 @@ struct NormalizedParts {
   Var normal;  ///< centred * inverse
 };
 
-/// See above.
 NormalizedParts normalized_parts(const Var& x, const std::vector<int64_t>& axes, double epsilon);
 
 /// The gradient of x where g flows into the normalised x: inverse * (g - mean(g) - normal * mean(g * normal)).

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/broadcast_offsets.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/real_values.h"
 
 namespace autograph {

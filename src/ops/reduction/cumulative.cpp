@@ -10,7 +10,7 @@
 #include "autograph/ops/shape.h"
 #include "base/check.h"
 #include "ops/defs.h"
-#include "ops/elementwise/number.h"
+#include "ops/elementwise/formula/number.h"
 #include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"

@@ -17,7 +17,7 @@
 #include "autograph/ops/shape.h"
 #include "base/check.h"
 #include "ops/defs.h"
-#include "ops/elementwise/number.h"
+#include "ops/elementwise/formula/number.h"
 #include "ops/gradients.h"
 #include "ops/reduction/axes.h"
 #include "ops/sample.h"

@@ -2,7 +2,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
 #include "ops/defs.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"

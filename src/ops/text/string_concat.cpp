@@ -2,7 +2,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/text.h"
 #include "ops/defs.h"
-#include "ops/elementwise/scalar_loops.h"
+#include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/sample.h"
 #include "ops/text/draw_strings.h"
 

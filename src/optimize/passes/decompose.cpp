@@ -8,7 +8,7 @@
 #include <string>
 
 #include "autograph/op_def.h"
-#include "graph/replace_by_body.h"
+#include "graph/nested/replace_by_body.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {

@@ -6,7 +6,7 @@
 namespace autograph {
 
 bool order_effects(Graph& graph, PassContext& context);
-bool widen_half(Graph& graph, PassContext& context);
+bool upcast_half(Graph& graph, PassContext& context);
 bool decompose(Graph& graph, PassContext& context);
 bool fold_constants(Graph& graph, PassContext& context);
 bool fold_constants_before_integers(Graph& graph, PassContext& context);
@@ -32,9 +32,9 @@ bool fuse_layer_norm(Graph& graph, PassContext& context);
 bool fuse_group_norm(Graph& graph, PassContext& context);
 bool fuse_rms_norm(Graph& graph, PassContext& context);
 bool fuse_activations(Graph& graph, PassContext& context);
-bool spell_out_einsum(Graph& graph, PassContext& context);
+bool lower_einsum(Graph& graph, PassContext& context);
 bool use_global_pool(Graph& graph, PassContext& context);
-bool spell_out_batch_norm(Graph& graph, PassContext& context);
+bool lower_batch_norm(Graph& graph, PassContext& context);
 bool fuse_squeeze_excite(Graph& graph, PassContext& context);
 bool fuse_epilogues(Graph& graph, PassContext& context);
 bool fuse_elementwise(Graph& graph, PassContext& context);

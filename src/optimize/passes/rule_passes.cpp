@@ -2,7 +2,7 @@
 // becomes of it stands in optimize/rules, family by family.
 #include "optimize/passes/passes.h"
 #include "optimize/passes/rule_pass.h"
-#include "optimize/rules/families.h"
+#include "optimize/rules/families/families.h"
 
 namespace autograph {
 namespace {

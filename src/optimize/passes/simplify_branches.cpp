@@ -5,7 +5,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
-#include "graph/inline_graph.h"
+#include "graph/nested/inline_graph.h"
 #include "ops/defs.h"
 #include "optimize/passes/passes.h"
 

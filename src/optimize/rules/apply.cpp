@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "base/check.h"
-#include "optimize/rules/match_attempt.h"
-#include "optimize/rules/reachability.h"
+#include "optimize/rules/pattern/match_attempt.h"
+#include "optimize/rules/pattern/reachability.h"
 #include "optimize/rules/weight_range.h"
 
 namespace autograph {

@@ -61,7 +61,7 @@ struct CompiledRule;
 /// What kernels and fused ops compute in.
 inline constexpr DTypeSet kShortFloat{DType::f32, DType::f16, DType::bf16};
 
-/// See above. All texts are literals.
+/// All texts are literals.
 struct Rule {
   std::string_view name;                       ///< "family.what".
   std::string_view before;                     ///< The pattern.

@@ -12,7 +12,7 @@
 #include "autograph/error.h"
 #include "base/check.h"
 #include "base/hash.h"
-#include "optimize/rules/compiled_rule.h"
+#include "optimize/rules/pattern/compiled_rule.h"
 
 namespace autograph {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "optimize/rules/reachability.h"
+#include "optimize/rules/pattern/reachability.h"
 
 namespace autograph {
 

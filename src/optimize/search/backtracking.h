@@ -32,7 +32,6 @@ struct Rewritten {
   std::vector<RewriteStep> steps;
 };
 
-/// See above.
 struct BacktrackingOptions {
   double alpha = 1;
   double gamma = 1.05;

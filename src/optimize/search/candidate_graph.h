@@ -39,7 +39,7 @@ struct PathTimes {
   std::vector<double> output_times_us(const std::vector<double>& input_times_us) const;
 };
 
-/// See above. Copies are independent. For one thread at a time.
+/// Copies are independent. For one thread at a time.
 class CandidateGraph {
  public:
   /// `cost` must outlive the candidate and its copies. Values of `graph` keep their ids.

@@ -7,11 +7,11 @@
 #pragma once
 
 #include "autograph/graph.h"
-#include "cost/cost_model.h"
+#include "optimize/cost/cost_model.h"
 
 namespace autograph {
 
-/// See above. For one thread at a time.
+/// For one thread at a time.
 class FusedCost {
  public:
   /// The sum over nodes is what they take one after the other; or, where so many streams share the device, what they

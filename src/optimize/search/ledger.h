@@ -15,7 +15,7 @@ namespace autograph {
 /// The names that the user knows the nodes of a match by, each once, in the order of the pattern.
 std::vector<std::string> origins_of(const Graph& graph, std::span<const NodeId> nodes);
 
-/// See above. For one thread.
+/// For one thread.
 class Ledger {
  public:
   /// A rewrite that was tried, however often.

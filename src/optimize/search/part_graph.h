@@ -8,7 +8,7 @@
 
 namespace autograph {
 
-/// See above. Values that come from outside are inputs, values that are read outside are outputs; constants stay
+/// Values that come from outside are inputs, values that are read outside are outputs; constants stay
 /// constants and share their elements.
 struct PartGraph {
   Graph graph;

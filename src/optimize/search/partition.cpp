@@ -5,7 +5,7 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
-#include "cost/cost_model.h"
+#include "optimize/cost/cost_model.h"
 #include "optimize/search/min_cut.h"
 
 namespace autograph {

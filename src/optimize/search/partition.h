@@ -25,7 +25,7 @@ struct Partition {
   std::vector<std::pair<uint32_t, uint32_t>> intervals;
 };
 
-/// See above. Every edge between parts leads forward. `matches` are all rewrites of the graph. Deterministic.
+/// Every edge between parts leads forward. `matches` are all rewrites of the graph. Deterministic.
 Partition partition(const Graph& graph, std::span<const RuleMatch> matches, const PartitionOptions& options);
 
 /// The same as one part.

@@ -6,8 +6,8 @@
 
 #include "graph/schema.h"
 #include "ops/defs.h"
-#include "prove/verify/exact_interpreter.h"
-#include "prove/verify/prime_field.h"
+#include "prove/verify/exact/exact_interpreter.h"
+#include "prove/verify/exact/prime_field.h"
 
 namespace autograph {
 namespace {

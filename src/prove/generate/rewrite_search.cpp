@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "ops/defs.h"
 #include "optimize/rules/acting_attribute.h"
-#include "prove/verify/exact_op.h"
+#include "prove/verify/exact/exact_op.h"
 
 namespace autograph {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ops/defs.h"
-#include "optimize/rules/compiled_rule.h"
-#include "prove/verify/call_draft.h"
+#include "optimize/rules/pattern/compiled_rule.h"
+#include "prove/verify/draft/call_draft.h"
 #include "prove/verify/instance_values.h"
 #include "prove/verify/spell_formula.h"
 
@@ -300,8 +300,8 @@ class InstanceMaker {
   ValueId make_float(const Source& source, const InputDraft& input) {
     seen_.push_back(input.dims);
     const bool is_weight = source.variable >= 0 && variable(source.variable).is_weight;
-    const bool is_widened = has_casts_ && !is_weight && !input.positive && choices_.pick(2) == 0;
-    const ValueId value = is_widened       ? maker_.make_widened(input.dims)
+    const bool is_upcast = has_casts_ && !is_weight && !input.positive && choices_.pick(2) == 0;
+    const ValueId value = is_upcast        ? maker_.make_upcast(input.dims)
                           : is_weight      ? maker_.make_weight(input.dims, input.positive)
                           : input.positive ? maker_.make_input(input.dims, true)
                                            : maker_.make(input.dims);

@@ -4,13 +4,12 @@
 #include <optional>
 #include <vector>
 
-#include "optimize/rules/pattern.h"
+#include "optimize/rules/pattern/pattern.h"
 #include "optimize/rules/rule.h"
-#include "prove/verify/choices.h"
+#include "prove/verify/draft/choices.h"
 
 namespace autograph {
 
-/// See above.
 struct RuleInstance {
   Graph graph;
   std::vector<bool> positive_inputs;  ///< Parallel to the graph's inputs: elements must be positive.

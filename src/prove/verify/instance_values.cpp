@@ -79,7 +79,7 @@ ValueId ValueMaker::other_operand(const Dims& dims) {
 }
 
 // Half precision computed in f32.
-ValueId ValueMaker::make_widened(const Dims& dims) {
+ValueId ValueMaker::make_upcast(const Dims& dims) {
   const ValueId x = make_input(dims, false, choices_.pick(2) == 0 ? DType::f16 : DType::bf16);
   return add(cast_def(), {x}, {{"to", DType::f32}});
 }
@@ -187,7 +187,7 @@ ValueId ValueMaker::make(const Dims& dims) {
     case Maker::slice: return make_sliced(dims, front_axis(axis_, dims));
     case Maker::transpose: return make_transposed(dims);
     case Maker::conv: return make_convolved(dims);
-    case Maker::widened: return make_widened(dims);
+    case Maker::widened: return make_upcast(dims);
     case Maker::matmul: {
       if (dims.size() < 2) break;
       Dims left = dims;

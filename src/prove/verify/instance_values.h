@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "prove/verify/choices.h"
+#include "prove/verify/draft/choices.h"
 #include "prove/verify/instance.h"
 
 namespace autograph {
@@ -34,7 +34,7 @@ class ValueMaker {
   /// An input (now and then a constant).
   ValueId make_input(const Dims& dims, bool positive = false, DType dtype = DType::f32);
   /// An input in half precision, cast to f32.
-  ValueId make_widened(const Dims& dims);
+  ValueId make_upcast(const Dims& dims);
   /// A constant of small integers other than 0, now and then computed from constants.
   ValueId make_weight(const Dims& dims, bool positive = false);
   /// A constant of small integers other than 0, now and then of ones alone.

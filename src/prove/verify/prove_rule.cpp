@@ -13,7 +13,7 @@
 #include "base/join.h"
 #include "ops/defs.h"
 #include "optimize/rules/acting_attribute.h"
-#include "optimize/rules/pattern.h"
+#include "optimize/rules/pattern/pattern.h"
 
 namespace autograph {
 namespace {

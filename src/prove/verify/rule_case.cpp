@@ -6,9 +6,9 @@
 #include "autograph/random.h"
 #include "autograph/verify.h"
 #include "base/check.h"
-#include "prove/verify/exact_op.h"
+#include "prove/verify/exact/exact_op.h"
+#include "prove/verify/exact/prime_field.h"
 #include "prove/verify/float_case.h"
-#include "prove/verify/prime_field.h"
 
 namespace autograph {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "prove/verify/exact_interpreter.h"
+#include "prove/verify/exact/exact_interpreter.h"
 #include "prove/verify/instance.h"
 
 namespace autograph {

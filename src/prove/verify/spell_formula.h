@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "autograph/graph.h"
-#include "optimize/rules/formula.h"
-#include "prove/verify/choices.h"
+#include "optimize/rules/pattern/formula.h"
+#include "prove/verify/draft/choices.h"
 
 namespace autograph {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/abi.h"
+#include "backends/cuda/libraries/abi.h"
 
 namespace autograph::standin {
 

@@ -91,7 +91,6 @@ class ToyStream : public autograph::Stream {
   std::thread thread_;
 };
 
-/// See above.
 class ToyDevice : public autograph::Device {
  public:
   explicit ToyDevice(std::string name = "toy");

@@ -1,7 +1,7 @@
 // The language of rules: what parses, and what is said about what does not.
 #include <gtest/gtest.h>
 
-#include "optimize/rules/pattern.h"
+#include "optimize/rules/pattern/pattern.h"
 #include "optimize/rules/rule.h"
 
 namespace autograph {

@@ -15,7 +15,6 @@
 
 namespace autograph {
 
-/// See above.
 struct RuleCase {
   std::string_view rule;
   std::string_view values;

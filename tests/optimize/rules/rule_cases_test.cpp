@@ -10,7 +10,7 @@
 #include "autograph/random.h"
 #include "autograph/text.h"
 #include "optimize/pass_testing.h"
-#include "optimize/rules/pattern.h"
+#include "optimize/rules/pattern/pattern.h"
 #include "optimize/rules/rule.h"
 
 namespace autograph {

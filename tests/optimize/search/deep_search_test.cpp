@@ -16,8 +16,8 @@
 #include "optimize/search/partition.h"
 #include "optimize/search/search_testing.h"
 #include "optimize/search/stitch.h"
-#include "support/deep_graphs.h"
-#include "support/random_graph.h"
+#include "support/graphs/deep_graphs.h"
+#include "support/graphs/random_graph.h"
 
 namespace autograph {
 namespace {

@@ -13,7 +13,7 @@
 #include "optimize/search/partition.h"
 #include "optimize/search/search_testing.h"
 #include "optimize/search/stitch.h"
-#include "support/random_graph.h"
+#include "support/graphs/random_graph.h"
 
 namespace autograph {
 namespace {

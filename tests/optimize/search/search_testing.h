@@ -6,7 +6,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
-#include "cost/cost_model.h"
+#include "optimize/cost/cost_model.h"
 #include "optimize/rules/rule.h"
 
 namespace autograph {

@@ -11,11 +11,10 @@
 #include "autograph/builder.h"
 #include "autograph/random.h"
 #include "ops/sample.h"
-#include "support/sample_graph.h"
+#include "support/graphs/sample_graph.h"
 
 namespace autograph {
 
-/// See above.
 class IdiomGraph {
  public:
   /// Draws the dtype of the floats, whether extents are symbols, and what the inputs look like.

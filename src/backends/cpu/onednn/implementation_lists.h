@@ -12,7 +12,7 @@
 namespace autograph::onednn {
 
 /// A kind of problem: all that implementations look at, but of batch and space only about how large they are. Where
-/// one of the list is refused after all, another is made (see Offers).
+/// one of the list is refused after all, another is made (see Candidates).
 class ProblemKind {
  public:
   ProblemKind& add(int64_t number);

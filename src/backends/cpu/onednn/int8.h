@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/onednn/primitive_kernel.h"
-#include "backends/cpu/quantized_call.h"
+#include "backends/cpu/quantize/quantized_call.h"
 
 namespace autograph::onednn {
 

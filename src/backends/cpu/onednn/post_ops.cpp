@@ -19,8 +19,8 @@
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "ops/defs.h"
-#include "ops/elementwise/formula_table.h"
-#include "ops/elementwise/formulas.h"
+#include "ops/elementwise/formula/formula_table.h"
+#include "ops/elementwise/formula/formulas.h"
 
 namespace autograph {
 namespace onednn {

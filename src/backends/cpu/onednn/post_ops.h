@@ -7,7 +7,7 @@
 
 #include "backends/cpu/anchored_call.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
-#include "backends/cpu/simd/activation_pass.h"
+#include "backends/cpu/simd/elementwise/activation_pass.h"
 
 namespace autograph::onednn {
 

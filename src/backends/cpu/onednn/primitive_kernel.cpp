@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "backends/cpu/cpu_kernels.h"
-#include "backends/cpu/parallel.h"
+#include "backends/cpu/threads/parallel.h"
 #include "base/check.h"
-#include "runtime/packed_constants.h"
+#include "runtime/memory/packed_constants.h"
 
 namespace autograph::onednn {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "autograph/kernel.h"
 #include "backends/cpu/onednn/team_primitive.h"
-#include "backends/cpu/simd/activation_pass.h"
+#include "backends/cpu/simd/elementwise/activation_pass.h"
 
 namespace autograph::onednn {
 
@@ -86,7 +86,6 @@ struct Argument {
   Tensor constant = {};       ///< Elements, when they are known: reordered once.
 };
 
-/// See above.
 class PrimitiveKernel : public Kernel {
  public:
   /// `scratchpad` is the primitive descriptor's; `packed` see KernelCall.

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "backends/cpu/cpu_kernels.h"
-#include "backends/cpu/onednn/convolution_turn.h"
+#include "backends/cpu/onednn/conv/convolution_turn.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
-#include "backends/cpu/thread_limit.h"
+#include "backends/cpu/threads/thread_limit.h"
 #include "base/check.h"
 
 namespace autograph::onednn {

@@ -12,7 +12,7 @@
 
 namespace autograph::onednn {
 
-/// See above. Any number of threads may call execute() at once.
+/// Any number of threads may call execute() at once.
 class TeamPrimitive {
  public:
   /// For as many threads as the calling thread uses now.

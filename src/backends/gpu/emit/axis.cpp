@@ -1,7 +1,7 @@
 // What runs along one axis: arg_max and arg_min, cum_sum and cum_prod, top_k.
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/known_integers.h"
-#include "backends/gpu/emit/product.h"
+#include "backends/gpu/emit/text/known_integers.h"
+#include "backends/gpu/emit/text/product.h"
 #include "ops/defs.h"
 #include "ops/shape/axes.h"
 

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/known_integers.h"
+#include "backends/gpu/emit/text/known_integers.h"
 #include "base/join.h"
 #include "ops/shape/axes.h"
 

@@ -1,8 +1,8 @@
 // conv: the weights of a group times the input, which is read through the window as a matrix of taps by positions; with
 // few channels in a group (depthwise ones above all) one work item an output element.
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/product.h"
-#include "backends/gpu/emit/window.h"
+#include "backends/gpu/emit/text/product.h"
+#include "backends/gpu/emit/text/window.h"
 #include "ops/window/conv_transpose_windows.h"
 
 namespace autograph::gpu {

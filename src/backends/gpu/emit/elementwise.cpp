@@ -1,6 +1,6 @@
 // Elementwise nodes and chains of them: one work item an element.
-#include "backends/gpu/emit/chain.h"
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/text/chain.h"
 
 namespace autograph::gpu {
 

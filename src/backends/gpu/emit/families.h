@@ -1,7 +1,7 @@
 // The emitters, one for each family of ops. Each refuses what it cannot write, with the reason.
 #pragma once
 
-#include "backends/gpu/emit/writer.h"
+#include "backends/gpu/emit/text/writer.h"
 
 namespace autograph::gpu {
 

@@ -1,7 +1,7 @@
 // gather, gather_elements and gather_nd: an index that is out of range is a fault, which the stream reports when it is
 // waited for.
-#include "backends/gpu/emit/checked_index.h"
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/text/checked_index.h"
 #include "ops/defs.h"
 #include "ops/shape/axes.h"
 

@@ -1,6 +1,6 @@
 // matmul and gemm.
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/product.h"
+#include "backends/gpu/emit/text/product.h"
 #include "ops/defs.h"
 
 namespace autograph::gpu {

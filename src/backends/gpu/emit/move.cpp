@@ -3,11 +3,11 @@
 #include <numeric>
 
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/known_integers.h"
+#include "backends/gpu/emit/text/known_integers.h"
 #include "ops/defs.h"
 #include "ops/shape/axes.h"
-#include "ops/shape/depth_space_blocks.h"
 #include "ops/shape/slice_range.h"
+#include "ops/vision/depth_space_blocks.h"
 
 namespace autograph::gpu {
 namespace {

@@ -1,7 +1,7 @@
 // Pools: one work item an output element, which walks over its window. Global pools are reductions of rows.
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/group_reduction.h"
-#include "backends/gpu/emit/window.h"
+#include "backends/gpu/emit/text/group_reduction.h"
+#include "backends/gpu/emit/text/window.h"
 #include "ops/defs.h"
 
 namespace autograph::gpu {

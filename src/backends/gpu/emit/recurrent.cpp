@@ -1,7 +1,7 @@
 // lstm, gru and rnn: the products with the input of all positions first, at once; then one group for each direction and
 // instance walks over the positions, its state in local memory.
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/product.h"
+#include "backends/gpu/emit/text/product.h"
 #include "ops/defs.h"
 
 namespace autograph::gpu {

@@ -3,10 +3,10 @@
 // Floats are summed in f32 by many items, or one after the other: the reference sums in f64.
 #include <functional>
 
-#include "backends/gpu/emit/chain.h"
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/group_reduction.h"
-#include "backends/gpu/emit/reduced_dims.h"
+#include "backends/gpu/emit/text/chain.h"
+#include "backends/gpu/emit/text/group_reduction.h"
+#include "backends/gpu/emit/text/reduced_dims.h"
 #include "ops/defs.h"
 
 namespace autograph::gpu {

@@ -1,7 +1,7 @@
 // What normalises rows: softmax, log_softmax; layer, RMS, group and instance normalization. A group of items, or one
 // item, walks over a row three times: what it needs to know first comes out of two reductions.
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/group_reduction.h"
+#include "backends/gpu/emit/text/group_reduction.h"
 #include "ops/defs.h"
 #include "ops/shape/axes.h"
 

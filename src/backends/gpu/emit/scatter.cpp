@@ -2,8 +2,8 @@
 //
 // Updates that meet in one element do so in order, as in the reference: one item does all that may meet. For
 // scatter_elements that is a line of updates along the axis, for scatter_nd one element of every slice.
-#include "backends/gpu/emit/checked_index.h"
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/text/checked_index.h"
 #include "ops/defs.h"
 #include "ops/shape/axes.h"
 

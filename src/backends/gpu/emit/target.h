@@ -12,7 +12,6 @@ enum class Dialect : uint8_t {
   cuda,    ///< CUDA C++, as NVRTC takes it without any header.
 };
 
-/// See above.
 struct Target {
   Dialect dialect = Dialect::opencl;
   bool has_f64 = true;

@@ -1,0 +1,143 @@
+// What is computed of one byte for one byte, element by element, is a table of 256 entries: dequantize_linear, an
+// activation that a model spells out, quantize_linear. The table is what the definition says for every byte there is.
+//
+// With AVX512-VBMI the whole table lies in four registers, which look up 64 bytes at once.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define AG_HAS_VBMI_CODE 1
+#endif
+
+#include "autograph/op_def.h"
+#include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/threads/parallel.h"
+#include "graph/run_reference.h"
+#include "ops/defs.h"
+#include "tensor/size_of.h"
+
+namespace autograph {
+namespace {
+
+constexpr int64_t kBytes = 256;
+
+void look_up(const uint8_t* __restrict table, const uint8_t* from, uint8_t* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] = table[from[i]];
+}
+
+#ifdef AG_HAS_VBMI_CODE
+// Each of two look-ups takes the low seven bits of an index; the highest bit chooses between them.
+__attribute__((target("avx512f,avx512bw,avx512vbmi"))) void look_up_vbmi(const uint8_t* __restrict table,
+                                                                         const uint8_t* from, uint8_t* to,
+                                                                         int64_t count) {
+  constexpr int64_t kStep = 64;
+  const __m512i t0 = _mm512_loadu_si512(table);
+  const __m512i t1 = _mm512_loadu_si512(table + kStep);
+  const __m512i t2 = _mm512_loadu_si512(table + 2 * kStep);
+  const __m512i t3 = _mm512_loadu_si512(table + 3 * kStep);
+  int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    const __m512i index = _mm512_loadu_si512(from + i);
+    const __m512i low = _mm512_permutex2var_epi8(t0, index, t1);
+    const __m512i high = _mm512_permutex2var_epi8(t2, index, t3);
+    _mm512_storeu_si512(to + i, _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), low, high));
+  }
+  look_up(table, from + i, to + i, count - i);
+}
+
+bool has_vbmi() {
+  static const bool kHasVbmi = __builtin_cpu_supports("avx512vbmi") != 0 && __builtin_cpu_supports("avx512bw") != 0;
+  return kHasVbmi;
+}
+#endif
+
+using LookUp = void (*)(const uint8_t*, const uint8_t*, uint8_t*, int64_t);
+
+LookUp best_look_up() {
+#ifdef AG_HAS_VBMI_CODE
+  if (has_vbmi()) return look_up_vbmi;
+#endif
+  return look_up;
+}
+
+bool is_byte(const Type& type) { return type.dtype() == DType::u8 || type.dtype() == DType::i8; }
+
+// Every node works element by element, with nothing but known numbers beside what comes from the input.
+std::string why_not_body(const Graph& body) {
+  for (const ValueId v : body.constants()) {
+    if (body.value(v).constant().num_elements() != 1) return "a tensor of constants in the body";
+  }
+  for (const NodeId id : body.nodes()) {
+    const Node& node = body.node(id);
+    const bool quantizes = &node.op() == &quantize_linear_def() || &node.op() == &dequantize_linear_def();
+    if (quantizes || (node.op().traits.elementwise && node.op().scalar)) continue;
+    return std::string(node.op().name) + " in the body";
+  }
+  return "";
+}
+
+std::string why_not(const KernelCall& call) {
+  if (call.inputs.size() != 1 || call.outputs.size() != 1) return "more than one input or output";
+  if (!is_byte(call.inputs[0]) || !is_byte(call.outputs[0])) return "an input or output of other than 8 bits";
+  if (call.inputs[0].shape() != call.outputs[0].shape()) return "an output of other dims";
+  return why_not_body(*call.attributes.get<GraphRef>("body"));
+}
+
+// One byte is read and one written for each element, through a table that stays in the first cache.
+class ByteTable : public Kernel {
+ public:
+  explicit ByteTable(const KernelCall& call)
+      : count_(*call.outputs[0].shape().num_elements()), threads_(useful_threads(call.threads, count_)) {
+    std::array<uint8_t, kBytes> all;
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint8_t>(i);
+    // Of the rank of the input, to which constants such as a slope [1, 1, 1] broadcast.
+    Dims dims(std::max<size_t>(1, call.input_dims(0).size()), 1);
+    dims.back() = kBytes;
+    const Tensor input = Tensor::wrap(call.inputs[0].dtype(), dims, all.data(), nullptr);
+    const Type output(call.outputs[0].dtype(), input.type().shape());
+    const std::vector<Tensor> results = run_reference(call.op, call.attributes, {&input, 1}, {&output, 1});
+    std::memcpy(table_.data(), results[0].raw(), table_.size());
+  }
+
+  std::vector<uint32_t> in_place_inputs() const override { return {0}; }
+
+  void run(const KernelArgs& args) const override {
+    const auto* from = static_cast<const uint8_t*>(args.inputs[0].raw());
+    auto* to = static_cast<uint8_t*>(args.outputs[0].raw());
+    for_shares(threads_, count_, [&](int64_t begin, int64_t end, int) {
+      look_up_(table_.data(), from + begin, to + begin, end - begin);
+    });
+  }
+
+ private:
+  const LookUp look_up_ = best_look_up();
+  int64_t count_;
+  int threads_;
+  std::array<uint8_t, kBytes> table_;
+};
+
+Prepared prepare(const KernelCall& call) { return {std::make_unique<ByteTable>(call), ""}; }
+
+// Elements may lie in any order, as long as there is no padding.
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  // By the scale of tile_variants(), whose programs a table always beats.
+  constexpr double kBytesPerUs = 4e4;
+  const double us = 0.25 + static_cast<double>(size_of(call.outputs[0])) / kBytesPerUs;
+  std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
+  if (fits_rank(Layout::channels_last, call.outputs[0].shape().dims().size())) {
+    result.push_back(
+        {.name = "", .inputs = {Layout::channels_last}, .outputs = {Layout::channels_last}, .cost_us = us});
+  }
+  return result;
+}
+
+}  // namespace
+
+KernelDef byte_table_kernel() {
+  return {
+      .name = "cpu.byte_table", .op = fused_def().name, .why_not = why_not, .prepare = prepare, .variants = variants};
+}
+
+}  // namespace autograph

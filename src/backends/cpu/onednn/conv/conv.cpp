@@ -1,0 +1,282 @@
+// conv with one to three spatial dims, groups, dilation, bias and an epilogue.
+//
+// oneDNN has several implementations of a convolution, in several layouts, and Winograd's algorithm beside the direct
+// one. All of them are offered as variants. Winograd sums in another order, with up to half as much again of error on
+// whole networks (docs/performance.md), so it is left out when exact results are asked for. oneDNN takes about 25 ns a
+// weight to transform them, so that without measurements only small ones are taken: models load as fast as elsewhere.
+//
+// With bf16 the kernel rounds input and weights to bf16, the input on every run, and leaves sums and output in f32.
+// oneDNN has these implementations for channels-last tensors alone.
+#include <algorithm>
+#include <string>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/anchored_call.h"
+#include "backends/cpu/onednn/bf16.h"
+#include "backends/cpu/onednn/conv/conv_cost.h"
+#include "backends/cpu/onednn/conv/conv_windows.h"
+#include "backends/cpu/onednn/conv/convolution_turn.h"
+#include "backends/cpu/onednn/implementation_lists.h"
+#include "backends/cpu/onednn/onednn_ops.h"
+#include "backends/cpu/onednn/post_ops.h"
+#include "backends/cpu/refusal.h"
+#include "ops/defs.h"
+
+namespace autograph {
+
+namespace onednn {
+namespace {
+
+constexpr size_t kX = 0;
+constexpr size_t kW = 1;
+constexpr size_t kB = 2;
+constexpr size_t kChannelAxis = 1;
+// Implementations taken per pair of layouts; further ones are fallbacks that never win.
+constexpr size_t kMaxImplementations = 3;
+// Inputs with at most this many channels may be read row-major by blocked kernels: images.
+constexpr int64_t kMaxPlainChannels = 4;
+
+std::string why_not(const KernelCall& call) {
+  const auto conv = read_conv(call);
+  if (!conv) return "not a convolution with a chain of elementwise ops behind it";
+  const size_t rank = conv->dims(kX).size();
+  if (rank < 3 || rank > 5) return "1 to 3 spatial dims only";
+  if (conv->operand(kX).input < 0) return "a constant input";
+  std::string reason = why_not_f32(call);
+  if (reason.empty()) reason = why_not_post_ops(*conv, kChannelAxis);
+  return reason;
+}
+
+std::string why_not_bf16(const KernelCall& call) {
+  std::string reason = why_no_bf16();
+  return reason.empty() ? why_not(call) : reason;
+}
+
+// [M, C / group, kernel...] as [group, M / group, C / group, kernel...], which has the same elements in the same order.
+dnnl::memory::dims weight_dims(const AnchoredCall& conv) {
+  const int64_t group = conv.attributes().integer("group");
+  dnnl::memory::dims dims = conv.dims(kW);
+  if (group == 1) return dims;
+  dims[0] /= group;
+  dims.insert(dims.begin(), group);
+  return dims;
+}
+
+// Which pair of layouts and which algorithm; its number is the tag of a variant.
+struct Form {
+  Layout src = Layout::row_major;
+  Layout dst = Layout::row_major;
+  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
+};
+
+std::vector<Form> forms(const AnchoredCall& conv, bool exact, DataType operands) {
+  if (operands == DataType::bf16) return {{Layout::channels_last, Layout::channels_last}};
+  const Layout blocked = native_block();
+  std::vector<Form> list{
+      {Layout::row_major, Layout::row_major}, {blocked, blocked}, {Layout::channels_last, Layout::channels_last}};
+  if (conv.dims(kX)[kChannelAxis] <= kMaxPlainChannels) list.push_back({Layout::row_major, blocked});
+  const Dims w = conv.dims(kW);
+  const bool is_3x3 = w.size() == 4 && w[2] == 3 && w[3] == 3 && conv.attributes().integer("group") == 1;
+  if (is_3x3 && !exact) list.push_back({blocked, blocked, dnnl::algorithm::convolution_winograd});
+  return list;
+}
+
+using Desc = dnnl::convolution_forward::desc;
+using Descriptor = dnnl::convolution_forward::primitive_desc;
+
+// A convolution in one form.
+class Convolution {
+ public:
+  Convolution(const AnchoredCall& conv, const Form& form, DataType operands, PostOps post_ops)
+      : form_(form),
+        operands_(operands),
+        x_(conv.dims(kX)),
+        w_(weight_dims(conv)),
+        y_(conv.output().shape().static_dims()),
+        windows_(conv.attributes(), x_, conv.dims(kW)),
+        post_ops_(std::move(post_ops)),
+        bias_(conv.has(kB) ? row_major({y_[kChannelAxis]}) : dnnl::memory::desc()) {
+    lie_down();
+  }
+
+  // Throws dnnl::error where oneDNN has nothing for the form.
+  Desc make_desc() const {
+    return {dnnl::prop_kind::forward_inference,
+            form_.algorithm,
+            desc_in(form_.src, x_, operands_),
+            any_layout(w_, operands_),
+            bias_,
+            desc_in(form_.dst, y_),
+            windows_.strides,
+            windows_.dilates,
+            windows_.pads_begin,
+            windows_.pads_end};
+  }
+
+  // The first implementation. While the result steps through others `desc` must live.
+  Descriptor describe(const Desc& desc, Use use) const {
+    dnnl::primitive_attr attributes = new_attributes(use);
+    attributes.set_post_ops(post_ops_.ops);
+    return {desc, attributes, cpu_engine()};
+  }
+
+  bool is_usable(const std::string& implementation) const {
+    const auto is = [&](std::string_view part) { return implementation.find(part) != std::string::npos; };
+    if (is("ref") || !windows_.allow(implementation)) return false;
+    // What oneDNN 2.6 gets wrong: it adds with SSE what lies in memory, which must be aligned then (rows of 33 channels
+    // are not); and behind gemm it looks for vectors of channels of volumes as if they were images.
+    if (is("sse41") && post_ops_.accumulated_input >= 0) return false;
+    // It also takes pixels of an odd number of channels in bf16 for pixels of one more.
+    const int64_t channels = w_[w_.size() - x_.size() + kChannelAxis];  // of a group
+    if (is("jit_bf16_1x1") && form_.src == Layout::channels_last && channels % 2 != 0) return false;
+    return !is("gemm") || post_ops_.arguments.empty() || x_.size() < 5 || form_.dst != Layout::channels_last;
+  }
+
+  // Usable ones, best first.
+  std::vector<std::string> list_implementations() const {
+    std::vector<std::string> names;
+    const ConvolutionTurn turn(operands_);
+    try {
+      const Desc desc = make_desc();
+      Descriptor candidate = describe(desc, Use::list);
+      do {
+        const std::string name = candidate.impl_info_str();
+        const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+        if (is_new && is_usable(name)) names.push_back(name);
+      } while (names.size() < kMaxImplementations && candidate.next_impl());
+    } catch (const dnnl::error&) {
+      // oneDNN has nothing for this form.
+    }
+    return names;
+  }
+
+  ProblemKind kind(int threads) const {
+    ProblemKind kind;
+    kind.add(threads).add(static_cast<int64_t>(operands_)).add(static_cast<int64_t>(form_.algorithm));
+    kind.add(static_cast<int64_t>(form_.src)).add(static_cast<int64_t>(form_.dst));
+    kind.add(w_).add(x_[kChannelAxis]).add_magnitudes(x_).add_magnitudes(y_);
+    for (const auto* windows : {&windows_.strides, &windows_.dilates, &windows_.pads_begin, &windows_.pads_end}) {
+      kind.add(*windows);
+    }
+    return kind.add(bias_.is_zero() ? 0 : 1).add(post_ops_.ops);
+  }
+
+  const dnnl::memory::desc& bias() const { return bias_; }
+  const dnnl::memory::dims& input_dims() const { return x_; }
+  const dnnl::memory::dims& weight_dims_in_groups() const { return w_; }
+  PostOps& post_ops() { return post_ops_; }
+
+ private:
+  // A column is the same as a row in every layout. oneDNN's kernels work along rows: with one column, a window at a
+  // time, at a sixth of the speed.
+  void lie_down() {
+    if (!windows_.is_column(x_, w_, y_)) return;
+    for (dnnl::memory::dims* dims : {&x_, &w_, &y_}) std::swap((*dims)[dims->size() - 2], dims->back());
+    windows_.swap_axes();
+  }
+
+  Form form_;
+  DataType operands_;  // of input and weights
+  dnnl::memory::dims x_, w_, y_;
+  ConvWindows windows_;
+  PostOps post_ops_;
+  dnnl::memory::desc bias_;
+};
+
+std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, size_t num_inputs, int residual) {
+  std::vector<Layout> layouts(num_inputs, Layout::row_major);
+  layouts[static_cast<size_t>(conv.operand(kX).input)] = form.src;
+  if (residual >= 0) layouts[static_cast<size_t>(residual)] = form.dst;
+  return layouts;
+}
+
+PostOps post_ops_of(const AnchoredCall& conv) {
+  return make_post_ops(conv, kChannelAxis, {conv.output().shape().static_dims(), kChannelAxis});
+}
+
+std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operands) {
+  const auto conv = read_conv(call);
+  const std::vector<Form> list = forms(*conv, call.exact, operands);
+  const PostOps post_ops = post_ops_of(*conv);
+  std::vector<KernelVariant> result;
+  for (size_t number = 0; number < list.size(); ++number) {
+    const Form& form = list[number];
+    const Convolution convolution(*conv, form, operands, post_ops);
+    const auto names =
+        implementations_for(convolution.kind(call.threads), [&] { return convolution.list_implementations(); });
+    for (const std::string& name : names) {
+      if (!convolution.is_usable(name)) continue;
+      result.push_back({.name = name,
+                        .inputs = input_layouts(*conv, form, call.inputs.size(), post_ops.accumulated_input),
+                        .outputs = {form.dst},
+                        .cost_us = conv_cost_us(*conv, name, form.dst, call.threads, speedup(name)) +
+                                   conversion_us(conv->operand(kX).type, operands, call.threads),
+                        .tag = static_cast<int>(number)});
+    }
+  }
+  return result;
+}
+
+std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
+  const auto conv = read_conv(call);
+  const Form form = forms(*conv, call.exact, operands)[static_cast<size_t>(call.variant->tag)];
+  Convolution chosen(*conv, form, operands, post_ops_of(*conv));
+  const Desc desc = chosen.make_desc();
+  const ConvolutionTurn turn(operands);
+  auto [primitive, pd] = make_implementation<dnnl::convolution_forward>(
+      call.variant->name, [&] { return chosen.describe(desc, Use::run); });
+  const auto slot = [&](size_t k) { return static_cast<size_t>(conv->operand(k).input); };
+  std::vector<Argument> arguments{
+      {DNNL_ARG_SRC, false, slot(kX), desc_in(form.src, chosen.input_dims()), pd.src_desc()},
+      {DNNL_ARG_WEIGHTS, false, slot(kW), row_major(chosen.weight_dims_in_groups()), pd.weights_desc(),
+       conv->operand(kW).constant},
+      {DNNL_ARG_DST, true, 0, pd.dst_desc(), pd.dst_desc()},
+  };
+  if (conv->has(kB)) {
+    arguments.push_back({DNNL_ARG_BIAS, false, slot(kB), chosen.bias(), chosen.bias(), conv->operand(kB).constant});
+  }
+  PostOps& post_ops = chosen.post_ops();
+  for (Argument& argument : post_ops.arguments) arguments.push_back(std::move(argument));
+  auto kernel =
+      std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc(), call.packed);
+  if (post_ops.accumulated_input >= 0) kernel->set_accumulated_input(static_cast<size_t>(post_ops.accumulated_input));
+  kernel->set_last_pass(post_ops.last, call.threads);
+  return kernel;
+}
+
+template <DataType operands>
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  return variants_with(call, operands);
+}
+
+template <DataType operands>
+Prepared prepare(const KernelCall& call) {
+  return try_prepare([&] { return make(call, operands); });
+}
+
+KernelDef kernel_for(std::string_view op) {
+  return {.name = "cpu.conv_onednn",
+          .op = op,
+          .why_not = why_not,
+          .prepare = prepare<DataType::f32>,
+          .variants = variants<DataType::f32>};
+}
+
+KernelDef bf16_kernel_for(std::string_view op) {
+  return {.name = "cpu.conv_bf16_onednn",
+          .op = op,
+          .why_not = why_not_bf16,
+          .prepare = prepare<DataType::bf16>,
+          .variants = variants<DataType::bf16>};
+}
+
+}  // namespace
+
+KernelDef conv_kernel() { return kernel_for(conv_def().name); }
+KernelDef fused_conv_kernel() { return kernel_for(fused_def().name); }
+std::vector<KernelDef> bf16_conv_kernels() {
+  return {bf16_kernel_for(conv_def().name), bf16_kernel_for(fused_def().name)};
+}
+
+}  // namespace onednn
+}  // namespace autograph

@@ -1,0 +1,64 @@
+#include "backends/cpu/onednn/conv/conv_cost.h"
+
+#include <algorithm>
+
+#include "autograph/op_def.h"
+
+namespace autograph::onednn {
+namespace {
+
+// Weights that oneDNN transforms in about 4 ms.
+constexpr int64_t kMaxWinogradWeights = int64_t{9} * 128 * 128;
+
+// Part of the peak that an implementation reaches on layers that keep it busy, counted in flops of the direct form.
+// From
+// `--tune` on some 110 layers of six networks (AVX-512 without AMX): how far behind the best of each layer an
+// implementation is on average. What is not listed was slow everywhere.
+struct Efficiency {
+  std::string_view implementation;  // beginning of oneDNN's name
+  double blocked;                   // also for row-major
+  double channels_last;
+};
+constexpr Efficiency kPointwise[] = {{"brgconv_1x1", 0.72, 0.75}, {"jit_1x1", 0.73, 0.64}, {"jit:avx512", 0.53, 0.57}};
+constexpr Efficiency kDepthwise[] = {{"jit_dw", 0.25, 0.29}, {"brdgmm_dw", 0.18, 0.18}};
+constexpr Efficiency kOther[] = {{"jit_fp32_wino_2x3", 0.78, 0.78}, {"jit_wino_4x3", 0.70, 0.70},
+                                 {"brgconv", 0.70, 0.70},           {"jit:avx512", 0.68, 0.62},
+                                 {"jit:avx2", 0.45, 0.39},          {"jit:sse41", 0.3, 0.25}};
+constexpr double kSlow = 0.1;
+constexpr double kSlowDepthwise = 0.02;
+
+template <size_t size>
+double look_up(const Efficiency (&table)[size], std::string_view implementation, Layout layout, double otherwise) {
+  for (const Efficiency& row : table) {
+    if (!implementation.starts_with(row.implementation)) continue;
+    return layout == Layout::channels_last ? row.channels_last : row.blocked;
+  }
+  return otherwise;
+}
+
+double efficiency(const AnchoredCall& conv, std::string_view implementation, Layout layout) {
+  const int64_t group = conv.attributes().integer("group");
+  const Dims w = conv.dims(1);
+  if (group > 1 && group == conv.dims(0)[1]) return look_up(kDepthwise, implementation, layout, kSlowDepthwise);
+  const bool is_pointwise = std::all_of(w.begin() + 2, w.end(), [](int64_t extent) { return extent == 1; });
+  if (is_pointwise) return look_up(kPointwise, implementation, layout, kSlow);
+  const bool is_winograd = implementation.find("wino") != std::string_view::npos;
+  if (is_winograd && conv.operand(1).type.shape().num_elements().value_or(0) > kMaxWinogradWeights) return kSlow;
+  return look_up(kOther, implementation, layout, kSlow);
+}
+
+}  // namespace
+
+double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, Layout layout, int threads,
+                    double speedup) {
+  constexpr double kFlopsPerUsAndThread = 130e3;
+  constexpr double kBytesPerUs = 20e3;
+  constexpr double kStartUs = 3;
+  const KernelCall anchor = conv.anchor_call(threads);
+  const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
+  const double compute =
+      cost.flops / (kFlopsPerUsAndThread * speedup * threads * efficiency(conv, implementation, layout));
+  return kStartUs + compute + cost.bytes / kBytesPerUs;
+}
+
+}  // namespace autograph::onednn

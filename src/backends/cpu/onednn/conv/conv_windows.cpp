@@ -1,0 +1,31 @@
+#include "backends/cpu/onednn/conv/conv_windows.h"
+
+#include <utility>
+
+#include "ops/window/window_geometry.h"
+
+namespace autograph::onednn {
+
+ConvWindows::ConvWindows(const Attributes& attributes, const Dims& x, const Dims& w) {
+  const auto axes =
+      resolve_windows(window_spec(attributes, Dims(w.begin() + 2, w.end())), std::span<const int64_t>(x).subspan(2));
+  for (const WindowAxis& axis : axes) {
+    strides.push_back(axis.stride);
+    dilates.push_back(axis.dilation - 1);
+    pads_begin.push_back(axis.pad_begin);
+    pads_end.push_back(axis.pad_end);
+    for (int64_t o = 0; o < axis.out; ++o) has_empty = has_empty || axis.taps_inside(o).count == 0;
+  }
+}
+
+bool ConvWindows::is_column(const dnnl::memory::dims& x, const dnnl::memory::dims& w,
+                            const dnnl::memory::dims& y) const {
+  if (strides.size() != 2 || pads_begin[1] != 0 || pads_end[1] != 0) return false;
+  return x.back() == 1 && w.back() == 1 && y.back() == 1 && x[2] > 1;
+}
+
+void ConvWindows::swap_axes() {
+  for (dnnl::memory::dims* list : {&strides, &dilates, &pads_begin, &pads_end}) std::swap((*list)[0], (*list)[1]);
+}
+
+}  // namespace autograph::onednn

@@ -1,0 +1,160 @@
+// concat and split: each operand is a block of bytes in every row of the whole. With a single row the memory plan may
+// have put the parts where they belong, and there is nothing to copy. Threads take equal shares of the bytes.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/refusal.h"
+#include "backends/cpu/threads/parallel.h"
+#include "ops/defs.h"
+#include "tensor/size_of.h"
+
+namespace autograph {
+namespace {
+
+void copy_unless_there(char* to, const char* from, size_t bytes) {
+  if (to != from) std::memcpy(to, from, bytes);
+}
+
+int64_t axis_of(const KernelCall& call, const Dims& dims) {
+  const int64_t axis = call.attributes.integer("axis");
+  return axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis;
+}
+
+// Where the parts lie in the whole: pieces of them in every row, a row being what the axes outside of theirs count. In
+// a channels-last tensor the channels are the innermost axis. Blocks of channels are the innermost axis, too, where the
+// parts are not taken from the channels, of which then whole blocks lie as single ones do in a row-major tensor.
+class Blocks {
+ public:
+  Blocks(const KernelCall& call, std::span<const Type> parts) {
+    const Dims first = parts[0].shape().static_dims();
+    const auto axis = static_cast<size_t>(axis_of(call, first));
+    const Layout layout = call.variant ? call.variant->output(0) : Layout::row_major;
+    const auto place = [&](size_t a) { return a == 1 && layout == Layout::channels_last ? first.size() : a; };
+    const auto is_outside = [&](size_t a) { return place(a) < place(axis); };
+    const int64_t inner = axis > 1 ? channel_block(layout) : 1;
+    for (size_t a = 0; a < first.size(); ++a) {
+      if (is_outside(a)) rows_ *= a == 1 ? first[a] / inner : first[a];
+    }
+    starts_.push_back(0);
+    for (const Type& part : parts) {
+      const Dims dims = part.shape().static_dims();
+      int64_t bytes = static_cast<int64_t>(element_size(part.dtype())) * inner;
+      for (size_t a = 0; a < dims.size(); ++a) {
+        if (!is_outside(a)) bytes *= dims[a];
+      }
+      starts_.push_back(starts_.back() + bytes);
+    }
+    threads_ = useful_threads(call.threads, rows_ * starts_.back() / 4);
+  }
+
+  // Where each part begins in the whole, in bytes; empty when it is in several pieces.
+  std::vector<size_t> offsets() const {
+    return rows_ == 1 ? std::vector<size_t>(starts_.begin(), starts_.end() - 1) : std::vector<size_t>();
+  }
+
+  // Calls copy(part, offset in the part, offset in the whole, bytes) until everything was covered once.
+  template <class Copy>
+  void for_each(const Copy& copy) const {
+    const int64_t row_bytes = starts_.back();
+    for_shares(threads_, rows_ * row_bytes, [&](int64_t begin, int64_t end, int) {
+      for (int64_t at = begin; at < end;) {
+        const int64_t row = at / row_bytes;
+        const int64_t inside = at - row * row_bytes;
+        const auto next = std::upper_bound(starts_.begin(), starts_.end(), inside);
+        const auto part = static_cast<size_t>(next - starts_.begin() - 1);
+        const int64_t part_bytes = *next - starts_[part];
+        const int64_t count = std::min(row * row_bytes + *next, end) - at;
+        copy(part, row * part_bytes + inside - starts_[part], at, static_cast<size_t>(count));
+        at += count;
+      }
+    });
+  }
+
+ private:
+  int64_t rows_ = 1;
+  std::vector<int64_t> starts_;  // of each part in a row, in bytes; then the bytes of a row
+  int threads_ = 1;
+};
+
+class ConcatKernel : public Kernel {
+ public:
+  explicit ConcatKernel(const KernelCall& call) : blocks_(call, call.inputs) {}
+  std::vector<size_t> part_offsets() const override { return blocks_.offsets(); }
+  void run(const KernelArgs& args) const override {
+    char* whole = static_cast<char*>(args.outputs[0].raw());
+    blocks_.for_each([&](size_t part, int64_t from, int64_t to, size_t bytes) {
+      copy_unless_there(whole + to, static_cast<const char*>(args.inputs[part].raw()) + from, bytes);
+    });
+  }
+
+ private:
+  const Blocks blocks_;
+};
+
+class SplitKernel : public Kernel {
+ public:
+  explicit SplitKernel(const KernelCall& call) : blocks_(call, call.outputs) {}
+  std::vector<size_t> piece_offsets() const override { return blocks_.offsets(); }
+  void run(const KernelArgs& args) const override {
+    const char* whole = static_cast<const char*>(args.inputs[0].raw());
+    blocks_.for_each([&](size_t part, int64_t to, int64_t from, size_t bytes) {
+      copy_unless_there(static_cast<char*>(args.outputs[part].raw()) + to, whole + from, bytes);
+    });
+  }
+
+ private:
+  const Blocks blocks_;
+};
+
+Prepared prepare_concat(const KernelCall& call) { return {std::make_unique<ConcatKernel>(call), ""}; }
+Prepared prepare_split(const KernelCall& call) { return {std::make_unique<SplitKernel>(call), ""}; }
+
+// Row-major always; other layouts where they have one, blocked ones where all parts are whole blocks of channels.
+std::vector<KernelVariant> variants(const KernelCall& call, const Type& whole, std::span<const Type> parts) {
+  const double us = 1 + static_cast<double>(size_of(whole)) / 5e3;
+  std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
+  const Dims dims = whole.shape().static_dims();
+  if (whole.dtype() != DType::f32) return result;
+  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
+    if (!fits_rank(layout, dims.size())) continue;
+    const bool whole_blocks = std::all_of(parts.begin(), parts.end(), [&](const Type& part) {
+      return part.shape()[1].value() % channel_block(layout) == 0;
+    });
+    if (!whole_blocks) continue;
+    // A split's second input, the lengths, has no layout.
+    std::vector<Layout> inputs(call.inputs.size(), layout);
+    if (&parts[0] == &call.outputs[0] && inputs.size() > 1) inputs[1] = Layout::row_major;
+    result.push_back(
+        {.name = "", .inputs = inputs, .outputs = std::vector<Layout>(call.outputs.size(), layout), .cost_us = us});
+  }
+  return result;
+}
+
+std::vector<KernelVariant> concat_variants(const KernelCall& call) {
+  return variants(call, call.outputs[0], call.inputs);
+}
+
+std::vector<KernelVariant> split_variants(const KernelCall& call) {
+  return variants(call, call.inputs[0], call.outputs);
+}
+
+}  // namespace
+
+KernelDef concat_kernel() {
+  return {.name = "cpu.concat",
+          .op = concat_def().name,
+          .why_not = why_not_bytes,
+          .prepare = prepare_concat,
+          .variants = concat_variants};
+}
+
+KernelDef split_kernel() {
+  return {.name = "cpu.split",
+          .op = split_def().name,
+          .why_not = why_not_bytes,
+          .prepare = prepare_split,
+          .variants = split_variants};
+}
+
+}  // namespace autograph

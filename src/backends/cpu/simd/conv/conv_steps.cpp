@@ -1,0 +1,71 @@
+#include "backends/cpu/simd/conv/conv_steps.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "autograph/op_def.h"
+#include "ops/defs.h"
+
+namespace autograph::simd {
+namespace {
+
+constexpr size_t kX = 0;
+constexpr size_t kW = 1;
+constexpr size_t kB = 2;
+
+std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) {
+  if (op.op == &relu_def()) return ConvStep{ConvStep::Kind::clip, 0, INFINITY};
+  if (op.op == &hard_swish_def()) return ConvStep{ConvStep::Kind::hard_swish};
+  if (op.op == &swish_def()) return ConvStep{ConvStep::Kind::swish, op.attributes->real("alpha")};
+  if (op.op == &clip_def()) {
+    const auto low = known_number(op, 1, -INFINITY);
+    const auto high = known_number(op, 2, INFINITY);
+    if (low && high && *low <= *high) return ConvStep{ConvStep::Kind::clip, *low, *high};
+  }
+  if (op.op == &add_def() && op.operands.size() == 2) {
+    const Operand& other = other_operand(op);
+    if (other.input >= 0 && !other.is_chain && other.type == conv.output()) {
+      return ConvStep{ConvStep::Kind::add_residual};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ConvSteps read_conv_steps(const AnchoredCall& conv) {
+  ConvSteps steps;
+  for (const EpilogueOp& op : conv.epilogue()) {
+    const auto step = step_of(conv, op);
+    const bool adds = step && step->kind == ConvStep::Kind::add_residual;
+    if (!step || (adds && steps.residual >= 0)) {
+      steps.refusal = "no loop for " + std::string(op.op->name) + " behind it";
+      return steps;
+    }
+    if (adds) steps.residual = other_operand(op).input;
+    steps.list.push_back(*step);
+  }
+  return steps;
+}
+
+std::string why_not_known_weights(const AnchoredCall& conv) {
+  if (conv.operand(kX).input < 0) return "a constant input";
+  if (!conv.operand(kW).constant.is_present()) return "unknown weights";
+  return conv.has(kB) && !conv.operand(kB).constant.is_present() ? "an unknown bias" : "";
+}
+
+std::vector<KernelVariant> conv_variants(const KernelCall& call, const AnchoredCall& conv,
+                                         std::span<const Layout> layouts, double us) {
+  const int residual = read_conv_steps(conv).residual;
+  std::vector<KernelVariant> result;
+  for (const Layout layout : layouts) {
+    std::vector<Layout> inputs(call.inputs.size(), Layout::row_major);
+    inputs[static_cast<size_t>(conv.operand(kX).input)] = layout;
+    if (residual >= 0) inputs[static_cast<size_t>(residual)] = layout;
+    result.push_back({.name = "", .inputs = std::move(inputs), .outputs = {layout}, .cost_us = us});
+  }
+  return result;
+}
+
+}  // namespace autograph::simd

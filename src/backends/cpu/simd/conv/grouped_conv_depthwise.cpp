@@ -1,0 +1,27 @@
+// Convolutions with one channel in each group.
+#include "backends/cpu/simd/conv/grouped_conv_loops.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/conv/grouped_conv_depthwise.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/conv/grouped_conv_tiles-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+
+void compute_depthwise(const GroupedConvTask& task) { compute_rows<Source::same_lanes>(task); }
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+
+HWY_EXPORT(compute_depthwise);
+
+void run_depthwise(const GroupedConvTask& task) { HWY_DYNAMIC_DISPATCH(compute_depthwise)(task); }
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE

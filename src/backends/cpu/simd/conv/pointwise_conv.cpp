@@ -1,0 +1,205 @@
+// conv with 1x1 weights in one group on channels_last activations, with bias and an epilogue.
+//
+// oneDNN generates code for each shape, which takes longer than to run a small layer once; these loops serve any.
+// Pixels are taken in blocks that fit the second cache and input channels in blocks that fit the first.
+#include <algorithm>
+#include <vector>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/anchored_call.h"
+#include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/conv/pointwise_conv_loops.h"
+#include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/threads/parallel.h"
+#include "ops/defs.h"
+#include "ops/window/window_geometry.h"
+#include "runtime/memory/packed_constants.h"
+
+namespace autograph::simd {
+namespace {
+
+constexpr size_t kX = 0;
+constexpr size_t kW = 1;
+constexpr size_t kB = 2;
+
+// One spatial dim is a row.
+struct PointwiseShape {
+  int64_t batch = 0;
+  int64_t in_channels = 0;
+  int64_t out_channels = 0;
+  std::array<int64_t, 2> in{1, 1};
+  std::array<int64_t, 2> out{1, 1};
+  std::array<int64_t, 2> stride{1, 1};
+
+  int64_t pixels() const { return batch * out[0] * out[1]; }
+  bool skips_pixels() const { return stride[0] > 1 || stride[1] > 1; }
+  double flops() const { return 2.0 * static_cast<double>(pixels() * in_channels) * static_cast<double>(out_channels); }
+};
+
+PointwiseShape shape_of(const AnchoredCall& conv) {
+  const Dims x = conv.dims(kX);
+  const Dims w = conv.dims(kW);
+  const auto axes = resolve_windows(window_spec(conv.attributes(), Dims(w.begin() + 2, w.end())),
+                                    std::span<const int64_t>(x).subspan(2));
+  PointwiseShape shape{.batch = x[0], .in_channels = x[1], .out_channels = w[0]};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t a = i + 2 - axes.size();
+    shape.in[a] = axes[i].in;
+    shape.out[a] = axes[i].out;
+    shape.stride[a] = axes[i].stride;
+  }
+  return shape;
+}
+
+bool has_pads(const AnchoredCall& conv) {
+  const Dims x = conv.dims(kX), w = conv.dims(kW);
+  const auto axes = resolve_windows(window_spec(conv.attributes(), Dims(w.begin() + 2, w.end())),
+                                    std::span<const int64_t>(x).subspan(2));
+  return std::any_of(axes.begin(), axes.end(),
+                     [](const auto& axis) { return axis.pad_begin != 0 || (axis.out - 1) * axis.stride >= axis.in; });
+}
+
+std::string why_not(const KernelCall& call) {
+  const auto conv = read_conv(call);
+  if (!conv) return "not a convolution with a chain of elementwise ops behind it";
+  const Dims x = conv->dims(kX), w = conv->dims(kW);
+  if (x.size() != 3 && x.size() != 4) return "one or two spatial dims only";
+  if (!std::all_of(w.begin() + 2, w.end(), [](int64_t extent) { return extent == 1; })) return "1x1 only";
+  if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
+  if (conv->attributes().integer("group") != 1) return "groups";
+  if (conv->output().shape().num_elements().value_or(0) == 0 || w[1] == 0) return "an empty tensor";
+  if (has_pads(*conv)) return "pads";
+  if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
+  return read_conv_steps(*conv).refusal;
+}
+
+class PointwiseKernel : public Kernel {
+ public:
+  PointwiseKernel(const KernelCall& call, const AnchoredCall& conv)
+      : shape_(shape_of(conv)),
+        steps_(read_conv_steps(conv)),
+        x_slot_(static_cast<size_t>(conv.operand(kX).input)),
+        threads_(useful_threads(call.threads, static_cast<int64_t>(std::min(shape_.flops() / kFlopsOfWork, 1e15)))),
+        panels_((shape_.out_channels + pointwise_panel_width() - 1) / pointwise_panel_width()),
+        packed_(PackedConstants::share(call.packed, {conv.operand(kW).constant}, "pointwise_conv_simd",
+                                       [&] { return packed(conv.operand(kW).constant); })),
+        bias_(padded_bias(conv)) {}
+
+  size_t scratch_bytes() const override {
+    return shape_.skips_pixels() ? static_cast<size_t>(shape_.pixels() * shape_.in_channels) * sizeof(float) : 0;
+  }
+  size_t weight_bytes() const override { return packed_->size_bytes(); }
+  bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
+
+  void run(const KernelArgs& args) const override {
+    const float* x = args.inputs[x_slot_].data<float>();
+    if (shape_.skips_pixels()) x = gather_pixels(x, static_cast<float*>(args.scratch));
+    const PointwiseTask all{
+        .in_channels = shape_.in_channels,
+        .out_channels = shape_.out_channels,
+        .panels = packed_->data<float>(),
+        .bias = bias_.data<float>(),
+        .x = x,
+        .x_stride = shape_.in_channels,
+        .residual = steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>(),
+        .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
+        .pixels = shape_.pixels(),
+        .first_panel = 0,
+        .end_panel = panels_,
+        .steps = steps_.list};
+    if (shares_panels()) {
+      for_shares(threads_, panels_, [&](int64_t begin, int64_t end, int) {
+        PointwiseTask task = all;
+        task.first_panel = begin;
+        task.end_panel = end;
+        run_pointwise(task);
+      });
+      return;
+    }
+    const int64_t rows = pointwise_rows();
+    for_shares(threads_, (all.pixels + rows - 1) / rows, [&](int64_t begin, int64_t end, int) {
+      const int64_t first = begin * rows;
+      PointwiseTask task = all;
+      task.x += first * all.x_stride;
+      task.y += first * all.out_channels;
+      if (task.residual) task.residual += first * all.out_channels;
+      task.pixels = std::min(end * rows, all.pixels) - first;
+      run_pointwise(task);
+    });
+  }
+
+ private:
+  // Flops in the time that one element takes (parallel.h).
+  static constexpr double kFlopsOfWork = 16;
+
+  Tensor packed(const Tensor& weights) const {
+    Tensor result = Tensor::empty(DType::f32, {panels_ * pointwise_panel_width() * shape_.in_channels});
+    pack_pointwise_weights(weights.data<float>(), shape_.out_channels, shape_.in_channels,
+                           result.mutable_data<float>());
+    return result;
+  }
+
+  Tensor padded_bias(const AnchoredCall& conv) const {
+    Tensor bias = Tensor::zeros(DType::f32, {panels_ * pointwise_panel_width()});
+    if (conv.has(kB)) {
+      std::copy_n(conv.operand(kB).constant.data<float>(), shape_.out_channels, bias.mutable_data<float>());
+    }
+    return bias;
+  }
+
+  // What every thread reads is the smaller one of pixels and weights.
+  bool shares_panels() const { return shape_.pixels() < shape_.out_channels; }
+
+  // The pixels that have outputs, one behind the other.
+  const float* gather_pixels(const float* x, float* to) const {
+    const int64_t c = shape_.in_channels;
+    for_shares(threads_, shape_.batch * shape_.out[0], [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t image = row / shape_.out[0], top = row % shape_.out[0] * shape_.stride[0];
+        const float* from = x + (image * shape_.in[0] + top) * shape_.in[1] * c;
+        float* at = to + row * shape_.out[1] * c;
+        for (int64_t i = 0; i < shape_.out[1]; ++i) std::copy_n(from + i * shape_.stride[1] * c, c, at + i * c);
+      }
+    });
+    return to;
+  }
+
+  PointwiseShape shape_;
+  ConvSteps steps_;
+  size_t x_slot_;
+  int threads_;
+  int64_t panels_;
+  std::shared_ptr<const Tensor> packed_;
+  Tensor bias_;
+};
+
+Prepared prepare(const KernelCall& call) {
+  const auto conv = read_conv(call);
+  return {std::make_unique<PointwiseKernel>(call, *conv), ""};
+}
+
+// A little behind oneDNN's kernels in the same layout (conv_cost.cpp): where it is ahead, measurements tell.
+double cost_us(const AnchoredCall& conv, int threads) {
+  constexpr double kStartUs = 3;
+  constexpr double kFlopsPerUsAndThread = 80e3;
+  constexpr double kBytesPerUs = 20e3;
+  const KernelCall anchor = conv.anchor_call(threads);
+  const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
+  return kStartUs + cost.flops / (kFlopsPerUsAndThread * threads) + cost.bytes / kBytesPerUs;
+}
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  const auto conv = read_conv(call);
+  constexpr Layout kLayouts[] = {Layout::channels_last};
+  return conv_variants(call, *conv, kLayouts, cost_us(*conv, call.threads));
+}
+
+KernelDef kernel_for(std::string_view op) {
+  return {.name = "cpu.pointwise_conv_simd", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants};
+}
+
+}  // namespace
+
+std::vector<KernelDef> pointwise_conv_kernels() { return {kernel_for(conv_def().name), kernel_for(fused_def().name)}; }
+
+}  // namespace autograph::simd

@@ -1,0 +1,213 @@
+#include "backends/cpu/simd/conv/pointwise_conv_loops.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/conv/pointwise_conv_loops.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/conv/conv_steps-inl.h"
+#include "backends/cpu/simd/linear/micro_gemm-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int kVectors = 2;  // of a panel
+// With two vectors of sums for each row, two of weights and a factor: 15 of 16 registers, or 27 of 32.
+constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
+// Input channels of a panel that stay in the first cache with the rows that meet them.
+constexpr int64_t kMaxDepth = 256;
+// Elements of a block of pixels, which is read once for each panel: part of the second cache.
+constexpr int64_t kBlockElements = 40 * 1024;
+
+HWY_INLINE int64_t lanes_of_target() { return static_cast<int64_t>(hn::Lanes(D())); }
+
+// Some input channels of all pixels of a block with one panel.
+struct Product {
+  const float* x;
+  int64_t x_stride;
+  const float* panel;
+  const float* bias;
+  const float* residual;
+  float* y;
+  int64_t y_stride;
+  int64_t depth;
+  bool is_first;  // of the blocks of input channels
+  bool is_last;
+  std::span<const ConvStep> steps;
+  int64_t columns;
+};
+
+// A vector of the last panel, of which only some columns exist.
+template <bool kWhole>
+HWY_INLINE V load_columns(const float* from, int64_t columns, int v) {
+  const D d;
+  const int64_t left = columns - v * lanes_of_target();
+  if (kWhole || left >= lanes_of_target()) return hn::LoadU(d, from + v * lanes_of_target());
+  return left > 0 ? load_some(d, from + v * lanes_of_target(), static_cast<size_t>(left), hn::Zero(d)) : hn::Zero(d);
+}
+
+template <bool kWhole>
+HWY_INLINE void store_columns(V value, float* to, int64_t columns, int v) {
+  const D d;
+  const int64_t left = columns - v * lanes_of_target();
+  if (kWhole || left >= lanes_of_target()) return hn::StoreU(value, d, to + v * lanes_of_target());
+  if (left > 0) store_some(d, value, to + v * lanes_of_target(), static_cast<size_t>(left));
+}
+
+template <int kCount, bool kWhole>
+HWY_INLINE void finish_rows(const Product& product, int64_t at, V (&sums)[kCount][kVectors]) {
+  const D d;
+  if (product.is_last) {
+    for (const ConvStep& step : product.steps) {
+      apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
+#pragma GCC unroll 12
+        for (int r = 0; r < kCount; ++r) {
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) {
+            const auto residual = [&]() HWY_ATTR {
+              return load_columns<kWhole>(product.residual + at + r * product.y_stride, product.columns, v);
+            };
+            sums[r][v] = f(sums[r][v], residual);
+          }
+        }
+      });
+    }
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < kCount; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      store_columns<kWhole>(sums[r][v], product.y + at + r * product.y_stride, product.columns, v);
+    }
+  }
+}
+
+template <int kCount, bool kWhole>
+HWY_INLINE void multiply_rows(const Product& product, int64_t row) {
+  const D d;
+  const int64_t lanes = lanes_of_target();
+  const int64_t at = row * product.y_stride;
+  V sums[kCount][kVectors];
+#pragma GCC unroll 12
+  for (int r = 0; r < kCount; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      sums[r][v] = product.is_first ? hn::LoadU(d, product.bias + v * lanes)
+                                    : load_columns<kWhole>(product.y + at + r * product.y_stride, product.columns, v);
+    }
+  }
+  const float* x = product.x + row * product.x_stride;
+  const float* panel = product.panel;
+  for (int64_t k = 0; k < product.depth; ++k, panel += kVectors * lanes) {
+    const V first = hn::LoadU(d, panel), second = hn::LoadU(d, panel + lanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < kCount; ++r) {
+      const V factor = hn::Set(d, x[r * product.x_stride + k]);
+      sums[r][0] = hn::MulAdd(factor, first, sums[r][0]);
+      sums[r][1] = hn::MulAdd(factor, second, sums[r][1]);
+    }
+  }
+  finish_rows<kCount, kWhole>(product, at, sums);
+}
+
+// The last rows in at most two tiles. One or two rows alone would wait for each sum.
+template <bool kWhole>
+HWY_INLINE void multiply_last_rows(const Product& product, int64_t row, int64_t rows) {
+  switch (rows) {
+    case 1: return multiply_rows<1, kWhole>(product, row);
+    case 2: return multiply_rows<2, kWhole>(product, row);
+    case 3: return multiply_rows<3, kWhole>(product, row);
+    case 4: return multiply_rows<4, kWhole>(product, row);
+    case 5: return multiply_rows<5, kWhole>(product, row);
+    case 6: return multiply_rows<6, kWhole>(product, row);
+    case 7: multiply_rows<4, kWhole>(product, row); return multiply_rows<3, kWhole>(product, row + 4);
+    case 8: multiply_rows<4, kWhole>(product, row); return multiply_rows<4, kWhole>(product, row + 4);
+    default: return;
+  }
+}
+
+template <bool kWhole>
+HWY_NOINLINE void multiply_block(const Product& product, int64_t rows) {
+  constexpr int64_t kSmall = 6;
+  int64_t row = 0;
+  if constexpr (kRows > kSmall) {
+    for (; row + kRows <= rows; row += kRows) multiply_rows<kRows, kWhole>(product, row);
+  }
+  for (; row + kSmall + 2 < rows || row + kSmall == rows; row += kSmall) multiply_rows<kSmall, kWhole>(product, row);
+  multiply_last_rows<kWhole>(product, row, rows - row);
+}
+
+int64_t panel_width_of_target() { return kVectors * lanes_of_target(); }
+int64_t rows_of_target() { return kRows; }
+
+void pack(const float* weights, int64_t out_channels, int64_t in_channels, float* packed) {
+  const int64_t width = panel_width_of_target();
+  for (int64_t first = 0; first < out_channels; first += width, packed += in_channels * width) {
+    const int64_t given = std::min(width, out_channels - first);
+    if (given < width) std::fill_n(packed, in_channels * width, 0.0F);
+    for (int64_t c = 0; c < given; ++c) {
+      const float* from = weights + (first + c) * in_channels;
+      for (int64_t k = 0; k < in_channels; ++k) packed[k * width + c] = from[k];
+    }
+  }
+}
+
+void run(const PointwiseTask& task) {
+  const int64_t width = panel_width_of_target();
+  const int64_t turns = (task.in_channels + kMaxDepth - 1) / kMaxDepth;
+  const int64_t depth = (task.in_channels + turns - 1) / turns;
+  const int64_t most = std::max<int64_t>(kBlockElements / depth / kRows, 4) * kRows;
+  const int64_t blocks = (task.pixels + most - 1) / most;
+  const int64_t block = (task.pixels + blocks - 1) / blocks;
+  for (int64_t row = 0; row < task.pixels; row += block) {
+    const int64_t rows = std::min(block, task.pixels - row);
+    for (int64_t k = 0; k < task.in_channels; k += depth) {
+      for (int64_t p = task.first_panel; p < task.end_panel; ++p) {
+        const int64_t at = row * task.out_channels + p * width;
+        const Product product{.x = task.x + row * task.x_stride + k,
+                              .x_stride = task.x_stride,
+                              .panel = task.panels + (p * task.in_channels + k) * width,
+                              .bias = task.bias + p * width,
+                              .residual = task.residual ? task.residual + at : nullptr,
+                              .y = task.y + at,
+                              .y_stride = task.out_channels,
+                              .depth = std::min(depth, task.in_channels - k),
+                              .is_first = k == 0,
+                              .is_last = k + depth >= task.in_channels,
+                              .steps = task.steps,
+                              .columns = std::min(width, task.out_channels - p * width)};
+        product.columns == width ? multiply_block<true>(product, rows) : multiply_block<false>(product, rows);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+
+HWY_EXPORT(panel_width_of_target);
+HWY_EXPORT(rows_of_target);
+HWY_EXPORT(pack);
+HWY_EXPORT(run);
+
+int64_t pointwise_panel_width() { return HWY_DYNAMIC_DISPATCH(panel_width_of_target)(); }
+int64_t pointwise_rows() { return HWY_DYNAMIC_DISPATCH(rows_of_target)(); }
+
+void pack_pointwise_weights(const float* weights, int64_t out_channels, int64_t in_channels, float* packed) {
+  HWY_DYNAMIC_DISPATCH(pack)(weights, out_channels, in_channels, packed);
+}
+
+void run_pointwise(const PointwiseTask& task) { HWY_DYNAMIC_DISPATCH(run)(task); }
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE

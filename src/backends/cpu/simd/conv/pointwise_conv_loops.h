@@ -1,0 +1,39 @@
+// The loops of 1x1 convolutions on activations whose channels lie together in memory: one matrix product, pixels by
+// input channels times input channels by output channels, with the epilogue while the sums are still in registers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "backends/cpu/simd/conv/conv_steps.h"
+
+namespace autograph::simd {
+
+/// Some pixels, and some panels of output channels.
+struct PointwiseTask {
+  int64_t in_channels = 0;
+  int64_t out_channels = 0;
+  const float* panels = nullptr;    ///< All of them, from pack_pointwise_weights().
+  const float* bias = nullptr;      ///< pointwise_columns(out_channels) numbers.
+  const float* x = nullptr;         ///< The first pixel.
+  int64_t x_stride = 0;             ///< Elements from one pixel's first channel to the next one's.
+  const float* residual = nullptr;  ///< Laid out as y.
+  float* y = nullptr;               ///< The first pixel, [pixels, out_channels].
+  int64_t pixels = 0;
+  int64_t first_panel = 0;
+  int64_t end_panel = 0;
+  std::span<const ConvStep> steps;
+};
+
+/// Output channels of a panel.
+int64_t pointwise_panel_width();
+/// Pixels that are computed together.
+int64_t pointwise_rows();
+
+/// Packs weights [out channels, in channels] into panels of pointwise_panel_width() columns; missing ones are zeros.
+/// `packed` has room for in_channels times the width times the number of panels.
+void pack_pointwise_weights(const float* weights, int64_t out_channels, int64_t in_channels, float* packed);
+
+void run_pointwise(const PointwiseTask& task);
+
+}  // namespace autograph::simd

@@ -1,0 +1,205 @@
+// conv with 3x3 or 5x5 weights, stride 1 and many channels by Winograd's algorithm, with bias and an epilogue.
+//
+// oneDNN has the algorithm too, for one layout, with weights that take it 25 ns each to transform, and with tiles of
+// 4 x 4 for few 3x3 shapes. Here tiles stay in the second cache from their transform to the output, and weights take
+// less than 1 ns each, so that nobody has to ask for it by measuring.
+#include <algorithm>
+#include <vector>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/anchored_call.h"
+#include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/conv/winograd_conv_loops.h"
+#include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/threads/parallel.h"
+#include "ops/defs.h"
+#include "ops/window/window_geometry.h"
+#include "runtime/memory/packed_constants.h"
+
+namespace autograph::simd {
+namespace {
+
+constexpr size_t kX = 0;
+constexpr size_t kW = 1;
+constexpr size_t kB = 2;
+// Elements of transformed tiles that share the second cache with a unit's weights and products.
+constexpr int64_t kTransformedElements = 96 * 1024;
+// A unit's weights are read from further away: they should meet this many tiles.
+constexpr int64_t kMinTiles = 24;
+// Elements of transformed weights that the second cache can hold.
+constexpr int64_t kSmallWeights = 640 * 1024;
+
+WinogradShape shape_of(const AnchoredCall& conv, Layout layout) {
+  const Dims x = conv.dims(kX);
+  const Dims w = conv.dims(kW);
+  const auto axes = resolve_windows(window_spec(conv.attributes(), {w[2], w[3]}), std::span(x).subspan(2));
+  const bool together = layout == Layout::channels_last;
+  return {.taps = w[2],
+          .batch = x[0],
+          .in_channels = x[1],
+          .out_channels = w[0],
+          .in_block = together ? x[1] : kWinogradChannels,
+          .out_block = together ? w[0] : kWinogradChannels,
+          .in = {axes[0].in, axes[1].in},
+          .out = {axes[0].out, axes[1].out},
+          .pad = {axes[0].pad_begin, axes[1].pad_begin}};
+}
+
+bool all_ones(const AnchoredCall& conv, std::string_view name) {
+  const auto list = conv.attributes().get_or<std::vector<int64_t>>(name, {});
+  return std::all_of(list.begin(), list.end(), [](int64_t d) { return d == 1; });
+}
+
+std::string why_not(const KernelCall& call) {
+  if (call.exact) return "sums in another order";
+  const auto conv = read_conv(call);
+  if (!conv) return "not a convolution with a chain of elementwise ops behind it";
+  const Dims x = conv->dims(kX);
+  const Dims w = conv->dims(kW);
+  if (x.size() != 4 || w[2] != w[3] || (w[2] != 3 && w[2] != 5)) return "3x3 and 5x5 only";
+  if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
+  if (conv->attributes().integer("group") != 1) return "groups";
+  if (!all_ones(*conv, "dilations") || !all_ones(*conv, "strides")) return "strides or dilation";
+  if (x[1] % kWinogradChannels != 0 || w[0] % kWinogradChannels != 0) return "channels that are no multiple of 16";
+  if (conv->output().shape().num_elements().value_or(0) == 0) return "an empty output";
+  if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
+  return read_conv_steps(*conv).refusal;
+}
+
+// Who does what. Many tiles are shared out, each thread taking its own from transform to output, some at a time. With
+// few tiles and large weights output channels are shared out, so that every weight is read once, and each thread
+// transforms all tiles for itself: that takes less time than to fetch what another one has transformed.
+struct WorkPlan {
+  bool by_tiles = false;
+  int64_t tiles_at_once = 0;
+
+  WorkPlan(const WinogradShape& shape, int threads) {
+    const int64_t tiles = shape.tiles();
+    const int64_t in_cache = std::max(kMinTiles, kTransformedElements / (kWinogradPoints * shape.in_channels));
+    by_tiles = tiles >= threads * kMinTiles || shape.weight_elements() <= kSmallWeights || threads == 1;
+    const int64_t share = by_tiles ? (tiles + threads - 1) / threads : tiles;
+    const int64_t turns = (share + in_cache - 1) / in_cache;
+    tiles_at_once = (share + turns - 1) / turns;
+  }
+};
+
+class WinogradKernel : public Kernel {
+ public:
+  WinogradKernel(const KernelCall& call, const AnchoredCall& conv)
+      : shape_(shape_of(conv, call.variant->output(0))),
+        steps_(read_conv_steps(conv)),
+        x_slot_(static_cast<size_t>(conv.operand(kX).input)),
+        threads_(call.threads),
+        plan_(shape_, call.threads),
+        weights_(PackedConstants::share(call.packed, {conv.operand(kW).constant}, "winograd_conv_simd",
+                                        [&] { return transformed(conv.operand(kW).constant); })),
+        bias_(conv.has(kB) ? conv.operand(kB).constant : Tensor::zeros(DType::f32, {shape_.out_channels})) {}
+
+  void run(const KernelArgs& args) const override {
+    WinogradTask task{.shape = shape_,
+                      .x = args.inputs[x_slot_].data<float>(),
+                      .weights = weights_->data<float>(),
+                      .bias = bias_.data<float>(),
+                      .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
+                      .steps = steps_.list,
+                      .transformed = static_cast<float*>(args.scratch)};
+    if (steps_.residual >= 0) task.residual = args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
+    // Shares of units may end within one: with half of its tiles.
+    const int64_t work = plan_.by_tiles ? shape_.tiles() : 2 * shape_.units();
+    for_shares(threads_, work, [&](int64_t begin, int64_t end, int thread) {
+      WinogradTask part = task;
+      part.transformed += thread * (transformed_size() + products_size());
+      if (plan_.by_tiles) {
+        run_tiles(part, begin, end, 0, 2 * shape_.units());
+      } else {
+        run_tiles(part, 0, shape_.tiles(), begin, end);
+      }
+    });
+  }
+
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(threads_ * (transformed_size() + products_size())) * sizeof(float);
+  }
+  size_t weight_bytes() const override { return static_cast<size_t>(shape_.weight_elements()) * sizeof(float); }
+  bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
+
+ private:
+  // Depends on the weights alone.
+  Tensor transformed(const Tensor& given) const {
+    Tensor weights = Tensor::empty(DType::f32, {shape_.weight_elements()});
+    for_shares(threads_, shape_.units(), [&](int64_t begin, int64_t end, int) {
+      transform_winograd_weights(shape_, given.data<float>(), begin, end, weights.mutable_data<float>());
+    });
+    return weights;
+  }
+
+  int64_t transformed_size() const { return kWinogradPoints * winograd_plane(plan_.tiles_at_once, shape_.in_channels); }
+  int64_t products_size() const { return kWinogradPoints * winograd_plane(plan_.tiles_at_once, kWinogradUnit); }
+
+  // The tiles from `begin` to `end` in the halves of units from `first_half` to `end_half`.
+  void run_tiles(WinogradTask task, int64_t begin, int64_t end, int64_t first_half, int64_t end_half) const {
+    for (task.first_tile = begin; task.first_tile < end; task.first_tile += task.tiles) {
+      task.tiles = std::min(plan_.tiles_at_once, end - task.first_tile);
+      transform_winograd_inputs(task);
+      const int64_t middle = (task.tiles + 1) / 2;
+      for (int64_t half = first_half; half < end_half;) {
+        const bool whole = half % 2 == 0 && half + 1 < end_half;
+        const int64_t first = half % 2 == 0 ? 0 : middle;
+        const int64_t last = whole || half % 2 == 1 ? task.tiles : middle;
+        compute_winograd_outputs(task, first, last, half / 2, task.transformed + transformed_size());
+        half += whole ? 2 : 1;
+      }
+    }
+  }
+
+  WinogradShape shape_;
+  ConvSteps steps_;
+  size_t x_slot_;
+  int threads_;
+  WorkPlan plan_;
+  std::shared_ptr<const Tensor> weights_;
+  Tensor bias_;
+};
+
+Prepared prepare(const KernelCall& call) {
+  const auto conv = read_conv(call);
+  return {std::make_unique<WinogradKernel>(call, *conv), ""};
+}
+
+// Fitted to the ratio to direct convolutions of well-known networks (`bench_kernels conv`), AVX-512 with two threads.
+double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads) {
+  constexpr double kStartUs = 6;
+  constexpr double kFlopsPerUsAndThread = 88e3;
+  constexpr double kTransformedPerUsAndThread = 6.4e3;  // elements of tiles of six rows and columns
+  constexpr double kBytesPerUs = 20e3;
+  constexpr double kWeightBytesPerUs = 30e3;
+  const KernelCall anchor = conv.anchor_call(threads);
+  const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
+  // Fewer tiles leave registers idle.
+  constexpr int64_t kFewTiles = 8;
+  const double tiles = static_cast<double>(std::max(kFewTiles, shape.tiles())) * kWinogradPoints;
+  const double channels = static_cast<double>(shape.in_channels + shape.out_channels);
+  const double products = tiles * static_cast<double>(shape.in_channels * shape.out_channels);
+  const int64_t given = shape.taps * shape.taps;
+  const double further_weights =
+      static_cast<double>(shape.weight_elements() * (kWinogradPoints - given) / kWinogradPoints) * sizeof(float);
+  return kStartUs + 2 * products / (kFlopsPerUsAndThread * threads) +
+         tiles * channels / (kTransformedPerUsAndThread * threads) + cost.bytes / kBytesPerUs +
+         further_weights / kWeightBytesPerUs;
+}
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  const auto conv = read_conv(call);
+  constexpr Layout kLayouts[] = {Layout::channels_last, Layout::blocked16};
+  return conv_variants(call, *conv, kLayouts, cost_us(*conv, shape_of(*conv, kLayouts[0]), call.threads));
+}
+
+KernelDef kernel_for(std::string_view op) {
+  return {.name = "cpu.winograd_conv_simd", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants};
+}
+
+}  // namespace
+
+std::vector<KernelDef> winograd_conv_kernels() { return {kernel_for(conv_def().name), kernel_for(fused_def().name)}; }
+
+}  // namespace autograph::simd

@@ -1,0 +1,349 @@
+#include "backends/cpu/simd/conv/winograd_conv_loops.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/conv/winograd_conv_loops.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/conv/conv_steps-inl.h"
+#include "backends/cpu/simd/linear/micro_gemm-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int kIn = static_cast<int>(kWinogradIn);
+
+// The points other than 0 and infinity are +-a and +-b with a b = 1.
+constexpr float kA = 2.0F / 3;
+constexpr float kB = 1.5F;
+constexpr float kA2 = kA * kA;
+constexpr float kB2 = kB * kB;
+
+HWY_INLINE int64_t lanes_of_target() { return static_cast<int64_t>(hn::Lanes(D())); }
+
+// out[p * step] = values at point p of what six inputs in a row stand for.
+HWY_INLINE void transform_inputs_1d(const V (&in)[kIn], V* out, int step) {
+  const D d;
+  const V both = hn::Set(d, kA2 + kB2);
+  const V even_a = hn::NegMulAdd(hn::Set(d, kB2), in[2], in[4]);
+  const V even_b = hn::NegMulAdd(hn::Set(d, kA2), in[2], in[4]);
+  const V odd_a = hn::NegMulAdd(hn::Set(d, kB2), in[1], in[3]);
+  const V odd_b = hn::NegMulAdd(hn::Set(d, kA2), in[1], in[3]);
+  out[0] = hn::Add(hn::NegMulAdd(both, in[2], in[0]), in[4]);
+  out[step] = hn::MulAdd(hn::Set(d, kA), odd_a, even_a);
+  out[2 * step] = hn::NegMulAdd(hn::Set(d, kA), odd_a, even_a);
+  out[3 * step] = hn::MulAdd(hn::Set(d, kB), odd_b, even_b);
+  out[4 * step] = hn::NegMulAdd(hn::Set(d, kB), odd_b, even_b);
+  out[5 * step] = hn::Add(hn::NegMulAdd(both, in[3], in[1]), in[5]);
+}
+
+// out[i * step] = the i-th of two or four outputs in a row that products at six points stand for.
+template <int kOut>
+HWY_INLINE void transform_products_1d(const V (&in)[kIn], V* out, int step) {
+  const D d;
+  const V sum_a = hn::Add(in[1], in[2]), difference_a = hn::Sub(in[1], in[2]);
+  const V sum_b = hn::Add(in[3], in[4]), difference_b = hn::Sub(in[3], in[4]);
+  out[0] = hn::Add(in[0], hn::Add(sum_a, sum_b));
+  const V first = hn::MulAdd(hn::Set(d, kA), difference_a, hn::Mul(hn::Set(d, kB), difference_b));
+  if constexpr (kOut == 2) {
+    out[step] = hn::Add(first, in[5]);
+  } else {
+    const V third = hn::MulAdd(hn::Set(d, kB2 * kB), difference_b, in[5]);
+    out[step] = first;
+    out[2 * step] = hn::MulAdd(hn::Set(d, kA2), sum_a, hn::Mul(hn::Set(d, kB2), sum_b));
+    out[3 * step] = hn::MulAdd(hn::Set(d, kA2 * kA), difference_a, third);
+  }
+}
+
+// The polynomial with the coefficients `weights` at +-point, times `factor`.
+template <int kTaps>
+HWY_INLINE void evaluate_pair(const V (&weights)[kTaps], float point, float factor, V& at_plus, V& at_minus) {
+  const D d;
+  const V square = hn::Set(d, point * point);
+  V even = weights[kTaps - 1];
+  for (int i = kTaps - 3; i >= 0; i -= 2) even = hn::MulAdd(even, square, weights[i]);
+  V odd = weights[kTaps - 2];
+  for (int i = kTaps - 4; i >= 0; i -= 2) odd = hn::MulAdd(odd, square, weights[i]);
+  even = hn::Mul(even, hn::Set(d, factor));
+  at_plus = hn::MulAdd(odd, hn::Set(d, factor * point), even);
+  at_minus = hn::NegMulAdd(odd, hn::Set(d, factor * point), even);
+}
+
+// out[p * step] = values at point p of what the weights in a row stand for, times the factors that make the other two
+// transforms cheap.
+template <int kTaps>
+HWY_INLINE void transform_weights_1d(const V (&weights)[kTaps], V* out, int step) {
+  out[0] = weights[0];
+  evaluate_pair(weights, kA, 1 / (2 * kA2 * (kA2 - kB2)), out[step], out[2 * step]);
+  evaluate_pair(weights, kB, 1 / (2 * kB2 * (kB2 - kA2)), out[3 * step], out[4 * step]);
+  out[5 * step] = weights[kTaps - 1];
+}
+
+// Where a tile lies.
+struct Place {
+  int64_t instance;
+  int64_t row;  // of its first output
+  int64_t column;
+};
+
+Place place_of(const WinogradShape& shape, int64_t tile) {
+  const int64_t wide = shape.tiles_wide();
+  const int64_t high = shape.tiles_high();
+  return {tile / (high * wide), tile / wide % high * shape.tile(), tile % wide * shape.tile()};
+}
+
+// Of a channel of the first pixel, with `block` channels of a pixel together and planes of `pixels`.
+HWY_INLINE int64_t channel_offset(int64_t channel, int64_t block, int64_t pixels) {
+  return channel / block * block * pixels + channel % block;
+}
+
+// Six rows of six pixels of a vector of channels, some of which may lie outside of the image.
+struct InputTile {
+  const float* x;  // the vector in the first pixel
+  int64_t row;     // elements from one row to the next
+  int64_t pixel;
+  bool row_inside[kIn] = {};
+  bool column_inside[kIn] = {};
+
+  template <bool kWhole>
+  HWY_INLINE V load(int i, const float* from, bool inside) const {
+    if (kWhole || (inside && row_inside[i])) return hn::LoadU(D(), from + i * row);
+    return hn::Zero(D());
+  }
+};
+
+// Neither inlined nor unrolled: with more addresses at a time than registers the compiler would keep them in memory.
+template <bool kWhole>
+HWY_NOINLINE void transform_inputs_of(const InputTile& tile, float* out, int64_t plane) {
+  V half[kIn * kIn];
+  const float* x = tile.x;
+#pragma GCC unroll 1
+  for (int j = 0; j < kIn; ++j, x += tile.pixel) {
+    const bool inside = tile.column_inside[j];
+    const V column[kIn] = {tile.load<kWhole>(0, x, inside), tile.load<kWhole>(1, x, inside),
+                           tile.load<kWhole>(2, x, inside), tile.load<kWhole>(3, x, inside),
+                           tile.load<kWhole>(4, x, inside), tile.load<kWhole>(5, x, inside)};
+    transform_inputs_1d(column, half + j, kIn);
+  }
+  const V* from = half;
+#pragma GCC unroll 1
+  for (int i = 0; i < kIn; ++i, from += kIn, out += kIn * plane) {
+    const V row[kIn] = {from[0], from[1], from[2], from[3], from[4], from[5]};
+    V values[kIn];
+    transform_inputs_1d(row, values, 1);
+    for (int j = 0; j < kIn; ++j) hn::StoreU(values[j], D(), out + j * plane);
+  }
+}
+
+void transform_inputs(const WinogradTask& task) {
+  const WinogradShape& shape = task.shape;
+  const int64_t pixels = shape.in[0] * shape.in[1];
+  const int64_t plane = winograd_plane(task.tiles, shape.in_channels);
+  for (int64_t t = 0; t < task.tiles; ++t) {
+    const Place place = place_of(shape, task.first_tile + t);
+    const int64_t row = place.row - shape.pad[0];
+    const int64_t column = place.column - shape.pad[1];
+    InputTile tile{.x = nullptr, .row = shape.in[1] * shape.in_block, .pixel = shape.in_block};
+    for (int i = 0; i < kIn; ++i) {
+      tile.row_inside[i] = row + i >= 0 && row + i < shape.in[0];
+      tile.column_inside[i] = column + i >= 0 && column + i < shape.in[1];
+    }
+    const bool whole = row >= 0 && column >= 0 && row + kIn <= shape.in[0] && column + kIn <= shape.in[1];
+    const float* first = task.x + place.instance * shape.in_channels * pixels + row * tile.row + column * tile.pixel;
+    float* out = task.transformed + t * shape.in_channels;
+    for (int64_t c = 0; c < shape.in_channels; c += lanes_of_target()) {
+      tile.x = first + channel_offset(c, shape.in_block, pixels);
+      if (whole) {
+        transform_inputs_of<true>(tile, out + c, plane);
+      } else {
+        transform_inputs_of<false>(tile, out + c, plane);
+      }
+    }
+  }
+}
+
+// Some rows of as many pixels of a vector of channels, of which some may lie outside of the image.
+struct OutputTile {
+  float* y;
+  const float* residual;
+  int64_t row;
+  int64_t pixel;
+  int rows;
+  int columns;
+};
+
+template <int kOut>
+HWY_NOINLINE void transform_products(const float* products, int64_t plane, const float* bias, V* out) {
+  const D d;
+  V half[kOut * kIn];
+#pragma GCC unroll 1
+  for (int j = 0; j < kIn; ++j, products += plane) {
+    const int64_t next = kIn * plane;
+    const V column[kIn] = {hn::LoadU(d, products),
+                           hn::LoadU(d, products + next),
+                           hn::LoadU(d, products + 2 * next),
+                           hn::LoadU(d, products + 3 * next),
+                           hn::LoadU(d, products + 4 * next),
+                           hn::LoadU(d, products + 5 * next)};
+    transform_products_1d<kOut>(column, half + j, kIn);
+  }
+  const V added = hn::LoadU(d, bias);
+  const V* from = half;
+#pragma GCC unroll 1
+  for (int i = 0; i < kOut; ++i, from += kIn, out += kOut) {
+    const V row[kIn] = {from[0], from[1], from[2], from[3], from[4], from[5]};
+    transform_products_1d<kOut>(row, out, 1);
+    for (int j = 0; j < kOut; ++j) out[j] = hn::Add(out[j], added);
+  }
+}
+
+template <int kOut>
+HWY_INLINE void store_tile(const OutputTile& tile, std::span<const ConvStep> steps, V (&out)[kOut * kOut]) {
+  const D d;
+  for (const ConvStep& step : steps) {
+    apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
+      for (int i = 0; i < tile.rows; ++i) {
+        for (int j = 0; j < tile.columns; ++j) {
+          const auto residual = [&]() HWY_ATTR { return hn::LoadU(d, tile.residual + i * tile.row + j * tile.pixel); };
+          out[i * kOut + j] = f(out[i * kOut + j], residual);
+        }
+      }
+    });
+  }
+  for (int i = 0; i < tile.rows; ++i) {
+    for (int j = 0; j < tile.columns; ++j) {
+      hn::StoreU(out[i * kOut + j], d, tile.y + i * tile.row + j * tile.pixel);
+    }
+  }
+}
+
+// The products of `rows` transformed tiles from row `first` on with one unit of output channels, at every point.
+void multiply(const WinogradTask& task, int64_t first, int64_t rows, int64_t unit, float* products) {
+  const WinogradShape& shape = task.shape;
+  const int64_t depth = shape.in_channels;
+  const int64_t width = std::min(kWinogradUnit, shape.out_channels - unit * kWinogradUnit);
+  const float* weights = task.weights + unit * kWinogradPoints * depth * kWinogradUnit;
+  const float* in = task.transformed + first * depth;
+  for (int64_t p = 0; p < kWinogradPoints; ++p) {
+    multiply_packed<true>({.a = in + p * winograd_plane(task.tiles, depth),
+                           .a_stride = depth,
+                           .panel = weights + p * depth * width,
+                           .depth = depth,
+                           .c = products + p * winograd_plane(rows, kWinogradUnit),
+                           .c_stride = kWinogradUnit,
+                           .accumulate = false,
+                           .next_panel = weights + (p + 1) * depth * width},
+                          rows, width);
+  }
+}
+
+template <int kOut>
+void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
+  const WinogradShape& shape = task.shape;
+  multiply(task, begin, end - begin, unit, products);
+  const int64_t pixels = shape.out[0] * shape.out[1];
+  const int64_t plane = winograd_plane(end - begin, kWinogradUnit);
+  const int64_t first = unit * kWinogradUnit;
+  const int64_t width = std::min(kWinogradUnit, shape.out_channels - first);
+  for (int64_t t = begin; t < end; ++t) {
+    const Place place = place_of(shape, task.first_tile + t);
+    OutputTile tile{.y = nullptr,
+                    .residual = nullptr,
+                    .row = shape.out[1] * shape.out_block,
+                    .pixel = shape.out_block,
+                    .rows = static_cast<int>(std::min<int64_t>(kOut, shape.out[0] - place.row)),
+                    .columns = static_cast<int>(std::min<int64_t>(kOut, shape.out[1] - place.column))};
+    const int64_t at = place.instance * shape.out_channels * pixels + place.row * tile.row + place.column * tile.pixel;
+    for (int64_t c = 0; c < width; c += lanes_of_target()) {
+      const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
+      tile.y = task.y + offset;
+      tile.residual = task.residual ? task.residual + offset : nullptr;
+      V out[kOut * kOut];
+      transform_products<kOut>(products + (t - begin) * kWinogradUnit + c, plane, task.bias + first + c, out);
+      store_tile<kOut>(tile, task.steps, out);
+    }
+  }
+}
+
+void compute_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
+  if (task.shape.taps == 3) return compute_outputs_of<4>(task, begin, end, unit, products);
+  compute_outputs_of<2>(task, begin, end, unit, products);
+}
+
+// A vector of output channels of one input channel: their weights, `next_output` apart, at all points.
+template <int kTaps>
+HWY_INLINE void transform_weights_of(const float* weights, hn::Vec<hn::RebindToSigned<D>> next_output, V* out) {
+  const D d;
+  V half[kIn * kTaps];
+  for (int j = 0; j < kTaps; ++j) {
+    V column[kTaps];
+    for (int i = 0; i < kTaps; ++i) column[i] = hn::GatherIndex(d, weights + i * kTaps + j, next_output);
+    transform_weights_1d<kTaps>(column, half + j, kTaps);
+  }
+  for (int i = 0; i < kIn; ++i) {
+    V row[kTaps];
+    for (int j = 0; j < kTaps; ++j) row[j] = half[i * kTaps + j];
+    transform_weights_1d<kTaps>(row, out + i * kIn, 1);
+  }
+}
+
+template <int kTaps>
+void transform_units(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end, float* transformed) {
+  constexpr int64_t kSquare = int64_t{kTaps} * kTaps;
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const int64_t depth = shape.in_channels;
+  const auto next_output = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(depth * kSquare)));
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t first = unit * kWinogradUnit;
+    const int64_t width = std::min(kWinogradUnit, shape.out_channels - first);
+    float* to = transformed + unit * kWinogradPoints * depth * kWinogradUnit;
+    for (int64_t column = 0; column < width; column += lanes_of_target()) {
+      const int64_t panel = column / panel_width() * panel_width();
+      const int64_t panel_columns = std::min(panel_width(), width - panel);
+      for (int64_t k = 0; k < depth; ++k) {
+        V out[kIn * kIn];
+        transform_weights_of<kTaps>(weights + ((first + column) * depth + k) * kSquare, next_output, out);
+        float* at = to + panel * depth + k * panel_columns + (column - panel);
+        for (int64_t p = 0; p < kWinogradPoints; ++p) hn::StoreU(out[p], d, at + p * depth * width);
+      }
+    }
+  }
+}
+
+void transform_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
+                       float* transformed) {
+  if (shape.taps == 3) return transform_units<3>(shape, weights, begin, end, transformed);
+  transform_units<5>(shape, weights, begin, end, transformed);
+}
+
+}  // namespace
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+
+HWY_EXPORT(transform_weights);
+HWY_EXPORT(transform_inputs);
+HWY_EXPORT(compute_outputs);
+
+void transform_winograd_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
+                                float* transformed) {
+  HWY_DYNAMIC_DISPATCH(transform_weights)(shape, weights, begin, end, transformed);
+}
+
+void transform_winograd_inputs(const WinogradTask& task) { HWY_DYNAMIC_DISPATCH(transform_inputs)(task); }
+
+void compute_winograd_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
+  HWY_DYNAMIC_DISPATCH(compute_outputs)(task, begin, end, unit, products);
+}
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE

@@ -1,0 +1,79 @@
+// The loops of 3x3 and 5x5 convolutions by Winograd's algorithms F(4x4, 3x3) and F(2x2, 5x5) (Lavin and Gray, "Fast
+// Algorithms for Convolutional Neural Networks", CVPR 2016), on activations whose channels lie together in memory.
+//
+// A tile of 4 x 4 or 2 x 2 outputs is made of 6 x 6 inputs. Inputs and weights are transformed into polynomials' values
+// at 6 x 6 points; at each point the channels meet in a matrix product, over all tiles; the products are transformed
+// back. This takes 36 products where the definition takes 144 or 100.
+//
+// The points are 0, 2/3, -2/3, 3/2, -3/2 and infinity: their powers stay close to 1, so that sums lose fewer digits
+// than with the usual 0, 1, -1, 2, -2 (twice the error of the definition on normal values instead of four times).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "backends/cpu/simd/conv/conv_steps.h"
+
+namespace autograph::simd {
+
+/// Rows and columns of inputs of a tile, and points.
+inline constexpr int64_t kWinogradIn = 6;
+inline constexpr int64_t kWinogradPoints = kWinogradIn * kWinogradIn;
+/// Output channels that are computed together; the last ones may be half as many.
+inline constexpr int64_t kWinogradUnit = 32;
+/// Channels must be a multiple of this many: of the lanes of every instruction set.
+inline constexpr int64_t kWinogradChannels = 16;
+
+/// Stride and dilation 1, one group.
+struct WinogradShape {
+  int64_t taps = 3;  ///< Rows and columns of weights: 3 or 5.
+  int64_t batch = 0;
+  int64_t in_channels = 0;
+  int64_t out_channels = 0;
+  int64_t in_block = 0;  ///< Channels of one input pixel that lie together: a multiple of kWinogradChannels.
+  int64_t out_block = 0;
+  std::array<int64_t, 2> in{};
+  std::array<int64_t, 2> out{};
+  std::array<int64_t, 2> pad{};  ///< Before the first row and column.
+
+  /// Rows and columns of outputs of a tile.
+  int64_t tile() const { return kWinogradIn + 1 - taps; }
+  int64_t tiles_high() const { return (out[0] + tile() - 1) / tile(); }
+  int64_t tiles_wide() const { return (out[1] + tile() - 1) / tile(); }
+  int64_t tiles() const { return batch * tiles_high() * tiles_wide(); }
+  int64_t units() const { return (out_channels + kWinogradUnit - 1) / kWinogradUnit; }
+  /// Elements of the transformed weights.
+  int64_t weight_elements() const { return kWinogradPoints * in_channels * out_channels; }
+};
+
+/// Elements of one point of `tiles` transformed tiles. Distances of a power of two would put all points of a tile in
+/// the same few lines of the first cache.
+constexpr int64_t winograd_plane(int64_t tiles, int64_t channels) { return tiles * channels + 16; }
+
+/// Some neighbouring tiles.
+struct WinogradTask {
+  const WinogradShape& shape;
+  const float* x = nullptr;
+  const float* weights = nullptr;   ///< From transform_winograd_weights().
+  const float* bias = nullptr;      ///< One for each output channel.
+  const float* residual = nullptr;  ///< Laid out as y.
+  float* y = nullptr;
+  std::span<const ConvStep> steps;
+  float* transformed = nullptr;  ///< kWinogradPoints planes of `tiles` rows of input channels.
+  int64_t first_tile = 0;
+  int64_t tiles = 0;
+};
+
+/// Transforms weights [out channels, in channels, taps, taps] of the units from `begin` to `end`.
+void transform_winograd_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
+                                float* transformed);
+
+/// Transforms the inputs of the task's tiles.
+void transform_winograd_inputs(const WinogradTask& task);
+
+/// Computes the outputs of the tiles from `begin` to `end` in one unit of output channels. `products` has room for
+/// kWinogradPoints planes of end - begin rows of kWinogradUnit.
+void compute_winograd_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products);
+
+}  // namespace autograph::simd

@@ -1,0 +1,49 @@
+#include "backends/cpu/simd/elementwise/activation_pass.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/elementwise/activation_pass.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/rows-inl.h"
+#include "backends/cpu/simd/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+void run_pass(const ActivationPass& pass, float* y, int64_t count) {
+  using Kind = ActivationPass::Kind;
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto size = static_cast<size_t>(count);
+  const V alpha = hn::Set(d, pass.alpha);
+  switch (pass.kind) {
+    case Kind::none: return;
+    case Kind::gelu: return map_row(d, y, y, size, [&](V v, size_t, size_t) HWY_ATTR { return fast_gelu(d, v); });
+    case Kind::gelu_tanh:
+      return map_row(d, y, y, size, [&](V v, size_t, size_t) HWY_ATTR { return fast_gelu_tanh(d, v); });
+    case Kind::elu:
+      return map_row(d, y, y, size, [&](V v, size_t, size_t) HWY_ATTR {
+        const V below = hn::Mul(alpha, expm1_nonpositive(d, at_most(d, hn::Zero(d), v)));
+        return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), below, v);
+      });
+    case Kind::swish:
+      return map_row(d, y, y, size, [&](V v, size_t, size_t) HWY_ATTR { return fast_swish(d, v, alpha); });
+  }
+}
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+
+HWY_EXPORT(run_pass);
+
+void run_activation(const ActivationPass& pass, float* y, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(run_pass)(pass, y, count);
+}
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE

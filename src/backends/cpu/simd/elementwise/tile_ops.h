@@ -1,0 +1,58 @@
+// The instructions of elementwise programs: each is one loop over a tile of f32 elements.
+//
+// Truth values are 0 and 1. An operand is either as long as the tile or one element that stands for all of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/elementwise/formula/formulas.h"
+
+namespace autograph::simd {
+
+/// What an instruction computes from its operands and parameters p and q: the place of a formula among all formulas.
+enum class TileOp : uint8_t {};
+
+constexpr size_t kTileOpCount = formulas::Formulas::kSize;
+
+/// The instruction that computes F.
+template <class F>
+inline constexpr TileOp kTileOp{index_in<F>(formulas::Formulas())};
+
+/// An operand: `step` is 1, or 0 for one element that stands for all.
+struct TileOperand {
+  const float* data = nullptr;
+  int64_t step = 1;
+};
+
+/// One instruction on one tile; `y` may be one of the operands.
+struct TileCall {
+  std::array<TileOperand, 3> operands;
+  float p = 0;
+  float q = 0;
+  float* y = nullptr;
+  int64_t count = 0;
+};
+
+using TileFunction = void (*)(const TileCall&);
+
+/// The loops by TileOp, for the best instruction set of this CPU.
+const std::array<TileFunction, kTileOpCount>& tile_functions();
+
+/// Elements of bool or 8-bit tensors as f32.
+void widen_bytes(const uint8_t* from, float* to, int64_t count);
+
+/// Elements of i8 tensors as f32.
+void widen_signed_bytes(const int8_t* from, float* to, int64_t count);
+
+/// Whole numbers as u8, those beyond its range and NaN as its ends.
+void narrow_to_bytes(const float* from, uint8_t* to, int64_t count);
+
+/// The same for i8.
+void narrow_to_signed_bytes(const float* from, int8_t* to, int64_t count);
+
+/// f32 to bool: anything but 0 is true.
+void narrow_to_bool(const float* from, uint8_t* to, int64_t count);
+
+}  // namespace autograph::simd

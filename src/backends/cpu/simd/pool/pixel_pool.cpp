@@ -1,0 +1,240 @@
+// max_pool and average_pool over f32 whose channels lie together in memory: window after window, all channels of a
+// pixel side by side. NaN and infinity are treated as the definitions say.
+//
+// oneDNN's maximum loses NaN, so that its inputs must be looked through first, which takes longer than the pool.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/threads/parallel.h"
+#include "ops/window/pool_loops.h"
+#include "tensor/size_of.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/pool/pixel_pool.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/rows-inl.h"
+#include "backends/cpu/simd/vector_math-inl.h"
+#include "ops/defs.h"
+
+// Seen by the code of every instruction set, so written once.
+#ifndef AG_SIMD_PIXEL_POOL
+#define AG_SIMD_PIXEL_POOL
+namespace autograph::simd {
+
+/// A row of windows over some channels that lie together.
+struct PixelRow {
+  const float* x;                     // these channels of the image
+  std::span<const int64_t> rows;      // where the rows of pixels begin that the windows meet, from x
+  std::span<const TapRange> columns;  // in these rows, by window
+  int64_t pixel;                      // elements from one pixel to the next, and from one tap to the next
+  int64_t tap;
+  float* y;
+  int64_t channels;
+  std::span<const float> counted;  // taps of a window that count in a mean, by window, in each counted row
+  float counted_rows;
+};
+
+}  // namespace autograph::simd
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace {
+
+using PoolD = hn::ScalableTag<float>;
+using PoolV = hn::Vec<PoolD>;
+
+struct MaxStep {
+  static HWY_INLINE PoolV start() { return hn::Set(PoolD(), -kInfinity); }
+  static HWY_INLINE PoolV add(PoolV total, PoolV x) {
+    return hn::IfThenElse(hn::IsNaN(total), total, at_least(PoolD(), total, x));
+  }
+  static HWY_INLINE PoolV finish(PoolV total, float) { return total; }
+};
+
+struct MeanStep {
+  static HWY_INLINE PoolV start() { return hn::Zero(PoolD()); }
+  static HWY_INLINE PoolV add(PoolV total, PoolV x) { return hn::Add(total, x); }
+  static HWY_INLINE PoolV finish(PoolV total, float counted) {
+    return counted == 0 ? hn::Zero(PoolD()) : hn::Div(total, hn::Set(PoolD(), counted));
+  }
+};
+
+// The vectors that `load` reads at an offset, over the pixels of window `w`.
+template <class Step, class Load>
+HWY_INLINE PoolV pool_vector(const PixelRow& row, size_t w, const Load& load) {
+  const TapRange& taps = row.columns[w];
+  const int64_t first = taps.input * row.pixel;
+  PoolV total = Step::start();
+  for (const int64_t begin : row.rows) {
+    int64_t at = begin + first;
+    for (int64_t k = 0; k < taps.count; ++k, at += row.tap) total = Step::add(total, load(at));
+  }
+  return Step::finish(total, row.counted_rows * row.counted[w]);
+}
+
+template <class Step>
+HWY_INLINE void pool_windows_of(const PixelRow& row) {
+  const PoolD d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  float* y = row.y;
+  for (size_t w = 0; w < row.columns.size(); ++w, y += row.channels) {
+    int64_t c = 0;
+    for (; c + lanes <= row.channels; c += lanes) {
+      const float* x = row.x + c;
+      const auto load = [=](int64_t at) HWY_ATTR { return hn::LoadU(PoolD(), x + at); };
+      hn::StoreU(pool_vector<Step>(row, w, load), d, y + c);
+    }
+    if (c == row.channels) continue;
+    const auto rest = static_cast<size_t>(row.channels - c);
+    const float* x = row.x + c;
+    const auto load = [=](int64_t at) HWY_ATTR { return load_some(PoolD(), x + at, rest, hn::Zero(PoolD())); };
+    store_some(d, pool_vector<Step>(row, w, load), y + c, rest);
+  }
+}
+
+int64_t pool_lanes() { return static_cast<int64_t>(hn::Lanes(PoolD())); }
+
+void pool_row(const PixelRow& row, bool is_mean) {
+  if (is_mean) return pool_windows_of<MeanStep>(row);
+  pool_windows_of<MaxStep>(row);
+}
+
+}  // namespace
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+namespace {
+
+HWY_EXPORT(pool_lanes);
+HWY_EXPORT(pool_row);
+
+class PixelPool : public Kernel {
+ public:
+  PixelPool(const KernelCall& call, bool is_mean)
+      : is_mean_(is_mean),
+        windows_(pool_windows(call.attributes, TensorView(DType::f32, call.input_dims(0), nullptr))),
+        batch_(call.input_dims(0)[0]) {
+    while (windows_.size() < 3) windows_.insert(windows_.begin(), WindowAxis{.in = 1, .out = 1});
+    const Layout layout = call.variant->input(0);
+    const int64_t channels = call.input_dims(0)[1];
+    block_ = layout == Layout::channels_last ? channels : channel_block(layout);
+    groups_ = channels / block_;
+    const bool includes_pads = is_mean && call.attributes.flag("count_include_pad");
+    int64_t taps = 1;
+    for (size_t a = 0; a < windows_.size(); ++a) {
+      taps *= windows_[a].kernel;
+      counted_[a] = counted_taps(windows_[a], includes_pads);
+    }
+    for (int64_t o = 0; o < windows_[2].out; ++o) columns_.push_back(windows_[2].taps_inside(o));
+    threads_ = useful_threads(call.threads, batch_ * channels * out_pixels() * taps / 4);
+  }
+
+  size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * most_rows()) * sizeof(int64_t); }
+
+  void run(const KernelArgs& args) const override {
+    const int64_t rows = windows_[0].out * windows_[1].out;
+    for_shares(threads_, batch_ * rows, [&](int64_t begin, int64_t end, int thread) {
+      int64_t* scratch = static_cast<int64_t*>(args.scratch) + thread * most_rows();
+      for (int64_t row = begin; row < end; ++row) compute_row(args, row / rows, row % rows, scratch);
+    });
+  }
+
+ private:
+  int64_t in_pixels() const { return windows_[0].in * windows_[1].in * windows_[2].in; }
+  int64_t out_pixels() const { return windows_[0].out * windows_[1].out * windows_[2].out; }
+  int64_t most_rows() const { return windows_[0].kernel * windows_[1].kernel; }
+
+  void compute_row(const KernelArgs& args, int64_t instance, int64_t number, int64_t* scratch) const {
+    const int64_t z = number / windows_[1].out, y = number % windows_[1].out;
+    PixelRow row{.x = nullptr,
+                 .rows = {scratch, find_rows(z, y, scratch)},
+                 .columns = columns_,
+                 .pixel = block_,
+                 .tap = windows_[2].dilation * block_,
+                 .y = nullptr,
+                 .channels = block_,
+                 .counted = counted_[2],
+                 .counted_rows = counted_[0][static_cast<size_t>(z)] * counted_[1][static_cast<size_t>(y)]};
+    for (int64_t group = instance * groups_; group < (instance + 1) * groups_; ++group) {
+      row.x = args.inputs[0].data<float>() + group * in_pixels() * block_;
+      row.y = args.outputs[0].mutable_data<float>() + (group * out_pixels() + number * windows_[2].out) * block_;
+      HWY_DYNAMIC_DISPATCH(pool_row)(row, is_mean_);
+    }
+  }
+
+  // Where the rows of pixels begin that windows of row `y` of plane `z` meet; returns how many there are.
+  size_t find_rows(int64_t z, int64_t y, int64_t* begins) const {
+    const TapRange depth = windows_[0].taps_inside(z), height = windows_[1].taps_inside(y);
+    size_t count = 0;
+    for (int64_t i = 0; i < depth.count; ++i) {
+      const int64_t plane = (depth.input + i * windows_[0].dilation) * windows_[1].in;
+      for (int64_t j = 0; j < height.count; ++j) {
+        begins[count++] = (plane + height.input + j * windows_[1].dilation) * windows_[2].in * block_;
+      }
+    }
+    return count;
+  }
+
+  bool is_mean_;
+  std::vector<WindowAxis> windows_;  // depth, height, width
+  int64_t batch_;
+  int64_t block_ = 0;                          // channels of a pixel that lie together
+  int64_t groups_ = 0;                         // of so many channels
+  std::array<std::vector<float>, 3> counted_;  // taps that count in a mean, by axis and output
+  std::vector<TapRange> columns_;              // inside the image, by output column
+  int threads_ = 1;
+};
+
+std::string why_not(const KernelCall& call) {
+  const size_t rank = call.input_dims(0).size();
+  if (rank < 3 || rank > 5) return "1 to 3 spatial dims only";
+  if (call.outputs.size() > 1) return "indices are wanted";
+  if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
+  return call.inputs[0].shape().num_elements() == 0 ? "a tensor without elements" : "";
+}
+
+template <bool is_mean>
+Prepared prepare(const KernelCall& call) {
+  return {std::make_unique<PixelPool>(call, is_mean), ""};
+}
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  constexpr double kStartUs = 2;
+  constexpr double kBytesPerUsAndThread = 20e3;
+  constexpr double kTapsPerUsAndThread = 30e3;
+  double taps = static_cast<double>(call.outputs[0].shape().num_elements().value_or(0));
+  for (const WindowAxis& axis : pool_windows(call.attributes, TensorView(DType::f32, call.input_dims(0), nullptr))) {
+    taps *= static_cast<double>(axis.kernel);
+  }
+  const auto bytes = static_cast<double>(size_of(call.inputs[0]) + size_of(call.outputs[0]));
+  const double us = kStartUs + (bytes / kBytesPerUsAndThread + taps / kTapsPerUsAndThread) / call.threads;
+  std::vector<KernelVariant> result;
+  for (const Layout layout : {Layout::channels_last, Layout::blocked16, Layout::blocked8}) {
+    // Padding would have to stay zero, also where a window is empty.
+    const Dims x = call.input_dims(0);
+    if (!fits_rank(layout, x.size()) || x[1] % channel_block(layout) != 0) continue;
+    // Blocks of less than a vector would be pooled lane by lane.
+    if (layout != Layout::channels_last && channel_block(layout) < HWY_DYNAMIC_DISPATCH(pool_lanes)()) continue;
+    result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = us});
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<KernelDef> pixel_pool_kernels() {
+  return {{"cpu.max_pool_pixels", max_pool_def().name, why_not, prepare<false>, variants},
+          {"cpu.average_pool_pixels", average_pool_def().name, why_not, prepare<true>, variants}};
+}
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE

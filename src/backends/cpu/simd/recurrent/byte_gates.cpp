@@ -1,0 +1,350 @@
+#include "backends/cpu/simd/recurrent/byte_gates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/check.h"
+
+#define HWY_WANT_AVX3_DL 1
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/recurrent/byte_gates.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+
+#ifndef AG_SIMD_BYTE_GATES_ONCE
+#define AG_SIMD_BYTE_GATES_ONCE
+namespace autograph::simd {
+namespace {
+
+// Four bytes of depth are multiplied at once.
+constexpr int64_t kQuad = 4;
+// Rows end on a cache line.
+constexpr int64_t kLine = 64;
+// A row is q * scale with q from -kLargest to kLargest. Of q + kMiddle stand there all high bytes, all middle ones and
+// all low ones. Rounding may add 1, or 128 where low bytes are left out.
+constexpr int kBytes = 3;
+constexpr int32_t kMiddle = 1 << 23;
+constexpr float kLargest = kMiddle - 256;
+// Rounding errors of 16 bits are 9e-6 of the largest number of a row. Up to this ratio of it to the root mean square
+// they are less than those of other kernels (accuracy/scaled_tensor.h: 1e-4); other rows keep their low bytes.
+constexpr float kLargestRatio = 8;
+// Rows below this are zero: the reciprocal of their scale would be infinite.
+constexpr float kSmallest = 1e-30F;
+
+constexpr int64_t padded_depth(int64_t depth) { return (depth + kLine - 1) / kLine * kLine; }
+constexpr int64_t num_quads(int64_t depth) { return (depth + kQuad - 1) / kQuad; }
+
+// What stands before the bytes of a row.
+struct alignas(kLine) RowHead {
+  float scale;
+  float sum;     // of all q
+  bool is_wide;  // are there low bytes other than those of 0?
+};
+
+constexpr int64_t row_size(int64_t depth) {
+  return static_cast<int64_t>(sizeof(RowHead) + kBytes * padded_depth(depth)) / 4;
+}
+
+// What stands before the bytes of a panel: for each column -128 * sum w, the scale and the zero point.
+constexpr int64_t kHeadFields = 3;
+
+}  // namespace
+}  // namespace autograph::simd
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_AVX3_DL
+
+constexpr bool kHasByteProducts = true;
+
+using DF = hn::ScalableTag<float>;
+using DI = hn::ScalableTag<int32_t>;
+using VF = hn::Vec<DF>;
+using VI = hn::Vec<DI>;
+
+constexpr int kVectors = 2;  // of columns in a panel
+constexpr int64_t kLanes = HWY_LANES(float);
+constexpr int64_t kHead = kHeadFields * kVectors * kLanes * 4;
+
+HWY_INLINE VF load_row(const float* x, int64_t rest) {
+  const DF d;
+  return rest >= kLanes ? hn::LoadU(d, x) : hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(rest)), d, x);
+}
+
+struct Magnitudes {
+  float largest;  // NaN where there is a NaN or infinity
+  float squares;
+};
+
+HWY_INLINE Magnitudes magnitudes(const float* x, int64_t depth) {
+  const DF d;
+  // Two of each, so that they need not wait for themselves.
+  VF largest[2] = {hn::Zero(d), hn::Zero(d)}, poison[2] = {hn::Zero(d), hn::Zero(d)};
+  VF squares[2] = {hn::Zero(d), hn::Zero(d)};
+  const auto add = [&](VF v, int i) HWY_ATTR {
+    largest[i] = hn::Max(largest[i], hn::Abs(v));
+    poison[i] = hn::MulAdd(v, hn::Zero(d), poison[i]);
+    squares[i] = hn::MulAdd(v, v, squares[i]);
+  };
+  int64_t k = 0;
+  for (; k + 2 * kLanes <= depth; k += 2 * kLanes) {
+    add(hn::LoadU(d, x + k), 0);
+    add(hn::LoadU(d, x + k + kLanes), 1);
+  }
+  for (; k < depth; k += kLanes) add(load_row(x + k, depth - k), 0);
+  return {hn::GetLane(hn::MaxOfLanes(d, hn::Max(largest[0], largest[1]))) +
+              hn::GetLane(hn::SumOfLanes(d, hn::Add(poison[0], poison[1]))),
+          hn::GetLane(hn::SumOfLanes(d, hn::Add(squares[0], squares[1])))};
+}
+
+// The lowest byte of each lane.
+HWY_INLINE void store_lowest_bytes(VI v, uint8_t* to) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(v.raw));
+}
+
+void prepare_row(const float* x, int64_t depth, bool keeps_low, float* prepared) {
+  const DF d;
+  const DI di;
+  const auto [largest, squares] = magnitudes(x, depth);
+  auto* head = reinterpret_cast<RowHead*>(prepared);
+  auto* to = reinterpret_cast<uint8_t*>(head + 1);
+  const bool is_zero = !(largest > kSmallest);  // or NaN
+  const VF factor = hn::Set(d, is_zero ? 0.0F : kLargest / largest);
+  const float per_square = largest * largest / (kLargestRatio * kLargestRatio);
+  head->is_wide = keeps_low || !(per_square * static_cast<float>(depth) <= squares);
+  const VI half = hn::Set(di, head->is_wide ? 0 : 128), kept = hn::Set(di, head->is_wide ? -1 : -256);
+  VF sum = hn::Zero(d);
+  for (int64_t k = 0; k < padded_depth(depth); k += kLanes) {
+    const VF v = k < depth ? load_row(x + k, depth - k) : hn::Zero(d);
+    const VI q = hn::And(hn::Add(hn::NearestInt(hn::Mul(v, factor)), half), kept);
+    const VI shifted = hn::Add(q, hn::Set(di, kMiddle));
+    sum = hn::Add(sum, hn::ConvertTo(d, q));
+    uint8_t* const at = to + k;
+    store_lowest_bytes(hn::ShiftRight<16>(shifted), at);
+    store_lowest_bytes(hn::ShiftRight<8>(shifted), at + padded_depth(depth));
+    store_lowest_bytes(shifted, at + 2 * padded_depth(depth));
+  }
+  head->scale = is_zero && largest == largest ? 0.0F : largest / kLargest;
+  head->sum = hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+// vpdpbusd, which Highway's target does not let the compiler know by name.
+HWY_INLINE VI add_products(VI sum, VI bytes, VI weights) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(bytes.raw), "v"(weights.raw));
+  return sum;
+}
+
+HWY_INLINE VI broadcast_quad(const uint8_t* bytes) {
+  int32_t quad;
+  std::memcpy(&quad, bytes, sizeof(quad));
+  return hn::Set(DI(), quad);
+}
+
+struct ByteTile {
+  const float* rows;
+  int64_t row_size;
+  int64_t depth;
+  const uint8_t* panel;
+  float* c;
+  int64_t c_stride;
+
+  HWY_INLINE const RowHead& head(int64_t row) const { return *reinterpret_cast<const RowHead*>(rows + row * row_size); }
+  HWY_INLINE const uint8_t* bytes(int64_t row) const { return reinterpret_cast<const uint8_t*>(&head(row) + 1); }
+};
+
+// Sums of high, middle and, where there are kUsed of them, low bytes to c.
+template <int kUsed>
+HWY_INLINE void finish_tile(const ByteTile& tile, int64_t row, int vector, const VI* sums) {
+  const DF d;
+  const auto* head = reinterpret_cast<const float*>(tile.panel) + vector * kLanes;
+  const VF scale = hn::LoadU(d, head + kVectors * kLanes);
+  const VF zero = hn::LoadU(d, head + 2 * kVectors * kLanes);
+  const RowHead& of_row = tile.head(row);
+  const VF base = hn::Set(d, 256.0F);
+  VF sum = hn::ConvertTo(d, sums[0]);
+  for (int i = 1; i < kUsed; ++i) sum = hn::MulAdd(sum, base, hn::ConvertTo(d, sums[i]));
+  if (kUsed < kBytes) sum = hn::Mul(sum, base);
+  sum = hn::NegMulAdd(zero, hn::Set(d, of_row.sum), sum);
+  hn::StoreU(hn::Mul(sum, hn::Mul(scale, hn::Set(d, of_row.scale))), d, tile.c + row * tile.c_stride + vector * kLanes);
+}
+
+// kParts sums for each element hide how long a multiplication takes where there are few rows.
+template <int kUsed, int kRows, int kParts>
+HWY_INLINE void multiply_tile(const ByteTile& tile) {
+  const DI d;
+  VI sums[kRows][kParts][kVectors][kUsed];
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kParts; ++p) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const auto* start = reinterpret_cast<const int32_t*>(tile.panel) + v * kLanes;
+#pragma GCC unroll 3
+        for (int i = 0; i < kUsed; ++i) sums[r][p][v][i] = p + i == 0 ? hn::LoadU(d, start) : hn::Zero(d);
+      }
+    }
+  }
+  const auto* weights = reinterpret_cast<const int32_t*>(tile.panel + kHead);
+  const int64_t stride = padded_depth(tile.depth);
+  const int64_t quads = num_quads(tile.depth);
+  const auto step = [&](int64_t quad, int p) HWY_ATTR {
+    VI columns[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) columns[v] = hn::LoadU(d, weights + (quad * kVectors + v) * kLanes);
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 3
+      for (int i = 0; i < kUsed; ++i) {
+        const VI bytes = broadcast_quad(tile.bytes(r) + i * stride + quad * kQuad);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) sums[r][p][v][i] = add_products(sums[r][p][v][i], bytes, columns[v]);
+      }
+    }
+  };
+  int64_t quad = 0;
+  for (; quad + kParts <= quads; quad += kParts) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kParts; ++p) step(quad + p, p);
+  }
+  for (; quad < quads; ++quad) step(quad, 0);
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+      for (int p = 1; p < kParts; ++p) {
+#pragma GCC unroll 3
+        for (int i = 0; i < kUsed; ++i) sums[r][0][v][i] = hn::Add(sums[r][0][v][i], sums[r][p][v][i]);
+      }
+      finish_tile<kUsed>(tile, r, v, sums[r][0][v]);
+    }
+  }
+}
+
+// So many rows that their sums, weights and one factor fit the registers. Returns how many it took.
+HWY_INLINE int64_t multiply_rows(const ByteTile& tile, int64_t rows) {
+  constexpr int64_t kMostWide = 4, kMost = 6;
+  rows = std::min(rows, kMost);
+  bool is_wide = false;
+  for (int64_t r = 0; r < rows; ++r) is_wide |= tile.head(r).is_wide;
+  if (is_wide) rows = std::min(rows, kMostWide);
+  switch (is_wide ? -rows : rows) {
+    case 1: multiply_tile<2, 1, 4>(tile); break;
+    case 2: multiply_tile<2, 2, 2>(tile); break;
+    case 3: multiply_tile<2, 3, 2>(tile); break;
+    case 4: multiply_tile<2, 4, 1>(tile); break;
+    case 5: multiply_tile<2, 5, 1>(tile); break;
+    case kMost: multiply_tile<2, kMost, 1>(tile); break;
+    case -1: multiply_tile<kBytes, 1, 4>(tile); break;
+    case -2: multiply_tile<kBytes, 2, 2>(tile); break;
+    case -3: multiply_tile<kBytes, 3, 1>(tile); break;
+    case -kMostWide: multiply_tile<kBytes, kMostWide, 1>(tile); break;
+  }
+  return rows;
+}
+
+void prepare_rows(const GateRows& rows, int64_t depth, bool keeps_low, float* prepared) {
+  for (int64_t r = 0; r < rows.count; ++r) {
+    prepare_row(rows.values + r * rows.stride, depth, keeps_low, prepared + r * row_size(depth));
+  }
+}
+
+void multiply_panels(const ByteProduct& product, int64_t panel_size) {
+  for (int64_t p = 0; p < product.num_panels; ++p) {
+    ByteTile tile{product.rows,
+                  row_size(product.depth),
+                  product.depth,
+                  product.panels + p * panel_size,
+                  product.c + p * kVectors * kLanes,
+                  product.c_stride};
+    for (int64_t rest = product.count; rest > 0;) {
+      const int64_t done = multiply_rows(tile, rest);
+      tile.rows += done * tile.row_size;
+      tile.c += done * product.c_stride;
+      rest -= done;
+    }
+  }
+}
+
+#else
+
+constexpr bool kHasByteProducts = false;
+
+void prepare_rows(const GateRows&, int64_t, bool, float*) { AG_CHECK(false, "no byte products on this CPU"); }
+void multiply_panels(const ByteProduct&, int64_t) { AG_CHECK(false, "no byte products on this CPU"); }
+
+#endif
+
+bool are_byte_products_here() { return kHasByteProducts; }
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+
+HWY_EXPORT(are_byte_products_here);
+HWY_EXPORT(prepare_rows);
+HWY_EXPORT(multiply_panels);
+
+bool has_byte_products() { return HWY_DYNAMIC_DISPATCH(are_byte_products_here)(); }
+
+int64_t byte_row_size(int64_t depth) { return row_size(depth); }
+
+void prepare_byte_rows(const GateRows& rows, int64_t depth, bool keeps_low, float* prepared) {
+  HWY_DYNAMIC_DISPATCH(prepare_rows)(rows, depth, keeps_low, prepared);
+}
+
+int64_t byte_panel_size(int64_t depth) { return gate_width() * 4 * (kHeadFields + num_quads(depth)); }
+
+void pack_byte_panel(const ByteColumns& columns, int64_t depth, uint8_t* panel) {
+  const int64_t width = gate_width();
+  std::memset(panel, 0, static_cast<size_t>(byte_panel_size(depth)));
+  auto* start = reinterpret_cast<int32_t*>(panel);
+  auto* scales = reinterpret_cast<float*>(panel) + width;
+  float* zeros = scales + width;
+  auto* bytes = reinterpret_cast<int8_t*>(panel + kHeadFields * width * 4);
+  const auto as_signed = [&](uint8_t byte) {
+    return columns.is_signed ? static_cast<int8_t>(byte) : static_cast<int8_t>(byte - 128);
+  };
+  for (int64_t j = 0; j < columns.count; ++j) {
+    scales[j] = columns.scales[j * columns.scale_step];
+    zeros[j] = static_cast<float>(as_signed(columns.zeros[j * columns.scale_step]));
+  }
+  for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t j = 0; j < columns.count; ++j) {
+      const int8_t w = as_signed(columns.bytes[k * columns.row_stride + j]);
+      bytes[(k / kQuad * width + j) * kQuad + k % kQuad] = w;
+      start[j] -= 128 * w;
+    }
+  }
+}
+
+void multiply_bytes(const ByteProduct& product) {
+  HWY_DYNAMIC_DISPATCH(multiply_panels)(product, byte_panel_size(product.depth));
+}
+
+bool is_finite_row(const float* prepared) { return !std::isnan(reinterpret_cast<const RowHead*>(prepared)->scale); }
+
+void multiply_row_by_panel(const float* row, int64_t depth, const uint8_t* panel, float* c) {
+  const int64_t width = gate_width();
+  const auto* scales = reinterpret_cast<const float*>(panel) + width;
+  const float* zeros = scales + width;
+  const auto* bytes = reinterpret_cast<const int8_t*>(panel + kHeadFields * width * 4);
+  for (int64_t j = 0; j < width; ++j) {
+    float sum = 0;
+    for (int64_t k = 0; k < depth; ++k) {
+      sum += row[k] * (static_cast<float>(bytes[(k / kQuad * width + j) * kQuad + k % kQuad]) - zeros[j]) * scales[j];
+    }
+    c[j] = sum;
+  }
+}
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE

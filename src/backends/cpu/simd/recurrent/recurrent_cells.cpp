@@ -1,0 +1,145 @@
+#include "backends/cpu/simd/recurrent/recurrent_cells.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/recurrent/recurrent_cells.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/linear/micro_gemm-inl.h"
+#include "backends/cpu/simd/rows-inl.h"
+#include "backends/cpu/simd/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+int64_t width_of_gate() { return panel_width(); }
+
+void pack_columns(const float* weights, int64_t rows, int64_t depth, float* panel) {
+  pack_transposed(weights, depth, depth, rows, panel);
+}
+
+void multiply_gate_panels(const GateProduct& product) {
+  const int64_t width = panel_width();
+  multiply_packed(
+      {product.a, product.a_stride, product.packed, product.depth, product.c, product.c_stride, /*accumulate=*/false},
+      product.rows, product.panels * width);
+}
+
+// The lanes of a task from `at` on. Gates stand `width` elements apart.
+class Cell {
+ public:
+  HWY_INLINE Cell(const CellTask& task, int64_t at) : task_(task), at_(at), width_(panel_width()) {}
+
+  HWY_INLINE V run() const {
+    const D d;
+    switch (task_.kind) {
+      case CellKind::rnn: {
+        const V total = clipped(sum(0));
+        return task_.relu ? at_least(d, hn::Zero(d), total) : tanh(d, total);
+      }
+      case CellKind::gru: return mix(gate(0), tanh(d, clipped(hn::MulAdd(gate(1), hidden_part(2), input_part(2)))));
+      case CellKind::gru_gates: hn::StoreU(gate(0), d, task_.cell + at_); return hn::Mul(gate(1), load(task_.h));
+      case CellKind::gru_reset: return mix(load(task_.cell), tanh(d, clipped(hn::Add(hidden_part(0), input_part(2)))));
+      case CellKind::lstm: return lstm();
+    }
+    return hn::Zero(d);
+  }
+
+ private:
+  enum Gate : int64_t { kInput, kOutput, kForget, kCandidate };
+
+  HWY_INLINE V load(const float* from, int64_t gate = 0) const { return hn::LoadU(D(), from + gate * width_ + at_); }
+  HWY_INLINE V input_part(int64_t gate) const { return hn::Add(load(task_.from_input, gate), load(task_.bias, gate)); }
+  // Of a GRU's candidate, which has a bias of its own.
+  HWY_INLINE V hidden_part(int64_t gate) const {
+    return hn::Add(load(task_.from_hidden, gate), load(task_.hidden_bias));
+  }
+  HWY_INLINE V sum(int64_t gate) const { return hn::Add(input_part(gate), load(task_.from_hidden, gate)); }
+  HWY_INLINE V clipped(V x) const {
+    const D d;
+    return at_least(d, hn::Set(d, -task_.clip), at_most(d, hn::Set(d, task_.clip), x));
+  }
+  HWY_INLINE V gate(int64_t which) const { return sigmoid(D(), clipped(sum(which))); }
+  // With its peephole on `cell`.
+  HWY_INLINE V gate(int64_t which, V cell) const {
+    const V total = sum(which);
+    return sigmoid(D(), clipped(task_.peepholes ? hn::MulAdd(load(task_.peepholes, which), cell, total) : total));
+  }
+  // (1 - z) * n + z * h
+  HWY_INLINE V mix(V z, V n) const { return hn::MulAdd(z, hn::Sub(load(task_.h), n), n); }
+
+  HWY_INLINE V lstm() const {
+    const D d;
+    const V last = load(task_.cell);
+    const V input = gate(kInput, last);
+    const V forget = task_.input_forget ? hn::Sub(hn::Set(d, 1.0F), input) : gate(kForget, last);
+    const V candidate = tanh(d, clipped(sum(kCandidate)));
+    const V cell = hn::MulAdd(forget, last, hn::Mul(input, candidate));
+    hn::StoreU(cell, d, task_.cell + at_);
+    return hn::Mul(gate(kOutput, cell), tanh(d, cell));
+  }
+
+  const CellTask& task_;
+  const int64_t at_;
+  const int64_t width_;
+};
+
+void run_cell_lanes(const CellTask& task) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t at = 0; at < panel_width(); at += lanes) {
+    const V h = Cell(task, at).run();
+    hn::StoreU(h, d, task.next_h + at);
+    if (!task.y || at >= task.y_count) continue;
+    if (task.y_count - at >= lanes) {
+      hn::StoreU(h, d, task.y + at);
+    } else {
+      store_some(d, h, task.y + at, static_cast<size_t>(task.y_count - at));
+    }
+  }
+}
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+
+HWY_EXPORT(width_of_gate);
+HWY_EXPORT(pack_columns);
+HWY_EXPORT(multiply_gate_panels);
+HWY_EXPORT(run_cell_lanes);
+
+int64_t gate_width() { return HWY_DYNAMIC_DISPATCH(width_of_gate)(); }
+
+int64_t packed_gates_size(int64_t gates, int64_t hidden, int64_t depth) {
+  const int64_t width = gate_width();
+  return (hidden + width - 1) / width * width * gates * depth;
+}
+
+void pack_gates(const float* weights, int64_t gates, int64_t hidden, int64_t depth, float* scratch, float* packed) {
+  const int64_t width = gate_width();
+  for (int64_t begin = 0; begin < hidden; begin += width) {
+    for (int64_t gate = 0; gate < gates; ++gate, packed += width * depth) {
+      const int64_t rows = std::min(width, hidden - begin);
+      const float* from = weights + (gate * hidden + begin) * depth;
+      if (rows < width) {
+        std::fill(std::copy(from, from + rows * depth, scratch), scratch + width * depth, 0.0F);
+        from = scratch;
+      }
+      HWY_DYNAMIC_DISPATCH(pack_columns)(from, width, depth, packed);
+    }
+  }
+}
+
+void multiply_gates(const GateProduct& product) { HWY_DYNAMIC_DISPATCH(multiply_gate_panels)(product); }
+
+void run_cell(const CellTask& task) { HWY_DYNAMIC_DISPATCH(run_cell_lanes)(task); }
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE

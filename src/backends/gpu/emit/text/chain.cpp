@@ -1,0 +1,165 @@
+#include "backends/gpu/emit/text/chain.h"
+
+#include <algorithm>
+
+#include "autograph/graph.h"
+#include "backends/gpu/emit/text/scalar_text.h"
+#include "base/join.h"
+#include "ops/defs.h"
+#include "ops/reduction/axes.h"
+
+namespace autograph::gpu {
+
+Chain::Chain(const KernelCall& call) : call_(call), dims_(call.output_dims(0)) {
+  if (&call.op == &fused_def()) look_at_body();
+}
+
+// The body must be of elementwise nodes on values that broadcast to the dims of the chain.
+void Chain::look_at_body() {
+  body_ = call_.attributes.get<GraphRef>("body").get();
+  results_ = body_->outputs();
+  for (const NodeId id : body_->nodes()) {
+    const Node& node = body_->node(id);
+    if (node.op().infer == infer_reduction && node.outputs().size() == 1 && results_.size() == 1 &&
+        node.output(0) == results_[0]) {
+      reduction_ = &node;
+      results_ = {node.inputs()[0]};
+    } else if (!node.op().scalar || node.outputs().size() != 1) {
+      refusal_ = fmt::format("a body with {}", node.op().name);
+      return;
+    }
+  }
+  const Type& type = body_->type(results_[0]);
+  if (!type.is_static()) {
+    refusal_ = "a body whose shapes are not known";
+    return;
+  }
+  dims_ = type.shape().static_dims();
+  for (size_t k = 0; k < call_.outputs.size() && !reduction_; ++k) {
+    if (call_.output_dims(k) != dims_) refusal_ = "outputs of several shapes";
+  }
+}
+
+std::vector<Parameter> Chain::parameters() const {
+  std::vector<Parameter> list;
+  for (size_t slot = 0; slot < call_.inputs.size(); ++slot) {
+    if (!call_.has_input(slot)) continue;
+    list.push_back(input_parameter(fmt::format("x{}", slot), storage_type(call_.inputs[slot].dtype()), slot));
+  }
+  return list;
+}
+
+void Chain::cover(IndexType& index) const {
+  index.cover(num_elements(dims_));
+  for (size_t slot = 0; slot < call_.inputs.size(); ++slot) {
+    if (call_.has_input(slot)) index.cover(num_elements(call_.input_dims(slot)));
+  }
+}
+
+// Each element is written by the work item that has read those at its position, and by no other.
+std::vector<uint32_t> Chain::in_place_inputs() const {
+  std::vector<uint32_t> slots;
+  if (reduction_ || call_.outputs.size() > 1) return slots;
+  const DType output = call_.outputs[0].dtype();
+  for (size_t slot = 0; slot < call_.inputs.size(); ++slot) {
+    if (!call_.has_input(slot) || call_.input_dims(slot) != dims_) continue;
+    if (element_size(call_.inputs[slot].dtype()) == element_size(output)) slots.push_back(static_cast<uint32_t>(slot));
+  }
+  return slots;
+}
+
+Chain::Scalar Chain::load_input(size_t slot, std::string_view i) const {
+  const DType dtype = call_.inputs[slot].dtype();
+  IndexType index;
+  cover(index);
+  const std::string at = position(index, i, broadcast_walk(call_.input_dims(slot), dims_));
+  return {dtype, load(dtype, fmt::format("x{}", slot), at)};
+}
+
+std::string Chain::write_node(Writer& writer, const OpDef& op, const Attributes& attributes,
+                              const std::vector<Scalar>& x, DType output) {
+  std::vector<ScalarOperand> operands;
+  for (const Scalar& scalar : x) operands.push_back({scalar.dtype, scalar.text});
+  const auto text = scalar_text(writer, op, attributes, operands, output);
+  if (!text) {
+    std::vector<std::string_view> dtypes;
+    for (const Scalar& scalar : x) dtypes.push_back(to_string(scalar.dtype));
+    if (refusal_.empty()) refusal_ = fmt::format("no text for {} of {}", op.name, bracketed(dtypes));
+    return "";
+  }
+  const std::string name = writer.new_name("v");
+  writer.line("const {} {} = {};", compute_type(output), name, *text);
+  // What is kept between two nodes is rounded as if it had been written.
+  if (output != DType::f16 && output != DType::bf16) return name;
+  return fmt::format("from_{0}(to_{0}({1}))", to_string(output), name);
+}
+
+std::vector<std::string> Chain::write(Writer& writer, std::string_view i) {
+  if (body_) return write_body(writer, i);
+  std::vector<Scalar> operands;
+  for (size_t slot = 0; slot < call_.inputs.size(); ++slot) {
+    Scalar scalar;
+    if (call_.has_input(slot)) {
+      const std::string name = writer.new_name("v");
+      scalar = load_input(slot, i);
+      if (compute_type(scalar.dtype).empty()) {
+        refusal_ = fmt::format("elements of {}", to_string(scalar.dtype));
+        return {""};
+      }
+      writer.line("const {} {} = {};", compute_type(scalar.dtype), name, scalar.text);
+      scalar.text = name;
+    }
+    operands.push_back(scalar);
+  }
+  return {write_node(writer, call_.op, call_.attributes, operands, call_.outputs[0].dtype())};
+}
+
+Chain::Scalar Chain::of_value(const std::vector<Scalar>& values, ValueId v) {
+  if (!v.is_valid()) return {};
+  const Value& value = body_->value(v);
+  if (!value.is_constant()) return values[v.index];
+  const Tensor& constant = value.constant();
+  if (constant.num_elements() != 1 || compute_type(constant.dtype()).empty()) {
+    refusal_ = "a constant that is no number";
+    return {};
+  }
+  if (is_float(constant.dtype())) return {constant.dtype(), literal(constant.dtype(), constant.to_f64()[0])};
+  if (constant.dtype() == DType::boolean) return {constant.dtype(), constant.to_f64()[0] != 0 ? "1" : "0"};
+  return {constant.dtype(), literal(constant.dtype(), constant.to_i64()[0])};
+}
+
+std::vector<std::string> Chain::write_body(Writer& writer, std::string_view i) {
+  std::vector<Scalar> values(body_->value_capacity());
+  for (size_t slot = 0; slot < call_.inputs.size(); ++slot) {
+    if (!call_.has_input(slot)) continue;
+    Scalar& value = values[body_->inputs()[slot].index];
+    value = load_input(slot, i);
+    const std::string name = writer.new_name("v");
+    writer.line("const {} {} = {};", compute_type(value.dtype), name, value.text);
+    value.text = name;
+  }
+  for (const NodeId id : body_->topological_order()) {
+    const Node& node = body_->node(id);
+    if (&node == reduction_) continue;
+    std::vector<Scalar> operands;
+    for (const ValueId v : node.inputs()) operands.push_back(of_value(values, v));
+    const DType output = body_->type(node.output(0)).dtype();
+    values[node.output(0).index] = {output, write_node(writer, node.op(), node.attributes(), operands, output)};
+    if (!refusal_.empty()) return {};
+  }
+  std::vector<std::string> texts;
+  for (const ValueId v : results_) texts.push_back(of_value(values, v).text);
+  return texts;
+}
+
+std::vector<DType> Chain::result_dtypes() const {
+  std::vector<DType> dtypes;
+  if (body_) {
+    for (const ValueId v : results_) dtypes.push_back(body_->type(v).dtype());
+  } else {
+    dtypes.push_back(call_.outputs[0].dtype());
+  }
+  return dtypes;
+}
+
+}  // namespace autograph::gpu

@@ -1,0 +1,79 @@
+#include "backends/gpu/emit/text/window.h"
+
+#include "base/join.h"
+
+namespace autograph::gpu {
+namespace {
+
+// May a window reach beyond the input?
+bool can_be_outside(const WindowAxis& axis) {
+  return axis.pad_begin > 0 ||
+         (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation - axis.pad_begin >= axis.in;
+}
+
+// Row-major, of coordinates c0, c1, ...
+std::string flat(const IndexType& index, const Dims& extents, std::string_view stem) {
+  std::string text;
+  for (size_t a = 0; a < extents.size(); ++a) {
+    const std::string c = fmt::format("{}{}", stem, a);
+    text = text.empty() ? c : fmt::format("({}) * {} + {}", text, index.literal(extents[a]), c);
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::string inside(const IndexType& index, const WindowAxis& axis, size_t a) {
+  return fmt::format("p{0} >= 0 && p{0} < {1}", a, index.literal(axis.in));
+}
+
+}  // namespace
+
+Dims in_extents(const std::vector<WindowAxis>& axes) {
+  Dims dims;
+  for (const WindowAxis& axis : axes) dims.push_back(axis.in);
+  return dims;
+}
+
+Dims out_extents(const std::vector<WindowAxis>& axes) {
+  Dims dims;
+  for (const WindowAxis& axis : axes) dims.push_back(axis.out);
+  return dims;
+}
+
+Dims kernel_extents(const std::vector<WindowAxis>& axes) {
+  Dims dims;
+  for (const WindowAxis& axis : axes) dims.push_back(axis.kernel);
+  return dims;
+}
+
+void write_taps(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o,
+                const std::function<void()>& body) {
+  const IndexType& index = writer.index();
+  const Dims out = out_extents(axes);
+  for (size_t a = 0; a < axes.size(); ++a) {
+    writer.line("const Index s{} = ({}) * {} - {};", a, coordinate(index, o, out, a), index.literal(axes[a].stride),
+                index.literal(axes[a].pad_begin));
+  }
+  for (size_t a = 0; a < axes.size(); ++a) {
+    writer.open("for (Index k{0} = 0; k{0} < {1}; ++k{0})", a, index.literal(axes[a].kernel));
+    writer.line("const Index p{0} = s{0} + k{0} * {1};", a, index.literal(axes[a].dilation));
+    if (can_be_outside(axes[a])) writer.line("if (!({})) continue;", inside(index, axes[a], a));
+  }
+  writer.line("const Index p = {};", flat(index, in_extents(axes), "p"));
+  writer.line("const Index k = {};", flat(index, kernel_extents(axes), "k"));
+  body();
+  for (size_t a = 0; a < axes.size(); ++a) writer.close();
+}
+
+TapText write_tap(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o, std::string_view k) {
+  const IndexType& index = writer.index();
+  std::vector<std::string> conditions;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    writer.line("const Index p{} = ({}) * {} - {} + ({}) * {};", a, coordinate(index, o, out_extents(axes), a),
+                index.literal(axes[a].stride), index.literal(axes[a].pad_begin),
+                coordinate(index, k, kernel_extents(axes), a), index.literal(axes[a].dilation));
+    if (can_be_outside(axes[a])) conditions.push_back(inside(index, axes[a], a));
+  }
+  return {flat(index, in_extents(axes), "p"), join(conditions, " && ")};
+}
+
+}  // namespace autograph::gpu

@@ -1,0 +1,33 @@
+// Sliding windows as text, shared by pools and convolutions.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/gpu/emit/text/writer.h"
+#include "ops/window/window_geometry.h"
+
+namespace autograph::gpu {
+
+/// Extents of the input, the output and the kernel of windows.
+Dims in_extents(const std::vector<WindowAxis>& axes);
+Dims out_extents(const std::vector<WindowAxis>& axes);
+Dims kernel_extents(const std::vector<WindowAxis>& axes);
+
+/// Writes nested loops over the taps of the window at output position `o` (flat, among the output's) that lie inside
+/// the input, and in them `body`: the tap's flat position in the input is in `p`, in the kernel in `k`.
+void write_taps(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o,
+                const std::function<void()>& body);
+
+/// Where tap `k` (flat) of output `o` (flat) lies in the input, and under which condition it lies inside; "" for
+/// always.
+struct TapText {
+  std::string position;
+  std::string inside;
+};
+
+/// The same for one tap, without loops; declares what it needs.
+TapText write_tap(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o, std::string_view k);
+
+}  // namespace autograph::gpu

@@ -1,0 +1,43 @@
+#include "cli/options/training_flags.h"
+
+namespace autograph::cli {
+
+std::vector<Option> training_option_table(TrainingFlags& flags) {
+  return {
+      {.names = "--train",
+       .doc = "A training step: forward, backward and the update of all weights, with batch statistics.",
+       .target = &flags.train},
+      {.names = "--loss",
+       .value_name = "LOSS",
+       .doc = "With --train: cross_entropy (classes in dim 1), token_cross_entropy (in the last one), mse, mean, sum "
+              "or an output with one element; cross_entropy when not given.",
+       .target = &flags.loss},
+      {.names = "--weights",
+       .value_name = "PATTERN",
+       .doc = "With --train: names of the weights that learn, with * and ?; all when not given.",
+       .target = &flags.weights},
+      {.names = "--optimizer",
+       .value_name = "NAME",
+       .doc = "With --train: sgd, adam, adamw, rmsprop, adagrad or lion; sgd when not given.",
+       .target = &flags.optimizer},
+      {.names = "--learning-rate",
+       .value_name = "R",
+       .doc = "With --train; what the optimiser has in PyTorch when not given.",
+       .target = &flags.learning_rate}};
+}
+
+void make_training_step(LoadedModel& loaded, const TrainingFlags& flags, std::string_view verb) {
+  if (!flags.train) return;
+  refuse_plan(loaded, verb);
+  TrainingOptions options;
+  options.loss = flags.loss;
+  options.trainable.weights = flags.weights;
+  options.optimizer = find_optimizer(flags.optimizer);
+  if (flags.learning_rate >= 0) {
+    std::visit([&](auto& kind) { kind.learning_rate = flags.learning_rate; }, options.optimizer);
+  }
+  bind_extents(loaded);
+  loaded.model.graph = training_graph(loaded.model.graph, options);
+}
+
+}  // namespace autograph::cli

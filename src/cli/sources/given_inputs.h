@@ -1,0 +1,15 @@
+// Inputs for a run: those that the user gives as files, the others drawn from the seed.
+#pragma once
+
+#include "cli/sources/model_source.h"
+
+namespace autograph::cli {
+
+/// --input NAME=FILE.npy, which may be repeated.
+Option input_option(ModelOptions& options);
+
+/// A value for every input of the model, kept in `loaded`; should the verb fail, the session says which extents nobody
+/// gave. Throws UserError for a name that the model does not have, what read_npy() throws.
+const std::vector<Datum>& given_inputs(Session& session, LoadedModel& loaded, const ModelOptions& options);
+
+}  // namespace autograph::cli

@@ -1,0 +1,206 @@
+#include "cli/sources/learning_source.h"
+
+#include <filesystem>
+
+#include "autograph/checkpoint.h"
+#include "autograph/error.h"
+#include "autograph/tensor_io.h"
+#include "base/check.h"
+#include "base/did_you_mean.h"
+#include "base/join.h"
+#include "cli/options/names.h"
+
+namespace autograph::cli {
+namespace {
+
+constexpr int64_t kEvaluationBatch = 500;
+
+bool is_model(const std::string& what) { return what.ends_with(".onnx"); }
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const TaskInfo& task : training_tasks()) names.push_back(task.name);
+  return names;
+}
+
+void check_what(const std::string& what) {
+  const std::vector<std::string> names = task_names();
+  const bool is_task = std::find(names.begin(), names.end(), what) != names.end();
+  AG_CHECK_USER(is_task || is_model(what), UserError, "[cli] task: expected {} or a file .onnx, got '{}'{}",
+                join(names, ", "), what, did_you_mean(what, names));
+}
+
+// That the data of a task are wanted is said with what they are.
+void check_data(const LearningOptions& options) {
+  if (!options.data.empty()) return;
+  for (const TaskInfo& task : training_tasks()) {
+    AG_CHECK_USER(task.name != options.what, UserError, "[cli] --data: expected {}", task.data);
+  }
+  throw UserError("[cli] --data: expected a set of samples: a folder, or a file .npz, .csv or .jsonl");
+}
+
+// Of an imported model some weights may have learned, the others are its own. A task has none of its own.
+void restore(const NamedTensors& tensors, const LearningSource& source, StateStore& states) {
+  if (!source.model) return Checkpoint{.tensors = tensors}.restore(states);
+  for (const auto& [name, tensor] : tensors) {
+    if (states.contains(name)) states.set(name, tensor);
+  }
+}
+
+}  // namespace
+
+std::vector<Option> learning_option_table(LearningOptions& options) {
+  return {
+      {.names = "TASK",
+       .doc = "One of " + join(task_names(), ", ") + "; or MODEL.onnx with one input.",
+       .target = &options.what,
+       .kind = ValueKind::task,
+       .required = true},
+      {.names = "--data",
+       .value_name = "PATH",
+       .doc = "The samples: a folder (MNIST's or CIFAR's files, or a folder of images for each class), or a file .npz, "
+              ".csv, .tsv, .jsonl; of text and sru any text file.",
+       .target = &options.data,
+       .kind = ValueKind::file},
+      {.names = "--loss",
+       .value_name = "LOSS",
+       .doc = "Of MODEL.onnx: cross_entropy (classes in dim 1), token_cross_entropy (in the last one) or mse; "
+              "cross_entropy when not given.",
+       .target = &options.loss},
+      {.names = "--batch",
+       .value_name = "N",
+       .doc = "Samples of a step; the task's own when not given, 64 for MODEL.onnx.",
+       .target = &options.batch},
+      {.names = "--seed",
+       .value_name = "N",
+       .doc = "Of weights, order, dropout and of what a task holds out; 0 when not given.",
+       .target = &options.seed,
+       .env = "AUTOGRAPH_SEED"},
+      {.names = "--threads",
+       .value_name = "N",
+       .doc = "Threads of one run; 0: all that this process may use.",
+       .target = &options.threads,
+       .env = "AUTOGRAPH_NUM_THREADS"},
+      {.names = "--memory-budget",
+       .value_name = "MIB",
+       .doc = "Refuse to run when activations need more (exit 5); 0: no limit.",
+       .target = &options.memory_budget_mib,
+       .env = "AUTOGRAPH_MEMORY_BUDGET"},
+  };
+}
+
+LearningSource open_learning(const Session& session, const LearningOptions& options) {
+  check_what(options.what);
+  AG_CHECK_USER(options.batch >= 0 && options.threads >= 0 && options.memory_budget_mib >= 0, UserError,
+                "[cli] --batch, --threads and --memory-budget: expected 0 or more");
+  LearningSource source;
+  if (!is_model(options.what)) {
+    check_data(options);
+    source.task = make_task(options.what, options.data, static_cast<uint64_t>(options.seed));
+  } else {
+    std::error_code code;
+    AG_CHECK_USER(std::filesystem::exists(options.what, code), IoError, "[cli] model: no file '{}'", options.what);
+    check_data(options);
+    source.model = load_onnx(options.what);
+    for (const std::string& warning : source.model->warnings) session.warn(warning);
+    source.task.name = options.what;
+    source.task.training = open_dataset(options.data, Split::train);
+    source.task.held_out = open_dataset(options.data, Split::test);
+    source.task.optimizer = AdamW{.learning_rate = 1e-4};
+    source.task.epochs = 3;
+    source.training.loss = options.loss;
+  }
+  if (options.batch > 0) source.task.batch = options.batch;
+  return source;
+}
+
+DataLoader training_loader(const LearningSource& source, const LearningOptions& options) {
+  return DataLoader(source.task.training, {.batch_size = source.task.batch,
+                                           .shuffle = true,
+                                           .drop_last = true,
+                                           .seed = static_cast<uint64_t>(options.seed),
+                                           .transforms = source.task.transforms});
+}
+
+DataLoader held_out_loader(const LearningSource& source) {
+  const int64_t batch = source.task.tokenizer ? source.task.batch : kEvaluationBatch;
+  return DataLoader(source.task.held_out, {.batch_size = batch});
+}
+
+CompileOptions learning_compile_options(const LearningOptions& options) {
+  CompileOptions compile;
+  compile.threads = static_cast<int>(options.threads);
+  compile.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
+  return compile;
+}
+
+Graph evaluation_of(LearningSource& source, const LearningOptions& options) {
+  const DataLoader loader = training_loader(source, options);
+  if (source.model) return training_graphs(source.model->graph, loader, source.training).evaluation;
+  return training_graphs(*source.task.module, loader, source.task.loss, source.task.optimizer).evaluation;
+}
+
+Option from_option(std::string& from) {
+  return {.names = "--from",
+          .value_name = "FILE.safetensors",
+          .doc = "Weights by name; for a task those that PyTorch would use.",
+          .target = &from,
+          .kind = ValueKind::file};
+}
+
+void begin_from(LearningSource& source, const std::string& file) {
+  if (file.empty()) return;
+  if (source.task.module) return source.task.module->load(file);
+  const NamedTensors tensors = read_safetensors(file).tensors;
+  Graph& graph = source.model->graph;
+  for (const ValueId id : graph.constants()) {
+    const auto named = [&](const auto& entry) { return entry.first == graph.value(id).name(); };
+    const auto found = std::find_if(tensors.begin(), tensors.end(), named);
+    if (found == tensors.end()) continue;
+    AG_CHECK_USER(found->second.type() == graph.type(id), UserError, "[cli] --from: '{}': expected {}, got {}",
+                  found->first, to_string(graph.type(id)), to_string(found->second.type()));
+    graph.set_constant(id, found->second);
+  }
+}
+
+std::vector<Option> weights_option_table(WeightsOptions& options) {
+  return {{.names = "--checkpoint",
+           .value_name = "DIR",
+           .doc = "Folder of the checkpoints of a run: the best of them is taken.",
+           .target = &options.checkpoint,
+           .kind = ValueKind::directory},
+          from_option(options.from)};
+}
+
+int64_t load_weights(Session& session, const LearningSource& source, const WeightsOptions& options,
+                     StateStore& states) {
+  AG_CHECK_USER(options.checkpoint.empty() || options.from.empty(), UserError,
+                "[cli] --checkpoint and --from: expected one of them");
+  if (!options.from.empty()) {
+    restore(read_safetensors(options.from).tensors, source, states);
+    return -1;
+  }
+  if (options.checkpoint.empty()) {
+    AG_CHECK_USER(source.model, UserError, "[cli] weights: expected --checkpoint DIR or --from FILE.safetensors");
+    return -1;
+  }
+  Checkpoints checkpoints(options.checkpoint);
+  auto found = checkpoints.load_best();
+  if (!found) found = checkpoints.load_latest();
+  for (const DamagedCheckpoint& damaged : checkpoints.damaged()) {
+    session.warn(fmt::format("checkpoint '{}' is damaged and was skipped: {}", damaged.path, damaged.problem));
+  }
+  AG_CHECK_USER(found, IoError, "[cli] checkpoint: there is none in '{}'", options.checkpoint);
+  restore(found->tensors, source, states);
+  return found->step;
+}
+
+Json count_json(int64_t count) {
+  Json json;
+  if (count >= 0) json = count;
+  return json;
+}
+
+std::string metric_text(double value) { return fmt::format("{:.4g}", value); }
+
+}  // namespace autograph::cli

@@ -1,0 +1,78 @@
+// TASK or MODEL.onnx and --data: what train, eval and predict have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograph/model_io.h"
+#include "autograph/tasks.h"
+#include "autograph/trainer.h"
+#include "cli/options/command.h"
+#include "cli/session.h"
+
+namespace autograph::cli {
+
+/// TASK|MODEL, --data, --loss, --batch, --seed, --threads, --memory-budget.
+struct LearningOptions {
+  std::string what;
+  std::string data;
+  std::string loss = "cross_entropy";
+  int64_t batch = 0;  ///< 0: the task's own.
+  int64_t seed = 0;
+  int64_t threads = 0;
+  int64_t memory_budget_mib = 0;
+};
+
+/// These as an option table.
+std::vector<Option> learning_option_table(LearningOptions& options);
+
+/// A task, or an imported model with data: one of `model` and `task.module` is there.
+struct LearningSource {
+  TrainingTask task;           ///< Of a model: its data and defaults.
+  std::optional<Model> model;  ///< Imported.
+  TrainingOptions training;    ///< Of the model: its loss.
+};
+
+/// Opens both. Throws UserError with the nearest task where `what` is neither a task nor a file .onnx, and what reading
+/// throws.
+LearningSource open_learning(const Session& session, const LearningOptions& options);
+
+/// Samples to learn from, shuffled and changed as the task says.
+DataLoader training_loader(const LearningSource& source, const LearningOptions& options);
+/// Samples that are held out, in their order.
+DataLoader held_out_loader(const LearningSource& source);
+
+/// How to compile what trains or evaluates.
+CompileOptions learning_compile_options(const LearningOptions& options);
+
+/// Loss and metrics of any number of samples; states have the weights that the task or model begins with.
+Graph evaluation_of(LearningSource& source, const LearningOptions& options);
+
+/// Where weights come from.
+struct WeightsOptions {
+  std::string checkpoint;  ///< Folder of checkpoints: the best of them.
+  std::string from;        ///< A file .safetensors.
+};
+
+/// --from.
+Option from_option(std::string& from);
+
+/// --checkpoint and --from.
+std::vector<Option> weights_option_table(WeightsOptions& options);
+
+/// Overwrites the weights that a task or model begins with by those of a file; of a model those that the file has.
+void begin_from(LearningSource& source, const std::string& file);
+
+/// Overwrites `states` with them, and says on which step they were written, -1 for files. Throws UserError where a
+/// task has neither.
+int64_t load_weights(Session& session, const LearningSource& source, const WeightsOptions& options, StateStore& states);
+
+/// A number, or null below 0.
+Json count_json(int64_t count);
+
+/// "0.9312", "2.31e-05"
+std::string metric_text(double value);
+
+}  // namespace autograph::cli

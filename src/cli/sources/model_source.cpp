@@ -1,0 +1,146 @@
+#include "cli/sources/model_source.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <filesystem>
+
+#include "autograph/error.h"
+#include "autograph/op_def.h"
+#include "autograph/zoo.h"
+#include "base/check.h"
+#include "base/stopwatch.h"
+#include "cli/options/names.h"
+
+namespace autograph::cli {
+namespace {
+
+constexpr std::string_view kZoo = "zoo:";
+
+int64_t parse_integer(std::string_view text, std::string_view what) {
+  int64_t number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  AG_CHECK_USER(code == std::errc() && end == text.data() + text.size() && !text.empty(), UserError,
+                "[cli] {}: expected a whole number, got '{}'", what, text);
+  return number;
+}
+
+SeedOptions seed_options(const ModelOptions& options) {
+  SeedOptions seeds;
+  AG_CHECK_USER(options.batch >= 0, UserError, "[cli] batch: expected 1 or more, got {}", options.batch);
+  if (options.batch > 0) seeds.batch = options.batch;
+  for (const std::string& dim : options.dims) {
+    const size_t equals = dim.rfind('=');
+    AG_CHECK_USER(equals != std::string::npos && equals > 0, UserError, "[cli] dim: expected NAME=N, got '{}'", dim);
+    seeds.dims[dim.substr(0, equals)] = parse_integer(std::string_view(dim).substr(equals + 1), "dim");
+  }
+  return seeds;
+}
+
+// "NAME" or "NAME?batch=N".
+Model build_zoo(std::string_view text, SeedOptions& seeds) {
+  const std::string_view name = text.substr(0, text.find('?'));
+  std::string_view query = text.substr(std::min(name.size() + 1, text.size()));
+  int64_t batch = seeds.batch.value_or(1);
+  if (name.size() < text.size()) {
+    constexpr std::string_view kBatch = "batch=";
+    AG_CHECK_USER(query.starts_with(kBatch), UserError, "[cli] model: expected zoo:NAME?batch=N, got 'zoo:{}'", text);
+    batch = parse_integer(query.substr(kBatch.size()), "batch");
+  }
+  AG_CHECK_USER(batch >= 1, UserError, "[cli] batch: expected 1 or more, got {}", batch);
+  seeds.batch.reset();  // the model has it now
+  Model model;
+  model.graph = build_zoo_model(name, batch);
+  model.opsets[""] = SaveOptions().opset;
+  model.producer = "autograph";
+  return model;
+}
+
+}  // namespace
+
+std::vector<Option> model_option_table(ModelOptions& options) {
+  return {
+      {.names = "MODEL",
+       .doc = "A path to an .onnx file or a saved plan (.agplan), or zoo:NAME, with ?batch=N behind a zoo name.",
+       .target = &options.model,
+       .kind = ValueKind::model,
+       .required = true},
+      {.names = "--map-weights",
+       .doc = "Map large weights from the .onnx file and its data instead of reading them, so that processes share "
+              "them. Whoever truncates such a file kills the process.",
+       .target = &options.map_weights},
+      {.names = "--channel-block",
+       .value_name = "N",
+       .doc = "Channels of a block, 8 or 16, in files that ONNX Runtime optimised for its own kernels and that do not "
+              "say: 16 where that processor has AVX-512.",
+       .target = &options.channel_block},
+      {.names = "--batch",
+       .value_name = "N",
+       .doc = "Number for symbolic batch extents; 1 when not given.",
+       .target = &options.batch},
+      {.names = "--dim",
+       .value_name = "NAME=N",
+       .doc = "Number for a symbolic extent, or for the one at a place: x[2]=48. Lengths are 8, sides of pictures 224, "
+              "sound "
+              "16000 and others 1 when not given. May be repeated.",
+       .target = &options.dims},
+  };
+}
+
+bool is_model_file(const std::string& model) { return !model.starts_with(kZoo); }
+
+void refuse_plan(const LoadedModel& loaded, std::string_view verb) {
+  AG_CHECK_USER(!loaded.plan, UserError, "[cli] model: {} needs a model, got the saved plan '{}' (it was made of {})",
+                verb, loaded.name, loaded.plan->origin.model);
+}
+
+void bind_extents(LoadedModel& loaded) {
+  loaded.model.graph = loaded.inputs.empty() ? bind_inputs(loaded.model.graph, loaded.seeds)
+                                             : bind_inputs(loaded.model.graph, loaded.inputs);
+  loaded.seeds.dims.clear();
+  loaded.seeds.batch.reset();
+}
+
+bool draws_random_numbers(const Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    if (graph.node(id).op().traits.random) return true;
+  }
+  return false;
+}
+
+LoadedModel load_model(const Session& session, const ModelOptions& options) {
+  const Stopwatch watch;
+  LoadedModel loaded;
+  loaded.name = options.model;
+  loaded.seeds = seed_options(options);
+  AG_CHECK_USER(!options.map_weights || options.model.ends_with(".onnx"), UserError,
+                "[cli] --map-weights: expected an .onnx file, got '{}'", options.model);
+  if (!is_model_file(options.model)) {
+    loaded.model = build_zoo(std::string_view(options.model).substr(kZoo.size()), loaded.seeds);
+  } else {
+    std::error_code code;
+    if (!std::filesystem::exists(options.model, code)) {
+      for (const std::string& name : names_of(ValueKind::zoo_model)) {
+        if (name == options.model)
+          throw IoError(fmt::format("[cli] model: no file '{0}' (did you mean 'zoo:{0}'?)", name));
+      }
+      throw IoError(fmt::format("[cli] model: no file '{}'", options.model));
+    }
+    if (options.model.ends_with(".agplan")) {
+      auto plan = std::make_shared<SavedPlan>(load_plan(options.model));
+      loaded.model.graph = plan->optimized.graph;
+      loaded.model.producer = "autograph " + plan->origin.version;
+      loaded.plan = std::move(plan);
+    } else {
+      LoadOptions how{.map_weights = options.map_weights, .channel_block = options.channel_block};
+      for (const std::string& input : options.inputs) how.given_inputs.push_back(input.substr(0, input.find('=')));
+      loaded.model = load_onnx(options.model, how);
+    }
+  }
+  for (const std::string& warning : loaded.model.warnings) session.warn(warning);
+  session.log("load",
+              fmt::format("{}: {} nodes in {:.1f} ms", loaded.name, loaded.model.graph.num_nodes(), watch.ms()));
+  return loaded;
+}
+
+}  // namespace autograph::cli

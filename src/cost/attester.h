@@ -1,0 +1,42 @@
+// Attestation: a kernel is trusted on this machine when one run of it, with the shapes, layouts, weights and threads of
+// the plan, gave what the reference gives. Inputs are drawn from a seed, special values among them; of the outputs some
+// elements are compared, which the reference computes from no more than they need, so that all of it takes about as
+// long as a run. What was found is remembered (see verdicts.h).
+#pragma once
+
+#include <atomic>
+
+#include "accuracy/scaled_tensor.h"
+#include "autograph/device.h"
+#include "cost/verdicts.h"
+#include "device/kernel_judge.h"
+
+namespace autograph {
+
+class Attester : public KernelJudge {
+ public:
+  /// `runs`: is what is not known yet found out? On `device`; null: on the host.
+  Attester(Verdicts& verdicts, const ErrorModel& model, bool runs, const Device* device = nullptr)
+      : verdicts_(verdicts), model_(model), runs_(runs), device_(device) {}
+
+  std::vector<std::string> known_faults(const KernelCall& call, std::span<const KernelCandidate> candidates) override;
+  bool has_to_run(const KernelCall& call, const KernelCandidate& candidate) override;
+  std::string judge(const KernelCall& call, const KernelCandidate& candidate, const Kernel& kernel) override;
+
+  /// Kernels that were run.
+  size_t num_run() const { return num_run_; }
+
+ private:
+  Verdicts& verdicts_;
+  const ErrorModel model_;
+  const bool runs_;
+  const Device* device_;
+  std::atomic<size_t> num_run_ = 0;
+};
+
+/// Runs `kernel`, which was prepared for `call` from a candidate of `variant`, and compares: "" when it is right, or
+/// when the reference cannot tell in reasonable time; else what it gave and what is right. `device` as for Attester.
+std::string find_wrong_element(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel,
+                               const ErrorModel& model, const Device* device = nullptr);
+
+}  // namespace autograph

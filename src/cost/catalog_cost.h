@@ -1,0 +1,60 @@
+// What nodes take on a device, asked of its kernels: the most promising candidates for the node by itself, measured or
+// estimated. Where both are known for calls of an op, estimates of its other calls are corrected by their ratio, so
+// that a graph of which a part was measured can be compared with one of which another part was.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "autograph/hash.h"
+#include "autograph/kernel.h"
+#include "device/host_threads.h"
+#include "device/kernel_judge.h"
+#include "optimize/cost/cost_model.h"
+#include "runtime/kernel_cost.h"
+
+namespace autograph {
+
+/// What CatalogCost asks.
+struct CatalogCostOptions {
+  const KernelCatalog& catalog;
+  KernelCost& cost;                                       ///< Measurements, or estimates.
+  int threads = 1;                                        ///< Of a run.
+  bool exact = false;                                     ///< See KernelCall::exact.
+  const HostThreads& host_threads = HostThreads::none();  ///< Of the device.
+  /// May something be measured now? When not, kernels estimate, and are asked again when it may. Null: yes.
+  std::function<bool()> may_measure = nullptr;
+  KernelJudge* judge = nullptr;  ///< Candidates that it knows to be wrong are none. Null: all are right.
+};
+
+/// Answers are kept: equal calls are asked about once.
+class CatalogCost : public CostModel {
+ public:
+  explicit CatalogCost(const CatalogCostOptions& options) : options_(options) {}
+  double node_us(const Graph& graph, NodeId node, int threads) override;
+  int threads() const override { return options_.threads; }
+  /// Different calls asked about so far.
+  size_t num_calls() const { return known_.size(); }
+
+ private:
+  struct Answer {
+    double us = 0;
+    bool is_measured = false;
+  };
+  // How measurements of an op compare with its estimates.
+  struct Correction {
+    double log_sum = 0;
+    double count = 0;
+  };
+  Answer ask(const Graph& graph, const Node& node, int threads);
+  double corrected(std::string_view op, int threads, double estimate_us);
+
+  CatalogCostOptions options_;
+  std::unordered_map<Hash128, Answer> known_;
+  std::map<std::pair<std::string_view, int>, Correction> corrections_;  // by op and threads
+};
+
+}  // namespace autograph

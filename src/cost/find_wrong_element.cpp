@@ -1,0 +1,213 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "accuracy/sampled_run.h"
+#include "autograph/compare_values.h"
+#include "autograph/error.h"
+#include "autograph/op_def.h"
+#include "autograph/verify.h"
+#include "base/join.h"
+#include "cost/attester.h"
+#include "cost/trial_tensors.h"
+#include "tensor/size_of.h"
+
+namespace autograph {
+namespace {
+
+// So many selections of so many elements of each output, as far as the reference can compute them in about the time
+// that a kernel takes. Where even the least takes longer, up to the last limit.
+constexpr int kSelections = 3;
+constexpr int64_t kElements = 1024;
+constexpr double kUsualWork = 1e6;
+constexpr double kMostWork = 1e9;
+
+// A graph of static types that computes what the call does.
+Graph graph_of(const KernelCall& call) {
+  if (call.op.name == "fused") {
+    Graph body = *call.attributes.get<GraphRef>("body");
+    for (size_t i = 0; i < call.inputs.size(); ++i) body.set_type(body.inputs()[i], call.inputs[i]);
+    infer_types(body);
+    return body;
+  }
+  Graph graph("call");
+  std::vector<ValueId> inputs;
+  for (const Type& type : call.inputs) {
+    const ValueId input = graph.add_input(type);
+    inputs.push_back(type.is_tensor() ? input : ValueId());
+  }
+  const NodeId node =
+      graph.add_node_typed(call.op, inputs, call.attributes, {call.outputs.begin(), call.outputs.end()});
+  for (const ValueId output : std::vector<ValueId>(graph.node(node).outputs())) graph.add_output(output);
+  return graph;
+}
+
+// One run of the kernel on tensors of its own, in the memory of the device.
+class TrialRun {
+ public:
+  TrialRun(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel, const Device* device)
+      : call_(call),
+        variant_(variant),
+        kernel_(kernel),
+        stream_(device ? device->new_stream() : std::make_unique<Stream>()),
+        state_(kernel.new_state()),
+        scratch_(Buffer::allocate(kernel.scratch_bytes() + 64, stream_->memory())) {
+    for (size_t slot = 0; slot < call.inputs.size(); ++slot) {
+      Tensor plain;
+      if (const Tensor* constant = call.constant(slot)) {
+        // In another layout a constant comes through a reorder.
+        plain = *constant;
+        const Layout layout = variant.input(slot);
+        memory_.push_back(layout == Layout::row_major ? plain : laid_out(plain, layout));
+      } else if (call.has_input(slot)) {
+        plain = trial_input(call, slot);
+        memory_.push_back(laid_out(plain, variant.input(slot)));
+      } else {
+        memory_.emplace_back();
+      }
+      inputs_.push_back({std::move(plain), {}});
+      dims_.push_back(call.has_input(slot) ? call.inputs[slot].shape().static_dims() : Dims());
+      memory_.back() = memory_.back().to(stream_->memory());
+    }
+  }
+
+  const std::vector<ScaledTensor>& inputs() const { return inputs_; }
+
+  // Row-major outputs. With `reused` output 0 takes the memory of that input.
+  std::vector<Tensor> run(std::optional<uint32_t> reused) {
+    std::vector<TensorView> inputs;
+    for (size_t slot = 0; slot < memory_.size(); ++slot) inputs.push_back(view(memory_[slot], dims_[slot]));
+    std::vector<Dims> dims;
+    std::vector<Tensor> memory;
+    for (size_t k = 0; k < call_.outputs.size(); ++k) {
+      dims.push_back(call_.outputs[k].is_tensor() ? call_.outputs[k].shape().static_dims() : Dims());
+      if (k == 0 && reused) {
+        // As large as the input, but perhaps of another rank: [2, 8] times [1, 1, 1].
+        memory.push_back(memory_[*reused].reshaped(padded_dims(variant_.output(0), dims[0])));
+        continue;
+      }
+      if (!call_.outputs[k].is_tensor()) {
+        memory.emplace_back();
+        continue;
+      }
+      const Layout layout = variant_.output(k);
+      memory.push_back(Tensor::empty(call_.outputs[k].dtype(), padded_dims(layout, dims[k])));
+      // NaN: what the kernel does not write is wrong.
+      std::memset(memory[k].mutable_raw(), call_.outputs[k].dtype() == DType::boolean ? 0 : 0xFF,
+                  memory[k].size_bytes());
+      memory[k] = memory[k].to(stream_->memory());
+    }
+    std::vector<TensorView> outputs;
+    for (size_t k = 0; k < memory.size(); ++k) outputs.push_back(view(memory[k], dims[k]));
+    kernel_.run({inputs, outputs, scratch_.data(), state_.get(), stream_.get()});
+    stream_->wait();
+    std::vector<Tensor> results;
+    for (size_t k = 0; k < memory.size(); ++k) {
+      results.push_back(memory[k].is_present() ? row_major(memory[k].to_host(), variant_.output(k), dims[k])
+                                               : Tensor());
+    }
+    return results;
+  }
+
+  // Inputs whose memory output 0 may have here.
+  std::optional<uint32_t> reusable() const {
+    for (const uint32_t slot : kernel_.in_place_inputs()) {
+      if (call_.constant(slot) || !memory_[slot].is_present() || variant_.input(slot) != variant_.output(0)) continue;
+      const size_t bytes = size_of(call_.outputs[0], variant_.output(0));
+      if (memory_[slot].size_bytes() == bytes && call_.inputs[slot].dtype() == call_.outputs[0].dtype()) return slot;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static TensorView view(const Tensor& memory, const Dims& dims) {
+    return memory.is_present() ? TensorView(memory.dtype(), dims, memory.buffer().data()) : TensorView();
+  }
+
+  const KernelCall& call_;
+  const KernelVariant& variant_;
+  const Kernel& kernel_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<KernelState> state_;
+  Buffer scratch_;
+  std::vector<ScaledTensor> inputs_;  // row-major
+  std::vector<Tensor> memory_;        // as the kernel wants them
+  std::vector<Dims> dims_;
+};
+
+struct Sample {
+  size_t output = 0;
+  Selection selection;
+  ScaledTensor expected;
+};
+
+std::string position(const Selection& selection, int64_t element) {
+  std::vector<std::string> at(selection.size());
+  for (size_t axis = selection.size(); axis-- > 0;) {
+    const auto extent = static_cast<int64_t>(selection[axis].size());
+    at[axis] = fmt::format("{}", selection[axis][static_cast<size_t>(element % extent)]);
+    element /= extent;
+  }
+  return "[" + join(at, ",") + "]";
+}
+
+std::string compare(const std::vector<Sample>& samples, const std::vector<Tensor>& outputs, const ErrorModel& model,
+                    std::string_view how) {
+  for (const Sample& sample : samples) {
+    const Tensor actual = select(outputs[sample.output], sample.selection);
+    const Difference difference =
+        compare_values(actual, sample.expected.value, {.rtol = 0, .share = model.epsilon}, sample.expected.scale);
+    if (difference.ok) continue;
+    return fmt::format("element {} of output {}{}: expected {:.6g}, got {:.6g}",
+                       position(sample.selection, difference.first_bad), sample.output, how,
+                       sample.expected.value.to_f64()[static_cast<size_t>(difference.first_bad)],
+                       actual.to_f64()[static_cast<size_t>(difference.first_bad)]);
+  }
+  return "";
+}
+
+std::vector<Sample> draw_samples(const Graph& graph, const std::vector<ScaledTensor>& inputs, const ErrorModel& model) {
+  std::vector<Sample> samples;
+  SampledRun reference(graph, inputs, model);
+  std::mt19937_64 random(graph.num_nodes());
+  for (size_t k = 0; k < graph.outputs().size(); ++k) {
+    const ValueId output = graph.outputs()[k];
+    const Type& type = graph.type(output);
+    if (!type.is_tensor() || type.shape().num_elements().value_or(0) == 0 || type.dtype() == DType::string) continue;
+    for (int n = 0; n < kSelections; ++n) {
+      auto selection = reference.draw(output, kElements, kUsualWork, random);
+      if (!selection && n == 0) selection = reference.draw(output, kElements, kMostWork, random);
+      if (!selection) break;
+      samples.push_back({k, *selection, reference.compute(output, *selection)});
+    }
+  }
+  return samples;
+}
+
+bool can_be_tried(const KernelCall& call) {
+  const auto is_plain = [](const Type& type) { return !type.is_tensor() || type.dtype() != DType::string; };
+  return std::all_of(call.inputs.begin(), call.inputs.end(), is_plain) &&
+         std::all_of(call.outputs.begin(), call.outputs.end(), is_plain);
+}
+
+}  // namespace
+
+std::string find_wrong_element(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel,
+                               const ErrorModel& model, const Device* device) {
+  if (!can_be_tried(call)) return "";
+  TrialRun trial(call, variant, kernel, device);
+  std::vector<Sample> samples;
+  try {
+    samples = draw_samples(graph_of(call), trial.inputs(), model);
+  } catch (const UserError&) {
+    return "";  // inputs out of a hat are none for this op
+  }
+  if (samples.empty()) return "";
+  std::string wrong = compare(samples, trial.run(std::nullopt), model, "");
+  const auto reused = trial.reusable();
+  if (wrong.empty() && reused) wrong = compare(samples, trial.run(reused), model, " (computed in place)");
+  return wrong;
+}
+
+}  // namespace autograph

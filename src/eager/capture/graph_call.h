@@ -1,0 +1,32 @@
+// A graph that is run as one op would be: with a gradient, which is such a graph again.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograph/compile.h"
+#include "autograph/eager.h"
+
+namespace autograph {
+
+/// For one thread at a time.
+class GraphCall : public std::enable_shared_from_this<GraphCall> {
+ public:
+  GraphCall(Graph graph, const CompileOptions& options);
+  /// The outputs of the graph. On record, where an input requires a gradient, are the first `num_recorded`; the others
+  /// have no past.
+  std::vector<Var> run(const std::vector<Var>& inputs, size_t num_recorded);
+  const Graph& graph() const { return graph_; }
+
+ private:
+  std::vector<Var> gradients(const std::vector<Var>& inputs, const std::vector<Var>& output_gradients);
+
+  Graph graph_;  // as it was captured
+  CompileOptions options_;
+  Executable program_;
+  std::map<std::string, std::shared_ptr<GraphCall>> gradients_;  // by which are given and which are wanted
+};
+
+}  // namespace autograph

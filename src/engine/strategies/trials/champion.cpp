@@ -1,0 +1,172 @@
+#include "engine/strategies/trials/champion.h"
+
+#include <algorithm>
+
+#include "engine/strategies/trials/tune_stages.h"
+
+namespace autograph {
+namespace {
+
+// Of the budget: when trials on the device end. The last part is for measuring the result against the plain plan.
+constexpr double kTrialShare = 0.8;
+// Until when the kernels of the plain graph are measured, and those of rewritten ones.
+constexpr double kFirstTuningShare = 0.3;
+constexpr double kTuningShare = 0.75;
+// What is left when trials end must do for the last trial, which may be repeated, and the last measurement.
+constexpr double kTrialsToCome = 3.2;
+// The same when plans of the best graph are run to choose its kernels: the last of them takes as long as three trials.
+constexpr double kNetworkTrialsToCome = kTrialsToCome + 3;
+// Runs in an A/B trial of graphs that are slow, with the warm-up.
+constexpr double kTrialRuns = 8;
+// Equal plans differed by up to 14 % on a shared virtual machine, for as long as they lived.
+constexpr double kClearGain = 0.2;
+// Of the rounds, behind a win: asking for more loses every other true gain of a tenth when the machine is busy.
+constexpr double kMajority = 0.51;
+// An A/B trial may take this part of the budget at least, and that part if time is left and nobody has won; no more
+// seconds than these.
+constexpr double kShortTrialShare = 0.02;
+constexpr double kLongTrialShare = 0.1;
+constexpr double kMaxTrialSeconds = 6;
+
+}  // namespace
+
+Champion::Champion(StrategyContext& context, Proposal plain)
+    : context_(context),
+      options_(context.options()),
+      has_exact_times_(context.properties().has_exact_times),
+      can_time_kernels_(context.properties().can_time_kernels),
+      trial_(context.trial()),
+      best_(std::move(plain)) {
+  const double start = context_.seconds();
+  best_executable_ = trial_.compile(best_);
+  const double compiled = context_.seconds();
+  Difference difference = trial_.check(best_executable_);
+  compile_seconds_ = compiled - start;
+  run_seconds_ = context_.seconds() - compiled;
+  context_.set_plain_run({std::move(difference), best_executable_.simulated_latency_ms().value_or(run_seconds_ * 1e3)});
+  context_.reserve(options_.runs_to_come * (compile_seconds_ + run_seconds_));
+  is_new_graph(best_);
+}
+
+// Of a challenge with a clear winner. Where latencies are computed, a plan runs once, for its numbers.
+double Champion::challenge_seconds() const {
+  return compile_seconds_ + (has_exact_times_ ? 1 : kTrialRuns) * run_seconds_;
+}
+
+double Champion::seconds_left() const {
+  const double until = std::min(kTrialShare * context_.budget_seconds(),
+                                context_.budget_seconds() - kTrialsToCome * challenge_seconds());
+  return until - context_.seconds();
+}
+
+bool Champion::is_new_graph(const Proposal& proposal) {
+  return seen_.insert(structural_hash(proposal.finished)).second;
+}
+
+bool Champion::challenge(Proposal proposal) {
+  context_.progress("verifying", best_.cost_us);
+  ++context_.report().measured;
+  const double start = context_.seconds();
+  Executable executable = trial_.compile(proposal);
+  compile_seconds_ = context_.seconds() - start;
+  if (options_.verify && !trial_.check(executable).ok) {
+    TrialResult wrong{proposal.cost_us, proposal.steps.size(), proposal.schedule.width()};
+    wrong.is_right = false;
+    context_.report().trials.push_back(wrong);
+    context_.note_trial(proposal.steps, {RewriteFate::not_verified});
+    return false;
+  }
+  const AbTrial ab_trial = trial_.ab_trial(best_executable_, executable, trial_seconds());
+  remember(best_, ab_trial.first_ms);
+  remember(proposal, ab_trial.second_ms);
+  const bool is_won = context_.is_literal() ? ab_trial.second_ms <= ab_trial.first_ms
+                                            : ab_trial.is_won(kLeastGain) && wins_again(ab_trial, proposal, executable);
+  context_.report().trials.push_back({proposal.cost_us, proposal.steps.size(), proposal.schedule.width(),
+                                      ab_trial.second_ms, ab_trial.first_ms, ab_trial.wins, is_won,
+                                      context_.predicted_us(proposal)});
+  context_.note_trial(proposal.steps, {is_won ? RewriteFate::kept : RewriteFate::lost_trial,
+                                       (ab_trial.first_ms - ab_trial.second_ms) * 1e3, num_fresh_steps(proposal)});
+  if (!is_won) return false;
+  gained_ *= ab_trial.second_ms / ab_trial.first_ms;
+  best_ = std::move(proposal);
+  best_executable_ = std::move(executable);
+  return true;
+}
+
+void Champion::try_schedule(Proposal proposal, Schedule schedule) {
+  if (schedule.width() < 2 || !has_time()) return;
+  proposal.schedule = std::move(schedule);
+  challenge(proposal);
+  if (!can_time_kernels_ || !has_time()) return;
+  proposal.schedule = keep_paying_stages(trial_, proposal);
+  if (proposal.schedule.width() > 1) challenge(std::move(proposal));
+}
+
+// Where kernels can be timed, may be tried, and are not measured already.
+bool Champion::may_tune() const { return can_time_kernels_ && options_.use_tuning && !context_.compile_options().tune; }
+
+void Champion::try_tuning() {
+  if (!may_tune() || !has_time()) return;
+  context_.progress("choosing kernels", best_.cost_us);
+  context_.set_tuned(true, kFirstTuningShare);
+  context_.set_tuned(wins_as_compiled_now(), kTuningShare);
+}
+
+void Champion::try_tuning_in_network() {
+  const double until = 1 - kNetworkTrialsToCome * challenge_seconds() / context_.budget_seconds();
+  if (!may_tune() || context_.is_over(until)) return;
+  context_.progress("running plans to choose kernels", best_.cost_us);
+  const bool was_tuned = context_.is_tuned();
+  context_.set_tuned(true, until, true);
+  if (!wins_as_compiled_now()) context_.set_tuned(was_tuned, kTuningShare);
+}
+
+// Does the best graph, compiled as trials are now, beat its executable and give the same numbers? Then that is it.
+bool Champion::wins_as_compiled_now() {
+  Executable executable = trial_.compile(best_);
+  const AbTrial ab_trial = trial_.ab_trial(best_executable_, executable, trial_seconds());
+  const bool wins = ab_trial.is_won(kLeastGain) && trial_.check(executable).ok;
+  if (wins) best_executable_ = std::move(executable);
+  return wins;
+}
+
+// Rewrites that the proposal has beyond those that it shares with the best: both may come from one graph.
+size_t Champion::num_fresh_steps(const Proposal& proposal) const {
+  const auto same = [](const RewriteStep& a, const RewriteStep& b) { return a.rule == b.rule && a.where == b.where; };
+  const auto& known = best_.steps;
+  const auto differ = std::mismatch(proposal.steps.begin(), proposal.steps.end(), known.begin(), known.end(), same);
+  return static_cast<size_t>(proposal.steps.end() - differ.first);
+}
+
+// A win is repeated, so that an A/B trial may use half of the time that is left.
+double Champion::trial_seconds() const {
+  const double budget = context_.budget_seconds();
+  const double seconds = std::clamp(seconds_left() / 2, kShortTrialShare * budget, kLongTrialShare * budget);
+  return std::min(seconds, kMaxTrialSeconds);
+}
+
+// A win that is no larger than what equal plans differ by, when their memory happens to lie elsewhere, must be
+// repeated by plans made anew; `executable` then is the new one.
+bool Champion::wins_again(const AbTrial& ab_trial, const Proposal& proposal, Executable& executable) {
+  if (ab_trial.is_won(kClearGain) || has_exact_times_) return true;
+  const Executable best = trial_.compile(best_);
+  executable = trial_.compile(proposal);
+  return trial_.ab_trial(best, executable, trial_seconds()).is_won(kLeastGain, kMajority);
+}
+
+// What a graph took in its best schedule.
+void Champion::remember(const Proposal& proposal, double ms) {
+  const auto [at, is_new] = samples_.try_emplace(structural_hash(proposal.finished));
+  if (is_new) {
+    const GraphScore score = context_.score(proposal.simplified);
+    at->second = {score.sum_us, score.critical_us, ms * 1e3};
+  }
+  at->second.latency_us = std::min(at->second.latency_us, ms * 1e3);
+}
+
+Proposal Champion::take() {
+  for (const auto& [hash, sample] : samples_) context_.remember_latency(hash, sample);
+  return std::move(best_);
+}
+
+}  // namespace autograph

@@ -1,0 +1,71 @@
+// The best plan so far, and how another takes its place: compiled, compared with the truth, and timed in turns with it.
+// Every strategy that measures whole plans does it here, so that all get the same trials, tuning and repeats.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "engine/strategies/strategy.h"
+#include "engine/strategies/trials/trial.h"
+
+namespace autograph {
+
+/// For one thread, as StrategyContext.
+class Champion {
+ public:
+  /// Compiles and runs `plain`, the first champion.
+  Champion(StrategyContext& context, Proposal plain);
+
+  const Proposal& best() const { return best_; }
+  /// Latency of the best over that of the first one.
+  double gained() const { return gained_; }
+  /// Until the last trial must begin, which leaves time for the last measurement.
+  double seconds_left() const;
+  bool has_time() const { return !context_.is_cancelled() && seconds_left() > 0; }
+  /// Has no proposal had this graph? Remembers it.
+  bool is_new_graph(const Proposal& proposal);
+
+  /// Takes the proposal when it gives the same numbers in less time.
+  bool challenge(Proposal proposal);
+  /// The proposal with a schedule of several streams: as it is, and with those stages alone that pay on the device.
+  void try_schedule(Proposal proposal, Schedule schedule);
+  /// Kernels and layouts chosen by measurement instead of by estimate, when that is faster.
+  void try_tuning();
+  /// The same for what they take in the network. This takes as long as many trials: for the best plan alone, at the
+  /// end.
+  void try_tuning_in_network();
+
+  /// The best, when nothing more comes. What graphs took is remembered for later fits of alpha.
+  Proposal take();
+
+ private:
+  double challenge_seconds() const;
+  bool may_tune() const;
+  bool wins_as_compiled_now();
+  size_t num_fresh_steps(const Proposal& proposal) const;
+  double trial_seconds() const;
+  bool wins_again(const AbTrial& ab_trial, const Proposal& proposal, Executable& executable);
+  void remember(const Proposal& proposal, double ms);
+
+  StrategyContext& context_;
+  const SearchOptions& options_;
+  const bool has_exact_times_;
+  const bool can_time_kernels_;
+  const Trial& trial_;
+  Proposal best_;
+  Executable best_executable_;
+  double compile_seconds_ = 0;  // of the last challenger
+  double run_seconds_ = 0;      // of the first plan, with the comparison of numbers
+  double gained_ = 1;
+  std::map<Hash128, LatencySample> samples_;
+  std::set<Hash128> seen_;
+};
+
+/// Challenges with the schedules of `list` for the graph of `of`.
+void try_list(StrategyContext& context, Champion& champion, const Proposal& of);
+/// Challenges with the schedules of `nimble` for the graph of `of`, and with that of `list`.
+void try_nimble(StrategyContext& context, Champion& champion, const Proposal& of);
+/// Challenges with the graphs that `taso` finds, and gives them back, cheapest first.
+std::vector<Proposal> challenge_with_taso(StrategyContext& context, Champion& champion, const Graph& simplified);
+
+}  // namespace autograph

@@ -1,0 +1,83 @@
+#include "engine/strategies/trials/trial.h"
+
+#include "base/stopwatch.h"
+#include "base/time_in_turns.h"
+
+namespace autograph {
+namespace {
+
+constexpr size_t kMinRounds = 3;
+constexpr int kUsualRounds = 5;
+// Runs of a profile take no longer than this together, but for the first few.
+constexpr double kProfileSeconds = 1;
+constexpr int kMinProfileRuns = 3;
+
+}  // namespace
+
+Trial::Trial(StrategyContext& context) : Trial(context, context.options().inputs) {}
+
+Trial::Trial(StrategyContext& context, std::vector<Datum> inputs) : context_(context), inputs_(std::move(inputs)) {
+  for (Datum& input : inputs_) {
+    if (input.is_tensor()) input = input.tensor().to(context.device().memory());
+  }
+}
+
+CompileOptions Trial::options_for(const Schedule& schedule) const {
+  CompileOptions options = context_.compile_options();
+  options.expert.schedule = std::make_shared<Schedule>(schedule);
+  options.release_weights = false;
+  options.keep_on_device = true;
+  options.tune = options.tune || context_.is_tuned();
+  options.expert.tune_in_network = context_.is_tuned_in_network();
+  options.expert.may_tune = [this] { return context_.may_tune(); };
+  return options;
+}
+
+Executable Trial::compile(const Proposal& proposal) const { return compile(proposal.finished, proposal.schedule); }
+
+Executable Trial::compile(const Graph& finished, const Schedule& schedule) const {
+  return autograph::compile(finished, options_for(schedule));
+}
+
+Difference Trial::check(const Executable& executable) const {
+  std::vector<Datum> outputs = executable.run(inputs());
+  for (Datum& output : outputs) {
+    if (output.is_tensor()) output = output.tensor().to_host();
+  }
+  const auto& truth = context_.options().truth;
+  return truth ? truth->compare_all(outputs) : Difference();
+}
+
+std::vector<std::vector<NodeSpan>> Trial::profile(const Proposal& proposal, int runs) const {
+  CompileOptions options = options_for(proposal.schedule);
+  options.profile = true;
+  const Executable executable = autograph::compile(proposal.finished, options);
+  std::vector<std::vector<NodeSpan>> result;
+  executable.run(inputs());
+  const Stopwatch watch;
+  for (int run = 0; run < runs; ++run) {
+    if (run >= kMinProfileRuns && watch.ms() > kProfileSeconds * 1e3) break;
+    executable.run(inputs());
+    result.push_back(node_spans(proposal.finished, executable.profile()));
+  }
+  return result;
+}
+
+AbTrial Trial::ab_trial(const Executable& first, const Executable& second, double seconds) const {
+  if (const auto first_ms = first.simulated_latency_ms()) {
+    const double second_ms = *second.simulated_latency_ms();
+    return {*first_ms, second_ms, second_ms < *first_ms ? 1.0 : 0.0, 1};
+  }
+  const std::function<void()> runs[] = {[&] { first.run(inputs()); }, [&] { second.run(inputs()); }};
+  Turns turns;
+  turns.seconds = seconds / 2;
+  turns.min_rounds = kUsualRounds;
+  turns.max_rounds = kMaxTrialRounds;
+  turns.is_enough = [&](const RoundTimes& times) {
+    const bool is_cut = context_.is_cancelled() && times[0].size() >= kMinRounds;
+    return is_cut || is_one_sided(times) || AbTrial::from(times).is_decided(kLeastGain);
+  };
+  return AbTrial::from(time_in_turns(runs, turns));
+}
+
+}  // namespace autograph

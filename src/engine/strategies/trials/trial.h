@@ -1,0 +1,42 @@
+// Verification on the device: are the numbers right, and which of two is faster? Timed in turns, so that whatever else
+// the machine does hits both alike.
+#pragma once
+
+#include <vector>
+
+#include "autograph/compare_values.h"
+#include "autograph/compile.h"
+#include "engine/node_times.h"
+#include "engine/strategies/strategy.h"
+#include "engine/strategies/trials/ab_trial.h"
+
+namespace autograph {
+
+class Trial {
+ public:
+  explicit Trial(StrategyContext& context);
+  /// On other inputs than those of the search: for parts of the graph.
+  Trial(StrategyContext& context, std::vector<Datum> inputs);
+
+  /// A compiled proposal.
+  Executable compile(const Proposal& proposal) const;
+  /// A compiled graph behind all passes.
+  Executable compile(const Graph& finished, const Schedule& schedule) const;
+  /// Runs once and compares with the truth, where that was asked for.
+  Difference check(const Executable& executable) const;
+  /// When nodes of the proposal ran, by node, in each of up to `runs` profiled runs behind a first one that does
+  /// not count; fewer of slow graphs.
+  std::vector<std::vector<NodeSpan>> profile(const Proposal& proposal, int runs) const;
+  /// Times both in turns until it is clear who is faster (see AbTrial), for about `seconds` at most.
+  AbTrial ab_trial(const Executable& first, const Executable& second, double seconds) const;
+
+ private:
+  CompileOptions options_for(const Schedule& schedule) const;
+
+  const std::vector<Datum>& inputs() const { return inputs_; }
+
+  StrategyContext& context_;
+  std::vector<Datum> inputs_;  // where the device reads them: copies do not count
+};
+
+}  // namespace autograph

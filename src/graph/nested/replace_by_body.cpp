@@ -1,0 +1,42 @@
+#include "graph/nested/replace_by_body.h"
+
+#include <algorithm>
+
+#include "autograph/builder.h"
+#include "autograph/op_def.h"
+#include "base/check.h"
+
+namespace autograph {
+
+void replace_by_body(Graph& graph, NodeId id) {
+  const OpDef& op = graph.node(id).op();
+  const Provenance provenance = graph.node(id).provenance();
+  const Attributes attributes = graph.node(id).attributes();
+  const std::vector<ValueId> outputs = graph.node(id).outputs();
+  DecomposeContext context{graph, attributes, {}, outputs.size()};
+  for (const ValueId input : graph.node(id).inputs()) {
+    context.inputs.push_back(input.is_valid() ? Var(graph, input) : Var());
+  }
+  // Bodies may ask for any input of the schema.
+  context.inputs.resize(std::max(context.inputs.size(), op.inputs.size()));
+  const size_t first_new = graph.node_capacity();
+  const std::vector<Var> results = op.decompose(context);
+  for (size_t n = first_new; n < graph.node_capacity(); ++n) {
+    const NodeId added{static_cast<uint32_t>(n)};
+    if (graph.is_live(added)) graph.set_provenance(added, provenance);
+  }
+  AG_CHECK(results.size() >= outputs.size(), "[{}] decompose gave {} values, expected {}", op.name, results.size(),
+           outputs.size());
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const bool used = !graph.value(outputs[k]).uses().empty() || graph.num_output_uses(outputs[k]) > 0;
+    if (!used) continue;
+    AG_CHECK(results[k].is_valid(), "[{}] decompose left out output {}, which is read", op.name, k);
+    if (graph.value(results[k].id()).name().empty()) {
+      graph.set_value_name(results[k].id(), graph.value(outputs[k]).name());
+    }
+    graph.replace_uses(outputs[k], results[k].id());
+  }
+  graph.erase_node(id);
+}
+
+}  // namespace autograph

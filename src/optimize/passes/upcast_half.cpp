@@ -1,0 +1,192 @@
+// upcast_half: computes in f32 what a model says in f16 or bf16, where the device has kernels for f32 alone.
+//
+//   y = op(x, w)    in f16    becomes    y = cast(op(cast(x), w as f32))
+//
+// Ops next to each other stay in f32: no casts between them, and those of the model between f32 and half precision are
+// left out. So every intermediate value has at least the precision that the model asks for, and the model's inputs and
+// outputs keep their dtypes. What overflows in f16 may stay finite. Weights take twice the memory.
+//
+// Left alone: ops that name a half dtype in an attribute, that run nested graphs, or that work on lists; and the whole
+// graph where no op gains a kernel.
+#include <algorithm>
+#include <unordered_map>
+
+#include "autograph/error.h"
+#include "autograph/op_def.h"
+#include "ops/defs.h"
+#include "optimize/match.h"
+#include "optimize/passes/passes.h"
+#include "tensor/element_types.h"
+
+namespace autograph {
+namespace {
+
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+bool is_half(const Graph& graph, ValueId v) {
+  return v.is_valid() && graph.type(v).is_tensor() && is_half(graph.type(v).dtype());
+}
+
+template <class T>
+void widen_elements(const Tensor& from, Tensor& to) {
+  const T* in = from.data<T>();
+  float* out = to.mutable_data<float>();
+  for (int64_t i = 0; i < from.num_elements(); ++i) out[i] = static_cast<float>(in[i]);
+}
+
+Tensor widened(const Tensor& half) {
+  Tensor result = Tensor::empty(DType::f32, half.dims());
+  if (half.dtype() == DType::f16) {
+    widen_elements<Half>(half, result);
+  } else {
+    widen_elements<BFloat16>(half, result);
+  }
+  return result;
+}
+
+// One run of the pass on a graph of its own.
+class Widening {
+ public:
+  Widening(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
+
+  // Does any op have a kernel now that it had not before?
+  bool run() {
+    const std::vector<NodeId> nodes = graph_.topological_order();
+    for (const NodeId id : nodes) {
+      if (!touches_half(id)) continue;
+      if (&graph_.node(id).op() == &cast_def()) {
+        widen_cast(id);
+      } else if (can_widen(id)) {
+        widen_node(id);
+      }
+    }
+    give_back();
+    graph_.erase_dead();
+    return gains_;
+  }
+
+ private:
+  bool touches_half(NodeId id) const {
+    const auto half = [&](ValueId v) { return is_half(graph_, v); };
+    const Node& node = graph_.node(id);
+    return std::any_of(node.inputs().begin(), node.inputs().end(), half) ||
+           std::any_of(node.outputs().begin(), node.outputs().end(), half);
+  }
+
+  bool can_widen(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (node.op().traits.control_flow) return false;
+    const auto is_list = [&](ValueId v) {
+      return v.is_valid() && !graph_.type(v).is_tensor() && graph_.type(v).kind() != Type::Kind::none;
+    };
+    if (std::any_of(node.inputs().begin(), node.inputs().end(), is_list)) return false;
+    if (std::any_of(node.outputs().begin(), node.outputs().end(), is_list)) return false;
+    return std::none_of(node.op().attributes.begin(), node.op().attributes.end(), [&](const AttributeSpec& spec) {
+      if (spec.type != AttributeType::dtype) return false;
+      const DType* given = node.attributes().find_as<DType>(spec.name);
+      return given && is_half(*given);
+    });
+  }
+
+  ValueId cast(ValueId v, DType to, const Provenance& provenance) {
+    return graph_.node(graph_.add_node(cast_def(), {v}, {{"to", to}}, {provenance, 1})).output(0);
+  }
+
+  // The value in f32.
+  ValueId wide(ValueId v, const Provenance& provenance) {
+    if (!is_half(graph_, v)) return v;
+    const auto known = wide_.find(v.index);
+    if (known != wide_.end()) return known->second;
+    const Value& value = graph_.value(v);
+    const ValueId result = value.is_constant() ? graph_.add_constant(widened(value.constant()), value.name())
+                                               : cast(v, DType::f32, provenance);
+    wide_[v.index] = result;
+    return result;
+  }
+
+  void widen_cast(NodeId id) {
+    const ValueId x = graph_.node(id).input(0), y = graph_.node(id).output(0);
+    const Provenance provenance = graph_.node(id).provenance();
+    const ValueId from = wide(x, provenance);
+    const DType to = graph_.type(y).dtype();
+    const DType wanted = is_half(to) ? DType::f32 : to;
+    const ValueId result = graph_.type(from).dtype() == wanted ? from : cast(from, wanted, provenance);
+    if (is_half(to)) {
+      set_widened(y, result);
+    } else {
+      replace_value(graph_, y, result);
+    }
+  }
+
+  // From here on `result` stands for `y`.
+  void set_widened(ValueId y, ValueId result) {
+    wide_[y.index] = result;
+    computed_.emplace_back(y, result);
+  }
+
+  void widen_node(NodeId id) {
+    const bool had_kernel = context_.expects_kernel && context_.expects_kernel(graph_, id);
+    const Provenance provenance = graph_.node(id).provenance();
+    std::vector<ValueId> inputs = graph_.node(id).inputs();
+    for (ValueId& v : inputs) v = wide(v, provenance);
+    const std::vector<ValueId> outputs = graph_.node(id).outputs();
+    NodeId added;
+    try {
+      added = graph_.add_node(graph_.node(id).op(), std::move(inputs), graph_.node(id).attributes(),
+                              {provenance, static_cast<int>(outputs.size())});
+    } catch (const UserError&) {
+      return;  // the op does not take f32 there
+    }
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const DType expected = is_half(graph_, outputs[k]) ? DType::f32 : graph_.type(outputs[k]).dtype();
+      if (graph_.type(graph_.node(added).output(k)).dtype() != expected)
+        return;  // its dtype does not follow the inputs
+    }
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const ValueId result = graph_.node(added).output(k);
+      if (is_half(graph_, outputs[k])) {
+        set_widened(outputs[k], result);
+      } else {
+        replace_value(graph_, outputs[k], result);
+      }
+    }
+    gains_ = gains_ || (!had_kernel && context_.expects_kernel && context_.expects_kernel(graph_, added));
+  }
+
+  // Casts what is still read in half precision: outputs of the graph, and operands of nodes that stayed as they were.
+  // What those nodes make is left alone: its f32 form is a cast of it, which would come to read itself.
+  void give_back() {
+    for (const auto& [y, result] : computed_) {
+      if (num_reads(graph_, y) == 0) continue;
+      const NodeId producer = graph_.value(y).producer();
+      replace_value(graph_, y, cast(result, graph_.type(y).dtype(), graph_.node(producer).provenance()));
+    }
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+  std::unordered_map<uint32_t, ValueId> wide_;  // by the index of the value in half precision
+  std::vector<std::pair<ValueId, ValueId>>
+      computed_;  // those that f32 nodes now compute: in half precision, and in f32
+  bool gains_ = false;
+};
+
+bool has_half(const Graph& graph) {
+  const std::vector<NodeId> nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    const auto& inputs = graph.node(id).inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId v) { return is_half(graph, v); });
+  });
+}
+
+}  // namespace
+
+bool upcast_half(Graph& graph, PassContext& context) {
+  if (!has_half(graph)) return false;
+  Graph wide = graph;
+  if (!Widening(wide, context).run()) return false;
+  graph = std::move(wide);
+  return true;
+}
+
+}  // namespace autograph

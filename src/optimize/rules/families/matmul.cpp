@@ -1,0 +1,365 @@
+// Rules about matrix products. Merged products take all products of a kind at once: 60 products of a recurrent net with
+// three weights become three.
+#include <algorithm>
+
+#include "ops/defs.h"
+#include "optimize/rules/families/families.h"
+#include "optimize/rules/pattern/compiled_rule.h"
+#include "optimize/rules/siblings.h"
+
+namespace autograph {
+namespace {
+
+using enum RuleClass;
+
+bool are_matrices(const RuleMatch& match, std::initializer_list<std::string_view> names) {
+  return std::all_of(names.begin(), names.end(), [&](std::string_view name) { return match.dims(name).size() >= 2; });
+}
+
+bool same_dims(const RuleMatch& match, std::string_view a, std::string_view b) {
+  return match.dims(a) == match.dims(b);
+}
+
+int64_t rank_of(const RuleMatch& match, std::string_view name) { return static_cast<int64_t>(match.dims(name).size()); }
+
+bool can_regroup(const RuleMatch& match) { return are_matrices(match, {"a", "b", "c"}); }
+
+bool can_factor(const RuleMatch& match) { return are_matrices(match, {"a", "b", "c"}) && same_dims(match, "a", "b"); }
+
+bool can_distribute(const RuleMatch& match) { return can_factor(match) && same_dims(match, "a", "s"); }
+
+// ---- A B + C D -> [A C] [B; D] ------------------------------------------------------------------------------------
+
+bool can_join_pair(const RuleMatch& match) {
+  return are_matrices(match, {"a", "b", "c", "d"}) && same_dims(match, "s", "t") &&
+         same_dims_but(match.dims("a"), match.dims("c"), rank_of(match, "a") - 1) &&
+         same_dims_but(match.dims("b"), match.dims("d"), rank_of(match, "b") - 2);
+}
+
+std::vector<ValueId> join_pair(RuleBuilder& builder) {
+  const ValueId left = builder.concat({builder.value("a"), builder.value("c")}, rank_of(builder.match(), "a") - 1);
+  const ValueId right = builder.concat({builder.value("b"), builder.value("d")}, rank_of(builder.match(), "b") - 2);
+  return {builder.add(matmul_def(), {left, right})};
+}
+
+// ---- Products that share the left side ----------------------------------------------------------------------------
+
+bool has_weight_matrix(const Graph& graph, NodeId product) {
+  const ValueId w = graph.node(product).input(1);
+  return is_weight(graph, w) && graph.type(w).is_static() && graph.type(w).shape().rank() == 2;
+}
+
+// The products x w with a weight matrix w.
+std::vector<NodeId> weighted_products(const Graph& graph, ValueId x) {
+  std::vector<NodeId> products = readers_of(graph, x, matmul_def(), 0);
+  std::erase_if(products, [&](NodeId product) { return !has_weight_matrix(graph, product); });
+  return products;
+}
+
+// Weights are no one's results, so that all products of x are independent.
+bool leads_weighted_products(const RuleMatch& match) {
+  const Graph& graph = match.graph();
+  if (match.dims("v").size() != 2 || match.dims("w").size() != 2) return false;
+  return are_first_two(graph, match.value("x"), 0, match.nodes()[0], match.nodes()[1],
+                       [&](NodeId product) { return has_weight_matrix(graph, product); });
+}
+
+// Gives the pieces of `joined` along `axis` to the results of `nodes`; what the first two get is returned.
+std::vector<ValueId> hand_out(RuleBuilder& builder, const std::vector<NodeId>& nodes, ValueId joined, int64_t axis) {
+  const Graph& graph = builder.graph();
+  std::vector<int64_t> sizes;
+  for (const NodeId node : nodes) {
+    sizes.push_back(dims_of(graph, graph.node(node).output(0))[static_cast<size_t>(axis)]);
+  }
+  const std::vector<ValueId> pieces = builder.split(joined, sizes, axis);
+  for (size_t k = 2; k < nodes.size(); ++k) builder.replace(graph.node(nodes[k]).output(0), pieces[k]);
+  return {pieces[0], pieces[1]};
+}
+
+std::vector<ValueId> merge_columns(RuleBuilder& builder) {
+  const Graph& graph = builder.graph();
+  const std::vector<NodeId> products = weighted_products(graph, builder.value("x"));
+  std::vector<ValueId> weights;
+  for (const NodeId product : products) {
+    builder.include(product);
+    weights.push_back(graph.node(product).input(1));
+  }
+  const int64_t axis = rank_of(builder.match(), "s") - 1;
+  const ValueId joined = builder.add(matmul_def(), {builder.value("x"), builder.concat(weights, 1)});
+  return hand_out(builder, products, joined, axis);
+}
+
+// As above for two products with anything on the right.
+bool can_merge_values(const RuleMatch& match) {
+  const Graph& graph = match.graph();
+  if (is_weight(graph, match.value("v")) && is_weight(graph, match.value("w"))) return false;
+  return are_matrices(match, {"x", "v", "w"}) &&
+         same_dims_but(match.dims("v"), match.dims("w"), rank_of(match, "v") - 1);
+}
+
+std::vector<ValueId> merge_values(RuleBuilder& builder) {
+  const int64_t axis = rank_of(builder.match(), "v") - 1;
+  const ValueId right = builder.concat({builder.value("v"), builder.value("w")}, axis);
+  const ValueId joined = builder.add(matmul_def(), {builder.value("x"), right});
+  return builder.split(joined, {builder.match().dims("s").back(), builder.match().dims("t").back()},
+                       rank_of(builder.match(), "s") - 1);
+}
+
+// ---- Products that share a weight on the right --------------------------------------------------------------------
+
+// The axis along which left sides with these dims can be joined: rows where possible; -1: none.
+int64_t joining_axis(const Dims& a, const Dims& b) {
+  if (a.size() < 2 || a.size() != b.size()) return -1;
+  const auto rows = static_cast<int64_t>(a.size()) - 2;
+  if (same_dims_but(a, b, rows)) return rows;
+  return same_dims_but(a, b, 0) ? 0 : -1;
+}
+
+// Can the left sides of both products be joined along `axis`?
+bool are_joinable(const Graph& graph, NodeId a, NodeId b, int64_t axis) {
+  const ValueId x = graph.node(a).input(0);
+  const ValueId y = graph.node(b).input(0);
+  return graph.type(x).is_static() && graph.type(y).is_static() && same_shape_but(graph, x, y, axis);
+}
+
+// The products of `first` and others with the same weight whose left sides can be joined along the same axis.
+std::vector<NodeId> joinable_products(const Graph& graph, NodeId first, int64_t axis) {
+  std::vector<NodeId> products = readers_of(graph, graph.node(first).input(1), matmul_def(), 1);
+  std::erase_if(products, [&](NodeId product) { return !are_joinable(graph, first, product, axis); });
+  return products;
+}
+
+bool leads_joinable_products(const RuleMatch& match) {
+  const Graph& graph = match.graph();
+  const NodeId a = match.nodes()[0];
+  const NodeId b = match.nodes()[1];
+  if (b < a) return false;
+  const int64_t axis = joining_axis(match.dims("x"), match.dims("y"));
+  if (axis < 0 || match.dims("w").size() != 2) return false;
+  const auto would_be_taken = [&](NodeId product) {
+    return are_joinable(graph, a, product, axis) && (product < a || are_independent(graph, a, product));
+  };
+  return are_first_two(graph, match.value("w"), 1, a, b, would_be_taken) && are_independent(graph, a, b);
+}
+
+std::vector<ValueId> merge_rows(RuleBuilder& builder) {
+  const Graph& graph = builder.graph();
+  const NodeId first = builder.match().nodes()[0];
+  const int64_t axis = joining_axis(builder.match().dims("x"), builder.match().dims("y"));
+  const std::vector<NodeId> products = independent_group(graph, joinable_products(graph, first, axis));
+  std::vector<ValueId> inputs;
+  for (const NodeId product : products) {
+    builder.include(product);
+    inputs.push_back(graph.node(product).input(0));
+  }
+  const ValueId joined = builder.add(matmul_def(), {builder.concat(inputs, axis), builder.value("w")});
+  return hand_out(builder, products, joined, axis);
+}
+
+// ---- Products with bias: gemm -------------------------------------------------------------------------------------
+
+bool have_vector_biases(const RuleMatch& match) {
+  return match.dims("b") == Dims{match.dims("s").back()} && match.dims("c") == Dims{match.dims("t").back()};
+}
+
+std::vector<ValueId> merge_gemm(RuleBuilder& builder) {
+  const RuleMatch& match = builder.match();
+  const int64_t transposed = match.integer("q");
+  const ValueId weights = builder.concat({builder.value("v"), builder.value("w")}, transposed != 0 ? 0 : 1);
+  const ValueId bias = builder.concat({builder.value("b"), builder.value("c")}, 0);
+  const ValueId joined = builder.add(gemm_def(), {builder.value("x"), weights, bias},
+                                     {{"transA", match.integer("p")}, {"transB", transposed}});
+  return builder.split(joined, {match.dims("s").back(), match.dims("t").back()}, 1);
+}
+
+// ---- Factors and addends of the left side -------------------------------------------------------------------------
+
+bool is_single(const RuleMatch& match, std::string_view name) { return element_count(match.dims(name)) == 1; }
+
+// Does `name` have nothing but the last axis, of extent `extent`?
+bool is_row(const RuleMatch& match, std::string_view name, int64_t extent) {
+  const Dims dims = match.dims(name);
+  return !dims.empty() && dims.back() == extent && element_count(dims) == extent;
+}
+
+bool can_scale_weight(const RuleMatch& match) {
+  const int64_t inner = match.dims("x").empty() ? 0 : match.dims("x").back();
+  return same_dims(match, "x", "a") && match.dims("w").size() == 2 &&
+         (is_single(match, "c") || is_row(match, "c", inner));
+}
+
+std::vector<ValueId> scale_weight(RuleBuilder& builder) {
+  const Dims dims = is_single(builder.match(), "c") ? Dims{1, 1} : Dims{builder.match().dims("x").back(), 1};
+  const ValueId factor = builder.reshape(builder.value("c"), dims);
+  return {builder.add(matmul_def(), {builder.value("x"), builder.add(mul_def(), {builder.value("w"), factor})})};
+}
+
+bool can_scale_result(const RuleMatch& match) {
+  return is_single(match, "c") && same_dims(match, "x", "a") && are_matrices(match, {"x", "y"});
+}
+
+bool can_shift_result(const RuleMatch& match) {
+  return same_dims(match, "x", "a") && match.dims("x").size() >= 2 && match.dims("w").size() == 2 &&
+         is_row(match, "b", match.dims("x").back());
+}
+
+std::vector<ValueId> shift_result(RuleBuilder& builder) {
+  const RuleMatch& match = builder.match();
+  const ValueId row = builder.reshape(builder.value("b"), {1, match.dims("x").back()});
+  const ValueId product = builder.add(matmul_def(), {row, builder.value("w")});
+  const ValueId addend = builder.reshape(product, {match.dims("w").back()});
+  return {builder.add(add_def(), {builder.add(matmul_def(), {builder.value("x"), builder.value("w")}), addend})};
+}
+
+const Rule kRules[] = {
+    // (A B) C -> A (B C)
+    {.name = "matmul.regroup_right",
+     .before = "s = matmul(a, b); t = matmul(s, c)",
+     .after = "s = matmul(b, c); t = matmul(a, s)",
+     .guard_doc = "a, b and c have rank 2 or more",
+     .guard = can_regroup,
+     .finite_only = true},
+    // A (B C) -> (A B) C
+    {.name = "matmul.regroup_left",
+     .before = "s = matmul(b, c); t = matmul(a, s)",
+     .after = "s = matmul(a, b); t = matmul(s, c)",
+     .guard_doc = "a, b and c have rank 2 or more",
+     .guard = can_regroup,
+     .finite_only = true},
+    // A C + B C -> (A + B) C
+    {.name = "matmul.factor_right",
+     .before = "s = matmul(a, c); t = matmul(b, c); v = add(s, t)",
+     .after = "s = add(a, b); v = matmul(s, c)",
+     .kind = shrinks,
+     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
+     .guard = can_factor,
+     .finite_only = true},
+    // C A + C B -> C (A + B)
+    {.name = "matmul.factor_left",
+     .before = "s = matmul(c, a); t = matmul(c, b); v = add(s, t)",
+     .after = "s = add(a, b); v = matmul(c, s)",
+     .kind = shrinks,
+     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
+     .guard = can_factor,
+     .finite_only = true},
+    // A C - B C -> (A - B) C
+    {.name = "matmul.factor_right_difference",
+     .before = "s = matmul(a, c); t = matmul(b, c); v = sub(s, t)",
+     .after = "s = sub(a, b); v = matmul(s, c)",
+     .kind = shrinks,
+     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
+     .guard = can_factor},
+    // C A - C B -> C (A - B)
+    {.name = "matmul.factor_left_difference",
+     .before = "s = matmul(c, a); t = matmul(c, b); v = sub(s, t)",
+     .after = "s = sub(a, b); v = matmul(c, s)",
+     .kind = shrinks,
+     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
+     .guard = can_factor},
+    // (A + B) C -> A C + B C
+    {.name = "matmul.distribute_right",
+     .before = "s = add(a, b); v = matmul(s, c)",
+     .after = "s = matmul(a, c); t = matmul(b, c); v = add(s, t)",
+     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
+     .guard = can_distribute,
+     .finite_only = true},
+    // C (A + B) -> C A + C B
+    {.name = "matmul.distribute_left",
+     .before = "s = add(a, b); v = matmul(c, s)",
+     .after = "s = matmul(c, a); t = matmul(c, b); v = add(s, t)",
+     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
+     .guard = can_distribute,
+     .finite_only = true},
+    // A B + (A B) C -> A (B + B C)
+    {.name = "matmul.factor_chain",
+     .before = "s = matmul(a, b); t = matmul(s, c); v = add(s, t)",
+     .after = "u = matmul(b, c); w = add(b, u); v = matmul(a, w)",
+     .guard_doc = "a, b and c have rank 2 or more; products have the shapes of their left sides",
+     .guard = [](const RuleMatch& match) { return can_regroup(match) && same_dims(match, "s", "t"); }},
+    // A B + C D -> [A C] [B; D]
+    {.name = "matmul.join_pair_sum",
+     .before = "s = matmul(a, b); t = matmul(c, d); v = add(s, t)",
+     .after = "x = concat[axis=-1](a, c); y = concat[axis=-2](b, d); v = matmul(x, y)",
+     .guard_doc = "rank 2 or more; a and c differ in their last extent alone, b and d in their last but one",
+     .guard = can_join_pair,
+     .build = join_pair},
+    // x V, x W, ... -> split(x [V W ...]): all products of x with weights
+    {.name = "matmul.merge_columns",
+     .before = "s = matmul(x, $v); t = matmul(x, $w)",
+     .after = "u = concat[axis=1](v, w); m = matmul(x, u); s, t = split[axis=-1](m)",
+     .outputs = {"s", "t"},
+     .guard_doc = "weights are matrices; s and t are the first two of all such products of x, which are all merged",
+     .guard = leads_weighted_products,
+     .build = merge_columns},
+    // x V, x W -> split(x [V W])
+    {.name = "matmul.merge_columns_of_values",
+     .before = "s = matmul(x, v); t = matmul(x, w)",
+     .after = "u = concat[axis=-1](v, w); m = matmul(x, u); s, t = split[axis=-1](m)",
+     .outputs = {"s", "t"},
+     .guard_doc = "rank 2 or more; v and w differ in their last extent alone and are not both weights",
+     .guard = can_merge_values,
+     .build = merge_values},
+    // x W, y W, ... -> split([x; y; ...] W): all products with the weight that do not depend on each other
+    {.name = "matmul.merge_rows",
+     .before = "s = matmul(x, $w); t = matmul(y, $w)",
+     .after = "u = concat[axis=-2](x, y); m = matmul(u, w); s, t = split[axis=-2](m)",
+     .outputs = {"s", "t"},
+     .guard_doc =
+         "w is a matrix; x and y have rank 2 or more and differ in one extent (not the last) alone; s and t are "
+         "the first two of the independent products of this kind, which are all merged",
+     .guard = leads_joinable_products,
+     .build = merge_rows},
+    // gemm(x, V, b), gemm(x, W, c) -> split(gemm(x, [V W], [b c]))
+    {.name = "matmul.merge_gemm",
+     .before = "s = gemm[alpha=1, beta=1, transA=p, transB=q](x, $v, $b);"
+               " t = gemm[alpha=1, beta=1, transA=p, transB=q](x, $w, $c)",
+     .after = "u = concat(v, w); d = concat[axis=0](b, c); m = gemm[transA=p, transB=q](x, u, d);"
+              " s, t = split[axis=1](m)",
+     .outputs = {"s", "t"},
+     .guard_doc = "b and c have one element for each column",
+     .guard = have_vector_biases,
+     .build = merge_gemm},
+    // (x c) W -> x (c W)
+    {.name = "matmul.scale_weight",
+     .before = "a = mul(x, $c); m = matmul(a, $w)",
+     .after = "d = reshape(c); v = mul(w, d); m = matmul(x, v)",
+     .kind = shrinks,
+     .guard_doc = "c has one element or one for each element of the last axis of x, and leaves the shape of x; w is a "
+                  "matrix",
+     .guard = can_scale_weight,
+     .build = scale_weight},
+    // (x c) y -> (x y) c
+    {.name = "matmul.scale_result",
+     .before = "a = mul(x, $c); m = matmul(a, y)",
+     .after = "p = matmul(x, y); m = mul(p, $c)",
+     .kind = canonicalizes,
+     .guard_doc = "c has one element and leaves the shape of x; x and y have rank 2 or more",
+     .guard = can_scale_result},
+    // (x y) c -> (x c) y
+    {.name = "matmul.scale_operand",
+     .before = "p = matmul(x, y); m = mul(p, $c)",
+     .after = "a = mul(x, $c); m = matmul(a, y)",
+     .kind = canonicalizes,
+     .guard_doc = "c has one element and no more axes than x",
+     .guard =
+         [](const RuleMatch& match) {
+           return is_single(match, "c") && rank_of(match, "c") <= rank_of(match, "x") &&
+                  are_matrices(match, {"x", "y"});
+         }},
+    // (x + b) W -> x W + b W
+    {.name = "matmul.shift_result",
+     .before = "a = add(x, $b); m = matmul(a, $w)",
+     .after = "p = matmul(x, w); c = matmul(b, w); m = add(p, c)",
+     .kind = canonicalizes,
+     .guard_doc =
+         "x has rank 2 or more; b has one element for each element of the last axis of x, and leaves its shape; "
+         "w is a matrix",
+     .guard = can_shift_result,
+     .build = shift_result},
+};
+
+}  // namespace
+
+std::span<const Rule> matmul_rules() { return kRules; }
+
+}  // namespace autograph

@@ -1,0 +1,131 @@
+#include "prove/verify/exact/exact_op.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/join.h"
+#include "ops/defs.h"
+#include "prove/verify/exact/prime_field.h"
+
+namespace autograph {
+namespace {
+
+struct AddToHash {
+  Hasher& hasher;
+  void operator()(int64_t value) { hasher.add(value); }
+  void operator()(float value) { hasher.add(std::string_view(reinterpret_cast<const char*>(&value), sizeof(value))); }
+  void operator()(const std::string& value) { hasher.add(std::string_view(value)); }
+  void operator()(DType value) { hasher.add(static_cast<int64_t>(value)); }
+  void operator()(const Tensor& value) { hasher.add(value.content_hash()); }
+  void operator()(const GraphRef& value) { hasher.add(structural_hash(*value)); }
+  template <class T>
+  void operator()(const std::vector<T>& values) {
+    hasher.add(static_cast<int64_t>(values.size()));
+    for (const T& value : values) (*this)(value);
+  }
+};
+
+// Among integers a function gives small integers as well.
+uint64_t result_of(const ExactCall& call, uint64_t value) {
+  return call.options.functions == Functions::opaque ? value : field_of(static_cast<int64_t>(value % 19) - 9);
+}
+
+// Operands of a commutative op in an order of their own.
+void call_opaque_elementwise(const ExactCall& call) {
+  const OpaqueFunction function(call.op, call.attributes);
+  const BroadcastWalk walk(call.inputs, call.outputs[0].dims());
+  std::vector<uint64_t> arguments;
+  for (int64_t i = 0; i < call.outputs[0].num_elements(); ++i) {
+    arguments.clear();
+    for (size_t slot = 0; slot < call.inputs.size(); ++slot) {
+      if (!call.has_input(slot)) continue;
+      const Tensor& input = call.inputs[slot];
+      const int64_t position = walk.position(slot, i);
+      const bool field = input.dtype() == DType::u64;
+      arguments.push_back(field ? input.data<uint64_t>()[position] : static_cast<uint64_t>(input.to_i64()[position]));
+    }
+    if (call.op.traits.commutative) std::sort(arguments.begin(), arguments.end());
+    call.out()[i] = result_of(call, function(arguments));
+  }
+}
+
+}  // namespace
+
+const Tensor& ExactCall::input(size_t slot) const {
+  static const Tensor kAbsent;
+  return slot < inputs.size() ? inputs[slot] : kAbsent;
+}
+
+int64_t integer_of(uint64_t a) {
+  constexpr int64_t kLargest = int64_t{1} << 48;
+  const int64_t n = signed_of(a);
+  AG_CHECK_USER(n >= -kLargest && n <= kLargest, UnsupportedError,
+                "[rules] a number beyond +-2^48 modulo the prime, where integers are wanted: it has no sign");
+  return n;
+}
+
+bool only_moves(const OpDef& op) {
+  const OpDef* const moves[] = {
+      &concat_def(),  &depth_to_space_def(),   &expand_def(), &flatten_def(),        &gather_def(), &pad_def(),
+      &reshape_def(), &reverse_sequence_def(), &slice_def(),  &space_to_depth_def(), &split_def(),  &squeeze_def(),
+      &tile_def(),    &transpose_def(),        &trilu_def(),  &unsqueeze_def()};
+  return std::find(std::begin(moves), std::end(moves), &op) != std::end(moves);
+}
+
+OpaqueFunction::OpaqueFunction(const OpDef& op, const Attributes& attributes,
+                               std::span<const std::string_view> except) {
+  Hasher hasher;
+  hasher.add(op.name);
+  for (const auto& [name, value] : attributes) {
+    if (std::find(except.begin(), except.end(), name) != except.end()) continue;
+    hasher.add(std::string_view(name));
+    std::visit(AddToHash{hasher}, value);
+  }
+  key_ = hasher.finish().low;
+}
+
+uint64_t OpaqueFunction::operator()(std::span<const uint64_t> arguments) const {
+  Hasher hasher;
+  hasher.add(static_cast<int64_t>(key_));
+  hasher.add(hash_bytes(arguments.data(), arguments.size_bytes()));
+  return hasher.finish().low % kPrime;
+}
+
+void call_opaque(const ExactCall& call) {
+  if (call.op.traits.elementwise && call.outputs.size() == 1) return call_opaque_elementwise(call);
+  const OpaqueFunction function(call.op, call.attributes);
+  Hasher all;
+  for (const Tensor& input : call.inputs) all.add(input.is_present() ? input.content_hash() : Hash128{});
+  for (size_t slot = 0; slot < call.outputs.size(); ++slot) {
+    for (int64_t i = 0; i < call.outputs[slot].num_elements(); ++i) {
+      const std::array arguments{all.finish().low, static_cast<uint64_t>(slot), static_cast<uint64_t>(i)};
+      call.out(slot)[i] = result_of(call, function(arguments));
+    }
+  }
+}
+
+BroadcastWalk::BroadcastWalk(std::span<const Tensor> inputs, const Dims& dims) {
+  int64_t count = 1;
+  for (const int64_t extent : dims) count *= extent;
+  positions_.resize(inputs.size());
+  for (size_t slot = 0; slot < inputs.size(); ++slot) {
+    if (!inputs[slot].is_present() || inputs[slot].rank() > static_cast<int64_t>(dims.size())) continue;
+    const Dims& own = inputs[slot].dims();
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t rest = i;
+      int64_t position = 0;
+      int64_t stride = 1;
+      for (size_t back = 1; back <= own.size(); ++back) {
+        const int64_t extent = dims[dims.size() - back];
+        if (own[own.size() - back] != 1) position += rest % extent * stride;
+        stride *= own[own.size() - back];
+        rest /= extent;
+      }
+      positions_[slot].push_back(position);
+    }
+  }
+}
+
+}  // namespace autograph

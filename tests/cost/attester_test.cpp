@@ -1,0 +1,206 @@
+#include "cost/attester.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "autograph/devices.h"
+#include "autograph/op_def.h"
+#include "autograph/random.h"
+#include "device/host_threads.h"
+#include "ops/defs.h"
+#include "ops/sample.h"
+#include "support/kernels/conv_epilogue.h"
+#include "support/kernels/planted_kernel.h"
+#include "support/kernels/run_kernel.h"
+
+namespace autograph {
+namespace {
+
+// Every candidate of the CPU for a call, prepared; the reference left out.
+void for_each_kernel(const KernelCatalog& catalog, const KernelCall& call,
+                     const std::function<void(const KernelCandidate&, const Kernel&)>& visit) {
+  for (const KernelCandidate& candidate : catalog.candidates(call).candidates) {
+    if (candidate.kernel->name == "reference") continue;
+    const Prepared prepared = catalog.prepare(call, candidate);
+    if (prepared.kernel) visit(candidate, *prepared.kernel);
+  }
+}
+
+TEST(Attester, TrustsTheKernelsOfAllOps) {
+  const KernelCatalog& catalog = get_device("cpu").catalog();
+  size_t num_kernels = 0;
+  for (const OpDef* op : all_ops()) {
+    if (op->evaluate || !catalog.has_own_kernel(op->name)) continue;
+    for (uint64_t seed = 0; seed < 12; ++seed) {
+      Random random(seed);
+      const KernelCase test(*op, op->sample(random), {.threads = 1, .constant_weights = seed % 2 == 0});
+      const KernelCall call = test.call();
+      for_each_kernel(catalog, call, [&](const KernelCandidate& candidate, const Kernel& kernel) {
+        ++num_kernels;
+        EXPECT_EQ(find_wrong_element(call, candidate.variant, kernel, {}), "")
+            << op->name << " by " << candidate.name() << ", seed " << seed;
+      });
+    }
+  }
+  EXPECT_GT(num_kernels, 500U);
+}
+
+TEST(Attester, TrustsConvolutionsInAllLayouts) {
+  const KernelCatalog& catalog = get_device("cpu").catalog();
+  size_t num_blocked = 0;
+  for (const int64_t channels : {3, 16, 17, 32}) {
+    for (int64_t which = 0; which < kNumEpilogues; ++which) {
+      Random random(static_cast<uint64_t>(channels * 10 + which));
+      const OpSample conv{.inputs = {draw_tensor(random, DType::f32, {1, channels, 13, 14}),
+                                     draw_tensor(random, DType::f32, {channels, channels, 3, 3}),
+                                     draw_tensor(random, DType::f32, {channels})},
+                          .attributes = {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}};
+      const KernelCase test(fused_def(), with_epilogue(random, conv, which), {.threads = 2, .constant_weights = true});
+      const KernelCall call = test.call();
+      const int before = get_device("cpu").host_threads().set(2);
+      for_each_kernel(catalog, call, [&](const KernelCandidate& candidate, const Kernel& kernel) {
+        num_blocked += candidate.variant.is_row_major() ? 0 : 1;
+        EXPECT_EQ(find_wrong_element(call, candidate.variant, kernel, {}), "")
+            << channels << " channels, epilogue " << which << ", " << candidate.name();
+      });
+      get_device("cpu").host_threads().set(before);
+    }
+  }
+  EXPECT_GT(num_blocked, 20U);
+}
+
+// A kernel of another, which is wrong in a way of its own.
+class Disturbed : public Kernel {
+ public:
+  enum class How { leaves_last, wrong_in_place };
+  Disturbed(const Kernel& right, How how) : right_(right), how_(how) {}
+  void run(const KernelArgs& args) const override {
+    right_.run(args);
+    const TensorView out = args.outputs[0];
+    if (how_ == How::leaves_last) std::memset(out.mutable_data<float>() + out.num_elements() - 1, 0xFF, sizeof(float));
+    const bool in_place = args.inputs[0].raw() == out.raw();
+    if (how_ == How::wrong_in_place && in_place) {
+      for (int64_t i = 0; i < out.num_elements(); ++i) out.mutable_data<float>()[i] += 1;
+    }
+  }
+  size_t scratch_bytes() const override { return right_.scratch_bytes(); }
+  std::vector<uint32_t> in_place_inputs() const override { return {0}; }
+  std::unique_ptr<KernelState> new_state() const override { return right_.new_state(); }
+
+ private:
+  const Kernel& right_;
+  How how_;
+};
+
+TEST(Attester, FindsWhatIsNotWrittenAndWhatIsWrongInPlace) {
+  const KernelCatalog& catalog = get_device("cpu").catalog();
+  const OpSample sample{.inputs = {Tensor::zeros(DType::f32, {3, 40, 50})}};
+  const KernelCase test(relu_def(), sample);
+  const KernelCall call = test.call();
+  size_t num_kernels = 0;
+  for_each_kernel(catalog, call, [&](const KernelCandidate& candidate, const Kernel& kernel) {
+    if (!candidate.variant.is_row_major()) return;
+    ++num_kernels;
+    EXPECT_EQ(find_wrong_element(call, candidate.variant, kernel, {}), "");
+    const Disturbed incomplete(kernel, Disturbed::How::leaves_last);
+    EXPECT_NE(find_wrong_element(call, candidate.variant, incomplete, {}), "");
+    const Disturbed in_place(kernel, Disturbed::How::wrong_in_place);
+    EXPECT_NE(find_wrong_element(call, candidate.variant, in_place, {}).find("in place"), std::string::npos);
+  });
+  EXPECT_GT(num_kernels, 0U);
+}
+
+TEST(Attester, TriesKernelsInThePlaceOfAnInputOfLowerRank) {
+  const KernelCatalog& catalog = get_device("cpu").catalog();
+  const OpSample sample{.inputs = {Tensor::zeros(DType::f32, {2, 8}), Tensor::zeros(DType::f32, {1, 1, 1})}};
+  const KernelCase test(mul_def(), sample);
+  const KernelCall call = test.call();
+  size_t num_in_place = 0;
+  for_each_kernel(catalog, call, [&](const KernelCandidate& candidate, const Kernel& kernel) {
+    num_in_place += kernel.in_place_inputs().empty() ? 0 : 1;
+    EXPECT_EQ(find_wrong_element(call, candidate.variant, kernel, {}), "") << candidate.name();
+  });
+  EXPECT_GT(num_in_place, 0U);
+}
+
+// relu, then times 1.4, then plus 0.6, behind a 1x1 convolution.
+OpSample scaled_convolution() {
+  Random random(5);
+  auto body = std::make_shared<Graph>("body");
+  const Var x = input(*body, DType::f32, {1, 16, 9, 9}, "x");
+  const Var w = input(*body, DType::f32, {16, 16, 1, 1}, "w");
+  const auto number = [&](float value) { return constant(*body, Tensor::scalar(value)); };
+  body->add_output(add(mul(relu(apply(conv_def(), {x, w})), number(1.4F)), number(0.6F)).id());
+  return {.inputs = {draw_tensor(random, DType::f32, {1, 16, 9, 9}), draw_tensor(random, DType::f32, {16, 16, 1, 1})},
+          .attributes = {{"body", GraphRef(body)}},
+          .num_outputs = 1};
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "attester_XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Attester, RefusesAWrongKernelFromThenOn) {
+  const KernelCatalog catalog({planted_kernel()});
+  const KernelCase test(fused_def(), scaled_convolution(), {.threads = 1, .constant_weights = true});
+  const KernelCall call = test.call();
+  const std::vector<KernelCandidate> candidates = catalog.candidates(call).candidates;
+  ASSERT_FALSE(candidates.empty());
+  const Prepared prepared = catalog.prepare(call, candidates[0]);
+  ASSERT_TRUE(prepared.kernel);
+  const TemporaryFolder folder;
+  std::string fault;
+  {
+    Verdicts verdicts(folder.path(), "machine");
+    Attester lenient(verdicts, {}, false);
+    EXPECT_EQ(lenient.judge(call, candidates[0], *prepared.kernel), "") << "nothing is known, and it may not find out";
+    Attester judge(verdicts, {}, true);
+    EXPECT_TRUE(judge.has_to_run(call, candidates[0]));
+    EXPECT_EQ(judge.known_faults(call, candidates), std::vector<std::string>(candidates.size()));
+    fault = judge.judge(call, candidates[0], *prepared.kernel);
+    EXPECT_NE(fault.find("expected"), std::string::npos) << fault;
+    EXPECT_EQ(judge.num_run(), 1U);
+    EXPECT_FALSE(judge.has_to_run(call, candidates[0]));
+    EXPECT_EQ(judge.known_faults(call, candidates)[0], fault);
+  }
+  Verdicts again(folder.path(), "machine");
+  Attester lenient(again, {}, false);
+  EXPECT_EQ(lenient.known_faults(call, candidates)[0], fault) << "the cache has it";
+  EXPECT_EQ(lenient.judge(call, candidates[0], *prepared.kernel), fault);
+  ASSERT_EQ(again.refused().size(), 1U);
+  EXPECT_TRUE(again.refused()[0].kernel.starts_with(kPlantedKernel));
+  EXPECT_NE(again.refused()[0].call.find("conv, relu, mul, add"), std::string::npos) << again.refused()[0].call;
+  EXPECT_EQ(again.num_trusted(), 0);
+  Verdicts elsewhere(folder.path(), "another build");
+  EXPECT_FALSE(elsewhere.has_faults());
+}
+
+TEST(Attester, RemembersWhatIsRight) {
+  const KernelCatalog& catalog = get_device("cpu").catalog();
+  const KernelCase test(relu_def(), {.inputs = {Tensor::zeros(DType::f32, {4, 9})}});
+  const KernelCall call = test.call();
+  const KernelCandidate candidate = catalog.candidates(call).candidates.front();
+  const Prepared prepared = catalog.prepare(call, candidate);
+  const TemporaryFolder folder;
+  for (const size_t expected_runs : {1U, 0U}) {
+    Verdicts verdicts(folder.path(), "machine");
+    Attester judge(verdicts, {}, true);
+    EXPECT_EQ(judge.judge(call, candidate, *prepared.kernel), "");
+    EXPECT_EQ(judge.num_run(), expected_runs);
+    EXPECT_EQ(verdicts.num_trusted(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace autograph

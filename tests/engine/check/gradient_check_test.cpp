@@ -1,0 +1,151 @@
+// Gradients that are right are found to be so, and those that are not are named.
+#include "autograph/gradient_check.h"
+
+#include <gtest/gtest.h>
+
+#include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/window.h"
+#include "autograph/seeded_inputs.h"
+#include "autograph/text.h"
+#include "graph/nested/inline_graph.h"
+#include "support/kernels/planted_kernel.h"
+
+namespace autograph {
+namespace {
+
+void infer_same(InferContext& context) { context.set_output(0, context.dtype(0), context.shape(0)); }
+
+template <class T>
+void square_all(const TensorView& x, const TensorView& y) {
+  for (int64_t i = 0; i < x.num_elements(); ++i) y.mutable_data<T>()[i] = x.data<T>()[i] * x.data<T>()[i];
+}
+
+void square(const OpCall& call) {
+  const bool is_double = call.input(0).dtype() == DType::f64;
+  (is_double ? square_all<double> : square_all<float>)(call.input(0), call.output(0));
+}
+
+// 2 x is right.
+void wrong_rule(VjpContext& c) { c.set(0, c.in(0) * 2.001 * c.gy(0)); }
+
+const OpDef& wrongly_squared_def() {
+  static const OpDef def{.name = "wrongly_squared",
+                         .doc = "y = x x, with a wrong gradient.",
+                         .inputs = {{"x", "T", "Any shape."}},
+                         .outputs = {{"y", "T", "Shape of x."}},
+                         .types = {{"T", DTypeSet{DType::f32, DType::f64}}},
+                         .infer = infer_same,
+                         .reference = square,
+                         .vjp = wrong_rule};
+  return def;
+}
+
+Tensor drawn(const Dims& dims, uint64_t seed) {
+  Graph graph;
+  graph.add_input(Tensor::zeros(DType::f32, dims).type());
+  SeedOptions options;
+  options.seed = seed;
+  return seeded_input(graph, 0, options).tensor();
+}
+
+// Two branches of weights, the second behind `function`.
+Graph two_branches(Var (*function)(Var)) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {3, 4});
+  const Var a = matmul(x, graph.constant(drawn({4, 5}, 1), "a"));
+  const Var b = matmul(x, graph.constant(drawn({4, 5}, 2), "b"));
+  graph.output("y", relu(a) + function(b));
+  return graph.build();
+}
+
+GradientCheck checked(const Graph& graph, double seconds = 60, const CompileOptions& options = {}) {
+  GradientCheckOptions how;
+  how.seconds = seconds;
+  return check_gradients(graph, seeded_inputs(graph), options, how);
+}
+
+TEST(GradientCheck, AgreesWhereRulesAreRight) {
+  const GradientCheck check = checked(two_branches([](Var x) { return softmax(x); }));
+  ASSERT_EQ(check.values.size(), 3U);
+  EXPECT_TRUE(check.is_right());
+  for (const GradientDifference& value : check.values) {
+    EXPECT_GT(value.norm, 0) << value.name;
+    EXPECT_LT(value.error, 1e-6) << value.name;
+    EXPECT_EQ(value.group, 1U) << value.name;
+  }
+}
+
+TEST(GradientCheck, NamesWhatAWrongRuleSpoils) {
+  const Graph graph = two_branches([](Var x) { return apply(wrongly_squared_def(), {x}); });
+  for (const double seconds : {60.0, 0.0}) {  // one by one, and from one group
+    const GradientCheck check = checked(graph, seconds);
+    EXPECT_FALSE(check.is_right());
+    for (const GradientDifference& value : check.values) {
+      EXPECT_EQ(value.agrees, value.name == "a") << value.name << " within " << seconds << " s: error " << value.error;
+      EXPECT_TRUE(value.compiled.ok) << value.name;
+    }
+  }
+}
+
+TEST(GradientCheck, MovesManyValuesTogetherWhereTimeIsShort) {
+  const GradientCheck check = checked(two_branches([](Var x) { return tanh(x); }), 0);
+  EXPECT_TRUE(check.is_right());
+  for (const GradientDifference& value : check.values) EXPECT_EQ(value.group, 3U) << value.name;
+}
+
+// The derivative with respect to a factor is what it is multiplied with: what the wrong kernel makes.
+TEST(GradientCheck, NamesWhatAWrongKernelSpoils) {
+  const Graph planted = planted_model();
+  GraphBuilder graph;
+  const Type& type = planted.type(planted.inputs().front());
+  const Var x = graph.input("x", type.dtype(), type.shape());
+  const Var made(graph.graph(), inline_graph(graph.graph(), planted, {x.id()}).front());
+  graph.output("y", made * graph.constant(Tensor::of<float>({1}, {0.5F}), "factor"));
+  CompileOptions options;
+  options.device = planted_device();
+  GradientCheckOptions how;
+  how.gradients.wanted = "factor";
+  const Graph model = graph.build();
+  const GradientCheck check = check_gradients(model, seeded_inputs(model), options, how);
+  EXPECT_FALSE(check.is_right());
+  ASSERT_EQ(check.values.size(), 1U);
+  EXPECT_TRUE(check.values[0].agrees);
+  EXPECT_FALSE(check.values[0].compiled.ok);
+}
+
+TEST(GradientCheck, LossesWithoutInfluenceHaveZeros) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {4});
+  const Var unread = graph.input("unread", DType::f32, {4});
+  graph.output("y", x * x);
+  const GradientCheck check = checked(graph.build());
+  EXPECT_TRUE(check.is_right());
+  ASSERT_EQ(check.values.size(), 2U);
+  EXPECT_EQ(check.values[1].norm, 0);
+}
+
+TEST(GradientCheck, ModelsInHalfPrecisionAndWithBodies) {
+  const Graph graph = parse_text(R"(graph "g" {
+  input %0 "x": f16[4]
+  input %1 "c": bool[]
+  %2: f16[4] = if(%1, %0) {else_branch=graph "e" {
+    input %0 "x": f16[4]
+    %1: f16[4] = tanh(%0)
+    output %1 "y"
+  }, then_branch=graph "t" {
+    input %0 "x": f16[4]
+    %1: f16[4] = mul(%0, %0)
+    output %1 "y"
+  }}
+  output %2 "y"
+}
+)");
+  const GradientCheck check = checked(graph);
+  EXPECT_TRUE(check.is_right());
+  EXPECT_LT(check.values.at(0).error, 1e-6);
+}
+
+}  // namespace
+}  // namespace autograph

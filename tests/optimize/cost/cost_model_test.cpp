@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/fused.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
+#include "optimize/cost/cost_model.h"
+#include "optimize/cost/node_work.h"
+
+namespace autograph {
+namespace {
+
+NodeId node_of(Var var) { return var.graph().value(var.id()).producer(); }
+
+TEST(WeightOnly, IsWhatDependsOnConstantsAlone) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape{2, 2}, "x");
+  const Var w = constant(graph, Tensor::of<float>({2, 2}, {1, 2, 3, 4}), "w");
+  const Var turned = transpose(w, {1, 0});
+  const Var both = add(turned, neg(w));
+  const Var product = matmul(x, both);
+  EXPECT_TRUE(is_weight_only(graph, node_of(turned)));
+  EXPECT_TRUE(is_weight_only(graph, node_of(both)));
+  EXPECT_FALSE(is_weight_only(graph, node_of(product)));
+  EXPECT_FALSE(is_weight_only(graph, node_of(neg(product))));
+}
+
+TEST(WeightOnly, IsNotWhatIsDrawn) {
+  Graph graph;
+  const Var w = constant(graph, Tensor::of<float>({2}, {1, 2}), "w");
+  const Var drawn = apply(get_op("random_normal_like"), {w});
+  EXPECT_FALSE(is_weight_only(graph, node_of(drawn)));
+  EXPECT_FALSE(is_weight_only(graph, node_of(neg(drawn))));
+}
+
+TEST(TrueView, IsAnotherShapeOfTheSameElements) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape{2, 3}, "x");
+  EXPECT_TRUE(is_true_view(graph, node_of(reshape(x, {3, 2}))));
+  EXPECT_TRUE(is_true_view(graph, node_of(unsqueeze(x, {0}))));
+  EXPECT_FALSE(is_true_view(graph, node_of(transpose(x, {1, 0}))));
+  EXPECT_FALSE(is_true_view(graph, node_of(neg(x))));
+}
+
+TEST(NodeWork, IsThatOfTheOp) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape{4, 8}, "x");
+  const Var y = matmul(x, input(graph, DType::f32, Shape{8, 16}, "y"));
+  const NodeWork work = node_work(graph, node_of(y));
+  EXPECT_TRUE(work.is_known);
+  EXPECT_EQ(work.flops, 2 * 4 * 8 * 16);
+  EXPECT_EQ(work.bytes, 4 * (4 * 8 + 8 * 16 + 4 * 16));
+  EXPECT_EQ(work.outputs, 4 * 16);
+  EXPECT_EQ(work.inner(), 8);
+  EXPECT_EQ(work.op->name, "matmul");
+}
+
+TEST(NodeWork, OfAFusedNodeIsTheFlopsOfItsBodyAndTheBytesAround) {
+  auto body = std::make_shared<Graph>("body");
+  const Var a = input(*body, DType::f32, Shape{4, 8}, "a");
+  const Var b = input(*body, DType::f32, Shape{8, 16}, "b");
+  body->add_output(relu(matmul(neg(a), b)).id());
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape{4, 8}, "x");
+  const Var y = fused({x, input(graph, DType::f32, Shape{8, 16}, "y")}, GraphRef(body))[0];
+  const NodeWork work = node_work(graph, node_of(y));
+  EXPECT_EQ(work.flops, 4 * 8 + 2 * 4 * 8 * 16 + 4 * 16);
+  EXPECT_EQ(work.bytes, 4 * (4 * 8 + 8 * 16 + 4 * 16));
+  EXPECT_EQ(work.op->name, "matmul");
+}
+
+TEST(NodeWork, IsNotKnownWithoutExtents) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape{Dim::symbol("batch"), 8}, "x");
+  EXPECT_FALSE(node_work(graph, node_of(neg(x))).is_known);
+}
+
+TEST(NodeWork, OfALookUpIsWhatIsLookedUp) {
+  Graph graph;
+  const Var table = input(graph, DType::f32, Shape{30000, 16}, "table");
+  const Var indices = input(graph, DType::i64, Shape{8}, "indices");
+  EXPECT_EQ(node_work(graph, node_of(gather(table, indices))).bytes, 2 * 8 * 16 * 4 + 8 * 8);
+  const NodeWork sliced = node_work(graph, node_of(slice(table, {0}, {2}, {0})));
+  EXPECT_GE(sliced.bytes, 2 * 2 * 16 * 4);
+  EXPECT_LT(sliced.bytes, 2 * 2 * 16 * 4 + 100);  // and a few numbers that say which
+}
+
+TEST(NodeWork, OfReadingAShapeIsNone) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape{100, 100}, "x");
+  EXPECT_EQ(node_work(graph, node_of(shape(x))).bytes, 0);
+}
+
+}  // namespace
+}  // namespace autograph

@@ -1,0 +1,109 @@
+#include "support/kernels/every_variant.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "autograph/compile.h"
+#include "backends/cpu/cpu_kernels.h"
+
+namespace autograph {
+namespace {
+
+// A tensor of these dims in another layout.
+Tensor reordered(const TensorView& from, const Dims& dims, Layout from_layout, Layout to_layout) {
+  int64_t elements = 1;
+  for (const int64_t extent : padded_dims(to_layout, dims)) elements *= extent;
+  Tensor to = Tensor::empty(DType::f32, to_layout == Layout::row_major ? dims : Dims{elements});
+  if (from_layout == to_layout) {
+    std::memcpy(to.mutable_raw(), from.raw(), to.size_bytes());
+    return to;
+  }
+  const Type type(DType::f32, Shape::of(dims));
+  const std::unique_ptr<Kernel> kernel = cpu_reorder()({type, from_layout, to_layout, 1});
+  const TensorView input(DType::f32, dims, const_cast<void*>(from.raw()));
+  const TensorView output(DType::f32, dims, to.mutable_raw());
+  const auto state = kernel->new_state();
+  Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel->scratch_bytes()) + 1});
+  kernel->run({{&input, 1}, {&output, 1}, scratch.mutable_raw(), state.get()});
+  return to;
+}
+
+// Room behind an output into which no kernel may write.
+constexpr int64_t kGuardElements = 512;
+
+// Memory for an output of these dims in a layout, and the guard: all of it NaN.
+Tensor guarded_output(const Dims& dims, Layout layout) {
+  int64_t used = 1;
+  for (const int64_t extent : padded_dims(layout, dims)) used *= extent;
+  Tensor out = Tensor::empty(DType::f32, {used + kGuardElements});
+  std::memset(out.mutable_raw(), 0xFF, out.size_bytes());
+  return out;
+}
+
+bool is_guard_untouched(const Tensor& out) {
+  const std::span<const float> all = out.elements<float>();
+  const auto guard = std::as_bytes(all.last(static_cast<size_t>(kGuardElements)));
+  return std::all_of(guard.begin(), guard.end(), [](std::byte b) { return b == std::byte{0xFF}; });
+}
+
+// Runs a variant with inputs brought into its layouts and the outputs back.
+std::vector<Datum> run_in_layouts(const KernelDef& def, const OpDef& op, const OpSample& sample,
+                                  const KernelVariant& variant, int threads) {
+  const KernelCase test(op, sample, {threads, true, &variant});
+  const KernelCall call = test.call();
+  Prepared prepared = def.prepare(call);
+  EXPECT_NE(prepared.kernel, nullptr) << prepared.refusal;
+  std::vector<Tensor> owned;
+  std::vector<TensorView> inputs(test.inputs().begin(), test.inputs().end());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (variant.input(k) == Layout::row_major) continue;
+    const Dims x = call.input_dims(k);
+    owned.push_back(reordered(inputs[k], x, Layout::row_major, variant.input(k)));
+    inputs[k] = TensorView(DType::f32, x, owned.back().mutable_raw());
+  }
+  std::vector<Tensor> memory;
+  std::vector<TensorView> outputs;
+  for (size_t k = 0; k < call.outputs.size(); ++k) {
+    memory.push_back(guarded_output(call.output_dims(k), variant.output(k)));
+    outputs.emplace_back(DType::f32, call.output_dims(k), memory.back().mutable_raw());
+  }
+  Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(prepared.kernel->scratch_bytes()) + 1});
+  const auto state = prepared.kernel->new_state();
+  prepared.kernel->run({inputs, outputs, scratch.mutable_raw(), state.get()});
+  std::vector<Datum> results;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    EXPECT_TRUE(is_guard_untouched(memory[k])) << "wrote behind output " << k;
+    results.emplace_back(reordered(outputs[k], call.output_dims(k), variant.output(k), Layout::row_major));
+  }
+  return results;
+}
+
+}  // namespace
+
+KernelDef cpu_kernel(std::string_view name, std::string_view op) {
+  for (const KernelDef& def : cpu_kernels()) {
+    if (def.name == name && (def.op == op || def.op.empty())) return def;
+  }
+  return {};
+}
+
+void expect_every_variant(const KernelDef& def, const OpDef& op, const OpSample& sample, int threads,
+                          const FloatTolerance& tolerance) {
+  const KernelCase plain(op, sample, {threads, true});
+  ASSERT_EQ(def.why_not(plain.call()), "");
+  const std::vector<KernelVariant> variants = def.variants(plain.call());
+  EXPECT_FALSE(variants.empty());
+  for (const KernelVariant& variant : variants) {
+    // A build without oneDNN knows row-major tensors alone.
+    if (!variant.is_row_major() && !cpu_reorder()) continue;
+    SCOPED_TRACE(variant.name + " " + std::string(to_string(variant.input(0))));
+    const std::vector<Tensor> expected = plain.reference();
+    const std::vector<Datum> actual = run_in_layouts(def, op, sample, variant, threads);
+    EXPECT_EQ(difference(actual, std::vector<Datum>(expected.begin(), expected.end()), tolerance), "");
+  }
+}
+
+}  // namespace autograph

@@ -1,0 +1,17 @@
+// Checks of the variants of a kernel, whatever layouts they read and write.
+#pragma once
+
+#include "support/compare.h"
+#include "support/kernels/run_kernel.h"
+
+namespace autograph {
+
+/// The CPU kernel of this name for `op`; without a name when this build has none.
+KernelDef cpu_kernel(std::string_view name, std::string_view op);
+
+/// Every variant that `def` has for a call of f32 whose weights are known gives the reference's outputs; it must
+/// have some.
+void expect_every_variant(const KernelDef& def, const OpDef& op, const OpSample& sample, int threads,
+                          const FloatTolerance& tolerance = {1e-4, 1e-4});
+
+}  // namespace autograph

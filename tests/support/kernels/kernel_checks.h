@@ -1,0 +1,37 @@
+// Checks of one kernel against the reference, on every instruction set that this CPU has.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "backends/cpu/simd/isa.h"
+#include "support/compare.h"
+#include "support/kernels/run_kernel.h"
+
+namespace autograph {
+
+/// Runs a test body once for every instruction set, and gives the best one back at the end.
+template <class Body>
+void on_every_isa(const Body& body) {
+  for (const int64_t level : simd::isa_levels()) {
+    simd::limit_isa(level);
+    SCOPED_TRACE(std::string(simd::isa_name(level)));
+    body();
+    simd::limit_isa(0);
+  }
+}
+
+inline std::vector<Datum> as_datums(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
+
+/// The kernel's outputs equal the reference's; the kernel must take the call.
+inline void expect_reference(const KernelDef& def, const KernelCase& test,
+                             const FloatTolerance& tolerance = {1e-5, 1e-6}) {
+  KernelRun run(def, test);
+  ASSERT_EQ(run.refusal(), "");
+  run.run();
+  EXPECT_EQ(difference(as_datums(run.outputs()), as_datums(test.reference()), tolerance), "");
+}
+
+}  // namespace autograph

@@ -1,0 +1,56 @@
+#include "support/kernels/run_kernel.h"
+
+#include "graph/run_reference.h"
+
+namespace autograph {
+
+KernelCase::KernelCase(const OpDef& op, OpSample sample, KernelSetup setup)
+    : test_(make_sample_graph(op, sample, false, setup.constant_weights)), setup_(setup) {
+  const Node& node = test_.graph.node(test_.graph.nodes().front());
+  for (size_t k = 0; k < node.inputs().size(); ++k) {
+    inputs_.push_back(sample.inputs[k].is_tensor() ? sample.inputs[k].tensor() : Tensor());
+    input_types_.push_back(inputs_.back().is_present() ? inputs_.back().type() : Type());
+    input_views_.push_back(inputs_.back().is_present() ? inputs_.back().view() : TensorView());
+    // Lists of axes are constants in every graph.
+    const bool known = (setup.constant_weights && k > 0) || is_shape_like(sample.inputs[k]);
+    constants_.push_back(known ? inputs_.back() : Tensor());
+  }
+  for (const ValueId output : node.outputs()) output_types_.push_back(test_.graph.value(output).type());
+}
+
+KernelCall KernelCase::call() const {
+  const Node& node = test_.graph.node(test_.graph.nodes().front());
+  return {.op = node.op(),
+          .attributes = node.attributes(),
+          .inputs = input_types_,
+          .outputs = output_types_,
+          .constants = constants_,
+          .threads = setup_.threads,
+          .exact = setup_.exact,
+          .variant = setup_.variant};
+}
+
+std::vector<Tensor> KernelCase::reference() const {
+  const KernelCall of = call();
+  return run_reference(of.op, of.attributes, inputs_, output_types_);
+}
+
+KernelRun::KernelRun(const KernelDef& def, const KernelCase& of) : case_(of) {
+  const KernelCall call = of.call();
+  refusal_ = def.why_not(call);
+  if (!refusal_.empty()) return;
+  Prepared prepared = def.prepare(call);
+  kernel_ = std::move(prepared.kernel);
+  refusal_ = prepared.refusal;
+  if (!kernel_) return;
+  state_ = kernel_->new_state();
+  scratch_ = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel_->scratch_bytes())});
+  for (size_t k = 0; k < call.outputs.size(); ++k) {
+    outputs_.push_back(Tensor::empty(call.outputs[k].dtype(), call.output_dims(k)));
+    output_views_.push_back(outputs_.back().view());
+  }
+}
+
+void KernelRun::run() { kernel_->run({case_.inputs(), output_views_, scratch_.mutable_raw(), state_.get()}); }
+
+}  // namespace autograph
