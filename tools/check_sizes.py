@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the size limits: 800 lines a file, 100 lines a function, 120 columns.
+"""Checks the size limits: 800 lines a file, 100 lines a function, 120 columns, 25 files a folder.
 
 usage: check_sizes.py [ROOT] [--list N]
 
@@ -7,11 +7,14 @@ Exits 1 when a limit is broken. --list N prints the N longest files and function
 the formatter puts the opening line of a definition in column 0 or inside classes, and its closing brace under it.
 """
 import argparse
+import collections
 import pathlib
 import re
 import sys
 
-MAX_FILE, MAX_FUNCTION, MAX_COLUMNS = 800, 100, 120
+MAX_FILE, MAX_FUNCTION, MAX_COLUMNS, MAX_FOLDER = 800, 100, 120, 25
+# Folders that may have more files: users include these headers by name.
+WIDE_FOLDERS = {"include/autograph"}
 SOURCES = {".h", ".cpp", ".cu", ".cuh", ".py"}
 # A line that opens a body and is no namespace, class, initialiser list or array.
 OPENS = re.compile(
@@ -51,6 +54,12 @@ def main():
                     bad += 1
             if path.suffix != ".py":
                 functions += [(length, f"{name}:{number}") for number, length in functions_of(lines)]
+    limited = (name for _, name in files if name.startswith(("src/", "include/", "tests/")))
+    folders = collections.Counter(name.rpartition("/")[0] for name in limited)
+    for folder, count in sorted(folders.items()):
+        if count > MAX_FOLDER and folder not in WIDE_FOLDERS:
+            print(f"{folder}: {count} files (limit {MAX_FOLDER}): split it by what the files are about")
+            bad += 1
     for length, name in files:
         if length > MAX_FILE:
             print(f"{name}: {length} lines (limit {MAX_FILE})")
