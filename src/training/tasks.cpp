@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "autograph/random.h"
 #include "base/check.h"
@@ -10,6 +11,7 @@
 #include "training/held_out_split.h"
 #include "training/image_models.h"
 #include "training/text_models.h"
+#include "training/tree_models.h"
 
 namespace autograph {
 namespace {
@@ -95,6 +97,48 @@ void make_sru(TrainingTask& task, const std::string& path, uint64_t) {
   task.loss = next_token(*task.module);
 }
 
+// Numbers of types and classes are those that occur.
+TreeModelSizes sizes_of_trees(const Dataset& dataset) {
+  const std::vector<Field>& fields = dataset.fields();
+  const auto tree = std::find_if(fields.begin(), fields.end(), [](const Field& field) { return field.name == "tree"; });
+  const bool has_labels = std::any_of(fields.begin(), fields.end(), [](const Field& field) {
+    return field.name == "label" && field.dtype == DType::i64 && field.dims.empty();
+  });
+  AG_CHECK_USER(
+      tree != fields.end() && tree->dtype == DType::i64 && tree->dims.size() == 2 && tree->dims[0] == 3 && has_labels,
+      ShapeError, "[task] data: expected fields 'tree' i64[3,nodes] and 'label' i64[] (bench/python_trees.py)");
+  TreeModelSizes sizes{.nodes = tree->dims[1]};
+  for (int64_t n = 0; n < dataset.size(); ++n) {
+    for (const auto& [name, tensor] : dataset.sample(n)) {
+      const int64_t* numbers = name == "tree" || name == "label" ? tensor.data<int64_t>() : nullptr;
+      if (name == "label") sizes.classes = std::max(sizes.classes, numbers[0] + 1);
+      for (int64_t k = 0; name == "tree" && k < 3 * sizes.nodes; ++k) {
+        const int64_t end = k < sizes.nodes ? std::numeric_limits<int32_t>::max() : k % sizes.nodes + 1;
+        AG_CHECK_USER(numbers[k] >= 0 && numbers[k] < end, ValueError,
+                      "[task] data: sample {}, number {} of its tree: expected 0 to {}, got {}", n, k, end - 1,
+                      numbers[k]);
+        if (k < sizes.nodes) sizes.types = std::max(sizes.types, numbers[k] + 1);
+      }
+    }
+  }
+  return sizes;
+}
+
+// A sixth is held out.
+void make_tree(TrainingTask& task, const std::string& path, uint64_t seed) {
+  const DatasetPtr trees = npz_dataset(path);
+  const TreeModelSizes sizes = sizes_of_trees(*trees);
+  const HeldOutSplit data = hold_out(trees, trees->size() / 6, seed);
+  task.training = data.training;
+  task.held_out = data.held_out;
+  task.input = "tree";
+  task.module = tree_lstm(sizes);
+  task.loss = classification(*task.module, task.input);
+  task.batch = 32;
+  task.optimizer = AdamW{.learning_rate = 2e-3};
+  task.update.clip_norm = 1.0;
+}
+
 using Make = void (*)(TrainingTask& task, const std::string& path, uint64_t seed);
 
 struct TaskEntry {
@@ -114,7 +158,9 @@ const std::vector<TaskEntry>& entries() {
       {{"cifar10", "colour images, 32x32, by six convolutions", "a folder with the binary files of CIFAR-10"},
        make_cifar10},
       {{"text", "the next character, by a transformer", "any text file"}, make_text},
-      {{"sru", "the next character, by simple recurrent units", "any text file"}, make_sru}};
+      {{"sru", "the next character, by simple recurrent units", "any text file"}, make_sru},
+      {{"tree", "classes of trees, by a Tree-LSTM", "a .npz of trees and labels, as bench/python_trees.py writes it"},
+       make_tree}};
   return list;
 }
 
