@@ -209,9 +209,9 @@ ValueId find_packed_reader(const Graph& graph, const HeadTensor& tensor) {
   AxisTrace trace = trace_of(graph, tensor, false);
   const std::vector<Dim> dims = packed_dims(tensor, tensor.heads, 1);
   ValueId best;
-  while (num_reads(graph, trace.source()) == 1 && !graph.value(trace.source()).uses().empty()) {
-    const Node& reader = graph.node(graph.value(trace.source()).uses().front().node);
-    if (!trace.step_forward(reader)) break;
+  for (NodeId reader = only_reader(graph, trace.source()); reader.is_valid();
+       reader = only_reader(graph, trace.source())) {
+    if (!trace.step_forward(graph.node(reader))) break;
     if (!packed_order(trace, tensor)) continue;
     if (has_dims(graph, trace.source(), dims)) return trace.source();
     if (!best.is_valid() && graph.type(trace.source()).is_static()) best = trace.source();

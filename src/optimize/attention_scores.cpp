@@ -131,12 +131,6 @@ class ScoreReader {
   const Graph& graph_;
 };
 
-// The only reader of `v`, or null.
-const Node* only_reader(const Graph& graph, ValueId v) {
-  if (num_reads(graph, v) != 1 || graph.value(v).uses().empty()) return nullptr;
-  return &graph.node(graph.value(v).uses().front().node);
-}
-
 // where(is_nan(p), 0, p): attention gives 0 for such rows by itself. The result, or `p` when there is no such node.
 ValueId behind_nan_guard(const Graph& graph, ValueId p) {
   const std::vector<Use>& uses = graph.value(p).uses();
@@ -164,15 +158,16 @@ std::optional<AttentionScores> match_attention_scores(const Graph& graph, const 
   if (&node.op() != &softmax_def() || !is_over_last_axis(graph, node)) return std::nullopt;
   ValueId weights = behind_nan_guard(graph, node.output(0));
   const bool is_guarded = weights != node.output(0);
-  const Node* reader = only_reader(graph, weights);
-  if (reader && is_float_cast(graph, *reader)) {
-    weights = reader->output(0);
+  NodeId reader = only_reader(graph, weights);
+  if (reader.is_valid() && is_float_cast(graph, graph.node(reader))) {
+    weights = graph.node(reader).output(0);
     reader = only_reader(graph, weights);
   }
-  if (!reader || &reader->op() != &matmul_def() || reader->input(0) != weights) return std::nullopt;
+  const Node* product = reader.is_valid() ? &graph.node(reader) : nullptr;
+  if (!product || &product->op() != &matmul_def() || product->input(0) != weights) return std::nullopt;
   AttentionScores found;
-  found.v = reader->input(1);
-  found.result = reader->output(0);
+  found.v = product->input(1);
+  found.result = product->output(0);
   found.zeroes_nan = is_guarded;
   if (!ScoreReader(graph).read(node.input(0), found)) return std::nullopt;
   return found;

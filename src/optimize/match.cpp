@@ -32,6 +32,16 @@ const Node* made_once_by(const Graph& graph, ValueId v, const OpDef& op) {
   return node && num_reads(graph, v) == 1 ? node : nullptr;
 }
 
+NodeId only_reader(const Graph& graph, ValueId v) {
+  const bool is_alone = num_reads(graph, v) == 1 && !graph.value(v).uses().empty();
+  return is_alone ? graph.value(v).uses().front().node : NodeId{};
+}
+
+const Tensor* constant_f32(const Graph& graph, ValueId v) {
+  if (!v.is_valid() || !graph.value(v).is_constant() || graph.type(v).dtype() != DType::f32) return nullptr;
+  return &graph.value(v).constant();
+}
+
 std::optional<double> scalar_constant(const Graph& graph, ValueId v) {
   if (!v.is_valid() || !graph.value(v).is_constant()) return std::nullopt;
   const Tensor& tensor = graph.value(v).constant();

@@ -25,6 +25,12 @@ size_t num_reads(const Graph& graph, ValueId v);
 /// As made_by(), when the value is read exactly once: nobody misses it once its reader is gone.
 const Node* made_once_by(const Graph& graph, ValueId v, const OpDef& op);
 
+/// The node that alone reads `v`, and reads it once; invalid when there is none.
+NodeId only_reader(const Graph& graph, ValueId v);
+
+/// A constant of f32, or null.
+const Tensor* constant_f32(const Graph& graph, ValueId v);
+
 /// The element of a constant with exactly one real element.
 std::optional<double> scalar_constant(const Graph& graph, ValueId v);
 

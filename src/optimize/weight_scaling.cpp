@@ -39,6 +39,18 @@ bool fits(double largest, double factor, double shift) {
 
 }  // namespace
 
+std::optional<std::vector<double>> per_channel(const Tensor& tensor, int64_t rank, int64_t axis, int64_t channels) {
+  if (tensor.rank() > rank) return std::nullopt;
+  const int64_t missing = rank - tensor.rank();
+  for (int64_t a = 0; a < tensor.rank(); ++a) {
+    const int64_t extent = tensor.dims()[static_cast<size_t>(a)];
+    if (extent != 1 && (a + missing != axis || extent != channels)) return std::nullopt;
+  }
+  std::vector<double> values = tensor.to_f64();
+  if (values.size() == 1) values.resize(static_cast<size_t>(channels), values.front());
+  return values.size() == static_cast<size_t>(channels) ? std::optional(values) : std::nullopt;
+}
+
 Tensor scaled_weights(const Tensor& weights, int64_t axis, std::span<const double> factors) {
   Tensor result = weights.clone();
   float* elements = result.mutable_data<float>();

@@ -1,12 +1,18 @@
 // Whether a factor behind a product may go into its weights without leaving the range of f32.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "autograph/tensor.h"
 
 namespace autograph {
+
+/// The elements of a tensor that varies along `axis` of a result of rank `rank` alone, one for each of the channels.
+/// What it is combined with keeps its shape, whether its other extents are known or not. Nothing where it varies
+/// otherwise.
+std::optional<std::vector<double>> per_channel(const Tensor& tensor, int64_t rank, int64_t axis, int64_t channels);
 
 /// Each element of an f32 tensor times the factor of its channel, which is its position along `axis`; computed in f64
 /// and rounded once.

@@ -13,16 +13,11 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
 namespace {
-
-const Tensor* constant_f32(const Graph& graph, const Node& node, size_t slot) {
-  const ValueId v = node.input(slot);
-  if (!v.is_valid() || !graph.value(v).is_constant() || graph.type(v).dtype() != DType::f32) return nullptr;
-  return &graph.value(v).constant();
-}
 
 bool matches(const Graph& graph, const Node& node) {
   if (&node.op() != &batch_normalization_def() || node.outputs().size() != 1) return false;
@@ -30,7 +25,7 @@ bool matches(const Graph& graph, const Node& node) {
   const Type& x = graph.type(node.input(0));
   if (!x.is_tensor() || x.dtype() != DType::f32 || !x.shape().has_rank() || x.shape().rank() < 2) return false;
   for (size_t slot = 1; slot <= 4; ++slot) {
-    if (!constant_f32(graph, node, slot)) return false;
+    if (!constant_f32(graph, node.input(slot))) return false;
   }
   return true;
 }
@@ -43,10 +38,10 @@ bool is_held(double x) {
 
 bool replace(Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  const auto scale = constant_f32(graph, node, 1)->elements<float>();
-  const auto bias = constant_f32(graph, node, 2)->elements<float>();
-  const auto mean = constant_f32(graph, node, 3)->elements<float>();
-  const auto var = constant_f32(graph, node, 4)->elements<float>();
+  const auto scale = constant_f32(graph, node.input(1))->elements<float>();
+  const auto bias = constant_f32(graph, node.input(2))->elements<float>();
+  const auto mean = constant_f32(graph, node.input(3))->elements<float>();
+  const auto var = constant_f32(graph, node.input(4))->elements<float>();
   const double epsilon = node.attributes().real("epsilon");
   const ValueId x = node.input(0);
   const Provenance provenance = node.provenance();

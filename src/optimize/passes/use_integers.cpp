@@ -81,9 +81,8 @@ class IntegerFuser {
     std::vector<NodeId> chain{anchor};
     while (chain.size() < kLongestChain) {
       const ValueId v = graph_.node(chain.back()).output(0);
-      if (num_reads(graph_, v) != 1 || graph_.value(v).uses().empty()) break;
-      const NodeId next = graph_.value(v).uses()[0].node;
-      if (!can_follow(graph_, graph_.node(next), v)) break;
+      const NodeId next = only_reader(graph_, v);
+      if (!next.is_valid() || !can_follow(graph_, graph_.node(next), v)) break;
       chain.push_back(next);
       if (&graph_.node(next).op() == &quantize_linear_def()) break;
     }

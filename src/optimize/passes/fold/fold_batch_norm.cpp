@@ -12,18 +12,12 @@
 
 #include "autograph/op_def.h"
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "optimize/weight_scaling.h"
 
 namespace autograph {
 namespace {
-
-// The constant elements of f32 input `slot`, or null.
-const Tensor* constant_f32(const Graph& graph, const Node& node, size_t slot) {
-  const ValueId v = node.input(slot);
-  if (!v.is_valid() || !graph.value(v).is_constant() || graph.type(v).dtype() != DType::f32) return nullptr;
-  return &graph.value(v).constant();
-}
 
 // What a normalization does to channels first, first + 1, ... of its input, in terms of the convolution that makes
 // them: y = conv * factors + bias.
@@ -34,12 +28,12 @@ struct Folded {
 
 Folded fold_statistics(const Graph& graph, const Node& norm, const Node& conv, size_t first) {
   const double epsilon = norm.attributes().real("epsilon");
-  const auto scale = constant_f32(graph, norm, 1)->elements<float>();
-  const auto bias = constant_f32(graph, norm, 2)->elements<float>();
-  const auto mean = constant_f32(graph, norm, 3)->elements<float>();
-  const auto var = constant_f32(graph, norm, 4)->elements<float>();
-  const Tensor* own_bias = constant_f32(graph, conv, 2);
-  const auto channels = static_cast<size_t>(constant_f32(graph, conv, 1)->dims()[0]);
+  const auto scale = constant_f32(graph, norm.input(1))->elements<float>();
+  const auto bias = constant_f32(graph, norm.input(2))->elements<float>();
+  const auto mean = constant_f32(graph, norm.input(3))->elements<float>();
+  const auto var = constant_f32(graph, norm.input(4))->elements<float>();
+  const Tensor* own_bias = constant_f32(graph, conv.input(2));
+  const auto channels = static_cast<size_t>(constant_f32(graph, conv.input(1))->dims()[0]);
   Folded folded;
   for (size_t m = 0; m < channels; ++m) {
     const size_t c = first + m;
@@ -57,21 +51,22 @@ NodeId find_conv(const Graph& graph, const Node& norm, ValueId x_id, size_t firs
   if (&norm.op() != &batch_normalization_def() || norm.outputs().size() != 1) return {};
   if (norm.attributes().flag("training_mode")) return {};
   for (size_t slot = 1; slot <= 4; ++slot) {
-    if (!constant_f32(graph, norm, slot)) return {};
+    if (!constant_f32(graph, norm.input(slot))) return {};
   }
   const Value& x = graph.value(x_id);
   if (!x.producer().is_valid() || x.uses().size() != 1 || graph.num_output_uses(x_id) > 0) return {};
   const Node& conv = graph.node(x.producer());
-  if (&conv.op() != &conv_def() || !constant_f32(graph, conv, 1)) return {};
-  if (conv.input(2).is_valid() && !constant_f32(graph, conv, 2)) return {};
+  if (&conv.op() != &conv_def() || !constant_f32(graph, conv.input(1))) return {};
+  if (conv.input(2).is_valid() && !constant_f32(graph, conv.input(2))) return {};
   const Folded folded = fold_statistics(graph, norm, conv, first);
-  return may_scale_weights(*constant_f32(graph, conv, 1), 0, folded.factors, folded.bias) ? x.producer() : NodeId{};
+  return may_scale_weights(*constant_f32(graph, conv.input(1)), 0, folded.factors, folded.bias) ? x.producer()
+                                                                                                : NodeId{};
 }
 
 void fold(Graph& graph, NodeId conv_id, NodeId norm_id) {
   const Node& conv = graph.node(conv_id);
   const Folded folded = fold_statistics(graph, graph.node(norm_id), conv, 0);
-  Tensor w = scaled_weights(*constant_f32(graph, conv, 1), 0, folded.factors);
+  Tensor w = scaled_weights(*constant_f32(graph, conv.input(1)), 0, folded.factors);
   Tensor b = Tensor::of<float>({w.dims()[0]}, folded.bias);
   const std::string name = graph.value(conv.input(1)).name();
   graph.set_input(conv_id, 1, graph.add_constant(std::move(w), name));

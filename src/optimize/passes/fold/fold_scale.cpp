@@ -28,25 +28,6 @@ struct Step {
   bool is_factor = false;
 };
 
-const Tensor* constant_f32(const Graph& graph, ValueId v) {
-  if (!v.is_valid() || !graph.value(v).is_constant() || graph.type(v).dtype() != DType::f32) return nullptr;
-  return &graph.value(v).constant();
-}
-
-// The elements of a constant that varies along `axis` of a result of rank `rank` alone, one per channel. What it is
-// combined with keeps its shape, whether its other extents are known or not.
-std::optional<std::vector<double>> per_channel(const Tensor& tensor, int64_t rank, int64_t axis, int64_t channels) {
-  if (tensor.rank() > rank) return std::nullopt;
-  const int64_t missing = rank - tensor.rank();
-  for (int64_t a = 0; a < tensor.rank(); ++a) {
-    const int64_t extent = tensor.dims()[static_cast<size_t>(a)];
-    if (extent != 1 && (a + missing != axis || extent != channels)) return std::nullopt;
-  }
-  std::vector<double> values = tensor.to_f64();
-  if (values.size() == 1) values.resize(static_cast<size_t>(channels), values.front());
-  return values.size() == static_cast<size_t>(channels) ? std::optional(values) : std::nullopt;
-}
-
 // What `node` does to the product `x` on its left (or right, where sides do not matter).
 std::optional<Step> read_step(const Graph& graph, const Node& node, ValueId x, int64_t axis, int64_t channels) {
   const OpDef* op = &node.op();
@@ -111,11 +92,6 @@ std::optional<Product> product_of_weights(const Graph& graph, NodeId id) {
   if (!bias || (bias->num_elements() != 1 && bias->num_elements() != product.channels)) return std::nullopt;
   if (bias->rank() == 2 && bias->dims()[1] != bias->num_elements()) return std::nullopt;
   return product;
-}
-
-NodeId only_reader(const Graph& graph, ValueId v) {
-  const bool is_alone = num_reads(graph, v) == 1 && !graph.value(v).uses().empty();
-  return is_alone ? graph.value(v).uses().front().node : NodeId{};
 }
 
 void scale_weights(Graph& graph, const Product& product, const Step& step) {

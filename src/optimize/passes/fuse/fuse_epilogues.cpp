@@ -11,6 +11,7 @@
 
 #include "autograph/op_def.h"
 #include "optimize/body_builder.h"
+#include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
@@ -18,12 +19,11 @@ namespace {
 
 // The elementwise node that alone reads `v` and could join the chain; invalid when there is none.
 NodeId next_in_chain(const Graph& graph, ValueId v) {
-  const Value& value = graph.value(v);
-  if (value.uses().size() != 1 || graph.num_output_uses(v) > 0 || !value.type().is_static()) return {};
-  const NodeId id = value.uses()[0].node;
+  const NodeId id = only_reader(graph, v);
+  if (!id.is_valid() || !graph.type(v).is_static()) return {};
   const Node& node = graph.node(id);
   const bool joins = node.op().traits.elementwise && node.op().traits.pure && node.outputs().size() == 1 &&
-                     graph.type(node.output(0)) == value.type();
+                     graph.type(node.output(0)) == graph.type(v);
   return joins ? id : NodeId{};
 }
 

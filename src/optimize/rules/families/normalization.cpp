@@ -55,7 +55,7 @@ bool is_one(const RuleMatch& match, std::string_view name) {
   return std::all_of(elements.begin(), elements.end(), [](double element) { return element == 1; });
 }
 
-bool takes_scale(const RuleMatch& match) { return is_one(match, "o") && is_parameter(match, "s"); }
+bool may_take_scale(const RuleMatch& match) { return is_one(match, "o") && is_parameter(match, "s"); }
 
 bool are_parameters(const RuleMatch& match) {
   const auto axis = trailing_axes(match, "x", "a");
@@ -114,8 +114,31 @@ std::vector<ValueId> make_in_own_dtype(RuleBuilder& builder) {
 }
 
 constexpr std::string_view kTailDoc = "the mean is over trailing axes of known extents; e >= 0";
-constexpr std::string_view kTakesScaleDoc = "o is 1, s has the extents of the normalised axes";
-constexpr std::string_view kCastDoc = "o is 1, x is cast to f32 from the dtype of y";
+
+// norm(x) s
+Rule takes_scale(std::string_view name, std::string_view before, std::string_view after) {
+  return {.name = name,
+          .before = before,
+          .after = after,
+          .kind = always_pays,
+          .guard_doc = "o is 1, s has the extents of the normalised axes",
+          .guard = may_take_scale,
+          .build = take_scale,
+          .dtypes = kShortFloat};
+}
+
+// cast(norm(cast(x)))
+Rule in_own_dtype(std::string_view name, std::string_view before, std::string_view after) {
+  return {.name = name,
+          .before = before,
+          .after = after,
+          .kind = always_pays,
+          .guard_doc = "o is 1, x is cast to f32 from the dtype of y",
+          .guard = is_in_f32,
+          .build = make_in_own_dtype,
+          .dtypes = kShortFloat,
+          .is_rounded = true};
+}
 
 const Rule kLayerRules[] = {
     // (x - mean(x)) / sqrt(mean((x - mean(x))^2) + e)
@@ -139,15 +162,8 @@ const Rule kLayerRules[] = {
      .build = make_scaled_norm,
      .dtypes = kShortFloat,
      .is_rounded = true},
-    // norm(x) s
-    {.name = "normalization.layer_scale",
-     .before = "n = layer_normalization[axis=i, epsilon=e](x, $o); y = mul(n, s)",
-     .after = "y = layer_normalization[axis=i, epsilon=e](x, s)",
-     .kind = always_pays,
-     .guard_doc = kTakesScaleDoc,
-     .guard = takes_scale,
-     .build = take_scale,
-     .dtypes = kShortFloat},
+    takes_scale("normalization.layer_scale", "n = layer_normalization[axis=i, epsilon=e](x, $o); y = mul(n, s)",
+                "y = layer_normalization[axis=i, epsilon=e](x, s)"),
     // norm(x) + b
     {.name = "normalization.layer_bias",
      .before = "n = layer_normalization[axis=i, epsilon=e](x, s); y = add(n, b)",
@@ -157,16 +173,8 @@ const Rule kLayerRules[] = {
      .guard = [](const RuleMatch& match) { return is_parameter(match, "b"); },
      .build = take_bias,
      .dtypes = kShortFloat},
-    // cast(norm(cast(x)))
-    {.name = "normalization.layer_in_f32",
-     .before = "n = layer_normalization[axis=i, epsilon=e](x, $o); y = cast[to=t](n)",
-     .after = "y = layer_normalization[axis=i, epsilon=e](before the cast, 1)",
-     .kind = always_pays,
-     .guard_doc = kCastDoc,
-     .guard = is_in_f32,
-     .build = make_in_own_dtype,
-     .dtypes = kShortFloat,
-     .is_rounded = true},
+    in_own_dtype("normalization.layer_in_f32", "n = layer_normalization[axis=i, epsilon=e](x, $o); y = cast[to=t](n)",
+                 "y = layer_normalization[axis=i, epsilon=e](before the cast, 1)"),
 };
 
 const Rule kRmsRules[] = {
@@ -180,25 +188,10 @@ const Rule kRmsRules[] = {
      .build = make_rms_norm,
      .dtypes = kShortFloat,
      .is_rounded = true},
-    // norm(x) s
-    {.name = "normalization.rms_scale",
-     .before = "n = rms_normalization[axis=i, epsilon=e](x, $o); y = mul(n, s)",
-     .after = "y = rms_normalization[axis=i, epsilon=e](x, s)",
-     .kind = always_pays,
-     .guard_doc = kTakesScaleDoc,
-     .guard = takes_scale,
-     .build = take_scale,
-     .dtypes = kShortFloat},
-    // cast(norm(cast(x)))
-    {.name = "normalization.rms_in_f32",
-     .before = "n = rms_normalization[axis=i, epsilon=e](x, $o); y = cast[to=t](n)",
-     .after = "y = rms_normalization[axis=i, epsilon=e](before the cast, 1)",
-     .kind = always_pays,
-     .guard_doc = kCastDoc,
-     .guard = is_in_f32,
-     .build = make_in_own_dtype,
-     .dtypes = kShortFloat,
-     .is_rounded = true},
+    takes_scale("normalization.rms_scale", "n = rms_normalization[axis=i, epsilon=e](x, $o); y = mul(n, s)",
+                "y = rms_normalization[axis=i, epsilon=e](x, s)"),
+    in_own_dtype("normalization.rms_in_f32", "n = rms_normalization[axis=i, epsilon=e](x, $o); y = cast[to=t](n)",
+                 "y = rms_normalization[axis=i, epsilon=e](before the cast, 1)"),
 };
 
 }  // namespace
