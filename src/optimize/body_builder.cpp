@@ -68,9 +68,12 @@ bool BodyBuilder::expects_kernel(const PassContext& context) const {
   return context.expects_kernel(trial, node);
 }
 
+NodeId BodyBuilder::make(Graph& graph) const {
+  return graph.add_node_typed(fused_def(), outer_inputs_, {{"body", finish()}}, {graph.type(outer_last_)}, provenance_);
+}
+
 NodeId BodyBuilder::emit(Graph& graph) const {
-  const NodeId fused =
-      graph.add_node_typed(fused_def(), outer_inputs_, {{"body", finish()}}, {graph.type(outer_last_)}, provenance_);
+  const NodeId fused = make(graph);
   graph.set_value_name(graph.node(fused).output(0), graph.value(outer_last_).name());
   graph.replace_uses(outer_last_, graph.node(fused).output(0));
   return fused;

@@ -22,7 +22,9 @@ class BodyBuilder {
   bool has_kernel(const PassContext& context) const;
   /// As has_kernel(), extents that are not known yet taken as typical ones.
   bool expects_kernel(const PassContext& context) const;
-  /// Adds a fused node to `graph`, the one given to the constructor, which takes over the value of the last node.
+  /// Adds a fused node to `graph`, the one given to the constructor.
+  NodeId make(Graph& graph) const;
+  /// As make(); the node takes over the value of the last one that was added.
   NodeId emit(Graph& graph) const;
   size_t num_inputs() const { return outer_inputs_.size(); }
 

@@ -33,6 +33,15 @@ bool fuse_rms_norm(Graph& graph, PassContext& context) {
   return apply_family<rms_norm_rules>(graph, context, {.needs_kernel = true});
 }
 
+bool fuse_group_norm(Graph& graph, PassContext& context) {
+  return apply_family<group_norm_rules>(graph, context, {.needs_kernel = true});
+}
+
+// Readers first: with the function behind the last convolution, where the device has a kernel for both.
+bool fuse_squeeze_excite(Graph& graph, PassContext& context) {
+  return apply_family<squeeze_excite_rules>(graph, context, {.readers_first = true, .needs_kernel = true});
+}
+
 bool simplify_arithmetic(Graph& graph, PassContext& context) {
   return apply_family<simplification_rules>(graph, context);
 }

@@ -12,6 +12,7 @@ std::span<const Rule> arithmetic_rules();
 std::span<const Rule> concat_rules();
 std::span<const Rule> conv_algebra_rules();
 std::span<const Rule> conv_merge_rules();
+std::span<const Rule> group_norm_rules();
 std::span<const Rule> layer_norm_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> mean_rules();
@@ -20,6 +21,7 @@ std::span<const Rule> rms_norm_rules();
 std::span<const Rule> simplification_rules();
 std::span<const Rule> slice_rules();
 std::span<const Rule> softmax_rules();
+std::span<const Rule> squeeze_excite_rules();
 std::span<const Rule> transpose_rules();
 std::span<const Rule> twin_rules();
 

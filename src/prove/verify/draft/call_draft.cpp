@@ -126,6 +126,14 @@ Dims choose_broadcast(Choices& choices, const Dims& dims) {
   return choices.one_of(options);
 }
 
+std::vector<std::optional<AttributeValue>> divisors_of(int64_t channels) {
+  std::vector<std::optional<AttributeValue>> divisors{int64_t{1}};
+  for (int64_t count = 2; count <= channels; ++count) {
+    if (channels % count == 0) divisors.emplace_back(count);
+  }
+  return divisors;
+}
+
 bool complete(CallDraft& draft, Choices& choices) {
   for (const auto family : {complete_linear, complete_window, complete_shape, complete_row}) {
     if (family(draft, choices)) return draft.free.empty();

@@ -53,6 +53,9 @@ Dims choose_dims(CallDraft& draft, Choices& choices, int64_t least, int64_t most
 /// Extents that broadcast with `dims`: the same, with ones, shorter, longer.
 Dims choose_broadcast(Choices& choices, const Dims& dims);
 
+/// Numbers of groups that so many channels can be cut into.
+std::vector<std::optional<AttributeValue>> divisors_of(int64_t channels);
+
 /// Completes the draft; false when there is nothing to propose for it.
 bool complete(CallDraft& draft, Choices& choices);
 

@@ -94,13 +94,7 @@ void choose_group(CallDraft& draft, Choices& choices) {
     draft.choose(choices, "group", {int64_t{1}, int64_t{2}, first ? int64_t{4} : int64_t{1}, std::nullopt});
     return;
   }
-  std::vector<std::optional<AttributeValue>> divisors;
-  const int64_t channels = draft.dims(0).size() > 1 ? draft.dims(0)[1] : 1;
-  for (int64_t group = 1; group <= channels; ++group) {
-    if (channels % group == 0) divisors.emplace_back(group);
-  }
-  if (divisors.empty()) divisors.emplace_back(int64_t{1});
-  draft.choose(choices, "group", divisors);
+  draft.choose(choices, "group", divisors_of(draft.dims(0).size() > 1 ? draft.dims(0)[1] : 1));
 }
 
 void complete_conv(CallDraft& draft, Choices& choices) {
@@ -132,7 +126,10 @@ void complete_conv(CallDraft& draft, Choices& choices) {
   if (draft.is_open(1)) {
     const int64_t channels = draft.dims(0).size() > 1 ? draft.dims(0)[1] : 1;
     Dims dims{group * choices.one_of<int64_t>({1, 2}), channels / group};
-    const Dims kernel = choose_kernel(choices, spatial);
+    const Dims& x = draft.dims(0);
+    const bool is_pixel = x.size() == rank && std::all_of(x.begin() + 2, x.end(), [](int64_t n) { return n == 1; });
+    const bool is_small = is_pixel && choices.is_random() && choices.pick(4) > 0;
+    const Dims kernel = is_small ? Dims(spatial, 1) : choose_kernel(choices, spatial);
     dims.insert(dims.end(), kernel.begin(), kernel.end());
     draft.set_dims(1, std::move(dims));
   }

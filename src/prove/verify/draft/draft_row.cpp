@@ -32,16 +32,19 @@ void complete_layer(CallDraft& draft, Choices& choices) {
   draft.choose(choices, "stash_type", {std::nullopt});
 }
 
-void complete_batch(CallDraft& draft, Choices& choices) {
+// Batch, instance and group normalization: parameters by channel.
+void complete_channels(CallDraft& draft, Choices& choices) {
   if (draft.is_open(0)) draft.set_dims(0, choose_dims(draft, choices, 2, 4));
-  const Dims& x = draft.dims(0);
+  const int64_t channels = draft.dims(0).size() > 1 ? draft.dims(0)[1] : 1;
   for (size_t slot = 1; slot <= 4; ++slot) {
-    if (draft.is_open(slot)) draft.set_dims(slot, {x.size() > 1 ? x[1] : 1});
+    if (draft.is_open(slot)) draft.set_dims(slot, {channels});
   }
   if (draft.has(4)) draft.inputs[4].positive = true;
   draft.choose(choices, "epsilon", {1e-5F, 1e-3F});
   draft.choose(choices, "momentum", {0.9F, 0.5F});
   draft.choose(choices, "training_mode", {int64_t{0}, int64_t{1}});
+  draft.choose(choices, "num_groups", divisors_of(channels));
+  draft.choose(choices, "stash_type", {std::nullopt});
 }
 
 }  // namespace
@@ -52,8 +55,9 @@ bool complete_row(CallDraft& draft, Choices& choices) {
     complete_softmax(draft, choices);
   } else if (&op == &layer_normalization_def() || &op == &rms_normalization_def()) {
     complete_layer(draft, choices);
-  } else if (&op == &batch_normalization_def()) {
-    complete_batch(draft, choices);
+  } else if (&op == &batch_normalization_def() || &op == &instance_normalization_def() ||
+             &op == &group_normalization_def()) {
+    complete_channels(draft, choices);
   } else {
     return false;
   }

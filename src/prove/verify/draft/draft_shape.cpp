@@ -1,5 +1,7 @@
 // Small calls of the ops that move elements.
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <numeric>
 
 #include "ops/defs.h"
@@ -126,13 +128,14 @@ void complete_transpose(CallDraft& draft, Choices& choices) {
   draft.choose(choices, "perm", options);
 }
 
+int64_t product(const Dims& dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
+
 // Other ways to cut up as many elements.
 void complete_reshape(CallDraft& draft, Choices& choices) {
   if (draft.is_open(0)) draft.set_dims(0, choose_dims(draft, choices, 1, 4));
   const Dims x = draft.dims(0);
   if (draft.is_open(1)) {
-    int64_t count = 1;
-    for (const int64_t extent : x) count *= extent;
+    const int64_t count = product(x);
     std::vector<std::vector<int64_t>> options{x, {-1}, {1, count}, {count, 1}};
     for (const int64_t factor : {2, 3, 4}) {
       if (count % factor == 0) options.insert(options.end(), {{factor, -1}, {count / factor, factor}, {1, -1, factor}});
@@ -145,6 +148,12 @@ void complete_reshape(CallDraft& draft, Choices& choices) {
       merged = Dims(x.begin(), x.end() - 1);
       merged.back() *= x.back();
       options.push_back(merged);
+    }
+    if (choices.is_random()) {
+      // Channels in groups; the shape of something that is there already.
+      if (x.size() > 2) options.insert(options.end(), {{x[0], 1, -1}, {x[0], 2, -1}});
+      const auto fits = [&](const Dims& dims) { return dims != x && product(dims) == count; };
+      std::copy_if(draft.seen.begin(), draft.seen.end(), std::back_inserter(options), fits);
     }
     draft.set_integers(1, choices.one_of(options));
   }
