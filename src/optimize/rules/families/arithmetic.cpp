@@ -78,36 +78,34 @@ const Rule kRules[] = {
     {.name = "arithmetic.factor_sum",
      .before = "s = mul(c, x); t = mul(c, y); v = add(s, t)",
      .after = "s = add(x, y); v = mul(c, s)",
-     .kind = shrinks,
-     .finite_only = true},
+     .kind = shrinks},
     // c (x + y) -> c x + c y
     {.name = "arithmetic.distribute_sum",
      .before = "s = add(x, y); v = mul(c, s)",
      .after = "s = mul(c, x); t = mul(c, y); v = add(s, t)",
+     // c = inf, x > -y > 0: inf becomes inf - inf
      .finite_only = true},
     // c x - c y -> c (x - y)
     {.name = "arithmetic.factor_difference",
      .before = "s = mul(c, x); t = mul(c, y); v = sub(s, t)",
      .after = "s = sub(x, y); v = mul(c, s)",
-     .kind = shrinks,
-     .finite_only = true},
+     .kind = shrinks},
     // c (x - y) -> c x - c y
     {.name = "arithmetic.distribute_difference",
      .before = "s = sub(x, y); v = mul(c, s)",
      .after = "s = mul(c, x); t = mul(c, y); v = sub(s, t)",
+     // c = inf, x > y > 0: inf becomes inf - inf
      .finite_only = true},
     // x / c + y / c -> (x + y) / c
     {.name = "arithmetic.factor_quotients",
      .before = "s = div(x, c); t = div(y, c); v = add(s, t)",
      .after = "s = add(x, y); v = div(s, c)",
-     .kind = shrinks,
-     .finite_only = true},
+     .kind = shrinks},
     // x / c - y / c -> (x - y) / c
     {.name = "arithmetic.factor_quotient_difference",
      .before = "s = div(x, c); t = div(y, c); v = sub(s, t)",
      .after = "s = sub(x, y); v = div(s, c)",
-     .kind = shrinks,
-     .finite_only = true},
+     .kind = shrinks},
     // c x + x -> (c + 1) x
     {.name = "arithmetic.factor_one",
      .before = "s = mul(x, $c); v = add(s, x)",
@@ -117,8 +115,7 @@ const Rule kRules[] = {
     {.name = "arithmetic.factor_sum_apart",
      .before = "s = mul(c, x); t = mul(c, y); u = add(t, z); v = add(s, u)",
      .after = "s = add(x, y); t = mul(c, s); v = add(t, z)",
-     .kind = shrinks,
-     .finite_only = true},
+     .kind = shrinks},
     // x + x -> 2 x
     {.name = "arithmetic.double", .before = "y = add(x, x)", .after = "y = mul(x, 2)", .kind = canonicalizes},
 

@@ -175,6 +175,7 @@ const Rule kRules[] = {
               " t = conv[strides=e, pads=p, dilations=d, group=g](y, w); z = add(s, t)",
      .guard_doc = "x and y have the same shape",
      .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); },
+     // w = inf, x > -y > 0: inf becomes inf - inf
      .finite_only = true},
     // conv(x, V) + conv(x, W) -> conv(x, V + W), the smaller kernel filled up with zeros
     {.name = "conv.factor_input",
@@ -189,6 +190,7 @@ const Rule kRules[] = {
                   common_window(match.graph(), form_of(match, 0), form_of(match, 1)).has_value();
          },
      .build = factor_input,
+     // inf in x, under the zeros that fill up the smaller kernel: 0 inf
      .finite_only = true},
     // conv(conv(x, V), W) -> conv(x, W V) for a V of one tap
     {.name = "conv.compose_pointwise_first",

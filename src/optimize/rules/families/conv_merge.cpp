@@ -232,6 +232,7 @@ const Rule kRules[] = {
      .guard_doc = "different kernels or pads; results of the same extents; pads differ by multiples of the dilation",
      .guard = can_enlarge,
      .build = merge_enlarged,
+     // inf in x, under the zeros that fill up the smaller kernel: 0 inf
      .finite_only = true},
     // [conv(x, V), conv(y, W), ...] -> conv([x, y, ...], [V; W; ...]) in groups
     {.name = "conv.make_groups",
@@ -252,6 +253,7 @@ const Rule kRules[] = {
                   "dilation, kernels are filled up with zeros",
      .guard = can_join_sum,
      .build = join_sum,
+     // inf in x or y, under the zeros that fill up the smaller kernel: 0 inf
      .finite_only = true},
     // conv(x, W), conv(y, W) -> split(conv([x; y], W))
     {.name = "conv.merge_batch",
@@ -285,6 +287,7 @@ const Rule kRules[] = {
      .guard_doc = "an even number of groups",
      .guard = [](const RuleMatch& match) { return match.integer("g") % 2 == 0; },
      .build = halve_groups,
+     // inf in the channels of the other group, under its zeros: 0 inf
      .finite_only = true},
 };
 

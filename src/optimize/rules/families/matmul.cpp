@@ -218,6 +218,7 @@ const Rule kRules[] = {
      .after = "s = matmul(b, c); t = matmul(a, s)",
      .guard_doc = "a, b and c have rank 2 or more",
      .guard = can_regroup,
+     // inf and -inf, or 0 and inf, may meet in B C where A B has finite numbers
      .finite_only = true},
     // A (B C) -> (A B) C
     {.name = "matmul.regroup_left",
@@ -225,6 +226,7 @@ const Rule kRules[] = {
      .after = "s = matmul(a, b); t = matmul(s, c)",
      .guard_doc = "a, b and c have rank 2 or more",
      .guard = can_regroup,
+     // inf and -inf, or 0 and inf, may meet in A B where B C has finite numbers
      .finite_only = true},
     // A C + B C -> (A + B) C
     {.name = "matmul.factor_right",
@@ -232,16 +234,14 @@ const Rule kRules[] = {
      .after = "s = add(a, b); v = matmul(s, c)",
      .kind = shrinks,
      .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
-     .guard = can_factor,
-     .finite_only = true},
+     .guard = can_factor},
     // C A + C B -> C (A + B)
     {.name = "matmul.factor_left",
      .before = "s = matmul(c, a); t = matmul(c, b); v = add(s, t)",
      .after = "s = add(a, b); v = matmul(c, s)",
      .kind = shrinks,
      .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
-     .guard = can_factor,
-     .finite_only = true},
+     .guard = can_factor},
     // A C - B C -> (A - B) C
     {.name = "matmul.factor_right_difference",
      .before = "s = matmul(a, c); t = matmul(b, c); v = sub(s, t)",
@@ -262,6 +262,7 @@ const Rule kRules[] = {
      .after = "s = matmul(a, c); t = matmul(b, c); v = add(s, t)",
      .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
      .guard = can_distribute,
+     // c = inf, a > -b > 0: inf becomes inf - inf
      .finite_only = true},
     // C (A + B) -> C A + C B
     {.name = "matmul.distribute_left",
@@ -269,6 +270,7 @@ const Rule kRules[] = {
      .after = "s = matmul(c, a); t = matmul(c, b); v = add(s, t)",
      .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
      .guard = can_distribute,
+     // c = inf, a > -b > 0: inf becomes inf - inf
      .finite_only = true},
     // A B + (A B) C -> A (B + B C)
     {.name = "matmul.factor_chain",
