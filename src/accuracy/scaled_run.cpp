@@ -6,6 +6,7 @@
 #include "autograph/builder.h"
 #include "base/check.h"
 #include "graph/infer_node.h"
+#include "graph/nested/function_body.h"
 #include "graph/run_reference.h"
 
 namespace autograph {
@@ -118,34 +119,12 @@ class GraphRun {
     return results;
   }
 
-  // The body of a function op as a graph of its own, for inputs of these types.
   std::vector<ScaledDatum> run_decomposed(const Node& node, const std::vector<ScaledDatum>& inputs,
                                           const std::vector<Type>& types) {
-    AG_CHECK(node.op().decompose, "[{}] has neither a reference nor a body", node.op().name);
-    Graph body("body");
-    DecomposeContext context{body, node.attributes(), {}, node.outputs().size()};
+    const FunctionBody body = body_of(node, types);
     std::vector<ScaledDatum> given;
-    for (size_t slot = 0; slot < inputs.size(); ++slot) {
-      if (types[slot].kind() == Type::Kind::none) {
-        context.inputs.emplace_back();
-        continue;
-      }
-      context.inputs.emplace_back(body, body.add_input(types[slot]));
-      given.push_back(inputs[slot]);
-    }
-    // A node may end with the last input that it is given.
-    context.inputs.resize(std::max(context.inputs.size(), node.op().inputs.size()));
-    const std::vector<Var> outputs = node.op().decompose(context);
-    std::vector<size_t> slots;
-    for (size_t slot = 0; slot < outputs.size(); ++slot) {
-      if (!outputs[slot].is_valid()) continue;
-      body.add_output(outputs[slot].id());
-      slots.push_back(slot);
-    }
-    std::vector<ScaledDatum> results(node.outputs().size());
-    std::vector<ScaledDatum> values = autograph::run_scaled(body, given, model_);
-    for (size_t i = 0; i < slots.size() && slots[i] < results.size(); ++i) results[slots[i]] = std::move(values[i]);
-    return results;
+    for (const size_t slot : body.inputs) given.push_back(inputs[slot]);
+    return body.by_slot(autograph::run_scaled(body.graph, given, model_), node.outputs().size());
   }
 
   // What happens inside is not followed: an element is off by a share of the largest one, as large as the worst share

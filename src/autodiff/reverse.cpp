@@ -6,6 +6,7 @@
 #include "autodiff/rule_context.h"
 #include "autograph/ops/elementwise.h"
 #include "base/check.h"
+#include "graph/nested/function_body.h"
 
 namespace autograph {
 namespace {
@@ -85,9 +86,8 @@ void Reverse::visit_body(NodeId id) {
   for (const ValueId input : graph_.node(id).inputs()) {
     context.inputs.push_back(input.is_valid() ? Var(graph_, input) : Var());
   }
-  context.inputs.resize(std::max(context.inputs.size(), op.inputs.size()));
   const auto first = static_cast<uint32_t>(graph_.node_capacity());
-  const std::vector<Var> results = op.decompose(context);
+  const std::vector<Var> results = add_body(op, context);
   const auto last = static_cast<uint32_t>(graph_.node_capacity());
   active_.resize(graph_.value_capacity(), 0);
   for (uint32_t n = first; n < last; ++n) {

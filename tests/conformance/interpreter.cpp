@@ -1,11 +1,10 @@
 #include "conformance/interpreter.h"
 
-#include <algorithm>
-
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "graph/infer_node.h"
+#include "graph/nested/function_body.h"
 #include "graph/run_reference.h"
 
 namespace autograph::testing {
@@ -39,33 +38,11 @@ class Context : public EvaluateContext {
   std::vector<Datum> inputs_;
 };
 
-// The body of a function op as a graph of its own, for inputs of these types; small integer inputs become constants,
-// because bodies may depend on them.
 std::vector<Datum> run_decomposed(const Node& node, const std::vector<Type>& types, const std::vector<Datum>& inputs) {
-  Graph body;
-  DecomposeContext context{body, node.attributes(), {}, node.outputs().size()};
-  std::vector<Datum> body_inputs;
-  for (size_t slot = 0; slot < inputs.size(); ++slot) {
-    if (types[slot].kind() == Type::Kind::none) {
-      context.inputs.emplace_back();
-    } else {
-      context.inputs.emplace_back(body, body.add_input(types[slot]));
-      body_inputs.push_back(inputs[slot]);
-    }
-  }
-  // Bodies may ask for any input of the schema.
-  context.inputs.resize(std::max(context.inputs.size(), node.op().inputs.size()));
-  const std::vector<Var> outputs = node.op().decompose(context);
-  std::vector<size_t> slots;
-  for (size_t slot = 0; slot < outputs.size(); ++slot) {
-    if (!outputs[slot].is_valid()) continue;
-    body.add_output(outputs[slot].id());
-    slots.push_back(slot);
-  }
-  std::vector<Datum> results(node.outputs().size());
-  const std::vector<Datum> values = interpret(body, body_inputs);
-  for (size_t i = 0; i < slots.size() && slots[i] < results.size(); ++i) results[slots[i]] = values[i];
-  return results;
+  const FunctionBody body = body_of(node, types);
+  std::vector<Datum> given;
+  for (const size_t slot : body.inputs) given.push_back(inputs[slot]);
+  return body.by_slot(interpret(body.graph, given), node.outputs().size());
 }
 
 std::vector<Datum> run_static(const Node& node, const std::vector<Type>& types, const std::vector<Datum>& inputs) {
@@ -96,7 +73,6 @@ std::vector<Datum> run_node(const Graph& graph, const Node& node, const std::vec
     return node.op().evaluate(context);
   }
   if (node.op().reference || node.op().scalar) return run_static(node, types, inputs);
-  AG_CHECK(node.op().decompose, "[{}] cannot run", node.op().name);
   return run_decomposed(node, types, inputs);
 }
 

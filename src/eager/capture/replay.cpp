@@ -5,6 +5,7 @@
 #include "autograph/eager.h"
 #include "base/check.h"
 #include "eager/modes.h"
+#include "graph/nested/function_body.h"
 
 namespace autograph {
 namespace {
@@ -24,9 +25,7 @@ std::shared_ptr<const Graph> make_body(const PreparedCall& call, std::span<const
     const bool is_known = std::find(known.begin(), known.end(), slot) != known.end();
     context.inputs.push_back(is_known ? constant(*body, elements(inputs[slot])) : Var(*body, input));
   }
-  // Bodies may ask for any input of the schema.
-  context.inputs.resize(std::max(context.inputs.size(), call.op->inputs.size()));
-  const std::vector<Var> results = call.op->decompose(context);
+  const std::vector<Var> results = add_body(*call.op, context);
   for (size_t k = 0; k < call.output_types.size(); ++k) {
     AG_CHECK(k < results.size() && results[k].is_valid(), "[{}] decompose left out output {}", call.name, k);
     body->add_output(results[k].id());

@@ -1,10 +1,7 @@
 #include "graph/nested/replace_by_body.h"
 
-#include <algorithm>
-
-#include "autograph/builder.h"
-#include "autograph/op_def.h"
 #include "base/check.h"
+#include "graph/nested/function_body.h"
 
 namespace autograph {
 
@@ -17,10 +14,8 @@ void replace_by_body(Graph& graph, NodeId id) {
   for (const ValueId input : graph.node(id).inputs()) {
     context.inputs.push_back(input.is_valid() ? Var(graph, input) : Var());
   }
-  // Bodies may ask for any input of the schema.
-  context.inputs.resize(std::max(context.inputs.size(), op.inputs.size()));
   const size_t first_new = graph.node_capacity();
-  const std::vector<Var> results = op.decompose(context);
+  const std::vector<Var> results = add_body(op, context);
   for (size_t n = first_new; n < graph.node_capacity(); ++n) {
     const NodeId added{static_cast<uint32_t>(n)};
     if (graph.is_live(added)) graph.set_provenance(added, provenance);

@@ -5,6 +5,7 @@
 
 #include "autograph/builder.h"
 #include "base/check.h"
+#include "graph/nested/function_body.h"
 #include "graph/run_reference.h"
 
 namespace autograph {
@@ -55,9 +56,7 @@ void call_body(const OpDef& op, const OpCall& call) {
   for (const TensorView& input : call.inputs) {
     context.inputs.push_back(input.is_present() ? constant(body, copy_of(input)) : Var());
   }
-  // Bodies may ask for any input of the schema.
-  context.inputs.resize(std::max(context.inputs.size(), op.inputs.size()));
-  const std::vector<Var> results = op.decompose(context);
+  const std::vector<Var> results = add_body(op, context);
   BodyRun run(body);
   for (size_t k = 0; k < call.outputs.size(); ++k) {
     if (!call.has_output(k)) continue;
