@@ -52,14 +52,8 @@ std::string why_not_bf16(const KernelCall& call) {
   return reason.empty() ? why_not(call) : reason;
 }
 
-// [M, C / group, kernel...] as [group, M / group, C / group, kernel...], which has the same elements in the same order.
 dnnl::memory::dims weight_dims(const AnchoredCall& conv) {
-  const int64_t group = conv.attributes().integer("group");
-  dnnl::memory::dims dims = conv.dims(kW);
-  if (group == 1) return dims;
-  dims[0] /= group;
-  dims.insert(dims.begin(), group);
-  return dims;
+  return grouped_weights(conv.dims(kW), conv.attributes().integer("group"));
 }
 
 // Which pair of layouts and which algorithm; its number is the tag of a variant.

@@ -6,8 +6,9 @@
 #include <string>
 
 #include "autograph/op_def.h"
+#include "backends/cpu/onednn/conv/backward_convolution.h"
 #include "backends/cpu/onednn/conv/backward_cost.h"
-#include "backends/cpu/onednn/conv/convolution_turn.h"
+#include "backends/cpu/onednn/conv/conv_windows.h"
 #include "backends/cpu/onednn/implementation_lists.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
@@ -43,17 +44,13 @@ std::vector<Form> forms(const KernelCall& call) {
 class WeightGradient {
  public:
   WeightGradient(const KernelCall& call, const Form& form)
-      : form_(form), x_(call.input_dims(kX)), gy_(call.input_dims(kGy)), w_(call.output_dims(0)) {
+      : form_(form),
+        x_(call.input_dims(kX)),
+        gy_(call.input_dims(kGy)),
+        w_(grouped_weights(call.output_dims(0), call.attributes.integer("group"))) {
     for (const WindowAxis& axis : conv_grad_weight_windows(call.attributes, x_, gy_)) {
-      strides_.push_back(axis.stride);
-      dilates_.push_back(axis.dilation - 1);
-      pads_begin_.push_back(axis.pad_begin);
-      pads_end_.push_back(axis.pad_end);
+      windows_.add(axis, axis.pad_end);
     }
-    const int64_t group = call.attributes.integer("group");
-    if (group == 1) return;
-    w_[0] /= group;
-    w_.insert(w_.begin(), group);
   }
 
   // What a descriptor is made from, which must live while that steps through implementations.
@@ -65,9 +62,10 @@ class WeightGradient {
   // Throws dnnl::error where oneDNN has nothing for the form.
   Source make_source() const {
     const dnnl::memory::desc x = desc_in(form_.x, x_), gy = desc_in(form_.gy, gy_), w = any_layout(w_);
-    return {{dnnl::algorithm::convolution_direct, x, w, gy, strides_, dilates_, pads_begin_, pads_end_},
-            {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, x, w, gy, strides_, dilates_,
-              pads_begin_, pads_end_},
+    const auto& [strides, dilates, pads_begin, pads_end] = windows_;
+    return {{dnnl::algorithm::convolution_direct, x, w, gy, strides, dilates, pads_begin, pads_end},
+            {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, x, w, gy, strides, dilates,
+              pads_begin, pads_end},
              cpu_engine()}};
   }
 
@@ -78,27 +76,10 @@ class WeightGradient {
   bool is_usable(std::string_view implementation) const {
     if (implementation.find("ref") != std::string_view::npos) return false;
     // oneDNN 2.6 leaves pixels out where it gathers those of a stride from channels that are no whole vectors.
-    const bool skips = std::any_of(strides_.begin(), strides_.end(), [](int64_t stride) { return stride > 1; });
+    const bool skips =
+        std::any_of(windows_.strides.begin(), windows_.strides.end(), [](int64_t stride) { return stride > 1; });
     const bool is_odd = form_.x == Layout::channels_last && (x_[1] % 8 != 0 || gy_[1] % 8 != 0);
     return !(skips && is_odd && implementation.starts_with("jit_1x1"));
-  }
-
-  // Usable ones, best first.
-  std::vector<std::string> list_implementations() const {
-    std::vector<std::string> names;
-    const ConvolutionTurn turn(DataType::f32);
-    try {
-      const Source source = make_source();
-      Descriptor candidate = describe(source, Use::list);
-      do {
-        const std::string name = candidate.impl_info_str();
-        const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
-        if (is_new && is_usable(name)) names.push_back(name);
-      } while (candidate.next_impl());
-    } catch (const dnnl::error&) {
-      // oneDNN has nothing for this form.
-    }
-    return names;
   }
 
   ProblemKind kind(int threads) const {
@@ -106,7 +87,7 @@ class WeightGradient {
     ProblemKind kind;
     kind.add(kOfWeights).add(threads).add(static_cast<int64_t>(form_.x)).add(static_cast<int64_t>(form_.gy));
     kind.add(w_).add(x_[1]).add_magnitudes(x_).add_magnitudes(gy_);
-    for (const auto* windows : {&strides_, &dilates_, &pads_begin_, &pads_end_}) kind.add(*windows);
+    windows_.add_to(kind);
     return kind;
   }
 
@@ -115,7 +96,7 @@ class WeightGradient {
  private:
   Form form_;
   dnnl::memory::dims x_, gy_, w_;
-  dnnl::memory::dims strides_, dilates_, pads_begin_, pads_end_;
+  WindowLists windows_;
 };
 
 std::string why_not(const KernelCall& call) {
@@ -136,7 +117,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
     const Form& form = list[number];
     const WeightGradient gradient(call, form);
     for (const std::string& name :
-         implementations_for(gradient.kind(call.threads), [&] { return gradient.list_implementations(); })) {
+         implementations_for(gradient.kind(call.threads), [&] { return list_implementations(gradient); })) {
       if (!gradient.is_usable(name)) continue;
       result.push_back({.name = name,
                         .inputs = {form.x, form.gy},

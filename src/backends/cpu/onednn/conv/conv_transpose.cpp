@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "backends/cpu/multiversion.h"
+#include "backends/cpu/onednn/conv/backward_convolution.h"
 #include "backends/cpu/onednn/conv/backward_cost.h"
-#include "backends/cpu/onednn/conv/convolution_turn.h"
+#include "backends/cpu/onednn/conv/conv_windows.h"
 #include "backends/cpu/onednn/implementation_lists.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
@@ -82,18 +83,14 @@ using Descriptor = dnnl::convolution_backward_data::primitive_desc;
 class DataGradient {
  public:
   DataGradient(const KernelCall& call, Layout layout)
-      : layout_(layout), x_(call.input_dims(kX)), w_(call.input_dims(kW)), y_(call.output_dims(0)) {
-    for (const WindowAxis& axis : conv_transpose_windows(call.attributes, x_, w_)) {
-      strides_.push_back(axis.stride);
-      dilates_.push_back(axis.dilation - 1);
-      pads_begin_.push_back(axis.pad_begin);
-      // What is cut off at the end so that the result has this extent; output_padding cuts off less.
-      pads_end_.push_back(axis.reach() - axis.in);
+      : layout_(layout),
+        x_(call.input_dims(kX)),
+        w_(grouped_weights(call.input_dims(kW), call.attributes.integer("group"))),
+        y_(call.output_dims(0)) {
+    // What is cut off at the end so that the result has this extent; output_padding cuts off less.
+    for (const WindowAxis& axis : conv_transpose_windows(call.attributes, x_, call.input_dims(kW))) {
+      windows_.add(axis, axis.reach() - axis.in);
     }
-    const int64_t group = call.attributes.integer("group");
-    if (group == 1) return;
-    w_[0] /= group;
-    w_.insert(w_.begin(), group);
   }
 
   // What a descriptor is made from, which must live while that steps through implementations.
@@ -105,9 +102,10 @@ class DataGradient {
   // Throws dnnl::error where oneDNN has nothing for the layout.
   Source make_source() const {
     const dnnl::memory::desc x = desc_in(layout_, x_), y = desc_in(layout_, y_), w = any_layout(w_);
-    return {{dnnl::algorithm::convolution_direct, y, w, x, strides_, dilates_, pads_begin_, pads_end_},
-            {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, y, w, x, strides_, dilates_,
-              pads_begin_, pads_end_},
+    const auto& [strides, dilates, pads_begin, pads_end] = windows_;
+    return {{dnnl::algorithm::convolution_direct, y, w, x, strides, dilates, pads_begin, pads_end},
+            {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, y, w, x, strides, dilates,
+              pads_begin, pads_end},
              cpu_engine()}};
   }
 
@@ -115,22 +113,8 @@ class DataGradient {
     return {source.desc, new_attributes(use), cpu_engine(), source.forward};
   }
 
-  // Usable ones, best first.
-  std::vector<std::string> list_implementations() const {
-    std::vector<std::string> names;
-    const ConvolutionTurn turn(DataType::f32);
-    try {
-      const Source source = make_source();
-      Descriptor candidate = describe(source, Use::list);
-      do {
-        const std::string name = candidate.impl_info_str();
-        const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
-        if (is_new && name.find("ref") == std::string::npos) names.push_back(name);
-      } while (candidate.next_impl());
-    } catch (const dnnl::error&) {
-      // oneDNN has nothing for this layout.
-    }
-    return names;
+  static bool is_usable(std::string_view implementation) {
+    return implementation.find("ref") == std::string_view::npos;
   }
 
   ProblemKind kind(int threads) const {
@@ -138,7 +122,7 @@ class DataGradient {
     ProblemKind kind;
     kind.add(kOfData).add(threads).add(static_cast<int64_t>(layout_));
     kind.add(w_).add(y_[1]).add_magnitudes(x_).add_magnitudes(y_);
-    for (const auto* windows : {&strides_, &dilates_, &pads_begin_, &pads_end_}) kind.add(*windows);
+    windows_.add_to(kind);
     return kind;
   }
 
@@ -147,7 +131,7 @@ class DataGradient {
  private:
   Layout layout_;
   dnnl::memory::dims x_, w_, y_;  // w [C, M / group, kernel...], which is also how it is given
-  dnnl::memory::dims strides_, dilates_, pads_begin_, pads_end_;
+  WindowLists windows_;
 };
 
 std::string why_not(const KernelCall& call) {
@@ -183,7 +167,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   for (const Layout layout : {Layout::row_major, native_block(), Layout::channels_last}) {
     const DataGradient gradient(call, layout);
     for (const std::string& name :
-         implementations_for(gradient.kind(call.threads), [&] { return gradient.list_implementations(); })) {
+         implementations_for(gradient.kind(call.threads), [&] { return list_implementations(gradient); })) {
       result.push_back({.name = name,
                         .inputs = {layout},
                         .outputs = {layout},

@@ -2,18 +2,31 @@
 
 #include <utility>
 
-#include "ops/window/window_geometry.h"
-
 namespace autograph::onednn {
+
+void WindowLists::add(const WindowAxis& axis, int64_t pad_end) {
+  strides.push_back(axis.stride);
+  dilates.push_back(axis.dilation - 1);
+  pads_begin.push_back(axis.pad_begin);
+  pads_end.push_back(pad_end);
+}
+
+void WindowLists::add_to(ProblemKind& kind) const {
+  for (const dnnl::memory::dims* list : {&strides, &dilates, &pads_begin, &pads_end}) kind.add(*list);
+}
+
+dnnl::memory::dims grouped_weights(dnnl::memory::dims dims, int64_t groups) {
+  if (groups == 1) return dims;
+  dims[0] /= groups;
+  dims.insert(dims.begin(), groups);
+  return dims;
+}
 
 ConvWindows::ConvWindows(const Attributes& attributes, const Dims& x, const Dims& w) {
   const auto axes =
       resolve_windows(window_spec(attributes, Dims(w.begin() + 2, w.end())), std::span<const int64_t>(x).subspan(2));
   for (const WindowAxis& axis : axes) {
-    strides.push_back(axis.stride);
-    dilates.push_back(axis.dilation - 1);
-    pads_begin.push_back(axis.pad_begin);
-    pads_end.push_back(axis.pad_end);
+    add(axis, axis.pad_end);
     for (int64_t o = 0; o < axis.out; ++o) has_empty = has_empty || axis.taps_inside(o).count == 0;
   }
 }

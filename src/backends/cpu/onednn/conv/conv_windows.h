@@ -5,12 +5,25 @@
 #include <string_view>
 
 #include "autograph/op_def.h"
+#include "backends/cpu/onednn/implementation_lists.h"
+#include "ops/window/window_geometry.h"
 
 namespace autograph::onednn {
 
 /// One entry per spatial axis.
-struct ConvWindows {
+struct WindowLists {
   dnnl::memory::dims strides, dilates, pads_begin, pads_end;
+
+  /// One more axis; what a transposed convolution cuts off stands for the padding at the end.
+  void add(const WindowAxis& axis, int64_t pad_end);
+  void add_to(ProblemKind& kind) const;
+};
+
+/// Weights [M, C / groups, kernel...] as [groups, M / groups, C / groups, kernel...] where there are several groups:
+/// the same elements in the same order.
+dnnl::memory::dims grouped_weights(dnnl::memory::dims dims, int64_t groups);
+
+struct ConvWindows : WindowLists {
   bool has_empty = false;  ///< Does a window lie in the padding alone?
 
   /// For the attributes and dims of a convolution.

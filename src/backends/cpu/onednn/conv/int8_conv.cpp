@@ -28,14 +28,8 @@ std::string why_not(const KernelCall& call) {
   return "";
 }
 
-// [M, C / group, kernel...] as [group, M / group, C / group, kernel...].
 dnnl::memory::dims weight_dims(const QuantizedCall& conv) {
-  const int64_t group = conv.attributes->integer("group");
-  dnnl::memory::dims dims = conv.w_dims;
-  if (group == 1) return dims;
-  dims[0] /= group;
-  dims.insert(dims.begin(), group);
-  return dims;
+  return grouped_weights(conv.w_dims, conv.attributes->integer("group"));
 }
 
 using Descriptor = dnnl::convolution_forward::primitive_desc;
