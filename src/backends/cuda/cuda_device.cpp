@@ -1,17 +1,11 @@
 #include "backends/cuda/cuda_device.h"
 
-#include <charconv>
-#include <optional>
-#include <set>
-
-#include "autograph/error.h"
 #include "autograph/executor.h"
-#include "autograph/reference_kernel.h"
 #include "backends/cuda/cudnn_conv.h"
 #include "backends/cuda/generated_kernel.h"
 #include "backends/cuda/libraries/cublaslt.h"
 #include "backends/cuda/stream.h"
-#include "backends/gpu/emit/emitted.h"
+#include "backends/gpu/numbered_device.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -19,19 +13,6 @@ namespace cuda {
 namespace {
 
 constexpr std::string_view kName = "cuda";
-// Candidates are functions without data: each device has its own, so that there are only so many.
-constexpr size_t kMaxDevices = 8;
-
-// The number of the device that `name` names; nothing for other kinds of device.
-std::optional<size_t> number_in(std::string_view name) {
-  if (name == kName) return 0;
-  if (!name.starts_with(kName) || name.size() < kName.size() + 2 || name[kName.size()] != ':') return std::nullopt;
-  const std::string_view digits = name.substr(kName.size() + 1);
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
-}
 
 template <size_t number>
 KernelDef generated_kernel() {
@@ -70,12 +51,7 @@ std::vector<KernelDef> kernels_of() {
   add(lt_product_kernel<number, precision>(), matmul_def());
   add(lt_product_kernel<number, precision>(), gemm_def());
   add(dnn_conv_kernel<number, precision>(), conv_def());
-  std::set<const OpDef*> ops;
-  // Ops without an entry of their own are taken for those that passes take apart.
-  for (const gpu::Emitter& emitter : gpu::emitters()) {
-    if (ops.insert(emitter.op).second) add(generated_kernel<number>(), *emitter.op);
-  }
-  kernels.push_back(reference_kernel());
+  gpu::add_emitted(kernels, generated_kernel<number>());
   return kernels;
 }
 
@@ -92,7 +68,7 @@ class CudaDevice : public Device {
   CudaDevice(const std::string& name, size_t number, Precision precision)
       : Device(name),
         machine_(get_machine(number)),
-        catalog_(kernels_of(number, precision, std::make_index_sequence<kMaxDevices>())) {
+        catalog_(kernels_of(number, precision, std::make_index_sequence<gpu::kMaxDevices>())) {
     if (precision == Precision::f32) narrow_ = std::make_unique<CudaDevice>(name, number, Precision::bf16);
   }
 
@@ -123,14 +99,13 @@ class CudaDevice : public Device {
 
 std::vector<std::string> cuda_device_names() {
   std::vector<std::string> names = cuda::machine_names();
-  if (names.size() > cuda::kMaxDevices) names.resize(cuda::kMaxDevices);
+  if (names.size() > gpu::kMaxDevices) names.resize(gpu::kMaxDevices);
   return names;
 }
 
 std::unique_ptr<Device> make_cuda(const std::string& name) {
-  const auto number = cuda::number_in(name);
+  const auto number = gpu::device_number(cuda::kName, name);
   if (!number) return nullptr;
-  if (*number >= cuda::kMaxDevices) throw DeviceError("[cuda] device: expected a number below 8, got '" + name + "'");
   return std::make_unique<cuda::CudaDevice>(name, *number, Precision::f32);
 }
 

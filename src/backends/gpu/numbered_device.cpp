@@ -1,0 +1,35 @@
+#include "backends/gpu/numbered_device.h"
+
+#include <charconv>
+#include <set>
+
+#include "autograph/reference_kernel.h"
+#include "backends/gpu/emit/emitted.h"
+#include "base/check.h"
+
+namespace autograph::gpu {
+
+std::optional<size_t> device_number(std::string_view kind, std::string_view name) {
+  if (name == kind) return 0;
+  if (!name.starts_with(kind) || name.size() < kind.size() + 2 || name[kind.size()] != ':') return std::nullopt;
+  const std::string_view digits = name.substr(kind.size() + 1);
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  AG_CHECK_USER(number < kMaxDevices, DeviceError, "[{}] device: expected a number below {}, got '{}'", kind,
+                kMaxDevices, name);
+  return number;
+}
+
+// Ops without an entry of their own are taken for those that passes take apart.
+void add_emitted(std::vector<KernelDef>& kernels, KernelDef emitted) {
+  std::set<const OpDef*> ops;
+  for (const Emitter& emitter : emitters()) {
+    if (!ops.insert(emitter.op).second) continue;
+    emitted.op = emitter.op->name;
+    kernels.push_back(emitted);
+  }
+  kernels.push_back(reference_kernel());
+}
+
+}  // namespace autograph::gpu
