@@ -14,7 +14,7 @@
 #define __forceinline__ inline
 #define __constant__ const
 #define __shared__ static  // groups run one after the other
-#define __launch_bounds__(size)
+#define __launch_bounds__(...)
 
 struct StandinIndex {
   unsigned x, y, z;

@@ -14,6 +14,7 @@ std::vector<Emitter> make_emitters() {
   std::vector<Emitter> list{
       {&fused_def(), emit_elementwise},
       {&fused_def(), emit_reduction},
+      {&attention_def(), emit_attention},
       {&matmul_def(), emit_matmul},
       {&gemm_def(), emit_gemm},
       {&conv_def(), emit_conv},

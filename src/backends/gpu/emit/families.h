@@ -9,6 +9,8 @@ namespace autograph::gpu {
 Emitted emit_elementwise(const KernelCall& call, const Target& target);
 /// reduce_*, and fused chains that end in one.
 Emitted emit_reduction(const KernelCall& call, const Target& target);
+/// attention without scores as an output.
+Emitted emit_attention(const KernelCall& call, const Target& target);
 /// matmul.
 Emitted emit_matmul(const KernelCall& call, const Target& target);
 /// gemm of floats.

@@ -49,20 +49,20 @@ void Writer::begin_items(const std::vector<Parameter>& parameters, int64_t items
   const size_t size = group_size_for(target_, items);
   const int64_t groups = (items + static_cast<int64_t>(size) - 1) / static_cast<int64_t>(size);
   index_.cover(items);
-  begin(parameters, static_cast<size_t>(groups), size);
+  begin(parameters, static_cast<size_t>(groups), size, 0);
   line("const Index i = (Index)ITEM();");
   line("if (i >= {}) return;", index_.literal(items));
 }
 
-void Writer::begin_groups(const std::vector<Parameter>& parameters, int64_t groups, size_t size) {
+void Writer::begin_groups(const std::vector<Parameter>& parameters, int64_t groups, size_t size, int resident) {
   index_.cover(groups);
-  begin(parameters, static_cast<size_t>(groups), size);
+  begin(parameters, static_cast<size_t>(groups), size, resident);
   line("const Index g = (Index)GROUP();");
   line("const i32 t = THREAD();");
 }
 
 // Buffers of OpenCL 1.2 have no addresses: a kernel gets the buffer and where in it a tensor begins.
-void Writer::begin(const std::vector<Parameter>& parameters, size_t groups, size_t size) {
+void Writer::begin(const std::vector<Parameter>& parameters, size_t groups, size_t size, int resident) {
   AG_CHECK(groups <= static_cast<size_t>(kMaxGroups), "{} groups are more than a launch can have", groups);
   Launch launch{fmt::format("kernel{}", launches_.size()), {}, groups, size};
   for (const Parameter& p : parameters) launch.operands.push_back(p.operand);
@@ -75,7 +75,9 @@ void Writer::begin(const std::vector<Parameter>& parameters, size_t groups, size
       line("{0} const {1} = ({0})({1}_memory + {1}_offset);", type, p.name);
     }
   } else {
-    open("extern \"C\" __global__ void __launch_bounds__({}) {}({})", size, launch.entry, cuda_parameters(parameters));
+    const std::string bounds = resident > 0 ? fmt::format("{}, {}", size, resident) : fmt::format("{}", size);
+    open("extern \"C\" __global__ void __launch_bounds__({}) {}({})", bounds, launch.entry,
+         cuda_parameters(parameters));
   }
   launches_.push_back(std::move(launch));
 }

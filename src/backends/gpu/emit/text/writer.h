@@ -38,8 +38,10 @@ class Writer {
 
   /// Begins a kernel of `items` work items, of which each has its number in `i`. Positions are of type `Index`.
   void begin_items(const std::vector<Parameter>& parameters, int64_t items);
-  /// Begins a kernel of `groups` groups, whose number is in `g`, of `size` items each, whose numbers are in `t`.
-  void begin_groups(const std::vector<Parameter>& parameters, int64_t groups, size_t size);
+  /// Begins a kernel of `groups` groups, whose number is in `g`, of `size` items each, whose numbers are in `t`. With
+  /// `resident` above 0 an item may use as many registers as let so many groups run at once on a processor; else the
+  /// compiler decides.
+  void begin_groups(const std::vector<Parameter>& parameters, int64_t groups, size_t size, int resident = 0);
   void end();
 
   template <class... Args>
@@ -71,7 +73,7 @@ class Writer {
 
  private:
   void add(const std::string& text);
-  void begin(const std::vector<Parameter>& parameters, size_t groups, size_t size);
+  void begin(const std::vector<Parameter>& parameters, size_t groups, size_t size, int resident);
 
   Target target_;
   IndexType index_;
