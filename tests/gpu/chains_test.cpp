@@ -7,26 +7,16 @@
 #include "autograph/builder.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/shape.h"
 #include "autograph/random.h"
 #include "gpu/opencl_test_device.h"
 #include "ops/sample.h"
-#include "support/compare.h"
 
 namespace autograph {
 namespace {
 
 constexpr DType kNumbers[] = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8,  DType::i16,
                               DType::i32, DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64};
-
-// Runs on both devices; the kernels must be the device's own.
-std::string compared(const Graph& graph, const std::vector<Datum>& inputs, const FloatTolerance& tolerance = {}) {
-  const Executable there = compile(graph, on_opencl());
-  for (const KernelChoice& choice : there.kernel_choices()) {
-    if (choice.kernel == "reference")
-      return choice.op + " runs on the host: " + testing::PrintToString(choice.refusals);
-  }
-  return difference(there.run(inputs), compile(graph, on_reference()).run(inputs), tolerance);
-}
 
 // Numbers of all sizes, among them the extremes of integers: -lowest, lowest / -1 and x / 0 are defined.
 Tensor draw_numbers(Random& random, DType dtype) {
@@ -59,7 +49,7 @@ TEST(OpenClChains, ComputeWithEveryDtype) {
     // Narrow floats: what lies between two nodes is rounded, but functions may differ in the last place before.
     const bool is_narrow = dtype == DType::f16 || dtype == DType::bf16;
     const FloatTolerance tolerance = is_narrow ? FloatTolerance{2e-2, 2e-2} : FloatTolerance{};
-    EXPECT_EQ(compared(graph.build(), inputs, tolerance), "") << to_string(dtype);
+    EXPECT_EQ(difference_on_opencl(graph.build(), inputs, tolerance), "") << to_string(dtype);
   }
 }
 
@@ -76,7 +66,7 @@ TEST(OpenClChains, CastFromEveryDtype) {
     }
     graph.output("y", total);
     Random random(2);
-    EXPECT_EQ(compared(graph.build(), {draw_numbers(random, from)}), "") << to_string(from);
+    EXPECT_EQ(difference_on_opencl(graph.build(), {draw_numbers(random, from)}), "") << to_string(from);
   }
 }
 
@@ -103,7 +93,7 @@ TEST(OpenClChains, TreatWhatIsNoNumberAsTheReferenceDoes) {
   graph.output("tests", where(is_nan(x), y, where(is_inf(x), sign(y), relu(x))));
   graph.output("power", pow(x, y));
   graph.output("rest", mod(x, y, true));
-  EXPECT_EQ(compared(graph.build(), {Tensor::of<float>({count}, a), Tensor::of<float>({count}, b)}), "");
+  EXPECT_EQ(difference_on_opencl(graph.build(), {Tensor::of<float>({count}, a), Tensor::of<float>({count}, b)}), "");
 }
 
 // Sums of products of functions of three inputs that broadcast to four dims.
@@ -138,7 +128,50 @@ TEST(OpenClChains, OfRandomOpsMatchTheReference) {
     for (size_t k = 1; k < values.size(); ++k) total = add(total, values[k]);
     graph.output("y", total);
     // Sums of terms of both signs: the error is that of the terms.
-    EXPECT_EQ(compared(graph.build(), inputs, {1e-4, 1e-3}), "") << "seed " << seed;
+    EXPECT_EQ(difference_on_opencl(graph.build(), inputs, {1e-4, 1e-3}), "") << "seed " << seed;
+  }
+}
+
+// Enough elements to be read four at a time: extents that are no multiples of 4, broadcasts along any axis.
+TEST(OpenClChains, OfFoursMatchTheReference) {
+  AG_NEEDS_OPENCL();
+  struct Shapes {
+    Dims x, y, z;
+  };
+  const Shapes all[] = {{{16384}, {1}, {16384}},        {{16387}, {16387}, {}},
+                        {{129, 131}, {131}, {129, 1}},  {{130, 128}, {128}, {130, 128}},
+                        {{2, 64, 130}, {64, 1}, {130}}, {{128, 2, 65}, {1, 2, 1}, {2, 65}}};
+  for (const DType dtype : {DType::f32, DType::f16, DType::i64, DType::u8, DType::f64}) {
+    for (const Shapes& shapes : all) {
+      if (dtype != DType::f32 && shapes.x.size() != 2) continue;  // compilers are slow
+      Random random(static_cast<uint64_t>(shapes.x[0]));
+      GraphBuilder graph;
+      std::vector<Datum> inputs;
+      std::vector<Var> values;
+      for (const Dims& dims : {shapes.x, shapes.y, shapes.z}) {
+        inputs.emplace_back(draw_tensor(random, dtype, dims, 0, 9));
+        values.push_back(graph.input("x" + std::to_string(inputs.size()), dtype, Shape::of(dims)));
+      }
+      graph.output("y", max({values[0], values[1]}) + values[2] * values[0]);
+      const FloatTolerance tolerance = dtype == DType::f16 ? FloatTolerance{2e-3, 2e-3} : FloatTolerance{};
+      EXPECT_EQ(difference_on_opencl(graph.build(), inputs, tolerance), "")
+          << to_string(dtype) << " " << testing::PrintToString(shapes.x);
+    }
+  }
+}
+
+// Pieces that begin at no multiple of 4 elements, and such that end at none.
+TEST(OpenClChains, MoveFoursToAnyPlace) {
+  AG_NEEDS_OPENCL();
+  for (const int64_t cut : {1, 2, 128}) {
+    GraphBuilder graph;
+    const Var x = graph.input("x", DType::f32, {2, 16640});
+    const std::vector<Var> pieces = split(x, std::vector<int64_t>{cut, 16640 - cut}, 1);
+    graph.output("y", concat({pieces[1], pieces[0]}, 1));
+    graph.output("z", relu(pieces[1]));
+    graph.output("t", transpose(reshape(x, {2, 130, 128}), {1, 0, 2}));
+    Random random(3);
+    EXPECT_EQ(difference_on_opencl(graph.build(), {draw_tensor(random, DType::f32, {2, 16640})}), "") << cut;
   }
 }
 

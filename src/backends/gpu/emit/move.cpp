@@ -12,6 +12,9 @@
 namespace autograph::gpu {
 namespace {
 
+// Below this there would be too few items that copy four elements.
+constexpr int64_t kElementsForFours = 1 << 14;
+
 // Element i of `from`, in input `input`, becomes element i of `to`, in output `output`.
 struct Move {
   size_t input = 0;
@@ -129,6 +132,24 @@ Moves moves_of(const KernelCall& call) {
   return depth_space_moves(call);
 }
 
+// Four neighbours at once where they are neighbours in both places.
+void write_move(Writer& writer, const Move& move, std::string_view type) {
+  const int64_t count = num_elements(move.from.extents);
+  const bool in_fours = count % 4 == 0 && count >= kElementsForFours && type != "u128" && walks_in_fours(move.from) &&
+                        walks_in_fours(move.to);
+  writer.begin_items({input_parameter("x", type, move.input), output_parameter("y", type, move.output)},
+                     in_fours ? count / 4 : count);
+  const auto at = [&](const Walk& walk) { return position(writer.index(), in_fours ? "(i * 4)" : "i", walk); };
+  if (in_fours) {
+    writer.line("{} four[4];", type);
+    writer.line("LOAD4(four, x + ({}));", at(move.from));
+    writer.line("STORE4(y + ({}), four);", at(move.to));
+  } else {
+    writer.line("y[{}] = x[{}];", at(move.to), at(move.from));
+  }
+  writer.end();
+}
+
 }  // namespace
 
 Emitted emit_moves(const KernelCall& call, const Target& target) {
@@ -141,12 +162,7 @@ Emitted emit_moves(const KernelCall& call, const Target& target) {
       if (each.is_tensor()) writer.index().cover(*each.shape().num_elements());
     }
   }
-  for (const Move& move : *moves) {
-    writer.begin_items({input_parameter("x", type, move.input), output_parameter("y", type, move.output)},
-                       num_elements(move.from.extents));
-    writer.line("y[{}] = x[{}];", position(writer.index(), "i", move.to), position(writer.index(), "i", move.from));
-    writer.end();
-  }
+  for (const Move& move : *moves) write_move(writer, move, type);
   return writer.finish();
 }
 

@@ -29,6 +29,8 @@ typedef float f32;
 #define THREAD() ((i32)get_local_id(0))
 #define GROUP() get_group_id(0)
 #define ITEM() get_global_id(0)
+#define LOAD4(v, p) vstore4(vload4(0, p), 0, v)
+#define STORE4(p, v) vstore4(vload4(0, v), 0, p)
 DEVICE u32 bits_of(f32 x) { return as_uint(x); }
 DEVICE f32 of_bits(u32 x) { return as_float(x); }
 DEVICE f32 from_f16(u16 x) { return vload_half(0, (const half*)&x); }
@@ -60,6 +62,31 @@ typedef double f64;
 #define THREAD() ((i32)threadIdx.x)
 #define GROUP() (blockIdx.x)
 #define ITEM() (blockIdx.x * (u64)blockDim.x + threadIdx.x)
+template <class T>
+struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) Four {
+  T v[4];
+};
+template <class T>
+DEVICE void load4(T* v, const T* p) {
+  if ((u64)p % alignof(Four<T>) == 0) {
+    const Four<T> four = *(const Four<T>*)p;
+    for (i32 k = 0; k < 4; ++k) v[k] = four.v[k];
+  } else {
+    for (i32 k = 0; k < 4; ++k) v[k] = p[k];
+  }
+}
+template <class T>
+DEVICE void store4(T* p, const T* v) {
+  if ((u64)p % alignof(Four<T>) == 0) {
+    Four<T> four;
+    for (i32 k = 0; k < 4; ++k) four.v[k] = v[k];
+    *(Four<T>*)p = four;
+  } else {
+    for (i32 k = 0; k < 4; ++k) p[k] = v[k];
+  }
+}
+#define LOAD4(v, p) load4(v, p)
+#define STORE4(p, v) store4(p, v)
 DEVICE u32 bits_of(f32 x) { return __float_as_uint(x); }
 DEVICE f32 of_bits(u32 x) { return __uint_as_float(x); }
 DEVICE f32 from_f16(u16 x) { f32 y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x)); return y; }

@@ -79,6 +79,19 @@ std::string position(const IndexType& index, std::string_view i, const Walk& wal
   return sum.empty() ? "0" : sum;
 }
 
+bool walks_in_fours(const Walk& walk) {
+  const Walk axes = merged(walk);
+  const bool is_one = axes.extents.size() == 1;  // what follows its end is not asked
+  return !axes.extents.empty() && axes.strides.back() == 1 && (is_one || axes.extents.back() % 4 == 0);
+}
+
+bool repeats_in_fours(const Walk& walk) {
+  const Walk axes = merged(walk);
+  if (axes.extents.empty()) return true;
+  const bool is_one = axes.extents.size() == 1;
+  return axes.strides.back() == 0 && (is_one || axes.extents.back() % 4 == 0);
+}
+
 std::string coordinate(const IndexType& index, std::string_view i, const Dims& dims, size_t axis) {
   Dims strides(dims.size(), 0);
   strides[axis] = 1;

@@ -44,6 +44,12 @@ class IndexType {
 /// The position of element `i` of a walk, as an expression. Extents of 1 and axes that are walked as one are left out.
 std::string position(const IndexType& index, std::string_view i, const Walk& walk);
 
+/// Do any four elements of a walk that begin at a multiple of 4 lie behind each other?
+bool walks_in_fours(const Walk& walk);
+
+/// Do they lie in the same place?
+bool repeats_in_fours(const Walk& walk);
+
 /// The coordinate of element `i` along `axis` of a row-major tensor of `dims`.
 std::string coordinate(const IndexType& index, std::string_view i, const Dims& dims, size_t axis);
 
