@@ -1,10 +1,14 @@
 #include "backends/cuda/cuda_device.h"
 
+#include <fmt/core.h>
+
 #include "autograph/executor.h"
 #include "backends/cuda/cudnn_conv.h"
 #include "backends/cuda/generated_kernel.h"
 #include "backends/cuda/libraries/cublaslt.h"
 #include "backends/cuda/stream.h"
+#include "backends/gpu/emit/emitted.h"
+#include "backends/gpu/emit/text/epilogue.h"
 #include "backends/gpu/numbered_device.h"
 #include "ops/defs.h"
 
@@ -14,11 +18,30 @@ namespace {
 
 constexpr std::string_view kName = "cuda";
 
+// A product that a library takes is better there, with what follows it as a kernel of its own; "" for all others.
+std::string why_not_fused_product(const Machine& machine, const KernelCall& call) {
+  if (&call.op != &fused_def()) return "";
+  for (const OpDef* op : {&matmul_def(), &gemm_def(), &conv_def()}) {
+    const gpu::Epilogue fused(call, *op);
+    if (!fused.refusal().empty()) continue;
+    const KernelCall product = fused.producer();
+    const bool is_conv = op == &conv_def();
+    if ((is_conv ? why_not_dnn_conv(machine, product) : why_not_lt_product(machine, product)).empty()) {
+      return fmt::format("{} takes the {}", is_conv ? "cuDNN" : "cuBLASLt", op->name);
+    }
+  }
+  return "";
+}
+
 template <size_t number>
 KernelDef generated_kernel() {
   return {.name = "cuda.generated",
           .op = "",
-          .why_not = [](const KernelCall& call) { return why_not_generated(get_machine(number), call); },
+          .why_not =
+              [](const KernelCall& call) {
+                const std::string reason = why_not_fused_product(get_machine(number), call);
+                return reason.empty() ? why_not_generated(get_machine(number), call) : reason;
+              },
           .prepare = [](const KernelCall& call) { return prepare_generated(get_machine(number), call); }};
 }
 

@@ -1,8 +1,10 @@
 // conv: the weights of a group times the input, which is read through the window as a matrix of taps by positions; with
 // few channels in a group (depthwise ones above all) one work item an output element.
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/text/epilogue.h"
 #include "backends/gpu/emit/text/product.h"
 #include "backends/gpu/emit/text/window.h"
+#include "ops/defs.h"
 #include "ops/window/conv_transpose_windows.h"
 
 namespace autograph::gpu {
@@ -43,15 +45,22 @@ std::vector<Parameter> parameters_of(const KernelCall& call) {
   return list;
 }
 
+std::vector<Parameter> parameters_of(const KernelCall& call, const Epilogue& epilogue) {
+  std::vector<Parameter> list{epilogue.operand("x", 0), epilogue.operand("w", 1)};
+  if (call.has_input(2)) list.push_back(epilogue.operand("bias", 2));
+  for (const Parameter& parameter : epilogue.parameters()) list.push_back(parameter);
+  return list;
+}
+
 std::string with_bias(const KernelCall& call, const std::string& sum, const std::string& channel) {
   return call.has_input(2) ? fmt::format("{} + {}", sum, load(call.inputs[2].dtype(), "bias", channel)) : sum;
 }
 
-void write_direct(Writer& writer, const KernelCall& call, const Conv& conv) {
+void write_direct(Writer& writer, const KernelCall& call, const Conv& conv, Epilogue& epilogue) {
   const DType dtype = call.inputs[0].dtype();
   const IndexType& index = writer.index();
   const auto lit = [&](int64_t value) { return index.literal(value); };
-  writer.begin_items(parameters_of(call), num_elements(call.output_dims(0)));
+  writer.begin_items(parameters_of(call, epilogue), num_elements(call.output_dims(0)));
   writer.line("const Index o = i % {};", lit(conv.out_positions));
   writer.line("const Index m = i / {} % {};", lit(conv.out_positions), lit(conv.groups * conv.out_channels));
   writer.line("const Index n = i / {};", lit(conv.out_positions * conv.groups * conv.out_channels));
@@ -64,12 +73,12 @@ void write_direct(Writer& writer, const KernelCall& call, const Conv& conv) {
   write_taps(writer, conv.axes, "o",
              [&] { writer.line("total += {} * {};", load(dtype, "x", "x_at + p"), load(dtype, "w", "w_at + k")); });
   writer.close();
-  writer.line("{}", store(dtype, "y", "i", with_bias(call, "total", "m")));
+  epilogue.store(writer, "i", with_bias(call, "total", "m"));
   writer.end();
 }
 
 // One product for each image and group.
-void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv) {
+void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv, Epilogue& epilogue) {
   const DType dtype = call.inputs[0].dtype();
   const IndexType& index = writer.index();
   const auto lit = [&](int64_t value) { return index.literal(value); };
@@ -94,31 +103,33 @@ void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv) 
   };
   product.write = [&](const std::string& b, const std::string& m, const std::string& o, const std::string& sum) {
     writer.line("const Index channel = {} % {} * {} + {};", b, lit(conv.groups), lit(conv.out_channels), m);
-    const std::string at =
-        fmt::format("({} * {} + {}) * {} + {}", b, lit(conv.out_channels), m, lit(conv.out_positions), o);
-    writer.line("{}", store(dtype, "y", at, with_bias(call, sum, "channel")));
+    writer.line("const Index at = ({} * {} + {}) * {} + {};", b, lit(conv.out_channels), m, lit(conv.out_positions), o);
+    epilogue.store(writer, "at", with_bias(call, sum, "channel"));
   };
-  write_product(writer, parameters_of(call), product);
+  write_product(writer, parameters_of(call, epilogue), product);
 }
 
 }  // namespace
 
-Emitted emit_conv(const KernelCall& call, const Target& target) {
+Emitted emit_conv(const KernelCall& whole, const Target& target) {
+  Epilogue epilogue(whole, conv_def());
+  if (!epilogue.refusal().empty()) return refused(epilogue.refusal());
+  const KernelCall call = epilogue.producer();
   const DType dtype = call.inputs[0].dtype();
   if (!can_multiply(dtype, target)) return refused("dtype");
   const Conv conv = conv_of(call);
   Writer writer(target);
-  for (const Dims& dims : {call.input_dims(0), call.input_dims(1), call.output_dims(0)}) {
-    writer.index().cover(num_elements(dims));
-  }
+  epilogue.cover(writer.index());
   // Positions in the padding are computed before they are looked at.
   for (const WindowAxis& axis : conv.axes) writer.index().cover(axis.in + axis.pad_begin + axis.pad_end);
   const bool is_small = conv.out_channels < kFewChannels || conv.in_channels * conv.kernel_positions < kFewTaps;
   if (is_small || num_elements(call.output_dims(0)) == 0) {
-    write_direct(writer, call, conv);
+    write_direct(writer, call, conv, epilogue);
   } else {
-    write_as_product(writer, call, conv);
+    write_as_product(writer, call, conv, epilogue);
   }
+  if (!epilogue.refusal().empty()) return refused(epilogue.refusal());
+  writer.in_place_inputs = epilogue.in_place_inputs();
   return writer.finish();
 }
 
@@ -140,29 +151,18 @@ Emitted emit_conv_transpose(const KernelCall& call, const Target& target) {
   const int64_t from = num_elements(out_extents(axes));
   const int64_t taps = num_elements(kernel_extents(axes));
   writer.begin_items(parameters_of(call), num_elements(y));
-  writer.line("const Index o = i % {};", lit(std::max<int64_t>(positions, 1)));
+  writer.line("const Index place = i % {};", lit(std::max<int64_t>(positions, 1)));
   writer.line("const Index m = i / {} % {};", lit(std::max<int64_t>(positions, 1)), lit(y[1]));
   writer.line("const Index n = i / {};", lit(std::max<int64_t>(positions * y[1], 1)));
   writer.line("const Index group = m / {};", lit(w[1]));
   writer.line("{} total = 0;", compute_type(dtype));
-  std::string p = "0";
-  std::string k = "0";
-  for (size_t a = 0; a < axes.size(); ++a) {
-    const WindowAxis& axis = axes[a];
-    writer.open("for (Index k{0} = 0; k{0} < {1}; ++k{0})", a, lit(axis.kernel));
-    writer.line("const Index t{0} = ({1}) + {2} - k{0} * {3};", a, coordinate(index, "o", in_extents(axes), a),
-                lit(axis.pad_begin), lit(axis.dilation));
-    writer.line("if (t{0} < 0 || t{0} % {1} != 0 || t{0} / {1} >= {2}) continue;", a, lit(axis.stride), lit(axis.out));
-    p = fmt::format("({}) * {} + t{} / {}", p, lit(axis.out), a, lit(axis.stride));
-    k = fmt::format("({}) * {} + k{}", k, lit(axis.kernel), a);
-  }
-  writer.line("const Index p = {}, k = {};", p, k);
-  writer.open("for (Index c = 0; c < {}; ++c)", lit(x[1] / groups));
-  writer.line("const Index channel = group * {} + c;", lit(x[1] / groups));
-  writer.line("total += {} * {};", load(dtype, "x", fmt::format("(n * {} + channel) * {} + p", lit(x[1]), lit(from))),
-              load(dtype, "w", fmt::format("(channel * {} + m % {}) * {} + k", lit(w[1]), lit(w[1]), lit(taps))));
-  writer.close();
-  for (size_t a = 0; a < axes.size(); ++a) writer.close();
+  write_windows_over(writer, axes, "place", [&] {
+    writer.open("for (Index c = 0; c < {}; ++c)", lit(x[1] / groups));
+    writer.line("const Index channel = group * {} + c;", lit(x[1] / groups));
+    writer.line("total += {} * {};", load(dtype, "x", fmt::format("(n * {} + channel) * {} + o", lit(x[1]), lit(from))),
+                load(dtype, "w", fmt::format("(channel * {} + m % {}) * {} + k", lit(w[1]), lit(w[1]), lit(taps))));
+    writer.close();
+  });
   writer.line("{}", store(dtype, "y", "i", with_bias(call, "total", "m")));
   writer.end();
   return writer.finish();

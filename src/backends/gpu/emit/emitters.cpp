@@ -14,6 +14,9 @@ std::vector<Emitter> make_emitters() {
   std::vector<Emitter> list{
       {&fused_def(), emit_elementwise},
       {&fused_def(), emit_reduction},
+      {&fused_def(), emit_matmul},
+      {&fused_def(), emit_gemm},
+      {&fused_def(), emit_conv},
       {&attention_def(), emit_attention},
       {&matmul_def(), emit_matmul},
       {&gemm_def(), emit_gemm},

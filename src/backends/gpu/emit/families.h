@@ -11,11 +11,11 @@ Emitted emit_elementwise(const KernelCall& call, const Target& target);
 Emitted emit_reduction(const KernelCall& call, const Target& target);
 /// attention without scores as an output.
 Emitted emit_attention(const KernelCall& call, const Target& target);
-/// matmul.
+/// matmul, and fused bodies that begin with one.
 Emitted emit_matmul(const KernelCall& call, const Target& target);
-/// gemm of floats.
+/// gemm of floats, and fused bodies that begin with one.
 Emitted emit_gemm(const KernelCall& call, const Target& target);
-/// conv.
+/// conv, and fused bodies that begin with one.
 Emitted emit_conv(const KernelCall& call, const Target& target);
 /// conv_transpose.
 Emitted emit_conv_transpose(const KernelCall& call, const Target& target);

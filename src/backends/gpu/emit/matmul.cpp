@@ -1,5 +1,6 @@
 // matmul and gemm.
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/text/epilogue.h"
 #include "backends/gpu/emit/text/product.h"
 #include "ops/defs.h"
 
@@ -30,30 +31,27 @@ Walk batch_walk(const Dims& leading, const Dims& to, int64_t matrix) {
   return walk;
 }
 
-Emitted finish_product(Writer& writer, const KernelCall& call, Product product, const Stack& a, const Stack& b,
-                       std::vector<Parameter> parameters) {
+Emitted finish_product(Writer& writer, const Epilogue& epilogue, Product product, const Stack& a, const Stack& b) {
+  const KernelCall call = epilogue.producer();
   const DType dtype = call.outputs[0].dtype();
   product.left_walks_inner = a.column == 1;
-  parameters.insert(parameters.begin(), {input_parameter("left_matrix", storage_type(dtype), 0),
-                                         input_parameter("right_matrix", storage_type(dtype), 1),
-                                         output_parameter("y", storage_type(dtype))});
+  std::vector<Parameter> parameters{epilogue.operand("left_matrix", 0), epilogue.operand("right_matrix", 1)};
+  if (call.has_input(2)) parameters.push_back(epilogue.operand("addend", 2));
+  for (const Parameter& parameter : epilogue.parameters()) parameters.push_back(parameter);
   product.left = element_of(writer.index(), "left_matrix", dtype, product.type, a);
   product.right = element_of(writer.index(), "right_matrix", dtype, product.type, b);
   write_product(writer, parameters, product);
+  if (!epilogue.refusal().empty()) return refused(epilogue.refusal());
+  writer.in_place_inputs = epilogue.in_place_inputs();
   return writer.finish();
-}
-
-void cover_all(Writer& writer, const KernelCall& call) {
-  for (const auto& types : {call.inputs, call.outputs}) {
-    for (const Type& type : types) {
-      if (type.is_tensor()) writer.index().cover(*type.shape().num_elements());
-    }
-  }
 }
 
 }  // namespace
 
-Emitted emit_matmul(const KernelCall& call, const Target& target) {
+Emitted emit_matmul(const KernelCall& whole, const Target& target) {
+  Epilogue epilogue(whole, matmul_def());
+  if (!epilogue.refusal().empty()) return refused(epilogue.refusal());
+  const KernelCall call = epilogue.producer();
   const DType dtype = call.outputs[0].dtype();
   if (!can_multiply(dtype, target)) return refused("dtype");
   Dims a = call.input_dims(0);
@@ -83,18 +81,21 @@ Emitted emit_matmul(const KernelCall& call, const Target& target) {
   const Stack left{is_one ? Walk{} : batch_walk(a_leading, to, product.rows * product.inner), product.inner, 1};
   const Stack right{is_one ? Walk{} : batch_walk(b_leading, to, product.inner * product.columns), product.columns, 1};
   Writer writer(target);
-  cover_all(writer, call);
+  epilogue.cover(writer.index());
   const std::string rows = writer.index().literal(product.rows);
   const std::string columns = writer.index().literal(product.columns);
   const std::string_view type = compute_type(dtype);
   product.write = [&](const std::string& batch, const std::string& m, const std::string& n, const std::string& sum) {
-    writer.line("{}", store(dtype, "y", fmt::format("({} * {} + {}) * {} + {}", batch, rows, m, columns, n),
-                            fmt::format("({}){}", type, sum)));
+    writer.line("const Index at = ({} * {} + {}) * {} + {};", batch, rows, m, columns, n);
+    epilogue.store(writer, "at", fmt::format("({}){}", type, sum));
   };
-  return finish_product(writer, call, product, left, right, {});
+  return finish_product(writer, epilogue, product, left, right);
 }
 
-Emitted emit_gemm(const KernelCall& call, const Target& target) {
+Emitted emit_gemm(const KernelCall& whole, const Target& target) {
+  Epilogue epilogue(whole, gemm_def());
+  if (!epilogue.refusal().empty()) return refused(epilogue.refusal());
+  const KernelCall call = epilogue.producer();
   const DType dtype = call.outputs[0].dtype();
   if (!can_multiply(dtype, target) || !is_float(dtype)) return refused("dtype");
   const Dims a = call.input_dims(0);
@@ -110,12 +111,10 @@ Emitted emit_gemm(const KernelCall& call, const Target& target) {
   const Stack left{{}, transposes_a ? 1 : a[1], transposes_a ? a[1] : 1};
   const Stack right{{}, transposes_b ? 1 : b[1], transposes_b ? b[1] : 1};
   Writer writer(target);
-  cover_all(writer, call);
+  epilogue.cover(writer.index());
   const auto alpha = static_cast<double>(call.attributes.real("alpha"));
   const auto beta = static_cast<double>(call.attributes.real("beta"));
   const bool adds = call.has_input(2) && beta != 0;
-  std::vector<Parameter> more;
-  if (adds) more.push_back(input_parameter("addend", storage_type(dtype), 2));
   const std::string columns = writer.index().literal(product.columns);
   product.write = [&](const std::string&, const std::string& m, const std::string& n, const std::string& sum) {
     writer.line("const Index at = {} * {} + {};", m, columns, n);
@@ -125,9 +124,9 @@ Emitted emit_gemm(const KernelCall& call, const Target& target) {
           load(dtype, "addend", position(writer.index(), "at", broadcast_walk(call.input_dims(2), y)));
       value += beta == 1 ? " + " + c : fmt::format(" + {} * {}", literal(dtype, beta), c);
     }
-    writer.line("{}", store(dtype, "y", "at", value));
+    epilogue.store(writer, "at", value);
   };
-  return finish_product(writer, call, product, left, right, more);
+  return finish_product(writer, epilogue, product, left, right);
 }
 
 }  // namespace autograph::gpu

@@ -64,6 +64,24 @@ void write_taps(Writer& writer, const std::vector<WindowAxis>& axes, std::string
   for (size_t a = 0; a < axes.size(); ++a) writer.close();
 }
 
+void write_windows_over(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view p,
+                        const std::function<void()>& body) {
+  const IndexType& index = writer.index();
+  for (size_t a = 0; a < axes.size(); ++a) {
+    const WindowAxis& axis = axes[a];
+    writer.open("for (Index k{0} = 0; k{0} < {1}; ++k{0})", a, index.literal(axis.kernel));
+    writer.line("const Index t{0} = ({1}) + {2} - k{0} * {3};", a, coordinate(index, p, in_extents(axes), a),
+                index.literal(axis.pad_begin), index.literal(axis.dilation));
+    writer.line("if (t{0} < 0 || t{0} % {1} != 0 || t{0} / {1} >= {2}) continue;", a, index.literal(axis.stride),
+                index.literal(axis.out));
+    writer.line("const Index o{0} = t{0} / {1};", a, index.literal(axis.stride));
+  }
+  writer.line("const Index o = {};", flat(index, out_extents(axes), "o"));
+  writer.line("const Index k = {};", flat(index, kernel_extents(axes), "k"));
+  body();
+  for (size_t a = 0; a < axes.size(); ++a) writer.close();
+}
+
 TapText write_tap(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o, std::string_view k) {
   const IndexType& index = writer.index();
   std::vector<std::string> conditions;

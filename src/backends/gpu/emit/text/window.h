@@ -20,6 +20,11 @@ Dims kernel_extents(const std::vector<WindowAxis>& axes);
 void write_taps(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o,
                 const std::function<void()>& body);
 
+/// The other way round: loops over the windows that have the input's position `p` (flat) among their taps. In `body`
+/// the window's flat position in the output is in `o`, the tap's in the kernel in `k`.
+void write_windows_over(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view p,
+                        const std::function<void()>& body);
+
 /// Where tap `k` (flat) of output `o` (flat) lies in the input, and under which condition it lies inside; "" for
 /// always.
 struct TapText {
