@@ -19,6 +19,8 @@ Emitted emit_gemm(const KernelCall& call, const Target& target);
 Emitted emit_conv(const KernelCall& call, const Target& target);
 /// conv_transpose.
 Emitted emit_conv_transpose(const KernelCall& call, const Target& target);
+/// conv_grad_weight.
+Emitted emit_conv_grad_weight(const KernelCall& call, const Target& target);
 /// resize with a grid that is known.
 Emitted emit_resize(const KernelCall& call, const Target& target);
 /// softmax and log_softmax.
@@ -27,8 +29,16 @@ Emitted emit_softmax(const KernelCall& call, const Target& target);
 Emitted emit_normalization(const KernelCall& call, const Target& target);
 /// batch_normalization with given statistics.
 Emitted emit_batch_normalization(const KernelCall& call, const Target& target);
+/// batch_normalization with the statistics of its batch.
+Emitted emit_batch_normalization_of_batch(const KernelCall& call, const Target& target);
+/// batch_normalization_grad.
+Emitted emit_batch_normalization_grad(const KernelCall& call, const Target& target);
+/// layer_normalization_grad.
+Emitted emit_layer_normalization_grad(const KernelCall& call, const Target& target);
 /// max_pool, average_pool, lp_pool.
 Emitted emit_pool(const KernelCall& call, const Target& target);
+/// max_pool_grad.
+Emitted emit_max_pool_grad(const KernelCall& call, const Target& target);
 /// global_average_pool, global_max_pool, global_lp_pool.
 Emitted emit_global_pool(const KernelCall& call, const Target& target);
 /// Ops that copy elements to other places: transpose, slice, concat, ...
@@ -54,6 +64,8 @@ Emitted emit_cumulative(const KernelCall& call, const Target& target);
 Emitted emit_top_k(const KernelCall& call, const Target& target);
 /// lstm, gru and rnn with the functions that they have by default.
 Emitted emit_recurrent(const KernelCall& call, const Target& target);
+/// negative_log_likelihood_loss and softmax_cross_entropy_loss.
+Emitted emit_class_loss(const KernelCall& call, const Target& target);
 /// philox.
 Emitted emit_philox(const KernelCall& call, const Target& target);
 /// adagrad, adam, momentum.

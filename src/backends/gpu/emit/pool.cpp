@@ -13,8 +13,8 @@ std::vector<WindowAxis> windows_of(const KernelCall& call) {
                          std::span<const int64_t>(x).subspan(2));
 }
 
-// The first of equal elements wins, and the first NaN.
-void write_max(Writer& writer, const KernelCall& call, const std::vector<WindowAxis>& axes) {
+// The first of equal elements wins, and the first NaN: it is in "best", its position in "best_at", -1 for none.
+void write_search(Writer& writer, const KernelCall& call, const std::vector<WindowAxis>& axes) {
   const DType dtype = call.inputs[0].dtype();
   const std::string lowest = is_float(dtype) ? "-INFINITY" : is_signed_whole(dtype) ? "-128" : "0";
   const std::string is_larger = is_float(dtype) ? "(!isnan(best) && (v > best || isnan(v)))" : "v > best";
@@ -27,6 +27,11 @@ void write_max(Writer& writer, const KernelCall& call, const std::vector<WindowA
     writer.line("best_at = base + p;");
     writer.close();
   });
+}
+
+void write_max(Writer& writer, const KernelCall& call, const std::vector<WindowAxis>& axes) {
+  const DType dtype = call.inputs[0].dtype();
+  write_search(writer, call, axes);
   writer.line("{}", store(dtype, "y", "i", "best"));
   if (call.outputs.size() > 1 && call.outputs[1].is_tensor()) writer.line("indices[i] = best_at;");
 }
@@ -96,6 +101,39 @@ Emitted emit_pool(const KernelCall& call, const Target& target) {
   } else {
     write_norm(writer, call, axes);
   }
+  writer.end();
+  return writer.finish();
+}
+
+// In two launches: where each window has its maximum, and for each element of x the sum of what flows into the windows
+// that found it.
+Emitted emit_max_pool_grad(const KernelCall& call, const Target& target) {
+  const DType dtype = call.inputs[0].dtype();
+  if (!can_compute(dtype, target)) return refused("dtype");
+  const std::vector<WindowAxis> axes = windows_of(call);
+  const int64_t elements = num_elements(call.input_dims(0));
+  const int64_t windows = num_elements(call.input_dims(1));
+  Writer writer(target);
+  writer.index().cover(elements);
+  writer.index().cover(windows);
+  for (const WindowAxis& axis : axes) writer.index().cover(axis.in + axis.pad_begin + axis.kernel * axis.dilation);
+  const auto lit = [&](int64_t value) { return writer.index().literal(std::max<int64_t>(value, 1)); };
+  const std::string in = lit(num_elements(in_extents(axes)));
+  const std::string out = lit(num_elements(out_extents(axes)));
+  writer.scratch_bytes = static_cast<size_t>(windows) * (writer.index().name() == "i64" ? 8 : 4);
+  const Parameter found = scratch_parameter("found", writer.index().name());
+  writer.begin_items({input_parameter("x", storage_type(dtype), 0), found}, windows);
+  writer.line("const Index o = i % {0}, base = i / {0} * {1};", out, in);
+  write_search(writer, call, axes);
+  writer.line("found[i] = best_at;");
+  writer.end();
+  writer.begin_items({input_parameter("gy", storage_type(dtype), 1), found, output_parameter("y", storage_type(dtype))},
+                     elements);
+  writer.line("const Index place = i % {0}, base = i / {0} * {1};", in, out);
+  writer.line("{} total = 0;", compute_type(dtype));
+  write_windows_over(writer, axes, "place",
+                     [&] { writer.line("if (found[base + o] == i) total += {};", load(dtype, "gy", "base + o")); });
+  writer.line("{}", store(dtype, "y", "i", "total"));
   writer.end();
   return writer.finish();
 }
