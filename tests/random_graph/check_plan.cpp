@@ -21,8 +21,9 @@ bool is_static(const TestGraph& test) {
   return std::all_of(inputs.begin(), inputs.end(), [&](ValueId v) { return test.graph.type(v).is_static(); });
 }
 
-CompileOptions options_of(std::string_view kind, int threads) {
+CompileOptions options_of(std::string_view kind, int threads, const std::string& device) {
   CompileOptions options;
+  options.device = device;
   options.threads = threads;
   options.exact = kind == "exact";
   options.expert.use_passes = kind != "unoptimised";
@@ -51,8 +52,8 @@ SearchOptions search_of(std::string_view kind, int threads) {
   return search;
 }
 
-std::vector<Datum> run_plan(const TestGraph& test, std::string_view kind, int threads) {
-  const CompileOptions options = options_of(kind, threads);
+std::vector<Datum> run_plan(const TestGraph& test, std::string_view kind, int threads, const std::string& device) {
+  const CompileOptions options = options_of(kind, threads, device);
   if (!kind.starts_with(kSearch)) return compile(test.graph, options).run(test.inputs);
   const Optimized found = optimize(test.graph, options, search_of(kind, threads));
   return compile(found, options).run(test.inputs);
@@ -74,7 +75,7 @@ std::string drawn_plan_kind(uint64_t seed, const TestGraph& test) {
   return kinds[1 + seed % (count - 1)];
 }
 
-PlanChecker::PlanChecker(const TestGraph& test) : test_(test) {
+PlanChecker::PlanChecker(const TestGraph& test, std::string device) : test_(test), device_(std::move(device)) {
   try {
     verify(test.graph);
     expected_ = run_reference(test.graph, test.inputs);
@@ -87,7 +88,7 @@ PlanChecker::PlanChecker(const TestGraph& test) : test_(test) {
 PlanCheck PlanChecker::check(const std::string& kind, int threads) const {
   PlanCheck result;
   try {
-    const std::vector<Datum> actual = run_plan(test_, kind, threads);
+    const std::vector<Datum> actual = run_plan(test_, kind, threads, device_);
     result.difference =
         is_refused_ ? "runs, where the reference refuses: " + refusal_ : disagreement(actual, expected_, test_);
   } catch (const UserError& error) {
@@ -99,10 +100,10 @@ PlanCheck PlanChecker::check(const std::string& kind, int threads) const {
   return result;
 }
 
-std::string explain_difference(const TestGraph& test, const std::string& kind, int threads) {
+std::string explain_difference(const TestGraph& test, const std::string& kind, int threads, const std::string& device) {
   BisectOptions how;
   if (kind.starts_with(kSearch)) how.search = search_of(kind, threads);
-  const BisectReport report = bisect(test.graph, options_of(kind, threads), test.inputs, how);
+  const BisectReport report = bisect(test.graph, options_of(kind, threads, device), test.inputs, how);
   std::string text =
       "bisect: " + std::string(to_string(report.culprit)) + " " + report.name + " " + report.where + "\n";
   return text + print_text(report.smallest);

@@ -23,20 +23,22 @@ struct PlanCheck {
   std::string difference;   ///< "" when all is well.
 };
 
-/// Of a graph and the results of the reference. `threads`: of a run.
+/// Of a graph and the results of the reference. `threads`: of a run; `device`: that the plans are for.
 class PlanChecker {
  public:
-  explicit PlanChecker(const TestGraph& test);
+  explicit PlanChecker(const TestGraph& test, std::string device = "cpu");
   PlanCheck check(const std::string& kind, int threads) const;
 
  private:
   const TestGraph& test_;
+  std::string device_;
   bool is_refused_ = false;
   std::string refusal_;
   std::vector<Datum> expected_;
 };
 
 /// What `bisect` says about a difference: pass, rule, kernel or schedule, and the smallest part that shows it.
-std::string explain_difference(const TestGraph& test, const std::string& kind, int threads);
+std::string explain_difference(const TestGraph& test, const std::string& kind, int threads,
+                               const std::string& device = "cpu");
 
 }  // namespace autograph

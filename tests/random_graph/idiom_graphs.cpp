@@ -3,10 +3,14 @@
 //   idiom_graphs --count 300                       what the tests run
 //   idiom_graphs --count 100000 --workers 2        the full sweep
 //   idiom_graphs --seed 4711 [--kind tuned] [--threads 2] [--explain] [--print]
+//   idiom_graphs --device opencl --count 2000      by the kernels of another device
+//   idiom_graphs --graphs random --count 2000      graphs drawn from the samples of all ops instead
 //
-// Each graph runs by the plain plan and by one other kind in turns (check_plan.h), on one to three threads. Workers are
+// Each graph runs by the plain plan and by one other kind in turns (check_plan.h), on one to three threads; on another
+// device by the plain plan alone, since that is the one that has kernels of the device compiled. Workers are
 // processes: one that crashes, or takes longer than --timeout seconds for a graph, is replaced, and the graph counts as
-// failed. Every failure prints its seed; --save FOLDER also writes the graph as ONNX. Exit 1 when there was any.
+// failed. Every failure prints its seed; --save FOLDER also writes the graph as ONNX. Exit 1 when there was any, 77
+// where there is no such device.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -25,14 +29,19 @@
 
 #include <fmt/core.h>
 
+#include "autograph/compile.h"
 #include "autograph/error.h"
 #include "autograph/model_io.h"
+#include "autograph/random.h"
 #include "autograph/text.h"
 #include "random_graph/check_plan.h"
 #include "random_graph/idioms/idioms.h"
+#include "support/graphs/random_graph.h"
 
 namespace autograph {
 namespace {
+
+constexpr int kSkipped = 77;  // as tests/CMakeLists.txt has it
 
 using Clock = std::chrono::steady_clock;
 
@@ -44,6 +53,8 @@ struct Settings {
   std::string save;
   bool is_single = false;
   std::string kind;
+  std::string device = "cpu";
+  bool is_random = false;
   int threads = 0;
   bool explains = false;
   bool prints = false;
@@ -78,6 +89,12 @@ Settings read_settings(int argc, char** argv) {
       settings.is_single = true;
     } else if (name == "--kind") {
       settings.kind = value();
+    } else if (name == "--device") {
+      settings.device = value();
+    } else if (name == "--graphs") {
+      const std::string graphs = value();
+      if (graphs != "idioms" && graphs != "random") fail_usage("--graphs is idioms or random");
+      settings.is_random = graphs == "random";
     } else if (name == "--threads") {
       settings.threads = std::atoi(value().c_str());
     } else if (name == "--explain") {
@@ -99,11 +116,19 @@ struct Outcome {
   std::string failures;  // one line each
 };
 
+TestGraph make_graph(uint64_t seed, const Settings& settings) {
+  if (!settings.is_random) return make_idiom_graph(seed);
+  constexpr int kNodes = 12;
+  Random random(seed);
+  return make_random_graph(random, kNodes);
+}
+
 Outcome run_seed(uint64_t seed, const Settings& settings) {
-  const TestGraph test = make_idiom_graph(seed);
+  const TestGraph test = make_graph(seed, settings);
   if (settings.prints) fmt::print("{}\n", print_text(test.graph));
-  const PlanChecker checker(test);
-  std::vector<std::string> kinds{"plain", drawn_plan_kind(seed, test)};
+  const PlanChecker checker(test, settings.device);
+  std::vector<std::string> kinds{"plain"};
+  if (settings.device == "cpu") kinds.push_back(drawn_plan_kind(seed, test));
   if (!settings.kind.empty()) kinds = {settings.kind};
   Outcome outcome;
   outcome.kinds = kinds.back();
@@ -115,7 +140,7 @@ Outcome run_seed(uint64_t seed, const Settings& settings) {
     std::string line = check.difference;
     std::replace(line.begin(), line.end(), '\n', ' ');
     outcome.failures += fmt::format("seed {} {} threads {}: {}\n", seed, kinds[k], threads, line);
-    if (settings.explains) fmt::print("{}\n", explain_difference(test, kinds[k], threads));
+    if (settings.explains) fmt::print("{}\n", explain_difference(test, kinds[k], threads, settings.device));
   }
   if (!outcome.failures.empty() && !settings.save.empty()) {
     try {
@@ -287,7 +312,8 @@ class Sweep {
   }
 
   int report() const {
-    for (const auto& [kind, count] : by_kind_) fmt::print("{:>8} graphs plain and {}\n", count, kind);
+    for (const auto& [kind, count] : by_kind_)
+      fmt::print("{:>8} graphs {}{}\n", count, kind == "plain" ? "" : "plain and ", kind);
     fmt::print("{:>8} graphs refused by the reference and the plans alike\n{:>8} failures\n", refused_, failures_);
     return failures_ == 0 ? 0 : 1;
   }
@@ -305,5 +331,10 @@ class Sweep {
 
 int main(int argc, char** argv) {
   const autograph::Settings settings = autograph::read_settings(argc, argv);
+  const std::vector<std::string> devices = autograph::available_devices();
+  if (std::find(devices.begin(), devices.end(), settings.device) == devices.end()) {
+    fmt::print(stderr, "idiom_graphs: no device '{}' here\n", settings.device);
+    return autograph::kSkipped;
+  }
   return settings.is_single ? autograph::run_single(settings) : autograph::Sweep(settings).run();
 }
