@@ -44,7 +44,7 @@ TEST(LstmGradient, AgreesWithDifferences) {
   for (const std::string direction : {"forward", "reverse", "bidirectional"}) {
     for (const int64_t length : {1, 3}) {
       for (const bool has_more : {false, true}) {
-        for (const int num_outputs : {1, 3}) {
+        for (const int num_outputs : {1, 3, 4}) {
           const GradientCase test =
               make_gradient_case(lstm_def(), draw_layer(random, direction, length, has_more, num_outputs));
           const std::string text = print_text(*test.graph);

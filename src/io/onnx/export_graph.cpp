@@ -10,6 +10,7 @@
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/import/read_tensor.h"
 #include "io/onnx/import/read_type.h"
+#include "ops/defs.h"
 
 namespace autograph::io {
 namespace {
@@ -21,6 +22,12 @@ const OnnxName* export_form(const OpDef& op) {
     if (!name.name.empty() && !name.import_only) return &name;
   }
   return nullptr;
+}
+
+// Has it more outputs than its ONNX form? They are for gradients.
+bool has_own_outputs(const Node& node) {
+  constexpr size_t kOutputsOfLstm = 3;
+  return &node.op() == &lstm_def() && node.outputs().size() > kOutputsOfLstm;
 }
 
 void expand_nested(Graph& graph, NodeId id) {
@@ -87,7 +94,7 @@ Graph with_onnx_forms(const Graph& graph) {
     std::set<std::string> missing;
     for (const NodeId id : result.nodes()) {
       const OpDef& op = result.node(id).op();
-      if (export_form(op)) continue;
+      if (export_form(op) && !has_own_outputs(result.node(id))) continue;
       if (op.decompose) {
         replace_by_body(result, id);
         changed = true;

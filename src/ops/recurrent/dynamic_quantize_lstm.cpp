@@ -67,6 +67,7 @@ std::vector<Var> decompose(DecomposeContext& context) {
 // A sample of lstm with other weights.
 OpSample sample(Random& random) {
   OpSample result = lstm_def().sample(random);
+  result.num_outputs = std::min(result.num_outputs, 3);
   const int64_t batch_axis = result.attributes.flag("layout") ? 0 : 1;
   const Dims x = result.inputs[0].tensor().dims(), r = result.inputs[kR].tensor().dims();
   const int64_t batch = x[static_cast<size_t>(batch_axis)];
@@ -107,6 +108,12 @@ std::vector<Param> inputs() {
   return list;
 }
 
+// Those of ONNX: without the sums.
+std::vector<Param> outputs() {
+  const std::vector<Param>& list = lstm_def().outputs;
+  return {list.begin(), list.begin() + 3};
+}
+
 }  // namespace
 
 std::vector<Var> dynamic_quantize_lstm(Var x, Var w, Var r, Var b, Var w_scale, Var w_zero, Var r_scale, Var r_zero,
@@ -120,7 +127,7 @@ const OpDef& dynamic_quantize_lstm_def() {
       .name = "dynamic_quantize_lstm",
       .doc = "lstm with the weights (w - w_zero_point) * w_scale and (r - r_zero_point) * r_scale.",
       .inputs = inputs(),
-      .outputs = lstm_def().outputs,
+      .outputs = outputs(),
       .types = {{"T", DTypeSet{DType::f32}}, {"I", DTypeSet{DType::i32}}, {"Q", DTypeSet{DType::i8, DType::u8}}},
       .attributes = attributes(),
       .infer = infer,

@@ -42,6 +42,7 @@ class RecurrentWriter {
 
   std::string why_not() const {
     if (!can_multiply(dtype_, w_.target())) return "dtype";
+    if (gives(3)) return "sums of gates as an output";
     for (const char* name : {"activations", "activation_alpha", "activation_beta"}) {
       if (call_.attributes.contains(name)) return "activation functions of its own";
     }

@@ -16,6 +16,7 @@ namespace autograph::simd::HWY_NAMESPACE {
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
+constexpr int64_t kLstmGates = 4;
 
 int64_t width_of_gate() { return panel_width(); }
 
@@ -49,6 +50,8 @@ class Cell {
     }
     return hn::Zero(d);
   }
+
+  HWY_INLINE V sum_of(int64_t gate) const { return sum(gate); }
 
  private:
   enum Gate : int64_t { kInput, kOutput, kForget, kCandidate };
@@ -89,18 +92,24 @@ class Cell {
   const int64_t width_;
 };
 
+// Of a block that reaches beyond the last element only `count` lanes exist.
+HWY_INLINE void store_existing(V v, int64_t count, float* to) {
+  const D d;
+  if (count >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, to);
+  if (count > 0) store_some(d, v, to, static_cast<size_t>(count));
+}
+
 void run_cell_lanes(const CellTask& task) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t at = 0; at < panel_width(); at += lanes) {
-    const V h = Cell(task, at).run();
-    hn::StoreU(h, d, task.next_h + at);
-    if (!task.y || at >= task.y_count) continue;
-    if (task.y_count - at >= lanes) {
-      hn::StoreU(h, d, task.y + at);
-    } else {
-      store_some(d, h, task.y + at, static_cast<size_t>(task.y_count - at));
+    const Cell cell(task, at);
+    for (int64_t gate = 0; task.sums && gate < kLstmGates; ++gate) {
+      store_existing(cell.sum_of(gate), task.y_count - at, task.sums + gate * task.sums_stride + at);
     }
+    const V h = cell.run();
+    hn::StoreU(h, d, task.next_h + at);
+    if (task.y) store_existing(h, task.y_count - at, task.y + at);
   }
 }
 

@@ -306,6 +306,8 @@ class RecurrentRun {
       task.cell = memory_ + at_.cell + first_state + at;
       task.y = kind == CellKind::gru_gates ? nullptr : y;
       task.y_count = elements(block);
+      task.sums = sums(t, d, b, block);
+      task.sums_stride = e_.hidden;
       run_cell(task);
     }
   }
@@ -322,6 +324,14 @@ class RecurrentRun {
   float* output(int64_t t, int64_t d, int64_t b, int64_t block) const {
     if (args_.outputs.empty() || !args_.outputs[0].is_present()) return nullptr;
     return args_.outputs[0].mutable_data<float>() + e_.y(t, d, b) + block * e_.width;
+  }
+
+  // An LSTM's sums of gates, where they are asked for.
+  float* sums(int64_t t, int64_t d, int64_t b, int64_t block) const {
+    constexpr size_t kSums = 3;
+    if (args_.outputs.size() <= kSums || !args_.outputs[kSums].is_present()) return nullptr;
+    const int64_t row = (d * e_.length + t) * e_.batch + b;
+    return args_.outputs[kSums].mutable_data<float>() + row * e_.gates * e_.hidden + block * e_.width;
   }
 
   const RecurrentLayer& layer_;
