@@ -1,5 +1,6 @@
 // Kernels of backward passes against the reference, in every variant there is: gradients of the weights of
-// convolutions, of maxima, and of batch and layer normalization; and batch normalization while training.
+// convolutions, of maxima, and of batch and layer normalization; batch normalization while training, and losses of
+// classes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -208,6 +209,67 @@ TEST(LstmGatesGrad, GivesTheReferenceOnEveryInstructionSet) {
     SCOPED_TRACE(i);
     const KernelCase test(lstm_gates_grad_def(), sample, {1 + i % 2});
     on_every_isa([&] { expect_reference(def, test, {1e-4, 1e-5}); });
+  }
+}
+
+// ---- Losses of classes ---------------------------------------------------------------------------------------------
+
+OpSample draw_class_loss(Random& random, const Dims& dims, DType label, double range) {
+  Dims label_dims = dims;
+  label_dims.erase(label_dims.begin() + 1);
+  Tensor labels = draw_tensor(random, label, label_dims, 0, static_cast<double>(dims[1] - 1));
+  OpSample sample{.inputs = {draw_tensor(random, DType::f32, dims, -range, range), labels},
+                  .attributes = {{"reduction", std::string(draw_one_of(random, {"none", "sum", "mean"}))}}};
+  if (draw_bool(random)) sample.attributes.set("ignore_index", draw(random, 0, dims[1]));
+  if (draw_bool(random)) sample.inputs.emplace_back(draw_tensor(random, DType::f32, {dims[1]}, 0.5, 1.5));
+  return sample;
+}
+
+TEST(ClassLoss, GivesTheReferenceOnEveryInstructionSet) {
+  Random random(19);
+  for (const char* name : {"softmax_cross_entropy_loss", "negative_log_likelihood_loss"}) {
+    const KernelDef def = cpu_kernel("cpu.class_loss", name);
+    const bool takes_softmax = *name == 's';
+    for (int i = 0; i < 60; ++i) {
+      Dims dims{draw(random, 1, 40), draw(random, 1, i % 4 == 0 ? 2500 : 90)};
+      for (int64_t axis = draw(random, 0, 2); axis > 0; --axis) dims.push_back(draw(random, 1, 12));
+      OpSample sample = draw_class_loss(random, dims, i % 2 ? DType::i32 : DType::i64, i % 3 ? 5 : 60);
+      sample.num_outputs = static_cast<int>(takes_softmax ? draw(random, 1, 2) : 1);
+      SCOPED_TRACE(testing::Message() << name << " " << i);
+      const KernelCase test(*find_op(name), sample, {1 + i % 2});
+      on_every_isa([&] { expect_reference(def, test, {1e-5, 1e-5}); });
+    }
+  }
+}
+
+TEST(ClassLoss, IsNanWhereTheSoftmaxIs) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::of<float>(
+      {5, 3}, {1, NAN, 2, kInfinity, 0, 1, -kInfinity, -kInfinity, -kInfinity, -kInfinity, 3, 1, 80, -90, 1000});
+  const Tensor labels = Tensor::of<int64_t>({5}, {0, 1, 2, 1, 0});
+  const KernelDef def = cpu_kernel("cpu.class_loss", "softmax_cross_entropy_loss");
+  const KernelCase test(*find_op("softmax_cross_entropy_loss"),
+                        {.inputs = {x, labels}, .attributes = {{"reduction", std::string("none")}}, .num_outputs = 2});
+  on_every_isa([&] { expect_reference(def, test); });
+}
+
+TEST(ClassLoss, SaysWhichLabelIsOutOfRange) {
+  Random random(20);
+  const KernelDef def = cpu_kernel("cpu.class_loss", "softmax_cross_entropy_loss");
+  for (const int64_t bad : {int64_t{-1}, int64_t{7}, INT64_MAX}) {
+    OpSample sample = draw_class_loss(random, {9, 7}, DType::i64, 3);
+    sample.attributes.set("ignore_index", int64_t{-100});
+    Tensor labels = draw_tensor(random, DType::i64, {9}, 0, 6);
+    labels.mutable_data<int64_t>()[5] = bad;
+    sample.inputs[1] = labels;
+    const KernelCase test(*find_op("softmax_cross_entropy_loss"), sample);
+    KernelRun run(def, test);
+    try {
+      run.run();
+      FAIL() << bad;
+    } catch (const ValueError& error) {
+      EXPECT_EQ(std::string(error.what()), "[loss] labels: expected 0..6, got " + std::to_string(bad));
+    }
   }
 }
 

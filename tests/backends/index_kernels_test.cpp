@@ -1,4 +1,4 @@
-// trilu, gather_elements, gather_nd and scatter_elements on the CPU against the reference.
+// trilu, gather_elements, gather_nd, scatter_elements and scatter_nd on the CPU against the reference.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -126,6 +126,35 @@ TEST(GatherNd, RefusesIndicesOutOfRange) {
     indices.mutable_data<int64_t>()[801] = bad;
     indices.mutable_data<int64_t>()[1300] = 9;
     expect_same_error(gather_nd_kernel(), gather_nd_def(), {{x, indices}});
+  }
+}
+
+// Slices that threads share, and short ones, for which they share the output; tuples that name a slice often.
+TEST(ScatterNd, CombinesInOrderForAnyNumberOfThreads) {
+  Random random(8);
+  Tensor x = draw_tensor(random, DType::f32, {9, 5, 300});
+  x.mutable_data<float>()[70] = std::numeric_limits<float>::quiet_NaN();
+  for (const std::string reduction : {"none", "add", "mul", "max", "min"}) {
+    for (const Dims& dims : std::vector<Dims>{{130, 1}, {700, 2}, {40, 50, 3}, {3, 1, 1}}) {
+      const int64_t depth = dims.back();
+      Dims updates(dims.begin(), dims.end() - 1);
+      updates.insert(updates.end(), x.dims().begin() + depth, x.dims().end());
+      const Tensor indices = draw_indices(random, DType::i64, dims, 5);
+      expect_reference(scatter_nd_kernel(), scatter_nd_def(),
+                       {{x, indices, draw_tensor(random, DType::f32, updates)}, {{"reduction", reduction}}});
+    }
+  }
+}
+
+TEST(ScatterNd, RefusesIndicesOutOfRange) {
+  Random random(9);
+  const Tensor x = draw_tensor(random, DType::f32, {6, 6, 100});
+  const Tensor updates = draw_tensor(random, DType::f32, {700, 100});
+  for (const int64_t bad : {int64_t{6}, int64_t{-7}, INT64_MIN, INT64_MAX}) {
+    Tensor indices = draw_indices(random, DType::i64, {700, 2}, 6);
+    indices.mutable_data<int64_t>()[801] = bad;
+    indices.mutable_data<int64_t>()[1300] = 9;
+    expect_same_error(scatter_nd_kernel(), scatter_nd_def(), {{x, indices, updates}});
   }
 }
 

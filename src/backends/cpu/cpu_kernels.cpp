@@ -67,9 +67,10 @@ std::vector<KernelDef> simd_kernels() {
                                  simd::dynamic_quantize_lstm_kernel(),
                                  simd::block_matmul_kernel(),
                                  simd::lstm_gates_grad_kernel()};
-  for (const auto& more : {simd::grouped_conv_kernels(), simd::winograd_conv_kernels(), simd::pointwise_conv_kernels(),
-                           simd::pixel_pool_kernels(), simd::recurrent_kernels(), simd::reduction_kernels(),
-                           simd::plane_normalization_kernels(), simd::arg_extreme_kernels()}) {
+  for (const auto& more :
+       {simd::grouped_conv_kernels(), simd::winograd_conv_kernels(), simd::pointwise_conv_kernels(),
+        simd::pixel_pool_kernels(), simd::recurrent_kernels(), simd::reduction_kernels(),
+        simd::plane_normalization_kernels(), simd::arg_extreme_kernels(), simd::class_loss_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
   return kernels;
@@ -82,25 +83,16 @@ std::vector<KernelDef> cpu_kernels() {
         batch_norm_training_kernels(), box_copy_kernels(), repeating_copy_kernels(), depth_space_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
-  for (const KernelDef& kernel : {byte_table_kernel(),
-                                  half_cast_kernel(),
-                                  dynamic_quantize_kernel(),
-                                  batch_normalization_kernel(),
-                                  concat_kernel(),
-                                  split_kernel(),
-                                  gather_kernel(),
-                                  gather_elements_kernel(),
-                                  gather_nd_kernel(),
-                                  scatter_elements_kernel(),
-                                  grid_sample_kernel(),
-                                  resize_kernel(),
-                                  trilu_kernel(),
-                                  cumulative_sum_kernel(),
-                                  lp_normalization_kernel(),
-                                  tree_ensemble_kernel(),
-                                  philox_kernel(),
-                                  max_pool_grad_kernel(),
-                                  layer_norm_grad_kernel(),
+  for (const KernelDef& kernel : {byte_table_kernel(),       half_cast_kernel(),
+                                  dynamic_quantize_kernel(), batch_normalization_kernel(),
+                                  concat_kernel(),           split_kernel(),
+                                  gather_kernel(),           gather_elements_kernel(),
+                                  gather_nd_kernel(),        scatter_elements_kernel(),
+                                  scatter_nd_kernel(),       grid_sample_kernel(),
+                                  resize_kernel(),           trilu_kernel(),
+                                  cumulative_sum_kernel(),   lp_normalization_kernel(),
+                                  tree_ensemble_kernel(),    philox_kernel(),
+                                  max_pool_grad_kernel(),    layer_norm_grad_kernel(),
                                   elementwise_kernel()}) {
     kernels.push_back(kernel);
   }

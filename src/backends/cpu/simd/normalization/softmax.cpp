@@ -9,6 +9,7 @@
 #include "backends/cpu/axis_blocks.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/simd/normalization/log_sums.h"
 #include "backends/cpu/threads/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -105,6 +106,33 @@ HWY_INLINE void log_softmax_row(const float* x, float* y, size_t count) {
   map_row(d, x, y, count, [&](V v, size_t, size_t) HWY_ATTR { return hn::Sub(hn::Sub(v, largest), rest); });
 }
 
+void log_sums_along_rows(const float* x, int64_t rows, int64_t count, float* largest, float* log_sum) {
+  for (int64_t row = 0; row < rows; ++row, x += count) {
+    const ExponentialSum sum = sum_exponentials(x, static_cast<size_t>(count));
+    largest[row] = sum.largest;
+    log_sum[row] = static_cast<float>(std::log(sum.sum));
+  }
+}
+
+void log_sums_along_columns(const float* x, int64_t extent, int64_t stride, float* largest, float* log_sum) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t c = 0; c < stride; c += lanes) {
+    const auto width = static_cast<size_t>(std::min(lanes, stride - c));
+    const bool full = stride - c >= lanes;
+    const auto load = [&](int64_t i) HWY_ATTR {
+      const float* from = x + i * stride + c;
+      return full ? hn::LoadU(d, from) : load_some(d, from, width, hn::Zero(d));
+    };
+    const auto store = [&](V v, float* to) HWY_ATTR { full ? hn::StoreU(v, d, to) : store_some(d, v, to, width); };
+    V most = hn::Set(d, -kInfinity), sum = hn::Zero(d);
+    for (int64_t i = 0; i < extent; ++i) most = hn::Max(most, load(i));
+    for (int64_t i = 0; i < extent; ++i) sum = hn::Add(sum, exp_nonpositive(d, hn::Sub(load(i), most)));
+    store(most, largest + c);
+    store(log(d, sum), log_sum + c);
+  }
+}
+
 // Lanes of neighbouring columns; `width` of them count.
 template <bool kLogarithm>
 HWY_INLINE void softmax_columns_of(const float* x, float* y, int64_t extent, int64_t stride, size_t width) {
@@ -165,6 +193,16 @@ namespace {
 
 HWY_EXPORT(along_rows);
 HWY_EXPORT(along_columns);
+HWY_EXPORT(log_sums_along_rows);
+HWY_EXPORT(log_sums_along_columns);
+
+void run_blocks(const float* x, float* y, const AxisBlocks& blocks, int64_t outer, bool logarithm) {
+  if (blocks.inner == 1) return HWY_DYNAMIC_DISPATCH(along_rows)(x, y, outer, blocks.extent, logarithm);
+  const int64_t block = blocks.extent * blocks.inner;
+  for (int64_t at = 0; at < outer * block; at += block) {
+    HWY_DYNAMIC_DISPATCH(along_columns)(x + at, y + at, blocks.extent, blocks.inner, logarithm);
+  }
+}
 
 class SoftmaxKernel : public Kernel {
  public:
@@ -180,12 +218,7 @@ class SoftmaxKernel : public Kernel {
     float* y = args.outputs[0].mutable_data<float>();
     const int64_t block = blocks_.extent * blocks_.inner;
     for_shares(threads_, blocks_.outer, [&](int64_t begin, int64_t end, int) {
-      const int64_t at = begin * block;
-      if (blocks_.inner == 1)
-        return HWY_DYNAMIC_DISPATCH(along_rows)(x + at, y + at, end - begin, blocks_.extent, logarithm_);
-      for (int64_t o = begin; o < end; ++o) {
-        HWY_DYNAMIC_DISPATCH(along_columns)(x + o * block, y + o * block, blocks_.extent, blocks_.inner, logarithm_);
-      }
+      run_blocks(x + begin * block, y + begin * block, blocks_, end - begin, logarithm_);
     });
   }
 
@@ -202,6 +235,18 @@ Prepared prepare_softmax(const KernelCall& call) { return {std::make_unique<Soft
 Prepared prepare_log_softmax(const KernelCall& call) { return {std::make_unique<SoftmaxKernel>(call, true), ""}; }
 
 }  // namespace
+
+void log_sums_of_rows(const float* x, int64_t rows, int64_t count, float* largest, float* log_sum) {
+  HWY_DYNAMIC_DISPATCH(log_sums_along_rows)(x, rows, count, largest, log_sum);
+}
+
+void log_sums_of_columns(const float* x, int64_t extent, int64_t stride, float* largest, float* log_sum) {
+  HWY_DYNAMIC_DISPATCH(log_sums_along_columns)(x, extent, stride, largest, log_sum);
+}
+
+void log_softmax_blocks(const float* x, float* y, int64_t outer, int64_t extent, int64_t inner) {
+  run_blocks(x, y, AxisBlocks({outer, extent, inner}, 1), outer, /*logarithm=*/true);
+}
 
 KernelDef softmax_kernel() {
   return {.name = "cpu.softmax_simd", .op = softmax_def().name, .why_not = why_not, .prepare = prepare_softmax};
