@@ -1,6 +1,6 @@
 // Kernels of backward passes against the reference, in every variant there is: gradients of the weights of
-// convolutions, of maxima, and of batch and layer normalization; batch normalization while training, and losses of
-// classes.
+// convolutions, of maxima, and of batch and layer normalization; batch normalization while training, losses of
+// classes, and products of matrices that are only known while running.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -271,6 +271,49 @@ TEST(ClassLoss, SaysWhichLabelIsOutOfRange) {
       EXPECT_EQ(std::string(error.what()), "[loss] labels: expected 0..6, got " + std::to_string(bad));
     }
   }
+}
+
+// ---- Products of matrices that are only known while running ------------------------------------------------------
+
+OpSample draw_gemm(Random& random, int64_t m, int64_t k, int64_t n) {
+  const bool transpose_a = draw_bool(random), transpose_b = draw_bool(random);
+  OpSample sample;
+  sample.inputs = {draw_tensor(random, DType::f32, transpose_a ? Dims{k, m} : Dims{m, k}, -1, 1),
+                   draw_tensor(random, DType::f32, transpose_b ? Dims{n, k} : Dims{k, n}, -1, 1)};
+  const int64_t addend = draw(random, 0, 3);
+  if (addend > 0) {
+    const Dims dims = addend == 1 ? Dims{n} : addend == 2 ? Dims{1, n} : Dims{m, n};
+    sample.inputs.emplace_back(draw_tensor(random, DType::f32, dims, -1, 1));
+  }
+  sample.attributes = {{"transA", int64_t{transpose_a}},
+                       {"transB", int64_t{transpose_b}},
+                       {"alpha", draw_one_of(random, {1.0F, 0.5F})},
+                       {"beta", 1.0F}};
+  return sample;
+}
+
+TEST(PackedGemm, GivesTheReferenceOnEveryInstructionSet) {
+  Random random(21);
+  const KernelDef def = cpu_kernel("cpu.packed_gemm_simd", "gemm");
+  const auto extent = [&](int64_t most) { return draw(random, 1, draw_one_of<int64_t>(random, {4, 30, most})); };
+  for (int i = 0; i < 80; ++i) {
+    const OpSample sample = draw_gemm(random, extent(270), extent(600), extent(290));
+    SCOPED_TRACE(i);
+    const KernelCase test(gemm_def(), sample, {1 + i % 3});
+    on_every_isa([&] { expect_reference(def, test, {1e-4, 1e-4}); });
+  }
+}
+
+TEST(PackedGemm, MultipliesStacksOfRowsAndRefusesKnownWeights) {
+  Random random(22);
+  const KernelDef def = cpu_kernel("cpu.packed_gemm_simd", "matmul");
+  const Tensor a = draw_tensor(random, DType::f32, {3, 5, 40}, -1, 1);
+  const Tensor b = draw_tensor(random, DType::f32, {40, 33}, -1, 1);
+  on_every_isa([&] { expect_reference(def, KernelCase(matmul_def(), {{a, b}}), {1e-4, 1e-4}); });
+  const KernelCase known(matmul_def(), {{a, b}}, {1, true});
+  EXPECT_EQ(KernelRun(def, known).refusal(), "known weights");
+  const KernelCase stack(matmul_def(), {{a, draw_tensor(random, DType::f32, {3, 40, 33}, -1, 1)}});
+  EXPECT_EQ(KernelRun(def, stack).refusal(), "no product with one matrix");
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ KernelDef lstm_gates_grad_kernel();
 std::vector<KernelDef> recurrent_kernels();
 KernelDef dynamic_quantize_lstm_kernel();
 KernelDef block_matmul_kernel();
+std::vector<KernelDef> packed_gemm_kernels();
 std::vector<KernelDef> class_loss_kernels();
 KernelDef elementwise_kernel();
 KernelDef fused_elementwise_kernel();
