@@ -8,9 +8,15 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/attention.h"
+#include "autograph/ops/control.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
+#include "base/check.h"
 #include "ops/attention/heads.h"
 #include "ops/defs.h"
 #include "ops/extents.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -157,6 +163,79 @@ void reference(const OpCall& call) {
   store_reals(states, call.output(1));
 }
 
+// ---- Body: how it is differentiated --------------------------------------------------------------------------------
+
+// x [batch, length, heads * ...] as [length, batch, heads, dims...].
+Var by_position(const Var& x, const std::vector<int64_t>& dims) {
+  std::vector<int64_t> shape{0, 0};
+  shape.insert(shape.end(), dims.begin(), dims.end());
+  return reshape(transpose(x, {1, 0, 2}), shape);
+}
+
+// What a scan reads at each position: rows and columns of matrices, for all heads.
+struct Scanned {
+  std::vector<Var> values;
+  // The place of decay and beta in `values`; 0: not given.
+  size_t decay = 0, beta = 0;
+};
+
+Scanned scanned_inputs(const DecomposeContext& context, int64_t kv_heads, int64_t d_k, int64_t d_v) {
+  const std::vector<Var>& in = context.inputs;
+  const int64_t group = context.attributes.integer("q_num_heads") / kv_heads;
+  Scanned scanned{{by_position(in[0], {kv_heads, group, d_k}), by_position(in[1], {kv_heads, 1, d_k}),
+                   by_position(in[2], {kv_heads, 1, d_v})}};
+  if (in[4].is_valid()) {
+    scanned.decay = scanned.values.size();
+    scanned.values.push_back(by_position(exp(in[4]), {kv_heads, in[4].dim(2) / kv_heads, 1}));
+  }
+  if (in[5].is_valid()) {
+    scanned.beta = scanned.values.size();
+    scanned.values.push_back(by_position(in[5], {in[5].dim(2), 1, 1}));
+  }
+  return scanned;
+}
+
+// Moves the state [batch, kv heads, d_k, d_v] on by a position, and reads it.
+Graph position_body(const Scanned& scanned, const Var& first) {
+  Graph body("position");
+  const auto input = [&](const Type& type) { return Var(body, body.add_input(type)); };
+  Var state = input(first.type());
+  std::vector<Var> at;
+  for (const Var& each : scanned.values) {
+    const auto& dims = each.shape().dims();
+    at.push_back(input(Type(each.dtype(), Shape(std::vector<Dim>(dims.begin() + 1, dims.end())))));
+  }
+  const Var &query = at[0], &key = at[1];
+  if (scanned.decay > 0) state = state * at[scanned.decay];
+  Var update = at[2];
+  if (scanned.beta > 0) update = at[scanned.beta] * (update - matmul(key, state));
+  state = state + matmul(transpose(key, {0, 1, 3, 2}), update);
+  body.add_output(state.id());
+  body.add_output(matmul(query, state).id());
+  return body;
+}
+
+std::vector<Var> decompose(DecomposeContext& context) {
+  const std::vector<Var>& in = context.inputs;
+  const int64_t kv_heads = context.attributes.integer("kv_num_heads");
+  for (const Var& each : in) {
+    AG_CHECK_USER(!each.is_valid() || each.type().is_static(), UnsupportedError,
+                  "[linear_attention] body: expected known extents, got {}", to_string(each.type()));
+  }
+  const int64_t d_k = in[1].dim(2) / kv_heads, d_v = in[2].dim(2) / kv_heads;
+  const Var first =
+      in[3].is_valid()
+          ? cast(in[3], in[0].dtype())
+          : cast(constant_like(in[0], Tensor::zeros(DType::f32, {in[0].dim(0), kv_heads, d_k, d_v})), in[0].dtype());
+  const Scanned scanned = scanned_inputs(context, kv_heads, d_k, d_v);
+  const std::vector<Var> results = scan({first}, scanned.values, position_body(scanned, first), {}, {});
+  const float given_scale = context.attributes.real("scale");
+  const double scale = given_scale == 0 ? 1 / std::sqrt(static_cast<double>(d_k)) : static_cast<double>(given_scale);
+  // [length, batch, kv heads, group, d_v]
+  const Var y = reshape(transpose(results[1] * scale, {1, 0, 2, 3, 4}), {in[0].dim(0), in[0].dim(1), -1});
+  return {y, in[3].is_valid() ? cast(results[0], in[3].dtype()) : results[0]};
+}
+
 OpSample sample(Random& random) {
   const int64_t batch = draw(random, 1, 2), length = draw(random, 1, 4), kv_heads = draw(random, 1, 2);
   const int64_t q_heads = kv_heads * draw(random, 1, 2), d_k = draw(random, 1, 3), d_v = draw(random, 1, 3);
@@ -211,6 +290,7 @@ const OpDef& linear_attention_def() {
             .allowed = {"linear", "gated", "delta", "gated_delta"}}},
       .infer = infer,
       .reference = reference,
+      .decompose = decompose,
       .onnx = {{.name = "LinearAttention", .since = 27, .export_since = 27}},
       .sample = sample,
   };

@@ -5,7 +5,12 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "base/check.h"
 #include "base/checked_int.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
@@ -124,6 +129,112 @@ void reference(const OpCall& call) {
 
 OpCost cost(const CostContext& context) { return conv_cost(context, 0, 1); }
 
+// ---- Body: how it is differentiated --------------------------------------------------------------------------------
+
+// A neighbour of each sampled point, [N, offset groups, taps, positions]: where it lies in x, and what it counts.
+struct Neighbour {
+  Var index;   // f64, a whole number within x
+  Var weight;  // f64, 0 for what lies outside
+};
+
+// Along one axis, both neighbours of points in f64.
+std::vector<Neighbour> neighbours(const Var& points, int64_t extent) {
+  const auto number = [&](double value) { return scalar_like(points, value); };
+  const Var low = floor(points), fraction = points - low;
+  std::vector<Neighbour> result;
+  for (const auto& [at, weight] : {std::pair(low, 1 - fraction), std::pair(low + 1, fraction)}) {
+    const Var inside = logical_and(greater_or_equal(at, number(0)), less(at, number(static_cast<double>(extent))));
+    result.push_back({where(inside, at, number(0)), where(inside, weight, number(0))});
+  }
+  return result;
+}
+
+// Where taps lie along an axis without their offsets, [taps, positions].
+Tensor tap_positions(const std::vector<WindowAxis>& axes, size_t axis, int64_t taps, int64_t positions) {
+  Tensor result = Tensor::empty(DType::f64, {taps, positions});
+  Dims extents;
+  for (const WindowAxis& each : axes) extents.push_back(each.kernel);
+  for_each_window(axes, [&](std::span<const int64_t> at, int64_t position) {
+    Dims tap(axes.size(), 0);
+    for (int64_t k = 0; k < taps; ++k, next_index(tap, extents)) {
+      const WindowAxis& window = axes[axis];
+      const int64_t place = at[axis] * window.stride - window.pad_begin + tap[axis] * window.dilation;
+      result.mutable_data<double>()[k * positions + position] = static_cast<double>(place);
+    }
+  });
+  return result;
+}
+
+// What the shapes of a call say.
+struct BodySizes {
+  explicit BodySizes(const DecomposeContext& context)
+      : channels(context.inputs[0].dim(1)), groups(context.attributes.integer("offset_group")) {
+    const Dims x = context.inputs[0].shape().static_dims(), w = context.inputs[1].shape().static_dims();
+    axes = resolve_windows(window_spec(context.attributes, Dims(w.begin() + 2, w.end())),
+                           std::span<const int64_t>(x).subspan(2));
+    for (const WindowAxis& axis : axes) {
+      out.push_back(axis.out);
+      positions *= axis.out;
+      taps *= axis.kernel;
+    }
+  }
+
+  int64_t channels, groups, positions = 1, taps = 1;
+  std::vector<WindowAxis> axes;
+  Dims out;
+};
+
+// All neighbours of all points, over the axes together.
+std::vector<Neighbour> all_neighbours(const DecomposeContext& context, const BodySizes& sizes) {
+  const auto rank = static_cast<int64_t>(sizes.axes.size());
+  const Var offsets =
+      cast(reshape(context.inputs[2], {-1, sizes.groups, sizes.taps, rank, sizes.positions}), DType::f64);
+  std::vector<Neighbour> all;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const auto a = static_cast<size_t>(axis);
+    const Var still = constant_like(offsets, tap_positions(sizes.axes, a, sizes.taps, sizes.positions));
+    const Var points = squeeze(slice(offsets, {axis}, {axis + 1}, {3}), {3}) + still;
+    const std::vector<Neighbour> along = neighbours(points, sizes.axes[a].in);
+    std::vector<Neighbour> product;
+    for (const Neighbour& first : all) {
+      for (const Neighbour& next : along) {
+        product.push_back(
+            {first.index * static_cast<double>(sizes.axes[a].in) + next.index, first.weight * next.weight});
+      }
+    }
+    all = axis == 0 ? along : product;
+  }
+  return all;
+}
+
+// Samples of x as the rows of a product with the weights.
+std::vector<Var> decompose(DecomposeContext& context) {
+  const Var x = context.inputs[0], w = context.inputs[1], mask = context.inputs[4];
+  AG_CHECK_USER(x.type().is_static() && w.type().is_static(), UnsupportedError,
+                "[deform_conv] body: expected known extents, got {} and {}", to_string(x.type()), to_string(w.type()));
+  const BodySizes sizes(context);
+  const int64_t of_group = sizes.channels / sizes.groups, points = sizes.taps * sizes.positions;
+  const Var pixels = reshape(x, {x.dim(0), sizes.groups, of_group, -1});
+  Var samples;
+  for (const Neighbour& each : all_neighbours(context, sizes)) {
+    Var weight = cast(each.weight, x.dtype());
+    if (mask.is_valid()) weight = weight * reshape(mask, {-1, sizes.groups, sizes.taps, sizes.positions});
+    const Var index = reshape(cast(each.index, DType::i64), {-1, sizes.groups, 1, points});
+    const Var part =
+        gather_elements(pixels, expand(index, {1, 1, of_group, 1}), 3) * reshape(weight, {-1, sizes.groups, 1, points});
+    samples = samples.is_valid() ? samples + part : part;
+  }
+  const int64_t group = context.attributes.integer("group"), depth = sizes.channels / group * sizes.taps;
+  const Var columns = reshape(samples, {x.dim(0), group, depth, sizes.positions});
+  Dims dims{x.dim(0), w.dim(0)};
+  dims.insert(dims.end(), sizes.out.begin(), sizes.out.end());
+  const Var y = reshape(matmul(reshape(w, {group, w.dim(0) / group, depth}), columns), dims);
+  if (!context.inputs[kBias].is_valid()) return {y};
+  Dims of_channel(dims.size() - 1, 1);
+  of_channel[0] = w.dim(0);
+  return {y + reshape(context.inputs[kBias], of_channel)};
+}
+
 OpSample sample(Random& random) {
   OpSample result = sample_conv(random);
   result.attributes.erase("auto_pad");
@@ -168,6 +279,7 @@ const OpDef& deform_conv_def() {
                      {"kernel_shape", AttributeType::integers, "Spatial extents of w, when given."}},
       .infer = infer,
       .reference = reference,
+      .decompose = decompose,
       .cost = cost,
       .onnx = {{.name = "DeformConv", .since = 19}},
       .sample = sample,
