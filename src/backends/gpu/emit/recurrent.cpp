@@ -26,6 +26,7 @@ Sizes sizes_of(const KernelCall& call) {
 // The two functions that these ops have unless `activations` says otherwise.
 std::string sigmoid_of(const std::string& x) { return fmt::format("(1 / (1 + exp(-({}))))", x); }
 std::string tanh_of(const std::string& x) { return fmt::format("tanh({})", x); }
+constexpr size_t kSums = 3;  // of an LSTM's gates: the output behind y and the last states
 using Activation = std::string (*)(const std::string& x);
 
 class RecurrentWriter {
@@ -42,7 +43,6 @@ class RecurrentWriter {
 
   std::string why_not() const {
     if (!can_multiply(dtype_, w_.target())) return "dtype";
-    if (gives(3)) return "sums of gates as an output";
     for (const char* name : {"activations", "activation_alpha", "activation_beta"}) {
       if (call_.attributes.contains(name)) return "activation functions of its own";
     }
@@ -101,7 +101,7 @@ class RecurrentWriter {
     if (has(kInitialH)) list.push_back(input_parameter("initial_h", storage(), kInitialH));
     if (has(kInitialC)) list.push_back(input_parameter("initial_c", storage(), kInitialC));
     if (has(kPeepholes)) list.push_back(input_parameter("peepholes", storage(), kPeepholes));
-    for (size_t k = 0; k < 3; ++k) {
+    for (size_t k = 0; k <= kSums; ++k) {
       if (gives(k)) list.push_back(output_parameter(fmt::format("y{}", k), storage(), k));
     }
     return list;
@@ -217,7 +217,14 @@ class RecurrentWriter {
 
   // Gates in the order input, output, forget, candidate.
   void write_lstm() {
-    for (int64_t gate = 0; gate < 4; ++gate) write_from_hidden(fmt::format("m{}", gate), gate, "h");
+    for (int64_t gate = 0; gate < 4; ++gate) {
+      const std::string memory = fmt::format("m{}", gate);
+      write_from_hidden(memory, gate, "h");
+      if (!gives(kSums)) continue;
+      // An output laid out as `projected` is.
+      const std::string at = fmt::format("from + {} + j", lit(gate * s_.hidden));
+      w_.line("{}", store(dtype_, fmt::format("y{}", kSums), at, from_input(gate) + " + " + memory));
+    }
     w_.line("const {} in = {};", type_, activated(sigmoid_of, from_input(0) + " + m0" + peephole(0, "c[j]")));
     if (call_.attributes.flag("input_forget")) {
       w_.line("const {} forget = 1 - in;", type_);
