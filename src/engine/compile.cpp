@@ -50,6 +50,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(const std::share
   PlanOptions options{device_.catalog(),      threads_,    options_.memory_budget_bytes, options_.exact,
                       device_.host_threads(), release_from};
   options.memory = device_.memory();
+  options.keeps_inputs = options_.check_nan;
   options.schedule = options_.expert.schedule.get();
   if (!is_nested()) options.donations = options_.donations;
   options.judge = run_options_.judge;

@@ -260,7 +260,7 @@ class PlanCompiler {
     step.kernel = std::move(made.name);
     if (Kernel* kernel = made.kernel.get()) {
       step.scratch_bytes = kernel->scratch_bytes();
-      step.in_place_inputs = kernel->in_place_inputs();
+      if (!options_.keeps_inputs) step.in_place_inputs = kernel->in_place_inputs();
       step.part_offsets = kernel->part_offsets();
       step.piece_offsets = kernel->piece_offsets();
       c.memory.weight_bytes += kernel->weight_bytes();

@@ -52,6 +52,7 @@ struct PlanOptions {
   /// Threads on which kernels are chosen and made, where there are some at hand; null: new ones.
   RunTeam team = nullptr;
   PackedConstants* packed = nullptr;  ///< See KernelCall. Not with `release_from`, since it keeps constants.
+  bool keeps_inputs = false;          ///< No step writes where it reads, so that inputs can be looked at behind it.
 
   /// Threads of a step's kernel.
   int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
+#include "runtime/observe/row_major.h"
 #include "runtime/step_error.h"
 #include "runtime/step_profile.h"
 #include "runtime/threads/core_gate.h"
@@ -150,12 +151,18 @@ void RunContext::release() {
 void RunContext::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
   if (options.profile && profile_.empty()) profile_ = describe_steps(*compiled_);
   if (options.profile) run_start_ = Clock::now();
+  node_watch_ = NodeWatch::current();
+  if (options.check_nan) {
+    if (!finite_) finite_ = std::make_unique<FiniteCheck>(*compiled_);
+    finite_->begin_run();
+  }
   const Plan& plan = compiled_->plan;
   if (!arena_.is_present()) bind_arena(Tensor::empty(DType::u8, {static_cast<int64_t>(plan.arena_bytes)}));
   if (plan.stages.empty()) {
     run_range(0, plan.steps.size(), options, meter);
-  } else if (options.check_nan) {
-    // The first step that makes a NaN is the same in every run only when there is an order.
+  } else if (options.check_nan || node_watch_) {
+    // The first step that makes a NaN is the same in every run only when there is an order; nor can a watch be called
+    // by several threads.
     run_in_turn(0, plan.steps.size(), options, meter);
   } else {
     sync_->begin_run();
@@ -174,7 +181,7 @@ void RunContext::run_range(size_t begin, size_t end, const RunOptions& options,
                            const std::shared_ptr<MemoryMeter>& meter) {
   size_t number = begin;
   try {
-    const bool is_observed = options.check_nan || options.profile;
+    const bool is_observed = options.check_nan || options.profile || node_watch_;
     for (; number < end; ++number) {
       follow_watch(options);
       is_observed ? run_observed(number, options, meter) : run_step(number, options, meter);
@@ -255,15 +262,18 @@ void RunContext::run_observed(size_t number, const RunOptions& options, const st
   const auto us_between = [](Clock::time_point a, Clock::time_point b) {
     return std::chrono::duration<double, std::micro>(b - a).count();
   };
+  const auto find = [this](SlotIndex s) { return find_nonfinite_in(s); };
+  const auto read = [this](SlotIndex s) { return read_slot(s); };
+  const bool inputs_are_finite = options.check_nan && finite_->has_finite_inputs(number, find);
+  std::optional<WatchedStep> watched = WatchedStep::begin(node_watch_, *compiled_, number, read);
   const auto start = Clock::now();
-  // Asked before the step, which may write over an input.
-  const bool inputs_are_finite = !options.check_nan || has_finite_inputs(number);
   run_step(number, options, meter);
   if (options.profile) {
     profile_[number].duration_us = us_between(start, Clock::now());
     profile_[number].start_us = us_between(run_start_, start);
   }
-  if (options.check_nan && inputs_are_finite) check_outputs_finite(number);
+  if (watched) watched->show(read);
+  if (options.check_nan) finite_->check_outputs(number, inputs_are_finite, find, read);
 }
 
 // First element of a slot that is NaN or infinite; -1 when there is none, or nothing to look at.
@@ -281,19 +291,14 @@ int64_t RunContext::find_nonfinite_in(SlotIndex s) const {
   return find_nonfinite({slot.type.dtype(), dims, const_cast<void*>(data)});
 }
 
-bool RunContext::has_finite_inputs(size_t number) const {
-  const Step& step = compiled_->plan.steps[number];
-  return std::all_of(step.inputs.begin(), step.inputs.end(), [&](SlotIndex s) { return find_nonfinite_in(s) < 0; });
-}
-
-void RunContext::check_outputs_finite(size_t number) const {
-  const Step& step = compiled_->plan.steps[number];
-  for (size_t k = 0; k < step.outputs.size(); ++k) {
-    const int64_t at = find_nonfinite_in(step.outputs[k]);
-    if (at < 0) continue;
-    throw UserError(fmt::format("[check_nan] output {}: element {} is NaN or infinite, all inputs are finite", k, at),
-                    ExitCode::failed);
-  }
+Datum RunContext::read_slot(SlotIndex s) const {
+  const Slot& slot = compiled_->plan.slots[s];
+  if (slot.place == Place::heap || !slot.type.is_tensor() || slot.type.dtype() == DType::string) return datum_of(s);
+  void* const data = address_of(s);
+  if (!data) return {};
+  const Dims& dims = compiled_->slot_dims[s];
+  if (slot.layout == Layout::row_major) return Tensor::wrap(slot.type.dtype(), dims, data, nullptr);
+  return to_row_major(slot.type.dtype(), dims, slot.layout, data);
 }
 
 void RunContext::copy_outputs() {

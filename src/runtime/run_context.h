@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/launchable.h"
+#include "runtime/observe/finite_check.h"
 #include "runtime/threads/stream_sync.h"
 
 namespace autograph {
@@ -44,9 +45,8 @@ class RunContext final : public Launchable {
   void run_fixed(size_t number);
   void run_observed(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
   int64_t find_nonfinite_in(SlotIndex s) const;
-  bool has_finite_inputs(size_t number) const;
-  /// Throws when an output holds a NaN or infinity.
-  void check_outputs_finite(size_t number) const;
+  /// The value of a slot in row-major order; borrows where it lies so.
+  Datum read_slot(SlotIndex s) const;
   void copy_outputs();
   void* address_of(SlotIndex slot) const override;
   Datum datum_of(SlotIndex slot) const override;
@@ -60,6 +60,8 @@ class RunContext final : public Launchable {
   std::vector<Datum> input_data_as_datums_;  // only with dynamic steps or non-tensor inputs
   std::unique_ptr<StreamSync> sync_;         // null when the plan has no streams
   Clock::time_point run_start_;
+  NodeWatch* node_watch_ = nullptr;      // of the thread that launched
+  std::unique_ptr<FiniteCheck> finite_;  // null until check_nan asks for it
 };
 
 }  // namespace autograph

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
+#include "runtime/observe/row_major.h"
 #include "runtime/step_error.h"
 #include "runtime/step_profile.h"
 
@@ -177,7 +178,7 @@ void StreamRun::resolve_views() {
 void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
   run_around([&] {
     const Launch launch{options, meter};
-    if (options.profile || options.check_nan) {
+    if (options.profile || options.check_nan || NodeWatch::current()) {
       run_observed(launch);
     } else {
       start_steps(launch);
@@ -290,20 +291,31 @@ void StreamRun::enqueue(size_t number, Stream& stream, const Launch& launch) {
 void StreamRun::run_observed(const Launch& launch) {
   const RunOptions& options = launch.options;
   if (options.profile && profile_.empty()) profile_ = describe_steps(*compiled_);
+  const auto find = [this](SlotIndex s) { return find_nonfinite_in(s); };
+  const auto read = [this](SlotIndex s) { return read_slot(s); };
+  if (options.check_nan) {
+    if (!finite_) finite_ = std::make_unique<FiniteCheck>(*compiled_);
+    finite_->begin_run();
+  }
   streams_[0]->wait();
   double now_us = 0;
   for (size_t i = 0; i < compiled_->plan.steps.size(); ++i) {
-    const Step& step = compiled_->plan.steps[i];
-    // Asked before the step, which may write over an input.
-    const bool checks = options.check_nan && std::all_of(step.inputs.begin(), step.inputs.end(),
-                                                         [&](SlotIndex s) { return find_nonfinite_in(s) < 0; });
+    const bool inputs_are_finite = options.check_nan && finite_->has_finite_inputs(i, find);
+    std::optional<WatchedStep> watched = WatchedStep::begin(NodeWatch::current(), *compiled_, i, read);
     const double us = streams_[0]->time_us([&] { enqueue(i, *streams_[0], launch); });
     if (options.profile) {
       profile_[i].start_us = now_us;
       profile_[i].duration_us = us;
       now_us += us;
     }
-    if (checks) check_outputs_finite(i);
+    if (!watched && !options.check_nan) continue;
+    streams_[0]->wait();
+    try {
+      if (watched) watched->show(read);
+      if (options.check_nan) finite_->check_outputs(i, inputs_are_finite, find, read);
+    } catch (...) {
+      rethrow_with_place(describe_step(*compiled_, compiled_->plan.steps[i]));
+    }
   }
 }
 
@@ -315,24 +327,27 @@ int64_t StreamRun::find_nonfinite_in(SlotIndex s) {
     return find_nonfinite(made.tensor().to_host().view());
   }
   if (!address_of(s)) return -1;
-  // Whatever the layout, padding included.
+  return find_nonfinite(copy_of(s).view());
+}
+
+Tensor StreamRun::copy_of(SlotIndex s) {
   const Slot& slot = compiled_->plan.slots[s];
   Tensor copy = Tensor::empty(slot.type.dtype(), {static_cast<int64_t>(slot.bytes / element_size(slot.type.dtype()))});
   copy_bytes(copy.buffer(), Buffer(device_.memory(), address_of(s), slot.bytes, nullptr), slot.bytes,
              streams_[0].get());
   streams_[0]->wait();
-  return find_nonfinite(copy.view());
+  return copy;
 }
 
-void StreamRun::check_outputs_finite(size_t number) {
-  const Step& step = compiled_->plan.steps[number];
-  for (size_t k = 0; k < step.outputs.size(); ++k) {
-    const int64_t at = find_nonfinite_in(step.outputs[k]);
-    if (at < 0) continue;
-    throw UserError(fmt::format("[check_nan] output {}: element {} is NaN or infinite, all inputs are finite (in {})",
-                                k, at, describe_step(*compiled_, step)),
-                    ExitCode::failed);
+Datum StreamRun::read_slot(SlotIndex s) {
+  const Slot& slot = compiled_->plan.slots[s];
+  streams_[0]->wait();
+  if (slot.place == Place::heap || !slot.type.is_tensor() || slot.type.dtype() == DType::string) {
+    const Datum value = slot.place == Place::heap ? heap_[s] : datum_of(s);
+    return value.is_tensor() ? Datum(value.tensor().to_host()) : value;
   }
+  if (!address_of(s)) return {};
+  return to_row_major(slot.type.dtype(), compiled_->slot_dims[s], slot.layout, copy_of(s).raw());
 }
 
 void StreamRun::enqueue_outputs() {

@@ -7,6 +7,7 @@
 
 #include "autograph/device.h"
 #include "runtime/launchable.h"
+#include "runtime/observe/finite_check.h"
 
 namespace autograph {
 
@@ -62,9 +63,12 @@ class StreamRun final : public Launchable {
   void run_observed(const Launch& launch);
   void enqueue_outputs();
   void wait_for_all();
-  void check_outputs_finite(size_t step);
   /// First element that is NaN or infinite; -1 when there is none, or nothing to look at.
   int64_t find_nonfinite_in(SlotIndex slot);
+  /// What lies where a slot is, in its layout, padding included, on the host.
+  Tensor copy_of(SlotIndex slot);
+  /// The value of a slot on the host in row-major order.
+  Datum read_slot(SlotIndex slot);
 
   const Device& device_;
   char* resolved_arena_ = nullptr;          // where it was in the last launch
@@ -79,6 +83,7 @@ class StreamRun final : public Launchable {
   std::vector<std::unique_ptr<Event>> ends_;      // by stream
   std::vector<std::unique_ptr<Event>> events_;    // by step; null where nobody waits for it
   std::vector<uint32_t> stream_of_;               // by step
+  std::unique_ptr<FiniteCheck> finite_;           // null until check_nan asks for it
 };
 
 }  // namespace autograph
