@@ -24,6 +24,7 @@
 #include "autograph/foreign_node.h"
 #include "autograph/gradient_check.h"
 #include "autograph/graph.h"
+#include "autograph/graph_diff.h"
 #include "autograph/hash.h"
 #include "autograph/kernel.h"
 #include "autograph/kernel_times.h"
