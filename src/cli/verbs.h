@@ -11,6 +11,9 @@ Command bisect_command();
 Command check_command();
 Command compare_command();
 Command completion_command();
+/// `diff` of two models, `diff-runs` of what two runs wrote.
+Command diff_command();
+Command diff_runs_command();
 Command doctor_command();
 Command eval_command();
 Command grad_command();

@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <map>
+#include <iostream>
 #include <optional>
 
 #include "autograph/error.h"
+#include "autograph/statistics.h"
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "cli/build_info.h"
 #include "cli/execute.h"
+#include "cli/machine.h"
+#include "cli/observed_run.h"
 #include "cli/sources/given_inputs.h"
 #include "cli/verbs.h"
 #include "report/table.h"
@@ -23,6 +26,7 @@ namespace {
 struct Options {
   ModelOptions model;
   RunOptions run;
+  ObserveOptions observe;
   std::string output_dir;
 };
 
@@ -34,30 +38,6 @@ std::string file_name(const std::string& name, size_t index) {
     result += stays ? c : '_';
   }
   return name.empty() ? fmt::format("output_{}.npy", index) : result + ".npy";
-}
-
-struct Statistics {
-  double min = 0;
-  double max = 0;
-  double mean = 0;
-};
-
-// Of the elements that are numbers; nothing when there are none.
-std::optional<Statistics> statistics(const Tensor& tensor) {
-  if (tensor.dtype() == DType::string || dtypes::kComplex.contains(tensor.dtype())) return std::nullopt;
-  const std::vector<double> elements = tensor.to_f64();
-  Statistics result{.min = INFINITY, .max = -INFINITY};
-  int64_t count = 0;
-  for (const double element : elements) {
-    if (std::isnan(element)) continue;
-    result.min = std::min(result.min, element);
-    result.max = std::max(result.max, element);
-    result.mean += element;
-    ++count;
-  }
-  if (count == 0) return std::nullopt;
-  result.mean /= static_cast<double>(count);
-  return result;
 }
 
 // One row for a tensor; the elements of a sequence get rows of their own.
@@ -88,7 +68,8 @@ class OutputReport {
       write_npy(file, tensor);
     }
     ++index_;
-    const auto stats = statistics(tensor);
+    auto stats = statistics_of(tensor.view());
+    if (stats && !stats->has_numbers()) stats.reset();
     Json json = value_json(name, tensor.type());
     const auto number = [&](double Statistics::*field) { return stats ? Json((*stats).*field) : Json(); };
     json.add("min", number(&Statistics::min))
@@ -106,22 +87,50 @@ class OutputReport {
   Table table_{{{"output"}, {"type"}, {"min", true}, {"max", true}, {"mean", true}, {"file"}}};
 };
 
+// What the file of hashes says besides hashes. Before compiling, which uses up the graph.
+RunHashes describe_run(const LoadedModel& loaded) {
+  RunHashes run;
+  run.model = loaded.name;
+  run.version = version();
+  run.machine = cpu_name();
+  return run;
+}
+
 int run(Session& session, const Options& options) {
+  check_observe_options(options.observe);
   if (!options.output_dir.empty()) require_writable_directory(options.output_dir);
   LoadedModel loaded = load_model(session, options.model);
   loaded.seeds.seed = static_cast<uint64_t>(options.run.seed);
   const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
-  std::vector<std::string> names;
+  std::vector<std::string> names, input_names;
+  for (const ValueId id : loaded.model.graph.inputs()) input_names.push_back(loaded.model.graph.value(id).name());
   for (size_t i = 0; i < loaded.model.graph.outputs().size(); ++i) names.push_back(loaded.model.graph.output_name(i));
   const CompiledModel compiled = compile_model(session, loaded, options.run, {.revalidation = Revalidation::numbers});
   const Executable& executable = compiled.executable;
+  ObservedRun observed(session, options.observe);
+  if (RunHasher* hasher = observed.hasher()) {
+    observed.hashes() = describe_run(loaded);
+    observed.hashes().device = compiled.device;
+    observed.hashes().threads = executable.threads();
+    for (size_t i = 0; i < inputs.size(); ++i) hasher->add_input(input_names[i], inputs[i]);
+  }
   const Stopwatch watch;
-  const std::vector<Datum> outputs = executable.run(inputs);
+  std::vector<Datum> outputs;
+  try {
+    outputs = executable.run(inputs);
+  } catch (const UserError&) {
+    if (!observed.was_stopped()) throw;
+    std::cerr << "stopped\n";
+    return static_cast<int>(ExitCode::done);
+  }
   const double latency_ms = watch.ms();
+  observed.finish();
   log_plan(session, executable);
   OutputReport report(options.output_dir);
   for (size_t i = 0; i < outputs.size(); ++i) report.add(names[i], outputs[i]);
-  session.print({{"model", loaded.name}, {"outputs", report.list()}, {"latency_ms", latency_ms}},
+  Json::Object document{{"model", loaded.name}, {"outputs", report.list()}, {"latency_ms", latency_ms}};
+  if (!options.observe.watch.empty()) document.emplace_back("watched", observed.watched());
+  session.print(std::move(document),
                 report.table().to_string(session.stdout_escapes()) + "\nfirst run took " + human_ms(latency_ms) + "\n");
   return 0;
 }
@@ -137,6 +146,7 @@ Command run_command() {
                    .doc = "Folder for the outputs as .npy files; made when missing.",
                    .target = &options->output_dir,
                    .kind = ValueKind::directory});
+  for (Option& option : observe_option_table(options->observe)) table.push_back(std::move(option));
   for (Option& option : run_option_table(options->run)) table.push_back(std::move(option));
   return {
       .name = "run",
@@ -146,7 +156,9 @@ Command run_command() {
           "below its extent, other integers are 0 or 1, masks are 1.",
       .examples = {{"autograph run model.onnx --input x=x.npy --output-dir out",
                     "One input from a file, outputs into out/."},
-                   {"autograph run zoo:bert --seed 7", "Drawn inputs."}},
+                   {"autograph run zoo:bert --seed 7", "Drawn inputs."},
+                   {"autograph run model.onnx --watch 'layer1.*,softmax'", "What do these nodes read and make?"},
+                   {"autograph run model.onnx --hashes here.jsonl", "For diff-runs with a run elsewhere."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };

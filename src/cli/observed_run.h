@@ -1,0 +1,54 @@
+// Looking at the nodes of `autograph run` while they run: --watch, --break and --hashes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograph/run_hashes.h"
+#include "autograph/watch.h"
+#include "cli/options/command.h"
+#include "cli/session.h"
+
+namespace autograph::cli {
+
+/// At most one of them is given.
+struct ObserveOptions {
+  std::string watch;        ///< Pattern; "": none.
+  std::string breakpoints;  ///< Pattern; "": none.
+  std::string hashes;       ///< File to write; "": none.
+};
+
+/// As an option table.
+std::vector<Option> observe_option_table(ObserveOptions& options);
+
+/// Throws UserError when more than one is given, IoError when the file cannot be written.
+void check_observe_options(const ObserveOptions& options);
+
+/// Looks at all runs of this thread while it lives.
+class ObservedRun {
+ public:
+  ObservedRun(Session& session, const ObserveOptions& options);
+  /// What the file says of the run besides its nodes.
+  RunHashes& hashes() { return hashes_; }
+  RunHasher* hasher() { return hasher_ ? &*hasher_ : nullptr; }
+  /// Behind the run: writes the file, where one was asked for; warns where no node fitted a pattern.
+  void finish();
+  /// Was the run ended at a breakpoint?
+  bool was_stopped() const { return watch_ && watch_->has_stopped(); }
+  /// The nodes that --watch has shown, as a list; null without --watch.
+  Json watched() { return options_.watch.empty() ? Json() : Json(std::move(watched_)); }
+
+ private:
+  WatchNext show(const NodeRun& run);
+  WatchNext ask(const NodeRun& run);
+
+  Session& session_;
+  const ObserveOptions options_;
+  RunHashes hashes_;
+  Json::Array watched_;
+  std::optional<RunHasher> hasher_;
+  std::optional<NodeWatch> watch_;
+};
+
+}  // namespace autograph::cli

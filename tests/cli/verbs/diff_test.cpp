@@ -1,0 +1,76 @@
+// `diff`, `diff-runs` and what `run` shows of nodes.
+#include <gtest/gtest.h>
+
+#include "cli/run_program.h"
+
+namespace autograph {
+namespace {
+
+TEST(CliDiff, ModelsThatAreTheSameAndNot) {
+  const ProgramResult same = run_program("diff zoo:mlp zoo:mlp --json");
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_TRUE(same.json()["ok"].get<bool>());
+  EXPECT_TRUE(same.json()["changes"].empty());
+  const ProgramResult other = run_program("diff zoo:mlp 'zoo:mlp?batch=3' --json");
+  EXPECT_EQ(other.exit_code, 6) << other.err;
+  const auto json = other.json();
+  EXPECT_EQ(json["matched"], json["a"]["nodes"]);
+  EXPECT_EQ(json["changes"][0]["part"], "input");
+  EXPECT_EQ(json["changes"][0]["change"], "changed");
+  EXPECT_NE(run_program("diff zoo:mlp 'zoo:mlp?batch=3'").out.find("type: f32["), std::string::npos);
+}
+
+TEST(CliDiffRuns, OneRunTwiceAndAnother) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, const std::string& flags) {
+    const ProgramResult run = run_program("run zoo:mlp --threads 1 " + flags + " --hashes " + (folder / name));
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+  };
+  write("one", "");
+  write("same", "");
+  write("other", "--seed 1");
+  const ProgramResult same = run_program("diff-runs " + (folder / "one") + " " + (folder / "same") + " --json");
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_GT(same.json()["compared"].get<int>(), 2);
+  EXPECT_TRUE(same.json()["first"].is_null());
+  const ProgramResult other = run_program("diff-runs " + (folder / "one") + " " + (folder / "other") + " --json");
+  EXPECT_EQ(other.exit_code, 6) << other.err;
+  EXPECT_EQ(other.json()["first"]["node"], "");  // already its input
+  EXPECT_EQ(other.json()["a"]["threads"], 1);
+  EXPECT_NE(run_program("diff-runs " + (folder / "one") + " " + (folder / "other")).out.find("the runs part at input"),
+            std::string::npos);
+  EXPECT_EQ(run_program("diff-runs " + (folder / "one") + " " + (folder / "missing")).exit_code, 1);
+  EXPECT_EQ(run_program("diff-runs " + (folder / "one") + " " + AG_PROGRAM).exit_code, 3);
+}
+
+TEST(CliRun, WatchPrintsNodesAndWarnsWhereNoneFits) {
+  const ProgramResult run = run_program("run zoo:mlp --no-optimize --watch relu --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto watched = run.json()["watched"];
+  ASSERT_FALSE(watched.empty());
+  EXPECT_EQ(watched[0]["op"], "relu");
+  EXPECT_EQ(watched[0]["outputs"][0]["min"], 0);
+  EXPECT_LT(watched[0]["inputs"][0]["min"].get<double>(), 0);
+  const ProgramResult text = run_program("run zoo:mlp --no-optimize --watch relu");
+  EXPECT_NE(text.out.find("rms "), std::string::npos) << text.out;
+  EXPECT_NE(run_program("run zoo:mlp --watch nothing").err.find("no node fits 'nothing'"), std::string::npos);
+  EXPECT_EQ(run_program("run zoo:mlp --watch relu --break relu").exit_code, 2);
+}
+
+TEST(CliRun, BreakReadsCommands) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "out.npy";
+  const ProgramResult run =
+      run_program("run zoo:mlp --no-optimize --break relu", "printf 'print\\nwrite " + file + "\\nstep\\nquit\\n' |");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.err.find("f32["), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("stopped"), std::string::npos) << run.err;
+  EXPECT_EQ(read_text(file).substr(1, 5), "NUMPY");
+  // Where the commands end, the run goes on.
+  const ProgramResult on = run_program("run zoo:mlp --no-optimize --break relu --json");
+  EXPECT_EQ(on.exit_code, 0) << on.err;
+  EXPECT_FALSE(on.json()["outputs"].empty());
+}
+
+}  // namespace
+}  // namespace autograph
