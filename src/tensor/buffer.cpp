@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "tensor/block_pool.h"
 #include "tensor/spare_bytes.h"
 
 namespace autograph {
@@ -24,6 +25,11 @@ void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t 
 }
 
 std::shared_ptr<void> allocate_on_host(size_t size) {
+  if (size + kSpareBytes <= kMaxPooledBytes) {
+    std::shared_ptr<void> pooled = allocate_pooled(size + kSpareBytes);
+    AG_CHECK_USER(pooled != nullptr, BudgetError, "[tensor] memory: {} bytes are not available", size);
+    return pooled;
+  }
   const bool is_large = size >= kHugePage;
   const std::align_val_t alignment = is_large ? std::align_val_t{kHugePage} : kAlignment;
   void* memory = ::operator new(size + kSpareBytes, alignment, std::nothrow);
