@@ -103,8 +103,10 @@ size_t CallCache::size() const {
 std::shared_ptr<PreparedCall> CallCache::find(const CallRequest& request) {
   ++calls_;
   const uint64_t hash = hash_of(request);
-  if (const std::shared_ptr<Family> family = find_family(hash, request)) {
-    if (std::shared_ptr<PreparedCall> call = find_member(*family, request)) return call;
+  Recent& last = recent(hash);
+  if (!last.family || last.hash != hash || !fits(*last.family, request)) last = {hash, find_family(hash, request)};
+  if (last.family) {
+    if (std::shared_ptr<PreparedCall> call = find_member(*last.family, request)) return call;
   }
   ++new_calls_;
   auto call = std::make_shared<PreparedCall>(request);
@@ -165,6 +167,7 @@ void CallCache::add(uint64_t hash, const CallRequest& request, const std::shared
   if (young_members_ >= kGeneration) {
     old_ = std::move(young_);
     young_.clear();
+    recent_.fill({});
     young_members_ = 0;
   }
   std::shared_ptr<Family> family = find_family(hash, request);
@@ -185,6 +188,7 @@ void CallCache::add(uint64_t hash, const CallRequest& request, const std::shared
     family->members.clear();
     family->value_slots = call->value_slots();
   }
+  recent(hash) = {hash, family};
   family->members.push_back({std::move(values), call});
   ++young_members_;
 }

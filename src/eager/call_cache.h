@@ -1,6 +1,7 @@
 // Prepared calls that a thread keeps for the next call of the same kind.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -46,7 +47,17 @@ class CallCache {
   std::shared_ptr<Family> find_family(uint64_t hash, const CallRequest& request);
   void add(uint64_t hash, const CallRequest& request, const std::shared_ptr<PreparedCall>& call);
 
+  // The families that were found last, by the low bits of their hashes: in front of the generations, and empty when
+  // they change, so that those in use come into the younger one.
+  struct Recent {
+    uint64_t hash = 0;
+    std::shared_ptr<Family> family;
+  };
+  static constexpr size_t kRecent = 256;
+  Recent& recent(uint64_t hash) { return recent_[hash % kRecent]; }
+
   Generation young_, old_;
+  std::array<Recent, kRecent> recent_;
   size_t young_members_ = 0;
   int64_t calls_ = 0, new_calls_ = 0;
 };
