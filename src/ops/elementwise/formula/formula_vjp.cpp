@@ -1,6 +1,10 @@
 #include "ops/elementwise/formula/formula_vjp.h"
 
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -17,17 +21,68 @@ using formulas::ExprOp;
 
 std::string variable_name(size_t slot) { return fmt::format("x{}", slot); }
 
+// The derivative of a formula with respect to one operand.
+struct Slope {
+  explicit Slope(const Expr& of) : value(of), parts(parts_in_order(of)) {}
+  Expr value;
+  std::vector<Expr> parts;  // operands before what reads them, as they are lowered
+};
+
+// What is known of an op's formula with these operands and attributes: define by run asks again at each visit of a
+// node.
+class Slopes {
+ public:
+  Slopes() = default;
+  explicit Slopes(const VjpContext& context) : attributes_(context.attributes()), slopes_(context.num_inputs()) {
+    std::vector<Expr> operands;
+    for (size_t slot = 0; slot < context.num_inputs(); ++slot) {
+      operands.push_back(context.has_input(slot) ? Expr::variable(variable_name(slot)) : Expr());
+    }
+    formula_ = expression_of(context.op(), context.attributes(), operands);
+    AG_CHECK(formula_.is_present(), "[{}] gradient: no formula", context.op().name);
+  }
+
+  bool has(const Attributes& attributes) const {
+    return formula_.is_present() && attributes_.size() == attributes.size() &&
+           std::equal(attributes.begin(), attributes.end(), attributes_.begin(), [](const auto& a, const auto& b) {
+             return a.first == b.first && autograph::equal(a.second, b.second);
+           });
+  }
+  const Expr& formula() const { return formula_; }
+  const Slope& of(size_t slot) {
+    std::optional<Slope>& slope = slopes_[slot];
+    if (!slope) slope.emplace(derivative(formula_, variable_name(slot)));
+    return *slope;
+  }
+
+ private:
+  Attributes attributes_;
+  Expr formula_;
+  std::vector<std::optional<Slope>> slopes_;
+};
+
+// Of the thread's last call with this op and such operands.
+Slopes& slopes_of(const VjpContext& context) {
+  thread_local std::unordered_map<const OpDef*, std::unordered_map<uint64_t, Slopes>> known;
+  uint64_t operands = context.num_inputs();
+  for (size_t slot = 0; slot < context.num_inputs(); ++slot)
+    operands = operands * 2 + (context.has_input(slot) ? 1 : 0);
+  Slopes& slopes = known[&context.op()][operands];
+  if (!slopes.has(context.attributes())) slopes = Slopes(context);
+  return slopes;
+}
+
 // Makes nodes of expressions, of equal parts once. Truth values are bool in the graph.
 class Lowering {
  public:
-  Lowering(VjpContext& context, Expr result) : context_(context), result_(std::move(result)) {}
+  Lowering(VjpContext& context, const Expr& result) : context_(context), result_(result) {}
 
-  Var lower(const Expr& root) {
-    for (const Expr& part : parts_in_order(root)) {
+  Var lower(const Slope& slope) {
+    for (const Expr& part : slope.parts) {
       Var& value = values_[part.identity()];
       if (!value.is_valid()) value = lower_part(part);
     }
-    return values_.at(root.identity());
+    return values_.at(slope.value.identity());
   }
 
  private:
@@ -72,28 +127,23 @@ class Lowering {
   }
 
   VjpContext& context_;
-  Expr result_;
+  const Expr& result_;
   std::unordered_map<const void*, Var> values_;
 };
 
 }  // namespace
 
 void formula_vjp(VjpContext& context) {
-  std::vector<Expr> operands;
-  for (size_t slot = 0; slot < context.num_inputs(); ++slot) {
-    operands.push_back(context.has_input(slot) ? Expr::variable(variable_name(slot)) : Expr());
-  }
-  const Expr formula = expression_of(context.op(), context.attributes(), operands);
-  AG_CHECK(formula.is_present(), "[{}] gradient: no formula", context.op().name);
-  Lowering lowering(context, formula);
+  Slopes& slopes = slopes_of(context);
+  Lowering lowering(context, slopes.formula());
   for (size_t slot = 0; slot < context.num_inputs(); ++slot) {
     if (!context.wants(slot)) continue;
-    const Expr slope = derivative(formula, variable_name(slot));
-    if (slope.is(0)) {
+    const Slope& slope = slopes.of(slot);
+    if (slope.value.is(0)) {
       context.set_none(slot);
-    } else if (slope.is(1)) {
+    } else if (slope.value.is(1)) {
       context.set(slot, context.gy(0));
-    } else if (slope.is(-1)) {
+    } else if (slope.value.is(-1)) {
       context.set(slot, neg(context.gy(0)));
     } else {
       context.set(slot, context.gy(0) * lowering.lower(slope));
