@@ -135,6 +135,32 @@ TEST(Optimize, RivalsAreNeverSlowerThanThePlainPlan) {
 }
 
 // Candidates are ranked by the schedule that would run: on a device with a clock that is what they take.
+// Independent chains of products that read one input: what merges them in sequence leaves less to run side by side.
+Graph towers(int count, int depth, int64_t size) {
+  Graph graph("towers");
+  const Var x = input(graph, DType::f32, {8, size}, "x");
+  for (int tower = 0; tower < count; ++tower) {
+    Var y = x;
+    for (int step = 0; step < depth; ++step) {
+      const float scale = 0.01F * static_cast<float>(tower + step + 1);
+      const auto elements = static_cast<size_t>(size * size);
+      y = relu(matmul(y, constant(graph, Tensor::of<float>({size, size}, std::vector<float>(elements, scale)))));
+    }
+    graph.add_output(y.id(), "y" + std::to_string(tower));
+  }
+  return graph;
+}
+
+// It goes back to the streams of the plain graph where those of a rewritten one take longer.
+TEST(Optimize, TasoWithNimbleIsNeverWorseThanNimble) {
+  for (const auto& [count, size] : {std::pair(3, 256), std::pair(4, 512), std::pair(6, 64)}) {
+    const Graph graph = towers(count, 2, size);
+    const Optimized nimble = optimize(graph, simulated(), quick(Strategy::nimble));
+    const Optimized both = optimize(graph, simulated(), quick(Strategy::taso_nimble));
+    EXPECT_LE(both.report.latency_after_ms, nimble.report.latency_after_ms * (1 + 1e-9)) << count << " x " << size;
+  }
+}
+
 TEST(Optimize, PredictsWhatTrialsTake) {
   const Optimized found = optimize(recurrent(6), simulated(), quick(Strategy::autograph));
   ASSERT_GT(found.report.trials.size(), 2u);

@@ -49,7 +49,8 @@ IosResult find_ios_stages(StrategyContext& context, const Proposal& proposal, do
 }
 
 Proposal run_ios(StrategyContext& context, const Graph& simplified) {
-  Champion champion(context, context.propose(simplified));
+  const Proposal plain = context.propose(simplified);
+  Champion champion(context, plain);
   champion.try_tuning();
   Proposal proposal = propose_ios(context, simplified, kMergeShare, kStagesShare);
   Schedule schedule = std::move(proposal.schedule);
@@ -57,6 +58,8 @@ Proposal run_ios(StrategyContext& context, const Graph& simplified) {
   if (champion.is_new_graph(proposal) && champion.has_time()) champion.challenge(proposal);
   champion.try_schedule(proposal, std::move(schedule));
   try_list(context, champion, proposal);
+  // Merges that cost more than they should have: never worse than `list` alone.
+  if (!proposal.steps.empty()) try_list(context, champion, plain);
   champion.try_tuning_in_network();
   return champion.take();
 }
