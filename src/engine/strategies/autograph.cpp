@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/strategies/diversity.h"
 #include "engine/strategies/part_search.h"
 #include "engine/strategies/piece_schedule.h"
 #include "engine/strategies/strategy.h"
@@ -40,6 +41,8 @@ constexpr size_t kMinIdle = 10;
 constexpr size_t kMaxIdle = 500;
 // A weight of the critical path beside which the sum decides between equals alone.
 constexpr double kCriticalPathAlone = 1e6;
+// A graph that took this many times the best was no near thing: variants of it are not run.
+constexpr double kClearLoss = 1.05;
 
 // What the search may try: its own graphs and list schedules, or what `ios` and `nimble` propose as well.
 enum class Portfolio { alone, with_rivals };
@@ -97,16 +100,38 @@ class AutographSearch {
   bool has_time() const { return champion_.has_time(); }
 
   void challenge_all(const std::vector<Proposal>& proposals) {
+    std::vector<Composition> losers;
     for (const Proposal& proposal : proposals) {
       if (!has_time()) return;
       if (!champion_.is_new_graph(proposal)) continue;
+      const Composition composition = composition_of(proposal);
+      if (std::any_of(losers.begin(), losers.end(),
+                      [&](const Composition& loser) { return loser.distance(composition) < kNearlyTheSame; })) {
+        continue;
+      }
+      const size_t num_trials = context_.report().trials.size();
       // What loses one node after the other may win on several streams, where these pay at all; where streams share the
       // device nothing is won without them.
       const bool needs_streams = is_shared_ && champion_.best().schedule.width() > 1;
       const bool wins_in_turn = !needs_streams && champion_.challenge(proposal);
       const bool is_new_best = wins_in_turn && has_exact_times_;
       if (is_new_best || champion_.best().schedule.width() > 1) try_schedules(proposal);
+      if (has_lost_clearly(num_trials)) losers.push_back(composition);
     }
+  }
+
+  // In all trials from this one on.
+  bool has_lost_clearly(size_t first) const {
+    const auto& trials = context_.report().trials;
+    return trials.size() > first &&
+           std::all_of(trials.begin() + static_cast<std::ptrdiff_t>(first), trials.end(), [](const TrialResult& trial) {
+             return trial.is_right && !trial.accepted && trial.latency_ms > kClearLoss * trial.best_ms;
+           });
+  }
+
+  Composition composition_of(const Proposal& proposal) {
+    return Composition(proposal.finished,
+                       [&](NodeId id) { return context_.cost().node_us(proposal.finished, id, context_.threads()); });
   }
 
   // The same graph on several streams, in the ways that schedulers propose. Takes a copy: the best may change.
@@ -150,7 +175,7 @@ class AutographSearch {
 
   double alpha() const { return options_.use_critical_path ? context_.alpha() : 0; }
 
-  // Whole graphs made from `from`, cheapest first.
+  // Whole graphs made from `from`, cheapest first, those that differ before variants of one.
   std::vector<Proposal> candidates(const Proposal& from) {
     const Graph& graph = from.simplified;
     const std::vector<RuleMatch> matches = context_.matcher().find_all(graph);
@@ -175,7 +200,11 @@ class AutographSearch {
     for (Proposal& proposal : proposals) proposal.makespan_us = context_.makespan_us(proposal.finished);
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.makespan_us < b.makespan_us; });
-    return proposals;
+    std::vector<Composition> compositions;
+    for (const Proposal& proposal : proposals) compositions.push_back(composition_of(proposal));
+    std::vector<Proposal> in_turn;
+    for (const size_t next : diverse_order(compositions)) in_turn.push_back(std::move(proposals[next]));
+    return in_turn;
   }
 
   PartSearch::Limits part_limits() const {
