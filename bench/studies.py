@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Runs the studies of the AutoGraph paper on this machine and writes them, with machine and date, as tables.
 
-    python bench/studies.py [--out docs/results] [--only compare,sim,settings,alpha,batch,ledger,cell]
+    python bench/studies.py [--out docs/results] [--only compare,sim,sim_h200,ranking,settings,alpha,batch,ledger,cell]
         [--autograph build/autograph] [--budget SECONDS] [--seconds T] [--models a,b]
 
 compare   every strategy on every model on this processor, in turns (`autograph compare`)
 sim       the same on the simulated GPU of the paper's time; the latencies are those of a clock, not measurements
+sim_h200  the same on the simulated GPU of today
+ranking   predicted against simulated times of all trials of these two, per model, with their rank correlation; runs nothing
 settings  without rules, without DP, without partition, without critical path (`autograph ablate`)
 alpha     the weight of the critical path
 batch     batch 1 to 32, against the plain plan
@@ -29,7 +31,7 @@ import tempfile
 # The published table, and models with the branches that people run.
 MODELS = ["inception_v3", "resnet50", "resnext50", "nasnet_a", "nasnet_mobile", "rnntc_sru", "bert", "nasnet_large"]
 MODELS += ["bert_base", "decoder", "mixture_of_experts", "two_towers", "bilstm", "inception_resnet", "multi_task"]
-RIVALS = ["sequential", "list", "taso", "ios", "nimble", "taso+nimble"]
+RIVALS = ["sequential", "list", "paper", "taso", "ios", "nimble", "taso+nimble"]
 # The search's own result, and with the plans of ios and nimble as candidates: the default.
 OWN = ["search", "autograph"]
 STRATEGIES = RIVALS + OWN
@@ -111,8 +113,12 @@ class Studies:
     def compare(self, name, title, *flags):
         rows = []
         for model in self.options.models:
-            document = json.loads(self.program("compare", f"zoo:{model}", *flags, *self.search_flags()))
+            strategies = ["--strategies", ",".join(STRATEGIES)]
+            document = json.loads(self.program("compare", f"zoo:{model}", *strategies, *flags, *self.search_flags()))
             rows += document["rows"]
+            self.write_comparison(name, title, rows)  # what is done, should a later row fail
+
+    def write_comparison(self, name, title, rows):
         lines = ["| model | " + " | ".join(STRATEGIES) + " | best rival | it / search | it / autograph |"]
         lines.append("|---" * (len(STRATEGIES) + 4) + "|")
         gains = {own: [] for own in OWN}
@@ -166,11 +172,7 @@ class Studies:
             with tempfile.TemporaryDirectory() as folder:
                 plan = ["-o", f"{folder}/plan.agplan", "--budget", f"{self.options.budget:g}", "--json"]
                 document = json.loads(self.program("optimize", f"zoo:{model}", *plan))
-            points = [
-                (trial["predicted_us"] / 1e3, trial["latency_ms"], trial["accepted"])
-                for trial in document["trials"]
-                if trial["verified"] and trial["predicted_us"] > 0
-            ]
+            points = self.points(document["trials"])
             rows.append({"model": model, "points": points})
             if not points:
                 continue
@@ -182,6 +184,37 @@ class Studies:
         text = "![predicted against measured](ledger.svg)\n\nOne dot for each trial, filled where it became the best."
         self.write("ledger", "Predicted against measured", text + "\n\n" + "\n".join(lines), rows)
 
+    def ranking(self):
+        """From the trials that the tables of simulated devices keep."""
+        rows = []
+        lines = ["| model | device | trials | rank correlation | of the search alone | simulated / predicted, median |"]
+        lines.append("|---" * 6 + "|")
+        for name, device in (("sim", "sim:v100"), ("sim_h200", "sim:h200")):
+            table = self.out / f"{name}.json"
+            for row in json.loads(table.read_text(encoding="utf-8")) if table.exists() else []:
+                points = {strategy: self.points(trials) for strategy, trials in row["trials"].items()}
+                every = [point for some in points.values() for point in some]
+                own = points.get("search", [])
+                rows.append({"model": row["model"], "device": device, "points": points})
+                if len(every) < 3:
+                    continue
+                ratio = statistics.median(measured / predicted for predicted, measured, _ in every)
+                of_own = f"{spearman(own):.2f}" if len(own) > 2 else "-"
+                start = f"| {row['model']} | {device} | {len(every)} | {spearman(every):.2f} | {of_own} "
+                lines.append(start + f"| {ratio:.3f} |")
+        text = "Candidates of all strategies that ran on the device, each with its schedule: the makespan by which it was "
+        text += "ranked against the clock.\n\n"
+        self.write("ranking", "Predicted against simulated times of candidates", text + "\n".join(lines), rows)
+
+    @staticmethod
+    def points(trials):
+        """Predicted and measured milliseconds of those that gave the right numbers, and which became the best."""
+        return [
+            (trial["predicted_us"] / 1e3, trial["latency_ms"], trial["accepted"])
+            for trial in trials
+            if trial["verified"] and trial["predicted_us"] > 0
+        ]
+
     def cell(self):
         for strategy in ("sequential", "autograph"):
             picture = self.out / f"nasnet_cell_{strategy}.svg"
@@ -192,6 +225,10 @@ class Studies:
             self.compare("compare", "Every strategy on this processor")
         elif name == "sim":
             self.compare("sim", "Every strategy on a SIMULATED GPU (sim:v100)", "--device", "sim:v100")
+        elif name == "sim_h200":
+            self.compare("sim_h200", "Every strategy on a SIMULATED GPU (sim:h200)", "--device", "sim:h200")
+        elif name == "ranking":
+            self.ranking()
         elif name == "ledger":
             self.ledger()
         elif name == "cell":
@@ -202,7 +239,7 @@ class Studies:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["compare", "sim", "settings", "alpha", "batch", "ledger", "cell"]
+    names = ["compare", "sim", "sim_h200", "ranking", "settings", "alpha", "batch", "ledger", "cell"]
     parser.add_argument("--out", default="docs/results")
     parser.add_argument("--only", default=",".join(names))
     parser.add_argument("--autograph", default="build/autograph")

@@ -5,6 +5,7 @@
 
 #include "autograph/op_def.h"
 #include "base/hash.h"
+#include "base/stopwatch.h"
 #include "graph/attribute_hash.h"
 
 namespace autograph {
@@ -102,7 +103,9 @@ CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int t
   if (estimate_us <= 0) estimate_us = plain_us(call);
   Answer answer{corrected(node.op().name, threads, estimate_us), candidates.empty()};
   if (!candidates.empty() && (!options_.may_measure || options_.may_measure())) {
+    const Stopwatch watch;
     const std::vector<double> costs = options_.cost.candidates_us(options_.catalog, call, candidates);
+    seconds_measured_ += watch.ms() / 1e3;
     const double measured_us = *std::min_element(costs.begin(), costs.end());
     answer.is_measured = true;
     if (measured_us > 0 && measured_us < kLastResortUs) {

@@ -35,6 +35,8 @@ class CatalogCost : public CostModel {
  public:
   explicit CatalogCost(const CatalogCostOptions& options) : options_(options) {}
   double node_us(const Graph& graph, NodeId node, int threads) override;
+  /// Spent with measuring kernels so far, or with asking what is known of them.
+  double seconds_measured() const { return seconds_measured_; }
   int threads() const override { return options_.threads; }
   /// Different calls asked about so far.
   size_t num_calls() const { return known_.size(); }
@@ -53,6 +55,7 @@ class CatalogCost : public CostModel {
   double corrected(std::string_view op, int threads, double estimate_us);
 
   CatalogCostOptions options_;
+  double seconds_measured_ = 0;
   std::unordered_map<Hash128, Answer> known_;
   std::map<std::pair<std::string_view, int>, Correction> corrections_;  // by op and threads
 };

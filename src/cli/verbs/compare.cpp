@@ -56,6 +56,7 @@ Json row_json(const Row& row) {
   Json seconds = Json::object();
   Json streams = Json::object();
   Json same_as = Json::object();
+  Json trials = Json::object();
   double max_rel = 0;
   double total_seconds = 0;
   bool ok = true;
@@ -63,6 +64,7 @@ Json row_json(const Row& row) {
     latency.add(result.name, result.latency_ms);
     seconds.add(result.name, result.report.search_seconds);
     streams.add(result.name, result.streams);
+    trials.add(result.name, trials_json(result.report));
     if (!result.same_as.empty()) same_as.add(result.name, result.same_as);
     max_rel = std::max(max_rel, result.difference.max_rel);
     total_seconds += result.report.search_seconds;
@@ -77,7 +79,8 @@ Json row_json(const Row& row) {
                        {"search_seconds", total_seconds},
                        {"search_seconds_of", std::move(seconds)},
                        {"same_as", std::move(same_as)},
-                       {"streams", std::move(streams)}});
+                       {"streams", std::move(streams)},
+                       {"trials", std::move(trials)}});
 }
 
 std::string table_text(const std::vector<Row>& rows, const std::vector<Entrant>& entrants, bool escapes) {

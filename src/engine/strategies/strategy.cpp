@@ -42,6 +42,9 @@ constexpr StrategyDef kStrategies[] = {
 
 // Costs of kernels are measured during this part of the budget; later ones are estimated.
 constexpr double kMeasuringShare = 0.55;
+// The same while rules are tried, all searches together. A network that repeats its blocks has few kernels, so that what
+// merges and splits of them really take is soon known.
+constexpr double kSparingShare = 0.1;
 // Kernels that take longer are not measured on the threads of a stream: they scale.
 constexpr double kWideUs = 400;
 constexpr double kScaling = 0.95;
@@ -97,6 +100,7 @@ class StrategyContext::Costs {
   }
 
   CostModel& model() { return by_device_ ? *by_device_ : by_kernels_; }
+  double seconds_measured() const { return by_kernels_.seconds_measured(); }
 
  private:
   CatalogCostOptions with_judge(const Device& device, const CompileOptions& compile, CatalogCostOptions options) {
@@ -124,7 +128,7 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
       report_(report),
       threads_(compile.threads > 0 ? compile.threads : usable_cpu_count()) {
   costs_ =
-      std::make_unique<Costs>(device, compile, threads_, [this] { return is_measuring_ && !is_over(kMeasuringShare); });
+      std::make_unique<Costs>(device, compile, threads_, [this] { return may_measure(); });
   cost_ = &costs_->model();
   std::vector<const Rule*> all = rules_for_search();
   const size_t num_built_in = all.size();
@@ -166,6 +170,13 @@ Graph StrategyContext::finish(Graph simplified) const {
 StreamLimits StrategyContext::limits() const {
   const int most = properties_.max_streams > 0 ? properties_.max_streams : threads_;
   return {search_.max_streams > 0 ? search_.max_streams : most, properties_.sync_us};
+}
+
+bool StrategyContext::may_measure() const {
+  if (measuring_ == Measuring::off || is_over(kMeasuringShare)) return false;
+  if (measuring_ == Measuring::on) return true;
+  const double seconds = sparing_seconds_ + costs_->seconds_measured() - sparing_since_;
+  return seconds < kSparingShare * budget_seconds();
 }
 
 double StrategyContext::narrow_us(const Graph& graph, NodeId id, double us) {
@@ -239,9 +250,12 @@ std::vector<Rewritten> StrategyContext::search(const CandidateGraph& start, Back
   options.should_stop = [&] { return is_over(until); };
   options.ledger = ledger();
   options.on_candidate = [&](double best_us) { count_candidate("searching", shown_us > 0 ? shown_us : best_us); };
-  is_measuring_ = false;
+  const Measuring before = measuring_;
+  sparing_since_ = costs_->seconds_measured();
+  measuring_ = before == Measuring::off ? Measuring::off : Measuring::sparing;
   std::vector<Rewritten> found = backtrack(start, *matcher_, options);
-  is_measuring_ = true;
+  measuring_ = before;
+  sparing_seconds_ += costs_->seconds_measured() - sparing_since_;
   return found;
 }
 

@@ -89,12 +89,13 @@ class StrategyContext {
   /// Remembers what a finished graph took, in its best schedule, for later fits of alpha.
   void remember_latency(const Hash128& graph, const LatencySample& sample);
   /// Backtracks from `start` until `until`, a part of the budget, is over; gamma and the limit of candidates are those
-  /// of the options. Kernels that were not measured yet are estimated meanwhile: rules make many that nobody will keep.
+  /// of the options. Few of the kernels that were not measured yet are measured meanwhile: rules make many that nobody
+  /// will keep.
   /// Counts candidates and shows `shown_us`, or the best cost of this search where that is 0.
   std::vector<Rewritten> search(const CandidateGraph& start, BacktrackingOptions options, double until,
                                 double shown_us = 0);
   /// Kernels that were not measured yet are estimated while this is off.
-  void set_measuring(bool measuring) { is_measuring_ = measuring; }
+  void set_measuring(bool measuring) { measuring_ = measuring ? Measuring::on : Measuring::off; }
   /// For running proposals on the device.
   const Trial& trial();
 
@@ -137,6 +138,7 @@ class StrategyContext {
  private:
   std::string sampled_on() const;
   void choose_alpha();
+  bool may_measure() const;
 
   class Costs;
   const Device& device_;
@@ -145,7 +147,10 @@ class StrategyContext {
   const SearchOptions& search_;
   SearchReport& report_;
   int threads_;
-  bool is_measuring_ = true;
+  enum class Measuring : uint8_t { off, sparing, on };
+  Measuring measuring_ = Measuring::on;
+  double sparing_seconds_ = 0;  // spent with measuring while searches ran, but for the present one
+  double sparing_since_ = 0;    // what was spent with measuring before that
   double tune_until_ = 1;
   double reserved_seconds_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
