@@ -150,6 +150,58 @@ std::vector<size_t> order_of_first_use(std::span<const Lifetime> tensors) {
   return order;
 }
 
+// Tensors that have their place, in a partial order: those that a later one may meet, and of the others, which it need
+// not be asked about, the last that were freed.
+class PlacedTensors {
+ public:
+  PlacedTensors(std::span<const Lifetime> tensors, const IsOver& is_over)
+      : tensors_(tensors), is_over_(is_over), number_(tensors.size(), 0) {}
+
+  /// Looks what is over when `step` comes, once in a while.
+  void retire_before(uint32_t step) {
+    if (!is_over_ || active_.size() < next_look_) return;
+    std::erase_if(active_, [&](size_t t) {
+      if (!is_over_(t, step)) return false;
+      retired_.push_back(t);
+      return true;
+    });
+    keep_recent(retired_);
+    next_look_ = 2 * active_.size() + kTensorsPerLook;
+  }
+  void add(size_t tensor) {
+    number_[tensor] = ++num_placed_;
+    active_.push_back(tensor);
+  }
+  const std::vector<size_t>& active() const { return active_; }
+  /// Of `freed`, which are active, and of those that are over: the last ones, most recent last.
+  std::vector<size_t> most_recent(std::vector<size_t> freed) {
+    freed.insert(freed.end(), retired_.begin(), retired_.end());
+    keep_recent(freed);
+    return freed;
+  }
+
+ private:
+  static constexpr size_t kTensorsPerLook = 64;
+
+  // By the step that ended them, then in the order in which they were placed.
+  void keep_recent(std::vector<size_t>& freed) {
+    std::sort(freed.begin(), freed.end(), [&](size_t a, size_t b) {
+      const auto key = [&](size_t t) { return std::pair(tensors_[t].last_step, number_[t]); };
+      return key(a) < key(b);
+    });
+    if (freed.size() <= kRecentBlocks) return;
+    freed.erase(freed.begin(), freed.end() - static_cast<std::ptrdiff_t>(kRecentBlocks));
+  }
+
+  std::span<const Lifetime> tensors_;
+  const IsOver& is_over_;
+  std::vector<size_t> number_;  // by tensor: when it was placed
+  size_t num_placed_ = 0;
+  std::vector<size_t> active_;
+  std::vector<size_t> retired_;
+  size_t next_look_ = kTensorsPerLook;
+};
+
 // Only a plan that is clearly smaller is worth memory that is out of cache.
 void take_if_smaller(MemoryPlan& plan, std::vector<size_t> offsets, size_t peak) {
   if (peak >= plan.peak_bytes - plan.peak_bytes / 16) return;
@@ -192,33 +244,37 @@ MemoryPlan plan_memory(std::span<const Lifetime> tensors) {
   return plan;
 }
 
-MemoryPlan plan_memory(std::span<const Lifetime> tensors, const AliveTogether& alive_together) {
+MemoryPlan plan_memory(std::span<const Lifetime> tensors, const AliveTogether& alive_together, const IsOver& is_over) {
   std::vector<size_t> sizes;
   for (const Lifetime& tensor : tensors) sizes.push_back(tensor.bytes);
   MemoryPlan plan;
   plan.sum_bytes = sum_aligned(sizes);
   plan.offsets.assign(tensors.size(), 0);
-  std::vector<size_t> placed;
+  PlacedTensors placed(tensors, is_over);
+  const auto block_of = [&](size_t t) {
+    return Block{plan.offsets[t], plan.offsets[t] + aligned_size(tensors[t].bytes), tensors[t].last_step};
+  };
   for (const size_t t : order_of_first_use(tensors)) {
     const size_t bytes = aligned_size(tensors[t].bytes);
     if (bytes == 0) continue;
     plan.lower_bound_bytes = std::max(plan.lower_bound_bytes, bytes);
+    placed.retire_before(tensors[t].first_step);
     std::vector<Block> alive;
-    std::vector<Block> freed;
-    for (const size_t other : placed) {
-      const Block block{plan.offsets[other], plan.offsets[other] + aligned_size(tensors[other].bytes),
-                        tensors[other].last_step};
-      (alive_together(t, other) ? alive : freed).push_back(block);
+    std::vector<size_t> not_alive;
+    for (const size_t other : placed.active()) {
+      if (alive_together(t, other)) {
+        alive.push_back(block_of(other));
+      } else {
+        not_alive.push_back(other);
+      }
     }
     std::sort(alive.begin(), alive.end(), [](const Block& a, const Block& b) { return a.begin < b.begin; });
-    std::stable_sort(freed.begin(), freed.end(),
-                     [](const Block& a, const Block& b) { return a.last_step < b.last_step; });
-    if (freed.size() > kRecentBlocks)
-      freed.erase(freed.begin(), freed.end() - static_cast<std::ptrdiff_t>(kRecentBlocks));
+    std::vector<Block> freed;
+    for (const size_t other : placed.most_recent(std::move(not_alive))) freed.push_back(block_of(other));
     const size_t recent = find_recent(freed, alive, bytes, plan.peak_bytes);
     plan.offsets[t] = recent != kNowhere ? recent : find_gap_or_top(alive, bytes, plan.peak_bytes);
     plan.peak_bytes = std::max(plan.peak_bytes, plan.offsets[t] + bytes);
-    placed.push_back(t);
+    placed.add(t);
   }
   if (tensors.size() <= kMaxForQuadratic && plan.peak_bytes != plan.lower_bound_bytes) {
     MemoryPlan by_size = plan_memory(sizes, alive_together);

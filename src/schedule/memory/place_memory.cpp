@@ -95,7 +95,9 @@ class MemoryPlacer {
       if (use_) uses_.push_back({{number}, {number}});
     }
     const MemoryPlan memory =
-        use_ ? plan_memory(lifetimes_, [this](size_t a, size_t b) { return use_->alive_together(uses_[a], uses_[b]); })
+        use_ ? plan_memory(
+                   lifetimes_, [this](size_t a, size_t b) { return use_->alive_together(uses_[a], uses_[b]); },
+                   [this](size_t a, uint32_t step) { return use_->is_over(uses_[a], step); })
              : plan_memory(lifetimes_);
     plan_.arena_bytes = memory.peak_bytes;
     plan_.lower_bound_bytes = memory.lower_bound_bytes;

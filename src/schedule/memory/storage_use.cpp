@@ -1,6 +1,7 @@
 #include "schedule/memory/storage_use.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace autograph {
 
@@ -33,6 +34,27 @@ void StorageUse::add(SlotIndex slot, uint32_t number) {
 bool StorageUse::is_last(SlotIndex root, uint32_t step) const {
   return std::all_of(uses_[root].last.begin(), uses_[root].last.end(), [&](uint32_t other) {
     return other == step || (other < plan_.steps.size() && order_.precedes(other, step));
+  });
+}
+
+// Steps of the stage of `step` that all later ones stand behind: on each stream the first from `step` on.
+std::vector<uint32_t> StorageUse::first_steps_from(uint32_t step) const {
+  const auto behind = std::upper_bound(plan_.stages.begin(), plan_.stages.end(), step,
+                                       [](uint32_t number, const PlanStage& stage) { return number < stage.begin; });
+  std::vector<uint32_t> first;
+  for (const auto& stream : std::prev(behind)->streams) {
+    const auto at = std::lower_bound(stream.begin(), stream.end(), step);
+    if (at != stream.end()) first.push_back(*at);
+  }
+  if (first.empty()) first.push_back(step);  // one stream has them all
+  return first;
+}
+
+bool StorageUse::is_over(const Occupancy& use, uint32_t step) const {
+  const std::vector<uint32_t> first = first_steps_from(step);
+  return std::all_of(use.last.begin(), use.last.end(), [&](uint32_t last) {
+    return last < plan_.steps.size() &&
+           std::all_of(first.begin(), first.end(), [&](uint32_t next) { return order_.precedes(last, next); });
   });
 }
 

@@ -25,9 +25,12 @@ class StorageUse {
   bool is_last(SlotIndex root, uint32_t step) const;
   /// May the storage of neither be that of the other?
   bool alive_together(const Occupancy& a, const Occupancy& b) const { return !ends_before(a, b) && !ends_before(b, a); }
+  /// Has the use ended before any step from `step` on begins, on whatever stream that is?
+  bool is_over(const Occupancy& use, uint32_t step) const;
 
  private:
   void add(SlotIndex slot, uint32_t step);
+  std::vector<uint32_t> first_steps_from(uint32_t step) const;
   bool ends_before(const Occupancy& a, const Occupancy& b) const;
 
   const Plan& plan_;
