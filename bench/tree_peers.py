@@ -5,9 +5,9 @@
     python3 bench/tree_peers.py trees.npz [--epochs 8] [--threads 2] [--rounds 3] [--autograph build/autograph]
 
 Both walk over the positions of a batch of trees at once, with the same formulas, sizes and optimiser and batches of
-equal size; weights and batches are drawn apart. Programs run in turns, one at a time. Prints a line of JSON: accuracy on
-a sixth of the trees, the best of the last three epochs, and samples a second, the median over rounds of each round's
-best epoch.
+equal size; weights and batches are drawn apart. Programs run in turns, one at a time. Prints a line of JSON: accuracy
+on a sixth of the trees, the best of the last three epochs, and samples a second, the median over rounds of the best
+epoch of each.
 """
 import argparse
 import json
