@@ -25,6 +25,7 @@
 #include "ops/sample.h"
 #include "support/compare.h"
 #include "support/message_of.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -129,7 +130,8 @@ TEST(Trainable, TrainedWeightsGoBackIntoAFile) {
   const auto expected = compile(evaluation, options).run(inputs);
   program.states().copy_to(evaluation);
   evaluation.freeze();
-  const std::string path = ::testing::TempDir() + "trained.onnx";
+  const TestFolder folder;
+  const std::string path = folder / "trained.onnx";
   save_onnx(evaluation, path);
   const Graph loaded = load_onnx(path).graph;
   EXPECT_EQ(difference(compile(loaded).run(inputs)[0], expected[0], {1e-5, 1e-5}), "");

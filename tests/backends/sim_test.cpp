@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "autograph/error.h"
 #include "autograph/ops/activation.h"
@@ -19,6 +17,7 @@
 #include "schedule/schedulers/ios.h"
 #include "schedule/schedulers/list.h"
 #include "schedule/schedulers/nimble.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -360,10 +359,8 @@ TEST(SimMachines, AreReadFromFiles) {
     "gb_per_s_part": 0.5, "graph_start_us": 1, "eager_start_us": 1, "eager_launch_us": 1, "sync_us": 0,
     "max_streams": 2, "block_outputs": 64, "block_bytes": 64, "blocks_per_sm": 1, "inner_half": 0,
     "efficiency": {"conv": 0.5, "default": 1}, "copy_gb_per_s": 1, "copy_start_us": 1})";
-  const auto path = std::filesystem::path(testing::TempDir()) / "sim_machine.json";
-  std::ofstream(path) << good;
-  const SimMachine machine = load_sim_machine(path.string());
-  std::filesystem::remove(path);
+  const TestFolder folder;
+  const SimMachine machine = load_sim_machine(folder.write("machine.json", good));
   EXPECT_EQ(machine.sms, 4);
   EXPECT_EQ(machine.efficiency_of(get_op("conv")), 0.5);
   EXPECT_EQ(machine.efficiency_of(get_op("relu")), 1);

@@ -34,7 +34,7 @@ class HostileNames : public testing::Test {
     EXPECT_EQ(printable_lines(text), text) << what;
   }
 
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(HostileNames, NoVerbPrintsThem) {

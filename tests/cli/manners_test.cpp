@@ -95,7 +95,7 @@ TEST(Cli, CompletionAndManNameEveryVerb) {
 }
 
 TEST(Cli, BashCompletionScriptParsesAndCompletesVerbs) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   std::ofstream(folder / "script") << run_program("completion bash").out;
   const std::string script = "bash -c 'source " + (folder / "script") +
                              "; COMP_WORDS=(autograph doc); COMP_CWORD=1; _autograph; echo ${COMPREPLY[@]} > " +
@@ -160,7 +160,7 @@ TEST(Cli, BoundThreadsDoNotHideProcessors) {
 // What differs from machine to machine is left out: the first word of every line but those of devices with drivers, and
 // the settings as they stand. Kernels that other tests have had refused are in another cache.
 TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
-  const TemporaryFolder cache;
+  const TestFolder cache;
   const ProgramResult result =
       run_program("doctor --seed 7", "AUTOGRAPH_NUM_THREADS=3 XDG_CACHE_HOME=" + (cache / "c"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -191,7 +191,7 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
 }
 
 TEST(Cli, AttestsKernelsOnceAndTellsSo) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::string cache = " --cache-dir " + (folder / "cache");
   EXPECT_EQ(run_program("doctor --json" + cache).json()["attested"]["trusted"], 0);
   EXPECT_FALSE(std::filesystem::exists(folder / "cache")) << "asking makes no cache";
@@ -206,7 +206,7 @@ TEST(Cli, AttestsKernelsOnceAndTellsSo) {
 }
 
 TEST(Cli, DoctorListsRefusedKernels) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   CompileOptions options;
   options.cache_folder = folder / "cache";
   verdicts_of(get_device("cpu"), options)->keep("key", "cpu.some_kernel | relu: f32[4]", "expected 1, got 2");

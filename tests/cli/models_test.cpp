@@ -68,7 +68,7 @@ class CliModel : public testing::Test {
     write("m.onnx", model(node("Relu", "x", "a", "/block/Relu") + node("Softmax", "a", "y", "/block/Softmax")));
   }
   std::string path(const std::string& name) const { return folder_ / name; }
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(CliModel, InfoJsonHasEveryFieldOfTheContract) {

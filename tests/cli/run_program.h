@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include <nlohmann/json.hpp>
+
+#include "support/test_folder.h"
 
 namespace autograph {
 
@@ -29,25 +30,6 @@ struct ProgramResult {
 inline constexpr const char* kUntilInterruptible =
     "for i in $(seq 1000); do grep -q '^SigBlk:.*[2367abef]$' /proc/$pid/status && break; sleep 0.05; done; sleep 0.5";
 
-/// A folder that is removed when the test ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "autograph_cli_XXXXXX").string();
-    path_ = mkdtemp(name.data()) ? name : "";
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
 inline std::string read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -56,7 +38,7 @@ inline std::string read_text(const std::string& path) {
 /// Runs `ENVIRONMENT autograph ARGUMENTS` through the shell, no stream being a terminal; an ENVIRONMENT that ends in a
 /// pipe gives stdin, which is empty else.
 inline ProgramResult run_program(const std::string& arguments, const std::string& environment = "") {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::string command = environment + " " + AG_PROGRAM + " " + arguments + " >" + (folder / "out") + " 2>" +
                               (folder / "err") + (environment.ends_with('|') ? "" : " </dev/null");
   const int status = std::system(command.c_str());

@@ -23,7 +23,7 @@ class CliSearch : public testing::Test {
     EXPECT_EQ(made.exit_code, 0) << made.err;
     return path("p.agplan");
   }
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(CliSearch, OptimizeJsonHasEveryFieldOfTheContract) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <filesystem>
 
 #include "autograph/devices.h"
 #include "autograph/op_def.h"
@@ -14,6 +13,7 @@
 #include "support/kernels/conv_epilogue.h"
 #include "support/kernels/planted_kernel.h"
 #include "support/kernels/run_kernel.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -138,19 +138,6 @@ OpSample scaled_convolution() {
           .num_outputs = 1};
 }
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "attester_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 TEST(Attester, RefusesAWrongKernelFromThenOn) {
   const KernelCatalog catalog({planted_kernel()});
   const KernelCase test(fused_def(), scaled_convolution(), {.threads = 1, .constant_weights = true});
@@ -159,7 +146,7 @@ TEST(Attester, RefusesAWrongKernelFromThenOn) {
   ASSERT_FALSE(candidates.empty());
   const Prepared prepared = catalog.prepare(call, candidates[0]);
   ASSERT_TRUE(prepared.kernel);
-  const TemporaryFolder folder;
+  const TestFolder folder;
   std::string fault;
   {
     Verdicts verdicts(folder.path(), "machine");
@@ -192,7 +179,7 @@ TEST(Attester, RemembersWhatIsRight) {
   const KernelCall call = test.call();
   const KernelCandidate candidate = catalog.candidates(call).candidates.front();
   const Prepared prepared = catalog.prepare(call, candidate);
-  const TemporaryFolder folder;
+  const TestFolder folder;
   for (const size_t expected_runs : {1U, 0U}) {
     Verdicts verdicts(folder.path(), "machine");
     Attester judge(verdicts, {}, true);

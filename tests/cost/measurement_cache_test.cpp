@@ -5,17 +5,18 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/test_folder.h"
+
 namespace autograph {
 namespace {
 
 class MeasurementCacheTest : public testing::Test {
+ private:
+  TestFolder parent_;
+
  protected:
-  MeasurementCacheTest() {
-    folder_ = testing::TempDir() + "measurements-" + testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-  }
-  ~MeasurementCacheTest() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  // Not there yet: a cache makes it.
+  std::string folder_ = parent_ / "cache";
 };
 
 TEST_F(MeasurementCacheTest, KeepsMeasurementsFromOneRunToTheNext) {

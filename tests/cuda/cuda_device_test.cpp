@@ -29,6 +29,7 @@
 #include "support/graphs/sample_graph.h"
 #include "support/kernels/run_kernel.h"
 #include "support/message_of.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -45,7 +46,7 @@ Tensor draw_f32(uint64_t seed, Dims dims) {
 
 // As pip installs them: a folder for each package, or one for all of a version.
 TEST(CudaFolders, AreThoseOfPythonEnvironmentsToo) {
-  const TemporaryFolder environment;
+  const TestFolder environment;
   const std::string packages = environment / "lib/python3.12/site-packages/nvidia";
   for (const char* package : {"/cu13/lib", "/cudnn/lib"}) std::filesystem::create_directories(packages + package);
   ::setenv("VIRTUAL_ENV", (environment / "").c_str(), 1);
@@ -275,13 +276,13 @@ TEST_F(CudaTest, RefusesWhatIsTooLarge) {
 TEST_F(CudaTest, BuildsProgramsOnce) {
   const std::string source =
       "extern \"C\" __global__ void kernel0(int* x) { x[0] = " + std::to_string(::getpid()) + "; }";
-  const std::string folder = testing::TempDir() + "/cuda_programs";
-  cuda::ModuleCache first(machine(), folder);
+  const TestFolder folder;
+  cuda::ModuleCache first(machine(), folder.path());
   const auto program = first.get(source);
   EXPECT_EQ(first.get(source), program);
   EXPECT_EQ(first.counts().compiled, 1U);
   EXPECT_EQ(first.counts().shared, 1U);
-  cuda::ModuleCache second(machine(), folder);
+  cuda::ModuleCache second(machine(), folder.path());
   second.get(source);
   EXPECT_EQ(second.counts().from_file, 1U) << "what the first one left";
   const std::string message = message_of<InternalError>(

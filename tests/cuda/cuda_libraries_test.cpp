@@ -9,6 +9,7 @@
 #include "ops/sample.h"
 #include "support/compare.h"
 #include "support/kernels/run_kernel.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -143,10 +144,11 @@ TEST_F(CudaLibraries, AreChosenBesideGeneratedKernels) {
   graph.add_output(matmul(x, constant(graph, weights)).id(), "y");
   const Tensor in = draw_tensor(random, DType::f32, {64, 256}, -1, 1);
   const auto expected = compile(graph, on_reference()).run({in});
+  const TestFolder folder;
   for (const bool tunes : {false, true}) {
     CompileOptions options = on_cuda();
     options.tune = tunes;
-    options.cache_folder = testing::TempDir() + "/cuda_measurements";
+    options.cache_folder = folder.path();
     const Executable there = compile(graph, options);
     for (int run = 0; run < 3; ++run) EXPECT_EQ(difference(there.run({in}), expected), "");
     const std::string chosen = there.kernel_choices()[0].kernel;

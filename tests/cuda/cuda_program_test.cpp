@@ -29,7 +29,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 TEST(CudaProgram, SaysWhereItLookedForADriver) {
   if (has_driver()) GTEST_SKIP() << "there is one here";
-  const TemporaryFolder empty;
+  const TestFolder empty;
   const ProgramResult result =
       run_program(kBench, "AUTOGRAPH_CUDA_PATH=" + (empty / "") + " CUDA_PATH= VIRTUAL_ENV= PATH=/usr/bin:/bin");
   EXPECT_EQ(result.exit_code, 7);

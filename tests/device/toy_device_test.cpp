@@ -25,6 +25,7 @@
 #include "support/graphs/random_schedule.h"
 #include "support/graphs/sample_graph.h"
 #include "support/message_of.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -408,7 +409,8 @@ TEST(ToyDevice, HasItsKernelsAttested) {
   const auto expected = compile(make_model(), on_reference()).run({x});
   EXPECT_NE(difference(compile(make_model(), options).run({x}), expected), "");
   options.attest = true;
-  options.cache_folder = testing::TempDir() + "/toy_attested";
+  const TestFolder folder;
+  options.cache_folder = folder.path();
   EXPECT_EQ(difference(compile(make_model(), options).run({x}), expected), "");
   const auto refused = attested_kernels(options).refused;
   ASSERT_FALSE(refused.empty());
@@ -419,7 +421,8 @@ TEST(ToyDevice, IsTunedAndProfiledOnItsStreams) {
   CompileOptions options = on_toy();
   options.tune = true;
   options.profile = true;
-  options.cache_folder = testing::TempDir() + "/toy_tuned";
+  const TestFolder folder;
+  options.cache_folder = folder.path();
   const Executable toy = compile(make_model(), options);
   EXPECT_FALSE(toy.kernel_times().empty());
   const Tensor x = make_input();
@@ -430,7 +433,8 @@ TEST(ToyDevice, IsTunedAndProfiledOnItsStreams) {
 
 TEST(ToyDevice, IsSearchedFor) {
   CompileOptions options = on_toy();
-  options.cache_folder = testing::TempDir() + "/toy_searched";
+  const TestFolder folder;
+  options.cache_folder = folder.path();
   SearchOptions search;
   search.strategy = Strategy::autograph;
   search.budget_seconds = 2;

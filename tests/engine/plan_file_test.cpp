@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -15,6 +13,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/seeded_inputs.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -61,20 +60,16 @@ Optimized two_streams() {
 class PlanFile : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "autograph_plan_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    path_ = folder_ + "/p.agplan";
+    path_ = folder_ / "p.agplan";
     plan_ = make_plan(two_streams(), one_thread(), "m.onnx", 7);
     save_plan(plan_, path_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   // The message with which `content` is refused; fails when it is accepted or refused in another way.
   std::string refusal(const std::string& content) {
-    write_file(folder_ + "/bad.agplan", content);
+    write_file(folder_ / "bad.agplan", content);
     try {
-      load_plan(folder_ + "/bad.agplan");
+      load_plan(folder_ / "bad.agplan");
     } catch (const FormatError& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::malformed);
       return error.what();
@@ -83,7 +78,7 @@ class PlanFile : public testing::Test {
     return "";
   }
 
-  std::string folder_;
+  TestFolder folder_;
   std::string path_;
   SavedPlan plan_;
 };
@@ -120,8 +115,8 @@ TEST_F(PlanFile, RunsAsItDidWhereItWasMade) {
 }
 
 TEST_F(PlanFile, SavingAgainGivesTheSameBytes) {
-  save_plan(load_plan(path_), folder_ + "/again.agplan");
-  EXPECT_EQ(read_file(folder_ + "/again.agplan"), read_file(path_));
+  save_plan(load_plan(path_), folder_ / "again.agplan");
+  EXPECT_EQ(read_file(folder_ / "again.agplan"), read_file(path_));
 }
 
 TEST_F(PlanFile, RefusesEveryFlippedByte) {
@@ -151,7 +146,7 @@ TEST_F(PlanFile, SaysWhatIsWrong) {
   std::string weights = good;
   weights.back() = static_cast<char>(weights.back() ^ 1);
   EXPECT_NE(refusal(weights).find("its weights are damaged"), std::string::npos);
-  EXPECT_THROW(load_plan(folder_ + "/nowhere.agplan"), IoError);
+  EXPECT_THROW(load_plan(folder_ / "nowhere.agplan"), IoError);
 }
 
 // Files made by somebody who knows the hash: the content itself is checked.
@@ -200,12 +195,12 @@ TEST_F(PlanFile, KeepsTheTimesByWhichKernelsWereChosen) {
   CompileOptions options = one_thread();
   options.device = "cpu";
   options.tune = true;
-  options.cache_folder = folder_ + "/cache";
+  options.cache_folder = folder_ / "cache";
   save_plan(make_plan(two_streams(), options, "m.onnx", 7), path_);
   const SavedPlan loaded = load_plan(path_);
   EXPECT_FALSE(loaded.kernel_times.empty());
   size_t measured = 0;
-  options.cache_folder = folder_ + "/another";
+  options.cache_folder = folder_ / "another";
   options.on_tune = [&](const TuneProgress& at) { measured = at.measured; };
   for (const auto& [key, us] : compile(loaded, options).kernel_times()) {
     ASSERT_TRUE(loaded.kernel_times.contains(key)) << key;

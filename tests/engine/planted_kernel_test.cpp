@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "autograph/attested_kernels.h"
 #include "autograph/bisect.h"
 #include "autograph/builder.h"
@@ -17,6 +15,7 @@
 #include "autograph/seeded_inputs.h"
 #include "autograph/truth.h"
 #include "backends/cpu/cpu_device.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -24,10 +23,8 @@ namespace {
 class PlantedKernelTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "planted_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
     options_.device = planted_device();
-    options_.cache_folder = folder_;
+    options_.cache_folder = folder_.path();
     options_.threads = 1;
     CompileOptions reference;
     reference.device = "reference";
@@ -35,7 +32,6 @@ class PlantedKernelTest : public ::testing::Test {
     inputs_ = seeded_inputs(model_);
     expected_ = compile(model_, reference).run(inputs_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   bool is_right(const Executable& executable) const { return compare_all(executable.run(inputs_), expected_, {}).ok; }
   static bool uses_planted(const Executable& executable) {
@@ -46,7 +42,7 @@ class PlantedKernelTest : public ::testing::Test {
   }
 
   Graph model_ = planted_model();
-  std::string folder_;
+  TestFolder folder_;
   CompileOptions options_;
   std::vector<Datum> inputs_;
   std::vector<Datum> expected_;

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <span>
 
 #include "autograph/builder.h"
@@ -11,6 +10,7 @@
 #include "autograph/seeded_inputs.h"
 #include "support/compare.h"
 #include "support/graphs/random_network.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -24,14 +24,11 @@ Tensor filled(Dims dims, float value) {
 class TuneInNetworkTest : public testing::Test {
  protected:
   TuneInNetworkTest() {
-    folder_ = testing::TempDir() + "tune-" + testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
     options_.tune = true;
     options_.threads = 1;
-    options_.cache_folder = folder_;
+    options_.cache_folder = folder_.path();
     options_.on_tune = [this](const TuneProgress& at) { num_plans_ += at.in_network ? 1 : 0; };
   }
-  ~TuneInNetworkTest() override { std::filesystem::remove_all(folder_); }
 
   // Makes sure that what is the fastest alone is not what estimates choose, so that there are plans to run.
   void turn_times_round(const Graph& graph) {
@@ -56,7 +53,7 @@ class TuneInNetworkTest : public testing::Test {
     return names;
   }
 
-  std::string folder_;
+  TestFolder folder_;
   CompileOptions options_;
   int num_plans_ = 0;
 };
@@ -71,7 +68,7 @@ TEST_F(TuneInNetworkTest, RunsPlansOnceAndGivesTheSameNumbers) {
 
   num_plans_ = 0;
   EXPECT_EQ(kernels(compile(graph, options_)), kernels(tuned)) << "by what the cache has kept";
-  options_.cache_folder = folder_ + "/elsewhere";
+  options_.cache_folder = folder_ / "elsewhere";
   options_.expert.kernel_times = std::make_shared<const KernelTimes>(tuned.kernel_times());
   options_.release_weights = true;
   const Executable loaded = compile(graph, options_);

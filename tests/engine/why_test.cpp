@@ -12,6 +12,7 @@
 #include "autograph/search.h"
 #include "support/graphs/deep_graphs.h"
 #include "support/message_of.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 CompileOptions simulated() {
   CompileOptions options;
   options.device = "sim:v100";
-  options.cache_folder = testing::TempDir() + "autograph_why_test";
+  static const TestFolder kFolder;
+  options.cache_folder = kFolder.path();
   return options;
 }
 
@@ -107,7 +109,8 @@ TEST(Why, NobodyAskedMeansNoLedger) {
 TEST(Why, PlansKeepWhatTrialsTook) {
   const Optimized found = optimize(two_products(), simulated(), asking(""));
   ASSERT_FALSE(found.report.trials.empty());
-  const std::string path = testing::TempDir() + "why_test.agplan";
+  const TestFolder folder;
+  const std::string path = folder / "why.agplan";
   save_plan(make_plan(found, simulated(), "factors", 0), path);
   const std::vector<TrialResult> trials = load_plan(path).optimized.report.trials;
   ASSERT_EQ(trials.size(), found.report.trials.size());

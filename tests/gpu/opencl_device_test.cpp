@@ -27,6 +27,7 @@
 #include "support/graphs/sample_graph.h"
 #include "support/kernels/run_kernel.h"
 #include "support/message_of.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -113,16 +114,16 @@ TEST(OpenClPrograms, AreBuiltOnce) {
   AG_NEEDS_OPENCL();
   const std::string source = "__kernel void kernel0(__global int* x) { x[0] = " + std::to_string(::getpid()) + "; }";
   const opencl::Machine& machine = opencl::get_machine(0);
-  const std::string folder = testing::TempDir() + "/programs";
-  opencl::ProgramCache first(machine.context(), machine.device(), "test", folder);
+  const TestFolder folder;
+  opencl::ProgramCache first(machine.context(), machine.device(), "test", folder.path());
   const auto program = first.get(source);
   EXPECT_EQ(first.get(source), program);
   EXPECT_EQ(first.counts().compiled, 1U);
   EXPECT_EQ(first.counts().shared, 1U);
-  opencl::ProgramCache second(machine.context(), machine.device(), "test", folder);
+  opencl::ProgramCache second(machine.context(), machine.device(), "test", folder.path());
   EXPECT_EQ(second.get(source)->key(), program->key());
   EXPECT_EQ(second.counts().from_file, 1U) << "what the first one left";
-  opencl::ProgramCache other(machine.context(), machine.device(), "another driver", folder);
+  opencl::ProgramCache other(machine.context(), machine.device(), "another driver", folder.path());
   other.get(source);
   EXPECT_EQ(other.counts().compiled, 1U);
 }

@@ -1,28 +1,19 @@
 // npy, npz and safetensors: what is written reads back; what is malformed is refused before memory is taken.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "autograph/error.h"
 #include "autograph/tensor_io.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
 
-namespace fs = std::filesystem;
-
 class TensorFiles : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "autograph_files_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-  std::string path(const char* name) const { return (directory_ / name).string(); }
-  fs::path directory_;
+  std::string path(const char* name) const { return folder_ / name; }
+  TestFolder folder_;
 };
 
 template <class F>

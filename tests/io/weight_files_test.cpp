@@ -1,7 +1,6 @@
 // Weights are read from their file straight into tensors, past the messages.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +8,7 @@
 #include "autograph/model_io.h"
 #include "autograph/op_def.h"
 #include "io/proto_bytes.h"
+#include "support/test_folder.h"
 
 namespace autograph::testing {
 namespace {
@@ -34,14 +34,6 @@ std::string model_with(const std::string& weights, const std::string& more = "")
 
 class WeightFiles : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "autograph_weights_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    path_ = (directory_ / "m.onnx").string();
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   static void write(const std::string& path, const std::string& content) {
     std::ofstream(path, std::ios::binary) << content;
   }
@@ -49,8 +41,8 @@ class WeightFiles : public ::testing::Test {
     return loaded.graph.value(loaded.graph.constants().at(0)).constant();
   }
 
-  fs::path directory_;
-  std::string path_;
+  TestFolder folder_;
+  std::string path_ = folder_ / "m.onnx";
 };
 
 TEST_F(WeightFiles, AreRead) {
@@ -102,7 +94,7 @@ TEST_F(WeightFiles, OfManyExternalFilesDoNotExhaustDescriptors) {
   std::string nodes;
   for (int i = 0; i < kFiles; ++i) {
     const std::string name = "w" + std::to_string(i);
-    write((directory_ / name).string(), raw_floats(kCount, static_cast<float>(i)));
+    write(folder_ / name, raw_floats(kCount, static_cast<float>(i)));
     const std::string entry = field(13, field(1, std::string("location")) + field(2, name));
     initializers += field(5, tensor(name, {kCount}, entry + field(14, 1)));
     const std::string from = i == 0 ? "x" : "h" + std::to_string(i - 1);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "autograph/compile.h"
 #include "autograph/error.h"
@@ -11,6 +10,7 @@
 #include "autograph/ops/activation.h"
 #include "nn/module_check.h"
 #include "support/message_of.h"
+#include "support/test_folder.h"
 
 namespace autograph::nn {
 namespace {
@@ -56,14 +56,14 @@ TEST(Module, WeightsDependOnSeedAndPathAlone) {
 }
 
 TEST(Module, SavesAndLoads) {
-  const std::string file = (std::filesystem::temp_directory_path() / "autograph_module_test.safetensors").string();
+  const TestFolder folder;
+  const std::string file = folder / "module.safetensors";
   Net a, b;
   b.set_seed(7);
   a.save(file);
   b.load(file);
   EXPECT_TRUE(equal_dicts(a.state_dict(), b.state_dict()));
   EXPECT_EQ(read_safetensors(file).metadata.at("format"), "pt");
-  std::filesystem::remove(file);
 }
 
 TEST(Module, SaysWhatOfAStateDictDoesNotFit) {

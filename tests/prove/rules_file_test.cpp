@@ -1,11 +1,10 @@
 // Rules files: read and written back, verified where nobody has, refused where a rule is wrong or is none.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "autograph/error.h"
 #include "autograph/prove.h"
 #include "support/message_of.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -18,9 +17,8 @@ constexpr const char* kRegroup =
     "class: canonicalizes\n";
 
 std::string written(const std::string& text) {
-  const std::string path = testing::TempDir() + "rules_file_test.rules";
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
+  static const TestFolder kFolder;
+  return kFolder.write("test.rules", text);
 }
 
 VerifyRulesOptions few() {

@@ -1,7 +1,6 @@
 #include "random_graph/check_plan.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "autograph/bisect.h"
 #include "autograph/compile.h"
@@ -10,6 +9,7 @@
 #include "autograph/text.h"
 #include "autograph/verify.h"
 #include "support/agreement.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -31,7 +31,8 @@ CompileOptions options_of(std::string_view kind, int threads, const std::string&
     options.tune = true;
     options.expert.tune_in_network = false;
     // Measurements of one graph are of no use to others, and those of the user stay as they are.
-    options.cache_folder = (std::filesystem::temp_directory_path() / "autograph_idioms").string();
+    static const TestFolder kFolder;
+    options.cache_folder = kFolder.path();
   }
   return options;
 }

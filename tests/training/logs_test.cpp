@@ -45,7 +45,7 @@ std::vector<std::string> records_of(const std::string& bytes) {
 }
 
 TEST(EventFile, RecordsAreTensorBoards) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   EventFile file(folder / "deeper/logs");
   file.add("loss", 0.5, 300);
   file.flush();
@@ -65,7 +65,7 @@ TEST(EventFile, RecordsAreTensorBoards) {
 }
 
 TEST(MetricsLog, NumbersKeepTheirBits) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   const double third = 1.0 / 3, small = std::numeric_limits<double>::denorm_min();
   {
     MetricsLog log(folder / "m.jsonl", 0);
@@ -80,7 +80,7 @@ TEST(MetricsLog, NumbersKeepTheirBits) {
 }
 
 TEST(MetricsLog, GoesOnBehindAStep) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   const std::string path = folder / "m.jsonl";
   std::ofstream(path) << "{\"step\":1,\"epoch\":1,\"loss\":3}\n{\"step\":2,\"epoch\":1,\"loss\":2}\n{\"step\":3,";
   {
@@ -110,7 +110,7 @@ TEST(LearningCurves, HaveAxesNamesAndGaps) {
 }
 
 TEST(RunLog, WritesAllOfARun) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   ToyRun({.epochs = 2, .log_folder = folder / "logs"}).run();
   const std::string svg = whole_file(folder / "logs/curves.svg");
   EXPECT_NE(svg.find("held out"), std::string::npos);

@@ -43,7 +43,7 @@ double train(TrainingTask& task, TrainerOptions options) {
 }
 
 TEST(Tasks, DigitsFromATable) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   write_digits(folder / "digits.csv", 400);
   TrainingTask task = make_task("digits", folder / "digits.csv", 1);
   EXPECT_EQ(task.training->size(), 320);
@@ -53,7 +53,7 @@ TEST(Tasks, DigitsFromATable) {
 }
 
 TEST(Tasks, TextByTransformerAndSru) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   std::string text;
   for (int i = 0; i < 600; ++i) text += "abcdefgh ";
   std::ofstream(folder / "t.txt") << text;

@@ -1,7 +1,6 @@
 // A small problem that is learned in a second, and runs of it.
 #pragma once
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -11,6 +10,7 @@
 #include "autograph/random.h"
 #include "autograph/trainer.h"
 #include "ops/sample.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 
@@ -52,26 +52,6 @@ struct ToyRun {
     result = trainer->run();
     return *this;
   }
-};
-
-/// A folder that is removed when the test ends.
-class TrainingFolder {
- public:
-  TrainingFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "autograph_training_XXXXXX").string();
-    path_ = mkdtemp(name.data()) ? name : "";
-  }
-  ~TrainingFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TrainingFolder(const TrainingFolder&) = delete;
-  TrainingFolder& operator=(const TrainingFolder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
 };
 
 inline std::string whole_file(const std::string& path) {

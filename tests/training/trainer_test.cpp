@@ -53,7 +53,7 @@ TEST(Trainer, LearnsAndTells) {
 
 // Stopped after any step, in an epoch or at its end, and gone on.
 TEST(Trainer, GoesOnBitForBit) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   const auto options = [&](const std::string& name) {
     return TrainerOptions{.epochs = 3,
                           .schedule = nn::one_cycle(0.03, 24),
@@ -86,7 +86,7 @@ TEST(Trainer, GoesOnBitForBit) {
 
 // A run that is killed has metrics of steps behind its last checkpoint, and half a line.
 TEST(Trainer, GoesOnFromTheLastCheckpointOfAKilledRun) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   const auto options = [&](const std::string& name) {
     return TrainerOptions{.epochs = 2,
                           .checkpoints = folder / name,
@@ -113,7 +113,7 @@ TEST(Trainer, GoesOnFromTheLastCheckpointOfAKilledRun) {
 }
 
 TEST(Trainer, MoreStepsLaterAreAsManyAtOnce) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   TrainerOptions options{.epochs = 3, .max_steps = 13, .checkpoints = folder / "run", .resume = true};
   ToyRun first(options);
   first.run();
@@ -130,7 +130,7 @@ TEST(Trainer, MoreStepsLaterAreAsManyAtOnce) {
 }
 
 TEST(Trainer, RefusesCheckpointsOfAnotherRun) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   ToyRun({.epochs = 1, .checkpoints = folder / "run", .identity = "seed 1"}).run();
   ToyRun other({.epochs = 1, .checkpoints = folder / "run", .resume = true, .identity = "seed 2"});
   EXPECT_EQ(message_of<UserError>([&] { other.run(); }),
@@ -140,7 +140,7 @@ TEST(Trainer, RefusesCheckpointsOfAnotherRun) {
 }
 
 TEST(Trainer, SkipsADamagedCheckpoint) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   const TrainerOptions options{.epochs = 3, .checkpoints = folder / "run", .resume = true};
   ToyRun whole(options);
   whole.run();

@@ -15,7 +15,7 @@ namespace autograph {
 namespace {
 
 TEST(CliGrad, WritesGradientsThatDifferencesConfirm) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   GraphBuilder graph("two_layers");
   const Var x = graph.input("x", DType::f64, {2, 3});
   const Var w = graph.constant(Tensor::of<double>({3, 4}, {1, -2, 3, 4, 5, -6, 7, 8, 9, 1, -2, 3}), "layer.weight");
@@ -46,7 +46,7 @@ TEST(CliGrad, WritesGradientsThatDifferencesConfirm) {
 }
 
 TEST(CliGrad, OfAConvolutionalModelOfTheZoo) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const ProgramResult result =
       run_program("grad zoo:squeezenet --loss mean --wrt '*weight' --json -o " + (folder / "g.onnx"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -55,7 +55,7 @@ TEST(CliGrad, OfAConvolutionalModelOfTheZoo) {
 }
 
 TEST(CliGrad, NamesWhatDoesNotFit) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const ProgramResult loss = run_program("grad zoo:mlp --loss summ -o " + (folder / "g.onnx"));
   EXPECT_EQ(loss.exit_code, 2);
   EXPECT_NE(loss.err.find("did you mean 'sum"), std::string::npos) << loss.err;

@@ -55,7 +55,7 @@ TEST(CliRules, UnknownSubverbSuggestsTheNearest) {
 }
 
 TEST(CliRules, GenerateWritesAReadableFile) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::string file = folder / "found.txt";
   const ProgramResult result = run_program("rules generate --json --max-ops 2 --ops add --ops mul -o " + file);
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -16,7 +16,7 @@ namespace {
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Images of 8x8 pixels from 0 to 16, of which two rows say the class.
-std::string write_digits(const TemporaryFolder& folder) {
+std::string write_digits(const TestFolder& folder) {
   uint32_t state = 1;
   std::ofstream file(folder / "digits.csv");
   for (int n = 0; n < 320; ++n) {
@@ -31,7 +31,7 @@ std::string write_digits(const TemporaryFolder& folder) {
 }
 
 TEST(CliTrain, LearnsEvaluatesAndPredicts) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::string data = " --data " + write_digits(folder);
   const ProgramResult trained = run_program("train digits --epochs 4 --seed 3 --json" + data + " --checkpoint " +
                                             (folder / "run") + " --metrics " + (folder / "m.jsonl") + " --log-dir " +
@@ -70,7 +70,7 @@ TEST(CliTrain, LearnsEvaluatesAndPredicts) {
 }
 
 TEST(CliTrain, GoesOnAfterCtrlC) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::string data = write_digits(folder);
   const auto arguments = [&](const std::string& name) {
     return "train digits --epochs 40 --checkpoint-every 1 --json --data " + data + " --checkpoint " + (folder / name) +
@@ -96,7 +96,7 @@ TEST(CliTrain, GoesOnAfterCtrlC) {
 }
 
 TEST(CliTrain, FineTunesAModel) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   GraphBuilder graph("linear");
   const Var x = graph.input("pixels", DType::f32, {Dim::symbol("n"), 64});
   graph.output("scores", gemm(x, graph.constant(Tensor::zeros(DType::f32, {64, 4}), "fc.weight"),
@@ -123,7 +123,7 @@ TEST(CliTrain, FineTunesAModel) {
 }
 
 TEST(CliTrain, WeightsGoToAndComeFromSafetensors) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::string data = " --data " + write_digits(folder);
   const ProgramResult trained =
       run_program("train digits --epochs 2 --json" + data + " -o " + (folder / "w.safetensors"));
@@ -140,7 +140,7 @@ TEST(CliTrain, WeightsGoToAndComeFromSafetensors) {
 }
 
 TEST(CliTrain, TextGoesOn) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   std::ofstream text(folder / "t.txt");
   for (int i = 0; i < 800; ++i) text << "abcdefgh ";
   text.close();
@@ -153,7 +153,7 @@ TEST(CliTrain, TextGoesOn) {
 }
 
 TEST(CliTrain, SaysWhatIsWrong) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const ProgramResult task = run_program("train fashon --data x");
   EXPECT_EQ(task.exit_code, 2);
   EXPECT_TRUE(contains(task.err, "did you mean 'fashion'?")) << task.err;

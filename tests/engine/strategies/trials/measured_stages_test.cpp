@@ -7,6 +7,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -29,7 +30,7 @@ class MeasuredStagesTest : public testing::Test {
  protected:
   MeasuredStagesTest() {
     compile_.threads = 2;
-    compile_.cache_folder = testing::TempDir() + "autograph_measured_stages_test";
+    compile_.cache_folder = folder_.path();
     search_.max_streams = 2;
     search_.budget_seconds = 100;
     context_.emplace(get_device("cpu"), compile_, search_, report_);
@@ -43,6 +44,7 @@ class MeasuredStagesTest : public testing::Test {
     }
   }
 
+  TestFolder folder_;
   CompileOptions compile_;
   SearchOptions search_;
   SearchReport report_;

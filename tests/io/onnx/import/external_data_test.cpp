@@ -1,7 +1,6 @@
 // External data must never lead out of the model's directory.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include "autograph/random.h"
 #include "io/proto_bytes.h"
 #include "ops/sample.h"
+#include "support/test_folder.h"
 
 namespace autograph::testing {
 namespace {
@@ -21,14 +21,10 @@ namespace fs = std::filesystem;
 class ExternalData : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "autograph_external_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
     fs::create_directories(directory_ / "model" / "sub");
     write(directory_ / "secret.bin", std::string(8, 's'));
     write(directory_ / "model" / "w.bin", std::string(4096, '\0') + std::string("\0\0\x80\x3f\0\0\0\x40", 8));
   }
-  void TearDown() override { fs::remove_all(directory_); }
 
   static void write(const fs::path& path, const std::string& content) {
     std::ofstream(path, std::ios::binary) << content;
@@ -51,7 +47,8 @@ class ExternalData : public ::testing::Test {
     return "no error";
   }
 
-  fs::path directory_;
+  TestFolder folder_;
+  fs::path directory_ = folder_.path();
   Model loaded_;
 };
 

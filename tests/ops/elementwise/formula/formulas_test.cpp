@@ -4,19 +4,17 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 
 #include "autograph/random.h"
 #include "ops/elementwise/formula/formula_table.h"
 #include "ops/sample.h"
 #include "support/kernels/formula_values.h"
+#include "support/test_folder.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -122,13 +120,11 @@ std::string source_of_all() {
 }
 
 TEST(Formulas, PrintedCGivesTheBitsOfExpressions) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("formulas_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "all.cpp") << source_of_all();
-  const std::string library = (folder / "all.so").string();
-  const std::string command = std::string(AG_CXX_COMPILER) + " -O1 -w -ffp-contract=off -fPIC -shared -o " + library +
-                              " " + (folder / "all.cpp").string();
+  const TestFolder folder;
+  const std::string source = folder.write("all.cpp", source_of_all());
+  const std::string library = folder / "all.so";
+  const std::string command =
+      std::string(AG_CXX_COMPILER) + " -O1 -w -ffp-contract=off -fPIC -shared -o " + library + " " + source;
   ASSERT_EQ(std::system(command.c_str()), 0) << source_of_all();
   void* handle = dlopen(library.c_str(), RTLD_NOW);
   ASSERT_NE(handle, nullptr) << dlerror();
@@ -146,7 +142,6 @@ TEST(Formulas, PrintedCGivesTheBitsOfExpressions) {
     }
   }
   dlclose(handle);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Formulas, OpenClHasNoSuffixes) {
