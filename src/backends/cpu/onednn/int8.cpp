@@ -50,11 +50,15 @@ std::pair<double, int> magnitudes(const QuantizedCall& call, const Tensor& weigh
   return {*std::max_element(sums.begin(), sums.end()), largest};
 }
 
-std::string why_not_on_this_cpu(const QuantizedCall& call) {
-  if (has_vnni()) return "";
-  if (call.x.dtype != DType::u8) return "i8 on the left on a CPU without VNNI";
+// Do the sums of two products, which instructions before VNNI keep in 16 bits, fit there?
+bool fits_without_vnni(const QuantizedCall& call) {
   const Tensor weights = call.signed_weights();
-  if (weights.is_present() && magnitudes(call, weights).second <= kMaxWeightWithoutVnni) return "";
+  return call.x.dtype == DType::u8 && weights.is_present() && magnitudes(call, weights).second <= kMaxWeightWithoutVnni;
+}
+
+std::string why_not_on_this_cpu(const QuantizedCall& call) {
+  if (has_vnni() || fits_without_vnni(call)) return "";
+  if (call.x.dtype != DType::u8) return "i8 on the left on a CPU without VNNI";
   return "a CPU without VNNI, where sums of bytes may overflow: needs weights known to lie in [-64, 64]";
 }
 
@@ -123,6 +127,10 @@ Tensor int8_bias(const QuantizedCall& call) {
 
 Argument int8_weights(const QuantizedCall& call, const dnnl::memory::desc& given, const dnnl::memory::desc& wanted) {
   return {DNNL_ARG_WEIGHTS, false, static_cast<size_t>(call.w), given, wanted, call.signed_weights()};
+}
+
+bool may_overflow(const QuantizedCall& call, std::string_view implementation) {
+  return implementation.find("uni_int8") != std::string_view::npos && !fits_without_vnni(call);
 }
 
 double int8_speedup(std::string_view implementation) {

@@ -21,6 +21,10 @@ Tensor int8_bias(const QuantizedCall& call);
 /// Weights as the primitive reads them, which are known, or an input of type i8.
 Argument int8_weights(const QuantizedCall& call, const dnnl::memory::desc& given, const dnnl::memory::desc& wanted);
 
+/// Does an implementation add up bytes with instructions from before VNNI, which it may have whatever the CPU has,
+/// where that overflows?
+bool may_overflow(const QuantizedCall& call, std::string_view implementation);
+
 /// How much faster products of bytes are than those of f32, as far as the name of an implementation tells.
 double int8_speedup(std::string_view implementation);
 

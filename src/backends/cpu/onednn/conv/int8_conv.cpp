@@ -46,7 +46,9 @@ class Convolution {
 
   // Its first implementation. While the result steps through others this object must live.
   Descriptor describe(Use use) const { return {desc_, int8_attributes(conv_, kChannelAxis, use), cpu_engine()}; }
-  bool is_usable(std::string_view implementation) const { return windows_.allow(implementation); }
+  bool is_usable(std::string_view implementation) const {
+    return windows_.allow(implementation) && !may_overflow(conv_, implementation);
+  }
 
   std::unique_ptr<Kernel> make(std::string_view implementation, Layout layout) const {
     const ConvolutionTurn turn(DataType::s8);
