@@ -190,7 +190,8 @@ TEST(LayerNormGrad, GivesTheReference) {
         .attributes = {{"axis", axis}, {"epsilon", 1e-3F}},
         .num_outputs = 3};
     SCOPED_TRACE(i);
-    expect_reference(def, KernelCase(layer_normalization_grad_def(), sample, {1 + i % 2}));
+    // Up to 600 numbers of about 1 with half an ulp each may add up to little: which they are depends on the CPU.
+    expect_reference(def, KernelCase(layer_normalization_grad_def(), sample, {1 + i % 2}), {1e-5, 1e-5});
   }
 }
 
