@@ -68,6 +68,42 @@ TEST(CudaNames, AreThoseOfDevices) {
   EXPECT_NE(message_of<DeviceError>([] { make_cuda("cuda:99"); }), "");
 }
 
+// ---- Kernels of their own kind -------------------------------------------------------------------------------------
+
+using CudaKernels = CudaTest;
+
+// Four elements are read and written at once where the address allows: here it does not, at both ends.
+TEST_F(CudaKernels, MoveFoursFromAndToAnyPlace) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {1 + 16384 + 3});
+  const std::vector<Var> pieces = split(x, std::vector<int64_t>{1, 16384, 3});
+  graph.output("y", concat({pieces[2], pieces[1], pieces[0]}, 0));
+  const Var a = graph.input("a", DType::f32, {127, 130});
+  const Var b = graph.input("b", DType::f32, {130});
+  const Var c = graph.input("c", DType::f32, {127, 1});
+  graph.output("z", relu(a * b + c));
+  const Graph built = graph.build();
+  const std::vector<Datum> inputs{draw_f32(1, {16388}), draw_f32(2, {127, 130}), draw_f32(3, {130}),
+                                  draw_f32(4, {127, 1})};
+  EXPECT_EQ(difference(compile(built, on_cuda()).run(inputs), compile(built, on_reference()).run(inputs)), "");
+}
+
+// A product that a library takes stays with it.
+TEST_F(CudaKernels, LeaveProductsToLibraries) {
+  GraphBuilder graph;
+  const Var a = graph.input("a", DType::f32, {20, 30});
+  const Var b = graph.input("b", DType::f32, {30, 40});
+  graph.output("y", relu(matmul(a, b)));
+  const Executable there = compile(graph.build(), on_cuda());
+  bool has_library = false;
+  for (const KernelChoice& choice : there.kernel_choices()) {
+    has_library = has_library || choice.kernel.starts_with("cuda.cublaslt");
+  }
+  EXPECT_TRUE(has_library);
+  const std::vector<Datum> inputs{draw_f32(1, {20, 30}), draw_f32(2, {30, 40})};
+  EXPECT_EQ(difference(there.run(inputs), compile(graph.build(), on_reference()).run(inputs)), "");
+}
+
 // ---- Every op ------------------------------------------------------------------------------------------------------
 
 class OpOnCuda : public CudaTest, public testing::WithParamInterface<const OpDef*> {};

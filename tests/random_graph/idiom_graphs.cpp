@@ -179,6 +179,18 @@ void work(uint64_t first, uint64_t stride, uint64_t end, const Settings& setting
   std::_Exit(0);
 }
 
+// Asked in a process of its own: drivers have threads, which workers would not have after a fork.
+bool has_device(const std::string& name) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const std::vector<std::string> names = available_devices();
+    std::_Exit(std::find(names.begin(), names.end(), name) == names.end() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 struct Worker {
   pid_t pid = 0;
   int in = -1;
@@ -331,8 +343,7 @@ class Sweep {
 
 int main(int argc, char** argv) {
   const autograph::Settings settings = autograph::read_settings(argc, argv);
-  const std::vector<std::string> devices = autograph::available_devices();
-  if (std::find(devices.begin(), devices.end(), settings.device) == devices.end()) {
+  if (!autograph::has_device(settings.device)) {
     fmt::print(stderr, "idiom_graphs: no device '{}' here\n", settings.device);
     return autograph::kSkipped;
   }

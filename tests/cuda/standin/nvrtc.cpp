@@ -32,7 +32,7 @@ std::string read_file(const std::string& path) {
 
 // The source with what runs its kernels.
 std::string host_source(const std::string& source) {
-  static const std::regex kKernel(R"(__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\()");
+  static const std::regex kKernel(R"(__global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\()");
   const bool waits = source.find("BARRIER();") != std::string::npos;
   std::string text = fmt::format("#include \"{}\"\n{}\n", AG_KERNEL_SHIM, source);
   for (std::sregex_iterator it(source.begin(), source.end(), kKernel), end; it != end; ++it) {
