@@ -30,6 +30,7 @@
 #include "autograph/kernel_times.h"
 #include "autograph/layout.h"
 #include "autograph/machine_peak.h"
+#include "autograph/measurements.h"
 #include "autograph/model_io.h"
 #include "autograph/nn.h"
 #include "autograph/op_def.h"

@@ -8,6 +8,7 @@ namespace autograph::cli {
 Command ablate_command();
 Command bench_command();
 Command bisect_command();
+Command cache_command();
 Command check_command();
 Command compare_command();
 Command completion_command();

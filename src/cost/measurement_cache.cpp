@@ -10,7 +10,6 @@
 namespace autograph {
 namespace {
 
-constexpr const char* kFile = "/measurements.sqlite";
 // There where a kernel was refused: every start of a program asks, and to look costs less than to open a database.
 constexpr const char* kFaultsFile = "/kernels_were_refused";
 // Version of the table; files of another version are begun anew.
@@ -204,7 +203,7 @@ void MeasurementCache::open() {
     if (!folder_.empty()) {
       const bool is_new = std::filesystem::create_directories(folder_);
       if (is_new) std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
-      auto opened = std::make_unique<Database>(folder_ + kFile);
+      auto opened = std::make_unique<Database>(folder_ + kMeasurementsFile);
       prune(*opened);
       if (opened->has_faults()) mark_faults();  // the database may have come from elsewhere
       database_ = std::move(opened);
@@ -248,7 +247,7 @@ std::vector<LatencySample> MeasurementCache::samples(const std::string& device) 
 
 bool MeasurementCache::is_there() const {
   std::error_code code;
-  return !folder_.empty() && std::filesystem::exists(folder_ + kFile, code);
+  return !folder_.empty() && std::filesystem::exists(folder_ + kMeasurementsFile, code);
 }
 
 bool MeasurementCache::may_have_faults() const {
