@@ -6,9 +6,10 @@
 #     bench/h200.sh bundle FILE.tar.xz [BUILD]     here: packs a build (default: build-bundle, which it makes)
 #     tar xf FILE.tar.xz && autograph-gpu/h200.sh run [SECONDS [PART...]]     there
 #
-# `run` does what is left of the parts (default: ops models table sanitize) for so many seconds (default: 500), keeps what it
+# `run` does what is left of the parts (default: ops models table training sanitize) for so many seconds (default: 500), keeps what it
 # has in $WORK (default: /tmp/autograph-gpu-work), copies it to $OUT where that is set, and can be called again: exit
-# code 0 all done, 75 more to do. DEVICE names another device than cuda, PYTHON another python3.
+# code 0 all done, 75 more to do. DEVICE names another device than cuda, PYTHON another python3, MEASUREMENTS a file that an
+# earlier visit left as $OUT/measurements.db.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -48,7 +49,7 @@ bundle() {
     local library
     for library in $(libraries_of "$from"); do cp -Ln "$library" "$to/lib/"; done
   done
-  cp "$here"/peers.py "$here"/peer_*.py "$to/bench/"
+  cp "$here"/peers.py "$here"/peer_*.py "$here"/train_*.py "$to/bench/"
   cp "$here/h200.sh" "$to/"
   # What makes PyTorch modules of the zoo's files: Python alone, and left out where it cannot be had.
   python3 -m pip download -q --no-deps --dest "$to/wheels" onnx2torch 2>/dev/null || echo "without onnx2torch" >&2
@@ -168,9 +169,31 @@ table() {
   done
 }
 
+# Training steps beside those of PyTorch. A file for each model, as above.
+training() {
+  local name
+  mkdir -p "$work/training"
+  for name in ${TRAINING:-mlp cnn resnet18 transformer lstm}; do
+    local file=$work/training/$name.json code=0
+    [ ! -s "$file" ] || continue
+    if [ "$(left)" -lt 60 ]; then
+      more=1
+      return 0
+    fi
+    limited 200 "$python" "$here/bench/train_peers.py" --models "$name" --device "$device" --rounds 3 --seconds 1 \
+      --autograph "$here/bin/autograph" --peers "${TRAINING_PEERS:-eager,compile}" --json "$file.part" >"$file.log" 2>&1 || code=$?
+    if [ -s "$file.part" ]; then
+      mv "$file.part" "$file"
+    else
+      printf '{"error": {"code": %d, "message": "see %s.log"}}\n' "$code" "${file##*/}" >"$file"
+    fi
+  done
+}
+
 keep() {
   [ -n "${OUT:-}" ] || return 0
   mkdir -p "$OUT"
+  LD_LIBRARY_PATH=$here/lib "$here/bin/autograph" cache export "$OUT/measurements.db" --cache-dir "$work/cache" >&2 || true
   tar -C "$work" --exclude=./cache --exclude=./site -cJf "$OUT/results.tar.xz" .
   cp "$work"/*.json "$work"/*.jsonl "$OUT/" 2>/dev/null || true
 }
@@ -179,18 +202,22 @@ run() {
   local seconds=${1:-500}
   [ $# -eq 0 ] || shift
   local parts=("$@")
-  [ ${#parts[@]} -gt 0 ] || parts=(ops models table sanitize)
+  [ ${#parts[@]} -gt 0 ] || parts=(ops models table training sanitize)
   end=$(($(date +%s) + seconds))
   mkdir -p "$work"
   export XDG_CACHE_HOME=$work/cache
+  # What an earlier visit measured.
+  if [ -n "${MEASUREMENTS:-}" ] && [ ! -e "$work/imported" ]; then
+    limited 30 "$here/bin/autograph" cache import "$MEASUREMENTS" --cache-dir "$work/cache" >&2 && touch "$work/imported"
+  fi
   trap keep EXIT
   limited 60 "$here/bin/autograph" doctor --json >"$work/doctor.json" || true
   nvidia-smi -q -d CLOCK,TEMPERATURE,POWER >"$work/gpu.txt" 2>&1 || true
   local part
   for part in "${parts[@]}"; do
     case $part in
-      ops | models | table | sanitize) "$part" ;;
-      *) fail "part: expected ops, models, table or sanitize, got '$part'" ;;
+      ops | models | table | training | sanitize) "$part" ;;
+      *) fail "part: expected ops, models, table, training or sanitize, got '$part'" ;;
     esac
     [ "$(left)" -gt 0 ] || more=1
   done

@@ -2,14 +2,15 @@
 """Times a training step of AutoGraph and of PyTorch on the same models, in turns, and prints ratios.
 
     python bench/train_peers.py [--models a,b] [--rounds N] [--seconds S] [--threads N] [--peers eager,compile]
-        [--batch N] [--optimizer sgd] [--autograph build/autograph] [--json FILE]
+        [--batch N] [--optimizer sgd] [--autograph build/autograph] [--device cuda] [--json FILE]
     python bench/train_peers.py --check [--training build/bench/bench_training] [--models a,b] [--steps N]
 
 A step is forward, backward and the update of all weights. The models stand in train_models.py; AutoGraph gets them as
 ONNX files that torch exports, with the same weights. As in peers.py each runtime is a process of its own and only one
 is ever active; a round asks one after the other, a runtime counts with the fastest step of each round and the ratio is
 the median over the rounds of PyTorch's time (the better of eager and compiled) to AutoGraph's: above 1 AutoGraph is
-faster. `first` is the time to the first step: load and compile, or torch.compile.
+faster. `first` is the time to the first step: load and compile, or torch.compile. With --device cuda both run there,
+f32 without TF32, and a step of PyTorch counts until its loss has come back.
 
 With --check nothing is timed: the gradients of all weights (f32, batch norms with the statistics they were given) and
 the losses of some steps of SGD and AdamW (with batch statistics) must equal those of PyTorch in f64: gradients within
@@ -47,20 +48,27 @@ def serve_torch(options):
     import train_models
 
     torch.set_num_threads(options.threads)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    device = options.device.partition(":")[0]
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     name = options.models
-    module = train_models.build(name).train()
+    module = train_models.build(name).train().to(device)
     arrays = train_models.draw(name, options.batch)
-    x, target = (torch.from_numpy(array) for array in arrays)
+    x, target = (torch.from_numpy(array).to(device) for array in arrays)
     optimizer = train_models.make_optimizer(options.optimizer, module.parameters(), 1e-3)
     begin = time.perf_counter()
-    forward = torch.compile(module) if options.serve == "compile" else module
+    mode = "reduce-overhead" if device == "cuda" else "default"  # CUDA graphs
+    forward = torch.compile(module, mode=mode) if options.serve == "compile" else module
 
     def step():
         optimizer.zero_grad()
-        train_models.loss_of(name, forward(x), target).backward()
+        loss = train_models.loss_of(name, forward(x), target)
+        loss.backward()
         optimizer.step()
+        if device != "cpu":
+            loss.item()
+            torch.cuda.synchronize()
 
     step()
     print(json.dumps({"first_ms": (time.perf_counter() - begin) * 1e3, "version": torch.__version__}), file=answers)
@@ -76,6 +84,7 @@ def serve_torch(options):
 class Torch:
     def __init__(self, options, kind, name, batch):
         words = ["--serve", kind, "--models", name, "--batch", str(batch), "--threads", str(options.threads)]
+        words += ["--device", options.device]
         script = os.path.abspath(__file__)
         self.process = peer_processes.Process([sys.executable, script, *words, "--optimizer", options.optimizer])
         ready = self.process.read_answer()
@@ -92,6 +101,7 @@ class AutoGraph:
 
         words = [options.autograph, "bench", files["model"], "--train", "--serve", "--threads", str(options.threads)]
         words += ["--loss", train_models.loss_kind(name), "--optimizer", options.optimizer]
+        words += ["--device", options.device]
         words += ["--input", f"x={files['x']}"]  # labels are drawn: the model itself has no input for them
         self.process = peer_processes.Process(words)
         ready = self.process.read_answer()
@@ -254,6 +264,7 @@ def parse():
     parser.add_argument("--batch", type=int, help="instead of each model's own")
     parser.add_argument("--optimizer", choices=RATES, default="sgd")
     parser.add_argument("--autograph", default="build/autograph")
+    parser.add_argument("--device", default="cpu", help="of both; PyTorch knows cpu and cuda alone")
     parser.add_argument("--training", default="build/bench/bench_training")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--check", action="store_true")
