@@ -178,7 +178,9 @@ INSTANTIATE_TEST_SUITE_P(All, OpOnOpenCl, testing::ValuesIn(all_ops().begin(), a
 TEST(OpenCl, RunsRandomGraphs) {
   AG_NEEDS_OPENCL();
   int num_compared = 0;
-  for (uint64_t seed = 0; seed < 20; ++seed) {
+  std::vector<uint64_t> seeds{109};  // an lstm with lengths, whose kernel once wrote beyond its memory
+  for (uint64_t seed = 0; seed < 20; ++seed) seeds.push_back(seed);
+  for (const uint64_t seed : seeds) {
     Random random(seed);
     const TestGraph test = make_random_graph(random, 12);
     const Executable there = compile(test.graph, on_opencl());

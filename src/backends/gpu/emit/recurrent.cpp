@@ -134,7 +134,7 @@ class RecurrentWriter {
     w_.line("LOCAL {} c[{}];", type_, s_.hidden);
     w_.line("const Index d = g / {0}, b = g % {0};", lit(s_.batch));
     const std::string length = lit(s_.length);
-    w_.line("const Index count = {};", has(kLengths) ? "lengths[b]" : length);
+    w_.line("{}Index count = {};", has(kLengths) ? "" : "const ", has(kLengths) ? "lengths[b]" : length);
     if (has(kLengths)) write_check_of_length();
     for_each_element(group);
     w_.line("h[j] = {};", has(kInitialH) ? load(dtype_, "initial_h", state_at()) : "0");
@@ -169,13 +169,14 @@ class RecurrentWriter {
     w_.end();
   }
 
-  // The whole group leaves, so that nobody waits for it.
+  // What is wrong counts as empty. The group must not leave: OpenCL wants every item at every barrier that one may
+  // reach, and PoCL writes beyond its memory where a return stands before one.
   void write_check_of_length() {
     w_.fault = fmt::format("[recurrent] sequence_lens: expected 0..{}, got ", s_.length);
     w_.open("if (count < 0 || count > {})", lit(s_.length));
     w_.line("faults[0] = 1;");
     w_.line("faults[1] = count;");
-    w_.line("return;");
+    w_.line("count = 0;");
     w_.close();
   }
 
