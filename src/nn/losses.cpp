@@ -43,12 +43,30 @@ Var smooth_part(const Var& log_prob, const Var& labels, const CrossEntropyOption
   return reduce_sum(of_sample, {}, false) / reduce_sum(weights_of_labels(log_prob, labels, options), {}, false);
 }
 
+// Labels that are probabilities of all classes.
+Var soft_cross_entropy(const Var& scores, const Var& target, const CrossEntropyOptions& options) {
+  AG_CHECK_USER(!options.ignore_index, ValueError,
+                "[nn] cross_entropy: expected no ignore_index with probabilities, got {}", *options.ignore_index);
+  const double smoothing = options.label_smoothing;
+  const auto classes = static_cast<double>(scores.dim(1));
+  Var weighted = log_softmax(scores, 1) * (smoothing == 0 ? target : target * (1 - smoothing) + smoothing / classes);
+  if (options.class_weights.is_valid()) {
+    Var weights = options.class_weights;
+    for (int64_t axis = 2; axis < scores.rank(); ++axis) weights = unsqueeze(weights, {axis - 1});
+    weighted = weighted * weights;
+  }
+  return -mean_of(reduce_sum(weighted, {1}, false));
+}
+
+bool are_probabilities(const Var& labels) { return dtypes::kFloat.contains(labels.dtype()); }
+
 }  // namespace
 
 Var cross_entropy(const Var& scores, const Var& labels, const CrossEntropyOptions& options) {
   const double smoothing = options.label_smoothing;
   AG_CHECK_USER(smoothing >= 0 && smoothing <= 1, ValueError,
                 "[nn] cross_entropy: expected 0 <= label_smoothing <= 1, got {}", smoothing);
+  if (are_probabilities(labels)) return soft_cross_entropy(scores, labels, options);
   const Var plain = softmax_cross_entropy_loss(scores, labels, options.class_weights, "mean", options.ignore_index);
   if (smoothing == 0) return plain;
   const auto classes = static_cast<double>(scores.dim(1));
@@ -95,7 +113,8 @@ Var kl_div(const Var& x, const Var& target) {
 }
 
 Var accuracy(const Var& scores, const Var& labels) {
-  return mean_of(cast(equal(arg_max(scores, 1, false), labels), DType::f32));
+  const Var wanted = are_probabilities(labels) ? arg_max(labels, 1, false) : labels;
+  return mean_of(cast(equal(arg_max(scores, 1, false), wanted), DType::f32));
 }
 
 }  // namespace autograph::nn

@@ -102,5 +102,37 @@ TEST(Losses, Accuracy) {
   EXPECT_EQ(loss_of({scores, labels}, [](const auto& in) { return accuracy(in[0], in[1]); }), 0.75);
 }
 
+// Numbers of torch: mixup's labels are probabilities of all classes.
+TEST(Losses, CrossEntropyOfProbabilities) {
+  const Tensor scores = Tensor::of<float>({2, 3}, {0.2F, -0.4F, 1.0F, 1.5F, -2.0F, 0.1F});
+  const Tensor target = Tensor::of<float>({2, 3}, {0.14822545647621155F, 0.04039615020155907F, 0.8113784193992615F,
+                                                   0.5064803957939148F, 0.18632373213768005F, 0.30719590187072754F});
+  const Tensor weights = Tensor::of<float>({3}, {0.5F, 2, 1});
+  const auto loss = [&](double smoothing, bool weighted) {
+    return loss_of({scores, target, weights}, [&](const std::vector<Var>& in) {
+      return cross_entropy(in[0], in[1], {.label_smoothing = smoothing, .class_weights = weighted ? in[2] : Var()});
+    });
+  };
+  EXPECT_NEAR(loss(0, false), 1.0149619579315186, 1e-6);
+  EXPECT_NEAR(loss(0.1, false), 1.0704280138015747, 1e-6);
+  EXPECT_NEAR(loss(0, true), 1.3225799798965454, 1e-6);
+  EXPECT_NEAR(loss(0.1, true), 1.4287223815917969, 1e-6);
+  // Where all of the probability is with one class it is the loss of that label, and so is the accuracy.
+  const Tensor hard = Tensor::of<float>({2, 3}, {0, 0, 1, 0, 1, 0});
+  const Tensor labels = Tensor::of<int64_t>({2}, {2, 1});
+  const auto of = [&](const Tensor& wanted, const auto& make) {
+    return loss_of({scores, wanted}, [&](const std::vector<Var>& in) { return make(in[0], in[1]); });
+  };
+  const auto entropy = [](const Var& x, const Var& t) { return cross_entropy(x, t); };
+  EXPECT_NEAR(of(hard, entropy), of(labels, entropy), 1e-6);
+  EXPECT_EQ(of(hard, accuracy), 0.5);
+  EXPECT_EQ(of(labels, accuracy), 0.5);
+  EXPECT_NE(message_of<ValueError>([&] {
+              loss_of({scores, hard},
+                      [](const std::vector<Var>& in) { return cross_entropy(in[0], in[1], {.ignore_index = 1}); });
+            }).find("ignore_index"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace autograph::nn

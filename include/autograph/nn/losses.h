@@ -15,7 +15,9 @@ struct CrossEntropyOptions {
   Var class_weights = {};                    ///< [classes]: weights of labels, by which the mean divides.
 };
 
-/// Of scores [n, classes, d...], before any softmax, and labels i64 [n, d...].
+/// Of scores [n, classes, d...], before any softmax, and labels i64 [n, d...]; or probabilities of all classes, as
+/// mixup makes them: floats of the shape of the scores. Of probabilities the mean divides by their number whatever the
+/// class weights, and none can be ignored.
 Var cross_entropy(const Var& scores, const Var& labels, const CrossEntropyOptions& options = {});
 /// Of log-probabilities [n, classes, d...].
 Var nll_loss(const Var& log_prob, const Var& labels, const CrossEntropyOptions& options = {});
@@ -35,7 +37,24 @@ Var bce_with_logits(const Var& x, const Var& target, const Var& positive_weight 
 /// torch's reduction "batchmean".
 Var kl_div(const Var& x, const Var& target);
 
-/// The share of rows of scores [n, classes] whose largest is that of the label: f32 [].
+/// Options of ctc_loss().
+struct CtcOptions {
+  int64_t blank = 0;           ///< The class between labels.
+  bool zero_infinity = false;  ///< Samples whose labels do not fit into their steps cost nothing; else infinity.
+};
+
+/// Connectionist temporal classification: -log of the probability that the steps, after equal ones in a row have become
+/// one and blanks have gone, spell the labels. Log-probabilities [steps, batch, classes], targets i64 [batch, labels],
+/// and how many of the steps and labels of each sample count, i64 [batch]; all extents must be known. The mean over the
+/// batch of what each costs by its number of labels, as torch's reduction "mean".
+Var ctc_loss(const Var& log_prob, const Var& targets, const Var& input_lengths, const Var& target_lengths,
+             const CtcOptions& options = {});
+/// The same for each sample, as it is: [batch].
+Var ctc_loss_each(const Var& log_prob, const Var& targets, const Var& input_lengths, const Var& target_lengths,
+                  const CtcOptions& options = {});
+
+/// The share of rows of scores [n, classes] whose largest is that of the label, or of the largest of the label's
+/// probabilities: f32 [].
 Var accuracy(const Var& scores, const Var& labels);
 
 }  // namespace autograph::nn
