@@ -1,5 +1,7 @@
 #include "training/run_log.h"
 
+#include <fmt/core.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -30,13 +32,49 @@ std::vector<CurvePanel> panels_of(const std::vector<EpochResult>& epochs) {
   return panels;
 }
 
+// A row for each epoch.
+std::vector<std::vector<std::string>> table_of(const std::vector<EpochResult>& epochs) {
+  std::vector<std::vector<std::string>> rows(1);
+  if (epochs.empty()) return rows;
+  rows[0] = {"epoch", "step"};
+  const auto add_names = [&](const Metrics& metrics, const char* what) {
+    for (const auto& [name, value] : metrics) rows[0].push_back(fmt::format("{} ({})", name, what));
+  };
+  add_names(epochs.back().training, "training");
+  add_names(epochs.back().held_out, "held out");
+  for (const char* name : {"learning rate", "seconds", "samples/s"}) rows[0].emplace_back(name);
+  for (const EpochResult& epoch : epochs) {
+    std::vector<std::string>& row = rows.emplace_back();
+    row = {fmt::format("{}", epoch.epoch), fmt::format("{}", epoch.step)};
+    const auto add = [&](const Metrics& names, const Metrics& metrics) {
+      for (const auto& [name, last] : names) {
+        const auto found = metrics.find(name);
+        row.push_back(found == metrics.end() ? "" : fmt::format("{:.5g}", found->second));
+      }
+    };
+    add(epochs.back().training, epoch.training);
+    add(epochs.back().held_out, epoch.held_out);
+    row.push_back(fmt::format("{:.4g}", epoch.learning_rate));
+    row.push_back(fmt::format("{:.1f}", epoch.seconds));
+    row.push_back(fmt::format("{:.0f}", epoch.samples_per_second));
+  }
+  return rows;
+}
+
+void write(const std::string& path, const std::string& content) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << content;
+  file.close();
+  AG_CHECK_USER(file, IoError, "[train] log: cannot write '{}' ({})", path, std::strerror(errno));
+}
+
 }  // namespace
 
 RunLog::RunLog(const TrainerOptions& options, const EpochHistory& history) {
   if (!options.metrics_file.empty()) metrics_.emplace(options.metrics_file, history.step);
   if (options.log_folder.empty()) return;
   events_.emplace(options.log_folder);
-  curves_path_ = options.log_folder + "/curves.svg";
+  log_folder_ = options.log_folder;
 }
 
 void RunLog::restore(const EpochHistory& history) { epochs_ = history.epochs; }
@@ -72,11 +110,10 @@ void RunLog::flush() {
 }
 
 void RunLog::draw() const {
-  if (curves_path_.empty()) return;
-  std::ofstream file(curves_path_, std::ios::binary | std::ios::trunc);
-  file << learning_curves_svg(panels_of(epochs_));
-  file.close();
-  AG_CHECK_USER(file, IoError, "[train] log: cannot write '{}' ({})", curves_path_, std::strerror(errno));
+  if (log_folder_.empty()) return;
+  const std::vector<CurvePanel> panels = panels_of(epochs_);
+  write(log_folder_ + "/curves.svg", learning_curves_svg(panels));
+  write(log_folder_ + "/curves.html", learning_curves_page("training", panels, table_of(epochs_)));
 }
 
 }  // namespace autograph

@@ -1,5 +1,5 @@
 // Everything that a run writes for people besides its progress: metrics as lines of JSON, event files for TensorBoard,
-// and learning curves as a picture.
+// and learning curves as a picture and as a page.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ class RunLog {
 
  private:
   void draw() const;
-  std::string curves_path_;
+  std::string log_folder_;  // "": none
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;
   std::vector<EpochResult> epochs_;

@@ -109,11 +109,25 @@ TEST(LearningCurves, HaveAxesNamesAndGaps) {
   EXPECT_EQ(std::count(strokes.begin(), strokes.end(), 'M'), 2) << strokes;
 }
 
+TEST(LearningCurves, PageHasPicturesAndATable) {
+  const std::string page = learning_curves_page("a < b", {}, {{"epoch", "loss"}, {"1", "<0.5>"}});
+  EXPECT_NE(page.find("<title>a &lt; b</title>"), std::string::npos);
+  EXPECT_NE(page.find(learning_curves_svg({})), std::string::npos);
+  EXPECT_NE(page.find("<th>loss</th>"), std::string::npos);
+  EXPECT_NE(page.find("<td>&lt;0.5&gt;</td>"), std::string::npos);
+}
+
 TEST(RunLog, WritesAllOfARun) {
   const TestFolder folder;
   ToyRun({.epochs = 2, .log_folder = folder / "logs"}).run();
   const std::string svg = whole_file(folder / "logs/curves.svg");
   EXPECT_NE(svg.find("held out"), std::string::npos);
+  const std::string page = whole_file(folder / "logs/curves.html");
+  EXPECT_NE(page.find(svg), std::string::npos);
+  EXPECT_NE(page.find("<th>loss (held out)</th>"), std::string::npos) << page;
+  size_t rows = 0;
+  for (size_t at = page.find("<tr>"); at != std::string::npos; at = page.find("<tr>", at + 1)) ++rows;
+  EXPECT_EQ(rows, 3U);  // headings and two epochs
   size_t events = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "logs")) {
     if (entry.path().filename().string().find("tfevents") != std::string::npos) {

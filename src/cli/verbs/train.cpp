@@ -282,7 +282,7 @@ std::vector<Option> own_options(Options& options) {
        .kind = ValueKind::file},
       {.names = "--log-dir",
        .value_name = "DIR",
-       .doc = "Event files for TensorBoard, and the learning curves as curves.svg.",
+       .doc = "Event files for TensorBoard, and the learning curves as curves.svg and curves.html.",
        .target = &options.log_dir,
        .kind = ValueKind::directory},
       {.names = "-o,--output",

@@ -153,4 +153,21 @@ std::string learning_curves_svg(const std::vector<CurvePanel>& panels) {
   return svg + "</svg>\n";
 }
 
+std::string learning_curves_page(std::string_view title, const std::vector<CurvePanel>& panels,
+                                 const std::vector<std::vector<std::string>>& table) {
+  std::string rows;
+  for (size_t r = 0; r < table.size(); ++r) {
+    const std::string_view cell = r == 0 ? "th" : "td";
+    rows += "<tr>";
+    for (const std::string& text : table[r]) rows += fmt::format("<{0}>{1}</{0}>", cell, escaped(text));
+    rows += "</tr>\n";
+  }
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"10\">"
+      "<title>{0}</title>\n<style>body{{font:14px sans-serif;margin:1.5em}}svg{{max-width:100%;height:auto}}"
+      "table{{border-collapse:collapse;margin-top:1em}}th,td{{text-align:right;padding:.2em .8em;"
+      "border-bottom:1px solid #ddd}}</style></head>\n<body><h1>{0}</h1>\n{1}\n<table>\n{2}</table></body></html>\n",
+      escaped(title), learning_curves_svg(panels), rows);
+}
+
 }  // namespace autograph
