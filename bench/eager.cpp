@@ -1,13 +1,16 @@
-// Define by run: what an op costs beyond its kernel, with the tape, on chains of 64x64 matrices; what a backward pass
+// Define by run: what an op costs beyond its kernel, with the tape, on chains of 64x64 matrices, where the kernel runs
+// on buffers that stay in the cache, and on those of a chain; what a backward pass
 // costs per op; what remembering source lines costs; and memory over many steps of changing shapes. JSON on standard
 // output. With --steps N the last takes N steps (100,000 unless said otherwise). Exit status 1 when memory grows.
 #include <fmt/core.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +45,29 @@ double kernel_us(const OpDef& op, size_t num_inputs) {
          });
 }
 
+// The same one after the other, each on what the one before gave and into memory of its own, as in the chain: what the
+// processor takes to fetch and to keep the values is none of define by run's doing.
+double chained_us(const OpDef& op, size_t num_inputs) {
+  const Attributes attributes;
+  const std::vector<Type> types(num_inputs, Type(DType::f32, {kSide, kSide}));
+  const std::vector<Type> output(1, types[0]);
+  const std::vector<Tensor> constants(num_inputs);
+  const KernelSelection selection = get_device("cpu").catalog().select({op, attributes, types, output, constants});
+  const Tensor w = matrix(0.01F);
+  const Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(selection.kernel->scratch_bytes())});
+  const auto state = selection.kernel->new_state();
+  std::vector<Tensor> values{w};
+  for (int i = 0; i < kChain; ++i) values.push_back(Tensor::empty(DType::f32, {kSide, kSide}));
+  return 1e3 / kChain * best_milliseconds(kRounds, [&] {
+           for (size_t i = 0; i < kChain; ++i) {
+             const std::array<TensorView, 2> inputs{values[i].view(), w.view()};
+             const std::array<TensorView, 1> outputs{values[i + 1].view()};
+             selection.kernel->run(
+                 {std::span(inputs).first(num_inputs), outputs, scratch.buffer().data(), state.get()});
+           }
+         });
+}
+
 struct Case {
   std::string name;
   const OpDef& op;
@@ -67,10 +93,12 @@ void measure_chain(const Case& test, bool with_lines, std::string& json) {
                                clear_gradient(w);
                              });
   const double alone_us = kernel_us(test.op, test.num_inputs);
+  const double chain_us = chained_us(test.op, test.num_inputs);
   json += fmt::format(
       "{}{{\"op\": \"{}\", \"source_lines\": {}, \"op_us\": {:.3f}, \"kernel_us\": {:.3f}, \"overhead_us\": {:.3f}, "
-      "\"backward_us\": {:.3f}}}",
-      json.empty() ? "" : ", ", test.name, with_lines, op_us, alone_us, op_us - alone_us, backward_us);
+      "\"kernel_in_chain_us\": {:.3f}, \"overhead_in_chain_us\": {:.3f}, \"backward_us\": {:.3f}}}",
+      json.empty() ? "" : ", ", test.name, with_lines, op_us, alone_us, op_us - alone_us, chain_us, op_us - chain_us,
+      backward_us);
 }
 
 // Of this process, now.
