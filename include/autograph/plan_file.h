@@ -47,6 +47,11 @@ PlanOrigin plan_origin(const CompileOptions& options, const std::string& model);
 /// Runs what was found once on inputs drawn from `seed`, and measures its nodes.
 SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed);
 
+/// The same with `compiled`, made of `optimized` with `options`, CompileOptions::profile and no passes, in place of
+/// compiling it once more. Its states, where it has any, must be as before the first run.
+SavedPlan make_plan(Optimized optimized, const Executable& compiled, const CompileOptions& options,
+                    const std::string& model, uint64_t seed);
+
 /// Compiles it as it was made: with its kernel times where they hold.
 Executable compile(const SavedPlan& plan, CompileOptions options);
 

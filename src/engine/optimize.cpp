@@ -23,6 +23,9 @@ constexpr double kMinTrialSeconds = 0.2;
 constexpr double kClose = 0.1;
 constexpr double kTimeForAnother = 1.5;
 
+// Both are compiled and run for that.
+constexpr double kPlansToSettle = 2.2;
+
 void check_options(const SearchOptions& search) {
   const auto require = [](bool condition, std::string_view what, std::string_view expected, double got) {
     AG_CHECK_USER(condition, ValueError, "[search] {}: expected {}, got {}", what, expected, got);
@@ -128,6 +131,24 @@ Proposal settle(StrategyContext& context, const Trial& trial, Proposal found, Pr
   return found;
 }
 
+// Is there time to make both plans anew and to run them in turns? Who presses Ctrl-C waits for no measurement.
+bool has_time_to_settle(StrategyContext& context) {
+  const auto& run = context.best_run();
+  if (!run) return true;
+  if (context.is_cancelled()) return false;
+  const double seconds_left = context.budget_seconds() - context.seconds();
+  return context.report().simulated || seconds_left > kPlansToSettle * run->trial_seconds;
+}
+
+// What the trials told: every plan that became the best was compared, and was faster than the one before it.
+void settle_by_trials(StrategyContext& context) {
+  SearchReport& report = context.report();
+  const StrategyContext::BestRun& run = *context.best_run();
+  report.latency_after_ms = run.ms;
+  report.latency_before_ms = run.ms / run.gained;
+  tell(report, run.difference);
+}
+
 // With what trials run: states are as they are before the first run.
 SearchOptions with_inputs(const Graph& graph, SearchOptions search, const HiddenStates& hidden) {
   if (search.inputs.empty()) {
@@ -187,6 +208,8 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   const bool was_cancelled = context.is_cancelled();
   if (is_plain && !report.tuned && (strategy.searches || report.simulated)) {
     settle_for_plain(context, context.trial(), found);
+  } else if ((!is_plain || report.tuned) && !has_time_to_settle(context)) {
+    settle_by_trials(context);
   } else if (!is_plain || report.tuned) {
     found = settle(context, context.trial(), std::move(found), context.propose(simplified));
   }

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "autograph/builder.h"
+#include "autograph/compare_values.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
@@ -103,6 +104,22 @@ TEST_F(PlanFile, KeepsGraphScheduleReportAndOrigin) {
   EXPECT_EQ(loaded.origin.identity, plan_.origin.identity);
   EXPECT_EQ(loaded.node_us, plan_.node_us);
   EXPECT_EQ(loaded.node_us.size(), 4U);
+}
+
+// What was compiled to verify a result serves to save it.
+TEST_F(PlanFile, IsTheSameOfWhatWasCompiledBefore) {
+  CompileOptions options = one_thread();
+  options.profile = true;
+  options.release_weights = false;
+  options.expert.use_passes = false;
+  const Executable compiled = compile(two_streams(), options);
+  const SavedPlan plan = make_plan(two_streams(), compiled, one_thread(), "m.onnx", 7);
+  EXPECT_EQ(plan.origin.identity, plan_.origin.identity);
+  EXPECT_EQ(plan.origin.model, plan_.origin.model);
+  EXPECT_EQ(plan.node_us.size(), plan_.node_us.size());
+  EXPECT_EQ(plan.kernel_times, plan_.kernel_times);
+  ASSERT_EQ(plan.probe.outputs.size(), 2u);
+  EXPECT_TRUE(compare_all(plan.probe.outputs, plan_.probe.outputs, {.rtol = 0, .share = 0}).ok);
 }
 
 TEST_F(PlanFile, RunsAsItDidWhereItWasMade) {

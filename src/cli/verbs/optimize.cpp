@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "autograph/compare_values.h"
 #include "autograph/error.h"
@@ -28,8 +29,9 @@ struct Options {
   std::string why;
 };
 
-// The result is compiled and run once to compare it, once to save it, and once more to measure its nodes.
-constexpr int kRunsBehindSearch = 3;
+// The result is compiled once, run to compare it, to save what it gives, and to measure its nodes; saving takes as
+// long.
+constexpr int kRunsBehindSearch = 2;
 
 bool is_plan(const std::string& output) { return output.ends_with(".agplan"); }
 
@@ -81,29 +83,45 @@ std::shared_ptr<const Truth> find_truth(Session& session, const LoadedModel& loa
   return truth;
 }
 
+// Has the search timed the result?
+bool is_timed(const SearchReport& report) { return report.latency_after_ms > 0 || report.simulated; }
+
+struct Verified {
+  Difference difference;
+  std::optional<Executable> executable;  // of the result; none where it is not one to be saved
+};
+
 // Runs the result once and compares; times it and the model when the search has not.
-Difference verify(Session& session, const LoadedModel& loaded, const Options& options, Optimized& found,
-                  const std::vector<Datum>& inputs, const Truth& truth) {
+Verified verify(Session& session, const LoadedModel& loaded, const Options& options, Optimized& found,
+                const std::vector<Datum>& inputs, const Truth& truth) {
   CompileOptions as_found = kept_weights(options.run);
   as_found.expert.use_passes = false;
-  const Executable after = compile(found, as_found);
+  as_found.profile = is_timed(found.report) && is_plan(options.output);
+  Executable after = compile(found, as_found);
   Difference difference = truth.compare_all(after.run(inputs));
   SearchReport& report = found.report;
   report.compared_with = truth.how();
   report.max_abs = std::max(report.max_abs, difference.max_abs);
   report.max_rel = std::max(report.max_rel, difference.max_rel);
-  if (!difference.ok || report.latency_after_ms > 0 || report.simulated) return difference;
+  if (!difference.ok || is_timed(report)) return {std::move(difference), std::move(after)};
   const Executable before = compile_plain(session, loaded.model.graph, options.run);
   const std::vector<double> ms = measure_in_turns(session, {{&before, &inputs}, {&after, &inputs}}, options.seconds);
   report.latency_before_ms = ms[0];
   report.latency_after_ms = ms[1];
-  return difference;
+  return {std::move(difference), std::nullopt};
 }
 
-void save(const LoadedModel& loaded, const Options& options, const Optimized& found) {
+// `verified`: the result as it was compiled to verify it.
+void save(const LoadedModel& loaded, const Options& options, const Optimized& found,
+          const std::optional<Executable>& verified) {
   if (options.output.empty()) return;
+  const CompileOptions as_kept = kept_weights(options.run);
   if (is_plan(options.output)) {
-    save_plan(make_plan(found, kept_weights(options.run), loaded.name, loaded.seeds.seed), options.output);
+    const bool is_as_new = verified && found.graph.states().empty();
+    const uint64_t seed = loaded.seeds.seed;
+    save_plan(is_as_new ? make_plan(found, *verified, as_kept, loaded.name, seed)
+                        : make_plan(found, as_kept, loaded.name, seed),
+              options.output);
   } else {
     save_onnx(found.graph, options.output, {.doc = loaded.model.doc, .metadata = loaded.model.metadata});
   }
@@ -210,9 +228,9 @@ int run(Session& session, const Options& given) {
   search_as.runs_to_come = kRunsBehindSearch;
   Optimized found = searches ? search(session, loaded, kept_weights(options.run), search_as)
                              : run_passes_alone(session, loaded, options);
-  const Difference difference = verify(session, loaded, options, found, inputs, *search_as.truth);
+  const auto [difference, executable] = verify(session, loaded, options, found, inputs, *search_as.truth);
   if (difference.ok) {
-    save(loaded, options, found);
+    save(loaded, options, found, executable);
   } else {
     session.error("[optimize] the result gives other numbers, so nothing was saved (autograph bisect tells why): " +
                   difference.why);

@@ -78,16 +78,21 @@ PlanOrigin plan_origin(const CompileOptions& options, const std::string& model) 
 }
 
 SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed) {
-  SavedPlan plan;
-  plan.origin = plan_origin(options, model);
-  plan.origin.tune = options.tune || optimized.report.tuned;
-  plan.probe.seed = seed;
   CompileOptions profiled = options;
   profiled.profile = true;
   profiled.expert.use_passes = false;  // passes have been run
   profiled.release_weights = false;    // they are saved
   profiled.states.reset();             // the caller's stay as they are
   const Executable executable = compile(optimized, profiled);
+  return make_plan(std::move(optimized), executable, options, model, seed);
+}
+
+SavedPlan make_plan(Optimized optimized, const Executable& executable, const CompileOptions& options,
+                    const std::string& model, uint64_t seed) {
+  SavedPlan plan;
+  plan.origin = plan_origin(options, model);
+  plan.origin.tune = options.tune || optimized.report.tuned;
+  plan.probe.seed = seed;
   const std::vector<Datum> inputs = probe_inputs(optimized.graph, seed);
   plan.kernel_times = executable.kernel_times();
   plan.probe.outputs = executable.run(inputs);  // of the first run, before which states are what the graph says

@@ -25,6 +25,8 @@ namespace {
 
 // Of the budget: when searching ends.
 constexpr double kSearchShare = 0.45;
+// How much later a second search of parts ends.
+constexpr double kSecondSearchShare = 0.15;
 // Of the budget, for a search of the whole graph, and for stages by dynamic programming.
 constexpr double kWholeShare = 0.2;
 constexpr double kStagesShare = 0.1;
@@ -58,8 +60,10 @@ class AutographSearch {
         cost_(context.cost(), is_shared_ && !context.is_literal() ? context.limits().max_streams : 1),
         time_cost_(context.cost()),
         simplified_(simplified),
-        champion_(context, plain(context, simplified)),
-        part_search_(context, cost_) {}
+        plain_(plain(context, simplified)),
+        champion_(context, plain_),
+        part_search_(context, cost_),
+        timed_part_search_(context, time_cost_) {}
 
   Proposal run() {
     // Measuring kernels and stages of a large graph takes long: its rewrites come first.
@@ -69,6 +73,7 @@ class AutographSearch {
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = champion_.gained();
       challenge_all(candidates(champion_.best()));
+      if (round == 0) challenge_all(candidates_by_time());
       if (!is_prepared) prepare();
       is_prepared = true;
       if (round == 0 || champion_.gained() < before) try_streams();
@@ -186,12 +191,13 @@ class AutographSearch {
       std::erase_if(parts.intervals, [](const auto& interval) { return interval.first != interval.second; });
     }
     context_.report().partitions = std::max(context_.report().partitions, parts.parts.size());
-    const std::vector<IntervalOptions> intervals = part_search_.run(graph, parts, part_limits());
+    PartSearch& part_search = by_time_ ? timed_part_search_ : part_search_;
+    const std::vector<IntervalOptions> intervals = part_search.run(graph, parts, part_limits());
     std::vector<Proposal> proposals;
-    add_whole(proposals, from);
+    if (!by_time_) add_whole(proposals, from);  // which counts time in any case
     Assembler assembler(graph, intervals, context_.matcher());
     for (const Stitched& way : ways(graph, intervals, parts.parts.size())) {
-      if (!proposals.empty() && context_.is_over(kProposeShare)) break;
+      if (!proposals.empty() && context_.is_over(until(kProposeShare))) break;
       Assembler::Whole whole = assembler.assemble(way.pieces);
       add_proposal(proposals, from, std::move(whole.graph), whole.steps);
     }
@@ -207,15 +213,29 @@ class AutographSearch {
     return in_turn;
   }
 
+  // Where streams share the device parts are searched for what keeps it busy, and then once more for the time that
+  // kernels take: what is fewer and longer kernels may leave less idle.
+  std::vector<Proposal> candidates_by_time() {
+    if (!is_shared_ || context_.is_literal() || !has_time()) return {};
+    by_time_ = true;
+    std::vector<Proposal> found = candidates(plain_);
+    by_time_ = false;
+    return found;
+  }
+
+  // Until when, as a part of the budget: later for the second search of parts.
+  double until(double share) const { return by_time_ ? share + kSecondSearchShare : share; }
+
   PartSearch::Limits part_limits() const {
     const double slack_us = context_.is_literal() ? 0 : (options_.gamma - 1) * champion_.best().cost_us;
-    return {alpha(), slack_us, champion_.best().cost_us, kSearchShare};
+    return {alpha(), slack_us, champion_.best().cost_us, until(kSearchShare)};
   }
 
   // How the pieces may be put together, the most promising way first.
   std::vector<Stitched> ways(const Graph& graph, const std::vector<IntervalOptions>& intervals, size_t num_parts) {
     const auto stitched = [&](double weight, size_t keep) {
-      return stitch(graph, intervals, num_parts, {weight, keep, [this] { return context_.is_over(kProposeShare); }});
+      return stitch(graph, intervals, num_parts,
+                    {weight, keep, [this] { return context_.is_over(until(kProposeShare)); }});
     };
     std::vector<Stitched> best = stitched(alpha(), keep());
     if (context_.is_literal() || !options_.use_critical_path) return best;
@@ -233,12 +253,12 @@ class AutographSearch {
     PieceSchedule schedule(
         intervals, [&](const Graph& option, NodeId id) { return context_.task_to_finish(cost_, option, id); },
         context_.limits());
-    const double until = share_now() + kRefineShare;
+    const double end = share_now() + kRefineShare;
     context_.set_measuring(false);
     std::vector<Stitched> result;
     for (const Stitched& start : starts) {
       context_.progress("scheduling", champion_.best().cost_us);
-      result.push_back(schedule.refine(start, [&] { return context_.is_over(until); }));
+      result.push_back(schedule.refine(start, [&] { return context_.is_over(end); }));
     }
     context_.set_measuring(true);
     std::stable_sort(result.begin(), result.end(), [](const Stitched& a, const Stitched& b) { return a.us < b.us; });
@@ -279,8 +299,11 @@ class AutographSearch {
   FusedCost cost_;         // of parts
   FusedCost time_cost_;    // of the whole graph in sequence
   const Graph& simplified_;
+  const Proposal plain_;
   Champion champion_;
   PartSearch part_search_;
+  PartSearch timed_part_search_;
+  bool by_time_ = false;        // parts are searched for the time that kernels take
   std::set<Hash128> proposed_;  // before the finishing passes
 };
 

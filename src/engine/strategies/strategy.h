@@ -106,6 +106,15 @@ class StrategyContext {
   };
   void set_plain_run(PlainRun run) { plain_run_ = std::move(run); }
   const std::optional<PlainRun>& plain_run() const { return plain_run_; }
+  /// What the trials of the result told, for where no time is left to measure it once more.
+  struct BestRun {
+    Difference difference;     ///< Of its first run.
+    double ms = 0;             ///< In the trial that it won.
+    double gained = 1;         ///< Its latency over that of the plain plan, by all trials that were won.
+    double trial_seconds = 0;  ///< To compile and run it once more.
+  };
+  void set_best_run(BestRun run) { best_run_ = std::move(run); }
+  const std::optional<BestRun>& best_run() const { return best_run_; }
   /// Notes what is tried at the node that was asked about; null when none was.
   Ledger* ledger() { return ledger_ ? &*ledger_ : nullptr; }
   /// Keeps a ledger of the node that the options name, in `graph` as the user has it. ValueError when it has none such.
@@ -161,6 +170,7 @@ class StrategyContext {
   std::unique_ptr<RuleMatcher> matcher_;
   std::unique_ptr<Trial> trial_;
   std::optional<PlainRun> plain_run_;
+  std::optional<BestRun> best_run_;
   std::optional<Ledger> ledger_;
   std::vector<std::pair<std::vector<RewriteStep>, TrialOutcome>> tried_;  // with the rewrites that concern the node
 };

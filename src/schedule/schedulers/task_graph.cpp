@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "schedule/schedulers/stream_clock.h"
@@ -25,13 +26,14 @@ double sequential_us(const TaskGraph& graph, const TaskStreams& streams) {
   return us;
 }
 
-// Plays the streams of one stage until none can go on.
+// Plays the streams of one stage until none can go on. Knows of the tasks of the stage alone: a graph has as many
+// stages as it likes.
 class StageClock {
  public:
   StageClock(const TaskGraph& graph, const TaskStreams& streams, double sync_us)
-      : graph_(graph), streams_(streams), sync_us_(sync_us), stream_of_(graph.size(), -1), end_us_(graph.size(), -1) {
+      : graph_(graph), streams_(streams), sync_us_(sync_us) {
     for (size_t s = 0; s < streams.size(); ++s) {
-      for (const TaskIndex task : streams[s]) stream_of_[task] = static_cast<int>(s);
+      for (const TaskIndex task : streams[s]) places_[task] = {s, -1};
     }
   }
 
@@ -47,38 +49,44 @@ class StageClock {
   // False while something that the task reads has not run.
   bool start(TaskIndex task, double& free_us) {
     double start_us = free_us;
+    Place& here = places_.at(task);
     for (const TaskIndex source : graph_.predecessors[task]) {
-      if (stream_of_[source] < 0) continue;  // an earlier stage
-      if (end_us_[source] < 0) return false;
-      const bool is_near = stream_of_[source] == stream_of_[task];
-      start_us = std::max(start_us, end_us_[source] + (is_near ? 0 : sync_us_));
+      const auto there = places_.find(source);
+      if (there == places_.end()) continue;  // an earlier stage
+      if (there->second.end_us < 0) return false;
+      const bool is_near = there->second.stream == here.stream;
+      start_us = std::max(start_us, there->second.end_us + (is_near ? 0 : sync_us_));
     }
-    free_us = end_us_[task] = start_us + graph_.tasks[task].narrow_us;
+    free_us = here.end_us = start_us + graph_.tasks[task].narrow_us;
     return true;
   }
+
+  struct Place {
+    size_t stream = 0;
+    double end_us = -1;  // less than 0: not yet run
+  };
 
   const TaskGraph& graph_;
   const TaskStreams& streams_;
   double sync_us_;
-  std::vector<int> stream_of_;  // -1: not in this stage
-  std::vector<double> end_us_;  // -1: not yet run
+  std::unordered_map<TaskIndex, Place> places_;  // of the tasks of the stage
 };
 
 // The same where streams share the device.
 double shared_us(const TaskGraph& graph, const TaskStreams& streams, double sync_us) {
   constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
-  std::vector<uint8_t> is_here(graph.size(), 0);
+  std::unordered_map<TaskIndex, size_t> number_of;  // of the tasks of the stage
   for (const auto& stream : streams) {
-    for (const TaskIndex task : stream) is_here[task] = 1;
+    for (const TaskIndex task : stream) number_of[task] = kNowhere;
   }
-  std::vector<size_t> number_of(graph.size(), kNowhere);
   std::vector<ClockKernel> kernels;
   const bool is_done = walk_streams(streams, [&](TaskIndex task, size_t stream) {
     ClockKernel kernel = clock_kernel(graph.tasks[task].load, stream);
     for (const TaskIndex source : graph.predecessors[task]) {
-      if (!is_here[source]) continue;  // an earlier stage
-      if (number_of[source] == kNowhere) return false;
-      if (kernels[number_of[source]].stream != stream) kernel.waits.push_back(number_of[source]);
+      const auto there = number_of.find(source);
+      if (there == number_of.end()) continue;  // an earlier stage
+      if (there->second == kNowhere) return false;
+      if (kernels[there->second].stream != stream) kernel.waits.push_back(there->second);
     }
     number_of[task] = kernels.size();
     kernels.push_back(std::move(kernel));

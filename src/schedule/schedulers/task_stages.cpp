@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "schedule/schedulers/stream_clock.h"
 #include "schedule/walk_streams.h"
 
 namespace autograph {
@@ -99,6 +100,38 @@ void add_stage(Schedule& schedule, Stage stage) {
   }
 }
 
+// All stages by one clock where streams share the device: on each stream a stage begins when the one before it has
+// ended on all others.
+double shared_us(const TaskGraph& graph, const std::vector<TaskStreams>& stages, double sync_us) {
+  std::vector<size_t> number_of(graph.size(), kNowhere);
+  std::vector<ClockKernel> kernels;
+  std::vector<size_t> last_before;  // of each stream of the stage before
+  for (const TaskStreams& streams : stages) {
+    const size_t first = kernels.size();
+    std::vector<size_t> last(streams.size(), kNowhere);
+    const bool is_done = walk_streams(streams, [&](TaskIndex task, size_t stream) {
+      ClockKernel kernel = clock_kernel(graph.tasks[task].load, stream);
+      const auto wait_for = [&](size_t number) {
+        if (kernels[number].stream != stream) kernel.waits.push_back(number);
+      };
+      for (const TaskIndex source : graph.predecessors[task]) {
+        if (number_of[source] == kNowhere) return false;
+        if (number_of[source] >= first) wait_for(number_of[source]);
+      }
+      if (last[stream] == kNowhere) std::for_each(last_before.begin(), last_before.end(), wait_for);
+      last[stream] = number_of[task] = kernels.size();
+      kernels.push_back(std::move(kernel));
+      return true;
+    });
+    AG_CHECK(is_done, "stage: its {} streams wait for each other in a circle", streams.size());
+    std::erase(last, kNowhere);
+    if (!last.empty()) last_before = std::move(last);
+  }
+  if (kernels.empty()) return 0;
+  const std::vector<double> end_us = run_clock(kernels, sync_us).end_us;
+  return *std::max_element(end_us.begin(), end_us.end());
+}
+
 }  // namespace
 
 WorkGraph without_free_tasks(const TaskGraph& graph) {
@@ -147,6 +180,7 @@ Schedule to_schedule(const TaskGraph& graph, const WorkGraph& work, const std::v
 }
 
 double estimate_us(const TaskGraph& graph, const std::vector<TaskStreams>& stages, const StreamLimits& limits) {
+  if (graph.is_shared()) return shared_us(graph, stages, limits.sync_us);
   double us = 0;
   for (const TaskStreams& streams : stages) us += estimate_stage_us(graph, streams, limits);
   return us;

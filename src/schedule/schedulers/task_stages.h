@@ -24,7 +24,8 @@ WorkGraph without_free_tasks(const TaskGraph& graph);
 /// Neighbouring stages of one stream become one; without any stage of several streams the schedule is sequential.
 Schedule to_schedule(const TaskGraph& graph, const WorkGraph& work, const std::vector<TaskStreams>& stages);
 
-/// Microseconds of stages one after the other, each as estimate_stage_us() has it.
+/// Microseconds of stages one after the other, each as estimate_stage_us() has it; where streams share the device, all
+/// by one clock.
 double estimate_us(const TaskGraph& graph, const std::vector<TaskStreams>& stages, const StreamLimits& limits);
 
 /// Sum of `us`: what the tasks take one after the other.

@@ -14,6 +14,10 @@ constexpr double kFirstTuningShare = 0.3;
 constexpr double kTuningShare = 0.75;
 // What is left when trials end must do for the last trial, which may be repeated, and the last measurement.
 constexpr double kTrialsToCome = 3.2;
+// Where that is more than this part of the budget, plans take so long to make that what trials told must do: time is
+// left for the last of them alone.
+constexpr double kLastMeasurementShare = 0.2;
+constexpr double kLastTrialToCome = 1.1;
 // The same when plans of the best graph are run to choose its kernels: the last of them takes as long as three trials.
 constexpr double kNetworkTrialsToCome = kTrialsToCome + 3;
 // Runs in an A/B trial of graphs that are slow, with the warm-up.
@@ -53,9 +57,15 @@ double Champion::challenge_seconds() const {
   return compile_seconds_ + (has_exact_times_ ? 1 : kTrialRuns) * run_seconds_;
 }
 
+bool Champion::has_last_measurement() const {
+  return kTrialsToCome * challenge_seconds() <= kLastMeasurementShare * context_.budget_seconds();
+}
+
 double Champion::seconds_left() const {
-  const double until = std::min(kTrialShare * context_.budget_seconds(),
-                                context_.budget_seconds() - kTrialsToCome * challenge_seconds());
+  const double budget = context_.budget_seconds();
+  const double until = has_last_measurement()
+                           ? std::min(kTrialShare * budget, budget - kTrialsToCome * challenge_seconds())
+                           : budget - kLastTrialToCome * challenge_seconds();
   return until - context_.seconds();
 }
 
@@ -69,7 +79,8 @@ bool Champion::challenge(Proposal proposal) {
   const double start = context_.seconds();
   Executable executable = trial_.compile(proposal);
   compile_seconds_ = context_.seconds() - start;
-  if (options_.verify && !trial_.check(executable).ok) {
+  Difference difference = options_.verify ? trial_.check(executable) : Difference();
+  if (!difference.ok) {
     TrialResult wrong{proposal.cost_us, proposal.steps.size(), proposal.schedule.width()};
     wrong.is_right = false;
     context_.report().trials.push_back(wrong);
@@ -88,6 +99,8 @@ bool Champion::challenge(Proposal proposal) {
                                        (ab_trial.first_ms - ab_trial.second_ms) * 1e3, num_fresh_steps(proposal)});
   if (!is_won) return false;
   gained_ *= ab_trial.second_ms / ab_trial.first_ms;
+  best_ms_ = ab_trial.second_ms;
+  best_difference_ = std::move(difference);
   best_ = std::move(proposal);
   best_executable_ = std::move(executable);
   return true;
@@ -125,9 +138,14 @@ void Champion::try_tuning_in_network() {
 bool Champion::wins_as_compiled_now() {
   Executable executable = trial_.compile(best_);
   const AbTrial ab_trial = trial_.ab_trial(best_executable_, executable, trial_seconds());
-  const bool wins = ab_trial.is_won(kLeastGain) && trial_.check(executable).ok;
-  if (wins) best_executable_ = std::move(executable);
-  return wins;
+  if (!ab_trial.is_won(kLeastGain)) return false;
+  Difference difference = trial_.check(executable);
+  if (!difference.ok) return false;
+  tuning_gained_ *= ab_trial.second_ms / ab_trial.first_ms;
+  best_ms_ = ab_trial.second_ms;
+  best_difference_ = std::move(difference);
+  best_executable_ = std::move(executable);
+  return true;
 }
 
 // Rewrites that the proposal has beyond those that it shares with the best: both may come from one graph.
@@ -166,6 +184,9 @@ void Champion::remember(const Proposal& proposal, double ms) {
 
 Proposal Champion::take() {
   for (const auto& [hash, sample] : samples_) context_.remember_latency(hash, sample);
+  if (best_ms_ > 0) {
+    context_.set_best_run({std::move(best_difference_), best_ms_, gained_ * tuning_gained_, challenge_seconds()});
+  }
   return std::move(best_);
 }
 

@@ -40,6 +40,7 @@ class Champion {
 
  private:
   double challenge_seconds() const;
+  bool has_last_measurement() const;
   bool may_tune() const;
   bool wins_as_compiled_now();
   size_t num_fresh_steps(const Proposal& proposal) const;
@@ -57,6 +58,9 @@ class Champion {
   double compile_seconds_ = 0;  // of the last challenger
   double run_seconds_ = 0;      // of the first plan, with the comparison of numbers
   double gained_ = 1;
+  Difference best_difference_;
+  double best_ms_ = 0;        // in the trial that it won
+  double tuning_gained_ = 1;  // by choosing kernels of the best, beside gained_
   std::map<Hash128, LatencySample> samples_;
   std::set<Hash128> seen_;
 };
