@@ -7,7 +7,7 @@
 compare   every strategy on every model on this processor, in turns (`autograph compare`)
 sim       the same on the simulated GPU of the paper's time; the latencies are those of a clock, not measurements
 sim_h200  the same on the simulated GPU of today
-ranking   predicted against simulated times of all trials of these two, per model, with their rank correlation; runs nothing
+ranking   predicted against simulated times of all trials of these two, per model, with their rank correlation
 settings  without rules, without DP, without partition, without critical path (`autograph ablate`)
 alpha     the weight of the critical path
 batch     batch 1 to 32, against the plain plan
@@ -192,7 +192,7 @@ class Studies:
         for name, device in (("sim", "sim:v100"), ("sim_h200", "sim:h200")):
             table = self.out / f"{name}.json"
             for row in json.loads(table.read_text(encoding="utf-8")) if table.exists() else []:
-                points = {strategy: self.points(trials) for strategy, trials in row["trials"].items()}
+                points = {strategy: self.points(trials) for strategy, trials in row.get("trials", {}).items()}
                 every = [point for some in points.values() for point in some]
                 own = points.get("search", [])
                 rows.append({"model": row["model"], "device": device, "points": points})
@@ -202,8 +202,8 @@ class Studies:
                 of_own = f"{spearman(own):.2f}" if len(own) > 2 else "-"
                 start = f"| {row['model']} | {device} | {len(every)} | {spearman(every):.2f} | {of_own} "
                 lines.append(start + f"| {ratio:.3f} |")
-        text = "Candidates of all strategies that ran on the device, each with its schedule: the makespan by which it was "
-        text += "ranked against the clock.\n\n"
+        text = "Candidates of all strategies that ran on the device, each with its schedule: the makespan by which it "
+        text += "was ranked against the clock. From the trials of `--only sim,sim_h200`.\n\n"
         self.write("ranking", "Predicted against simulated times of candidates", text + "\n".join(lines), rows)
 
     @staticmethod

@@ -42,8 +42,8 @@ constexpr StrategyDef kStrategies[] = {
 
 // Costs of kernels are measured during this part of the budget; later ones are estimated.
 constexpr double kMeasuringShare = 0.55;
-// The same while rules are tried, all searches together. A network that repeats its blocks has few kernels, so that what
-// merges and splits of them really take is soon known.
+// The same while rules are tried, all searches together. A network that repeats its blocks has few kernels: what merges
+// and splits of them really take is soon known.
 constexpr double kSparingShare = 0.1;
 // Kernels that take longer are not measured on the threads of a stream: they scale.
 constexpr double kWideUs = 400;
