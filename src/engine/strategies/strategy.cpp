@@ -127,8 +127,7 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
       search_(search),
       report_(report),
       threads_(compile.threads > 0 ? compile.threads : usable_cpu_count()) {
-  costs_ =
-      std::make_unique<Costs>(device, compile, threads_, [this] { return may_measure(); });
+  costs_ = std::make_unique<Costs>(device, compile, threads_, [this] { return may_measure(); });
   cost_ = &costs_->model();
   std::vector<const Rule*> all = rules_for_search();
   const size_t num_built_in = all.size();
