@@ -52,14 +52,14 @@ Proposal run_ios(StrategyContext& context, const Graph& simplified) {
   const Proposal plain = context.propose(simplified);
   Champion champion(context, plain);
   champion.try_tuning();
+  // Merges may cost more than they should have, and stages take their time: never worse than `list` alone.
+  try_list(context, champion, plain);
   Proposal proposal = propose_ios(context, simplified, kMergeShare, kStagesShare);
   Schedule schedule = std::move(proposal.schedule);
   proposal.schedule = Schedule();
   if (champion.is_new_graph(proposal) && champion.has_time()) champion.challenge(proposal);
   champion.try_schedule(proposal, std::move(schedule));
-  try_list(context, champion, proposal);
-  // Merges that cost more than they should have: never worse than `list` alone.
-  if (!proposal.steps.empty()) try_list(context, champion, plain);
+  if (!proposal.steps.empty()) try_list(context, champion, proposal);
   champion.try_tuning_in_network();
   return champion.take();
 }

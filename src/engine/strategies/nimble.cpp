@@ -18,10 +18,12 @@ Proposal run_taso_nimble(StrategyContext& context, const Graph& simplified) {
   const Proposal plain = context.propose(simplified);
   Champion champion(context, plain);
   champion.try_tuning();
+  // What is faster in sequence may leave less to run side by side: never worse than `nimble` alone, and before
+  // rewriting takes the time.
+  try_nimble(context, champion, plain);
   const std::vector<Proposal> found = challenge_with_taso(context, champion, simplified);
-  try_nimble(context, champion, champion.best());
-  // What is faster in sequence may leave less to run side by side: never worse than `nimble` alone.
-  if (!champion.best().steps.empty()) try_nimble(context, champion, plain);
+  const bool has_rewritten_best = !champion.best().steps.empty();
+  if (!found.empty()) try_nimble(context, champion, has_rewritten_best ? champion.best() : found.front());
   // Where latencies are computed, trials cost nothing: what loses in turn may win on several streams.
   if (context.properties().has_exact_times) {
     for (const Proposal& proposal : found) try_nimble(context, champion, proposal);
