@@ -175,7 +175,7 @@ NamedTensors chains(int64_t count) {
 }
 
 TEST(TreeLstm, TaskLearnsFromAFile) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   write_npz(folder / "trees.npz", chains(600));
   TrainingTask task = make_task("tree", folder / "trees.npz", 0);
   EXPECT_EQ(task.held_out->size(), 100);
@@ -189,7 +189,7 @@ TEST(TreeLstm, TaskLearnsFromAFile) {
 }
 
 TEST(TreeLstm, TaskRefusesTreesThatLookAhead) {
-  const TrainingFolder folder;
+  const TestFolder folder;
   NamedTensors data = chains(12);
   data[0].second.mutable_data<int64_t>()[kNodes + 4] = 5;  // its own child
   write_npz(folder / "trees.npz", data);

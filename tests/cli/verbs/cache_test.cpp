@@ -2,12 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "cli/run_program.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
 
 TEST(CliCache, CarriesMeasurements) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::string here = " --cache-dir " + (folder / "here"), there = " --cache-dir " + (folder / "there");
   const std::string file = folder / "file";
   ASSERT_EQ(run_program("bench zoo:mlp --tune --seconds 0.05" + here).exit_code, 0);
@@ -21,7 +22,7 @@ TEST(CliCache, CarriesMeasurements) {
 }
 
 TEST(CliCache, SaysWhatIsNoFileOfMeasurements) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const ProgramResult none = run_program("cache import " + (folder / "none") + " --cache-dir " + (folder / "c"));
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_NE(none.err.find("[measurements]"), std::string::npos) << none.err;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/run_program.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -21,7 +22,7 @@ TEST(CliDiff, ModelsThatAreTheSameAndNot) {
 }
 
 TEST(CliDiffRuns, OneRunTwiceAndAnother) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const auto write = [&](const std::string& name, const std::string& flags) {
     const ProgramResult run = run_program("run zoo:mlp --threads 1 " + flags + " --hashes " + (folder / name));
     EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -58,7 +59,7 @@ TEST(CliRun, WatchPrintsNodesAndWarnsWhereNoneFits) {
 }
 
 TEST(CliRun, BreakReadsCommands) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::string file = folder / "out.npy";
   const ProgramResult run =
       run_program("run zoo:mlp --no-optimize --break relu", "printf 'print\\nwrite " + file + "\\nstep\\nquit\\n' |");
