@@ -174,6 +174,11 @@ TEST(Agreement, KnowsThatLibrariesDropNan) {
   EXPECT_FALSE(agree(test, {kInf, 1, 3}));
   const TestGraph other = graph_of(DType::f32, {kNan, -1, 2}, [](Var x) { return abs(x); });
   EXPECT_FALSE(agree(other, {1, 1, 2}));
+  for (const double alpha : {0.25, -0.25}) {
+    const TestGraph line = graph_of(DType::f32, {kNan, 1}, [&](Var x) { return hard_sigmoid(x, alpha, 0.5); });
+    EXPECT_TRUE(agree(line, {0, 0.5 + alpha})) << alpha;
+    EXPECT_FALSE(agree(line, {0.5, 0.5 + alpha})) << alpha;
+  }
 }
 
 // 1 - (1 - x) > x: rounding decides. Each of many elements goes both ways in some run, not in each.

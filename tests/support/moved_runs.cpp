@@ -182,8 +182,10 @@ std::optional<std::vector<Datum>> run_without_nan(const TestGraph& test) {
   for (const NodeId id : graph.nodes()) {
     const OpDef& op = graph.node(id).op();
     const Var x(graph, graph.node(id).inputs()[0]);
-    if ((&op != &relu_def() && &op != &clip_def()) || !dtypes::kFloat.contains(x.dtype())) continue;
-    const Var low = scalar_like(x, -std::numeric_limits<double>::infinity());
+    const bool is_line = &op == &hard_sigmoid_def();  // and a clip
+    if ((&op != &relu_def() && &op != &clip_def() && !is_line) || !dtypes::kFloat.contains(x.dtype())) continue;
+    const bool falls = is_line && graph.node(id).attributes().real("alpha") < 0;
+    const Var low = scalar_like(x, (falls ? 1 : -1) * std::numeric_limits<double>::infinity());
     graph.set_input(id, 0, where(is_nan(x), low, x).id());
     has_bounds = true;
   }

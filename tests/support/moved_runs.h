@@ -21,8 +21,8 @@ struct MovedRuns {
   /// All half precision replaced by f32, and the results rounded at the end; empty where the graph has none. It tells
   /// what overflows or vanishes in half precision alone.
   std::vector<std::vector<Datum>> wide;
-  /// relu and clip take NaN for less than any number, as kernels of libraries do with what they compute before; empty
-  /// where the graph has neither.
+  /// relu, clip and hard_sigmoid, which is a clip, take NaN for less than any number, as kernels of libraries do with
+  /// what they compute before; empty where the graph has none of them.
   std::vector<std::vector<Datum>> without_nan;
 };
 
