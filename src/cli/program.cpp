@@ -27,11 +27,11 @@ Command make_program(const std::vector<Option>& common) {
                    {"autograph bench model.onnx --seconds 5", "How fast is it?"},
                    {"autograph optimize model.onnx -o model.agplan", "Search for a faster graph and schedule."},
                    {"autograph doctor", "What this machine and this build can do."}},
-      .commands = {info_command(),       check_command(),  run_command(),    bench_command(), profile_command(),
-                   optimize_command(),   grad_command(),   train_command(),  eval_command(),  predict_command(),
-                   compare_command(),    ablate_command(), bisect_command(), diff_command(),  diff_runs_command(),
-                   viz_command(),        zoo_command(),    rules_command(),  ops_command(),   doctor_command(),
-                   completion_command(), man_command()},
+      .commands = {info_command(),     check_command(),      run_command(),    bench_command(), profile_command(),
+                   optimize_command(), grad_command(),       train_command(),  eval_command(),  predict_command(),
+                   compare_command(),  ablate_command(),     bisect_command(), diff_command(),  diff_runs_command(),
+                   viz_command(),      zoo_command(),        rules_command(),  cache_command(), ops_command(),
+                   doctor_command(),   completion_command(), man_command()},
   };
   add_common(program, common);
   return program;

@@ -107,7 +107,7 @@ TEST(Tasks, SayWhatThereIs) {
   EXPECT_THROW(make_task("fashion", "/no/such/folder", 0), IoError);
   std::set<std::string> names;
   for (const TaskInfo& task : training_tasks()) names.insert(task.name);
-  EXPECT_EQ(names, (std::set<std::string>{"fashion", "mnist", "digits", "cifar10", "text", "sru"}));
+  EXPECT_EQ(names, (std::set<std::string>{"fashion", "mnist", "digits", "cifar10", "text", "sru", "tree"}));
 }
 
 }  // namespace
