@@ -9,8 +9,9 @@ A step is forward, backward and the update of all weights. The models stand in t
 ONNX files that torch exports, with the same weights. As in peers.py each runtime is a process of its own and only one
 is ever active; a round asks one after the other, a runtime counts with the fastest step of each round and the ratio is
 the median over the rounds of PyTorch's time (the better of eager and compiled) to AutoGraph's: above 1 AutoGraph is
-faster. `first` is the time to the first step: load and compile, or torch.compile. With --device cuda both run there,
-f32 without TF32, and a step of PyTorch counts until its loss has come back.
+faster. `first` is the time to the first step: load and compile, or torch.compile. Memory is the peak of the process above
+what it takes before it has a model. With --device cuda both run there, f32 without TF32, and a step of PyTorch counts
+until its loss has come back.
 
 With --check nothing is timed: the gradients of all weights (f32, batch norms with the statistics they were given) and
 the losses of some steps of SGD and AdamW (with batch statistics) must equal those of PyTorch in f64: gradients within
@@ -36,17 +37,28 @@ LOSS_TOLERANCE = 1e-3
 NEXT_TO_NOTHING = 1e-3
 RATES = {"sgd": 0.05, "adamw": 1e-3}
 KINDS = ("eager", "compile")
+# Prints the peak of a command in KB.
+OWN_MEMORY = """import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
+
+
+def resident_mb(process_id, which):
+    """VmRSS or VmHWM, its peak, in MB."""
+    with open(f"/proc/{process_id}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(which)) / 1024
 
 
 # ---- The process of PyTorch ------------------------------------------------------------------------------------------
 
 
 def serve_torch(options):
-    """Answers each line {"seconds"} by {"min_ms", "median_ms"}, after one {"first_ms"}."""
+    """Answers each line {"seconds"} by {"min_ms", "median_ms"}, after one {"first_ms", "before_mb"}."""
     import torch
 
     import train_models
 
+    before_mb = resident_mb(os.getpid(), "VmHWM")
     torch.set_num_threads(options.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     device = options.device.partition(":")[0]
@@ -71,7 +83,8 @@ def serve_torch(options):
             torch.cuda.synchronize()
 
     step()
-    print(json.dumps({"first_ms": (time.perf_counter() - begin) * 1e3, "version": torch.__version__}), file=answers)
+    first_ms = (time.perf_counter() - begin) * 1e3
+    print(json.dumps({"first_ms": first_ms, "before_mb": before_mb, "version": torch.__version__}), file=answers)
     for line in sys.stdin:
         times, stop = [], time.perf_counter() + json.loads(line)["seconds"]
         while len(times) < 3 or time.perf_counter() < stop:
@@ -88,7 +101,7 @@ class Torch:
         script = os.path.abspath(__file__)
         self.process = peer_processes.Process([sys.executable, script, *words, "--optimizer", options.optimizer])
         ready = self.process.read_answer()
-        self.first_ms, self.version = ready["first_ms"], ready["version"]
+        self.first_ms, self.version, self.before_mb = ready["first_ms"], ready["version"], ready["before_mb"]
         self.process.pause()
 
     def time(self, seconds):
@@ -106,7 +119,14 @@ class AutoGraph:
         self.process = peer_processes.Process(words)
         ready = self.process.read_answer()
         self.first_ms = ready["compile_ms"] + ready["first_run_ms"]
+        self.before_mb = self.own_mb(options)
         self.process.pause()
+
+    @staticmethod
+    def own_mb(options):
+        """What the program takes that has read no model."""
+        words = [sys.executable, "-c", OWN_MEMORY, options.autograph, "--version"]
+        return int(subprocess.run(words, check=True, capture_output=True, text=True).stdout) / 1024
 
     def time(self, seconds):
         return self.process.ask(f"0 {seconds}")["latency_ms"]["min"]
@@ -147,7 +167,9 @@ def measure(options, name):
             for runtime, peer in running.items():
                 row["runtimes"][runtime]["rounds_ms"].append(peer.time(options.seconds))
                 peer.process.pause()
-        for peer in running.values():
+        for runtime, peer in running.items():
+            peak_mb = resident_mb(peer.process.child.pid, "VmHWM")
+            row["runtimes"][runtime]["memory_mb"] = peak_mb - peer.before_mb
             peer.process.close()
     for runtime in running:
         figures = row["runtimes"][runtime]
@@ -165,7 +187,8 @@ def print_row(row):
         if "error" in figures:
             cells.append(f"{runtime}: {figures['error']}")
         else:
-            cells.append(f"{runtime} {figures['samples_per_second']:9.1f}/s (first {figures['first_ms'] / 1e3:.1f} s)")
+            first = f"(first {figures['first_ms'] / 1e3:.1f} s, {figures['memory_mb']:.0f} MB)"
+            cells.append(f"{runtime} {figures['samples_per_second']:9.1f}/s {first}")
     print(f"{row['model']:12} batch {row['batch']:3}  {'  '.join(cells)}  ratio {row.get('ratio', math.nan):.2f}")
 
 
