@@ -9,9 +9,9 @@ A step is forward, backward and the update of all weights. The models stand in t
 ONNX files that torch exports, with the same weights. As in peers.py each runtime is a process of its own and only one
 is ever active; a round asks one after the other, a runtime counts with the fastest step of each round and the ratio is
 the median over the rounds of PyTorch's time (the better of eager and compiled) to AutoGraph's: above 1 AutoGraph is
-faster. `first` is the time to the first step: load and compile, or torch.compile. Memory is the peak of the process above
-what it takes before it has a model. With --device cuda both run there, f32 without TF32, and a step of PyTorch counts
-until its loss has come back.
+faster. `first` is the time to the first step: load and compile, or torch.compile. Memory is the peak of the process
+above what it takes before it has a model. With --device cuda both run there, f32 without TF32, and a step of PyTorch
+counts until its loss has come back.
 
 With --check nothing is timed: the gradients of all weights (f32, batch norms with the statistics they were given) and
 the losses of some steps of SGD and AdamW (with batch statistics) must equal those of PyTorch in f64: gradients within
