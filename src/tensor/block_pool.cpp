@@ -96,7 +96,8 @@ struct InHeader {
   template <class U>
   InHeader(const InHeader<U>& other) : block(other.block), size(other.size) {}  // NOLINT: as allocators convert
   T* allocate(size_t) {
-    static_assert(sizeof(T) <= kHeader && alignof(T) <= kUnit);
+    static_assert(sizeof(T) <= kHeader);
+    static_assert(alignof(T) <= kUnit);
     return static_cast<T*>(block);
   }
   void deallocate(T*, size_t) noexcept {

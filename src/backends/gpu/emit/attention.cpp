@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kSide = 16;  // items of a group along queries, and along keys or elements of values
 constexpr int64_t kItems = kSide * kSide;
-constexpr size_t kLargestLocal = 48 * 1024;  // what CUDA gives without asking
-constexpr int64_t kMostSums = 64;            // of an item: they are registers
+constexpr size_t kLargestLocal = size_t{48} * 1024;  // what CUDA gives without asking
+constexpr int64_t kMostSums = 64;                    // of an item: they are registers
 constexpr int64_t kGroupsThatFill = 128;
 constexpr int kResident = 2;  // groups on a processor: leaves an item 128 registers
 

@@ -15,8 +15,8 @@ enum class Dialect : uint8_t {
 struct Target {
   Dialect dialect = Dialect::opencl;
   bool has_f64 = true;
-  size_t max_group = 256;          ///< Work items (threads) of a group, at most.
-  size_t local_bytes = 32 * 1024;  ///< Memory that a group shares.
+  size_t max_group = 256;                  ///< Work items (threads) of a group, at most.
+  size_t local_bytes = size_t{32} * 1024;  ///< Memory that a group shares.
 };
 
 }  // namespace autograph::gpu

@@ -188,7 +188,8 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   const Product p = read(call);
   const double rows = static_cast<double>(p.rows), depth = static_cast<double>(p.depth);
   const double columns = static_cast<double>(p.columns);
-  const double bytes = sizeof(float) * (rows * depth + depth * columns + (1.0 + p.steps.size()) * rows * columns);
+  const double bytes =
+      sizeof(float) * (rows * depth + depth * columns + static_cast<double>(1 + p.steps.size()) * rows * columns);
   const double us = kStartUs + 2 * rows * depth * columns / (kFlopsPerUsAndThread * call.threads) + bytes / kBytesPerUs;
   return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
 }

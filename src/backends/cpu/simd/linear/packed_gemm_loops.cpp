@@ -132,11 +132,11 @@ HWY_NOINLINE void multiply_tile(const GemmTask& task, TileAndPanel tile, int64_t
   const auto next = [&](int64_t done) {
     tile.a += done * (kTurned ? 1 : kRowStride);
     tile.row += done;
-    rows -= done;
+    return done;
   };
-  for (; rows >= 4; next(4)) multiply_rows<4, kTurned, kWhole>(task, tile);
-  for (; rows >= 2; next(2)) multiply_rows<2, kTurned, kWhole>(task, tile);
-  for (; rows >= 1; next(1)) multiply_rows<1, kTurned, kWhole>(task, tile);
+  for (; rows >= 4; rows -= next(4)) multiply_rows<4, kTurned, kWhole>(task, tile);
+  for (; rows >= 2; rows -= next(2)) multiply_rows<2, kTurned, kWhole>(task, tile);
+  for (; rows >= 1; rows -= next(1)) multiply_rows<1, kTurned, kWhole>(task, tile);
 }
 
 // Panels of b [depth, columns]: each one has its columns of every position of the depth.
