@@ -31,22 +31,18 @@ import time
 import numpy
 
 import peer_processes
+from peer_worker import peak_resident_bytes
 
 GRADIENT_TOLERANCE = 1e-4
 LOSS_TOLERANCE = 1e-3
 NEXT_TO_NOTHING = 1e-3
 RATES = {"sgd": 0.05, "adamw": 1e-3}
 KINDS = ("eager", "compile")
+MB = 1 << 20
 # Prints the peak of a command in KB.
 OWN_MEMORY = """import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
-
-
-def resident_mb(process_id, which):
-    """VmRSS or VmHWM, its peak, in MB."""
-    with open(f"/proc/{process_id}/status", encoding="ascii") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(which)) / 1024
 
 
 # ---- The process of PyTorch ------------------------------------------------------------------------------------------
@@ -58,7 +54,7 @@ def serve_torch(options):
 
     import train_models
 
-    before_mb = resident_mb(os.getpid(), "VmHWM")
+    before_mb = peak_resident_bytes() / MB
     torch.set_num_threads(options.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     device = options.device.partition(":")[0]
@@ -168,7 +164,7 @@ def measure(options, name):
                 row["runtimes"][runtime]["rounds_ms"].append(peer.time(options.seconds))
                 peer.process.pause()
         for runtime, peer in running.items():
-            peak_mb = resident_mb(peer.process.child.pid, "VmHWM")
+            peak_mb = peak_resident_bytes(peer.process.child.pid) / MB
             row["runtimes"][runtime]["memory_mb"] = peak_mb - peer.before_mb
             peer.process.close()
     for runtime in running:
