@@ -71,6 +71,8 @@ class SimCost : public CostModel {
   explicit SimCost(SimMachine machine) : machine_(std::move(machine)) {}
   double node_us(const Graph& graph, NodeId node, int threads) override;
   std::optional<KernelLoad> node_load(const Graph& graph, NodeId node) override;
+  /// Every concat and every split is a kernel here.
+  bool places_parts() const override { return false; }
   int threads() const override { return 1; }
   const SimMachine& machine() const { return machine_; }
 

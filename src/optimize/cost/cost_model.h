@@ -18,6 +18,9 @@ class CostModel {
   virtual double node_us(const Graph& graph, NodeId node, int threads) = 0;
   /// What the node takes of a device that streams share; nothing where they have processors of their own.
   virtual std::optional<KernelLoad> node_load(const Graph&, NodeId) { return std::nullopt; }
+  /// Are parts written where they will be joined, and pieces read where they lie, wherever memory allows it? Then
+  /// node_us() of a concat or split is that of the ones that are copied.
+  virtual bool places_parts() const { return true; }
   /// Threads that a run has.
   virtual int threads() const = 0;
 };

@@ -57,9 +57,13 @@ bool is_placed_concat(const Graph& graph, const Node& node) {
   });
 }
 
+// The pieces may lie in a view of what a kernel made, too. Behind one view alone: further back changes are not noticed.
 bool is_placed_split(const Graph& graph, const Node& node) {
   const Type& whole = graph.type(node.input(0));
-  const NodeId producer = graph.value(node.input(0)).producer();
+  NodeId producer = graph.value(node.input(0)).producer();
+  if (producer.is_valid() && is_true_view(graph, producer)) {
+    producer = graph.value(graph.node(producer).input(0)).producer();
+  }
   if (!whole.is_static() || !producer.is_valid() || graph.node(producer).op().traits.view) return false;
   return is_outermost(whole.shape(), node.attributes().get_or<int64_t>("axis", 0));
 }
@@ -70,8 +74,9 @@ double FusedCost::node_us(const Graph& graph, NodeId id) {
   const double alone_us = model_.node_us(graph, id, model_.threads());
   if (alone_us <= 0) return 0;
   const Node& node = graph.node(id);
-  if (&node.op() == &concat_def() && is_placed_concat(graph, node)) return std::min(alone_us, kPlacedUs);
-  if (&node.op() == &split_def() && is_placed_split(graph, node)) return std::min(alone_us, kPlacedUs);
+  const bool is_placed = model_.places_parts() && ((&node.op() == &concat_def() && is_placed_concat(graph, node)) ||
+                                                   (&node.op() == &split_def() && is_placed_split(graph, node)));
+  if (is_placed) return std::min(alone_us, kPlacedUs);
   if (!is_elementwise(node)) return alone_us;
   const Type& type = graph.type(node.output(0));
   const bool absorbed =

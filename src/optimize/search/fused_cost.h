@@ -17,8 +17,8 @@ class FusedCost {
   /// The sum over nodes is what they take one after the other; or, where so many streams share the device, what they
   /// keep busy of it: a stream while they run, processors and bandwidth while they work (KernelLoad::area_us).
   explicit FusedCost(CostModel& model, int shared_streams = 1) : model_(model), shared_streams_(shared_streams) {}
-  /// Microseconds that the node adds to a run on all threads; depends on the node, on what makes its inputs, and on how
-  /// many read these, and on nothing else.
+  /// Microseconds that the node adds to a run on all threads; depends on the node, on what makes its inputs (or what
+  /// these are views of), and on how many read these, and on nothing else.
   double node_us(const Graph& graph, NodeId node);
   /// What a node that takes `us` by node_us() takes of a device that streams share; nothing where they do not.
   KernelLoad node_load(const Graph& graph, NodeId node, double us);
