@@ -54,6 +54,7 @@ AttributeRole attribute_role(const OpDef& op, const AttributeSpec& spec) {
   if (spec.name == "axis" && spec.type == AttributeType::integer) return AttributeRole::axis;
   if (spec.name == "perm" && is_list && &op == &transpose_def()) return AttributeRole::perm;
   if (spec.name == "num_outputs" && &op == &split_def()) return AttributeRole::ignored;
+  if (spec.name == "hidden_size") return AttributeRole::ignored;  // must agree with the weights
   return AttributeRole::plain;
 }
 

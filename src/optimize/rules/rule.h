@@ -75,7 +75,9 @@ struct Rule {
   std::vector<ValueId> (*build)(RuleBuilder&) = nullptr;
   DTypeSet dtypes = dtypes::kFloat;  ///< Of everything that the matched nodes make: all values of which it is true.
   bool finite_only = false;  ///< Multiplies by zeros, or adds up, what was apart: infinities and NaN spread further.
-  bool is_rounded = false;   ///< True of rounded numbers (sqrt(2)) or by functions alone: tested with floats.
+  bool looks_around =
+      false;                ///< The guard walks beyond what the pattern names: find_near() may miss what it agrees to.
+  bool is_rounded = false;  ///< True of rounded numbers (sqrt(2)) or by functions alone: tested with floats.
 };
 
 /// All rules, hand-written ones by family.
@@ -195,7 +197,8 @@ class RuleMatcher {
   /// `build`) the same nodes match in ways that give different results: a*(b*c) and b*(a*c) for (a*b)*c. Nodes that
   /// depend on constants alone are never matched: they will be computed ahead.
   std::vector<RuleMatch> find_all(const Graph& graph) const;
-  /// Those that contain one of `nodes`.
+  /// Those that contain one of `nodes`. What a guard that walks further (`looks_around`) agrees to since, elsewhere, is
+  /// not among them.
   std::vector<RuleMatch> find_near(const Graph& graph, std::span<const NodeId> nodes) const;
   /// Those in which `node` is the last statement, rule by rule. For passes, which walk a graph themselves.
   std::vector<RuleMatch> find_at(const Graph& graph, NodeId node) const;

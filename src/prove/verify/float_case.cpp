@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "graph/run_reference.h"
+#include "prove/verify/instance_values.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -90,6 +91,10 @@ std::vector<Tensor> draw_inputs(const Graph& graph, const std::vector<bool>& pos
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const Type& type = graph.type(graph.inputs()[i]);
+    if (type.dtype() == DType::i64) {
+      inputs.push_back(draw_indices(type.shape().static_dims(), random));
+      continue;
+    }
     Tensor input = Tensor::zeros(DType::f32, type.shape().static_dims());
     for (int64_t k = 0; k < input.num_elements(); ++k) {
       input.mutable_data<float>()[k] = draw_element(elements, positive[i], random);
@@ -106,6 +111,15 @@ bool agree(double expected, double actual, Elements elements, double tolerance) 
 }
 
 }  // namespace
+
+Tensor draw_indices(const Dims& dims, Random& random) {
+  Tensor indices = Tensor::zeros(DType::i64, dims);
+  for (int64_t k = 0; k < indices.num_elements(); ++k) {
+    indices.mutable_data<int64_t>()[k] =
+        static_cast<int64_t>(random() % (2 * kLeastExtentOfIndices)) - kLeastExtentOfIndices;
+  }
+  return indices;
+}
 
 std::string compare_floats(const Graph& before, const Graph& after, const FloatComparison& how, Random& random) {
   const std::vector<Tensor> inputs = draw_inputs(before, how.positive_inputs, how.elements, random);

@@ -28,6 +28,9 @@ struct FloatComparison {
 /// there because an input is must be NaN in `after`, too. "" when they agree, else what differs.
 std::string compare_floats(const Graph& before, const Graph& after, const FloatComparison& how, Random& random);
 
+/// Indices into kLeastExtentOfIndices rows or more, for i64 inputs.
+Tensor draw_indices(const Dims& dims, Random& random);
+
 /// The graph with f32 inputs and constants in another float dtype; nothing where its ops do not have that.
 std::optional<Graph> in_dtype(const Graph& graph, DType dtype);
 

@@ -1,6 +1,7 @@
 #include "prove/verify/instance.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ops/defs.h"
 #include "optimize/rules/pattern/compiled_rule.h"
@@ -36,6 +37,7 @@ class InstanceMaker {
       for (const PatternStatement& statement : pattern_.statements) {
         if (!add_statement(statement)) return std::nullopt;
       }
+      if (choices_.rarely(6)) add_twin();
       if (!add_outputs()) return std::nullopt;
     } catch (const UserError&) {
       return std::nullopt;  // the calls do not fit together
@@ -144,6 +146,51 @@ class InstanceMaker {
     if (!has_weight || statement.outputs.size() > 1) return;
     const NodeId node = instance_.graph.add_node(*call.draft.op, inputs, call.draft.attributes, options);
     instance_.graph.add_output(instance_.graph.node(node).output(0));
+  }
+
+  // All that the pattern computes once more, of inputs and weights of its own, and a place where both meet: rules that
+  // merge what stands near each other take it along.
+  void add_twin() {
+    Graph& graph = instance_.graph;
+    std::map<uint32_t, ValueId> twins;
+    const auto twin_of = [&](ValueId value) {
+      if (!value.is_valid() || graph.type(value).dtype() != DType::f32) return value;
+      ValueId& twin = twins[value.index];
+      if (!twin.is_valid()) {
+        const Dims dims = graph.type(value).shape().static_dims();
+        const bool is_positive = is_positive_input(value);
+        twin = is_weight(graph, value) ? maker_.make_weight(dims, is_positive) : maker_.make_input(dims, is_positive);
+      }
+      return twin;
+    };
+    std::vector<NodeId> done;
+    const std::vector<ValueId> made = made_;
+    for (const ValueId value : made) {
+      const NodeId node = graph.value(value).producer();
+      if (std::find(done.begin(), done.end(), node) != done.end()) continue;
+      done.push_back(node);
+      std::vector<ValueId> inputs;
+      for (const ValueId input : graph.node(node).inputs()) inputs.push_back(twin_of(input));
+      NodeOptions options;
+      options.num_outputs = static_cast<int>(graph.node(node).outputs().size());
+      const Attributes attributes = graph.node(node).attributes();
+      const NodeId twin = graph.add_node(graph.node(node).op(), inputs, attributes, options);
+      for (size_t slot = 0; slot < graph.node(node).outputs().size(); ++slot) {
+        twins[graph.node(node).output(slot).index] = graph.node(twin).output(slot);
+      }
+    }
+    const ValueId last = made.back();
+    if (graph.type(last).dtype() != DType::f32) return;
+    const NodeId meeting = graph.add_node(add_def(), {last, twins.at(last.index)});
+    graph.add_output(graph.node(meeting).output(0));
+  }
+
+  bool is_positive_input(ValueId value) const {
+    const auto& inputs = instance_.graph.inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == value) return instance_.positive_inputs[i];
+    }
+    return false;
   }
 
   const OpDef* choose_op(const PatternStatement& statement) {

@@ -51,7 +51,7 @@ void ValueMaker::choose_maker(size_t n, int64_t axis) {
   if (!choices_.rarely(n)) return;
   maker_ = choices_.one_of({Maker::unary, Maker::binary_weight, Maker::binary_shared, Maker::binary_value, Maker::pool,
                             Maker::concat, Maker::split, Maker::slice, Maker::transpose, Maker::matmul, Maker::conv,
-                            Maker::conv, Maker::widened});
+                            Maker::conv, Maker::look_up, Maker::widened});
   variant_ = choices_.pick(2) == 0;
   shares_ = choices_.pick(2) == 0;
   if (maker_ == Maker::unary) op_ = choices_.one_of<const OpDef*>({&relu_def(), &tanh_def(), &neg_def()});
@@ -102,6 +102,27 @@ ValueId ValueMaker::make_convolved(const Dims& dims) {
   std::vector<ValueId> inputs{x, make_weight({dims[1], 2, kernel, kernel})};
   if (choices_.rarely(3)) inputs.push_back(make_weight({dims[1]}));
   return add(conv_def(), inputs, {{"pads", Dims(4, kernel / 2)}});
+}
+
+// A product with a weight matrix: all of one left side, or each of its own, then perhaps times a number for each row.
+ValueId ValueMaker::make_product(const Dims& dims) {
+  if (dims.size() < 2) return make_input(dims);
+  Dims left = dims;
+  left.back() = 2;
+  const bool fits = shared_.is_valid() && instance_.graph.type(shared_).shape() == Shape::of(left);
+  shared_ = shares_ && fits ? shared_ : make_input(left);
+  const ValueId product = add(matmul_def(), {shared_, make_weight({2, dims.back()})});
+  if (!variant_ || choices_.rarely(4)) return product;
+  Dims rows = dims;
+  rows.back() = 1;
+  return add(mul_def(), {product, make_input(rows)});
+}
+
+// Rows of a table, one for each index.
+ValueId ValueMaker::make_looked_up(const Dims& dims) {
+  if (dims.size() < 2) return make_input(dims);
+  const ValueId table = make_weight({kLeastExtentOfIndices, dims.back()});
+  return add(gather_def(), {table, make_input({dims.begin(), dims.end() - 1}, false, DType::i64)});
 }
 
 // Reversed, or with the last two axes exchanged.
@@ -188,12 +209,8 @@ ValueId ValueMaker::make(const Dims& dims) {
     case Maker::transpose: return make_transposed(dims);
     case Maker::conv: return make_convolved(dims);
     case Maker::widened: return make_upcast(dims);
-    case Maker::matmul: {
-      if (dims.size() < 2) break;
-      Dims left = dims;
-      left.back() = 2;
-      return add(matmul_def(), {make_input(left), make_weight({2, dims.back()})});
-    }
+    case Maker::matmul: return make_product(dims);
+    case Maker::look_up: return make_looked_up(dims);
   }
   return make_input(dims);
 }

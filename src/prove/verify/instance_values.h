@@ -8,6 +8,9 @@
 
 namespace autograph {
 
+/// Integer inputs are indices into this many rows or more, counted from either end.
+inline constexpr int64_t kLeastExtentOfIndices = 3;
+
 /// What stands in front of a value.
 enum class Maker : uint8_t {
   nothing,
@@ -22,6 +25,7 @@ enum class Maker : uint8_t {
   transpose,
   matmul,
   conv,
+  look_up,
   widened
 };
 
@@ -54,6 +58,8 @@ class ValueMaker {
   ValueId other_operand(const Dims& dims);
   ValueId make_pooled(const Dims& dims);
   ValueId make_convolved(const Dims& dims);
+  ValueId make_product(const Dims& dims);
+  ValueId make_looked_up(const Dims& dims);
   ValueId make_transposed(const Dims& dims);
   ValueId make_joined(const Dims& dims, size_t axis);
   ValueId make_cut(Dims dims, size_t axis);

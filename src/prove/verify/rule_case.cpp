@@ -23,6 +23,10 @@ Dims input_dims(const Graph& graph, size_t i) { return graph.type(graph.inputs()
 std::vector<Tensor> exact_inputs(const Graph& graph, Functions functions, Random& random) {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    if (const DType dtype = graph.type(graph.inputs()[i]).dtype(); dtype == DType::i64) {
+      inputs.push_back(draw_indices(input_dims(graph, i), random));
+      continue;
+    }
     inputs.push_back(make_exact(input_dims(graph, i), [&] {
       if (functions == Functions::opaque) return random() % kPrime;
       return field_of(static_cast<int64_t>(random() % 19) - 9);

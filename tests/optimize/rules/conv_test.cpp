@@ -54,6 +54,15 @@ namespace {
      "s = conv[group=2](x, u); t = conv[group=2](x, v); j = concat[axis=1](s, t); y = conv[pads=[1,1]](j, w)"},
     {"conv.join_for_reader", "x:1,4,5; z:1,4,5; $u:4,2,2; $v:2,2,2; $w:3,6,3",
      "s = conv[group=2](x, u); t = conv[group=2](z, v); j = concat[axis=1](s, t); y = conv[pads=[1,1]](j, w)", false},
+    {"conv.join_filters", "x:1,3,5; $u:2,3,3; $v:4,3,3; $b:4; $w:1,3,3",
+     "s = conv[pads=[1,1]](x, u); t = conv[pads=[1,1]](x, v, b); r = conv[pads=[1,1]](x, w);"
+     " c = concat[axis=1](t, s, r)"},
+    {"conv.join_filters", "x:2,3,5; $u:2,3,3; $v:4,3,1",
+     "s = conv[pads=[1,1]](x, u); t = conv(x, v);"
+     " c = concat[axis=1](t, s)",
+     false},
+    {"conv.join_filters", "x:1,2,5; $u:2,1,3; $v:4,1,3",
+     "s = conv[group=2](x, u); t = conv[group=2](x, v); c = concat[axis=1](t, s)", false},
     {"conv.halve_groups", "x:1,8,5; $w:12,2,3; $b:12", "y = conv[group=4](x, w, b)"},
     {"conv.halve_groups", "x:1,4,5,5; $w:8,1,3,3", "y = conv[group=4, pads=[1,1,1,1], strides=[2,2]](x, w)"},
     {"conv.halve_groups", "x:1,6,5; $w:6,2,3", "y = conv[group=3](x, w)", false},

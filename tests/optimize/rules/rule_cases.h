@@ -2,9 +2,9 @@
 //
 //   {"arithmetic.join_addends", "x:2,3; $c:3; $d:1", "s = add(x, c); t = add(s, d)"}
 //
-// Values: `x:2,3` an input, `$c:3` a constant with random elements, `$s:={1,2}` an integer constant, `$w:=quarter`
-// kernels [2,1,4] of 0.25, `$o:=ones` [1,1,1]. Attributes are literals. What nothing reads is an output of the graph,
-// and so are `kept` values.
+// Values: `x:2,3` an input, `i:#2,3` one of indices from -3 to 3, `$c:3` a constant with random elements, `$s:={1,2}`
+// an integer constant, `$w:=quarter` kernels [2,1,4] of 0.25, `$o:=ones` [1,1,1]. Attributes are literals. What nothing
+// reads is an output of the graph, and so are `kept` values.
 #pragma once
 
 #include <string>

@@ -44,6 +44,9 @@ std::pair<std::string, ValueId> add_value(Graph& graph, std::string text, Random
     rest = rest.substr(2, rest.size() - 3);
     return {name, graph.add_constant(Tensor::vector(read_integers(rest)), name)};
   }
+  if (rest[0] == '#') {
+    return {name, graph.add_input(Type(DType::i64, Shape::of(read_integers(rest.substr(1)))), name)};
+  }
   const Dims dims = read_integers(rest);
   if (is_constant) return {name, graph.add_constant(draw_tensor(random, DType::f32, dims, 0.5, 1.5), name)};
   return {name, graph.add_input(Type(DType::f32, Shape::of(dims)), name)};

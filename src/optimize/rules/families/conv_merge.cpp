@@ -188,6 +188,23 @@ std::vector<ValueId> join_for_reader(RuleBuilder& builder) {
   return {add_conv(builder, reader, joined, interleaved_inputs(builder, reader.w, forms), reader.b, 1)};
 }
 
+// Channels of one convolution in the order of the concat: those of several groups would have to be sorted again.
+std::vector<ConvForm> filters_joined(const RuleMatch& match) {
+  std::vector<ConvForm> forms = convs_of_one_input(match);
+  if (!forms.empty() && forms.front().group != 1) forms.clear();
+  return forms;
+}
+
+std::vector<ValueId> join_filters(RuleBuilder& builder) {
+  const std::vector<ConvForm> forms = filters_joined(builder.match());
+  std::vector<ValueId> weights;
+  for (const ConvForm& form : forms) {
+    builder.include(form.node);
+    weights.push_back(form.w);
+  }
+  return {merged_conv(builder, forms, weights, forms.front())};
+}
+
 // ---- Fewer groups -------------------------------------------------------------------------------------------------
 
 // Two groups become one: the weights of the first are followed by zeros, those of the second come behind zeros.
@@ -278,6 +295,15 @@ const Rule kRules[] = {
      .guard_doc = "all xs are convolutions with weights of one value, with the same window and groups, read here alone",
      .guard = [](const RuleMatch& match) { return !convs_of_one_input(match).empty(); },
      .build = join_for_reader},
+    // [conv(x, V), conv(x, W), ...] -> conv(x, [V; W; ...])
+    {.name = "conv.join_filters",
+     .before = "c = concat[axis=1](xs...)",
+     .after = "where xs = conv(x, ws): w = concat[axis=0](ws...); c = conv(x, w)",
+     .kind = shrinks,
+     .guard_doc = "all xs are convolutions with weights of one value, of one group, with the same window, read here "
+                  "alone",
+     .guard = [](const RuleMatch& match) { return !filters_joined(match).empty(); },
+     .build = join_filters},
     // conv(x, W) in g groups -> conv(x, W with zeros) in g / 2 groups
     {.name = "conv.halve_groups",
      .before = "y = conv[strides=e, pads=p, dilations=d, group=g](x, $w, b...)",

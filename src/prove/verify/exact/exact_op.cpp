@@ -67,10 +67,12 @@ int64_t integer_of(uint64_t a) {
 }
 
 bool only_moves(const OpDef& op) {
-  const OpDef* const moves[] = {
-      &concat_def(),  &depth_to_space_def(),   &expand_def(), &flatten_def(),        &gather_def(), &pad_def(),
-      &reshape_def(), &reverse_sequence_def(), &slice_def(),  &space_to_depth_def(), &split_def(),  &squeeze_def(),
-      &tile_def(),    &transpose_def(),        &trilu_def(),  &unsqueeze_def()};
+  const OpDef* const moves[] = {&concat_def(),  &depth_to_space_def(), &expand_def(),
+                                &flatten_def(), &gather_def(),         &gather_nd_def(),
+                                &pad_def(),     &reshape_def(),        &reverse_sequence_def(),
+                                &slice_def(),   &space_to_depth_def(), &split_def(),
+                                &squeeze_def(), &tile_def(),           &transpose_def(),
+                                &trilu_def(),   &unsqueeze_def()};
   return std::find(std::begin(moves), std::end(moves), &op) != std::end(moves);
 }
 

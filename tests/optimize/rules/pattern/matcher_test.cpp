@@ -468,6 +468,7 @@ TEST(ApplyRule, FindNearTouchedNodesMissesNothing) {
       std::set<std::pair<std::string_view, NodeSet>> have;
       for (const RuleMatch& match : known) have.insert({match.rule().name, nodes_of(match)});
       for (const RuleMatch& match : matcher.find_all(graph)) {
+        if (match.rule().looks_around) continue;
         EXPECT_TRUE(have.count({match.rule().name, nodes_of(match)})) << match.rule().name;
       }
     }
