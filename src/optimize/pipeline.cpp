@@ -54,6 +54,7 @@ constexpr PassDef kPasses[] = {
     {"fuse_rms_norm", "Make one node of a spelled-out RMS norm.", fuse_rms_norm},
     {"fuse_group_norm", "Make one node of a group norm spelled as an instance norm between reshapes.", fuse_group_norm},
     {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations},
+    {"fuse_experts", "Compute of a mixture of experts what counts.", fuse_experts},
     {"use_global_pool", "Spell means over all spatial axes as global pools.", use_global_pool},
     // What the patterns left behind: sums of constant masks, views next to views, equal masks.
     {"fold_constants", "Compute what depends on constants alone.", fold_constants, PassHalf::both},

@@ -62,6 +62,7 @@ std::vector<KernelDef> simd_kernels() {
                                  simd::fused_elementwise_kernel(),
                                  simd::fused_reduction_kernel(),
                                  simd::channel_gate_kernel(),
+                                 simd::chosen_experts_kernel(),
                                  simd::elementwise_kernel(),
                                  simd::plane_depthwise_kernel(),
                                  simd::dynamic_quantize_lstm_kernel(),

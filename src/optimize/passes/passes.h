@@ -32,6 +32,7 @@ bool fuse_layer_norm(Graph& graph, PassContext& context);
 bool fuse_group_norm(Graph& graph, PassContext& context);
 bool fuse_rms_norm(Graph& graph, PassContext& context);
 bool fuse_activations(Graph& graph, PassContext& context);
+bool fuse_experts(Graph& graph, PassContext& context);
 bool lower_einsum(Graph& graph, PassContext& context);
 bool use_global_pool(Graph& graph, PassContext& context);
 bool lower_batch_norm(Graph& graph, PassContext& context);

@@ -28,6 +28,7 @@ KernelDef elementwise_kernel();
 KernelDef fused_elementwise_kernel();
 KernelDef fused_reduction_kernel();
 KernelDef channel_gate_kernel();
+KernelDef chosen_experts_kernel();
 KernelDef softmax_kernel();
 KernelDef log_softmax_kernel();
 KernelDef layer_normalization_kernel();
