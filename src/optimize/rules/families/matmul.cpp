@@ -277,7 +277,9 @@ const Rule kRules[] = {
      .before = "s = matmul(a, b); t = matmul(s, c); v = add(s, t)",
      .after = "u = matmul(b, c); w = add(b, u); v = matmul(a, w)",
      .guard_doc = "a, b and c have rank 2 or more; products have the shapes of their left sides",
-     .guard = [](const RuleMatch& match) { return can_regroup(match) && same_dims(match, "s", "t"); }},
+     .guard = [](const RuleMatch& match) { return can_regroup(match) && same_dims(match, "s", "t"); },
+     // c = inf: the sum of A B comes first, then there is one inf, not inf - inf
+     .finite_only = true},
     // A B + C D -> [A C] [B; D]
     {.name = "matmul.join_pair_sum",
      .before = "s = matmul(a, b); t = matmul(c, d); v = add(s, t)",

@@ -177,7 +177,9 @@ const Rule kRules[] = {
      .guard_doc = "two or more of xs are products with weight matrices, perhaps times a factor for each row; nothing "
                   "else reads them, and their shapes are the same but for the inner extents",
      .guard = [](const RuleMatch& match) { return terms_of(match).has_value(); },
-     .build = join_sum},
+     .build = join_sum,
+     // r = inf: the sum of x W comes first, then there is one inf, not inf - inf
+     .finite_only = true},
     // (x W) r -> (x r) W with a factor r for each row
     {.name = "matmul.scale_rows",
      .before = "m = matmul(x, $w); y = mul(m, r)",
@@ -189,7 +191,9 @@ const Rule kRules[] = {
            const Graph& graph = match.graph();
            return is_weighted_product(graph, match.nodes()[0]) &&
                   is_row_factor(graph, match.value("r"), match.value("m"));
-         }},
+         },
+     // r = inf: the sum of x W comes first, then there is one inf, not inf - inf
+     .finite_only = true},
     // [x V, x W, ...] -> x [V W ...]
     {.name = "matmul.join_columns",
      .before = "c = concat[axis=k](xs...)",
