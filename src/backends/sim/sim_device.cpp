@@ -2,6 +2,7 @@
 
 #include "backends/cpu/cpu_device.h"
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/simd/kernels.h"
 #include "backends/sim/sim_machine.h"
 #include "backends/sim/simulate.h"
 #include "base/check.h"
@@ -16,10 +17,19 @@ std::string identity_of(const SimMachine& machine) {
   return fmt::format("simulated {} {}; {}", machine.name, to_string(machine.description_hash), cpu_identity());
 }
 
+// Those that stand for kernels of a GPU: none computes of a mixture of experts what counts alone, and the machine's
+// figures would tell nothing of such a one.
+std::vector<KernelDef> sim_kernels() {
+  std::vector<KernelDef> kernels = cpu_kernels();
+  const std::string_view sparse = simd::chosen_experts_kernel().name;
+  std::erase_if(kernels, [&](const KernelDef& kernel) { return kernel.name == sparse; });
+  return kernels;
+}
+
 class SimDevice : public CpuDevice {
  public:
   SimDevice(const std::string& name, SimMachine machine)
-      : CpuDevice(name, cpu_kernels(), identity_of(machine)), machine_(std::move(machine)) {}
+      : CpuDevice(name, sim_kernels(), identity_of(machine)), machine_(std::move(machine)) {}
 
   DeviceProperties properties() const override {
     return {.max_streams = machine_.max_streams,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "autograph/builder.h"
+#include "autograph/devices.h"
 #include "autograph/graph.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
@@ -76,6 +77,14 @@ TEST(ChosenExperts, RefusesWhatItCannotCompute) {
   EXPECT_NE(kernel().why_not(KernelCase(fused_def(), mixture(random, extents, 1), {1, false}).call()), "");
   EXPECT_NE(kernel().why_not(KernelCase(fused_def(), mixture(random, extents, 1, 1.5F), {1, true}).call()), "");
   EXPECT_EQ(kernel().why_not(KernelCase(fused_def(), mixture(random, extents, 1), {1, true}).call()), "");
+}
+
+// A simulated GPU computes them all: that is what its figures are for.
+TEST(ChosenExperts, AreNoneOfASimulatedDevice) {
+  Random random(54);
+  const KernelCase of(fused_def(), mixture(random, {{3}, 2, 4, 8, 4}, 1), {1, true});
+  EXPECT_TRUE(get_device("cpu").catalog().accepts(of.call()));
+  EXPECT_FALSE(get_device("sim:v100").catalog().accepts(of.call()));
 }
 
 }  // namespace
