@@ -52,7 +52,8 @@ SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const st
 SavedPlan make_plan(Optimized optimized, const Executable& compiled, const CompileOptions& options,
                     const std::string& model, uint64_t seed);
 
-/// Compiles it as it was made: with its kernel times where they hold.
+/// Compiles it as it was made: with its kernel times where they hold. With CompileOptions::tune tuning goes on from
+/// there, and whole plans are run where the plan has none that were.
 Executable compile(const SavedPlan& plan, CompileOptions options);
 
 /// Writes by way of a temporary file; throws IoError.

@@ -65,7 +65,6 @@ CompileOptions plan_options(const Session& session, const PlanOrigin& origin, Co
   if (!session.is_given("threads")) {
     options.threads = std::min(origin.threads, plan_origin(options, "").threads);
   }
-  options.tune = options.tune || origin.tune;
   options.exact = options.exact || origin.exact;
   if (!session.is_given("precision")) options.precision = origin.precision;
   return options;

@@ -72,11 +72,14 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(const std::share
   MeasuredCost cost(device_, cache, on_measure, options_.expert.may_tune);
   if (options_.expert.kernel_times) cost.know(*options_.expert.kernel_times);
   std::shared_ptr<const CompiledPlan> plan;
-  if (options_.expert.tune_in_network && !is_nested()) {
-    // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
-    const bool is_given = options_.expert.kernel_times && has_network(*options_.expert.kernel_times);
-    const bool has_time = !options_.expert.may_tune || options_.expert.may_tune();
-    InNetworkCost in_network(cost, network_key(*graph, options_, threads_), !is_given && has_time);
+  // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
+  const bool is_given = options_.expert.kernel_times && has_network(*options_.expert.kernel_times);
+  const bool has_time = !options_.expert.may_tune || options_.expert.may_tune();
+  const bool may_run = options_.expert.tune_in_network && !is_nested();
+  InNetworkCost in_network(cost, is_nested() ? "" : network_key(*graph, options_, threads_),
+                           may_run && !is_given && has_time);
+  // What this very network was tuned to before holds, whether or not plans may be run now.
+  if (may_run || in_network.is_kept()) {
     plan = tune_in_network(device_, graph, known, options, run_options_, in_network, options_);
   } else {
     options.cost = &cost;

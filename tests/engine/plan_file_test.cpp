@@ -14,6 +14,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/seeded_inputs.h"
+#include "support/graphs/random_network.h"
 #include "support/test_folder.h"
 
 namespace autograph {
@@ -226,6 +227,44 @@ TEST_F(PlanFile, KeepsTheTimesByWhichKernelsWereChosen) {
   EXPECT_EQ(measured, 0U);
   compile(loaded.optimized, options);
   EXPECT_GT(measured, 0U) << "nothing is measured anyway";
+}
+
+// A tuned plan brings its kernels along without being asked to tune; asked to, it goes on from them.
+TEST_F(PlanFile, TuningAPlanGoesOnFromItsKernels) {
+  const auto kernels = [](const Executable& executable) {
+    std::vector<std::string> names;
+    for (const KernelChoice& choice : executable.kernel_choices()) names.push_back(choice.kernel);
+    return names;
+  };
+  CompileOptions options;
+  options.threads = 1;
+  options.cache_folder = folder_ / "cache";
+  Optimized optimized;
+  optimized.graph = make_random_network(3);
+  CompileOptions alone = options;
+  alone.tune = true;
+  alone.expert.tune_in_network = false;
+  SavedPlan made = make_plan(optimized, alone, "m.onnx", 7);
+  // What was the slowest is said to be the fastest, so that the plan has other kernels than estimates choose.
+  for (auto& [key, us] : made.kernel_times) us = 1e6 / us;
+  save_plan(made, path_);
+  const SavedPlan loaded = load_plan(path_);
+  EXPECT_TRUE(loaded.optimized.report.tuned);
+
+  int num_plans = 0;
+  options.cache_folder = folder_ / "another";
+  options.on_tune = [&](const TuneProgress& at) { num_plans += at.in_network ? 1 : 0; };
+  alone.expert.kernel_times = std::make_shared<const KernelTimes>(made.kernel_times);
+  alone.expert.schedule = std::make_shared<const Schedule>();
+  const std::vector<std::string> of_plan = kernels(compile(loaded, options));
+  EXPECT_EQ(of_plan, kernels(compile(loaded.optimized.graph, alone)));
+  EXPECT_EQ(num_plans, 0) << "loading is no time to search";
+  CompileOptions estimated = options;
+  estimated.expert.schedule = alone.expert.schedule;
+  EXPECT_NE(of_plan, kernels(compile(loaded.optimized.graph, estimated)));
+  options.tune = true;
+  compile(loaded, options);
+  EXPECT_GT(num_plans, 0);
 }
 
 TEST_F(PlanFile, KeepsThePrecision) {

@@ -68,6 +68,9 @@ TEST_F(TuneInNetworkTest, RunsPlansOnceAndGivesTheSameNumbers) {
 
   num_plans_ = 0;
   EXPECT_EQ(kernels(compile(graph, options_)), kernels(tuned)) << "by what the cache has kept";
+  CompileOptions no_plans = options_;
+  no_plans.expert.tune_in_network = false;
+  EXPECT_EQ(kernels(compile(graph, no_plans)), kernels(tuned)) << "which no plan has to be run for";
   options_.cache_folder = folder_ / "elsewhere";
   options_.expert.kernel_times = std::make_shared<const KernelTimes>(tuned.kernel_times());
   options_.release_weights = true;
@@ -116,6 +119,9 @@ TEST(NetworkKey, TellsNetworksApartButNotTheirWeights) {
   EXPECT_NE(network_key(make(32, 1, "relu"), options, 2), key);
   EXPECT_NE(network_key(make(16, 1, "tanh"), options, 2), key);
   EXPECT_NE(network_key(make(16, 1, "relu"), options, 1), key);
+  CompileOptions in_sequence;
+  in_sequence.expert.schedule = std::make_shared<const Schedule>();
+  EXPECT_EQ(network_key(make(16, 1, "relu"), in_sequence, 2), key);
   CompileOptions exact;
   exact.exact = true;
   EXPECT_NE(network_key(make(16, 1, "relu"), exact, 2), key);

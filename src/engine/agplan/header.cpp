@@ -209,6 +209,7 @@ PlanHeader parse_plan_header(std::string_view text, SavedPlan& plan) {
   const Field root(json, "plan");
   plan.origin = parse_origin(root.at("origin"));
   plan.optimized.report = parse_report(root.at("report"));
+  plan.optimized.report.tuned = plan.origin.tune;
   for (const Field& us : root.at("node_us").list()) plan.node_us.push_back(us.real());
   for (const auto& [key, us] : root.at("kernel_us").members()) plan.kernel_times[key] = us.real();
   plan.probe.seed = root.at("probe").at("seed").count(std::numeric_limits<uint64_t>::max());

@@ -106,10 +106,12 @@ SavedPlan make_plan(Optimized optimized, const Executable& executable, const Com
 }
 
 Executable compile(const SavedPlan& plan, CompileOptions options) {
+  // Loading is no time to search: plans are run only where that had been worth it, or where tuning is asked for.
+  options.expert.tune_in_network = options.expert.tune_in_network && (options.tune || has_network(plan.kernel_times));
+  options.tune = options.tune || plan.origin.tune;
+  // Tuning goes on from what the plan has.
   const bool times_hold = options.tune && plan_origin(options, "").identity == plan.origin.identity;
   if (times_hold) options.expert.kernel_times = std::make_shared<const KernelTimes>(plan.kernel_times);
-  // Loading is no time to search: plans are run only where that had been worth it.
-  options.expert.tune_in_network = options.expert.tune_in_network && has_network(plan.kernel_times);
   return compile(plan.optimized, options);
 }
 

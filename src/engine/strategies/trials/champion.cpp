@@ -12,6 +12,11 @@ constexpr double kTrialShare = 0.8;
 // Until when the kernels of the plain graph are measured, and those of rewritten ones.
 constexpr double kFirstTuningShare = 0.3;
 constexpr double kTuningShare = 0.75;
+// Kernels of the plain graph are chosen in the network, as tuning without a search does, where so many of its runs and
+// plans take no longer than this part of the budget.
+constexpr double kFewestNetworkRuns = 22;
+constexpr double kFewestNetworkPlans = 3;
+constexpr double kFirstNetworkShare = 0.25;
 // What is left when trials end must do for the last trial, which may be repeated, and the last measurement.
 constexpr double kTrialsToCome = 3.2;
 // Where that is more than this part of the budget, plans take so long to make that what trials told must do: time is
@@ -121,7 +126,8 @@ bool Champion::may_tune() const { return can_time_kernels_ && options_.use_tunin
 void Champion::try_tuning() {
   if (!may_tune() || !has_time()) return;
   context_.progress("choosing kernels", best_.cost_us);
-  context_.set_tuned(true, kFirstTuningShare);
+  const double network_seconds = kFewestNetworkRuns * run_seconds_ + kFewestNetworkPlans * compile_seconds_;
+  context_.set_tuned(true, kFirstTuningShare, network_seconds <= kFirstNetworkShare * context_.budget_seconds());
   context_.set_tuned(wins_as_compiled_now(), kTuningShare);
 }
 

@@ -29,7 +29,8 @@ class Champion {
   bool challenge(Proposal proposal);
   /// The proposal with a schedule of several streams: as it is, and with those stages alone that pay on the device.
   void try_schedule(Proposal proposal, Schedule schedule);
-  /// Kernels and layouts chosen by measurement instead of by estimate, when that is faster.
+  /// Kernels and layouts chosen by measurement instead of by estimate, when that is faster: in the network, too, where
+  /// there is time, so that no search ends behind tuning alone.
   void try_tuning();
   /// The same for what they take in the network. This takes as long as many trials: for the best plan alone, at the
   /// end.
