@@ -4,6 +4,7 @@
 //   search each sub-graph by backtracking for the mixed critical path cost
 //   put the best ways together by dynamic programming
 //   run the best whole graphs on the device, with schedules of one and of several streams
+//   rewrite the fastest as long as its schedule ends sooner, and run what comes of that
 //   go on from the fastest, until nothing gains
 //
 // `search` is this alone; `autograph`, what users get, tries what its rivals propose beside it. `paper` is Algorithm 1
@@ -14,6 +15,7 @@
 #include "engine/strategies/diversity.h"
 #include "engine/strategies/part_search.h"
 #include "engine/strategies/piece_schedule.h"
+#include "engine/strategies/schedule_climb.h"
 #include "engine/strategies/strategy.h"
 #include "engine/strategies/trials/champion.h"
 #include "schedule/schedulers/list.h"
@@ -32,6 +34,8 @@ constexpr double kWholeShare = 0.2;
 constexpr double kStagesShare = 0.1;
 // The same for choosing among the options of parts by the schedule of the whole.
 constexpr double kRefineShare = 0.1;
+// The same for rewriting the whole by its schedule.
+constexpr double kClimbShare = 0.15;
 // Of the budget: when no further whole graph is put together, once there is one. Large graphs take long to finish.
 constexpr double kProposeShare = 0.55;
 // Graphs with more nodes are large.
@@ -74,6 +78,7 @@ class AutographSearch {
       const double before = champion_.gained();
       challenge_all(candidates(champion_.best()));
       if (round == 0) challenge_all(candidates_by_time());
+      if (!is_large) challenge_all(climbed(champion_.best()));
       if (!is_prepared) prepare();
       is_prepared = true;
       if (round == 0 || champion_.gained() < before) try_streams();
@@ -202,15 +207,7 @@ class AutographSearch {
       add_proposal(proposals, from, std::move(whole.graph), whole.steps);
     }
     if (context_.is_literal() || !options_.use_critical_path) return proposals;
-    // Time may not do for all of them.
-    for (Proposal& proposal : proposals) proposal.makespan_us = context_.makespan_us(proposal.finished);
-    std::stable_sort(proposals.begin(), proposals.end(),
-                     [](const Proposal& a, const Proposal& b) { return a.makespan_us < b.makespan_us; });
-    std::vector<Composition> compositions;
-    for (const Proposal& proposal : proposals) compositions.push_back(composition_of(proposal));
-    std::vector<Proposal> in_turn;
-    for (const size_t next : diverse_order(compositions)) in_turn.push_back(std::move(proposals[next]));
-    return in_turn;
+    return in_turn(std::move(proposals));
   }
 
   // Where streams share the device parts are searched for what keeps it busy, and then once more for the time that
@@ -221,6 +218,30 @@ class AutographSearch {
     std::vector<Proposal> found = candidates(plain_);
     by_time_ = false;
     return found;
+  }
+
+  // Rewrites of the whole graph that end its schedule sooner.
+  std::vector<Proposal> climbed(const Proposal& from) {
+    if (context_.is_literal() || !options_.use_critical_path || !has_time()) return {};
+    std::vector<Proposal> proposals;
+    for (const Rewritten& found : climb_by_schedule(context_, from.simplified, time_cost_, share_now() + kClimbShare,
+                                                    champion_.best().cost_us)) {
+      add_proposal(proposals, from, found.candidate->graph(), found.steps);
+    }
+    return in_turn(std::move(proposals));
+  }
+
+  // By the makespans of the finished graphs, those that differ first.
+  std::vector<Proposal> in_turn(std::vector<Proposal> proposals) {
+    // Time may not do for all of them.
+    for (Proposal& proposal : proposals) proposal.makespan_us = context_.makespan_us(proposal.finished);
+    std::stable_sort(proposals.begin(), proposals.end(),
+                     [](const Proposal& a, const Proposal& b) { return a.makespan_us < b.makespan_us; });
+    std::vector<Composition> compositions;
+    for (const Proposal& proposal : proposals) compositions.push_back(composition_of(proposal));
+    std::vector<Proposal> ordered;
+    for (const size_t next : diverse_order(compositions)) ordered.push_back(std::move(proposals[next]));
+    return ordered;
   }
 
   // Until when, as a part of the budget: later for the second search of parts.

@@ -18,7 +18,7 @@ constexpr double kMinGain = 1e-6;
 
 // Graphs that were taken from the queue stay in memory: no more than these nodes of them together.
 constexpr size_t kMaxHeldNodes = 1'000'000;
-// The time is looked at once in so many rewrites that are tried.
+// The time is looked at once in so many rewrites that are tried; after each where a whole graph is looked at.
 constexpr size_t kTriesPerLook = 16;
 
 // What a match would change, where that holds whatever happens elsewhere in the graph.
@@ -27,6 +27,12 @@ struct Delta {
   Hash128 hash;
   int64_t nodes = 0;
   bool applies = false;
+};
+
+// What a graph would be behind a match.
+struct Tried {
+  GraphScore score;
+  double us = 0;
 };
 
 // A match of an expanded graph, and what trying it told.
@@ -105,7 +111,10 @@ std::vector<NodeId> with_neighbours(const Graph& graph, std::span<const NodeId> 
 class Search {
  public:
   Search(const RuleMatcher& matcher, const BacktrackingOptions& options)
-      : matcher_(matcher), options_(options), is_sum_alone_(options.alpha == 0) {}
+      : matcher_(matcher),
+        options_(options),
+        is_sum_alone_(options.alpha == 0 && !options.whole_us),
+        has_paths_(options.alpha != 0 && !options.whole_us) {}
 
   std::vector<Rewritten> run(const CandidateGraph& start) {
     const size_t num_nodes = start.graph().num_nodes();
@@ -113,7 +122,7 @@ class Search {
     const auto max_popped =
         std::min<int64_t>(options_.max_popped, 1 + static_cast<int64_t>(kMaxHeldNodes / (num_nodes + 1)));
     start_ = &start;
-    const double us = start.score().mixed_us(options_.alpha);
+    const double us = cost_of(start);
     best_us_ = us;
     seen_.insert(start.score().hash);
     offer({nullptr, {}, us, start.score().hash, 0});
@@ -136,25 +145,30 @@ class Search {
 
  private:
   bool should_stop() const { return options_.should_stop && options_.should_stop(); }
+  bool is_time_to_look(size_t tried) const { return options_.whole_us || tried % kTriesPerLook == kTriesPerLook - 1; }
+
+  double cost_of(const CandidateGraph& candidate) const {
+    return options_.whole_us ? options_.whole_us(candidate.graph()) : candidate.score().mixed_us(options_.alpha);
+  }
 
   void expand(const Entry& entry) {
     const auto expanded = make(entry);
     if (!expanded) return;
     std::vector<std::pair<double, uint32_t>> gains;  // and the move, for all that gain
     for (uint32_t m = 0; m < expanded->moves.size(); ++m) {
-      if (m % kTriesPerLook == kTriesPerLook - 1 && should_stop()) break;
-      const std::optional<GraphScore> score = score_of(*expanded, expanded->moves[m]);
-      if (!score) continue;
+      if (is_time_to_look(m) && should_stop()) break;
+      const std::optional<Tried> tried = try_move(*expanded, expanded->moves[m]);
+      if (!tried) continue;
       if (options_.on_candidate) options_.on_candidate(best_us_);
-      const double us = score->mixed_us(options_.alpha);
-      const bool is_affordable = us < limit_us() && score->num_nodes <= max_nodes_;
+      const double us = tried->us;
+      const bool is_affordable = us < limit_us() && tried->score.num_nodes <= max_nodes_;
       if (options_.ledger) {
         options_.ledger->note(expanded->candidate.graph(), expanded->moves[m].match, entry.us - us, is_affordable);
       }
       if (entry.us - us > kMinGain * entry.us / static_cast<double>(expanded->moves.size())) {
         gains.emplace_back(entry.us - us, m);
       }
-      if (is_affordable) enqueue({expanded, {m}, us, score->hash, 0});
+      if (is_affordable) enqueue({expanded, {m}, us, tried->score.hash, 0});
     }
     if (!options_.literal) enqueue_all_gains(expanded, std::move(gains));
   }
@@ -166,20 +180,22 @@ class Search {
     CandidateGraph together = expanded->candidate;
     NodeMarks changed;
     std::vector<uint32_t> moves;
+    double us = cost_of(together);
     for (const auto& [gain, m] : gains) {
+      if (options_.whole_us && should_stop()) break;
       const RuleMatch& match = expanded->moves[m].match;
       if (changed.has_any(match.nodes()) || changed.has_any(match.inner())) continue;
-      const double before = together.score().mixed_us(options_.alpha);
-      const std::optional<GraphScore> score = together.try_rule(match);
-      if (!score || score->mixed_us(options_.alpha) >= before) continue;
+      const std::optional<Tried> tried = try_on(together, match);
+      if (!tried || tried->us >= us) continue;
       RuleEffect effect;
       if (!together.apply(match, &effect)) continue;
+      us = tried->us;
       changed.add(match.nodes());
       changed.add(effect.touched);
       moves.push_back(m);
     }
     if (moves.size() < 2) return;
-    enqueue({expanded, std::move(moves), together.score().mixed_us(options_.alpha), together.score().hash, 0});
+    enqueue({expanded, std::move(moves), us, together.score().hash, 0});
   }
 
   void enqueue(Entry child) {
@@ -190,15 +206,28 @@ class Search {
     if (!options_.literal && child.us < best_us_ * (1 - kMinGain)) best_us_ = child.us;
   }
 
-  // The score after a move, which is tried only once where the sum alone counts.
-  std::optional<GraphScore> score_of(Expanded& expanded, Move& move) const {
+  // What a match would make of a graph.
+  std::optional<Tried> try_on(CandidateGraph& candidate, const RuleMatch& match, bool skips_seen = false) const {
+    if (!options_.whole_us) {
+      const std::optional<GraphScore> score = candidate.try_rule(match);
+      return score ? std::optional(Tried{*score, score->mixed_us(options_.alpha)}) : std::nullopt;
+    }
+    std::optional<Tried> tried;
+    candidate.tentatively([&] {
+      if (!candidate.apply(match) || (skips_seen && seen_.contains(candidate.score().hash))) return;
+      tried = Tried{candidate.score(), options_.whole_us(candidate.graph())};
+    });
+    return tried;
+  }
+
+  // What a move would make of the graph; it is tried only once where the sum alone counts.
+  std::optional<Tried> try_move(Expanded& expanded, Move& move) const {
     CandidateGraph& candidate = expanded.candidate;
+    if (!is_sum_alone_) return try_on(candidate, move.match, true);
     const GraphScore& now = candidate.score();
     if (!move.delta) {
-      const std::optional<GraphScore> score = candidate.try_rule(move.match);
-      if (!is_sum_alone_) return score;
       move.delta = Delta();
-      if (score) {
+      if (const std::optional<GraphScore> score = candidate.try_rule(move.match)) {
         move.delta = {score->sum_us - now.sum_us, score->hash - now.hash,
                       static_cast<int64_t>(score->num_nodes) - static_cast<int64_t>(now.num_nodes), true};
       }
@@ -208,7 +237,7 @@ class Search {
     after.sum_us += move.delta->us;
     after.hash = after.hash + move.delta->hash;
     after.num_nodes = static_cast<size_t>(static_cast<int64_t>(now.num_nodes) + move.delta->nodes);
-    return after;
+    return Tried{after, after.sum_us};
   }
 
   // What a candidate may cost.
@@ -218,7 +247,7 @@ class Search {
   std::shared_ptr<Expanded> make(const Entry& entry) const {
     if (!entry.parent) {
       auto first = std::make_shared<Expanded>(Expanded{*start_, {}, nullptr, {}});
-      if (is_sum_alone_) first->candidate.forget_paths();
+      if (!has_paths_) first->candidate.forget_paths();
       for (RuleMatch& match : matcher_.find_all(first->candidate.graph())) first->moves.push_back({std::move(match)});
       return first;
     }
@@ -275,12 +304,12 @@ class Search {
     }
     auto candidate = std::make_shared<CandidateGraph>(*start_);
     Rewritten result{candidate, {}};
-    if (is_sum_alone_) candidate->forget_paths();
+    if (!has_paths_) candidate->forget_paths();
     for (auto match = way.rbegin(); match != way.rend(); ++match) {
       RewriteStep step = step_before(candidate->graph(), **match);
-      const double before = candidate->score().mixed_us(options_.alpha);
+      const double before = cost_of(*candidate);
       if (!candidate->apply(**match)) break;
-      step.gain_us = before - candidate->score().mixed_us(options_.alpha);
+      step.gain_us = before - cost_of(*candidate);
       result.steps.push_back(std::move(step));
     }
     candidate->find_paths();
@@ -290,6 +319,7 @@ class Search {
   const RuleMatcher& matcher_;
   const BacktrackingOptions& options_;
   const bool is_sum_alone_;  // alpha is 0: what a move gains depends on its neighbourhood alone
+  const bool has_paths_;     // the critical path counts
   const CandidateGraph* start_ = nullptr;
   size_t max_nodes_ = 0;
   double best_us_ = 0;

@@ -3,7 +3,7 @@
 // best join the queue, so that a step that costs something may lead to one that gains more. Gains that do not touch
 // each other are also applied together, as one child: a graph of a thousand layers need not leave the queue a thousand
 // times. A child is matched again only around what changed; where the sum alone counts, what was tried elsewhere still
-// holds.
+// holds. Graphs may also be ranked by what the caller says a whole one takes, such as its schedule.
 #pragma once
 
 #include <functional>
@@ -44,6 +44,8 @@ struct BacktrackingOptions {
   /// Paper-literal: the best graph changes when a candidate leaves the queue instead of when it joins, and equal costs
   /// count as better.
   bool literal = false;
+  /// What a whole graph costs, in place of the mixed cost; null: the mixed cost.
+  std::function<double(const Graph&)> whole_us = nullptr;
   std::function<bool()> should_stop = nullptr;                 ///< Asked often, in the midst of a graph, too.
   std::function<void(double best_us)> on_candidate = nullptr;  ///< Called for every graph looked at.
   Ledger* ledger = nullptr;                                    ///< Notes what was tried; null: nobody asks.

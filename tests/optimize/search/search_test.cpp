@@ -116,6 +116,30 @@ TEST_F(SearchTest, AlphaZeroLooksAtTheSumAlone) {
   }
 }
 
+// Here: by the products of the graph, whatever they cost.
+TEST_F(SearchTest, WholeGraphsAreRankedByWhatTheCallerSays) {
+  const auto products = [](const Graph& graph) {
+    double count = 0;
+    for (const NodeId id : graph.nodes()) count += graph.node(id).op().traits.anchor && !is_weight_only(graph, id);
+    return 1 + count;
+  };
+  const Graph graph = gated_blocks(3);
+  BacktrackingOptions options;
+  options.max_popped = 20;
+  options.whole_us = products;
+  const std::vector<Rewritten> found = backtrack(CandidateGraph(graph, cost_), matcher_, options);
+  EXPECT_EQ(products(found.front().candidate->graph()), 4) << "the two of each block are one";
+  double gained = 0;
+  for (const RewriteStep& step : found.front().steps) gained += step.gain_us;
+  EXPECT_EQ(gained, 3) << "of the same";
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Graph& rewritten = found[i].candidate->graph();
+    verify(rewritten);
+    expect_same_numbers(rewritten, graph);
+    EXPECT_LE(products(found[i > 0 ? i - 1 : 0].candidate->graph()), products(rewritten));
+  }
+}
+
 // A step that costs more than gamma allows leads to one that gains: x v and x w become one product, which then meets
 // the weight in front of it.
 TEST_F(SearchTest, SlackLetsAStepPayLater) {
