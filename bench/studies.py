@@ -162,13 +162,14 @@ class Studies:
             if not theirs:
                 continue
             ours = row["latency_ms"]
-            cells = [f"{ours[s]:.3f} ({theirs[s]:.3f})" if s in theirs else f"{ours[s]:.3f} (-)" for s in strategies]
+            in_brackets = [f"{theirs[s]:.3f}" if s in theirs else "-" for s in strategies]
+            cells = [f"{ours[s]:.3f} ({theirs_ms})" for s, theirs_ms in zip(strategies, in_brackets)]
             gains = [min(ms[s] for s in strategies[:-1] if s in ms) / ms["autograph"] for ms in (ours, theirs)]
             lines.append(f"| {row['model']} | " + " | ".join(cells) + f" | {gains[0]:.3f} ({gains[1]:.3f}) |")
         lines.append(
-            "\nIn brackets: table 2 of the AutoGraph paper (AAAI 2023) in ms, measured with each system's own kernels on a "
-            "GPU that it does not name; its `sequential` is PyTorch's JIT, its `ios` did not run the last two. Compare "
-            "ratios. The paper has no `list`."
+            "\nIn brackets: table 2 of the AutoGraph paper (AAAI 2023) in ms, measured with each system's own kernels "
+            "on a GPU that it does not name; its `sequential` is PyTorch's JIT, its `ios` did not run the last two. "
+            "Compare ratios. The paper has no `list`."
         )
         return "\n".join(lines)
 

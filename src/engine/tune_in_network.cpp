@@ -228,7 +228,8 @@ std::string network_key(const Graph& graph, const CompileOptions& options, int t
     for (const ValueId v : node.outputs()) add_new(v);
   }
   for (const ValueId v : graph.roots()) hasher.add(number[v.index]);
-  if (options.expert.schedule && !options.expert.schedule->is_sequential()) hasher.add(to_string(*options.expert.schedule, graph));
+  if (options.expert.schedule && !options.expert.schedule->is_sequential())
+    hasher.add(to_string(*options.expert.schedule, graph));
   return fmt::format("{}{} t{} {}{}", kPrefix, to_string(hasher.finish()), threads, to_string(options.precision),
                      options.exact ? " exact" : "");
 }
