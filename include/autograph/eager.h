@@ -26,12 +26,12 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autograph/builder.h"
+#include "autograph/source_line.h"
 #include "autograph/train.h"
 
 namespace autograph {
@@ -53,13 +53,13 @@ Var detach(const Var& value);
 
 /// The elements of an eager value; `place` is told in messages. Throws ValueError for values of graphs, which have none
 /// yet (in a function that is captured: see capture.h), and TypeError for sequences.
-const Tensor& elements(const Var& value, std::source_location place = std::source_location::current());
+const Tensor& elements(const Var& value, SourceLine place = SourceLine::current());
 /// As above for any kind of value.
-const Datum& datum(const Var& value, std::source_location place = std::source_location::current());
+const Datum& datum(const Var& value, SourceLine place = SourceLine::current());
 /// The one element of `value`, as a number. Throws as elements() does, and ShapeError where there are more or none.
-double item(const Var& value, std::source_location place = std::source_location::current());
+double item(const Var& value, SourceLine place = SourceLine::current());
 /// The one element of a bool tensor; throws as item() does.
-bool is_true(const Var& value, std::source_location place = std::source_location::current());
+bool is_true(const Var& value, SourceLine place = SourceLine::current());
 /// The elements as to_string(Tensor) has them; for a value of a graph its type and name.
 std::string to_string(const Var& value);
 std::ostream& operator<<(std::ostream& stream, const Var& value);
@@ -181,14 +181,14 @@ class EagerDevice {
 /// What the calling thread computes while it lives was made at this place, as messages tell it; the innermost counts.
 class SourceScope {
  public:
-  explicit SourceScope(std::source_location place = std::source_location::current());
+  explicit SourceScope(SourceLine place = SourceLine::current());
   ~SourceScope();
   SourceScope(const SourceScope&) = delete;
   SourceScope& operator=(const SourceScope&) = delete;
 
  private:
-  const std::source_location* previous_;
-  std::source_location place_;
+  const SourceLine* previous_;
+  SourceLine place_;
 };
 
 /// Every node on record made by the calling thread while it lives remembers the line of the program that called the

@@ -20,9 +20,7 @@ CheckFinite::~CheckFinite() { modes().checks_finite = previous_; }
 SourceLines::SourceLines() : previous_(modes().keeps_lines) { modes().keeps_lines = true; }
 SourceLines::~SourceLines() { modes().keeps_lines = previous_; }
 
-SourceScope::SourceScope(std::source_location place) : previous_(modes().place), place_(place) {
-  modes().place = &place_;
-}
+SourceScope::SourceScope(SourceLine place) : previous_(modes().place), place_(place) { modes().place = &place_; }
 SourceScope::~SourceScope() { modes().place = previous_; }
 
 struct EagerDevice::Settings {

@@ -2,22 +2,22 @@
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 
 #include "autograph/device.h"
+#include "autograph/source_line.h"
 
 namespace autograph {
 
 class Recording;
 
 struct EagerModes {
-  bool records = true;                          ///< False inside NoGrad.
-  bool checks_finite = false;                   ///< Inside CheckFinite.
-  bool keeps_lines = false;                     ///< Inside SourceLines.
-  const std::source_location* place = nullptr;  ///< Of the innermost SourceScope.
-  Recording* capture = nullptr;                 ///< The function that is being captured.
-  const Device* device = nullptr;               ///< Null: "cpu".
-  int threads = 0;                              ///< At most; 0: usable_cpu_count().
+  bool records = true;                ///< False inside NoGrad.
+  bool checks_finite = false;         ///< Inside CheckFinite.
+  bool keeps_lines = false;           ///< Inside SourceLines.
+  const SourceLine* place = nullptr;  ///< Of the innermost SourceScope.
+  Recording* capture = nullptr;       ///< The function that is being captured.
+  const Device* device = nullptr;     ///< Null: "cpu".
+  int threads = 0;                    ///< At most; 0: usable_cpu_count().
 };
 
 /// Those of the calling thread.

@@ -18,7 +18,7 @@ std::shared_ptr<const Origin> current_origin() {
   thread_local std::shared_ptr<const Origin> last;
   if (last && !now.keeps_lines && last->return_places.empty() && last->scope == scope &&
       last->has_place == (now.place != nullptr) &&
-      (!now.place || (last->place.line() == now.place->line() && last->place.file_name() == now.place->file_name()))) {
+      (!now.place || (last->place.line == now.place->line && last->place.file == now.place->file))) {
     return last;
   }
   auto origin = std::make_shared<Origin>();
@@ -40,7 +40,7 @@ std::string describe_origin(std::string_view op, const Origin* origin) {
   if (!line.empty()) {
     text += " at " + line;
   } else if (origin->has_place) {
-    text += fmt::format(" at {}:{}", origin->place.file_name(), origin->place.line());
+    text += fmt::format(" at {}:{}", origin->place.file, origin->place.line);
   }
   return text;
 }

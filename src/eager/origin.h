@@ -3,16 +3,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <vector>
+
+#include "autograph/source_line.h"
 
 namespace autograph {
 
 /// Shared by the nodes that were made at one place.
 struct Origin {
   std::string scope;                     ///< ProvenanceScope::current().
-  std::source_location place = {};       ///< Of a SourceScope.
+  SourceLine place = {};                 ///< Of a SourceScope.
   bool has_place = false;                ///< Is there one?
   std::vector<uintptr_t> return_places;  ///< Inside SourceLines: the calls that led here, innermost first.
 };

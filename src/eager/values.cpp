@@ -36,28 +36,28 @@ bool requires_grad(const Var& value) {
 
 bool is_capturing() { return modes().capture != nullptr; }
 
-const Datum& datum(const Var& value, std::source_location place) {
-  AG_CHECK_USER(value.is_valid(), ValueError, "[elements] value: expected one, got none ({}:{})", place.file_name(),
-                place.line());
+const Datum& datum(const Var& value, SourceLine place) {
+  AG_CHECK_USER(value.is_valid(), ValueError, "[elements] value: expected one, got none ({}:{})", place.file,
+                place.line);
   AG_CHECK_USER(value.is_eager() && !modes().capture, ValueError,
                 "[elements] value: expected one whose elements may be looked at, got {} {} ({}:{}; decide with cond() "
                 "or while_loop(), or give the value back and look at it outside)",
                 to_string(value.type()),
                 modes().capture ? "in a function that is captured" : "of a graph, which has none before it runs",
-                place.file_name(), place.line());
+                place.file, place.line);
   return static_cast<const Eager&>(value.eager()).datum();
 }
 
-const Tensor& elements(const Var& value, std::source_location place) { return datum(value, place).tensor(); }
+const Tensor& elements(const Var& value, SourceLine place) { return datum(value, place).tensor(); }
 
-double item(const Var& value, std::source_location place) {
+double item(const Var& value, SourceLine place) {
   const Tensor& tensor = elements(value, place);
   AG_CHECK_USER(tensor.num_elements() == 1, ShapeError, "[item] value: expected one element, got {}",
                 to_string(tensor.type()));
   return tensor.to_f64().front();
 }
 
-bool is_true(const Var& value, std::source_location place) {
+bool is_true(const Var& value, SourceLine place) {
   AG_CHECK_USER(value.is_valid() && value.type().is_tensor() && value.dtype() == DType::boolean, TypeError,
                 "[is_true] value: expected bool, got {}", value.is_valid() ? to_string(value.type()) : "nothing");
   const Tensor& tensor = elements(value, place);
