@@ -70,6 +70,11 @@ void vjp(VjpContext& c) {
   const Var left = a_is_vector ? unsqueeze(a, {0}) : a;
   const Var right = b_is_vector ? unsqueeze(b, {-1}) : b;
   const Var g = as_matrices(c.gy(0), a_is_vector, b_is_vector);
+  if (a.rank() == 2 && b.rank() == 2) {
+    if (c.wants(0)) c.set(0, gemm(g, b, {}, {.transpose_b = true}));
+    if (c.wants(1)) c.set(1, gemm(a, g, {}, {.transpose_a = true}));
+    return;
+  }
   if (c.wants(0)) {
     const Var of_left = matmul(g, swap_last_two(right));
     c.set(0, a_is_vector ? reshape_as(sum_to(of_left, left), a) : of_left);

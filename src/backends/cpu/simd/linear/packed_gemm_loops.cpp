@@ -1,6 +1,7 @@
 #include "backends/cpu/simd/linear/packed_gemm_loops.h"
 
 #include <algorithm>
+#include <numeric>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/linear/packed_gemm_loops.cpp"
@@ -30,10 +31,17 @@ constexpr int64_t kRowStride = kDepth + 16;
 HWY_INLINE int64_t lanes_of_target() { return static_cast<int64_t>(hn::Lanes(D())); }
 HWY_INLINE int64_t width_of_panel() { return kVectors * lanes_of_target(); }
 
-// A tile of packed rows with a panel.
+// How far apart what is read one after the other lies: in packed blocks, or in the factors themselves.
+struct Strides {
+  int64_t of_a;      // rows, or where all rows of a position lie together, positions
+  int64_t of_panel;  // positions of the depth
+};
+
+// A tile of rows with a panel.
 struct TileAndPanel {
   const float* a;
   const float* panel;
+  Strides strides;
   int64_t depth;
   bool is_first, is_last;  // of the blocks of the depth
   int64_t row, column;     // in the task
@@ -107,11 +115,12 @@ HWY_INLINE void multiply_rows(const GemmTask& task, const TileAndPanel& tile) {
   }
   const float* a = tile.a;
   const float* panel = tile.panel;
-  for (int64_t k = 0; k < tile.depth; ++k, panel += kVectors * lanes, a += kTurned ? kRows : 1) {
+  const Strides strides = tile.strides;
+  for (int64_t k = 0; k < tile.depth; ++k, panel += strides.of_panel, a += kTurned ? strides.of_a : 1) {
     const V first = hn::LoadU(d, panel), second = hn::LoadU(d, panel + lanes);
 #pragma GCC unroll 12
     for (int r = 0; r < kCount; ++r) {
-      const V factor = hn::Set(d, a[r * (kTurned ? 1 : kRowStride)]);
+      const V factor = hn::Set(d, a[r * (kTurned ? 1 : strides.of_a)]);
       sums[r][0] = hn::MulAdd(factor, first, sums[r][0]);
       sums[r][1] = hn::MulAdd(factor, second, sums[r][1]);
     }
@@ -130,7 +139,7 @@ template <bool kTurned, bool kWhole>
 HWY_NOINLINE void multiply_tile(const GemmTask& task, TileAndPanel tile, int64_t rows) {
   if (rows >= kRows) return multiply_rows<kRows, kTurned, kWhole>(task, tile);
   const auto next = [&](int64_t done) {
-    tile.a += done * (kTurned ? 1 : kRowStride);
+    tile.a += done * (kTurned ? 1 : tile.strides.of_a);
     tile.row += done;
     return done;
   };
@@ -184,10 +193,20 @@ void pack_a(const GemmOperand& a, int64_t row, int64_t rows, int64_t k, int64_t 
   }
 }
 
-// Some rows of a with a packed block of b.
+void multiply_rows_of_panel(const GemmTask& task, const TileAndPanel& tile, int64_t rows) {
+  const bool is_whole = tile.columns == width_of_panel();
+  if (task.a.transposed) {
+    is_whole ? multiply_tile<true, true>(task, tile, rows) : multiply_tile<true, false>(task, tile, rows);
+  } else {
+    is_whole ? multiply_tile<false, true>(task, tile, rows) : multiply_tile<false, false>(task, tile, rows);
+  }
+}
+
+// Some packed rows of a with a packed block of b.
 void multiply_rows_and_panels(const GemmTask& task, const float* a, const float* panels, TileAndPanel tile,
                               int64_t rows, int64_t columns) {
   const int64_t width = width_of_panel(), row = tile.row, column = tile.column;
+  tile.strides = {task.a.transposed ? kRows : kRowStride, width};
   for (int64_t r = 0; r < rows; r += kRows) {
     tile.row = row + r;
     tile.a = a + r * kRowStride;
@@ -195,13 +214,27 @@ void multiply_rows_and_panels(const GemmTask& task, const float* a, const float*
       tile.column = column + c;
       tile.columns = std::min(width, columns - c);
       tile.panel = panels + c * tile.depth;
-      const bool is_whole = tile.columns == width;
-      const int64_t of_tile = std::min<int64_t>(kRows, rows - r);
-      if (task.a.transposed) {
-        is_whole ? multiply_tile<true, true>(task, tile, of_tile) : multiply_tile<true, false>(task, tile, of_tile);
-      } else {
-        is_whole ? multiply_tile<false, true>(task, tile, of_tile) : multiply_tile<false, false>(task, tile, of_tile);
-      }
+      multiply_rows_of_panel(task, tile, std::min<int64_t>(kRows, rows - r));
+    }
+  }
+}
+
+// Both factors as they lie, but for panels of b that are not whole, or whose rows are columns there.
+void run_in_place(const GemmTask& task, float* panels) {
+  const int64_t width = width_of_panel();
+  const int64_t in_place = task.b.transposed ? 0 : task.columns / width * width;
+  pack_b(task.b, 0, task.depth, in_place, task.columns - in_place, panels);
+  TileAndPanel tile{};
+  tile.depth = task.depth;
+  tile.is_first = tile.is_last = true;
+  for (tile.row = 0; tile.row < task.rows; tile.row += kRows) {
+    tile.a = task.a.data + tile.row * (task.a.transposed ? 1 : task.a.stride);
+    for (tile.column = 0; tile.column < task.columns; tile.column += width) {
+      const bool is_packed = tile.column >= in_place;
+      tile.columns = std::min(width, task.columns - tile.column);
+      tile.panel = is_packed ? panels + (tile.column - in_place) * task.depth : task.b.data + tile.column;
+      tile.strides = {task.a.stride, is_packed ? width : task.b.stride};
+      multiply_rows_of_panel(task, tile, std::min<int64_t>(kRows, task.rows - tile.row));
     }
   }
 }
@@ -211,6 +244,7 @@ int64_t tile_columns_of_target() { return width_of_panel(); }
 int64_t scratch_size_of_target() { return kDepth * kColumns + kTiles * kRows * kRowStride; }
 
 void run(const GemmTask& task, float* scratch) {
+  if (task.in_place) return run_in_place(task, scratch);
   float* const panels = scratch;
   float* const a = scratch + kDepth * kColumns;
   const int64_t turns = (task.depth + kDepth - 1) / kDepth, depth = (task.depth + turns - 1) / turns;
@@ -246,11 +280,30 @@ HWY_EXPORT(tile_columns_of_target);
 HWY_EXPORT(scratch_size_of_target);
 HWY_EXPORT(run);
 
+// Do so many lines of memory, each `stride` floats behind the one before, find places in a first cache of 32 KiB and
+// eight ways, and leave two of the ways to others? Lines whose distance is a multiple of 4 KiB all share one set.
+bool fit_in_cache(int64_t lines, int64_t stride) {
+  constexpr int64_t kSets = 64, kWays = 6, kLine = 16;
+  const int64_t sets = stride % kLine == 0 ? kSets / std::gcd(stride / kLine, kSets) : kSets;
+  return lines <= sets * kWays;
+}
+
 }  // namespace
+
+bool is_better_in_place(const GemmOperand& a, const GemmOperand& b, int64_t depth, int64_t columns) {
+  constexpr int64_t kDeep = 256, kMany = 16384;  // floats of b: 64 KiB
+  if (depth > kDeep || depth * columns > kMany) return false;
+  return (!a.transposed || fit_in_cache(depth, a.stride)) && (b.transposed || fit_in_cache(depth, b.stride));
+}
 
 int64_t gemm_tile_rows() { return HWY_DYNAMIC_DISPATCH(tile_rows_of_target)(); }
 int64_t gemm_tile_columns() { return HWY_DYNAMIC_DISPATCH(tile_columns_of_target)(); }
 int64_t gemm_scratch_size() { return HWY_DYNAMIC_DISPATCH(scratch_size_of_target)(); }
+
+int64_t in_place_gemm_scratch_size(int64_t depth, int64_t columns) {
+  const int64_t width = gemm_tile_columns();
+  return depth * ((columns + width - 1) / width * width);
+}
 void run_gemm(const GemmTask& task, float* scratch) { HWY_DYNAMIC_DISPATCH(run)(task, scratch); }
 
 }  // namespace autograph::simd

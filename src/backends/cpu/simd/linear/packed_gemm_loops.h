@@ -35,6 +35,7 @@ struct GemmTask {
   GemmOperand b;  ///< [depth, columns]
   int64_t rows = 0, depth = 0, columns = 0;
   float alpha = 1;
+  bool in_place = false;  ///< Are the factors read where they lie? See is_better_in_place().
   float* y = nullptr;
   int64_t y_stride = 0;
   std::span<const GemmStep> steps;
@@ -45,6 +46,11 @@ int64_t gemm_tile_rows();
 int64_t gemm_tile_columns();
 /// Floats of memory that run_gemm() needs.
 int64_t gemm_scratch_size();
+/// The same of a product that is formed in place.
+int64_t in_place_gemm_scratch_size(int64_t depth, int64_t columns);
+
+/// Small products are over before packing has paid: do the factors stay in the first caches as they lie?
+bool is_better_in_place(const GemmOperand& a, const GemmOperand& b, int64_t depth, int64_t columns);
 
 /// Every element is summed in the order of the depth, whatever part of a product the task is.
 void run_gemm(const GemmTask& task, float* scratch);

@@ -21,8 +21,8 @@ std::vector<float> draw_floats(Random& random, int64_t count) {
 // A product with strides of its own and every kind of step, beside its sum in f64.
 class Product {
  public:
-  Product(Random& random, int64_t rows, int64_t depth, int64_t columns)
-      : rows_(rows), depth_(depth), columns_(columns), y_stride_(columns + draw(random, 0, 5)) {
+  Product(Random& random, int64_t rows, int64_t depth, int64_t columns, bool in_place)
+      : rows_(rows), depth_(depth), columns_(columns), y_stride_(columns + draw(random, 0, 5)), in_place_(in_place) {
     a_transposed_ = draw_bool(random), b_transposed_ = draw_bool(random);
     a_stride_ = (a_transposed_ ? rows : depth) + draw(random, 0, 3);
     b_stride_ = (b_transposed_ ? depth : columns) + draw(random, 0, 3);
@@ -44,13 +44,15 @@ class Product {
                              : kind == GemmStep::Kind::add_row ? row_.data()
                                                                : tensor_.data()});
     }
-    std::vector<float> y(tensor_.size(), kUntouched), scratch(static_cast<size_t>(gemm_scratch_size()));
+    const int64_t size = in_place_ ? in_place_gemm_scratch_size(depth_, columns_) : gemm_scratch_size();
+    std::vector<float> y(tensor_.size(), kUntouched), scratch(static_cast<size_t>(size));
     run_gemm({.a = {a_.data(), a_stride_, a_transposed_},
               .b = {b_.data(), b_stride_, b_transposed_},
               .rows = rows_,
               .depth = depth_,
               .columns = columns_,
               .alpha = alpha_,
+              .in_place = in_place_,
               .y = y.data(),
               .y_stride = y_stride_,
               .steps = steps},
@@ -96,6 +98,7 @@ class Product {
   static float at(const std::vector<float>& values, int64_t i) { return values[static_cast<size_t>(i)]; }
 
   int64_t rows_, depth_, columns_, y_stride_, a_stride_ = 0, b_stride_ = 0;
+  bool in_place_;
   bool a_transposed_ = false, b_transposed_ = false;
   std::vector<float> a_, b_, row_, tensor_;
   float alpha_ = 1;
@@ -105,11 +108,21 @@ class Product {
 TEST(PackedGemmLoops, EveryStepOnEveryInstructionSet) {
   Random random(1);
   const auto extent = [&](int64_t most) { return draw(random, 1, draw_one_of<int64_t>(random, {4, 30, most})); };
-  for (int i = 0; i < 40; ++i) {
-    const Product product(random, extent(220), extent(600), extent(300));
+  for (int i = 0; i < 80; ++i) {
+    const Product product(random, extent(220), extent(600), extent(300), i % 2 == 1);
     SCOPED_TRACE(i);
     on_every_isa([&] { product.check(); });
   }
+}
+
+// Whole panels of b are read where they lie, the others from a copy: no element behind a row counts.
+TEST(PackedGemmLoops, SmallFactorsAreReadInPlace) {
+  EXPECT_TRUE(is_better_in_place({nullptr, 64, false}, {nullptr, 64, false}, 64, 64));
+  EXPECT_TRUE(is_better_in_place({nullptr, 64, true}, {nullptr, 64, true}, 64, 64));
+  // Rows of b that are 4 KiB apart, columns of a that are, and more than the caches take.
+  EXPECT_FALSE(is_better_in_place({nullptr, 64, false}, {nullptr, 1024, false}, 64, 16));
+  EXPECT_FALSE(is_better_in_place({nullptr, 1024, true}, {nullptr, 64, true}, 64, 16));
+  EXPECT_FALSE(is_better_in_place({nullptr, 256, false}, {nullptr, 250, false}, 256, 250));
 }
 
 }  // namespace
