@@ -41,9 +41,11 @@ struct TrainingTask {
   std::optional<Tokenizer> tokenizer = {};  ///< Of tasks on text.
 };
 
-/// The task `name` with data from `path`; weights and what is held out are drawn from `seed`. Throws ValueError, with
-/// the nearest name, for others, and what reading the data throws.
-TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed);
+/// The task `name` with data from `path`; weights and what is held out are drawn from `seed`. `dropout` takes the place
+/// of the ratio that the task has. Throws ValueError, with the nearest name, for others, and what reading the data
+/// throws.
+TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed,
+                       std::optional<double> dropout = {});
 
 /// The model of a task for any number of samples with weights from `states`, to run and to save: its input is `input`,
 /// its output "scores".

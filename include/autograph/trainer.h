@@ -108,7 +108,9 @@ struct TrainerOptions {
   std::string identity = {};      ///< A run goes on only from checkpoints of the same: task, seed, batch.
   std::string metrics_file = {};  ///< A line of JSON for each step: {"step":1,"epoch":1,"loss":2.30,...}; "": none.
   std::string log_folder = {};    ///< Event files for TensorBoard, and curves.svg; "": none.
-  CompileOptions compile = {};    ///< Of both programs; `states` may bring weights. Checkpoints fix the threads.
+  /// Of both programs; `states` may bring weights. Checkpoints fix the threads. A memory budget is for all that a run
+  /// keeps at once: activations of both programs, states, and batches.
+  CompileOptions compile = {};
   std::function<bool()> should_stop = {};  ///< Asked after each step; true: keep a checkpoint and return.
   std::function<void(const TrainingProgress&)> on_progress = {};  ///< Called after each step.
 };
@@ -121,7 +123,8 @@ Metrics evaluate(const Graph& evaluation, const StateStore& states, DataLoader& 
 /// One run of training. Not thread-safe.
 class Trainer {
  public:
-  /// Compiles both programs. Throws ValueError where options make no sense, what compile() and Checkpoints throw.
+  /// Compiles both programs. Throws ValueError where options make no sense, BudgetError where the memory budget is too
+  /// small, what compile() and Checkpoints throw.
   Trainer(TrainingGraphs graphs, DataLoader training, std::optional<DataLoader> held_out, TrainerOptions options);
   ~Trainer();
   Trainer(const Trainer&) = delete;

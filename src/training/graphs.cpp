@@ -2,9 +2,6 @@
 #include <algorithm>
 
 #include "autograph/nn/losses.h"
-#include "autograph/ops/activation.h"
-#include "autograph/ops/elementwise.h"
-#include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/trainer.h"
 #include "autograph/verify.h"
@@ -43,12 +40,6 @@ const Var& field_of(const std::map<std::string, Var>& fields, const std::string&
   AG_CHECK_USER(found != fields.end(), ValueError, "[train] data: expected a field '{}', got {}", name,
                 join(names, ", "));
   return found->second;
-}
-
-// Of labels that Mixup has made probabilities of.
-BatchLoss of_probabilities(const Var& scores, const Var& target) {
-  const Var loss = reduce_mean(reduce_sum(-(target * log_softmax(scores, 1)), {1}, false), {}, false);
-  return {loss, {{"accuracy", nn::accuracy(scores, arg_max(target, 1, false))}}};
 }
 
 std::string target_of(const std::vector<Field>& fields) {
@@ -121,8 +112,7 @@ LossFunction classification(nn::Module& module, std::string input, std::string t
   return [&module, input, target, label_smoothing](const std::map<std::string, Var>& fields) -> BatchLoss {
     const Var scores = module(field_of(fields, input));
     const Var& labels = field_of(fields, target);
-    if (dtypes::kFloat.contains(labels.dtype())) return of_probabilities(scores, labels);
-    // What is held out is judged without smoothing.
+    // What is held out is judged without smoothing. Labels may be probabilities, as Mixup makes them.
     const double smoothing = module.is_training() ? label_smoothing : 0;
     return {nn::cross_entropy(scores, labels, {.label_smoothing = smoothing}),
             {{"accuracy", nn::accuracy(scores, labels)}}};

@@ -16,12 +16,26 @@
 namespace autograph {
 namespace {
 
+// What a task is made of.
+struct TaskRequest {
+  const std::string& path;  // of the data
+  uint64_t seed;
+  std::optional<double> dropout;  // in place of the task's own
+
+  template <class Sizes>
+  Sizes with_dropout(Sizes sizes) const {
+    sizes.dropout = dropout.value_or(sizes.dropout);
+    return sizes;
+  }
+};
+
 // A table without a header whose last column is the label, of which a share is held out; or whatever open_dataset()
 // knows.
-HeldOutSplit open_images(const std::string& path, int64_t held_out_share, uint64_t seed) {
+HeldOutSplit open_images(const TaskRequest& from, int64_t held_out_share) {
+  const std::string& path = from.path;
   if (!path.ends_with(".csv")) return {open_dataset(path, Split::train), open_dataset(path, Split::test)};
   const DatasetPtr table = csv_dataset(path, {.has_header = false});
-  return hold_out(table, table->size() / held_out_share, seed);
+  return hold_out(table, table->size() / held_out_share, from.seed);
 }
 
 // One name for the pixels: "image" of image files, "x" of tables.
@@ -44,33 +58,35 @@ void take_images(TrainingTask& task, const HeldOutSplit& data, const ImageModelS
   task.update.groups = {{.weights = "*bias", .weight_decay = 0}};
 }
 
-void make_fashion(TrainingTask& task, const std::string& path, uint64_t seed) {
-  take_images(task, open_images(path, 6, seed), {.mean = 0.286, .deviation = 0.353}, false);
+void make_fashion(TrainingTask& task, const TaskRequest& from) {
+  take_images(task, open_images(from, 6), from.with_dropout(ImageModelSizes{.mean = 0.286, .deviation = 0.353}), false);
 }
 
 // Files of MNIST have pixels up to 1, tables up to 255. A fifth of a table is held out.
-void make_mnist(TrainingTask& task, const std::string& path, uint64_t seed) {
-  const double scale = path.ends_with(".csv") ? 255 : 1;
-  take_images(task, open_images(path, 5, seed), {.mean = 0.1307 * scale, .deviation = 0.3081 * scale}, false);
+void make_mnist(TrainingTask& task, const TaskRequest& from) {
+  const double scale = from.path.ends_with(".csv") ? 255 : 1;
+  const ImageModelSizes sizes{.mean = 0.1307 * scale, .deviation = 0.3081 * scale};
+  take_images(task, open_images(from, 5), from.with_dropout(sizes), false);
 }
 
-void make_digits(TrainingTask& task, const std::string& path, uint64_t seed) {
+void make_digits(TrainingTask& task, const TaskRequest& from) {
   const ImageModelSizes sizes{.side = 8, .mean = 4.9, .deviation = 6, .width = 32, .hidden = 128, .dropout = 0.3};
-  take_images(task, open_images(path, 5, seed), sizes, false);
+  take_images(task, open_images(from, 5), from.with_dropout(sizes), false);
   task.epochs = 30;
   task.batch = 32;
 }
 
-void make_cifar10(TrainingTask& task, const std::string& path, uint64_t seed) {
-  take_images(task, open_images(path, 6, seed), {.channels = 3, .side = 32, .mean = 0.473, .deviation = 0.251}, true);
+void make_cifar10(TrainingTask& task, const TaskRequest& from) {
+  const ImageModelSizes sizes{.channels = 3, .side = 32, .mean = 0.473, .deviation = 0.251};
+  take_images(task, open_images(from, 6), from.with_dropout(sizes), true);
   task.transforms = {RandomCrop{.padding = 4}, HorizontalFlip{}};
   task.epochs = 20;
 }
 
 // The last tenth of a text is held out.
-TextModelSizes take_text(TrainingTask& task, const std::string& path) {
-  TextModelSizes sizes;
-  const std::string text = read_text(path);
+TextModelSizes take_text(TrainingTask& task, const TaskRequest& from) {
+  TextModelSizes sizes = from.with_dropout(TextModelSizes{});
+  const std::string text = read_text(from.path);
   task.tokenizer = Tokenizer::characters(text);
   const std::vector<int32_t> tokens = task.tokenizer->encode(text);
   const auto middle = tokens.begin() + static_cast<int64_t>(tokens.size() - tokens.size() / 10);
@@ -85,13 +101,13 @@ TextModelSizes take_text(TrainingTask& task, const std::string& path) {
   return sizes;
 }
 
-void make_text(TrainingTask& task, const std::string& path, uint64_t) {
-  task.module = text_transformer(take_text(task, path));
+void make_text(TrainingTask& task, const TaskRequest& from) {
+  task.module = text_transformer(take_text(task, from));
   task.loss = next_token(*task.module);
 }
 
-void make_sru(TrainingTask& task, const std::string& path, uint64_t) {
-  TextModelSizes sizes = take_text(task, path);
+void make_sru(TrainingTask& task, const TaskRequest& from) {
+  TextModelSizes sizes = take_text(task, from);
   sizes.width = 192;
   task.module = text_sru(sizes);
   task.loss = next_token(*task.module);
@@ -125,10 +141,10 @@ TreeModelSizes sizes_of_trees(const Dataset& dataset) {
 }
 
 // A sixth is held out.
-void make_tree(TrainingTask& task, const std::string& path, uint64_t seed) {
-  const DatasetPtr trees = npz_dataset(path);
-  const TreeModelSizes sizes = sizes_of_trees(*trees);
-  const HeldOutSplit data = hold_out(trees, trees->size() / 6, seed);
+void make_tree(TrainingTask& task, const TaskRequest& from) {
+  const DatasetPtr trees = npz_dataset(from.path);
+  const TreeModelSizes sizes = from.with_dropout(sizes_of_trees(*trees));
+  const HeldOutSplit data = hold_out(trees, trees->size() / 6, from.seed);
   task.training = data.training;
   task.held_out = data.held_out;
   task.input = "tree";
@@ -139,7 +155,7 @@ void make_tree(TrainingTask& task, const std::string& path, uint64_t seed) {
   task.update.clip_norm = 1.0;
 }
 
-using Make = void (*)(TrainingTask& task, const std::string& path, uint64_t seed);
+using Make = void (*)(TrainingTask& task, const TaskRequest& from);
 
 struct TaskEntry {
   TaskInfo info;
@@ -175,13 +191,13 @@ const std::vector<TaskInfo>& training_tasks() {
   return list;
 }
 
-TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed) {
+TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed, std::optional<double> dropout) {
   std::vector<std::string> names;
   for (const TaskEntry& entry : entries()) {
     names.push_back(entry.info.name);
     if (entry.info.name != name) continue;
     TrainingTask task{.name = name};
-    entry.make(task, path, seed);
+    entry.make(task, {path, seed, dropout});
     task.module->set_seed(seed);
     return task;
   }

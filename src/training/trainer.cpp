@@ -29,6 +29,25 @@ TrainerOptions repeatable(TrainerOptions options) {
   return options;
 }
 
+size_t bytes_of_states(const StateStore& states) {
+  size_t bytes = 0;
+  for (const std::string& name : states.names()) bytes += states.get(name).size_bytes();
+  return bytes;
+}
+
+// Those that are made ahead, and the one at work.
+size_t bytes_of_batches(const DataLoader& loader) {
+  size_t of_sample = 0;
+  for (const Field& field : loader.fields()) {
+    size_t bytes = element_size(field.dtype);
+    for (const int64_t extent : field.dims) bytes *= static_cast<size_t>(extent);
+    of_sample += bytes;
+  }
+  const LoaderOptions& options = loader.options();
+  const int64_t ahead = options.threads == 0 ? 0 : options.prefetch;
+  return of_sample * static_cast<size_t>(options.batch_size) * static_cast<size_t>(ahead + 1);
+}
+
 CompileOptions sharing(CompileOptions options, const StateStore& states) {
   options.states = states;
   return options;
@@ -43,7 +62,9 @@ class Trainer::Impl {
         training_(std::move(training)),
         held_out_(std::move(held_out)),
         step_program_(std::move(graphs.step), options_.compile),
-        evaluation_(std::move(graphs.evaluation), sharing(options_.compile, step_program_.states())) {}
+        evaluation_(std::move(graphs.evaluation), sharing(options_.compile, step_program_.states())) {
+    check_memory();
+  }
 
   TrainingResult run() {
     open_checkpoints();
@@ -84,6 +105,19 @@ class Trainer::Impl {
     const bool is_larger = options_.watched == "accuracy";
     checkpoints_.emplace(options_.checkpoints,
                          CheckpointOptions{.better = is_larger ? BetterMetric::larger : BetterMetric::smaller});
+  }
+
+  // The plans were checked when they were made, each by itself: here is all that a run keeps at once.
+  void check_memory() const {
+    const size_t budget = options_.compile.memory_budget_bytes;
+    if (budget == 0) return;
+    const size_t activations = step_program_.arena_bytes() + evaluation_.arena_bytes();
+    const size_t states = bytes_of_states(step_program_.states()), batches = bytes_of_batches(training_);
+    const size_t needed = activations + states + batches;
+    AG_CHECK_USER(needed <= budget, BudgetError,
+                  "[train] memory: expected at most {} bytes, got {} (activations {}, weights and what the optimiser "
+                  "remembers {}, batches {}; a smaller batch needs less)",
+                  budget, needed, activations, states, batches);
   }
 
   int64_t total_steps() const {

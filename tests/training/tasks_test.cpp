@@ -101,6 +101,23 @@ TEST(Tasks, SamplesAreHeldOutOnceEach) {
   EXPECT_NE(message_of<ValueError>([&] { hold_out(points, 50, 0); }).find("expected 1 to 49"), std::string::npos);
 }
 
+// What drops draws random numbers, which are states.
+TEST(Tasks, TakeAnotherDropout) {
+  const TestFolder folder;
+  write_digits(folder / "digits.csv", 100);
+  for (const double ratio : {0.3, 0.0}) {
+    TrainingTask task = make_task("digits", folder / "digits.csv", 1, ratio);
+    const DataLoader loader(task.training, {.batch_size = 8});
+    const Graph step = training_graphs(*task.module, loader, task.loss, task.optimizer, task.update).step;
+    const std::vector<ValueId> states = step.states();
+    EXPECT_EQ(
+        std::any_of(states.begin(), states.end(), [&](ValueId id) { return step.value(id).name() == "random/step"; }),
+        ratio > 0)
+        << ratio;
+  }
+  EXPECT_THROW(make_task("digits", folder / "digits.csv", 1, 1.5), ValueError);
+}
+
 TEST(Tasks, SayWhatThereIs) {
   EXPECT_EQ(message_of<ValueError>([] { make_task("fashon", "", 0); }),
             "[task] no task 'fashon' (did you mean 'fashion'?)");

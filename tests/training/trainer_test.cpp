@@ -5,7 +5,9 @@
 
 #include "autograph/checkpoint.h"
 #include "autograph/error.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
 #include "support/message_of.h"
 #include "training/toy_run.h"
 
@@ -192,6 +194,93 @@ TEST(Trainer, ImportedModelsLearn) {
   Trainer trainer(std::move(graphs), std::move(training), DataLoader(toy_points(100, 2), {.batch_size = 100}),
                   {.epochs = 12});
   EXPECT_GT(trainer.run().epochs.back().held_out.at("accuracy"), 0.9);
+}
+
+// Plans alone would fit: weights and moments do not.
+TEST(Trainer, AMemoryBudgetIsForAllThatARunKeeps) {
+  size_t least = 0;
+  for (size_t budget = size_t{1} << 20; budget > 1024; budget = budget * 7 / 8) {
+    TrainerOptions options{.epochs = 1};
+    options.compile.memory_budget_bytes = budget;
+    try {
+      ToyRun toy(options);
+      least = budget;
+      continue;
+    } catch (const BudgetError& error) {
+      EXPECT_NE(std::string(error.what()).find("[train] memory: expected at most " + std::to_string(budget)),
+                std::string::npos)
+          << error.what();
+    }
+    break;
+  }
+  // Three copies of 32 + 32 + 32 + 32 + 96 + 3 + 64 floats, statistics and counts of steps: 3.6 kB; six batches 2.5 kB.
+  EXPECT_GT(least, 6000U);
+  EXPECT_LT(least, 200'000U);
+}
+
+// Labels are probabilities then, in training alone.
+TEST(Trainer, LearnsFromMixedSamples) {
+  Random random(4);
+  Tensor x = draw_tensor(random, DType::f32, {256, 1, 1, 2}, -1, 1), label = Tensor::empty(DType::i64, {256});
+  for (int64_t n = 0; n < 256; ++n) label.mutable_data<int64_t>()[n] = x.data<float>()[2 * n] < 0 ? 0 : 1;
+  const DatasetPtr points = tensor_dataset({{"image", x}, {"label", label}});
+  struct Net : nn::Module {
+    nn::Linear& head = add<nn::Linear>("head", 2, 2);
+    Var forward(const Var& y) override { return head(flatten(y)); }
+  } net;
+  DataLoader training(
+      points,
+      {.batch_size = 32, .shuffle = true, .drop_last = true, .transforms = {Mixup{.alpha = 0.4, .classes = 2}}});
+  TrainingGraphs graphs = training_graphs(net, training, classification(net), AdamW{.learning_rate = 0.05});
+  Trainer trainer(std::move(graphs), std::move(training), DataLoader(points, {.batch_size = 64}), {.epochs = 10});
+  EXPECT_GT(trainer.run().epochs.back().held_out.at("accuracy"), 0.95);
+}
+
+// bf16 in products, the loss scaled; where the processor has no bf16 that is said before anything runs.
+TEST(Trainer, LearnsInBf16WithAScaledLoss) {
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    ToyNet net;
+    DataLoader training(toy_points(256, 1), {.batch_size = 32, .shuffle = true, .drop_last = true, .seed = 5});
+    DataLoader held_out(toy_points(100, 2), {.batch_size = 50});
+    TrainingGraphs graphs = training_graphs(net, training, classification(net, "x"), AdamW{.learning_rate = 0.02},
+                                            {.loss_scale = LossScale{.growth_interval = 20}});
+    TrainerOptions options{.epochs = 12};
+    options.compile.precision = precision;
+    try {
+      Trainer trainer(std::move(graphs), std::move(training), std::move(held_out), options);
+      EXPECT_GT(trainer.run().epochs.back().held_out.at("accuracy"), 0.9);
+      EXPECT_GT(trainer.states().get("optimizer/loss_scale").to_f64()[0], 65536);
+    } catch (const DeviceError& error) {
+      EXPECT_EQ(precision, Precision::bf16);
+      EXPECT_NE(std::string(error.what()).find("bf16 is not there"), std::string::npos) << error.what();
+    }
+  }
+}
+
+// What bf16 kernels do, spelt as casts: master weights stay f32, products see 8 bits of both factors, and gradients so
+// small that bf16 would keep them anyway are scaled and divided again without a trace.
+TEST(Trainer, EmulatedBf16LearnsAsF32Does) {
+  struct Net : nn::Module {
+    bool is_rounded;
+    nn::Parameter& w1 = add_parameter("w1", {2, 32}, nn::Init::kaiming_uniform());
+    nn::Parameter& w2 = add_parameter("w2", {32, 3}, nn::Init::kaiming_uniform());
+    explicit Net(bool rounded) : is_rounded(rounded) {}
+    Var rounded(const Var& x) const { return is_rounded ? cast(cast(x, DType::bf16), DType::f32) : x; }
+    Var forward(const Var& x) override {
+      return matmul(rounded(relu(matmul(rounded(x), rounded(w1.beside(x))))), rounded(w2.beside(x)));
+    }
+  };
+  std::vector<double> losses;
+  for (const bool rounded : {false, true}) {
+    Net net(rounded);
+    DataLoader training(toy_points(256, 1), {.batch_size = 32, .shuffle = true, .drop_last = true, .seed = 5});
+    TrainingGraphs graphs = training_graphs(net, training, classification(net, "x"), AdamW{.learning_rate = 0.02},
+                                            {.loss_scale = LossScale{}});
+    Trainer trainer(std::move(graphs), std::move(training), {}, {.epochs = 12});
+    losses.push_back(trainer.run().epochs.back().training.at("loss"));
+  }
+  EXPECT_NE(losses[0], losses[1]);
+  EXPECT_NEAR(losses[0], losses[1], 0.03);
 }
 
 TEST(Trainer, SaysWhatOfDataDoesNotFit) {

@@ -83,9 +83,16 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
        .env = "AUTOGRAPH_NUM_THREADS"},
       {.names = "--memory-budget",
        .value_name = "MIB",
-       .doc = "Refuse to run when activations need more (exit 5); 0: no limit.",
+       .doc = "Refuse to run when activations need more, or in training all that it keeps: activations, weights, what "
+              "the optimiser remembers and batches (exit 5); 0: no limit.",
        .target = &options.memory_budget_mib,
        .env = "AUTOGRAPH_MEMORY_BUDGET"},
+      {.names = "--precision",
+       .value_name = "TYPE",
+       .doc = "In what convolutions and matrix products multiply: f32, or bf16 where the CPU has it (else exit 7).",
+       .target = &options.precision,
+       .kind = ValueKind::choice,
+       .choices = {"f32", "bf16"}},
   };
 }
 
@@ -96,11 +103,13 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
   LearningSource source;
   if (!is_model(options.what)) {
     check_data(options);
-    source.task = make_task(options.what, options.data, static_cast<uint64_t>(options.seed));
+    const auto dropout = options.dropout < 0 ? std::nullopt : std::optional(options.dropout);
+    source.task = make_task(options.what, options.data, static_cast<uint64_t>(options.seed), dropout);
   } else {
     std::error_code code;
     AG_CHECK_USER(std::filesystem::exists(options.what, code), IoError, "[cli] model: no file '{}'", options.what);
     check_data(options);
+    AG_CHECK_USER(options.dropout < 0, UserError, "[cli] --dropout: {} has its own", options.what);
     source.model = load_onnx(options.what);
     for (const std::string& warning : source.model->warnings) session.warn(warning);
     source.task.name = options.what;
@@ -131,6 +140,7 @@ CompileOptions learning_compile_options(const LearningOptions& options) {
   CompileOptions compile;
   compile.threads = static_cast<int>(options.threads);
   compile.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
+  compile.precision = precision_named(options.precision);
   return compile;
 }
 

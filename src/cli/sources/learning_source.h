@@ -14,7 +14,7 @@
 
 namespace autograph::cli {
 
-/// TASK|MODEL, --data, --loss, --batch, --seed, --threads, --memory-budget.
+/// TASK|MODEL, --data, --loss, --batch, --seed, --threads, --memory-budget, --precision.
 struct LearningOptions {
   std::string what;
   std::string data;
@@ -23,6 +23,8 @@ struct LearningOptions {
   int64_t seed = 0;
   int64_t threads = 0;
   int64_t memory_budget_mib = 0;
+  std::string precision = "f32";
+  double dropout = -1;  ///< Below 0: the task's own. An option of train alone: nothing else drops.
 };
 
 /// These as an option table.

@@ -25,6 +25,7 @@ struct Options {
   std::string schedule;
   int64_t warm_up = 0;
   double clip_norm = 0;
+  double loss_scale = 0;
   int64_t patience = 0;
   std::string checkpoint;
   int64_t checkpoint_every = 0;
@@ -63,6 +64,7 @@ Optimizer optimizer_of(const LearningSource& source, const Options& options) {
 TrainingGraphs graphs_of(LearningSource& source, const DataLoader& loader, const Options& options) {
   UpdateOptions update = source.task.update;
   if (options.clip_norm > 0) update.clip_norm = options.clip_norm;
+  if (options.loss_scale > 0) update.loss_scale = LossScale{.initial = options.loss_scale};
   const Optimizer optimizer = optimizer_of(source, options);
   if (source.model) {
     source.training.optimizer = optimizer;
@@ -258,6 +260,16 @@ std::vector<Option> own_options(Options& options) {
        .value_name = "R",
        .doc = "Gradients together are made at most this long.",
        .target = &options.clip_norm},
+      {.names = "--dropout",
+       .value_name = "R",
+       .doc = "Share of what dropout sets to 0; the task's own when not given.",
+       .target = &options.learning.dropout},
+      {.names = "--loss-scale",
+       .value_name = "R",
+       .doc =
+           "The loss is multiplied by R while gradients are formed, by half as much after a step that overflowed, by "
+           "twice as much after 2000 that did not; for bf16. 0: not at all.",
+       .target = &options.loss_scale},
       {.names = "--patience",
        .value_name = "N",
        .doc = "Stop when what was held out has not got better for N epochs.",

@@ -69,6 +69,18 @@ TEST(CliTrain, LearnsEvaluatesAndPredicts) {
   EXPECT_EQ(run_program("check " + (folder / "digits.onnx")).exit_code, 0);
 }
 
+TEST(CliTrain, BudgetsPrecisionAndDropout) {
+  const TestFolder folder;
+  const std::string train = "train digits --steps 5 --json --data " + write_digits(folder);
+  const ProgramResult small = run_program(train + " --memory-budget 2");
+  EXPECT_EQ(small.exit_code, 5) << small.err;
+  EXPECT_TRUE(contains(small.err, "memory")) << small.err;
+  EXPECT_EQ(run_program(train + " --memory-budget 500 --dropout 0 --loss-scale 1024").exit_code, 0);
+  const ProgramResult bf16 = run_program(train + " --precision bf16 --loss-scale 1024");
+  EXPECT_TRUE(bf16.exit_code == 0 || (bf16.exit_code == 7 && contains(bf16.err, "bf16 is not there"))) << bf16.err;
+  EXPECT_EQ(run_program(train + " --dropout 1").exit_code, 2);
+}
+
 TEST(CliTrain, GoesOnAfterCtrlC) {
   const TestFolder folder;
   const std::string data = write_digits(folder);
