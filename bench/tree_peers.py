@@ -22,14 +22,14 @@ HIDDEN, WIDTH, BATCH, RATE, DROPOUT = 128, 64, 32, 2e-3, 0.2
 
 
 class TreeLstm(torch.nn.Module):
-    def __init__(self, types, nodes, classes):
+    def __init__(self, types, nodes, classes, dropout=DROPOUT):
         super().__init__()
         self.nodes = nodes
         self.types = torch.nn.Embedding(types, WIDTH)
         self.of_type = torch.nn.Linear(WIDTH, 5 * HIDDEN)
         self.of_children_weight = torch.nn.Parameter(torch.empty(5 * HIDDEN, 2 * HIDDEN))
         torch.nn.init.xavier_uniform_(self.of_children_weight)
-        self.dropout = torch.nn.Dropout(DROPOUT)
+        self.dropout = torch.nn.Dropout(dropout)
         self.head = torch.nn.Linear(HIDDEN, classes)
 
     def forward(self, tree):
@@ -66,7 +66,9 @@ def train_torch(trees, labels, epochs, seed):
     model = TreeLstm(int(trees[:, 0].max()) + 1, trees.shape[2], int(labels.max()) + 1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
     steps = len(training) // BATCH
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=epochs * steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, RATE, total_steps=epochs * steps, cycle_momentum=False
+    )
     rows = []
     for _ in range(epochs):
         shuffled = training[torch.randperm(len(training), generator=generator)]

@@ -1,0 +1,128 @@
+"""The models of `autograph train` in PyTorch: the same layers, sizes and names of parameters; and what surrounds them.
+See learn_peers.py."""
+
+import torch
+
+import learn_data
+from tree_peers import TreeLstm
+
+
+class SmallConvNet(torch.nn.Module):
+    def __init__(self, side, mean, deviation, dropout, width=32, hidden=128):
+        super().__init__()
+        self.side, self.mean, self.deviation = side, mean, deviation
+        self.conv1 = torch.nn.Conv2d(1, width, 3, padding=1)
+        self.conv2 = torch.nn.Conv2d(width, 2 * width, 3, padding=1)
+        self.fc1 = torch.nn.Linear(2 * width * (side // 4) ** 2, hidden)
+        self.fc2 = torch.nn.Linear(hidden, 10)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(self, x):
+        y = (x.reshape(-1, 1, self.side, self.side) - self.mean) * (1 / self.deviation)
+        for conv in (self.conv1, self.conv2):
+            y = torch.nn.functional.max_pool2d(conv(y).relu(), 2)
+        return self.fc2(self.dropout(self.fc1(y.flatten(1)).relu()))
+
+
+class TextTransformer(torch.nn.Module):
+    def __init__(self, words, dropout, length=64, width=128, layers=2, heads=4):
+        super().__init__()
+        self.tokens = torch.nn.Embedding(words, width)
+        self.positions = torch.nn.Parameter(torch.empty(length, width))
+        torch.nn.init.normal_(self.positions, 0, 0.02)
+        layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, dropout, "gelu", batch_first=True,
+                                                 norm_first=True)  # fmt: skip
+        self.transformer = torch.nn.TransformerEncoder(layer, layers, torch.nn.LayerNorm(width),
+                                                       enable_nested_tensor=False)  # fmt: skip
+        for other in self.transformer.layers:  # copies of one layer: each draws its own weights
+            for part in (other.self_attn.out_proj, other.linear1, other.linear2):
+                part.reset_parameters()
+            torch.nn.init.xavier_uniform_(other.self_attn.in_proj_weight)
+            torch.nn.init.zeros_(other.self_attn.out_proj.bias)
+        self.head = torch.nn.Linear(width, words)
+        self.register_buffer("mask", torch.nn.Transformer.generate_square_subsequent_mask(length), persistent=False)
+
+    def forward(self, x):
+        return self.head(self.transformer(self.tokens(x) + self.positions, mask=self.mask, is_causal=True))
+
+
+@torch.jit.script
+def sru_steps(z, f, r, x, v_f, v_r):
+    c = torch.zeros_like(x[0])
+    kept = []
+    for t in range(x.size(0)):
+        forget = torch.sigmoid(f[t] + v_f * c)
+        reset = torch.sigmoid(r[t] + v_r * c)
+        c = forget * c + (1 - forget) * z[t]
+        kept.append(reset * c + (1 - reset) * x[t])
+    return torch.stack(kept)
+
+
+class Sru(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        bound = (3 / width) ** 0.5
+        self.weight = torch.nn.Parameter(torch.empty(3 * width, width).uniform_(-bound, bound))
+        self.weight_c = torch.nn.Parameter(torch.empty(2 * width).uniform_(-0.5, 0.5))
+        self.bias = torch.nn.Parameter(torch.zeros(2 * width))
+
+    def forward(self, x):
+        z, f, r = (x @ self.weight.T).chunk(3, 2)
+        b_f, b_r = self.bias.chunk(2)
+        v_f, v_r = self.weight_c.chunk(2)
+        return sru_steps(z, f + b_f, r + b_r, x, v_f, v_r)
+
+
+class TextSru(torch.nn.Module):
+    def __init__(self, words, dropout, width=192, layers=2):
+        super().__init__()
+        self.tokens = torch.nn.Embedding(words, width)
+        self.layers = torch.nn.Sequential(*[Sru(width) for _ in range(layers)])
+        self.dropout = torch.nn.Dropout(dropout)
+        self.head = torch.nn.Linear(width, words)
+
+    def forward(self, x):
+        y = self.tokens(x).transpose(0, 1)
+        for layer in self.layers:
+            y = self.dropout(layer(y))
+        return self.head(y.transpose(0, 1))
+
+
+class Task:
+    """Data, a model, and the numbers of src/training/tasks.cpp."""
+
+    rate = 2e-3
+    clip = None
+    decays_biases = True
+
+    def __init__(self, name, path, seed):
+        self.name = name
+        self.batch, self.epochs, self.dropout = {"fashion": (64, 10, 0.3), "mnist": (64, 10, 0.3),
+                                                 "digits": (32, 30, 0.3), "text": (32, 2, 0.1), "sru": (32, 2, 0.1),
+                                                 "tree": (32, 10, 0.2)}[name]  # fmt: skip
+        if name in ("text", "sru"):
+            self.clip = 1.0
+            (self.training, self.held_out), words = learn_data.open_text(path, 64)
+            kind = TextTransformer if name == "text" else TextSru
+            self.make = lambda dropout: kind(words, dropout)
+        elif name == "tree":
+            self.clip = 1.0
+            self.training, self.held_out = learn_data.open_trees(path, seed)
+            trees, labels = (numpy_array for numpy_array in zip(*(self.training, self.held_out)))
+            types = max(int(part[:, 0].max()) for part in trees) + 1
+            classes = max(int(part.max()) for part in labels) + 1
+            self.make = lambda dropout: TreeLstm(types, trees[0].shape[2], classes, dropout)
+        else:
+            self.decays_biases = False
+            self.training, self.held_out = learn_data.open_images(path, 6 if name == "fashion" else 5, seed)
+            side = 8 if name == "digits" else 28
+            scale = 255 if name == "mnist" and str(path).endswith(".csv") else 1
+            mean, deviation = {"fashion": (0.286, 0.353), "mnist": (0.1307 * scale, 0.3081 * scale),
+                               "digits": (4.9, 6)}[name]  # fmt: skip
+            self.make = lambda dropout: SmallConvNet(side, mean, deviation, dropout)
+
+    def optimizer(self, model):
+        groups = [{"params": []}, {"params": [], "weight_decay": 0.0}]
+        for name, weight in model.named_parameters():
+            groups[not self.decays_biases and name.endswith("bias")]["params"].append(weight)
+        return torch.optim.AdamW([group for group in groups if group["params"]], lr=self.rate)
