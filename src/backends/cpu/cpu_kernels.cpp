@@ -84,16 +84,28 @@ std::vector<KernelDef> cpu_kernels() {
                            repeating_copy_kernels(), depth_space_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
-  for (const KernelDef& kernel : {byte_table_kernel(),       half_cast_kernel(),
-                                  dynamic_quantize_kernel(), batch_normalization_kernel(),
-                                  concat_kernel(),           split_kernel(),
-                                  gather_kernel(),           gather_elements_kernel(),
-                                  gather_nd_kernel(),        scatter_elements_kernel(),
-                                  scatter_nd_kernel(),       grid_sample_kernel(),
-                                  resize_kernel(),           trilu_kernel(),
-                                  cumulative_sum_kernel(),   lp_normalization_kernel(),
-                                  tree_ensemble_kernel(),    philox_kernel(),
-                                  max_pool_grad_kernel(),    layer_norm_grad_kernel(),
+  for (const KernelDef& kernel : {simd::integer_matmul_kernel(),
+                                  simd::integer_conv_kernel(),
+                                  byte_table_kernel(),
+                                  half_cast_kernel(),
+                                  dynamic_quantize_kernel(),
+                                  batch_normalization_kernel(),
+                                  concat_kernel(),
+                                  split_kernel(),
+                                  gather_kernel(),
+                                  gather_elements_kernel(),
+                                  gather_nd_kernel(),
+                                  scatter_elements_kernel(),
+                                  scatter_nd_kernel(),
+                                  grid_sample_kernel(),
+                                  resize_kernel(),
+                                  trilu_kernel(),
+                                  cumulative_sum_kernel(),
+                                  lp_normalization_kernel(),
+                                  tree_ensemble_kernel(),
+                                  philox_kernel(),
+                                  max_pool_grad_kernel(),
+                                  layer_norm_grad_kernel(),
                                   elementwise_kernel()}) {
     kernels.push_back(kernel);
   }

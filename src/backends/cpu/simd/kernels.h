@@ -22,6 +22,8 @@ KernelDef lstm_gates_grad_kernel();
 std::vector<KernelDef> recurrent_kernels();
 KernelDef dynamic_quantize_lstm_kernel();
 KernelDef block_matmul_kernel();
+KernelDef integer_matmul_kernel();
+KernelDef integer_conv_kernel();
 std::vector<KernelDef> packed_gemm_kernels();
 std::vector<KernelDef> class_loss_kernels();
 KernelDef elementwise_kernel();

@@ -4,17 +4,15 @@
 //
 // That matrix has to be signed: u8 becomes i8 by turning its highest bit round on the way.
 #include <algorithm>
-#include <tuple>
-#include <vector>
 
 #include "autograph/op_def.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
+#include "backends/cpu/quantize/integer_windows.h"
 #include "backends/cpu/threads/parallel.h"
 #include "base/check.h"
 #include "ops/defs.h"
-#include "ops/window/window_geometry.h"
 
 namespace autograph::onednn {
 namespace {
@@ -48,18 +46,10 @@ class IntegerConv : public Kernel {
         groups_(call.attributes.integer("group")),
         channels_(call.input_dims(1)[1]),
         outputs_(call.input_dims(1)[0] / groups_),
-        threads_(call.threads) {
-    const Dims x = call.input_dims(0), w = call.input_dims(1);
-    axes_ = resolve_windows(window_spec(call.attributes, Dims(w.begin() + 2, w.end())),
-                            std::span<const int64_t>(x).subspan(2));
-    while (axes_.size() < 3) axes_.insert(axes_.begin(), WindowAxis{.in = 1, .out = 1});
-    for (const WindowAxis& axis : axes_) {
-      pixels_ *= axis.out;
-      inputs_ *= axis.in;
-      taps_ *= axis.kernel;
-    }
-    const int64_t row = axes_[2].out;
-    chunk_ = std::min(pixels_, std::max<int64_t>(1, kColumnBytes / depth() / row) * row);
+        threads_(call.threads),
+        windows_(call) {
+    const int64_t row = windows_.row();
+    chunk_ = std::min(windows_.pixels(), std::max<int64_t>(1, kColumnBytes / depth() / row) * row);
   }
 
   size_t scratch_bytes() const override { return static_cast<size_t>(depth() * chunk_); }
@@ -72,54 +62,28 @@ class IntegerConv : public Kernel {
     const uint8_t turn = x_is_signed_ ? 0 : 128;
     const auto zero = static_cast<uint8_t>(byte_of(args, kXZero) ^ turn);
     for (int64_t part = 0; part < images_ * groups_; ++part) {
-      const uint8_t* from = x + part * channels_ * inputs_;
-      for (int64_t begin = 0; begin < pixels_; begin += chunk_) {
-        const int64_t count = std::min(chunk_, pixels_ - begin);
+      const uint8_t* from = x + part * channels_ * windows_.inputs();
+      for (int64_t begin = 0; begin < windows_.pixels(); begin += chunk_) {
+        const int64_t count = std::min(chunk_, windows_.pixels() - begin);
         fill_columns(from, turn, zero, begin, count, columns);
         multiply(w + part % groups_ * outputs_ * depth(), byte_of(args, kWZero), columns, zero, count,
-                 y + part * outputs_ * pixels_ + begin);
+                 y + part * outputs_ * windows_.pixels() + begin);
       }
     }
   }
 
  private:
-  int64_t depth() const { return channels_ * taps_; }
+  int64_t depth() const { return channels_ * windows_.taps(); }
 
-  // columns[channel and tap, pixel] for output pixels [begin, begin + count), whole rows of them.
+  // columns[channel and tap, pixel] for output pixels [begin, begin + count).
   void fill_columns(const uint8_t* x, uint8_t turn, uint8_t zero, int64_t begin, int64_t count,
                     uint8_t* columns) const {
     for_shares(useful_threads(threads_, depth() * count / 8), depth(), [&](int64_t first, int64_t last, int) {
       for (int64_t k = first; k < last; ++k) {
-        const uint8_t* plane = x + k / taps_ * inputs_;
-        uint8_t* to = columns + k * count;
-        for (int64_t pixel = begin; pixel < begin + count; pixel += axes_[2].out, to += axes_[2].out) {
-          fill_row(plane, turn, zero, k % taps_, pixel / axes_[2].out, to);
-        }
+        windows_.fill(x + k / windows_.taps() * windows_.inputs(), k % windows_.taps(), begin, count, turn, zero,
+                      columns + k * count);
       }
     });
-  }
-
-  // What one tap of the windows of a row of outputs reads.
-  void fill_row(const uint8_t* plane, uint8_t turn, uint8_t zero, int64_t tap, int64_t row, uint8_t* to) const {
-    const auto& [depths, heights, widths] = std::tie(axes_[0], axes_[1], axes_[2]);
-    const auto input = [](const WindowAxis& axis, int64_t output, int64_t k) {
-      return output * axis.stride - axis.pad_begin + k * axis.dilation;
-    };
-    const int64_t d = input(depths, row / heights.out, tap / widths.kernel / heights.kernel);
-    const int64_t h = input(heights, row % heights.out, tap / widths.kernel % heights.kernel);
-    const int64_t w = input(widths, 0, tap % widths.kernel), stride = widths.stride;
-    const bool is_inside = d >= 0 && d < depths.in && h >= 0 && h < heights.in;
-    // Outputs [first, last) read inputs of the row.
-    const int64_t last = is_inside && w < widths.in ? std::min(widths.out, (widths.in - 1 - w) / stride + 1) : 0;
-    const int64_t first = std::min(last, w >= 0 ? 0 : (stride - 1 - w) / stride);
-    std::fill_n(to, first, zero);
-    const uint8_t* from = plane + (d * heights.in + h) * widths.in + w;
-    if (stride == 1) {
-      for (int64_t o = first; o < last; ++o) to[o] = from[o] ^ turn;
-    } else {
-      for (int64_t o = first; o < last; ++o) to[o] = from[o * stride] ^ turn;
-    }
-    std::fill(to + last, to + widths.out, zero);
   }
 
   void multiply(const uint8_t* w, uint8_t w_zero, const uint8_t* columns, uint8_t zero, int64_t count,
@@ -128,11 +92,11 @@ class IntegerConv : public Kernel {
     const auto right_zero = static_cast<int8_t>(zero);
     const int32_t no_offset = 0;
     const dnnl_status_t status =
-        w_is_signed_
-            ? dnnl_gemm_s8s8s32('N', 'N', 'F', outputs_, count, depth(), 1, reinterpret_cast<const int8_t*>(w), depth(),
-                                static_cast<int8_t>(w_zero), right, count, right_zero, 0, y, pixels_, &no_offset)
-            : dnnl_gemm_u8s8s32('N', 'N', 'F', outputs_, count, depth(), 1, w, depth(), w_zero, right, count,
-                                right_zero, 0, y, pixels_, &no_offset);
+        w_is_signed_ ? dnnl_gemm_s8s8s32('N', 'N', 'F', outputs_, count, depth(), 1, reinterpret_cast<const int8_t*>(w),
+                                         depth(), static_cast<int8_t>(w_zero), right, count, right_zero, 0, y,
+                                         windows_.pixels(), &no_offset)
+                     : dnnl_gemm_u8s8s32('N', 'N', 'F', outputs_, count, depth(), 1, w, depth(), w_zero, right, count,
+                                         right_zero, 0, y, windows_.pixels(), &no_offset);
     AG_CHECK(status == dnnl_success, "oneDNN integer gemm gave status {}", static_cast<int>(status));
   }
 
@@ -140,9 +104,8 @@ class IntegerConv : public Kernel {
   const int64_t images_, groups_;
   const int64_t channels_, outputs_;  // of a group
   const int threads_;
-  std::vector<WindowAxis> axes_;                // depth, height, width
-  int64_t pixels_ = 1, inputs_ = 1, taps_ = 1;  // of a channel of y and of x; of a window
-  int64_t chunk_ = 1;                           // pixels whose columns are filled at a time
+  const IntegerWindows windows_;
+  int64_t chunk_ = 1;  // pixels whose columns are filled at a time
 };
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<IntegerConv>(call), ""}; }

@@ -12,19 +12,18 @@
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
 #include <hwy/highway.h>
+#include "backends/cpu/simd/linear/pair_products-inl.h"
 
 #ifndef AG_SIMD_BYTE_GATES_ONCE
 #define AG_SIMD_BYTE_GATES_ONCE
 namespace autograph::simd {
 namespace {
 
-// Four bytes of depth are multiplied at once.
+// Panels end on four bytes of the depth, which VNNI multiplies at once.
 constexpr int64_t kQuad = 4;
 // Rows end on a cache line.
 constexpr int64_t kLine = 64;
-// A row is q * scale with q from -kLargest to kLargest. Of q + kMiddle stand there all high bytes, all middle ones and
-// all low ones. Rounding may add 1, or 128 where low bytes are left out.
-constexpr int kBytes = 3;
+// A row is q * scale with q from -kLargest to kLargest. Rounding may add 1, or 128 where low bytes are left out.
 constexpr int32_t kMiddle = 1 << 23;
 constexpr float kLargest = kMiddle - 256;
 // Rounding errors of 16 bits are 9e-6 of the largest number of a row. Up to this ratio of it to the root mean square
@@ -43,10 +42,6 @@ struct alignas(kLine) RowHead {
   bool is_wide;  // are there low bytes other than those of 0?
 };
 
-constexpr int64_t row_size(int64_t depth) {
-  return static_cast<int64_t>(sizeof(RowHead) + kBytes * padded_depth(depth)) / 4;
-}
-
 // What stands before the bytes of a panel: for each column -128 * sum w, the scale and the zero point.
 constexpr int64_t kHeadFields = 3;
 
@@ -58,9 +53,19 @@ HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET == HWY_AVX3_DL
+// Does VNNI multiply bytes, or do other instructions multiply pairs of 16-bit numbers?
+#define AG_IS_VNNI (HWY_TARGET == HWY_AVX3_DL)
+#define AG_HAS_BYTE_PRODUCTS (AG_IS_VNNI || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)
 
-constexpr bool kHasByteProducts = true;
+// Bytes of the depth that lie together in a panel, and bytes that a number of a row takes.
+constexpr int64_t kGroup = AG_IS_VNNI ? kQuad : 2;
+constexpr int64_t kNumberBytes = AG_IS_VNNI ? 3 : 4;
+
+constexpr int64_t row_size(int64_t depth) {
+  return static_cast<int64_t>(sizeof(RowHead) + kNumberBytes * padded_depth(depth)) / 4;
+}
+
+#if AG_HAS_BYTE_PRODUCTS
 
 using DF = hn::ScalableTag<float>;
 using DI = hn::ScalableTag<int32_t>;
@@ -102,17 +107,41 @@ HWY_INLINE Magnitudes magnitudes(const float* x, int64_t depth) {
           hn::GetLane(hn::SumOfLanes(d, hn::Add(squares[0], squares[1])))};
 }
 
+#if AG_IS_VNNI
+
 // The lowest byte of each lane.
 HWY_INLINE void store_lowest_bytes(VI v, uint8_t* to) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(v.raw));
 }
+
+// Of q + kMiddle stand there all high bytes, all middle ones and all low ones.
+HWY_INLINE void store_numbers(VI q, int64_t k, int64_t depth, void* to) {
+  const VI shifted = hn::Add(q, hn::Set(DI(), kMiddle));
+  auto* const at = static_cast<uint8_t*>(to) + k;
+  store_lowest_bytes(hn::ShiftRight<16>(shifted), at);
+  store_lowest_bytes(hn::ShiftRight<8>(shifted), at + padded_depth(depth));
+  store_lowest_bytes(shifted, at + 2 * padded_depth(depth));
+}
+
+#else
+
+// All high parts and all low ones of q = 256 * high + low, of 16 bits each.
+HWY_INLINE void store_numbers(VI q, int64_t k, int64_t depth, void* to) {
+  const DI d;
+  const hn::Rebind<int16_t, DI> half;
+  const VI high = hn::ShiftRight<8>(hn::Add(q, hn::Set(d, 128)));
+  auto* const at = static_cast<int16_t*>(to) + k;
+  hn::StoreU(hn::DemoteTo(half, high), half, at);
+  hn::StoreU(hn::DemoteTo(half, hn::Sub(q, hn::ShiftLeft<8>(high))), half, at + padded_depth(depth));
+}
+
+#endif
 
 void prepare_row(const float* x, int64_t depth, bool keeps_low, float* prepared) {
   const DF d;
   const DI di;
   const auto [largest, squares] = magnitudes(x, depth);
   auto* head = reinterpret_cast<RowHead*>(prepared);
-  auto* to = reinterpret_cast<uint8_t*>(head + 1);
   const bool is_zero = !(largest > kSmallest);  // or NaN
   const VF factor = hn::Set(d, is_zero ? 0.0F : kLargest / largest);
   const float per_square = largest * largest / (kLargestRatio * kLargestRatio);
@@ -122,27 +151,11 @@ void prepare_row(const float* x, int64_t depth, bool keeps_low, float* prepared)
   for (int64_t k = 0; k < padded_depth(depth); k += kLanes) {
     const VF v = k < depth ? load_row(x + k, depth - k) : hn::Zero(d);
     const VI q = hn::And(hn::Add(hn::NearestInt(hn::Mul(v, factor)), half), kept);
-    const VI shifted = hn::Add(q, hn::Set(di, kMiddle));
     sum = hn::Add(sum, hn::ConvertTo(d, q));
-    uint8_t* const at = to + k;
-    store_lowest_bytes(hn::ShiftRight<16>(shifted), at);
-    store_lowest_bytes(hn::ShiftRight<8>(shifted), at + padded_depth(depth));
-    store_lowest_bytes(shifted, at + 2 * padded_depth(depth));
+    store_numbers(q, k, depth, head + 1);
   }
   head->scale = is_zero && largest == largest ? 0.0F : largest / kLargest;
   head->sum = hn::GetLane(hn::SumOfLanes(d, sum));
-}
-
-// vpdpbusd, which Highway's target does not let the compiler know by name.
-HWY_INLINE VI add_products(VI sum, VI bytes, VI weights) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(bytes.raw), "v"(weights.raw));
-  return sum;
-}
-
-HWY_INLINE VI broadcast_quad(const uint8_t* bytes) {
-  int32_t quad;
-  std::memcpy(&quad, bytes, sizeof(quad));
-  return hn::Set(DI(), quad);
 }
 
 struct ByteTile {
@@ -157,20 +170,41 @@ struct ByteTile {
   HWY_INLINE const uint8_t* bytes(int64_t row) const { return reinterpret_cast<const uint8_t*>(&head(row) + 1); }
 };
 
-// Sums of high, middle and, where there are kUsed of them, low bytes to c.
-template <int kUsed>
-HWY_INLINE void finish_tile(const ByteTile& tile, int64_t row, int vector, const VI* sums) {
+// Sums of q times bytes to c.
+HWY_INLINE void finish_tile(const ByteTile& tile, int64_t row, int vector, VF sum) {
   const DF d;
   const auto* head = reinterpret_cast<const float*>(tile.panel) + vector * kLanes;
   const VF scale = hn::LoadU(d, head + kVectors * kLanes);
   const VF zero = hn::LoadU(d, head + 2 * kVectors * kLanes);
   const RowHead& of_row = tile.head(row);
+  sum = hn::NegMulAdd(zero, hn::Set(d, of_row.sum), sum);
+  hn::StoreU(hn::Mul(sum, hn::Mul(scale, hn::Set(d, of_row.scale))), d, tile.c + row * tile.c_stride + vector * kLanes);
+}
+
+#if AG_IS_VNNI
+
+constexpr int kBytes = 3;  // of a number
+
+// vpdpbusd, which Highway's target does not let the compiler know by name.
+HWY_INLINE VI add_products(VI sum, VI bytes, VI weights) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(bytes.raw), "v"(weights.raw));
+  return sum;
+}
+
+HWY_INLINE VI broadcast_quad(const uint8_t* bytes) {
+  int32_t quad;
+  std::memcpy(&quad, bytes, sizeof(quad));
+  return hn::Set(DI(), quad);
+}
+
+// Of sums of high, middle and, where there are kUsed of them, low bytes.
+template <int kUsed>
+HWY_INLINE VF join_sums(const VI* sums) {
+  const DF d;
   const VF base = hn::Set(d, 256.0F);
   VF sum = hn::ConvertTo(d, sums[0]);
   for (int i = 1; i < kUsed; ++i) sum = hn::MulAdd(sum, base, hn::ConvertTo(d, sums[i]));
-  if (kUsed < kBytes) sum = hn::Mul(sum, base);
-  sum = hn::NegMulAdd(zero, hn::Set(d, of_row.sum), sum);
-  hn::StoreU(hn::Mul(sum, hn::Mul(scale, hn::Set(d, of_row.scale))), d, tile.c + row * tile.c_stride + vector * kLanes);
+  return kUsed < kBytes ? hn::Mul(sum, base) : sum;
 }
 
 // kParts sums for each element hide how long a multiplication takes where there are few rows.
@@ -222,7 +256,7 @@ HWY_INLINE void multiply_tile(const ByteTile& tile) {
 #pragma GCC unroll 3
         for (int i = 0; i < kUsed; ++i) sums[r][0][v][i] = hn::Add(sums[r][0][v][i], sums[r][p][v][i]);
       }
-      finish_tile<kUsed>(tile, r, v, sums[r][0][v]);
+      finish_tile(tile, r, v, join_sums<kUsed>(sums[r][0][v]));
     }
   }
 }
@@ -249,6 +283,65 @@ HWY_INLINE int64_t multiply_rows(const ByteTile& tile, int64_t rows) {
   return rows;
 }
 
+#else
+
+// High parts times bytes; with kIsWide low ones, too. Sums of so many pairs fit 32 bits.
+template <bool kIsWide, int kRows>
+HWY_INLINE void multiply_tile(const ByteTile& tile) {
+  constexpr int64_t kMostPairs = 256;
+  const DF d;
+  const int64_t pairs = kQuad / 2 * num_quads(tile.depth), stride = 2 * tile.row_size;
+  const auto* const rows = reinterpret_cast<const int16_t*>(tile.bytes(0));
+  const auto* const panel = reinterpret_cast<const int8_t*>(tile.panel + kHead);
+  VF totals[kRows][kVectors];
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) totals[r][0] = totals[r][1] = hn::Zero(d);
+  for (int64_t p = 0; p < pairs; p += kMostPairs) {
+#pragma GCC unroll 2
+    for (int part = 0; part < (kIsWide ? 2 : 1); ++part) {
+      VI sums[kRows][kVectors];
+#pragma GCC unroll 6
+      for (int r = 0; r < kRows; ++r) sums[r][0] = sums[r][1] = hn::Zero(DI());
+      add_pair_products<kRows>(rows + part * padded_depth(tile.depth) + 2 * p, stride,
+                               panel + p * 2 * kVectors * kLanes, std::min(kMostPairs, pairs - p), sums);
+      const VF unit = hn::Set(d, part == 0 ? 256.0F : 1.0F);
+#pragma GCC unroll 6
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          totals[r][v] = hn::MulAdd(hn::ConvertTo(d, sums[r][v]), unit, totals[r][v]);
+        }
+      }
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) finish_tile(tile, r, v, totals[r][v]);
+  }
+}
+
+// Returns how many it took.
+HWY_INLINE int64_t multiply_rows(const ByteTile& tile, int64_t rows) {
+  constexpr int64_t kMost = 6;
+  rows = rows >= kMost ? kMost : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
+  bool is_wide = false;
+  for (int64_t r = 0; r < rows; ++r) is_wide |= tile.head(r).is_wide;
+  switch (is_wide ? -rows : rows) {
+    case 1: multiply_tile<false, 1>(tile); break;
+    case 2: multiply_tile<false, 2>(tile); break;
+    case 4: multiply_tile<false, 4>(tile); break;
+    case kMost: multiply_tile<false, kMost>(tile); break;
+    case -1: multiply_tile<true, 1>(tile); break;
+    case -2: multiply_tile<true, 2>(tile); break;
+    case -4: multiply_tile<true, 4>(tile); break;
+    case -kMost: multiply_tile<true, kMost>(tile); break;
+  }
+  return rows;
+}
+
+#endif
+
 void prepare_rows(const GateRows& rows, int64_t depth, bool keeps_low, float* prepared) {
   for (int64_t r = 0; r < rows.count; ++r) {
     prepare_row(rows.values + r * rows.stride, depth, keeps_low, prepared + r * row_size(depth));
@@ -274,14 +367,14 @@ void multiply_panels(const ByteProduct& product, int64_t panel_size) {
 
 #else
 
-constexpr bool kHasByteProducts = false;
-
 void prepare_rows(const GateRows&, int64_t, bool, float*) { AG_CHECK(false, "no byte products on this CPU"); }
 void multiply_panels(const ByteProduct&, int64_t) { AG_CHECK(false, "no byte products on this CPU"); }
 
 #endif
 
-bool are_byte_products_here() { return kHasByteProducts; }
+bool are_byte_products_here() { return AG_HAS_BYTE_PRODUCTS; }
+int64_t row_size_of_target(int64_t depth) { return row_size(depth); }
+int64_t group_of_target() { return kGroup; }
 
 }  // namespace autograph::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -290,12 +383,14 @@ HWY_AFTER_NAMESPACE();
 namespace autograph::simd {
 
 HWY_EXPORT(are_byte_products_here);
+HWY_EXPORT(row_size_of_target);
+HWY_EXPORT(group_of_target);
 HWY_EXPORT(prepare_rows);
 HWY_EXPORT(multiply_panels);
 
 bool has_byte_products() { return HWY_DYNAMIC_DISPATCH(are_byte_products_here)(); }
 
-int64_t byte_row_size(int64_t depth) { return row_size(depth); }
+int64_t byte_row_size(int64_t depth) { return HWY_DYNAMIC_DISPATCH(row_size_of_target)(depth); }
 
 void prepare_byte_rows(const GateRows& rows, int64_t depth, bool keeps_low, float* prepared) {
   HWY_DYNAMIC_DISPATCH(prepare_rows)(rows, depth, keeps_low, prepared);
@@ -304,7 +399,7 @@ void prepare_byte_rows(const GateRows& rows, int64_t depth, bool keeps_low, floa
 int64_t byte_panel_size(int64_t depth) { return gate_width() * 4 * (kHeadFields + num_quads(depth)); }
 
 void pack_byte_panel(const ByteColumns& columns, int64_t depth, uint8_t* panel) {
-  const int64_t width = gate_width();
+  const int64_t width = gate_width(), group = HWY_DYNAMIC_DISPATCH(group_of_target)();
   std::memset(panel, 0, static_cast<size_t>(byte_panel_size(depth)));
   auto* start = reinterpret_cast<int32_t*>(panel);
   auto* scales = reinterpret_cast<float*>(panel) + width;
@@ -320,7 +415,7 @@ void pack_byte_panel(const ByteColumns& columns, int64_t depth, uint8_t* panel) 
   for (int64_t k = 0; k < depth; ++k) {
     for (int64_t j = 0; j < columns.count; ++j) {
       const int8_t w = as_signed(columns.bytes[k * columns.row_stride + j]);
-      bytes[(k / kQuad * width + j) * kQuad + k % kQuad] = w;
+      bytes[(k / group * width + j) * group + k % group] = w;
       start[j] -= 128 * w;
     }
   }
@@ -333,14 +428,14 @@ void multiply_bytes(const ByteProduct& product) {
 bool is_finite_row(const float* prepared) { return !std::isnan(reinterpret_cast<const RowHead*>(prepared)->scale); }
 
 void multiply_row_by_panel(const float* row, int64_t depth, const uint8_t* panel, float* c) {
-  const int64_t width = gate_width();
+  const int64_t width = gate_width(), group = HWY_DYNAMIC_DISPATCH(group_of_target)();
   const auto* scales = reinterpret_cast<const float*>(panel) + width;
   const float* zeros = scales + width;
   const auto* bytes = reinterpret_cast<const int8_t*>(panel + kHeadFields * width * 4);
   for (int64_t j = 0; j < width; ++j) {
     float sum = 0;
     for (int64_t k = 0; k < depth; ++k) {
-      sum += row[k] * (static_cast<float>(bytes[(k / kQuad * width + j) * kQuad + k % kQuad]) - zeros[j]) * scales[j];
+      sum += row[k] * (static_cast<float>(bytes[(k / group * width + j) * group + k % group]) - zeros[j]) * scales[j];
     }
     c[j] = sum;
   }

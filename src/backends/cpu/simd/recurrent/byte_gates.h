@@ -1,8 +1,7 @@
 // The products of recurrent_layer.h with weights of 8 bits, which stay so in memory. x and h are rounded to 16 bits of
-// the largest magnitude of their row; rows in which that is far above the others, to 24. The bytes are multiplied one
-// after the other, which gives exact sums.
-//
-// Needs a CPU that sums four products of bytes in one instruction (AVX-512 VNNI).
+// the largest magnitude of their row; rows in which that is far above the others, to 24. Sums are exact: where a CPU
+// sums four products of bytes in one instruction (AVX-512 VNNI), bytes are multiplied one after the other; other CPUs
+// multiply pairs of 16-bit numbers (AVX2, AVX-512).
 #pragma once
 
 #include <cstdint>

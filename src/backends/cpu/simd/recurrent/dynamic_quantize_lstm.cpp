@@ -106,7 +106,7 @@ class DynamicQuantizeLstmKernel : public Kernel {
   void run(const KernelArgs& args) const override { layer_.run(args, weights_, static_cast<float*>(args.scratch)); }
 
  private:
-  // Two instructions of four products each do the work of four.
+  // With VNNI two instructions of four products each do the work of four, else one of two does that of two.
   static constexpr int64_t kSpeed = 2;
 
   const RecurrentExtents extents_;

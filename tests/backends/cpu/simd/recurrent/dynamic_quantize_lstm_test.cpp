@@ -74,20 +74,48 @@ class DynamicQuantizeLstm : public ::testing::Test {
   }
 };
 
+// On every instruction set that has byte products.
+template <class Body>
+void wherever_it_runs(const Body& body) {
+  on_every_isa([&] {
+    if (simd::has_byte_products()) body();
+  });
+}
+
 TEST_F(DynamicQuantizeLstm, RandomShapes) {
-  Random random(1);
-  for (int i = 0; i < 60; ++i) {
-    SCOPED_TRACE(i);
-    expect_definition(lstm_sample(random, draw_shape(random)), {.threads = 1 + i % 2}, {1e-4, 3e-4});
-  }
+  wherever_it_runs([] {
+    Random random(1);
+    for (int i = 0; i < 60; ++i) {
+      SCOPED_TRACE(i);
+      expect_definition(lstm_sample(random, draw_shape(random)), {.threads = 1 + i % 2}, {1e-4, 3e-4});
+    }
+  });
 }
 
 TEST_F(DynamicQuantizeLstm, RoundsNoMoreThanFloatsWhereItMustBeExact) {
-  Random random(2);
-  for (int i = 0; i < 30; ++i) {
-    SCOPED_TRACE(i);
-    expect_definition(lstm_sample(random, draw_shape(random)), {.threads = 1, .exact = true}, {1e-5, 2e-6});
-  }
+  wherever_it_runs([] {
+    Random random(2);
+    for (int i = 0; i < 30; ++i) {
+      SCOPED_TRACE(i);
+      expect_definition(lstm_sample(random, draw_shape(random)), {.threads = 1, .exact = true}, {1e-5, 2e-6});
+    }
+  });
+}
+
+// Sums of the largest numbers, more of them than fit 32 bits in one go.
+TEST_F(DynamicQuantizeLstm, LongSumsOfTheLargestNumbers) {
+  wherever_it_runs([] {
+    Random random(8);
+    for (const bool exact : {false, true}) {
+      OpSample sample = lstm_sample(random, {2, 3, 2000, 20});
+      const DType dtype = sample.inputs[1].tensor().dtype();
+      const double high = dtype == DType::i8 ? 127 : 255;
+      sample.inputs[0] = draw_tensor(random, DType::f32, {2, 3, 2000}, 1.9, 2);
+      sample.inputs[1] = draw_tensor(random, dtype, {1, 2000, 80}, high, high);
+      sample.inputs[8] = floats(random, sample.inputs[8].tensor().dims(), 1e-6);
+      expect_definition(sample, {.threads = 1, .exact = exact}, {1e-4, 1e-4});
+    }
+  });
 }
 
 // More positions than are projected at a time.

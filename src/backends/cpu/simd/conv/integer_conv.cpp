@@ -1,0 +1,178 @@
+// conv_integer on any CPU and in any form: what the windows of some output pixels read becomes panels of bytes, which
+// the weights of all output channels are multiplied with. Padding is the zero point of the input.
+//
+// Where the CPU sums four products of bytes at once (VNNI), oneDNN is faster and comes first.
+#include <algorithm>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/quantize/integer_windows.h"
+#include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/simd/linear/integer_loops.h"
+#include "backends/cpu/threads/parallel.h"
+#include "ops/defs.h"
+#include "runtime/memory/packed_constants.h"
+
+namespace autograph::simd {
+namespace {
+
+constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3;
+// Output pixels that are packed at a time, and bytes of them: a part of the second cache.
+constexpr int64_t kPixels = 256;
+constexpr int64_t kPanelBytes = 128 * 1024;
+
+bool is_signed(const KernelCall& call, size_t slot) { return call.inputs[slot].dtype() == DType::i8; }
+
+// Zero point number `i`, of none, one or as many as there are.
+int32_t zero_point(const TensorView& zeros, int64_t i) {
+  if (!zeros.is_present()) return 0;
+  const int64_t at = zeros.num_elements() > 1 ? i : 0;
+  return zeros.dtype() == DType::i8 ? zeros.data<int8_t>()[at] : zeros.data<uint8_t>()[at];
+}
+
+// The weights of an output channel as a row of 16-bit numbers, and their sums.
+struct WeightRows {
+  int16_t* rows;
+  int32_t* sums;
+};
+
+class IntegerConv : public Kernel {
+ public:
+  explicit IntegerConv(const KernelCall& call)
+      : x_is_signed_(is_signed(call, kX)),
+        w_is_signed_(is_signed(call, kW)),
+        images_(call.input_dims(kX)[0]),
+        groups_(call.attributes.integer("group")),
+        channels_(call.input_dims(kW)[1]),
+        outputs_(call.input_dims(kW)[0] / groups_),
+        windows_(call) {
+    const double products = static_cast<double>(images_ * groups_ * outputs_ * windows_.pixels() * depth());
+    threads_ = useful_threads(call.threads, static_cast<int64_t>(std::min(products / kProductsOfWork, 1e15)));
+    const int64_t width = integer_panel_width();
+    const int64_t fit = std::clamp<int64_t>(kPanelBytes / depth(), width, kPixels);
+    // Enough parts for all threads.
+    const int64_t share = (windows_.pixels() * images_ * groups_ + threads_ - 1) / threads_;
+    chunk_ = (std::min({fit, share, windows_.pixels()}) + width - 1) / width * width;
+    if (!call.constant(kW) || (call.has_input(kWZero) && !call.constant(kWZero))) return;
+    const Tensor zeros = call.has_input(kWZero) ? *call.constant(kWZero) : Tensor();
+    packed_ = PackedConstants::share(call.packed, {*call.constant(kW), zeros}, "integer_conv_simd", [&] {
+      Tensor packed = Tensor::empty(DType::u8, {weight_row_bytes()});
+      widen(static_cast<const uint8_t*>(call.constant(kW)->raw()), zeros.view(), weight_rows(packed.mutable_raw()));
+      return packed;
+    });
+  }
+
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(threads_ * bytes_of_thread() + (packed_ ? 0 : weight_row_bytes()));
+  }
+  size_t weight_bytes() const override { return packed_ ? packed_->size_bytes() : 0; }
+  bool reads_input(size_t slot) const override { return (slot != kW && slot != kWZero) || !packed_; }
+
+  void run(const KernelArgs& args) const override {
+    const auto given = [&](size_t slot) { return slot < args.inputs.size() ? args.inputs[slot] : TensorView(); };
+    void* const memory =
+        packed_ ? const_cast<void*>(packed_->raw()) : static_cast<char*>(args.scratch) + threads_ * bytes_of_thread();
+    const WeightRows weights = weight_rows(memory);
+    if (!packed_) widen(static_cast<const uint8_t*>(args.inputs[kW].raw()), given(kWZero), weights);
+    const int32_t zero = zero_point(given(kXZero), 0);
+    const auto* x = static_cast<const uint8_t*>(args.inputs[kX].raw());
+    auto* const y = static_cast<int32_t*>(args.outputs[0].raw());
+    const int64_t chunks = (windows_.pixels() + chunk_ - 1) / chunk_;
+    for_shares(threads_, images_ * groups_ * chunks, [&](int64_t begin, int64_t end, int thread) {
+      auto* const scratch = static_cast<char*>(args.scratch) + thread * bytes_of_thread();
+      auto* const zeros = reinterpret_cast<int32_t*>(scratch);
+      auto* const panels = reinterpret_cast<int8_t*>(zeros + chunk_);
+      std::fill_n(zeros, chunk_, zero - (x_is_signed_ ? 0 : kUnsignedShift));
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t part = unit / chunks, first = unit % chunks * chunk_;
+        const int64_t count = std::min(chunk_, windows_.pixels() - first), channel = part % groups_ * outputs_;
+        pack(x + part * channels_ * windows_.inputs(), static_cast<uint8_t>(zero), first, count, panels);
+        multiply_integers({.rows = weights.rows + channel * integer_row_size(depth()),
+                           .row_sums = weights.sums + channel,
+                           .count = outputs_,
+                           .depth = depth(),
+                           .panels = panels,
+                           .columns = count,
+                           .zeros = zeros,
+                           .y = y + part * outputs_ * windows_.pixels() + first,
+                           .y_stride = windows_.pixels()});
+      }
+    });
+  }
+
+ private:
+  // In the time that one element takes (parallel.h).
+  static constexpr double kProductsOfWork = 16;
+
+  static constexpr int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+  int64_t depth() const { return channels_ * windows_.taps(); }
+  int64_t rows() const { return groups_ * outputs_; }
+  // Zero points, panels and two rows that are to be packed.
+  int64_t bytes_of_thread() const {
+    return aligned(chunk_ * (static_cast<int64_t>(sizeof(int32_t)) + integer_row_size(depth()) + 2));
+  }
+  int64_t row_bytes() const {
+    return aligned(rows() * integer_row_size(depth()) * static_cast<int64_t>(sizeof(int16_t)));
+  }
+  int64_t weight_row_bytes() const { return row_bytes() + rows() * static_cast<int64_t>(sizeof(int32_t)); }
+  WeightRows weight_rows(void* memory) const {
+    return {static_cast<int16_t*>(memory), reinterpret_cast<int32_t*>(static_cast<char*>(memory) + row_bytes())};
+  }
+
+  void widen(const uint8_t* w, const TensorView& zeros, const WeightRows& to) const {
+    for (int64_t row = 0; row < rows(); ++row) {
+      to.sums[row] = widen_row(w + row * depth(), w_is_signed_, zero_point(zeros, row), depth(),
+                               to.rows + row * integer_row_size(depth()));
+    }
+  }
+
+  // Panels of [channel and tap, output pixel].
+  void pack(const uint8_t* x, uint8_t zero, int64_t first, int64_t count, int8_t* panels) const {
+    auto* const rows = reinterpret_cast<uint8_t*>(panels) + chunk_ * integer_row_size(depth());
+    for (int64_t k = 0; k < depth(); k += 2) {
+      for (int64_t i = k; i < std::min(k + 2, depth()); ++i) {
+        windows_.fill(x + i / windows_.taps() * windows_.inputs(), i % windows_.taps(), first, count, 0, zero,
+                      rows + (i - k) * chunk_);
+      }
+      pack_integer_rows({rows, chunk_, x_is_signed_}, count, k, depth(), panels);
+    }
+  }
+
+  const bool x_is_signed_, w_is_signed_;
+  const int64_t images_, groups_;
+  const int64_t channels_, outputs_;  // of a group
+  const IntegerWindows windows_;
+  int64_t chunk_ = 1;  // pixels that are packed at a time, in whole panels
+  int threads_ = 1;
+  std::shared_ptr<const Tensor> packed_;  // weight rows, when they are known
+};
+
+std::string why_not(const KernelCall& call) {
+  if (call.input_dims(kX).size() < 3 || call.input_dims(kX).size() > 5) return "1 to 3 spatial dims only";
+  for (const Type& type : {call.inputs[kX], call.inputs[kW], call.outputs[0]}) {
+    if (type.shape().num_elements() == 0) return "a tensor without elements";
+  }
+  return "";
+}
+
+Prepared prepare(const KernelCall& call) { return {std::make_unique<IntegerConv>(call), ""}; }
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  constexpr double kStartUs = 3;
+  constexpr double kFlopsPerUsAndThread = 100e3;
+  constexpr double kBytesPerUs = 10e3;
+  const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
+  const double us = kStartUs + cost.flops / (kFlopsPerUsAndThread * call.threads) + cost.bytes / kBytesPerUs;
+  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
+}
+
+}  // namespace
+
+KernelDef integer_conv_kernel() {
+  return {.name = "cpu.integer_conv_simd",
+          .op = conv_integer_def().name,
+          .why_not = why_not,
+          .prepare = prepare,
+          .variants = variants};
+}
+
+}  // namespace autograph::simd

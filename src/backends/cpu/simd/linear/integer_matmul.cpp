@@ -1,0 +1,188 @@
+// matmul_integer on any CPU and in any form: stacks on both sides, zero points for the tensor or for each row and
+// column. Where the CPU sums four products of bytes at once (VNNI), oneDNN is faster and comes first.
+#include <algorithm>
+#include <vector>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/simd/linear/integer_loops.h"
+#include "backends/cpu/threads/parallel.h"
+#include "ops/defs.h"
+#include "ops/linear/matmul_shape.h"
+#include "runtime/memory/packed_constants.h"
+
+namespace autograph::simd {
+namespace {
+
+constexpr size_t kA = 0, kB = 1, kAZero = 2, kBZero = 3;
+
+bool is_signed(const KernelCall& call, size_t slot) { return call.inputs[slot].dtype() == DType::i8; }
+
+// Zero point number `i`, of one or of as many as there are.
+int32_t zero_point(const KernelArgs& args, size_t slot, int64_t i) {
+  if (slot >= args.inputs.size() || !args.inputs[slot].is_present()) return 0;
+  const TensorView& zeros = args.inputs[slot];
+  const int64_t at = zeros.num_elements() > 1 ? i : 0;
+  return zeros.dtype() == DType::i8 ? zeros.data<int8_t>()[at] : zeros.data<uint8_t>()[at];
+}
+
+// Several rows of one matrix on the left with one matrix on the right.
+struct Pairing {
+  int64_t first_row;  // of all matrices on the left
+  int64_t matrix;     // on the right
+};
+
+class IntegerMatmul : public Kernel {
+ public:
+  explicit IntegerMatmul(const KernelCall& call)
+      : a_is_signed_(is_signed(call, kA)), b_is_signed_(is_signed(call, kB)) {
+    const Dims a = call.input_dims(kA), b = call.input_dims(kB);
+    const MatmulWalk walk = walk_matmul(TensorView(DType::u8, a, nullptr), TensorView(DType::u8, b, nullptr));
+    rows_of_matrix_ = rows_ = walk.size.rows;
+    depth_ = walk.size.inner;
+    columns_ = walk.size.columns;
+    all_rows_ = *call.inputs[kA].shape().num_elements() / depth_;
+    b_matrices_ = *call.inputs[kB].shape().num_elements() / (depth_ * columns_);
+    if (b_matrices_ == 1) {
+      rows_ = all_rows_;
+      pairings_.push_back({0, 0});
+    } else {
+      for (size_t i = 0; i < walk.a_matrix.size(); ++i) {
+        pairings_.push_back({walk.a_matrix[i] * rows_, walk.b_matrix[i]});
+      }
+    }
+    const double products = static_cast<double>(rows_ * num_pairings() * columns_) * static_cast<double>(depth_);
+    threads_ = useful_threads(call.threads, static_cast<int64_t>(std::min(products / kProductsOfWork, 1e15)));
+    if (const Tensor* constant = call.constant(kB)) {
+      packed_ = PackedConstants::share(call.packed, {*constant}, "integer_matmul_simd", [&] {
+        Tensor packed = Tensor::empty(DType::i8, {packed_bytes()});
+        pack_all(static_cast<const uint8_t*>(constant->raw()), packed.mutable_data<int8_t>(), 1);
+        return packed;
+      });
+    }
+  }
+
+  size_t scratch_bytes() const override {
+    const int64_t numbers = all_rows_ * integer_row_size(depth_) * static_cast<int64_t>(sizeof(int16_t));
+    const int64_t sums = (all_rows_ + panels() * integer_panel_width()) * static_cast<int64_t>(sizeof(int32_t));
+    return static_cast<size_t>(aligned(numbers) + aligned(sums) + (packed_ ? 0 : packed_bytes()));
+  }
+  size_t weight_bytes() const override { return packed_ ? packed_->size_bytes() : 0; }
+  bool reads_input(size_t slot) const override { return slot != kB || !packed_; }
+
+  void run(const KernelArgs& args) const override {
+    auto* const rows = static_cast<int16_t*>(args.scratch);
+    auto* const sums = reinterpret_cast<int32_t*>(static_cast<char*>(args.scratch) +
+                                                  aligned(all_rows_ * integer_row_size(depth_) * sizeof(int16_t)));
+    int32_t* const zeros = sums + all_rows_;
+    const int8_t* panels_of_b = packed_ ? packed_->data<int8_t>() : nullptr;
+    if (!packed_) {
+      auto* const to = static_cast<int8_t*>(args.scratch) + scratch_bytes() - packed_bytes();
+      pack_all(static_cast<const uint8_t*>(args.inputs[kB].raw()), to, threads_);
+      panels_of_b = to;
+    }
+    widen_rows(args, rows, sums);
+    for (int64_t column = 0; column < panels() * integer_panel_width(); ++column) {
+      const int64_t last = std::min(column, columns_ - 1);
+      zeros[column] = zero_point(args, kBZero, last) - (b_is_signed_ ? 0 : kUnsignedShift);
+    }
+    multiply(rows, sums, zeros, panels_of_b, static_cast<int32_t*>(args.outputs[0].raw()));
+  }
+
+ private:
+  // In the time that one element takes (parallel.h).
+  static constexpr double kProductsOfWork = 16;
+
+  static constexpr int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+  int64_t num_pairings() const { return static_cast<int64_t>(pairings_.size()); }
+  int64_t panels() const { return (columns_ + integer_panel_width() - 1) / integer_panel_width(); }
+  int64_t matrix_bytes() const { return panels() * integer_panel_bytes(depth_); }
+  int64_t packed_bytes() const { return b_matrices_ * matrix_bytes(); }
+
+  // Pairs of rows are shared.
+  void pack_all(const uint8_t* b, int8_t* to, int threads) const {
+    const int64_t pairs = integer_row_size(depth_) / 2;
+    for_shares(threads, b_matrices_ * pairs, [&](int64_t begin, int64_t end, int) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t matrix = unit / pairs, k = unit % pairs * 2;
+        pack_integer_rows({b + (matrix * depth_ + k) * columns_, columns_, b_is_signed_}, columns_, k, depth_,
+                          to + matrix * matrix_bytes());
+      }
+    });
+  }
+
+  void widen_rows(const KernelArgs& args, int16_t* rows, int32_t* sums) const {
+    const auto* a = static_cast<const uint8_t*>(args.inputs[kA].raw());
+    for_shares(useful_threads(threads_, all_rows_ * depth_ / 4), all_rows_, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        sums[row] = widen_row(a + row * depth_, a_is_signed_, zero_point(args, kAZero, row % rows_of_matrix_), depth_,
+                              rows + row * integer_row_size(depth_));
+      }
+    });
+  }
+
+  // What every thread reads is the smaller one of both sides.
+  void multiply(const int16_t* rows, const int32_t* sums, const int32_t* zeros, const int8_t* b, int32_t* y) const {
+    const bool shares_columns = rows_ < columns_;
+    const int64_t step = shares_columns ? integer_panel_width() : integer_tile_rows();
+    const int64_t extent = shares_columns ? columns_ : rows_;
+    const int64_t steps = (extent + step - 1) / step;
+    for_shares(threads_, num_pairings() * steps, [&](int64_t begin, int64_t end, int) {
+      for (int64_t at = begin; at < end;) {
+        const int64_t number = at / steps, first = at % steps, last = std::min(steps, first + end - at);
+        const int64_t from = first * step, to = std::min(last * step, extent);
+        const Pairing& pairing = pairings_[static_cast<size_t>(number)];
+        const int64_t row = shares_columns ? 0 : from, column = shares_columns ? from : 0;
+        const int64_t left = pairing.first_row + row;
+        multiply_integers({.rows = rows + left * integer_row_size(depth_),
+                           .row_sums = sums + left,
+                           .count = shares_columns ? rows_ : to - from,
+                           .depth = depth_,
+                           .panels = b + pairing.matrix * matrix_bytes() + column * integer_row_size(depth_),
+                           .columns = shares_columns ? to - from : columns_,
+                           .zeros = zeros + column,
+                           .y = y + (number * rows_ + row) * columns_ + column,
+                           .y_stride = columns_});
+        at += last - first;
+      }
+    });
+  }
+
+  bool a_is_signed_, b_is_signed_;
+  int64_t rows_ = 0, rows_of_matrix_ = 0, depth_ = 0, columns_ = 0;
+  int64_t all_rows_ = 0;  // of all matrices on the left
+  int64_t b_matrices_ = 0;
+  std::vector<Pairing> pairings_;  // by matrix of the output
+  int threads_ = 1;
+  std::shared_ptr<const Tensor> packed_;  // b, when it is a constant
+};
+
+std::string why_not(const KernelCall& call) {
+  for (const size_t slot : {kA, kB}) {
+    if (call.inputs[slot].shape().num_elements() == 0) return "a tensor without elements";
+  }
+  return call.outputs[0].shape().num_elements() == 0 ? "a tensor without elements" : "";
+}
+
+Prepared prepare(const KernelCall& call) { return {std::make_unique<IntegerMatmul>(call), ""}; }
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  constexpr double kStartUs = 3;
+  constexpr double kFlopsPerUsAndThread = 100e3;
+  constexpr double kBytesPerUs = 10e3;
+  const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
+  const double us = kStartUs + cost.flops / (kFlopsPerUsAndThread * call.threads) + cost.bytes / kBytesPerUs;
+  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
+}
+
+}  // namespace
+
+KernelDef integer_matmul_kernel() {
+  return {.name = "cpu.integer_matmul_simd",
+          .op = matmul_integer_def().name,
+          .why_not = why_not,
+          .prepare = prepare,
+          .variants = variants};
+}
+
+}  // namespace autograph::simd

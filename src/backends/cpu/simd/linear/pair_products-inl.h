@@ -1,0 +1,89 @@
+// Rows of 16-bit numbers times panels of bytes, summed in 32 bits: two products of neighbours in depth go into each sum
+// with one instruction, which every x86 CPU has. Sums wrap around; products of 16 bits with 8 cannot overflow before.
+//
+// A panel holds, pair after pair of the depth, both bytes of each of its columns.
+#if defined(AG_SIMD_PAIR_PRODUCTS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef AG_SIMD_PAIR_PRODUCTS_INL_H
+#undef AG_SIMD_PAIR_PRODUCTS_INL_H
+#else
+#define AG_SIMD_PAIR_PRODUCTS_INL_H
+#endif
+
+#include <cstdint>
+#include <cstring>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using PairD = hn::ScalableTag<int32_t>;
+using PairV = hn::Vec<PairD>;
+constexpr int kPairVectors = 2;  // of sums for each row
+
+/// Columns of a panel.
+HWY_INLINE int64_t pair_panel_width() { return kPairVectors * static_cast<int64_t>(hn::Lanes(PairD())); }
+
+#if HWY_TARGET == HWY_SCALAR
+
+/// sums[r] += row r times the panel, for kCount rows that lie `stride` apart.
+template <int kCount>
+HWY_INLINE void add_pair_products(const int16_t* rows, int64_t stride, const int8_t* panel, int64_t pairs,
+                                  PairV (&sums)[kCount][kPairVectors]) {
+  for (int64_t k = 0; k < 2 * pairs; ++k) {
+    for (int r = 0; r < kCount; ++r) {
+      for (int v = 0; v < kPairVectors; ++v) {
+        sums[r][v].raw += rows[r * stride + k] * panel[k / 2 * 2 * kPairVectors + 2 * v + k % 2];
+      }
+    }
+  }
+}
+
+#else
+
+using ShortD = hn::Repartition<int16_t, PairD>;
+
+HWY_INLINE hn::Vec<ShortD> load_pairs(const int8_t* from) {
+  return hn::PromoteTo(ShortD(), hn::LoadU(hn::Rebind<int8_t, ShortD>(), from));
+}
+
+HWY_INLINE hn::Vec<ShortD> broadcast_pair(const int16_t* from) {
+  int32_t pair;
+  std::memcpy(&pair, from, sizeof(pair));
+  return hn::BitCast(ShortD(), hn::Set(PairD(), pair));
+}
+
+template <int kCount>
+HWY_INLINE void add_pair_products(const int16_t* rows, int64_t stride, const int8_t* panel, int64_t pairs,
+                                  PairV (&sums)[kCount][kPairVectors]) {
+  const PairD d;
+  const auto half = static_cast<int64_t>(hn::Lanes(ShortD()));  // bytes of one vector of sums
+  PairV more[kCount][kPairVectors];                             // stay 0 where one instruction adds both products
+#pragma GCC unroll 12
+  for (int r = 0; r < kCount; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kPairVectors; ++v) more[r][v] = hn::Zero(d);
+  }
+  for (int64_t p = 0; p < pairs; ++p, panel += kPairVectors * half) {
+    const auto first = load_pairs(panel), second = load_pairs(panel + half);
+#pragma GCC unroll 12
+    for (int r = 0; r < kCount; ++r) {
+      const auto factor = broadcast_pair(rows + r * stride + 2 * p);
+      sums[r][0] = hn::ReorderWidenMulAccumulate(d, factor, first, sums[r][0], more[r][0]);
+      sums[r][1] = hn::ReorderWidenMulAccumulate(d, factor, second, sums[r][1], more[r][1]);
+    }
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < kCount; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kPairVectors; ++v) sums[r][v] = hn::RearrangeToOddPlusEven(sums[r][v], more[r][v]);
+  }
+}
+
+#endif
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
