@@ -72,7 +72,7 @@ TEST(CliTrain, LearnsEvaluatesAndPredicts) {
 TEST(CliTrain, BudgetsPrecisionAndDropout) {
   const TestFolder folder;
   const std::string train = "train digits --steps 5 --json --data " + write_digits(folder);
-  const ProgramResult small = run_program(train + " --memory-budget 2");
+  const ProgramResult small = run_program(train + " --memory-budget 1");
   EXPECT_EQ(small.exit_code, 5) << small.err;
   EXPECT_TRUE(contains(small.err, "memory")) << small.err;
   EXPECT_EQ(run_program(train + " --memory-budget 500 --dropout 0 --loss-scale 1024").exit_code, 0);
