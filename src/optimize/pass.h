@@ -41,8 +41,7 @@ struct PassDef {
   std::string_view doc;               ///< One line.
   bool (*run)(Graph&, PassContext&);  ///< True when it changed the graph.
   PassHalf half = PassHalf::simplify;
-  bool required = false;    ///< Runs even where optimisation is off.
-  bool on_request = false;  ///< Runs only when PipelineOptions::enabled names it.
+  bool required = false;  ///< Runs even where optimisation is off.
 };
 
 /// All passes in their order.
@@ -58,7 +57,6 @@ inline constexpr bool kHasInternalChecks = true;
 struct PipelineOptions {
   bool optimize = true;               ///< False: only the required ones.
   std::vector<std::string> disabled;  ///< Names of passes to leave out; throws ValueError when there is no such pass.
-  std::vector<std::string> enabled;   ///< Names of passes to run that otherwise do not; throws likewise.
   PassHalf half = PassHalf::both;     ///< Run one half alone, or all.
   /// Verify the graph after every pass that changed it, as builds with internal checks do. Else it is verified when all
   /// have run, which takes a third of the time.

@@ -49,7 +49,6 @@ constexpr PassDef kPasses[] = {
     {"fuse_attention", "Make one node of spelled-out attention, head splits included.", fuse_attention},
     {"fuse_recurrent", "Make one node of an LSTM or GRU spelled out step by step.", fuse_recurrent},
     {"fuse_scanned_cell", "Make one node of a scan whose body is an LSTM or GRU cell.", fuse_scanned_cell},
-    {"merge_qkv", "Make one product of several with the same left side.", merge_qkv, PassHalf::simplify, false, true},
     {"fuse_layer_norm", "Make one node of a spelled-out layer norm.", fuse_layer_norm},
     {"fuse_rms_norm", "Make one node of a spelled-out RMS norm.", fuse_rms_norm},
     {"fuse_group_norm", "Make one node of a group norm spelled as an instance norm between reshapes.", fuse_group_norm},
@@ -86,7 +85,7 @@ bool is_chosen(const PassDef& pass, const PipelineOptions& options) {
   const bool is_in_half = options.half == PassHalf::both || pass.half == PassHalf::both || pass.half == options.half;
   if (!is_in_half) return false;
   if (pass.required) return true;
-  return options.optimize && !names(options.disabled) && (!pass.on_request || names(options.enabled));
+  return options.optimize && !names(options.disabled);
 }
 
 // Nodes of a graph by op, from one state of it to the next.
@@ -138,7 +137,6 @@ std::span<const PassDef> all_passes() { return kPasses; }
 std::vector<PassReport> run_passes(Graph& graph, PassContext& context, const PipelineOptions& options) {
   const std::span<const PassDef> passes = options.passes.empty() ? all_passes() : options.passes;
   check_names(passes, options.disabled);
-  check_names(passes, options.enabled);
   std::vector<PassReport> reports;
   OpCounts counts(graph);
   bool is_verified = true;

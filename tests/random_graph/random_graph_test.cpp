@@ -75,7 +75,6 @@ std::optional<Graph> after_pass_alone(const Graph& graph, std::string_view name)
     return op.scalar || op.reference || op.evaluate;
   };
   PipelineOptions options;
-  options.enabled = {std::string(name)};
   for (const PassDef& pass : all_passes()) {
     if (pass.name != name) options.disabled.emplace_back(pass.name);
   }

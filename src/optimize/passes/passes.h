@@ -27,7 +27,6 @@ bool fuse_scanned_cell(Graph& graph, PassContext& context);
 bool simplify_loops(Graph& graph, PassContext& context);
 bool simplify_branches(Graph& graph, PassContext& context);
 bool count_turns(Graph& graph, PassContext& context);
-bool merge_qkv(Graph& graph, PassContext& context);
 bool fuse_layer_norm(Graph& graph, PassContext& context);
 bool fuse_group_norm(Graph& graph, PassContext& context);
 bool fuse_rms_norm(Graph& graph, PassContext& context);
