@@ -2,6 +2,7 @@
 
 #include "autograph/op_def.h"
 #include "ops/defs.h"
+#include "optimize/match.h"
 
 namespace autograph {
 
@@ -77,6 +78,23 @@ NodeId BodyBuilder::emit(Graph& graph) const {
   graph.set_value_name(graph.node(fused).output(0), graph.value(outer_last_).name());
   graph.replace_uses(outer_last_, graph.node(fused).output(0));
   return fused;
+}
+
+void BodyBuilder::replace(Graph& graph, std::span<const NodeId> nodes) const {
+  emit(graph);
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    if (num_reads(graph, graph.node(*it).output(0)) == 0) graph.erase_node(*it);
+  }
+}
+
+bool fuse_from_anchors(Graph& graph, FunctionRef<bool(NodeId)> fuse) {
+  bool changed = false;
+  const std::vector<NodeId> order = graph.topological_order();
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    if (graph.is_live(*it) && graph.node(*it).op().traits.anchor) changed = fuse(*it) || changed;
+  }
+  if (changed) graph.erase_dead();
+  return changed;
 }
 
 }  // namespace autograph

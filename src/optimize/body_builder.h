@@ -1,9 +1,11 @@
 // Collects nodes of a graph into the body of a `fused` node and puts that node in their place.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "autograph/graph.h"
+#include "base/function_ref.h"
 #include "optimize/pass.h"
 
 namespace autograph {
@@ -26,6 +28,8 @@ class BodyBuilder {
   NodeId make(Graph& graph) const;
   /// As make(); the node takes over the value of the last one that was added.
   NodeId emit(Graph& graph) const;
+  /// As emit(); those of `nodes` go that nobody reads then. `nodes` stand in topological order.
+  void replace(Graph& graph, std::span<const NodeId> nodes) const;
   size_t num_inputs() const { return outer_inputs_.size(); }
 
  private:
@@ -41,5 +45,9 @@ class BodyBuilder {
   std::vector<ValueId> outer_inputs_;
   Provenance provenance_;
 };
+
+/// Calls `fuse` with each node that has the trait `anchor`: from the back, so that of two producers of a sum the later
+/// one takes it. True, and what nobody reads is erased, when one of the calls gave true.
+bool fuse_from_anchors(Graph& graph, FunctionRef<bool(NodeId)> fuse);
 
 }  // namespace autograph

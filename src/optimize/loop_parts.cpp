@@ -5,7 +5,7 @@
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "ops/defs.h"
-#include "optimize/passes/passes.h"
+#include "optimize/match.h"
 
 namespace autograph {
 namespace {

@@ -50,6 +50,10 @@ bool is_close(double actual, double expected, DType dtype);
 
 // ---- Rewriting -------------------------------------------------------------------------------------------------
 
+/// Makes every reader of `from` read `to`, which also takes over the name of a graph output that has none, and merges
+/// the provenance of the node behind `from` into the node behind `to`.
+void replace_value(Graph& graph, ValueId from, ValueId to);
+
 /// Replaces `root` by `replacement`, erases the nodes that nobody reads any more, from the producer of `root`
 /// backwards, and hands their origins on to `heir`; invalid: to the node that makes `replacement`.
 void replace_pattern(Graph& graph, ValueId root, ValueId replacement, NodeId heir = {});

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "autograph/op_def.h"
+#include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {

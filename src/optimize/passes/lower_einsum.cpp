@@ -20,6 +20,7 @@
 #include "autograph/ops/shape.h"
 #include "ops/defs.h"
 #include "ops/linear/einsum_equation.h"
+#include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {

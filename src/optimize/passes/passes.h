@@ -40,8 +40,4 @@ bool fuse_epilogues(Graph& graph, PassContext& context);
 bool fuse_elementwise(Graph& graph, PassContext& context);
 bool dead_code(Graph& graph, PassContext& context);
 
-/// Makes every reader of `from` read `to`, which also takes over the name of a graph output that has none, and merges
-/// the provenance of the node behind `from` into the node behind `to`.
-void replace_value(Graph& graph, ValueId from, ValueId to);
-
 }  // namespace autograph

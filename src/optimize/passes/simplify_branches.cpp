@@ -7,6 +7,7 @@
 #include "autograph/verify.h"
 #include "graph/nested/inline_graph.h"
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {

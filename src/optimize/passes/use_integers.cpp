@@ -43,84 +43,61 @@ bool can_follow(const Graph& graph, const Node& node, ValueId v) {
   });
 }
 
-class IntegerFuser {
- public:
-  IntegerFuser(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {
-    const std::vector<NodeId> order = graph.topological_order();
-    // From the back, so that of two producers of a sum the later one takes it.
-    for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      if (graph.is_live(*it) && graph.node(*it).op().traits.anchor) fuse_behind(*it);
-    }
+bool has_quantized_operands(const Graph& graph, const Node& node) {
+  if (node.inputs().size() < 2 || !dequantization_of(graph, node.inputs()[0])) return false;
+  const Node* weights = dequantization_of(graph, node.inputs()[1]);
+  if (!weights || !is_constant(graph, weights->inputs()[0])) return false;
+  return std::all_of(node.inputs().begin() + 2, node.inputs().end(), [&](ValueId v) { return is_constant(graph, v); });
+}
+
+std::vector<NodeId> longest_chain(const Graph& graph, NodeId anchor) {
+  std::vector<NodeId> chain{anchor};
+  while (chain.size() < kLongestChain) {
+    const ValueId v = graph.node(chain.back()).output(0);
+    const NodeId next = only_reader(graph, v);
+    if (!next.is_valid() || !can_follow(graph, graph.node(next), v)) break;
+    chain.push_back(next);
+    if (&graph.node(next).op() == &quantize_linear_def()) break;
   }
+  return chain;
+}
 
-  bool changed() const { return changed_; }
-
- private:
-  void fuse_behind(NodeId anchor) {
-    if (!has_quantized_operands(graph_.node(anchor))) return;
-    std::vector<NodeId> chain = longest_chain(anchor);
-    for (; !chain.empty(); chain.pop_back()) {
-      const BodyBuilder builder = copy_of(chain);
-      if (!builder.expects_kernel(context_)) continue;
-      builder.emit(graph_);
-      for (auto it = chain.rbegin(); it != chain.rend(); ++it) graph_.erase_node(*it);
-      changed_ = true;
-      return;
-    }
-  }
-
-  bool has_quantized_operands(const Node& node) const {
-    if (node.inputs().size() < 2 || !dequantization_of(graph_, node.inputs()[0])) return false;
-    const Node* weights = dequantization_of(graph_, node.inputs()[1]);
-    if (!weights || !is_constant(graph_, weights->inputs()[0])) return false;
-    return std::all_of(node.inputs().begin() + 2, node.inputs().end(),
-                       [&](ValueId v) { return is_constant(graph_, v); });
-  }
-
-  std::vector<NodeId> longest_chain(NodeId anchor) const {
-    std::vector<NodeId> chain{anchor};
-    while (chain.size() < kLongestChain) {
-      const ValueId v = graph_.node(chain.back()).output(0);
-      const NodeId next = only_reader(graph_, v);
-      if (!next.is_valid() || !can_follow(graph_, graph_.node(next), v)) break;
-      chain.push_back(next);
-      if (&graph_.node(next).op() == &quantize_linear_def()) break;
-    }
-    return chain;
-  }
-
-  BodyBuilder copy_of(const std::vector<NodeId>& chain) const {
-    BodyBuilder builder(graph_);
-    std::vector<const Node*> dequantized;  // those in the body already
-    for (const NodeId id : chain) {
-      for (const ValueId v : graph_.node(id).inputs()) {
-        if (!v.is_valid()) continue;
-        if (is_constant(graph_, v)) builder.add_constant(v);
-        const Node* node = dequantization_of(graph_, v);
-        if (!node || std::find(dequantized.begin(), dequantized.end(), node) != dequantized.end()) continue;
-        dequantized.push_back(node);
-        for (const ValueId p : std::span<const ValueId>(node->inputs()).subspan(1)) {
-          if (p.is_valid()) builder.add_constant(p);
-        }
-        builder.add(*node);
+BodyBuilder body_of(const Graph& graph, const std::vector<NodeId>& chain) {
+  BodyBuilder builder(graph);
+  std::vector<const Node*> dequantized;  // those in the body already
+  for (const NodeId id : chain) {
+    for (const ValueId v : graph.node(id).inputs()) {
+      if (!v.is_valid()) continue;
+      if (is_constant(graph, v)) builder.add_constant(v);
+      const Node* node = dequantization_of(graph, v);
+      if (!node || std::find(dequantized.begin(), dequantized.end(), node) != dequantized.end()) continue;
+      dequantized.push_back(node);
+      for (const ValueId p : std::span<const ValueId>(node->inputs()).subspan(1)) {
+        if (p.is_valid()) builder.add_constant(p);
       }
-      builder.add(graph_.node(id));
+      builder.add(*node);
     }
-    return builder;
+    builder.add(graph.node(id));
   }
+  return builder;
+}
 
-  Graph& graph_;
-  const PassContext& context_;
-  bool changed_ = false;
-};
+bool fuse_behind(Graph& graph, const PassContext& context, NodeId anchor) {
+  if (!has_quantized_operands(graph, graph.node(anchor))) return false;
+  for (std::vector<NodeId> chain = longest_chain(graph, anchor); !chain.empty(); chain.pop_back()) {
+    const BodyBuilder body = body_of(graph, chain);
+    if (!body.expects_kernel(context)) continue;
+    body.replace(graph, chain);
+    return true;
+  }
+  return false;
+}
 
 }  // namespace
 
 bool use_integers(Graph& graph, PassContext& context) {
   if (!context.expects_kernel) return false;
-  const bool changed = IntegerFuser(graph, context).changed();
-  if (changed) graph.erase_dead();
-  return changed;
+  return fuse_from_anchors(graph, [&](NodeId anchor) { return fuse_behind(graph, context, anchor); });
 }
 
 }  // namespace autograph

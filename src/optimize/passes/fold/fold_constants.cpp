@@ -12,6 +12,7 @@
 #include "autograph/verify.h"
 #include "graph/run_reference.h"
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {

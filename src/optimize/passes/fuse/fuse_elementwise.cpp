@@ -69,12 +69,7 @@ class ElementwiseFuser {
       for (const ValueId input : inputs) try_to_add(input);
     }
     if (group_.size() > 1) {
-      builder().emit(graph_);
-      std::vector<NodeId> nodes = sorted_group();
-      for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-        const ValueId result = graph_.node(*it).output(0);
-        if (num_reads(graph_, result) == 0) graph_.erase_node(*it);
-      }
+      builder().replace(graph_, sorted_group());
       changed_ = true;
     }
     for (const NodeId id : group_) in_group_[id.index] = false;

@@ -27,55 +27,31 @@ NodeId next_in_chain(const Graph& graph, ValueId v) {
   return joins ? id : NodeId{};
 }
 
-class EpilogueFuser {
- public:
-  EpilogueFuser(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {
-    const std::vector<NodeId> order = graph.topological_order();
-    // From the back, so that of two producers of a sum the later one takes it.
-    for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      if (graph.is_live(*it) && graph.node(*it).op().traits.anchor) fuse_behind(*it);
-    }
+BodyBuilder body_of(const Graph& graph, const std::vector<NodeId>& chain) {
+  BodyBuilder builder(graph);
+  for (const NodeId id : chain) builder.add(graph.node(id));
+  return builder;
+}
+
+bool fuse_behind(Graph& graph, const PassContext& context, NodeId anchor) {
+  std::vector<NodeId> chain{anchor};
+  for (NodeId next = next_in_chain(graph, graph.node(anchor).output(0)); next.is_valid();
+       next = next_in_chain(graph, graph.node(chain.back()).output(0))) {
+    BodyBuilder longer = body_of(graph, chain);
+    longer.add(graph.node(next));
+    if (!longer.has_kernel(context)) break;
+    chain.push_back(next);
   }
-
-  bool changed() const { return changed_; }
-
- private:
-  void fuse_behind(NodeId anchor) {
-    std::vector<NodeId> chain{anchor};
-    for (NodeId next = next_in_chain(graph_, graph_.node(anchor).output(0)); next.is_valid();
-         next = next_in_chain(graph_, graph_.node(chain.back()).output(0))) {
-      BodyBuilder longer = copy_of(chain);
-      longer.add(graph_.node(next));
-      if (!longer.has_kernel(context_)) break;
-      chain.push_back(next);
-    }
-    if (chain.size() > 1) replace(chain);
-  }
-
-  BodyBuilder copy_of(const std::vector<NodeId>& chain) const {
-    BodyBuilder builder(graph_);
-    for (const NodeId id : chain) builder.add(graph_.node(id));
-    return builder;
-  }
-
-  void replace(const std::vector<NodeId>& chain) {
-    copy_of(chain).emit(graph_);
-    for (auto it = chain.rbegin(); it != chain.rend(); ++it) graph_.erase_node(*it);
-    changed_ = true;
-  }
-
-  Graph& graph_;
-  const PassContext& context_;
-  bool changed_ = false;
-};
+  if (chain.size() == 1) return false;
+  body_of(graph, chain).replace(graph, chain);
+  return true;
+}
 
 }  // namespace
 
 bool fuse_epilogues(Graph& graph, PassContext& context) {
   if (!context.has_kernel) return false;
-  const bool changed = EpilogueFuser(graph, context).changed();
-  if (changed) graph.erase_dead();
-  return changed;
+  return fuse_from_anchors(graph, [&](NodeId anchor) { return fuse_behind(graph, context, anchor); });
 }
 
 }  // namespace autograph
