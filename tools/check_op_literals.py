@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names of ops as text in src/optimize and src/backends: a pass or kernel asks definitions (`&op == &conv_def()`) and
+"""Names of ops as text where ops are told apart: a pass or kernel asks definitions (`&op == &conv_def()`) and
 traits, which the compiler checks; a name as text is found wrong when it runs, if at all.
 
     python3 tools/check_op_literals.py [ROOT]
@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("src/optimize", "src/backends")
+FOLDERS = ("accuracy", "backends", "cost", "device", "optimize", "prove", "runtime", "schedule")
 # (file, text): why it is not the name of an op, or must be text.
 ALLOWED = {
     ("src/optimize/passes/fold/fold_pad.cpp", "constant"): "a mode of pad",
@@ -51,18 +51,24 @@ def names_of_ops():
 
 def main():
     ops = names_of_ops()
-    found, wrong = 0, 0
-    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]
+    found, wrong, unused = 0, 0, set(ALLOWED)
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / "src" / folder).rglob("*"))]
     for path in paths:
+        if path.suffix not in (".h", ".cpp"):
+            continue
         file = path.relative_to(ROOT).as_posix()
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for text in LITERAL.findall(re.sub(r"//.*", "", line)):
                 if text not in ops:
                     continue
                 found += 1
+                unused.discard((file, text))
                 if (file, text) not in ALLOWED:
                     wrong += 1
                     print(f'{file}:{number}: "{text}": write {text}_def(), ask a trait, or say in ALLOWED why not')
+    for file, text in sorted(unused):
+        wrong += 1
+        print(f'{file}: "{text}": stands in ALLOWED and is not there any more')
     print(f"op literals: {len(ops)} ops, {found} names as text, {wrong} without a reason")
     return 1 if wrong else 0
 

@@ -2,10 +2,11 @@
 #include "accuracy/crop_call.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
+#include "ops/defs.h"
+#include "ops/reduction/axes.h"
 #include "ops/window/window_geometry.h"
 
 namespace autograph {
@@ -213,7 +214,7 @@ bool crop_windows(const WholeCall& call, const Dims& kernel, const Selection& wa
 
 Cropped pool(const WholeCall& call, const Selection& wanted) {
   // Windows that reach over the padding count otherwise in means.
-  if (call.attributes.flag("ceil_mode") && call.op.name != "max_pool") return std::nullopt;
+  if (call.attributes.flag("ceil_mode") && &call.op != &max_pool_def()) return std::nullopt;
   CroppedCall cropped = start(call, wanted);
   for (const size_t axis : {0, 1}) cropped.inputs[0][axis] = wanted[axis];
   if (!crop_windows(call, call.attributes.integers("kernel_shape"), wanted, cropped)) return std::nullopt;
@@ -311,42 +312,42 @@ Cropped recurrent(const WholeCall& call, const Selection& wanted) {
   return cropped;
 }
 
-const std::map<std::string_view, Rule>& rules() {
-  static const std::map<std::string_view, Rule> kRules = {
-      {"arg_max", arg_extreme},
-      {"arg_min", arg_extreme},
-      {"attention", attention},
-      {"average_pool", pool},
-      {"batch_normalization", per_channel},
-      {"concat", concat},
-      {"conv", conv},
-      {"conv_grad_weight", conv_grad_weight},
-      {"conv_transpose", conv_transpose},
-      {"cum_sum", along_known_axis},
-      {"dequantize_linear", scaled_bytes},
-      {"dynamic_quantize_lstm", recurrent},
-      {"gemm", gemm},
-      {"global_average_pool", global_pool},
-      {"global_max_pool", global_pool},
-      {"group_normalization", per_image},
-      {"gru", recurrent},
-      {"hardmax", along_axis},
-      {"instance_normalization", plane_normalization},
-      {"layer_normalization", normalized_tail},
-      {"log_softmax", along_axis},
-      {"lp_normalization", along_axis},
-      {"lp_pool", pool},
-      {"lrn", along_channels},
-      {"lstm", recurrent},
-      {"matmul", matmul},
-      {"matmul_integer", matmul},
-      {"max_pool", pool},
-      {"quantize_linear", scaled_bytes},
-      {"rms_normalization", normalized_tail},
-      {"rnn", recurrent},
-      {"softmax", along_axis},
-      {"top_k", along_axis},
-      {"transpose", transpose},
+const std::map<const OpDef*, Rule>& rules() {
+  static const std::map<const OpDef*, Rule> kRules = {
+      {&arg_max_def(), arg_extreme},
+      {&arg_min_def(), arg_extreme},
+      {&attention_def(), attention},
+      {&average_pool_def(), pool},
+      {&batch_normalization_def(), per_channel},
+      {&concat_def(), concat},
+      {&conv_def(), conv},
+      {&conv_grad_weight_def(), conv_grad_weight},
+      {&conv_transpose_def(), conv_transpose},
+      {&cum_sum_def(), along_known_axis},
+      {&dequantize_linear_def(), scaled_bytes},
+      {&dynamic_quantize_lstm_def(), recurrent},
+      {&gemm_def(), gemm},
+      {&global_average_pool_def(), global_pool},
+      {&global_max_pool_def(), global_pool},
+      {&group_normalization_def(), per_image},
+      {&gru_def(), recurrent},
+      {&hardmax_def(), along_axis},
+      {&instance_normalization_def(), plane_normalization},
+      {&layer_normalization_def(), normalized_tail},
+      {&log_softmax_def(), along_axis},
+      {&lp_normalization_def(), along_axis},
+      {&lp_pool_def(), pool},
+      {&lrn_def(), along_channels},
+      {&lstm_def(), recurrent},
+      {&matmul_def(), matmul},
+      {&matmul_integer_def(), matmul},
+      {&max_pool_def(), pool},
+      {&quantize_linear_def(), scaled_bytes},
+      {&rms_normalization_def(), normalized_tail},
+      {&rnn_def(), recurrent},
+      {&softmax_def(), along_axis},
+      {&top_k_def(), along_axis},
+      {&transpose_def(), transpose},
   };
   return kRules;
 }
@@ -358,14 +359,14 @@ std::optional<CroppedCall> crop_call(const WholeCall& call, const Selection& wan
     if (positions.empty()) return std::nullopt;
   }
   if (call.op.scalar) return elementwise(call, wanted);
-  if (call.op.name.starts_with("reduce_")) return reduction(call, wanted);
-  const auto rule = rules().find(call.op.name);
+  if (is_reduction(call.op)) return reduction(call, wanted);
+  const auto rule = rules().find(&call.op);
   return rule == rules().end() ? std::nullopt : rule->second(call, wanted);
 }
 
 size_t first_window_axis(const WholeCall& call) {
-  constexpr std::array<std::string_view, 4> kWindows = {"conv", "max_pool", "average_pool", "lp_pool"};
-  const bool slides = std::find(kWindows.begin(), kWindows.end(), call.op.name) != kWindows.end();
+  const OpDef* const windows[] = {&conv_def(), &max_pool_def(), &average_pool_def(), &lp_pool_def()};
+  const bool slides = std::find(std::begin(windows), std::end(windows), &call.op) != std::end(windows);
   return slides ? 2 : call.outputs[0].shape().static_dims().size();
 }
 

@@ -8,9 +8,9 @@
 // Errors of different operands and terms are taken for independent: squares add up. Results are off by their own
 // rounding, too. All of it is an estimate, on the large side; tolerances leave room above it (see compare_values.h).
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "accuracy/real_tensor.h"
 #include "accuracy/scaled_tensor.h"
@@ -18,6 +18,7 @@
 #include "base/parallel_for.h"
 #include "graph/infer_node.h"
 #include "graph/run_reference.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -31,54 +32,75 @@ constexpr int64_t kTile = 4;
 // From here on a second thread pays.
 constexpr double kManyFlops = 1e7;
 
-template <size_t N>
-bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+using OpSet = std::set<const OpDef*>;
 
 // Sums of products of their first two operands, the third one added.
-constexpr std::array<std::string_view, 5> kProducts = {"conv", "conv_transpose", "conv_grad_weight", "matmul", "gemm"};
+bool is_product(const OpDef& op) {
+  static const OpSet kProducts = {&conv_def(), &conv_transpose_def(), &conv_grad_weight_def(), &matmul_def(),
+                                  &gemm_def()};
+  return kProducts.contains(&op);
+}
+
 // Sums: the terms themselves count, not only what they come to.
-constexpr std::array<std::string_view, 4> kSums = {"add", "sub", "sum", "mean"};
+bool is_sum(const OpDef& op) {
+  static const OpSet kSums = {&add_def(), &sub_def(), &sum_def(), &mean_def()};
+  return kSums.contains(&op);
+}
+
 // Sums of one operand. What makes its elements be off is often the same for all, such as a rounded weight of the
 // convolution before: scales add up themselves, not their squares.
-constexpr std::array<std::string_view, 4> kAverages = {"average_pool", "global_average_pool", "reduce_mean",
-                                                       "reduce_sum"};
+bool is_average(const OpDef& op) {
+  static const OpSet kAverages = {&average_pool_def(), &global_average_pool_def(), &reduce_mean_def(),
+                                  &reduce_sum_def()};
+  return kAverages.contains(&op);
+}
+
 // Each element of an output is one of the operands of the output's type.
-constexpr std::array<std::string_view, 25> kMoves = {"transpose",
-                                                     "reshape",
-                                                     "flatten",
-                                                     "squeeze",
-                                                     "unsqueeze",
-                                                     "slice",
-                                                     "gather",
-                                                     "expand",
-                                                     "gather_nd",
-                                                     "gather_elements",
-                                                     "tile",
-                                                     "pad",
-                                                     "concat",
-                                                     "split",
-                                                     "identity",
-                                                     "depth_to_space",
-                                                     "space_to_depth",
-                                                     "trilu",
-                                                     "reverse_sequence",
-                                                     "center_crop_pad",
-                                                     "max_pool",
-                                                     "reduce_max",
-                                                     "global_max_pool",
-                                                     "scatter_elements",
-                                                     "scatter_nd"};
+bool is_move(const OpDef& op) {
+  static const OpSet kMoves = {&transpose_def(),
+                               &reshape_def(),
+                               &flatten_def(),
+                               &squeeze_def(),
+                               &unsqueeze_def(),
+                               &slice_def(),
+                               &gather_def(),
+                               &expand_def(),
+                               &gather_nd_def(),
+                               &gather_elements_def(),
+                               &tile_def(),
+                               &pad_def(),
+                               &concat_def(),
+                               &split_def(),
+                               &identity_def(),
+                               &depth_to_space_def(),
+                               &space_to_depth_def(),
+                               &trilu_def(),
+                               &reverse_sequence_def(),
+                               &center_crop_pad_def(),
+                               &max_pool_def(),
+                               &reduce_max_def(),
+                               &global_max_pool_def(),
+                               &scatter_elements_def(),
+                               &scatter_nd_def()};
+  return kMoves.contains(&op);
+}
+
 // Made of terms as large as the operand or 1, which may cancel: gelu(-6) is 0.5 * -6 + 0.5 * 6 but for the last digits.
-constexpr std::array<std::string_view, 19> kComposed = {
-    "gelu", "swish", "hard_swish", "mish", "sigmoid", "hard_sigmoid", "softplus", "elu",  "selu", "celu",
-    "tanh", "erf",   "log",        "sin",  "cos",     "tan",          "sinh",     "asin", "atanh"};
+bool is_composed(const OpDef& op) {
+  static const OpSet kComposed = {&gelu_def(),         &swish_def(),    &hard_swish_def(), &mish_def(), &sigmoid_def(),
+                                  &hard_sigmoid_def(), &softplus_def(), &elu_def(),        &selu_def(), &celu_def(),
+                                  &tanh_def(),         &erf_def(),      &log_def(),        &sin_def(),  &cos_def(),
+                                  &tan_def(),          &sinh_def(),     &asin_def(),       &atanh_def()};
+  return kComposed.contains(&op);
+}
 // Their share of epsilon: these are single roundings, no sums of many.
 constexpr double kComposedShare = 0.01;
+
 // Elementwise in operand 0, by a reference of their own; batch norms while they train are sums.
-constexpr std::array<std::string_view, 3> kElementwise = {"quantize_linear", "dequantize_linear",
-                                                          "batch_normalization"};
+bool is_elementwise(const OpDef& op, const Attributes& attributes) {
+  static const OpSet kElementwise = {&quantize_linear_def(), &dequantize_linear_def(), &batch_normalization_def()};
+  return op.scalar || (kElementwise.contains(&op) && !attributes.flag("training_mode"));
+}
 
 bool is_float(const Tensor& tensor) { return dtypes::kFloat.contains(tensor.dtype()); }
 
@@ -91,15 +113,15 @@ class ScaledNode {
   }
 
   std::vector<ScaledTensor> run() {
-    if (is_one_of(op_.name, kProducts) && is_float(values_[0])) return products();
+    if (is_product(op_) && is_float(values_[0])) return products();
     std::vector<ScaledTensor> outputs;
     for (Tensor& value : run_reference(op_, attributes_, values_, types_)) outputs.push_back({std::move(value), {}});
     if (!may_be_off()) return outputs;
-    if (is_one_of(op_.name, kMoves)) {
+    if (is_move(op_)) {
       move(outputs);
-    } else if (is_one_of(op_.name, kAverages) && is_float(values_[0])) {
+    } else if (is_average(op_) && is_float(values_[0])) {
       average(outputs);
-    } else if (op_.scalar || (is_one_of(op_.name, kElementwise) && !attributes_.flag("training_mode"))) {
+    } else if (is_elementwise(op_, attributes_)) {
       elementwise(outputs);
     } else {
       probe(outputs);
@@ -155,7 +177,7 @@ class ScaledNode {
   // Winograd's algorithm computes tiles of outputs from all that they read together, and what is added to an output on
   // the way there is taken away again.
   void spread_windows(Tensor& sums) const {
-    if (model_.exact || op_.name != "conv" || sums.rank() != 4 || sums.num_elements() == 0) return;
+    if (model_.exact || &op_ != &conv_def() || sums.rank() != 4 || sums.num_elements() == 0) return;
     if (values_[1].dims()[2] != 3 || values_[1].dims()[3] != 3) return;
     const int64_t height = sums.dims()[2];
     const int64_t width = sums.dims()[3];
@@ -258,7 +280,7 @@ class ScaledNode {
   }
 
   void elementwise(std::vector<ScaledTensor>& outputs) const {
-    const bool is_sum = is_one_of(op_.name, kSums);
+    const bool adds_terms = is_sum(op_);
     std::vector<Tensor> operands = values_;
     std::vector<Type> types(types_.begin(), types_.end());
     widen(operands, types);
@@ -267,8 +289,8 @@ class ScaledNode {
     for (size_t slot = 0; slot < inputs_.size(); ++slot) {
       const ScaledTensor& input = inputs_[slot];
       if (!input.value.is_present() || !is_real(input.value.dtype())) continue;
-      if (!input.scale.is_present() && !(is_sum && is_float(input.value))) continue;
-      const std::vector<double> reached = reach(input, is_sum);
+      if (!input.scale.is_present() && !(adds_terms && is_float(input.value))) continue;
+      const std::vector<double> reached = reach(input, adds_terms);
       std::vector<double> largest(base.size(), 0.0);
       for (const double step : {model_.epsilon, -model_.epsilon}) {
         std::vector<double> delta = reached;
@@ -279,7 +301,7 @@ class ScaledNode {
       }
       for (size_t i = 0; i < squares.size(); ++i) squares[i] += largest[i] * largest[i];
     }
-    if (is_one_of(op_.name, kComposed)) {
+    if (is_composed(op_)) {
       const std::vector<double> x = operands[0].to_f64();
       for (size_t i = 0; i < squares.size(); ++i) {
         const double term = std::isfinite(x[i]) ? kComposedShare * (std::fabs(x[i]) + 1) : 0;
@@ -374,7 +396,7 @@ std::vector<ScaledTensor> run_body(const Graph& body, std::span<const ScaledTens
 std::vector<ScaledTensor> run_scaled(const OpDef& op, const Attributes& attributes,
                                      std::span<const ScaledTensor> inputs, std::span<const Type> output_types,
                                      const ErrorModel& model) {
-  if (op.name == "fused") return run_body(*attributes.get<GraphRef>("body"), inputs, model);
+  if (&op == &fused_def()) return run_body(*attributes.get<GraphRef>("body"), inputs, model);
   return ScaledNode(op, attributes, inputs, output_types, model).run();
 }
 

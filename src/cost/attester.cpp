@@ -7,6 +7,7 @@
 #include "autograph/op_def.h"
 #include "base/hash.h"
 #include "cost/call_key.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -59,7 +60,7 @@ bool has_elements(const KernelCall& call) {
 
 std::string describe_call(const KernelCall& call) {
   std::string text(call.op.name);
-  if (call.op.name == "fused") {
+  if (&call.op == &fused_def()) {
     const Graph& body = *call.attributes.get<GraphRef>("body");
     std::string ops;
     for (const NodeId id : body.topological_order())

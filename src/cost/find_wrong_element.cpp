@@ -11,6 +11,7 @@
 #include "base/join.h"
 #include "cost/attester.h"
 #include "cost/trial_tensors.h"
+#include "ops/defs.h"
 #include "tensor/size_of.h"
 
 namespace autograph {
@@ -25,7 +26,7 @@ constexpr double kMostWork = 1e9;
 
 // A graph of static types that computes what the call does.
 Graph graph_of(const KernelCall& call) {
-  if (call.op.name == "fused") {
+  if (&call.op == &fused_def()) {
     Graph body = *call.attributes.get<GraphRef>("body");
     for (size_t i = 0; i < call.inputs.size(); ++i) body.set_type(body.inputs()[i], call.inputs[i]);
     infer_types(body);

@@ -7,6 +7,8 @@
 #include <random>
 
 #include "autograph/op_def.h"
+#include "ops/defs.h"
+#include "ops/reduction/axes.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -64,14 +66,14 @@ IntegerRange integer_range(const KernelCall& call, size_t slot) {
   const DType dtype = call.inputs[slot].dtype();
   const bool is_byte = dtype == DType::u8 || dtype == DType::i8;
   if (is_byte) return {dtype == DType::u8 ? 0 : -128, 256};
-  if (op.scalar || op.name == "fused" || op.name.starts_with("reduce_")) {
+  if (op.scalar || &op == &fused_def() || is_reduction(op)) {
     return {dtypes::kSigned.contains(dtype) ? -8 : 0, 17};
   }
   const std::string_view name = op.inputs[std::min(slot, op.inputs.size() - 1)].name;
   if (slot > 0 && name == "indices" && call.has_input(0)) {
     const Dims data = call.inputs[0].shape().static_dims();
     if (data.empty()) return {};
-    if (op.name == "gather_nd" || op.name == "scatter_nd") return {0, *std::min_element(data.begin(), data.end())};
+    if (&op == &gather_nd_def() || &op == &scatter_nd_def()) return {0, *std::min_element(data.begin(), data.end())};
     const int64_t axis = call.attributes.get_or<int64_t>("axis", 0);
     return {0, data[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(data.size()) : axis)]};
   }

@@ -12,6 +12,9 @@ namespace autograph {
 /// Infers the output of a reduction with inputs (x, axes) and attributes keepdims and noop_with_empty_axes.
 void infer_reduction(InferContext& context);
 
+/// Is it one of reduce_l1, ..., reduce_sum_square?
+inline bool is_reduction(const OpDef& op) { return op.infer == infer_reduction; }
+
 /// For each output element, in order, where its input elements are: output o combines x[starts[o] + offsets[i]].
 struct ReductionWalk {
   std::vector<int64_t> starts;

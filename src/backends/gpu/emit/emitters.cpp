@@ -74,7 +74,7 @@ std::vector<Emitter> make_emitters() {
   };
   for (const OpDef* op : all_ops()) {
     if (op->scalar && !is_on_text(*op)) list.push_back({op, emit_elementwise});
-    if (op->infer == infer_reduction) list.push_back({op, emit_reduction});
+    if (is_reduction(*op)) list.push_back({op, emit_reduction});
   }
   return list;
 }

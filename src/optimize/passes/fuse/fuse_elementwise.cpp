@@ -15,6 +15,7 @@
 
 #include "autograph/op_def.h"
 #include "ops/defs.h"
+#include "ops/reduction/axes.h"
 #include "optimize/body_builder.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
@@ -39,9 +40,9 @@ bool can_fuse(const Graph& graph, NodeId id) {
 constexpr int64_t kImageRank = 4;
 
 // A reduction over known axes, of a tensor that is no image.
-bool is_reduction(const Graph& graph, NodeId id) {
+bool is_last_reduction(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  if (!node.op().name.starts_with("reduce_") || !graph.type(node.inputs()[0]).is_static()) return false;
+  if (!is_reduction(node.op()) || !graph.type(node.inputs()[0]).is_static()) return false;
   if (graph.type(node.inputs()[0]).shape().rank() >= kImageRank) return false;
   return node.inputs().size() < 2 || !node.inputs()[1].is_valid() || graph.value(node.inputs()[1]).is_constant();
 }
@@ -53,7 +54,7 @@ class ElementwiseFuser {
     const std::vector<NodeId> order = graph.topological_order();
     for (size_t i = 0; i < order.size(); ++i) position_[order[i].index] = i;
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      if (graph.is_live(*it) && (can_fuse(graph, *it) || is_reduction(graph, *it))) fuse_from(*it);
+      if (graph.is_live(*it) && (can_fuse(graph, *it) || is_last_reduction(graph, *it))) fuse_from(*it);
     }
   }
 
@@ -96,7 +97,7 @@ class ElementwiseFuser {
   // What has the dims of all values between the nodes.
   ValueId full_size_value() const {
     const Node& last = graph_.node(group_[0]);
-    return is_reduction(graph_, group_[0]) ? last.inputs()[0] : last.output(0);
+    return is_last_reduction(graph_, group_[0]) ? last.inputs()[0] : last.output(0);
   }
 
   std::vector<NodeId> sorted_group() const {
@@ -109,7 +110,7 @@ class ElementwiseFuser {
     BodyBuilder result(graph_);
     for (const NodeId id : sorted_group()) {
       const Node& node = graph_.node(id);
-      if (is_reduction(graph_, id) && node.inputs().size() > 1 && node.inputs()[1].is_valid()) {
+      if (is_last_reduction(graph_, id) && node.inputs().size() > 1 && node.inputs()[1].is_valid()) {
         result.add_constant(node.inputs()[1]);
       }
       result.add(node);

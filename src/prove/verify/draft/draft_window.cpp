@@ -1,5 +1,6 @@
 // Small calls of pools, global pools and reductions.
 #include "ops/defs.h"
+#include "ops/reduction/axes.h"
 #include "prove/verify/draft/call_draft.h"
 
 namespace autograph {
@@ -50,10 +51,10 @@ bool complete_window(CallDraft& draft, Choices& choices) {
   const OpDef& op = *draft.op;
   if (&op == &average_pool_def() || &op == &max_pool_def() || &op == &lp_pool_def()) {
     complete_pool(draft, choices);
-  } else if (op.name.starts_with("global_")) {
+  } else if (&op == &global_average_pool_def() || &op == &global_max_pool_def() || &op == &global_lp_pool_def()) {
     if (draft.is_open(0)) draft.set_dims(0, choose_dims(draft, choices, 3, 4));
     draft.choose(choices, "p", {int64_t{2}, int64_t{1}});
-  } else if (op.name.starts_with("reduce_")) {
+  } else if (is_reduction(op)) {
     complete_reduction(draft, choices);
   } else {
     return false;

@@ -11,6 +11,7 @@
 #include "backends/cpu/simd/reduction/row_reduction.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
+#include "ops/reduction/axes.h"
 
 namespace autograph::simd {
 namespace {
@@ -80,7 +81,7 @@ std::string why_not(const KernelCall& call) {
   const Graph& body = *call.attributes.get<GraphRef>("body");
   for (const ValueId v : body.outputs()) {
     const NodeId producer = body.value(v).producer();
-    if (!producer.is_valid() || !body.node(producer).op().name.starts_with("reduce_")) return "no reduction at the end";
+    if (!producer.is_valid() || !is_reduction(body.node(producer).op())) return "no reduction at the end";
   }
   return FusedReduction(call).refusal;
 }

@@ -22,7 +22,7 @@ void Chain::look_at_body() {
   is_read_.assign(call_.inputs.size(), false);
   for (const NodeId id : body_->nodes()) {
     const Node& node = body_->node(id);
-    if (node.op().infer == infer_reduction && node.outputs().size() == 1 && results_.size() == 1 &&
+    if (is_reduction(node.op()) && node.outputs().size() == 1 && results_.size() == 1 &&
         node.output(0) == results_[0]) {
       reduction_ = &node;
       results_ = {node.inputs()[0]};
