@@ -1,5 +1,5 @@
 // The readers of formulas against the reference loops: expressions and the C that they print. (Vectors of f32:
-// tests/backends/formula_tiles_test.cpp; exact numbers: tests/optimize/rules/exact_formulas_test.cpp.)
+// tests/backends/cpu/simd/elementwise/formula_tiles_test.cpp; exact numbers: tests/prove/exact_formulas_test.cpp.)
 #include "ops/elementwise/formula/formulas.h"
 
 #include <dlfcn.h>
