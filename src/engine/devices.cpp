@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "engine/built_in_devices.h"
 
 namespace autograph {
 namespace {
@@ -76,12 +77,20 @@ class Devices {
 
 }  // namespace
 
+std::vector<std::string> built_in_devices() {
+  std::vector<std::string> all;
+  for (const Backend& backend : kBackends) {
+    const std::vector<std::string> names = backend.names();
+    all.insert(all.end(), names.begin(), names.end());
+  }
+  return all;
+}
+
 std::vector<std::string> available_devices() {
-  std::vector<std::string> names;
-  const auto add = [&](const std::vector<std::string>& more) { names.insert(names.end(), more.begin(), more.end()); };
-  for (const Backend& backend : kBackends) add(backend.names());
-  add(Devices::of_process().added());
-  return names;
+  std::vector<std::string> all = built_in_devices();
+  const std::vector<std::string> added = Devices::of_process().added();
+  all.insert(all.end(), added.begin(), added.end());
+  return all;
 }
 
 std::vector<MissingDevice> missing_devices() {

@@ -9,6 +9,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/shape.h"
+#include "engine/built_in_devices.h"
 #include "support/message_of.h"
 
 namespace autograph {
@@ -35,7 +36,7 @@ Graph nonzero_graph() {
 }
 
 TEST(Dynamic, ShapesFollowTheElements) {
-  for (const std::string& device : available_devices()) {
+  for (const std::string& device : built_in_devices()) {
     const Executable executable = compile(nonzero_graph(), on(device));
     const auto some = executable.run({Tensor::of<float>({4}, {5, 0, -2, 3})});
     EXPECT_EQ(some[0].tensor().to_f64(), (Doubles{5, 0, 3})) << device;
@@ -84,7 +85,7 @@ TEST(Dynamic, IfMayHoldABranchForOtherShapes) {
     const Attributes branches{{"then_branch", squeezing_branch()}, {"else_branch", keeping_branch()}};
     graph.add_output(relu(apply_all(get_op("if"), {condition, x}, branches, 1)[0]).id());
     const Tensor two = Tensor::of<float>({2, 3}, {1, -2, 3, 4, 5, 6});
-    for (const std::string& device : available_devices()) {
+    for (const std::string& device : built_in_devices()) {
       const Executable executable = compile(graph, on(device));
       EXPECT_EQ(executable.run({Tensor::scalar(false), two})[0].tensor().to_f64(), (Doubles{1, 0, 3, 4, 5, 6}));
       const std::string message = message_of<ShapeError>([&] { executable.run({Tensor::scalar(true), two}); });
@@ -115,7 +116,7 @@ TEST(Dynamic, IndexOutOfRangeNamesTheNodeOfShapeArithmetic) {
   const Var extent = gather(shape(x), constant(graph, Tensor::vector({int64_t{5}})));
   graph.set_provenance(graph.value(extent.id()).producer(), Provenance::named("head/Gather"));
   graph.add_output(extent.id());
-  for (const std::string& device : available_devices()) {
+  for (const std::string& device : built_in_devices()) {
     const std::string message = message_of<ValueError>([&] {
       compile(graph, on(device)).run({Tensor::zeros(DType::f32, {2, 3})});
     });
@@ -131,7 +132,7 @@ TEST(Dynamic, IfRunsTheChosenBranch) {
   const Var x = input(graph, DType::f32, {2}, "x");
   const Attributes branches{{"then_branch", branch(2)}, {"else_branch", branch(1)}};
   graph.add_output(relu(apply_all(get_op("if"), {condition, x}, branches, 1)[0]).id());
-  for (const std::string& device : available_devices()) {
+  for (const std::string& device : built_in_devices()) {
     const Executable executable = compile(graph, on(device));
     const Tensor value = Tensor::of<float>({2}, {-1, 4});
     EXPECT_EQ(executable.run({Tensor::scalar(true), value})[0].tensor().to_f64(), (Doubles{0, 4, 0, 4})) << device;
@@ -158,7 +159,7 @@ Graph doubling_loop() {
 }
 
 TEST(Dynamic, LoopCarriesAStateThatGrows) {
-  for (const std::string& device : available_devices()) {
+  for (const std::string& device : built_in_devices()) {
     const Executable executable = compile(doubling_loop(), on(device));
     const Tensor start = Tensor::of<float>({1}, {7});
     const auto twice = executable.run({Tensor::scalar(int64_t{2}), start});
@@ -195,7 +196,7 @@ TEST(Dynamic, ScanAddsUpRows) {
   const Var rows = input(graph, DType::f32, {3, 2}, "rows");
   const Attributes attributes{{"body", GraphRef(body)}, {"num_scan_inputs", int64_t{1}}};
   for (const Var& v : apply_all(get_op("scan"), {start, rows}, attributes, 2)) graph.add_output(v.id());
-  for (const std::string& device : available_devices()) {
+  for (const std::string& device : built_in_devices()) {
     const auto outputs =
         compile(graph, on(device)).run({Tensor::zeros(DType::f32, {2}), Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6})});
     EXPECT_EQ(outputs[0].tensor().to_f64(), (Doubles{9, 12})) << device;
@@ -212,7 +213,7 @@ TEST(Dynamic, SequencesHoldTensorsOfSeveralShapes) {
   const Var last = constant(graph, Tensor::scalar(int64_t{-1}));
   graph.add_output(sequence.id());
   graph.add_output(relu(apply(get_op("sequence_at"), {sequence, last})).id());
-  for (const std::string& device : available_devices()) {
+  for (const std::string& device : built_in_devices()) {
     const auto outputs =
         compile(graph, on(device)).run({Tensor::of<float>({2}, {-1, 2}), Tensor::of<float>({3}, {3, -4, 5})});
     ASSERT_EQ(outputs[0].sequence().size(), 2u) << device;
@@ -227,7 +228,7 @@ TEST(CheckNan, NamesTheFirstStepThatMakesOne) {
   const Var x = input(graph, DType::f32, {2}, "x");
   const Var quotient = apply(get_op("div"), {relu(x), x});
   graph.add_output(relu(quotient).id());
-  for (const std::string& device : available_devices()) {
+  for (const std::string& device : built_in_devices()) {
     CompileOptions options = on(device);
     options.check_nan = true;
     const Executable executable = compile(graph, options);
@@ -248,7 +249,7 @@ TEST(CheckNan, LetsThroughWhatComesFromTheInputs) {
   const Var x = input(graph, DType::f32, {1}, "x");
   graph.add_output(relu(apply(get_op("neg"), {apply(get_op("neg"), {x})})).id());
   const float infinity = std::numeric_limits<float>::infinity();
-  for (const std::string& device : available_devices()) {
+  for (const std::string& device : built_in_devices()) {
     CompileOptions options = on(device);
     options.check_nan = true;
     const auto outputs = compile(graph, options).run({Tensor::of<float>({1}, {infinity})});

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "autograph/compile.h"
 #include "autograph/devices.h"
+#include "engine/built_in_devices.h"
 
 namespace autograph {
 
 inline std::vector<std::string> host_devices() {
-  std::vector<std::string> names = available_devices();
+  std::vector<std::string> names = built_in_devices();
   std::erase_if(names, [](const std::string& name) { return get_device(name).memory() != nullptr; });
   return names;
 }
