@@ -9,19 +9,14 @@
 #include "autograph/measurements.h"
 #include "cost/measurement_cache.h"
 #include "support/message_of.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
 
 class MeasurementFileTest : public testing::Test {
  protected:
-  MeasurementFileTest() {
-    folder_ = testing::TempDir() + "measurement-file-" + testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~MeasurementFileTest() override { std::filesystem::remove_all(folder_); }
-  std::string at(const std::string& name) const { return folder_ + "/" + name; }
+  std::string at(const std::string& name) const { return folder_ / name; }
 
   // Measurements of `folder` were made so many seconds ago.
   static void make_older(const std::string& folder, int seconds) {
@@ -32,7 +27,7 @@ class MeasurementFileTest : public testing::Test {
     sqlite3_close(connection);
   }
 
-  std::string folder_;
+  TestFolder folder_;
 };
 
 TEST_F(MeasurementFileTest, CarriesEverythingToAnotherCache) {
@@ -86,7 +81,8 @@ TEST_F(MeasurementFileTest, ReplacesWhatIsThereOrLeavesIt) {
   EXPECT_EQ(import_measurements(at("file"), at("empty")).times, 0);
   EXPECT_NE(message_of<IoError>([&] { export_measurements(at("no/such/folder"), "", at("empty")); }), "");
   size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) files += entry.is_regular_file() ? 1 : 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    files += entry.is_regular_file() ? 1 : 0;
   EXPECT_EQ(files, 1U) << "a part of a file was left";
 }
 

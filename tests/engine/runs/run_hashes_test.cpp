@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -13,6 +12,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "support/message_of.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -126,11 +126,8 @@ TEST(RunHashes, TurnsOfALoopAreComparedOneByOne) {
 
 class HashFile : public ::testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove(path_); }
-  std::string path_ = (std::filesystem::temp_directory_path() /
-                       ("run_hashes_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
-                        std::to_string(reinterpret_cast<uintptr_t>(this))))
-                          .string();
+  TestFolder folder_;
+  std::string path_ = folder_ / "hashes";
 };
 
 TEST_F(HashFile, ReadsBackWhatWasWritten) {

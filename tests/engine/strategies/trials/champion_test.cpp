@@ -7,6 +7,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/linear.h"
 #include "autograph/seeded_inputs.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -27,12 +28,13 @@ class ChampionTest : public testing::Test {
  protected:
   ChampionTest() {
     compile_.device = "sim:v100";
-    compile_.cache_folder = testing::TempDir() + "autograph_champion_test";
+    compile_.cache_folder = folder_ / "cache";
     search_.budget_seconds = 100;
     search_.inputs = seeded_inputs(side_by_side());
   }
   void open() { context_.emplace(get_device(compile_.device), compile_, search_, report_); }
 
+  TestFolder folder_;
   CompileOptions compile_;
   SearchOptions search_;
   SearchReport report_;
