@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
+#include "ops/vision/roi_align_body.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -208,6 +209,7 @@ const OpDef& roi_align_def() {
                       {"half_pixel", "output_half_pixel"}}},
       .infer = infer,
       .reference = reference,
+      .decompose = roi_align_body,
       .onnx = {{.name = "RoiAlign", .since = 10, .import = import_onnx, .export_since = 16}},
       .sample = sample,
   };

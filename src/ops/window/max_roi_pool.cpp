@@ -3,9 +3,17 @@
 // ceil((i + 1) * size / bins), clipped to the image; an empty bin gives 0.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+
+#include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "base/check.h"
 #include "base/checked_int.h"
 #include "base/join.h"
 #include "ops/defs.h"
@@ -88,6 +96,48 @@ void reference(const OpCall& call) {
   });
 }
 
+// ---- Body: how it is differentiated ----------------------------------------------------------------------------
+
+// As std::round: halves away from 0.
+Var rounded(const Var& x) { return sign(x) * floor(abs(x) + 0.5); }
+
+// Which pixels of an axis belong to a bin: bool [regions, extent]. `number` is the column of the first corner.
+Var pixels_of_bin(const Var& rois, int64_t number, double scale, std::pair<int64_t, int64_t> bin_of, int64_t extent) {
+  const auto corner = [&](int64_t at) { return rounded(slice(rois, {at}, {at + 1}, {1}) * scale); };
+  const auto bins = static_cast<double>(bin_of.second);
+  const Var start = corner(number), size = max({corner(number + 2) - start + 1, scalar_like(start, 1)});
+  const Var begin = start + floor(size * static_cast<double>(bin_of.first) / bins);
+  const Var end = start + ceil(size * static_cast<double>(bin_of.first + 1) / bins);
+  std::vector<double> positions(static_cast<size_t>(extent));
+  std::iota(positions.begin(), positions.end(), 0.0);
+  const Var pixel = constant_like(rois, Tensor::of<double>({1, extent}, positions));
+  return logical_and(greater_or_equal(pixel, begin), less(pixel, end));
+}
+
+// Each bin is the maximum over its regions' images, what lies outside of the bin hidden.
+std::vector<Var> decompose(DecomposeContext& context) {
+  const Var x = context.inputs[0], rois = stop_gradient(cast(context.inputs[1], DType::f64));
+  const auto& pooled = context.attributes.integers("pooled_shape");
+  AG_CHECK_USER(x.type().is_static(), UnsupportedError, "[max_roi_pool] body: expected known extents, got {}",
+                to_string(x.type()));
+  const double scale = context.attributes.real("spatial_scale");
+  const Var images = gather(x, cast(reshape(slice(rois, {0}, {1}, {1}), {-1}), DType::i64), 0);
+  const Var hidden = scalar_like(x, -std::numeric_limits<double>::infinity());
+  std::vector<Var> bins;
+  for (int64_t row = 0; row < pooled[0]; ++row) {
+    for (int64_t column = 0; column < pooled[1]; ++column) {
+      const Var rows = unsqueeze(pixels_of_bin(rois, 2, scale, {row, pooled[0]}, x.dim(2)), {1, 3});
+      const Var columns = unsqueeze(pixels_of_bin(rois, 1, scale, {column, pooled[1]}, x.dim(3)), {1, 2});
+      const Var is_inside = logical_and(rows, columns);
+      const Var count = reduce_sum(cast(is_inside, x.dtype()), {2, 3});
+      const Var best = reduce_max(where(is_inside, images, hidden), {2, 3});
+      bins.push_back(where(greater(count, scalar_like(count, 0)), best, scalar_like(best, 0)));
+    }
+  }
+  const Var all = bins.size() == 1 ? bins[0] : concat(bins, 3);
+  return {reshape(all, {0, 0, pooled[0], pooled[1]})};
+}
+
 OpSample sample(Random& random) {
   const Dims x = draw_dims(random, 4, 4);
   const int64_t regions = draw(random, 1, 3);
@@ -118,6 +168,7 @@ const OpDef& max_roi_pool_def() {
                      {"spatial_scale", AttributeType::real, "From region coordinates to pixels.", 1.0F}},
       .infer = infer,
       .reference = reference,
+      .decompose = decompose,
       .onnx = {{"MaxRoiPool"}},
       .sample = sample,
   };
