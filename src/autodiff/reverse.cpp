@@ -7,6 +7,7 @@
 #include "autograph/ops/elementwise.h"
 #include "base/check.h"
 #include "graph/nested/function_body.h"
+#include "ops/sequence/sequence_vjp.h"
 
 namespace autograph {
 namespace {
@@ -21,6 +22,14 @@ bool carries_floats(const Type& type) {
 std::string scope_of(const Node& node) {
   const auto origins = node.provenance().origins();
   return "gradient/" + (origins.empty() ? std::string(node.op().name) : origins.front());
+}
+
+// The sum of gradients.
+Var sum_of(const std::vector<Var>& terms) {
+  if (terms[0].type().is_tensor()) return terms.size() == 2 ? terms[0] + terms[1] : sum(terms);
+  Var total = terms[0];
+  for (size_t k = 1; k < terms.size(); ++k) total = sum_of_lists(total, terms[k]);
+  return total;
 }
 
 }  // namespace
@@ -116,7 +125,7 @@ ValueId Reverse::total(ValueId value) {
   if (parts.size() > 1) {
     std::vector<Var> terms;
     for (const ValueId part : parts) terms.emplace_back(graph_, part);
-    parts = {(terms.size() == 2 ? terms[0] + terms[1] : sum(terms)).id()};
+    parts = {sum_of(terms).id()};
   }
   return parts.front();
 }

@@ -6,6 +6,7 @@
 #include "graph/nested/inline_graph.h"
 #include "graph/schema.h"
 #include "ops/gradients.h"
+#include "ops/sequence/sequence_vjp.h"
 
 namespace autograph {
 
@@ -21,7 +22,7 @@ RuleContext::RuleContext(Reverse& pass, NodeId node)
 }
 
 Var RuleContext::gy(size_t slot) {
-  if (!has_gy(slot)) return filled_like(out(slot), 0);
+  if (!has_gy(slot)) return zeros_of(out(slot));
   return Var(graph(), gradients_[slot]);
 }
 
@@ -44,6 +45,12 @@ std::vector<int64_t> RuleContext::integers(size_t slot) const {
 void RuleContext::set(size_t slot, const Var& gradient) {
   if (!wants(slot)) return;
   const Var x = in(slot);
+  if (!x.type().is_tensor()) {
+    AG_CHECK(gradient.is_valid() && gradient.type().kind() == x.type().kind(), "[{}] gradient of input {}: expected {}",
+             op_->name, slot, to_string(x.type()));
+    is_set_[slot] = 1;
+    return pass_.seed(inputs_[slot], gradient.id());
+  }
   AG_CHECK(gradient.is_valid() && gradient.type().is_tensor() && gradient.dtype() == x.dtype(),
            "[{}] gradient of input {}: expected {}, got {}", op_->name, slot, to_string(x.type()),
            gradient.is_valid() ? to_string(gradient.type()) : "nothing");
@@ -97,7 +104,7 @@ Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const
   pass.run();
   for (const ValueId id : asked) {
     const ValueId gradient = pass.gradient(id);
-    result.add_output(gradient.is_valid() ? gradient : filled_like(Var(result, id), 0).id());
+    result.add_output(gradient.is_valid() ? gradient : zeros_of(Var(result, id)).id());
   }
   result.erase_dead();
   return result;

@@ -9,6 +9,7 @@
 #include "base/rethrow.h"
 #include "eager/modes.h"
 #include "eager/tape/tape_rule.h"
+#include "ops/sequence/sequence_vjp.h"
 
 namespace autograph {
 namespace {
@@ -92,6 +93,11 @@ bool TapePass::is_active(const Var& input) const {
   if (!here.producer()) return false;
   const auto visit = visits_.find(here.producer().get());
   return visit != visits_.end() && visit->second.is_active;
+}
+
+Var TapePass::sum(const Var& a, const Var& b) {
+  if (!a.is_valid()) return b;
+  return a.type().is_tensor() ? a + b : sum_of_lists(a, b);
 }
 
 void TapePass::seed(const Var& value, const Var& gradient) {

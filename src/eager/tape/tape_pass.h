@@ -44,7 +44,7 @@ class TapePass {
   void visit(TapeNode& node);
   void run_hooks(const std::vector<std::pair<uint32_t, GradientHook>>& hooks, Visit& visit) const;
   void call_function(TapeNode& node, Visit& visit);
-  Var sum(const Var& a, const Var& b) const { return a.is_valid() ? a + b : b; }
+  static Var sum(const Var& a, const Var& b);
 
   bool differentiable_;
   std::vector<std::shared_ptr<TapeNode>> nodes_;  // by number

@@ -11,6 +11,7 @@
 #include "eager/modes.h"
 #include "graph/schema.h"
 #include "ops/gradients.h"
+#include "ops/sequence/sequence_vjp.h"
 
 namespace autograph {
 
@@ -36,7 +37,7 @@ Var TapeRule::out(size_t slot) {
   return output;
 }
 
-Var TapeRule::gy(size_t slot) { return has_gy(slot) ? gradients_[slot] : filled_like(out(slot), 0); }
+Var TapeRule::gy(size_t slot) { return has_gy(slot) ? gradients_[slot] : zeros_of(out(slot)); }
 
 std::optional<std::vector<int64_t>> TapeRule::known_integers(size_t slot) const {
   if (!has_input(slot)) return std::nullopt;
@@ -52,7 +53,8 @@ std::vector<int64_t> TapeRule::integers(size_t slot) const {
 void TapeRule::set(size_t slot, const Var& gradient) {
   if (!wants(slot)) return;
   const Var x = in(slot);
-  AG_CHECK(gradient.is_valid() && gradient.type().is_tensor() && gradient.dtype() == x.dtype(),
+  const bool is_list = !x.type().is_tensor() && gradient.is_valid() && gradient.type().kind() == x.type().kind();
+  AG_CHECK(is_list || (gradient.is_valid() && gradient.type().is_tensor() && gradient.dtype() == x.dtype()),
            "[{}] gradient of input {}: expected {}, got {}", op().name, slot, to_string(x.type()),
            gradient.is_valid() ? to_string(gradient.type()) : "nothing");
   is_set_[slot] = 1;
@@ -60,7 +62,7 @@ void TapeRule::set(size_t slot, const Var& gradient) {
     check_finite(static_cast<const Eager&>(gradient.eager()).datum(),
                  fmt::format("[gradient] of input '{}' of {}", input_name(slot), node_->describe()));
   }
-  pass_.seed(x, sum_to(gradient, x));
+  pass_.seed(x, is_list ? gradient : sum_to(gradient, x));
 }
 
 void TapeRule::set_none(size_t slot) {

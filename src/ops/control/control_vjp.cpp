@@ -169,6 +169,14 @@ std::vector<Var> run_again(VjpContext& c, Graph body, const std::vector<ValueId>
   return outputs;
 }
 
+// What each step had is stacked, and what flows back is added up from zeros.
+void refuse_lists(VjpContext& c) {
+  for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
+    if (c.wants(slot) && !c.in(slot).type().is_tensor())
+      c.unsupported("its rule is for tensors, not for lists of them");
+  }
+}
+
 // The gradients of states behind the last step.
 std::vector<Var> last_gradients(VjpContext& c, const std::vector<Var>& states) {
   std::vector<Var> gradients;
@@ -217,6 +225,7 @@ void if_vjp(VjpContext& c) {
 }
 
 void scan_vjp(VjpContext& c) {
+  refuse_lists(c);
   const Attributes& attributes = c.attributes();
   if (attributes.flag("batched") || attributes.flag("has_sequence_lens")) {
     c.unsupported("its rule is for scans as they are since opset 9");
@@ -256,6 +265,7 @@ void scan_vjp(VjpContext& c) {
 }
 
 void loop_vjp(VjpContext& c) {
+  refuse_lists(c);
   const GraphRef body = c.attributes().get<GraphRef>("body");
   const auto captures = static_cast<size_t>(c.attributes().integer("num_captures"));
   const size_t states = c.num_inputs() - captures - 2;

@@ -64,6 +64,11 @@ void infer_has(InferContext& context) { context.set_output(0, DType::boolean, {}
 
 std::vector<Datum> evaluate_has(EvaluateContext& context) { return {Tensor::scalar(context.has_input(0))}; }
 
+// What flows into an optional is one that holds it.
+void optional_vjp(VjpContext& c) { c.set(0, optional_get_element(c.gy(0))); }
+
+void get_vjp(VjpContext& c) { c.set(0, c.in(0).type().is_optional() ? optional_of(c.gy(0)) : c.gy(0)); }
+
 OpSample sample_optional(Random& random) {
   if (draw_bool(random)) return sample_unary(random);
   return {.inputs = {}, .attributes = {{"type", std::string("seq(f32[2,?])")}}};
@@ -86,6 +91,7 @@ const OpDef& optional_def() {
       .attributes = {{"type", AttributeType::text, "Type of the element, such as 'seq(f32[2,?])', when it is empty."}},
       .infer = infer_optional,
       .evaluate = evaluate_optional,
+      .vjp = optional_vjp,
       .onnx = {{"Optional", 15}},
       .sample = sample_optional,
   };
@@ -100,6 +106,7 @@ const OpDef& optional_get_element_def() {
       .outputs = {{"output", "", "The element."}},
       .infer = infer_get,
       .evaluate = evaluate_get,
+      .vjp = get_vjp,
       .onnx = {{"OptionalGetElement", 15}},
       .sample = sample_unary,
   };

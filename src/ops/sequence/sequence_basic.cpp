@@ -7,6 +7,7 @@
 #include "ops/control/merge_types.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
+#include "ops/sequence/sequence_vjp.h"
 #include "ops/shape/axes.h"
 
 namespace autograph {
@@ -175,6 +176,7 @@ const OpDef& sequence_construct_def() {
       .types = types(),
       .infer = infer_construct,
       .evaluate = evaluate_construct,
+      .vjp = sequence_construct_vjp,
       .onnx = {{"SequenceConstruct", 11}},
       .sample = sample_construct,
   };
@@ -190,6 +192,7 @@ const OpDef& sequence_at_def() {
       .types = types(),
       .infer = infer_at,
       .evaluate = evaluate_at,
+      .vjp = sequence_at_vjp,
       .onnx = {{"SequenceAt", 11}},
       .sample = sample_at,
   };
@@ -207,6 +210,7 @@ const OpDef& sequence_insert_def() {
       .types = types(),
       .infer = infer_insert,
       .evaluate = evaluate_insert,
+      .vjp = sequence_insert_vjp,
       .onnx = {{"SequenceInsert", 11}},
       .sample = sample_insert,
   };
@@ -223,6 +227,7 @@ const OpDef& sequence_erase_def() {
       .types = types(),
       .infer = infer_erase,
       .evaluate = evaluate_erase,
+      .vjp = sequence_erase_vjp,
       .onnx = {{"SequenceErase", 11}},
       .sample = sample_erase,
   };

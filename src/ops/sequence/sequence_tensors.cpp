@@ -15,6 +15,7 @@
 #include "ops/control/slices.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
+#include "ops/sequence/sequence_vjp.h"
 #include "ops/shape/axes.h"
 
 namespace autograph {
@@ -232,6 +233,7 @@ const OpDef& split_to_sequence_def() {
                      {"keepdims", AttributeType::integer, "0: without split, pieces lose the axis.", int64_t{1}}},
       .infer = infer_split,
       .evaluate = evaluate_split,
+      .vjp = split_to_sequence_vjp,
       .onnx = {{"SplitToSequence", 11}},
       .sample = sample_split,
   };
@@ -249,6 +251,7 @@ const OpDef& concat_from_sequence_def() {
                      {"new_axis", AttributeType::integer, "1: the axis is new.", int64_t{0}}},
       .infer = infer_concat,
       .evaluate = evaluate_concat,
+      .vjp = concat_from_sequence_vjp,
       .onnx = {{"ConcatFromSequence", 11}},
       .sample = sample_concat,
   };
@@ -270,6 +273,7 @@ const OpDef& sequence_map_def() {
                      captures_spec()},
       .infer = infer_map,
       .evaluate = evaluate_map,
+      .vjp = sequence_map_vjp,
       .traits = {.control_flow = true},
       .onnx = {{.name = "SequenceMap", .since = 17, .import = import_map, .export_node = export_captures}},
       .sample = sample_map,
