@@ -299,7 +299,8 @@ class PlaneDepthwise : public Kernel {
   // In whole cache lines, so that threads do not write to the same ones; and as vectors are loaded whole, with room
   // behind the end.
   int64_t padded_size() const {
-    constexpr int64_t kWidestVector = HWY_MAX_BYTES / sizeof(float);
+    // Of all instruction sets; HWY_MAX_BYTES is here that of the last one alone.
+    constexpr int64_t kWidestVector = HWY_ARCH_X86 ? 16 : 64;
     return (shape_.padded_rows * shape_.padded_width() + 15) / 16 * 16 + kWidestVector;
   }
 
