@@ -19,6 +19,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/conv/plane_depthwise.cpp"
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include "backends/cpu/simd/rows-inl.h"
 
@@ -38,6 +39,9 @@ struct DepthwisePlane {
   bool is_dense;   // follow the rows of a window one another?
   int64_t rows, columns;
   float bias;
+  // What the next plane is made of is fetched meanwhile, so that copying it does not wait for memory.
+  const float* next;
+  int64_t next_size;  // 0: there is none
 };
 
 }  // namespace autograph::simd
@@ -130,6 +134,13 @@ HWY_INLINE void convolve_tile(const DepthwisePlane& plane, bool two_rows, const 
   convolve_row<N>(plane, x, y, last);
 }
 
+// Fetches the part of the next plane that belongs to rows [begin, end) of outputs.
+HWY_INLINE void fetch_next(const DepthwisePlane& plane, int64_t begin, int64_t end) {
+  constexpr int64_t kCacheLine = 64 / sizeof(float);
+  const int64_t last = plane.next_size * end / plane.rows;
+  for (int64_t i = plane.next_size * begin / plane.rows; i < last; i += kCacheLine) hwy::Prefetch(plane.next + i);
+}
+
 void convolve_plane(const DepthwisePlane& plane, float* y) {
   const size_t lanes = hn::Lanes(D());
   const auto columns = static_cast<size_t>(plane.columns);
@@ -148,6 +159,7 @@ void convolve_plane(const DepthwisePlane& plane, float* y) {
       }
     }
     const int64_t done = two_rows ? 2 : 1;
+    fetch_next(plane, r, r + done);
     r += done;
     y += static_cast<size_t>(done) * columns;
   }
@@ -190,11 +202,10 @@ DepthwiseShape shape_of(const KernelCall& call) {
   return shape;
 }
 
-// The plane with its padding; what lies behind the last window is left out.
+// The plane into its padding, which is there; what lies behind the last window is left out.
 void pad_plane(const DepthwiseShape& shape, const float* x, float* padded) {
   const WindowAxis &rows = shape.rows, &columns = shape.columns;
   const int64_t width = shape.padded_width();
-  std::fill_n(padded, shape.padded_rows * width, 0.0F);
   const int64_t last_row = std::min(rows.in, shape.padded_rows - rows.pad_begin);
   const int64_t count = std::min(columns.in, width - columns.pad_begin);
   for (int64_t r = 0; r < last_row; ++r) {
@@ -268,6 +279,7 @@ class PlaneDepthwise : public Kernel {
     const auto taps = static_cast<int64_t>(offsets_.size());
     for_shares(threads_, planes_, [&](int64_t begin, int64_t end, int thread) {
       float* padded = static_cast<float*>(args.scratch) + thread * padded_size();
+      std::fill_n(padded, padded_size(), 0.0F);
       for (int64_t plane = begin; plane < end; ++plane) {
         const float* from = x + plane / sharing_ * in_plane;
         if (plane == begin || plane % sharing_ == 0) pad_plane(shape_, from, padded);
@@ -286,7 +298,9 @@ class PlaneDepthwise : public Kernel {
             .is_dense = shape_.rows.dilation == 1,
             .rows = shape_.rows.out,
             .columns = shape_.columns.out,
-            .bias = shift},
+            .bias = shift,
+            .next = from + in_plane,
+            .next_size = plane + 1 < end && (plane + 1) % sharing_ == 0 ? in_plane : 0},
            y + plane * out_plane);
         } else {
           convolve_inside(shape_, from, weights, shift, y + plane * out_plane);
