@@ -29,4 +29,13 @@ class Weights {
   std::string model_;
 };
 
+/// While it lives, Weights of this thread draw no elements for large tensors: outlines of models (zoo.h).
+class UndrawnWeights {
+ public:
+  UndrawnWeights();
+  ~UndrawnWeights();
+  UndrawnWeights(const UndrawnWeights&) = delete;
+  UndrawnWeights& operator=(const UndrawnWeights&) = delete;
+};
+
 }  // namespace autograph

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "models/models.h"
+#include "models/weights.h"
 
 namespace autograph {
 namespace {
@@ -86,6 +87,11 @@ Graph build_zoo_model(std::string_view name, int64_t batch) {
   for (const Row& row : kRows) names.emplace_back(row.name);
   throw UserError(fmt::format("[zoo] model '{}': unknown{}; 'zoo list' prints all {}", name, did_you_mean(name, names),
                               names.size()));
+}
+
+Graph outline_zoo_model(std::string_view name, int64_t batch) {
+  const UndrawnWeights undrawn;
+  return build_zoo_model(name, batch);
 }
 
 }  // namespace autograph

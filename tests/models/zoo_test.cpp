@@ -58,8 +58,29 @@ TEST_P(ZooModel, IsValidDescribedAndFullyTyped) {
   }
 }
 
+TEST_P(ZooModel, OutlineHasItsNodesTypesAndSmallConstants) {
+  const Graph model = build_zoo_model(GetParam().name);
+  const Graph outline = outline_zoo_model(GetParam().name);
+  ASSERT_EQ(outline.value_capacity(), model.value_capacity());
+  ASSERT_EQ(outline.nodes(), model.nodes());
+  for (const NodeId id : model.nodes()) {
+    EXPECT_EQ(&outline.node(id).op(), &model.node(id).op()) << describe(model, id);
+    EXPECT_EQ(outline.node(id).inputs(), model.node(id).inputs()) << describe(model, id);
+    for (const ValueId output : model.node(id).outputs()) EXPECT_EQ(outline.type(output), model.type(output));
+  }
+  ASSERT_EQ(outline.constants(), model.constants());
+  for (const ValueId id : model.constants()) {
+    const Tensor& weight = model.value(id).constant();
+    const Tensor& outlined = outline.value(id).constant();
+    EXPECT_EQ(outlined.type(), weight.type()) << model.value(id).name();
+    if (weight.num_elements() <= 4096) {
+      EXPECT_TRUE(outlined.bitwise_equal(weight)) << model.value(id).name();
+    }
+  }
+}
+
 TEST_P(ZooModel, NamesOfParametersAreDistinct) {
-  const Graph graph = build_zoo_model(GetParam().name);
+  const Graph graph = outline_zoo_model(GetParam().name);
   std::set<std::string> seen;
   for (const ValueId id : graph.constants()) {
     const std::string& name = graph.value(id).name();
@@ -69,8 +90,8 @@ TEST_P(ZooModel, NamesOfParametersAreDistinct) {
 }
 
 TEST_P(ZooModel, BatchMultipliesTheFirstExtent) {
-  const Graph one = build_zoo_model(GetParam().name, 1);
-  const Graph three = build_zoo_model(GetParam().name, 3);
+  const Graph one = outline_zoo_model(GetParam().name, 1);
+  const Graph three = outline_zoo_model(GetParam().name, 3);
   EXPECT_EQ(one.num_nodes(), three.num_nodes());
   const auto expect_tripled = [&](ValueId small, ValueId large) {
     EXPECT_EQ(three.type(large).shape()[0].value(), 3 * one.type(small).shape()[0].value());

@@ -24,21 +24,19 @@ struct ExportOptions {
 int list(Session& session) {
   Json models = Json::array();
   Table table({{"model"}, {"nodes", true}, {"parameters", true}, {"work", true}, {"input"}, {"what it is"}});
-  const std::vector<ZooEntry>& entries = zoo_models();
-  for (size_t i = 0; i < entries.size(); ++i) {
-    session.progress("building " + entries[i].name, static_cast<double>(i) / static_cast<double>(entries.size()));
-    const Graph graph = build_zoo_model(entries[i].name);
+  for (const ZooEntry& entry : zoo_models()) {
+    const Graph graph = outline_zoo_model(entry.name);
     const GraphSummary summary = summarize(graph);
     const Type input = graph.inputs().empty() ? Type() : graph.type(graph.inputs()[0]);
-    models.push(Json::object({{"name", entries[i].name},
+    models.push(Json::object({{"name", entry.name},
                               {"nodes", summary.nodes},
                               {"parameters", summary.parameters},
                               {"flops", summary.flops},
                               {"input", inputs_json(graph)},
-                              {"description", entries[i].description},
-                              {"is_variant", entries[i].is_variant}}));
-    table.add({entries[i].name, fmt::format("{}", summary.nodes), human_count(static_cast<double>(summary.parameters)),
-               human_count(summary.flops, "FLOP"), to_string(input), entries[i].description});
+                              {"description", entry.description},
+                              {"is_variant", entry.is_variant}}));
+    table.add({entry.name, fmt::format("{}", summary.nodes), human_count(static_cast<double>(summary.parameters)),
+               human_count(summary.flops, "FLOP"), to_string(input), entry.description});
   }
   session.print({{"models", std::move(models)}}, table.to_string(session.stdout_escapes()));
   return 0;
