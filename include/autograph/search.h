@@ -131,6 +131,16 @@ struct NodeLedger {
   std::vector<LedgerEntry> entries;  ///< Kept ones in the order in which they were applied, then others by prediction.
 };
 
+/// Why a search ended.
+enum class StopReason : uint8_t {
+  done,      ///< There was nothing left to try.
+  budget,    ///< Its time was over.
+  cancelled  ///< SearchOptions::is_cancelled said so.
+};
+
+/// "done", "budget", "cancelled".
+std::string_view to_string(StopReason reason);
+
 /// A graph and a schedule that a search ran on the device, in turns with the best until then.
 struct TrialResult {
   double cost_us = 0;       ///< By the cost model.
@@ -147,29 +157,29 @@ struct TrialResult {
 /// What a search found and how.
 struct SearchReport {
   Strategy strategy = Strategy::sequential;
-  std::string device;                      ///< Device of the measurements.
-  bool simulated = false;                  ///< Latencies are of a simulated device.
-  double alpha = 0;                        ///< Weight of the critical path in the costs.
-  bool is_alpha_fitted = false;            ///< By least squares, over graphs measured on this device before.
-  bool tuned = false;                      ///< Kernels chosen by measurement are faster: compile() chooses them so.
-  bool tuned_in_network = false;           ///< As ExpertOptions::tune_in_network says.
-  double cost_before_us = 0;               ///< By the cost model.
-  double cost_after_us = 0;                ///< By the cost model.
-  double latency_before_ms = 0;            ///< Of the plain plan, median, measured in turns with the result.
-  double latency_after_ms = 0;             ///< Of the result.
-  size_t candidates = 0;                   ///< Graphs looked at.
-  size_t measured = 0;                     ///< Graphs and schedules run on the device.
-  size_t partitions = 0;                   ///< Parts that the graph was cut into.
-  double search_seconds = 0;               ///< All of it.
-  std::string compared_with;               ///< Truth::how(); "" where nothing was compared.
-  bool agrees = true;                      ///< The result gives the numbers that it should.
-  double max_abs = 0;                      ///< Largest difference of an output from what it should be.
-  double max_rel = 0;                      ///< The same over the largest magnitude of the output.
-  bool kept_plain = false;                 ///< Nothing found was faster: the plain plan is the result.
-  std::string stop_reason;                 ///< "done", "budget", "cancelled".
-  std::vector<AppliedRule> rules_applied;  ///< In order.
-  std::vector<TrialResult> trials;         ///< In order.
-  std::optional<NodeLedger> ledger = {};   ///< Of SearchOptions::why.
+  std::string device;                         ///< Device of the measurements.
+  bool simulated = false;                     ///< Latencies are of a simulated device.
+  double alpha = 0;                           ///< Weight of the critical path in the costs.
+  bool is_alpha_fitted = false;               ///< By least squares, over graphs measured on this device before.
+  bool tuned = false;                         ///< Kernels chosen by measurement are faster: compile() chooses them so.
+  bool tuned_in_network = false;              ///< As ExpertOptions::tune_in_network says.
+  double cost_before_us = 0;                  ///< By the cost model.
+  double cost_after_us = 0;                   ///< By the cost model.
+  double latency_before_ms = 0;               ///< Of the plain plan, median, measured in turns with the result.
+  double latency_after_ms = 0;                ///< Of the result.
+  size_t candidates = 0;                      ///< Graphs looked at.
+  size_t measured = 0;                        ///< Graphs and schedules run on the device.
+  size_t partitions = 0;                      ///< Parts that the graph was cut into.
+  double search_seconds = 0;                  ///< All of it.
+  std::string compared_with;                  ///< Truth::how(); "" where nothing was compared.
+  bool agrees = true;                         ///< The result gives the numbers that it should.
+  double max_abs = 0;                         ///< Largest difference of an output from what it should be.
+  double max_rel = 0;                         ///< The same over the largest magnitude of the output.
+  bool kept_plain = false;                    ///< Nothing found was faster: the plain plan is the result.
+  StopReason stop_reason = StopReason::done;  ///< Why it ended when it did.
+  std::vector<AppliedRule> rules_applied;     ///< In order.
+  std::vector<TrialResult> trials;            ///< In order.
+  std::optional<NodeLedger> ledger = {};      ///< Of SearchOptions::why.
 };
 
 /// A graph with the schedule that was found for it. Run it with compile(); passes have been run.

@@ -19,7 +19,8 @@ bool is_simulated(const std::string& device) { return device.starts_with("sim:")
 Optimized find(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
                const SearchOptions& search_as) {
   Optimized found = search(session, loaded, compile, search_as);
-  if (found.report.stop_reason == "cancelled") throw Error(ExitCode::interrupted, "[search] it was interrupted");
+  if (found.report.stop_reason == StopReason::cancelled)
+    throw Error(ExitCode::interrupted, "[search] it was interrupted");
   return found;
 }
 

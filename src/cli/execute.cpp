@@ -219,7 +219,8 @@ CompiledModel compile_model(Session& session, LoadedModel& loaded, const RunOpti
   CompileOptions searching = options;
   searching.profile = false;
   Optimized found = search(session, loaded, searching, search_options(SearchFlags(), run));
-  if (found.report.stop_reason == "cancelled") throw Error(ExitCode::interrupted, "[search] it was interrupted");
+  if (found.report.stop_reason == StopReason::cancelled)
+    throw Error(ExitCode::interrupted, "[search] it was interrupted");
   compiled.streams = found.schedule.width();
   compiled.executable = compile(found, options);
   compiled.report = std::move(found.report);

@@ -217,9 +217,14 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   if (context.ledger()) report.ledger = context.node_ledger(found.steps, found.finished);
   report.search_seconds = since_start.ms() / 1e3;
   const bool is_over = context.seconds() > context.budget_seconds();
-  report.stop_reason = was_cancelled ? "cancelled" : is_over ? "budget" : "done";
+  report.stop_reason = was_cancelled ? StopReason::cancelled : is_over ? StopReason::budget : StopReason::done;
   found.finished.inputs_to_states(hidden);
   return {std::move(found.finished), std::move(found.schedule), std::move(report)};
+}
+
+std::string_view to_string(StopReason reason) {
+  constexpr std::string_view kNames[] = {"done", "budget", "cancelled"};
+  return kNames[static_cast<size_t>(reason)];
 }
 
 Executable compile(const Optimized& optimized, const CompileOptions& options) {

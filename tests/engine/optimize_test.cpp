@@ -283,7 +283,7 @@ TEST(Optimize, StopsWhenCancelledWithTheBestSoFar) {
   search.is_cancelled = [&] { return ++asked > 40; };
   const Graph graph = recurrent(6);
   const Optimized found = optimize(graph, simulated(), search);
-  EXPECT_EQ(found.report.stop_reason, "cancelled");
+  EXPECT_EQ(found.report.stop_reason, StopReason::cancelled);
   const std::vector<Datum> inputs = seeded_inputs(graph);
   EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), reference(graph, inputs), {}).ok);
 }
@@ -296,7 +296,7 @@ TEST(Optimize, TrialsTellTheLatenciesOfACancelledSearch) {
   int asked = 0;
   search.is_cancelled = [&] { return ++asked > 60; };
   const Optimized found = optimize(recurrent(6), simulated(), search);
-  EXPECT_EQ(found.report.stop_reason, "cancelled");
+  EXPECT_EQ(found.report.stop_reason, StopReason::cancelled);
   double best_ms = whole.report.latency_before_ms;
   for (const TrialResult& trial : found.report.trials) best_ms = trial.accepted ? trial.latency_ms : best_ms;
   EXPECT_EQ(found.report.latency_after_ms, best_ms);

@@ -55,6 +55,7 @@ Optimized two_streams() {
   optimized.report.strategy = Strategy::ios;
   optimized.report.candidates = 17;
   optimized.report.cost_before_us = 2.5;
+  optimized.report.stop_reason = StopReason::budget;
   optimized.report.rules_applied = {{"merge.matmuls", "a + \"b\"", 1.25}};
   return optimized;
 }
@@ -97,6 +98,7 @@ TEST_F(PlanFile, KeepsGraphScheduleReportAndOrigin) {
   EXPECT_EQ(report.strategy, Strategy::ios);
   EXPECT_EQ(report.candidates, 17U);
   EXPECT_EQ(report.cost_before_us, 2.5);
+  EXPECT_EQ(report.stop_reason, StopReason::budget);
   ASSERT_EQ(report.rules_applied.size(), 1U);
   EXPECT_EQ(report.rules_applied[0].where, "a + \"b\"");
   EXPECT_EQ(report.rules_applied[0].gain_us, 1.25);

@@ -180,7 +180,7 @@ Optimized search(Session& session, const LoadedModel& loaded, const CompileOptio
                                     "{} in {:.1f} s",
                                     to_string(report.strategy), report.candidates, report.measured, report.partitions,
                                     report.rules_applied.size(), report.cost_before_us, report.cost_after_us,
-                                    report.stop_reason, report.search_seconds));
+                                    to_string(report.stop_reason), report.search_seconds));
   return found;
 }
 

@@ -67,7 +67,7 @@ Optimized run_passes_alone(Session& session, const LoadedModel& loaded, const Op
   Optimized found{executable.graph(), {}, {}};
   found.report.strategy = Strategy::sequential;
   found.report.device = options.run.device;
-  found.report.stop_reason = "done";
+  found.report.stop_reason = StopReason::done;
   return found;
 }
 
@@ -150,7 +150,7 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
                           {"rules_applied", rules_json(report)},
                           {"partitions", report.partitions},
                           {"search_seconds", report.search_seconds},
-                          {"stop_reason", report.stop_reason},
+                          {"stop_reason", to_string(report.stop_reason)},
                           {"kept_plain", report.kept_plain},
                           {"compared_with", report.compared_with},
                           {"max_abs", report.max_abs},
@@ -191,9 +191,10 @@ std::string text(const Session& session, const LoadedModel& loaded, const Option
   const std::string kind = report.simulated ? " (simulated)" : report.kept_plain ? " (the plain plan is kept)" : "";
   rows.emplace_back("latency", human_ms(report.latency_before_ms) + " -> " + human_ms(report.latency_after_ms) + kind);
   if (report.candidates > 0) {
-    rows.emplace_back("search", fmt::format("{} candidates, {} measured, {} parts, {} rewrites in {:.1f} s ({})",
-                                            report.candidates, report.measured, report.partitions,
-                                            report.rules_applied.size(), report.search_seconds, report.stop_reason));
+    rows.emplace_back(
+        "search", fmt::format("{} candidates, {} measured, {} parts, {} rewrites in {:.1f} s ({})", report.candidates,
+                              report.measured, report.partitions, report.rules_applied.size(), report.search_seconds,
+                              to_string(report.stop_reason)));
   }
   rows.emplace_back("compared", "with " + report.compared_with);
   rows.emplace_back("max abs", fmt::format("{:.3g}", report.max_abs));
@@ -237,7 +238,7 @@ int run(Session& session, const Options& given) {
   }
   session.print(document(loaded, options, found, difference.ok), text(session, loaded, options, found, difference.ok));
   if (!difference.ok) return static_cast<int>(ExitCode::mismatch);
-  return static_cast<int>(found.report.stop_reason == "cancelled" ? ExitCode::interrupted : ExitCode::done);
+  return static_cast<int>(found.report.stop_reason == StopReason::cancelled ? ExitCode::interrupted : ExitCode::done);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ Json report_json(const SearchReport& report) {
           {"max_abs", report.max_abs},
           {"max_rel", report.max_rel},
           {"kept_plain", report.kept_plain},
-          {"stop_reason", report.stop_reason},
+          {"stop_reason", to_string(report.stop_reason)},
           {"rules_applied", std::move(rules)},
           {"trials", trials_json(report.trials)}};
 }
@@ -130,6 +130,14 @@ PlanOrigin parse_origin(const Field& json) {
   return origin;
 }
 
+StopReason stop_reason_of(const Field& json) {
+  for (const StopReason reason : {StopReason::done, StopReason::budget, StopReason::cancelled}) {
+    if (json.text() == to_string(reason)) return reason;
+  }
+  json.check(false, "done, budget or cancelled");
+  return StopReason::done;
+}
+
 TrialResult parse_trial(const Field& json) {
   constexpr uint64_t kMostStreams = 4096;
   TrialResult trial;
@@ -161,7 +169,7 @@ SearchReport parse_report(const Field& json) {
   report.max_abs = json.at("max_abs").real();
   report.max_rel = json.at("max_rel").real();
   report.kept_plain = json.at("kept_plain").flag();
-  report.stop_reason = json.at("stop_reason").text();
+  report.stop_reason = stop_reason_of(json.at("stop_reason"));
   for (const Field& rule : json.at("rules_applied").list()) {
     report.rules_applied.push_back({rule.at("rule").text(), rule.at("where").text(), rule.at("gain_us").real()});
   }
