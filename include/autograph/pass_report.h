@@ -16,6 +16,7 @@ struct PassReport {
   bool changed = false;
   size_t nodes = 0;  ///< Of the graph behind it, those in nested graphs not counted.
   /// How many nodes of an op came, or went (less than 0), by name of the op; ops whose number stayed are left out.
+  /// Constants of the graph are counted as "constant".
   std::vector<std::pair<std::string, int64_t>> ops;
 };
 

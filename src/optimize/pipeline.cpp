@@ -12,6 +12,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "ops/defs.h"
 #include "optimize/pass.h"
 #include "optimize/passes/passes.h"
 
@@ -88,7 +89,7 @@ bool is_chosen(const PassDef& pass, const PipelineOptions& options) {
   return options.optimize && !names(options.disabled);
 }
 
-// Nodes of a graph by op, from one state of it to the next.
+// Nodes of a graph by op, and constants, from one state of it to the next.
 class OpCounts {
  public:
   explicit OpCounts(const Graph& graph) : counts_(count(graph)) {}
@@ -116,6 +117,9 @@ class OpCounts {
   static Counts count(const Graph& graph) {
     Counts counts;
     for (const NodeId id : graph.nodes()) ++counts[graph.node(id).op().name];
+    if (const size_t constants = graph.constants().size(); constants > 0) {
+      counts[constant_def().name] += static_cast<int64_t>(constants);
+    }
     return counts;
   }
 

@@ -331,6 +331,23 @@ TEST(Pipeline, TellsWhatEachPassDid) {
   EXPECT_EQ(changed.size(), 1U);
 }
 
+TEST(Pipeline, TellsOfConstantsThatBecameOne) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const auto number = [&] { return constant(graph, Tensor::of<float>({2}, {0.5F, 1.5F})); };
+  graph.add_output(add(mul(x, number()), number()).id());
+  PassContext context;
+  using Ops = std::vector<std::pair<std::string, int64_t>>;
+  int told = 0;
+  for (const PassReport& report : run_passes(graph, context)) {
+    if (!report.changed) continue;
+    ++told;
+    EXPECT_EQ(report.name, "common_subexpressions");
+    EXPECT_EQ(report.ops, (Ops{{"constant", -1}}));
+  }
+  EXPECT_EQ(told, 1);
+}
+
 TEST(Pipeline, RunsOnlyRequiredPassesWithoutOptimisation) {
   Graph graph;
   relu(input(graph, DType::f32, {2}, "x"));
