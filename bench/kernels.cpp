@@ -120,6 +120,20 @@ std::vector<BenchCase> conv_cases() {
                      {{"pads", std::vector<int64_t>(4, pad)}},
                      true});
   }
+  // Lines of inception_v3.
+  struct Line {
+    int64_t in, out, size, rows, columns;
+  };
+  for (const auto& [in, out, size, rows, columns] :
+       {Line{128, 128, 17, 1, 7}, Line{128, 192, 17, 7, 1}, Line{160, 160, 17, 1, 7}, Line{160, 192, 17, 7, 1},
+        Line{192, 192, 17, 1, 7}, Line{192, 192, 17, 7, 1}, Line{384, 384, 8, 1, 3}, Line{384, 384, 8, 3, 1},
+        Line{64, 64, 35, 1, 5}, Line{64, 64, 35, 5, 1}}) {
+    cases.push_back({fmt::format("conv {} to {} of {} line {}x{}", in, out, size, rows, columns),
+                     conv_def(),
+                     {{1, in, size, size}, {out, in, rows, columns}},
+                     {{"pads", std::vector<int64_t>{rows / 2, columns / 2, rows / 2, columns / 2}}},
+                     true});
+  }
   return cases;
 }
 

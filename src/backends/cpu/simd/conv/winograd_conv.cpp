@@ -1,8 +1,9 @@
-// conv with 3x3 or 5x5 weights, stride 1 and many channels by Winograd's algorithm, with bias and an epilogue.
+// conv with 3x3, 5x5, 1xN or Nx1 weights, stride 1 and many channels by Winograd's algorithm, with bias and an
+// epilogue.
 //
-// oneDNN has the algorithm too, for one layout, with weights that take it 25 ns each to transform, and with tiles of
-// 4 x 4 for few 3x3 shapes. Here tiles stay in the second cache from their transform to the output, and weights take
-// less than 1 ns each, so that nobody has to ask for it by measuring.
+// oneDNN has the algorithm too, for 3x3 and one layout, with weights that take it 25 ns each to transform, and with
+// tiles of 4 x 4 for few 3x3 shapes. Here tiles stay in the second cache from their transform to the output, and
+// weights take less than 1 ns each, so that nobody has to ask for it by measuring.
 #include <algorithm>
 #include <vector>
 
@@ -34,7 +35,7 @@ WinogradShape shape_of(const AnchoredCall& conv, Layout layout) {
   const Dims w = conv.dims(kW);
   const auto axes = resolve_windows(window_spec(conv.attributes(), {w[2], w[3]}), std::span(x).subspan(2));
   const bool together = layout == Layout::channels_last;
-  return {.taps = w[2],
+  return {.taps = {w[2], w[3]},
           .batch = x[0],
           .in_channels = x[1],
           .out_channels = w[0],
@@ -50,13 +51,19 @@ bool all_ones(const AnchoredCall& conv, std::string_view name) {
   return std::all_of(list.begin(), list.end(), [](int64_t d) { return d == 1; });
 }
 
+bool has_taps(int64_t rows, int64_t columns) {
+  const int64_t longer = std::max(rows, columns);
+  if (std::min(rows, columns) == 1) return longer == 3 || longer == 5 || longer == 7;
+  return rows == columns && (longer == 3 || longer == 5);
+}
+
 std::string why_not(const KernelCall& call) {
   if (call.exact) return "sums in another order";
   const auto conv = read_conv(call);
   if (!conv) return "not a convolution with a chain of elementwise ops behind it";
   const Dims x = conv->dims(kX);
   const Dims w = conv->dims(kW);
-  if (x.size() != 4 || w[2] != w[3] || (w[2] != 3 && w[2] != 5)) return "3x3 and 5x5 only";
+  if (x.size() != 4 || !has_taps(w[2], w[3])) return "3x3, 5x5 and lines of 3, 5 and 7 only";
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (conv->attributes().integer("group") != 1) return "groups";
   if (!all_ones(*conv, "dilations") || !all_ones(*conv, "strides")) return "strides or dilation";
@@ -75,7 +82,7 @@ struct WorkPlan {
 
   WorkPlan(const WinogradShape& shape, int threads) {
     const int64_t tiles = shape.tiles();
-    const int64_t in_cache = std::max(kMinTiles, kTransformedElements / (kWinogradPoints * shape.in_channels));
+    const int64_t in_cache = std::max(kMinTiles, kTransformedElements / (shape.points() * shape.in_channels));
     by_tiles = tiles >= threads * kMinTiles || shape.weight_elements() <= kSmallWeights || threads == 1;
     const int64_t share = by_tiles ? (tiles + threads - 1) / threads : tiles;
     const int64_t turns = (share + in_cache - 1) / in_cache;
@@ -133,8 +140,8 @@ class WinogradKernel : public Kernel {
     return weights;
   }
 
-  int64_t transformed_size() const { return kWinogradPoints * winograd_plane(plan_.tiles_at_once, shape_.in_channels); }
-  int64_t products_size() const { return kWinogradPoints * winograd_plane(plan_.tiles_at_once, kWinogradUnit); }
+  int64_t transformed_size() const { return shape_.points() * winograd_plane(plan_.tiles_at_once, shape_.in_channels); }
+  int64_t products_size() const { return shape_.points() * winograd_plane(plan_.tiles_at_once, kWinogradUnit); }
 
   // The tiles from `begin` to `end` in the halves of units from `first_half` to `end_half`.
   void run_tiles(WinogradTask task, int64_t begin, int64_t end, int64_t first_half, int64_t end_half) const {
@@ -177,12 +184,12 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
   // Fewer tiles leave registers idle.
   constexpr int64_t kFewTiles = 8;
-  const double tiles = static_cast<double>(std::max(kFewTiles, shape.tiles())) * kWinogradPoints;
+  const double tiles = static_cast<double>(std::max(kFewTiles, shape.tiles()) * shape.points());
   const double channels = static_cast<double>(shape.in_channels + shape.out_channels);
   const double products = tiles * static_cast<double>(shape.in_channels * shape.out_channels);
-  const int64_t given = shape.taps * shape.taps;
+  const int64_t given = shape.taps[0] * shape.taps[1];
   const double further_weights =
-      static_cast<double>(shape.weight_elements() * (kWinogradPoints - given) / kWinogradPoints) * sizeof(float);
+      static_cast<double>(shape.weight_elements() * (shape.points() - given) / shape.points()) * sizeof(float);
   return kStartUs + 2 * products / (kFlopsPerUsAndThread * threads) +
          tiles * channels / (kTransformedPerUsAndThread * threads) + cost.bytes / kBytesPerUs +
          further_weights / kWeightBytesPerUs;

@@ -7,16 +7,13 @@
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
 #include <hwy/highway.h>
-#include "backends/cpu/simd/conv/conv_steps-inl.h"
-#include "backends/cpu/simd/linear/micro_gemm-inl.h"
+#include "backends/cpu/simd/conv/winograd_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
 constexpr int kIn = static_cast<int>(kWinogradIn);
 
 // The points other than 0 and infinity are +-a and +-b with a b = 1.
@@ -24,8 +21,6 @@ constexpr float kA = 2.0F / 3;
 constexpr float kB = 1.5F;
 constexpr float kA2 = kA * kA;
 constexpr float kB2 = kB * kB;
-
-HWY_INLINE int64_t lanes_of_target() { return static_cast<int64_t>(hn::Lanes(D())); }
 
 // out[p * step] = values at point p of what six inputs in a row stand for.
 HWY_INLINE void transform_inputs_1d(const V (&in)[kIn], V* out, int step) {
@@ -61,20 +56,6 @@ HWY_INLINE void transform_products_1d(const V (&in)[kIn], V* out, int step) {
   }
 }
 
-// The polynomial with the coefficients `weights` at +-point, times `factor`.
-template <int kTaps>
-HWY_INLINE void evaluate_pair(const V (&weights)[kTaps], float point, float factor, V& at_plus, V& at_minus) {
-  const D d;
-  const V square = hn::Set(d, point * point);
-  V even = weights[kTaps - 1];
-  for (int i = kTaps - 3; i >= 0; i -= 2) even = hn::MulAdd(even, square, weights[i]);
-  V odd = weights[kTaps - 2];
-  for (int i = kTaps - 4; i >= 0; i -= 2) odd = hn::MulAdd(odd, square, weights[i]);
-  even = hn::Mul(even, hn::Set(d, factor));
-  at_plus = hn::MulAdd(odd, hn::Set(d, factor * point), even);
-  at_minus = hn::NegMulAdd(odd, hn::Set(d, factor * point), even);
-}
-
 // out[p * step] = values at point p of what the weights in a row stand for, times the factors that make the other two
 // transforms cheap.
 template <int kTaps>
@@ -83,24 +64,6 @@ HWY_INLINE void transform_weights_1d(const V (&weights)[kTaps], V* out, int step
   evaluate_pair(weights, kA, 1 / (2 * kA2 * (kA2 - kB2)), out[step], out[2 * step]);
   evaluate_pair(weights, kB, 1 / (2 * kB2 * (kB2 - kA2)), out[3 * step], out[4 * step]);
   out[5 * step] = weights[kTaps - 1];
-}
-
-// Where a tile lies.
-struct Place {
-  int64_t instance;
-  int64_t row;  // of its first output
-  int64_t column;
-};
-
-Place place_of(const WinogradShape& shape, int64_t tile) {
-  const int64_t wide = shape.tiles_wide();
-  const int64_t high = shape.tiles_high();
-  return {tile / (high * wide), tile / wide % high * shape.tile(), tile % wide * shape.tile()};
-}
-
-// Of a channel of the first pixel, with `block` channels of a pixel together and planes of `pixels`.
-HWY_INLINE int64_t channel_offset(int64_t channel, int64_t block, int64_t pixels) {
-  return channel / block * block * pixels + channel % block;
 }
 
 // Six rows of six pixels of a vector of channels, some of which may lie outside of the image.
@@ -146,7 +109,7 @@ void transform_inputs(const WinogradTask& task) {
   const int64_t pixels = shape.in[0] * shape.in[1];
   const int64_t plane = winograd_plane(task.tiles, shape.in_channels);
   for (int64_t t = 0; t < task.tiles; ++t) {
-    const Place place = place_of(shape, task.first_tile + t);
+    const WinogradPlace place = place_of(shape, task.first_tile + t);
     const int64_t row = place.row - shape.pad[0];
     const int64_t column = place.column - shape.pad[1];
     InputTile tile{.x = nullptr, .row = shape.in[1] * shape.in_block, .pixel = shape.in_block};
@@ -157,7 +120,7 @@ void transform_inputs(const WinogradTask& task) {
     const bool whole = row >= 0 && column >= 0 && row + kIn <= shape.in[0] && column + kIn <= shape.in[1];
     const float* first = task.x + place.instance * shape.in_channels * pixels + row * tile.row + column * tile.pixel;
     float* out = task.transformed + t * shape.in_channels;
-    for (int64_t c = 0; c < shape.in_channels; c += lanes_of_target()) {
+    for (int64_t c = 0; c < shape.in_channels; c += winograd_lanes()) {
       tile.x = first + channel_offset(c, shape.in_block, pixels);
       if (whole) {
         transform_inputs_of<true>(tile, out + c, plane);
@@ -167,16 +130,6 @@ void transform_inputs(const WinogradTask& task) {
     }
   }
 }
-
-// Some rows of as many pixels of a vector of channels, of which some may lie outside of the image.
-struct OutputTile {
-  float* y;
-  const float* residual;
-  int64_t row;
-  int64_t pixel;
-  int rows;
-  int columns;
-};
 
 template <int kOut>
 HWY_NOINLINE void transform_products(const float* products, int64_t plane, const float* bias, V* out) {
@@ -204,55 +157,15 @@ HWY_NOINLINE void transform_products(const float* products, int64_t plane, const
 }
 
 template <int kOut>
-HWY_INLINE void store_tile(const OutputTile& tile, std::span<const ConvStep> steps, V (&out)[kOut * kOut]) {
-  const D d;
-  for (const ConvStep& step : steps) {
-    apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
-      for (int i = 0; i < tile.rows; ++i) {
-        for (int j = 0; j < tile.columns; ++j) {
-          const auto residual = [&]() HWY_ATTR { return hn::LoadU(d, tile.residual + i * tile.row + j * tile.pixel); };
-          out[i * kOut + j] = f(out[i * kOut + j], residual);
-        }
-      }
-    });
-  }
-  for (int i = 0; i < tile.rows; ++i) {
-    for (int j = 0; j < tile.columns; ++j) {
-      hn::StoreU(out[i * kOut + j], d, tile.y + i * tile.row + j * tile.pixel);
-    }
-  }
-}
-
-// The products of `rows` transformed tiles from row `first` on with one unit of output channels, at every point.
-void multiply(const WinogradTask& task, int64_t first, int64_t rows, int64_t unit, float* products) {
-  const WinogradShape& shape = task.shape;
-  const int64_t depth = shape.in_channels;
-  const int64_t width = std::min(kWinogradUnit, shape.out_channels - unit * kWinogradUnit);
-  const float* weights = task.weights + unit * kWinogradPoints * depth * kWinogradUnit;
-  const float* in = task.transformed + first * depth;
-  for (int64_t p = 0; p < kWinogradPoints; ++p) {
-    multiply_packed<true>({.a = in + p * winograd_plane(task.tiles, depth),
-                           .a_stride = depth,
-                           .panel = weights + p * depth * width,
-                           .depth = depth,
-                           .c = products + p * winograd_plane(rows, kWinogradUnit),
-                           .c_stride = kWinogradUnit,
-                           .accumulate = false,
-                           .next_panel = weights + (p + 1) * depth * width},
-                          rows, width);
-  }
-}
-
-template <int kOut>
 void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
   const WinogradShape& shape = task.shape;
-  multiply(task, begin, end - begin, unit, products);
+  multiply_at_points(task, begin, end - begin, unit, products);
   const int64_t pixels = shape.out[0] * shape.out[1];
   const int64_t plane = winograd_plane(end - begin, kWinogradUnit);
   const int64_t first = unit * kWinogradUnit;
   const int64_t width = std::min(kWinogradUnit, shape.out_channels - first);
   for (int64_t t = begin; t < end; ++t) {
-    const Place place = place_of(shape, task.first_tile + t);
+    const WinogradPlace place = place_of(shape, task.first_tile + t);
     OutputTile tile{.y = nullptr,
                     .residual = nullptr,
                     .row = shape.out[1] * shape.out_block,
@@ -260,7 +173,7 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
                     .rows = static_cast<int>(std::min<int64_t>(kOut, shape.out[0] - place.row)),
                     .columns = static_cast<int>(std::min<int64_t>(kOut, shape.out[1] - place.column))};
     const int64_t at = place.instance * shape.out_channels * pixels + place.row * tile.row + place.column * tile.pixel;
-    for (int64_t c = 0; c < width; c += lanes_of_target()) {
+    for (int64_t c = 0; c < width; c += winograd_lanes()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
       tile.y = task.y + offset;
       tile.residual = task.residual ? task.residual + offset : nullptr;
@@ -272,7 +185,7 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
 }
 
 void compute_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
-  if (task.shape.taps == 3) return compute_outputs_of<4>(task, begin, end, unit, products);
+  if (task.shape.taps[0] == 3) return compute_outputs_of<4>(task, begin, end, unit, products);
   compute_outputs_of<2>(task, begin, end, unit, products);
 }
 
@@ -294,33 +207,18 @@ HWY_INLINE void transform_weights_of(const float* weights, hn::Vec<hn::RebindToS
 }
 
 template <int kTaps>
-void transform_units(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end, float* transformed) {
-  constexpr int64_t kSquare = int64_t{kTaps} * kTaps;
-  const D d;
-  const hn::RebindToSigned<D> di;
-  const int64_t depth = shape.in_channels;
-  const auto next_output = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(depth * kSquare)));
-  for (int64_t unit = begin; unit < end; ++unit) {
-    const int64_t first = unit * kWinogradUnit;
-    const int64_t width = std::min(kWinogradUnit, shape.out_channels - first);
-    float* to = transformed + unit * kWinogradPoints * depth * kWinogradUnit;
-    for (int64_t column = 0; column < width; column += lanes_of_target()) {
-      const int64_t panel = column / panel_width() * panel_width();
-      const int64_t panel_columns = std::min(panel_width(), width - panel);
-      for (int64_t k = 0; k < depth; ++k) {
-        V out[kIn * kIn];
-        transform_weights_of<kTaps>(weights + ((first + column) * depth + k) * kSquare, next_output, out);
-        float* at = to + panel * depth + k * panel_columns + (column - panel);
-        for (int64_t p = 0; p < kWinogradPoints; ++p) hn::StoreU(out[p], d, at + p * depth * width);
-      }
-    }
-  }
+void transform_weights_with(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
+                            float* transformed) {
+  transform_units<static_cast<int>(kWinogradPoints), kTaps * kTaps>(
+      shape, weights, begin, end, transformed,
+      [](const float* from, hn::Vec<hn::RebindToSigned<D>> next_output, V* out)
+          HWY_ATTR { transform_weights_of<kTaps>(from, next_output, out); });
 }
 
 void transform_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                        float* transformed) {
-  if (shape.taps == 3) return transform_units<3>(shape, weights, begin, end, transformed);
-  transform_units<5>(shape, weights, begin, end, transformed);
+  if (shape.taps[0] == 3) return transform_weights_with<3>(shape, weights, begin, end, transformed);
+  transform_weights_with<5>(shape, weights, begin, end, transformed);
 }
 
 }  // namespace
@@ -336,12 +234,17 @@ HWY_EXPORT(compute_outputs);
 
 void transform_winograd_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                                 float* transformed) {
+  if (shape.is_line()) return transform_winograd_line_weights(shape, weights, begin, end, transformed);
   HWY_DYNAMIC_DISPATCH(transform_weights)(shape, weights, begin, end, transformed);
 }
 
-void transform_winograd_inputs(const WinogradTask& task) { HWY_DYNAMIC_DISPATCH(transform_inputs)(task); }
+void transform_winograd_inputs(const WinogradTask& task) {
+  if (task.shape.is_line()) return transform_winograd_line_inputs(task);
+  HWY_DYNAMIC_DISPATCH(transform_inputs)(task);
+}
 
 void compute_winograd_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
+  if (task.shape.is_line()) return compute_winograd_line_outputs(task, begin, end, unit, products);
   HWY_DYNAMIC_DISPATCH(compute_outputs)(task, begin, end, unit, products);
 }
 

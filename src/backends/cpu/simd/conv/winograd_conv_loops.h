@@ -1,12 +1,15 @@
-// The loops of 3x3 and 5x5 convolutions by Winograd's algorithms F(4x4, 3x3) and F(2x2, 5x5) (Lavin and Gray, "Fast
-// Algorithms for Convolutional Neural Networks", CVPR 2016), on activations whose channels lie together in memory.
+// The loops of 3x3, 5x5, 1xN and Nx1 convolutions by Winograd's algorithms F(4x4, 3x3) and F(2x2, 5x5) (Lavin and Gray,
+// "Fast Algorithms for Convolutional Neural Networks", CVPR 2016), on activations whose channels lie together in
+// memory.
 //
 // A tile of 4 x 4 or 2 x 2 outputs is made of 6 x 6 inputs. Inputs and weights are transformed into polynomials' values
 // at 6 x 6 points; at each point the channels meet in a matrix product, over all tiles; the products are transformed
-// back. This takes 36 products where the definition takes 144 or 100.
+// back. This takes 36 products where the definition takes 144 or 100. Of lines of 3, 5 or 7 weights, tiles are four
+// outputs in a row, made of as many products as inputs: 6 instead of 12, 8 instead of 20, 10 instead of 28.
 //
 // The points are 0, 2/3, -2/3, 3/2, -3/2 and infinity: their powers stay close to 1, so that sums lose fewer digits
-// than with the usual 0, 1, -1, 2, -2 (twice the error of the definition on normal values instead of four times).
+// than with the usual 0, 1, -1, 2, -2 (twice the error of the definition on normal values instead of four times). For
+// those of lines see winograd_line_loops.cpp.
 #pragma once
 
 #include <array>
@@ -25,9 +28,13 @@ inline constexpr int64_t kWinogradUnit = 32;
 /// Channels must be a multiple of this many: of the lanes of every instruction set.
 inline constexpr int64_t kWinogradChannels = 16;
 
+/// Outputs of a tile of a line.
+inline constexpr int64_t kWinogradLineOut = 4;
+
 /// Stride and dilation 1, one group.
 struct WinogradShape {
-  int64_t taps = 3;  ///< Rows and columns of weights: 3 or 5.
+  /// Rows and columns of weights: both 3, both 5, or one of them 1 and the other 3, 5 or 7.
+  std::array<int64_t, 2> taps{3, 3};
   int64_t batch = 0;
   int64_t in_channels = 0;
   int64_t out_channels = 0;
@@ -37,14 +44,21 @@ struct WinogradShape {
   std::array<int64_t, 2> out{};
   std::array<int64_t, 2> pad{};  ///< Before the first row and column.
 
+  bool is_line() const { return taps[0] == 1 || taps[1] == 1; }
+  /// The axis along which a line lies.
+  size_t line_axis() const { return taps[0] == 1 ? 1 : 0; }
+  int64_t points() const { return is_line() ? taps[0] * taps[1] - 1 + kWinogradLineOut : kWinogradPoints; }
   /// Rows and columns of outputs of a tile.
-  int64_t tile() const { return kWinogradIn + 1 - taps; }
-  int64_t tiles_high() const { return (out[0] + tile() - 1) / tile(); }
-  int64_t tiles_wide() const { return (out[1] + tile() - 1) / tile(); }
+  std::array<int64_t, 2> tile() const {
+    if (!is_line()) return {kWinogradIn + 1 - taps[0], kWinogradIn + 1 - taps[1]};
+    return {taps[0] == 1 ? 1 : kWinogradLineOut, taps[1] == 1 ? 1 : kWinogradLineOut};
+  }
+  int64_t tiles_high() const { return (out[0] + tile()[0] - 1) / tile()[0]; }
+  int64_t tiles_wide() const { return (out[1] + tile()[1] - 1) / tile()[1]; }
   int64_t tiles() const { return batch * tiles_high() * tiles_wide(); }
   int64_t units() const { return (out_channels + kWinogradUnit - 1) / kWinogradUnit; }
   /// Elements of the transformed weights.
-  int64_t weight_elements() const { return kWinogradPoints * in_channels * out_channels; }
+  int64_t weight_elements() const { return points() * in_channels * out_channels; }
 };
 
 /// Elements of one point of `tiles` transformed tiles. Distances of a power of two would put all points of a tile in
@@ -60,12 +74,12 @@ struct WinogradTask {
   const float* residual = nullptr;  ///< Laid out as y.
   float* y = nullptr;
   std::span<const ConvStep> steps;
-  float* transformed = nullptr;  ///< kWinogradPoints planes of `tiles` rows of input channels.
+  float* transformed = nullptr;  ///< points() planes of `tiles` rows of input channels.
   int64_t first_tile = 0;
   int64_t tiles = 0;
 };
 
-/// Transforms weights [out channels, in channels, taps, taps] of the units from `begin` to `end`.
+/// Transforms weights [out channels, in channels, taps...] of the units from `begin` to `end`.
 void transform_winograd_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                                 float* transformed);
 
@@ -73,7 +87,13 @@ void transform_winograd_weights(const WinogradShape& shape, const float* weights
 void transform_winograd_inputs(const WinogradTask& task);
 
 /// Computes the outputs of the tiles from `begin` to `end` in one unit of output channels. `products` has room for
-/// kWinogradPoints planes of end - begin rows of kWinogradUnit.
+/// points() planes of end - begin rows of kWinogradUnit.
 void compute_winograd_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products);
+
+// What they call for lines.
+void transform_winograd_line_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
+                                     float* transformed);
+void transform_winograd_line_inputs(const WinogradTask& task);
+void compute_winograd_line_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products);
 
 }  // namespace autograph::simd

@@ -1,5 +1,9 @@
-// 3x3 and 5x5 convolutions by Winograd's algorithm against the reference, in every layout and on every instruction set.
+// 3x3, 5x5, 1xN and Nx1 convolutions by Winograd's algorithm against the reference, in every layout and on every
+// instruction set.
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
 
 #include "autograph/random.h"
 #include "ops/defs.h"
@@ -13,20 +17,29 @@ namespace {
 
 KernelDef kernel_for(std::string_view op) { return cpu_kernel("cpu.winograd_conv_simd", op); }
 
+Dims draw_square(Random& random) { return Dims(2, draw_one_of(random, {int64_t{3}, int64_t{3}, int64_t{5}})); }
+
+Dims draw_line(Random& random) {
+  Dims taps{1, draw_one_of(random, {int64_t{3}, int64_t{5}, int64_t{7}})};
+  if (draw_bool(random)) std::swap(taps[0], taps[1]);
+  return taps;
+}
+
 // A random call: images of less than a tile and of many, whole tiles and not, channels that leave half a unit.
-OpSample random_conv(Random& random) {
+OpSample random_conv(Random& random, const Dims& taps) {
   const int64_t in = 16 * draw(random, 1, 3);
   const int64_t out = 16 * draw(random, 1, 5);
-  const int64_t taps = draw_one_of(random, {int64_t{3}, int64_t{3}, int64_t{5}});
   Dims x{draw(random, 1, 2), in}, pads(4, 0);
   for (size_t a = 0; a < 2; ++a) {
-    pads[a] = draw(random, 0, taps - 1);
-    pads[a + 2] = draw(random, 0, taps - 1);
-    x.push_back(std::max<int64_t>(1, taps - pads[a] - pads[a + 2]) + draw(random, 0, 22));
+    // Across a line there may be rows of nothing but padding.
+    const int64_t most = std::max<int64_t>(1, taps[a] - 1);
+    pads[a] = draw(random, 0, most);
+    pads[a + 2] = draw(random, 0, most);
+    x.push_back(std::max<int64_t>(1, taps[a] - pads[a] - pads[a + 2]) + draw(random, 0, 22));
   }
   OpSample sample;
   sample.inputs = {draw_tensor(random, DType::f32, x, -1, 1),
-                   draw_tensor(random, DType::f32, {out, in, taps, taps}, -1, 1)};
+                   draw_tensor(random, DType::f32, {out, in, taps[0], taps[1]}, -1, 1)};
   if (draw_bool(random)) sample.inputs.emplace_back(draw_tensor(random, DType::f32, {out}, -1, 1));
   sample.attributes = {{"pads", pads}};
   return sample;
@@ -35,7 +48,16 @@ OpSample random_conv(Random& random) {
 TEST(WinogradConv, EveryVariantOnRandomCalls) {
   Random random(21);
   for (int i = 0; i < 40; ++i) {
-    const OpSample sample = random_conv(random);
+    const OpSample sample = random_conv(random, draw_square(random));
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3); });
+  }
+}
+
+TEST(WinogradConv, LinesOnRandomCalls) {
+  Random random(26);
+  for (int i = 0; i < 30; ++i) {
+    const OpSample sample = random_conv(random, draw_line(random));
     SCOPED_TRACE(i);
     on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3); });
   }
@@ -53,7 +75,8 @@ TEST(WinogradConv, ManyTilesInTurns) {
 TEST(WinogradConv, EpiloguesOnRandomCalls) {
   Random random(23);
   for (int i = 0; i < 20; ++i) {
-    const OpSample sample = with_epilogue(random, random_conv(random), i % kNumEpilogues);
+    const Dims taps = i % 2 == 0 ? draw_square(random) : draw_line(random);
+    const OpSample sample = with_epilogue(random, random_conv(random, taps), i % kNumEpilogues);
     SCOPED_TRACE(i);
     on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2); });
   }
@@ -73,6 +96,24 @@ TEST(WinogradConv, LosesFewDigits) {
   }
 }
 
+// Ten points need more room than six: no more than 4e-5 of the outputs' standard deviation, where the usual points 0,
+// +-1/2, +-1, +-2, +-4 lose 1e-4.
+TEST(WinogradConv, LinesLoseFewDigits) {
+  Random random(27);
+  for (const int64_t taps : {3, 5, 7}) {
+    OpSample sample;
+    sample.inputs = {draw_tensor(random, DType::f32, {1, 192, 17, 17}, -1, 1),
+                     draw_tensor(random, DType::f32, {32, 192, 1, taps}, -1, 1)};
+    sample.attributes = {{"pads", std::vector<int64_t>{0, taps / 2, 0, taps / 2}}};
+    // Standard deviation of sums of 576 to 1344 products.
+    const double magnitude = std::sqrt(192.0 * static_cast<double>(taps)) / 3;
+    expect_every_variant(kernel_for("conv"), conv_def(), sample, 2,
+                         {0, magnitude * (taps == 7   ? 4e-5
+                                          : taps == 5 ? 2e-5
+                                                      : 1e-5)});
+  }
+}
+
 TEST(WinogradConv, RefusesWhatItHasNoLoopsFor) {
   Random random(25);
   const auto refusal = [&](const Dims& w, const Attributes& attributes, KernelSetup setup = {1, true}) {
@@ -83,7 +124,15 @@ TEST(WinogradConv, RefusesWhatItHasNoLoopsFor) {
   };
   EXPECT_EQ(refusal({32, 32, 3, 3}, {}), "");
   EXPECT_EQ(refusal({32, 32, 5, 5}, {}), "");
-  EXPECT_EQ(refusal({32, 32, 3, 5}, {}), "3x3 and 5x5 only");
+  EXPECT_EQ(refusal({32, 32, 1, 7}, {}), "");
+  EXPECT_EQ(refusal({32, 32, 5, 1}, {}), "");
+  EXPECT_EQ(refusal({32, 32, 1, 7}, {}, {.threads = 1, .constant_weights = true, .exact = true}),
+            "sums in another order");
+  const std::string others = "3x3, 5x5 and lines of 3, 5 and 7 only";
+  EXPECT_EQ(refusal({32, 32, 3, 5}, {}), others);
+  EXPECT_EQ(refusal({32, 32, 7, 7}, {}), others);
+  EXPECT_EQ(refusal({32, 32, 1, 1}, {}), others);
+  EXPECT_EQ(refusal({32, 32, 1, 9}, {}), others);
   EXPECT_EQ(refusal({32, 16, 3, 3}, {{"group", int64_t{2}}}), "groups");
   EXPECT_EQ(refusal({24, 32, 3, 3}, {}), "channels that are no multiple of 16");
   EXPECT_EQ(refusal({32, 32, 3, 3}, {{"strides", std::vector<int64_t>{2, 2}}}), "strides or dilation");

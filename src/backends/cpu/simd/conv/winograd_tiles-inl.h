@@ -1,0 +1,138 @@
+// What Winograd's convolutions of squares and of lines have in common, on vectors.
+#if defined(AG_SIMD_WINOGRAD_TILES_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef AG_SIMD_WINOGRAD_TILES_INL_H
+#undef AG_SIMD_WINOGRAD_TILES_INL_H
+#else
+#define AG_SIMD_WINOGRAD_TILES_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+
+#include "backends/cpu/simd/conv/conv_steps-inl.h"
+#include "backends/cpu/simd/conv/winograd_conv_loops.h"
+#include "backends/cpu/simd/linear/micro_gemm-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+HWY_INLINE int64_t winograd_lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
+
+// The polynomial with the coefficients `weights` at +-point, times `factor`.
+template <int kTaps>
+HWY_INLINE void evaluate_pair(const V (&weights)[kTaps], float point, float factor, V& at_plus, V& at_minus) {
+  const D d;
+  const V square = hn::Set(d, point * point);
+  V even = weights[kTaps - 1];
+  for (int i = kTaps - 3; i >= 0; i -= 2) even = hn::MulAdd(even, square, weights[i]);
+  V odd = weights[kTaps - 2];
+  for (int i = kTaps - 4; i >= 0; i -= 2) odd = hn::MulAdd(odd, square, weights[i]);
+  even = hn::Mul(even, hn::Set(d, factor));
+  at_plus = hn::MulAdd(odd, hn::Set(d, factor * point), even);
+  at_minus = hn::NegMulAdd(odd, hn::Set(d, factor * point), even);
+}
+
+// Where a tile lies.
+struct WinogradPlace {
+  int64_t instance;
+  int64_t row;  // of its first output
+  int64_t column;
+};
+
+inline WinogradPlace place_of(const WinogradShape& shape, int64_t tile) {
+  const int64_t wide = shape.tiles_wide();
+  const int64_t high = shape.tiles_high();
+  return {tile / (high * wide), tile / wide % high * shape.tile()[0], tile % wide * shape.tile()[1]};
+}
+
+// Of a channel of the first pixel, with `block` channels of a pixel together and planes of `pixels`.
+HWY_INLINE int64_t channel_offset(int64_t channel, int64_t block, int64_t pixels) {
+  return channel / block * block * pixels + channel % block;
+}
+
+// Some rows of as many pixels of a vector of channels, of which some may lie outside of the image.
+struct OutputTile {
+  float* y;
+  const float* residual;
+  int64_t row;
+  int64_t pixel;
+  int rows;
+  int columns;
+};
+
+template <int kOut>
+HWY_INLINE void store_tile(const OutputTile& tile, std::span<const ConvStep> steps, V* out) {
+  const D d;
+  for (const ConvStep& step : steps) {
+    apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
+      for (int i = 0; i < tile.rows; ++i) {
+        for (int j = 0; j < tile.columns; ++j) {
+          const auto residual = [&]() HWY_ATTR { return hn::LoadU(d, tile.residual + i * tile.row + j * tile.pixel); };
+          out[i * kOut + j] = f(out[i * kOut + j], residual);
+        }
+      }
+    });
+  }
+  for (int i = 0; i < tile.rows; ++i) {
+    for (int j = 0; j < tile.columns; ++j) {
+      hn::StoreU(out[i * kOut + j], d, tile.y + i * tile.row + j * tile.pixel);
+    }
+  }
+}
+
+// The products of `rows` transformed tiles from row `first` on with one unit of output channels, at every point.
+inline void multiply_at_points(const WinogradTask& task, int64_t first, int64_t rows, int64_t unit, float* products) {
+  const WinogradShape& shape = task.shape;
+  const int64_t depth = shape.in_channels;
+  const int64_t width = std::min(kWinogradUnit, shape.out_channels - unit * kWinogradUnit);
+  const int64_t points = shape.points();
+  const float* weights = task.weights + unit * points * depth * kWinogradUnit;
+  const float* in = task.transformed + first * depth;
+  for (int64_t p = 0; p < points; ++p) {
+    multiply_packed<true>({.a = in + p * winograd_plane(task.tiles, depth),
+                           .a_stride = depth,
+                           .panel = weights + p * depth * width,
+                           .depth = depth,
+                           .c = products + p * winograd_plane(rows, kWinogradUnit),
+                           .c_stride = kWinogradUnit,
+                           .accumulate = false,
+                           .next_panel = weights + (p + 1) * depth * width},
+                          rows, width);
+  }
+}
+
+// The units from `begin` to `end` of weights of which there are kTaps for each pair of channels; `transform` makes what
+// stands for a vector of output channels and one input channel at all points.
+template <int kPoints, int kTaps, class Transform>
+HWY_INLINE void transform_units(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
+                                float* transformed, const Transform& transform) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const int64_t depth = shape.in_channels;
+  const auto next_output = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(depth * kTaps)));
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t first = unit * kWinogradUnit;
+    const int64_t width = std::min(kWinogradUnit, shape.out_channels - first);
+    float* to = transformed + unit * kPoints * depth * kWinogradUnit;
+    for (int64_t column = 0; column < width; column += winograd_lanes()) {
+      const int64_t panel = column / panel_width() * panel_width();
+      const int64_t panel_columns = std::min(panel_width(), width - panel);
+      for (int64_t k = 0; k < depth; ++k) {
+        V out[kPoints];
+        transform(weights + ((first + column) * depth + k) * kTaps, next_output, out);
+        float* at = to + panel * depth + k * panel_columns + (column - panel);
+        for (int64_t p = 0; p < kPoints; ++p) hn::StoreU(out[p], d, at + p * depth * width);
+      }
+    }
+  }
+}
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
