@@ -21,6 +21,14 @@ struct AttentionOptions {
 /// are [batch, length, heads * size]. The result is like q with the head size of v.
 Var attention(Var q, Var k, Var v, AttentionOptions options = {});
 
+/// attention() for training: {y, logarithms of the sums of exp(score), [batch, q heads, queries]}. `attributes` as
+/// attention has them; without the heads, q, k and v have rank 4.
+std::vector<Var> tiled_attention(Var q, Var k, Var v, Var mask = {}, Attributes attributes = {});
+/// {gq, gk, gv} of tiled_attention() from what flows into y. `delta` [batch, q heads, queries] is gy * y summed up over
+/// a head, less what flows into `log_sum_exp`.
+std::vector<Var> tiled_attention_grad(Var q, Var k, Var v, Var gy, Var log_sum_exp, Var delta, Var mask = {},
+                                      Attributes attributes = {});
+
 /// Options of rotary_embedding().
 struct RotaryOptions {
   int64_t num_heads = 0;     ///< Needed when x has rank 3.

@@ -57,6 +57,8 @@ std::vector<KernelDef> simd_kernels() {
                                  simd::layer_normalization_kernel(),
                                  simd::rms_normalization_kernel(),
                                  simd::attention_kernel(),
+                                 simd::tiled_attention_kernel(),
+                                 simd::tiled_attention_grad_kernel(),
                                  simd::transpose_kernel(),
                                  simd::top_k_kernel(),
                                  simd::fused_elementwise_kernel(),

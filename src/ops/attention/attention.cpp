@@ -31,11 +31,6 @@ void check_options(const InferContext& context) {
   const int64_t mode = attributes.integer("qk_matmul_output_mode");
   context.require<ValueError>(mode >= 0 && mode <= 3, "qk_matmul_output_mode",
                               fmt::format("expected 0..3, got {}", mode));
-  for (const char* name : {"left_window_size", "right_window_size"}) {
-    const int64_t size = attributes.integer(name);
-    context.require<ValueError>(size >= -1, name, fmt::format("expected -1 or more, got {}", size));
-  }
-  context.require<ValueError>(attributes.get_or<float>("scale", 1) >= 0, "scale", "expected 0 or more");
   context.require<ValueError>(context.has_input(4) == context.has_input(5), "past_key",
                               "must be given together with past_value");
   context.require<ValueError>(!context.has_input(4) || !context.has_input(6), "nonpad_kv_seqlen",
@@ -61,40 +56,12 @@ void extend_by_past(const InferContext& context, size_t slot, HeadDims& dims) {
   dims.length = dims.length.is_unknown() || past[2].is_unknown() ? Dim::unknown() : past[2] + dims.length;
 }
 
-void check_mask(const InferContext& context, const HeadDims& q, const Dim& keys) {
-  if (!context.has_input(3) || !context.shape(3).has_rank()) return;
-  const Shape& mask = context.shape(3);
-  const Dim* expected[] = {&q.batch, &q.heads, &q.length};
-  bool fits = mask.rank() >= 1 && mask.rank() <= 4;
-  for (int64_t back = 2; fits && back <= mask.rank(); ++back) {
-    const Dim& extent = mask[mask.rank() - back];
-    const Dim& target = *expected[4 - back];
-    fits = !extent.is_known() || !target.is_known() || extent.value() == 1 || extent.value() == target.value();
-  }
-  if (fits && mask[mask.rank() - 1].is_known() && keys.is_known()) fits = mask[mask.rank() - 1].value() <= keys.value();
-  if (fits) return;
-  context.fail<ShapeError>("attn_mask",
-                           fmt::format("{} does not broadcast to [{},{},{},{}]", to_string(mask), to_string(q.batch),
-                                       to_string(q.heads), to_string(q.length), to_string(keys)));
-}
-
 void infer(InferContext& context) {
   check_options(context);
-  const auto* kv_heads = context.attributes().find_as<int64_t>("kv_num_heads");
-  HeadDims q = infer_heads(context, 0, context.attributes().find_as<int64_t>("q_num_heads"));
-  HeadDims k = infer_heads(context, 1, kv_heads);
-  HeadDims v = infer_heads(context, 2, kv_heads);
-  same_extent(context, q.size, k.size, "head size of q and k");
-  same_extent(context, k.length, v.length, "length of k and v");
-  same_extent(context, k.heads, v.heads, "heads of k and v");
-  same_extent(context, q.batch, same_extent(context, k.batch, v.batch, "batch of k and v"), "batch of q and k");
-  if (q.heads.is_known() && k.heads.is_known() && (k.heads.value() == 0 || q.heads.value() % k.heads.value() != 0)) {
-    context.fail<ShapeError>("heads",
-                             fmt::format("expected a multiple of {} for q, got {}", k.heads.value(), q.heads.value()));
-  }
+  auto [q, k, v] = infer_attention_heads(context);
   extend_by_past(context, 4, k);
   extend_by_past(context, 5, v);
-  check_mask(context, q, k.length);
+  check_attention_mask(context, 3, q, k.length);
   require_vector(context, 6, q.batch, "nonpad_kv_seqlen");
   context.set_output(0, context.dtype(0), pack_heads(context, 0, {q.batch, q.heads, q.length, v.size}));
   context.set_output(1, context.dtype(1), Shape{k.batch, k.heads, k.length, k.size});

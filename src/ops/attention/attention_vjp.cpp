@@ -4,26 +4,19 @@
 #include <limits>
 
 #include "autograph/ops/activation.h"
+#include "autograph/ops/attention.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
+#include "ops/attention/attention_body.h"
+#include "ops/attention/tiled_attention.h"
 #include "ops/gradients.h"
 
 namespace autograph {
 namespace {
 
 constexpr int64_t kShowWeights = 3;
-
-// [batch, length, heads * size] as [batch, heads, length, size], and back.
-Var spread_heads(const Var& x, int64_t heads) {
-  if (x.rank() == 4) return x;
-  return transpose(reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3});
-}
-
-Var like_input(const Var& gradient, const Var& x) {
-  return x.rank() == 4 ? gradient : reshape_as(transpose(gradient, {0, 2, 1, 3}), x);
-}
 
 class AttentionGradient {
  public:
@@ -61,7 +54,7 @@ class AttentionGradient {
     }
     add_shown(scores, 0);
     scores = scores * scale_;
-    if (c_.wants(0)) c_.set(0, like_input(reshape_like_queries(matmul(scores, k_)), c_.in(0)));
+    if (c_.wants(0)) c_.set(0, like_heads_of(reshape_like_queries(matmul(scores, k_)), c_.in(0)));
     set_joined(1, 4, c_.wants(1) || c_.wants(4) ? matmul(swap_last_two(scores), q_) : Var());
     const bool wants_values = g.is_valid() && (c_.wants(2) || c_.wants(5));
     set_joined(2, 5, wants_values ? matmul(swap_last_two(weights_), g) : filled_like(v_, 0));
@@ -103,12 +96,13 @@ class AttentionGradient {
   void set_joined(size_t slot, size_t past_slot, Var gradient) {
     if (!c_.wants(slot) && !c_.wants(past_slot)) return;
     if (c_.has_gy(slot)) gradient = gradient + c_.gy(slot);
-    if (!c_.has_input(past_slot)) return c_.set(slot, like_input(gradient, c_.in(slot)));
+    if (!c_.has_input(past_slot)) return c_.set(slot, like_heads_of(gradient, c_.in(slot)));
     const Dim past = c_.in(past_slot).shape()[2];
     if (!past.is_known()) c_.unsupported("its rule needs a cache of known length");
     if (c_.wants(past_slot)) c_.set(past_slot, slice(gradient, {0}, {past.value()}, {2}));
     if (!c_.wants(slot)) return;
-    c_.set(slot, like_input(slice(gradient, {past.value()}, {std::numeric_limits<int64_t>::max()}, {2}), c_.in(slot)));
+    c_.set(slot,
+           like_heads_of(slice(gradient, {past.value()}, {std::numeric_limits<int64_t>::max()}, {2}), c_.in(slot)));
   }
 
   VjpContext& c_;
@@ -118,8 +112,35 @@ class AttentionGradient {
   double scale_ = 1;
 };
 
+// What the body of tiled_attention must know.
+bool has_known_extents(VjpContext& c) {
+  const Shape k = c.in(1).shape();
+  if (!c.in(0).shape().has_rank() || !k.has_rank() || !c.in(2).shape().has_rank()) return false;
+  if (!c.has_input(3)) return true;
+  const Shape mask = c.in(3).shape();
+  if (!mask.has_rank()) return false;
+  const Dim &covered = mask[mask.rank() - 1], &keys = k[k.rank() - 2];
+  return (covered.is_known() && keys.is_known()) || (!covered.is_unknown() && covered.same_as(keys));
+}
+
+// The calls that tiled_attention has.
+bool is_tiled(VjpContext& c) {
+  if (c.has_input(4) || c.has_input(6) || c.wants(3) || !c.has_gy(0)) return false;
+  if (c.in(1).dtype() != c.in(2).dtype() || !has_known_extents(c)) return false;
+  for (size_t output = 1; output < c.num_outputs(); ++output) {
+    if (c.has_gy(output)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-void attention_vjp(VjpContext& context) { AttentionGradient(context).set_all(); }
+void attention_vjp(VjpContext& c) {
+  if (!is_tiled(c)) return AttentionGradient(c).set_all();
+  const std::vector<Var> outputs =
+      tiled_attention(c.in(0), c.in(1), c.in(2), c.has_input(3) ? c.in(3) : Var(), tiled_attributes(c.attributes()));
+  if (!c.out(0).is_eager()) c.graph().replace_uses(c.out(0).id(), outputs[0].id());
+  tiled_attention_vjp(c, outputs);
+}
 
 }  // namespace autograph

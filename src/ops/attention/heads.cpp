@@ -36,6 +36,44 @@ Shape pack_heads(const InferContext& context, size_t slot, const HeadDims& dims)
   return {dims.batch, dims.length, known ? dims.heads * dims.size : Dim::unknown()};
 }
 
+AttentionHeads infer_attention_heads(const InferContext& context) {
+  const Attributes& attributes = context.attributes();
+  for (const char* name : {"left_window_size", "right_window_size"}) {
+    const int64_t size = attributes.integer(name);
+    context.require<ValueError>(size >= -1, name, fmt::format("expected -1 or more, got {}", size));
+  }
+  context.require<ValueError>(attributes.get_or<float>("scale", 1) >= 0, "scale", "expected 0 or more");
+  const auto* kv_heads = attributes.find_as<int64_t>("kv_num_heads");
+  HeadDims q = infer_heads(context, 0, attributes.find_as<int64_t>("q_num_heads"));
+  HeadDims k = infer_heads(context, 1, kv_heads), v = infer_heads(context, 2, kv_heads);
+  same_extent(context, q.size, k.size, "head size of q and k");
+  same_extent(context, k.length, v.length, "length of k and v");
+  same_extent(context, k.heads, v.heads, "heads of k and v");
+  same_extent(context, q.batch, same_extent(context, k.batch, v.batch, "batch of k and v"), "batch of q and k");
+  if (q.heads.is_known() && k.heads.is_known() && (k.heads.value() == 0 || q.heads.value() % k.heads.value() != 0)) {
+    context.fail<ShapeError>("heads",
+                             fmt::format("expected a multiple of {} for q, got {}", k.heads.value(), q.heads.value()));
+  }
+  return {q, k, v};
+}
+
+void check_attention_mask(const InferContext& context, size_t slot, const HeadDims& q, const Dim& keys) {
+  if (!context.has_input(slot) || !context.shape(slot).has_rank()) return;
+  const Shape& mask = context.shape(slot);
+  const Dim* expected[] = {&q.batch, &q.heads, &q.length};
+  bool fits = mask.rank() >= 1 && mask.rank() <= 4;
+  for (int64_t back = 2; fits && back <= mask.rank(); ++back) {
+    const Dim& extent = mask[mask.rank() - back];
+    const Dim& target = *expected[4 - back];
+    fits = !extent.is_known() || !target.is_known() || extent.value() == 1 || extent.value() == target.value();
+  }
+  if (fits && mask[mask.rank() - 1].is_known() && keys.is_known()) fits = mask[mask.rank() - 1].value() <= keys.value();
+  if (fits) return;
+  context.fail<ShapeError>("attn_mask",
+                           fmt::format("{} does not broadcast to [{},{},{},{}]", to_string(mask), to_string(q.batch),
+                                       to_string(q.heads), to_string(q.length), to_string(keys)));
+}
+
 Heads::Heads(const TensorView& view, int64_t num_heads) : values_(real_values(view)) {
   batch_ = view.dim(0);
   if (view.rank() == 4) {

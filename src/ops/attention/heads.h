@@ -24,6 +24,19 @@ HeadDims infer_heads(const InferContext& context, size_t slot, const int64_t* nu
 /// The shape of a tensor with these dims, packed like input `slot`.
 Shape pack_heads(const InferContext& context, size_t slot, const HeadDims& dims);
 
+/// Layouts of the operands of attention.
+struct AttentionHeads {
+  HeadDims q, k, v;
+};
+
+/// Those of inputs 0, 1 and 2, in rank 3 with the attributes q_num_heads and kv_num_heads; throws where they do not fit
+/// together, or the scale or a window is out of its range.
+AttentionHeads infer_attention_heads(const InferContext& context);
+
+/// Throws ShapeError unless input `slot`, where it is given, broadcasts to [batch, heads, queries, keys]; its last dim
+/// may be shorter.
+void check_attention_mask(const InferContext& context, size_t slot, const HeadDims& q, const Dim& keys);
+
 /// A tensor of heads as f64, addressed by head and position whatever its layout.
 class Heads {
  public:

@@ -36,6 +36,8 @@ KernelDef log_softmax_kernel();
 KernelDef layer_normalization_kernel();
 KernelDef rms_normalization_kernel();
 KernelDef attention_kernel();
+KernelDef tiled_attention_kernel();
+KernelDef tiled_attention_grad_kernel();
 KernelDef transpose_kernel();
 KernelDef top_k_kernel();
 std::vector<KernelDef> arg_extreme_kernels();

@@ -9,10 +9,9 @@
 #include <cstdint>
 #include <limits>
 
-#include <fmt/core.h>
-
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/simd/linear/attention_call.h"
 #include "backends/cpu/threads/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -47,6 +46,7 @@ struct AttentionTask {
   const float* k;
   const float* v;
   float* y;
+  float* log_sums;                                              // one a query; may be null
   const void* mask;                                             // row of the first query; may be null
   int64_t q_stride, k_stride, v_stride, y_stride, mask_stride;  // between positions
   int64_t first_query, queries, keys, size, value_size;
@@ -254,7 +254,10 @@ void attend(const AttentionTask& task) {
     add_key_block(task, at, first, count);
   }
   for (int64_t i = 0; i < task.queries; ++i) {
-    const V factor = hn::Set(d, normalizer(task, i, sum[i]));
+    const float inverse = normalizer(task, i, sum[i]);
+    // Infinite where no key is seen, so that weights formed from it are 0.
+    if (task.log_sums) task.log_sums[i] = inverse == 0 ? kInfinity : largest[i] + std::log(sum[i]) + 0 * inverse;
+    const V factor = hn::Set(d, inverse);
     map_row(d, sums + i * width, task.y + i * task.y_stride, static_cast<size_t>(task.value_size),
             [&](V x, size_t, size_t) HWY_ATTR { return hn::Mul(x, factor); });
   }
@@ -269,40 +272,16 @@ namespace {
 
 HWY_EXPORT(attend);
 
-// A tensor of heads: [batch, heads, length, size], or [batch, length, heads * size].
-struct HeadTensor {
-  HeadTensor(const Dims& dims, int64_t num_heads) {
-    batch = dims[0];
-    if (dims.size() == 4) {
-      heads = dims[1], length = dims[2], size = dims[3];
-      position_stride = size, head_stride = length * size;
-    } else {
-      heads = num_heads, length = dims[1], size = dims[2] / num_heads;
-      position_stride = dims[2], head_stride = size;
-    }
-  }
-  int64_t offset(int64_t b, int64_t head, int64_t position) const {
-    return b * heads * length * size + head * head_stride + position * position_stride;
-  }
-  int64_t batch, heads, length, size, position_stride, head_stride;
-};
-
 class AttentionKernel : public Kernel {
  public:
   explicit AttentionKernel(const KernelCall& call)
       : q_(call.input_dims(0), call.attributes.get_or<int64_t>("q_num_heads", 1)),
         k_(call.input_dims(1), call.attributes.get_or<int64_t>("kv_num_heads", 1)),
         v_(call.input_dims(2), call.attributes.get_or<int64_t>("kv_num_heads", 1)),
-        y_(call.output_dims(0), q_.heads) {
-    scale_ = call.attributes.get_or<float>("scale", 1 / std::sqrt(static_cast<float>(q_.size)));
-    constexpr int64_t kFar = int64_t{1} << 40;
-    softcap_ = std::max(call.attributes.real("softcap"), 0.0F);
-    const int64_t left = call.attributes.integer("left_window_size");
-    const int64_t right = call.attributes.integer("right_window_size");
-    visible_before_ = left < 0 ? kFar : left;
-    visible_after_ = right < 0 ? kFar : right;
-    if (call.attributes.flag("is_causal")) visible_after_ = 0;
-    if (call.has_input(3)) plan_mask(call);
+        y_(call.output_dims(0), q_.heads),
+        settings_(call.attributes, q_.size) {
+    if (call.has_input(3)) mask_ = MaskLayout(call.inputs[3]);
+    has_sums_ = call.outputs.size() > 1;
     const int64_t blocks = (q_.length + kMaxQueries - 1) / kMaxQueries;
     // Few heads: shorter blocks, so that every thread has some.
     const int64_t wanted = std::max(blocks, (4 * call.threads - 1) / std::max<int64_t>(q_.batch * q_.heads, 1) + 1);
@@ -326,19 +305,6 @@ class AttentionKernel : public Kernel {
   }
 
  private:
-  void plan_mask(const KernelCall& call) {
-    const Dims mask = call.input_dims(3);
-    mask_keys_ = mask.back();
-    mask_is_bool_ = call.inputs[3].dtype() == DType::boolean;
-    int64_t stride = mask_keys_;
-    int64_t* targets[] = {&mask_query_stride_, &mask_head_stride_, &mask_batch_stride_};
-    for (size_t back = 2; back <= mask.size(); ++back) {
-      const int64_t extent = mask[mask.size() - back];
-      *targets[back - 2] = extent == 1 ? 0 : stride;
-      stride *= extent;
-    }
-  }
-
   void run_task(const KernelArgs& args, std::pair<int64_t, int64_t> batch_head, int64_t first, float* scratch) const {
     const auto [b, head] = batch_head;
     const int64_t kv_head = head / (q_.heads / k_.heads);
@@ -347,26 +313,23 @@ class AttentionKernel : public Kernel {
     task.k = args.inputs[1].data<float>() + k_.offset(b, kv_head, 0);
     task.v = args.inputs[2].data<float>() + v_.offset(b, kv_head, 0);
     task.y = args.outputs[0].mutable_data<float>() + y_.offset(b, head, first);
-    if (mask_keys_ >= 0) {
-      const int64_t at = b * mask_batch_stride_ + head * mask_head_stride_ + first * mask_query_stride_;
-      task.mask = static_cast<const char*>(args.inputs[3].raw()) + at * (mask_is_bool_ ? 1 : sizeof(float));
-    }
+    if (mask_.is_given()) task.mask = mask_.row(args.inputs[3], b, head, first);
+    if (has_sums_) task.log_sums = args.outputs[1].mutable_data<float>() + (b * q_.heads + head) * q_.length + first;
     task.q_stride = q_.position_stride, task.k_stride = k_.position_stride, task.v_stride = v_.position_stride;
-    task.y_stride = y_.position_stride, task.mask_stride = mask_query_stride_;
+    task.y_stride = y_.position_stride, task.mask_stride = mask_.query_stride;
     task.first_query = first, task.queries = std::min(queries_, q_.length - first), task.keys = k_.length;
     task.size = q_.size, task.value_size = v_.size;
-    task.mask_keys = mask_keys_, task.mask_is_bool = mask_is_bool_, task.scale = scale_, task.softcap = softcap_;
-    task.visible_before = visible_before_, task.visible_after = visible_after_;
+    task.mask_keys = mask_.keys, task.mask_is_bool = mask_.is_bool;
+    task.scale = settings_.scale, task.softcap = settings_.softcap;
+    task.visible_before = settings_.visible_before, task.visible_after = settings_.visible_after;
     task.scratch = scratch;
     HWY_DYNAMIC_DISPATCH(attend)(task);
   }
 
   const HeadTensor q_, k_, v_, y_;
-  float scale_ = 1;
-  float softcap_ = 0;
-  int64_t visible_before_ = 0, visible_after_ = 0;
-  int64_t mask_keys_ = -1, mask_query_stride_ = 0, mask_head_stride_ = 0, mask_batch_stride_ = 0;
-  bool mask_is_bool_ = false;
+  const ScoreSettings settings_;
+  MaskLayout mask_;
+  bool has_sums_ = false;
   int64_t queries_ = 0, scratch_elements_ = 0;
   int threads_ = 1;
 };
@@ -375,15 +338,10 @@ std::string why_not(const KernelCall& call) {
   if (call.has_input(4)) return "a key/value cache";
   if (call.has_input(6)) return "nonpad_kv_seqlen";
   if (call.outputs.size() > 1) return "more than one output";
-  for (size_t slot = 0; slot < 3; ++slot) {
-    if (call.inputs[slot].dtype() != DType::f32) return "only f32";
-    if (call.inputs[slot].shape().num_elements() == 0) return "a tensor without elements";
-  }
-  if (!call.has_input(3)) return "";
-  if (call.inputs[3].shape().num_elements() == 0) return "a mask without elements";
-  const DType mask = call.inputs[3].dtype();
-  return mask == DType::f32 || mask == DType::boolean ? "" : fmt::format("a mask of {}", to_string(mask));
+  return why_not_attention(call, 3, 3);
 }
+
+std::string why_not_tiled(const KernelCall& call) { return why_not_attention(call, 3, 3); }
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<AttentionKernel>(call), ""}; }
 
@@ -391,6 +349,13 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<AttentionKer
 
 KernelDef attention_kernel() {
   return {.name = "cpu.attention_simd", .op = attention_def().name, .why_not = why_not, .prepare = prepare};
+}
+
+KernelDef tiled_attention_kernel() {
+  return {.name = "cpu.tiled_attention_simd",
+          .op = tiled_attention_def().name,
+          .why_not = why_not_tiled,
+          .prepare = prepare};
 }
 
 }  // namespace autograph::simd

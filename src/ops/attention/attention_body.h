@@ -1,0 +1,21 @@
+// Attention and its gradient in other ops, which keep the weights of all queries and keys: for devices without a kernel
+// of their own, for files, and for gradients of gradients.
+#pragma once
+
+#include <vector>
+
+#include "autograph/op_def.h"
+
+namespace autograph {
+
+/// x [batch, length, heads * size] as [batch, heads, length, size]; as it is where it has this rank.
+Var spread_heads(const Var& x, int64_t heads);
+/// The way back: `gradient` [batch, heads, length, size] in the layout of x.
+Var like_heads_of(const Var& gradient, const Var& x);
+
+/// The body of tiled_attention. Throws UnsupportedError where ranks, heads or lengths that it needs are not known.
+std::vector<Var> tiled_attention_body(DecomposeContext& context);
+/// The body of tiled_attention_grad; likewise.
+std::vector<Var> tiled_attention_grad_body(DecomposeContext& context);
+
+}  // namespace autograph
