@@ -9,6 +9,7 @@
 #include "autograph/eager.h"
 #include "autograph/error.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/attention.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/random.h"
@@ -254,11 +255,12 @@ TEST(EagerErrors, NameTheOpAndThePlace) {
 }
 
 TEST(EagerErrors, GradientsThatHaveNoRuleSayWhereTheOpWasMade) {
-  const Var x = weights({4}, {1, 2, 3, 4});
+  const Var q = reshape(weights({4}, {1, 2, 3, 4}), {1, 1, 2, 2});
   const SourceScope here;
-  const Var y = sequence_at(sequence_construct({x, x}), eager(Tensor::scalar(int64_t{1})));
+  const Var y = attention(q, q, cast(q, DType::f64));
   const std::string message = message_of<UnsupportedError>([&] { backward(total(y)); });
-  EXPECT_NE(message.find("sequence_at"), std::string::npos) << message;
+  EXPECT_NE(message.find("attention"), std::string::npos) << message;
+  EXPECT_NE(message.find("q, k and v of one dtype"), std::string::npos) << message;
   EXPECT_NE(message.find("tape_test.cpp"), std::string::npos) << message;
 }
 
