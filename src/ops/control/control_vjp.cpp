@@ -161,8 +161,7 @@ std::vector<Var> run_again(VjpContext& c, Graph body, const std::vector<ValueId>
   attributes.set("body", std::make_shared<const Graph>(std::move(body)));
   std::vector<Var> inputs;
   for (size_t slot = 0; slot < c.num_inputs(); ++slot) inputs.push_back(c.in(slot));
-  const std::vector<Var> outputs =
-      apply_all(c.op(), inputs, attributes, static_cast<int>(c.num_outputs() + more.size()));
+  std::vector<Var> outputs = apply_all(c.op(), inputs, attributes, static_cast<int>(c.num_outputs() + more.size()));
   for (size_t k = 0; k < c.num_outputs(); ++k) {
     if (!c.out(k).is_eager()) c.graph().replace_uses(c.out(k).id(), outputs[k].id());
   }

@@ -157,7 +157,7 @@ class Einsum {
 
   // The dims of `batch`, then one for each of two groups of labels.
   Var as_matrices(const Term& term, const Labels& batch, const Labels& rows, const Labels& columns) const {
-    const Var value = arrange(term, join({batch, rows, columns})).value;
+    Var value = arrange(term, join({batch, rows, columns})).value;
     if (rows.size() == 1 && columns.size() == 1) return value;
     std::vector<int64_t> dims;
     for (const EinsumLabel label : batch) dims.push_back(extent_of({label}));

@@ -24,11 +24,11 @@ constexpr size_t kX = 0;
 constexpr size_t kW = 1;
 constexpr size_t kB = 2;
 // Elements of transformed tiles that share the second cache with a unit's weights and products.
-constexpr int64_t kTransformedElements = 96 * 1024;
+constexpr int64_t kTransformedElements = int64_t{96} * 1024;
 // A unit's weights are read from further away: they should meet this many tiles.
 constexpr int64_t kMinTiles = 24;
 // Elements of transformed weights that the second cache can hold.
-constexpr int64_t kSmallWeights = 640 * 1024;
+constexpr int64_t kSmallWeights = int64_t{640} * 1024;
 
 WinogradShape shape_of(const AnchoredCall& conv, Layout layout) {
   const Dims x = conv.dims(kX);
@@ -188,8 +188,8 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
   const double channels = static_cast<double>(shape.in_channels + shape.out_channels);
   const double products = tiles * static_cast<double>(shape.in_channels * shape.out_channels);
   const int64_t given = shape.taps[0] * shape.taps[1];
-  const double further_weights =
-      static_cast<double>(shape.weight_elements() * (shape.points() - given) / shape.points()) * sizeof(float);
+  const int64_t further_elements = shape.weight_elements() * (shape.points() - given) / shape.points();
+  const double further_weights = static_cast<double>(further_elements) * sizeof(float);
   return kStartUs + 2 * products / (kFlopsPerUsAndThread * threads) +
          tiles * channels / (kTransformedPerUsAndThread * threads) + cost.bytes / kBytesPerUs +
          further_weights / kWeightBytesPerUs;

@@ -23,7 +23,7 @@ constexpr float kA2 = kA * kA;
 constexpr float kB2 = kB * kB;
 
 // out[p * step] = values at point p of what six inputs in a row stand for.
-HWY_INLINE void transform_inputs_1d(const V (&in)[kIn], V* out, int step) {
+HWY_INLINE void transform_inputs_1d(const V (&in)[kIn], V* out, ptrdiff_t step) {
   const D d;
   const V both = hn::Set(d, kA2 + kB2);
   const V even_a = hn::NegMulAdd(hn::Set(d, kB2), in[2], in[4]);
@@ -40,7 +40,7 @@ HWY_INLINE void transform_inputs_1d(const V (&in)[kIn], V* out, int step) {
 
 // out[i * step] = the i-th of two or four outputs in a row that products at six points stand for.
 template <int kOut>
-HWY_INLINE void transform_products_1d(const V (&in)[kIn], V* out, int step) {
+HWY_INLINE void transform_products_1d(const V (&in)[kIn], V* out, ptrdiff_t step) {
   const D d;
   const V sum_a = hn::Add(in[1], in[2]), difference_a = hn::Sub(in[1], in[2]);
   const V sum_b = hn::Add(in[3], in[4]), difference_b = hn::Sub(in[3], in[4]);
@@ -59,7 +59,7 @@ HWY_INLINE void transform_products_1d(const V (&in)[kIn], V* out, int step) {
 // out[p * step] = values at point p of what the weights in a row stand for, times the factors that make the other two
 // transforms cheap.
 template <int kTaps>
-HWY_INLINE void transform_weights_1d(const V (&weights)[kTaps], V* out, int step) {
+HWY_INLINE void transform_weights_1d(const V (&weights)[kTaps], V* out, ptrdiff_t step) {
   out[0] = weights[0];
   evaluate_pair(weights, kA, 1 / (2 * kA2 * (kA2 - kB2)), out[step], out[2 * step]);
   evaluate_pair(weights, kB, 1 / (2 * kB2 * (kB2 - kA2)), out[3 * step], out[4 * step]);
@@ -194,12 +194,12 @@ template <int kTaps>
 HWY_INLINE void transform_weights_of(const float* weights, hn::Vec<hn::RebindToSigned<D>> next_output, V* out) {
   const D d;
   V half[kIn * kTaps];
-  for (int j = 0; j < kTaps; ++j) {
+  for (ptrdiff_t j = 0; j < kTaps; ++j) {
     V column[kTaps];
-    for (int i = 0; i < kTaps; ++i) column[i] = hn::GatherIndex(d, weights + i * kTaps + j, next_output);
+    for (ptrdiff_t i = 0; i < kTaps; ++i) column[i] = hn::GatherIndex(d, weights + i * kTaps + j, next_output);
     transform_weights_1d<kTaps>(column, half + j, kTaps);
   }
-  for (int i = 0; i < kIn; ++i) {
+  for (ptrdiff_t i = 0; i < kIn; ++i) {
     V row[kTaps];
     for (int j = 0; j < kTaps; ++j) row[j] = half[i * kTaps + j];
     transform_weights_1d<kTaps>(row, out + i * kIn, 1);

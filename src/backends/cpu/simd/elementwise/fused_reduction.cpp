@@ -17,8 +17,8 @@ namespace autograph::simd {
 namespace {
 
 // Elements that are computed before they are combined: half of a first cache. Longer rows stay in the second one.
-constexpr int64_t kBand = 6 * 1024;
-constexpr int64_t kLongestRow = 64 * 1024;
+constexpr int64_t kBand = int64_t{6} * 1024;
+constexpr int64_t kLongestRow = int64_t{64} * 1024;
 
 // A call taken apart. Types are those of the call.
 struct FusedReduction {

@@ -326,7 +326,7 @@ class AttentionGradKernel : public Kernel {
 
   void plan_tasks() {
     const int64_t pairs = q_.batch * k_.heads;
-    if (threads_ == 1 || pairs % threads_ == 0 || pairs >= 4 * threads_) {
+    if (threads_ == 1 || pairs % threads_ == 0 || pairs >= int64_t{4} * threads_) {
       parts_ = {{0, q_.length, 0, k_.length, true, true}};
       return;
     }
