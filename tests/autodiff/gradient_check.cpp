@@ -6,12 +6,15 @@
 #include <fmt/core.h>
 
 #include "autograph/autodiff.h"
+#include "autograph/compile.h"
 #include "autograph/error.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/random.h"
+#include "autograph/text.h"
 #include "conformance/interpreter.h"
 #include "ops/sample.h"
+#include "support/compare.h"
 #include "support/graphs/sample_graph.h"
 
 namespace autograph {
@@ -205,6 +208,21 @@ std::string check_gradients(const GradientCase& test, Random& random, bool secon
   const Product bent = product(h, direction);
   return wrong + compare_with_differences("second order against differences", test, with_outputs(graph, gradients),
                                           direction, second, bent, along.scale);
+}
+
+std::string check_compiled_gradients(const GradientCase& test) {
+  Var total;
+  for (const Var& output : test.outputs) total = total.is_valid() ? total + reduce_sum(output) : reduce_sum(output);
+  const std::vector<Var> gradients = grad(total, test.wanted);
+  Graph graph = *test.graph;
+  for (const Var& gradient : gradients) graph.add_output(gradient.id());
+  const std::vector<Tensor> expected = interpret_tensors(graph, test.inputs);
+  const Outputs actual = compile(graph).run(test.inputs);
+  for (size_t k = 0; k < expected.size(); ++k) {
+    const std::string wrong = difference(actual[k], Datum(expected[k]), {.rtol = 1e-3, .atol = 1e-4});
+    if (!wrong.empty()) return fmt::format("gradient {}: {}\n{}", k, wrong, print_text(graph));
+  }
+  return "";
 }
 
 }  // namespace autograph

@@ -29,6 +29,9 @@ GradientCase make_gradient_case(const OpDef& op, OpSample sample, const std::set
 /// differentiated as well.
 std::string check_gradients(const GradientCase& test, Random& random, bool second_order = true);
 
+/// How the compiled gradients of the sums of a case's outputs differ from those of the reference: "" for not at all.
+std::string check_compiled_gradients(const GradientCase& test);
+
 /// What a graph of tensors computes, node by node by the reference implementations.
 std::vector<Tensor> interpret_tensors(const Graph& graph, const std::vector<Datum>& inputs);
 

@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "autodiff/gradient_check.h"
-#include "autograph/autodiff.h"
-#include "autograph/compile.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
@@ -16,7 +14,6 @@
 #include "autograph/random.h"
 #include "autograph/text.h"
 #include "ops/sample.h"
-#include "support/compare.h"
 
 namespace autograph {
 namespace {
@@ -119,17 +116,7 @@ TEST(RandomGraphs, CompiledGradientsAgreeWithTheReference) {
     Random random(static_cast<uint64_t>(10'000 + seed));
     GraphDrawer drawer(random, DType::f32);
     drawer.add_nodes(static_cast<int>(draw(random, 1, 12)));
-    const std::vector<Var> gradients =
-        grad(reduce_sum(drawer.test.outputs[0]) + reduce_sum(drawer.test.outputs[1]), drawer.test.wanted);
-    Graph graph = *drawer.test.graph;
-    for (const Var& gradient : gradients) graph.add_output(gradient.id());
-    const std::vector<Tensor> expected = interpret_tensors(graph, drawer.test.inputs);
-    const Outputs actual = compile(graph).run(drawer.test.inputs);
-    for (size_t k = 0; k < expected.size(); ++k) {
-      ASSERT_EQ(difference(actual[k], Datum(expected[k]), {.rtol = 1e-3, .atol = 1e-4}), "")
-          << "seed " << seed << ", gradient " << k << "\n"
-          << print_text(graph);
-    }
+    ASSERT_EQ(check_compiled_gradients(drawer.test), "") << "seed " << seed;
   }
 }
 

@@ -6,8 +6,6 @@
 #include <cstdlib>
 
 #include "autodiff/gradient_check.h"
-#include "autograph/autodiff.h"
-#include "autograph/compile.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
@@ -17,7 +15,6 @@
 #include "autograph/random.h"
 #include "autograph/text.h"
 #include "ops/sample.h"
-#include "support/compare.h"
 
 namespace autograph {
 namespace {
@@ -211,17 +208,7 @@ TEST(RandomLoops, CompiledGradientsAgreeWithTheReference) {
   for (int seed = 0; seed < graphs; ++seed) {
     Random random(static_cast<uint64_t>(100'000 + seed));
     LoopDrawer drawer(random, DType::f32);
-    const std::vector<Var> gradients =
-        grad(reduce_sum(drawer.test.outputs[0]) + reduce_sum(drawer.test.outputs[1]), drawer.test.wanted);
-    Graph graph = *drawer.test.graph;
-    for (const Var& gradient : gradients) graph.add_output(gradient.id());
-    const std::vector<Tensor> expected = interpret_tensors(graph, drawer.test.inputs);
-    const Outputs actual = compile(graph).run(drawer.test.inputs);
-    for (size_t k = 0; k < expected.size(); ++k) {
-      ASSERT_EQ(difference(actual[k], Datum(expected[k]), {.rtol = 1e-3, .atol = 1e-4}), "")
-          << "seed " << seed << ", gradient " << k << "\n"
-          << print_text(graph);
-    }
+    ASSERT_EQ(check_compiled_gradients(drawer.test), "") << "seed " << seed;
   }
 }
 
