@@ -204,27 +204,20 @@ Tensor draw_mask(Random& random, const Dims& dims) {
 }
 
 OpSample sample(Random& random) {
-  const int64_t batch = draw(random, 1, 2), kv_heads = draw(random, 1, 2), heads = kv_heads * draw(random, 1, 2);
-  const int64_t queries = draw(random, 1, 4), keys = draw(random, 1, 4), size = draw(random, 1, 4);
-  const int64_t value_size = draw(random, 1, 4);
-  const bool packed = draw_bool(random);
-  const auto tensor = [&](int64_t count, int64_t length, int64_t extent) {
-    return draw_tensor(random, DType::f32,
-                       packed ? Dims{batch, length, count * extent} : Dims{batch, count, length, extent});
-  };
+  const DrawnHeads drawn = draw_heads(random);
   OpSample result;
-  result.inputs = {tensor(heads, queries, size), tensor(kv_heads, keys, size), tensor(kv_heads, keys, value_size)};
+  result.inputs = drawn.qkv;
   result.inputs.resize(7);
   int64_t past = 0;
   if (draw(random, 0, 2) == 0) {
     past = draw(random, 1, 3);
-    result.inputs[4] = draw_tensor(random, DType::f32, {batch, kv_heads, past, size});
-    result.inputs[5] = draw_tensor(random, DType::f32, {batch, kv_heads, past, value_size});
+    result.inputs[4] = draw_tensor(random, DType::f32, {drawn.batch, drawn.kv_heads, past, drawn.size});
+    result.inputs[5] = draw_tensor(random, DType::f32, {drawn.batch, drawn.kv_heads, past, drawn.value_size});
   } else if (draw_bool(random)) {
-    result.inputs[6] = draw_tensor(random, DType::i64, {batch}, 0, static_cast<double>(keys));
+    result.inputs[6] = draw_tensor(random, DType::i64, {drawn.batch}, 0, static_cast<double>(drawn.keys));
   }
   if (draw_bool(random)) {
-    const Dims full{batch, heads, queries, past + keys};
+    const Dims full{drawn.batch, drawn.heads, drawn.queries, past + drawn.keys};
     result.inputs[3] = draw_mask(random, Dims(full.begin() + draw(random, 0, 3), full.end()));
   }
   result.attributes = {{"is_causal", draw(random, 0, 1)},
@@ -232,8 +225,7 @@ OpSample sample(Random& random) {
                        {"left_window_size", draw(random, -1, 2)},
                        {"right_window_size", draw(random, -1, 2)},
                        {"qk_matmul_output_mode", draw(random, 0, 3)}};
-  if (packed) result.attributes.set("q_num_heads", heads);
-  if (packed) result.attributes.set("kv_num_heads", kv_heads);
+  drawn.set_heads(result.attributes);
   if (draw_bool(random)) result.attributes.set("scale", 0.5f);
   result.num_outputs = static_cast<int>(draw_one_of(random, {1, 3, 4}));
   return result;

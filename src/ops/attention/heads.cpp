@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "ops/extents.h"
+#include "ops/sample.h"
 
 namespace autograph {
 
@@ -72,6 +73,29 @@ void check_attention_mask(const InferContext& context, size_t slot, const HeadDi
   context.fail<ShapeError>("attn_mask",
                            fmt::format("{} does not broadcast to [{},{},{},{}]", to_string(mask), to_string(q.batch),
                                        to_string(q.heads), to_string(q.length), to_string(keys)));
+}
+
+void DrawnHeads::set_heads(Attributes& attributes) const {
+  if (!packed) return;
+  attributes.set("q_num_heads", heads);
+  attributes.set("kv_num_heads", kv_heads);
+}
+
+DrawnHeads draw_heads(Random& random) {
+  DrawnHeads drawn;
+  drawn.batch = draw(random, 1, 2), drawn.kv_heads = draw(random, 1, 2);
+  drawn.heads = drawn.kv_heads * draw(random, 1, 2);
+  drawn.queries = draw(random, 1, 4), drawn.keys = draw(random, 1, 4);
+  drawn.size = draw(random, 1, 4), drawn.value_size = draw(random, 1, 4);
+  drawn.packed = draw_bool(random);
+  const auto add = [&](int64_t heads, int64_t length, int64_t size) {
+    const Dims dims = drawn.packed ? Dims{drawn.batch, length, heads * size} : Dims{drawn.batch, heads, length, size};
+    drawn.qkv.emplace_back(draw_tensor(random, DType::f32, dims));
+  };
+  add(drawn.heads, drawn.queries, drawn.size);
+  add(drawn.kv_heads, drawn.keys, drawn.size);
+  add(drawn.kv_heads, drawn.keys, drawn.value_size);
+  return drawn;
 }
 
 Heads::Heads(const TensorView& view, int64_t num_heads) : values_(real_values(view)) {

@@ -37,6 +37,18 @@ AttentionHeads infer_attention_heads(const InferContext& context);
 /// may be shorter.
 void check_attention_mask(const InferContext& context, size_t slot, const HeadDims& q, const Dim& keys);
 
+/// Operands of attention for a sample: extents of 1 to 4 (batch: 2), in rank 3 where `packed`.
+struct DrawnHeads {
+  int64_t batch, kv_heads, heads, queries, keys, size, value_size;
+  bool packed;
+  std::vector<Datum> qkv;
+
+  /// Numbers of heads, which rank 3 needs.
+  void set_heads(Attributes& attributes) const;
+};
+
+DrawnHeads draw_heads(Random& random);
+
 /// A tensor of heads as f64, addressed by head and position whatever its layout.
 class Heads {
  public:

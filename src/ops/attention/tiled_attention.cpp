@@ -74,22 +74,15 @@ OpCost cost_of_grad(const CostContext& context) { return cost_of_products(contex
 
 // Every query sees a key: the sum of none is infinite, and has no differences.
 OpSample sample(Random& random) {
-  const int64_t batch = draw(random, 1, 2), kv_heads = draw(random, 1, 2), heads = kv_heads * draw(random, 1, 2);
-  const int64_t queries = draw(random, 1, 4), keys = draw(random, 1, 4), size = draw(random, 1, 4);
-  const int64_t value_size = draw(random, 1, 4);
-  const bool packed = draw_bool(random);
-  const auto tensor = [&](int64_t count, int64_t length, int64_t extent) {
-    return draw_tensor(random, DType::f32,
-                       packed ? Dims{batch, length, count * extent} : Dims{batch, count, length, extent});
-  };
+  const DrawnHeads drawn = draw_heads(random);
   OpSample result;
-  result.inputs = {tensor(heads, queries, size), tensor(kv_heads, keys, size), tensor(kv_heads, keys, value_size)};
-  int64_t covered = keys;
+  result.inputs = drawn.qkv;
+  int64_t covered = drawn.keys;
   bool hides = false;
   if (draw_bool(random)) {
     hides = draw_bool(random);
-    covered = draw_bool(random) ? keys : draw(random, 1, keys);
-    Dims dims{batch, heads, queries, covered};
+    covered = draw_bool(random) ? drawn.keys : draw(random, 1, drawn.keys);
+    Dims dims{drawn.batch, drawn.heads, drawn.queries, covered};
     dims.erase(dims.begin(), dims.begin() + draw(random, 0, 3));
     Tensor mask = draw_tensor(random, hides ? DType::boolean : DType::f32, dims);
     for (int64_t first = 0; hides && first < mask.num_elements(); first += covered)
@@ -100,10 +93,9 @@ OpSample sample(Random& random) {
   result.attributes = {
       {"is_causal", draw(random, 0, 1)},
       {"softcap", draw_one_of(random, {0.0f, 1.5f})},
-      {"left_window_size", has_left ? std::max<int64_t>(0, queries - covered) + draw(random, 0, 1) : -1},
+      {"left_window_size", has_left ? std::max<int64_t>(0, drawn.queries - covered) + draw(random, 0, 1) : -1},
       {"right_window_size", draw(random, -1, 2)}};
-  if (packed) result.attributes.set("q_num_heads", heads);
-  if (packed) result.attributes.set("kv_num_heads", kv_heads);
+  drawn.set_heads(result.attributes);
   if (draw_bool(random)) result.attributes.set("scale", 0.5f);
   result.num_outputs = 2;
   return result;
