@@ -98,30 +98,10 @@ DrawnHeads draw_heads(Random& random) {
   return drawn;
 }
 
-Heads::Heads(const TensorView& view, int64_t num_heads) : values_(real_values(view)) {
-  batch_ = view.dim(0);
-  if (view.rank() == 4) {
-    heads_ = view.dim(1);
-    length_ = view.dim(2);
-    size_ = view.dim(3);
-    head_stride_ = length_ * size_;
-    position_stride_ = size_;
-  } else {
-    heads_ = num_heads;
-    length_ = view.dim(1);
-    size_ = view.dim(2) / num_heads;
-    head_stride_ = size_;
-    position_stride_ = heads_ * size_;
-  }
-}
+Heads::Heads(const TensorView& view, int64_t num_heads) : layout_(view.dims(), num_heads), values_(real_values(view)) {}
 
 Heads::Heads(int64_t batch, int64_t heads, int64_t length, int64_t size)
-    : batch_(batch),
-      heads_(heads),
-      length_(length),
-      size_(size),
-      head_stride_(length * size),
-      position_stride_(size),
+    : layout_(Dims{batch, heads, length, size}, heads),
       values_(static_cast<size_t>(batch * heads * length * size), 0.0) {}
 
 }  // namespace autograph

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograph/op_def.h"
+#include "ops/attention/head_layout.h"
 #include "ops/real_values.h"
 
 namespace autograph {
@@ -57,14 +58,12 @@ class Heads {
   /// Zeros in [batch, heads, length, size] layout.
   Heads(int64_t batch, int64_t heads, int64_t length, int64_t size);
 
-  int64_t batch() const { return batch_; }
-  int64_t heads() const { return heads_; }
-  int64_t length() const { return length_; }
-  int64_t size() const { return size_; }
+  int64_t batch() const { return layout_.batch; }
+  int64_t heads() const { return layout_.heads; }
+  int64_t length() const { return layout_.length; }
+  int64_t size() const { return layout_.size; }
   /// The `size()` elements at a position.
-  double* row(int64_t b, int64_t head, int64_t position) {
-    return values_.data() + b * heads_ * length_ * size_ + head * head_stride_ + position * position_stride_;
-  }
+  double* row(int64_t b, int64_t head, int64_t position) { return values_.data() + layout_.offset(b, head, position); }
   const double* row(int64_t b, int64_t head, int64_t position) const {
     return const_cast<Heads*>(this)->row(b, head, position);
   }
@@ -72,8 +71,7 @@ class Heads {
   const std::vector<double>& values() const { return values_; }
 
  private:
-  int64_t batch_ = 0, heads_ = 0, length_ = 0, size_ = 0;
-  int64_t head_stride_ = 0, position_stride_ = 0;
+  HeadLayout layout_;
   std::vector<double> values_;
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "backends/gpu/emit/families.h"
+#include "ops/attention/head_layout.h"
 
 namespace autograph::gpu {
 namespace {
@@ -19,26 +20,12 @@ constexpr int kResident = 2;  // groups on a processor: leaves an item 128 regis
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// A tensor of heads: [batch, heads, length, size], or [batch, length, heads * size].
-struct HeadTensor {
-  HeadTensor(const Dims& dims, int64_t num_heads) {
-    batch = dims[0];
-    if (dims.size() == 4) {
-      heads = dims[1], length = dims[2], size = dims[3];
-      position_stride = size, head_stride = length * size;
-    } else {
-      heads = num_heads, length = dims[1], size = heads == 0 ? 0 : dims[2] / heads;
-      position_stride = dims[2], head_stride = size;
-    }
-  }
-  int64_t batch, heads, length, size, position_stride, head_stride;
-
-  // Element `d` of a position of a head of batch "b".
-  std::string at(const IndexType& index, std::string_view head, std::string_view position, std::string_view d) const {
-    return fmt::format("b * {} + {} * {} + ({}) * {} + {}", index.literal(heads * length * size), head,
-                       index.literal(head_stride), position, index.literal(position_stride), d);
-  }
-};
+// As text: element `d` of a position of a head of batch "b".
+std::string element_of(const HeadLayout& x, const IndexType& index, std::string_view head, std::string_view position,
+                       std::string_view d) {
+  return fmt::format("b * {} + {} * {} + ({}) * {} + {}", index.literal(x.heads * x.length * x.size), head,
+                     index.literal(x.head_stride), position, index.literal(x.position_stride), d);
+}
 
 // Queries and keys of a group at a time.
 struct Tile {
@@ -156,18 +143,18 @@ class AttentionWriter {
   }
 
   // Element `d` of a key or value, cached or new, in its compute type.
-  std::string key_element(std::string_view name, const HeadTensor& heads, size_t past_slot, std::string_view head,
+  std::string key_element(std::string_view name, const HeadLayout& heads, size_t past_slot, std::string_view head,
                           std::string_view key, std::string_view d) {
     const size_t slot = past_slot - 3;
     const std::string position = past_ > 0 ? fmt::format("{} - {}", key, lit(past_)) : std::string(key);
-    std::string fresh = load(call_.inputs[slot].dtype(), name, heads.at(w_.index(), head, position, d));
+    std::string fresh = load(call_.inputs[slot].dtype(), name, element_of(heads, w_.index(), head, position, d));
     if (past_ == 0) return fresh;
     if (heads.length == 0) fresh = "0";  // nothing is new
-    const HeadTensor cached(call_.input_dims(past_slot), 1);
-    return fmt::format(
-        "({} < {} ? {} : {})", key, lit(past_),
-        load(call_.inputs[past_slot].dtype(), fmt::format("{}_past", name), cached.at(w_.index(), head, key, d)),
-        fresh);
+    const HeadLayout cached(call_.input_dims(past_slot), 1);
+    return fmt::format("({} < {} ? {} : {})", key, lit(past_),
+                       load(call_.inputs[past_slot].dtype(), fmt::format("{}_past", name),
+                            element_of(cached, w_.index(), head, key, d)),
+                       fresh);
   }
 
   void write_attention() {
@@ -217,7 +204,7 @@ class AttentionWriter {
     w_.line("const i32 row = e / {0}, d = e % {0};", std::max<int64_t>(q_.size, 1));
     w_.line("{} value = 0;", type_);
     w_.line("if (q0 + row < {}) value = {} * {};", lit(q_.length),
-            load(call_.inputs[0].dtype(), "q", q_.at(w_.index(), "head", "q0 + row", "d")),
+            load(call_.inputs[0].dtype(), "q", element_of(q_, w_.index(), "head", "q0 + row", "d")),
             literal(real_, static_cast<double>(scale)));
     w_.line("queries[row * {} + d] = value;", q_.size + 1);
     w_.close();
@@ -252,7 +239,7 @@ class AttentionWriter {
   }
 
   // A tile of keys or values in rows of `stride` elements, of which `size` are written; what there is none of is 0.
-  void load_tile(std::string_view name, const HeadTensor& heads, size_t past_slot, int64_t size, int64_t stride) {
+  void load_tile(std::string_view name, const HeadLayout& heads, size_t past_slot, int64_t size, int64_t stride) {
     w_.open("for (i32 e = t; e < {}; e += {})", tile_.keys * size, kItems);
     w_.line("const i32 row = e / {0}, d = e % {0};", std::max<int64_t>(size, 1));
     w_.line("const Index key = k0 + row;");
@@ -379,8 +366,8 @@ class AttentionWriter {
       w_.line("for (i32 other = 0; other < {0}; ++other) seen += largest[(tm + {1}) * {0} + other];", kSide, r * kSide);
       w_.line("const {} inverse = seen == 0 ? 0 : total{} == 0 ? NAN : 1 / total{};", type_, r, r);
       for (int64_t c = 0; c < value_columns(); ++c) {
-        const std::string at =
-            y_.at(w_.index(), "head", fmt::format("q0 + tm + {}", r * kSide), fmt::format("tn + {}", c * kSide));
+        const std::string at = element_of(y_, w_.index(), "head", fmt::format("q0 + tm + {}", r * kSide),
+                                          fmt::format("tn + {}", c * kSide));
         const std::string value = fmt::format("seen == 0 ? 0 : sum_{}_{} * inverse", r, c);
         const bool is_inside = (c + 1) * kSide <= v_.size;
         w_.line("{}{}", is_inside ? "" : fmt::format("if (tn + {} < {}) ", c * kSide, v_.size),
@@ -391,7 +378,7 @@ class AttentionWriter {
   }
 
   // Cached and new keys or values behind each other, [batch, heads, all keys, size].
-  void write_present(size_t output, const char* name, const HeadTensor& heads, size_t past_slot) {
+  void write_present(size_t output, const char* name, const HeadLayout& heads, size_t past_slot) {
     const Dims dims = call_.output_dims(output);
     const size_t slot = past_slot - 3;
     std::vector<Parameter> list{input_parameter(name, storage_type(call_.inputs[slot].dtype()), slot)};
@@ -413,7 +400,7 @@ class AttentionWriter {
 
   const KernelCall& call_;
   Writer w_;
-  const HeadTensor q_, k_, v_, y_;
+  const HeadLayout q_, k_, v_, y_;
   int64_t past_ = 0, keys_ = 0, width_ = 0;
   int64_t before_ = -1, after_ = -1;  // keys that are seen before and after a query; -1: all
   DType real_ = DType::f32;

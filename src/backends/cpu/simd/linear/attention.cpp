@@ -326,7 +326,7 @@ class AttentionKernel : public Kernel {
     HWY_DYNAMIC_DISPATCH(attend)(task);
   }
 
-  const HeadTensor q_, k_, v_, y_;
+  const HeadLayout q_, k_, v_, y_;
   const ScoreSettings settings_;
   MaskLayout mask_;
   bool has_sums_ = false;

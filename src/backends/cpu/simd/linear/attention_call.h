@@ -9,26 +9,9 @@
 #include <fmt/core.h>
 
 #include "autograph/kernel.h"
+#include "ops/attention/head_layout.h"
 
 namespace autograph::simd {
-
-/// A tensor of heads: [batch, heads, length, size], or [batch, length, heads * size].
-struct HeadTensor {
-  HeadTensor(const Dims& dims, int64_t num_heads) {
-    batch = dims[0];
-    if (dims.size() == 4) {
-      heads = dims[1], length = dims[2], size = dims[3];
-      position_stride = size, head_stride = length * size;
-    } else {
-      heads = num_heads, length = dims[1], size = dims[2] / num_heads;
-      position_stride = dims[2], head_stride = size;
-    }
-  }
-  int64_t offset(int64_t b, int64_t head, int64_t position) const {
-    return b * heads * length * size + head * head_stride + position * position_stride;
-  }
-  int64_t batch, heads, length, size, position_stride, head_stride;
-};
 
 /// Which keys a query sees, and how scores are scaled.
 struct ScoreSettings {

@@ -371,7 +371,7 @@ class AttentionGradKernel : public Kernel {
     HWY_DYNAMIC_DISPATCH(attend_back)(task);
   }
 
-  const HeadTensor q_, k_, v_, gy_;
+  const HeadLayout q_, k_, v_, gy_;
   const ScoreSettings settings_;
   MaskLayout mask_;
   std::vector<Part> parts_;
