@@ -1,6 +1,7 @@
 #include "autodiff/reverse.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "autodiff/rule_context.h"
@@ -26,10 +27,8 @@ std::string scope_of(const Node& node) {
 
 // The sum of gradients.
 Var sum_of(const std::vector<Var>& terms) {
-  if (terms[0].type().is_tensor()) return terms.size() == 2 ? terms[0] + terms[1] : sum(terms);
-  Var total = terms[0];
-  for (size_t k = 1; k < terms.size(); ++k) total = sum_of_lists(total, terms[k]);
-  return total;
+  if (terms.size() > 2 && terms[0].type().is_tensor()) return sum(terms);
+  return std::accumulate(terms.begin() + 1, terms.end(), terms[0], sum_of_gradients);
 }
 
 }  // namespace

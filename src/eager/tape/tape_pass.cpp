@@ -97,7 +97,7 @@ bool TapePass::is_active(const Var& input) const {
 
 Var TapePass::sum(const Var& a, const Var& b) {
   if (!a.is_valid()) return b;
-  return a.type().is_tensor() ? a + b : sum_of_lists(a, b);
+  return sum_of_gradients(a, b);
 }
 
 void TapePass::seed(const Var& value, const Var& gradient) {

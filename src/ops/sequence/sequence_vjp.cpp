@@ -33,11 +33,9 @@ Var zeros_of(const Var& x) {
   return sequence_map(x, {}, body)[0];
 }
 
-Var sum_of_lists(const Var& a, const Var& b) {
-  if (a.type().is_optional()) {
-    const Var x = optional_get_element(a), y = optional_get_element(b);
-    return optional_of(x.type().is_tensor() ? x + y : sum_of_lists(x, y));
-  }
+Var sum_of_gradients(const Var& a, const Var& b) {
+  if (a.type().is_tensor()) return a + b;
+  if (a.type().is_optional()) return optional_of(sum_of_gradients(optional_get_element(a), optional_get_element(b)));
   Graph body("add");
   const Var x(body, body.add_input(a.type().element())), y(body, body.add_input(b.type().element()));
   body.add_output((x + y).id());

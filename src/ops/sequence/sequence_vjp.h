@@ -7,8 +7,8 @@ namespace autograph {
 
 /// Zeros in the shape of a tensor, or of the tensors in a sequence or an optional.
 Var zeros_of(const Var& x);
-/// The sum of two gradients of one sequence, element by element, or of one optional.
-Var sum_of_lists(const Var& a, const Var& b);
+/// The sum of two gradients of one tensor, of one sequence, element by element, or of one optional.
+Var sum_of_gradients(const Var& a, const Var& b);
 
 void sequence_construct_vjp(VjpContext& context);
 void sequence_at_vjp(VjpContext& context);
