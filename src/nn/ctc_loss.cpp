@@ -33,13 +33,13 @@ Var count_up(const Var& like, int64_t end) {
 }
 
 // Extents of a call.
-struct Sizes {
+struct Extents {
   int64_t steps, batch, classes, labels;
   int64_t places() const { return 2 * labels + 1; }  // labels with blanks before, between and behind
 };
 
 // Targets with blanks between them: [batch, places]. What stands behind the last label of a sample is blank, too.
-Var with_blanks(const Var& targets, const Var& lengths, const Sizes& sizes, int64_t blank) {
+Var with_blanks(const Var& targets, const Var& lengths, const Extents& sizes, int64_t blank) {
   const Var counts = less(unsqueeze(count_up(targets, sizes.labels), {0}), unsqueeze(lengths, {1}));
   const Var known = where(counts, targets, scalar_like(targets, static_cast<double>(blank)));
   const Var between = constant_like(targets, filled({sizes.batch, sizes.labels, 1}, blank));
@@ -48,7 +48,7 @@ Var with_blanks(const Var& targets, const Var& lengths, const Sizes& sizes, int6
 }
 
 // What a way costs that leaves out a blank: nothing between two labels that differ, and nothing allows it elsewhere.
-Var skip_costs(const Var& labels, const Sizes& sizes, int64_t blank, DType dtype) {
+Var skip_costs(const Var& labels, const Extents& sizes, int64_t blank, DType dtype) {
   const Var before = concat(
       {constant_like(labels, filled({sizes.batch, 2}, blank)), slice(labels, {0}, {sizes.places() - 2}, {1})}, 1);
   const Var blanks = equal(labels, scalar_like(labels, static_cast<double>(blank)));
@@ -58,7 +58,7 @@ Var skip_costs(const Var& labels, const Sizes& sizes, int64_t blank, DType dtype
 
 // One step: from the ways to each place, [batch, places], by staying there, by going on by one and by leaving out a
 // blank. Inputs: the ways, log-probabilities of the places, which samples are still going on [batch], then skip costs.
-Graph step_graph(DType dtype, const Sizes& sizes) {
+Graph step_graph(DType dtype, const Extents& sizes) {
   Graph body("ctc");
   const Shape of_places{sizes.batch, sizes.places()};
   const Var ways = input(body, dtype, of_places, "ways");
@@ -75,8 +75,8 @@ Graph step_graph(DType dtype, const Sizes& sizes) {
   return body;
 }
 
-Sizes check(const Var& log_prob, const Var& targets, const Var& input_lengths, const Var& target_lengths,
-            const CtcOptions& options) {
+Extents check(const Var& log_prob, const Var& targets, const Var& input_lengths, const Var& target_lengths,
+              const CtcOptions& options) {
   const auto is_known = [](const Var& x, int64_t rank) {
     return x.is_valid() && x.type().is_tensor() && x.type().is_static() && x.rank() == rank;
   };
@@ -88,7 +88,7 @@ Sizes check(const Var& log_prob, const Var& targets, const Var& input_lengths, c
       "of known extents, got {}, {}, {}, {}",
       to_string(log_prob.type()), to_string(targets.type()), to_string(input_lengths.type()),
       to_string(target_lengths.type()));
-  const Sizes sizes{log_prob.dim(0), log_prob.dim(1), log_prob.dim(2), targets.dim(1)};
+  const Extents sizes{log_prob.dim(0), log_prob.dim(1), log_prob.dim(2), targets.dim(1)};
   const bool fits = targets.dim(0) == sizes.batch && input_lengths.dim(0) == sizes.batch &&
                     target_lengths.dim(0) == sizes.batch && sizes.steps > 0 && sizes.labels > 0;
   AG_CHECK_USER(fits, ShapeError, "[nn] ctc_loss: expected one batch, steps and labels, got {}, {}, {}, {}",
@@ -103,7 +103,7 @@ Sizes check(const Var& log_prob, const Var& targets, const Var& input_lengths, c
 
 Var ctc_loss_each(const Var& log_prob, const Var& targets, const Var& input_lengths, const Var& target_lengths,
                   const CtcOptions& options) {
-  const Sizes sizes = check(log_prob, targets, input_lengths, target_lengths, options);
+  const Extents sizes = check(log_prob, targets, input_lengths, target_lengths, options);
   const Var labels = with_blanks(targets, target_lengths, sizes, options.blank);
   const Var of_steps = expand(unsqueeze(labels, {0}), {sizes.steps, sizes.batch, sizes.places()});
   const Var emitted = gather_elements(log_prob, of_steps, 2);

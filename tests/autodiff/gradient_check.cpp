@@ -163,7 +163,7 @@ std::string compare_with_differences(const char* what, const GradientCase& test,
 
 std::vector<Tensor> interpret_tensors(const Graph& graph, const std::vector<Datum>& inputs) {
   std::vector<Tensor> results;
-  for (const Datum& output : testing::interpret(graph, inputs)) results.push_back(output.tensor());
+  for (const Datum& output : tests::interpret(graph, inputs)) results.push_back(output.tensor());
   return results;
 }
 

@@ -23,7 +23,7 @@ const std::vector<double> kSlopes{1, 0.5, -2, 0.25};
 
 // An optimiser for one element: what it remembers by name, and the next weight.
 using Memory = std::map<std::string, double>;
-using Rule = std::function<double(Memory&, double weight, double gradient, int count)>;
+using UpdateRule = std::function<double(Memory&, double weight, double gradient, int count)>;
 
 // The loss is sum(slopes / 2 * w^2 + x * w), so that the gradient is slopes * w + x, for x of -0.4, -0.2, 0, ...
 double x_of(int step) { return -0.4 + 0.2 * step; }
@@ -54,7 +54,7 @@ Trained train(const Optimizer& optimizer, const UpdateOptions& options = {}, DTy
   return {program.states().get("w").to_f64(), program.states()};
 }
 
-std::vector<double> expected(const Rule& rule, const std::function<double(double)>& change = nullptr) {
+std::vector<double> expected(const UpdateRule& rule, const std::function<double(double)>& change = nullptr) {
   std::vector<double> weights = kStart;
   for (size_t k = 0; k < weights.size(); ++k) {
     Memory memory;
@@ -73,12 +73,12 @@ void expect_near(const std::vector<double>& actual, const std::vector<double>& w
   }
 }
 
-void expect_trains(const Optimizer& optimizer, const Rule& rule) {
+void expect_trains(const Optimizer& optimizer, const UpdateRule& rule) {
   expect_near(train(optimizer).weights, expected(rule), 1e-12);
   expect_near(train(optimizer, {}, DType::f32).weights, expected(rule), 2e-5);
 }
 
-Rule sgd_rule(double rate, double momentum, double dampening, double decay, bool nesterov) {
+UpdateRule sgd_rule(double rate, double momentum, double dampening, double decay, bool nesterov) {
   return [=](Memory& m, double w, double g, int count) {
     g += decay * w;
     if (momentum != 0) {
@@ -98,7 +98,7 @@ TEST(Optimizers, Sgd) {
                 sgd_rule(0.05, 0.9, 0, 0.1, true));
 }
 
-Rule adam_rule(double rate, double beta1, double beta2, double epsilon, double decay, bool beside, bool amsgrad) {
+UpdateRule adam_rule(double rate, double beta1, double beta2, double epsilon, double decay, bool beside, bool amsgrad) {
   return [=](Memory& m, double w, double g, int count) {
     if (beside) w -= rate * decay * w;
     if (!beside) g += decay * w;
@@ -124,7 +124,7 @@ TEST(Optimizers, AdamW) {
                 adam_rule(0.1, 0.9, 0.6, 1e-8, 0.5, true, true));
 }
 
-Rule rms_prop_rule(const RmsProp& o) {
+UpdateRule rms_prop_rule(const RmsProp& o) {
   return [=](Memory& m, double w, double g, int) {
     g += o.weight_decay * w;
     m["v"] = o.alpha * m["v"] + (1 - o.alpha) * g * g;

@@ -107,7 +107,7 @@ TEST(Sim, TakesTheTimeOfAllCostsInSequence) {
   Random random(51);
   SimCost cost(round_machine());
   for (int i = 0; i < 200; ++i) {
-    const Graph graph = random_case(random, draw(random, 1, 30)).graph;
+    const Graph graph = random_case(random, draw_count(random, 1, 30)).graph;
     double sum = 0;
     for (const NodeId id : graph.nodes()) sum += cost.node_us(graph, id, 1);
     EXPECT_NEAR(simulate(graph, {}, round_machine()).latency_us, sum, 1e-9);
@@ -149,7 +149,7 @@ TEST(Sim, KeepsTheOrderThatSchedulesAskFor) {
   Random random(52);
   const SimMachine machine = round_machine();
   for (int i = 0; i < 150; ++i) {
-    const Graph graph = random_case(random, draw(random, 1, 30)).graph;
+    const Graph graph = random_case(random, draw_count(random, 1, 30)).graph;
     const TaskGraph tasks = tasks_on(graph, machine);
     const StreamLimits limits{machine.max_streams, machine.sync_us};
     for (const Schedule& schedule :
@@ -170,7 +170,7 @@ TEST(SimLoads, TellWhatAStageTakesByItself) {
   SimMachine machine = round_machine();
   machine.sms = 2;  // kernels of one block each slow each other down
   for (int i = 0; i < 200; ++i) {
-    const Graph graph = random_case(random, draw(random, 1, 25)).graph;
+    const Graph graph = random_case(random, draw_count(random, 1, 25)).graph;
     const TaskGraph tasks = tasks_on(graph, machine);
     const StreamLimits limits{3, machine.sync_us};
     const TaskStreams streams = assign_streams(tasks, limits).folded;
@@ -194,7 +194,7 @@ TEST(SimLoads, MakeSchedulesThatAreFasterWhereKernelsCompete) {
   double ios[2] = {0, 0};
   double list[2] = {0, 0};
   for (int i = 0; i < 40; ++i) {
-    const Graph graph = random_case(random, draw(random, 5, 25)).graph;
+    const Graph graph = random_case(random, draw_count(random, 5, 25)).graph;
     const TaskGraph with_loads = tasks_on(graph, machine);
     TaskGraph alone = with_loads;
     for (Task& task : alone.tasks) task.load = {};

@@ -7,7 +7,7 @@
 #include "graph/nested/function_body.h"
 #include "graph/run_reference.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 namespace {
 
 Type type_of(const Datum& datum, const Type& declared) {
@@ -98,4 +98,4 @@ std::vector<Datum> interpret(const Graph& graph, const std::vector<Datum>& input
   return outputs;
 }
 
-}  // namespace autograph::testing
+}  // namespace autograph::tests

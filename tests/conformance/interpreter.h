@@ -8,9 +8,9 @@
 #include "autograph/graph.h"
 #include "autograph/tensor.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 
 /// Outputs of `graph` for these inputs; throws what inference and the ops throw.
 std::vector<Datum> interpret(const Graph& graph, const std::vector<Datum>& inputs);
 
-}  // namespace autograph::testing
+}  // namespace autograph::tests

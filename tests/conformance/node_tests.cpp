@@ -24,7 +24,7 @@
 #include "conformance/interpreter.h"
 #include "tensor/element_types.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -257,11 +257,11 @@ int run_all(const Options& options) {
 }
 
 }  // namespace
-}  // namespace autograph::testing
+}  // namespace autograph::tests
 
 int main(int argc, char** argv) {
   try {
-    return autograph::testing::run_all(autograph::testing::parse_arguments(argc, argv));
+    return autograph::tests::run_all(autograph::tests::parse_arguments(argc, argv));
   } catch (const autograph::Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return static_cast<int>(error.exit_code());

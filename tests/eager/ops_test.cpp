@@ -54,7 +54,7 @@ TEST_P(EagerOps, ComputeWhatTheReferenceComputes) {
     if (!has_inputs(sample)) continue;
     try {
       const TestGraph test = make_sample_graph(op, sample);
-      const std::vector<Datum> expected = autograph::testing::interpret(test.graph, test.inputs);
+      const std::vector<Datum> expected = autograph::tests::interpret(test.graph, test.inputs);
       {
         const EagerDevice device("reference");
         ASSERT_EQ(difference(call_eagerly(op, sample), expected, {.rtol = 0, .atol = 0}), "") << "seed " << seed;
@@ -174,7 +174,7 @@ TEST(EagerGraphs, RandomGraphsComputeWhatTheReferenceComputes) {
     for (const Datum& input : test.inputs) inputs.push_back(eager(input.tensor()));
     std::vector<Datum> expected;
     try {
-      expected = autograph::testing::interpret(test.graph, test.inputs);
+      expected = autograph::tests::interpret(test.graph, test.inputs);
     } catch (const UserError&) {
       EXPECT_THROW(replay(test.graph, inputs), UserError) << "seed " << seed;
       continue;

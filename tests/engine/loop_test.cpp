@@ -173,7 +173,7 @@ TEST(Loops, RandomBodiesGiveWhatAnInterpreterGives) {
   for (int round = 0; round < num_rounds(); ++round) {
     RandomLoop loop(static_cast<uint64_t>(round));
     const Graph graph = loop.make();
-    const std::vector<Datum> expected = testing::interpret(graph, loop.inputs());
+    const std::vector<Datum> expected = tests::interpret(graph, loop.inputs());
     for (const bool optimizes : {false, true}) {
       CompileOptions options;
       options.device = "cpu";
@@ -251,7 +251,7 @@ TEST(Loops, KerasLstmBecomesOneNodeForEveryLength) {
   const Executable program = compile(graph, options);
   for (const auto& [batch, length] : {std::pair<int64_t, int64_t>{1, 7}, {3, 7}, {3, 1}, {1, 30}}) {
     const std::vector<Datum> inputs{draw_tensor(random, DType::f32, {batch, length, 6}, -1, 1)};
-    ASSERT_EQ(difference(program.run(inputs), testing::interpret(graph, inputs)), "") << batch << " x " << length;
+    ASSERT_EQ(difference(program.run(inputs), tests::interpret(graph, inputs)), "") << batch << " x " << length;
     const std::string plan = program.print_plan();
     EXPECT_NE(plan.find(" lstm "), std::string::npos) << plan;
     EXPECT_EQ(plan.find("evaluate"), std::string::npos) << plan;
@@ -282,7 +282,7 @@ TEST(Loops, RunsAtTheSameTimeDoNotShareBuffers) {
   std::vector<std::vector<Datum>> inputs, expected;
   for (int k = 0; k < 4; ++k) {
     inputs.push_back({draw_tensor(random, DType::f32, {1 + k % 2, 9, 6}, -1, 1)});
-    expected.push_back(testing::interpret(graph, inputs.back()));
+    expected.push_back(tests::interpret(graph, inputs.back()));
   }
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
@@ -317,7 +317,7 @@ TEST(Loops, AStateThatGrowsForManyTurns) {
     const Executable program = compile(graph, options);
     for (const int64_t turns : {3, 40}) {
       const std::vector<Datum> inputs{Tensor::scalar(turns), Tensor::of<float>({1, 3}, {0.5, -1, 2})};
-      EXPECT_EQ(difference(program.run(inputs), testing::interpret(graph, inputs)), "") << device << " " << turns;
+      EXPECT_EQ(difference(program.run(inputs), tests::interpret(graph, inputs)), "") << device << " " << turns;
     }
   }
 }
@@ -356,7 +356,7 @@ TEST(Loops, LoopsInLoops) {
     const Executable program = compile(graph, options);
     for (const int64_t turns : {1, 5}) {
       const std::vector<Datum> inputs{Tensor::scalar(turns), draw_tensor(random, DType::f32, {2, 4}, -1, 1)};
-      EXPECT_EQ(difference(program.run(inputs), testing::interpret(graph, inputs)), "") << device << " " << turns;
+      EXPECT_EQ(difference(program.run(inputs), tests::interpret(graph, inputs)), "") << device << " " << turns;
     }
   }
 }

@@ -12,7 +12,7 @@
 #include "io/proto_bytes.h"
 #include "support/compare.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 
 class ContribNode {
  public:
@@ -160,4 +160,4 @@ inline Tensor i64(Dims dims, const std::vector<int64_t>& values) {
   return Tensor::of<int64_t>(std::move(dims), values);
 }
 
-}  // namespace autograph::testing
+}  // namespace autograph::tests

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace autograph::testing {
+namespace autograph::tests {
 
 /// A base-128 number.
 inline std::string varint(uint64_t value) {
@@ -60,4 +60,4 @@ inline std::string graph(const std::vector<std::string>& nodes, const std::strin
   return bytes + field(11, value_info("x", {2})) + field(12, value_info("y", {2})) + more;
 }
 
-}  // namespace autograph::testing
+}  // namespace autograph::tests

@@ -10,7 +10,7 @@
 #include "io/proto_bytes.h"
 #include "support/test_folder.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ TEST_F(WeightFiles, MarksInFilesReachNothingOutsideOfThem) {
 }
 
 }  // namespace
-}  // namespace autograph::testing
+}  // namespace autograph::tests

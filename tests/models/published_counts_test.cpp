@@ -8,8 +8,8 @@
 namespace autograph {
 namespace {
 
-using testing::facts_of;
-using testing::ZooFacts;
+using tests::facts_of;
+using tests::ZooFacts;
 
 Dims output_dims(const Graph& graph) { return graph.type(graph.outputs().front()).shape().static_dims(); }
 

@@ -7,7 +7,7 @@
 #include "autograph/graph.h"
 #include "autograph/op_def.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 
 /// What a model consists of.
 struct ZooFacts {
@@ -49,4 +49,4 @@ inline ZooFacts facts_of(const Graph& graph) {
   return facts;
 }
 
-}  // namespace autograph::testing
+}  // namespace autograph::tests

@@ -3,12 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
-
 namespace autograph {
 namespace {
-
-using Random = std::mt19937_64;
 
 double draw_cost(Random& random) { return std::uniform_real_distribution<double>(0, 10)(random); }
 

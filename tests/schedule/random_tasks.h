@@ -10,7 +10,7 @@
 
 namespace autograph {
 
-inline size_t draw(Random& random, size_t low, size_t high) {
+inline size_t draw_count(Random& random, size_t low, size_t high) {
   return std::uniform_int_distribution<size_t>(low, high)(random);
 }
 
@@ -56,7 +56,7 @@ inline TaskCase make_case(const std::vector<std::vector<TaskIndex>>& sources, do
 /// A random case of `size` nodes: now and then free ones, costs from small (streams pay) to large (they do not). Edges
 /// are drawn among near nodes with a probability that is drawn too, so that there are chains, trees and dense graphs.
 inline TaskCase random_case(Random& random, size_t size, bool with_free_tasks = true) {
-  const size_t reach = draw(random, 1, std::max<size_t>(size / 2, 1));
+  const size_t reach = draw_count(random, 1, std::max<size_t>(size / 2, 1));
   const auto edge = std::bernoulli_distribution(std::uniform_real_distribution<double>(0.02, 0.6)(random));
   std::vector<std::vector<TaskIndex>> sources(size);
   std::vector<Task> costs(size);
@@ -64,9 +64,9 @@ inline TaskCase random_case(Random& random, size_t size, bool with_free_tasks = 
     for (size_t j = i < reach ? 0 : i - reach; j < i; ++j) {
       if (std::bernoulli_distribution(edge)(random)) sources[i].push_back(static_cast<TaskIndex>(j));
     }
-    costs[i].us = static_cast<double>(draw(random, 1, 40)) / 4;
-    costs[i].narrow_us = costs[i].us * (1 + static_cast<double>(draw(random, 0, 4)) / 4);
-    if (with_free_tasks && draw(random, 0, 5) == 0) costs[i] = {};
+    costs[i].us = static_cast<double>(draw_count(random, 1, 40)) / 4;
+    costs[i].narrow_us = costs[i].us * (1 + static_cast<double>(draw_count(random, 0, 4)) / 4);
+    if (with_free_tasks && draw_count(random, 0, 5) == 0) costs[i] = {};
   }
   return make_case(sources, costs);
 }

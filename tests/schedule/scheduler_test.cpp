@@ -18,7 +18,7 @@ namespace {
 constexpr int kCases = 1500;
 
 StreamLimits random_limits(Random& random) {
-  return {static_cast<int>(draw(random, 1, 4)), static_cast<double>(draw(random, 0, 4)) / 4};
+  return {static_cast<int>(draw_count(random, 1, 4)), static_cast<double>(draw_count(random, 0, 4)) / 4};
 }
 
 // The costs by hand of the example: two branches of two tasks between a first and a last one.
@@ -29,7 +29,7 @@ TaskCase diamond(double us, double narrow_us) {
 TEST(Schedulers, MakeLegalSchedulesOfRandomGraphs) {
   Random random(21);
   for (int i = 0; i < kCases; ++i) {
-    const TaskCase c = random_case(random, draw(random, 1, 40));
+    const TaskCase c = random_case(random, draw_count(random, 1, 40));
     const StreamLimits limits = random_limits(random);
     for (const Schedule& schedule :
          {schedule_greedy(c.tasks, limits), schedule_nimble(c.tasks, limits), schedule_nimble_stages(c.tasks, limits),
@@ -69,7 +69,7 @@ TEST(Greedy, BalancesWhatDoesNotFitSideBySide) {
 TEST(Greedy, HasAsManyStagesAsTheLongestPathHasTasks) {
   Random random(22);
   for (int i = 0; i < kCases; ++i) {
-    const TaskGraph graph = random_case(random, draw(random, 1, 40), false).tasks;
+    const TaskGraph graph = random_case(random, draw_count(random, 1, 40), false).tasks;
     std::vector<size_t> depth(graph.size(), 1);
     size_t longest = 0;
     for (TaskIndex task = 0; task < graph.size(); ++task) {
@@ -97,11 +97,11 @@ size_t most_pairs(const std::vector<std::vector<uint32_t>>& edges, size_t left, 
 TEST(Matching, HasAsManyPairsAsPossible) {
   Random random(23);
   for (int i = 0; i < kCases; ++i) {
-    std::vector<std::vector<uint32_t>> edges(draw(random, 0, 7));
-    const size_t num_right = draw(random, 1, 7);
+    std::vector<std::vector<uint32_t>> edges(draw_count(random, 0, 7));
+    const size_t num_right = draw_count(random, 1, 7);
     for (auto& of_one : edges) {
       for (uint32_t right = 0; right < num_right; ++right) {
-        if (draw(random, 0, 2) == 0) of_one.push_back(right);
+        if (draw_count(random, 0, 2) == 0) of_one.push_back(right);
       }
     }
     const std::vector<uint32_t> partner = maximum_matching(edges, num_right);
@@ -150,7 +150,7 @@ void expect_orders_follow_paths(const Reachability& reachability, const TaskStre
 TEST(Nimble, LosesNoConcurrencyAndCountsWaits) {
   Random random(24);
   for (int i = 0; i < kCases; ++i) {
-    const TaskGraph graph = random_case(random, draw(random, 1, 40), false).tasks;
+    const TaskGraph graph = random_case(random, draw_count(random, 1, 40), false).tasks;
     const Reachability reachability(graph);
     const StreamAssignment assignment = assign_streams(graph, {4, 1});
     expect_orders_follow_paths(reachability, assignment.chains);
@@ -198,7 +198,7 @@ class AllAssignments {
 TEST(Nimble, NeedsTheFewestWaits) {
   Random random(25);
   for (int i = 0; i < kCases; ++i) {
-    const TaskGraph graph = random_case(random, draw(random, 1, 7), false).tasks;
+    const TaskGraph graph = random_case(random, draw_count(random, 1, 7), false).tasks;
     const AllAssignments all(graph);
     const StreamAssignment assignment = assign_streams(graph, {4, 1});
     ASSERT_EQ(assignment.num_waits(), all.fewest_waits);
@@ -236,8 +236,8 @@ TEST(Nimble, StagesEndWhereTheGraphPassesThroughOneTask) {
 TEST(Nimble, StagesNeverTakeLongerThanTheSequence) {
   Random random(27);
   for (int i = 0; i < kCases; ++i) {
-    const TaskGraph work = without_free_tasks(random_case(random, draw(random, 1, 40)).tasks).graph;
-    const StreamLimits limits{static_cast<int>(draw(random, 1, 4)), 1};
+    const TaskGraph work = without_free_tasks(random_case(random, draw_count(random, 1, 40)).tasks).graph;
+    const StreamLimits limits{static_cast<int>(draw_count(random, 1, 4)), 1};
     EXPECT_LE(estimate_us(work, nimble_stages(work, limits), limits), sequential_us(work) * (1 + 1e-12));
   }
 }
@@ -248,7 +248,7 @@ TaskGraph with_loads(TaskGraph graph, Random& random) {
   for (Task& task : graph.tasks) {
     if (task.us == 0) continue;
     task.narrow_us = task.us;
-    const auto part = [&] { return static_cast<double>(draw(random, 1, 8)) / 8; };
+    const auto part = [&] { return static_cast<double>(draw_count(random, 1, 8)) / 8; };
     task.load = {.start_us = task.us / 4, .work_us = 3 * task.us / 4, .processors = part(), .bandwidth = part()};
   }
   return graph;
@@ -258,8 +258,8 @@ TEST(SharedList, KeepsToDependencesAndNeverTakesLongerThanTheSequence) {
   Random random(28);
   for (int i = 0; i < kCases; ++i) {
     const TaskGraph graph =
-        with_loads(without_free_tasks(random_case(random, draw(random, 1, 40)).tasks).graph, random);
-    const StreamLimits limits{static_cast<int>(draw(random, 1, 8)), 0.5};
+        with_loads(without_free_tasks(random_case(random, draw_count(random, 1, 40)).tasks).graph, random);
+    const StreamLimits limits{static_cast<int>(draw_count(random, 1, 8)), 0.5};
     const TaskStreams streams = shared_list_streams(graph, limits);
     size_t num_tasks = 0;
     for (const auto& stream : streams) num_tasks += stream.size();
@@ -326,7 +326,7 @@ TEST(List, IsNeverSlowerThanSequenceByItsEstimate) {
   Random random(26);
   int num_faster = 0;
   for (int i = 0; i < kCases; ++i) {
-    const TaskGraph graph = random_case(random, draw(random, 1, 60), false).tasks;
+    const TaskGraph graph = random_case(random, draw_count(random, 1, 60), false).tasks;
     const StreamLimits limits = random_limits(random);
     const double us = estimate_us(graph, list_stages(graph, limits), limits);
     ASSERT_LE(us, sequential_us(graph) * (1 + 1e-12));
@@ -345,7 +345,7 @@ TEST(List, ComesCloseToTheBoundOnIndependentTasks) {
   for (int i = 0; i < 100; ++i) {
     std::vector<Task> costs(24);
     double sum = 0;
-    for (Task& task : costs) sum += task.us = task.narrow_us = static_cast<double>(draw(random, 1, 20));
+    for (Task& task : costs) sum += task.us = task.narrow_us = static_cast<double>(draw_count(random, 1, 20));
     const TaskCase c = make_case(std::vector<std::vector<TaskIndex>>(24), costs);
     EXPECT_LE(estimate_us(c.tasks, list_stages(c.tasks, {2, 0}), {2, 0}), sum / 2 * 1.05);
   }

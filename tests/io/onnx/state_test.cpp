@@ -59,9 +59,9 @@ TEST(OnnxState, OthersSeeInputsWithAValue) {
 TEST(OnnxState, MarksOfNothingAreRefused) {
   const auto error_with = [](const std::string& state, const std::string& output) -> std::string {
     constexpr int kMetadata = 14;  // of a ModelProto
-    const std::string entry = testing::field(1, "autograph.state." + state) + testing::field(2, std::string(output));
+    const std::string entry = tests::field(1, "autograph.state." + state) + tests::field(2, std::string(output));
     try {
-      parse_onnx(serialize_onnx(make_graph()) + testing::field(kMetadata, entry));
+      parse_onnx(serialize_onnx(make_graph()) + tests::field(kMetadata, entry));
     } catch (const FormatError& error) {
       return error.what();
     }

@@ -72,10 +72,10 @@ double least_cost(const TaskGraph& graph, TaskSet set, const StreamLimits& limit
 TEST(Endings, AreAllSubsetsThatNothingLeftReads) {
   Random random(31);
   for (int i = 0; i < 300; ++i) {
-    const TaskGraph graph = random_case(random, draw(random, 1, 9), false).tasks;
+    const TaskGraph graph = random_case(random, draw_count(random, 1, 9), false).tasks;
     const TaskSet all = (TaskSet{1} << graph.size()) - 1;
     const TaskSet set = all & random();  // any subset will do
-    const EndingLimits limits{static_cast<int>(draw(random, 1, 9)), static_cast<int>(draw(random, 1, 5))};
+    const EndingLimits limits{static_cast<int>(draw_count(random, 1, 9)), static_cast<int>(draw_count(random, 1, 5))};
     std::set<TaskSet> expected;
     for (TaskSet ending = set; ending != 0; ending = (ending - 1) & set) {
       if (!is_ending(graph, set, ending)) continue;
@@ -122,8 +122,9 @@ TEST(Endings, WorkForSixtyFourTasks) {
 TEST(Ios, FindsTheBestOfAllSchedules) {
   Random random(32);
   for (int i = 0; i < 150; ++i) {
-    const TaskCase c = random_case(random, draw(random, 1, 7), false);
-    const StreamLimits limits{static_cast<int>(draw(random, 1, 3)), static_cast<double>(draw(random, 0, 8)) / 4};
+    const TaskCase c = random_case(random, draw_count(random, 1, 7), false);
+    const StreamLimits limits{static_cast<int>(draw_count(random, 1, 3)),
+                              static_cast<double>(draw_count(random, 0, 8)) / 4};
     const TaskSet all = (TaskSet{1} << c.tasks.size()) - 1;
     const IosResult result = schedule_ios(c.tasks, limits, unpruned());
     EXPECT_TRUE(result.is_complete);
@@ -138,7 +139,7 @@ TEST(Ios, FindsTheBestOfAllSchedulesWithMerges) {
   Random random(33);
   int num_merges = 0;
   for (int i = 0; i < 150; ++i) {
-    const TaskCase c = random_case(random, draw(random, 2, 7), false);
+    const TaskCase c = random_case(random, draw_count(random, 2, 7), false);
     const StreamLimits limits{2, 0.5};
     const MergeCost merge_cost = [&](std::span<const TaskIndex> tasks) -> std::optional<double> {
       double us = 1;
@@ -169,8 +170,8 @@ TEST(Ios, FindsTheBestOfAllSchedulesWithMerges) {
 TEST(Ios, MakesLegalSchedulesOfLargeGraphs) {
   Random random(34);
   for (int i = 0; i < 60; ++i) {
-    const TaskCase c = random_case(random, draw(random, 20, 150));
-    const StreamLimits limits{static_cast<int>(draw(random, 1, 4)), 0.5};
+    const TaskCase c = random_case(random, draw_count(random, 20, 150));
+    const StreamLimits limits{static_cast<int>(draw_count(random, 1, 4)), 0.5};
     const IosResult result = schedule_ios(c.tasks, limits, {.max_part = 20, .max_transitions = 3000});
     ASSERT_NO_THROW(verify(result.schedule, c.graph)) << to_string(result.schedule, c.graph);
     ASSERT_LE(result.us, sequential_us(c.tasks) * (1 + 1e-12));
@@ -181,7 +182,7 @@ TEST(Ios, MakesLegalSchedulesOfLargeGraphs) {
 TEST(Ios, AsksForEachStageOnceInTermsOfTheWholeGraph) {
   Random random(35);
   for (int i = 0; i < 50; ++i) {
-    const TaskCase c = random_case(random, draw(random, 1, 25));
+    const TaskCase c = random_case(random, draw_count(random, 1, 25));
     std::set<TaskStreams> asked;
     IosOptions options{.max_part = 12};
     options.stage_cost = [&](const TaskStreams& streams) {

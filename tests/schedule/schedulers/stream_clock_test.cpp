@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
-#include <random>
 
 #include "autograph/error.h"
 #include "autograph/random.h"
 
 namespace autograph {
 namespace {
-
-using Random = std::mt19937_64;
 
 ClockKernel kernel(size_t stream, double work_us, double sms_part = 0.5, std::vector<size_t> waits = {}) {
   return {.work_us = work_us, .sms_part = sms_part, .stream = stream, .waits = std::move(waits)};

@@ -21,7 +21,7 @@ bool has_path(const TaskGraph& graph, TaskIndex from, TaskIndex to) {
 TEST(TaskGraph, HasATaskForEachNodeAfterWhatItReads) {
   Random random(10);
   for (int i = 0; i < 300; ++i) {
-    const TaskCase c = random_case(random, draw(random, 0, 20));
+    const TaskCase c = random_case(random, draw_count(random, 0, 20));
     const TaskGraph tasks = make_task_graph(c.graph, [](const Graph&, NodeId id) {
       return Task{{}, id.index + 1.0, id.index + 2.0};
     });
@@ -76,7 +76,7 @@ TEST(StageEstimate, RefusesStreamsThatWaitForEachOther) {
 TEST(Reachability, IsTheClosure) {
   Random random(11);
   for (int i = 0; i < 200; ++i) {
-    const TaskGraph graph = random_case(random, draw(random, 1, 14)).tasks;
+    const TaskGraph graph = random_case(random, draw_count(random, 1, 14)).tasks;
     const Reachability reachability(graph);
     for (TaskIndex a = 0; a < graph.size(); ++a) {
       for (TaskIndex b = 0; b < graph.size(); ++b) ASSERT_EQ(reachability.reaches(a, b), has_path(graph, a, b));
@@ -97,7 +97,7 @@ TEST(Reachability, CrossesWordsOfBits) {
 TEST(Reachability, KeepsTheEdgesThatNoPathReplaces) {
   Random random(12);
   for (int i = 0; i < 200; ++i) {
-    const TaskGraph graph = random_case(random, draw(random, 1, 14)).tasks;
+    const TaskGraph graph = random_case(random, draw_count(random, 1, 14)).tasks;
     std::vector<std::pair<TaskIndex, TaskIndex>> expected;
     for (TaskIndex a = 0; a < graph.size(); ++a) {
       for (const TaskIndex b : graph.successors[a]) {
@@ -120,7 +120,7 @@ TEST(Reachability, TellsWhatNothingRunsBeside) {
 TEST(Reachability, CutPointsAreOrderedWithAllOthers) {
   Random random(14);
   for (int i = 0; i < 300; ++i) {
-    const TaskGraph graph = random_case(random, draw(random, 1, 12)).tasks;
+    const TaskGraph graph = random_case(random, draw_count(random, 1, 12)).tasks;
     const Reachability reachability(graph);
     const std::vector<bool> cuts = cut_points(graph);
     for (TaskIndex a = 0; a < graph.size(); ++a) {
@@ -143,7 +143,7 @@ TEST(WorkGraph, LeavesOutFreeTasksAndKeepsPathsThroughThem) {
 TEST(WorkGraph, KeepsTheOrderOfTasksThatTakeTime) {
   Random random(13);
   for (int i = 0; i < 300; ++i) {
-    const TaskCase c = random_case(random, draw(random, 1, 20));
+    const TaskCase c = random_case(random, draw_count(random, 1, 20));
     const WorkGraph work = without_free_tasks(c.tasks);
     const Reachability whole(c.tasks);
     const Reachability left(work.graph);
@@ -177,8 +177,8 @@ TEST(WorkGraph, JoinsNeighbouringStagesOfOneStream) {
 TEST(Parts, HoldEveryTaskOnceAfterWhatItReads) {
   Random random(14);
   for (int i = 0; i < 500; ++i) {
-    const TaskGraph graph = random_case(random, draw(random, 1, 60)).tasks;
-    const size_t max_part = draw(random, 1, 20);
+    const TaskGraph graph = random_case(random, draw_count(random, 1, 60)).tasks;
+    const size_t max_part = draw_count(random, 1, 20);
     std::vector<uint8_t> done(graph.size(), 0);
     for (const auto& part : sequential_parts(graph, max_part)) {
       EXPECT_LE(part.size(), max_part);

@@ -7,7 +7,7 @@
 #include "io/contrib_node.h"
 #include "ops/sample.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -423,4 +423,4 @@ TEST_F(GroupQuery, GrowingCacheWithRotaryEmbedding) {
 }
 
 }  // namespace
-}  // namespace autograph::testing
+}  // namespace autograph::tests

@@ -6,7 +6,7 @@
 #include "io/contrib_node.h"
 #include "ops/sample.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 namespace {
 
 constexpr const char* kDomain = "com.microsoft.nchwc";
@@ -26,8 +26,8 @@ std::string blocked_node(const std::string& op, const std::vector<std::string>& 
 }
 
 std::string initializer(const std::string& name, const Tensor& tensor) {
-  return field(5, testing::tensor(name, tensor.dims(),
-                                  field(9, std::string(static_cast<const char*>(tensor.raw()), tensor.size_bytes()))));
+  return field(5, tests::tensor(name, tensor.dims(),
+                                field(9, std::string(static_cast<const char*>(tensor.raw()), tensor.size_bytes()))));
 }
 
 std::string file(const std::string& content, const Dims& x) {
@@ -136,4 +136,4 @@ TEST(ContribBlocked, AsksWhereItCannotTellTheBlocks) {
 }
 
 }  // namespace
-}  // namespace autograph::testing
+}  // namespace autograph::tests

@@ -4,7 +4,7 @@
 #include "io/contrib_node.h"
 #include "ops/sample.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -303,4 +303,4 @@ TEST(Contrib, ChecksTheSchema) {
 }
 
 }  // namespace
-}  // namespace autograph::testing
+}  // namespace autograph::tests

@@ -5,7 +5,7 @@
 #include "io/contrib_node.h"
 #include "ops/sample.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 namespace {
 
 using Bytes = std::vector<double>;
@@ -401,4 +401,4 @@ TEST(ContribQuantized, GatherBlockQuantized) {
 }
 
 }  // namespace
-}  // namespace autograph::testing
+}  // namespace autograph::tests

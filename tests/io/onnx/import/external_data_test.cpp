@@ -13,7 +13,7 @@
 #include "ops/sample.h"
 #include "support/test_folder.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,4 +174,4 @@ TEST_F(ExternalData, IsWrittenAlignedAndReadBack) {
 }
 
 }  // namespace
-}  // namespace autograph::testing
+}  // namespace autograph::tests

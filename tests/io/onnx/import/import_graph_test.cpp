@@ -7,7 +7,7 @@
 #include "autograph/op_def.h"
 #include "io/proto_bytes.h"
 
-namespace autograph::testing {
+namespace autograph::tests {
 namespace {
 
 std::string raw_floats(const std::vector<float>& values) {
@@ -268,4 +268,4 @@ TEST(OnnxImport, RefusesFunctionsThatCallThemselves) {
 }
 
 }  // namespace
-}  // namespace autograph::testing
+}  // namespace autograph::tests

@@ -206,8 +206,8 @@ std::optional<std::string> converted(DType from, DType to, const std::string& te
 }
 
 std::string prelude(const Target& target) {
-  if (target.dialect == Dialect::cuda) return std::string(kCudaPrelude) + kBf16;
-  return std::string(kOpenClPrelude) + (target.has_f64 ? kOpenClF64 : "") + kBf16;
+  if (target.dialect == Dialect::cuda) return fmt::format("{}{}", kCudaPrelude, kBf16);
+  return fmt::format("{}{}{}", kOpenClPrelude, target.has_f64 ? kOpenClF64 : "", kBf16);
 }
 
 }  // namespace autograph::gpu
