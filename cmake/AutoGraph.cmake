@@ -10,6 +10,38 @@ function(ag_precompile_headers target)
   endif()
 endfunction()
 
+# ag_compile_together(TARGET [ACROSS]): compiles sources of TARGET in groups, as tools/unity_groups.py makes them, where
+# AG_UNITY asks for it; ACROSS: also of several folders. Call it when the target has all of its sources.
+function(ag_compile_together target)
+  if(NOT AG_UNITY OR NOT Python3_Interpreter_FOUND)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "^[^$].*\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "^${PROJECT_BINARY_DIR}/")
+  list(TRANSFORM sources REPLACE "^([^/].*)$" "${CMAKE_CURRENT_SOURCE_DIR}/\\1")
+  list(JOIN sources "\n" lines)
+  set(list ${PROJECT_BINARY_DIR}/generated/unity/${target}.txt)
+  file(CONFIGURE OUTPUT ${list} CONTENT "${lines}\n" @ONLY)
+  set(flags)
+  if("ACROSS" IN_LIST ARGN)
+    set(flags --across)
+  endif()
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/unity_groups.py ${list} ${flags}
+                  OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REPLACE "\n" ";" groups "${groups}")
+  foreach(line ${groups})
+    string(REGEX MATCH "^([^ ]+) (.+)$" match ${line})
+    set_source_files_properties(${CMAKE_MATCH_2} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${CMAKE_MATCH_1})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # A class of one source that has members of that source's own types: GCC takes what is included for a header.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    set_target_properties(${target} PROPERTIES
+                          UNITY_BUILD_CODE_BEFORE_INCLUDE "#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"")
+  endif()
+endfunction()
+
 # ag_layer(NAME): adds every source below src/NAME to the library. One library, so that users link one
 # thing; the layer rule is checked by tools/check_layers.py instead of by link order.
 function(ag_layer name)
@@ -69,6 +101,7 @@ function(ag_test name label)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE test_support GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM test_headers)
+  ag_compile_together(${name} ACROSS)
   # Programs are asked for their tests when ctest runs: a build need not run what it built.
   gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
                        PROPERTIES LABELS ${label} TIMEOUT 600)
