@@ -23,8 +23,8 @@ std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) 
   if (op.op == &sigmoid_def()) return ConvStep{ConvStep::Kind::sigmoid};
   if (op.op == &tanh_def()) return ConvStep{ConvStep::Kind::tanh};
   if (op.op == &gelu_def()) {
-    const bool is_tanh = op.attributes->text("approximate") == "tanh";
-    return ConvStep{is_tanh ? ConvStep::Kind::gelu_tanh : ConvStep::Kind::gelu};
+    const bool is_exact = op.attributes->text("approximate") == "none";
+    return ConvStep{is_exact ? ConvStep::Kind::gelu : ConvStep::Kind::gelu_tanh};
   }
   if (op.op == &clip_def()) {
     const auto low = known_number(op, 1, -INFINITY);
