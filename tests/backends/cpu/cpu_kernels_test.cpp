@@ -77,14 +77,22 @@ std::set<std::string> compare_devices(const OpDef& op) {
 }
 
 // Others are cheaper on tensors as small as those of samples: grouped_conv_test.cpp, winograd_conv_test.cpp,
-// pointwise_conv_test.cpp, pool_test.cpp, channel_gate_test.cpp, conv_transpose_test.cpp, backward_kernels_test.cpp.
-// Ops with states are not drawn: philox_test.cpp. Mixtures are bodies that no sample draws: chosen_experts_test.cpp.
-constexpr std::string_view kTestedByVariant[] = {"cpu.grouped_conv_simd",      "cpu.winograd_conv_simd",
-                                                 "cpu.pointwise_conv_simd",    "cpu.max_pool_onednn",
-                                                 "cpu.average_pool_onednn",    "cpu.max_pool_pixels",
-                                                 "cpu.average_pool_pixels",    "cpu.channel_gate_simd",
-                                                 "cpu.global_max_pool_onednn", "cpu.conv_transpose_product_onednn",
-                                                 "cpu.packed_gemm_simd",       "cpu.philox",
+// pointwise_conv_test.cpp, tap_conv_test.cpp, pool_test.cpp, channel_gate_test.cpp, conv_transpose_test.cpp,
+// backward_kernels_test.cpp. Ops with states are not drawn: philox_test.cpp. Mixtures are bodies that no sample draws:
+// chosen_experts_test.cpp.
+constexpr std::string_view kTestedByVariant[] = {"cpu.grouped_conv_simd",
+                                                 "cpu.winograd_conv_simd",
+                                                 "cpu.pointwise_conv_simd",
+                                                 "cpu.tap_conv_simd",
+                                                 "cpu.max_pool_onednn",
+                                                 "cpu.average_pool_onednn",
+                                                 "cpu.max_pool_pixels",
+                                                 "cpu.average_pool_pixels",
+                                                 "cpu.channel_gate_simd",
+                                                 "cpu.global_max_pool_onednn",
+                                                 "cpu.conv_transpose_product_onednn",
+                                                 "cpu.packed_gemm_simd",
+                                                 "cpu.philox",
                                                  "cpu.chosen_experts_simd"};
 
 // They add four products of bytes in one instruction, which not every processor has.

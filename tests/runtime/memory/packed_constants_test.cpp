@@ -107,6 +107,8 @@ TEST(PackedConstants, KernelsForSeveralShapesShareWeights) {
   OpSample conv{.inputs = {drawn({32, 32, 3, 3})}, .attributes = {{"pads", ones}}};
   expect_shared("cpu.conv_onednn", "conv", images, conv);
   expect_shared("cpu.winograd_conv_simd", "conv", images, conv);
+  conv.attributes.set("dilations", std::vector<int64_t>{2, 2});
+  expect_shared("cpu.tap_conv_simd", "conv", images, conv);
   OpSample depthwise{.inputs = {drawn({32, 1, 3, 3})}, .attributes = {{"pads", ones}, {"group", int64_t{32}}}};
   expect_shared("cpu.grouped_conv_simd", "conv", images, depthwise);
   OpSample lstm{.inputs = {drawn({1, 64, 8}), drawn({1, 64, 16})}, .attributes = {{"hidden_size", int64_t{16}}}};

@@ -13,10 +13,10 @@
 
 namespace autograph {
 
-inline constexpr int kNumEpilogues = 5;
+inline constexpr int kNumEpilogues = 11;
 
 /// The call `conv` of a convolution and behind it, by `which`: relu and a residual, relu, or a residual and one of
-/// three activations.
+/// nine activations.
 inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t which) {
   auto body = std::make_shared<Graph>("body");
   std::vector<Var> operands;
@@ -35,6 +35,12 @@ inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t whic
   if (which == 2) chain = apply(swish_def(), {chain}, {{"alpha", 1.2F}});
   if (which == 3) chain = apply(hard_swish_def(), {chain}, {});
   if (which == 4) chain = apply(clip_def(), {chain, constant(*body, Tensor::scalar(-0.5F))}, {});
+  if (which == 5) chain = leaky_relu(chain, 0.2F);
+  if (which == 6) chain = elu(chain, 1.3F);
+  if (which == 7) chain = sigmoid(chain);
+  if (which == 8) chain = tanh(chain);
+  if (which == 9) chain = gelu(chain, false);
+  if (which == 10) chain = gelu(chain, true);
   body->add_output(chain.id());
   sample.attributes = {{"body", GraphRef(body)}};
   sample.num_outputs = 1;

@@ -16,6 +16,7 @@ std::unique_ptr<Kernel> reorder_by_transpose(const ReorderCall& call);
 
 std::vector<KernelDef> grouped_conv_kernels();
 std::vector<KernelDef> pointwise_conv_kernels();
+std::vector<KernelDef> tap_conv_kernels();
 std::vector<KernelDef> winograd_conv_kernels();
 std::vector<KernelDef> pixel_pool_kernels();
 KernelDef lstm_gates_grad_kernel();

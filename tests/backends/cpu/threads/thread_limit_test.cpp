@@ -159,6 +159,17 @@ TEST(ThreadLimit, BackwardConvolutions) {
   }
 }
 
+// Columns are shared out where there are few rows.
+TEST(ThreadLimit, TapProducts) {
+  Random random(10);
+  for (const int64_t extent : {30, 200}) {
+    OpSample sample{
+        .inputs = {draw_tensor(random, DType::f32, {1, 64, extent}), draw_tensor(random, DType::f32, {64, 48, 16})}};
+    sample.attributes = {{"strides", Dims{8}}, {"pads", Dims{4, 4}}};
+    expect_limited("cpu.tap_conv_simd", conv_transpose_def(), sample);
+  }
+}
+
 TEST(ThreadLimit, Products) {
   Random random(2);
   for (const int64_t rows : {1, 7, 128}) {

@@ -27,6 +27,18 @@ HWY_INLINE void apply_conv_step(D d, const ConvStep& step, const ForAll& for_all
       return for_all([&](V v, const auto&) HWY_ATTR { return at_most(d, q, at_least(d, p, v)); });
     case ConvStep::Kind::hard_swish: return for_all([&](V v, const auto&) HWY_ATTR { return hard_swish(d, v); });
     case ConvStep::Kind::swish: return for_all([&](V v, const auto&) HWY_ATTR { return fast_swish(d, v, p); });
+    case ConvStep::Kind::leaky_relu:
+      return for_all([&](V v, const auto&)
+                         HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, p), v); });
+    case ConvStep::Kind::elu:
+      return for_all([&](V v, const auto&) HWY_ATTR {
+        const V below = hn::Mul(p, expm1_nonpositive(d, at_most(d, hn::Zero(d), v)));
+        return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), below, v);
+      });
+    case ConvStep::Kind::sigmoid: return for_all([&](V v, const auto&) HWY_ATTR { return sigmoid(d, v); });
+    case ConvStep::Kind::tanh: return for_all([&](V v, const auto&) HWY_ATTR { return tanh(d, v); });
+    case ConvStep::Kind::gelu: return for_all([&](V v, const auto&) HWY_ATTR { return fast_gelu(d, v); });
+    case ConvStep::Kind::gelu_tanh: return for_all([&](V v, const auto&) HWY_ATTR { return fast_gelu_tanh(d, v); });
   }
 }
 

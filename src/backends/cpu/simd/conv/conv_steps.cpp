@@ -18,6 +18,14 @@ std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) 
   if (op.op == &relu_def()) return ConvStep{ConvStep::Kind::clip, 0, INFINITY};
   if (op.op == &hard_swish_def()) return ConvStep{ConvStep::Kind::hard_swish};
   if (op.op == &swish_def()) return ConvStep{ConvStep::Kind::swish, op.attributes->real("alpha")};
+  if (op.op == &leaky_relu_def()) return ConvStep{ConvStep::Kind::leaky_relu, op.attributes->real("alpha")};
+  if (op.op == &elu_def()) return ConvStep{ConvStep::Kind::elu, op.attributes->real("alpha")};
+  if (op.op == &sigmoid_def()) return ConvStep{ConvStep::Kind::sigmoid};
+  if (op.op == &tanh_def()) return ConvStep{ConvStep::Kind::tanh};
+  if (op.op == &gelu_def()) {
+    const bool is_exact = op.attributes->text("approximate") == "none";
+    return ConvStep{is_exact ? ConvStep::Kind::gelu : ConvStep::Kind::gelu_tanh};
+  }
   if (op.op == &clip_def()) {
     const auto low = known_number(op, 1, -INFINITY);
     const auto high = known_number(op, 2, INFINITY);

@@ -17,6 +17,12 @@ struct ConvStep {
     clip,        ///< Between p and q.
     hard_swish,  ///< x clip(x / 6 + 1/2, 0, 1)
     swish,       ///< x sigmoid(p x)
+    leaky_relu,  ///< x, p x below 0
+    elu,         ///< x, p (exp(x) - 1) below 0
+    sigmoid,
+    tanh,
+    gelu,
+    gelu_tanh,
   };
   Kind kind = Kind::clip;
   float p = 0;

@@ -43,12 +43,14 @@ WinogradShape shape_of(const AnchoredCall& conv, Layout layout) {
           .out_block = together ? w[0] : kWinogradChannels,
           .in = {axes[0].in, axes[1].in},
           .out = {axes[0].out, axes[1].out},
-          .pad = {axes[0].pad_begin, axes[1].pad_begin}};
+          .pad = {axes[0].pad_begin, axes[1].pad_begin},
+          // Across a line there is nothing to be apart.
+          .dilation = {w[2] > 1 ? axes[0].dilation : 1, w[3] > 1 ? axes[1].dilation : 1}};
 }
 
-bool all_ones(const AnchoredCall& conv, std::string_view name) {
-  const auto list = conv.attributes().get_or<std::vector<int64_t>>(name, {});
-  return std::all_of(list.begin(), list.end(), [](int64_t d) { return d == 1; });
+bool is_dense(const AnchoredCall& conv) {
+  const auto strides = conv.attributes().get_or<std::vector<int64_t>>("strides", {});
+  return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
 }
 
 bool has_taps(int64_t rows, int64_t columns) {
@@ -66,7 +68,7 @@ std::string why_not(const KernelCall& call) {
   if (x.size() != 4 || !has_taps(w[2], w[3])) return "3x3, 5x5 and lines of 3, 5 and 7 only";
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (conv->attributes().integer("group") != 1) return "groups";
-  if (!all_ones(*conv, "dilations") || !all_ones(*conv, "strides")) return "strides or dilation";
+  if (!is_dense(*conv)) return "strides";
   if (x[1] % kWinogradChannels != 0 || w[0] % kWinogradChannels != 0) return "channels that are no multiple of 16";
   if (conv->output().shape().num_elements().value_or(0) == 0) return "an empty output";
   if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;

@@ -112,13 +112,16 @@ void transform_inputs(const WinogradTask& task) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
     const int64_t row = place.row - shape.pad[0];
     const int64_t column = place.column - shape.pad[1];
-    InputTile tile{.x = nullptr, .row = shape.in[1] * shape.in_block, .pixel = shape.in_block};
+    const auto [down, right] = shape.dilation;
+    InputTile tile{.x = nullptr, .row = down * shape.in[1] * shape.in_block, .pixel = right * shape.in_block};
+    bool whole = true;
     for (int i = 0; i < kIn; ++i) {
-      tile.row_inside[i] = row + i >= 0 && row + i < shape.in[0];
-      tile.column_inside[i] = column + i >= 0 && column + i < shape.in[1];
+      tile.row_inside[i] = row + i * down >= 0 && row + i * down < shape.in[0];
+      tile.column_inside[i] = column + i * right >= 0 && column + i * right < shape.in[1];
+      whole = whole && tile.row_inside[i] && tile.column_inside[i];
     }
-    const bool whole = row >= 0 && column >= 0 && row + kIn <= shape.in[0] && column + kIn <= shape.in[1];
-    const float* first = task.x + place.instance * shape.in_channels * pixels + row * tile.row + column * tile.pixel;
+    const float* first =
+        task.x + place.instance * shape.in_channels * pixels + (row * shape.in[1] + column) * shape.in_block;
     float* out = task.transformed + t * shape.in_channels;
     for (int64_t c = 0; c < shape.in_channels; c += winograd_lanes()) {
       tile.x = first + channel_offset(c, shape.in_block, pixels);
@@ -168,11 +171,12 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
     const WinogradPlace place = place_of(shape, task.first_tile + t);
     OutputTile tile{.y = nullptr,
                     .residual = nullptr,
-                    .row = shape.out[1] * shape.out_block,
-                    .pixel = shape.out_block,
-                    .rows = static_cast<int>(std::min<int64_t>(kOut, shape.out[0] - place.row)),
-                    .columns = static_cast<int>(std::min<int64_t>(kOut, shape.out[1] - place.column))};
-    const int64_t at = place.instance * shape.out_channels * pixels + place.row * tile.row + place.column * tile.pixel;
+                    .row = shape.dilation[0] * shape.out[1] * shape.out_block,
+                    .pixel = shape.dilation[1] * shape.out_block,
+                    .rows = outputs_inside<kOut>(shape, 0, place.row),
+                    .columns = outputs_inside<kOut>(shape, 1, place.column)};
+    const int64_t at =
+        place.instance * shape.out_channels * pixels + (place.row * shape.out[1] + place.column) * shape.out_block;
     for (int64_t c = 0; c < width; c += winograd_lanes()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
       tile.y = task.y + offset;

@@ -7,11 +7,15 @@
 // back. This takes 36 products where the definition takes 144 or 100. Of lines of 3, 5 or 7 weights, tiles are four
 // outputs in a row, made of as many products as inputs: 6 instead of 12, 8 instead of 20, 10 instead of 28.
 //
+// With dilation the outputs of a tile lie as far apart as the inputs that they meet: the image falls into phases, each
+// of which is an image without dilation.
+//
 // The points are 0, 2/3, -2/3, 3/2, -3/2 and infinity: their powers stay close to 1, so that sums lose fewer digits
 // than with the usual 0, 1, -1, 2, -2 (twice the error of the definition on normal values instead of four times). For
 // those of lines see winograd_line_loops.cpp.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -31,7 +35,7 @@ inline constexpr int64_t kWinogradChannels = 16;
 /// Outputs of a tile of a line.
 inline constexpr int64_t kWinogradLineOut = 4;
 
-/// Stride and dilation 1, one group.
+/// Stride 1, one group.
 struct WinogradShape {
   /// Rows and columns of weights: both 3, both 5, or one of them 1 and the other 3, 5 or 7.
   std::array<int64_t, 2> taps{3, 3};
@@ -43,6 +47,7 @@ struct WinogradShape {
   std::array<int64_t, 2> in{};
   std::array<int64_t, 2> out{};
   std::array<int64_t, 2> pad{};  ///< Before the first row and column.
+  std::array<int64_t, 2> dilation{1, 1};
 
   bool is_line() const { return taps[0] == 1 || taps[1] == 1; }
   /// The axis along which a line lies.
@@ -53,8 +58,14 @@ struct WinogradShape {
     if (!is_line()) return {kWinogradIn + 1 - taps[0], kWinogradIn + 1 - taps[1]};
     return {taps[0] == 1 ? 1 : kWinogradLineOut, taps[1] == 1 ? 1 : kWinogradLineOut};
   }
-  int64_t tiles_high() const { return (out[0] + tile()[0] - 1) / tile()[0]; }
-  int64_t tiles_wide() const { return (out[1] + tile()[1] - 1) / tile()[1]; }
+  /// Tiles of one phase, as many as the largest has.
+  int64_t tiles_of_phase(size_t axis) const {
+    const int64_t step = tile()[axis] * dilation[axis];
+    return (out[axis] + step - 1) / step;
+  }
+  int64_t tiles_of_axis(size_t axis) const { return std::min(dilation[axis], out[axis]) * tiles_of_phase(axis); }
+  int64_t tiles_high() const { return tiles_of_axis(0); }
+  int64_t tiles_wide() const { return tiles_of_axis(1); }
   int64_t tiles() const { return batch * tiles_high() * tiles_wide(); }
   int64_t units() const { return (out_channels + kWinogradUnit - 1) / kWinogradUnit; }
   /// Elements of the transformed weights.

@@ -117,6 +117,12 @@ HWY_NOINLINE void transform_line(const float* x, int64_t step, int begin, int en
   hn::StoreU(weighted<L::kPairs + 1>(kAll, in, 1), d, out + (L::kIn - 1) * plane);
 }
 
+// The first of the inputs from `begin` to `end` that lies at `place` or behind it.
+int first_from(int64_t place, int64_t dilation, int64_t begin, int64_t end) {
+  const int64_t first = place <= 0 ? 0 : (place + dilation - 1) / dilation;
+  return static_cast<int>(std::clamp(first, begin, end));
+}
+
 template <int kTaps>
 void transform_inputs_of(const WinogradTask& task) {
   constexpr int kIn = Line<kTaps>::kIn;
@@ -125,14 +131,15 @@ void transform_inputs_of(const WinogradTask& task) {
   const int64_t pixels = shape.in[0] * shape.in[1];
   const int64_t plane = winograd_plane(task.tiles, shape.in_channels);
   const int64_t row_step = shape.in[1] * shape.in_block;
-  const int64_t step = axis == 1 ? shape.in_block : row_step;
+  const int64_t dilation = shape.dilation[axis];
+  const int64_t step = dilation * (axis == 1 ? shape.in_block : row_step);
   for (int64_t t = 0; t < task.tiles; ++t) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
     const std::array<int64_t, 2> at{place.row - shape.pad[0], place.column - shape.pad[1]};
     // Across the line there may be padding, too.
     const bool is_beside = at[1 - axis] < 0 || at[1 - axis] >= shape.in[1 - axis];
-    const int begin = static_cast<int>(std::clamp<int64_t>(-at[axis], 0, kIn));
-    const int end = is_beside ? begin : static_cast<int>(std::clamp<int64_t>(shape.in[axis] - at[axis], begin, kIn));
+    const int begin = first_from(-at[axis], dilation, 0, kIn);
+    const int end = is_beside ? begin : first_from(shape.in[axis] - at[axis], dilation, begin, kIn);
     const float* first =
         task.x + place.instance * shape.in_channels * pixels + at[0] * row_step + at[1] * shape.in_block;
     float* out = task.transformed + t * shape.in_channels;
@@ -176,13 +183,12 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
   const int64_t row = shape.out[1] * shape.out_block;
   for (int64_t t = begin; t < end; ++t) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
-    const int64_t left = axis == 1 ? shape.out[1] - place.column : shape.out[0] - place.row;
     OutputTile tile{.y = nullptr,
                     .residual = nullptr,
                     .row = 0,
-                    .pixel = axis == 1 ? shape.out_block : row,
+                    .pixel = shape.dilation[axis] * (axis == 1 ? shape.out_block : row),
                     .rows = 1,
-                    .columns = static_cast<int>(std::min<int64_t>(kLineOut, left))};
+                    .columns = outputs_inside<kLineOut>(shape, axis, axis == 1 ? place.column : place.row)};
     const int64_t at = place.instance * shape.out_channels * pixels + place.row * row + place.column * shape.out_block;
     for (int64_t c = 0; c < width; c += winograd_lanes()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);

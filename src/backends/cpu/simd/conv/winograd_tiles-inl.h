@@ -44,10 +44,23 @@ struct WinogradPlace {
   int64_t column;
 };
 
+// The first output of the tiles of one axis, phase after phase.
+inline int64_t first_output(const WinogradShape& shape, size_t axis, int64_t tile) {
+  const int64_t tiles = shape.tiles_of_phase(axis);
+  return tile / tiles + tile % tiles * shape.tile()[axis] * shape.dilation[axis];
+}
+
 inline WinogradPlace place_of(const WinogradShape& shape, int64_t tile) {
   const int64_t wide = shape.tiles_wide();
   const int64_t high = shape.tiles_high();
-  return {tile / (high * wide), tile / wide % high * shape.tile()[0], tile % wide * shape.tile()[1]};
+  return {tile / (high * wide), first_output(shape, 0, tile / wide % high), first_output(shape, 1, tile % wide)};
+}
+
+// How many of the outputs of a tile that begins at `first` lie inside of the image.
+template <int kOut>
+HWY_INLINE int outputs_inside(const WinogradShape& shape, size_t axis, int64_t first) {
+  const int64_t left = (shape.out[axis] - first + shape.dilation[axis] - 1) / shape.dilation[axis];
+  return static_cast<int>(std::clamp<int64_t>(left, 0, kOut));
 }
 
 // Of a channel of the first pixel, with `block` channels of a pixel together and planes of `pixels`.

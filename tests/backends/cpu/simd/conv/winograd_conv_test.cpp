@@ -25,23 +25,26 @@ Dims draw_line(Random& random) {
   return taps;
 }
 
-// A random call: images of less than a tile and of many, whole tiles and not, channels that leave half a unit.
+// A random call: images of less than a tile and of many, whole tiles and not, channels that leave half a unit, phases
+// of a dilation that are not equally large, more of them than outputs.
 OpSample random_conv(Random& random, const Dims& taps) {
   const int64_t in = 16 * draw(random, 1, 3);
   const int64_t out = 16 * draw(random, 1, 5);
-  Dims x{draw(random, 1, 2), in}, pads(4, 0);
+  Dims x{draw(random, 1, 2), in}, pads(4, 0), dilations(2, 1);
   for (size_t a = 0; a < 2; ++a) {
+    if (draw_bool(random)) dilations[a] = draw(random, 1, 4);
+    const int64_t span = (taps[a] - 1) * dilations[a] + 1;
     // Across a line there may be rows of nothing but padding.
-    const int64_t most = std::max<int64_t>(1, taps[a] - 1);
+    const int64_t most = std::max<int64_t>(1, span - 1);
     pads[a] = draw(random, 0, most);
     pads[a + 2] = draw(random, 0, most);
-    x.push_back(std::max<int64_t>(1, taps[a] - pads[a] - pads[a + 2]) + draw(random, 0, 22));
+    x.push_back(std::max<int64_t>(1, span - pads[a] - pads[a + 2]) + draw(random, 0, 22));
   }
   OpSample sample;
   sample.inputs = {draw_tensor(random, DType::f32, x, -1, 1),
                    draw_tensor(random, DType::f32, {out, in, taps[0], taps[1]}, -1, 1)};
   if (draw_bool(random)) sample.inputs.emplace_back(draw_tensor(random, DType::f32, {out}, -1, 1));
-  sample.attributes = {{"pads", pads}};
+  sample.attributes = {{"pads", pads}, {"dilations", dilations}};
   return sample;
 }
 
@@ -135,8 +138,8 @@ TEST(WinogradConv, RefusesWhatItHasNoLoopsFor) {
   EXPECT_EQ(refusal({32, 32, 1, 9}, {}), others);
   EXPECT_EQ(refusal({32, 16, 3, 3}, {{"group", int64_t{2}}}), "groups");
   EXPECT_EQ(refusal({24, 32, 3, 3}, {}), "channels that are no multiple of 16");
-  EXPECT_EQ(refusal({32, 32, 3, 3}, {{"strides", std::vector<int64_t>{2, 2}}}), "strides or dilation");
-  EXPECT_EQ(refusal({32, 32, 3, 3}, {{"dilations", std::vector<int64_t>{1, 2}}}), "strides or dilation");
+  EXPECT_EQ(refusal({32, 32, 3, 3}, {{"strides", std::vector<int64_t>{2, 2}}}), "strides");
+  EXPECT_EQ(refusal({32, 32, 3, 3}, {{"dilations", std::vector<int64_t>{1, 2}}}), "");
   EXPECT_EQ(refusal({32, 32, 3, 3}, {}, {1, false}), "unknown weights");
 }
 

@@ -1,0 +1,260 @@
+// Convolutions with dilation and transposed convolutions of one to three spatial dims, in groups or not, as tap
+// products (tap_products.h): oneDNN's kernels of vectors have few of either, its others multiply matrices by parts.
+//
+// Rows are shared out among the threads. Where there are few of them, columns are, so that every weight is read once.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/anchored_call.h"
+#include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/conv/tap_products.h"
+#include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/threads/parallel.h"
+#include "base/join.h"
+#include "ops/defs.h"
+#include "ops/window/conv_transpose_windows.h"
+#include "runtime/memory/packed_constants.h"
+
+namespace autograph::simd {
+namespace {
+
+constexpr size_t kX = 0;
+constexpr size_t kW = 1;
+constexpr size_t kB = 2;
+
+bool is_transposed(const AnchoredCall& conv) { return &conv.op() == &conv_transpose_def(); }
+
+std::optional<AnchoredCall> read_call(const KernelCall& call) {
+  const OpDef* const anchors[] = {&conv_def(), &conv_transpose_def()};
+  return AnchoredCall::read(call, anchors);
+}
+
+TapShape shape_of(const AnchoredCall& conv) {
+  const Dims x = conv.dims(kX), w = conv.dims(kW);
+  const int64_t groups = conv.attributes().integer("group");
+  if (is_transposed(conv)) {
+    return tap_shape_of_transposed(conv_transpose_windows(conv.attributes(), x, w), {groups, x[1] / groups, w[1]});
+  }
+  const auto axes = resolve_windows(window_spec(conv.attributes(), Dims(w.begin() + 2, w.end())),
+                                    std::span<const int64_t>(x).subspan(2));
+  return tap_shape_of_conv(axes, {groups, w[1], w[0] / groups});
+}
+
+bool is_dilated(const AnchoredCall& conv) {
+  const Dims w = conv.dims(kW);
+  const auto dilations = conv.attributes().get_or<std::vector<int64_t>>("dilations", {});
+  for (size_t a = 0; a < dilations.size(); ++a) {
+    if (dilations[a] > 1 && w[a + 2] > 1) return true;
+  }
+  return false;
+}
+
+std::string why_not(const KernelCall& call) {
+  const auto conv = read_call(call);
+  if (!conv) return "not a convolution with a chain of elementwise ops behind it";
+  const size_t rank = conv->dims(kX).size();
+  if (rank < 3 || rank > 5) return "1 to 3 spatial dims only";
+  if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
+  if (is_transposed(*conv) && !conv->epilogue().empty()) return "ops behind a transposed convolution";
+  if (!is_transposed(*conv) && !is_dilated(*conv)) return "no dilation";
+  const int64_t groups = conv->attributes().integer("group");
+  if (groups > 1 && conv->output().shape().static_dims()[1] == groups) return "one output channel a group";
+  if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
+  return read_conv_steps(*conv).refusal;
+}
+
+// How the work is divided: tiles of rows of an instance, and parts of the columns.
+struct Division {
+  int64_t tiles = 1;
+  int64_t parts = 1;
+  int64_t blocks = 0;  // of rows that are computed together
+
+  Division(const TapShape& shape, int64_t batch, int threads) {
+    // Of rows: what is gathered of them leaves half of a second cache to sums and weights.
+    constexpr int64_t kMostRows = 96;
+    constexpr int64_t kFewBlocks = 12, kFewPanels = 4;  // for a thread
+    blocks = (shape.num_points() + tap_rows() - 1) / tap_rows();
+    tiles = (blocks * tap_rows() + kMostRows - 1) / kMostRows;
+    const int64_t others = batch * shape.channels.groups;
+    const bool has_panels = TapPanels(shape).total / shape.channels.groups >= kFewPanels * threads;
+    if (others * blocks < kFewBlocks * threads && has_panels) {
+      parts = threads;
+    } else {
+      while (others * tiles % threads != 0 && others * tiles < 8 * threads && tiles < blocks) ++tiles;
+    }
+  }
+
+  int64_t first_row(int64_t tile) const { return blocks * tile / tiles * tap_rows(); }
+  int64_t most_rows() const { return (blocks + tiles - 1) / tiles * tap_rows(); }
+};
+
+double flops_of(const TapShape& shape, int64_t batch) {
+  const int64_t width = tap_columns() / 2;
+  double flops = 0;
+  for (const TapClass& c : shape.classes) {
+    flops += 2.0 * static_cast<double>(shape.depth(c) * ((shape.columns(c) + width - 1) / width * width));
+  }
+  return flops * static_cast<double>(batch * shape.channels.groups * shape.num_points());
+}
+
+class TapConv : public Kernel {
+ public:
+  TapConv(const KernelCall& call, const AnchoredCall& conv)
+      : shape_(shape_of(conv)),
+        batch_(conv.dims(kX)[0]),
+        panels_(shape_),
+        in_(call.variant->input(kX), conv.dims(kX)[1], shape_.in),
+        out_(call.variant->output(0), conv.output().shape().static_dims()[1], shape_.out),
+        order_(call.variant->output(0) == Layout::row_major ? TapColumns::phases_inside : TapColumns::channels_inside),
+        steps_(read_conv_steps(conv)),
+        x_slot_(static_cast<size_t>(conv.operand(kX).input)),
+        in_size_(elements(call.variant->input(kX), conv.dims(kX))),
+        out_size_(elements(call.variant->output(0), conv.output().shape().static_dims())),
+        threads_(useful_threads(call.threads,
+                                static_cast<int64_t>(std::min(flops_of(shape_, batch_) / kFlopsOfWork, 1e15)))),
+        division_(shape_, batch_, threads_) {
+    const std::vector<Tensor> constants{conv.operand(kW).constant, conv.has(kB) ? conv.operand(kB).constant : Tensor()};
+    const std::string form = fmt::format("tap_conv_simd {} {} {}", conv.op().name,
+                                         order_ == TapColumns::phases_inside ? "planes" : "pixels", key_of(shape_));
+    packed_ = PackedConstants::share(call.packed, constants, form, [&] {
+      return packed(constants, is_transposed(conv), conv.dims(kW), call.threads);
+    });
+  }
+
+  size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * thread_size()) * sizeof(float); }
+  size_t weight_bytes() const override { return packed_->size_bytes(); }
+  bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
+
+  void run(const KernelArgs& args) const override {
+    const float* x = args.inputs[x_slot_].data<float>();
+    const float* residual =
+        steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
+    float* y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw()));
+    const int64_t tiles = division_.tiles, groups = shape_.channels.groups, count = batch_ * groups * tiles;
+    for_shares(threads_, count * division_.parts, [&](int64_t begin, int64_t end, int thread) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t tile = i % tiles, instance = i % count / tiles / groups;
+        const int64_t row = division_.first_row(tile);
+        run_tap_products({.shape = shape_,
+                          .panels = panels_,
+                          .in = in_,
+                          .out = out_,
+                          .order = order_,
+                          .x = x + instance * in_size_,
+                          .packed = packed_->data<float>(),
+                          .residual = residual ? residual + instance * out_size_ : nullptr,
+                          .y = y + instance * out_size_,
+                          .steps = steps_.list,
+                          .scratch = static_cast<float*>(args.scratch) + thread * thread_size(),
+                          .group = i / tiles % groups,
+                          .row = row,
+                          .rows = std::min(division_.first_row(tile + 1), shape_.num_points()) - row,
+                          .part = i / count,
+                          .parts = division_.parts});
+      }
+    });
+  }
+
+ private:
+  // Flops in the time that one element takes (parallel.h).
+  static constexpr double kFlopsOfWork = 16;
+
+  static int64_t elements(Layout layout, const Dims& dims) {
+    int64_t count = 1;
+    const Dims padded = padded_dims(layout, dims);
+    for (size_t a = 1; a < padded.size(); ++a) count *= padded[a];
+    return count;
+  }
+
+  int64_t thread_size() const { return tap_scratch_size(shape_, division_.most_rows()); }
+
+  // What packed weights depend on besides the weights: groups, and which taps meet in which columns.
+  static std::string key_of(const TapShape& shape) {
+    std::string key = fmt::format("{} {}", tap_columns(), shape.channels.groups);
+    for (const TapClass& c : shape.classes) key += fmt::format(" {}:{}", c.phases.size(), join(c.kernels));
+    return key;
+  }
+
+  Tensor packed(const std::vector<Tensor>& constants, bool transposed, const Dims& w, int threads) const {
+    int64_t positions = 1;
+    for (size_t a = 2; a < w.size(); ++a) positions *= w[a];
+    const TapWeights weights{.data = constants[0].data<float>(),
+                             .bias = constants[1].is_present() ? constants[1].data<float>() : nullptr,
+                             .of_in_channel = transposed ? w[1] * positions : positions,
+                             .of_out_channel = transposed ? positions : w[1] * positions,
+                             .of_group = w[0] / shape_.channels.groups * w[1] * positions};
+    Tensor result = Tensor::empty(DType::f32, {shape_.channels.groups * panels_.of_group});
+    for_shares(threads, panels_.total, [&](int64_t begin, int64_t end, int) {
+      pack_tap_panels(shape_, weights, order_, begin, end, result.mutable_data<float>());
+    });
+    return result;
+  }
+
+  const TapShape shape_;
+  const int64_t batch_;
+  const TapPanels panels_;
+  const TapPlaces in_, out_;
+  const TapColumns order_;
+  const ConvSteps steps_;
+  const size_t x_slot_;
+  const int64_t in_size_, out_size_;  // elements of an instance
+  const int threads_;
+  const Division division_;
+  std::shared_ptr<const Tensor> packed_;
+};
+
+Prepared prepare(const KernelCall& call) {
+  const auto conv = read_call(call);
+  return {std::make_unique<TapConv>(call, *conv), ""};
+}
+
+double cost_us(const AnchoredCall& conv, const TapShape& shape, int threads) {
+  constexpr double kStartUs = 4;
+  constexpr double kFlopsPerUsAndThread = 80e3;
+  constexpr double kBytesPerUs = 15e3;
+  const KernelCall anchor = conv.anchor_call(threads);
+  const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
+  return kStartUs + flops_of(shape, conv.dims(kX)[0]) / (kFlopsPerUsAndThread * threads) +
+         cost.bytes / (kBytesPerUs * threads);
+}
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  const auto conv = read_call(call);
+  const TapShape shape = shape_of(*conv);
+  const double us = cost_us(*conv, shape, call.threads);
+  std::vector<Layout> layouts{Layout::channels_last};
+  for (const Layout layout : {Layout::blocked8, Layout::blocked16}) {
+    // Padding would have to stay zero, which not every epilogue gives.
+    const bool fills_blocks = conv->output().shape().static_dims()[1] % channel_block(layout) == 0;
+    if (fills_blocks && channel_block(layout) == tap_columns() / 2) layouts.push_back(layout);
+  }
+  std::vector<KernelVariant> result = conv_variants(call, *conv, layouts, us);
+  if (!fills_lines(shape)) return result;
+  // Sums become planes while they are in the cache.
+  KernelVariant& planes = result.emplace_back(result[0]);
+  if (const int residual = read_conv_steps(*conv).residual; residual >= 0) {
+    planes.inputs[static_cast<size_t>(residual)] = Layout::row_major;
+  }
+  planes.outputs[0] = Layout::row_major;
+  return result;
+}
+
+KernelDef kernel_for(std::string_view op) {
+  return {.name = "cpu.tap_conv_simd", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants};
+}
+
+}  // namespace
+
+std::vector<KernelDef> tap_conv_kernels() {
+  return {kernel_for(conv_def().name), kernel_for(fused_def().name), kernel_for(conv_transpose_def().name)};
+}
+
+}  // namespace autograph::simd
