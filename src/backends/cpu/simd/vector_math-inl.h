@@ -246,7 +246,7 @@ HWY_INLINE V swish(D d, V x, V alpha) {
 }
 
 /// x / (1 + 2^t) without a division, which takes as long as all the rest, to some units in the last place and |t| / 2
-/// more. For t above 126, where the result should vanish, it is x * 2^-126.
+/// more. From t = 126 on it is x * 0: NaN for an infinite x.
 template <class D, class V>
 HWY_INLINE V fast_logistic_product(D d, V x, V t) {
   const hn::RebindToSigned<D> di;
@@ -267,7 +267,8 @@ HWY_INLINE V fast_logistic_product(D d, V x, V t) {
   for (int i = 0; i < kSteps; ++i) {
     reciprocal = hn::MulAdd(reciprocal, hn::NegMulAdd(divisor, reciprocal, one), reciprocal);
   }
-  return hn::Mul(x, reciprocal);
+  // What stands there of 2^-126 is 0 on some targets and 2^-126 on others.
+  return hn::Mul(x, hn::IfThenZeroElse(hn::Ge(t, hn::Set(d, 126.0F)), reciprocal));
 }
 
 constexpr float kLog2E = 1.44269504088896341F;
