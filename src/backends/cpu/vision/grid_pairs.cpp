@@ -29,30 +29,59 @@ inline void load(const T* from, V& v) {
   std::memcpy(&v, from, sizeof(v));
 }
 
-// sum += weights * (pairs & masks) for four positions.
-inline __attribute__((always_inline)) void add_pairs(const float* in, const int32_t* offset, const float* weights,
-                                                     const uint32_t* masks, Floats& sum) {
-  const Pairs pairs{pair_at(in + offset[0]), pair_at(in + offset[1]), pair_at(in + offset[2]), pair_at(in + offset[3])};
+#define AG_ALWAYS_INLINE inline __attribute__((always_inline))
+
+// Channels as they lie in memory: `step` elements apart.
+struct Channels {
+  const float* in;
+  int64_t in_step;
+  float* out;
+  int64_t out_step;
+};
+
+// sums += weights * (pairs & masks) for four positions in each of kChannels channels.
+template <int kChannels>
+AG_ALWAYS_INLINE void add_pairs(const Channels& channels, const int32_t* offset, const float* weights,
+                                const uint32_t* masks, Floats* sums) {
   Masks mask;
   Floats weight;
   load(masks, mask);
   load(weights, weight);
-  sum += weight * reinterpret_cast<Floats>(reinterpret_cast<Masks>(pairs) & mask);
+  const int64_t at[] = {offset[0], offset[1], offset[2], offset[3]};
+  for (int c = 0; c < kChannels; ++c) {
+    const float* in = channels.in + c * channels.in_step;
+    const Pairs pairs{pair_at(in + at[0]), pair_at(in + at[1]), pair_at(in + at[2]), pair_at(in + at[3])};
+    sums[c] += weight * reinterpret_cast<Floats>(reinterpret_cast<Masks>(pairs) & mask);
+  }
 }
 
-AG_MULTIVERSION void mix_groups(const float* in, size_t rows, const int32_t* offsets, const float* weights,
-                                const uint32_t* masks, float* out, int64_t groups) {
+template <int kChannels>
+AG_ALWAYS_INLINE void mix_groups(const Channels& channels, size_t rows, const int32_t* offsets, const float* weights,
+                                 const uint32_t* masks, int64_t groups) {
   for (int64_t group = 0; group < groups; ++group) {
-    Floats first{}, second{};
+    Floats first[kChannels] = {}, second[kChannels] = {};
     for (size_t row = 0; row < rows; ++row) {
       const int64_t at = static_cast<int64_t>(row) * GridPairs::kPositions + group * kGroup;
-      add_pairs(in, offsets + at, weights + 2 * at, masks + 2 * at, first);
-      add_pairs(in, offsets + at + 4, weights + 2 * at + kGroup, masks + 2 * at + kGroup, second);
+      add_pairs<kChannels>(channels, offsets + at, weights + 2 * at, masks + 2 * at, first);
+      add_pairs<kChannels>(channels, offsets + at + 4, weights + 2 * at + kGroup, masks + 2 * at + kGroup, second);
     }
-    const Floats sums = __builtin_shufflevector(first, second, 0, 2, 8, 10, 4, 6, 12, 14) +
-                        __builtin_shufflevector(first, second, 1, 3, 9, 11, 5, 7, 13, 15);
-    std::memcpy(out + group * kGroup, &sums, sizeof(sums));
+    for (int c = 0; c < kChannels; ++c) {
+      const Floats sums = __builtin_shufflevector(first[c], second[c], 0, 2, 8, 10, 4, 6, 12, 14) +
+                          __builtin_shufflevector(first[c], second[c], 1, 3, 9, 11, 5, 7, 13, 15);
+      std::memcpy(channels.out + c * channels.out_step + group * kGroup, &sums, sizeof(sums));
+    }
   }
+}
+
+AG_MULTIVERSION void mix_one(const Channels& channels, size_t rows, const int32_t* offsets, const float* weights,
+                             const uint32_t* masks, int64_t groups) {
+  mix_groups<1>(channels, rows, offsets, weights, masks, groups);
+}
+
+// Offsets, weights and masks are read once for both.
+AG_MULTIVERSION void mix_two(const Channels& channels, size_t rows, const int32_t* offsets, const float* weights,
+                             const uint32_t* masks, int64_t groups) {
+  mix_groups<2>(channels, rows, offsets, weights, masks, groups);
 }
 
 // A pair along the innermost axis: where it begins, and what counts of it how much.
@@ -127,17 +156,21 @@ void GridPairs::find(const GridSampler& sampler, std::span<const int64_t> extent
   clear(count, (count + kGroup - 1) / kGroup * kGroup);
 }
 
-void GridPairs::mix(const float* channel, float* out, int64_t count) const {
-  const int64_t groups = count / kGroup;
-  const auto from = [&](int64_t group, float* to, int64_t number) {
-    const int64_t at = group * kGroup;
-    mix_groups(channel, rows_, offset_.data() + at, weight_.data() + 2 * at, mask_.data() + 2 * at, to, number);
+void GridPairs::mix(const float* in, int64_t in_step, int64_t channels, float* out, int64_t out_step,
+                    int64_t count) const {
+  const int64_t groups = count / kGroup, done = groups * kGroup;
+  const auto mix_some = [&](const Channels& both, int64_t number, int64_t at, int64_t size) {
+    const auto mix = number == 2 ? mix_two : mix_one;
+    mix(both, rows_, offset_.data() + at, weight_.data() + 2 * at, mask_.data() + 2 * at, size);
   };
-  from(0, out, groups);
-  if (groups * kGroup == count) return;
-  float rest[kGroup];
-  from(groups, rest, 1);
-  std::copy_n(rest, count - groups * kGroup, out + groups * kGroup);
+  for (int64_t c = 0; c < channels; c += 2, in += 2 * in_step, out += 2 * out_step) {
+    const int64_t number = std::min<int64_t>(channels - c, 2);
+    mix_some({in, in_step, out, out_step}, number, 0, groups);
+    if (done == count) continue;
+    float rest[2 * kGroup];
+    mix_some({in, in_step, rest, kGroup}, number, done, 1);
+    for (int64_t k = 0; k < number; ++k) std::copy_n(rest + k * kGroup, count - done, out + k * out_step + done);
+  }
 }
 
 }  // namespace autograph

@@ -18,8 +18,9 @@ class GridPairs {
   static bool fit(const GridSampler& sampler, std::span<const int64_t> extents);
   /// Finds the pairs of `count` positions, at most kPositions, from their points in `grid`.
   void find(const GridSampler& sampler, std::span<const int64_t> extents, const float* grid, int64_t count);
-  /// Mixes one channel: `out` gets `count` elements, as many as were found.
-  void mix(const float* channel, float* out, int64_t count) const;
+  /// Mixes channels that lie `in_step` elements apart: each gets `count` elements, as many as were found, `out_step`
+  /// apart.
+  void mix(const float* in, int64_t in_step, int64_t channels, float* out, int64_t out_step, int64_t count) const;
 
  private:
   static constexpr size_t kMaxAxes = 3;

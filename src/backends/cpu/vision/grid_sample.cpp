@@ -121,9 +121,8 @@ class GridSampleKernel : public Kernel {
 
   void mix_pairs(const KernelArgs& args, const Block& block, GridPairs& pairs) const {
     pairs.find(sampler_, extents_, block.points, block.count);
-    for (int64_t plane = block.image * channels_; plane < (block.image + 1) * channels_; ++plane) {
-      pairs.mix(input(args, plane), output(args, plane, block), block.count);
-    }
+    const int64_t plane = block.image * channels_;
+    pairs.mix(input(args, plane), pixels_, channels_, output(args, plane, block), positions_, block.count);
   }
 
   void mix_taps(const KernelArgs& args, const Block& block, TapBlock& found, std::vector<GridTap>& buffer) const {
