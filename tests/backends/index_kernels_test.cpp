@@ -146,6 +146,22 @@ TEST(ScatterNd, CombinesInOrderForAnyNumberOfThreads) {
   }
 }
 
+// Few updates of much data, one after the other of the same elements, all of them in the part of one thread, too.
+TEST(ScatterNd, EachThreadUpdatesWhatItHasCopied) {
+  Random random(10);
+  const Tensor x = draw_tensor(random, DType::f32, {300, 2, 150});
+  for (const std::string reduction : {"none", "add", "mul", "max", "min"}) {
+    for (const int64_t extent : {300, 20}) {
+      const Tensor indices = draw_indices(random, DType::i64, {140, 1}, extent);
+      const Tensor updates = draw_tensor(random, DType::f32, {140, 2, 150});
+      expect_reference(scatter_nd_kernel(), scatter_nd_def(), {{x, indices, updates}, {{"reduction", reduction}}});
+      const Tensor pairs = draw_indices(random, DType::i64, {7, 40, 2}, 2);
+      expect_reference(scatter_nd_kernel(), scatter_nd_def(),
+                       {{x, pairs, draw_tensor(random, DType::f32, {7, 40, 150})}, {{"reduction", reduction}}});
+    }
+  }
+}
+
 TEST(ScatterNd, RefusesIndicesOutOfRange) {
   Random random(9);
   const Tensor x = draw_tensor(random, DType::f32, {6, 6, 100});
@@ -172,6 +188,20 @@ TEST(ScatterElements, CombinesInOrderAlongEveryAxis) {
                          {{x, indices, draw_tensor(random, DType::f32, shape)},
                           {{"axis", axis == 1 ? axis - 3 : axis}, {"reduction", reduction}}});
       }
+    }
+  }
+}
+
+// Positions before the indexed axis that have no indices are copied all the same.
+TEST(ScatterElements, CopiesWhatNoIndexBelongsTo) {
+  Random random(11);
+  const Tensor x = draw_tensor(random, DType::f32, {20, 30, 4, 50});
+  for (const Dims& dims : {Dims{20, 30, 9, 50}, Dims{20, 7, 9, 50}, Dims{3, 30, 2, 5}, Dims{13, 1, 40, 1}}) {
+    const Tensor indices = draw_indices(random, DType::i64, dims, 4);
+    for (const std::string reduction : {"none", "add"}) {
+      expect_reference(
+          scatter_elements_kernel(), scatter_elements_def(),
+          {{x, indices, draw_tensor(random, DType::f32, dims)}, {{"axis", int64_t{2}}, {"reduction", reduction}}});
     }
   }
 }

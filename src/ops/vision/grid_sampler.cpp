@@ -52,10 +52,9 @@ int64_t GridSampler::index_of(double c, int64_t extent) const {
   return static_cast<int64_t>(std::clamp(c, 0.0, last));
 }
 
-// (index, weight) of the elements that a normalised coordinate mixes.
-void GridSampler::axis_taps(double normalized, int64_t extent, GridTap* taps) const {
+// (index, weight) of the elements that a coordinate mixes.
+void GridSampler::edge_taps(double c, int64_t extent, GridTap* taps) const {
   const auto size = static_cast<double>(extent);
-  double c = align_corners_ ? (normalized + 1) / 2 * (size - 1) : ((normalized + 1) * size - 1) / 2;
   if (mode_ == Mode::nearest) c = std::nearbyint(c);
   if (c < low() || c > high(extent)) {
     if (padding_ == Padding::border) c = std::clamp(c, 0.0, size - 1);
@@ -70,6 +69,8 @@ void GridSampler::axis_taps(double normalized, int64_t extent, GridTap* taps) co
   if (mode_ == Mode::linear) {
     taps[0] = {index_of(left, extent), 1 - f};
     taps[1] = {index_of(left + 1, extent), f};
+    // The same element twice: even an infinite one is itself then.
+    if (taps[0].offset == taps[1].offset) taps[0].weight = 1, taps[1].offset = -1;
     return;
   }
   const double weights[]{cubic(f + 1), cubic(f), cubic(1 - f), cubic(2 - f)};

@@ -1,6 +1,7 @@
 // Convolutions with what may follow them, as calls of `fused`.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -45,6 +46,17 @@ inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t whic
   sample.attributes = {{"body", GraphRef(body)}};
   sample.num_outputs = 1;
   return sample;
+}
+
+/// The same for a convolution of positive weights of an image in which one element is -inf: what becomes of that behind
+/// swish (`which` 2) and hard_swish (3).
+inline OpSample with_infinite_epilogue(Random& random, const Dims& x, const Dims& w, int64_t group, int64_t which) {
+  OpSample conv;
+  Tensor image = draw_tensor(random, DType::f32, x, -1, 1);
+  image.mutable_data<float>()[image.num_elements() / 2] = -std::numeric_limits<float>::infinity();
+  conv.inputs = {image, draw_tensor(random, DType::f32, w, 0.1, 1)};
+  conv.attributes = {{"group", group}};
+  return with_epilogue(random, conv, which);
 }
 
 }  // namespace autograph

@@ -32,12 +32,4 @@ class IndexLines {
   int64_t extent_ = 1, length_ = 1, count_ = 1, group_ = 1, stride_ = 1, step_ = 0;
 };
 
-/// Are all indices in -extent..extent-1?
-template <class Index>
-bool all_in_range(const Index* indices, int64_t count, int64_t extent) {
-  bool outside = false;
-  for (int64_t i = 0; i < count; ++i) outside |= (indices[i] < -extent) | (indices[i] >= extent);
-  return !outside;
-}
-
 }  // namespace autograph

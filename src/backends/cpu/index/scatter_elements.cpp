@@ -1,5 +1,6 @@
-// scatter_elements in f32: a copy, then element by element; every index is checked. Threads share the axes before the
-// indexed one, so that updates of one element meet in order.
+// scatter_elements in f32: a copy and the updates, element by element; every index is checked. Threads share the
+// positions of the axes before the indexed one, so that updates of one element meet in order. Each copies what belongs
+// to a position just before it updates that, while it is in the cache.
 #include <atomic>
 #include <cstring>
 
@@ -13,13 +14,19 @@
 namespace autograph {
 namespace {
 
+void copy_floats(const float* from, float* to, int64_t count) {
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
 class ScatterElementsKernel : public Kernel {
  public:
   explicit ScatterElementsKernel(const KernelCall& call)
       : lines_(call),
         elements_(call.outputs[0].shape().num_elements().value()),
+        part_(lines_.extent() * lines_.stride()),
         copy_threads_(useful_threads(call.threads, elements_)),
-        threads_(useful_threads(call.threads, lines_.count() * lines_.length())) {
+        threads_(useful_threads(call.threads, lines_.count() * lines_.length())),
+        fused_threads_(useful_threads(call.threads, elements_ + lines_.count() * lines_.length())) {
     dispatch_reduction(call.attributes.text("reduction"), [&]<ScatterReduction R>() {
       const bool narrow = call.inputs[1].dtype() == DType::i32;
       scatter_ = narrow ? &ScatterElementsKernel::scatter<R, int32_t> : &ScatterElementsKernel::scatter<R, int64_t>;
@@ -29,21 +36,62 @@ class ScatterElementsKernel : public Kernel {
   void run(const KernelArgs& args) const override {
     const float* data = args.inputs[0].data<float>();
     float* out = args.outputs[0].mutable_data<float>();
-    if (data != out) {
-      for_shares(copy_threads_, elements_, [&](int64_t begin, int64_t end, int) {
-        std::memcpy(out + begin, data + begin, static_cast<size_t>(end - begin) * sizeof(float));
+    std::atomic<bool> outside = false;  // an exception must not leave a thread
+    const int64_t parts = elements_ / part_;
+    if (data != out && parts >= fused_threads_) {
+      for_shares(fused_threads_, parts, [&](int64_t begin, int64_t end, int) {
+        if (!copy_and_scatter(args, begin, end)) outside = true;
+      });
+    } else {
+      if (data != out) {
+        for_shares(copy_threads_, elements_,
+                   [&](int64_t begin, int64_t end, int) { copy_floats(data + begin, out + begin, end - begin); });
+      }
+      for_shares(threads_, groups(), [&](int64_t begin, int64_t end, int) {
+        if (!scatter_groups(args, begin, end)) outside = true;
       });
     }
-    std::atomic<bool> outside = false;  // an exception must not leave a thread
-    for_shares(threads_, lines_.count() / lines_.group(), [&](int64_t begin, int64_t end, int) {
-      if (!(this->*scatter_)(args, begin * lines_.group(), end * lines_.group())) outside = true;
-    });
     if (outside) checked_indices(scatter_elements_def().name, args.inputs[1], lines_.extent());
   }
 
   std::vector<uint32_t> in_place_inputs() const override { return {0}; }
 
  private:
+  int64_t groups() const { return lines_.count() / lines_.group(); }
+  // Where in the data a group of lines begins; later groups begin later.
+  int64_t start_of_group(int64_t group) const { return lines_.start(group * lines_.group()); }
+  bool scatter_groups(const KernelArgs& args, int64_t begin, int64_t end) const {
+    return (this->*scatter_)(args, begin * lines_.group(), end * lines_.group());
+  }
+
+  // The first group that begins at element `at` or behind it.
+  int64_t first_group_from(int64_t at) const {
+    int64_t low = 0, high = groups();
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      if (start_of_group(middle) < at) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  // Positions begin..end-1 of the axes before the indexed one, of which not all need have indices.
+  bool copy_and_scatter(const KernelArgs& args, int64_t begin, int64_t end) const {
+    const float* data = args.inputs[0].data<float>();
+    float* out = args.outputs[0].mutable_data<float>();
+    int64_t group = first_group_from(begin * part_);
+    for (int64_t position = begin; position < end; ++position) {
+      copy_floats(data + position * part_, out + position * part_, part_);
+      if (group == groups() || start_of_group(group) >= (position + 1) * part_) continue;
+      if (!scatter_groups(args, group, group + 1)) return false;
+      ++group;
+    }
+    return true;
+  }
+
   // Lines begin..end-1; false when an index is out of range.
   template <ScatterReduction R, class Index>
   bool scatter(const KernelArgs& args, int64_t begin, int64_t end) const {
@@ -52,10 +100,11 @@ class ScatterElementsKernel : public Kernel {
       const Index* indices = args.inputs[1].data<Index>() + line * length;
       const float* updates = args.inputs[2].data<float>() + line * length;
       float* out = args.outputs[0].mutable_data<float>() + lines_.start(line);
-      if (!all_in_range(indices, length, extent)) return false;
       for (int64_t i = 0; i < length; ++i) {
-        const auto index = static_cast<int64_t>(indices[i]);
-        float& element = out[(index < 0 ? index + extent : index) * stride + i * step];
+        auto index = static_cast<int64_t>(indices[i]);
+        if (index < 0) index += extent;
+        if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(extent)) return false;
+        float& element = out[index * stride + i * step];
         element = combine<R>(element, updates[i]);
       }
     }
@@ -64,8 +113,8 @@ class ScatterElementsKernel : public Kernel {
 
   const IndexLines lines_;
   const int64_t elements_;
-  const int copy_threads_;
-  const int threads_;
+  const int64_t part_;  // elements that belong to one position of the axes before the indexed one
+  const int copy_threads_, threads_, fused_threads_;
   bool (ScatterElementsKernel::*scatter_)(const KernelArgs&, int64_t, int64_t) const = nullptr;
 };
 

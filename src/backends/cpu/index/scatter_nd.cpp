@@ -2,7 +2,8 @@
 //
 // Threads share the elements of a slice, or the output where slices are short: then each looks at all tuples and
 // takes those that point into its part. Either way the updates of one element meet in order, so that the result is
-// the same for any number of threads, and no two of them write to one place.
+// the same for any number of threads, and no two of them write to one place. Where there are fewer updates than
+// elements to copy, each thread updates the part of the output that it has just copied, too.
 #include <cstring>
 
 #include "backends/cpu/cpu_kernels.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Elements of a slice that are worth a share of their own: some lines of the cache.
 constexpr int64_t kShareOfSlice = 64;
+// Slices of the output for each thread, so that the shares are about equal.
+constexpr int64_t kSlicesPerThread = 8;
 
 template <ScatterReduction R>
 void combine_run(float* out, const float* updates, int64_t count) {
@@ -34,6 +37,9 @@ class ScatterNdKernel : public Kernel {
     for (size_t a = 0; a + 1 < indices.size(); ++a) tuples_ *= indices[a];
     copy_threads_ = useful_threads(call.threads, elements_);
     threads_ = useful_threads(call.threads, tuples_ * length_);
+    fused_threads_ = useful_threads(call.threads, elements_ + tuples_ * length_);
+    // The updates may all meet in one thread's part.
+    may_fuse_ = tuples_ * length_ <= elements_ / 2 && elements_ / length_ >= kSlicesPerThread * fused_threads_;
     dispatch_reduction(call.attributes.text("reduction"), [&]<ScatterReduction R>() { combine_ = &combine_run<R>; });
   }
 
@@ -48,10 +54,15 @@ class ScatterNdKernel : public Kernel {
     const float* data = args.inputs[0].data<float>();
     const float* updates = args.inputs[2].data<float>();
     float* out = args.outputs[0].mutable_data<float>();
-    if (data != out) {
-      for_shares(copy_threads_, elements_, [&](int64_t begin, int64_t end, int) {
-        std::memcpy(out + begin, data + begin, static_cast<size_t>(end - begin) * sizeof(float));
+    if (data != out && may_fuse_) {
+      for_shares(fused_threads_, elements_ / length_, [&](int64_t begin, int64_t end, int) {
+        copy(data, out, begin * length_, end * length_);
+        combine_part(starts, updates, begin * length_, end * length_, out);
       });
+      return;
+    }
+    if (data != out) {
+      for_shares(copy_threads_, elements_, [&](int64_t begin, int64_t end, int) { copy(data, out, begin, end); });
     }
     if (length_ >= threads_ * kShareOfSlice) {
       for_shares(threads_, length_, [&](int64_t begin, int64_t end, int) {
@@ -62,10 +73,7 @@ class ScatterNdKernel : public Kernel {
       return;
     }
     for_shares(threads_, elements_ / length_, [&](int64_t begin, int64_t end, int) {
-      for (int64_t k = 0; k < tuples_; ++k) {
-        const bool is_own = starts[k] >= begin * length_ && starts[k] < end * length_;
-        if (is_own) combine_(out + starts[k], updates + k * length_, length_);
-      }
+      combine_part(starts, updates, begin * length_, end * length_, out);
     });
   }
 
@@ -73,6 +81,17 @@ class ScatterNdKernel : public Kernel {
   struct IndexedAxis {
     int64_t extent, stride;
   };
+
+  static void copy(const float* data, float* out, int64_t begin, int64_t end) {
+    std::memcpy(out + begin, data + begin, static_cast<size_t>(end - begin) * sizeof(float));
+  }
+
+  // The updates of elements begin..end-1, which are whole slices.
+  void combine_part(const int64_t* starts, const float* updates, int64_t begin, int64_t end, float* out) const {
+    for (int64_t k = 0; k < tuples_; ++k) {
+      if (starts[k] >= begin && starts[k] < end) combine_(out + starts[k], updates + k * length_, length_);
+    }
+  }
 
   // Where the slice of each tuple begins; false when an index is out of range: resolve_nd() says which.
   bool find_starts(const int64_t* index, int64_t* starts) const {
@@ -91,7 +110,8 @@ class ScatterNdKernel : public Kernel {
   std::vector<IndexedAxis> axes_;
   int64_t length_ = 1;  // of a slice
   int64_t tuples_ = 1;
-  int copy_threads_ = 1, threads_ = 1;
+  int copy_threads_ = 1, threads_ = 1, fused_threads_ = 1;
+  bool may_fuse_ = false;
   void (*combine_)(float*, const float*, int64_t) = nullptr;
 };
 

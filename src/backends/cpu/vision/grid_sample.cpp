@@ -1,4 +1,5 @@
-// grid_sample in f32: the taps of a few positions are found once, then mixed in every channel.
+// grid_sample in f32: the taps of a few positions are found once, then mixed in every channel; where they come in pairs
+// of neighbours, see grid_pairs.h.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -8,14 +9,16 @@
 #include "backends/cpu/multiversion.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/vision/grid_pairs.h"
 #include "ops/defs.h"
 #include "ops/vision/grid_sampler.h"
 
 namespace autograph {
 namespace {
 
-constexpr size_t kMaxTaps = 64;      // cubic in three dimensions
-constexpr int64_t kPositions = 128;  // whose taps stay in cache, and which read much of the same lines of a plane
+constexpr size_t kMaxTaps = 64;  // cubic in three dimensions
+// Positions whose taps stay in cache, and which read much of the same lines of a plane.
+constexpr int64_t kPositions = GridPairs::kPositions;
 constexpr size_t kMaxAxes = 8;
 
 // [tap][position]: neighbouring positions are mixed together. Positions with fewer taps than others have masks of 0, so
@@ -59,14 +62,20 @@ AG_MULTIVERSION void mix_planes(const float* in, int64_t in_step, const TapBlock
   }
 }
 
+Dims image_extents(const KernelCall& call) {
+  const Dims in = call.input_dims(0);
+  return {in.begin() + 2, in.end()};
+}
+
 class GridSampleKernel : public Kernel {
  public:
   explicit GridSampleKernel(const KernelCall& call)
-      : sampler_(call.attributes, std::span<const int64_t>(call.input_dims(0)).subspan(2)) {
+      : extents_(image_extents(call)),
+        sampler_(call.attributes, extents_),
+        in_pairs_(GridPairs::fit(sampler_, extents_)) {
     const Dims in = call.input_dims(0), out = call.output_dims(0);
     batch_ = in[0];
     channels_ = in[1];
-    axes_ = in.size() - 2;
     for (size_t a = 2; a < in.size(); ++a) {
       pixels_ *= in[a];
       positions_ *= out[a];
@@ -77,32 +86,57 @@ class GridSampleKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) const override {
-    const float* x = args.inputs[0].data<float>();
-    const float* grid = args.inputs[1].data<float>();
-    float* y = args.outputs[0].mutable_data<float>();
     for_shares(threads_, batch_ * blocks_, [&](int64_t begin, int64_t end, int) {
-      TapBlock block;
+      if (in_pairs_) {
+        GridPairs pairs;
+        for (int64_t b = begin; b < end; ++b) mix_pairs(args, block_at(args, b), pairs);
+        return;
+      }
+      TapBlock taps;
       std::vector<GridTap> buffer;
       buffer.reserve(kMaxTaps);
-      for (int64_t b = begin; b < end; ++b) {
-        const int64_t image = b / blocks_;
-        const int64_t first = b % blocks_ * kPositions;
-        const int64_t count = std::min(kPositions, positions_ - first);
-        const float* points = grid + (image * positions_ + first) * static_cast<int64_t>(axes_);
-        const size_t taps = find_taps(points, block, count, buffer);
-        const int64_t end_plane = (image + 1) * channels_;
-        int64_t plane = image * channels_;
-        for (; plane + kPlanes <= end_plane; plane += kPlanes) {
-          mix_planes(x + plane * pixels_, pixels_, block, taps, y + plane * positions_ + first, positions_, count);
-        }
-        for (; plane < end_plane; ++plane) {
-          mix_block(x + plane * pixels_, block, taps, y + plane * positions_ + first, count);
-        }
-      }
+      for (int64_t b = begin; b < end; ++b) mix_taps(args, block_at(args, b), taps, buffer);
     });
   }
 
  private:
+  // Neighbouring positions of an image.
+  struct Block {
+    int64_t image, first, count;
+    const float* points;
+  };
+
+  Block block_at(const KernelArgs& args, int64_t b) const {
+    const int64_t image = b / blocks_, first = b % blocks_ * kPositions;
+    const float* grid = args.inputs[1].data<float>();
+    return {image, first, std::min(kPositions, positions_ - first),
+            grid + (image * positions_ + first) * static_cast<int64_t>(extents_.size())};
+  }
+  const float* input(const KernelArgs& args, int64_t plane) const {
+    return args.inputs[0].data<float>() + plane * pixels_;
+  }
+  float* output(const KernelArgs& args, int64_t plane, const Block& block) const {
+    return args.outputs[0].mutable_data<float>() + plane * positions_ + block.first;
+  }
+
+  void mix_pairs(const KernelArgs& args, const Block& block, GridPairs& pairs) const {
+    pairs.find(sampler_, extents_, block.points, block.count);
+    const int64_t plane = block.image * channels_;
+    pairs.mix(input(args, plane), pixels_, channels_, output(args, plane, block), positions_, block.count);
+  }
+
+  void mix_taps(const KernelArgs& args, const Block& block, TapBlock& found, std::vector<GridTap>& buffer) const {
+    const size_t taps = find_taps(block.points, found, block.count, buffer);
+    const int64_t end_plane = (block.image + 1) * channels_;
+    int64_t plane = block.image * channels_;
+    for (; plane + kPlanes <= end_plane; plane += kPlanes) {
+      mix_planes(input(args, plane), pixels_, found, taps, output(args, plane, block), positions_, block.count);
+    }
+    for (; plane < end_plane; ++plane) {
+      mix_block(input(args, plane), found, taps, output(args, plane, block), block.count);
+    }
+  }
+
   static void clear(TapBlock& block, size_t tap, int64_t count) {
     const size_t first = tap * kPositions;
     std::fill_n(block.offset.begin() + first, count, 0);
@@ -112,11 +146,12 @@ class GridSampleKernel : public Kernel {
 
   // Fills `block` with the taps of `count` positions, `buffer` being of use; returns how many each has.
   size_t find_taps(const float* grid, TapBlock& block, int64_t count, std::vector<GridTap>& buffer) const {
+    const size_t axes = extents_.size();
     std::array<double, kMaxAxes> point{};
     size_t most = 0;
-    for (int64_t i = 0; i < count; ++i, grid += axes_) {
-      std::copy_n(grid, axes_, point.begin());
-      sampler_.mix(std::span(point).first(axes_), buffer);
+    for (int64_t i = 0; i < count; ++i, grid += axes) {
+      std::copy_n(grid, axes, point.begin());
+      sampler_.mix(std::span(point).first(axes), buffer);
       for (; most < buffer.size(); ++most) clear(block, most, count);
       for (size_t t = 0; t < buffer.size(); ++t) {
         const size_t at = t * kPositions + static_cast<size_t>(i);
@@ -128,10 +163,11 @@ class GridSampleKernel : public Kernel {
     return most;
   }
 
+  const Dims extents_;
   const GridSampler sampler_;
+  const bool in_pairs_;
   int64_t batch_ = 1;
   int64_t channels_ = 1;
-  size_t axes_ = 2;
   int64_t pixels_ = 1;     // of a channel of x
   int64_t positions_ = 1;  // of a channel of y
   int64_t blocks_ = 1;     // of positions, in one image
@@ -139,8 +175,7 @@ class GridSampleKernel : public Kernel {
 };
 
 std::string why_not(const KernelCall& call) {
-  const Dims in = call.input_dims(0);
-  const std::span<const int64_t> extents = std::span(in).subspan(2);
+  const Dims extents = image_extents(call);
   int64_t pixels = 1;
   for (const int64_t extent : extents) pixels *= extent;
   if (pixels > std::numeric_limits<int32_t>::max()) return "a channel of more than 2^31 elements";

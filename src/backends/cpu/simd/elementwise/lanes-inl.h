@@ -6,9 +6,8 @@
 #define AG_SIMD_LANES_INL_H
 #endif
 
-#include <cmath>
-
 #include <hwy/highway.h>
+#include "backends/cpu/simd/power-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
 #include "ops/elementwise/formula/formula_info.h"
 
@@ -69,17 +68,7 @@ HWY_INLINE Lanes log1p_unit(Lanes x) { return Lanes(log1p_unit(Lanes::D(), x.v))
 HWY_INLINE Lanes erf(Lanes x) { return Lanes(erf(Lanes::D(), x.v)); }
 HWY_INLINE Lanes erfc(Lanes x) { return Lanes(erfc(Lanes::D(), x.v)); }
 HWY_INLINE Lanes tanh(Lanes x) { return Lanes(tanh(Lanes::D(), x.v)); }
-
-// No vector form: powers with exponents that are not known in advance are rare.
-HWY_INLINE Lanes pow(Lanes a, Lanes b) {
-  const Lanes::D d;
-  HWY_ALIGN float bases[hn::MaxLanes(d)];
-  HWY_ALIGN float exponents[hn::MaxLanes(d)];
-  hn::Store(a.v, d, bases);
-  hn::Store(b.v, d, exponents);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) bases[i] = std::pow(bases[i], exponents[i]);
-  return Lanes(hn::Load(d, bases));
-}
+HWY_INLINE Lanes pow(Lanes a, Lanes b) { return Lanes(pow(Lanes::D(), a.v, b.v)); }
 
 namespace formulas {
 #include "ops/elementwise/formula/formulas-inl.h"

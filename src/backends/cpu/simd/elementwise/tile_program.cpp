@@ -66,7 +66,7 @@ void narrow(DType dtype, const float* from, void* to, int64_t offset, int64_t co
 int64_t weight_of(formulas::ExprOp op) {
   using formulas::ExprOp;
   switch (op) {
-    case ExprOp::pow: return 60;
+    case ExprOp::pow: return 16;
     case ExprOp::exp:
     case ExprOp::expm1:
     case ExprOp::log:

@@ -21,7 +21,7 @@ namespace autograph::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Rows of a tile: with two vectors of sums for each, the registers of the target are used but not exceeded.
-constexpr int64_t kTileRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+constexpr int64_t kTileRows = HWY_TARGET == HWY_AVX3 ? 8 : HWY_TARGET == HWY_AVX2 ? 6 : 4;
 
 /// Width of a full panel.
 HWY_INLINE int64_t panel_width() { return 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())); }
@@ -43,6 +43,15 @@ struct TileProduct {
   /// Panels of the next product: brought into the first cache meanwhile. Null for none.
   const float* next_panel = nullptr;
 };
+
+// Holds v in a register. GCC likes to read a vector from memory again for each of its uses, which takes as many reads
+// as multiplications.
+template <class V>
+HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
+#if defined(__GNUC__) && (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
+  asm("" : "+v"(v.raw));
+#endif
+}
 
 // With kAhead each step brings closer `ahead` elements of what is read next.
 template <int kRows, int kVectors, bool kAhead>
@@ -67,7 +76,10 @@ HWY_INLINE void multiply_tile(const TileProduct& product, int64_t ahead) {
       next += ahead;
     }
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) columns[v] = hn::LoadU(d, b + v * lanes);
+    for (int v = 0; v < kVectors; ++v) {
+      columns[v] = hn::LoadU(d, b + v * lanes);
+      keep_in_register(columns[v]);
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const V factor = hn::Set(d, product.a[r * product.a_stride + k]);
@@ -118,26 +130,31 @@ HWY_INLINE void multiply_row(const TileProduct& product) {
   }
 }
 
+// A tile of `rows` rows, at most kRows.
+template <int kRows, int kVectors, bool kAhead>
+HWY_INLINE void multiply_rows(const TileProduct& product, int64_t rows, int64_t ahead) {
+  if constexpr (kRows == 1) {
+    multiply_row<kVectors>(product);
+  } else {
+    if (rows == kRows) return multiply_tile<kRows, kVectors, kAhead>(product, ahead);
+    multiply_rows<kRows - 1, kVectors, kAhead>(product, rows, ahead);
+  }
+}
+
+// As few tiles as there can be, of about as many rows each: a tile of few rows waits for its sums.
 template <int kVectors, bool kAhead>
 HWY_INLINE void multiply_panel(TileProduct product, int64_t rows) {
   const int64_t width = kVectors * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  const int64_t ahead = width / std::max<int64_t>(1, rows / kTileRows);
-  const auto next = [&](int64_t done) HWY_ATTR {
-    product.a += done * product.a_stride;
-    product.c += done * product.c_stride;
+  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+  const int64_t ahead = width / std::max<int64_t>(1, tiles);
+  for (int64_t tile = tiles; tile > 0; --tile) {
+    const int64_t now = (rows + tile - 1) / tile;
+    multiply_rows<kTileRows, kVectors, kAhead>(product, now, ahead);
+    rows -= now;
+    product.a += now * product.a_stride;
+    product.c += now * product.c_stride;
     if constexpr (kAhead) product.next_panel += ahead * product.depth;
-    rows -= done;
-  };
-  for (; rows >= kTileRows; next(kTileRows)) multiply_tile<kTileRows, kVectors, kAhead>(product, ahead);
-  if (rows >= 4) {
-    multiply_tile<4, kVectors, false>(product, 0);
-    next(4);
   }
-  if (rows >= 2) {
-    multiply_tile<2, kVectors, false>(product, 0);
-    next(2);
-  }
-  if (rows >= 1) multiply_row<kVectors>(product);
 }
 
 /// C (+)= A B for `rows` rows of A and `columns` columns of B, which is packed: `panel` is its first panel. Writes

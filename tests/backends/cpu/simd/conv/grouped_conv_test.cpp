@@ -53,6 +53,15 @@ TEST(GroupedConv, EpiloguesOnRandomCalls) {
   }
 }
 
+// -inf * 0, as in the reference.
+TEST(GroupedConv, SwishOfMinusInfinityIsNoNumber) {
+  Random random(15);
+  for (const int64_t which : {2, 3}) {
+    const OpSample sample = with_infinite_epilogue(random, {1, 32, 9, 9}, {32, 1, 3, 3}, 32, which);
+    on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1); });
+  }
+}
+
 TEST(GroupedConv, RefusesWhatItHasNoLoopsFor) {
   Random random(13);
   const auto refusal = [&](int64_t group, const Dims& w, const Dims& dilations, bool constant_weights = true) {

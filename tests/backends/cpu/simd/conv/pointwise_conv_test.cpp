@@ -63,6 +63,15 @@ TEST(PointwiseConv, ManyBlocks) {
   }
 }
 
+// -inf * 0, as in the reference.
+TEST(PointwiseConv, SwishOfMinusInfinityIsNoNumber) {
+  Random random(15);
+  for (const int64_t which : {2, 3}) {
+    const OpSample sample = with_infinite_epilogue(random, {1, 32, 5, 7}, {16, 32, 1, 1}, 1, which);
+    on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1); });
+  }
+}
+
 TEST(PointwiseConv, RefusesWhatItHasNoLoopsFor) {
   Random random(54);
   const auto refusal = [&](const Dims& w, const Attributes& attributes, KernelSetup setup = {1, true}) {

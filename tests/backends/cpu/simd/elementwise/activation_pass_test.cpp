@@ -102,7 +102,7 @@ TEST(ActivationPass, EluBehindAConvolutionIsPreciseForSmallNumbers) {
 TEST(ActivationPass, VanishesFarBelowZero) {
   on_every_isa([] {
     for (const Kind kind : {Kind::gelu, Kind::gelu_tanh, Kind::swish}) {
-      for (const float x : {-100.0F, -1000.0F, -1e6F, -1e20F}) {
+      for (const float x : {-100.0F, -1000.0F, -1e6F, -1e20F, -1e33F, std::numeric_limits<float>::lowest()}) {
         float y[] = {x, x};
         simd::run_activation({kind}, y, 2);
         EXPECT_NEAR(y[0], 0.0F, 1e-6F) << "at " << x;
@@ -120,6 +120,54 @@ TEST(ActivationPass, KeepsNanAndZero) {
       EXPECT_EQ(y[1], 0.0F);
       EXPECT_NEAR(y[2], 100.0F, 2e-5F);
       EXPECT_NEAR(y[3], 0.0F, 2e-5F);
+    }
+  });
+}
+
+// x * sigmoid(x) and the others are -inf * 0 at -inf.
+TEST(ActivationPass, MinusInfinityIsNoNumber) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  on_every_isa([&] {
+    for (const Kind kind : {Kind::gelu, Kind::gelu_tanh, Kind::swish}) {
+      float y[] = {-infinity, infinity};
+      simd::run_activation({kind}, y, 2);
+      EXPECT_TRUE(std::isnan(y[0])) << y[0];
+      EXPECT_EQ(y[1], infinity);
+    }
+  });
+}
+
+// Behind dense, pointwise and depthwise convolutions, and as kernels of their own.
+TEST(ActivationPass, InfinitiesBehindConvolutionsAreAsInTheReference) {
+  Random random(10);
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::function<Var(const Var&)> activations[] = {[](const Var& y) {
+                                                          return apply(swish_def(), {y}, {{"alpha", 1.0F}});
+                                                        },
+                                                        [](const Var& y) { return apply(hard_swish_def(), {y}, {}); },
+                                                        [](const Var& y) { return apply(gelu_def(), {y}, {}); },
+                                                        [](const Var& y) { return apply(mish_def(), {y}, {}); }};
+  const std::pair<Dims, int64_t> kinds[] = {
+      {{32, 16, 3, 3}, 1}, {{32, 16, 1, 1}, 1}, {{16, 1, 3, 3}, 16}, {{32, 1, 3, 3}, 16}};
+  Tensor x = draw_tensor(random, DType::f32, {1, 16, 9, 9}, 0.5, 1);
+  x.mutable_data<float>()[7] = -infinity;
+  x.mutable_data<float>()[11 * 81 + 40] = infinity;
+  CompileOptions reference;
+  reference.device = "reference";
+  on_every_isa([&] {
+    for (const auto& [weights, group] : kinds) {
+      const Tensor w = draw_tensor(random, DType::f32, weights, 0.1, 1);
+      for (const auto& activation : activations) {
+        Graph graph;
+        const Var in = input(graph, DType::f32, Shape::of(x.dims()), "x");
+        const Var y = apply(conv_def(), {in, constant(graph, w)}, {{"group", group}});
+        graph.add_output(activation(y).id());
+        CompileOptions exact;  // Winograd's tiles spread what is infinite
+        exact.exact = true;
+        const Tensor actual = compile(graph, exact).run({x})[0].tensor();
+        const Tensor expected = compile(graph, reference).run({x})[0].tensor();
+        EXPECT_EQ(difference(Datum(actual), Datum(expected), {1e-4, 1e-5}), "");
+      }
     }
   });
 }

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "autograph/random.h"
 #include "backends/cpu/simd/elementwise/tile_ops.h"
 #include "ops/elementwise/formula/formula_table.h"
+#include "ops/sample.h"
 #include "support/kernels/formula_values.h"
 #include "support/kernels/kernel_checks.h"
 
@@ -26,7 +29,8 @@ bool is_exact(const Formula& formula) {
       case ExprOp::log1p:
       case ExprOp::erf:
       case ExprOp::erfc:
-      case ExprOp::tanh: return false;
+      case ExprOp::tanh:
+      case ExprOp::pow: return false;
       default: break;
     }
   }
@@ -61,6 +65,101 @@ TEST(FormulaTiles, MatchTheDefinition) {
         ASSERT_TRUE(is_near(y[static_cast<size_t>(i)], evaluate(x), is_exact(formula)))
             << "formula " << index << " of " << formula.info.op << "(" << x[0] << ", " << (x.size() > 1 ? x[1] : 0)
             << ") = " << y[static_cast<size_t>(i)] << ", expected " << evaluate(x);
+      }
+    }
+  });
+}
+
+// |y - expected| in units of the last place of the f32 nearest to `expected`.
+double units_off(float y, double expected) {
+  const float nearest = std::fabs(static_cast<float>(expected));
+  const double unit = std::nextafter(nearest, 0.0F) == nearest ? std::numeric_limits<float>::denorm_min()
+                                                               : nearest - std::nextafter(nearest, 0.0F);
+  return std::fabs(y - expected) / unit;
+}
+
+template <class F>
+std::vector<float> tiles_of(const std::vector<float>& x, const std::vector<float>& more = {}) {
+  std::vector<float> y(x.size());
+  simd::TileCall call{.operands = {}, .y = y.data(), .count = static_cast<int64_t>(x.size())};
+  call.operands[0].data = x.data();
+  call.operands[1].data = more.data();
+  simd::tile_functions()[static_cast<size_t>(simd::kTileOp<F>)](call);
+  return y;
+}
+
+TEST(FormulaTiles, ErfIsWithinTwoUnits) {
+  std::vector<float> x{0.0F, -0.0F, 1.0F, -1.0F, 1e-40F, -1e-45F, 3.95F, -4.0F, 50.0F, 3e38F};
+  for (int i = 0; i < 500'000; ++i) x.push_back((i % 2 ? 1.0F : -1.0F) * std::exp2(static_cast<float>(i) / 4e4F - 10));
+  on_every_isa([&] {
+    const std::vector<float> y = tiles_of<formulas::Erf>(x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double expected = std::erf(static_cast<double>(x[i]));
+      ASSERT_LE(units_off(y[i], expected), 2) << "erf(" << x[i] << ") = " << y[i] << ", expected " << expected;
+      ASSERT_EQ(std::signbit(y[i]), std::signbit(x[i])) << x[i];
+      ASSERT_LE(std::fabs(y[i]), 1) << x[i];
+    }
+  });
+}
+
+TEST(FormulaTiles, PowIsTheNearestNumberButForAHundredthOfAUnit) {
+  Random random(31);
+  std::vector<float> a, b;
+  for (int i = 0; i < 300'000; ++i) {
+    const auto exponent = static_cast<float>(draw(random, -12'000'000, 12'000'000)) / 1e6F;
+    a.push_back(std::exp2(static_cast<float>(draw(random, -20'000'000, 20'000'000)) / 1e6F));
+    b.push_back(i % 3 == 0 ? std::nearbyint(exponent) : exponent);
+    if (i % 3 == 0 && i % 2 == 0) a.back() = -a.back();
+  }
+  on_every_isa([&] {
+    const std::vector<float> y = tiles_of<formulas::Pow>(a, b);
+    for (size_t i = 0; i < a.size(); ++i) {
+      const double expected = std::pow(static_cast<double>(a[i]), static_cast<double>(b[i]));
+      if (std::fabs(expected) > std::numeric_limits<float>::max()) {
+        ASSERT_EQ(y[i], static_cast<float>(expected)) << a[i] << " ^ " << b[i];
+      } else {
+        ASSERT_LE(units_off(y[i], expected), 0.51) << a[i] << " ^ " << b[i] << " = " << y[i];
+      }
+    }
+  });
+}
+
+TEST(FormulaTiles, PowOfSpecialNumbersIsTheLibrarys) {
+  using Limits = std::numeric_limits<float>;
+  const std::vector<float> special{0,
+                                   1,
+                                   2,
+                                   0.5F,
+                                   3,
+                                   2.5F,
+                                   Limits::max(),
+                                   Limits::min(),
+                                   1e-40F,
+                                   1e-45F,
+                                   8388607.5F,
+                                   16777215.0F,
+                                   16777216.0F,
+                                   0.99999994F,
+                                   1.0000001F,
+                                   1.0F / 3,
+                                   Limits::infinity(),
+                                   Limits::quiet_NaN()};
+  std::vector<float> a, b;
+  for (size_t i = 0; i < 4 * special.size() * special.size(); ++i) {
+    const float x = special[i / 4 % special.size()], y = special[i / 4 / special.size()];
+    a.push_back(i % 2 ? -x : x);
+    b.push_back(i / 2 % 2 ? -y : y);
+  }
+  on_every_isa([&] {
+    const std::vector<float> y = tiles_of<formulas::Pow>(a, b);
+    for (size_t i = 0; i < a.size(); ++i) {
+      const float expected = std::pow(a[i], b[i]);
+      SCOPED_TRACE(testing::Message() << a[i] << " ^ " << b[i]);
+      if (std::isnan(expected)) {
+        EXPECT_TRUE(std::isnan(y[i]));
+      } else {
+        EXPECT_FLOAT_EQ(y[i], expected);
+        EXPECT_EQ(std::signbit(y[i]), std::signbit(expected));
       }
     }
   });
