@@ -57,7 +57,8 @@ class _LastHiddenState(torch.nn.Module):
         self.inner, self.arguments = inner, arguments
 
     def forward(self, tokens):
-        return self.inner(input_ids=tokens, attention_mask=torch.ones_like(tokens), return_dict=False, **self.arguments)[0]
+        mask = torch.ones_like(tokens)
+        return self.inner(input_ids=tokens, attention_mask=mask, return_dict=False, **self.arguments)[0]
 
 
 # What a language model of transformers is called and how its configuration says: 2 layers of 64, 4 heads.

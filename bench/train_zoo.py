@@ -1,8 +1,8 @@
 """Models of the zoo as PyTorch modules by onnx2torch, for the gradients that train_peers.py --check compares.
 
-onnx2torch gives weights names of its own and a copy to each reader, transposed where PyTorch wants that: which tensor is
-a copy of which weight of the file is seen from the elements. Weights of equal elements are compared by the sum of their
-gradients.
+onnx2torch gives weights names of its own and a copy to each reader, transposed where PyTorch wants that: which tensor
+is a copy of which weight of the file is seen from the elements. Weights of equal elements are compared by the sum of
+their gradients.
 """
 
 import warnings
