@@ -4,6 +4,7 @@
     python bench/train_peers.py [--models a,b] [--rounds N] [--seconds S] [--threads N] [--peers eager,compile]
         [--batch N] [--optimizer sgd] [--autograph build/autograph] [--device cuda] [--json FILE]
     python bench/train_peers.py --check [--training build/bench/bench_training] [--models a,b] [--steps N]
+    python bench/train_peers.py --check --models exports|zoo|export:NAME|zoo:NAME [--autograph build/autograph]
 
 A step is forward, backward and the update of all weights. The models stand in train_models.py; AutoGraph gets them as
 ONNX files that torch exports, with the same weights. As in peers.py each runtime is a process of its own and only one
@@ -15,7 +16,8 @@ counts until its loss has come back.
 
 With --check nothing is timed: the gradients of all weights (f32, batch norms with the statistics they were given) and
 the losses of some steps of SGD and AdamW (with batch statistics) must equal those of PyTorch in f64: gradients within
-GRADIENT_TOLERANCE of the largest one of their weight, losses within LOSS_TOLERANCE. Exit code 6 where they do not.
+GRADIENT_TOLERANCE of the largest one of their weight, losses within LOSS_TOLERANCE. Of exports (train_exports.py) and
+of the zoo only gradients are compared, of a mean squared error. Exit code 6 where they do not agree.
 """
 
 import argparse
@@ -31,12 +33,9 @@ import time
 import numpy
 
 import peer_processes
+import train_check
 from peer_worker import peak_resident_bytes
 
-GRADIENT_TOLERANCE = 1e-4
-LOSS_TOLERANCE = 1e-3
-NEXT_TO_NOTHING = 1e-3
-RATES = {"sgd": 0.05, "adamw": 1e-3}
 KINDS = ("eager", "compile")
 MB = 1 << 20
 # Prints the peak of a command in KB.
@@ -188,88 +187,6 @@ def print_row(row):
     print(f"{row['model']:12} batch {row['batch']:3}  {'  '.join(cells)}  ratio {row.get('ratio', math.nan):.2f}")
 
 
-# ---- Checking --------------------------------------------------------------------------------------------------------
-
-
-def torch_in_f64(name, arrays):
-    """Module, input and target; indices stay what they are."""
-    import torch
-
-    import train_models
-
-    x, target = (torch.from_numpy(array) for array in arrays)
-    return train_models.build(name).double(), x.double() if x.is_floating_point() else x, target
-
-
-def torch_gradients(name, arrays):
-    import train_models
-
-    module, x, target = torch_in_f64(name, arrays)
-    train_models.loss_of(name, module.eval()(x), target).backward()
-    return {key: weight.grad.numpy() for key, weight in module.named_parameters()}
-
-
-def torch_losses(name, arrays, kind, steps):
-    import train_models
-
-    module, x, target = torch_in_f64(name, arrays)
-    module.train()
-    optimizer = train_models.make_optimizer(kind, module.parameters(), RATES[kind])
-    losses = []
-    for _ in range(steps):
-        optimizer.zero_grad()
-        loss = train_models.loss_of(name, module(x), target)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
-def run_training(options, files, name, kind, gradients=None):
-    import train_models
-
-    words = [options.training, files["model"], files["x"], files["target"], train_models.loss_kind(name), kind]
-    words += [str(RATES[kind]), str(options.steps), *([gradients] if gradients else [])]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise peer_processes.PeerError(done.stderr.strip().splitlines()[-1])
-    return json.loads(done.stdout)["losses"]
-
-
-def worst_gradient(folder, expected):
-    """(share, name) of the weight whose gradient is farthest off. Some are 0 but for rounding errors, such as that of a
-    bias in front of a softmax: next to nothing is what is small beside the gradients of the others."""
-    worst = (0.0, "")
-    least = max(numpy.abs(gradient).max() for gradient in expected.values()) * NEXT_TO_NOTHING
-    for name, gradient in expected.items():
-        file = os.path.join(folder, name + ".npy")
-        if not os.path.exists(file):
-            return math.inf, f"{name}: no gradient"
-        difference = numpy.abs(gradient - numpy.load(file)).max() / max(least, numpy.abs(gradient).max())
-        worst = max(worst, (float(difference), name))
-    return worst
-
-
-def check(options, name):
-    """Prints what was compared; True where all agree."""
-    import train_models
-
-    batch = options.batch or min(train_models.MODELS[name][1], 4)
-    arrays = train_models.draw(name, batch)
-    agrees = True
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as gradients:
-        files = write_files(name, folder, batch)
-        for kind in RATES:
-            losses = run_training(options, files, name, kind, gradients if kind == "sgd" else None)
-            expected = torch_losses(name, arrays, kind, options.steps)
-            worst = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(losses, expected))
-            agrees = agrees and len(losses) == len(expected) and worst <= LOSS_TOLERANCE
-            print(f"{name:12} {kind:6} {options.steps} steps: losses off by {worst:.1e} (last {expected[-1]:.4f})")
-        share, weight = worst_gradient(gradients, torch_gradients(name, arrays))
-        print(f"{name:12} gradients off by {share:.1e} of their largest ({weight})")
-        return agrees and share <= GRADIENT_TOLERANCE
-
-
 # ---- The command line ------------------------------------------------------------------------------------------------
 
 
@@ -281,15 +198,31 @@ def parse():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--peers", type=lambda text: text.split(","), default=list(KINDS))
     parser.add_argument("--batch", type=int, help="instead of each model's own")
-    parser.add_argument("--optimizer", choices=RATES, default="sgd")
+    parser.add_argument("--optimizer", choices=train_check.RATES, default="sgd")
     parser.add_argument("--autograph", default="build/autograph")
     parser.add_argument("--device", default="cpu", help="of both; PyTorch knows cpu and cuda alone")
     parser.add_argument("--training", default="build/bench/bench_training")
-    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--serve", choices=KINDS, help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def all_names(options, names):
+    """With the names of all exports and of the whole zoo in place of these words."""
+    import train_exports
+
+    found = []
+    for name in names:
+        if name == "exports":
+            found += [train_check.EXPORT + export for export in train_exports.NAMES]
+        elif name == "zoo":
+            listed = json.loads(train_check.output_of([options.autograph, "zoo", "list", "--json"]))["models"]
+            found += [train_check.ZOO + model["name"] for model in listed]
+        else:
+            found.append(name)
+    return found
 
 
 def main():
@@ -299,7 +232,7 @@ def main():
         return 0
     names = options.models.split(",")
     if options.check:
-        return 0 if all([check(options, name) for name in names]) else 6
+        return 0 if all([train_check.check(options, name, write_files) for name in all_names(options, names)]) else 6
     rows = []
     for name in names:
         rows.append(measure(options, name))

@@ -35,4 +35,7 @@ std::string check_compiled_gradients(const GradientCase& test);
 /// What a graph of tensors computes, node by node by the reference implementations.
 std::vector<Tensor> interpret_tensors(const Graph& graph, const std::vector<Datum>& inputs);
 
+/// `few`, or what AG_RANDOM_GRAPHS says.
+int number_of_graphs(int few);
+
 }  // namespace autograph

@@ -1,5 +1,5 @@
 // Random graphs of differentiable ops: their gradients against differences, and compiled for the processor against the
-// reference implementations.
+// reference implementations. AG_RANDOM_GRAPHS=5000 draws so many instead of the few that take seconds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -99,8 +99,8 @@ void use_wide_statistics(Graph& graph) {
 }
 
 TEST(RandomGraphs, GradientsAgreeWithDifferences) {
-  constexpr int kGraphs = 1500;
-  for (int seed = 0; seed < kGraphs; ++seed) {
+  const int graphs = number_of_graphs(1500);
+  for (int seed = 0; seed < graphs; ++seed) {
     Random random(static_cast<uint64_t>(seed));
     GraphDrawer drawer(random, DType::f64);
     drawer.add_nodes(static_cast<int>(draw(random, 1, 12)));
@@ -111,8 +111,8 @@ TEST(RandomGraphs, GradientsAgreeWithDifferences) {
 }
 
 TEST(RandomGraphs, CompiledGradientsAgreeWithTheReference) {
-  constexpr int kGraphs = 300;
-  for (int seed = 0; seed < kGraphs; ++seed) {
+  const int graphs = number_of_graphs(300);
+  for (int seed = 0; seed < graphs; ++seed) {
     Random random(static_cast<uint64_t>(10'000 + seed));
     GraphDrawer drawer(random, DType::f32);
     drawer.add_nodes(static_cast<int>(draw(random, 1, 12)));

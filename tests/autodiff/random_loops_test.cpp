@@ -3,8 +3,6 @@
 // that take seconds.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "autodiff/gradient_check.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/control.h"
@@ -18,11 +16,6 @@
 
 namespace autograph {
 namespace {
-
-int number_of_graphs(int few) {
-  const char* given = std::getenv("AG_RANDOM_GRAPHS");
-  return given ? std::atoi(given) : few;
-}
 
 // Draws graphs whose values are all [side, side] and stay small.
 class LoopDrawer {

@@ -25,9 +25,10 @@ Var attention(Var q, Var k, Var v, AttentionOptions options = {});
 /// attention has them; without the heads, q, k and v have rank 4.
 std::vector<Var> tiled_attention(Var q, Var k, Var v, Var mask = {}, Attributes attributes = {});
 /// {gq, gk, gv} of tiled_attention() from what flows into y. `delta` [batch, q heads, queries] is gy * y summed up over
-/// a head, less what flows into `log_sum_exp`.
+/// a head, less what flows into `log_sum_exp`. With `with_mask` also what flows into the mask, [batch of the mask,
+/// q heads, queries, keys of the mask].
 std::vector<Var> tiled_attention_grad(Var q, Var k, Var v, Var gy, Var log_sum_exp, Var delta, Var mask = {},
-                                      Attributes attributes = {});
+                                      Attributes attributes = {}, bool with_mask = false);
 
 /// Options of rotary_embedding().
 struct RotaryOptions {

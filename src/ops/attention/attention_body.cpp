@@ -120,6 +120,15 @@ class Scores {
   double scale_ = 1, softcap_ = 0;
 };
 
+// What flows into the mask's part of all keys, for all heads and queries.
+Var gradient_of_mask(const Var& of_scores, const Var& mask) {
+  const Dim &covered = mask.shape()[mask.rank() - 1], &keys = of_scores.shape()[3];
+  Var gradient = of_scores;
+  if (covered.is_unknown() || !covered.same_as(keys)) gradient = slice(gradient, {0}, {covered.value()}, {3});
+  const bool is_of_sample = mask.rank() == 4 && !(mask.shape()[0].is_known() && mask.dim(0) == 1);
+  return is_of_sample ? gradient : reduce_sum(gradient, {0});
+}
+
 // Statistics of half precision are f32.
 Var as_statistic(const Var& x) { return x.dtype() == DType::f64 ? x : cast(x, DType::f32); }
 
@@ -161,10 +170,13 @@ std::vector<Var> tiled_attention_grad_body(DecomposeContext& context) {
   const Var s = scores.hidden();
   const Var weights = cast(exp(as_statistic(s) - unsqueeze(in[4], {3})), q.dtype());
   const Var of_weights = scores.unshared(matmul(gy, swap_last_two(values)));
-  const Var of_products = scores.shared(scores.through_scale(weights * (of_weights - column(in[5]))));
+  const Var of_scores = weights * (of_weights - column(in[5]));
+  const Var of_products = scores.shared(scores.through_scale(of_scores));
   const Var gq = scores.unshared(matmul(of_products, scores.k()));
-  return {like_heads_of(gq, q), like_heads_of(matmul(swap_last_two(of_products), scores.q()), k),
-          like_heads_of(matmul(swap_last_two(scores.shared(weights)), gy), v)};
+  std::vector<Var> gradients{like_heads_of(gq, q), like_heads_of(matmul(swap_last_two(of_products), scores.q()), k),
+                             like_heads_of(matmul(swap_last_two(scores.shared(weights)), gy), v)};
+  if (context.num_outputs > 3) gradients.push_back(gradient_of_mask(of_scores, in[6]));
+  return gradients;
 }
 
 }  // namespace autograph

@@ -10,7 +10,7 @@
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "ops/attention/attention_body.h"
-#include "ops/attention/tiled_attention.h"
+#include "ops/attention/tiled_call.h"
 #include "ops/gradients.h"
 
 namespace autograph {
@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kShowWeights = 3;
 
+// From the weights of all queries and keys, which attention shows.
 class AttentionGradient {
  public:
   explicit AttentionGradient(VjpContext& c) : c_(c) {
@@ -112,35 +113,61 @@ class AttentionGradient {
   double scale_ = 1;
 };
 
-// What the body of tiled_attention must know.
-bool has_known_extents(VjpContext& c) {
-  const Shape k = c.in(1).shape();
-  if (!c.in(0).shape().has_rank() || !k.has_rank() || !c.in(2).shape().has_rank()) return false;
-  if (!c.has_input(3)) return true;
-  const Shape mask = c.in(3).shape();
-  if (!mask.has_rank()) return false;
-  const Dim &covered = mask[mask.rank() - 1], &keys = k[k.rank() - 2];
-  return (covered.is_known() && keys.is_known()) || (!covered.is_unknown() && covered.same_as(keys));
-}
+// Through tiled_attention: its outputs take the place of the node's.
+class TiledGradient {
+ public:
+  TiledGradient(VjpContext& c, const TiledOperands& operands) : c_(c), operands_(operands) {}
 
-// The calls that tiled_attention has.
-bool is_tiled(VjpContext& c) {
-  if (c.has_input(4) || c.has_input(6) || c.wants(3) || !c.has_gy(0)) return false;
-  if (c.in(1).dtype() != c.in(2).dtype() || !has_known_extents(c)) return false;
-  for (size_t output = 1; output < c.num_outputs(); ++output) {
-    if (c.has_gy(output)) return false;
+  void set_all() {
+    const std::vector<Var> outputs =
+        tiled_attention(operands_.q, operands_.k, operands_.v, operands_.mask, operands_.attributes);
+    const std::vector<Var> gradients = tiled_gradients(operands_, outputs, c_.gy(0), {}, c_.wants(3));
+    c_.set(0, gradients[0]);
+    if (c_.wants(3)) set_mask(gradients[3]);
+    set_joined(1, 4, gradients[1], operands_.k);
+    set_joined(2, 5, gradients[2], operands_.v);
+    replace(0, outputs[0]);
+    if (is_there(1)) replace(1, apart(operands_.k));
+    if (is_there(2)) replace(2, apart(operands_.v));
   }
-  return true;
-}
+
+ private:
+  bool is_there(size_t output) { return output < c_.num_outputs() && c_.out(output).is_valid(); }
+  Var apart(const Var& x) const {
+    return x.rank() == 4 ? x : spread_heads(x, operands_.attributes.integer("kv_num_heads"));
+  }
+  void replace(size_t output, const Var& by) {
+    if (!c_.out(0).is_eager()) c_.graph().replace_uses(c_.out(output).id(), by.id());
+  }
+
+  // Where keys are padded, those behind its end have been joined to the mask.
+  void set_mask(Var gradient) {
+    const Var mask = c_.in(3);
+    const Dim covered = mask.shape()[mask.rank() - 1];
+    if (!covered.same_as(gradient.shape()[3])) gradient = slice(gradient, {0}, {covered.value()}, {3});
+    c_.set(3, cast(gradient, mask.dtype()));
+  }
+
+  // Of keys or values: the first of them may have come from the cache. They may be outputs as well.
+  void set_joined(size_t slot, size_t past_slot, Var gradient, const Var& joined) {
+    const bool is_joined = c_.has_input(past_slot);
+    if (is_there(slot) && c_.has_gy(slot)) gradient = gradient + like_heads_of(c_.gy(slot), joined);
+    if (!is_joined) return c_.set(slot, gradient);
+    const int64_t past = c_.in(past_slot).dim(2);
+    if (c_.wants(past_slot)) c_.set(past_slot, slice(gradient, {0}, {past}, {2}));
+    if (!c_.wants(slot)) return;
+    c_.set(slot, like_heads_of(slice(gradient, {past}, {std::numeric_limits<int64_t>::max()}, {2}), c_.in(slot)));
+  }
+
+  VjpContext& c_;
+  const TiledOperands& operands_;
+};
 
 }  // namespace
 
 void attention_vjp(VjpContext& c) {
-  if (!is_tiled(c)) return AttentionGradient(c).set_all();
-  const std::vector<Var> outputs =
-      tiled_attention(c.in(0), c.in(1), c.in(2), c.has_input(3) ? c.in(3) : Var(), tiled_attributes(c.attributes()));
-  if (!c.out(0).is_eager()) c.graph().replace_uses(c.out(0).id(), outputs[0].id());
-  tiled_attention_vjp(c, outputs);
+  if (const std::optional<TiledOperands> operands = find_tiled_call(c)) return TiledGradient(c, *operands).set_all();
+  AttentionGradient(c).set_all();
 }
 
 }  // namespace autograph

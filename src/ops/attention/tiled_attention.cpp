@@ -4,6 +4,9 @@
 //   lse = log(sum over keys of exp(s)), +infinity for a query that sees no key, with s the scores of attention
 //   p = exp(s - lse)   ds = p * (gy v^T - delta)   gq = scale * ds k   gk = scale * ds^T q   gv = p^T gy
 //
+// A mask that learns gets ds itself, summed over the batch where all samples have the same mask: the one output that
+// is as large as all weights are, and is not made for others.
+//
 // delta is what flows into a query's sum: gy * y over the head, less what flows into lse. It comes from outside, so
 // that the op says how it depends on gy and lse, each for itself, and its own gradient is that of its body.
 //
@@ -52,9 +55,23 @@ void infer_grad(InferContext& context) {
     same_extent(context, q.length, context.shape(slot)[2], "length of the sums");
   }
   for (size_t slot = 0; slot < 3; ++slot) context.set_output(slot, context.dtype(slot), context.shape(slot));
+  if (context.num_outputs() < 4) return;
+  context.require<ValueError>(context.has_input(6), "gmask", "needs attn_mask");
+  const Shape& mask = context.shape(6);
+  context.set_output(3, context.dtype(0),
+                     mask.has_rank()
+                         ? Shape{mask.rank() == 4 ? mask[0] : Dim(1), q.heads, q.length, mask[mask.rank() - 1]}
+                         : Shape::unknown());
 }
 
-void vjp(VjpContext& c) { tiled_attention_vjp(c, {c.out(0), c.out(1)}); }
+void vjp(VjpContext& c) {
+  if (!c.in(0).shape().has_rank()) c.unsupported("its rule needs known ranks");
+  const TiledOperands operands{c.in(0), c.in(1), c.in(2), c.has_input(3) ? c.in(3) : Var(), c.attributes()};
+  const bool has_sums = c.num_outputs() == 2;
+  const std::vector<Var> gradients =
+      tiled_gradients(operands, {c.out(0), c.out(1)}, c.gy(0), has_sums && c.has_gy(1) ? c.gy(1) : Var(), c.wants(3));
+  for (size_t slot = 0; slot < gradients.size(); ++slot) c.set(slot, cast(gradients[slot], c.in(slot).dtype()));
+}
 
 // ---- Cost, samples ---------------------------------------------------------------------------------------------
 
@@ -116,8 +133,10 @@ OpSample sample_grad(Random& random) {
   result.inputs.emplace_back(draw_tensor(random, DType::f32, gy));
   result.inputs.emplace_back(draw_tensor(random, DType::f32, rows, 0, 3));
   result.inputs.emplace_back(draw_tensor(random, DType::f32, rows));
-  if (mask.is_present()) result.inputs.push_back(mask);
   result.num_outputs = 3;
+  if (!mask.is_present()) return result;
+  result.inputs.push_back(mask);
+  if (draw_bool(random)) result.num_outputs = 4;
   return result;
 }
 
@@ -147,26 +166,24 @@ std::vector<Var> tiled_attention(Var q, Var k, Var v, Var mask, Attributes attri
 }
 
 std::vector<Var> tiled_attention_grad(Var q, Var k, Var v, Var gy, Var log_sum_exp, Var delta, Var mask,
-                                      Attributes attributes) {
-  return apply_all(tiled_attention_grad_def(), {q, k, v, gy, log_sum_exp, delta, mask}, std::move(attributes), 3);
+                                      Attributes attributes, bool with_mask) {
+  return apply_all(tiled_attention_grad_def(), {q, k, v, gy, log_sum_exp, delta, mask}, std::move(attributes),
+                   with_mask ? 4 : 3);
 }
 
-void tiled_attention_vjp(VjpContext& c, const std::vector<Var>& outputs) {
-  if (c.wants(3)) c.unsupported("its rule has no gradient of masks");
-  const Var q = c.in(0), gy = c.gy(0);
-  if (!q.shape().has_rank()) c.unsupported("its rule needs known ranks");
+std::vector<Var> tiled_gradients(const TiledOperands& operands, const std::vector<Var>& outputs, const Var& gy,
+                                 const Var& of_sums, bool with_mask) {
   Var delta = gy * outputs[0];
-  if (q.rank() == 3) {
-    const int64_t heads = c.attributes().integer("q_num_heads");
+  if (operands.q.rank() == 3) {
+    const int64_t heads = operands.attributes.integer("q_num_heads");
     delta = transpose(reduce_sum(reshape(delta, {0, 0, heads, -1}), {3}, false), {0, 2, 1});
   } else {
     delta = reduce_sum(delta, {3}, false);
   }
   delta = cast(delta, outputs[1].dtype());
-  if (c.num_outputs() == 2 && c.has_gy(1)) delta = delta - c.gy(1);
-  const std::vector<Var> gradients = tiled_attention_grad(
-      q, c.in(1), c.in(2), gy, outputs[1], delta, c.has_input(3) ? c.in(3) : Var(), tiled_attributes(c.attributes()));
-  for (size_t slot = 0; slot < 3; ++slot) c.set(slot, gradients[slot]);
+  if (of_sums.is_valid()) delta = delta - of_sums;
+  return tiled_attention_grad(operands.q, operands.k, operands.v, gy, outputs[1], delta, operands.mask,
+                              operands.attributes, with_mask);
 }
 
 Attributes tiled_attributes(Attributes attributes) {
@@ -212,7 +229,13 @@ const OpDef& tiled_attention_grad_def() {
                  {"delta", "S",
                   "[batch, q heads, queries]: gy * output over a head, less what flows into log_sum_exp."},
                  {"attn_mask", "U", kMaskDoc, Arity::optional}},
-      .outputs = {{"gq", "T", "Shape of q."}, {"gk", "T", "Shape of k."}, {"gv", "T", "Shape of v."}},
+      .outputs = {{"gq", "T", "Shape of q."},
+                  {"gk", "T", "Shape of k."},
+                  {"gv", "T", "Shape of v."},
+                  {"gmask", "T",
+                   "[batch of the mask, q heads, queries, keys of the mask]: ds, summed over the batch "
+                   "where the mask has none.",
+                   Arity::optional}},
       .types = types(),
       .attributes = attributes(),
       .infer = infer_grad,

@@ -5,6 +5,8 @@
 // along the row, P^T and dS^T are left sides of the products that give gv and gk as they are, and the product for gq,
 // which wants the queries in front, is formed the other way round, gq^T = k^T dS^T, and turned when it is stored.
 //
+// A mask that learns gets the tiles of dS themselves. Where all samples share it, one thread goes through them.
+//
 // Where there are fewer pairs of batch and key head than threads like, queries and keys are cut into tasks of their
 // own, of which each forms the weights for itself: twice the products with q and v, and no sums that two threads share.
 #include <algorithm>
@@ -46,10 +48,11 @@ constexpr int64_t round_to_vectors(int64_t count) {
 struct AttentionGradTask {
   const float *q, *k, *v, *gy, *log_sums, *delta;  // position 0 of the first head
   float *gq, *gk, *gv;
+  float* gmask;                                     // added to, rows of mask_keys; may be null
   const void* mask;                                 // row of query 0 of the first head; may be null
   int64_t q_stride, k_stride, v_stride, gy_stride;  // between positions; gradients lie as what they belong to
   int64_t q_head, gy_head, sums_head;               // between heads
-  int64_t mask_stride, mask_head, mask_keys;
+  int64_t mask_stride, mask_head, mask_keys, gmask_head;
   bool mask_is_bool;
   int64_t heads, size, value_size;
   int64_t first_query, end_query, first_key, end_key;
@@ -198,6 +201,23 @@ HWY_INLINE void load_queries(const AttentionGradTask& task, const AttentionGradS
   std::copy_n(task.delta + row, block.count, task.scratch + at.delta);
 }
 
+// A mask that learns gets what flows into the scores.
+HWY_INLINE void add_to_mask(const AttentionGradTask& task, const AttentionGradScratch& at, const QueryBlock& block,
+                            int64_t first_key, int64_t keys) {
+  const GradD d;
+  float* rows = task.scratch + at.mask;
+  turn(task.scratch + at.flows, block.width, keys, block.count, rows, keys);
+  float* gmask = task.gmask + block.head * task.gmask_head + block.first * task.mask_keys + first_key;
+  for (int64_t i = 0; i < block.count; ++i) {
+    float* to = gmask + i * task.mask_keys;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const float* from = rows + i * keys;
+    int64_t j = 0;
+    for (; j + lanes <= keys; j += lanes) hn::StoreU(hn::Add(hn::LoadU(d, to + j), hn::LoadU(d, from + j)), d, to + j);
+    for (; j < keys; ++j) to[j] += from[j];
+  }
+}
+
 HWY_INLINE void add_tile(const AttentionGradTask& task, const AttentionGradScratch& at, const QueryBlock& block,
                          int64_t first_key, int64_t keys) {
   float* weights = task.scratch + at.weights;
@@ -218,6 +238,7 @@ HWY_INLINE void add_tile(const AttentionGradTask& task, const AttentionGradScrat
     form_row(task, at, begin, end, mask ? mask + j * block.width : nullptr, weights + j * block.width,
              flows + j * block.width, block.width);
   }
+  if (task.gmask && task.gives_q && masked > 0) add_to_mask(task, at, block, first_key, masked);
   if (task.gives_kv) {
     const int64_t width = padded_columns(task.size), value_width = padded_columns(task.value_size);
     const int64_t row = first_key - task.first_key;
@@ -301,6 +322,7 @@ class AttentionGradKernel : public Kernel {
         gy_(call.input_dims(3), q_.heads),
         settings_(call.attributes, q_.size) {
     if (call.has_input(6)) mask_ = MaskLayout(call.inputs[6]);
+    gives_mask_ = call.outputs.size() > 3;
     const int64_t work = q_.batch * q_.heads * q_.length * k_.length * (q_.size + v_.size) / 3;
     threads_ = useful_threads(call.threads, work);
     plan_tasks();
@@ -311,9 +333,13 @@ class AttentionGradKernel : public Kernel {
 
   void run(const KernelArgs& args) const override {
     const auto count = static_cast<int64_t>(parts_.size());
-    for_shares(threads_, q_.batch * k_.heads * count, [&](int64_t begin, int64_t end, int thread) {
+    const int64_t samples = samples_of_task();
+    for_shares(threads_, pairs() * count, [&](int64_t begin, int64_t end, int thread) {
       float* scratch = static_cast<float*>(args.scratch) + thread * scratch_elements_;
-      for (int64_t t = begin; t < end; ++t) run_task(args, t / count, parts_[static_cast<size_t>(t % count)], scratch);
+      for (int64_t t = begin; t < end; ++t) {
+        const Part& part = parts_[static_cast<size_t>(t % count)];
+        for (int64_t b = 0; b < samples; ++b) run_task(args, t / count + b * pairs(), part, scratch);
+      }
     });
   }
 
@@ -324,13 +350,17 @@ class AttentionGradKernel : public Kernel {
     bool gives_q, gives_kv;
   };
 
+  // What flows into a mask that all samples share is summed over them, by one thread.
+  int64_t samples_of_task() const { return gives_mask_ && mask_.batch_stride == 0 ? q_.batch : 1; }
+  // Of batch and key head, each with tasks of its own.
+  int64_t pairs() const { return q_.batch * k_.heads / samples_of_task(); }
+
   void plan_tasks() {
-    const int64_t pairs = q_.batch * k_.heads;
-    if (threads_ == 1 || pairs % threads_ == 0 || pairs >= int64_t{4} * threads_) {
+    if (threads_ == 1 || pairs() % threads_ == 0 || pairs() >= int64_t{4} * threads_) {
       parts_ = {{0, q_.length, 0, k_.length, true, true}};
       return;
     }
-    const int64_t wanted = (4 * threads_ - 1) / pairs + 1;
+    const int64_t wanted = (4 * threads_ - 1) / pairs() + 1;
     const auto piece = [&](int64_t length) {
       return std::max((length + wanted - 1) / wanted + kTileKeys - 1, kTileKeys) / kTileKeys * kTileKeys;
     };
@@ -356,6 +386,15 @@ class AttentionGradKernel : public Kernel {
     task.gk = args.outputs[1].mutable_data<float>() + k_.offset(b, kv_head, 0);
     task.gv = args.outputs[2].mutable_data<float>() + v_.offset(b, kv_head, 0);
     if (mask_.is_given()) task.mask = mask_.row(args.inputs[6], b, head, 0);
+    if (gives_mask_) {
+      const int64_t sample = mask_.batch_stride == 0 ? 0 : b;
+      task.gmask_head = q_.length * mask_.keys;
+      task.gmask = args.outputs[3].mutable_data<float>() + (sample * q_.heads + head) * task.gmask_head;
+      for (int64_t h = 0; h < shared && part.gives_q && b == sample; ++h) {
+        std::fill(task.gmask + h * task.gmask_head + part.first_query * mask_.keys,
+                  task.gmask + h * task.gmask_head + part.end_query * mask_.keys, 0.0F);
+      }
+    }
     task.q_stride = q_.position_stride, task.k_stride = k_.position_stride, task.v_stride = v_.position_stride;
     task.gy_stride = gy_.position_stride, task.q_head = q_.head_stride, task.gy_head = gy_.head_stride;
     task.sums_head = q_.length;
@@ -377,9 +416,14 @@ class AttentionGradKernel : public Kernel {
   std::vector<Part> parts_;
   int64_t scratch_elements_ = 0;
   int threads_ = 1;
+  bool gives_mask_ = false;
 };
 
-std::string why_not(const KernelCall& call) { return why_not_attention(call, 6, 6); }
+std::string why_not(const KernelCall& call) {
+  // What flows into scores does not stay apart from what flows into those before the cap.
+  if (call.outputs.size() > 3 && call.attributes.real("softcap") > 0) return "a mask that learns under a soft cap";
+  return why_not_attention(call, 6, 6);
+}
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<AttentionGradKernel>(call), ""}; }
 

@@ -1,0 +1,196 @@
+"""What train_peers.py --check compares: gradients and losses of AutoGraph in f32 with those of PyTorch in f64."""
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+
+import numpy
+
+import peer_processes
+
+GRADIENT_TOLERANCE = 1e-4
+LOSS_TOLERANCE = 1e-3
+NEXT_TO_NOTHING = 1e-3
+RATES = {"sgd": 0.05, "adamw": 1e-3}
+ZOO = "zoo:"
+EXPORT = "export:"
+
+
+# ---- Models that learn -----------------------------------------------------------------------------------------------
+
+
+def torch_as(dtype, name, arrays):
+    """Module, input and target; indices stay what they are."""
+    import torch
+
+    import train_models
+
+    x, target = (torch.from_numpy(array) for array in arrays)
+    return train_models.build(name).to(dtype), x.to(dtype) if x.is_floating_point() else x, target
+
+
+def torch_gradients(name, arrays):
+    import torch
+
+    import train_models
+
+    module, x, target = torch_as(torch.float64, name, arrays)
+    train_models.loss_of(name, module.eval()(x), target).backward()
+    return {key: weight.grad.numpy() for key, weight in module.named_parameters()}
+
+
+def torch_losses(dtype, name, arrays, kind, steps):
+    import train_models
+
+    module, x, target = torch_as(dtype, name, arrays)
+    module.train()
+    optimizer = train_models.make_optimizer(kind, module.parameters(), RATES[kind])
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = train_models.loss_of(name, module(x), target)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def run_training(options, files, name, kind, gradients=None):
+    import train_models
+
+    words = [options.training, files["model"], files["x"], files["target"], train_models.loss_kind(name), kind]
+    words += [str(RATES[kind]), str(options.steps), *([gradients] if gradients else [])]
+    return json.loads(output_of(words))["losses"]
+
+
+def output_of(words):
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise peer_processes.PeerError((done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1])
+    return done.stdout
+
+
+def losses_off(losses, expected):
+    if len(losses) != len(expected):
+        return math.inf
+    return max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(losses, expected))
+
+
+def worst_gradient(actual, expected):
+    """(share, name) of the weight whose gradient is farthest off. Some are 0 but for rounding errors, such as that of a
+    bias in front of a softmax: next to nothing is what is small beside the gradients of the others."""
+    worst = (0.0, "")
+    least = max(numpy.abs(gradient).max() for gradient in expected.values()) * NEXT_TO_NOTHING
+    for name, gradient in expected.items():
+        if name not in actual:
+            return math.inf, f"{name}: no gradient"
+        difference = numpy.abs(gradient - actual[name]).max() / max(least, numpy.abs(gradient).max())
+        worst = max(worst, (float(numpy.nan_to_num(difference, nan=math.inf)), name))
+    return worst
+
+
+def read_folder(folder, names):
+    files = {name: os.path.join(folder, name + ".npy") for name in names}
+    return {name: numpy.load(file) for name, file in files.items() if os.path.exists(file)}
+
+
+def check_model(options, name, write_files):
+    import torch
+
+    import train_models
+
+    batch = options.batch or min(train_models.MODELS[name][1], 4)
+    arrays = train_models.draw(name, batch)
+    agrees = True
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as gradients:
+        files = write_files(name, folder, batch)
+        for kind in RATES:
+            losses = run_training(options, files, name, kind, gradients if kind == "sgd" else None)
+            expected = torch_losses(torch.float64, name, arrays, kind, options.steps)
+            worst = losses_off(losses, expected)
+            of_torch = losses_off(torch_losses(torch.float32, name, arrays, kind, options.steps), expected)
+            agrees = agrees and worst <= LOSS_TOLERANCE
+            print(
+                f"{name:12} {kind:6} {options.steps} steps: losses off by {worst:.1e} (last {expected[-1]:.4f}; "
+                f"PyTorch in f32 {of_torch:.1e})",
+                flush=True,
+            )
+        expected = torch_gradients(name, arrays)
+        share, weight = worst_gradient(read_folder(gradients, expected), expected)
+        print(f"{name:12} gradients off by {share:.1e} of their largest ({weight})", flush=True)
+        return agrees and share <= GRADIENT_TOLERANCE
+
+
+# ---- Files -----------------------------------------------------------------------------------------------------------
+
+
+def gradients_of_file(options, path, inputs, target, folder):
+    """{name: gradient of the mean squared error of the first output} by `autograph grad` and `autograph run`."""
+    derived = os.path.join(folder, "gradients.onnx")
+    output_of([options.autograph, "grad", path, "--loss", "mse", "-o", derived])
+    words = [options.autograph, "run", derived, "--output-dir", folder, "--json", "--threads", str(options.threads)]
+    for name, array in {**inputs, "target": target}.items():
+        file = os.path.join(folder, f"input_{len(words)}.npy")
+        numpy.save(file, array)
+        words += ["--input", f"{name}={file}"]
+    prefix, found = "grad/", {}
+    for output in json.loads(output_of(words))["outputs"]:
+        if output["name"].startswith(prefix):
+            found[output["name"].removeprefix(prefix)] = numpy.load(output["file"])
+    return found
+
+
+def verdict(name, actual, expected, in_f32):
+    share, weight = worst_gradient(actual, expected)
+    of_torch, _ = worst_gradient(in_f32, expected)
+    print(
+        f"{name:28} {len(expected):4} gradients off by {share:.1e} of their largest ({weight}; PyTorch in f32 "
+        f"{of_torch:.1e})",
+        flush=True,
+    )
+    return share <= GRADIENT_TOLERANCE
+
+
+def check_export(options, name):
+    """A model of torchvision or transformers, as PyTorch exports it."""
+    import torch
+
+    import train_exports
+
+    x, target = train_exports.draw(name)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        train_exports.export(name, path, x)
+        actual = gradients_of_file(options, path, {"x": x}, target, folder)
+    expected, in_f32 = (train_exports.gradients(name, (x, target), dtype) for dtype in (torch.float64, torch.float32))
+    return verdict(EXPORT + name, actual, expected, in_f32)
+
+
+def check_zoo(options, name):
+    """A model of the zoo, which PyTorch reads by onnx2torch."""
+    import torch
+
+    import train_zoo
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        output_of([options.autograph, "zoo", "export", name, "-o", path])
+        zoo = train_zoo.ZooModel(path)
+        actual = gradients_of_file(options, path, zoo.inputs, zoo.target, folder)
+        expected, in_f32 = (zoo.gradients(dtype) for dtype in (torch.float64, torch.float32))
+        return verdict(ZOO + name, zoo.merged(actual), expected, in_f32)
+
+
+def check(options, name, write_files):
+    """Prints what was compared; True where all agree."""
+    try:
+        if name.startswith(EXPORT):
+            return check_export(options, name.removeprefix(EXPORT))
+        if name.startswith(ZOO):
+            return check_zoo(options, name.removeprefix(ZOO))
+        return check_model(options, name, write_files)
+    except peer_processes.PeerError as error:
+        print(f"{name:28} failed: {error}", flush=True)
+        return False
