@@ -4,9 +4,9 @@
     tools/unity_groups.py LIST [--size N] [--across]
 
 LIST is a file with a path per line. Groups have sources of one folder (of any with --across), at most N of them, no two
-of which give the same name to different things of their own (in `namespace {`): together they would not compile, or one file
-would call the other's. CMake compiles a group as one unit (AG_UNITY), which takes a third of the time: most of it goes
-into headers, and into templates that each file instantiates anew.
+of which give the same name to different things of their own (in `namespace {`): together they would not compile, or one
+file would call the other's. CMake compiles a group as one unit (AG_UNITY), which takes a third of the time: most of it
+goes into headers, and into templates that each file instantiates anew.
 """
 
 import argparse
