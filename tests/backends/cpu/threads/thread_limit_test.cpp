@@ -159,7 +159,7 @@ TEST(ThreadLimit, BackwardConvolutions) {
   }
 }
 
-// Columns are shared out where there are few rows.
+// Columns are shared out where there are enough of them.
 TEST(ThreadLimit, TapProducts) {
   Random random(10);
   for (const int64_t extent : {30, 200}) {

@@ -37,12 +37,15 @@ struct Segment {
 template <class Visit>
 HWY_INLINE void for_segments(const TapTask& task, const Visit& visit) {
   const TapAxes& points = task.shape.points;
-  for (int64_t row = 0; row < task.rows;) {
-    const int64_t at = task.row + row, line = at / points[2];
-    const TapAxes point{line / points[1], line % points[1], at % points[2]};
-    const int64_t count = std::min(points[2] - point[2], task.rows - row);
-    visit(Segment{point, row, count});
-    row += count;
+  const int64_t line = task.row / points[2];
+  Segment segment{{line / points[1], line % points[1], task.row % points[2]}, 0, 0};
+  for (; segment.row < task.rows; segment.row += segment.count) {
+    segment.count = std::min(points[2] - segment.point[2], task.rows - segment.row);
+    visit(segment);
+    segment.point[2] = 0;
+    if (++segment.point[1] < points[1]) continue;
+    segment.point[1] = 0;
+    ++segment.point[0];
   }
 }
 
@@ -215,28 +218,84 @@ HWY_INLINE void interleave_any(const float* from, int64_t stride, int64_t count,
   }
 }
 
-// Neighbouring columns of a segment that go to one line of a plane: `width` phases of one channel.
-inline void write_line(const TapTask& task, const Segment& segment, const TapAxes& phase, int64_t width,
-                       const float* from, int64_t stride, float* plane) {
-  const TapShape& s = task.shape;
-  const int64_t step = s.out_step[2], base = s.first_out[2] + phase[2] + segment.point[2] * step;
-  const int64_t line = pixel_of(s, {segment.point[0], segment.point[1], 0}, {phase[0], phase[1], -s.first_out[2]});
-  if (line < 0) return;
-  float* const to = plane + line;
-  // Points all of whose outputs are there; of those before and behind some may be.
-  const Range whole = points_inside(0, segment.count, step, base, s.out[2] - width + 1);
-  const auto write_some = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j = 0; j < width; ++j) {
-        const int64_t out = base + i * step + j;
-        if (out >= 0 && out < s.out[2]) to[out] = from[i * stride + j];
-      }
+// The same for two pairs of columns next to each other, which go to two lines.
+HWY_INLINE void interleave_two_pairs(const float* from, int64_t stride, int64_t count, float* to, float* second) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::FixedTag<float, 4> d;
+  const hn::FixedTag<double, 2> pairs;
+  for (; i + 2 <= count; i += 2) {
+    const auto r0 = hn::BitCast(pairs, hn::LoadU(d, from + i * stride));
+    const auto r1 = hn::BitCast(pairs, hn::LoadU(d, from + (i + 1) * stride));
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, r0, r1)), d, to + 2 * i);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, r0, r1)), d, second + 2 * i);
+  }
+#endif
+  interleave<2>(from + i * stride, stride, count - i, 2, to + 2 * i, 2);
+  interleave<2>(from + i * stride + 2, stride, count - i, 2, second + 2 * i, 2);
+}
+
+// Neighbouring columns that go to one line: phases of one channel next to each other.
+struct LinePart {
+  const float* from;  // in the first row of the task
+  float* plane;
+  TapAxes phase;
+  int64_t width;
+};
+
+inline LinePart line_part(const TapTask& task, const TapClass& c, const Sums& sums, int64_t column) {
+  const auto phases = static_cast<int64_t>(c.phases.size());
+  const int64_t channel = column / phases, first = column % phases;
+  const int64_t most = std::min(phases - first, sums.column + sums.columns - column);
+  const TapAxes* const phase = c.phases.data() + first;
+  int64_t width = 1;
+  while (width < most && phase[width] == TapAxes{phase[0][0], phase[0][1], phase[0][2] + width}) ++width;
+  return {.from = sums.data + column - sums.column,
+          .plane = task.y + (task.group * task.shape.channels.out + channel) * task.out.of_block,
+          .phase = *phase,
+          .width = width};
+}
+
+// Where the line of a part begins in a segment; null where y has no such line.
+HWY_INLINE float* line_of(const TapShape& s, const Segment& segment, const LinePart& part) {
+  const int64_t pixel =
+      pixel_of(s, {segment.point[0], segment.point[1], 0}, {part.phase[0], part.phase[1], -s.first_out[2]});
+  return pixel < 0 ? nullptr : part.plane + pixel;
+}
+
+// The outputs of a segment that are there, of points that may have others that are not.
+inline void write_some(const TapShape& s, const float* from, int64_t stride, const Range& range, int64_t base,
+                       int64_t width, float* line) {
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t out = base + i * s.out_step[2] + j;
+      if (out >= 0 && out < s.out[2]) line[out] = from[i * stride + j];
     }
-  };
-  write_some(0, whole.begin);
-  interleave_any(from + whole.begin * stride, stride, whole.end - whole.begin, width, to + base + whole.begin * step,
-                 step);
-  write_some(whole.end, segment.count);
+  }
+}
+
+// A part, or a part and the one behind it if both are pairs of the same phases.
+inline void write_line_parts(const TapTask& task, int64_t stride, const LinePart& part, const LinePart* behind) {
+  const TapShape& s = task.shape;
+  const int64_t step = s.out_step[2];
+  for_segments(task, [&](const Segment& segment) {
+    const int64_t base = s.first_out[2] + part.phase[2] + segment.point[2] * step, rows = segment.row * stride;
+    float* const line = line_of(s, segment, part);
+    float* const line_behind = behind ? line_of(s, segment, *behind) : nullptr;
+    const Range whole = points_inside(0, segment.count, step, base, s.out[2] - part.width + 1);
+    const int64_t from = rows + whole.begin * stride, first = base + whole.begin * step;
+    const int64_t count = whole.end - whole.begin;
+    const bool both = line && line_behind && step == 2;
+    if (both) interleave_two_pairs(part.from + from, stride, count, line + first, line_behind + first);
+    const auto write = [&](const LinePart& of, float* to) {
+      if (!to) return;
+      write_some(s, of.from + rows, stride, {0, whole.begin}, base, of.width, to);
+      if (!both) interleave_any(of.from + from, stride, count, of.width, to + first, step);
+      write_some(s, of.from + rows, stride, {whole.end, segment.count}, base, of.width, to);
+    };
+    write(part, line);
+    if (behind) write(*behind, line_behind);
+  });
 }
 
 // One phase of neighbouring channels: columns become lines.
@@ -251,34 +310,35 @@ inline void turn_columns(const float* from, int64_t stride, int64_t columns, int
   for (; c < columns; ++c) interleave<1>(from + c, stride, count, 1, to + c * plane, 1);
 }
 
+// The same of all rows, and the steps behind them.
+inline void write_columns(const TapTask& task, const Sums& sums) {
+  const int64_t plane = task.out.of_block;
+  for_segments(task, [&](const Segment& segment) {
+    const int64_t channel = task.group * task.shape.channels.out + sums.column;
+    const int64_t at = task.out.at(channel, pixel_of(task.shape, segment.point, {}));
+    turn_columns(sums.data + segment.row * sums.stride, sums.stride, sums.columns, segment.count, task.y + at, plane);
+    for (int64_t j = 0; j < sums.columns && !task.steps.empty(); ++j) apply_steps(task, at + j * plane, segment.count);
+  });
+}
+
 // Columns in which phases are next to each other, to planes of channels.
 inline void write_planes(const TapTask& task, const TapClass& c, const Sums& sums) {
-  const TapShape& s = task.shape;
-  const int64_t plane = task.out.of_block, end = sums.column + sums.columns;
-  const auto phases = static_cast<int64_t>(c.phases.size());
-  const bool is_conv = s.out_step == TapAxes{1, 1, 1} && s.first_out == TapAxes{};
-  for_segments(task, [&](const Segment& segment) {
-    const float* const from = sums.data + segment.row * sums.stride;
-    if (is_conv) {
-      const int64_t channel = task.group * s.channels.out + sums.column;
-      const int64_t at = task.out.at(channel, pixel_of(s, segment.point, {}));
-      turn_columns(from, sums.stride, sums.columns, segment.count, task.y + at, plane);
-      for (int64_t j = 0; j < sums.columns && !task.steps.empty(); ++j)
-        apply_steps(task, at + j * plane, segment.count);
-      return;
-    }
-    for (int64_t column = sums.column; column < end;) {
-      const TapAxes& phase = c.phases[static_cast<size_t>(column % phases)];
-      int64_t width = 1;
-      for (; column + width < end && (column + width) % phases != 0; ++width) {
-        const TapAxes& next = c.phases[static_cast<size_t>((column + width) % phases)];
-        if (next != TapAxes{phase[0], phase[1], phase[2] + width}) break;
+  const bool is_conv = task.shape.out_step == TapAxes{1, 1, 1} && task.shape.first_out == TapAxes{};
+  if (is_conv) return write_columns(task, sums);
+  const int64_t end = sums.column + sums.columns;
+  for (int64_t column = sums.column; column < end;) {
+    const LinePart part = line_part(task, c, sums, column);
+    column += part.width;
+    if (part.width == 2 && column < end) {
+      const LinePart behind = line_part(task, c, sums, column);
+      if (behind.width == 2 && behind.phase[2] == part.phase[2]) {
+        write_line_parts(task, sums.stride, part, &behind);
+        column += behind.width;
+        continue;
       }
-      const int64_t channel = task.group * s.channels.out + column / phases;
-      write_line(task, segment, phase, width, from + column - sums.column, sums.stride, task.y + channel * plane);
-      column += width;
     }
-  });
+    write_line_parts(task, sums.stride, part, nullptr);
+  }
 }
 
 inline void write_sums(const TapTask& task, const TapClass& c, const Sums& sums) {
