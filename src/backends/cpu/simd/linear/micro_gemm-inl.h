@@ -130,11 +130,11 @@ HWY_INLINE void multiply_row(const TileProduct& product) {
   }
 }
 
-// A tile of `rows` rows, at most kRows.
+// A tile of `rows` rows, two to kRows.
 template <int kRows, int kVectors, bool kAhead>
 HWY_INLINE void multiply_rows(const TileProduct& product, int64_t rows, int64_t ahead) {
-  if constexpr (kRows == 1) {
-    multiply_row<kVectors>(product);
+  if constexpr (kRows == 2) {
+    multiply_tile<kRows, kVectors, kAhead>(product, ahead);
   } else {
     if (rows == kRows) return multiply_tile<kRows, kVectors, kAhead>(product, ahead);
     multiply_rows<kRows - 1, kVectors, kAhead>(product, rows, ahead);
@@ -144,17 +144,20 @@ HWY_INLINE void multiply_rows(const TileProduct& product, int64_t rows, int64_t 
 // As few tiles as there can be, of about as many rows each: a tile of few rows waits for its sums.
 template <int kVectors, bool kAhead>
 HWY_INLINE void multiply_panel(TileProduct product, int64_t rows) {
-  const int64_t width = kVectors * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
-  const int64_t ahead = width / std::max<int64_t>(1, tiles);
-  for (int64_t tile = tiles; tile > 0; --tile) {
-    const int64_t now = (rows + tile - 1) / tile;
+  if (rows <= 1) return rows == 1 ? multiply_row<kVectors>(product) : void();
+  auto tiles = static_cast<uint32_t>((rows + kTileRows - 1) / kTileRows);
+  int64_t ahead = 0;
+  if constexpr (kAhead) ahead = kVectors * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())) / tiles;
+  // A single tile, as of the rows of a small batch, is not worth a division.
+  for (; tiles > 1; --tiles) {
+    const int64_t now = (static_cast<uint32_t>(rows) + tiles - 1) / tiles;
     multiply_rows<kTileRows, kVectors, kAhead>(product, now, ahead);
     rows -= now;
     product.a += now * product.a_stride;
     product.c += now * product.c_stride;
     if constexpr (kAhead) product.next_panel += ahead * product.depth;
   }
+  multiply_rows<kTileRows, kVectors, kAhead>(product, rows, ahead);
 }
 
 /// C (+)= A B for `rows` rows of A and `columns` columns of B, which is packed: `panel` is its first panel. Writes

@@ -17,6 +17,8 @@ constexpr int64_t kProjectedRows = 128;
 constexpr int64_t kNumPeepholes = 3;
 // So many that making a team of threads once for all of them takes next to nothing of the time.
 constexpr int64_t kManySteps = 8;
+// Multiplications in a block of a step from which on threads help each other: some microseconds.
+constexpr int64_t kHelpfulProducts = 1 << 17;
 // Elements to which parts of the scratch memory are aligned.
 constexpr int64_t kAlign = 16;
 
@@ -109,29 +111,27 @@ class RecurrentRun {
   void project(int64_t first, int64_t steps) {
     first_ = first, steps_ = steps;
     if (layer_.rows_.input > 0) prepare_inputs();
-    for_shares(layer_.threads_, e_.directions * e_.blocks, [&](int64_t begin, int64_t end, int) {
-      for (int64_t unit = begin; unit < end; ++unit) project_block(unit / e_.blocks, unit % e_.blocks);
-    });
+    for_units_in_steps(layer_.threads_, /*steps=*/1, e_.directions * e_.blocks, /*help=*/true,
+                       [&](int64_t, StepUnits& units, int) {
+                         for (int64_t unit = units.next(); unit >= 0; unit = units.next()) {
+                           project_block(unit / e_.blocks, unit % e_.blocks);
+                         }
+                       });
   }
 
   // The steps [first, first + steps), whose W x is there.
   void walk(int64_t first, int64_t steps) {
     const bool resets_first = layer_.cell_.kind == CellKind::gru_gates;
     const int64_t phases = resets_first ? 2 : 1;
-    for_shares_in_steps(layer_.step_threads_, steps * phases, e_.directions * e_.blocks,
-                        [&](int64_t number, int64_t begin, int64_t end, int thread) {
-                          const bool is_second = number % phases == 1;
-                          Phase phase{is_second ? CellKind::gru_reset : layer_.cell_.kind, first + number / phases,
-                                      memory_ + at_.gates + thread * at_.gates_size,
-                                      memory_ + at_.h_rows + thread * at_.h_rows_size};
-                          if (layer_.rows_.hidden > 0) prepare_states(phase, begin / e_.blocks, (end - 1) / e_.blocks);
-                          // To and fro: of weights that are larger than a thread's own cache the last ones are in it.
-                          const bool is_back = number % 2 == 1;
-                          for (int64_t i = 0; i < end - begin; ++i) {
-                            const int64_t unit = is_back ? end - 1 - i : begin + i;
-                            run_block(phase, unit / e_.blocks, unit % e_.blocks);
-                          }
-                        });
+    const bool help = e_.batch * e_.gates * e_.width * e_.hidden >= kHelpfulProducts;
+    for_units_in_steps(
+        layer_.step_threads_, steps * phases, e_.directions * e_.blocks, help,
+        [&](int64_t number, StepUnits& units, int thread) {
+          const bool is_second = number % phases == 1;
+          run_blocks({is_second ? CellKind::gru_reset : layer_.cell_.kind, first + number / phases,
+                      memory_ + at_.gates + thread * at_.gates_size, memory_ + at_.h_rows + thread * at_.h_rows_size},
+                     units);
+        });
   }
 
   void finish() {
@@ -265,11 +265,18 @@ class RecurrentRun {
             phase.h_rows + d * e_.batch * layer_.rows_.hidden};
   }
 
-  // Each thread does so for itself: that takes less than waiting for the others.
-  void prepare_states(const Phase& phase, int64_t first_direction, int64_t last_direction) const {
-    for (int64_t d = first_direction; d <= last_direction; ++d) {
-      weights_.prepare(states(phase, d), /*of_hidden=*/true, phase.h_rows + d * e_.batch * layer_.rows_.hidden);
+  void run_blocks(const Phase& phase, StepUnits& units) {
+    std::array<bool, 2> prepared{};  // of each direction
+    for (int64_t unit = units.next(); unit >= 0; unit = units.next()) {
+      const int64_t d = unit / e_.blocks;
+      if (!std::exchange(prepared[static_cast<size_t>(d)], true) && layer_.rows_.hidden > 0) prepare_states(phase, d);
+      run_block(phase, d, unit % e_.blocks);
     }
+  }
+
+  // Each thread does so for itself: that takes less than waiting for the others.
+  void prepare_states(const Phase& phase, int64_t d) const {
+    weights_.prepare(states(phase, d), /*of_hidden=*/true, phase.h_rows + d * e_.batch * layer_.rows_.hidden);
   }
 
   void run_block(const Phase& phase, int64_t d, int64_t block) {
