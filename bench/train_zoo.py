@@ -13,7 +13,6 @@ import torch
 
 import peer_worker
 
-SEED = 20230207
 INDICES_BELOW = 100  # every vocabulary and table has as many rows
 
 
@@ -22,11 +21,11 @@ def _key(array):
 
 
 class ZooModel:
-    def __init__(self, path):
+    def __init__(self, path, seed):
         warnings.filterwarnings("ignore")
         self.path = path
         graph = onnx.load(path).graph
-        random = numpy.random.default_rng(SEED)
+        random = numpy.random.default_rng(seed)
         self.inputs = {value.name: self._draw(random, value) for value in graph.input}
         arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.groups = {}  # elements -> names of the weights that have them

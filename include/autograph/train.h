@@ -27,7 +27,8 @@ namespace autograph {
 /// What of a model learns.
 struct TrainableOptions {
   /// Names of weights, with * and ?, several with commas between; "all": every float constant that is no scalar, but
-  /// for those that decide about shapes, statistics of batch norms, and masks (elements of 1e6 and more, or infinite).
+  /// for those that decide about shapes, statistics of batch norms, and masks (elements of 1e6 and more, or infinite;
+  /// or nothing but 0 and one number of -1000 or less).
   std::string weights = "all";
   /// Batch norms normalise with the mean and variance of their batch and update their running statistics, as PyTorch's
   /// do while training (the running variance is that of a sample). False: with the running ones, for evaluation; the

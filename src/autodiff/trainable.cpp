@@ -22,11 +22,14 @@ namespace {
 constexpr size_t kMean = 3;
 constexpr size_t kVariance = 4;
 
-// Masks hide with numbers that no weight has.
+// Masks hide with numbers that no weight has, or are made of 0 and one number that no score is below.
 bool is_mask(const Tensor& tensor) {
-  constexpr double kHides = 1e6;
+  constexpr double kHides = 1e6, kHidesAmongZeros = -1e3;
   const std::vector<double> elements = tensor.to_f64();
-  return std::any_of(elements.begin(), elements.end(), [](double x) { return !(std::fabs(x) < kHides); });
+  if (std::any_of(elements.begin(), elements.end(), [](double x) { return !(std::fabs(x) < kHides); })) return true;
+  const double least = *std::min_element(elements.begin(), elements.end());
+  return least <= kHidesAmongZeros &&
+         std::all_of(elements.begin(), elements.end(), [&](double x) { return x == 0 || x == least; });
 }
 
 bool infers_statistics(const Node& node) {

@@ -69,6 +69,16 @@ TEST(Trainable, WeightsAreWhatLearns) {
   EXPECT_TRUE(model.graph.type(model.graph.outputs()[0]).is_static());
 }
 
+// PyTorch users write masks as 0 and -10,000; a mask that learned would show other tokens little by little.
+TEST(Trainable, FiniteMasksDoNotLearn) {
+  Graph graph("scores");
+  const Var x = input(graph, DType::f32, {2, 2}, "x");
+  const Var scores = x + constant(graph, Tensor::of<float>({2, 2}, {0, -1e4F, 0, 0}), "mask");
+  const Var biased = scores + constant(graph, Tensor::of<float>({2}, {0, -3}), "bias");
+  graph.add_output((biased * constant(graph, Tensor::of<float>({2}, {-2000, 1}), "large")).id(), "y");
+  EXPECT_EQ(make_trainable(graph).weights, (Names{"bias", "large"}));
+}
+
 TEST(Trainable, WeightsByName) {
   EXPECT_EQ(make_trainable(make_model(), {.weights = "*.weight"}).weights,
             (Names{"conv.weight", "bn.weight", "fc.weight"}));
