@@ -41,7 +41,7 @@ class Scores {
     softcap_ = attributes.real("softcap");
     capped_ = unshared(matmul(q_, swap_last_two(k_)) * scale_);
     if (softcap_ > 0) capped_ = tanh(capped_ / softcap_) * softcap_;
-    add_mask(mask);
+    if (mask.is_valid()) bias_ = additive_mask(mask, q_, keys_);
     hide();
   }
 
@@ -70,26 +70,9 @@ class Scores {
   }
 
  private:
-  // Keys behind the end of the mask are hidden.
-  void add_mask(const Var& mask) {
-    if (!mask.is_valid()) return;
-    const DType dtype = q_.dtype();
-    bias_ = mask.dtype() == DType::boolean ? where(mask, scalar_like(q_, 0), scalar_like(q_, -kInfinity))
-                                           : cast(mask, dtype);
-    const Dim covered = mask.shape().has_rank() ? mask.shape()[mask.rank() - 1] : Dim::unknown();
-    if (!covered.is_unknown() && covered.same_as(keys_)) return;
-    AG_CHECK_USER(covered.is_known() && keys_.is_known(), UnsupportedError,
-                  "[tiled_attention] body: expected a mask of known extents, got {}", to_string(mask.type()));
-    std::vector<int64_t> pads(static_cast<size_t>(2 * mask.rank()), 0);
-    pads.back() = keys_.value() - covered.value();
-    bias_ = pad(bias_, pads, "constant", scalar_like(bias_, -kInfinity));
-  }
-
   // The causal frontier and windows.
   void hide() {
-    const int64_t left = attributes_.integer("left_window_size"), right = attributes_.integer("right_window_size");
-    const bool is_causal = attributes_.flag("is_causal");
-    if (!is_causal && left < 0 && right < 0) return;
+    if (!hides_by_position(attributes_)) return;
     const auto positions = [&](int64_t axis, const std::vector<int64_t>& dims) {
       const Dim extent = axis == 2 ? queries_ : keys_;
       const auto number = [&](int64_t value) { return constant_like(q_, Tensor::scalar(value)); };
@@ -99,16 +82,8 @@ class Scores {
       return reshape(range(number(0), count, number(1)), dims);
     };
     const Var distance = positions(2, {-1, 1}) - positions(3, {1, -1});
-    Var visible;
-    const auto keep = [&](const Var& condition) {
-      visible = visible.is_valid() ? logical_and(visible, condition) : condition;
-    };
-    const auto number = [&](int64_t value) { return scalar_like(distance, static_cast<double>(value)); };
-    if (is_causal) keep(greater_or_equal(distance, number(0)));
-    if (left >= 0) keep(less_or_equal(distance, number(left)));
-    if (right >= 0) keep(greater_or_equal(distance, number(-right)));
     const Var seen = bias_.is_valid() ? bias_ : scalar_like(q_, 0);
-    bias_ = where(visible, seen, scalar_like(q_, -kInfinity));
+    bias_ = where(seen_from(distance, attributes_), seen, scalar_like(q_, -kInfinity));
   }
 
   const Attributes& attributes_;
@@ -141,6 +116,34 @@ Var spread_heads(const Var& x, int64_t heads) {
 
 Var like_heads_of(const Var& gradient, const Var& x) {
   return x.rank() == 4 ? gradient : reshape_as(transpose(gradient, {0, 2, 1, 3}), x);
+}
+
+Var additive_mask(const Var& mask, const Var& like, const Dim& keys) {
+  const Var hides = scalar_like(like, -kInfinity);
+  const Var bias = mask.dtype() == DType::boolean ? where(mask, scalar_like(like, 0), hides) : cast(mask, like.dtype());
+  const Dim covered = mask.shape().has_rank() ? mask.shape()[mask.rank() - 1] : Dim::unknown();
+  if (!covered.is_unknown() && covered.same_as(keys)) return bias;
+  AG_CHECK_USER(covered.is_known() && keys.is_known(), UnsupportedError,
+                "[tiled_attention] body: expected a mask of known extents, got {}", to_string(mask.type()));
+  std::vector<int64_t> pads(static_cast<size_t>(2 * mask.rank()), 0);
+  pads.back() = keys.value() - covered.value();
+  return pad(bias, pads, "constant", hides);
+}
+
+bool hides_by_position(const Attributes& attributes) {
+  return attributes.flag("is_causal") || attributes.integer("left_window_size") >= 0 ||
+         attributes.integer("right_window_size") >= 0;
+}
+
+Var seen_from(const Var& distance, const Attributes& attributes) {
+  Var seen;
+  const auto keep = [&](const Var& condition) { seen = seen.is_valid() ? logical_and(seen, condition) : condition; };
+  const auto number = [&](int64_t value) { return scalar_like(distance, static_cast<double>(value)); };
+  const int64_t left = attributes.integer("left_window_size"), right = attributes.integer("right_window_size");
+  if (attributes.flag("is_causal")) keep(greater_or_equal(distance, number(0)));
+  if (left >= 0) keep(less_or_equal(distance, number(left)));
+  if (right >= 0) keep(greater_or_equal(distance, number(-right)));
+  return seen;
 }
 
 std::vector<Var> tiled_attention_body(DecomposeContext& context) {

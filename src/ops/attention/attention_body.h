@@ -13,6 +13,14 @@ Var spread_heads(const Var& x, int64_t heads);
 /// The way back: `gradient` [batch, heads, length, size] in the layout of x.
 Var like_heads_of(const Var& gradient, const Var& x);
 
+/// A mask as what is added to scores, in the dtype of `like`: minus infinity where a bool hides, and for the keys from
+/// the end of the mask to `keys`. Throws UnsupportedError where these extents are not known.
+Var additive_mask(const Var& mask, const Var& like, const Dim& keys);
+/// Has a call a causal frontier or a window?
+bool hides_by_position(const Attributes& attributes);
+/// Which keys these let a query see, by the `distance` from the key to the query (i64); invalid without any.
+Var seen_from(const Var& distance, const Attributes& attributes);
+
 /// The body of tiled_attention. Throws UnsupportedError where ranks, heads or lengths that it needs are not known.
 std::vector<Var> tiled_attention_body(DecomposeContext& context);
 /// The body of tiled_attention_grad; likewise.

@@ -28,9 +28,6 @@ class TiledCall {
  private:
   int64_t window(const char* side) const { return operands_.attributes.integer(side); }
   bool is_causal() const { return operands_.attributes.flag("is_causal"); }
-  bool hides_by_position() const {
-    return is_causal() || window("left_window_size") >= 0 || window("right_window_size") >= 0;
-  }
   const Dim& length_of(const Var& x) const { return x.shape()[x.rank() - 2]; }
 
   // Queries stand behind the cache, so that the causal frontier and windows move by its length.
@@ -53,47 +50,35 @@ class TiledCall {
   // there is such, because queries stand at the end of the keys that are no padding.
   bool hide_padding() {
     const Dim &queries = length_of(operands_.q), &keys = length_of(operands_.k);
-    if (!keys.is_known() || (hides_by_position() && !queries.is_known())) return false;
+    if (!keys.is_known() || (hides_by_position(operands_.attributes) && !queries.is_known())) return false;
     const Var counts = reshape(cast(c_.in(6), DType::i64), {-1, 1, 1, 1});
     const Var position = reshape(positions(keys.value()), {1, 1, 1, -1});
     Var visible = less(position, counts);
-    if (hides_by_position()) {
+    if (hides_by_position(operands_.attributes)) {
       const Var query = reshape(positions(queries.value()), {1, 1, -1, 1}) + (counts - number(queries.value()));
-      visible = logical_and(visible, seen_from(query - position));
+      visible = logical_and(visible, seen_from(query - position, operands_.attributes));
+      hide_nothing_by_position();
     }
-    return add_to_mask(visible, keys.value());
+    return add_to_mask(visible);
   }
 
   Var number(int64_t value) { return constant_like(operands_.q, Tensor::scalar(value)); }
   Var positions(int64_t count) { return range(number(0), number(count), number(1)); }
 
-  // `distance` from the key to the query.
-  Var seen_from(const Var& distance) {
-    Var seen;
-    const auto keep = [&](const Var& condition) { seen = seen.is_valid() ? logical_and(seen, condition) : condition; };
-    const int64_t left = window("left_window_size"), right = window("right_window_size");
-    if (is_causal()) keep(greater_or_equal(distance, number(0)));
-    if (left >= 0) keep(less_or_equal(distance, number(left)));
-    if (right >= 0) keep(greater_or_equal(distance, number(-right)));
+  void hide_nothing_by_position() {
     operands_.attributes.set("is_causal", int64_t{0});
     operands_.attributes.set("left_window_size", int64_t{-1});
     operands_.attributes.set("right_window_size", int64_t{-1});
-    return seen;
   }
 
-  bool add_to_mask(const Var& visible, int64_t keys) {
+  bool add_to_mask(const Var& visible) {
     Var& mask = operands_.mask;
     if (!mask.is_valid()) {
       mask = visible;
       return true;
     }
     if (!mask.shape().has_rank() || !mask.shape()[mask.rank() - 1].is_known()) return false;
-    if (mask.dtype() == DType::boolean)
-      mask = where(mask, scalar_like(operands_.q, 0), scalar_like(operands_.q, kHidden));
-    mask = cast(mask, operands_.q.dtype());
-    std::vector<int64_t> pads(static_cast<size_t>(2 * mask.rank()), 0);
-    pads.back() = keys - mask.dim(mask.rank() - 1);
-    if (pads.back() > 0) mask = pad(mask, pads, "constant", scalar_like(mask, kHidden));
+    mask = additive_mask(mask, operands_.q, length_of(operands_.k));
     mask = where(visible, mask, scalar_like(mask, kHidden));
     return true;
   }
