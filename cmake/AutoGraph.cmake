@@ -29,6 +29,7 @@ function(ag_compile_together target)
   endif()
   execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/unity_groups.py ${list} ${flags}
                   OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/unity_groups.py)
   string(REPLACE "\n" ";" groups "${groups}")
   foreach(line ${groups})
     string(REGEX MATCH "^([^ ]+) (.+)$" match ${line})

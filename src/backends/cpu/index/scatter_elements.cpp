@@ -1,8 +1,10 @@
 // scatter_elements in f32: a copy and the updates, element by element; every index is checked. Threads share the
 // positions of the axes before the indexed one, so that updates of one element meet in order. Each copies what belongs
 // to a position just before it updates that, while it is in the cache.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <ranges>
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/index/index_lines.h"
@@ -66,16 +68,9 @@ class ScatterElementsKernel : public Kernel {
 
   // The first group that begins at element `at` or behind it.
   int64_t first_group_from(int64_t at) const {
-    int64_t low = 0, high = groups();
-    while (low < high) {
-      const int64_t middle = (low + high) / 2;
-      if (start_of_group(middle) < at) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    const auto all = std::views::iota(int64_t{0}, groups());
+    const auto first = std::ranges::partition_point(all, [&](int64_t group) { return start_of_group(group) < at; });
+    return static_cast<int64_t>(first - all.begin());
   }
 
   // Positions begin..end-1 of the axes before the indexed one, of which not all need have indices.
