@@ -1,6 +1,7 @@
 // Every chain of one to three elementwise ops behind every form of convolution and matrix product: by every kernel that
 // takes the whole as one call, in every layout it knows, and as whole graphs through all passes with kernels out of a
-// hat. Exhaustive over pairs, channel counts and candidates, and over triples and candidates.
+// hat. Exhaustive over pairs, channel counts and candidates, and over triples and candidates. What a kernel accepts
+// some variant must compute.
 //
 // Tests run a scattered part of it; AG_EPILOGUES=1 runs all (scripts/sweep_epilogues.sh, which also goes through the
 // instruction sets below that of the machine). AG_EPILOGUES_TRACE=1 names each run before it begins.
@@ -80,7 +81,9 @@ class Sweep {
     device().host_threads().set(threads);
     std::map<float, ExpectedElements> expected;  // by how exact products are
     ++cases_;
-    for (const KernelCandidate& candidate : device().catalog().candidates(fused.call(threads)).candidates) {
+    const int64_t runs_before = num_runs_;
+    const KernelCatalog& catalog = device().catalog();
+    for (const KernelCandidate& candidate : catalog.candidates(fused.call(threads)).candidates) {
       if (candidate.kernel->op.empty() || candidate.variant.cost_us >= kLastResortUs) continue;
       const std::string name = candidate.name();
       const Exactness exactness = exactness_of(name);
@@ -89,12 +92,16 @@ class Sweep {
       const ExpectedElements& wanted = known.first->second;
       std::string complaint;
       if (is_traced_) print_case(name, product, channels, kinds, seed);
-      const Tensor actual = fused.run(device().catalog(), candidate, threads, seed / 3 % 2 == 0, complaint);
+      const Tensor actual = fused.run(catalog, candidate, threads, seed / 3 % 2 == 0, complaint);
       if (complaint.empty()) complaint = difference(actual, wanted);
       ++runs_[std::string(product.name) + ": " + name];
       ++num_runs_;
       compared_ += wanted.num_compared;
       if (!complaint.empty()) fail(name, product, channels, kinds, seed, complaint);
+    }
+    // Passes make one node of what is accepted, which then must not be left to the plain loops of the reference.
+    if (num_runs_ == runs_before && catalog.accepts(fused.call(threads))) {
+      fail("all kernels", product, channels, kinds, seed, "accepted, but none has a variant for it");
     }
     simd::limit_isa(0);
   }

@@ -1,5 +1,6 @@
 // Each formula of an elementwise op that oneDNN has is one line of a table. A residual is a sum post-op: the output
-// starts as a copy of it, which costs nothing when the memory plan gives both the same place.
+// starts as a copy of it, which costs nothing when the memory plan gives both the same place. Behind an activation that
+// has a pass of our own that pass adds it, and so does a pass where primitives take no sum at its place.
 //
 // oneDNN 2.6 keeps the code of formulas by their kind (jit_uni_postops_injector): of two of a kind in one primitive the
 // second is computed with the numbers of the first. So neighbours of a kind become one formula where that is the same,
@@ -13,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include <fmt/core.h>
 
@@ -204,25 +206,58 @@ std::optional<dnnl::memory::dims> vector_dims(const AnchoredCall& call, const Op
   return in;
 }
 
-// Reads an epilogue as post-ops.
+// Where primitives take a sum with what the output holds: those from before AVX-512 in front of everything else, those
+// from before AVX only where rows happen to be aligned.
+enum class Sums : uint8_t { none, first, anywhere };
+
+Sums sums_of_this_processor() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41: return Sums::none;
+    case dnnl::cpu_isa::avx:
+    case dnnl::cpu_isa::avx2:
+    case dnnl::cpu_isa::avx2_vnni: return Sums::first;
+    default: return Sums::anywhere;
+  }
+}
+
+bool is_residual(const AnchoredCall& call, const EpilogueOp& op) {
+  if (op.op != &add_def() || op.operands.size() != 2) return false;
+  const Operand& other = other_operand(op);
+  return other.input >= 0 && is_full(call, other) && !other.constant.is_present();
+}
+
+// Reads an epilogue as post-ops and a pass behind them.
 class StepReader {
  public:
   StepReader(const AnchoredCall& call, std::optional<size_t> channel_axis, size_t first)
       : call_(call), channel_axis_(channel_axis) {
-    size_t end = call.epilogue().size();
-    if (end > first) last_ = activation_pass(call.epilogue()[end - 1]);
-    if (last_.kind != simd::ActivationPass::Kind::none) --end;
-    for (size_t i = first; i < end && refusal_.empty(); ++i) read(call.epilogue()[i]);
+    std::span<const EpilogueOp> rest = std::span(call.epilogue()).subspan(first);
+    const bool ends_in_residual = !rest.empty() && is_residual(call, rest.back());
+    if (ends_in_residual) rest = rest.first(rest.size() - 1);
+    if (!rest.empty()) last_ = activation_pass(rest.back());
+    const bool has_pass = last_.kind != simd::ActivationPass::Kind::none;
+    if (has_pass) rest = rest.first(rest.size() - 1);
+    for (const EpilogueOp& op : rest) read(op);
+    if (ends_in_residual) {
+      const EpilogueOp& op = call.epilogue().back();
+      if (has_pass || !takes_sum()) {
+        added_last_ = other_operand(op).input;
+      } else {
+        read(op);
+      }
+    }
     if (refusal_.empty()) refuse_two_of_a_kind();
   }
 
   const std::vector<Step>& steps() const { return steps_; }
   const simd::ActivationPass& last() const { return last_; }
+  int added_last() const { return added_last_; }
   /// Why the epilogue cannot be post-ops, or "".
   const std::string& refusal() const { return refusal_; }
 
  private:
   void read(const EpilogueOp& op) {
+    if (!refusal_.empty()) return;
     const std::vector<Eltwise> list = formulas_of(op);
     for (const Eltwise& formula : list) append(formula);
     if (!list.empty()) return;
@@ -234,6 +269,12 @@ class StepReader {
     } else {
       read_tensor(op, name);
     }
+  }
+
+  // Would oneDNN add a residual behind the steps so far?
+  bool takes_sum() const {
+    static const Sums kSums = sums_of_this_processor();
+    return !has_sum_ && (kSums == Sums::anywhere || (kSums == Sums::first && steps_.empty()));
   }
 
   void append(const Eltwise& formula) {
@@ -248,9 +289,11 @@ class StepReader {
 
   void read_tensor(const EpilogueOp& op, const std::string& name) {
     const Operand& other = other_operand(op);
-    if (op.op == &add_def() && is_full(call_, other) && !other.constant.is_present() && !has_sum_) {
+    if (is_residual(call_, op) && takes_sum()) {
       has_sum_ = true;
       steps_.push_back({Step::Kind::sum, {algorithm::undef}, &op});
+    } else if (is_residual(call_, op)) {
+      refusal_ = "a residual that is neither the first post-op nor the last op";
     } else if (!channel_axis_ || !vector_dims(call_, other, *channel_axis_)) {
       refusal_ = name + " with a tensor that is neither a vector over channels nor a residual";
     } else if (call_.output().shape()[static_cast<int64_t>(*channel_axis_)].value() % 16 != 0) {
@@ -279,6 +322,7 @@ class StepReader {
   std::optional<size_t> channel_axis_;
   std::vector<Step> steps_;
   simd::ActivationPass last_;
+  int added_last_ = -1;
   std::string refusal_;
   bool has_sum_ = false;
 };
@@ -295,6 +339,7 @@ PostOps make_post_ops(const AnchoredCall& call, std::optional<size_t> channel_ax
   AG_CHECK(reader.refusal().empty(), "post-ops that were refused: {}", reader.refusal());
   PostOps result;
   result.last = reader.last();
+  result.added_last = reader.added_last();
   for (const Step& step : reader.steps()) {
     if (step.kind == Step::Kind::formula) {
       result.ops.append_eltwise(1.0F, step.formula.kind, step.formula.alpha, step.formula.beta);

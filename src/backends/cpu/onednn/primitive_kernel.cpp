@@ -226,9 +226,10 @@ void PrimitiveKernel::accumulate(const KernelArgs& args, State& state) const {
   }
 }
 
-void PrimitiveKernel::set_last_pass(const simd::ActivationPass& pass, int threads) {
+void PrimitiveKernel::set_last_pass(const simd::ActivationPass& pass, int residual, int threads) {
   constexpr int64_t kWorkPerElement = 4;
   last_pass_ = pass;
+  added_input_ = residual;
   last_pass_threads_ = useful_threads(threads, static_cast<int64_t>(output_bytes_ / sizeof(float)) * kWorkPerElement);
 }
 
@@ -258,10 +259,14 @@ void PrimitiveKernel::run(const KernelArgs& args) const {
     if (bound_[i].reorder && bound_[i].argument.is_output) reorder(i);
   }
   check(dnnl_stream_wait(state.stream.get()), "wait");
-  if (last_pass_.kind == simd::ActivationPass::Kind::none) return;
+  if (last_pass_.kind == simd::ActivationPass::Kind::none && added_input_ < 0) return;
   float* y = args.outputs[0].mutable_data<float>();
+  const float* residual =
+      added_input_ < 0 ? nullptr : static_cast<const float*>(args.inputs[static_cast<size_t>(added_input_)].raw());
   for_shares(last_pass_threads_, static_cast<int64_t>(output_bytes_ / sizeof(float)),
-             [&](int64_t begin, int64_t end, int) { simd::run_activation(last_pass_, y + begin, end - begin); });
+             [&](int64_t begin, int64_t end, int) {
+               simd::run_activation(last_pass_, y + begin, end - begin, residual ? residual + begin : nullptr);
+             });
 }
 
 }  // namespace autograph::onednn

@@ -95,8 +95,9 @@ class PrimitiveKernel : public Kernel {
   /// Has a sum post-op: before the primitive runs, what becomes output 0 must hold input `slot`, which is given in the
   /// layout of output 0 and has elements of the same size.
   void set_accumulated_input(size_t slot);
-  /// Has a pass over output 0 behind the primitive.
-  void set_last_pass(const simd::ActivationPass& pass, int threads);
+  /// Has a pass over output 0 behind the primitive, which also adds input `residual` where that is not negative; it is
+  /// given in the layout of output 0 and has elements of the same size.
+  void set_last_pass(const simd::ActivationPass& pass, int residual, int threads);
   std::vector<uint32_t> in_place_inputs() const override;
 
   void run(const KernelArgs& args) const override;
@@ -128,6 +129,7 @@ class PrimitiveKernel : public Kernel {
   size_t output_bytes_ = 0;
   int accumulated_input_ = -1;
   simd::ActivationPass last_pass_;
+  int added_input_ = -1;
   int last_pass_threads_ = 1;
   std::optional<TeamPrimitive> accumulated_reorder_;  // where output 0 is written in another layout first
 };

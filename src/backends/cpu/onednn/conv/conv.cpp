@@ -8,6 +8,7 @@
 // With bf16 the kernel rounds input and weights to bf16, the input on every run, and leaves sums and output in f32.
 // oneDNN has these implementations for channels-last tensors alone.
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "autograph/op_def.h"
@@ -177,10 +178,17 @@ class Convolution {
   dnnl::memory::desc bias_;
 };
 
-std::vector<Layout> input_layouts(const AnchoredCall& conv, const Form& form, size_t num_inputs, int residual) {
+// Nothing where one tensor would be needed in two layouts.
+std::optional<std::vector<Layout>> input_layouts(const AnchoredCall& conv, const Form& form, size_t num_inputs,
+                                                 const PostOps& post_ops) {
+  const auto x = static_cast<size_t>(conv.operand(kX).input);
   std::vector<Layout> layouts(num_inputs, Layout::row_major);
-  layouts[static_cast<size_t>(conv.operand(kX).input)] = form.src;
-  if (residual >= 0) layouts[static_cast<size_t>(residual)] = form.dst;
+  layouts[x] = form.src;
+  for (const int residual : {post_ops.accumulated_input, post_ops.added_last}) {
+    if (residual < 0) continue;
+    if (static_cast<size_t>(residual) == x && form.src != form.dst) return std::nullopt;
+    layouts[static_cast<size_t>(residual)] = form.dst;
+  }
   return layouts;
 }
 
@@ -198,10 +206,12 @@ std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operan
     const Convolution convolution(*conv, form, operands, post_ops);
     const auto names =
         implementations_for(convolution.kind(call.threads), [&] { return convolution.list_implementations(); });
+    const auto layouts = input_layouts(*conv, form, call.inputs.size(), post_ops);
+    if (!layouts) continue;
     for (const std::string& name : names) {
       if (!convolution.is_usable(name)) continue;
       result.push_back({.name = name,
-                        .inputs = input_layouts(*conv, form, call.inputs.size(), post_ops.accumulated_input),
+                        .inputs = *layouts,
                         .outputs = {form.dst},
                         .cost_us = conv_cost_us(*conv, name, form.dst, call.threads, speedup(name)) +
                                    conversion_us(conv->operand(kX).type, operands, call.threads),
@@ -234,7 +244,7 @@ std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
   auto kernel =
       std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc(), call.packed);
   if (post_ops.accumulated_input >= 0) kernel->set_accumulated_input(static_cast<size_t>(post_ops.accumulated_input));
-  kernel->set_last_pass(post_ops.last, call.threads);
+  kernel->set_last_pass(post_ops.last, post_ops.added_last, call.threads);
   return kernel;
 }
 

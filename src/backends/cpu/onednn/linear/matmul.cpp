@@ -244,7 +244,7 @@ class ProductMaker {
     if (post_ops_.accumulated_input >= 0) {
       kernel->set_accumulated_input(static_cast<size_t>(post_ops_.accumulated_input));
     }
-    kernel->set_last_pass(post_ops_.last, threads_);
+    kernel->set_last_pass(post_ops_.last, post_ops_.added_last, threads_);
     return kernel;
   }
 

@@ -1,5 +1,5 @@
 // Activations that take longer as post-ops of oneDNN than in a pass of their own over what was just written, or lose
-// digits there.
+// digits there, and residuals that oneDNN does not add behind other post-ops.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ActivationPass {
   float alpha = 1;
 };
 
-/// Runs a pass over `count` elements.
-void run_activation(const ActivationPass& pass, float* y, int64_t count);
+/// Runs a pass over `count` elements and adds those of `residual`, where there is one, to what it gives.
+void run_activation(const ActivationPass& pass, float* y, int64_t count, const float* residual = nullptr);
 
 }  // namespace autograph::simd

@@ -61,6 +61,24 @@ TEST(ActivationPass, EluKeepsTheDigitsOfSmallNumbers) {
 }
 
 // oneDNN has no formula that keeps NaN where a number is the other operand of max or min, or the slope of prelu is 0.
+TEST(ActivationPass, AddsAResidualToWhatItGives) {
+  on_every_isa([] {
+    for (const Kind kind : {Kind::none, Kind::gelu, Kind::gelu_tanh, Kind::swish, Kind::elu}) {
+      // Whole vectors, and every length of what is left of one.
+      for (size_t size = 1; size <= 35; ++size) {
+        std::vector<float> alone(size), y(size), residual(size);
+        for (size_t i = 0; i < size; ++i) {
+          alone[i] = y[i] = static_cast<float>(i) * 0.37F - 5;
+          residual[i] = 100 - 3 * static_cast<float>(i);
+        }
+        simd::run_activation({kind}, alone.data(), static_cast<int64_t>(size));
+        simd::run_activation({kind}, y.data(), static_cast<int64_t>(size), residual.data());
+        for (size_t i = 0; i < size; ++i) ASSERT_EQ(y[i], alone[i] + residual[i]) << "at " << i << " of " << size;
+      }
+    }
+  });
+}
+
 TEST(ActivationPass, MaxMinAndPreluBehindAConvolutionKeepNan) {
   Random random(9);
   Tensor x = draw_tensor(random, DType::f32, {1, 3, 6, 6}, -1, 1);
