@@ -136,6 +136,10 @@ def cases():
     yield Case("conv3d_video", "Conv", (1, 32, 8, 28, 28), weights(32, 32, 3, 3, 3), pads=[1] * 6)
     yield Case("conv_depthwise", "Conv", (1, 96, 56, 56), weights(96, 1, 3, 3), weights(96), pads=[1] * 4, group=96)
     yield Case("conv_dilated", "Conv", (1, 128, 28, 28), weights(128, 128, 3, 3), pads=[4] * 4, dilations=[4, 4])
+    yield Case("conv_to_rgb", "Conv", (1, 64, 128, 128), weights(3, 64, 3, 3), weights(3), pads=[1] * 4)
+    yield Case("conv_to_mask", "Conv", (1, 32, 172, 88), weights(1, 32, 7, 3), weights(1), pads=[3, 1, 3, 1])
+    yield Case("conv_long_taps", "Conv", (1, 8, 172, 264), weights(8, 8, 3, 39), weights(8), pads=[1, 19, 1, 19])
+    yield Case("conv_fir", "Conv", (1, 1, 22176), weights(1, 1, 256), strides=[2])
     yield Case("resize_nearest", "Resize", (1, 256, 20, 20), None, up2, mode="nearest", nearest_mode="floor",
                coordinate_transformation_mode="asymmetric")
     yield Case("resize_bilinear", "Resize", (1, 21, 65, 65), None, None, ints(1, 21, 513, 513), mode="linear")

@@ -43,6 +43,7 @@ KernelDef transpose_kernel();
 KernelDef top_k_kernel();
 std::vector<KernelDef> arg_extreme_kernels();
 std::vector<KernelDef> reduction_kernels();
+std::vector<KernelDef> plane_conv_kernels();
 KernelDef plane_depthwise_kernel();
 std::vector<KernelDef> plane_normalization_kernels();
 

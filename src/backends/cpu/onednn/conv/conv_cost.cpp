@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "backends/cpu/onednn/primitive_kernel.h"
 
 namespace autograph::onednn {
 namespace {
@@ -47,6 +48,15 @@ double efficiency(const AnchoredCall& conv, std::string_view implementation, Lay
   return look_up(kOther, implementation, layout, kSlow);
 }
 
+// How much of a vector of output channels a layer has, where it has less than one: the rest is computed as well.
+double filled_part(const AnchoredCall& conv, std::string_view implementation) {
+  const Dims w = conv.dims(1);
+  const int64_t block = native_block() == Layout::blocked16 ? 16 : 8;
+  const bool is_vectors =
+      conv.attributes().integer("group") == 1 && implementation.find("gemm") == std::string_view::npos;
+  return is_vectors && w[0] < block ? static_cast<double>(w[0]) / static_cast<double>(block) : 1.0;
+}
+
 }  // namespace
 
 double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, Layout layout, int threads,
@@ -56,8 +66,8 @@ double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, L
   constexpr double kStartUs = 3;
   const KernelCall anchor = conv.anchor_call(threads);
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
-  const double compute =
-      cost.flops / (kFlopsPerUsAndThread * speedup * threads * efficiency(conv, implementation, layout));
+  const double compute = cost.flops / (kFlopsPerUsAndThread * speedup * threads *
+                                       efficiency(conv, implementation, layout) * filled_part(conv, implementation));
   return kStartUs + compute + cost.bytes / kBytesPerUs;
 }
 

@@ -1,22 +1,20 @@
 // Depthwise conv of row-major f32 with one or two spatial dims: every channel by itself, a row of outputs at a time.
 //
-// Each plane is copied into a padded one first, so that no window ends outside; for strides of more than 1 its columns
-// are sorted by their remainder, so that the inputs of neighbouring outputs are neighbours.
+// Each plane is copied into a padded one first (plane_padding.h).
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "autograph/op_def.h"
 #include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/conv/planes/plane_padding.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
-#include "ops/window/window_geometry.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/simd/conv/plane_depthwise.cpp"
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/conv/planes/plane_depthwise.cpp"
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
 #include <hwy/cache_control.h>
@@ -181,54 +179,8 @@ constexpr size_t kX = 0;
 constexpr size_t kW = 1;
 constexpr size_t kB = 2;
 
-struct DepthwiseShape {
-  WindowAxis rows, columns;
-  int64_t padded_rows = 0;
-  int64_t sorted = 0;  // columns with one remainder, of a padded row
-
-  int64_t padded_width() const { return sorted * columns.stride; }
-};
-
-DepthwiseShape shape_of(const KernelCall& call) {
-  const Dims x = call.input_dims(kX), w = call.input_dims(kW);
-  auto axes = resolve_windows(window_spec(call.attributes, Dims(w.begin() + 2, w.end())),
-                              std::span<const int64_t>(x).subspan(2));
-  if (axes.size() == 1) axes.insert(axes.begin(), WindowAxis{.in = 1, .out = 1});
-  const auto span = [](const WindowAxis& axis) {
-    return (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
-  };
-  DepthwiseShape shape{.rows = axes[0], .columns = axes[1], .padded_rows = span(axes[0])};
-  shape.sorted = (span(axes[1]) + axes[1].stride - 1) / axes[1].stride;
-  return shape;
-}
-
-// The plane into its padding, which is there; what lies behind the last window is left out.
-void pad_plane(const DepthwiseShape& shape, const float* x, float* padded) {
-  const WindowAxis &rows = shape.rows, &columns = shape.columns;
-  const int64_t width = shape.padded_width();
-  const int64_t last_row = std::min(rows.in, shape.padded_rows - rows.pad_begin);
-  const int64_t count = std::min(columns.in, width - columns.pad_begin);
-  for (int64_t r = 0; r < last_row; ++r) {
-    const float* from = x + r * columns.in;
-    float* to = padded + (r + rows.pad_begin) * width;
-    if (columns.stride == 1) {
-      if (count > 0) std::memcpy(to + columns.pad_begin, from, static_cast<size_t>(count) * sizeof(float));
-      continue;
-    }
-    for (int64_t remainder = 0; remainder < columns.stride; ++remainder) {
-      // Columns remainder, remainder + stride, .. of the padded row.
-      const int64_t skipped =
-          std::max<int64_t>(0, (columns.pad_begin - remainder + columns.stride - 1) / columns.stride);
-      float* sorted = to + remainder * shape.sorted;
-      for (int64_t k = skipped; k * columns.stride + remainder - columns.pad_begin < count; ++k) {
-        sorted[k] = from[k * columns.stride + remainder - columns.pad_begin];
-      }
-    }
-  }
-}
-
 // For weights that are not finite, which times the zeros of the padding would give NaN: only taps inside the input.
-void convolve_inside(const DepthwiseShape& shape, const float* x, const float* weights, float bias, float* y) {
+void convolve_inside(const PlaneShape& shape, const float* x, const float* weights, float bias, float* y) {
   for (int64_t r = 0; r < shape.rows.out; ++r) {
     const TapRange rows = shape.rows.taps_inside(r);
     for (int64_t o = 0; o < shape.columns.out; ++o) {
@@ -251,17 +203,11 @@ bool all_finite(const float* values, int64_t count) {
 class PlaneDepthwise : public Kernel {
  public:
   explicit PlaneDepthwise(const KernelCall& call)
-      : shape_(shape_of(call)),
+      : shape_(plane_shape(call.attributes, call.input_dims(kX), call.input_dims(kW))),
+        offsets_(shape_.offsets()),
         planes_(call.output_dims(0)[0] * call.output_dims(0)[1]),
         channels_(call.output_dims(0)[1]),
         sharing_(channels_ / call.input_dims(kX)[1]) {
-    for (int64_t i = 0; i < shape_.rows.kernel; ++i) {
-      for (int64_t j = 0; j < shape_.columns.kernel; ++j) {
-        const int64_t at = j * shape_.columns.dilation, stride = shape_.columns.stride;
-        offsets_.push_back(i * shape_.rows.dilation * shape_.padded_width() + at % stride * shape_.sorted +
-                           at / stride);
-      }
-    }
     const auto taps = static_cast<int64_t>(offsets_.size());
     threads_ = useful_threads(call.threads, planes_ * shape_.rows.out * shape_.columns.out * (1 + taps / 8));
   }
@@ -282,7 +228,7 @@ class PlaneDepthwise : public Kernel {
       std::fill_n(padded, padded_size(), 0.0F);
       for (int64_t plane = begin; plane < end; ++plane) {
         const float* from = x + plane / sharing_ * in_plane;
-        if (plane == begin || plane % sharing_ == 0) pad_plane(shape_, from, padded);
+        if (plane == begin || plane % sharing_ == 0) pad_plane(from, padded);
         const int64_t channel = plane % channels_;
         const float* weights = w + channel * taps;
         const float shift = bias ? bias[channel] : 0;
@@ -310,15 +256,17 @@ class PlaneDepthwise : public Kernel {
   }
 
  private:
-  // In whole cache lines, so that threads do not write to the same ones; and as vectors are loaded whole, with room
-  // behind the end.
-  int64_t padded_size() const {
-    // Of all instruction sets; HWY_MAX_BYTES is here that of the last one alone.
-    constexpr int64_t kWidestVector = HWY_ARCH_X86 ? 16 : 64;
-    return (shape_.padded_rows * shape_.padded_width() + 15) / 16 * 16 + kWidestVector;
+  void pad_plane(const float* x, float* padded) const {
+    const WindowAxis& rows = shape_.rows;
+    const int64_t inside = std::min(rows.in, shape_.padded_rows - rows.pad_begin);
+    if (inside > 0) pad_rows(shape_, x, rows.pad_begin, inside, padded + rows.pad_begin * shape_.padded_width());
   }
 
-  DepthwiseShape shape_;
+  // In whole cache lines, so that threads do not write to the same ones; and as vectors are loaded whole, with room
+  // behind the end.
+  int64_t padded_size() const { return (shape_.padded_rows * shape_.padded_width() + 15) / 16 * 16 + kPlaneSlack; }
+
+  PlaneShape shape_;
   std::vector<int64_t> offsets_;  // of the taps of a window
   int64_t planes_;                // of the output
   int64_t channels_;              // of the output
@@ -343,7 +291,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kFlopsPerUsAndThread = 40e3;
   constexpr double kBytesPerUs = 15e3;
   const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
-  const DepthwiseShape shape = shape_of(call);
+  const PlaneShape shape = plane_shape(call.attributes, call.input_dims(kX), call.input_dims(kW));
   const int64_t tile = 4 * HWY_DYNAMIC_DISPATCH(plane_lanes)();
   const int64_t tiles = shape.rows.out * ((shape.columns.out + tile - 1) / tile);
   const Dims y = call.output_dims(0);

@@ -1,0 +1,63 @@
+#include "backends/cpu/simd/conv/planes/plane_padding.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace autograph::simd {
+namespace {
+
+int64_t span_of(const WindowAxis& axis) { return (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1; }
+
+// The first `count` columns of a row into a padded one.
+void copy_row(const PlaneShape& shape, const float* from, int64_t count, float* to) {
+  const WindowAxis& columns = shape.columns;
+  if (columns.stride == 1) {
+    if (count > 0) std::memcpy(to + columns.pad_begin, from, static_cast<size_t>(count) * sizeof(float));
+    return;
+  }
+  for (int64_t remainder = 0; remainder < columns.stride; ++remainder) {
+    // Columns remainder, remainder + stride, .. of the padded row.
+    const int64_t skipped = std::max<int64_t>(0, (columns.pad_begin - remainder + columns.stride - 1) / columns.stride);
+    float* sorted = to + remainder * shape.sorted;
+    for (int64_t k = skipped; k * columns.stride + remainder - columns.pad_begin < count; ++k) {
+      sorted[k] = from[k * columns.stride + remainder - columns.pad_begin];
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> PlaneShape::offsets() const {
+  std::vector<int64_t> result;
+  for (int64_t i = 0; i < rows.kernel; ++i) {
+    for (int64_t j = 0; j < columns.kernel; ++j) {
+      const int64_t at = j * columns.dilation;
+      result.push_back(i * rows.dilation * padded_width() + at % columns.stride * sorted + at / columns.stride);
+    }
+  }
+  return result;
+}
+
+PlaneShape plane_shape(const Attributes& attributes, const Dims& x, const Dims& w) {
+  auto axes =
+      resolve_windows(window_spec(attributes, Dims(w.begin() + 2, w.end())), std::span<const int64_t>(x).subspan(2));
+  if (axes.size() == 1) axes.insert(axes.begin(), WindowAxis{.in = 1, .out = 1});
+  PlaneShape shape{.rows = axes[0], .columns = axes[1], .padded_rows = span_of(axes[0])};
+  shape.sorted = (span_of(axes[1]) + axes[1].stride - 1) / axes[1].stride;
+  return shape;
+}
+
+void pad_rows(const PlaneShape& shape, const float* x, int64_t first, int64_t count, float* padded) {
+  const int64_t width = shape.padded_width();
+  const int64_t inside = std::min(shape.columns.in, width - shape.columns.pad_begin);
+  for (int64_t r = first; r < first + count; ++r, padded += width) {
+    const int64_t row = r - shape.rows.pad_begin;
+    if (row < 0 || row >= shape.rows.in) {
+      std::fill_n(padded, width, 0.0F);
+    } else {
+      copy_row(shape, x + row * shape.columns.in, inside, padded);
+    }
+  }
+}
+
+}  // namespace autograph::simd

@@ -1,0 +1,36 @@
+// Row-major planes for convolutions that take a row of outputs at a time: copied into padded ones, so that no window
+// ends outside; for strides of more than 1 the columns are sorted by their remainder, so that the inputs of
+// neighbouring outputs are neighbours.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ops/window/window_geometry.h"
+
+namespace autograph::simd {
+
+/// A plane of the input and its windows; of one spatial dim, a plane of one row.
+struct PlaneShape {
+  WindowAxis rows, columns;
+  int64_t padded_rows = 0;
+  int64_t sorted = 0;  ///< Columns with one remainder, of a padded row.
+
+  int64_t padded_width() const { return sorted * columns.stride; }
+  int64_t taps() const { return rows.kernel * columns.kernel; }
+  /// Where each tap of a window lies, from where a padded plane begins.
+  std::vector<int64_t> offsets() const;
+};
+
+/// Of an input with dims `x` and weights with dims `w`, of one or two spatial dims.
+PlaneShape plane_shape(const Attributes& attributes, const Dims& x, const Dims& w);
+
+/// Rows [first, first + count) of the padded plane of `x`. The columns of the padding in `padded` must be 0; what lies
+/// behind the last window is left out.
+void pad_rows(const PlaneShape& shape, const float* x, int64_t first, int64_t count, float* padded);
+
+/// Elements to have behind the end of a padded plane, as vectors are loaded whole: those of the widest vector.
+inline constexpr int64_t kPlaneSlack = 64;
+
+}  // namespace autograph::simd
