@@ -288,6 +288,19 @@ TEST_F(CliModel, PrecisionIsRefusedWhereTheCpuHasNone) {
   EXPECT_EQ(run_program("check --precision bf16 " + path("m.onnx")).exit_code, 0);
 }
 
+// They take memory, threads and time, which a run on the processor does not owe.
+TEST_F(CliModel, RunsOnTheProcessorStartNoDriversOfOtherDevices) {
+  const auto loads = [&](const std::string& verb) {
+    const ProgramResult result = run_program(verb, "LD_DEBUG=files");
+    EXPECT_EQ(result.exit_code, 0) << verb;
+    EXPECT_TRUE(contains(result.err, "calling init")) << "the loader says nothing";
+    return contains(result.err, "libpocl") || contains(result.err, "libcuda.so");
+  };
+  for (const char* verb : {"run ", "check ", "info ", "bench --seconds 0 ", "run --device reference "}) {
+    EXPECT_FALSE(loads(verb + path("m.onnx"))) << verb;
+  }
+}
+
 TEST_F(CliModel, BenchServesALineOfJsonForEachLine) {
   write("lines", "0 0\n0.001 0.001\n");
   write("x.npy", npy_row({1, 2, 3}));

@@ -134,10 +134,10 @@ void check_values(const Command& command) {
   for (const Option& option : command.options) {
     const auto* text = std::get_if<std::string*>(&option.target);
     if (!text || (*text)->empty()) continue;
+    if (option.kind == ValueKind::device && is_device_name(**text)) continue;
     const std::vector<std::string> names =
         option.kind == ValueKind::choice ? option.choices : closed_names(option.kind);
     if (names.empty() || std::find(names.begin(), names.end(), **text) != names.end()) continue;
-    if (option.kind == ValueKind::device && is_device_name(**text)) continue;
     throw UserError(fmt::format("[cli] {}: expected one of {}, got '{}'{}", long_name(option), join(names, " "), **text,
                                 did_you_mean(**text, names)));
   }
