@@ -82,6 +82,7 @@ void measure_chain(const Case& test, bool with_lines, std::string& json) {
   if (with_lines) lines.emplace();
   Var last;
   const auto forward = [&] {
+    last = {};  // as long as one chain lives the other one must lie elsewhere, and both fill the caches
     Var x = w;
     for (int i = 0; i < kChain; ++i) x = test.call(x, w);
     last = x;

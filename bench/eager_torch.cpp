@@ -24,6 +24,7 @@ void measure_chain(const char* name, const Call& call, const char* separator) {
   at::Tensor w = at::full({kSide, kSide}, 0.01F).set_requires_grad(true);
   at::Tensor last;
   const double op_us = 1e3 / kChain * best_milliseconds(kRounds, [&] {
+                         last = at::Tensor();
                          at::Tensor x = w;
                          for (int i = 0; i < kChain; ++i) x = call(x, w);
                          last = x;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -14,6 +15,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
+#include "autograph/ops/quantize.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/vision.h"
@@ -197,6 +199,22 @@ TEST(Agreement, DrawsEnoughRunsForTies) {
 }
 
 // The reference makes numbers of x^8 that kernels may flush.
+// A tanh that ends at the number below 1 makes 128 of a zero point of 127, and moves all bytes.
+TEST(Agreement, KnowsZeroPointsBetweenEndsThatSaturate) {
+  std::vector<double> values;
+  for (int i = 0; i < 20; ++i) values.insert(values.end(), {30.0 + i, -30.0 - i, 0.04 * i - 0.4});
+  const auto bytes = [](Var x) { return cast(dynamic_quantize_linear(x)[0], DType::f32); };
+  const TestGraph test = graph_of(DType::f32, values, [&](Var x) { return bytes(tanh(x)); });
+  std::vector<double> ends;
+  for (const double value : values) ends.push_back(std::clamp(std::tanh(value), -0.99999976, 0.99999976));
+  const TestGraph below = graph_of(DType::f32, ends, bytes);
+  ASSERT_NE(results_of(test), results_of(below));
+  EXPECT_TRUE(agree(test, results_of(below)));
+  std::vector<double> wrong = results_of(below);
+  wrong[5] += 60;
+  EXPECT_FALSE(agree(test, wrong));
+}
+
 TEST(Agreement, KnowsWhatIsFlushed) {
   const TestGraph test = graph_of(DType::f32, {1e-5, 0.5}, [](Var x) {
     const Var square = mul(x, x), fourth = mul(square, square), tiny = mul(fourth, fourth);

@@ -9,7 +9,7 @@
 namespace autograph {
 namespace {
 
-constexpr int kRounds = 2;
+constexpr int kRounds = 3;
 constexpr double kTimesMovement = 20;
 
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }

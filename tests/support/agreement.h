@@ -20,7 +20,7 @@ namespace autograph {
 using MoveRuns = std::function<MovedRuns(int round)>;
 
 /// "" when they agree, else the first difference in words. `move` is asked only when there is a difference at all, and
-/// for the second round only when the first does not explain it.
+/// for a further round only when those before do not explain it.
 std::string disagreement(const std::vector<Datum>& actual, const std::vector<Datum>& expected, const MoveRuns& move);
 
 /// The same for results of `test`.

@@ -26,7 +26,8 @@ struct MovedRuns {
   std::vector<std::vector<Datum>> without_nan;
 };
 
-/// A few runs; each `round` draws others, from the second on more of them. The others come with the first round alone.
+/// A few runs; each `round` draws others, from the second on more of them, from the third on all elements of a
+/// value alike. The others come with the first round alone.
 MovedRuns run_moved(const TestGraph& test, int round = 0);
 
 }  // namespace autograph
