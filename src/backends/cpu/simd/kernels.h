@@ -26,6 +26,7 @@ KernelDef block_matmul_kernel();
 KernelDef integer_matmul_kernel();
 KernelDef integer_conv_kernel();
 std::vector<KernelDef> packed_gemm_kernels();
+std::vector<KernelDef> weight_product_kernels();
 std::vector<KernelDef> class_loss_kernels();
 KernelDef elementwise_kernel();
 KernelDef fused_elementwise_kernel();

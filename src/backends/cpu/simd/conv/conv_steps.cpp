@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "autograph/op_def.h"
@@ -42,9 +43,9 @@ std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) 
 
 }  // namespace
 
-ConvSteps read_conv_steps(const AnchoredCall& conv) {
+ConvSteps read_conv_steps(const AnchoredCall& conv, size_t first) {
   ConvSteps steps;
-  for (const EpilogueOp& op : conv.epilogue()) {
+  for (const EpilogueOp& op : std::span(conv.epilogue()).subspan(first)) {
     const auto step = step_of(conv, op);
     const bool adds = step && step->kind == ConvStep::Kind::add_residual;
     if (!step || (adds && steps.residual >= 0)) {

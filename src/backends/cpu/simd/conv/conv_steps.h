@@ -36,8 +36,8 @@ struct ConvSteps {
   std::string refusal;  ///< Why it cannot be written in steps.
 };
 
-/// Reads the epilogue of `conv`.
-ConvSteps read_conv_steps(const AnchoredCall& conv);
+/// Reads the epilogue of `conv`, or of another call whose epilogue is of this kind, from its op `first` on.
+ConvSteps read_conv_steps(const AnchoredCall& conv, size_t first = 0);
 
 /// "" when the input is given on every run and weights and bias, where there is one, are known; else the reason.
 std::string why_not_known_weights(const AnchoredCall& conv);

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/conv/pointwise_conv_loops.cpp"
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include "backends/cpu/simd/conv/conv_steps-inl.h"
 #include "backends/cpu/simd/linear/micro_gemm-inl.h"
@@ -22,6 +23,9 @@ constexpr int kVectors = 2;  // of a panel
 constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
 // Input channels of a panel that stay in the first cache with the rows that meet them.
 constexpr int64_t kMaxDepth = 256;
+constexpr int64_t kLine = 64 / sizeof(float);
+// Weights beyond this come from memory, and are fetched ahead: so many would push what is read next out of the caches.
+constexpr int64_t kNearWeights = 128 * 1024;
 // Elements of a block of pixels, which is read once for each panel: part of the second cache.
 constexpr int64_t kBlockElements = 40 * 1024;
 
@@ -41,6 +45,9 @@ struct Product {
   bool is_last;
   std::span<const ConvStep> steps;
   int64_t columns;
+  // What is multiplied next is fetched meanwhile, a line in every so many steps of a tile; null: nothing is.
+  const float* next;
+  int64_t steps_of_line;
 };
 
 // A vector of the last panel, of which only some columns exist.
@@ -88,8 +95,10 @@ HWY_INLINE void finish_rows(const Product& product, int64_t at, V (&sums)[kCount
   }
 }
 
-template <int kCount, bool kWhole>
-HWY_INLINE void multiply_rows(const Product& product, int64_t row) {
+// `kFetches`: a line of what is multiplied next in every so many steps. Of its own, so that its sums stay in registers:
+// inside its callers those of few rows went through memory in each step.
+template <int kCount, bool kWhole, bool kFetches>
+HWY_NOINLINE void multiply_rows(const Product& product, int64_t row) {
   const D d;
   const int64_t lanes = lanes_of_target();
   const int64_t at = row * product.y_stride;
@@ -104,43 +113,60 @@ HWY_INLINE void multiply_rows(const Product& product, int64_t row) {
   }
   const float* x = product.x + row * product.x_stride;
   const float* panel = product.panel;
-  for (int64_t k = 0; k < product.depth; ++k, panel += kVectors * lanes) {
-    const V first = hn::LoadU(d, panel), second = hn::LoadU(d, panel + lanes);
+  const auto multiply = [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t k = begin; k < end; ++k, panel += kVectors * lanes) {
+      const V first = hn::LoadU(d, panel), second = hn::LoadU(d, panel + lanes);
 #pragma GCC unroll 12
-    for (int r = 0; r < kCount; ++r) {
-      const V factor = hn::Set(d, x[r * product.x_stride + k]);
-      sums[r][0] = hn::MulAdd(factor, first, sums[r][0]);
-      sums[r][1] = hn::MulAdd(factor, second, sums[r][1]);
+      for (int r = 0; r < kCount; ++r) {
+        const V factor = hn::Set(d, x[r * product.x_stride + k]);
+        sums[r][0] = hn::MulAdd(factor, first, sums[r][0]);
+        sums[r][1] = hn::MulAdd(factor, second, sums[r][1]);
+      }
+    }
+  };
+  int64_t k = 0;
+  if constexpr (kFetches) {
+    const int64_t step = product.steps_of_line;
+    const float* next = product.next + row / kRows * (product.depth / step) * kLine;
+    for (; k + step <= product.depth; k += step, next += kLine) {
+      hwy::Prefetch(next);
+      multiply(k, k + step);
     }
   }
+  multiply(k, product.depth);
   finish_rows<kCount, kWhole>(product, at, sums);
 }
 
 // The last rows in at most two tiles. One or two rows alone would wait for each sum.
-template <bool kWhole>
+template <bool kWhole, bool kFetches>
 HWY_INLINE void multiply_last_rows(const Product& product, int64_t row, int64_t rows) {
   switch (rows) {
-    case 1: return multiply_rows<1, kWhole>(product, row);
-    case 2: return multiply_rows<2, kWhole>(product, row);
-    case 3: return multiply_rows<3, kWhole>(product, row);
-    case 4: return multiply_rows<4, kWhole>(product, row);
-    case 5: return multiply_rows<5, kWhole>(product, row);
-    case 6: return multiply_rows<6, kWhole>(product, row);
-    case 7: multiply_rows<4, kWhole>(product, row); return multiply_rows<3, kWhole>(product, row + 4);
-    case 8: multiply_rows<4, kWhole>(product, row); return multiply_rows<4, kWhole>(product, row + 4);
+    case 1: return multiply_rows<1, kWhole, kFetches>(product, row);
+    case 2: return multiply_rows<2, kWhole, kFetches>(product, row);
+    case 3: return multiply_rows<3, kWhole, kFetches>(product, row);
+    case 4: return multiply_rows<4, kWhole, kFetches>(product, row);
+    case 5: return multiply_rows<5, kWhole, kFetches>(product, row);
+    case 6: return multiply_rows<6, kWhole, kFetches>(product, row);
+    case 7:
+      multiply_rows<4, kWhole, kFetches>(product, row);
+      return multiply_rows<3, kWhole, kFetches>(product, row + 4);
+    case 8:
+      multiply_rows<4, kWhole, kFetches>(product, row);
+      return multiply_rows<4, kWhole, kFetches>(product, row + 4);
     default: return;
   }
 }
 
-template <bool kWhole>
+template <bool kWhole, bool kFetches>
 HWY_NOINLINE void multiply_block(const Product& product, int64_t rows) {
   constexpr int64_t kSmall = 6;
   int64_t row = 0;
   if constexpr (kRows > kSmall) {
-    for (; row + kRows <= rows; row += kRows) multiply_rows<kRows, kWhole>(product, row);
+    for (; row + kRows <= rows; row += kRows) multiply_rows<kRows, kWhole, kFetches>(product, row);
   }
-  for (; row + kSmall + 2 < rows || row + kSmall == rows; row += kSmall) multiply_rows<kSmall, kWhole>(product, row);
-  multiply_last_rows<kWhole>(product, row, rows - row);
+  for (; row + kSmall + 2 < rows || row + kSmall == rows; row += kSmall)
+    multiply_rows<kSmall, kWhole, kFetches>(product, row);
+  multiply_last_rows<kWhole, kFetches>(product, row, rows - row);
 }
 
 int64_t panel_width_of_target() { return kVectors * lanes_of_target(); }
@@ -165,14 +191,17 @@ void run(const PointwiseTask& task) {
   const int64_t most = std::max<int64_t>(kBlockElements / depth / kRows, 4) * kRows;
   const int64_t blocks = (task.pixels + most - 1) / most;
   const int64_t block = (task.pixels + blocks - 1) / blocks;
+  const bool is_far = task.in_channels * task.out_channels > kNearWeights;
   for (int64_t row = 0; row < task.pixels; row += block) {
     const int64_t rows = std::min(block, task.pixels - row);
+    const int64_t steps_of_line = std::max<int64_t>(1, (rows + kRows - 1) / kRows * kLine / width);
     for (int64_t k = 0; k < task.in_channels; k += depth) {
       for (int64_t p = task.first_panel; p < task.end_panel; ++p) {
+        const float* panel = task.panels + (p * task.in_channels + k) * width;
         const int64_t at = row * task.out_channels + p * width;
         const Product product{.x = task.x + row * task.x_stride + k,
                               .x_stride = task.x_stride,
-                              .panel = task.panels + (p * task.in_channels + k) * width,
+                              .panel = panel,
                               .bias = task.bias + p * width,
                               .residual = task.residual ? task.residual + at : nullptr,
                               .y = task.y + at,
@@ -181,8 +210,16 @@ void run(const PointwiseTask& task) {
                               .is_first = k == 0,
                               .is_last = k + depth >= task.in_channels,
                               .steps = task.steps,
-                              .columns = std::min(width, task.out_channels - p * width)};
-        product.columns == width ? multiply_block<true>(product, rows) : multiply_block<false>(product, rows);
+                              .columns = std::min(width, task.out_channels - p * width),
+                              .next = is_far && p + 1 < task.end_panel ? panel + task.in_channels * width : nullptr,
+                              .steps_of_line = steps_of_line};
+        if (product.columns < width) {
+          multiply_block<false, false>(product, rows);
+        } else if (product.next) {
+          multiply_block<true, true>(product, rows);
+        } else {
+          multiply_block<true, false>(product, rows);
+        }
       }
     }
   }

@@ -1,0 +1,215 @@
+// matmul and gemm with a matrix that is known before, with a bias and an epilogue: the loops of 1x1 convolutions
+// (pointwise_conv_loops.h), rows in the place of pixels.
+//
+// With few rows the weights pass through the caches once, and what counts is that they are on their way while the ones
+// before are multiplied.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "autograph/op_def.h"
+#include "backends/cpu/anchored_call.h"
+#include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/conv/pointwise_conv_loops.h"
+#include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/threads/parallel.h"
+#include "ops/defs.h"
+#include "runtime/memory/packed_constants.h"
+
+namespace autograph::simd {
+namespace {
+
+constexpr size_t kA = 0;
+constexpr size_t kB = 1;
+constexpr size_t kC = 2;
+// That are computed together: their weights are read once.
+constexpr int64_t kFewRows = 6;
+
+std::optional<AnchoredCall> read(const KernelCall& call) {
+  const OpDef* const anchors[] = {&matmul_def(), &gemm_def()};
+  return AnchoredCall::read(call, anchors);
+}
+
+bool is_gemm(const AnchoredCall& call) { return &call.op() == &gemm_def(); }
+bool is_transposed(const AnchoredCall& call) { return is_gemm(call) && call.attributes().flag("transB"); }
+
+struct Extents {
+  int64_t rows = 1, depth = 0, columns = 0;
+
+  double flops() const { return 2.0 * static_cast<double>(rows * depth) * static_cast<double>(columns); }
+};
+
+Extents extents_of(const AnchoredCall& call) {
+  const Dims a = call.dims(kA), b = call.dims(kB);
+  Extents extents{.rows = 1, .depth = a.back(), .columns = b[is_transposed(call) ? 0 : 1]};
+  for (size_t i = 0; i + 1 < a.size(); ++i) extents.rows *= a[i];
+  return extents;
+}
+
+// A known row of as many numbers as there are columns.
+bool is_known_row(const AnchoredCall& call, const Operand& operand) {
+  const Tensor& row = operand.constant;
+  return row.is_present() && row.dtype() == DType::f32 && row.num_elements() == extents_of(call).columns &&
+         !row.dims().empty() && row.dims().back() == row.num_elements();
+}
+
+// What is added to all rows: gemm's third input, or the first op behind a matmul.
+const Operand* find_bias(const AnchoredCall& call) {
+  if (is_gemm(call)) return call.has(kC) ? &call.operand(kC) : nullptr;
+  if (call.epilogue().empty()) return nullptr;
+  const EpilogueOp& first = call.epilogue()[0];
+  if (first.op != &add_def() || first.operands.size() != 2) return nullptr;
+  const Operand& other = other_operand(first);
+  return is_known_row(call, other) ? &other : nullptr;
+}
+
+ConvSteps steps_of(const AnchoredCall& call) {
+  return read_conv_steps(call, !is_gemm(call) && find_bias(call) ? 1 : 0);
+}
+
+std::string why_not(const KernelCall& call) {
+  const auto product = read(call);
+  if (!product) return "not a matrix product with a chain of elementwise ops behind it";
+  if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
+  if (product->operand(kA).input < 0) return "a constant inside the body";
+  if (!product->operand(kB).constant.is_present()) return "an unknown matrix";
+  if (product->dims(kA).size() < 2 || product->dims(kB).size() != 2) return "no product with one matrix";
+  if (product->output().shape().num_elements().value_or(0) == 0 || extents_of(*product).depth == 0)
+    return "no elements";
+  if (is_gemm(*product)) {
+    const Attributes& attributes = product->attributes();
+    if (attributes.real("alpha") != 1.0F || attributes.flag("transA")) return "a scaled or transposed left side";
+    const Operand* bias = find_bias(*product);
+    if (bias && (attributes.real("beta") != 1.0F || !is_known_row(*product, *bias))) return "a sum with no known row";
+  }
+  return steps_of(*product).refusal;
+}
+
+class WeightProduct : public Kernel {
+ public:
+  WeightProduct(const KernelCall& call, const AnchoredCall& product)
+      : extents_(extents_of(product)),
+        steps_(steps_of(product)),
+        a_slot_(static_cast<size_t>(product.operand(kA).input)),
+        threads_(useful_threads(call.threads, static_cast<int64_t>(std::min(extents_.flops() / kFlopsOfWork, 1e15)))),
+        panels_((extents_.columns + pointwise_panel_width() - 1) / pointwise_panel_width()),
+        packed_(
+            PackedConstants::share(call.packed, {product.operand(kB).constant},
+                                   is_transposed(product) ? "weight_product_simd transposed" : "weight_product_simd",
+                                   [&] { return packed(product); })),
+        bias_(Tensor::zeros(DType::f32, {panels_ * pointwise_panel_width()})) {
+    if (const Operand* bias = find_bias(product)) {
+      std::copy_n(bias->constant.data<float>(), extents_.columns, bias_.mutable_data<float>());
+    }
+  }
+
+  size_t weight_bytes() const override { return packed_->size_bytes(); }
+  bool reads_input(size_t slot) const override { return slot == a_slot_ || static_cast<int>(slot) == steps_.residual; }
+
+  void run(const KernelArgs& args) const override {
+    const float* residual =
+        steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
+    const PointwiseTask all{.in_channels = extents_.depth,
+                            .out_channels = extents_.columns,
+                            .panels = packed_->data<float>(),
+                            .bias = bias_.data<float>(),
+                            .x = args.inputs[a_slot_].data<float>(),
+                            .x_stride = extents_.depth,
+                            .residual = residual,
+                            .y = args.outputs[0].mutable_data<float>(),
+                            .pixels = extents_.rows,
+                            .first_panel = 0,
+                            .end_panel = panels_,
+                            .steps = steps_.list};
+    // Each thread reads all of one factor: the smaller one.
+    if (extents_.rows < extents_.columns) {
+      for_shares(threads_, panels_, [&](int64_t begin, int64_t end, int) {
+        PointwiseTask task = all;
+        task.first_panel = begin;
+        task.end_panel = end;
+        run_pointwise(task);
+      });
+      return;
+    }
+    const int64_t tile = pointwise_rows();
+    for_shares(threads_, (extents_.rows + tile - 1) / tile, [&](int64_t begin, int64_t end, int) {
+      run_pointwise(rows_of(all, begin * tile, std::min(end * tile, extents_.rows)));
+    });
+  }
+
+ private:
+  // Flops in the time that one element takes (parallel.h).
+  static constexpr double kFlopsOfWork = 16;
+
+  static PointwiseTask rows_of(PointwiseTask task, int64_t begin, int64_t end) {
+    task.x += begin * task.x_stride;
+    task.y += begin * task.out_channels;
+    if (task.residual) task.residual += begin * task.out_channels;
+    task.pixels = end - begin;
+    return task;
+  }
+
+  Tensor packed(const AnchoredCall& product) const {
+    const int64_t width = pointwise_panel_width(), depth = extents_.depth, columns = extents_.columns;
+    Tensor result = Tensor::empty(DType::f32, {panels_ * width * depth});
+    const float* from = product.operand(kB).constant.data<float>();
+    auto* to = result.mutable_data<float>();
+    if (is_transposed(product)) {
+      pack_pointwise_weights(from, columns, depth, to);
+      return result;
+    }
+    for (int64_t first = 0; first < columns; first += width) {
+      const int64_t given = std::min(width, columns - first);
+      for (int64_t k = 0; k < depth; ++k, to += width) {
+        std::copy_n(from + k * columns + first, given, to);
+        std::fill_n(to + given, width - given, 0.0F);
+      }
+    }
+    return result;
+  }
+
+  Extents extents_;
+  ConvSteps steps_;
+  size_t a_slot_;
+  int threads_;
+  int64_t panels_;
+  std::shared_ptr<const Tensor> packed_;
+  Tensor bias_;
+};
+
+Prepared prepare(const KernelCall& call) {
+  const auto product = read(call);
+  return {std::make_unique<WeightProduct>(call, *product), ""};
+}
+
+// Beside oneDNN's forms (matmul.cpp), whose weights wait for memory: a few rows take half of their time here, and more
+// of them a little longer.
+double cost_us(const AnchoredCall& product, int threads) {
+  constexpr double kStartUs = 2;
+  constexpr double kFlopsPerUsAndThread = 80e3;
+  constexpr double kBytesPerUs = 12e3, kBytesPerUsOfFewRows = 24e3;
+  constexpr double kSlowdownOfMoreRows = 1.25;
+  const KernelCall anchor = product.anchor_call(threads);
+  const OpCost cost = cost_of(product.op(), {product.attributes(), anchor.inputs, anchor.outputs});
+  const double compute_us = cost.flops / (kFlopsPerUsAndThread * threads);
+  if (extents_of(product).rows <= kFewRows) return kStartUs + compute_us + cost.bytes / kBytesPerUsOfFewRows;
+  return kStartUs + kSlowdownOfMoreRows * (compute_us + cost.bytes / kBytesPerUs);
+}
+
+std::vector<KernelVariant> variants(const KernelCall& call) {
+  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = cost_us(*read(call), call.threads)}};
+}
+
+KernelDef kernel_for(std::string_view op) {
+  return {.name = "cpu.weight_product_simd", .op = op, .why_not = why_not, .prepare = prepare, .variants = variants};
+}
+
+}  // namespace
+
+std::vector<KernelDef> weight_product_kernels() {
+  return {kernel_for(matmul_def().name), kernel_for(gemm_def().name), kernel_for(fused_def().name)};
+}
+
+}  // namespace autograph::simd
