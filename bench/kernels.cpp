@@ -89,8 +89,8 @@ std::vector<BenchCase> copy_cases() {
 std::vector<BenchCase> product_cases() {
   std::vector<BenchCase> cases;
   for (const int64_t rows : {1, 2, 4, 8, 16, 40, 128, 512}) {
-    for (const auto& [inner, columns] :
-         {std::pair{256, 1024}, std::pair{768, 768}, std::pair{768, 3072}, std::pair{1024, 3072}, std::pair{1280, 1000}}) {
+    for (const auto& [inner, columns] : {std::pair{256, 1024}, std::pair{768, 768}, std::pair{768, 3072},
+                                         std::pair{1024, 3072}, std::pair{1280, 1000}}) {
       cases.push_back({fmt::format("product {}x{}x{}", rows, inner, columns),
                        matmul_def(),
                        {{rows, inner}, {inner, columns}},

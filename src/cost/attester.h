@@ -36,7 +36,8 @@ class Attester : public KernelJudge {
 
 /// Runs `kernel`, which was prepared for `call` from a candidate of `variant`, and compares: "" when it is right, or
 /// when the reference cannot tell in reasonable time; else what it gave and what is right. `device` as for Attester.
+/// Each `draw` has inputs of its own.
 std::string find_wrong_element(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel,
-                               const ErrorModel& model, const Device* device = nullptr);
+                               const ErrorModel& model, const Device* device = nullptr, int draw = 0);
 
 }  // namespace autograph

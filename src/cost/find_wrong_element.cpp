@@ -47,7 +47,7 @@ Graph graph_of(const KernelCall& call) {
 // One run of the kernel on tensors of its own, in the memory of the device.
 class TrialRun {
  public:
-  TrialRun(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel, const Device* device)
+  TrialRun(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel, const Device* device, int draw)
       : call_(call),
         variant_(variant),
         kernel_(kernel),
@@ -62,7 +62,7 @@ class TrialRun {
         const Layout layout = variant.input(slot);
         memory_.push_back(layout == Layout::row_major ? plain : laid_out(plain, layout));
       } else if (call.has_input(slot)) {
-        plain = trial_input(call, slot);
+        plain = trial_input(call, slot, draw);
         memory_.push_back(laid_out(plain, variant.input(slot)));
       } else {
         memory_.emplace_back();
@@ -168,10 +168,11 @@ std::string compare(const std::vector<Sample>& samples, const std::vector<Tensor
   return "";
 }
 
-std::vector<Sample> draw_samples(const Graph& graph, const std::vector<ScaledTensor>& inputs, const ErrorModel& model) {
+std::vector<Sample> draw_samples(const Graph& graph, const std::vector<ScaledTensor>& inputs, const ErrorModel& model,
+                                 int draw) {
   std::vector<Sample> samples;
   SampledRun reference(graph, inputs, model);
-  std::mt19937_64 random(graph.num_nodes());
+  std::mt19937_64 random(graph.num_nodes() + (static_cast<uint64_t>(draw) << 32));
   for (size_t k = 0; k < graph.outputs().size(); ++k) {
     const ValueId output = graph.outputs()[k];
     const Type& type = graph.type(output);
@@ -195,12 +196,12 @@ bool can_be_tried(const KernelCall& call) {
 }  // namespace
 
 std::string find_wrong_element(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel,
-                               const ErrorModel& model, const Device* device) {
+                               const ErrorModel& model, const Device* device, int draw) {
   if (!can_be_tried(call)) return "";
-  TrialRun trial(call, variant, kernel, device);
+  TrialRun trial(call, variant, kernel, device, draw);
   std::vector<Sample> samples;
   try {
-    samples = draw_samples(graph_of(call), trial.inputs(), model);
+    samples = draw_samples(graph_of(call), trial.inputs(), model, draw);
   } catch (const UserError&) {
     return "";  // inputs out of a hat are none for this op
   }

@@ -82,16 +82,18 @@ IntegerRange integer_range(const KernelCall& call, size_t slot) {
 
 }  // namespace
 
-Tensor trial_input(const KernelCall& call, size_t slot) {
+Tensor trial_input(const KernelCall& call, size_t slot, int draw) {
   const Type& type = call.inputs[slot];
   Tensor tensor = Tensor::zeros(type.dtype(), type.shape().static_dims());
   const IntegerRange range = integer_range(call, slot);
   try_dispatch(Concat<NumericTypes, TypeList<bool>>(), type.dtype(), [&]<class T>(TypeTag<T>) {
     std::vector<T> period(kPeriod);
-    std::mt19937_64 random(slot + 1);
+    constexpr size_t kShift = 101;  // in the period, from draw to draw and unlike for each slot
+    const size_t from = static_cast<size_t>(draw) * (kShift + slot);
+    std::mt19937_64 random(slot + 1 + static_cast<size_t>(draw) * kPeriod);
     for (size_t i = 0; i < kPeriod; ++i) {
       if constexpr (kIsFloat<T>) {
-        period[i] = static_cast<T>(static_cast<ComputeType<T>>(numbers()[i]));
+        period[i] = static_cast<T>(static_cast<ComputeType<T>>(numbers()[(i + from) % kPeriod]));
       } else if constexpr (std::is_same_v<T, bool>) {
         period[i] = random() % 2 == 0;
       } else {

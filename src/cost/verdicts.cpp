@@ -35,6 +35,13 @@ bool Verdicts::has_faults() {
   return !faults_.empty();
 }
 
+std::string Verdicts::fault(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  load();
+  const auto fault = faults_.find(key);
+  return fault == faults_.end() ? "" : fault->second.fault;
+}
+
 std::optional<std::string> Verdicts::find(const std::string& key) {
   const std::lock_guard lock(mutex_);
   load();

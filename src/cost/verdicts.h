@@ -26,6 +26,8 @@ class Verdicts {
   bool has_faults();
   /// "" where the kernel may be trusted, its fault where not, nothing where it has not been attested.
   std::optional<std::string> find(const std::string& key);
+  /// Its fault where it was refused, else "". Asks no file.
+  std::string fault(const std::string& key);
   /// Keeps a verdict. `what`: kernel and call in the words of messages.
   void keep(const std::string& key, const std::string& what, const std::string& fault);
   /// All that were refused.

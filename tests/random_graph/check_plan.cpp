@@ -30,6 +30,8 @@ CompileOptions options_of(std::string_view kind, int threads, const std::string&
   if (kind == "tuned") {
     options.tune = true;
     options.expert.tune_in_network = false;
+  }
+  if (kind == "tuned" || kind.starts_with(kSearch)) {
     // Measurements of one graph are of no use to others, and those of the user stay as they are.
     static const TestFolder kFolder;
     options.cache_folder = kFolder.path();

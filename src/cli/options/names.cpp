@@ -44,7 +44,8 @@ std::vector<std::string> closed_names(ValueKind kind) {
 bool is_device_name(std::string_view name) {
   const auto family = [](std::string_view of) { return of.substr(0, of.find(':')); };
   const auto has_number = [](std::string_view of) { return of.find(':') != std::string_view::npos; };
-  // To list devices starts the drivers of all of them: memory, threads and some 40 ms, which no run on a processor owes.
+  // To list devices starts the drivers of all of them: memory, threads and some 40 ms, which no run on a processor
+  // owes.
   constexpr std::string_view kFamilies[] = {"cpu", "reference", "cuda", "opencl"};
   if (std::find(std::begin(kFamilies), std::end(kFamilies), family(name)) != std::end(kFamilies)) return true;
   const std::vector<std::string> known = available_devices();
