@@ -77,13 +77,15 @@ std::set<std::string> compare_devices(const OpDef& op) {
 }
 
 // Others are cheaper on tensors as small as those of samples: grouped_conv_test.cpp, winograd_conv_test.cpp,
-// pointwise_conv_test.cpp, tap_conv_test.cpp, pool_test.cpp, channel_gate_test.cpp, conv_transpose_test.cpp,
-// backward_kernels_test.cpp. Ops with states are not drawn: philox_test.cpp. Mixtures are bodies that no sample draws:
-// chosen_experts_test.cpp.
+// pointwise_conv_test.cpp, tap_conv_test.cpp, plane_conv_test.cpp, weight_product_test.cpp, pool_test.cpp,
+// channel_gate_test.cpp, conv_transpose_test.cpp, backward_kernels_test.cpp. Ops with states are not drawn:
+// philox_test.cpp. Mixtures are bodies that no sample draws: chosen_experts_test.cpp.
 constexpr std::string_view kTestedByVariant[] = {"cpu.grouped_conv_simd",
                                                  "cpu.winograd_conv_simd",
                                                  "cpu.pointwise_conv_simd",
                                                  "cpu.tap_conv_simd",
+                                                 "cpu.conv_of_planes",
+                                                 "cpu.weight_product_simd",
                                                  "cpu.max_pool_onednn",
                                                  "cpu.average_pool_onednn",
                                                  "cpu.max_pool_pixels",

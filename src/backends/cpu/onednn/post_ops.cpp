@@ -206,19 +206,9 @@ std::optional<dnnl::memory::dims> vector_dims(const AnchoredCall& call, const Op
   return in;
 }
 
-// Where primitives take a sum with what the output holds: those from before AVX-512 in front of everything else, those
-// from before AVX only where rows happen to be aligned.
-enum class Sums : uint8_t { none, first, anywhere };
-
-Sums sums_of_this_processor() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::sse41: return Sums::none;
-    case dnnl::cpu_isa::avx:
-    case dnnl::cpu_isa::avx2:
-    case dnnl::cpu_isa::avx2_vnni: return Sums::first;
-    default: return Sums::anywhere;
-  }
-}
+// Do primitives take a sum with what the output holds? In front of everything else alone (brgconv would anywhere, but
+// does not take all convolutions), and without AVX only where rows happen to be aligned.
+bool has_sums() { return dnnl::get_effective_cpu_isa() != dnnl::cpu_isa::sse41; }
 
 bool is_residual(const AnchoredCall& call, const EpilogueOp& op) {
   if (op.op != &add_def() || op.operands.size() != 2) return false;
@@ -273,8 +263,8 @@ class StepReader {
 
   // Would oneDNN add a residual behind the steps so far?
   bool takes_sum() const {
-    static const Sums kSums = sums_of_this_processor();
-    return !has_sum_ && (kSums == Sums::anywhere || (kSums == Sums::first && steps_.empty()));
+    static const bool kHasSums = has_sums();
+    return kHasSums && steps_.empty();
   }
 
   void append(const Eltwise& formula) {
@@ -290,7 +280,6 @@ class StepReader {
   void read_tensor(const EpilogueOp& op, const std::string& name) {
     const Operand& other = other_operand(op);
     if (is_residual(call_, op) && takes_sum()) {
-      has_sum_ = true;
       steps_.push_back({Step::Kind::sum, {algorithm::undef}, &op});
     } else if (is_residual(call_, op)) {
       refusal_ = "a residual that is neither the first post-op nor the last op";
@@ -324,7 +313,6 @@ class StepReader {
   simd::ActivationPass last_;
   int added_last_ = -1;
   std::string refusal_;
-  bool has_sum_ = false;
 };
 
 }  // namespace

@@ -53,7 +53,7 @@ double filled_part(const AnchoredCall& conv, std::string_view implementation) {
   const Dims w = conv.dims(1);
   const int64_t block = native_block() == Layout::blocked16 ? 16 : 8;
   const bool is_vectors =
-      conv.attributes().integer("group") == 1 && implementation.find("gemm") == std::string_view::npos;
+      conv.attributes().integer("group") == 1 && implementation.find("gemm:") == std::string_view::npos;
   return is_vectors && w[0] < block ? static_cast<double>(w[0]) / static_cast<double>(block) : 1.0;
 }
 

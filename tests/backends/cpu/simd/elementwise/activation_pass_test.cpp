@@ -73,7 +73,7 @@ TEST(ActivationPass, AddsAResidualToWhatItGives) {
         }
         simd::run_activation({kind}, alone.data(), static_cast<int64_t>(size));
         simd::run_activation({kind}, y.data(), static_cast<int64_t>(size), residual.data());
-        for (size_t i = 0; i < size; ++i) ASSERT_EQ(y[i], alone[i] + residual[i]) << "at " << i << " of " << size;
+        for (size_t i = 0; i < size; ++i) ASSERT_FLOAT_EQ(y[i], alone[i] + residual[i]) << "at " << i << " of " << size;
       }
     }
   });
