@@ -184,18 +184,21 @@ Prepared prepare(const KernelCall& call) {
   return {std::make_unique<WeightProduct>(call, *product), ""};
 }
 
-// Beside oneDNN's forms (matmul.cpp), whose weights wait for memory: a few rows take half of their time here, and more
-// of them a little longer.
+// Beside oneDNN's forms (matmul.cpp), which wait for weights that come from memory: a few rows take half of their time
+// here, more rows or weights that a cache has a little longer.
 double cost_us(const AnchoredCall& product, int threads) {
   constexpr double kStartUs = 2;
   constexpr double kFlopsPerUsAndThread = 80e3;
   constexpr double kBytesPerUs = 12e3, kBytesPerUsOfFewRows = 24e3;
-  constexpr double kSlowdownOfMoreRows = 1.25;
+  constexpr double kSlowdown = 1.25;
+  constexpr int64_t kFarWeights = 1536 * 1024;
   const KernelCall anchor = product.anchor_call(threads);
   const OpCost cost = cost_of(product.op(), {product.attributes(), anchor.inputs, anchor.outputs});
   const double compute_us = cost.flops / (kFlopsPerUsAndThread * threads);
-  if (extents_of(product).rows <= kFewRows) return kStartUs + compute_us + cost.bytes / kBytesPerUsOfFewRows;
-  return kStartUs + kSlowdownOfMoreRows * (compute_us + cost.bytes / kBytesPerUs);
+  const Extents extents = extents_of(product);
+  const bool is_ahead = extents.rows <= kFewRows && extents.depth * extents.columns > kFarWeights;
+  if (is_ahead) return kStartUs + compute_us + cost.bytes / kBytesPerUsOfFewRows;
+  return kStartUs + kSlowdown * (compute_us + cost.bytes / kBytesPerUs);
 }
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
