@@ -209,7 +209,7 @@ HWY_INLINE VF join_sums(const VI* sums) {
 
 // kParts sums for each element hide how long a multiplication takes where there are few rows.
 template <int kUsed, int kRows, int kParts>
-HWY_INLINE void multiply_tile(const ByteTile& tile) {
+HWY_NOINLINE void multiply_tile(const ByteTile& tile) {
   const DI d;
   VI sums[kRows][kParts][kVectors][kUsed];
 #pragma GCC unroll 6
@@ -287,7 +287,7 @@ HWY_INLINE int64_t multiply_rows(const ByteTile& tile, int64_t rows) {
 
 // High parts times bytes; with kIsWide low ones, too. Sums of so many pairs fit 32 bits.
 template <bool kIsWide, int kRows>
-HWY_INLINE void multiply_tile(const ByteTile& tile) {
+HWY_NOINLINE void multiply_tile(const ByteTile& tile) {
   constexpr int64_t kMostPairs = 256;
   const DF d;
   const int64_t pairs = kQuad / 2 * num_quads(tile.depth), stride = 2 * tile.row_size;
