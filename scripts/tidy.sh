@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs clang-tidy 14 over sources of src; exit 1 where it finds something. A file takes 5 to 10 seconds.
 #
-# usage: tidy.sh [-p BUILD_DIR] [--analyze] [--all | --since COMMIT | FILE...]     (default: build-test, --since main)
+# usage: tidy.sh [-p BUILD_DIR] [--analyze] [--all | --since COMMIT | FILE...]     (default: build-tidy, --since main)
 #
 # --since takes the .cpp files below src that differ from COMMIT, uncommitted ones included. A changed header is only
 # seen through the sources that include it: name those, or take --all. --analyze adds the static analyzer (30 s a file).
@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() { sed -n '2,7p' "$0" | sed 's/^# \{0,1\}//'; exit 2; }
-build=build-test since=main all=0 checks=() files=()
+build=build-tidy since=main all=0 checks=() files=()
 while [ $# -gt 0 ]; do
   case $1 in
     -p) [ $# -ge 2 ] || usage; build=$2; shift ;;
@@ -22,7 +22,9 @@ while [ $# -gt 0 ]; do
   shift
 done
 tidy=$(command -v clang-tidy-14) || { echo "clang-tidy-14 is missing: apt-get install clang-tidy-14" >&2; exit 2; }
-[ -e "$build/compile_commands.json" ] || { echo "$build/compile_commands.json is missing: cmake --preset test" >&2; exit 2; }
+# Configured, not built: each source needs a command of its own, which groups do not have.
+[ "$build" != build-tidy ] || cmake --preset test -B build-tidy -DAG_UNITY=OFF -DAG_BUILD_TESTS=OFF >/dev/null
+[ -e "$build/compile_commands.json" ] || { echo "$build/compile_commands.json is missing: configure it with AG_UNITY=OFF" >&2; exit 2; }
 
 if [ $all = 1 ]; then
   mapfile -t files < <(git ls-files 'src/*.cpp')

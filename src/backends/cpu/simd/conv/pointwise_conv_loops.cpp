@@ -25,9 +25,9 @@ constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
 constexpr int64_t kMaxDepth = 256;
 constexpr int64_t kLine = 64 / sizeof(float);
 // Weights beyond this come from memory, and are fetched ahead: so many would push what is read next out of the caches.
-constexpr int64_t kNearWeights = 128 * 1024;
+constexpr int64_t kNearWeights = int64_t{128} * 1024;
 // Elements of a block of pixels, which is read once for each panel: part of the second cache.
-constexpr int64_t kBlockElements = 40 * 1024;
+constexpr int64_t kBlockElements = int64_t{40} * 1024;
 
 HWY_INLINE int64_t lanes_of_target() { return static_cast<int64_t>(hn::Lanes(D())); }
 

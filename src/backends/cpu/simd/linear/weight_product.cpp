@@ -191,7 +191,7 @@ double cost_us(const AnchoredCall& product, int threads) {
   constexpr double kFlopsPerUsAndThread = 80e3;
   constexpr double kBytesPerUs = 12e3, kBytesPerUsOfFewRows = 24e3;
   constexpr double kSlowdown = 1.25;
-  constexpr int64_t kFarWeights = 1536 * 1024;
+  constexpr int64_t kFarWeights = int64_t{1536} * 1024;
   const KernelCall anchor = product.anchor_call(threads);
   const OpCost cost = cost_of(product.op(), {product.attributes(), anchor.inputs, anchor.outputs});
   const double compute_us = cost.flops / (kFlopsPerUsAndThread * threads);

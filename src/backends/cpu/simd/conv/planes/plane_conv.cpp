@@ -54,7 +54,7 @@ struct PlaneBlocks {
   int64_t channels = 1;  // of the input that are copied together
 
   PlaneBlocks(const PlaneShape& shape, int64_t batch, int64_t in_channels, int threads) {
-    constexpr int64_t kCopied = 40 << 10;  // elements that stay in the second cache beside the sums
+    constexpr int64_t kCopied = int64_t{40} << 10;  // elements that stay in the second cache beside the sums
     constexpr int64_t kMostRows = 16;
     const int64_t wanted = 4 * threads;
     rows = std::clamp<int64_t>(shape.rows.out * batch / wanted, 1, kMostRows);
@@ -186,8 +186,8 @@ double cost_us(const AnchoredCall& conv, int threads) {
   const KernelCall anchor = conv.anchor_call(threads);
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
   const int64_t lanes = plane_conv_lanes(), outputs = conv.dims(kW)[0];
-  const double filled =
-      static_cast<double>(shape.columns.out) / static_cast<double>((shape.columns.out + lanes - 1) / lanes * lanes);
+  const int64_t whole = (shape.columns.out + lanes - 1) / lanes * lanes;
+  const double filled = static_cast<double>(shape.columns.out) / static_cast<double>(whole);
   const double rate = kFlopsPerUsAndLane * static_cast<double>(lanes) * filled * (outputs < 3 ? kPartOfOne : 1.0);
   return kStartUs + cost.flops / (rate * threads) + cost.bytes / (kBytesPerUs * threads);
 }

@@ -130,21 +130,19 @@ HWY_INLINE void convolve_two_rows(const PlaneConvTask& t, const float* x, const 
   second.store(y + t.pitch);
 }
 
-// A row of sums, `kMost` vectors at a time: f(x, y, number of vectors as a constant).
+// A row of sums, three or four vectors at a time: f(x, y, number of vectors as a constant).
 template <int kMost, class F>
 HWY_INLINE void for_vectors(const PlaneConvTask& t, const float* x, float* y, const F& f) {
+  static_assert(kMost == 3 || kMost == 4);
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   for (int64_t left = (t.columns + lanes - 1) / lanes; left > 0;
        left -= kMost, x += kMost * lanes, y += kMost * lanes) {
-    if (left >= kMost) {
-      f(x, y, std::integral_constant<int, kMost>());
-    } else if (left == 3) {
-      f(x, y, std::integral_constant<int, std::min(3, kMost)>());
-    } else if (left == 2) {
-      f(x, y, std::integral_constant<int, std::min(2, kMost)>());
-    } else {
-      f(x, y, std::integral_constant<int, 1>());
+    if constexpr (kMost == 4) {
+      if (left == 3) return f(x, y, std::integral_constant<int, 3>());
     }
+    if (left == 1) return f(x, y, std::integral_constant<int, 1>());
+    if (left == 2) return f(x, y, std::integral_constant<int, 2>());
+    f(x, y, std::integral_constant<int, kMost>());
   }
 }
 
