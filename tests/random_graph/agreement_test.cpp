@@ -198,6 +198,17 @@ TEST(Agreement, DrawsEnoughRunsForTies) {
   EXPECT_FALSE(agree(test, other));
 }
 
+TEST(Agreement, KnowsThatGeluVanishesBesideX) {
+  const TestGraph test = graph_of(DType::f32, {-7, -3, 1, 2, 3, 4, 5, 6},
+                                  [](Var x) { return mul(cast(cast(gelu(x), DType::boolean), DType::f32), x); });
+  std::vector<double> other = results_of(test);
+  ASSERT_EQ(other[0], -7);
+  other[0] = 0;
+  EXPECT_TRUE(agree(test, other));
+  other[1] = 0;
+  EXPECT_FALSE(agree(test, other));
+}
+
 // The reference makes numbers of x^8 that kernels may flush.
 // A tanh that ends at the number below 1 makes 128 of a zero point of 127, and moves all bytes.
 TEST(Agreement, KnowsZeroPointsBetweenEndsThatSaturate) {
