@@ -94,38 +94,20 @@ class PointwiseKernel : public Kernel {
   void run(const KernelArgs& args) const override {
     const float* x = args.inputs[x_slot_].data<float>();
     if (shape_.skips_pixels()) x = gather_pixels(x, static_cast<float*>(args.scratch));
-    const PointwiseTask all{
-        .in_channels = shape_.in_channels,
-        .out_channels = shape_.out_channels,
-        .panels = packed_->data<float>(),
-        .bias = bias_.data<float>(),
-        .x = x,
-        .x_stride = shape_.in_channels,
-        .residual = steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>(),
-        .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
-        .pixels = shape_.pixels(),
-        .first_panel = 0,
-        .end_panel = panels_,
-        .steps = steps_.list};
-    if (shares_panels()) {
-      for_shares(threads_, panels_, [&](int64_t begin, int64_t end, int) {
-        PointwiseTask task = all;
-        task.first_panel = begin;
-        task.end_panel = end;
-        run_pointwise(task);
-      });
-      return;
-    }
-    const int64_t rows = pointwise_rows();
-    for_shares(threads_, (all.pixels + rows - 1) / rows, [&](int64_t begin, int64_t end, int) {
-      const int64_t first = begin * rows;
-      PointwiseTask task = all;
-      task.x += first * all.x_stride;
-      task.y += first * all.out_channels;
-      if (task.residual) task.residual += first * all.out_channels;
-      task.pixels = std::min(end * rows, all.pixels) - first;
-      run_pointwise(task);
-    });
+    share_pointwise(
+        {.in_channels = shape_.in_channels,
+         .out_channels = shape_.out_channels,
+         .panels = packed_->data<float>(),
+         .bias = bias_.data<float>(),
+         .x = x,
+         .x_stride = shape_.in_channels,
+         .residual = steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>(),
+         .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
+         .pixels = shape_.pixels(),
+         .first_panel = 0,
+         .end_panel = panels_,
+         .steps = steps_.list},
+        threads_);
   }
 
  private:
@@ -146,9 +128,6 @@ class PointwiseKernel : public Kernel {
     }
     return bias;
   }
-
-  // What every thread reads is the smaller one of pixels and weights.
-  bool shares_panels() const { return shape_.pixels() < shape_.out_channels; }
 
   // The pixels that have outputs, one behind the other.
   const float* gather_pixels(const float* x, float* to) const {

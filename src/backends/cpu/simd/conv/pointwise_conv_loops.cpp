@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/threads/parallel.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/conv/pointwise_conv_loops.cpp"
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
@@ -245,6 +247,28 @@ void pack_pointwise_weights(const float* weights, int64_t out_channels, int64_t 
 }
 
 void run_pointwise(const PointwiseTask& task) { HWY_DYNAMIC_DISPATCH(run)(task); }
+
+void share_pointwise(const PointwiseTask& all, int threads) {
+  if (all.pixels < all.out_channels) {
+    for_shares(threads, all.end_panel - all.first_panel, [&](int64_t begin, int64_t end, int) {
+      PointwiseTask task = all;
+      task.first_panel = all.first_panel + begin;
+      task.end_panel = all.first_panel + end;
+      run_pointwise(task);
+    });
+    return;
+  }
+  const int64_t rows = pointwise_rows();
+  for_shares(threads, (all.pixels + rows - 1) / rows, [&](int64_t begin, int64_t end, int) {
+    const int64_t first = begin * rows;
+    PointwiseTask task = all;
+    task.x += first * all.x_stride;
+    task.y += first * all.out_channels;
+    if (task.residual) task.residual += first * all.out_channels;
+    task.pixels = std::min(end * rows, all.pixels) - first;
+    run_pointwise(task);
+  });
+}
 
 }  // namespace autograph::simd
 #endif  // HWY_ONCE

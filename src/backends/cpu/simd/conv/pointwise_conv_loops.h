@@ -36,4 +36,7 @@ void pack_pointwise_weights(const float* weights, int64_t out_channels, int64_t 
 
 void run_pointwise(const PointwiseTask& task);
 
+/// The same on `threads` threads, each of which reads all of the smaller one of pixels and weights.
+void share_pointwise(const PointwiseTask& task, int threads);
+
 }  // namespace autograph::simd

@@ -111,45 +111,24 @@ class WeightProduct : public Kernel {
   void run(const KernelArgs& args) const override {
     const float* residual =
         steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
-    const PointwiseTask all{.in_channels = extents_.depth,
-                            .out_channels = extents_.columns,
-                            .panels = packed_->data<float>(),
-                            .bias = bias_.data<float>(),
-                            .x = args.inputs[a_slot_].data<float>(),
-                            .x_stride = extents_.depth,
-                            .residual = residual,
-                            .y = args.outputs[0].mutable_data<float>(),
-                            .pixels = extents_.rows,
-                            .first_panel = 0,
-                            .end_panel = panels_,
-                            .steps = steps_.list};
-    // Each thread reads all of one factor: the smaller one.
-    if (extents_.rows < extents_.columns) {
-      for_shares(threads_, panels_, [&](int64_t begin, int64_t end, int) {
-        PointwiseTask task = all;
-        task.first_panel = begin;
-        task.end_panel = end;
-        run_pointwise(task);
-      });
-      return;
-    }
-    const int64_t tile = pointwise_rows();
-    for_shares(threads_, (extents_.rows + tile - 1) / tile, [&](int64_t begin, int64_t end, int) {
-      run_pointwise(rows_of(all, begin * tile, std::min(end * tile, extents_.rows)));
-    });
+    share_pointwise({.in_channels = extents_.depth,
+                     .out_channels = extents_.columns,
+                     .panels = packed_->data<float>(),
+                     .bias = bias_.data<float>(),
+                     .x = args.inputs[a_slot_].data<float>(),
+                     .x_stride = extents_.depth,
+                     .residual = residual,
+                     .y = args.outputs[0].mutable_data<float>(),
+                     .pixels = extents_.rows,
+                     .first_panel = 0,
+                     .end_panel = panels_,
+                     .steps = steps_.list},
+                    threads_);
   }
 
  private:
   // Flops in the time that one element takes (parallel.h).
   static constexpr double kFlopsOfWork = 16;
-
-  static PointwiseTask rows_of(PointwiseTask task, int64_t begin, int64_t end) {
-    task.x += begin * task.x_stride;
-    task.y += begin * task.out_channels;
-    if (task.residual) task.residual += begin * task.out_channels;
-    task.pixels = end - begin;
-    return task;
-  }
 
   Tensor packed(const AnchoredCall& product) const {
     const int64_t width = pointwise_panel_width(), depth = extents_.depth, columns = extents_.columns;

@@ -5,7 +5,6 @@
 // A block of rows of outputs is computed at a time: the rows that its windows reach are copied into padded ones
 // (plane_padding.h), as many channels as fit the second cache.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,11 +26,6 @@ constexpr size_t kW = 1;
 constexpr size_t kB = 2;
 constexpr int64_t kMostOutputs = 16;
 
-bool all_finite(const Tensor& weights) {
-  const float* values = weights.data<float>();
-  return std::all_of(values, values + weights.num_elements(), [](float value) { return std::isfinite(value); });
-}
-
 std::string why_not(const KernelCall& call) {
   const auto conv = read_conv(call);
   if (!conv) return "not a convolution with a chain of elementwise ops behind it";
@@ -42,8 +36,8 @@ std::string why_not(const KernelCall& call) {
   if (conv->output().shape().num_elements().value_or(0) == 0 || w[1] == 0) return "an empty tensor";
   if (w[0] > kMostOutputs) return "channels that fill vectors";
   if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
-  // Times the zeros of the padding they would give NaN.
-  if (!all_finite(conv->operand(kW).constant)) return "weights that are not finite";
+  const Tensor& weights = conv->operand(kW).constant;
+  if (!all_finite(weights.data<float>(), weights.num_elements())) return "weights that are not finite";
   return read_conv_steps(*conv).refusal;
 }
 
@@ -63,12 +57,9 @@ struct PlaneBlocks {
       const int64_t tile = 8 * plane_conv_lanes();
       columns = std::max(tile, (columns / threads + tile - 1) / tile * tile);
     }
-    channels = std::clamp<int64_t>(kCopied / (padded_rows(shape) * shape.padded_width()), 1, in_channels);
+    channels = std::clamp<int64_t>(kCopied / (shape.reached_rows(rows) * shape.padded_width()), 1, in_channels);
   }
 
-  int64_t padded_rows(const PlaneShape& shape) const {
-    return (rows - 1) * shape.rows.stride + (shape.rows.kernel - 1) * shape.rows.dilation + 1;
-  }
   int64_t row_blocks(const PlaneShape& shape) const { return (shape.rows.out + rows - 1) / rows; }
   int64_t column_blocks(const PlaneShape& shape) const { return (shape.columns.out + columns - 1) / columns; }
 };
@@ -87,7 +78,7 @@ class PlaneConv : public Kernel {
         out_channels_(conv.dims(kW)[0]),
         threads_(useful_threads(call.threads, work())),
         blocks_(shape_, batch_, in_channels_, threads_),
-        padded_size_(blocks_.padded_rows(shape_) * shape_.padded_width()),
+        padded_size_(shape_.reached_rows(blocks_.rows) * shape_.padded_width()),
         pitch_((blocks_.columns + plane_conv_lanes() - 1) / plane_conv_lanes() * plane_conv_lanes()) {}
 
   size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * thread_size()) * sizeof(float); }
@@ -124,10 +115,9 @@ class PlaneConv : public Kernel {
     const int64_t columns = std::min(blocks_.columns, shape_.columns.out - column);
     for (int64_t c = 0; c < in_channels_; c += blocks_.channels) {
       const int64_t channels = std::min(blocks_.channels, in_channels_ - c);
-      const int64_t reached = (rows - 1) * shape_.rows.stride + (shape_.rows.kernel - 1) * shape_.rows.dilation + 1;
       for (int64_t k = 0; k < channels; ++k) {
-        pad_rows(shape_, x + (c + k) * shape_.rows.in * shape_.columns.in, row * shape_.rows.stride, reached,
-                 copied + k * padded_size_);
+        pad_rows(shape_, x + (c + k) * shape_.rows.in * shape_.columns.in, row * shape_.rows.stride,
+                 shape_.reached_rows(rows), copied + k * padded_size_);
       }
       add_plane_products({.padded = copied + column,
                           .padded_size = padded_size_,

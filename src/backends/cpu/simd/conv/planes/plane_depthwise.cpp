@@ -2,7 +2,6 @@
 //
 // Each plane is copied into a padded one first (plane_padding.h).
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -194,10 +193,6 @@ void convolve_inside(const PlaneShape& shape, const float* x, const float* weigh
       *y++ = sum;
     }
   }
-}
-
-bool all_finite(const float* values, int64_t count) {
-  return std::all_of(values, values + count, [](float value) { return std::isfinite(value); });
 }
 
 class PlaneDepthwise : public Kernel {

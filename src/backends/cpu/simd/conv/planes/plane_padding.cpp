@@ -1,6 +1,7 @@
 #include "backends/cpu/simd/conv/planes/plane_padding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace autograph::simd {
@@ -26,6 +27,10 @@ void copy_row(const PlaneShape& shape, const float* from, int64_t count, float* 
 }
 
 }  // namespace
+
+bool all_finite(const float* weights, int64_t count) {
+  return std::all_of(weights, weights + count, [](float value) { return std::isfinite(value); });
+}
 
 std::vector<int64_t> PlaneShape::offsets() const {
   std::vector<int64_t> result;

@@ -19,6 +19,10 @@ struct PlaneShape {
 
   int64_t padded_width() const { return sorted * columns.stride; }
   int64_t taps() const { return rows.kernel * columns.kernel; }
+  /// Padded rows that the windows of `outputs` rows of outputs reach.
+  int64_t reached_rows(int64_t outputs) const {
+    return (outputs - 1) * rows.stride + (rows.kernel - 1) * rows.dilation + 1;
+  }
   /// Where each tap of a window lies, from where a padded plane begins.
   std::vector<int64_t> offsets() const;
 };
@@ -29,6 +33,9 @@ PlaneShape plane_shape(const Attributes& attributes, const Dims& x, const Dims& 
 /// Rows [first, first + count) of the padded plane of `x`. The columns of the padding in `padded` must be 0; what lies
 /// behind the last window is left out.
 void pad_rows(const PlaneShape& shape, const float* x, int64_t first, int64_t count, float* padded);
+
+/// Weights that are not finite give NaN times the zeros of the padding.
+bool all_finite(const float* weights, int64_t count);
 
 /// Elements to have behind the end of a padded plane, as vectors are loaded whole: those of the widest vector.
 inline constexpr int64_t kPlaneSlack = 64;
