@@ -50,7 +50,7 @@ struct PlaneBlocks {
   PlaneBlocks(const PlaneShape& shape, int64_t batch, int64_t in_channels, int threads) {
     constexpr int64_t kCopied = int64_t{40} << 10;  // elements that stay in the second cache beside the sums
     constexpr int64_t kMostRows = 16;
-    const int64_t wanted = 4 * threads;
+    const int64_t wanted = int64_t{4} * threads;
     rows = std::clamp<int64_t>(shape.rows.out * batch / wanted, 1, kMostRows);
     columns = shape.columns.out;
     if (shape.rows.out == 1 && batch < threads) {
