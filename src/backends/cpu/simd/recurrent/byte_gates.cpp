@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "base/check.h"
 
@@ -26,11 +28,19 @@ constexpr int64_t kLine = 64;
 // A row is q * scale with q from -kLargest to kLargest. Rounding may add 1, or 128 where low bytes are left out.
 constexpr int32_t kMiddle = 1 << 23;
 constexpr float kLargest = kMiddle - 256;
-// Rounding errors of 16 bits are 9e-6 of the largest number of a row. Up to this ratio of it to the root mean square
-// they are less than those of other kernels (accuracy/scaled_tensor.h: 1e-4); other rows keep their low bytes.
+// Rounding errors of 16 bits are 9e-6 of the number that kLargest stands for. Up to this ratio of it to the root mean
+// square they are less than those of other kernels (accuracy/scaled_tensor.h: 1e-4). Numbers beyond are peaks: what
+// they have beyond is multiplied by itself. Rows with more peaks than one number of kFewPeaks keep their low bytes.
 constexpr float kLargestRatio = 8;
+constexpr int64_t kFewPeaks = 16;
+// Once peaks are set apart, there may be others among the rest.
+constexpr int kMostCuts = 4;
 // Rows below this are zero: the reciprocal of their scale would be infinite.
 constexpr float kSmallest = 1e-30F;
+// Mean squares below this may have lost too much to tell how large a row is.
+constexpr float kSmallestSquare = 1e-30F;
+// Numbers up to this much above kLargest are no peaks: products with the factor are rounded.
+constexpr float kSlack = 8;
 
 constexpr int64_t padded_depth(int64_t depth) { return (depth + kLine - 1) / kLine * kLine; }
 constexpr int64_t num_quads(int64_t depth) { return (depth + kQuad - 1) / kQuad; }
@@ -38,9 +48,17 @@ constexpr int64_t num_quads(int64_t depth) { return (depth + kQuad - 1) / kQuad;
 // What stands before the bytes of a row.
 struct alignas(kLine) RowHead {
   float scale;
-  float sum;     // of all q
-  bool is_wide;  // are there low bytes other than those of 0?
+  float sum;      // of all q
+  bool is_wide;   // are there low bytes other than those of 0?
+  int64_t peaks;  // stand behind the numbers
 };
+
+// What a number of a row that is not wide has beyond +-kLargest.
+struct Peak {
+  int64_t k;
+  float excess;
+};
+static_assert(sizeof(Peak) == kFewPeaks);  // so that those of a row take a byte for each number
 
 // What stands before the bytes of a panel: for each column -128 * sum w, the scale and the zero point.
 constexpr int64_t kHeadFields = 3;
@@ -62,7 +80,15 @@ constexpr int64_t kGroup = AG_IS_VNNI ? kQuad : 2;
 constexpr int64_t kNumberBytes = AG_IS_VNNI ? 3 : 4;
 
 constexpr int64_t row_size(int64_t depth) {
-  return static_cast<int64_t>(sizeof(RowHead) + kNumberBytes * padded_depth(depth)) / 4;
+  return static_cast<int64_t>(sizeof(RowHead) + (kNumberBytes + 1) * padded_depth(depth)) / 4;
+}
+
+// `Head`: RowHead, const or not.
+template <class Head>
+HWY_INLINE auto* peaks_of(Head* head, int64_t depth) {
+  using Of = std::conditional_t<std::is_const_v<Head>, const Peak, Peak>;
+  using Byte = std::conditional_t<std::is_const_v<Head>, const char, char>;
+  return reinterpret_cast<Of*>(reinterpret_cast<Byte*>(head + 1) + kNumberBytes * padded_depth(depth));
 }
 
 #if AG_HAS_BYTE_PRODUCTS
@@ -137,24 +163,84 @@ HWY_INLINE void store_numbers(VI q, int64_t k, int64_t depth, void* to) {
 
 #endif
 
+// Of the numbers up to `top`, and how many there are beyond.
+struct MagnitudesBelow {
+  float largest;
+  float squares;
+  int64_t beyond;
+};
+
+HWY_INLINE MagnitudesBelow magnitudes_below(float top, const float* x, int64_t depth) {
+  const DF d;
+  VF largest = hn::Zero(d), squares = hn::Zero(d);
+  int64_t beyond = 0;
+  for (int64_t k = 0; k < depth; k += kLanes) {
+    VF v = hn::Abs(load_row(x + k, depth - k));
+    const auto is_beyond = hn::Gt(v, hn::Set(d, top));
+    beyond += static_cast<int64_t>(hn::CountTrue(d, is_beyond));
+    v = hn::IfThenZeroElse(is_beyond, v);
+    largest = hn::Max(largest, v);
+    squares = hn::MulAdd(v, v, squares);
+  }
+  return {hn::GetLane(hn::MaxOfLanes(d, largest)), hn::GetLane(hn::SumOfLanes(d, squares)), beyond};
+}
+
+// The number that kLargest stands for, and whether low bytes are kept up to it.
+struct RowTop {
+  float top;
+  bool is_wide;
+};
+
+HWY_INLINE RowTop find_top(const float* x, int64_t depth, bool keeps_low) {
+  const auto [largest, squares] = magnitudes(x, depth);
+  if (keeps_low || !(largest < std::numeric_limits<float>::infinity())) return {largest, keeps_low};
+  float top = largest, rest = squares;
+  for (int cut = 0; cut <= kMostCuts; ++cut) {
+    const float square = rest / static_cast<float>(depth), limit = kLargestRatio * std::sqrt(square);
+    if (!(square > kSmallestSquare && limit < top)) return {top, false};
+    const MagnitudesBelow below = magnitudes_below(limit, x, depth);
+    if (below.beyond * kFewPeaks > depth) break;
+    // Where nothing is left that has a size, the limit is as good.
+    top = below.squares > kSmallestSquare ? below.largest : limit;
+    rest = below.squares;
+  }
+  return {largest, true};
+}
+
+// Cuts numbers to what has a place, and notes what is cut off.
+HWY_NOINLINE VF cut_peaks(VF v, int64_t k, int64_t depth, RowHead* head) {
+  const DF d;
+  HWY_ALIGN float numbers[kLanes];
+  hn::Store(v, d, numbers);
+  Peak* const peaks = peaks_of(head, depth);
+  for (int64_t i = 0; i < kLanes; ++i) {
+    if (!(std::fabs(numbers[i]) > kLargest + kSlack)) continue;
+    const float cut = std::copysign(kLargest, numbers[i]);
+    peaks[head->peaks++] = {k + i, numbers[i] - cut};
+    numbers[i] = cut;
+  }
+  return hn::Load(d, numbers);
+}
+
 void prepare_row(const float* x, int64_t depth, bool keeps_low, float* prepared) {
   const DF d;
   const DI di;
-  const auto [largest, squares] = magnitudes(x, depth);
+  const auto [top, is_wide] = find_top(x, depth, keeps_low);
   auto* head = reinterpret_cast<RowHead*>(prepared);
-  const bool is_zero = !(largest > kSmallest);  // or NaN
-  const VF factor = hn::Set(d, is_zero ? 0.0F : kLargest / largest);
-  const float per_square = largest * largest / (kLargestRatio * kLargestRatio);
-  head->is_wide = keeps_low || !(per_square * static_cast<float>(depth) <= squares);
-  const VI half = hn::Set(di, head->is_wide ? 0 : 128), kept = hn::Set(di, head->is_wide ? -1 : -256);
+  head->is_wide = is_wide;
+  head->peaks = 0;
+  const bool is_zero = !(top > kSmallest);  // or NaN
+  const VF factor = hn::Set(d, is_zero ? 0.0F : kLargest / top), most = hn::Set(d, kLargest + kSlack);
+  const VI half = hn::Set(di, is_wide ? 0 : 128), kept = hn::Set(di, is_wide ? -1 : -256);
   VF sum = hn::Zero(d);
   for (int64_t k = 0; k < padded_depth(depth); k += kLanes) {
-    const VF v = k < depth ? load_row(x + k, depth - k) : hn::Zero(d);
-    const VI q = hn::And(hn::Add(hn::NearestInt(hn::Mul(v, factor)), half), kept);
+    VF v = k < depth ? hn::Mul(load_row(x + k, depth - k), factor) : hn::Zero(d);
+    if (!hn::AllFalse(d, hn::Gt(hn::Abs(v), most))) v = cut_peaks(v, k, depth, head);
+    const VI q = hn::And(hn::Add(hn::NearestInt(v), half), kept);
     sum = hn::Add(sum, hn::ConvertTo(d, q));
     store_numbers(q, k, depth, head + 1);
   }
-  head->scale = is_zero && largest == largest ? 0.0F : largest / kLargest;
+  head->scale = is_zero && top == top ? 0.0F : top / kLargest;
   head->sum = hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
@@ -170,6 +256,20 @@ struct ByteTile {
   HWY_INLINE const uint8_t* bytes(int64_t row) const { return reinterpret_cast<const uint8_t*>(&head(row) + 1); }
 };
 
+// One byte of each column.
+HWY_INLINE VF load_weights(const ByteTile& tile, int64_t k, int vector) {
+  const DI d;
+  constexpr int kBits = 32 / kGroup;  // that a byte has to itself once its group is widened to 32 bits
+  const uint8_t* const group = tile.panel + kHead + (k / kGroup * kVectors + vector) * kLanes * kGroup;
+#if AG_IS_VNNI
+  const VI bytes = hn::BitCast(d, hn::LoadU(hn::Repartition<uint8_t, DI>(), group));
+#else
+  const VI bytes = hn::BitCast(d, load_pairs(reinterpret_cast<const int8_t*>(group)));
+#endif
+  const auto above = static_cast<int>((kGroup - 1 - k % kGroup) * kBits);
+  return hn::ConvertTo(DF(), hn::ShiftRight<32 - kBits>(hn::ShiftLeftSame(bytes, above)));
+}
+
 // Sums of q times bytes to c.
 HWY_INLINE void finish_tile(const ByteTile& tile, int64_t row, int vector, VF sum) {
   const DF d;
@@ -178,6 +278,11 @@ HWY_INLINE void finish_tile(const ByteTile& tile, int64_t row, int vector, VF su
   const VF zero = hn::LoadU(d, head + 2 * kVectors * kLanes);
   const RowHead& of_row = tile.head(row);
   sum = hn::NegMulAdd(zero, hn::Set(d, of_row.sum), sum);
+  const Peak* const peaks = peaks_of(&of_row, tile.depth);
+  for (int64_t i = 0; i < of_row.peaks; ++i) {
+    const VF weights = hn::Sub(load_weights(tile, peaks[i].k, vector), zero);
+    sum = hn::MulAdd(hn::Set(d, peaks[i].excess), weights, sum);
+  }
   hn::StoreU(hn::Mul(sum, hn::Mul(scale, hn::Set(d, of_row.scale))), d, tile.c + row * tile.c_stride + vector * kLanes);
 }
 
@@ -324,17 +429,21 @@ HWY_NOINLINE void multiply_tile(const ByteTile& tile) {
 // Returns how many it took.
 HWY_INLINE int64_t multiply_rows(const ByteTile& tile, int64_t rows) {
   constexpr int64_t kMost = 6;
-  rows = rows >= kMost ? kMost : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
+  rows = std::min(rows, kMost);
   bool is_wide = false;
   for (int64_t r = 0; r < rows; ++r) is_wide |= tile.head(r).is_wide;
   switch (is_wide ? -rows : rows) {
     case 1: multiply_tile<false, 1>(tile); break;
     case 2: multiply_tile<false, 2>(tile); break;
+    case 3: multiply_tile<false, 3>(tile); break;
     case 4: multiply_tile<false, 4>(tile); break;
+    case 5: multiply_tile<false, 5>(tile); break;
     case kMost: multiply_tile<false, kMost>(tile); break;
     case -1: multiply_tile<true, 1>(tile); break;
     case -2: multiply_tile<true, 2>(tile); break;
+    case -3: multiply_tile<true, 3>(tile); break;
     case -4: multiply_tile<true, 4>(tile); break;
+    case -5: multiply_tile<true, 5>(tile); break;
     case -kMost: multiply_tile<true, kMost>(tile); break;
   }
   return rows;

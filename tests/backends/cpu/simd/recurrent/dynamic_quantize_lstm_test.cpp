@@ -1,6 +1,7 @@
 // The LSTM on packed bytes against its definition: the lstm of the weights that the bytes stand for.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "autograph/op_def.h"
@@ -146,6 +147,27 @@ TEST_F(DynamicQuantizeLstm, RowsWithOneLargeNumber) {
   sample.inputs[0] = x;
   sample.inputs[1] = weights;
   expect_definition(sample, {}, {1e-4, 2e-4});
+}
+
+// A few peaks, of several sizes, among small numbers or among zeros; and rows that are nothing but peaks among peaks.
+TEST_F(DynamicQuantizeLstm, RowsWithPeaks) {
+  wherever_it_runs([] {
+    Random random(9);
+    for (int i = 0; i < 40; ++i) {
+      SCOPED_TRACE(i);
+      const int64_t input = draw(random, 100, 300);
+      OpSample sample = lstm_sample(random, {2, draw(random, 1, 7), input, 20});
+      Tensor x = sample.inputs[0].tensor().clone();
+      auto* const elements = x.mutable_data<float>();
+      const double rest = i % 4 == 0 ? 0 : 0.003, steps = i % 4 == 3 ? 1 : 40;
+      for (int64_t j = 0; j < x.num_elements(); ++j) {
+        const bool is_peak = draw(random, 0, static_cast<int64_t>(steps)) == 0;
+        elements[j] *= static_cast<float>(is_peak ? std::pow(10, 0.1 * static_cast<double>(draw(random, -25, 0))) : rest);
+      }
+      sample.inputs[0] = x;
+      expect_definition(sample, {}, {1e-4, 3e-4});
+    }
+  });
 }
 
 TEST_F(DynamicQuantizeLstm, InfinityAndNanStayInTheirSequence) {
