@@ -267,6 +267,12 @@ TEST(SimdKernels, EveryElementwiseOpOnItsSamples) {
   });
 }
 
+// Of all sizes, so that sums and products wrap around.
+Tensor whole_numbers(Random& random, const Dims& dims) {
+  return draw_tensor(random, DType::i32, dims, std::numeric_limits<int32_t>::min(),
+                     std::numeric_limits<int32_t>::max());
+}
+
 // Rows shorter and longer than a tile, operands of every way to broadcast.
 TEST(SimdKernels, ElementwiseBroadcasts) {
   const std::vector<std::pair<Dims, Dims>> shapes{
@@ -295,6 +301,13 @@ TEST(SimdKernels, ElementwiseBroadcasts) {
         const Tensor mask = draw_tensor(random, DType::boolean, b, 0, 1);
         expect_reference(def, KernelCase(where_def(), {{mask, x, y}}, {threads}));
         expect_reference(def, KernelCase(max_def(), {{x, y, random_tensor(random, a)}}, {threads}));
+        const Tensor i = whole_numbers(random, a), j = whole_numbers(random, b);
+        for (const OpDef* op : {&add_def(), &sub_def(), &mul_def()}) {
+          expect_reference(def, KernelCase(*op, {{i, j}}, {threads}), {0, 0});
+        }
+        for (const DType to : {DType::f32, DType::boolean}) {
+          expect_reference(def, KernelCase(cast_def(), {.inputs = {i}, .attributes = {{"to", to}}}, {threads}), {0, 0});
+        }
       }
     }
   });
@@ -322,6 +335,27 @@ TEST(SimdKernels, FusedChainsWithSeveralOutputs) {
       const OpSample sample{.inputs = {random_tensor(random, dims), random_tensor(random, bias)},
                             .attributes = {{"body", gated_body(dims, bias)}},
                             .num_outputs = 3};
+      expect_reference(simd::fused_elementwise_kernel(), KernelCase(fused_def(), sample));
+    }
+  });
+}
+
+// What stands behind a convolution of bytes: y = swish((x + bias) * scale), of integers up to the cast.
+TEST(SimdKernels, FusedChainsThatBeginWithIntegers) {
+  on_every_isa([] {
+    Random random(11);
+    for (const Dims& dims : {Dims{2, 5, 7, 7}, Dims{1, 3, 40, 50}, Dims{1, 1, 1, 2}}) {
+      const Dims bias{1, dims[1], 1, 1};
+      auto body = std::make_shared<Graph>();
+      const Var x = input(*body, DType::i32, Shape::of(dims), "x");
+      const Var scale = input(*body, DType::f32, Shape::of({1}), "scale");
+      const Var sum =
+          mul(add(x, constant(*body, whole_numbers(random, bias))), constant(*body, Tensor::scalar<int32_t>(3)));
+      const Var y = mul(cast(sum, DType::f32), scale);
+      for (const Var& output : {mul(y, sigmoid(y)), sum}) body->add_output(output.id());
+      const OpSample sample{.inputs = {whole_numbers(random, dims), Tensor::of<float>({1}, {3e-9F})},
+                            .attributes = {{"body", GraphRef(body)}},
+                            .num_outputs = 2};
       expect_reference(simd::fused_elementwise_kernel(), KernelCase(fused_def(), sample));
     }
   });

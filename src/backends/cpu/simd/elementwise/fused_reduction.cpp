@@ -48,6 +48,7 @@ struct FusedReduction {
     last = &body->node(elementwise.back());
     elementwise.pop_back();
     if (last->outputs().size() != 1 || last->output(0) != body->outputs()[0]) return "a result in the middle";
+    if (body->type(reduced()).dtype() != DType::f32) return "a reduction of other than f32";
     std::string reason = read_reduction(call.threads);
     if (reason.empty()) {
       const ValueId result = reduced();

@@ -7,6 +7,7 @@ namespace {
 
 // A constant of a body: a number, or a tensor that the program brings along.
 TileValue constant_value(const Tensor& constant, const KernelCall& call, TileProgram& program) {
+  if (constant.num_elements() == 1 && constant.dtype() == DType::i32) return program.integer(*constant.data<int32_t>());
   if (constant.num_elements() == 1 && is_tile_type(constant.dtype()) && constant.dtype() != DType::boolean) {
     return program.number(static_cast<float>(constant.to_f64()[0]));
   }

@@ -1,6 +1,8 @@
 // From elementwise ops to instructions: those with a formula are one, or one for each pair of many operands; some
 // become others when operands are known.
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -69,10 +71,24 @@ TileInstruction pow_instruction(const TileNode& node) {
 }
 
 TileValue append_cast(TileProgram& program, const TileNode& node) {
+  TileValue x = node.operands[0];
   const bool to_bool = node.output.dtype() == DType::boolean;
-  return program.emit(
-      {.op = to_bool ? kTileOp<formulas::NotZero> : kTileOp<formulas::Identity>, .operands = {node.operands[0]}});
+  if (node.inputs[0].dtype() == DType::i32) {
+    x = program.emit({.op = kIntegerTileOp<FloatOfInteger>, .operands = {x}});
+    if (!to_bool) return x;
+  }
+  return program.emit({.op = to_bool ? kTileOp<formulas::NotZero> : kTileOp<formulas::Identity>, .operands = {x}});
 }
+
+// The instruction of an op on i32 elements, if it has one.
+std::optional<TileOp> integer_op(const OpDef& op) {
+  if (&op == &add_def()) return kIntegerTileOp<IntegerSum>;
+  if (&op == &sub_def()) return kIntegerTileOp<IntegerDifference>;
+  if (&op == &mul_def()) return kIntegerTileOp<IntegerProduct>;
+  return std::nullopt;
+}
+
+bool is_of_integers(const TileNode& node) { return node.output.dtype() == DType::i32 && integer_op(node.op); }
 
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
@@ -122,9 +138,11 @@ TileValue append_quantization(TileProgram& program, const TileNode& node) {
 
 std::string why_not_types(const TileNode& node) {
   if (is_quantization(node.op)) return why_not_quantization(node);
+  if (is_of_integers(node)) return "";  // so are the operands
   const auto fits = [](DType dtype) { return dtype == DType::f32 || dtype == DType::boolean; };
   for (const Type& type : node.inputs) {
-    const bool widened = &node.op == &cast_def() && type.is_tensor() && type.dtype() == DType::u8;
+    const bool widened = &node.op == &cast_def() && type.is_tensor() &&
+                         (type.dtype() == DType::u8 || type.dtype() == DType::i8 || type.dtype() == DType::i32);
     if (type.is_tensor() && !fits(type.dtype()) && !widened) return fmt::format("dtype {}", to_string(type.dtype()));
   }
   return fits(node.output.dtype()) ? "" : fmt::format("dtype {}", to_string(node.output.dtype()));
@@ -139,6 +157,8 @@ TileValue TileProgram::number(float value) {
   return {TileValue::Kind::number, static_cast<uint32_t>(numbers.size() - 1)};
 }
 
+TileValue TileProgram::integer(int32_t value) { return number(std::bit_cast<float>(value)); }
+
 TileValue TileProgram::emit(TileInstruction instruction) {
   instructions.push_back(instruction);
   return {TileValue::Kind::result, static_cast<uint32_t>(instructions.size() - 1)};
@@ -147,7 +167,9 @@ TileValue TileProgram::emit(TileInstruction instruction) {
 std::string append_node(TileProgram& program, const TileNode& node, TileValue& result) {
   std::string reason = why_not_types(node);
   if (!reason.empty()) return reason;
-  if (&node.op == &clip_def()) {
+  if (is_of_integers(node)) {
+    result = program.emit({.op = *integer_op(node.op), .operands = {node.operands[0], node.operands[1]}});
+  } else if (&node.op == &clip_def()) {
     result = append_clip(program, node);
   } else if (&node.op == &pow_def()) {
     result = program.emit(pow_instruction(node));

@@ -37,11 +37,26 @@ struct Reader {
 HWY_INLINE V vector_of(Lanes x) { return x.v; }
 HWY_INLINE V vector_of(Answers x) { return hn::IfThenElseZero(x.mask, hn::Set(D(), 1.0F)); }
 
+// Integers, whose bits are those of a vector.
+using DI = hn::RebindToSigned<D>;
+using VI = hn::Vec<DI>;
+HWY_INLINE V of_integers(IntegerSum, VI a, VI b) { return hn::BitCast(D(), hn::Add(a, b)); }
+HWY_INLINE V of_integers(IntegerDifference, VI a, VI b) { return hn::BitCast(D(), hn::Sub(a, b)); }
+HWY_INLINE V of_integers(IntegerProduct, VI a, VI b) { return hn::BitCast(D(), hn::Mul(a, b)); }
+HWY_INLINE V of_integers(FloatOfInteger, VI a) { return hn::ConvertTo(D(), a); }
+
+template <class F, class... Vs>
+concept OfIntegers = requires(Vs... x) {
+  of_integers(F(), hn::BitCast(DI(), x)...);
+};
+
 // F of these operands and the parameters of the call.
 template <class F, class... Vs>
 HWY_INLINE V apply(Lanes p, Lanes q, Vs... x) {
   constexpr size_t kParameters = F::kInfo.num_parameters();
-  if constexpr (kParameters == 2) {
+  if constexpr (OfIntegers<F, Vs...>) {
+    return of_integers(F(), hn::BitCast(DI(), x)...);
+  } else if constexpr (kParameters == 2) {
     return vector_of(formulas::fast<F>(Lanes(x)..., p, q));
   } else if constexpr (kParameters == 1) {
     return vector_of(formulas::fast<F>(Lanes(x)..., p));
@@ -97,13 +112,14 @@ constexpr TileFunction function_of() {
   if constexpr (F::kInfo.operands == 3) return ternary<F>;
 }
 
-template <class... Fs>
-constexpr std::array<TileFunction, kTileOpCount> functions_of(FormulaList<Fs...>) {
-  return {function_of<Fs>()...};
+template <class... Fs, class... Is>
+constexpr std::array<TileFunction, kTileOpCount> functions_of(FormulaList<Fs...>, FormulaList<Is...>) {
+  return {function_of<Fs>()..., function_of<Is>()...};
 }
 
 const std::array<TileFunction, kTileOpCount>* functions() {
-  static constexpr std::array<TileFunction, kTileOpCount> kFunctions = functions_of(formulas::Formulas());
+  static constexpr std::array<TileFunction, kTileOpCount> kFunctions =
+      functions_of(formulas::Formulas(), TilesOfIntegers());
   return &kFunctions;
 }
 

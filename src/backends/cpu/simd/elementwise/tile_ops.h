@@ -1,4 +1,5 @@
-// The instructions of elementwise programs: each is one loop over a tile of f32 elements.
+// The instructions of elementwise programs: each is one loop over a tile of f32 elements, or of i32 elements, whose
+// bits stand where those of floats would.
 //
 // Truth values are 0 and 1. An operand is either as long as the tile or one element that stands for all of them.
 #pragma once
@@ -11,14 +12,32 @@
 
 namespace autograph::simd {
 
-/// What an instruction computes from its operands and parameters p and q: the place of a formula among all formulas.
+/// What an instruction computes from its operands and parameters p and q: the place of a formula among all formulas,
+/// and behind these one of TilesOfIntegers.
 enum class TileOp : uint8_t {};
 
-constexpr size_t kTileOpCount = formulas::Formulas::kSize;
+/// i32 elements that wrap around, and what makes f32 elements of them.
+struct IntegerSum {
+  static constexpr FormulaInfo kInfo{.operands = 2};
+};
+struct IntegerDifference {
+  static constexpr FormulaInfo kInfo{.operands = 2};
+};
+struct IntegerProduct {
+  static constexpr FormulaInfo kInfo{.operands = 2};
+};
+struct FloatOfInteger {
+  static constexpr FormulaInfo kInfo{.operands = 1};
+};
+using TilesOfIntegers = FormulaList<IntegerSum, IntegerDifference, IntegerProduct, FloatOfInteger>;
+
+constexpr size_t kTileOpCount = formulas::Formulas::kSize + TilesOfIntegers::kSize;
 
 /// The instruction that computes F.
 template <class F>
 inline constexpr TileOp kTileOp{index_in<F>(formulas::Formulas())};
+template <class F>
+inline constexpr TileOp kIntegerTileOp{formulas::Formulas::kSize + index_in<F>(TilesOfIntegers())};
 
 /// An operand: `step` is 1, or 0 for one element that stands for all.
 struct TileOperand {

@@ -30,6 +30,9 @@ struct Step {
   float p, q;
 };
 
+// i32 elements go the way of f32 ones.
+bool is_byte_type(DType dtype) { return dtype != DType::f32 && dtype != DType::i32; }
+
 // How an input is read.
 enum class Walk : uint8_t {
   none,    // not given
@@ -42,13 +45,13 @@ struct Input {
   Walk walk = Walk::none;
   DType dtype = DType::f32;  // of a byte: widened into a buffer
   uint32_t buffer = 0;       // for widening, and for rows shorter than a tile
-  bool is_bytes() const { return dtype != DType::f32; }
+  bool is_bytes() const { return is_byte_type(dtype); }
 };
 
 struct Output {
   DType dtype = DType::f32;
   uint32_t buffer = 0;  // what is narrowed, when of bytes
-  bool is_bytes() const { return dtype != DType::f32; }
+  bool is_bytes() const { return is_byte_type(dtype); }
 };
 
 void widen(DType dtype, const void* from, int64_t offset, float* to, int64_t count) {
@@ -87,6 +90,7 @@ std::vector<int64_t> weights_of_formulas() {
     for (const auto& part : parts_in_order(formula.fast)) weight = std::max(weight, weight_of(part.op()));
     weights.push_back(weight);
   }
+  weights.resize(kTileOpCount, 1);
   return weights;
 }
 
@@ -530,7 +534,8 @@ std::vector<KernelVariant> tile_variants(const KernelCall& call) {
 }
 
 bool is_tile_type(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::boolean || dtype == DType::u8 || dtype == DType::i8;
+  return dtype == DType::f32 || dtype == DType::boolean || dtype == DType::u8 || dtype == DType::i8 ||
+         dtype == DType::i32;
 }
 
 std::string why_not_tiles(const KernelCall& call, const TileProgram& program) {
@@ -539,11 +544,11 @@ std::string why_not_tiles(const KernelCall& call, const TileProgram& program) {
   for (const Type& type : inputs) {
     if (!type.is_tensor()) continue;
     const DType dtype = type.dtype();
-    if (!is_tile_type(dtype)) return fmt::format("dtype {}: only f32, bool, u8 and i8", to_string(dtype));
+    if (!is_tile_type(dtype)) return fmt::format("dtype {}: only f32, bool, u8, i8 and i32", to_string(dtype));
   }
   for (const Type& type : call.outputs) {
     if (!is_tile_type(type.dtype())) {
-      return fmt::format("dtype {}: only f32, bool, u8 and i8", to_string(type.dtype()));
+      return fmt::format("dtype {}: only f32, bool, u8, i8 and i32", to_string(type.dtype()));
     }
     if (type.shape().static_dims() != call.output_dims(0)) return "outputs of different shapes";
   }

@@ -2,7 +2,8 @@
 // still in the first cache when the next one reads it. A single elementwise op is a program of one instruction.
 //
 // All values have the shape of the outputs, to which the inputs broadcast. Values are f32 while they are worked on:
-// bool and 8-bit unsigned inputs are widened when they are read, truth values become bool when they are written.
+// bool and 8-bit inputs are widened when they are read, truth values become bool when they are written. i32 values stay
+// what they are: they are added and multiplied, or become f32.
 #pragma once
 
 #include <array>
@@ -39,11 +40,12 @@ struct TileInstruction {
 /// What is computed, apart from shapes.
 struct TileProgram {
   std::vector<TileInstruction> instructions;
-  std::vector<float> numbers;
+  std::vector<float> numbers;  ///< Or integers, by their bits.
   std::vector<Tensor> constants;
   std::vector<TileValue> outputs;  ///< One per output.
 
   TileValue number(float value);
+  TileValue integer(int32_t value);
   TileValue emit(TileInstruction instruction);
 };
 
@@ -87,7 +89,7 @@ std::unique_ptr<TileRange> make_tile_range(const KernelCall& call, TileProgram p
 /// Row-major, and the layouts that tensors of the output's dims may have when the program runs on them as they are.
 std::vector<KernelVariant> tile_variants(const KernelCall& call);
 
-/// Can inputs and outputs of a program have this dtype: f32, bool, u8 or i8?
+/// Can inputs and outputs of a program have this dtype: f32, bool, u8, i8 or i32?
 bool is_tile_type(DType dtype);
 
 /// "" when the types fit: outputs of one shape; inputs and constants that broadcast to it.
