@@ -67,16 +67,25 @@ HWY_INLINE PairV add_pair(PairV sum, hn::Vec<ShortD> factor, hn::Vec<ShortD> wei
 template <int kCount>
 HWY_INLINE void add_pair_products(const int16_t* rows, int64_t stride, const int8_t* panel, int64_t pairs,
                                   PairV (&sums)[kCount][kPairVectors]) {
-  const auto half = static_cast<int64_t>(hn::Lanes(ShortD()));  // bytes of one vector of sums
-  for (int64_t p = 0; p < pairs; ++p, panel += kPairVectors * half) {
-    const auto first = load_pairs(panel), second = load_pairs(panel + half);
+  constexpr auto kHalf = static_cast<int64_t>(HWY_LANES(int16_t));  // bytes of one vector of sums
+  const auto add = [&](int64_t p) HWY_ATTR {
+    const int8_t* const at = panel + p * kPairVectors * kHalf;
+    const auto first = load_pairs(at), second = load_pairs(at + kHalf);
 #pragma GCC unroll 12
     for (int r = 0; r < kCount; ++r) {
       const auto factor = broadcast_pair(rows + r * stride + 2 * p);
       sums[r][0] = add_pair(sums[r][0], factor, first);
       sums[r][1] = add_pair(sums[r][1], factor, second);
     }
+  };
+  // A step of one or two rows is so short that else its time depends on where the loop happens to lie in memory.
+  constexpr int64_t kSteps = kCount <= 2 ? 4 : 1;
+  int64_t p = 0;
+  for (; p + kSteps <= pairs; p += kSteps) {
+#pragma GCC unroll 4
+    for (int64_t step = 0; step < kSteps; ++step) add(p + step);
   }
+  for (; p < pairs; ++p) add(p);
 }
 
 #else
