@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 namespace autograph {
 namespace {
@@ -33,6 +34,9 @@ constexpr const char* kCreateVerdicts =
     "CREATE TABLE IF NOT EXISTS verdict (device TEXT NOT NULL, key TEXT NOT NULL, what TEXT NOT NULL, "
     "fault TEXT NOT NULL, at INTEGER NOT NULL DEFAULT (strftime('%s', 'now')), PRIMARY KEY (device, key)) "
     "WITHOUT ROWID";
+// Every process that looks for faults reads these alone.
+constexpr const char* kIndexFaults =
+    "CREATE INDEX IF NOT EXISTS fault_of_verdict ON verdict (device) WHERE fault <> ''";
 
 }  // namespace
 
@@ -55,6 +59,7 @@ class MeasurementCache::Database {
     execute(kCreate);
     execute(kCreateSamples);
     execute(kCreateVerdicts);
+    execute(kIndexFaults);
   }
 
   void execute(const std::string& sql) {
@@ -204,7 +209,6 @@ void MeasurementCache::open() {
       const bool is_new = std::filesystem::create_directories(folder_);
       if (is_new) std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
       auto opened = std::make_unique<Database>(folder_ + kMeasurementsFile);
-      prune(*opened);
       if (opened->has_faults()) mark_faults();  // the database may have come from elsewhere
       database_ = std::move(opened);
       return;
@@ -234,7 +238,10 @@ std::optional<double> MeasurementCache::find(const std::string& device, const st
 }
 
 void MeasurementCache::store(const std::string& device, const std::string& key, double us) {
-  try_to(false, [&](Database& database) { return database.store(device, key, us), true; });
+  try_to(false, [&](Database& database) {
+    prune_once(database);
+    return database.store(device, key, us), true;
+  });
 }
 
 void MeasurementCache::store_sample(const std::string& device, const std::string& graph, const LatencySample& sample) {
@@ -265,6 +272,7 @@ std::optional<Verdict> MeasurementCache::find_verdict(const std::string& device,
 
 void MeasurementCache::store_verdict(const std::string& device, const std::string& key, const Verdict& verdict) {
   try_to(false, [&](Database& database) {
+    prune_once(database);
     if (!verdict.fault.empty()) mark_faults();
     return database.store_verdict(device, key, verdict), true;
   });
@@ -282,7 +290,9 @@ int64_t MeasurementCache::size() {
   return try_to(int64_t{0}, [&](Database& database) { return database.count(); });
 }
 
-void MeasurementCache::prune(Database& database) {
+// To count rows takes longer than to find one: who only reads need not.
+void MeasurementCache::prune_once(Database& database) {
+  if (std::exchange(is_pruned_, true)) return;
   const auto prune_table = [&](const char* table, const char* order, int64_t surplus) {
     if (surplus <= 0) return;
     database.execute(

@@ -72,10 +72,11 @@ class MeasurementCache {
   // What a call of the database gives; on errors `otherwise`, and a note.
   template <class Result, class Call>
   Result try_to(Result otherwise, const Call& call);
-  static void prune(Database& database);
+  void prune_once(Database& database);
   const std::string folder_;
   std::mutex mutex_;                    // guards database_
   std::unique_ptr<Database> database_;  // null until it is asked
+  bool is_pruned_ = false;              // before this process wrote its first row
   std::string note_;
 };
 
