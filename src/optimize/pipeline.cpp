@@ -2,6 +2,7 @@
 // once; leaving it out leaves out all of them.
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -144,11 +145,17 @@ std::vector<PassReport> run_passes(Graph& graph, PassContext& context, const Pip
   std::vector<PassReport> reports;
   OpCounts counts(graph);
   bool is_verified = true;
+  size_t changes = 0;
+  std::map<decltype(PassDef::run), size_t> idle;  // passes that found nothing to do, and behind how many changes
   for (size_t number = 0; number < passes.size(); ++number) {
     const PassDef& pass = passes[number];
     if (!is_chosen(pass, options) || (number >= options.max_passes && !pass.required)) continue;
     const auto start = std::chrono::steady_clock::now();
-    const bool changed = pass.run(graph, context);
+    const auto before = idle.find(pass.run);
+    const bool is_idle = before != idle.end() && before->second == changes;
+    const bool changed = !is_idle && pass.run(graph, context);
+    if (changed) ++changes;
+    if (!changed) idle[pass.run] = changes;
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     reports.push_back({std::string(pass.name), took.count(), changed, graph.num_nodes(), {}});
     if (changed) reports.back().ops = counts.follow(graph);

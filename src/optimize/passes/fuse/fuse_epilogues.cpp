@@ -6,8 +6,10 @@
 // Starting from each op with the `anchor` trait, the chain of elementwise nodes behind it is followed as long as
 // nothing else reads the values in between, dims and dtype stay, and the device has a kernel for the whole. Scalars
 // become constants of the body; everything else that is read becomes an input of the fused node, so weights stay where
-// they are. A residual is taken by the producer that comes last, by which time the other operand is there.
+// they are. Most chains are taken as a whole, so that is what is asked first: to ask takes most of the time. A residual
+// is taken by the producer that comes last, by which time the other operand is there.
 #include <algorithm>
+#include <span>
 
 #include "autograph/op_def.h"
 #include "optimize/body_builder.h"
@@ -27,7 +29,10 @@ NodeId next_in_chain(const Graph& graph, ValueId v) {
   return joins ? id : NodeId{};
 }
 
-BodyBuilder body_of(const Graph& graph, const std::vector<NodeId>& chain) {
+// Nodes of a chain that are asked about at once.
+constexpr size_t kFirstLength = 6;
+
+BodyBuilder body_of(const Graph& graph, std::span<const NodeId> chain) {
   BodyBuilder builder(graph);
   for (const NodeId id : chain) builder.add(graph.node(id));
   return builder;
@@ -37,13 +42,18 @@ bool fuse_behind(Graph& graph, const PassContext& context, NodeId anchor) {
   std::vector<NodeId> chain{anchor};
   for (NodeId next = next_in_chain(graph, graph.node(anchor).output(0)); next.is_valid();
        next = next_in_chain(graph, graph.node(chain.back()).output(0))) {
-    BodyBuilder longer = body_of(graph, chain);
-    longer.add(graph.node(next));
-    if (!longer.has_kernel(context)) break;
     chain.push_back(next);
   }
-  if (chain.size() == 1) return false;
-  body_of(graph, chain).replace(graph, chain);
+  const auto first = [&](size_t count) { return std::span<const NodeId>(chain).first(count); };
+  size_t length = std::min(chain.size(), kFirstLength);
+  if (length > 1 && body_of(graph, first(length)).has_kernel(context)) {
+    while (length < chain.size() && body_of(graph, first(length + 1)).has_kernel(context)) ++length;
+  } else {
+    while (--length > 1 && !body_of(graph, first(length)).has_kernel(context)) {
+    }
+  }
+  if (length < 2) return false;
+  body_of(graph, first(length)).replace(graph, first(length));
   return true;
 }
 
