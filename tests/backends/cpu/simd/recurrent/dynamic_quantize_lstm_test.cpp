@@ -162,7 +162,8 @@ TEST_F(DynamicQuantizeLstm, RowsWithPeaks) {
       const double rest = i % 4 == 0 ? 0 : 0.003, steps = i % 4 == 3 ? 1 : 40;
       for (int64_t j = 0; j < x.num_elements(); ++j) {
         const bool is_peak = draw(random, 0, static_cast<int64_t>(steps)) == 0;
-        elements[j] *= static_cast<float>(is_peak ? std::pow(10, 0.1 * static_cast<double>(draw(random, -25, 0))) : rest);
+        const auto power = 0.1 * static_cast<double>(draw(random, -25, 0));
+        elements[j] *= static_cast<float>(is_peak ? std::pow(10, power) : rest);
       }
       sample.inputs[0] = x;
       expect_definition(sample, {}, {1e-4, 3e-4});
