@@ -187,5 +187,14 @@ TEST(EagerGraphs, RandomGraphsComputeWhatTheReferenceComputes) {
   EXPECT_GT(computed, kGraphs / 2);
 }
 
+TEST(EagerGraphs, NodesWithoutInputsNeedNoOthers) {
+  Graph graph;
+  const NodeId node = graph.add_node(get_op("sequence_empty"), {}, {{"dtype", DType::i64}}, {{}, 1});
+  graph.add_output(graph.node(node).output(0));
+  const std::vector<Var> results = replay(graph, {});
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_TRUE(datum(results[0]).is_sequence());
+}
+
 }  // namespace
 }  // namespace autograph
