@@ -253,6 +253,21 @@ TEST(Agreement, KnowsTheScaleOfStates) {
   EXPECT_NE(disagreement({Tensor::of<float>({1, 1, 1}, {1e-3F})}, expected, test), "");
 }
 
+// The gradient of q where the scores of attention are cut off: tanh(40) is 1, or the number below it.
+TEST(Agreement, KnowsTheEndsOfSoftCaps) {
+  const TestGraph test = graph_of(DType::f32, {600}, [](Var x) {
+    const auto row = [&](float number) { return constant_like(x, Tensor::of<float>({1, 1, 1}, {number})); };
+    const auto whole = [&](float number) { return constant_like(x, Tensor::of<float>({1, 1, 1, 1}, {number})); };
+    const Var q = reshape(x, {1, 1, 1, 1});
+    return reshape(apply_all(get_op("tiled_attention_grad"), {q, whole(1), whole(3), whole(2), row(15), row(1), {}},
+                             {{"softcap", 15.0F}}, 3)[0],
+                   {1});
+  });
+  EXPECT_EQ(results_of(test)[0], 0);
+  EXPECT_TRUE(agree(test, {6e-7}));
+  EXPECT_FALSE(agree(test, {1e-3}));
+}
+
 std::vector<Dims> dims_of_moved(const TestGraph& test) {
   std::vector<Dims> dims;
   for (const auto& run : run_moved(test).moved) dims.push_back(run[0].tensor().dims());
