@@ -18,6 +18,8 @@ Var sub(Var a, Var b);
 Var mul(Var a, Var b);
 /// a * b, and 0 wherever a is 0, also where b is infinite or NaN; floats.
 Var mul_no_nan(Var a, Var b);
+/// a where b is above 0, else 0, also where b is NaN; floats.
+Var where_positive(Var a, Var b);
 /// Integers truncate towards zero; division by zero gives 0.
 Var div(Var a, Var b);
 /// a ^ b, in the dtype of a.

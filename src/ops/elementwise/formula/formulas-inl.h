@@ -210,6 +210,12 @@ struct MulNoNan {
   AG_FORMULA T of(T a, T b) { return select(a == T(0), T(0), a * b); }
 };
 
+// How a gradient passes a rectifier whose output, or input, is b.
+struct WherePositive {
+  static constexpr FormulaInfo kInfo{.op = "where_positive", .operands = 2};
+  AG_FORMULA T of(T a, T b) { return select(b > T(0), a, T(0)); }
+};
+
 struct Max {
   static constexpr FormulaInfo kInfo{.op = "max", .operands = 2, .fold = Fold::plain};
   AG_FORMULA T of(T a, T b) { return max_nan(a, b); }
@@ -352,6 +358,6 @@ struct NotZero {
 using Formulas =
     FormulaList<Identity, Neg, Abs, Sign, Reciprocal, Sqrt, Exp, Log, Erf, Floor, Ceil, Round, Relu, LeakyRelu, Elu,
                 Selu, Celu, ThresholdedRelu, HardSigmoid, HardSwish, Sigmoid, Tanh, Softplus, Softsign, Mish, Swish,
-                Gelu, GeluTanh, Add, Sub, Mul, Div, MulNoNan, Max, Min, Sum, Mean, Pow, Prelu, Swiglu, Clip, Equal,
-                Less, LessOrEqual, Greater, GreaterOrEqual, IsNan, Not, And, Or, Xor, Where, Square, Cube, SqrtOfPow,
-                Scale, Dequantize, Quantize, NotZero>;
+                Gelu, GeluTanh, Add, Sub, Mul, Div, MulNoNan, WherePositive, Max, Min, Sum, Mean, Pow, Prelu, Swiglu,
+                Clip, Equal, Less, LessOrEqual, Greater, GreaterOrEqual, IsNan, Not, And, Or, Xor, Where, Square, Cube,
+                SqrtOfPow, Scale, Dequantize, Quantize, NotZero>;
