@@ -544,7 +544,8 @@ void multiply_row_by_panel(const float* row, int64_t depth, const uint8_t* panel
   for (int64_t j = 0; j < width; ++j) {
     float sum = 0;
     for (int64_t k = 0; k < depth; ++k) {
-      sum += row[k] * (static_cast<float>(bytes[(k / group * width + j) * group + k % group]) - zeros[j]) * scales[j];
+      const int64_t at = (k / group * width + j) * group + k % group;
+      sum += row[k] * (static_cast<float>(bytes[at]) - zeros[j]) * scales[j];
     }
     c[j] = sum;
   }
