@@ -48,16 +48,13 @@ const OpDef& relu_def() {
 }
 
 const OpDef& where_positive_def() {
-  static const OpDef def = [] {
-    OpDef op = make_binary({.name = "where_positive",
-                            .doc = "c = a where b is above 0, else 0, also where b is NaN.",
-                            .onnx = "",
-                            .types = dtypes::kFloat,
-                            .scalar = formulas::kLoops<formulas::WherePositive, FloatTypes>,
-                            .vjp = where_positive_vjp});
-    op.decompose = decompose_where_positive;
-    return op;
-  }();
+  static const OpDef def = make_binary({.name = "where_positive",
+                                        .doc = "c = a where b is above 0, else 0, also where b is NaN.",
+                                        .onnx = "",
+                                        .types = dtypes::kFloat,
+                                        .scalar = formulas::kLoops<formulas::WherePositive, FloatTypes>,
+                                        .vjp = where_positive_vjp,
+                                        .decompose = decompose_where_positive});
   return def;
 }
 

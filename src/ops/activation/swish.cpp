@@ -74,19 +74,16 @@ Var swish(Var x, float alpha) { return apply(swish_def(), {x}, {{"alpha", alpha}
 Var swiglu(Var a, Var b, float alpha) { return apply(swiglu_def(), {a, b}, {{"alpha", alpha}}); }
 
 const OpDef& swish_def() {
-  static const OpDef def = [] {
-    OpDef swish = make_unary({.name = "swish",
-                              .doc = "y = x * sigmoid(alpha * x).",
-                              .onnx = "Swish",
-                              .since = 24,
-                              .types = dtypes::kFloat,
-                              .scalar = formulas::kLoops<formulas::Swish, FloatTypes>,
-                              .attributes = {alpha_spec()},
-                              .vjp = swish_vjp,
-                              .sample = sample_swish});
-    swish.decompose = decompose_swish;
-    return swish;
-  }();
+  static const OpDef def = make_unary({.name = "swish",
+                                       .doc = "y = x * sigmoid(alpha * x).",
+                                       .onnx = "Swish",
+                                       .since = 24,
+                                       .types = dtypes::kFloat,
+                                       .scalar = formulas::kLoops<formulas::Swish, FloatTypes>,
+                                       .attributes = {alpha_spec()},
+                                       .vjp = swish_vjp,
+                                       .decompose = decompose_swish,
+                                       .sample = sample_swish});
   return def;
 }
 
@@ -100,11 +97,11 @@ const OpDef& swiglu_def() {
                                 .scalar = formulas::kLoops<formulas::Swiglu, FloatTypes>,
                                 .attributes = {alpha_spec()},
                                 .vjp = swiglu_vjp,
+                                .decompose = decompose_swiglu,
                                 .sample = sample_swiglu});
     swiglu.inputs = {{"a", "T", "The gate; any shape."}, {"b", "T", "The value; shape of a."}};
     swiglu.outputs = {{"y", "T", "Shape of a."}};
     swiglu.infer = infer_swiglu;
-    swiglu.decompose = decompose_swiglu;
     return swiglu;
   }();
   return def;

@@ -113,17 +113,14 @@ const OpDef& div_def() {
 }
 
 const OpDef& mul_no_nan_def() {
-  static const OpDef def = [] {
-    OpDef op = make_binary({.name = "mul_no_nan",
-                            .doc = "c = a * b, and 0 wherever a is 0, also where b is infinite or NaN.",
-                            .onnx = "",
-                            .types = dtypes::kFloat,
-                            .scalar = formulas::kLoops<formulas::MulNoNan, FloatTypes>,
-                            .vjp = mul_no_nan_vjp,
-                            .sample = sample_mul_no_nan});
-    op.decompose = decompose_mul_no_nan;
-    return op;
-  }();
+  static const OpDef def = make_binary({.name = "mul_no_nan",
+                                        .doc = "c = a * b, and 0 wherever a is 0, also where b is infinite or NaN.",
+                                        .onnx = "",
+                                        .types = dtypes::kFloat,
+                                        .scalar = formulas::kLoops<formulas::MulNoNan, FloatTypes>,
+                                        .vjp = mul_no_nan_vjp,
+                                        .decompose = decompose_mul_no_nan,
+                                        .sample = sample_mul_no_nan});
   return def;
 }
 

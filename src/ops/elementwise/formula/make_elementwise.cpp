@@ -14,6 +14,7 @@ OpDef make_common(ElementwiseForm form) {
   def.attributes = std::move(form.attributes);
   def.scalar = form.scalar;
   def.vjp = form.vjp;
+  def.decompose = form.decompose;
   def.no_grad = form.no_grad;
   def.traits = form.traits;
   def.traits.elementwise = true;

@@ -21,6 +21,7 @@ struct ElementwiseForm {
   Traits traits = {};                          ///< Besides `elementwise`, which is always set.
   std::string_view no_grad = "";               ///< Why there is no gradient, where there is none by nature.
   VjpFn vjp = nullptr;                         ///< Gradient rule.
+  DecomposeFn decompose = nullptr;             ///< Body in other ops, if any.
   SampleFn sample = nullptr;                   ///< Null: f32 tensors with elements in [-2, 2].
 };
 
