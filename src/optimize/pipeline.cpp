@@ -154,8 +154,11 @@ std::vector<PassReport> run_passes(Graph& graph, PassContext& context, const Pip
     const auto before = idle.find(pass.run);
     const bool is_idle = before != idle.end() && before->second == changes;
     const bool changed = !is_idle && pass.run(graph, context);
-    if (changed) ++changes;
-    if (!changed) idle[pass.run] = changes;
+    if (changed) {
+      ++changes;
+    } else {
+      idle[pass.run] = changes;
+    }
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     reports.push_back({std::string(pass.name), took.count(), changed, graph.num_nodes(), {}});
     if (changed) reports.back().ops = counts.follow(graph);

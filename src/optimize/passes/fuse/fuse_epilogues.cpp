@@ -45,13 +45,10 @@ bool fuse_behind(Graph& graph, const PassContext& context, NodeId anchor) {
     chain.push_back(next);
   }
   const auto first = [&](size_t count) { return std::span<const NodeId>(chain).first(count); };
+  const auto has_kernel = [&](size_t count) { return body_of(graph, first(count)).has_kernel(context); };
   size_t length = std::min(chain.size(), kFirstLength);
-  if (length > 1 && body_of(graph, first(length)).has_kernel(context)) {
-    while (length < chain.size() && body_of(graph, first(length + 1)).has_kernel(context)) ++length;
-  } else {
-    while (--length > 1 && !body_of(graph, first(length)).has_kernel(context)) {
-    }
-  }
+  while (length > 1 && !has_kernel(length)) --length;
+  while (length >= kFirstLength && length < chain.size() && has_kernel(length + 1)) ++length;
   if (length < 2) return false;
   body_of(graph, first(length)).replace(graph, first(length));
   return true;
