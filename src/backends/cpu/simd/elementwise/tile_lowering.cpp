@@ -52,6 +52,8 @@ TileValue append_clip(TileProgram& program, const TileNode& node) {
   return has(node, 1) || has(node, 2) ? y : program.emit({.op = kTileOp<formulas::Identity>, .operands = {y}});
 }
 
+bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
+
 // Common exponents are multiplications, as long as they are known and the same for all elements.
 TileInstruction pow_instruction(const TileNode& node) {
   const TileInstruction general{.op = kTileOp<formulas::Pow>, .operands = {node.operands[0], node.operands[1]}};
@@ -89,8 +91,6 @@ std::optional<TileOp> integer_op(const OpDef& op) {
 }
 
 bool is_of_integers(const TileNode& node) { return node.output.dtype() == DType::i32 && integer_op(node.op); }
-
-bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
 // quantize_linear and dequantize_linear with one scale: of f32 to bytes, and back.
 std::string why_not_quantization(const TileNode& node) {
@@ -141,8 +141,8 @@ std::string why_not_types(const TileNode& node) {
   if (is_of_integers(node)) return "";  // so are the operands
   const auto fits = [](DType dtype) { return dtype == DType::f32 || dtype == DType::boolean; };
   for (const Type& type : node.inputs) {
-    const bool widened = &node.op == &cast_def() && type.is_tensor() &&
-                         (type.dtype() == DType::u8 || type.dtype() == DType::i8 || type.dtype() == DType::i32);
+    const bool widened =
+        &node.op == &cast_def() && type.is_tensor() && (is_byte(type.dtype()) || type.dtype() == DType::i32);
     if (type.is_tensor() && !fits(type.dtype()) && !widened) return fmt::format("dtype {}", to_string(type.dtype()));
   }
   return fits(node.output.dtype()) ? "" : fmt::format("dtype {}", to_string(node.output.dtype()));

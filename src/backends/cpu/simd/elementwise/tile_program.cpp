@@ -30,9 +30,6 @@ struct Step {
   float p, q;
 };
 
-// i32 elements go the way of f32 ones.
-bool is_byte_type(DType dtype) { return dtype != DType::f32 && dtype != DType::i32; }
-
 // How an input is read.
 enum class Walk : uint8_t {
   none,    // not given
@@ -45,13 +42,13 @@ struct Input {
   Walk walk = Walk::none;
   DType dtype = DType::f32;  // of a byte: widened into a buffer
   uint32_t buffer = 0;       // for widening, and for rows shorter than a tile
-  bool is_bytes() const { return is_byte_type(dtype); }
+  bool is_bytes() const { return element_size(dtype) == 1; }
 };
 
 struct Output {
   DType dtype = DType::f32;
   uint32_t buffer = 0;  // what is narrowed, when of bytes
-  bool is_bytes() const { return is_byte_type(dtype); }
+  bool is_bytes() const { return element_size(dtype) == 1; }
 };
 
 void widen(DType dtype, const void* from, int64_t offset, float* to, int64_t count) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
 #include "base/check.h"
 
@@ -79,17 +78,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kGroup = AG_IS_VNNI ? kQuad : 2;
 constexpr int64_t kNumberBytes = AG_IS_VNNI ? 3 : 4;
 
-constexpr int64_t row_size(int64_t depth) {
-  return static_cast<int64_t>(sizeof(RowHead) + (kNumberBytes + 1) * padded_depth(depth)) / 4;
+// Bytes before the peaks of a row.
+constexpr int64_t peaks_offset(int64_t depth) {
+  return static_cast<int64_t>(sizeof(RowHead)) + kNumberBytes * padded_depth(depth);
 }
-
-// `Head`: RowHead, const or not.
-template <class Head>
-HWY_INLINE auto* peaks_of(Head* head, int64_t depth) {
-  using Of = std::conditional_t<std::is_const_v<Head>, const Peak, Peak>;
-  using Byte = std::conditional_t<std::is_const_v<Head>, const char, char>;
-  return reinterpret_cast<Of*>(reinterpret_cast<Byte*>(head + 1) + kNumberBytes * padded_depth(depth));
-}
+constexpr int64_t row_size(int64_t depth) { return (peaks_offset(depth) + padded_depth(depth)) / 4; }
 
 #if AG_HAS_BYTE_PRODUCTS
 
@@ -212,7 +205,7 @@ HWY_NOINLINE VF cut_peaks(VF v, int64_t k, int64_t depth, RowHead* head) {
   const DF d;
   HWY_ALIGN float numbers[kLanes];
   hn::Store(v, d, numbers);
-  Peak* const peaks = peaks_of(head, depth);
+  auto* const peaks = reinterpret_cast<Peak*>(reinterpret_cast<char*>(head) + peaks_offset(depth));
   for (int64_t i = 0; i < kLanes; ++i) {
     if (!(std::fabs(numbers[i]) > kLargest + kSlack)) continue;
     const float cut = std::copysign(kLargest, numbers[i]);
@@ -253,6 +246,9 @@ struct ByteTile {
   int64_t c_stride;
 
   HWY_INLINE const RowHead& head(int64_t row) const { return *reinterpret_cast<const RowHead*>(rows + row * row_size); }
+  HWY_INLINE const Peak* peaks(int64_t row) const {
+    return reinterpret_cast<const Peak*>(reinterpret_cast<const char*>(&head(row)) + peaks_offset(depth));
+  }
   HWY_INLINE const uint8_t* bytes(int64_t row) const { return reinterpret_cast<const uint8_t*>(&head(row) + 1); }
 };
 
@@ -278,7 +274,7 @@ HWY_INLINE void finish_tile(const ByteTile& tile, int64_t row, int vector, VF su
   const VF zero = hn::LoadU(d, head + 2 * kVectors * kLanes);
   const RowHead& of_row = tile.head(row);
   sum = hn::NegMulAdd(zero, hn::Set(d, of_row.sum), sum);
-  const Peak* const peaks = peaks_of(&of_row, tile.depth);
+  const Peak* const peaks = tile.peaks(row);
   for (int64_t i = 0; i < of_row.peaks; ++i) {
     const VF weights = hn::Sub(load_weights(tile, peaks[i].k, vector), zero);
     sum = hn::MulAdd(hn::Set(d, peaks[i].excess), weights, sum);
