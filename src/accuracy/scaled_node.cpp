@@ -41,10 +41,12 @@ bool is_product(const OpDef& op) {
   return kProducts.contains(&op);
 }
 
-// Sums: the terms themselves count, not only what they come to.
-bool is_sum(const OpDef& op) {
+// Is the operand a term of a sum? Then it counts itself, not only what the sum comes to. Batch norms may be computed as
+// x times a factor plus (bias - mean times that factor).
+bool is_term(const OpDef& op, size_t slot) {
   static const OpSet kSums = {&add_def(), &sub_def(), &sum_def(), &mean_def()};
-  return kSums.contains(&op);
+  const bool is_batch_norm = &op == &batch_normalization_def();
+  return kSums.contains(&op) || (is_batch_norm && (slot == 0 || slot == 2 || slot == 3));
 }
 
 // Sums of one operand. What makes its elements be off is often the same for all, such as a rounded weight of the
@@ -280,7 +282,6 @@ class ScaledNode {
   }
 
   void elementwise(std::vector<ScaledTensor>& outputs) const {
-    const bool adds_terms = is_sum(op_);
     std::vector<Tensor> operands = values_;
     std::vector<Type> types(types_.begin(), types_.end());
     widen(operands, types);
@@ -289,8 +290,9 @@ class ScaledNode {
     for (size_t slot = 0; slot < inputs_.size(); ++slot) {
       const ScaledTensor& input = inputs_[slot];
       if (!input.value.is_present() || !is_real(input.value.dtype())) continue;
-      if (!input.scale.is_present() && !(adds_terms && is_float(input.value))) continue;
-      const std::vector<double> reached = reach(input, adds_terms);
+      const bool counts = is_term(op_, slot);
+      if (!input.scale.is_present() && !(counts && is_float(input.value))) continue;
+      const std::vector<double> reached = reach(input, counts);
       std::vector<double> largest(base.size(), 0.0);
       for (const double step : {model_.epsilon, -model_.epsilon}) {
         std::vector<double> delta = reached;

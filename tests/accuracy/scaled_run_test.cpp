@@ -29,6 +29,18 @@ TEST(ScaledRun, MeansKeepWhatIsOffAlike) {
   }
 }
 
+// x times a factor plus (bias - mean times it) is how kernels compute it, and what they round.
+TEST(ScaledRun, BatchNormsAreSumsOfTheirTerms) {
+  const auto one = [](float value) { return ScaledTensor{Tensor::of<float>({1}, {value}), {}}; };
+  const std::vector<ScaledTensor> inputs{
+      {Tensor::of<float>({1, 1}, {0.5F}), {}}, one(2), one(-3), one(-1), one(1)};  // (0.5 + 1) * 2 - 3
+  const std::vector<Type> types{Type(DType::f32, Shape::of({1, 1}))};
+  const Attributes attributes{{"epsilon", 0.0F}};
+  const ScaledTensor y = run_scaled(batch_normalization_def(), attributes, inputs, types, ErrorModel())[0];
+  EXPECT_EQ(y.value.data<float>()[0], 0);
+  EXPECT_NEAR(y.scale.data<double>()[0], std::sqrt(1.0 * 1 + 3 * 3 + 2 * 2), 1e-2);
+}
+
 TEST(ScaledRun, StopsWhenAsked) {
   Graph graph("relu");
   const Var x = input(graph, DType::f32, {2}, "x");
