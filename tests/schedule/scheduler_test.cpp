@@ -265,7 +265,7 @@ TEST(SharedList, KeepsToDependencesAndNeverTakesLongerThanTheSequence) {
     for (const auto& stream : streams) num_tasks += stream.size();
     EXPECT_EQ(num_tasks, graph.size());
     EXPECT_LE(streams.size(), static_cast<size_t>(limits.max_streams));
-    const double us = estimate_stage_us(graph, streams, limits);  // throws where streams wait in a circle
+    const double us = estimate_us(graph, {streams}, limits);  // throws where streams wait in a circle
     EXPECT_LE(us, sequential_us(graph) * (1 + 1e-9));
     double processors_us = 0;
     double bandwidth_us = 0;
@@ -276,6 +276,31 @@ TEST(SharedList, KeepsToDependencesAndNeverTakesLongerThanTheSequence) {
     const std::vector<double> ranks = upward_ranks(graph);
     const double path_us = ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end());
     EXPECT_GE(us, std::max({processors_us, bandwidth_us, path_us}) * (1 - 1e-9));
+  }
+}
+
+// The first graph chooses; others are listed in the same way.
+TEST(ListMakespan, IsThatOfTheListScheduleOfTheFirst) {
+  Random random(29);
+  for (int i = 0; i < kCases; ++i) {
+    const auto draw = [&](bool is_shared) {
+      const TaskGraph graph = without_free_tasks(random_case(random, draw_count(random, 1, 40)).tasks).graph;
+      return is_shared ? with_loads(graph, random) : graph;
+    };
+    const bool is_shared = i % 2 == 0;
+    const TaskGraph first = draw(is_shared);
+    const TaskGraph second = draw(is_shared);
+    const StreamLimits limits{static_cast<int>(draw_count(random, 1, 8)), 0.5};
+    const auto best_us = [&](const TaskGraph& graph) {
+      return estimate_us(graph, list_stages(graph, limits, {.max_run = 64}), limits);
+    };
+    ListMakespan makespan(limits);
+    EXPECT_NEAR(makespan.us(first), best_us(first), 1e-9 * best_us(first));
+    const double us = makespan.us(second);
+    EXPECT_GE(us, best_us(second) * (1 - 1e-9));
+    EXPECT_EQ(us, makespan.us(second));
+    makespan.begin();
+    EXPECT_NEAR(makespan.us(second), best_us(second), 1e-9 * best_us(second));
   }
 }
 

@@ -36,8 +36,10 @@ constexpr double kStagesShare = 0.1;
 constexpr double kRefineShare = 0.1;
 // The same for rewriting the whole by its schedule.
 constexpr double kClimbShare = 0.15;
-// Of the budget: when no further whole graph is put together, once there is one. Large graphs take long to finish.
+// Of the budget: when no further whole graph is put together, once there is one, and for how long graphs are in any
+// case. Large ones take long to finish.
 constexpr double kProposeShare = 0.55;
+constexpr double kAssembleShare = 0.05;
 // Graphs with more nodes are large.
 constexpr size_t kLargeGraph = 2000;
 // A search of the whole graph ends when it has looked at so many nodes without a gain, or at a few graphs: gains that
@@ -82,7 +84,7 @@ class AutographSearch {
       if (!is_prepared) prepare();
       is_prepared = true;
       if (round == 0 || champion_.gained() < before) try_streams();
-      if (champion_.gained() > before * (1 - kLeastGain)) break;
+      if (champion_.gained() >= before * (1 - champion_.least_gain())) break;
     }
     if (!is_prepared) prepare();
     if (!options_.use_rules) try_streams();
@@ -113,7 +115,7 @@ class AutographSearch {
     std::vector<Composition> losers;
     for (const Proposal& proposal : proposals) {
       if (!has_time()) return;
-      if (!champion_.is_new_graph(proposal)) continue;
+      if (!champion_.is_new_graph(proposal) || is_hopeless(proposal)) continue;
       const Composition composition = composition_of(proposal);
       if (std::any_of(losers.begin(), losers.end(),
                       [&](const Composition& loser) { return loser.distance(composition) < kNearlyTheSame; })) {
@@ -128,6 +130,12 @@ class AutographSearch {
       if (is_new_best || champion_.best().schedule.width() > 1) try_schedules(proposal);
       if (has_lost_clearly(num_trials)) losers.push_back(composition);
     }
+  }
+
+  // Where latencies are computed, they are what the schedule says.
+  bool is_hopeless(const Proposal& proposal) {
+    return has_exact_times_ && is_shared_ && !context_.is_literal() && proposal.makespan_us > 0 &&
+           proposal.makespan_us > kClearLoss * context_.predicted_us(champion_.best());
   }
 
   // In all trials from this one on.
@@ -201,8 +209,10 @@ class AutographSearch {
     std::vector<Proposal> proposals;
     if (!by_time_) add_whole(proposals, from);  // which counts time in any case
     Assembler assembler(graph, intervals, context_.matcher());
-    for (const Stitched& way : ways(graph, intervals, parts.parts.size())) {
-      if (!proposals.empty() && context_.is_over(until(kProposeShare))) break;
+    const std::vector<Stitched> found = ways(graph, intervals, parts.parts.size());
+    const double end = std::max(until(kProposeShare), share_now() + kAssembleShare);
+    for (const Stitched& way : found) {
+      if (!proposals.empty() && context_.is_over(end)) break;
       Assembler::Whole whole = assembler.assemble(way.pieces);
       add_proposal(proposals, from, std::move(whole.graph), whole.steps);
     }
@@ -272,7 +282,11 @@ class AutographSearch {
   // What the schedule of the whole makes of each.
   std::vector<Stitched> refined(const std::vector<IntervalOptions>& intervals, const std::vector<Stitched>& starts) {
     PieceSchedule schedule(
-        intervals, [&](const Graph& option, NodeId id) { return context_.task_to_finish(cost_, option, id); },
+        intervals,
+        [&](const Graph& option, NodeId id) {
+          const double us = cost_.node_us(option, id);
+          return context_.task_to_finish(option, id, us, cost_.node_load(option, id, us));
+        },
         context_.limits());
     const double end = share_now() + kRefineShare;
     context_.set_measuring(false);

@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 
-#include "schedule/schedulers/list.h"
 #include "schedule/schedulers/task_stages.h"
 
 namespace autograph {
@@ -13,9 +12,6 @@ namespace {
 // Gains below this part are rounding.
 constexpr double kMinGain = 1e-6;
 constexpr int kMaxSweeps = 4;
-// Longer stages of several streams take too long to look for, thousands of times.
-constexpr ListOptions kQuick = {.max_run = 64};
-
 }  // namespace
 
 PieceSchedule::OptionTasks PieceSchedule::make_tasks(const Graph& graph) const {
@@ -81,8 +77,7 @@ TaskGraph PieceSchedule::compose(const std::vector<Stitched::Piece>& pieces) {
 }
 
 double PieceSchedule::makespan_us(const std::vector<Stitched::Piece>& pieces) {
-  const TaskGraph work = without_free_tasks(compose(pieces)).graph;
-  return estimate_us(work, list_stages(work, limits_, kQuick), limits_);
+  return makespan_.us(without_free_tasks(compose(pieces)).graph);
 }
 
 // Places whose pieces were found together and are the same: by place, those with more than one.
@@ -116,6 +111,7 @@ bool PieceSchedule::try_options(Stitched& best, const std::vector<size_t>& place
 }
 
 Stitched PieceSchedule::refine(Stitched from, const std::function<bool()>& should_stop) {
+  makespan_.begin();
   Stitched best = std::move(from);
   best.us = makespan_us(best.pieces);
   for (const std::vector<size_t>& places : equal_places(best.pieces)) {

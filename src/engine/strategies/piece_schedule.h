@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "optimize/search/stitch.h"
-#include "schedule/schedulers/task_graph.h"
+#include "schedule/schedulers/list.h"
 
 namespace autograph {
 
@@ -16,9 +16,9 @@ class PieceSchedule {
  public:
   /// `intervals` must outlive this. `cost` tells what a node of an option takes.
   PieceSchedule(const std::vector<IntervalOptions>& intervals, TaskCost cost, const StreamLimits& limits)
-      : intervals_(intervals), cost_(std::move(cost)), limits_(limits) {}
+      : intervals_(intervals), cost_(std::move(cost)), makespan_(limits) {}
 
-  /// Microseconds of the whole in its best list schedule.
+  /// Microseconds of the whole in its list schedule.
   double makespan_us(const std::vector<Stitched::Piece>& pieces);
   /// `from` with other options of its pieces, where that ends sooner; `us` of the result is the makespan. Stops when
   /// `should_stop` says so, with the best until then.
@@ -44,7 +44,7 @@ class PieceSchedule {
 
   const std::vector<IntervalOptions>& intervals_;
   TaskCost cost_;
-  StreamLimits limits_;
+  ListMakespan makespan_;
   std::unordered_map<const CandidateGraph*, OptionTasks> known_;
 };
 

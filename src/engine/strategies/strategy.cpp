@@ -196,9 +196,8 @@ TaskGraph StrategyContext::tasks(const Graph& finished) {
   });
 }
 
-Task StrategyContext::task_to_finish(FusedCost& cost, const Graph& graph, NodeId id) {
-  const double us = cost.node_us(graph, id);
-  return {id, us, us > 0 ? narrow_us(graph, id, us) : 0, cost.node_load(graph, id, us)};
+Task StrategyContext::task_to_finish(const Graph& graph, NodeId id, double us, const KernelLoad& load) {
+  return {id, us, us > 0 ? narrow_us(graph, id, us) : 0, load};
 }
 
 double StrategyContext::makespan_us(const Graph& finished) {

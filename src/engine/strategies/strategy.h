@@ -68,8 +68,8 @@ class StrategyContext {
   Graph finish(Graph simplified) const;
   /// Tasks of a finished graph: on all threads, and on those of one stream.
   TaskGraph tasks(const Graph& finished);
-  /// The task of a node of a graph that finishing is still to come for.
-  Task task_to_finish(FusedCost& cost, const Graph& graph, NodeId id);
+  /// The task of a node of a graph that finishing is still to come for, which takes what FusedCost says.
+  Task task_to_finish(const Graph& graph, NodeId id, double us, const KernelLoad& load);
   /// Makespan of a finished graph in its best list schedule.
   double makespan_us(const Graph& finished);
   /// What the proposal takes in its schedule, by the costs of its kernels.

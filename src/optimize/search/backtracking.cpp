@@ -148,7 +148,7 @@ class Search {
   bool is_time_to_look(size_t tried) const { return options_.whole_us || tried % kTriesPerLook == kTriesPerLook - 1; }
 
   double cost_of(const CandidateGraph& candidate) const {
-    return options_.whole_us ? options_.whole_us(candidate.graph()) : candidate.score().mixed_us(options_.alpha);
+    return options_.whole_us ? options_.whole_us(candidate) : candidate.score().mixed_us(options_.alpha);
   }
 
   void expand(const Entry& entry) {
@@ -215,7 +215,7 @@ class Search {
     std::optional<Tried> tried;
     candidate.tentatively([&] {
       if (!candidate.apply(match) || (skips_seen && seen_.contains(candidate.score().hash))) return;
-      tried = Tried{candidate.score(), options_.whole_us(candidate.graph())};
+      tried = Tried{candidate.score(), options_.whole_us(candidate)};
     });
     return tried;
   }

@@ -45,7 +45,7 @@ struct BacktrackingOptions {
   /// count as better.
   bool literal = false;
   /// What a whole graph costs, in place of the mixed cost; null: the mixed cost.
-  std::function<double(const Graph&)> whole_us = nullptr;
+  std::function<double(const CandidateGraph&)> whole_us = nullptr;
   std::function<bool()> should_stop = nullptr;                 ///< Asked often, in the midst of a graph, too.
   std::function<void(double best_us)> on_candidate = nullptr;  ///< Called for every graph looked at.
   Ledger* ledger = nullptr;                                    ///< Notes what was tried; null: nobody asks.

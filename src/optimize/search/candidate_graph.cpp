@@ -29,8 +29,7 @@ CandidateGraph::CandidateGraph(Graph graph, FusedCost& cost) : graph_(std::move(
     for (size_t slot = 0; slot < node.outputs().size(); ++slot) {
       class_[node.output(slot).index] = hash_output(score.hash, slot);
     }
-    score.us = cost_->node_us(graph_, id);
-    score.sum_us = cost_->sum_us(graph_, id, score.us);
+    find_costs(id, score);
     score.finish_us = start_us(node) + score.us;
     score_.sum_us += score.sum_us;
     score_.hash = score_.hash + score.hash;
@@ -80,6 +79,12 @@ void CandidateGraph::find_critical_path() {
   }
 }
 
+void CandidateGraph::find_costs(NodeId id, NodeScore& score) {
+  score.us = cost_->node_us(graph_, id);
+  score.load = cost_->node_load(graph_, id, score.us);
+  score.sum_us = cost_->sum_us(score.us, score.load);
+}
+
 CandidateGraph::NodeScore& CandidateGraph::change(NodeId id) {
   if (is_trial_) overwritten_.emplace_back(id.index, nodes_[id.index]);
   return nodes_[id.index];
@@ -119,8 +124,7 @@ void CandidateGraph::rescore(const std::vector<NodeId>& nodes) {
     NodeScore& score = change(id);
     score_.sum_us -= score.sum_us;
     score_.hash = score_.hash - score.hash;
-    score.us = cost_->node_us(graph_, id);
-    score.sum_us = cost_->sum_us(graph_, id, score.us);
+    find_costs(id, score);
     score.hash = hash_of(graph_.node(id));
     score_.sum_us += score.sum_us;
     score_.hash = score_.hash + score.hash;

@@ -47,6 +47,9 @@ class CandidateGraph {
 
   const Graph& graph() const { return graph_; }
   const GraphScore& score() const { return score_; }
+  /// FusedCost::node_us() and node_load() of a live node.
+  double node_us(NodeId id) const { return nodes_[id.index].us; }
+  const KernelLoad& node_load(NodeId id) const { return nodes_[id.index].load; }
   /// The score after applying `match`, which was found in this graph or in one that is equal to it id by id; nothing
   /// when it does not apply. The graph stays as it is.
   std::optional<GraphScore> try_rule(const RuleMatch& match);
@@ -67,6 +70,7 @@ class CandidateGraph {
     double us = 0;
     double sum_us = 0;
     double finish_us = 0;
+    KernelLoad load;
     Hash128 hash;
   };
 
@@ -75,6 +79,7 @@ class CandidateGraph {
   std::vector<NodeId> changed_by(const RuleEffect& effect) const;
   bool rewrite(const RuleMatch& match, RuleEffect* effect = nullptr);
   NodeScore& change(NodeId id);
+  void find_costs(NodeId id, NodeScore& score);
   void remove(NodeId id);
   void rescore(const std::vector<NodeId>& nodes);
   void relax(std::vector<NodeId> work);

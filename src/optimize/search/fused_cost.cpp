@@ -95,9 +95,8 @@ KernelLoad FusedCost::node_load(const Graph& graph, NodeId id, double us) {
   return load;
 }
 
-double FusedCost::sum_us(const Graph& graph, NodeId id, double us) {
-  if (shared_streams_ < 2) return us;
-  return std::max(us / shared_streams_, node_load(graph, id, us).area_us());
+double FusedCost::sum_us(double us, const KernelLoad& load) const {
+  return shared_streams_ < 2 ? us : std::max(us / shared_streams_, load.area_us());
 }
 
 }  // namespace autograph

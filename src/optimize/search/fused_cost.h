@@ -22,8 +22,8 @@ class FusedCost {
   double node_us(const Graph& graph, NodeId node);
   /// What a node that takes `us` by node_us() takes of a device that streams share; nothing where they do not.
   KernelLoad node_load(const Graph& graph, NodeId node, double us);
-  /// What a node that takes `us` by node_us() adds to the sum.
-  double sum_us(const Graph& graph, NodeId node, double us);
+  /// What a node that takes `us` by node_us(), and `load` by node_load(), adds to the sum.
+  double sum_us(double us, const KernelLoad& load) const;
 
  private:
   CostModel& model_;

@@ -11,6 +11,9 @@
 namespace autograph {
 namespace {
 
+// Longer stages of several streams take too long to look for, thousands of times.
+constexpr ListOptions kQuick = {.max_run = 64};
+
 // Tasks put one after the other on the stream on which each ends first.
 class Spread {
  public:
@@ -176,6 +179,13 @@ std::vector<TaskStreams> list_stages(const TaskGraph& graph, const StreamLimits&
 Schedule schedule_list(const TaskGraph& graph, const StreamLimits& limits, const ListOptions& options) {
   const WorkGraph work = without_free_tasks(graph);
   return to_schedule(graph, work, list_stages(work.graph, limits, options));
+}
+
+double ListMakespan::us(const TaskGraph& work) {
+  if (!work.is_shared()) return estimate_us(work, list_stages(work, limits_, kQuick), limits_);
+  if (is_first_) choice_ = choose_shared_list(work, limits_);
+  is_first_ = false;
+  return estimate_us(work, {shared_list_streams(work, choice_, limits_.sync_us)}, limits_);
 }
 
 }  // namespace autograph

@@ -8,8 +8,10 @@
 // result never takes longer than running the tasks in sequence, by estimate_us().
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "schedule/schedulers/shared_list.h"
 #include "schedule/schedulers/task_graph.h"
 
 namespace autograph {
@@ -27,5 +29,22 @@ Schedule schedule_list(const TaskGraph& graph, const StreamLimits& limits, const
 /// As above, as stages of a graph without free tasks.
 std::vector<TaskStreams> list_stages(const TaskGraph& graph, const StreamLimits& limits,
                                      const ListOptions& options = {});
+
+/// How long list schedules of graphs take that differ little, such as a graph and its rewrites: thousands of them. What
+/// is tried out where streams share the device is tried for the first one, and holds for those that follow.
+class ListMakespan {
+ public:
+  explicit ListMakespan(const StreamLimits& limits) : limits_(limits) {}
+
+  /// The next graph is the first one of others.
+  void begin() { is_first_ = true; }
+  /// Microseconds of `work`, which has no free tasks.
+  double us(const TaskGraph& work);
+
+ private:
+  StreamLimits limits_;
+  bool is_first_ = true;
+  std::optional<SharedListChoice> choice_;
+};
 
 }  // namespace autograph

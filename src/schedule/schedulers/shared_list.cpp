@@ -1,11 +1,9 @@
 #include "schedule/schedulers/shared_list.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <set>
 
 #include "base/check.h"
 #include "schedule/schedulers/task_stages.h"
@@ -19,20 +17,19 @@ constexpr double kRooms[] = {1, 1.5, kInfinity};
 
 class SharedList {
  public:
-  SharedList(const TaskGraph& graph, size_t num_streams, double sync_us, double room)
+  SharedList(const TaskGraph& graph, const SharedListChoice& choice, double sync_us)
       : graph_(graph),
         sync_us_(sync_us),
-        room_(room),
+        room_(choice.room),
         rank_(upward_ranks(graph)),
         end_us_(graph.size(), 0),
         stream_of_(graph.size(), 0),
         missing_(graph.size()),
-        running_(num_streams),
-        streams_(num_streams),
-        ready_([this](TaskIndex a, TaskIndex b) { return rank_[a] != rank_[b] ? rank_[a] > rank_[b] : a < b; }) {
+        running_(choice.num_streams),
+        streams_(choice.num_streams) {
     for (TaskIndex task = 0; task < graph.size(); ++task) {
       missing_[task] = graph.predecessors[task].size();
-      if (missing_[task] == 0) ready_.insert(task);
+      if (missing_[task] == 0) add_ready(task);
     }
   }
 
@@ -44,8 +41,6 @@ class SharedList {
     std::erase_if(streams_, [](const auto& stream) { return stream.empty(); });
     return std::move(streams_);
   }
-  /// When the last task ends.
-  double us() const { return now_us_; }
 
  private:
   struct Running {
@@ -140,8 +135,14 @@ class SharedList {
     end_us_[task] = now_us_;
     ++num_done_;
     for (const TaskIndex reader : graph_.successors[task]) {
-      if (--missing_[reader] == 0) ready_.insert(reader);
+      if (--missing_[reader] == 0) add_ready(reader);
     }
+  }
+
+  // Behind all whose way to the end is longer.
+  void add_ready(TaskIndex task) {
+    const auto is_before = [&](TaskIndex a, TaskIndex b) { return rank_[a] != rank_[b] ? rank_[a] > rank_[b] : a < b; };
+    ready_.insert(std::upper_bound(ready_.begin(), ready_.end(), task, is_before), task);
   }
 
   const KernelLoad& load(TaskIndex task) const { return graph_.tasks[task].load; }
@@ -155,28 +156,38 @@ class SharedList {
   std::vector<size_t> missing_;  // sources that have not ended
   std::vector<std::optional<Running>> running_;
   TaskStreams streams_;
-  std::set<TaskIndex, std::function<bool(TaskIndex, TaskIndex)>> ready_;
+  std::vector<TaskIndex> ready_;  // the longest way to the end first
   double now_us_ = 0;
   size_t num_done_ = 0;
 };
 
 }  // namespace
 
-TaskStreams shared_list_streams(const TaskGraph& graph, const StreamLimits& limits) {
-  TaskStreams best(1, std::vector<TaskIndex>(graph.size()));
-  std::iota(best[0].begin(), best[0].end(), 0);
+std::optional<SharedListChoice> choose_shared_list(const TaskGraph& graph, const StreamLimits& limits) {
+  std::optional<SharedListChoice> best;
   double best_us = sequential_us(graph);
   for (auto num_streams = static_cast<size_t>(std::max(limits.max_streams, 1)); num_streams > 0; num_streams /= 2) {
     for (const double room : kRooms) {
-      SharedList list(graph, num_streams, limits.sync_us, room);
-      TaskStreams streams = list.run();
-      const double us = list.us() + (streams.size() > 1 ? limits.sync_us : 0);  // for the stage to begin
+      // The clock may tell less than the list saw: on its stream a task starts as soon as it can.
+      const TaskStreams streams = SharedList(graph, {num_streams, room}, limits.sync_us).run();
+      const double us = estimate_us(graph, {streams}, limits);
       if (us >= best_us) continue;
       best_us = us;
-      best = std::move(streams);
+      best = {num_streams, room};
     }
   }
   return best;
+}
+
+TaskStreams shared_list_streams(const TaskGraph& graph, const StreamLimits& limits) {
+  return shared_list_streams(graph, choose_shared_list(graph, limits), limits.sync_us);
+}
+
+TaskStreams shared_list_streams(const TaskGraph& graph, const std::optional<SharedListChoice>& choice, double sync_us) {
+  if (choice) return SharedList(graph, *choice, sync_us).run();
+  TaskStreams sequence(1, std::vector<TaskIndex>(graph.size()));
+  std::iota(sequence[0].begin(), sequence[0].end(), 0);
+  return sequence;
 }
 
 }  // namespace autograph

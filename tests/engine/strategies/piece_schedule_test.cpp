@@ -75,8 +75,8 @@ class PieceScheduleTest : public testing::Test {
 TEST_F(PieceScheduleTest, MakespanIsThatOfTheWholeGraph) {
   Random random(71);
   for (const auto& cost : {task_of, shared_task_of}) {
-    PieceSchedule schedule(intervals_, cost, kLimits);
     for (int i = 0; i < 40; ++i) {
+      PieceSchedule schedule(intervals_, cost, kLimits);
       const std::vector<Stitched::Piece> pieces = random_pieces(random);
       const double whole = makespan_of_whole(pieces, cost);
       // Orders of equal rank may differ, and so may what a list scheduler makes of them, a little.

@@ -126,7 +126,7 @@ TEST_F(SearchTest, WholeGraphsAreRankedByWhatTheCallerSays) {
   const Graph graph = gated_blocks(3);
   BacktrackingOptions options;
   options.max_popped = 20;
-  options.whole_us = products;
+  options.whole_us = [&](const CandidateGraph& candidate) { return products(candidate.graph()); };
   const std::vector<Rewritten> found = backtrack(CandidateGraph(graph, cost_), matcher_, options);
   EXPECT_EQ(products(found.front().candidate->graph()), 4) << "the two of each block are one";
   double gained = 0;

@@ -95,8 +95,9 @@ bool Champion::challenge(Proposal proposal) {
   const AbTrial ab_trial = trial_.ab_trial(best_executable_, executable, trial_seconds());
   remember(best_, ab_trial.first_ms);
   remember(proposal, ab_trial.second_ms);
-  const bool is_won = context_.is_literal() ? ab_trial.second_ms <= ab_trial.first_ms
-                                            : ab_trial.is_won(kLeastGain) && wins_again(ab_trial, proposal, executable);
+  const bool is_won = context_.is_literal()
+                          ? ab_trial.second_ms <= ab_trial.first_ms
+                          : ab_trial.is_won(least_gain()) && wins_again(ab_trial, proposal, executable);
   context_.report().trials.push_back({proposal.cost_us, proposal.steps.size(), proposal.schedule.width(),
                                       ab_trial.second_ms, ab_trial.first_ms, ab_trial.wins, is_won,
                                       context_.predicted_us(proposal)});
@@ -144,7 +145,7 @@ void Champion::try_tuning_in_network() {
 bool Champion::wins_as_compiled_now() {
   Executable executable = trial_.compile(best_);
   const AbTrial ab_trial = trial_.ab_trial(best_executable_, executable, trial_seconds());
-  if (!ab_trial.is_won(kLeastGain)) return false;
+  if (!ab_trial.is_won(least_gain())) return false;
   Difference difference = trial_.check(executable);
   if (!difference.ok) return false;
   tuning_gained_ *= ab_trial.second_ms / ab_trial.first_ms;

@@ -19,6 +19,8 @@ class Champion {
   const Proposal& best() const { return best_; }
   /// Latency of the best over that of the first one.
   double gained() const { return gained_; }
+  /// What a win must gain, as a part of the latency: where latencies are computed there is no noise.
+  double least_gain() const { return has_exact_times_ ? 0 : kLeastGain; }
   /// Until the last trial must begin, which leaves time for the last measurement.
   double seconds_left() const;
   bool has_time() const { return !context_.is_cancelled() && seconds_left() > 0; }
