@@ -12,6 +12,12 @@
 namespace autograph {
 namespace {
 
+// Along which inputs may have been joined.
+int64_t axis_of_inputs(const CallDraft& draft) {
+  if (draft.op == &conv_def()) return 1;
+  return draft.attributes.get_or<int64_t>("axis", draft.op == &matmul_def() ? -1 : 0);
+}
+
 using Kind = PatternOperand::Kind;
 
 // Ops that classes are filled with: with and without properties, with attributes, not commutative.
@@ -84,10 +90,10 @@ class InstanceMaker {
     start_attributes(call, statement);
     if (!complete(call.draft, choices_)) return false;
     keep_attributes(call, statement);
-    // Rules of lists look at who makes the elements; those of single values seldom do.
+    // Rules of lists look at who makes the elements; those of single values seldom do, but for what is multiplied.
     const bool has_list = call.sources.size() > statement.inputs.size() || variable(statement.outputs[0]).is_list;
-    maker_.choose_maker(has_list ? 1 + choices_.pick_at_random(2) : 8,
-                        call.draft.attributes.get_or<int64_t>("axis", 0));
+    const size_t rarity = call.draft.op->traits.anchor ? 4 : 8;
+    maker_.choose_maker(has_list ? 1 + choices_.pick_at_random(2) : rarity, axis_of_inputs(call.draft));
     for (size_t slot = 0; slot < call.inputs.size(); ++slot) make_input(call, slot);
     if (call.draft.op->traits.commutative && call.inputs.size() == 2 && choices_.rarely(4)) {
       std::swap(call.inputs[0], call.inputs[1]);

@@ -141,11 +141,16 @@ ValueId ValueMaker::make_transposed(const Dims& dims) {
 
 ValueId ValueMaker::make_joined(const Dims& dims, size_t axis) {
   if (dims.empty() || dims[axis] < 2 || choices_.pick(3) == 0) return make_input(dims);
-  Dims first = dims;
-  Dims second = dims;
-  first[axis] = 1 + static_cast<int64_t>(choices_.pick(static_cast<size_t>(dims[axis] - 1)));
-  second[axis] -= first[axis];
-  return add(concat_def(), {make_input(first), make_input(second)}, {{"axis", static_cast<int64_t>(axis)}});
+  std::vector<ValueId> parts;
+  for (Dims rest = dims; rest[axis] > 0;) {
+    Dims part = rest;
+    if (parts.size() < 2 && rest[axis] > 1) {
+      part[axis] = 1 + static_cast<int64_t>(choices_.pick(static_cast<size_t>(rest[axis] - (parts.empty() ? 1 : 0))));
+    }
+    rest[axis] -= part[axis];
+    parts.push_back(make_input(part));
+  }
+  return add(concat_def(), parts, {{"axis", static_cast<int64_t>(axis)}});
 }
 
 ValueId ValueMaker::make_cut(Dims dims, size_t axis) {

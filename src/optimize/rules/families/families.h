@@ -17,6 +17,7 @@ std::span<const Rule> group_norm_rules();
 std::span<const Rule> layer_norm_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> mean_rules();
+std::span<const Rule> part_rules();
 std::span<const Rule> pool_rules();
 std::span<const Rule> product_sum_rules();
 std::span<const Rule> recurrent_rules();

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/defs.h"
-#include "optimize/rules/families/conv_form.h"
+#include "optimize/rules/families/conv/conv_form.h"
 #include "optimize/rules/families/families.h"
 #include "optimize/rules/families/slice_form.h"
 #include "optimize/rules/pattern/compiled_rule.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "ops/defs.h"
-#include "optimize/rules/families/conv_form.h"
+#include "optimize/rules/families/conv/conv_form.h"
 #include "optimize/rules/families/families.h"
 #include "optimize/rules/joint.h"
 #include "optimize/rules/nearby.h"

@@ -110,7 +110,7 @@ void complete_conv(CallDraft& draft, Choices& choices) {
   choose_window(draft, choices, spatial);
   if (draft.is_open(0)) {
     const int64_t per_group =
-        draft.is_known(1) && draft.dims(1).size() > 1 ? draft.dims(1)[1] : choices.one_of<int64_t>({1, 2});
+        draft.is_known(1) && draft.dims(1).size() > 1 ? draft.dims(1)[1] : choices.one_of<int64_t>({1, 2, 3});
     Dims fresh{choices.one_of<int64_t>({1, 2}), per_group * group};
     const Dims image = choose_image(choices, spatial);
     fresh.insert(fresh.end(), image.begin(), image.end());

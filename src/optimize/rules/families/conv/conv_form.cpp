@@ -1,4 +1,4 @@
-#include "optimize/rules/families/conv_form.h"
+#include "optimize/rules/families/conv/conv_form.h"
 
 #include <algorithm>
 

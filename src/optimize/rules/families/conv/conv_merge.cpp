@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/defs.h"
-#include "optimize/rules/families/conv_form.h"
+#include "optimize/rules/families/conv/conv_form.h"
 #include "optimize/rules/families/families.h"
 #include "optimize/rules/pattern/compiled_rule.h"
 #include "optimize/rules/siblings.h"
