@@ -24,7 +24,7 @@ std::string join(const Range& range, std::string_view separator = ",") {
 /// "[a,b,c]".
 template <class Range>
 std::string bracketed(const Range& range) {
-  return "[" + join(range) + "]";
+  return fmt::format("[{}]", join(range));
 }
 
 }  // namespace autograph
