@@ -27,15 +27,20 @@ namespace {
 
 // Of the budget: when searching ends.
 constexpr double kSearchShare = 0.45;
-// How much later a second search of parts ends.
-constexpr double kSecondSearchShare = 0.15;
-// Of the budget, for a search of the whole graph, and for stages by dynamic programming.
+// Where parts are searched twice: how much earlier the first search ends, and how much later the second one.
+constexpr double kTwoSearchesShare = 0.1;
+// Of the budget, for a search of the whole graph for the least sum; where streams share the device the sum tells
+// little.
 constexpr double kWholeShare = 0.2;
+constexpr double kSharedWholeShare = 0.05;
+// Of the budget, for stages by dynamic programming.
 constexpr double kStagesShare = 0.1;
 // The same for choosing among the options of parts by the schedule of the whole.
 constexpr double kRefineShare = 0.1;
 // The same for rewriting the whole by its schedule.
 constexpr double kClimbShare = 0.15;
+// Where streams share the device that goes on until this part of the budget.
+constexpr double kSharedClimbEnd = 0.8;
 // Of the budget: when no further whole graph is put together, once there is one, and for how long graphs are in any
 // case. Large ones take long to finish.
 constexpr double kProposeShare = 0.55;
@@ -78,16 +83,18 @@ class AutographSearch {
     bool is_prepared = !is_large;
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = champion_.gained();
-      challenge_all(candidates(champion_.best()));
       if (round == 0) challenge_all(candidates_by_time());
+      challenge_all(candidates(round == 0 ? plain_ : champion_.best()));
       if (!is_large) challenge_all(climbed(champion_.best()));
       if (!is_prepared) prepare();
       is_prepared = true;
-      if (round == 0 || champion_.gained() < before) try_streams();
+      if (!is_shared_ && (round == 0 || champion_.gained() < before)) try_streams();
       if (champion_.gained() >= before * (1 - champion_.least_gain())) break;
     }
     if (!is_prepared) prepare();
-    if (!options_.use_rules) try_streams();
+    if (is_shared_ && !is_large) climb_from_others();
+    if (!options_.use_rules || is_shared_) try_streams();
+    if (options_.use_rules && is_shared_) try_ios();
     champion_.try_tuning_in_network();
     return champion_.take();
   }
@@ -96,9 +103,10 @@ class AutographSearch {
   // What needs no rewrites of our own.
   void prepare() {
     champion_.try_tuning();
-    // Where latencies are computed, trials cost nothing, and streams matter most.
-    if (has_exact_times_) try_streams();
-    if (options_.use_rules) try_ios();
+    // Where streams share the device they matter most, and a graph is scheduled at once; what rivals propose takes
+    // longer to find, and comes last.
+    if (is_shared_) try_schedules(champion_.best());
+    if (options_.use_rules && !is_shared_) try_ios();
   }
 
   // ---- On the device -----------------------------------------------------------------------------------------------
@@ -220,10 +228,12 @@ class AutographSearch {
     return in_turn(std::move(proposals));
   }
 
-  // Where streams share the device parts are searched for what keeps it busy, and then once more for the time that
-  // kernels take: what is fewer and longer kernels may leave less idle.
+  bool searches_twice() const { return is_shared_ && !context_.is_literal(); }
+
+  // Where streams share the device parts are searched for the time that kernels take, which shortens the longest way,
+  // and then once more for what keeps the device busy.
   std::vector<Proposal> candidates_by_time() {
-    if (!is_shared_ || context_.is_literal() || !has_time()) return {};
+    if (!searches_twice() || !has_time()) return {};
     by_time_ = true;
     std::vector<Proposal> found = candidates(plain_);
     by_time_ = false;
@@ -233,12 +243,25 @@ class AutographSearch {
   // Rewrites of the whole graph that end its schedule sooner.
   std::vector<Proposal> climbed(const Proposal& from) {
     if (context_.is_literal() || !options_.use_critical_path || !has_time()) return {};
+    climbed_.insert(structural_hash(from.simplified));
     std::vector<Proposal> proposals;
-    for (const Rewritten& found : climb_by_schedule(context_, from.simplified, time_cost_, share_now() + kClimbShare,
-                                                    champion_.best().cost_us)) {
+    const double end = std::max(share_now() + kClimbShare, is_shared_ ? kSharedClimbEnd : 0);
+    for (const Rewritten& found :
+         climb_by_schedule(context_, from.simplified, time_cost_, end, champion_.best().cost_us)) {
       add_proposal(proposals, from, found.candidate->graph(), found.steps);
     }
     return in_turn(std::move(proposals));
+  }
+
+  // From the next best, where there is time: the best may stand at an end that they do not.
+  void climb_from_others() {
+    std::stable_sort(starts_.begin(), starts_.end(),
+                     [](const Proposal& a, const Proposal& b) { return a.makespan_us < b.makespan_us; });
+    const std::vector<Proposal> starts = std::move(starts_);
+    for (const Proposal& start : starts) {
+      if (!has_time() || context_.is_over(kSharedClimbEnd)) return;
+      if (!climbed_.contains(structural_hash(start.simplified))) challenge_all(climbed(start));
+    }
   }
 
   // By the makespans of the finished graphs, those that differ first.
@@ -251,11 +274,15 @@ class AutographSearch {
     for (const Proposal& proposal : proposals) compositions.push_back(composition_of(proposal));
     std::vector<Proposal> ordered;
     for (const size_t next : diverse_order(compositions)) ordered.push_back(std::move(proposals[next]));
+    if (is_shared_) starts_.insert(starts_.end(), ordered.begin(), ordered.end());
     return ordered;
   }
 
-  // Until when, as a part of the budget: later for the second search of parts.
-  double until(double share) const { return by_time_ ? share + kSecondSearchShare : share; }
+  // Until when, as a part of the budget.
+  double until(double share) const {
+    if (!searches_twice()) return share;
+    return by_time_ ? share - kTwoSearchesShare : share + kTwoSearchesShare;
+  }
 
   PartSearch::Limits part_limits() const {
     const double slack_us = context_.is_literal() ? 0 : (options_.gamma - 1) * champion_.best().cost_us;
@@ -317,8 +344,9 @@ class AutographSearch {
     const CandidateGraph start(from.simplified, time_cost_);
     const auto max_idle =
         static_cast<int64_t>(std::clamp(kIdleNodes / (1 + from.simplified.num_nodes()), kMinIdle, kMaxIdle));
-    const std::vector<Rewritten> found = context_.search(start, {.alpha = 0, .max_idle = max_idle, .keep = 2},
-                                                         share_now() + kWholeShare, champion_.best().cost_us);
+    const std::vector<Rewritten> found =
+        context_.search(start, {.alpha = 0, .max_idle = max_idle, .keep = 2},
+                        share_now() + (is_shared_ ? kSharedWholeShare : kWholeShare), champion_.best().cost_us);
     add_proposal(proposals, from, found.front().candidate->graph(), found.front().steps);
   }
 
@@ -338,8 +366,10 @@ class AutographSearch {
   Champion champion_;
   PartSearch part_search_;
   PartSearch timed_part_search_;
-  bool by_time_ = false;        // parts are searched for the time that kernels take
-  std::set<Hash128> proposed_;  // before the finishing passes
+  bool by_time_ = false;          // parts are searched for the time that kernels take
+  std::set<Hash128> proposed_;    // before the finishing passes
+  std::set<Hash128> climbed_;     // the same, where climbing began
+  std::vector<Proposal> starts_;  // where it may begin
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Rewrites ranked by the schedule that would run: backtracking over the whole graph for the makespan of the list
 // scheduler. Parts are searched by costs that add up; what pays only because of what runs beside it, such as two
-// kernels that become one and leave room to a third, is found here. Looking at a whole graph takes about a millisecond
-// for a hundred nodes, so that this ends a search rather than being all of it.
+// kernels that become one and leave room to a third, is found here. Looking at a whole graph takes a millisecond for
+// some hundred nodes, so that this ends a search rather than being all of it.
 #pragma once
 
 #include <vector>

@@ -155,8 +155,11 @@ class Search {
     const auto expanded = make(entry);
     if (!expanded) return;
     std::vector<std::pair<double, uint32_t>> gains;  // and the move, for all that gain
+    const std::vector<bool> chosen =
+        options_.choose_nodes ? options_.choose_nodes(expanded->candidate) : std::vector<bool>();
     for (uint32_t m = 0; m < expanded->moves.size(); ++m) {
       if (is_time_to_look(m) && should_stop()) break;
+      if (!chosen.empty() && !has_any(chosen, expanded->moves[m].match)) continue;
       const std::optional<Tried> tried = try_move(*expanded, expanded->moves[m]);
       if (!tried) continue;
       if (options_.on_candidate) options_.on_candidate(best_us_);
@@ -171,6 +174,12 @@ class Search {
       if (is_affordable) enqueue({expanded, {m}, us, tried->score.hash, 0});
     }
     if (!options_.literal) enqueue_all_gains(expanded, std::move(gains));
+  }
+
+  static bool has_any(const std::vector<bool>& chosen, const RuleMatch& match) {
+    const auto is_chosen = [&](NodeId id) { return chosen[id.index]; };
+    return std::any_of(match.nodes().begin(), match.nodes().end(), is_chosen) ||
+           std::any_of(match.inner().begin(), match.inner().end(), is_chosen);
   }
 
   // The graph with all moves that gain and do not touch each other, best first.

@@ -140,6 +140,36 @@ TEST_F(SearchTest, WholeGraphsAreRankedByWhatTheCallerSays) {
   }
 }
 
+// Here: those of the last block.
+TEST_F(SearchTest, OnlyMatchesOfChosenNodesAreTried) {
+  const Graph graph = gated_blocks(3);
+  const std::vector<NodeId> order = graph.topological_order();
+  const NodeId first = order[2 * order.size() / 3];
+  BacktrackingOptions options;
+  options.max_popped = 1;
+  options.choose_nodes = [&](const CandidateGraph& candidate) {
+    std::vector<bool> chosen(candidate.graph().node_capacity(), false);
+    for (auto id = std::find(order.begin(), order.end(), first); id != order.end(); ++id) chosen[id->index] = true;
+    return chosen;
+  };
+  size_t num_steps = 0;
+  for (const Rewritten& found : backtrack(CandidateGraph(graph, cost_), matcher_, options)) {
+    num_steps += found.steps.size();
+    for (const RewriteStep& step : found.steps) {
+      EXPECT_TRUE(std::any_of(step.nodes.begin(), step.nodes.end(), [&](NodeId id) {
+        return std::find(order.begin(), order.end(), id) >= std::find(order.begin(), order.end(), first);
+      })) << step.where;
+    }
+  }
+  EXPECT_GT(num_steps, 0u);
+  options.choose_nodes = [](const CandidateGraph& candidate) {
+    return std::vector<bool>(candidate.graph().node_capacity(), false);
+  };
+  const std::vector<Rewritten> none = backtrack(CandidateGraph(graph, cost_), matcher_, options);
+  ASSERT_EQ(none.size(), 1u);
+  EXPECT_TRUE(none.front().steps.empty());
+}
+
 // A step that costs more than gamma allows leads to one that gains: x v and x w become one product, which then meets
 // the weight in front of it.
 TEST_F(SearchTest, SlackLetsAStepPayLater) {

@@ -9,6 +9,7 @@ namespace {
 
 // Of the budget: when trials on the device end. The last part is for measuring the result against the plain plan.
 constexpr double kTrialShare = 0.8;
+constexpr double kExactTrialShare = 0.92;
 // Until when the kernels of the plain graph are measured, and those of rewritten ones.
 constexpr double kFirstTuningShare = 0.3;
 constexpr double kTuningShare = 0.75;
@@ -68,9 +69,11 @@ bool Champion::has_last_measurement() const {
 
 double Champion::seconds_left() const {
   const double budget = context_.budget_seconds();
+  const double last_trial = budget - kLastTrialToCome * challenge_seconds();
+  if (has_exact_times_) return std::min(kExactTrialShare * budget, last_trial) - context_.seconds();
   const double until = has_last_measurement()
                            ? std::min(kTrialShare * budget, budget - kTrialsToCome * challenge_seconds())
-                           : budget - kLastTrialToCome * challenge_seconds();
+                           : last_trial;
   return until - context_.seconds();
 }
 
