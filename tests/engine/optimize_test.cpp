@@ -201,6 +201,21 @@ TEST(Optimize, TheBestTrialIsTheResultHoweverLittleItGains) {
   }
 }
 
+// The plain graph runs on two streams, what it becomes is one product: no schedule of that has streams.
+TEST(Optimize, WhatHasNoStreamsIsTriedBesideWhatHas) {
+  Graph graph("two_products");
+  const Var x = input(graph, DType::f32, {64, 256}, "x");
+  const auto product = [&](float scale) {
+    return matmul(x, constant(graph, Tensor::of<float>({256, 256}, std::vector<float>(256 * 256, scale))));
+  };
+  graph.add_output(sub(product(0.5F), product(0.25F)).id(), "y");
+  const SearchReport report = optimize(std::move(graph), simulated(), quick(Strategy::search)).report;
+  ASSERT_FALSE(report.trials.empty());
+  EXPECT_GT(report.trials.front().streams, 1u);
+  EXPECT_EQ(report.trials.back().streams, 1u);
+  EXPECT_TRUE(report.trials.back().accepted);
+}
+
 // A chain of layers beside a short branch, joined for one more layer.
 Graph joined_branches() {
   Graph graph("joined_branches");

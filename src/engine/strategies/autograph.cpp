@@ -131,11 +131,12 @@ class AutographSearch {
       }
       const size_t num_trials = context_.report().trials.size();
       // What loses one node after the other may win on several streams, where these pay at all; where streams share the
-      // device nothing is won without them.
+      // device nothing is won without them, unless no schedule of the graph has any.
       const bool needs_streams = is_shared_ && champion_.best().schedule.width() > 1;
       const bool wins_in_turn = !needs_streams && champion_.challenge(proposal);
       const bool is_new_best = wins_in_turn && has_exact_times_;
-      if (is_new_best || champion_.best().schedule.width() > 1) try_schedules(proposal);
+      const bool has_streams = (is_new_best || champion_.best().schedule.width() > 1) && try_schedules(proposal);
+      if (needs_streams && !has_streams && has_time()) champion_.challenge(proposal);
       if (has_lost_clearly(num_trials)) losers.push_back(composition);
     }
   }
@@ -160,17 +161,21 @@ class AutographSearch {
                        [&](NodeId id) { return context_.cost().node_us(proposal.finished, id, context_.threads()); });
   }
 
-  // The same graph on several streams, in the ways that schedulers propose. Takes a copy: the best may change.
-  void try_schedules(const Proposal base) {
-    if (context_.limits().max_streams < 2 || !has_time()) return;
+  // The same graph on several streams, in the ways that schedulers propose; false: a list has none. Takes a copy: the
+  // best may change.
+  bool try_schedules(const Proposal base) {
+    if (context_.limits().max_streams < 2 || !has_time()) return false;
     const TaskGraph tasks = context_.tasks(base.finished);
-    champion_.try_schedule(base, schedule_list(tasks, context_.limits()));
-    if (!use_rivals_) return;
+    Schedule list = schedule_list(tasks, context_.limits());
+    const bool has_streams = list.width() > 1;
+    champion_.try_schedule(base, std::move(list));
+    if (!use_rivals_) return has_streams;
     // As many streams as can be pay only where kernels leave room for each other.
     const TaskGraph work = without_free_tasks(tasks).graph;
     const double streams_us =
         estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
     if (streams_us < sequential_us(work)) champion_.try_schedule(base, schedule_nimble(tasks, context_.limits()));
+    return has_streams;
   }
 
   void try_streams() {
