@@ -27,8 +27,8 @@ namespace {
 
 // Of the budget: when searching ends.
 constexpr double kSearchShare = 0.45;
-// Where parts are searched twice: how much earlier the first search ends, and how much later the second one.
-constexpr double kTwoSearchesShare = 0.1;
+// Where parts are searched twice: how much earlier the first search ends.
+constexpr double kSecondSearchShare = 0.15;
 // Of the budget, for a search of the whole graph for the least sum; where streams share the device the sum tells
 // little.
 constexpr double kWholeShare = 0.2;
@@ -103,9 +103,9 @@ class AutographSearch {
   // What needs no rewrites of our own.
   void prepare() {
     champion_.try_tuning();
-    // Where streams share the device they matter most, and a graph is scheduled at once; what rivals propose takes
-    // longer to find, and comes last.
-    if (is_shared_) try_schedules(champion_.best());
+    // A graph is scheduled at once, and whatever comes must beat that. What rivals propose takes longer to find: where
+    // streams share the device, and matter most, it comes last.
+    try_schedules(champion_.best());
     if (options_.use_rules && !is_shared_) try_ios();
   }
 
@@ -284,10 +284,7 @@ class AutographSearch {
   }
 
   // Until when, as a part of the budget.
-  double until(double share) const {
-    if (!searches_twice()) return share;
-    return by_time_ ? share - kTwoSearchesShare : share + kTwoSearchesShare;
-  }
+  double until(double share) const { return by_time_ ? share - kSecondSearchShare : share; }
 
   PartSearch::Limits part_limits() const {
     const double slack_us = context_.is_literal() ? 0 : (options_.gamma - 1) * champion_.best().cost_us;
