@@ -93,7 +93,8 @@ class AutographSearch {
     }
     if (!is_prepared) prepare();
     if (is_shared_ && !is_large) climb_from_others();
-    if (!options_.use_rules || is_shared_) try_streams();
+    // The best was scheduled when it was found.
+    if (!options_.use_rules || is_shared_) try_stages();
     if (options_.use_rules && is_shared_) try_ios();
     champion_.try_tuning_in_network();
     return champion_.take();
@@ -133,17 +134,16 @@ class AutographSearch {
       // What loses one node after the other may win on several streams, where these pay at all; where streams share the
       // device nothing is won without them, unless no schedule of the graph has any.
       const bool needs_streams = is_shared_ && champion_.best().schedule.width() > 1;
-      const bool wins_in_turn = !needs_streams && champion_.challenge(proposal);
-      const bool is_new_best = wins_in_turn && has_exact_times_;
+      const bool is_new_best = !needs_streams && champion_.challenge(proposal) && has_exact_times_;
       const bool has_streams = (is_new_best || champion_.best().schedule.width() > 1) && try_schedules(proposal);
       if (needs_streams && !has_streams && has_time()) champion_.challenge(proposal);
       if (has_lost_clearly(num_trials)) losers.push_back(composition);
     }
   }
 
-  // Where latencies are computed, they are what the schedule says.
+  // Where latencies are computed, they are what the schedule says, if it was asked.
   bool is_hopeless(const Proposal& proposal) {
-    return has_exact_times_ && is_shared_ && !context_.is_literal() && proposal.makespan_us > 0 &&
+    return has_exact_times_ && is_shared_ && proposal.makespan_us > 0 &&
            proposal.makespan_us > kClearLoss * context_.predicted_us(champion_.best());
   }
 
