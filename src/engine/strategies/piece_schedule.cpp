@@ -12,6 +12,7 @@ namespace {
 // Gains below this part are rounding.
 constexpr double kMinGain = 1e-6;
 constexpr int kMaxSweeps = 4;
+
 }  // namespace
 
 PieceSchedule::OptionTasks PieceSchedule::make_tasks(const Graph& graph) const {

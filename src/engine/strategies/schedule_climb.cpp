@@ -15,29 +15,19 @@ constexpr double kHardlyLonger = 0.9;
 constexpr double kNearlyAsLong = 0.9;
 
 // Those nodes, by number; empty: all.
-std::vector<bool> nodes_on_long_ways(const CandidateGraph& candidate, double makespan_us) {
-  const Graph& graph = candidate.graph();
-  const std::vector<NodeId> order = graph.topological_order();
-  std::vector<double> until(graph.node_capacity(), 0), from(graph.node_capacity(), 0);  // with the node
-  double longest_us = 0;
-  for (const NodeId id : order) {
-    for (const ValueId v : graph.node(id).inputs()) {
-      const NodeId producer = v.is_valid() ? graph.value(v).producer() : NodeId{};
-      if (producer.is_valid()) until[id.index] = std::max(until[id.index], until[producer.index]);
+std::vector<bool> nodes_on_long_ways(const TaskGraph& tasks, size_t capacity, double makespan_us) {
+  const std::vector<double> to_end = upward_ranks(tasks);
+  std::vector<double> from_start(tasks.size(), 0);
+  for (TaskIndex task = 0; task < tasks.size(); ++task) {
+    for (const TaskIndex source : tasks.predecessors[task]) {
+      from_start[task] = std::max(from_start[task], from_start[source] + tasks.tasks[source].us);
     }
-    until[id.index] += candidate.node_us(id);
-    longest_us = std::max(longest_us, until[id.index]);
   }
+  const double longest_us = to_end.empty() ? 0 : *std::max_element(to_end.begin(), to_end.end());
   if (longest_us < kHardlyLonger * makespan_us) return {};
-  std::vector<bool> chosen(graph.node_capacity(), false);
-  for (auto id = order.rbegin(); id != order.rend(); ++id) {
-    for (const ValueId v : graph.node(*id).outputs()) {
-      for (const Use& use : graph.value(v).uses()) {
-        from[id->index] = std::max(from[id->index], from[use.node.index]);
-      }
-    }
-    chosen[id->index] = until[id->index] + from[id->index] >= kNearlyAsLong * longest_us;
-    from[id->index] += candidate.node_us(*id);
+  std::vector<bool> chosen(capacity, false);
+  for (TaskIndex task = 0; task < tasks.size(); ++task) {
+    chosen[tasks.tasks[task].node.index] = from_start[task] + to_end[task] >= kNearlyAsLong * longest_us;
   }
   return chosen;
 }
@@ -48,15 +38,17 @@ std::vector<Rewritten> climb_by_schedule(StrategyContext& context, const Graph& 
                                          double shown_us) {
   ListMakespan makespan(context.limits());
   BacktrackingOptions how{.alpha = 0, .max_idle = kMaxIdle, .keep = static_cast<size_t>(context.options().keep)};
-  how.whole_us = [&](const CandidateGraph& candidate) {
-    const TaskCost task_cost = [&](const Graph& g, NodeId id) {
+  const auto tasks_of = [&](const CandidateGraph& candidate) {
+    return make_task_graph(candidate.graph(), [&](const Graph& g, NodeId id) {
       return context.task_to_finish(g, id, candidate.node_us(id), candidate.node_load(id));
-    };
-    return makespan.us(without_free_tasks(make_task_graph(candidate.graph(), task_cost)).graph);
+    });
+  };
+  how.whole_us = [&](const CandidateGraph& candidate) {
+    return makespan.us(without_free_tasks(tasks_of(candidate)).graph);
   };
   if (context.has_loads(graph)) {
-    how.choose_nodes = [&](const CandidateGraph& candidate) {
-      return nodes_on_long_ways(candidate, how.whole_us(candidate));
+    how.choose_nodes = [&](const CandidateGraph& candidate, double us) {
+      return nodes_on_long_ways(tasks_of(candidate), candidate.graph().node_capacity(), us);
     };
   }
   std::vector<Rewritten> found = context.search(CandidateGraph(graph, cost), how, until, shown_us);

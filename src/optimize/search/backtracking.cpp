@@ -156,7 +156,7 @@ class Search {
     if (!expanded) return;
     std::vector<std::pair<double, uint32_t>> gains;  // and the move, for all that gain
     const std::vector<bool> chosen =
-        options_.choose_nodes ? options_.choose_nodes(expanded->candidate) : std::vector<bool>();
+        options_.choose_nodes ? options_.choose_nodes(expanded->candidate, entry.us) : std::vector<bool>();
     for (uint32_t m = 0; m < expanded->moves.size(); ++m) {
       if (is_time_to_look(m) && should_stop()) break;
       if (!chosen.empty() && !has_any(chosen, expanded->moves[m].match)) continue;

@@ -46,8 +46,9 @@ struct BacktrackingOptions {
   bool literal = false;
   /// What a whole graph costs, in place of the mixed cost; null: the mixed cost.
   std::function<double(const CandidateGraph&)> whole_us = nullptr;
-  /// By number, the nodes of a graph that matches must have one of to be tried; empty: all. Null: all of all graphs.
-  std::function<std::vector<bool>(const CandidateGraph&)> choose_nodes = nullptr;
+  /// By number, the nodes of a graph, which costs `us`, that matches must have one of to be tried; empty: all. Null:
+  /// all of all graphs.
+  std::function<std::vector<bool>(const CandidateGraph&, double us)> choose_nodes = nullptr;
   std::function<bool()> should_stop = nullptr;                 ///< Asked often, in the midst of a graph, too.
   std::function<void(double best_us)> on_candidate = nullptr;  ///< Called for every graph looked at.
   Ledger* ledger = nullptr;                                    ///< Notes what was tried; null: nobody asks.

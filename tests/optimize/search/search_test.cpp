@@ -147,7 +147,7 @@ TEST_F(SearchTest, OnlyMatchesOfChosenNodesAreTried) {
   const NodeId first = order[2 * order.size() / 3];
   BacktrackingOptions options;
   options.max_popped = 1;
-  options.choose_nodes = [&](const CandidateGraph& candidate) {
+  options.choose_nodes = [&](const CandidateGraph& candidate, double) {
     std::vector<bool> chosen(candidate.graph().node_capacity(), false);
     for (auto id = std::find(order.begin(), order.end(), first); id != order.end(); ++id) chosen[id->index] = true;
     return chosen;
@@ -162,7 +162,7 @@ TEST_F(SearchTest, OnlyMatchesOfChosenNodesAreTried) {
     }
   }
   EXPECT_GT(num_steps, 0u);
-  options.choose_nodes = [](const CandidateGraph& candidate) {
+  options.choose_nodes = [](const CandidateGraph& candidate, double) {
     return std::vector<bool>(candidate.graph().node_capacity(), false);
   };
   const std::vector<Rewritten> none = backtrack(CandidateGraph(graph, cost_), matcher_, options);

@@ -71,7 +71,8 @@ std::vector<Term> terms_of(RuleBuilder& builder, const std::vector<ValueId>& val
 }
 
 // All but the one that is made last in one term.
-std::vector<Term> last_apart(RuleBuilder& builder, std::vector<Term> terms, int64_t value_axis, int64_t weight_axis) {
+std::vector<Term> last_apart(RuleBuilder& builder, const std::vector<Term>& terms, int64_t value_axis,
+                             int64_t weight_axis) {
   std::vector<ValueId> values, weights;
   for (size_t k = 0; k + 1 < terms.size(); ++k) {
     values.push_back(terms[k].x);
