@@ -1,4 +1,5 @@
-// oneDNN 2.6 computes the second of two post-ops of one kind with the numbers of the first: chains that have two.
+// Chains that have something twice. oneDNN 2.6 computes the second of two post-ops of one kind with the numbers of the
+// first; a residual that two ops add must be whole when the second does.
 #include <gtest/gtest.h>
 
 #include "autograph/compile.h"
@@ -45,6 +46,16 @@ constexpr Chain kChains[] = {
      [](Var x, OperandMaker& o) {
        const Var first = mul(relu(add(x, o.tensor(o.dims(), -1, 1))), o.scalar(1.5F));
        return mul(relu(add(first, o.tensor(o.dims(), -1, 1))), o.scalar(-0.4F));
+     }},
+    {"one residual twice",
+     [](Var x, OperandMaker& o) {
+       const Var residual = o.tensor(o.dims(), -1, 1);
+       return add(residual, add(x, residual));
+     }},
+    {"one residual twice around an activation",
+     [](Var x, OperandMaker& o) {
+       const Var residual = o.tensor(o.dims(), -1, 1);
+       return add(relu(add(x, residual)), residual);
      }},
     {"a rounding spelled out",
      [](Var x, OperandMaker& o) { return add(add(relu(x), o.scalar(8388608)), o.scalar(-8388608)); }},

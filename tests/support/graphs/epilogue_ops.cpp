@@ -1,5 +1,7 @@
 #include "support/graphs/epilogue_ops.h"
 
+#include <algorithm>
+
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/normalization.h"
@@ -24,7 +26,13 @@ Var OperandMaker::tensor(const Dims& dims, float low, float high, bool known) {
   Tensor elements = draw_tensor(random_, DType::f32, dims, low, high);
   if (known) return constant(graph_, std::move(elements));
   inputs_.push_back(std::move(elements));
-  return input(graph_, DType::f32, Shape::of(dims), "");
+  given_.push_back(input(graph_, DType::f32, Shape::of(dims), ""));
+  return given_.back();
+}
+
+Var OperandMaker::tensor_again(const Dims& dims, float low, float high) {
+  const auto at = std::find_if(given_.rbegin(), given_.rend(), [&](Var v) { return v.shape() == Shape::of(dims); });
+  return at == given_.rend() ? tensor(dims, low, high) : *at;
 }
 
 Var OperandMaker::vector(float low, float high) {
@@ -138,7 +146,9 @@ constexpr EpilogueKind kKinds[] = {
     {"prelu_vector", [](Var x, OperandMaker& o) { return prelu(x, o.vector(0.05F, 0.5F)); }},
     {"residual", [](Var x, OperandMaker& o) { return add(x, o.tensor(o.dims(), -1, 1)); }},
     {"residual_left", [](Var x, OperandMaker& o) { return add(o.tensor(o.dims(), -1, 1), x); }},
+    {"residual_again", [](Var x, OperandMaker& o) { return add(x, o.tensor_again(o.dims(), -1, 1)); }},
     {"known_residual", [](Var x, OperandMaker& o) { return add(x, o.tensor(o.dims(), -1, 1, true)); }},
+    {"mul_again", [](Var x, OperandMaker& o) { return mul(o.tensor_again(o.dims(), 0.5F, 1.5F), x); }},
     {"mul_residual", [](Var x, OperandMaker& o) { return mul(x, o.tensor(o.dims(), 0.5F, 1.5F)); }},
     {"sub_residual", [](Var x, OperandMaker& o) { return sub(x, o.tensor(o.dims(), -1, 1)); }},
     {"batch_norm", [](Var x, OperandMaker& o) { return o.dims().size() > 1 ? batch_norm(x, o) : relu(x); }},

@@ -26,6 +26,8 @@ class OperandMaker {
   float number(std::initializer_list<float> values);
   /// An input of the graph; `known`: a constant, as weights are.
   Var tensor(const Dims& dims, float low, float high, bool known = false);
+  /// The last such input once more, or a first one: what several ops of a chain read.
+  Var tensor_again(const Dims& dims, float low, float high);
   /// What differs along the channels alone, spelled in one of the ways there are; mostly a constant.
   Var vector(float low, float high);
   const Dims& dims() const { return dims_; }
@@ -40,6 +42,7 @@ class OperandMaker {
   Dims dims_;
   size_t channel_axis_ = 0;
   std::vector<Tensor> inputs_;
+  std::vector<Var> given_;  // the inputs themselves
 };
 
 /// One kind of op that may stand behind a product.

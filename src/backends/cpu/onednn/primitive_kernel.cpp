@@ -174,8 +174,8 @@ void PrimitiveKernel::set_accumulated_input(size_t slot) {
 }
 
 std::vector<uint32_t> PrimitiveKernel::in_place_inputs() const {
-  if (accumulated_input_ < 0) return {};
-  // What the primitive reads itself must stay whole until it is done.
+  // What the primitive reads itself must stay whole until it is done, and what the last pass adds longer still.
+  if (accumulated_input_ < 0 || accumulated_input_ == added_input_) return {};
   const bool is_read = std::any_of(bound_.begin(), bound_.end(), [&](const Bound& bound) {
     return !bound.argument.is_output && bound.argument.slot == static_cast<size_t>(accumulated_input_);
   });
