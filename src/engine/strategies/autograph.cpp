@@ -84,7 +84,7 @@ class AutographSearch {
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = champion_.gained();
       if (round == 0) challenge_all(candidates_by_time());
-      challenge_all(candidates(round == 0 ? plain_ : champion_.best()));
+      challenge_all(candidates(round == 0 && searches_twice() ? plain_ : champion_.best()));
       if (!is_large) challenge_all(climbed(champion_.best()));
       if (!is_prepared) prepare();
       is_prepared = true;
