@@ -39,6 +39,8 @@ constexpr double kStagesShare = 0.1;
 constexpr double kRefineShare = 0.1;
 // The same for rewriting the whole by its schedule.
 constexpr double kClimbShare = 0.15;
+// When that ends at the latest, so that what it finds can still be tried.
+constexpr double kClimbEnd = 0.7;
 // Where streams share the device that goes on until this part of the budget.
 constexpr double kSharedClimbEnd = 0.8;
 // Of the budget: when no further whole graph is put together, once there is one, and for how long graphs are in any
@@ -85,6 +87,9 @@ class AutographSearch {
       const double before = champion_.gained();
       if (round == 0) challenge_all(candidates_by_time());
       challenge_all(candidates(round == 0 && searches_twice() ? plain_ : champion_.best()));
+      // Climbing may take what time there is for trials. Where streams share the device graphs are scheduled as they
+      // come.
+      if (!is_shared_) schedule_best();
       if (!is_large) challenge_all(climbed(champion_.best()));
       if (!is_prepared) prepare();
       is_prepared = true;
@@ -106,7 +111,7 @@ class AutographSearch {
     champion_.try_tuning();
     // A graph is scheduled at once, and whatever comes must beat that. What rivals propose takes longer to find: where
     // streams share the device, and matter most, it comes last.
-    try_schedules(champion_.best());
+    schedule_best();
     if (options_.use_rules && !is_shared_) try_ios();
   }
 
@@ -165,6 +170,7 @@ class AutographSearch {
   // best may change.
   bool try_schedules(const Proposal base) {
     if (context_.limits().max_streams < 2 || !has_time()) return false;
+    scheduled_.insert(structural_hash(base.finished));
     const TaskGraph tasks = context_.tasks(base.finished);
     Schedule list = schedule_list(tasks, context_.limits());
     const bool has_streams = list.width() > 1;
@@ -178,8 +184,12 @@ class AutographSearch {
     return has_streams;
   }
 
+  void schedule_best() {
+    if (!scheduled_.contains(structural_hash(champion_.best().finished))) try_schedules(champion_.best());
+  }
+
   void try_streams() {
-    try_schedules(champion_.best());
+    schedule_best();
     try_stages();
   }
 
@@ -250,7 +260,8 @@ class AutographSearch {
     if (context_.is_literal() || !options_.use_critical_path || !has_time()) return {};
     climbed_.insert(structural_hash(from.simplified));
     std::vector<Proposal> proposals;
-    const double end = std::max(share_now() + kClimbShare, is_shared_ ? kSharedClimbEnd : 0);
+    const double end = is_shared_ ? std::max(share_now() + kClimbShare, kSharedClimbEnd)
+                                  : std::min(share_now() + kClimbShare, kClimbEnd);
     for (const Rewritten& found :
          climb_by_schedule(context_, from.simplified, time_cost_, end, champion_.best().cost_us)) {
       add_proposal(proposals, from, found.candidate->graph(), found.steps);
@@ -371,6 +382,7 @@ class AutographSearch {
   bool by_time_ = false;          // parts are searched for the time that kernels take
   std::set<Hash128> proposed_;    // before the finishing passes
   std::set<Hash128> climbed_;     // the same, where climbing began
+  std::set<Hash128> scheduled_;   // finished
   std::vector<Proposal> starts_;  // where it may begin
 };
 
