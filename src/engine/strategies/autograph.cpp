@@ -93,14 +93,12 @@ class AutographSearch {
       if (!is_large) challenge_all(climbed(champion_.best()));
       if (!is_prepared) prepare();
       is_prepared = true;
-      if (!is_shared_ && (round == 0 || champion_.gained() < before)) try_streams();
+      if (!is_shared_) schedule_best();
       if (champion_.gained() >= before * (1 - champion_.least_gain())) break;
     }
     if (!is_prepared) prepare();
     if (is_shared_ && !is_large) climb_from_others();
-    // The best was scheduled when it was found.
-    if (!options_.use_rules || is_shared_) try_stages();
-    if (options_.use_rules && is_shared_) try_ios();
+    if (use_rivals_) try_rivals();
     champion_.try_tuning_in_network();
     return champion_.take();
   }
@@ -109,10 +107,16 @@ class AutographSearch {
   // What needs no rewrites of our own.
   void prepare() {
     champion_.try_tuning();
-    // A graph is scheduled at once, and whatever comes must beat that. What rivals propose takes longer to find: where
-    // streams share the device, and matter most, it comes last.
+    // A graph is scheduled at once, and whatever comes must beat that.
     schedule_best();
-    if (options_.use_rules && !is_shared_) try_ios();
+  }
+
+  // What other strategies propose takes longer to find and to try than what the search finds itself: last, so that they
+  // never take its time.
+  void try_rivals() {
+    if (!has_exact_times_) try_nimble(champion_.best(), context_.tasks(champion_.best().finished));
+    try_stages();
+    if (options_.use_rules) try_ios();
   }
 
   // ---- On the device -----------------------------------------------------------------------------------------------
@@ -166,8 +170,7 @@ class AutographSearch {
                        [&](NodeId id) { return context_.cost().node_us(proposal.finished, id, context_.threads()); });
   }
 
-  // The same graph on several streams, in the ways that schedulers propose; false: a list has none. Takes a copy: the
-  // best may change.
+  // The same graph on several streams, as a list schedules it; false: it has none. Takes a copy: the best may change.
   bool try_schedules(const Proposal base) {
     if (context_.limits().max_streams < 2 || !has_time()) return false;
     scheduled_.insert(structural_hash(base.finished));
@@ -175,34 +178,34 @@ class AutographSearch {
     Schedule list = schedule_list(tasks, context_.limits());
     const bool has_streams = list.width() > 1;
     champion_.try_schedule(base, std::move(list));
-    if (!use_rivals_) return has_streams;
-    // As many streams as can be pay only where kernels leave room for each other.
+    // Where latencies are computed, trials cost nothing.
+    if (use_rivals_ && has_exact_times_) try_nimble(base, tasks);
+    return has_streams;
+  }
+
+  // As many streams as can be pay only where kernels leave room for each other.
+  void try_nimble(const Proposal base, const TaskGraph& tasks) {
+    if (context_.limits().max_streams < 2 || !has_time()) return;
     const TaskGraph work = without_free_tasks(tasks).graph;
     const double streams_us =
         estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
     if (streams_us < sequential_us(work)) champion_.try_schedule(base, schedule_nimble(tasks, context_.limits()));
-    return has_streams;
   }
 
   void schedule_best() {
     if (!scheduled_.contains(structural_hash(champion_.best().finished))) try_schedules(champion_.best());
   }
 
-  void try_streams() {
-    schedule_best();
-    try_stages();
-  }
-
   // Stages by dynamic programming take longer to find: for the best graph alone.
   void try_stages() {
-    if (!use_rivals_ || context_.limits().max_streams < 2 || !has_time()) return;
+    if (context_.limits().max_streams < 2 || !has_time()) return;
     const Proposal base = champion_.best();
     champion_.try_schedule(base, find_ios_stages(context_, base, kStagesShare).schedule);
   }
 
   // Merges of siblings that pay for the room they leave to others, where no rewrite of the graph alone would.
   void try_ios() {
-    if (!use_rivals_ || context_.limits().max_streams < 2 || !has_time()) return;
+    if (context_.limits().max_streams < 2 || !has_time()) return;
     Proposal proposal = propose_ios(context_, simplified_, kStagesShare, kStagesShare);
     if (!champion_.is_new_graph(proposal)) return;
     proposal.cost_us = context_.score(proposal.simplified).mixed_us(alpha());
