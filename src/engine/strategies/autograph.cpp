@@ -79,21 +79,20 @@ class AutographSearch {
         timed_part_search_(context, time_cost_) {}
 
   Proposal run() {
-    // Measuring kernels and stages of a large graph takes long: its rewrites come first.
+    // Where measuring kernels takes long, rewrites come first.
     const bool is_large = simplified_.num_nodes() > kLargeGraph;
-    if (!is_large) prepare();
-    bool is_prepared = !is_large;
+    bool is_prepared = !is_large && champion_.has_many_trials();
+    if (is_prepared) prepare();
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = champion_.gained();
       if (round == 0) challenge_all(candidates_by_time());
       challenge_all(candidates(round == 0 && searches_twice() ? plain_ : champion_.best()));
-      // Climbing may take what time there is for trials. Where streams share the device graphs are scheduled as they
-      // come.
-      if (!is_shared_) schedule_best();
+      // Climbing may take what time there is for trials.
+      if (is_prepared) schedule_best();
       if (!is_large) challenge_all(climbed(champion_.best()));
       if (!is_prepared) prepare();
       is_prepared = true;
-      if (!is_shared_) schedule_best();
+      schedule_best();
       if (champion_.gained() >= before * (1 - champion_.least_gain())) break;
     }
     if (!is_prepared) prepare();
@@ -104,10 +103,9 @@ class AutographSearch {
   }
 
  private:
-  // What needs no rewrites of our own.
+  // Kernels and a schedule for the best graph so far.
   void prepare() {
     champion_.try_tuning();
-    // A graph is scheduled at once, and whatever comes must beat that.
     schedule_best();
   }
 

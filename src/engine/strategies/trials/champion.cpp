@@ -63,7 +63,7 @@ double Champion::challenge_seconds() const {
   return compile_seconds_ + (has_exact_times_ ? 1 : kTrialRuns) * run_seconds_;
 }
 
-bool Champion::has_last_measurement() const {
+bool Champion::has_many_trials() const {
   return kTrialsToCome * challenge_seconds() <= kLastMeasurementShare * context_.budget_seconds();
 }
 
@@ -71,7 +71,7 @@ double Champion::seconds_left() const {
   const double budget = context_.budget_seconds();
   const double last_trial = budget - kLastTrialToCome * challenge_seconds();
   if (has_exact_times_) return std::min(kExactTrialShare * budget, last_trial) - context_.seconds();
-  const double until = has_last_measurement()
+  const double until = has_many_trials()
                            ? std::min(kTrialShare * budget, budget - kTrialsToCome * challenge_seconds())
                            : last_trial;
   return until - context_.seconds();

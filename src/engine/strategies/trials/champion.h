@@ -24,6 +24,8 @@ class Champion {
   /// Until the last trial must begin, which leaves time for the last measurement.
   double seconds_left() const;
   bool has_time() const { return !context_.is_cancelled() && seconds_left() > 0; }
+  /// Is there time for more trials than a few?
+  bool has_many_trials() const;
   /// Has no proposal had this graph? Remembers it.
   bool is_new_graph(const Proposal& proposal);
 
@@ -43,7 +45,6 @@ class Champion {
 
  private:
   double challenge_seconds() const;
-  bool has_last_measurement() const;
   bool may_tune() const;
   bool wins_as_compiled_now();
   size_t num_fresh_steps(const Proposal& proposal) const;
