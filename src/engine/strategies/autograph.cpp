@@ -81,7 +81,7 @@ class AutographSearch {
   Proposal run() {
     // Where measuring kernels takes long, rewrites come first.
     const bool is_large = simplified_.num_nodes() > kLargeGraph;
-    bool is_prepared = !is_large && champion_.has_many_trials();
+    bool is_prepared = !is_large && (has_exact_times_ || champion_.has_many_trials());
     if (is_prepared) prepare();
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = champion_.gained();
@@ -97,7 +97,7 @@ class AutographSearch {
     }
     if (!is_prepared) prepare();
     if (is_shared_ && !is_large) climb_from_others();
-    if (use_rivals_) try_rivals();
+    if (use_rivals_ && has_time()) try_rivals();
     champion_.try_tuning_in_network();
     return champion_.take();
   }
