@@ -43,7 +43,7 @@ std::vector<RuleUse> rule_use(const Graph& graph, const CompileOptions& options,
   }
   if (!uses.empty()) {
     // Rules that match nowhere only take time.
-    std::vector<const Rule*> all = rules_for_search();
+    std::vector<const Rule*> all = rules_for_search(options.exact);
     const RuleMatcher without(all);
     for (const Rule* rule : added) {
       if (uses.contains(rule->name)) all.push_back(rule);

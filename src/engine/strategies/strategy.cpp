@@ -129,7 +129,7 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
       threads_(compile.threads > 0 ? compile.threads : usable_cpu_count()) {
   costs_ = std::make_unique<Costs>(device, compile, threads_, [this] { return may_measure(); });
   cost_ = &costs_->model();
-  std::vector<const Rule*> all = rules_for_search();
+  std::vector<const Rule*> all = rules_for_search(compile.exact);
   const size_t num_built_in = all.size();
   for (size_t i = 0; search.rules && i < search.rules->size(); ++i) all.push_back(&search.rules->rule(i));
   for (const std::string& name : search.disabled_rules) {

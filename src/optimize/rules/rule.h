@@ -78,6 +78,10 @@ struct Rule {
   bool looks_around =
       false;                ///< The guard walks beyond what the pattern names: find_near() may miss what it agrees to.
   bool is_rounded = false;  ///< True of rounded numbers (sqrt(2)) or by functions alone: tested with floats.
+  /// Where it may pay at all, of matches to which the guard agrees: elsewhere no one is told of them. Proofs and tests
+  /// leave it out. Null: anywhere.
+  bool (*may_pay)(const RuleMatch&) = nullptr;
+  bool loses_digits = false;  ///< Rounds more than the pattern does: not with CompileOptions::exact.
 };
 
 /// All rules, hand-written ones by family.
@@ -86,8 +90,11 @@ std::span<const Rule> all_rules();
 /// A rule in the words of the public interface.
 RuleInfo describe(const Rule& rule);
 
-/// Those that a search may try.
-std::vector<const Rule*> rules_for_search();
+/// Those that a search may try; with `exact` without those that lose digits.
+std::vector<const Rule*> rules_for_search(bool exact = false);
+
+/// The rule, whether it may pay or not: for proofs and tests, whose graphs are small.
+Rule wherever_true(Rule rule);
 
 /// The rule named `name`; throws ValueError with the nearest name.
 const Rule& get_rule(std::string_view name);

@@ -24,7 +24,11 @@ constexpr size_t kMaxPrintedElements = 64;  // of a constant in a counterexample
 class RuleTest {
  public:
   RuleTest(const Rule& rule, const VerifyRulesOptions& options)
-      : rule_(rule), options_(options), rules_{&rule}, matcher_(rules_), pattern_(parse_pattern(rule.before)) {
+      : rule_(wherever_true(rule)),
+        options_(options),
+        rules_{&rule_},
+        matcher_(rules_),
+        pattern_(parse_pattern(rule.before)) {
     report_.rule = describe(rule);
     deadline_ = Clock::now() + std::chrono::microseconds(static_cast<int64_t>(options.seconds * 1e6));
   }
@@ -122,7 +126,7 @@ class RuleTest {
     return verdict;
   }
 
-  const Rule& rule_;
+  const Rule rule_;
   const VerifyRulesOptions& options_;
   const Rule* rules_[1];
   RuleMatcher matcher_;

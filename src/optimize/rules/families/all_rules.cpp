@@ -24,12 +24,17 @@ std::span<const Rule> all_rules() {
   return rules;
 }
 
-std::vector<const Rule*> rules_for_search() {
+std::vector<const Rule*> rules_for_search(bool exact) {
   std::vector<const Rule*> rules;
   for (const Rule& rule : all_rules()) {
-    if (rule.kind != RuleClass::always_pays) rules.push_back(&rule);
+    if (rule.kind != RuleClass::always_pays && !(exact && rule.loses_digits)) rules.push_back(&rule);
   }
   return rules;
+}
+
+Rule wherever_true(Rule rule) {
+  rule.may_pay = nullptr;
+  return rule;
 }
 
 const Rule& get_rule(std::string_view name) {

@@ -322,7 +322,8 @@ void MatchAttempt::finish() {
   match.values_.assign(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(pattern.values.size()));
   for (const auto& number : findings_.parameters) match.numbers_.push_back(number.value_or(0));
   match.inner_ = findings_.inner;
-  if (rule_->rule->guard && !rule_->rule->guard(match)) return;
+  const Rule& rule = *rule_->rule;
+  if ((rule.guard && !rule.guard(match)) || (rule.may_pay && !rule.may_pay(match))) return;
   // Nothing would change. Fewer nodes for the same are a change.
   const bool same_size = num_ops(pattern) == num_ops(rule_->after);
   if (!rule_->rule->build && same_size &&

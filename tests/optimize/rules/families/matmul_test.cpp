@@ -5,6 +5,12 @@ namespace autograph {
 namespace {
 
 [[maybe_unused]] const bool kAdded = add_rule_cases({
+    {"matmul.seven_products", "x:4,6; $w:6,2", "y = matmul(x, w)"},
+    {"matmul.seven_products", "x:3,2,4; $w:4,6", "y = matmul(x, w); z = relu(y)"},
+    {"matmul.seven_products", "x:3,4; $w:4,6", "y = matmul(x, w)", false},
+    {"matmul.seven_products", "x:4,3; $w:3,6", "y = matmul(x, w)", false},
+    {"matmul.seven_products", "x:2,4,4; $w:2,4,4", "y = matmul(x, w)", false},
+    {"matmul.seven_products", "x:4; $w:4,4", "y = matmul(x, w)", false},
     {"matmul.regroup_right", "a:2,3; b:3,4; c:4,2", "s = matmul(a, b); t = matmul(s, c)"},
     {"matmul.regroup_right", "a:5,2,3; b:3,4; c:5,4,2", "s = matmul(a, b); t = matmul(s, c)"},
     {"matmul.regroup_right", "a:3; b:5,3,4; c:4,2", "s = matmul(a, b); t = matmul(s, c)", false},

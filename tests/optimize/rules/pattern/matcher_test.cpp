@@ -408,6 +408,34 @@ TEST(ApplyRule, MakesThreeProductsOfARecurrentNet) {
   EXPECT_EQ(numeric_difference(before, graph, random), "");
 }
 
+Graph make_square_product(int64_t extent) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape::of({extent, extent}), "x");
+  const Var w = constant(graph, Tensor::zeros(DType::f32, {extent, extent}));
+  graph.add_output(matmul(x, w).id(), "y");
+  return graph;
+}
+
+TEST(Matcher, IsSilentWhereARuleCannotPay) {
+  const Rule& rule = get_rule("matmul.seven_products");
+  const Rule anywhere = wherever_true(rule);
+  const auto count = [](const Rule& of, const Graph& graph) {
+    const Rule* const rules[] = {&of};
+    return RuleMatcher(rules).find_all(graph).size();
+  };
+  EXPECT_EQ(count(rule, make_square_product(2048)), 1U);
+  EXPECT_EQ(count(rule, make_square_product(1024)), 0U);
+  EXPECT_EQ(count(anywhere, make_square_product(1024)), 1U);
+}
+
+TEST(Rules, SearchesOfExactPlansLeaveOutWhatLosesDigits) {
+  const auto has = [](const std::vector<const Rule*>& rules) {
+    return std::find(rules.begin(), rules.end(), &get_rule("matmul.seven_products")) != rules.end();
+  };
+  EXPECT_TRUE(has(rules_for_search()));
+  EXPECT_FALSE(has(rules_for_search(/*exact=*/true)));
+}
+
 // Applies up to `steps` random matches, looking for new ones near what changed alone.
 size_t rewrite_at_random(Graph& graph, Random& random, int steps) {
   static const RuleMatcher matcher(pointers(all_rules()));
