@@ -19,6 +19,7 @@
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/vision.h"
+#include "autograph/ops/window.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
 #include "random_graph/idioms/idioms.h"
@@ -181,6 +182,17 @@ TEST(Agreement, KnowsThatLibrariesDropNan) {
     EXPECT_TRUE(agree(line, {0, 0.5 + alpha})) << alpha;
     EXPECT_FALSE(agree(line, {0.5, 0.5 + alpha})) << alpha;
   }
+}
+
+TEST(Agreement, KnowsWhatPaddingMeets) {
+  const TestGraph test = graph_of(DType::f32, {1, 2, 3}, [](Var x) {
+    const Var w = reshape(constant(x.graph(), vector_of(DType::f32, {kNan, 1, 1})), {1, 1, 3});
+    return reshape(conv(reshape(x, {1, 1, 3}), w, {}, {.pads = {1, 1}}), {3});
+  });
+  EXPECT_TRUE(agree(test, {3, kNan, kNan}));
+  EXPECT_TRUE(agree(test, {kNan, kNan, kNan}));
+  EXPECT_FALSE(agree(test, {4, kNan, kNan}));
+  EXPECT_FALSE(agree(test, {kInf, kNan, kNan}));
 }
 
 // 1 - (1 - x) > x: rounding decides. Each of many elements goes both ways in some run, not in each.

@@ -126,6 +126,7 @@ class Comparison {
       for (const auto& run : runs.moved) moved_.push_back(all_tensors(run));
       for (const auto& run : runs.wide) wide_.push_back(all_tensors(run));
       for (const auto& run : runs.without_nan) wide_.push_back(all_tensors(run));
+      for (const auto& run : runs.padded) wide_.push_back(all_tensors(run));
     }
   }
 
@@ -195,7 +196,7 @@ class Comparison {
   const MoveRuns& move_;
   int rounds_ = 0;
   Runs moved_;
-  Runs wide_;  // and without NaN
+  Runs wide_;  // and without NaN, and padded
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "autograph/error.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/random.h"
+#include "autograph/ops/shape.h"
 #include "autograph/verify.h"
 #include "graph/nested/replace_by_body.h"
 #include "ops/defs.h"
@@ -231,6 +232,35 @@ std::optional<std::vector<Datum>> run_without_nan(const TestGraph& test) {
   }
 }
 
+// ---- With padding in memory ------------------------------------------------------------------------------------
+
+std::optional<std::vector<Datum>> run_padded(const TestGraph& test) {
+  Graph graph = test.graph;
+  bool has_padding = false;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (&node.op() != &conv_def() && &node.op() != &conv_grad_weight_def()) continue;
+    const auto pads = node.attributes().get_or<std::vector<int64_t>>("pads", {});
+    if (std::none_of(pads.begin(), pads.end(), [](int64_t pad) { return pad > 0; })) continue;
+    std::vector<int64_t> of_all;  // axes
+    for (const size_t first : {size_t{0}, pads.size() / 2}) {
+      of_all.insert(of_all.end(), {0, 0});
+      const auto begin = pads.begin() + static_cast<std::ptrdiff_t>(first);
+      of_all.insert(of_all.end(), begin, begin + static_cast<std::ptrdiff_t>(pads.size() / 2));
+    }
+    const Var x(graph, node.inputs()[0]);
+    graph.set_attribute(id, "pads", std::vector<int64_t>(pads.size(), 0));
+    graph.set_input(id, 0, pad(x, of_all).id());
+    has_padding = true;
+  }
+  if (!has_padding) return std::nullopt;
+  try {
+    return run_reference(graph, test.inputs);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::vector<Datum> run_reference(const Graph& graph, const std::vector<Datum>& inputs) {
@@ -254,6 +284,7 @@ MovedRuns run_moved(const TestGraph& test, int round) {
   if (round > 0) return runs;
   if (auto result = is_half ? run_wide(test) : std::nullopt) runs.wide.push_back(std::move(*result));
   if (auto result = run_without_nan(test)) runs.without_nan.push_back(std::move(*result));
+  if (auto result = run_padded(test)) runs.padded.push_back(std::move(*result));
   return runs;
 }
 

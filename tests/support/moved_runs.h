@@ -24,6 +24,9 @@ struct MovedRuns {
   /// relu, clip and hard_sigmoid, which is a clip, take NaN for less than any number, as kernels of libraries do with
   /// what they compute before; empty where the graph has none of them.
   std::vector<std::vector<Datum>> without_nan;
+  /// Convolutions, and gradients of their weights, multiply the zeros of their padding, which is NaN with what is not
+  /// finite, where the reference skips them; empty where nothing is padded.
+  std::vector<std::vector<Datum>> padded;
 };
 
 /// A few runs; each `round` draws others, from the second on more of them, from the third on all elements of a
