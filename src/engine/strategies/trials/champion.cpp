@@ -71,9 +71,8 @@ double Champion::seconds_left() const {
   const double budget = context_.budget_seconds();
   const double last_trial = budget - kLastTrialToCome * challenge_seconds();
   if (has_exact_times_) return std::min(kExactTrialShare * budget, last_trial) - context_.seconds();
-  const double until = has_many_trials()
-                           ? std::min(kTrialShare * budget, budget - kTrialsToCome * challenge_seconds())
-                           : last_trial;
+  const double until =
+      has_many_trials() ? std::min(kTrialShare * budget, budget - kTrialsToCome * challenge_seconds()) : last_trial;
   return until - context_.seconds();
 }
 
