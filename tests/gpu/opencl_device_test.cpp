@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <thread>
 
 #include "autograph/builder.h"
@@ -12,6 +13,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/recurrent.h"
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
 #include "autograph/zoo.h"
@@ -194,6 +196,18 @@ TEST(OpenCl, RunsRandomGraphs) {
     EXPECT_EQ(difference(there.run(test.inputs), expected), "") << "seed " << seed;
   }
   EXPECT_GT(num_compared, 10);
+}
+
+TEST(OpenCl, BoundedSumsOfCellsKeepNan) {
+  AG_NEEDS_OPENCL();
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape::of({2, 1, 2}), "x");
+  const Var w = constant(graph, draw_f32(1, {1, 8, 2})), r = constant(graph, draw_f32(2, {1, 8, 2}));
+  const Var y = lstm(x, w, r)[0];
+  graph.set_attribute(graph.value(y.id()).producer(), "clip", 0.5F);
+  graph.add_output(y.id(), "y");
+  const Tensor values = Tensor::of<float>({2, 1, 2}, {3, -3, std::numeric_limits<float>::quiet_NaN(), 1});
+  EXPECT_EQ(difference_on_opencl(graph, {values}), "");
 }
 
 TEST(OpenCl, GivesTheSameOnSeveralStreams) {
