@@ -169,7 +169,7 @@ class AutographSearch {
   }
 
   // The same graph on several streams, as a list schedules it; false: it has none. Takes a copy: the best may change.
-  bool try_schedules(const Proposal base) {
+  bool try_schedules(Proposal base) {
     if (context_.limits().max_streams < 2 || !has_time()) return false;
     scheduled_.insert(structural_hash(base.finished));
     const TaskGraph tasks = context_.tasks(base.finished);
@@ -177,17 +177,19 @@ class AutographSearch {
     const bool has_streams = list.width() > 1;
     champion_.try_schedule(base, std::move(list));
     // Where latencies are computed, trials cost nothing.
-    if (use_rivals_ && has_exact_times_) try_nimble(base, tasks);
+    if (use_rivals_ && has_exact_times_) try_nimble(std::move(base), tasks);
     return has_streams;
   }
 
   // As many streams as can be pay only where kernels leave room for each other.
-  void try_nimble(const Proposal base, const TaskGraph& tasks) {
+  void try_nimble(Proposal base, const TaskGraph& tasks) {
     if (context_.limits().max_streams < 2 || !has_time()) return;
     const TaskGraph work = without_free_tasks(tasks).graph;
     const double streams_us =
         estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
-    if (streams_us < sequential_us(work)) champion_.try_schedule(base, schedule_nimble(tasks, context_.limits()));
+    if (streams_us < sequential_us(work)) {
+      champion_.try_schedule(std::move(base), schedule_nimble(tasks, context_.limits()));
+    }
   }
 
   void schedule_best() {

@@ -233,7 +233,7 @@ GraphScore StrategyContext::score(const Graph& simplified) {
   return CandidateGraph(simplified, cost).score();
 }
 
-Proposal StrategyContext::propose(Graph simplified, std::vector<RewriteStep> steps) {
+Proposal StrategyContext::propose(Graph simplified, std::vector<RewriteStep> steps) const {
   Proposal proposal;
   proposal.finished = finish(simplified);
   proposal.simplified = std::move(simplified);

@@ -81,7 +81,7 @@ class StrategyContext {
   /// As many streams as processors, or as the options say.
   StreamLimits limits() const;
   /// A proposal without a schedule.
-  Proposal propose(Graph simplified, std::vector<RewriteStep> steps = {});
+  Proposal propose(Graph simplified, std::vector<RewriteStep> steps = {}) const;
   /// Sum of costs and critical path of a simplified graph.
   GraphScore score(const Graph& simplified);
   /// Weight of the critical path: as the options say, or fitted to what graphs took on this device.
