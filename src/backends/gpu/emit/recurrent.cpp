@@ -198,7 +198,7 @@ class RecurrentWriter {
     const auto* clip = call_.attributes.find_as<float>("clip");
     if (!clip || *clip == 0) return function(sum);
     const std::string bound = literal(DType::f32, static_cast<double>(*clip));
-    const std::string open = w_.new_name("sum"), name = w_.new_name("bounded");
+    const std::string open = w_.new_name("unbounded"), name = w_.new_name("bounded");
     w_.line("const {} {} = {};", type_, open, sum);
     // fmin and fmax would lose NaN.
     w_.line("const {0} {1} = {2} < -({0}){3} ? -({0}){3} : {2} > ({0}){3} ? ({0}){3} : {2};", type_, name, open, bound);
