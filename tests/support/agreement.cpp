@@ -124,9 +124,9 @@ class Comparison {
     for (; rounds_ < rounds; ++rounds_) {
       const MovedRuns runs = move_(rounds_);
       for (const auto& run : runs.moved) moved_.push_back(all_tensors(run));
-      for (const auto& run : runs.wide) wide_.push_back(all_tensors(run));
-      for (const auto& run : runs.without_nan) wide_.push_back(all_tensors(run));
-      for (const auto& run : runs.padded) wide_.push_back(all_tensors(run));
+      for (const auto* others : {&runs.wide, &runs.without_nan, &runs.padded}) {
+        for (const auto& run : *others) wide_.push_back(all_tensors(run));
+      }
     }
   }
 

@@ -90,14 +90,13 @@ class AutographSearch {
       // Climbing may take what time there is for trials.
       if (is_prepared) schedule_best();
       if (!is_large) challenge_all(climbed(champion_.best()));
-      if (!is_prepared) prepare();
+      is_prepared ? schedule_best() : prepare();
       is_prepared = true;
-      schedule_best();
       if (champion_.gained() >= before * (1 - champion_.least_gain())) break;
     }
     if (!is_prepared) prepare();
     if (is_shared_ && !is_large) climb_from_others();
-    if (use_rivals_ && has_time()) try_rivals();
+    if (use_rivals_ && context_.limits().max_streams > 1 && has_time()) try_rivals();
     champion_.try_tuning_in_network();
     return champion_.take();
   }
@@ -183,7 +182,7 @@ class AutographSearch {
 
   // As many streams as can be pay only where kernels leave room for each other.
   void try_nimble(Proposal base, const TaskGraph& tasks) {
-    if (context_.limits().max_streams < 2 || !has_time()) return;
+    if (!has_time()) return;
     const TaskGraph work = without_free_tasks(tasks).graph;
     const double streams_us =
         estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
@@ -198,14 +197,14 @@ class AutographSearch {
 
   // Stages by dynamic programming take longer to find: for the best graph alone.
   void try_stages() {
-    if (context_.limits().max_streams < 2 || !has_time()) return;
+    if (!has_time()) return;
     const Proposal base = champion_.best();
     champion_.try_schedule(base, find_ios_stages(context_, base, kStagesShare).schedule);
   }
 
   // Merges of siblings that pay for the room they leave to others, where no rewrite of the graph alone would.
   void try_ios() {
-    if (context_.limits().max_streams < 2 || !has_time()) return;
+    if (!has_time()) return;
     Proposal proposal = propose_ios(context_, simplified_, kStagesShare, kStagesShare);
     if (!champion_.is_new_graph(proposal)) return;
     proposal.cost_us = context_.score(proposal.simplified).mixed_us(alpha());

@@ -26,13 +26,14 @@ Var OperandMaker::tensor(const Dims& dims, float low, float high, bool known) {
   Tensor elements = draw_tensor(random_, DType::f32, dims, low, high);
   if (known) return constant(graph_, std::move(elements));
   inputs_.push_back(std::move(elements));
-  given_.push_back(input(graph_, DType::f32, Shape::of(dims), ""));
-  return given_.back();
+  return input(graph_, DType::f32, Shape::of(dims), "");
 }
 
 Var OperandMaker::tensor_again(const Dims& dims, float low, float high) {
-  const auto at = std::find_if(given_.rbegin(), given_.rend(), [&](Var v) { return v.shape() == Shape::of(dims); });
-  return at == given_.rend() ? tensor(dims, low, high) : *at;
+  const auto& given = graph_.inputs();
+  const Type type(DType::f32, Shape::of(dims));
+  const auto at = std::find_if(given.rbegin(), given.rend(), [&](ValueId v) { return graph_.type(v) == type; });
+  return at == given.rend() ? tensor(dims, low, high) : Var(graph_, *at);
 }
 
 Var OperandMaker::vector(float low, float high) {

@@ -42,7 +42,6 @@ class OperandMaker {
   Dims dims_;
   size_t channel_axis_ = 0;
   std::vector<Tensor> inputs_;
-  std::vector<Var> given_;  // the inputs themselves
 };
 
 /// One kind of op that may stand behind a product.

@@ -214,7 +214,7 @@ std::vector<ValueId> shift_result(RuleBuilder& builder) {
 // ---- Seven products for eight -------------------------------------------------------------------------------------
 
 // Sums of quarters are read and written, which takes longer than the eighth product where an extent is small: on two
-// cores with AVX2, products of 2048 x 2048 matrices gain a tenth, and those of 1024 x 1024 lose a twentieth.
+// cores with AVX2, products of 2048 x 2048 matrices gain a tenth, and those of 1024 x 1024 lose a fifteenth.
 constexpr int64_t kLeastExtent = 1024;
 constexpr int64_t kLeastWork = int64_t{1} << 32;  // multiplications
 
@@ -241,20 +241,21 @@ bool has_large_quarters(const RuleMatch& match) {
 // Winograd's form of Strassen's algorithm: four sums on the left, four of weights, which are computed ahead, and seven
 // behind.
 std::vector<ValueId> multiply_quarters(RuleBuilder& builder) {
-  const auto [rows, depth, columns] = product_extents(builder.match());
-  const int64_t last = rank_of(builder.match(), "x") - 1;
-  const auto quarters = [&](ValueId whole, int64_t height, int64_t width, int64_t axis) {
+  const auto quarters = [&](ValueId whole) {
+    const Dims dims = builder.dims(whole);
+    const auto axis = static_cast<int64_t>(dims.size()) - 2;
+    const int64_t height = dims[dims.size() - 2] / 2, width = dims.back() / 2;
     std::vector<ValueId> result;
-    for (const ValueId half : builder.split(whole, {height / 2, height / 2}, axis)) {
-      for (const ValueId quarter : builder.split(half, {width / 2, width / 2}, axis + 1)) result.push_back(quarter);
+    for (const ValueId half : builder.split(whole, {height, height}, axis)) {
+      for (const ValueId quarter : builder.split(half, {width, width}, axis + 1)) result.push_back(quarter);
     }
     return result;
   };
   const auto plus = [&](ValueId p, ValueId q) { return builder.add(add_def(), {p, q}); };
   const auto minus = [&](ValueId p, ValueId q) { return builder.add(sub_def(), {p, q}); };
   const auto times = [&](ValueId p, ValueId q) { return builder.add(matmul_def(), {p, q}); };
-  const std::vector<ValueId> x = quarters(builder.value("x"), rows, depth, last - 1);
-  const std::vector<ValueId> w = quarters(builder.value("w"), depth, columns, 0);
+  const std::vector<ValueId> x = quarters(builder.value("x"));
+  const std::vector<ValueId> w = quarters(builder.value("w"));
   const ValueId lower = plus(x[2], x[3]), cross = minus(lower, x[0]);
   const ValueId right = minus(w[1], w[0]), across = minus(w[3], right);
   const ValueId corner = times(x[0], w[0]);
@@ -264,6 +265,7 @@ std::vector<ValueId> multiply_quarters(RuleBuilder& builder) {
   const std::vector<ValueId> y = {plus(corner, times(x[1], w[2])),
                                   plus(plus(middle, side), times(minus(x[1], cross), w[3])),
                                   minus(below, times(x[3], minus(across, w[2]))), plus(below, side)};
+  const int64_t last = rank_of(builder.match(), "x") - 1;
   return {builder.concat({builder.concat({y[0], y[1]}, last), builder.concat({y[2], y[3]}, last)}, last - 1)};
 }
 
