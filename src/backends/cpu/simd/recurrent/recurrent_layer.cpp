@@ -123,15 +123,15 @@ class RecurrentRun {
   void walk(int64_t first, int64_t steps) {
     const bool resets_first = layer_.cell_.kind == CellKind::gru_gates;
     const int64_t phases = resets_first ? 2 : 1;
+    const auto run = [&](int64_t number, StepUnits& units, int thread) {
+      const bool is_second = number % phases == 1;
+      run_blocks({is_second ? CellKind::gru_reset : layer_.cell_.kind, first + number / phases,
+                  memory_ + at_.gates + thread * at_.gates_size, memory_ + at_.h_rows + thread * at_.h_rows_size},
+                 units);
+    };
+    if (e_.directions > 1 && layer_.step_threads_ == e_.directions) return walk_apart(steps * phases, run);
     const bool help = e_.batch * e_.gates * e_.width * e_.hidden >= kHelpfulProducts;
-    for_units_in_steps(
-        layer_.step_threads_, steps * phases, e_.directions * e_.blocks, help,
-        [&](int64_t number, StepUnits& units, int thread) {
-          const bool is_second = number % phases == 1;
-          run_blocks({is_second ? CellKind::gru_reset : layer_.cell_.kind, first + number / phases,
-                      memory_ + at_.gates + thread * at_.gates_size, memory_ + at_.h_rows + thread * at_.h_rows_size},
-                     units);
-        });
+    for_units_in_steps(layer_.step_threads_, steps * phases, e_.directions * e_.blocks, help, run);
   }
 
   void finish() {
@@ -254,6 +254,21 @@ class RecurrentRun {
       const GateRows rows{x + e_.x(begin, b), e_.input, steps_, prepared + b * steps_ * layer_.rows_.input};
       weights_.multiply(which, rows, to + b * row, e_.batch * row);
     }
+  }
+
+  // A thread for each direction. Neither reads what the other makes: nobody waits between the steps, so that a thread
+  // that is late in one may catch up in the next.
+  template <class Run>
+  void walk_apart(int64_t count, const Run& run) const {
+    const auto directions = static_cast<int>(e_.directions);
+    for_shares(directions, directions, [&](int64_t begin, int64_t end, int thread) {
+      for (auto d = static_cast<int>(begin); d < end; ++d) {
+        for (int64_t number = 0; number < count; ++number) {
+          StepUnits units(number, e_.directions * e_.blocks, directions, d, /*taken=*/nullptr);
+          run(number, units, thread);
+        }
+      }
+    });
   }
 
   bool is_gru() const { return layer_.cell_.kind == CellKind::gru || layer_.cell_.kind == CellKind::gru_gates; }

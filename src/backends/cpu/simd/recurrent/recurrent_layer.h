@@ -3,7 +3,8 @@
 //
 // W x is one product for many positions at once; R h is one product per position, whose columns the threads share. A
 // thread that has computed the gates of its hidden elements goes on to their new h, so that the threads meet once per
-// position (twice in a GRU that resets before R); in between they stay together. Both directions walk side by side.
+// position (twice in a GRU that resets before R); in between they stay together. Both directions walk side by side, two
+// threads with a direction each.
 //
 // A sequence shorter than the longest one keeps its state beyond its end. Walking backwards the positions beyond the
 // end come first, so that the state is still the initial one where the sequence begins.
