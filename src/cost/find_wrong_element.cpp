@@ -11,6 +11,7 @@
 #include "base/join.h"
 #include "cost/attester.h"
 #include "cost/trial_tensors.h"
+#include "graph/infer_node.h"
 #include "ops/defs.h"
 #include "tensor/size_of.h"
 
@@ -187,6 +188,18 @@ std::vector<Sample> draw_samples(const Graph& graph, const std::vector<ScaledTen
   return samples;
 }
 
+// Do these inputs give outputs of the extents that the call has? A shape out of a hat does not.
+bool gives_extents(const KernelCall& call, const std::vector<ScaledTensor>& inputs) {
+  std::vector<Tensor> tensors;
+  for (const ScaledTensor& input : inputs) tensors.push_back(input.value);
+  const std::vector<Type> inferred =
+      infer_call(call.op, {call.inputs.begin(), call.inputs.end()}, tensors, call.attributes, call.outputs.size(), "");
+  const auto is_as_expected = [](const Type& expected, const Type& type) {
+    return !expected.is_tensor() || (type.is_static() && type.shape().static_dims() == expected.shape().static_dims());
+  };
+  return std::equal(call.outputs.begin(), call.outputs.end(), inferred.begin(), is_as_expected);
+}
+
 bool can_be_tried(const KernelCall& call) {
   const auto is_plain = [](const Type& type) { return !type.is_tensor() || type.dtype() != DType::string; };
   return std::all_of(call.inputs.begin(), call.inputs.end(), is_plain) &&
@@ -201,6 +214,7 @@ std::string find_wrong_element(const KernelCall& call, const KernelVariant& vari
   TrialRun trial(call, variant, kernel, device, draw);
   std::vector<Sample> samples;
   try {
+    if (!gives_extents(call, trial.inputs())) return "";
     samples = draw_samples(graph_of(call), trial.inputs(), model, draw);
   } catch (const UserError&) {
     return "";  // inputs out of a hat are none for this op

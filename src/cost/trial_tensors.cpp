@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <random>
 
 #include "autograph/op_def.h"
@@ -80,9 +81,23 @@ IntegerRange integer_range(const KernelCall& call, size_t slot) {
   return slot == 0 ? IntegerRange{0, 7} : IntegerRange{};
 }
 
+// What has to stand in an input that says how large the output is: the last of the extents, or of how many times each
+// is repeated. Nothing for other inputs.
+std::optional<Tensor> extents_input(const KernelCall& call, size_t slot) {
+  const bool is_tile = &call.op == &tile_def();
+  if (slot != 1 || !(is_tile || &call.op == &expand_def())) return std::nullopt;
+  Dims extents = call.outputs[0].shape().static_dims();
+  if (is_tile) {
+    const Dims repeated = call.input_dims(0);
+    for (size_t axis = 0; axis < extents.size(); ++axis) extents[axis] /= std::max<int64_t>(repeated[axis], 1);
+  }
+  return Tensor::vector({extents.end() - call.input_dims(slot)[0], extents.end()});
+}
+
 }  // namespace
 
 Tensor trial_input(const KernelCall& call, size_t slot, int draw) {
+  if (auto extents = extents_input(call, slot)) return *std::move(extents);
   const Type& type = call.inputs[slot];
   Tensor tensor = Tensor::zeros(type.dtype(), type.shape().static_dims());
   const IntegerRange range = integer_range(call, slot);
