@@ -204,6 +204,9 @@ bool simplify_loops(Graph& graph, PassContext& context) {
     auto parts = read_loop(graph, id, [&](Graph& body) {
       eliminate_identity(body, context);
       fold_constants(body, context);
+      // Exporters of paddle hand a state on as squeeze(unsqueeze(x) + 0).
+      simplify_arithmetic(body, context);
+      simplify_shapes(body, context);
       inside_changed = simplify_loops(body, context);
       common_subexpressions(body, context);
     });

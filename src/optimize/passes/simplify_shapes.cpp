@@ -1,6 +1,7 @@
 // simplify_shapes: chains of reshapes and transposes become one of them, or none.
 //
 //   view of a view                     one reshape of the first one's input
+//   squeeze of what unsqueeze added    what was there before, of whatever shape
 //   reshape with a computed shape      reshape with a constant one, wherever the result's extents are known, copied
 //   from
 //                                      the input, or a single unknown one
@@ -71,9 +72,23 @@ bool replace_by_reshape(Graph& graph, NodeId id, ValueId source) {
   return true;
 }
 
+// What `squeeze` takes the axes from that an unsqueeze had added.
+ValueId before_unsqueeze(const Graph& graph, const Node& squeeze) {
+  const Node* inner = made_by(graph, squeeze.input(0), unsqueeze_def());
+  if (!inner || !squeeze.input(1).is_valid()) return {};
+  const auto added = integer_constants(graph, inner->input(1)), removed = integer_constants(graph, squeeze.input(1));
+  return added && added == removed ? inner->input(0) : ValueId();
+}
+
 bool simplify_view(Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const ValueId result = node.output(0);
+  if (&node.op() == &squeeze_def()) {
+    if (const ValueId same = before_unsqueeze(graph, node); same.is_valid()) {
+      replace_pattern(graph, result, same);
+      return true;
+    }
+  }
   if (!graph.type(result).is_tensor()) return false;
   const ValueId source = first_of_views(graph, result);
   if (same_tensor_type(graph.type(source), graph.type(result))) {

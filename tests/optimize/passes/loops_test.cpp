@@ -73,6 +73,19 @@ TEST(SimplifyLoops, WhatIsTheSameInEveryTurnLeaves) {
   EXPECT_NE(ops_of(after).find("sigmoid"), std::string::npos);
 }
 
+// As exporters of paddle write an assignment.
+TEST(SimplifyLoops, StatesToWhichZeroIsAddedLeave) {
+  LoopCase c(four_turns);
+  const Var state = c.inner(c.outer({2, 3}, "x"), "state");
+  const Var handed_on = c.inner(c.outer({2, 3}, "y"), "handed_on");
+  c.body->set_type(handed_on.id(), Type(DType::f32, Shape::unknown()));
+  const Var assigned = squeeze(add(unsqueeze(handed_on, {0}), constant(*c.body, Tensor::of<float>({1}, {0}))), {0});
+  c.finish({c.condition, add(state, tanh(handed_on)), assigned});
+  const Graph after = after_pass(simplify_loops, c.graph);
+  EXPECT_EQ(body_ops(after), "add");
+  EXPECT_EQ(loop_of(after).outputs().size(), 1u);
+}
+
 TEST(SimplifyLoops, StatesThatNobodyNeedsGo) {
   LoopCase c(four_turns);
   const Var state = c.inner(c.outer({2, 3}, "x"), "state");

@@ -41,6 +41,18 @@ TEST(SimplifyShapes, RemovesAChainThatComesBack) {
   EXPECT_EQ(ops_of(after), "relu");
 }
 
+TEST(SimplifyShapes, RemovesSqueezesOfAddedAxes) {
+  const auto back_and_forth = [](std::vector<int64_t> added, std::vector<int64_t> removed) {
+    const auto spelling = [&](Var x) { return relu(squeeze(unsqueeze(x, added), removed)); };
+    Graph graph = graph_of(spelling, DType::f32, Shape::unknown());
+    PassContext context = willing_device();
+    simplify_shapes(graph, context);
+    return ops_of(graph);
+  };
+  EXPECT_EQ(back_and_forth({0, -1}, {0, -1}), "relu");
+  EXPECT_EQ(back_and_forth({0, -1}, {0}), "unsqueeze squeeze relu");
+}
+
 TEST(SimplifyShapes, KeepsWhatOthersReadInTheMiddle) {
   Graph graph;
   const Var x = input(graph, DType::f32, {2, 3, 4}, "x");
