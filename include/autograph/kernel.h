@@ -90,6 +90,8 @@ struct KernelCall {
   bool exact = false;                 ///< No algorithm that sums in another order than the op's definition suggests.
   const KernelVariant* variant = nullptr;  ///< Which variant to prepare; null for kernels without variants.
   PackedConstants* packed = nullptr;       ///< Where packed constants are shared; null: nowhere.
+  /// Bytes of all constants of the plan: from run to run they stay in a cache that holds them all. 0: not known.
+  size_t plan_constant_bytes = 0;
 
   bool has_input(size_t slot) const { return slot < inputs.size() && inputs[slot].is_tensor(); }
   /// Dims of input `slot`.

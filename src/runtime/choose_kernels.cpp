@@ -21,7 +21,9 @@ class KernelChooser {
         graph_(graph),
         options_(options),
         writer_(plan.slots.size(), kNoStep),
-        is_bound_(plan.slots.size(), false) {}
+        is_bound_(plan.slots.size(), false) {
+    for (const Tensor& weight : plan.weights) constant_bytes_ += weight.size_bytes();
+  }
 
   std::vector<StepChoice> run(std::vector<StepLayouts>& layouts) {
     ask_all();
@@ -57,8 +59,14 @@ class KernelChooser {
     if (step.kind == StepKind::fixed) {
       const Node& node = graph_.node(step.node);
       const StepCall types(plan_, step);
-      const KernelCall call{node.op(),       node.attributes(),         types.inputs,  types.outputs,
-                            types.constants, options_.threads_of(step), options_.exact};
+      const KernelCall call{.op = node.op(),
+                            .attributes = node.attributes(),
+                            .inputs = types.inputs,
+                            .outputs = types.outputs,
+                            .constants = types.constants,
+                            .threads = options_.threads_of(step),
+                            .exact = options_.exact,
+                            .plan_constant_bytes = constant_bytes_};
       try {
         candidates_[n] = options_.catalog.candidates(call);
         if (options_.judge) options_.judge->drop_wrong(call, candidates_[n]);
@@ -211,6 +219,7 @@ class KernelChooser {
   std::vector<std::vector<double>> costs_;
   std::vector<uint32_t> writer_;  // by slot: the step that writes it
   std::vector<bool> is_bound_;    // by slot: it must come out row-major
+  size_t constant_bytes_ = 0;     // of the plan
 };
 
 }  // namespace

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "autograph/builder.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/linear.h"
 #include "autograph/ops/window.h"
+#include "backends/cpu/machine/cache_sizes.h"
 #include "engine/built_in_devices.h"
 #include "support/message_of.h"
 
@@ -207,6 +210,29 @@ TEST(Compile, ReleasesWeightsThatKernelsHavePacked) {
   // Working memory of kernels counts in all three.
   EXPECT_LE(kept.memory().lower_bound_bytes, kept.memory().arena_bytes);
   EXPECT_LE(kept.memory().arena_bytes, kept.memory().sum_of_tensors_bytes);
+}
+
+// How many of `layers` products, of 12 rows each, have the kernel that reads weights ahead.
+int64_t products_ahead(int64_t layers) {
+  constexpr int64_t kExtent = 1024;
+  Graph graph("products");
+  Var x = input(graph, DType::f32, {12, kExtent}, "x");
+  for (int64_t k = 0; k < layers; ++k) {
+    Tensor weight = Tensor::empty(DType::f32, {kExtent, kExtent});
+    std::fill_n(weight.mutable_data<float>(), weight.num_elements(), static_cast<float>(k));
+    x = relu(matmul(x, constant(graph, std::move(weight))));
+  }
+  graph.add_output(x.id());
+  const std::vector<KernelChoice> choices = compile(graph, on("cpu")).kernel_choices();
+  return std::count_if(choices.begin(), choices.end(),
+                       [](const KernelChoice& choice) { return choice.kernel == "cpu.weight_product_simd"; });
+}
+
+TEST(Compile, ReadsWeightsAheadThatNoCacheHolds) {
+  const auto layers = static_cast<int64_t>(largest_cache_bytes() >> 22) + 1;
+  EXPECT_EQ(products_ahead(1), 0);
+  if (layers > 80) GTEST_SKIP() << "a cache of " << largest_cache_bytes() << " bytes";
+  EXPECT_EQ(products_ahead(layers), layers);
 }
 
 TEST(Compile, MemoryReportAndPlanText) {

@@ -15,6 +15,7 @@
 
 #include "autograph/cpu_count.h"
 #include "autograph/tensor.h"
+#include "backends/cpu/machine/cache_sizes.h"
 #include "backends/cpu/machine/peak_loops.h"
 
 namespace autograph {
@@ -162,11 +163,6 @@ struct Level {
   size_t capacity;
 };
 
-size_t cache_bytes(int name, size_t otherwise) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<size_t>(bytes) : otherwise;
-}
-
 // Levels of the hierarchy for `threads` threads. L3 and memory are shared by all of them, L1 and L2 are their own.
 std::vector<Level> levels_for(int threads) {
   constexpr size_t kLeast = size_t{64} << 20;
@@ -174,10 +170,10 @@ std::vector<Level> levels_for(int threads) {
   const auto sharers = static_cast<size_t>(threads);
   const size_t l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, size_t{32} << 10);
   const size_t l2 = std::max(cache_bytes(_SC_LEVEL2_CACHE_SIZE, size_t{256} << 10), l1);
-  const size_t l3 = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 0);
+  const size_t l3 = third_cache_bytes();
   std::vector<Level> levels = {{"L1", l1 / 2, l1}, {"L2", l2 / 2, l2}};
   if (l3 / 4 / sharers > l2) levels.push_back({"L3", l3 / 4 / sharers, l3 / sharers});
-  levels.push_back({"memory", std::clamp(4 * l3, kLeast, kMost) / sharers, std::numeric_limits<size_t>::max()});
+  levels.push_back({"memory", std::clamp(16 * l3, kLeast, kMost) / sharers, std::numeric_limits<size_t>::max()});
   return levels;
 }
 

@@ -289,7 +289,8 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kFlopsPerUsAndThread = 100e3;
   constexpr double kBytesPerUs = 12e3;
   const double compute_us = cost.flops / (kFlopsPerUsAndThread * call.threads);
-  const double other_us = 2 + cost.bytes / kBytesPerUs, us = other_us + slowdown(*product) * compute_us;
+  const double other_us = 2 + cost.bytes / kBytesPerUs;
+  const double us = slowdown(*product) * (other_us + compute_us);
   std::vector<KernelVariant> list{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us, .tag = kMatmul}};
   if (can_be_other_form(*product)) {
     const double convolution_us = 1.1 * (other_us + compute_us);

@@ -11,6 +11,7 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
+#include "backends/cpu/machine/cache_sizes.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/conv/pointwise_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
@@ -163,25 +164,32 @@ Prepared prepare(const KernelCall& call) {
   return {std::make_unique<WeightProduct>(call, *product), ""};
 }
 
-// Beside oneDNN's forms (matmul.cpp), which wait for weights that come from memory: a few rows take half of their time
-// here, more rows or weights that a cache has a little longer.
-double cost_us(const AnchoredCall& product, int threads) {
+// Up to how many rows do weights take longer to come than to be multiplied? Where no cache holds all weights of the
+// plan, they come from memory in each run, since those of other products have been in the cache meanwhile.
+int64_t most_rows_ahead(const KernelCall& call, const Extents& extents) {
+  constexpr int64_t kMemoryRows = 32;
+  constexpr int64_t kFarWeights = int64_t{1536} * 1024;
+  if (call.plan_constant_bytes > largest_cache_bytes()) return kMemoryRows;
+  return extents.depth * extents.columns > kFarWeights ? kFewRows : 0;
+}
+
+// Beside oneDNN's forms (matmul.cpp), which wait for weights that come from memory: a few rows take half to three
+// quarters of their time here, more rows or weights that a cache has a little longer.
+double cost_us(const KernelCall& call, const AnchoredCall& product) {
   constexpr double kStartUs = 2;
   constexpr double kFlopsPerUsAndThread = 80e3;
-  constexpr double kBytesPerUs = 12e3, kBytesPerUsOfFewRows = 24e3;
+  constexpr double kBytesPerUs = 12e3, kBytesPerUsAhead = 24e3;
   constexpr double kSlowdown = 1.25;
-  constexpr int64_t kFarWeights = int64_t{1536} * 1024;
-  const KernelCall anchor = product.anchor_call(threads);
+  const KernelCall anchor = product.anchor_call(call.threads);
   const OpCost cost = cost_of(product.op(), {product.attributes(), anchor.inputs, anchor.outputs});
-  const double compute_us = cost.flops / (kFlopsPerUsAndThread * threads);
+  const double compute_us = cost.flops / (kFlopsPerUsAndThread * call.threads);
   const Extents extents = extents_of(product);
-  const bool is_ahead = extents.rows <= kFewRows && extents.depth * extents.columns > kFarWeights;
-  if (is_ahead) return kStartUs + compute_us + cost.bytes / kBytesPerUsOfFewRows;
+  if (extents.rows <= most_rows_ahead(call, extents)) return kStartUs + compute_us + cost.bytes / kBytesPerUsAhead;
   return kStartUs + kSlowdown * (compute_us + cost.bytes / kBytesPerUs);
 }
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
-  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = cost_us(*read(call), call.threads)}};
+  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = cost_us(call, *read(call))}};
 }
 
 KernelDef kernel_for(std::string_view op) {
