@@ -3,6 +3,7 @@
 
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
@@ -81,6 +82,44 @@ Var looped(IdiomGraph& g, Var x) {
   return outputs[0];
 }
 
+// As exporters of paddle write an assignment.
+Var assigned(IdiomGraph& g, Nested& body, Var x) {
+  if (g.chance(25)) return x;
+  const Var zero = constant(*body.graph, Tensor::zeros(x.dtype(), {1}));
+  return squeeze(add(unsqueeze(x, {0}), zero), {0});
+}
+
+// A decoder that looks at features [N, L, D] in each turn and writes what it makes of them into a table [N, turns, D]
+// by an index of the table's own extents.
+Var decoded(IdiomGraph& g, Var features) {
+  const int64_t width = features.dim(-1), turns = g.between(1, 4);
+  const Var first = reduce_mean(features, {1}, false);
+  const Var table =
+      concat(std::vector<Var>(static_cast<size_t>(turns), mul(unsqueeze(first, {1}), g.number(first, 0))), 1);
+  Nested body;
+  const Var turn = body.input(Type(DType::i64, {}), "turn");
+  const Var condition = body.input(Type(DType::boolean, {}), "condition");
+  const Var state = body.input(open_type(g, first.type()), "state");
+  const Var seen = body.input(open_type(g, features.type()), "seen");
+  const Var written = body.input(open_type(g, table.type()), "written");
+  const Var w = body.input(Type(features.dtype(), Shape{width, width}), "w");
+  const Var scores = reduce_sum(mul(matmul(seen, w), unsqueeze(state, {1})), {2}, true);
+  const Var next = tanh(add(reduce_sum(mul(seen, softmax(scores, 1)), {1}, false), state));
+  const auto extent = [&](int64_t axis) { return slice(shape(written), {axis}, {axis + 1}, {0}); };
+  const Var repeats = concat({extent(0), constant(*body.graph, Tensor::vector({1})), extent(2)}, 0);
+  const Var index = apply(get_op("tile"), {reshape(turn, {1, 1, 1}), repeats});
+  const Var update = apply(get_op("expand"), {unsqueeze(next, {1}), repeats});
+  body.output(condition);
+  body.output(assigned(g, body, next));
+  body.output(assigned(g, body, seen));
+  body.output(assigned(g, body, scatter_elements(written, index, update, 1)));
+  const Var count = g.constant(Tensor::scalar(g.between(0, turns)));
+  const auto outputs = apply_all(get_op("loop"), {count, Var(), first, features, table, g.weight({width, width})},
+                                 {{"body", GraphRef(body.graph)}, {"num_captures", int64_t{1}}}, 3);
+  g.output(outputs[0]);
+  return outputs[2];
+}
+
 // A recurrence over the length of a sequence [N, L, D].
 Var scanned(IdiomGraph& g, Var x) {
   const int64_t width = x.dim(2), hidden = g.one_of<int64_t>({3, 4, 8});
@@ -107,10 +146,11 @@ Var scanned(IdiomGraph& g, Var x) {
 }  // namespace
 
 void add_control_flow(IdiomGraph& g) {
-  switch (g.between(0, 3)) {
+  switch (g.between(0, 4)) {
     case 0: return g.leave(scanned(g, g.sequence()));
     case 1: return g.leave(looped(g, g.chance(50) ? g.row() : g.sequence()));
     case 2: return g.leave(chosen(g, g.image()));
+    case 3: return g.leave(decoded(g, g.sequence()));
     default: return g.leave(chosen(g, g.chance(50) ? g.row() : g.sequence()));
   }
 }
