@@ -4,6 +4,13 @@
 #include <csignal>
 #include <sstream>
 
+#include "autograph/builder.h"
+#include "autograph/model_io.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/control.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/shape.h"
+#include "autograph/tensor_io.h"
 #include "cli/run_program.h"
 
 namespace autograph {
@@ -43,6 +50,22 @@ TEST_F(CliSearch, OptimizeJsonHasEveryFieldOfTheContract) {
   int64_t applied = 0;
   for (const auto& rule : document["rules_applied"]) applied += rule["count"].get<int64_t>();
   EXPECT_EQ(applied, document["rewrites"].size());
+}
+
+// relu(x) at a rate of 16000; what else it could do fails for these shapes, as it would for a rate out of a hat.
+TEST_F(CliSearch, SearchesOfARunHaveItsInputs) {
+  Graph graph("rates"), usual("usual"), other("other");
+  usual.add_output(relu(input(usual, DType::f32, Shape::unknown(), "x")).id());
+  other.add_output(reshape(input(other, DType::f32, Shape::unknown(), "x"), {7}).id());
+  const Var rate = input(graph, DType::i64, {}, "rate"), x = input(graph, DType::f32, {2, 3}, "x");
+  const Var condition = equal(rate, constant(graph, Tensor::scalar<int64_t>(16000)));
+  graph.add_output(if_else(condition, usual, other, {x})[0].id(), "y");
+  save_onnx(graph, path("m.onnx"));
+  write_npy(path("rate.npy"), Tensor::scalar<int64_t>(16000));
+  const ProgramResult result =
+      run("run " + path("m.onnx") + " --strategy list --budget 1 --input rate=" + path("rate.npy"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(run("run " + path("m.onnx")).exit_code, 2);
 }
 
 TEST_F(CliSearch, WhyTellsTheLedgerOfANode) {

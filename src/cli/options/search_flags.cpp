@@ -166,6 +166,8 @@ SearchOptions search_options(const SearchFlags& flags, const RunOptions& run) {
 Optimized search(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
                  const SearchOptions& options) {
   SearchOptions with_progress = options;
+  // What a model runs may depend on what it is given: inputs drawn for the search might take a branch that fails.
+  if (with_progress.inputs.empty()) with_progress.inputs = loaded.inputs;
   with_progress.on_progress = [&session](const SearchProgress& progress) {
     session.progress(progress_text(progress), -1);
   };
