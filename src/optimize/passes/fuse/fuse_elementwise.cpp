@@ -50,7 +50,7 @@ bool is_last_reduction(const Graph& graph, NodeId id) {
 class ElementwiseFuser {
  public:
   ElementwiseFuser(Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context), position_(graph.node_capacity(), 0), in_group_(graph.node_capacity(), false) {
+      : graph_(graph), context_(context), position_(graph.node_capacity(), 0), in_group_(graph.node_capacity(), 0) {
     const std::vector<NodeId> order = graph.topological_order();
     for (size_t i = 0; i < order.size(); ++i) position_[order[i].index] = i;
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
@@ -63,7 +63,7 @@ class ElementwiseFuser {
  private:
   void fuse_from(NodeId last) {
     group_ = {last};
-    in_group_[last.index] = true;
+    in_group_[last.index] = 1;
     for (size_t next = 0; next < group_.size() && group_.size() < kMaxNodes; ++next) {
       // By value: the group grows while its producers are looked at.
       const std::vector<ValueId> inputs = graph_.node(group_[next]).inputs();
@@ -73,26 +73,29 @@ class ElementwiseFuser {
       builder().replace(graph_, sorted_group());
       changed_ = true;
     }
-    for (const NodeId id : group_) in_group_[id.index] = false;
+    for (const NodeId id : group_) in_group_[id.index] = 0;
   }
 
   void try_to_add(ValueId input) {
     if (!input.is_valid() || group_.size() >= kMaxNodes) return;
     const Value& value = graph_.value(input);
     const NodeId producer = value.producer();
-    if (!producer.is_valid() || in_group_[producer.index] || !can_fuse(graph_, producer)) return;
+    if (!producer.is_valid() || is_in_group(producer) || !can_fuse(graph_, producer)) return;
     if (value.type().shape() != graph_.type(full_size_value()).shape()) return;
     const bool inside =
-        graph_.num_output_uses(input) == 0 && std::all_of(value.uses().begin(), value.uses().end(),
-                                                          [&](const Use& use) { return in_group_[use.node.index]; });
+        graph_.num_output_uses(input) == 0 &&
+        std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) { return is_in_group(use.node); });
     if (!inside && !is_dequantization(graph_, producer)) return;
     group_.push_back(producer);
-    in_group_[producer.index] = true;
+    in_group_[producer.index] = 1;
     const BodyBuilder longer = builder();
     if (longer.num_inputs() <= kMaxInputs && longer.has_kernel(context_)) return;
     group_.pop_back();
-    in_group_[producer.index] = false;
+    in_group_[producer.index] = 0;
   }
+
+  // Fused nodes come behind the end of what was there at the beginning, and are in no group.
+  bool is_in_group(NodeId id) const { return id.index < in_group_.size() && in_group_[id.index] != 0; }
 
   // What has the dims of all values between the nodes.
   ValueId full_size_value() const {
@@ -121,7 +124,7 @@ class ElementwiseFuser {
   Graph& graph_;
   const PassContext& context_;
   std::vector<size_t> position_;
-  std::vector<bool> in_group_;  // by node; fused nodes come behind the end and are in none
+  std::vector<uint8_t> in_group_;  // by node
   std::vector<NodeId> group_;
   bool changed_ = false;
 };
