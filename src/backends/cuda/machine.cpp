@@ -131,7 +131,7 @@ const std::vector<std::string>& machine_names() {
 
 const Machine& get_machine(size_t number) {
   static std::mutex mutex;
-  static std::vector<Machine*> machines;  // not destroyed, see Machine
+  static auto& machines = *new std::vector<Machine*>;  // not destroyed, see Machine
   const auto count = static_cast<size_t>((driver(), count_devices()));
   if (count == 0) {
     throw DeviceError(fmt::format("[cuda] device: the driver ({}) has none; see nvidia-smi, and CUDA_VISIBLE_DEVICES",

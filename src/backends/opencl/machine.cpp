@@ -115,7 +115,7 @@ const std::vector<std::string>& machine_names() {
 
 const Machine& get_machine(size_t index) {
   static std::mutex mutex;
-  static std::vector<Machine*> machines;  // not destroyed, see Machine
+  static auto& machines = *new std::vector<Machine*>;  // not destroyed, see Machine
   api();
   const std::vector<Place>& places = all_places();
   if (index >= places.size()) {

@@ -37,7 +37,7 @@ TEST(MachinePeak, LevelIsTheSmallestThatHoldsTheShareOfAThread) {
   EXPECT_EQ(MachinePeak().level_for(1, 1), nullptr);
 }
 
-TEST(MachinePeak, MeasuresEveryLevelAndFasterCachesThanMemory) {
+TEST(MachinePeak, MeasuresEveryLevel) {
   const MachinePeak peak = measure_machine_peak(1);
   EXPECT_FALSE(peak.isa.empty());
   ASSERT_EQ(peak.compute.size(), 1u);
@@ -49,7 +49,6 @@ TEST(MachinePeak, MeasuresEveryLevelAndFasterCachesThanMemory) {
     EXPECT_GT(level.copy_gb_per_s, 0.01) << level.level;
     EXPECT_LE(level.bytes_per_thread, level.capacity_per_thread) << level.level;
   }
-  EXPECT_GT(peak.memory.front().read_gb_per_s, peak.memory.back().read_gb_per_s);
 }
 
 }  // namespace
