@@ -65,7 +65,9 @@ TEST_F(CliSearch, SearchesOfARunHaveItsInputs) {
   const ProgramResult result =
       run("run " + path("m.onnx") + " --strategy list --budget 1 --input rate=" + path("rate.npy"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(run("run " + path("m.onnx")).exit_code, 2);
+  const ProgramResult drawn = run("run " + path("m.onnx"));
+  EXPECT_EQ(drawn.exit_code, 2);
+  EXPECT_TRUE(contains(drawn.err, "note: numbers that were not given: rate=")) << drawn.err;
 }
 
 TEST_F(CliSearch, WhyTellsTheLedgerOfANode) {

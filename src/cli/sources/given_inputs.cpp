@@ -75,6 +75,33 @@ std::vector<std::string> guessed_extents(const LoadedModel& loaded, const std::m
   return guessed;
 }
 
+// "rate=0": integers by themselves that were drawn; models often choose by them what they do.
+std::vector<std::string> guessed_numbers(const LoadedModel& loaded, const std::map<std::string, Tensor>& given) {
+  std::vector<std::string> guessed;
+  const Graph& graph = loaded.model.graph;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const std::string& name = graph.value(graph.inputs()[i]).name();
+    if (given.contains(name) || !loaded.inputs[i].is_tensor()) continue;
+    const Tensor& drawn = loaded.inputs[i].tensor();
+    if (!dtypes::kInteger.contains(drawn.dtype()) || drawn.num_elements() != 1) continue;
+    guessed.push_back(fmt::format("{}={}", name, drawn.to_i64()[0]));
+  }
+  return guessed;
+}
+
+std::string note_on(const std::vector<std::string>& extents, const std::vector<std::string>& numbers) {
+  std::vector<std::string> notes;
+  if (!extents.empty()) {
+    notes.push_back(fmt::format("extents that were not given: {} (--input NAME=FILE.npy or --dim {}N gives others)",
+                                join(extents, " "), extents[0].substr(0, extents[0].rfind('=') + 1)));
+  }
+  if (!numbers.empty()) {
+    notes.push_back(fmt::format("numbers that were not given: {} (--input {}FILE.npy gives others)", join(numbers, " "),
+                                numbers[0].substr(0, numbers[0].rfind('=') + 1)));
+  }
+  return join(notes, "; ");
+}
+
 }  // namespace
 
 Option input_option(ModelOptions& options) {
@@ -90,12 +117,7 @@ Option input_option(ModelOptions& options) {
 const std::vector<Datum>& given_inputs(Session& session, LoadedModel& loaded, const ModelOptions& options) {
   const std::map<std::string, Tensor> given = read_inputs(options.inputs, loaded.model.graph);
   loaded.inputs = gather_inputs(loaded, given);
-  const std::vector<std::string> guessed = guessed_extents(loaded, given);
-  if (!guessed.empty()) {
-    session.note_on_failure(
-        fmt::format("extents that were not given: {} (--input NAME=FILE.npy or --dim {}N gives others)",
-                    join(guessed, " "), guessed[0].substr(0, guessed[0].rfind('=') + 1)));
-  }
+  session.note_on_failure(note_on(guessed_extents(loaded, given), guessed_numbers(loaded, given)));
   return loaded.inputs;
 }
 
