@@ -43,6 +43,7 @@ namespace autograph::opencl {
   X(clReleaseKernel)
 
 struct Api {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a member
 #define AG_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
   AG_OPENCL_FUNCTIONS(AG_OPENCL_MEMBER)
 #undef AG_OPENCL_MEMBER

@@ -17,7 +17,8 @@ std::string text_of(cl_device_id device, cl_device_info what) {
   check(api().clGetDeviceInfo(device, what, 0, nullptr, &bytes), "clGetDeviceInfo");
   std::string text(bytes, '\0');
   check(api().clGetDeviceInfo(device, what, bytes, text.data(), nullptr), "clGetDeviceInfo");
-  return text.c_str();  // up to the terminating zero
+  text.resize(std::min(text.find('\0'), text.size()));
+  return text;
 }
 
 template <class T>

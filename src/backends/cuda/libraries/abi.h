@@ -247,6 +247,7 @@ inline constexpr int CUDNN_CONVOLUTION_FWD_ALGO_COUNT = 8;
      cudnnTensorDescriptor_t, const void*, cudnnActivationDescriptor_t, cudnnTensorDescriptor_t, void*))
 
 /// The functions of a list, as a library gives them; null until it is loaded.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): types and names
 #define AG_CUDA_MEMBER(name, result, parameters) result(*name) parameters = nullptr;
 
 }  // namespace autograph::cuda
