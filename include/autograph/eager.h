@@ -87,7 +87,8 @@ Var at(const Var& x, const std::vector<Index>& places);
 struct BackwardOptions {
   /// What flows into the value; not given: 1, for values of one element.
   Var gradient = {};
-  /// Put the gradients on record, too, so that they have gradients.
+  /// Put the gradients on record, too, so that they have gradients. What gradient() gives then depends on the variable
+  /// that holds it: neither is freed before clear_gradient(). grad() has no such ring.
   bool differentiable = false;
 };
 

@@ -37,16 +37,16 @@ struct Frame {
   int line = 0;
 };
 
-// Is it in the library, or in a header that it uses? By the name, and where the file is known by that, too: functions
-// of programs may be in our namespace.
+// Is it in the library, or in a header that it uses? By the file where it is known: functions of programs may be in our
+// namespace, and with few debug symbols names come without theirs.
 bool is_own(const Frame& frame) {
   constexpr std::string_view kThisFile = "src/eager/source_lines.cpp";
   static const std::string root = std::string(__FILE__).substr(0, std::string_view(__FILE__).size() - kThisFile.size());
   const std::string_view head = std::string_view(frame.function).substr(0, frame.function.find('('));
   if (head.find("std::") != std::string_view::npos) return true;
-  if (head.find("autograph::") == std::string_view::npos) return false;
-  return frame.file.empty() || frame.file.rfind(root + "src/", 0) == 0 ||
-         frame.file.find("include/autograph/") != std::string::npos;
+  if (frame.file.empty()) return head.find("autograph::") != std::string_view::npos;
+  const auto is_below = [&](std::string_view folder) { return frame.file.find(folder) != std::string::npos; };
+  return frame.file.rfind(root + "src/", 0) == 0 || is_below("include/autograph/") || is_below("/include/c++/");
 }
 
 #ifdef AG_HAS_BACKTRACE
