@@ -40,12 +40,14 @@ TEST(EagerMemory, IsFlatOverStepsOfChangingShapes) {
   };
   run_steps(2 * kShapes);
   const int64_t nodes = eager_statistics().live_nodes;
-  const double before = resident_mb();
+  [[maybe_unused]] const double before = resident_mb();
   run_steps(8 * kShapes);
   EXPECT_EQ(eager_statistics().live_nodes, nodes);
   EXPECT_LE(eager_statistics().prepared_calls, 1024);
   EXPECT_LE(kept_bytes_of_thread(), kMaxKeptBytes);
+#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed for a while
   EXPECT_LT(resident_mb() - before, 24);
+#endif
 }
 
 }  // namespace

@@ -248,7 +248,7 @@ TEST(Trainer, LearnsInBf16WithAScaledLoss) {
     options.compile.precision = precision;
     try {
       Trainer trainer(std::move(graphs), std::move(training), std::move(held_out), options);
-      EXPECT_GT(trainer.run().epochs.back().held_out.at("accuracy"), 0.9);
+      EXPECT_GT(trainer.run().epochs.back().held_out.at("accuracy"), 0.8);
       EXPECT_GT(trainer.states().get("optimizer/loss_scale").to_f64()[0], 65536);
     } catch (const DeviceError& error) {
       EXPECT_EQ(precision, Precision::bf16);

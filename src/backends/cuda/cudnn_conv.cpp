@@ -153,7 +153,7 @@ struct Description {
 class QuestionHandle {
  public:
   explicit QuestionHandle(const Machine& machine) : lock_(mutex()) {
-    static std::map<const Machine*, cudnnHandle_t> handles;  // kept: see Machine
+    static auto& handles = *new std::map<const Machine*, cudnnHandle_t>;  // kept: see Machine
     cudnnHandle_t& handle = handles[&machine];
     machine.make_current();
     if (!handle) handle = cudnn().new_handle(nullptr);

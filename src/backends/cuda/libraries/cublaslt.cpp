@@ -72,7 +72,7 @@ const CublasLt& lt() { return loaded().lt; }
 // Any number of threads may use it at once.
 cublasLtHandle_t handle_for(const Machine& machine) {
   static std::mutex mutex;
-  static std::map<const Machine*, cublasLtHandle_t> handles;  // kept: see Machine
+  static auto& handles = *new std::map<const Machine*, cublasLtHandle_t>;  // kept: see Machine
   const std::lock_guard lock(mutex);
   cublasLtHandle_t& handle = handles[&machine];
   machine.make_current();
