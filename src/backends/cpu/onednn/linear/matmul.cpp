@@ -268,13 +268,14 @@ bool can_be_other_form(const AnchoredCall& call) {
 // Before AVX-512 a product goes through oneDNN's sgemm, which reads a long way down the columns of b, or of a where
 // that is transposed, when it packs them. Rows a multiple of 4 KiB apart all meet in one set of the first cache, and
 // then it takes twice as long (rows of 2 KiB: 1.3 times). It packs known matrices, too, in each run: of up to some
-// hundred rows a known matrix takes 0.4 to 0.9 of its time as the weights of a convolution, which are packed once.
+// hundred rows a known matrix takes 0.4 to 0.9 of its time as the weights of a convolution, which are packed once. One
+// row is multiplied by what is there.
 double slowdown(const AnchoredCall& call) {
   constexpr int64_t kManyRows = 512, kPageOfFloats = 1024;
   if (dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core) return 1;
   const Product product = product_of(call);
   const bool is_known = has_constant_matrix(call);
-  if (!product.is_flat || (!is_known && product.b.dims()[0] < kManyRows)) return 1;
+  if (!product.is_flat || product.a.dims()[0] == 1 || (!is_known && product.b.dims()[0] < kManyRows)) return 1;
   const auto meets = [](const Desc& matrix, int64_t rows_apart, int axis) {
     return matrix.data.format_desc.blocking.strides[axis] == rows_apart && rows_apart % kPageOfFloats == 0;
   };
@@ -290,7 +291,9 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kBytesPerUs = 12e3;
   const double compute_us = cost.flops / (kFlopsPerUsAndThread * call.threads);
   const double other_us = 2 + cost.bytes / kBytesPerUs;
-  const double us = slowdown(*product) * (other_us + compute_us);
+  const double slower = slowdown(*product);
+  // A known matrix is read once more where it is packed in each run.
+  const double us = (has_constant_matrix(*product) ? slower : 1) * other_us + slower * compute_us;
   std::vector<KernelVariant> list{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us, .tag = kMatmul}};
   if (can_be_other_form(*product)) {
     const double convolution_us = 1.1 * (other_us + compute_us);
