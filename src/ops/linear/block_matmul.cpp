@@ -18,7 +18,7 @@ namespace {
 void check_weights(const InferContext& context, int64_t bits, int64_t k) {
   const Shape& q = context.shape(1);
   const int64_t blocks = q[1].value(), block = q[2].value() * 8 / bits;
-  context.require<ShapeError>(block > 0 && blocks == (k + block - 1) / block, "input 'q'",
+  context.require<ShapeError>(block > 0 && blocks == (k - 1) / block + 1, "input 'q'",
                               fmt::format("expected blocks of {} for k = {}, got {}", block, k, to_string(q)));
 }
 
