@@ -1,6 +1,7 @@
-// bench_kernels [WORD] [--threads N]: every CPU kernel that takes a call, on calls as they stand in real networks, in
-// turns. Prints JSON lines: the kernels' least times in microseconds, their ratio to the first one, and what the
-// library takes them to be where it has not measured. With WORD only cases whose name contains it.
+// bench_kernels [WORD] [--threads N] [--cold]: every CPU kernel that takes a call, on calls as they stand in real
+// networks, in turns. Prints JSON lines: the kernels' least times in microseconds, their ratio to the first one, and
+// what the library takes them to be where it has not measured. With WORD only cases whose name contains it, with --cold
+// nothing in a cache.
 #include <fmt/core.h>
 
 #include <chrono>

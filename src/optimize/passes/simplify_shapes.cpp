@@ -72,22 +72,21 @@ bool replace_by_reshape(Graph& graph, NodeId id, ValueId source) {
   return true;
 }
 
-// What `squeeze` takes the axes from that an unsqueeze had added.
-ValueId before_unsqueeze(const Graph& graph, const Node& squeeze) {
-  const Node* inner = made_by(graph, squeeze.input(0), unsqueeze_def());
-  if (!inner || !squeeze.input(1).is_valid()) return {};
-  const auto added = integer_constants(graph, inner->input(1)), removed = integer_constants(graph, squeeze.input(1));
+// What a squeeze takes the axes from that an unsqueeze had added; nothing where `node` does not.
+ValueId before_unsqueeze(const Graph& graph, const Node& node) {
+  if (&node.op() != &squeeze_def() || !node.input(1).is_valid()) return {};
+  const Node* inner = made_by(graph, node.input(0), unsqueeze_def());
+  if (!inner) return {};
+  const auto added = integer_constants(graph, inner->input(1)), removed = integer_constants(graph, node.input(1));
   return added && added == removed ? inner->input(0) : ValueId();
 }
 
 bool simplify_view(Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const ValueId result = node.output(0);
-  if (&node.op() == &squeeze_def()) {
-    if (const ValueId same = before_unsqueeze(graph, node); same.is_valid()) {
-      replace_pattern(graph, result, same);
-      return true;
-    }
+  if (const ValueId same = before_unsqueeze(graph, node); same.is_valid()) {
+    replace_pattern(graph, result, same);
+    return true;
   }
   if (!graph.type(result).is_tensor()) return false;
   const ValueId source = first_of_views(graph, result);
