@@ -1,5 +1,7 @@
 // The table of all ops: those of the words in ops/CMakeLists.txt, and what a program registers. Nothing here registers
 // itself.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -28,7 +30,7 @@ Table own_ops() {
   return ops;
 }
 
-// Tables that were replaced stay: somebody may be reading them.
+// Tables that were replaced stay, and are kept track of: somebody may be reading them.
 std::atomic<const Table*>& table() {
   static std::atomic<const Table*> current = new Table(own_ops());
   return current;
@@ -68,7 +70,8 @@ void register_op(const OpDef& op) {
   auto more = std::make_unique<Table>(ops.begin(), ops.end());
   more->push_back(&op);
   sort(*more);
-  table().store(more.release(), std::memory_order_release);
+  static auto& replaced = *new std::vector<const Table*>;
+  replaced.push_back(table().exchange(more.release(), std::memory_order_acq_rel));
 }
 
 }  // namespace autograph
