@@ -6,10 +6,11 @@
 #     bench/h200.sh bundle FILE.tar.xz [BUILD]     here: packs a build (default: build-bundle, which it makes)
 #     tar xf FILE.tar.xz && autograph-gpu/h200.sh run [SECONDS [PART...]]     there
 #
-# `run` does what is left of the parts (default: ops models table training sanitize) for so many seconds (default: 500), keeps what it
-# has in $WORK (default: /tmp/autograph-gpu-work), copies it to $OUT where that is set, and can be called again: exit
-# code 0 all done, 75 more to do. DEVICE names another device than cuda, PYTHON another python3, MEASUREMENTS a file that an
-# earlier visit left as $OUT/measurements.db.
+# `run` does what is left of the parts (default: ops models times plans table training sanitize) for so many seconds
+# (default: 500), keeps what it has in $WORK (default: /tmp/autograph-gpu-work), copies it to $OUT where that is set, and can be
+# called again: exit code 0 all done, 75 more to do. DEVICE names another device than cuda, PYTHON another python3, JOBS
+# how many programs may run beside each other where no times are taken, MODELS and STRATEGIES others than all of the zoo
+# and `sequential,list`, MEASUREMENTS a file that an earlier visit left as $OUT/measurements.db.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -32,20 +33,24 @@ bundle() {
   if [ -z "$build" ]; then
     build=$root/build-bundle
     cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DAG_WITH_Z3=OFF -DAG_BUILD_TESTS=ON
-    cmake --build "$build" --target autograph_cli bench_device_ops
+    cmake --build "$build" --target autograph_cli bench_device_ops bench_device_models
   fi
   local folder
   folder=$(mktemp -d)
   # shellcheck disable=SC2064  # the name is known now, not at the end
   trap "rm -rf '$folder'" EXIT
   local to=$folder/autograph-gpu
-  mkdir -p "$to/bin" "$to/lib" "$to/bench"
+  mkdir -p "$to/bin" "$to/lib" "$to/real" "$to/bench"
   local program
-  for program in autograph bench_device_ops; do
+  for program in autograph bench_device_ops bench_device_models; do
     local from=$build/$program
     [ -x "$from" ] || from=$build/bench/$program
     [ -x "$from" ] || fail "no $program in $build"
-    strip -o "$to/bin/$program" "$from"
+    strip -o "$to/real/$program" "$from"
+    # For this program alone: what else is started finds the libraries of the machine.
+    printf '#!/bin/sh\nhere=$(dirname "$(dirname "$(readlink -f "$0")")")\n%s exec "$here/real/%s" "$@"\n' \
+      'LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}' "$program" >"$to/bin/$program"
+    chmod +x "$to/bin/$program"
     local library
     for library in $(libraries_of "$from"); do cp -Ln "$library" "$to/lib/"; done
   done
@@ -53,7 +58,7 @@ bundle() {
   cp "$here/h200.sh" "$to/"
   # What makes PyTorch modules of the zoo's files: Python alone, and left out where it cannot be had.
   python3 -m pip download -q --no-deps --dest "$to/wheels" onnx2torch 2>/dev/null || echo "without onnx2torch" >&2
-  tar -C "$folder" -cJf "$file" autograph-gpu
+  XZ_DEFAULTS=-T0 tar -C "$folder" -cJf "$file" autograph-gpu
   local bytes
   bytes=$(stat -c %s "$file")
   echo "$file: $((bytes / 1048576)) MiB"
@@ -63,6 +68,7 @@ bundle() {
 # ---- Running -------------------------------------------------------------------------------------------------------
 
 device=${DEVICE:-cuda}
+jobs=${JOBS:-$((($(nproc) + 1) / 2))}
 python=${PYTHON:-python3}
 work=${WORK:-/tmp/autograph-gpu-work}
 end=0
@@ -70,49 +76,68 @@ more=0
 
 left() { echo $((end - $(date +%s))); }
 
-# limited SECONDS COMMAND...: with the libraries of the bundle, for so long at most, and no longer than there is time.
+# limited SECONDS COMMAND...: for so long at most, and no longer than there is time.
 limited() {
   local seconds=$1 time_left
   shift
   time_left=$(left)
   [ "$seconds" -le "$time_left" ] || seconds=$time_left
   [ "$seconds" -gt 0 ] || return 124
-  LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout -k 5 "$seconds" "$@"
+  timeout -k 5 "$seconds" "$@"
 }
 
 lines_of() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; }
 
-# Starts the program again where a fault of the device ended it; what ended it twice has gone wrong otherwise.
-ops_with() {
-  local file=$1 samples=$2 fruitless=0 lines
-  shift 2
+# restarted FILE COMMAND...: starts a program that continues FILE again where a fault of the device ended it; what ended
+# it twice has gone wrong otherwise. Exit code 1: more to do.
+restarted() {
+  local file=$1 fruitless=0 lines
+  shift
   while [ "$(left)" -gt 10 ]; do
     lines=$(lines_of "$file")
     local code=0
-    limited 100000 "$@" "$here/bin/bench_device_ops" "$device" "$file" "$samples" $(($(left) - 5)) >&2 || code=$?
+    limited 100000 "$@" >&2 || code=$?
     [ "$code" -ne 0 ] || return 0
     [ "$code" -ne 7 ] || return 0 # no such device: doctor.json says why
     [ "$(lines_of "$file")" -gt "$lines" ] || fruitless=$((fruitless + 1))
     [ "$fruitless" -lt 3 ] || return 0
   done
-  more=1
+  return 1
 }
 
-ops() { ops_with "$work/ops.jsonl" 3; }
+# beside COMMAND...: in the background, where no more than $jobs are.
+beside() {
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || more=1; done
+  "$@" &
+}
+
+all_beside() {
+  while [ -n "$(jobs -p)" ]; do wait -n || more=1; done
+}
+
+# ops_with NAME SAMPLES COMMAND...: in as many programs as may run beside each other.
+ops_with() {
+  local name=$1 samples=$2 part
+  shift 2
+  for ((part = 0; part < jobs; ++part)); do
+    beside restarted "$work/$name.$part.jsonl" "$@" "$here/bin/bench_device_ops" "$device" "$work/$name.$part.jsonl" \
+      "$samples" $(($(left) - 5)) "$part" "$jobs"
+  done
+}
+
+ops() {
+  ops_with ops 3
+  all_beside
+}
 
 sanitize() {
   command -v compute-sanitizer >/dev/null || return 0
   local tool
   for tool in memcheck racecheck; do
-    [ ! -e "$work/$tool.done" ] || continue
-    ops_with "$work/$tool.jsonl" 1 compute-sanitizer --tool "$tool" --log-file "$work/$tool.log"
-    [ "$more" -eq 1 ] || touch "$work/$tool.done"
+    ops_with "$tool" 1 compute-sanitizer --tool "$tool" --log-file "$work/$tool.%p.log"
   done
+  all_beside
 }
-
-zoo_models() { limited 30 "$here/bin/autograph" zoo list --json | "$python" -c '
-import json, sys
-print("\n".join(model["name"] for model in json.load(sys.stdin)["models"]))'; }
 
 # one FILE SECONDS COMMAND...: the JSON that a command prints, once; what ends without any is noted as an error.
 one() {
@@ -136,37 +161,65 @@ one() {
 
 models() {
   local name
-  mkdir -p "$work/models"
   for name in ${MODELS:-$(zoo_models)}; do
-    one "$work/models/$name.json" 120 "$here/bin/autograph" check "zoo:$name" --device "$device" --json
+    beside restarted "$work/models.$name.jsonl" "$here/bin/bench_device_models" "$device" "$work/models.$name.jsonl" \
+      "${STRATEGIES:-sequential,list}" "$name"
+  done
+  all_beside
+}
+
+# What AutoGraph takes by itself, a model after the other: kernels that are measured ("times"), and what a search finds
+# ("plans").
+times() {
+  local name
+  mkdir -p "$work/times"
+  for name in ${MODELS:-$(zoo_models)}; do
+    one "$work/times/$name.json" 60 "$here/bin/autograph" bench "zoo:$name" --device "$device" --threads 2 --tune \
+      --seconds 0.5 --json --cache-dir "$work/cache"
   done
 }
 
-# A file for each model, so that a call that ends in one begins with it.
+plans() {
+  local name
+  mkdir -p "$work/plans"
+  for name in ${MODELS:-$(zoo_models)}; do
+    one "$work/plans/$name.json" 120 "$here/bin/autograph" optimize "zoo:$name" -o "$work/plans/$name.agplan" --json \
+      --device "$device" --threads 2 --budget "${BUDGET:-12}" --cache-dir "$work/cache"
+  done
+}
+
+# A file for each model, so that a call that ends in one begins with it. All load beside each other, since inductor takes
+# minutes, and are timed one after the other; the kernels of AutoGraph have been measured by `times`. Where `plans` found
+# a plan, it is the row "autograph", and "tuned" stands beside it.
+table_row() {
+  local name=$1 code=0 file=$work/table/$1.json flags="--device $device --cache-dir $work/cache" own=()
+  if [ -s "$work/plans/$name.agplan" ]; then
+    own=(--flags="$flags" --plan "$work/plans/$name.agplan" --variant "tuned=$here/bin/autograph $flags --tune")
+  else
+    own=(--flags="$flags --tune")
+  fi
+  PYTHONPATH=$work/site limited 400 "$python" "$here/bench/peers.py" "$work" --models "zoo:$name" --quick \
+    --autograph "$here/bin/autograph" "${own[@]}" --peers "${PEERS:-torchscript_cuda,inductor_cuda}" \
+    --beside "$work/table.lock" --json "$file.part" >"$file.log" 2>&1 || code=$?
+  if [ -s "$file.part" ]; then
+    mv "$file.part" "$file"
+  elif [ "$(left)" -gt 5 ]; then
+    printf '{"error": {"code": %d, "message": "see %s.log"}}\n' "$code" "${file##*/}" >"$file"
+  else
+    return 1
+  fi
+}
+
 table() {
-  local name code
+  local name
   mkdir -p "$work/table" "$work/site"
   if ls "$here"/wheels/*.whl >/dev/null 2>&1; then
     "$python" -m pip install -q --no-index --no-deps --target "$work/site" "$here"/wheels/*.whl >&2 || true
   fi
-  local flags="--device $device --tune --cache-dir $work/cache"
   for name in ${MODELS:-$(zoo_models)}; do
-    local file=$work/table/$name.json
-    [ ! -s "$file" ] || continue
-    if [ "$(left)" -lt 60 ]; then
-      more=1
-      return 0
-    fi
-    code=0
-    PYTHONPATH=$work/site limited 240 "$python" "$here/bench/peers.py" "$work" --models "zoo:$name" --quick \
-      --autograph "$here/bin/autograph" --flags="$flags" --peers "${PEERS:-torchscript_cuda,inductor_cuda}" \
-      --variant "list=$here/bin/autograph $flags --strategy list" --json "$file.part" >"$file.log" 2>&1 || code=$?
-    if [ -s "$file.part" ]; then
-      mv "$file.part" "$file"
-    else
-      printf '{"error": {"code": %d, "message": "see %s.log"}}\n' "$code" "${file##*/}" >"$file"
-    fi
+    [ -s "$work/table/$name.json" ] || beside table_row "$name"
   done
+  all_beside
 }
 
 # Training steps beside those of PyTorch. A file for each model, as above.
@@ -193,16 +246,27 @@ training() {
 keep() {
   [ -n "${OUT:-}" ] || return 0
   mkdir -p "$OUT"
-  LD_LIBRARY_PATH=$here/lib "$here/bin/autograph" cache export "$OUT/measurements.db" --cache-dir "$work/cache" >&2 || true
-  tar -C "$work" --exclude=./cache --exclude=./site -cJf "$OUT/results.tar.xz" .
-  cp "$work"/*.json "$work"/*.jsonl "$OUT/" 2>/dev/null || true
+  "$here/bin/autograph" cache export "$OUT/measurements.db" --cache-dir "$work/cache" >&2 || true
+  # Plans have their weights with them.
+  tar -C "$work" --exclude=./cache --exclude=./site --exclude='*.agplan' -cJf "$OUT/results.tar.xz" .
+  cp "$work/doctor.json" "$OUT/"
+}
+
+# How many lines say what, and those that do not say "right".
+summary() {
+  local part
+  for part in ops models memcheck racecheck; do
+    cat "$work/$part".*.jsonl 2>/dev/null | grep -v '"begun"' | sed -E 's/.*"status":"([^"]*)".*/\1/' | sort | uniq -c |
+      sed "s/^/$part: /" || true
+  done
+  cat "$work"/*.jsonl 2>/dev/null | grep -vE '"status":"(begun|right)"' | cut -c1-400 || true
 }
 
 run() {
   local seconds=${1:-500}
   [ $# -eq 0 ] || shift
   local parts=("$@")
-  [ ${#parts[@]} -gt 0 ] || parts=(ops models table training sanitize)
+  [ ${#parts[@]} -gt 0 ] || parts=(ops models times plans table training sanitize)
   end=$(($(date +%s) + seconds))
   mkdir -p "$work"
   export XDG_CACHE_HOME=$work/cache
@@ -216,11 +280,12 @@ run() {
   local part
   for part in "${parts[@]}"; do
     case $part in
-      ops | models | table | training | sanitize) "$part" ;;
-      *) fail "part: expected ops, models, table, training or sanitize, got '$part'" ;;
+      ops | models | times | plans | table | training | sanitize) "$part" ;;
+      *) fail "part: expected ops, models, times, plans, table, training or sanitize, got '$part'" ;;
     esac
     [ "$(left)" -gt 0 ] || more=1
   done
+  summary
   [ "$more" -eq 0 ] || exit 75
 }
 

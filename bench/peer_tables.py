@@ -20,12 +20,13 @@ def title(name):
 
 def heading(result):
     machine, settings = result["machine"], result["settings"]
-    peak = machine["peak"]
-    compute = ", ".join(f"{entry['gflops']:.0f} GFLOP/s on {entry['threads']}" for entry in peak["compute"])
-    memory = [entry for entry in peak["memory"] if entry["level"] == "memory"][-1]
-    lines = [
-        f"{machine['processor']}, {machine['cpus']['allowed']} cpus, {' '.join(machine['isa'])}",
-        f"peak f32 ({peak['isa']}): {compute}; memory read {memory['read_gb_per_s']:.1f} GB/s on {memory['threads']}",
+    lines = [f"{machine['processor']}, {machine['cpus']['allowed']} cpus, {' '.join(machine['isa'])}"]
+    if peak := machine["peak"]:
+        compute = ", ".join(f"{entry['gflops']:.0f} GFLOP/s on {entry['threads']}" for entry in peak["compute"])
+        memory = [entry for entry in peak["memory"] if entry["level"] == "memory"][-1]
+        read = f"{memory['read_gb_per_s']:.1f} GB/s on {memory['threads']}"
+        lines.append(f"peak f32 ({peak['isa']}): {compute}; memory read {read}")
+    lines += [
         f"{settings['threads']} threads, batch as exported, f32, {settings['rounds']} rounds of {settings['seconds']} s"
         f" after {settings['warmup']} s of warm-up",
     ]

@@ -22,12 +22,16 @@ exported, or what onnx2torch makes of the file, and are slow to start; they take
 (torchscript_cuda, inductor_cuda) do; all runtimes then get inputs on the host, and outputs end there.
 
 With --optimize the row `autograph` is the plan that `autograph optimize` finds in so many seconds, loaded from its
-file, and `unoptimised` the file as the others have it. The search takes its time before anything is measured.
+file, and `unoptimised` the file as the others have it. The search takes its time before anything is measured. With
+--plan it is a plan that was found before.
 
 Exit code: 0 done, 6 some outputs differ or a runtime failed, 2 usage.
 """
 
 import argparse
+import concurrent.futures
+import contextlib
+import fcntl
 import json
 import os
 import shlex
@@ -56,6 +60,7 @@ MODELS = [
 ]
 RATIO_PEERS = ("onnxruntime", "openvino", "torchscript_cuda", "inductor_cuda")
 USUAL_PEERS = ("onnxruntime", "openvino")
+LOADERS = concurrent.futures.ThreadPoolExecutor(16)
 
 
 def make_peers(options, plan=None):
@@ -73,36 +78,59 @@ def make_peers(options, plan=None):
     return peers
 
 
+@contextlib.contextmanager
+def sharing(path, how):
+    """Holds a lock on a file, with others (LOCK_SH) or alone (LOCK_EX); without a file, nothing."""
+    if not path:
+        yield
+        return
+    with open(path, "a", encoding="ascii") as file:
+        fcntl.flock(file, how)
+        yield
+
+
+def start_one(name, start, running, given, row):
+    """Starts a peer anew and lets it load; it is stopped then, with its row filled in."""
+    path, inputs, folder = given
+    if "error" in row:
+        return
+    if name in running:
+        running.pop(name).close()
+    try:
+        peer = start()
+        running[name] = peer
+        answer = peer.load(path, inputs, tempfile.mkdtemp(dir=folder))
+        peer.pause()
+    except peer_processes.PeerError as error:
+        row["error"] = str(error)
+        if name in running:
+            running.pop(name).close()
+        return
+    row["version"] = peer.version
+    row["baseline_bytes"] = peer.baseline_bytes
+    row.setdefault("loads_ms", []).append(answer["load_ms"])
+    row.setdefault("peaks_bytes", []).append(answer["peak_bytes"])
+    row["outputs"] = answer["outputs"]
+
+
 def start_all(options, path, plan, inputs, folder, rows):
     """Starts every peer `loads` times in turns; returns those started last, stopped, with rows filled in."""
     running = {}
+    peers = make_peers(options, plan)
+    # Beside other runs of this program the time to load says nothing. The threads stay: processes end with the thread
+    # that started them.
+    pool = LOADERS if options.beside else None
     for _ in range(options.loads):
-        for name, start in make_peers(options, plan).items():
-            row = rows[name]
-            if "error" in row:
-                continue
-            if name in running:
-                running.pop(name).close()
-            try:
-                peer = start()
-                running[name] = peer
-                answer = peer.load(path, inputs, tempfile.mkdtemp(dir=folder))
-                peer.pause()
-            except peer_processes.PeerError as error:
-                row["error"] = str(error)
-                if name in running:
-                    running.pop(name).close()
-                continue
-            row["version"] = peer.version
-            row["baseline_bytes"] = peer.baseline_bytes
-            row.setdefault("loads_ms", []).append(answer["load_ms"])
-            row.setdefault("peaks_bytes", []).append(answer["peak_bytes"])
-            row["outputs"] = answer["outputs"]
+        given = [(name, start, running, (path, inputs, folder), rows[name]) for name, start in peers.items()]
+        for started in [pool.submit(start_one, *one) for one in given] if pool else []:
+            started.result()
+        for one in given if not pool else []:
+            start_one(*one)
     for row in rows.values():
         if "error" not in row:
             row["load_ms"] = min(row["loads_ms"])
             row["peak_bytes"] = min(row.pop("peaks_bytes"))
-    return running
+    return {name: running[name] for name in peers if name in running}
 
 
 def time_in_turns(options, running, rows):
@@ -147,8 +175,8 @@ def ratios(rows):
 
 def find_plan(options, path, folder, entry):
     """The file of the plan that a search finds, or None where none is asked for."""
-    if not options.optimize:
-        return None
+    if options.plan or not options.optimize:
+        return options.plan
     plan = os.path.join(folder, "found.agplan")
     command = [options.autograph, "optimize", path, "-o", plan, "--budget", str(options.optimize)]
     found = peer_processes.autograph_json([*command, "--threads", str(options.threads), "--json"])
@@ -186,10 +214,12 @@ def measure_file(options, name, path, plan, entry):
     rows = {peer: {} for peer in make_peers(options, plan)}
     with tempfile.TemporaryDirectory() as folder:
         inputs = peer_processes.draw_inputs(info["inputs"], name, folder)
-        running = start_all(options, path, plan, inputs, folder, rows)
+        with sharing(options.beside, fcntl.LOCK_SH):
+            running = start_all(options, path, plan, inputs, folder, rows)
         try:
             peer_processes.compare_outputs(rows, options.tolerance)
-            time_in_turns(options, running, rows)
+            with sharing(options.beside, fcntl.LOCK_EX):
+                time_in_turns(options, running, rows)
         finally:
             for peer in running.values():
                 peer.close()
@@ -212,6 +242,7 @@ def parse_arguments():
         "--variant", action="append", default=[], metavar="NAME=PROGRAM FLAGS", help="another AutoGraph, in turns too"
     )
     parser.add_argument("--optimize", type=float, metavar="SECONDS", help="measure what a search of this long finds")
+    parser.add_argument("--plan", metavar="FILE", help="measure this plan, of the one model, in the same way")
     parser.add_argument("--rounds", type=int, help="rounds (default: 5, with --quick 3)")
     parser.add_argument("--loads", type=int, help="fresh processes for load and memory (default: 3, with --quick 1)")
     parser.add_argument("--seconds", type=float, help="measured in a round (default: 1, with --quick 0.3)")
@@ -220,6 +251,10 @@ def parse_arguments():
     parser.add_argument("--tolerance", type=float, default=1e-3, help="share of the magnitude (default: %(default)s)")
     parser.add_argument(
         "--realtime", action="store_true", help="put what is measured before the machine's other work; needs root"
+    )
+    parser.add_argument(
+        "--beside", metavar="FILE", help="a file that other runs of this program are given, too: they load at the same"
+        " time, and times are taken one after the other, when all have loaded",
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, for a first look")
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON, after each model")
