@@ -1,7 +1,14 @@
 // Products by cuBLASLt and convolutions by cuDNN: every variant that is offered, beside the reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
+#include "autograph/builder.h"
+#include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "backends/cuda/stream.h"
 #include "cuda/cuda_test_device.h"
@@ -135,25 +142,107 @@ TEST_F(CudaLibraries, Convolve) {
   EXPECT_EQ(count(conv({{1, 2, 8, 8}, {3, 2, 3, 3}}, {1, 1}, {0, 0, 1, 1}, {1, 1}, 1)), 0U) << "paddings differ";
 }
 
-// By what is estimated, and by what was measured on the device.
-TEST_F(CudaLibraries, AreChosenBesideGeneratedKernels) {
+// The fused node that the passes make of a graph, on operands of its own.
+OpSample fused_sample(const Graph& graph) {
+  const Executable there = compile(graph, on_cuda());
+  OpSample sample;
+  Random random(5);
+  for (const NodeId id : there.graph().nodes()) {
+    const Node& node = there.graph().node(id);
+    if (&node.op() != &fused_def()) continue;
+    sample.attributes = node.attributes();
+    sample.num_outputs = 1;
+    for (const ValueId v : node.inputs()) {
+      sample.inputs.emplace_back(draw_tensor(random, DType::f32, there.graph().type(v).shape().static_dims(), -1, 1));
+    }
+  }
+  return sample;
+}
+
+// A library computes the product or the convolution, a generated kernel what follows, or one all of it.
+TEST_F(CudaLibraries, HaveWhatFollowsBehindThem) {
+  const auto conv_with = [](const std::function<Var(const Var&, const Var&)>& behind, bool has_bias) {
+    GraphBuilder graph;
+    const Var x = graph.input("x", DType::f32, {2, 6, 7, 9});
+    const Var w = graph.input("w", DType::f32, {10, 6, 3, 3});
+    const Var bias = has_bias ? graph.input("bias", DType::f32, {10}) : Var();
+    const Var residual = graph.input("residual", DType::f32, {2, 10, 7, 9});
+    graph.output("y", behind(conv(x, w, bias, {.pads = {1, 1, 1, 1}}), residual));
+    return fused_sample(graph.build());
+  };
+  const auto relu_alone = [](const Var& y, const Var&) { return relu(y); };
+  const auto residual_relu = [](const Var& y, const Var& residual) { return relu(add(residual, hard_swish(y))); };
+  for (const bool has_bias : {false, true}) {
+    const size_t algorithms = has_bias ? 4 : 3;
+    EXPECT_EQ(compare_all("cuda.cudnn", fused_def(), conv_with(relu_alone, has_bias)), algorithms);
+    EXPECT_EQ(compare_all("cuda.cudnn", fused_def(), conv_with(residual_relu, has_bias)), algorithms);
+    EXPECT_GE(compare_all("cuda.generated", fused_def(), conv_with(residual_relu, has_bias)), 1U);
+  }
+  GraphBuilder graph;
+  const Var a = graph.input("a", DType::f32, {3, 5, 8});
+  const Var b = graph.input("b", DType::f32, {8, 12});
+  const Var bias = graph.input("bias", DType::f32, {12});
+  graph.output("y", gelu(add(matmul(a, b), bias)));
+  const OpSample product = fused_sample(graph.build());
+  EXPECT_EQ(compare_all("cuda.cublaslt", fused_def(), product), 2U);
+  EXPECT_EQ(compare_all("cuda.cudnn", fused_def(), product), 0U);
+}
+
+// Tiles of all shapes, sums along k in one piece and in many, reads of four neighbours and of one.
+TEST_F(CudaLibraries, StandBesideEveryCutOfAGeneratedProduct) {
+  size_t cuts = 0;
+  for (const auto& dims : std::vector<std::vector<Dims>>{{{5, 700}, {700, 7}},
+                                                         {{40, 301}, {301, 33}},
+                                                         {{2, 70, 64}, {2, 64, 68}},
+                                                         {{100, 20}, {20, 100}},
+                                                         {{1, 512}, {512, 260}}}) {
+    cuts += compare_all("cuda.generated", matmul_def(), sample_of(dims));
+  }
+  EXPECT_GE(cuts, 10U);
+  EXPECT_GE(compare_all("cuda.generated", matmul_def(), sample_of({{40, 300}, {300, 33}}, {}, DType::f64)), 2U);
+  EXPECT_GE(compare_all("cuda.generated", matmul_def(), sample_of({{40, 300}, {300, 33}}, {}, DType::i64)), 2U);
+  Attributes transposed;
+  transposed.set("transA", int64_t{1});
+  transposed.set("transB", int64_t{1});
+  EXPECT_GE(compare_all("cuda.generated", gemm_def(), sample_of({{300, 20}, {36, 300}, {36}}, transposed)), 2U);
+  Attributes window;
+  window.set("pads", Dims{1, 1, 1, 1});
+  window.set("strides", Dims{2, 1});
+  EXPECT_GE(compare_all("cuda.generated", conv_def(), sample_of({{2, 40, 7, 9}, {24, 40, 3, 3}, {24}}, window)), 2U);
+  EXPECT_GE(compare_all("cuda.generated", conv_def(), sample_of({{2, 128, 6, 6}, {20, 128, 1, 1}})), 2U);
+  EXPECT_GE(compare_all("cuda.generated", conv_def(), sample_of({{2, 128, 7, 7}, {20, 128, 1, 1}})), 2U);
+}
+
+Graph product_with_weights(int64_t rows, int64_t inner, int64_t columns) {
   Graph graph("products");
-  const Var x = input(graph, DType::f32, {64, 256}, "x");
+  const Var x = input(graph, DType::f32, {rows, inner}, "x");
   Random random(1);
-  const Tensor weights = draw_tensor(random, DType::f32, {256, 64}, -1, 1);
-  graph.add_output(matmul(x, constant(graph, weights)).id(), "y");
-  const Tensor in = draw_tensor(random, DType::f32, {64, 256}, -1, 1);
+  graph.add_output(matmul(x, constant(graph, draw_tensor(random, DType::f32, {inner, columns}, -1, 1))).id(), "y");
+  return graph;
+}
+
+TEST_F(CudaLibraries, AreChosenForLargeProductsByWhatIsEstimated) {
+  const Executable there = compile(product_with_weights(512, 1024, 1024), on_cuda());
+  EXPECT_TRUE(there.kernel_choices()[0].kernel.starts_with("cuda.cublaslt")) << there.kernel_choices()[0].kernel;
+  const Executable small = compile(product_with_weights(24, 512, 16), on_cuda());
+  EXPECT_TRUE(small.kernel_choices()[0].kernel.starts_with("cuda.")) << small.kernel_choices()[0].kernel;
+}
+
+// Kernels that were measured on the device, where runs are captured and replayed.
+TEST_F(CudaLibraries, AreMeasuredBesideGeneratedKernels) {
+  const Graph graph = product_with_weights(16, 64, 16);
+  Random random(2);
+  const Tensor in = draw_tensor(random, DType::f32, {16, 64}, -1, 1);
   const auto expected = compile(graph, on_reference()).run({in});
   const TestFolder folder;
-  for (const bool tunes : {false, true}) {
-    CompileOptions options = on_cuda();
-    options.tune = tunes;
-    options.cache_folder = folder.path();
-    const Executable there = compile(graph, options);
-    for (int run = 0; run < 3; ++run) EXPECT_EQ(difference(there.run({in}), expected), "");
-    const std::string chosen = there.kernel_choices()[0].kernel;
-    EXPECT_TRUE(tunes || chosen.starts_with("cuda.cublaslt")) << chosen;
-  }
+  CompileOptions options = on_cuda();
+  options.tune = true;
+  options.cache_folder = folder.path();
+  size_t measured = 0;
+  options.on_tune = [&](const TuneProgress& progress) { measured = std::max(measured, progress.measured); };
+  const Executable there = compile(graph, options);
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(difference(there.run({in}), expected), "");
+  EXPECT_GE(measured, 3U) << "two algorithms of the library, and what is generated";
 }
 
 }  // namespace

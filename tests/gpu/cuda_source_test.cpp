@@ -47,6 +47,10 @@ TEST_P(CudaSources, Compiles) {
       if (!is_wanted) continue;
       EXPECT_EQ(nvrtc.why_not(emitted.source, architecture), "") << op.name << ", seed " << seed;
     }
+    for (size_t other = 1; other < emitted.alternatives_us.size(); ++other) {
+      const gpu::Emitted cut = gpu::emit(test.call(), {.dialect = gpu::Dialect::cuda, .alternative = other});
+      EXPECT_EQ(nvrtc.why_not(cut.source, "sm_90"), "") << op.name << ", seed " << seed << ", alternative " << other;
+    }
     ++compiled;
   }
   EXPECT_GT(compiled, 0) << op.name << " has an emitter that takes none of its samples";

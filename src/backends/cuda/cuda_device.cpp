@@ -6,10 +6,10 @@
 #include "backends/cuda/cudnn_conv.h"
 #include "backends/cuda/generated_kernel.h"
 #include "backends/cuda/libraries/cublaslt.h"
+#include "backends/cuda/library_with_epilogue.h"
 #include "backends/cuda/stream.h"
-#include "backends/gpu/emit/emitted.h"
-#include "backends/gpu/emit/text/epilogue.h"
 #include "backends/gpu/numbered_device.h"
+#include "base/check.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -18,31 +18,13 @@ namespace {
 
 constexpr std::string_view kName = "cuda";
 
-// A product that a library takes is better there, with what follows it as a kernel of its own; "" for all others.
-std::string why_not_fused_product(const Machine& machine, const KernelCall& call) {
-  if (&call.op != &fused_def()) return "";
-  for (const OpDef* op : {&matmul_def(), &gemm_def(), &conv_def()}) {
-    const gpu::Epilogue fused(call, *op);
-    if (!fused.refusal().empty()) continue;
-    const KernelCall product = fused.producer();
-    const bool is_conv = op == &conv_def();
-    if ((is_conv ? why_not_dnn_conv(machine, product) : why_not_lt_product(machine, product)).empty()) {
-      return fmt::format("{} takes the {}", is_conv ? "cuDNN" : "cuBLASLt", op->name);
-    }
-  }
-  return "";
-}
-
 template <size_t number>
 KernelDef generated_kernel() {
   return {.name = "cuda.generated",
           .op = "",
-          .why_not =
-              [](const KernelCall& call) {
-                const std::string reason = why_not_fused_product(get_machine(number), call);
-                return reason.empty() ? why_not_generated(get_machine(number), call) : reason;
-              },
-          .prepare = [](const KernelCall& call) { return prepare_generated(get_machine(number), call); }};
+          .why_not = [](const KernelCall& call) { return why_not_generated(get_machine(number), call); },
+          .prepare = [](const KernelCall& call) { return prepare_generated(get_machine(number), call); },
+          .variants = [](const KernelCall& call) { return generated_variants(get_machine(number), call); }};
 }
 
 template <size_t number, Precision precision>
@@ -63,6 +45,59 @@ KernelDef dnn_conv_kernel() {
           .variants = [](const KernelCall& call) { return dnn_conv_variants(get_machine(number), call, precision); }};
 }
 
+// The first of these ops that the fused body begins with and the library takes; null, with the reason, where none is.
+const OpDef* find_producer(const Machine& machine, const KernelCall& call, const LibraryKernel& library,
+                           std::initializer_list<const OpDef*> ops, std::string& reason) {
+  for (const OpDef* op : ops) {
+    const std::string why_not = why_not_with_epilogue(machine, call, *op, library);
+    if (why_not.empty()) return op;
+    reason += (reason.empty() ? "" : "; ") + why_not;
+  }
+  return nullptr;
+}
+
+const OpDef& producer_of(const Machine& machine, const KernelCall& call, const LibraryKernel& library,
+                         std::initializer_list<const OpDef*> ops) {
+  std::string reason;
+  const OpDef* found = find_producer(machine, call, library, ops, reason);
+  AG_CHECK(found, "[cuda] {}: {}", call.op.name, reason);
+  return *found;
+}
+
+// `make` gives the library's kernel for the op alone, `ops` those that it serves.
+template <size_t number, KernelDef (*make)(), std::initializer_list<const OpDef*> (*ops)()>
+KernelDef fused_library_kernel() {
+  static const KernelDef kAlone = make();
+  static const LibraryKernel kLibrary{kAlone.why_not, kAlone.prepare, kAlone.variants};
+  return {.name = kAlone.name,
+          .op = "",
+          .why_not =
+              [](const KernelCall& call) {
+                std::string reason;
+                return find_producer(get_machine(number), call, kLibrary, ops(), reason) ? "" : reason;
+              },
+          .prepare =
+              [](const KernelCall& call) {
+                const Machine& machine = get_machine(number);
+                return prepare_with_epilogue(machine, call, producer_of(machine, call, kLibrary, ops()), kLibrary);
+              },
+          .variants =
+              [](const KernelCall& call) {
+                const Machine& machine = get_machine(number);
+                return variants_with_epilogue(call, producer_of(machine, call, kLibrary, ops()), kLibrary);
+              }};
+}
+
+std::initializer_list<const OpDef*> products() {
+  static const std::initializer_list<const OpDef*> kOps = {&matmul_def(), &gemm_def()};
+  return kOps;
+}
+
+std::initializer_list<const OpDef*> convolutions() {
+  static const std::initializer_list<const OpDef*> kOps = {&conv_def()};
+  return kOps;
+}
+
 // The libraries first: what they and the emitter offer for one call is measured.
 template <size_t number, Precision precision>
 std::vector<KernelDef> kernels_of() {
@@ -74,6 +109,8 @@ std::vector<KernelDef> kernels_of() {
   add(lt_product_kernel<number, precision>(), matmul_def());
   add(lt_product_kernel<number, precision>(), gemm_def());
   add(dnn_conv_kernel<number, precision>(), conv_def());
+  add(fused_library_kernel<number, lt_product_kernel<number, precision>, products>(), fused_def());
+  add(fused_library_kernel<number, dnn_conv_kernel<number, precision>, convolutions>(), fused_def());
   gpu::add_emitted(kernels, generated_kernel<number>());
   return kernels;
 }

@@ -1,9 +1,10 @@
 #include "backends/cuda/generated_kernel.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "backends/cuda/stream.h"
-#include "backends/gpu/emit/emitted.h"
 #include "base/check.h"
 
 namespace autograph::cuda {
@@ -55,7 +56,23 @@ std::string why_not_generated(const Machine& machine, const KernelCall& call) {
 }
 
 Prepared prepare_generated(const Machine& machine, const KernelCall& call) {
-  gpu::Emitted emitted = gpu::emit(call, machine.target());
+  gpu::Target target = machine.target();
+  target.alternative = static_cast<size_t>(call.variant ? call.variant->tag : 0);
+  return prepare_emitted(machine, call, gpu::emit(call, target));
+}
+
+std::vector<KernelVariant> generated_variants(const Machine& machine, const KernelCall& call) {
+  const std::vector<double> alternatives_us = gpu::emit(call, machine.target()).alternatives_us;
+  std::vector<KernelVariant> variants(std::max<size_t>(alternatives_us.size(), 1));
+  for (size_t k = 0; k < alternatives_us.size(); ++k) {
+    if (k > 0) variants[k].name = fmt::format("cut{}", k);
+    variants[k].cost_us = alternatives_us[k];
+    variants[k].tag = static_cast<int>(k);
+  }
+  return variants;
+}
+
+Prepared prepare_emitted(const Machine& machine, const KernelCall& call, gpu::Emitted emitted) {
   AG_CHECK(emitted.refusal.empty(), "[cuda] {}: {}", call.op.name, emitted.refusal);
   std::erase_if(emitted.launches, [](const gpu::Launch& launch) { return launch.groups == 0; });
   auto module = emitted.launches.empty() ? nullptr : machine.modules().get(emitted.source);

@@ -73,8 +73,9 @@ Machine::Machine(std::string name, int number)
   target_.dialect = gpu::Dialect::cuda;
   target_.max_group = kGroupSize;
   target_.local_bytes = static_cast<size_t>(attribute_of(device_, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
+  target_.processors = attribute_of(device_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   // 128 lanes at some 1500 MHz, two operations each.
-  flops_per_us_ = attribute_of(device_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) * 128 * 1500.0 * 2;
+  flops_per_us_ = target_.processors * 128 * 1500.0 * 2;
   modules_ = std::make_unique<ModuleCache>(*this, gpu::default_program_folder());
   copies_ = new_stream();
 }

@@ -93,6 +93,9 @@ Machine::Machine(std::string name, cl_platform_id platform, cl_device_id device)
   target_.has_f64 = extensions.find("cl_khr_fp64") != std::string::npos;
   target_.max_group = std::min<size_t>(256, number_of<size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
   target_.local_bytes = number_of<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE);
+  if ((number_of<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0) {
+    target_.processors = static_cast<int>(number_of<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS));
+  }
   memory_ = std::make_unique<OpenClMemory>(name_, context_, new_queue(),
                                            number_of<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   programs_ = std::make_unique<ProgramCache>(context_, device_, identity_, program_folder(platform));

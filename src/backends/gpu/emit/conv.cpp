@@ -1,5 +1,7 @@
 // conv: the weights of a group times the input, which is read through the window as a matrix of taps by positions; with
 // few channels in a group (depthwise ones above all) one work item an output element.
+#include <algorithm>
+
 #include "backends/gpu/emit/families.h"
 #include "backends/gpu/emit/text/epilogue.h"
 #include "backends/gpu/emit/text/product.h"
@@ -13,6 +15,8 @@ namespace {
 // Below this a tile would be mostly empty.
 constexpr int64_t kFewChannels = 8;
 constexpr int64_t kFewTaps = 8;
+// As Product::right_us, through a window.
+constexpr double kTapUs = 0.03;
 
 struct Conv {
   int64_t batch, groups;
@@ -77,6 +81,13 @@ void write_direct(Writer& writer, const KernelCall& call, const Conv& conv, Epil
   writer.end();
 }
 
+// Is the matrix that the window reads the input itself?
+bool reads_in_place(const Conv& conv) {
+  return conv.kernel_positions == 1 && conv.in_positions == conv.out_positions &&
+         std::all_of(conv.axes.begin(), conv.axes.end(),
+                     [](const WindowAxis& axis) { return axis.stride == 1 && axis.pad_begin == 0; });
+}
+
 // One product for each image and group.
 void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv, Epilogue& epilogue) {
   const DType dtype = call.inputs[0].dtype();
@@ -88,18 +99,38 @@ void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv, 
   product.inner = conv.in_channels * conv.kernel_positions;
   product.columns = conv.out_positions;
   product.type = product_type(dtype);
+  product.can_split = true;
+  if (conv.kernel_positions > 1) product.right_us = kTapUs;
+  if (dtype == DType::f32 && product.inner % 4 == 0) {
+    product.left_four = [&](const std::string& b, const std::string& m, const std::string& k) {
+      return fmt::format("&w[({} % {} * {} + {}) * {} + {}]", b, lit(conv.groups), lit(conv.out_channels), m,
+                         lit(product.inner), k);
+    };
+  }
+  if (dtype == DType::f32 && reads_in_place(conv) && conv.in_positions % 4 == 0) {
+    product.right_four = [&](const std::string& b, const std::string& k, const std::string& o) {
+      return fmt::format("&x[({} * {} + {}) * {} + {}]", b, lit(conv.in_channels), k, lit(conv.in_positions), o);
+    };
+  }
   product.left = [&](const std::string& b, const std::string& m, const std::string& k) {
     const std::string row = fmt::format("({} % {} * {} + {})", b, lit(conv.groups), lit(conv.out_channels), m);
     return load(dtype, "w", fmt::format("{} * {} + {}", row, lit(product.inner), k));
   };
-  product.right = [&](const std::string& b, const std::string& k, const std::string& o) {
-    writer.line("const Index c = {} / {};", k, lit(conv.kernel_positions));
-    writer.line("const Index k = {} % {};", k, lit(conv.kernel_positions));
-    const TapText tap = write_tap(writer, conv.axes, o, "k");
-    const std::string at =
-        fmt::format("({} * {} + c) * {} + {}", b, lit(conv.in_channels), lit(conv.in_positions), tap.position);
-    const std::string element = load(dtype, "x", at);
-    return tap.inside.empty() ? element : fmt::format("({} ? {} : 0)", tap.inside, element);
+  product.split_right = {
+      .column = [&](const std::string& o, const std::string& id) { write_window(writer, conv.axes, o, id); },
+      .row =
+          [&](const std::string& k, const std::string& id) {
+            const std::string tap = fmt::format("({} % {})", k, lit(conv.kernel_positions));
+            write_tap_alone(writer, conv.axes, tap, id);
+            writer.line("const Index from{} = (b * {} + {} / {}) * {} + tap{};", id, lit(conv.in_channels), k,
+                        lit(conv.kernel_positions), lit(conv.in_positions), id);
+          },
+      .inside = [&](const std::string& column,
+                    const std::string& row) { return inside_of(writer, conv.axes, column, row); },
+      .element =
+          [&](const std::string& column, const std::string& row) {
+            return load(dtype, "x", fmt::format("from{} + window{}", row, column));
+          },
   };
   product.write = [&](const std::string& b, const std::string& m, const std::string& o, const std::string& sum) {
     writer.line("const Index channel = {} % {} * {} + {};", b, lit(conv.groups), lit(conv.out_channels), m);

@@ -40,6 +40,8 @@ struct Emitted {
   /// operand to 1, and the second to what the message ends with. "" where there is nothing.
   std::string fault;
   std::vector<uint32_t> in_place_inputs;  ///< As Kernel::in_place_inputs().
+  /// Of products: microseconds, about, that each way to cut them takes on a GPU, as Target::alternative numbers them.
+  std::vector<double> alternatives_us;
 };
 
 /// What writes programs for an op.
@@ -50,6 +52,10 @@ struct Emitter {
 
 /// All of them; several for an op stand in the order in which they are asked.
 const std::vector<Emitter>& emitters();
+
+/// What stands behind the `producer` with which a fused body begins, in place: reads the producer's output where the
+/// output of the call is, and writes the latter there. For producers that a library computes.
+Emitted emit_behind(const KernelCall& call, const OpDef& producer, const Target& target);
 
 /// The program of the first emitter that takes the call, or all refusals.
 Emitted emit(const KernelCall& call, const Target& target);

@@ -24,6 +24,15 @@ ElementText element_of(const IndexType& index, const std::string& name, DType dt
   };
 }
 
+// "&x[...]", of which four neighbours along `extent` elements of a row are read at once; null where they cannot be.
+ElementText four_of(const IndexType& index, const std::string& name, DType dtype, const Stack& stack, int64_t extent) {
+  if (dtype != DType::f32 || stack.column != 1 || extent % 4 != 0) return nullptr;
+  return [=](const std::string& b, const std::string& row, const std::string& column) {
+    return fmt::format("&{}[{} + {} * {} + {}]", name, position(index, b, stack.batches), row, index.literal(stack.row),
+                       column);
+  };
+}
+
 // Leading dims of an operand whose matrices have `matrix` elements, broadcast to those of the result.
 Walk batch_walk(const Dims& leading, const Dims& to, int64_t matrix) {
   Walk walk = broadcast_walk(leading, to);
@@ -40,6 +49,8 @@ Emitted finish_product(Writer& writer, const Epilogue& epilogue, Product product
   for (const Parameter& parameter : epilogue.parameters()) parameters.push_back(parameter);
   product.left = element_of(writer.index(), "left_matrix", dtype, product.type, a);
   product.right = element_of(writer.index(), "right_matrix", dtype, product.type, b);
+  product.left_four = four_of(writer.index(), "left_matrix", dtype, a, product.inner);
+  product.right_four = four_of(writer.index(), "right_matrix", dtype, b, product.columns);
   write_product(writer, parameters, product);
   if (!epilogue.refusal().empty()) return refused(epilogue.refusal());
   writer.in_place_inputs = epilogue.in_place_inputs();
@@ -69,6 +80,7 @@ Emitted emit_matmul(const KernelCall& whole, const Target& target) {
   product.columns = b.back();
   product.batches = num_elements(leading);
   product.type = product_type(dtype);
+  product.can_split = true;
   const Dims a_leading(a.begin(), a.end() - 2);
   const Dims b_leading(b.begin(), b.end() - 2);
   // One matrix on the right: the rows of all batches are those of one large matrix.
@@ -108,6 +120,7 @@ Emitted emit_gemm(const KernelCall& whole, const Target& target) {
   product.columns = y[1];
   product.inner = a[transposes_a ? 0 : 1];
   product.type = product_type(dtype);
+  product.can_split = true;
   const Stack left{{}, transposes_a ? 1 : a[1], transposes_a ? a[1] : 1};
   const Stack right{{}, transposes_b ? 1 : b[1], transposes_b ? b[1] : 1};
   Writer writer(target);

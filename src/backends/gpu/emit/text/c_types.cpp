@@ -25,6 +25,7 @@ typedef float f32;
 #define GLOBAL __global
 #define LOCAL __local
 #define CONSTANT __constant
+#define ALIGNED __attribute__((aligned(16)))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define THREAD() ((i32)get_local_id(0))
 #define GROUP() get_group_id(0)
@@ -58,6 +59,7 @@ typedef double f64;
 #define GLOBAL
 #define LOCAL __shared__
 #define CONSTANT static __constant__
+#define ALIGNED __attribute__((aligned(16)))
 #define BARRIER() __syncthreads()
 #define THREAD() ((i32)threadIdx.x)
 #define GROUP() (blockIdx.x)

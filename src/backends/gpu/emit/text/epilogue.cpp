@@ -6,12 +6,6 @@
 #include "ops/defs.h"
 
 namespace autograph::gpu {
-namespace {
-
-constexpr size_t kNone = static_cast<size_t>(-1);
-
-}  // namespace
-
 Epilogue::Epilogue(const KernelCall& call, const OpDef& producer)
     : call_(call), op_(producer), attributes_(&call.attributes) {
   if (&call.op == &fused_def()) {

@@ -22,6 +22,9 @@ class Epilogue {
   KernelCall producer() const;
   /// Operand `slot` of the producer as a parameter.
   Parameter operand(std::string name, size_t slot) const;
+  /// Inputs of the call that are the operands of the producer; kNone where one is not given.
+  const std::vector<size_t>& slots() const { return slots_; }
+  static constexpr size_t kNone = static_cast<size_t>(-1);
   /// What the nodes behind the producer read beside its output, and the output of the call, "y".
   std::vector<Parameter> parameters() const;
   /// Covers positions in all of them.
@@ -40,7 +43,7 @@ class Epilogue {
   std::string refusal_;
   std::optional<Chain> chain_;    // none: the op alone
   const Attributes* attributes_;  // of the producer
-  std::vector<size_t> slots_;     // of the call, for each operand; kNone where one is not given
+  std::vector<size_t> slots_;
   std::vector<Type> inputs_, outputs_;
 };
 

@@ -12,10 +12,10 @@ bool can_be_outside(const WindowAxis& axis) {
 }
 
 // Row-major, of coordinates c0, c1, ...
-std::string flat(const IndexType& index, const Dims& extents, std::string_view stem) {
+std::string flat(const IndexType& index, const Dims& extents, std::string_view stem, std::string_view id = "") {
   std::string text;
   for (size_t a = 0; a < extents.size(); ++a) {
-    const std::string c = fmt::format("{}{}", stem, a);
+    const std::string c = fmt::format("{}{}{}", stem, a, id);
     text = text.empty() ? c : fmt::format("({}) * {} + {}", text, index.literal(extents[a]), c);
   }
   return text.empty() ? "0" : text;
@@ -92,6 +92,37 @@ TapText write_tap(Writer& writer, const std::vector<WindowAxis>& axes, std::stri
     if (can_be_outside(axes[a])) conditions.push_back(inside(index, axes[a], a));
   }
   return {flat(index, in_extents(axes), "p"), join(conditions, " && ")};
+}
+
+void write_window(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o, std::string_view id) {
+  const IndexType& index = writer.index();
+  for (size_t a = 0; a < axes.size(); ++a) {
+    writer.line("const Index s{}{} = ({}) * {} - {};", a, id, coordinate(index, o, out_extents(axes), a),
+                index.literal(axes[a].stride), index.literal(axes[a].pad_begin));
+  }
+  writer.line("const Index window{} = {};", id, flat(index, in_extents(axes), "s", id));
+}
+
+void write_tap_alone(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view k, std::string_view id) {
+  const IndexType& index = writer.index();
+  for (size_t a = 0; a < axes.size(); ++a) {
+    writer.line("const Index d{}{} = ({}) * {};", a, id, coordinate(index, k, kernel_extents(axes), a),
+                index.literal(axes[a].dilation));
+  }
+  writer.line("const Index tap{} = {};", id, flat(index, in_extents(axes), "d", id));
+}
+
+std::string inside_of(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view window_id,
+                      std::string_view tap_id) {
+  const std::string_view type = writer.index().name() == "i32" ? "u32" : "u64";
+  std::vector<std::string> conditions;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    // What is negative is larger than all others.
+    if (can_be_outside(axes[a])) {
+      conditions.push_back(fmt::format("({0})(s{1}{2} + d{1}{3}) < {4}", type, a, window_id, tap_id, axes[a].in));
+    }
+  }
+  return join(conditions, " && ");
 }
 
 }  // namespace autograph::gpu

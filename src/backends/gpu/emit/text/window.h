@@ -35,4 +35,11 @@ struct TapText {
 /// The same for one tap, without loops; declares what it needs.
 TapText write_tap(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o, std::string_view k);
 
+/// The same in two halves, of which each is written once for many of the other: what depends on the output alone and on
+/// the tap alone. Names that they declare end with `id`; the position is the sum of "window<id>" and "tap<id>".
+void write_window(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o, std::string_view id);
+void write_tap_alone(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view k, std::string_view id);
+std::string inside_of(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view window_id,
+                      std::string_view tap_id);
+
 }  // namespace autograph::gpu

@@ -105,6 +105,7 @@ Emitted Writer::finish() const {
   emitted.scratch_bytes = scratch_bytes;
   emitted.fault = fault;
   emitted.in_place_inputs = in_place_inputs;
+  emitted.alternatives_us = alternatives_us;
   return emitted;
 }
 

@@ -70,6 +70,7 @@ class Writer {
   size_t scratch_bytes = 0;
   std::string fault;
   std::vector<uint32_t> in_place_inputs;
+  std::vector<double> alternatives_us;
 
  private:
   void add(const std::string& text);
