@@ -100,6 +100,27 @@ TEST_F(CudaKernels, ComputeWhatFollowsAProduct) {
   EXPECT_EQ(difference(there.run(inputs), compile(graph.build(), on_reference()).run(inputs)), "");
 }
 
+// Parts that lie behind each other in the whole are written and read where they are; others are copied there.
+TEST_F(CudaKernels, JoinAndTakeApartInPlace) {
+  GraphBuilder graph;
+  const Var a = graph.input("a", DType::f32, {1, 3, 5, 7});
+  const Var b = graph.input("b", DType::f32, {1, 4, 5, 7});
+  const Var whole = concat({relu(a), b, sigmoid(b)}, 1);
+  const std::vector<Var> pieces = split(whole, std::vector<int64_t>{6, 5}, 1);
+  graph.output("whole", whole);
+  graph.output("first", relu(pieces[0]));
+  graph.output("second", pieces[1]);
+  graph.output("rows", concat({a, a}, 2));
+  const Graph built = graph.build();
+  const Executable there = compile(built, on_cuda());
+  size_t parts = 0;
+  for (const KernelChoice& choice : there.kernel_choices()) parts += choice.kernel == "gpu.parts" ? 1 : 0;
+  EXPECT_EQ(parts, 2U);
+  const std::vector<Datum> inputs{draw_f32(1, {1, 3, 5, 7}), draw_f32(2, {1, 4, 5, 7})};
+  const std::vector<Datum> expected = compile(built, on_reference()).run(inputs);
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(difference(there.run(inputs), expected), "") << "run " << run;
+}
+
 // ---- Every op ------------------------------------------------------------------------------------------------------
 
 class OpOnCuda : public CudaTest, public testing::WithParamInterface<const OpDef*> {};

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cuda/stream.h"
+#include "backends/gpu/parts_kernel.h"
 #include "base/check.h"
 
 namespace autograph::cuda {
@@ -52,6 +53,7 @@ class GeneratedKernel : public Kernel {
 }  // namespace
 
 std::string why_not_generated(const Machine& machine, const KernelCall& call) {
+  if (gpu::why_not_parts(call).empty()) return "gpu.parts moves nothing";
   return gpu::emit(call, machine.target()).refusal;
 }
 

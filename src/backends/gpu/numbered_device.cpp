@@ -5,6 +5,7 @@
 
 #include "autograph/reference_kernel.h"
 #include "backends/gpu/emit/emitted.h"
+#include "backends/gpu/parts_kernel.h"
 #include "base/check.h"
 
 namespace autograph::gpu {
@@ -23,6 +24,8 @@ std::optional<size_t> device_number(std::string_view kind, std::string_view name
 
 // Ops without an entry of their own are taken for those that passes take apart.
 void add_emitted(std::vector<KernelDef>& kernels, KernelDef emitted) {
+  kernels.push_back(concat_parts_kernel());
+  kernels.push_back(split_parts_kernel());
   std::set<const OpDef*> ops;
   for (const Emitter& emitter : emitters()) {
     if (!ops.insert(emitter.op).second) continue;

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "backends/gpu/parts_kernel.h"
 #include "backends/opencl/stream.h"
 #include "base/check.h"
 
@@ -89,6 +90,7 @@ bool has_work(const gpu::Emitted& emitted) {
 }  // namespace
 
 std::string why_not_generated(const Machine& machine, const KernelCall& call) {
+  if (gpu::why_not_parts(call).empty()) return "gpu.parts moves nothing";
   return gpu::emit(call, machine.target()).refusal;
 }
 
