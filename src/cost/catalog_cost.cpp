@@ -41,6 +41,12 @@ bool has_static_types(const Graph& graph, const Node& node) {
          std::all_of(node.outputs().begin(), node.outputs().end(), is_static);
 }
 
+size_t bytes_of_constants(const Graph& graph) {
+  size_t bytes = 0;
+  for (const ValueId v : graph.constants()) bytes += graph.value(v).constant().size_bytes();
+  return bytes;
+}
+
 double plain_us(const KernelCall& call) {
   const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
   return kUnknownUs + cost.bytes / kPlainBytesPerUs + cost.flops / kPlainFlopsPerUs;
@@ -86,7 +92,15 @@ CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int t
                        : Tensor::zeros(value.type().dtype(), value.type().shape().static_dims());
   }
   for (const ValueId v : node.outputs()) outputs.push_back(graph.type(v));
-  const KernelCall call{node.op(), node.attributes(), inputs, outputs, constants, threads, options_.exact};
+  if (!constant_bytes_) constant_bytes_ = bytes_of_constants(graph);
+  const KernelCall call{.op = node.op(),
+                        .attributes = node.attributes(),
+                        .inputs = inputs,
+                        .outputs = outputs,
+                        .constants = constants,
+                        .threads = threads,
+                        .exact = options_.exact,
+                        .plan_constant_bytes = *constant_bytes_};
   const int before = options_.host_threads.set(threads);
   std::vector<KernelCandidate> candidates;
   KernelCandidates all = options_.catalog.candidates(call);

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -55,6 +56,7 @@ class CatalogCost : public CostModel {
   double corrected(std::string_view op, int threads, double estimate_us);
 
   CatalogCostOptions options_;
+  std::optional<size_t> constant_bytes_;  // of the graph that was asked about first: the whole
   double seconds_measured_ = 0;
   std::unordered_map<Hash128, Answer> known_;
   std::map<std::pair<std::string_view, int>, Correction> corrections_;  // by op and threads
