@@ -1,6 +1,7 @@
 #include "backends/gpu/emit/text/product.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace autograph::gpu {
 namespace {
@@ -46,15 +47,19 @@ constexpr double kSecondKernelUs = 1.25;
 constexpr double kPartBytesPerUs = 3.5e6;
 
 double cost_us(const Product& p, const Cut& cut, int processors) {
-  const int64_t groups = p.batches * ceil_div(p.rows, cut.rows) * ceil_div(p.columns, cut.columns) * cut.parts;
+  // Not in whole numbers: shapes may be anything.
+  const auto parts = static_cast<double>(cut.parts);
+  const double groups = static_cast<double>(p.batches) * static_cast<double>(ceil_div(p.rows, cut.rows)) *
+                        static_cast<double>(ceil_div(p.columns, cut.columns)) * parts;
   const int64_t steps = ceil_div(ceil_div(p.inner, cut.inner), cut.parts);
   const double step_us = kProductUs * cut.rows * cut.columns * cut.inner / kAllItems + kFactorsUs * cut.inner +
                          (kLeftUs * cut.rows + p.right_us * cut.columns) * cut.inner / kAllItems + kRestUs;
-  const auto others = static_cast<double>(ceil_div(groups, processors) - 1);
+  const double others = std::ceil(groups / processors) - 1;
   const double us =
       kLaunchUs + static_cast<double>(steps) * std::max(kLeastStepUs, step_us * (1 + kSharedGroup * others));
   if (cut.parts == 1) return us;
-  const double moved = 8.0 * static_cast<double>(cut.parts * p.batches * p.rows) * static_cast<double>(p.columns);
+  const double sums = static_cast<double>(p.batches) * static_cast<double>(p.rows) * static_cast<double>(p.columns);
+  const double moved = 8.0 * parts * sums;
   return us + kSecondKernelUs + moved / kPartBytesPerUs;
 }
 
@@ -193,7 +198,7 @@ class ProductWriter {
     return static_cast<int>(ceil_div(elements / (in_fours ? 4 : 1), kAllItems));
   }
 
-  // kk and mm of what an item reads; false in the text where it has nothing to read.
+  // Writes kk and mm of what an item reads. Gives the condition, with " && " behind it, under which it reads anything.
   std::string place_left(int read) {
     const int quads = left_in_fours() ? 4 : 1;
     w_.line("const i32 e = t + {};", read * kAllItems);
