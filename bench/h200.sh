@@ -139,6 +139,19 @@ sanitize() {
   all_beside
 }
 
+zoo_models() { limited 30 "$here/bin/autograph" zoo list --json | "$python" -c '
+import json, sys
+print("\n".join(model["name"] for model in json.load(sys.stdin)["models"]))'; }
+
+# settle FILE CODE: takes what a program wrote beside FILE, or notes that it ended without.
+settle() {
+  if [ -s "$1.part" ]; then
+    mv "$1.part" "$1"
+  else
+    printf '{"error": {"code": %d, "message": "see %s.log"}}\n' "$2" "${1##*/}" >"$1"
+  fi
+}
+
 # one FILE SECONDS COMMAND...: the JSON that a command prints, once; what ends without any is noted as an error.
 one() {
   local file=$1 seconds=$2 code=0
@@ -201,13 +214,8 @@ table_row() {
   PYTHONPATH=$work/site limited 400 "$python" "$here/bench/peers.py" "$work" --models "zoo:$name" --quick \
     --autograph "$here/bin/autograph" "${own[@]}" --peers "${PEERS:-torchscript_cuda,inductor_cuda}" \
     --beside "$work/table.lock" --json "$file.part" >"$file.log" 2>&1 || code=$?
-  if [ -s "$file.part" ]; then
-    mv "$file.part" "$file"
-  elif [ "$(left)" -gt 5 ]; then
-    printf '{"error": {"code": %d, "message": "see %s.log"}}\n' "$code" "${file##*/}" >"$file"
-  else
-    return 1
-  fi
+  [ -s "$file.part" ] || [ "$(left)" -gt 5 ] || return 1
+  settle "$file" "$code"
 }
 
 table() {
@@ -235,11 +243,7 @@ training() {
     fi
     limited 200 "$python" "$here/bench/train_peers.py" --models "$name" --device "$device" --rounds 3 --seconds 1 \
       --autograph "$here/bin/autograph" --peers "${TRAINING_PEERS:-eager,compile}" --json "$file.part" >"$file.log" 2>&1 || code=$?
-    if [ -s "$file.part" ]; then
-      mv "$file.part" "$file"
-    else
-      printf '{"error": {"code": %d, "message": "see %s.log"}}\n' "$code" "${file##*/}" >"$file"
-    fi
+    settle "$file" "$code"
   done
 }
 
