@@ -1,15 +1,13 @@
 #include "backends/cuda/cuda_device.h"
 
-#include <fmt/core.h>
-
 #include "autograph/executor.h"
+#include "autograph/graph.h"
 #include "backends/cuda/cudnn_conv.h"
 #include "backends/cuda/generated_kernel.h"
 #include "backends/cuda/libraries/cublaslt.h"
 #include "backends/cuda/library_with_epilogue.h"
 #include "backends/cuda/stream.h"
 #include "backends/gpu/numbered_device.h"
-#include "base/check.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -45,58 +43,33 @@ KernelDef dnn_conv_kernel() {
           .variants = [](const KernelCall& call) { return dnn_conv_variants(get_machine(number), call, precision); }};
 }
 
-// The first of these ops that the fused body begins with and the library takes; null, with the reason, where none is.
-const OpDef* find_producer(const Machine& machine, const KernelCall& call, const LibraryKernel& library,
-                           std::initializer_list<const OpDef*> ops, std::string& reason) {
-  for (const OpDef* op : ops) {
-    const std::string why_not = why_not_with_epilogue(machine, call, *op, library);
-    if (why_not.empty()) return op;
-    reason += (reason.empty() ? "" : "; ") + why_not;
-  }
-  return nullptr;
-}
-
-const OpDef& producer_of(const Machine& machine, const KernelCall& call, const LibraryKernel& library,
-                         std::initializer_list<const OpDef*> ops) {
-  std::string reason;
-  const OpDef* found = find_producer(machine, call, library, ops, reason);
-  AG_CHECK(found, "[cuda] {}: {}", call.op.name, reason);
-  return *found;
-}
-
-// `make` gives the library's kernel for the op alone, `ops` those that it serves.
-template <size_t number, KernelDef (*make)(), std::initializer_list<const OpDef*> (*ops)()>
+// `make` gives the library's kernel for the op alone, `producer` the op that a fused body is taken to begin with. One
+// kernel for all ops of a library: two that refuse a step for the same reason would count it twice in reports.
+template <size_t number, KernelDef (*make)(), const OpDef& (*producer)(const KernelCall&)>
 KernelDef fused_library_kernel() {
-  static const KernelDef kAlone = make();
-  static const LibraryKernel kLibrary{kAlone.why_not, kAlone.prepare, kAlone.variants};
-  return {.name = kAlone.name,
+  static const KernelDef kLibrary = make();
+  return {.name = kLibrary.name,
           .op = "",
           .why_not =
               [](const KernelCall& call) {
-                std::string reason;
-                return find_producer(get_machine(number), call, kLibrary, ops(), reason) ? "" : reason;
+                return why_not_with_epilogue(get_machine(number), call, producer(call), kLibrary);
               },
           .prepare =
               [](const KernelCall& call) {
-                const Machine& machine = get_machine(number);
-                return prepare_with_epilogue(machine, call, producer_of(machine, call, kLibrary, ops()), kLibrary);
+                return prepare_with_epilogue(get_machine(number), call, producer(call), kLibrary);
               },
-          .variants =
-              [](const KernelCall& call) {
-                const Machine& machine = get_machine(number);
-                return variants_with_epilogue(call, producer_of(machine, call, kLibrary, ops()), kLibrary);
-              }};
+          .variants = [](const KernelCall& call) { return variants_with_epilogue(call, producer(call), kLibrary); }};
 }
 
-std::initializer_list<const OpDef*> products() {
-  static const std::initializer_list<const OpDef*> kOps = {&matmul_def(), &gemm_def()};
-  return kOps;
+const OpDef& product_in(const KernelCall& call) {
+  const Graph& body = *call.attributes.get<GraphRef>("body");
+  for (const NodeId id : body.nodes()) {
+    if (&body.node(id).op() == &gemm_def()) return gemm_def();
+  }
+  return matmul_def();
 }
 
-std::initializer_list<const OpDef*> convolutions() {
-  static const std::initializer_list<const OpDef*> kOps = {&conv_def()};
-  return kOps;
-}
+const OpDef& convolution_in(const KernelCall&) { return conv_def(); }
 
 // The libraries first: what they and the emitter offer for one call is measured.
 template <size_t number, Precision precision>
@@ -109,8 +82,8 @@ std::vector<KernelDef> kernels_of() {
   add(lt_product_kernel<number, precision>(), matmul_def());
   add(lt_product_kernel<number, precision>(), gemm_def());
   add(dnn_conv_kernel<number, precision>(), conv_def());
-  add(fused_library_kernel<number, lt_product_kernel<number, precision>, products>(), fused_def());
-  add(fused_library_kernel<number, dnn_conv_kernel<number, precision>, convolutions>(), fused_def());
+  add(fused_library_kernel<number, lt_product_kernel<number, precision>, product_in>(), fused_def());
+  add(fused_library_kernel<number, dnn_conv_kernel<number, precision>, convolution_in>(), fused_def());
   gpu::add_emitted(kernels, generated_kernel<number>());
   return kernels;
 }

@@ -38,7 +38,7 @@ class LibraryWithEpilogue : public Kernel {
 }  // namespace
 
 std::string why_not_with_epilogue(const Machine& machine, const KernelCall& call, const OpDef& producer,
-                                  const LibraryKernel& library) {
+                                  const KernelDef& library) {
   std::string reason = gpu::emit_behind(call, producer, machine.target()).refusal;
   if (!reason.empty()) return reason;
   const gpu::Epilogue epilogue(call, producer);
@@ -46,7 +46,7 @@ std::string why_not_with_epilogue(const Machine& machine, const KernelCall& call
 }
 
 std::vector<KernelVariant> variants_with_epilogue(const KernelCall& call, const OpDef& producer,
-                                                  const LibraryKernel& library) {
+                                                  const KernelDef& library) {
   const gpu::Epilogue epilogue(call, producer);
   std::vector<KernelVariant> variants = library.variants(epilogue.producer());
   for (KernelVariant& variant : variants) variant.cost_us += kSecondKernelUs;
@@ -54,7 +54,7 @@ std::vector<KernelVariant> variants_with_epilogue(const KernelCall& call, const 
 }
 
 Prepared prepare_with_epilogue(const Machine& machine, const KernelCall& call, const OpDef& producer,
-                               const LibraryKernel& library) {
+                               const KernelDef& library) {
   const gpu::Epilogue epilogue(call, producer);
   KernelCall of_product = epilogue.producer();
   of_product.variant = call.variant;

@@ -7,23 +7,16 @@
 
 namespace autograph::cuda {
 
-/// A library's kernels for one op.
-struct LibraryKernel {
-  std::string (*why_not)(const KernelCall&);
-  Prepared (*prepare)(const KernelCall&);
-  std::vector<KernelVariant> (*variants)(const KernelCall&);
-};
-
-/// "" when the body begins with `producer`, which the library takes, else the reason why not.
+/// "" when the body begins with `producer`, which the library's kernel for that op takes, else the reason why not.
 std::string why_not_with_epilogue(const Machine& machine, const KernelCall& call, const OpDef& producer,
-                                  const LibraryKernel& library);
+                                  const KernelDef& library);
 
 /// Those of the library for the producer.
 std::vector<KernelVariant> variants_with_epilogue(const KernelCall& call, const OpDef& producer,
-                                                  const LibraryKernel& library);
+                                                  const KernelDef& library);
 
 /// Both kernels.
 Prepared prepare_with_epilogue(const Machine& machine, const KernelCall& call, const OpDef& producer,
-                               const LibraryKernel& library);
+                               const KernelDef& library);
 
 }  // namespace autograph::cuda
