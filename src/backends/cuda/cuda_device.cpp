@@ -20,7 +20,7 @@ template <size_t number>
 KernelDef generated_kernel() {
   return {.name = "cuda.generated",
           .op = "",
-          .why_not = [](const KernelCall& call) { return why_not_generated(get_machine(number), call); },
+          .why_not = [](const KernelCall& call) { return gpu::why_not_emitted(call, get_machine(number).target()); },
           .prepare = [](const KernelCall& call) { return prepare_generated(get_machine(number), call); },
           .variants = [](const KernelCall& call) { return generated_variants(get_machine(number), call); }};
 }

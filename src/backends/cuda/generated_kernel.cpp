@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "backends/cuda/stream.h"
-#include "backends/gpu/parts_kernel.h"
 #include "base/check.h"
 
 namespace autograph::cuda {
@@ -51,11 +50,6 @@ class GeneratedKernel : public Kernel {
 };
 
 }  // namespace
-
-std::string why_not_generated(const Machine& machine, const KernelCall& call) {
-  if (gpu::why_not_parts(call).empty()) return "gpu.parts moves nothing";
-  return gpu::emit(call, machine.target()).refusal;
-}
 
 Prepared prepare_generated(const Machine& machine, const KernelCall& call) {
   gpu::Target target = machine.target();

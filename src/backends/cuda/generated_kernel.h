@@ -7,10 +7,7 @@
 
 namespace autograph::cuda {
 
-/// "" when a program can be written for the call, else the reason why not.
-std::string why_not_generated(const Machine& machine, const KernelCall& call);
-
-/// Its program, built for the machine.
+/// The program for the call, built for the machine.
 Prepared prepare_generated(const Machine& machine, const KernelCall& call);
 
 /// The ways in which it does that, with estimates where there are several or a library may do it, too.

@@ -24,8 +24,7 @@ std::optional<size_t> device_number(std::string_view kind, std::string_view name
 
 // Ops without an entry of their own are taken for those that passes take apart.
 void add_emitted(std::vector<KernelDef>& kernels, KernelDef emitted) {
-  kernels.push_back(concat_parts_kernel());
-  kernels.push_back(split_parts_kernel());
+  for (const KernelDef& parts : parts_kernels()) kernels.push_back(parts);
   std::set<const OpDef*> ops;
   for (const Emitter& emitter : emitters()) {
     if (!ops.insert(emitter.op).second) continue;
@@ -33,6 +32,11 @@ void add_emitted(std::vector<KernelDef>& kernels, KernelDef emitted) {
     kernels.push_back(emitted);
   }
   kernels.push_back(reference_kernel());
+}
+
+std::string why_not_emitted(const KernelCall& call, const Target& target) {
+  if (why_not_parts(call).empty()) return "gpu.parts moves nothing";
+  return emit(call, target).refusal;
 }
 
 }  // namespace autograph::gpu

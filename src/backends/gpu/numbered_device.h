@@ -2,10 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "autograph/kernel.h"
+#include "backends/gpu/emit/target.h"
 
 namespace autograph::gpu {
 
@@ -18,5 +20,8 @@ std::optional<size_t> device_number(std::string_view kind, std::string_view name
 
 /// Adds `emitted` for each op of which kernels can be emitted, and the reference for all others.
 void add_emitted(std::vector<KernelDef>& kernels, KernelDef emitted);
+
+/// "" where an emitted kernel serves the call, else the reason why not.
+std::string why_not_emitted(const KernelCall& call, const Target& target);
 
 }  // namespace autograph::gpu

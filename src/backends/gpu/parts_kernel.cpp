@@ -1,5 +1,7 @@
 #include "backends/gpu/parts_kernel.h"
 
+#include <utility>
+
 #include "autograph/buffer.h"
 #include "autograph/device.h"
 #include "ops/defs.h"
@@ -22,41 +24,27 @@ std::vector<size_t> offsets_of(const KernelCall& call) {
   return offsets;
 }
 
-void copy_unless_there(const KernelArgs& args, const TensorView& to, size_t to_offset, const TensorView& from,
-                       size_t from_offset, size_t bytes) {
-  char* target = static_cast<char*>(to.raw()) + to_offset;
-  const char* source = static_cast<const char*>(from.raw()) + from_offset;
-  if (target != source && bytes > 0) args.stream->memory()->copy(target, source, bytes, args.stream);
-}
-
-class ConcatParts : public Kernel {
+class PartsKernel : public Kernel {
  public:
-  explicit ConcatParts(const KernelCall& call) : offsets_(offsets_of(call)) {}
-  std::vector<size_t> part_offsets() const override { return offsets_; }
+  explicit PartsKernel(const KernelCall& call) : joins_(is_concat(call)), offsets_(offsets_of(call)) {}
+
+  std::vector<size_t> part_offsets() const override { return joins_ ? offsets_ : std::vector<size_t>(); }
+  std::vector<size_t> piece_offsets() const override { return joins_ ? std::vector<size_t>() : offsets_; }
   void run(const KernelArgs& args) const override {
+    char* whole = static_cast<char*>((joins_ ? args.outputs : args.inputs)[0].raw());
     for (size_t k = 0; k < offsets_.size(); ++k) {
-      const TensorView& part = args.inputs[k];
-      copy_unless_there(args, args.outputs[0], offsets_[k], part, 0, part.size_bytes());
+      const TensorView& part = (joins_ ? args.inputs : args.outputs)[k];
+      void* to = whole + offsets_[k];
+      void* from = part.raw();
+      if (to == from || part.size_bytes() == 0) continue;
+      if (!joins_) std::swap(to, from);
+      args.stream->memory()->copy(to, from, part.size_bytes(), args.stream);
     }
   }
 
  private:
-  std::vector<size_t> offsets_;
-};
-
-class SplitParts : public Kernel {
- public:
-  explicit SplitParts(const KernelCall& call) : offsets_(offsets_of(call)) {}
-  std::vector<size_t> piece_offsets() const override { return offsets_; }
-  void run(const KernelArgs& args) const override {
-    for (size_t k = 0; k < offsets_.size(); ++k) {
-      const TensorView& part = args.outputs[k];
-      copy_unless_there(args, part, 0, args.inputs[0], offsets_[k], part.size_bytes());
-    }
-  }
-
- private:
-  std::vector<size_t> offsets_;
+  bool joins_;
+  std::vector<size_t> offsets_;  // in the whole
 };
 
 }  // namespace
@@ -77,17 +65,15 @@ std::string why_not_parts(const KernelCall& call) {
   return "";
 }
 
-KernelDef concat_parts_kernel() {
-  return {
-      .name = "gpu.parts", .op = concat_def().name, .why_not = why_not_parts, .prepare = [](const KernelCall& call) {
-        return Prepared{std::make_unique<ConcatParts>(call), ""};
-      }};
-}
-
-KernelDef split_parts_kernel() {
-  return {.name = "gpu.parts", .op = split_def().name, .why_not = why_not_parts, .prepare = [](const KernelCall& call) {
-            return Prepared{std::make_unique<SplitParts>(call), ""};
-          }};
+std::vector<KernelDef> parts_kernels() {
+  std::vector<KernelDef> kernels;
+  for (const OpDef* op : {&concat_def(), &split_def()}) {
+    kernels.push_back(
+        {.name = "gpu.parts", .op = op->name, .why_not = why_not_parts, .prepare = [](const KernelCall& call) {
+           return Prepared{std::make_unique<PartsKernel>(call), ""};
+         }});
+  }
+  return kernels;
 }
 
 }  // namespace autograph::gpu

@@ -10,7 +10,6 @@ namespace autograph::gpu {
 std::string why_not_parts(const KernelCall& call);
 
 /// Kernels for both ops, on any device whose streams have a memory.
-KernelDef concat_parts_kernel();
-KernelDef split_parts_kernel();
+std::vector<KernelDef> parts_kernels();
 
 }  // namespace autograph::gpu

@@ -2,7 +2,6 @@
 
 #include <mutex>
 
-#include "backends/gpu/parts_kernel.h"
 #include "backends/opencl/stream.h"
 #include "base/check.h"
 
@@ -88,11 +87,6 @@ bool has_work(const gpu::Emitted& emitted) {
 }
 
 }  // namespace
-
-std::string why_not_generated(const Machine& machine, const KernelCall& call) {
-  if (gpu::why_not_parts(call).empty()) return "gpu.parts moves nothing";
-  return gpu::emit(call, machine.target()).refusal;
-}
 
 Prepared prepare_generated(const Machine& machine, const KernelCall& call) {
   const gpu::Emitted emitted = gpu::emit(call, machine.target());

@@ -7,10 +7,7 @@
 
 namespace autograph::opencl {
 
-/// "" when a program can be written for the call, else the reason why not.
-std::string why_not_generated(const Machine& machine, const KernelCall& call);
-
-/// Its program, built for the machine.
+/// The program for the call, built for the machine.
 Prepared prepare_generated(const Machine& machine, const KernelCall& call);
 
 }  // namespace autograph::opencl

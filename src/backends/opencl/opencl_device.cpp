@@ -23,7 +23,7 @@ namespace {
 
 template <size_t number>
 std::string why_not(const KernelCall& call) {
-  return why_not_generated(get_machine(number), call);
+  return gpu::why_not_emitted(call, get_machine(number).target());
 }
 
 template <size_t number>
