@@ -12,6 +12,7 @@
 
 #include "autograph/error.h"
 #include "backends/cuda/libraries/cudnn.h"
+#include "backends/cuda/libraries/workspace.h"
 #include "backends/cuda/stream.h"
 #include "backends/gpu/emit/text/index.h"
 #include "base/check.h"
@@ -23,7 +24,6 @@ namespace {
 constexpr int kMostAlgorithms = 3;
 // What an algorithm may ask for: some want more than the tensors.
 constexpr size_t kMostWorkspace = size_t{64} << 20;
-constexpr size_t kWorkspaceAlignment = 256;
 // In KernelVariant::tag, beside the algorithm: the bias is added by the convolution.
 constexpr int kFused = 1 << 8;
 
@@ -212,17 +212,18 @@ class DnnConv : public Kernel {
       run_plain(args, stream.dnn());
     }
   }
-  size_t scratch_bytes() const override { return workspace_bytes_ > 0 ? workspace_bytes_ + kWorkspaceAlignment : 0; }
+  size_t scratch_bytes() const override { return scratch_for_workspace(workspace_bytes_); }
 
  private:
   void run_plain(const KernelArgs& args, cudnnHandle_t handle) const {
     const Description& d = *description_;
     constexpr float kOne = 1;
     constexpr float kZero = 0;
-    cudnn().check(cudnn().cudnnConvolutionForward(
-                      handle, &kOne, d.x.get(), args.inputs[0].raw(), d.w.get(), args.inputs[1].raw(), d.windows.get(),
-                      algorithm_, workspace(args.scratch), workspace_bytes_, &kZero, d.y.get(), args.outputs[0].raw()),
-                  "cudnnConvolutionForward");
+    cudnn().check(
+        cudnn().cudnnConvolutionForward(handle, &kOne, d.x.get(), args.inputs[0].raw(), d.w.get(), args.inputs[1].raw(),
+                                        d.windows.get(), algorithm_, workspace_in(args.scratch), workspace_bytes_,
+                                        &kZero, d.y.get(), args.outputs[0].raw()),
+        "cudnnConvolutionForward");
     if (!has_bias_) return;
     cudnn().check(cudnn().cudnnAddTensor(handle, &kOne, d.bias.get(), args.inputs[2].raw(), &kOne, d.y.get(),
                                          args.outputs[0].raw()),
@@ -236,14 +237,9 @@ class DnnConv : public Kernel {
     void* y = args.outputs[0].raw();
     cudnn().check(cudnn().cudnnConvolutionBiasActivationForward(
                       handle, &kOne, d.x.get(), args.inputs[0].raw(), d.w.get(), args.inputs[1].raw(), d.windows.get(),
-                      algorithm_, workspace(args.scratch), workspace_bytes_, &kZero, d.y.get(), y, d.bias.get(),
+                      algorithm_, workspace_in(args.scratch), workspace_bytes_, &kZero, d.y.get(), y, d.bias.get(),
                       args.inputs[2].raw(), d.none.get(), d.y.get(), y),
                   "cudnnConvolutionBiasActivationForward");
-  }
-
-  static void* workspace(void* scratch) {
-    const size_t beyond = reinterpret_cast<uintptr_t>(scratch) % kWorkspaceAlignment;
-    return static_cast<char*>(scratch) + (kWorkspaceAlignment - beyond) % kWorkspaceAlignment;
   }
 
   std::string_view op_;

@@ -10,6 +10,7 @@
 
 #include "autograph/error.h"
 #include "backends/cuda/libraries/libraries.h"
+#include "backends/cuda/libraries/workspace.h"
 #include "backends/cuda/stream.h"
 #include "backends/gpu/emit/text/index.h"
 #include "base/check.h"
@@ -21,7 +22,6 @@ namespace {
 constexpr const char* kLibraries[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
 // What an algorithm may ask for.
 constexpr size_t kMostWorkspace = size_t{8} << 20;
-constexpr size_t kWorkspaceAlignment = 256;
 // Algorithms that are worth measuring: the first one is the best in most cases.
 constexpr int kMostAlgorithms = 3;
 // Where tensors begin, unless a caller gives others.
@@ -321,13 +321,12 @@ class LtProduct : public Kernel {
     const void* beta = is_f64 ? static_cast<const void*>(&p.beta) : &beta32;
     lt().check(lt().cublasLtMatmul(handle_, operation.get(), alpha, right, description_->right(), left,
                                    description_->left(), beta, c, description_->result(), y, description_->result(),
-                                   &chosen.algo, workspace(args.scratch), chosen.workspaceSize, stream.get()),
+                                   &chosen.algo, workspace_in(args.scratch), chosen.workspaceSize, stream.get()),
                "cublasLtMatmul");
   }
 
   size_t scratch_bytes() const override {
-    const size_t bytes = std::max(usual_.workspaceSize, unaligned_.workspaceSize);
-    return bytes > 0 ? bytes + kWorkspaceAlignment : 0;
+    return scratch_for_workspace(std::max(usual_.workspaceSize, unaligned_.workspaceSize));
   }
 
   std::unique_ptr<KernelState> new_state() const override {
@@ -338,11 +337,6 @@ class LtProduct : public Kernel {
 
  private:
   static bool is_usual(const void* address) { return reinterpret_cast<uintptr_t>(address) % kUsualAlignment == 0; }
-
-  static void* workspace(void* scratch) {
-    const size_t beyond = reinterpret_cast<uintptr_t>(scratch) % kWorkspaceAlignment;
-    return static_cast<char*>(scratch) + (kWorkspaceAlignment - beyond) % kWorkspaceAlignment;
-  }
 
   std::string_view op_;
   cublasLtHandle_t handle_;
