@@ -101,10 +101,16 @@ void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv, 
   product.type = product_type(dtype);
   product.can_split = true;
   if (conv.kernel_positions > 1) product.right_us = kTapUs;
+  const auto weight_at = [&](const std::string& b, const std::string& m, const std::string& k) {
+    return fmt::format("({} % {} * {} + {}) * {} + {}", b, lit(conv.groups), lit(conv.out_channels), m,
+                       lit(product.inner), k);
+  };
+  product.left = [&](const std::string& b, const std::string& m, const std::string& k) {
+    return load(dtype, "w", weight_at(b, m, k));
+  };
   if (dtype == DType::f32 && product.inner % 4 == 0) {
     product.left_four = [&](const std::string& b, const std::string& m, const std::string& k) {
-      return fmt::format("&w[({} % {} * {} + {}) * {} + {}]", b, lit(conv.groups), lit(conv.out_channels), m,
-                         lit(product.inner), k);
+      return fmt::format("&w[{}]", weight_at(b, m, k));
     };
   }
   if (dtype == DType::f32 && reads_in_place(conv) && conv.in_positions % 4 == 0) {
@@ -112,10 +118,6 @@ void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv, 
       return fmt::format("&x[({} * {} + {}) * {} + {}]", b, lit(conv.in_channels), k, lit(conv.in_positions), o);
     };
   }
-  product.left = [&](const std::string& b, const std::string& m, const std::string& k) {
-    const std::string row = fmt::format("({} % {} * {} + {})", b, lit(conv.groups), lit(conv.out_channels), m);
-    return load(dtype, "w", fmt::format("{} * {} + {}", row, lit(product.inner), k));
-  };
   product.split_right = {
       .column = [&](const std::string& o, const std::string& id) { write_window(writer, conv.axes, o, id); },
       .row =

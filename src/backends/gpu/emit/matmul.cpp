@@ -14,12 +14,17 @@ struct Stack {
   int64_t column = 0;
 };
 
+// Where row `row` of the matrix of batch `b` begins.
+std::string row_of(const IndexType& index, const Stack& stack, const std::string& b, const std::string& row) {
+  return fmt::format("{} + {} * {}", position(index, b, stack.batches), row, index.literal(stack.row));
+}
+
 // "x[...]", the element at (row, column) of the matrix of batch b.
 ElementText element_of(const IndexType& index, const std::string& name, DType dtype, const std::string& type,
                        const Stack& stack) {
   return [=](const std::string& b, const std::string& row, const std::string& column) {
-    const std::string at = fmt::format("{} + {} * {} + {} * {}", position(index, b, stack.batches), row,
-                                       index.literal(stack.row), column, index.literal(stack.column));
+    const std::string at =
+        fmt::format("{} + {} * {}", row_of(index, stack, b, row), column, index.literal(stack.column));
     return fmt::format("({}){}", type, load(dtype, name, at));
   };
 }
@@ -28,8 +33,7 @@ ElementText element_of(const IndexType& index, const std::string& name, DType dt
 ElementText four_of(const IndexType& index, const std::string& name, DType dtype, const Stack& stack, int64_t extent) {
   if (dtype != DType::f32 || stack.column != 1 || extent % 4 != 0) return nullptr;
   return [=](const std::string& b, const std::string& row, const std::string& column) {
-    return fmt::format("&{}[{} + {} * {} + {}]", name, position(index, b, stack.batches), row, index.literal(stack.row),
-                       column);
+    return fmt::format("&{}[{} + {}]", name, row_of(index, stack, b, row), column);
   };
 }
 

@@ -21,6 +21,15 @@ std::string flat(const IndexType& index, const Dims& extents, std::string_view s
   return text.empty() ? "0" : text;
 }
 
+// Where the window at output position `o` begins along axis `a`, and how far behind that its tap `k` lies (both flat).
+std::string begin_of(const IndexType& index, const std::vector<WindowAxis>& axes, std::string_view o, size_t a) {
+  return fmt::format("({}) * {} - {}", coordinate(index, o, out_extents(axes), a), index.literal(axes[a].stride),
+                     index.literal(axes[a].pad_begin));
+}
+std::string reach_of(const IndexType& index, const std::vector<WindowAxis>& axes, std::string_view k, size_t a) {
+  return fmt::format("({}) * {}", coordinate(index, k, kernel_extents(axes), a), index.literal(axes[a].dilation));
+}
+
 std::string inside(const IndexType& index, const WindowAxis& axis, size_t a) {
   return fmt::format("p{0} >= 0 && p{0} < {1}", a, index.literal(axis.in));
 }
@@ -48,11 +57,7 @@ Dims kernel_extents(const std::vector<WindowAxis>& axes) {
 void write_taps(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o,
                 const std::function<void()>& body) {
   const IndexType& index = writer.index();
-  const Dims out = out_extents(axes);
-  for (size_t a = 0; a < axes.size(); ++a) {
-    writer.line("const Index s{} = ({}) * {} - {};", a, coordinate(index, o, out, a), index.literal(axes[a].stride),
-                index.literal(axes[a].pad_begin));
-  }
+  for (size_t a = 0; a < axes.size(); ++a) writer.line("const Index s{} = {};", a, begin_of(index, axes, o, a));
   for (size_t a = 0; a < axes.size(); ++a) {
     writer.open("for (Index k{0} = 0; k{0} < {1}; ++k{0})", a, index.literal(axes[a].kernel));
     writer.line("const Index p{0} = s{0} + k{0} * {1};", a, index.literal(axes[a].dilation));
@@ -86,9 +91,7 @@ TapText write_tap(Writer& writer, const std::vector<WindowAxis>& axes, std::stri
   const IndexType& index = writer.index();
   std::vector<std::string> conditions;
   for (size_t a = 0; a < axes.size(); ++a) {
-    writer.line("const Index p{} = ({}) * {} - {} + ({}) * {};", a, coordinate(index, o, out_extents(axes), a),
-                index.literal(axes[a].stride), index.literal(axes[a].pad_begin),
-                coordinate(index, k, kernel_extents(axes), a), index.literal(axes[a].dilation));
+    writer.line("const Index p{} = {} + {};", a, begin_of(index, axes, o, a), reach_of(index, axes, k, a));
     if (can_be_outside(axes[a])) conditions.push_back(inside(index, axes[a], a));
   }
   return {flat(index, in_extents(axes), "p"), join(conditions, " && ")};
@@ -96,19 +99,13 @@ TapText write_tap(Writer& writer, const std::vector<WindowAxis>& axes, std::stri
 
 void write_window(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o, std::string_view id) {
   const IndexType& index = writer.index();
-  for (size_t a = 0; a < axes.size(); ++a) {
-    writer.line("const Index s{}{} = ({}) * {} - {};", a, id, coordinate(index, o, out_extents(axes), a),
-                index.literal(axes[a].stride), index.literal(axes[a].pad_begin));
-  }
+  for (size_t a = 0; a < axes.size(); ++a) writer.line("const Index s{}{} = {};", a, id, begin_of(index, axes, o, a));
   writer.line("const Index window{} = {};", id, flat(index, in_extents(axes), "s", id));
 }
 
 void write_tap_alone(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view k, std::string_view id) {
   const IndexType& index = writer.index();
-  for (size_t a = 0; a < axes.size(); ++a) {
-    writer.line("const Index d{}{} = ({}) * {};", a, id, coordinate(index, k, kernel_extents(axes), a),
-                index.literal(axes[a].dilation));
-  }
+  for (size_t a = 0; a < axes.size(); ++a) writer.line("const Index d{}{} = {};", a, id, reach_of(index, axes, k, a));
   writer.line("const Index tap{} = {};", id, flat(index, in_extents(axes), "d", id));
 }
 
