@@ -68,7 +68,7 @@ class MeasuredCost::Candidate {
   void run(Caches& caches);
   // One that does not count.
   void run() {
-    kernel_->run(args());
+    enqueue(1);
     stream_.wait();
   }
   double least_us() const { return least_us_; }
@@ -90,10 +90,9 @@ class MeasuredCost::Candidate {
   }
 
   void enqueue(int runs) const {
-    for (int i = 0; i < runs; ++i) kernel_->run(args());
+    const KernelArgs args{inputs_, outputs_, scratch_.data(), state_.get(), &stream_};
+    for (int i = 0; i < runs; ++i) kernel_->run(args);
   }
-
-  KernelArgs args() const { return {inputs_, outputs_, scratch_.data(), state_.get(), &stream_}; }
 
   const Memory* memory_;
   Stream& stream_;
@@ -137,13 +136,9 @@ class MeasuredCost::Caches {
 };
 
 void MeasuredCost::Candidate::run(Caches& caches) {
-  if (replayed_) {
-    least_us_ = std::min(least_us_, stream_.time_us([&] { replayed_->replay(stream_); }) / kReplayedRuns);
-    return;
-  }
   if (!memory_ && weight_bytes_ > kColdWeightBytes) caches.flush(storage_);
-  const KernelArgs all = args();
-  least_us_ = std::min(least_us_, stream_.time_us([&] { kernel_->run(all); }));
+  const double us = stream_.time_us([&] { replayed_ ? replayed_->replay(stream_) : enqueue(1); });
+  least_us_ = std::min(least_us_, replayed_ ? us / kReplayedRuns : us);
 }
 
 MeasuredCost::Candidate MeasuredCost::make_reorder(const KernelCatalog& catalog, const ReorderCall& call) const {
