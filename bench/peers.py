@@ -119,13 +119,9 @@ def start_all(options, path, plan, inputs, folder, rows):
     peers = make_peers(options, plan)
     # Beside other runs of this program the time to load says nothing. The threads stay: processes end with the thread
     # that started them.
-    pool = LOADERS if options.beside else None
+    each = LOADERS.map if options.beside else map
     for _ in range(options.loads):
-        given = [(name, start, running, (path, inputs, folder), rows[name]) for name, start in peers.items()]
-        for started in [pool.submit(start_one, *one) for one in given] if pool else []:
-            started.result()
-        for one in given if not pool else []:
-            start_one(*one)
+        list(each(lambda peer: start_one(*peer, running, (path, inputs, folder), rows[peer[0]]), peers.items()))
     for row in rows.values():
         if "error" not in row:
             row["load_ms"] = min(row["loads_ms"])
