@@ -9,9 +9,26 @@
 #include <set>
 #include <string>
 
+#include "autograph/devices.h"
+#include "autograph/error.h"
 #include "report/json.h"
 
 namespace autograph {
+
+/// Exit codes of such a program: call it again, or not on this machine.
+inline constexpr int kMoreToDo = 75;
+inline constexpr int kNoDevice = 7;
+
+/// Is there such a device? Prints which it is, or why there is none.
+inline bool find_device(const std::string& name) {
+  try {
+    fmt::print("{}\n", get_device(name).identity());
+    return true;
+  } catch (const DeviceError& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return false;
+  }
+}
 
 class BegunLines {
  public:

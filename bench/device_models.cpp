@@ -19,7 +19,6 @@
 
 #include "autograph/compare_values.h"
 #include "autograph/compile.h"
-#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "autograph/search.h"
 #include "autograph/seeded_inputs.h"
@@ -30,7 +29,6 @@
 namespace autograph {
 namespace {
 
-constexpr int kMoreToDo = 75;
 constexpr int kRuns = 10;
 constexpr double kTolerance = 1e-3;
 constexpr double kSearchSeconds = 5;
@@ -89,12 +87,7 @@ BegunLines::Result run_model(const Model& model, Strategy strategy, const std::s
 
 int main_of(const std::string& device, const std::string& path, const std::vector<Strategy>& strategies,
             std::span<char*> models) {
-  try {
-    fmt::print("{}\n", get_device(device).identity());
-  } catch (const DeviceError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 7;
-  }
+  if (!find_device(device)) return kNoDevice;
   BegunLines lines(path);
   for (const char* name : models) {
     std::optional<Model> model;

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "autograph/compile.h"
-#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/random.h"
@@ -25,7 +24,6 @@
 namespace autograph {
 namespace {
 
-constexpr int kMoreToDo = 75;
 // The second run captures what the device can replay, the third one replays it.
 constexpr int kRuns = 3;
 
@@ -62,12 +60,7 @@ struct Share {
 };
 
 int main_of(const std::string& device, const std::string& path, const Share& share) {
-  try {
-    fmt::print("{}\n", get_device(device).identity());
-  } catch (const DeviceError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 7;
-  }
+  if (!find_device(device)) return kNoDevice;
   BegunLines lines(path);
   const Stopwatch watch;
   const std::span<const OpDef* const> ops = all_ops();
