@@ -200,13 +200,13 @@ class ProductWriter {
 
   // Writes kk and mm of what an item reads. Gives the condition, with " && " behind it, under which it reads anything.
   std::string place_left(int read) {
-    const int quads = left_in_fours() ? 4 : 1;
     w_.line("const i32 e = t + {};", read * kAllItems);
-    if (p_.left_walks_inner) {
-      w_.line("const i32 kk = e % {0} * {1}, mm = e / {0};", cut_.inner / quads, quads);
-    } else {
+    if (!p_.left_walks_inner) {
       w_.line("const i32 mm = e % {0}, kk = e / {0};", cut_.rows);
+      return "";  // one by one: a tile has a multiple of kAllItems
     }
+    const int quads = left_in_fours() ? 4 : 1;
+    w_.line("const i32 kk = e % {0} * {1}, mm = e / {0};", cut_.inner / quads, quads);
     return all_read(cut_.inner * cut_.rows / quads, read) ? "" : fmt::format("mm < {} && ", cut_.rows);
   }
 
