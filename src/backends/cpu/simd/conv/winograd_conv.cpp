@@ -1,10 +1,11 @@
-// conv with 3x3, 5x5, 1xN or Nx1 weights, stride 1 and many channels by Winograd's algorithm, with bias and an
-// epilogue.
+// conv with 3x3, 5x5, 1xN, Nx1 or (of one spatial dim) N weights, stride 1 and many channels by Winograd's algorithm,
+// with bias and an epilogue.
 //
 // oneDNN has the algorithm too, for 3x3 and one layout, with weights that take it 25 ns each to transform, and with
 // tiles of 4 x 4 for few 3x3 shapes. Here tiles stay in the second cache from their transform to the output, and
 // weights take less than 1 ns each, so that nobody has to ask for it by measuring.
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "autograph/op_def.h"
@@ -30,12 +31,21 @@ constexpr int64_t kMinTiles = 24;
 // Elements of transformed weights that the second cache can hold.
 constexpr int64_t kSmallWeights = int64_t{640} * 1024;
 
+// Rows and columns; one spatial dim is a plane of one row.
+std::array<WindowAxis, 2> axes_of(const AnchoredCall& conv) {
+  const Dims x = conv.dims(kX);
+  const Dims w = conv.dims(kW);
+  const auto axes =
+      resolve_windows(window_spec(conv.attributes(), Dims(w.begin() + 2, w.end())), std::span(x).subspan(2));
+  return {axes.size() == 1 ? WindowAxis{.in = 1, .out = 1} : axes[0], axes.back()};
+}
+
 WinogradShape shape_of(const AnchoredCall& conv, Layout layout) {
   const Dims x = conv.dims(kX);
   const Dims w = conv.dims(kW);
-  const auto axes = resolve_windows(window_spec(conv.attributes(), {w[2], w[3]}), std::span(x).subspan(2));
+  const auto axes = axes_of(conv);
   const bool together = layout == Layout::channels_last;
-  return {.taps = {w[2], w[3]},
+  return {.taps = {axes[0].kernel, axes[1].kernel},
           .batch = x[0],
           .in_channels = x[1],
           .out_channels = w[0],
@@ -45,7 +55,7 @@ WinogradShape shape_of(const AnchoredCall& conv, Layout layout) {
           .out = {axes[0].out, axes[1].out},
           .pad = {axes[0].pad_begin, axes[1].pad_begin},
           // Across a line there is nothing to be apart.
-          .dilation = {w[2] > 1 ? axes[0].dilation : 1, w[3] > 1 ? axes[1].dilation : 1}};
+          .dilation = {axes[0].kernel > 1 ? axes[0].dilation : 1, axes[1].kernel > 1 ? axes[1].dilation : 1}};
 }
 
 bool is_dense(const AnchoredCall& conv) {
@@ -53,7 +63,9 @@ bool is_dense(const AnchoredCall& conv) {
   return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
 }
 
-bool has_taps(int64_t rows, int64_t columns) {
+bool has_taps(const Dims& w) {
+  if (w.size() != 3 && w.size() != 4) return false;
+  const int64_t rows = w.size() == 3 ? 1 : w[2], columns = w.back();
   const int64_t longer = std::max(rows, columns);
   if (std::min(rows, columns) == 1) return longer == 3 || longer == 5 || longer == 7;
   return rows == columns && (longer == 3 || longer == 5);
@@ -65,7 +77,7 @@ std::string why_not(const KernelCall& call) {
   if (!conv) return "not a convolution with a chain of elementwise ops behind it";
   const Dims x = conv->dims(kX);
   const Dims w = conv->dims(kW);
-  if (x.size() != 4 || !has_taps(w[2], w[3])) return "3x3, 5x5 and lines of 3, 5 and 7 only";
+  if (!has_taps(w)) return "3x3, 5x5 and lines of 3, 5 and 7 only";
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (conv->attributes().integer("group") != 1) return "groups";
   if (!is_dense(*conv)) return "strides";

@@ -1,4 +1,4 @@
-// 3x3, 5x5, 1xN and Nx1 convolutions by Winograd's algorithm against the reference, in every layout and on every
+// 3x3, 5x5, 1xN, Nx1 and N convolutions by Winograd's algorithm against the reference, in every layout and on every
 // instruction set.
 #include <gtest/gtest.h>
 
@@ -30,19 +30,20 @@ Dims draw_line(Random& random) {
 OpSample random_conv(Random& random, const Dims& taps) {
   const int64_t in = 16 * draw(random, 1, 3);
   const int64_t out = 16 * draw(random, 1, 5);
-  Dims x{draw(random, 1, 2), in}, pads(4, 0), dilations(2, 1);
-  for (size_t a = 0; a < 2; ++a) {
+  const size_t rank = taps.size();
+  Dims x{draw(random, 1, 2), in}, w{out, in}, pads(2 * rank, 0), dilations(rank, 1);
+  for (size_t a = 0; a < rank; ++a) {
     if (draw_bool(random)) dilations[a] = draw(random, 1, 4);
     const int64_t span = (taps[a] - 1) * dilations[a] + 1;
     // Across a line there may be rows of nothing but padding.
     const int64_t most = std::max<int64_t>(1, span - 1);
     pads[a] = draw(random, 0, most);
-    pads[a + 2] = draw(random, 0, most);
-    x.push_back(std::max<int64_t>(1, span - pads[a] - pads[a + 2]) + draw(random, 0, 22));
+    pads[a + rank] = draw(random, 0, most);
+    x.push_back(std::max<int64_t>(1, span - pads[a] - pads[a + rank]) + draw(random, 0, 22));
+    w.push_back(taps[a]);
   }
   OpSample sample;
-  sample.inputs = {draw_tensor(random, DType::f32, x, -1, 1),
-                   draw_tensor(random, DType::f32, {out, in, taps[0], taps[1]}, -1, 1)};
+  sample.inputs = {draw_tensor(random, DType::f32, x, -1, 1), draw_tensor(random, DType::f32, w, -1, 1)};
   if (draw_bool(random)) sample.inputs.emplace_back(draw_tensor(random, DType::f32, {out}, -1, 1));
   sample.attributes = {{"pads", pads}, {"dilations", dilations}};
   return sample;
@@ -66,6 +67,15 @@ TEST(WinogradConv, LinesOnRandomCalls) {
   }
 }
 
+TEST(WinogradConv, OneSpatialDimOnRandomCalls) {
+  Random random(28);
+  for (int i = 0; i < 30; ++i) {
+    const OpSample sample = random_conv(random, {draw_one_of(random, {int64_t{3}, int64_t{5}, int64_t{7}})});
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3); });
+  }
+}
+
 TEST(WinogradConv, ManyTilesInTurns) {
   Random random(22);
   OpSample sample;
@@ -78,7 +88,7 @@ TEST(WinogradConv, ManyTilesInTurns) {
 TEST(WinogradConv, EpiloguesOnRandomCalls) {
   Random random(23);
   for (int i = 0; i < 20; ++i) {
-    const Dims taps = i % 2 == 0 ? draw_square(random) : draw_line(random);
+    const Dims taps = i % 2 == 0 ? draw_square(random) : i % 4 == 1 ? draw_line(random) : Dims{3};
     const OpSample sample = with_epilogue(random, random_conv(random, taps), i % kNumEpilogues);
     SCOPED_TRACE(i);
     on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2); });
@@ -121,7 +131,10 @@ TEST(WinogradConv, RefusesWhatItHasNoLoopsFor) {
   Random random(25);
   const auto refusal = [&](const Dims& w, const Attributes& attributes, KernelSetup setup = {1, true}) {
     OpSample sample;
-    sample.inputs = {draw_tensor(random, DType::f32, {1, 32, 9, 9}, -1, 1), draw_tensor(random, DType::f32, w, -1, 1)};
+    Dims x(w.size(), 9);
+    x[0] = 1;
+    x[1] = 32;
+    sample.inputs = {draw_tensor(random, DType::f32, x, -1, 1), draw_tensor(random, DType::f32, w, -1, 1)};
     sample.attributes = attributes;
     return kernel_for("conv").why_not(KernelCase(conv_def(), sample, setup).call());
   };
@@ -129,6 +142,7 @@ TEST(WinogradConv, RefusesWhatItHasNoLoopsFor) {
   EXPECT_EQ(refusal({32, 32, 5, 5}, {}), "");
   EXPECT_EQ(refusal({32, 32, 1, 7}, {}), "");
   EXPECT_EQ(refusal({32, 32, 5, 1}, {}), "");
+  EXPECT_EQ(refusal({32, 32, 3}, {}), "");
   EXPECT_EQ(refusal({32, 32, 1, 7}, {}, {.threads = 1, .constant_weights = true, .exact = true}),
             "sums in another order");
   const std::string others = "3x3, 5x5 and lines of 3, 5 and 7 only";
@@ -136,6 +150,8 @@ TEST(WinogradConv, RefusesWhatItHasNoLoopsFor) {
   EXPECT_EQ(refusal({32, 32, 7, 7}, {}), others);
   EXPECT_EQ(refusal({32, 32, 1, 1}, {}), others);
   EXPECT_EQ(refusal({32, 32, 1, 9}, {}), others);
+  EXPECT_EQ(refusal({32, 32, 9}, {}), others);
+  EXPECT_EQ(refusal({32, 32, 3, 3, 3}, {}), others);
   EXPECT_EQ(refusal({32, 16, 3, 3}, {{"group", int64_t{2}}}), "groups");
   EXPECT_EQ(refusal({24, 32, 3, 3}, {}), "channels that are no multiple of 16");
   EXPECT_EQ(refusal({32, 32, 3, 3}, {{"strides", std::vector<int64_t>{2, 2}}}), "strides");
