@@ -26,8 +26,14 @@ constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 12 : 6;
 // Input channels of a panel that stay in the first cache with the rows that meet them.
 constexpr int64_t kMaxDepth = 256;
 constexpr int64_t kLine = 64 / sizeof(float);
+// Lines that are fetched together: those of a step, at least one.
+constexpr int64_t kLines = std::max<int64_t>(1, kVectors* HWY_LANES(float) / kLine);
 // Weights beyond this come from memory, and are fetched ahead: so many would push what is read next out of the caches.
 constexpr int64_t kNearWeights = int64_t{128} * 1024;
+// How far ahead of where they are multiplied weights are fetched where a panel meets one tile of rows.
+constexpr int64_t kAhead = 128 * kLine;
+// Up to so many rows weights from far away are read in the order in which they lie there.
+constexpr int64_t kStreamedRows = 32;
 // Elements of a block of pixels, which is read once for each panel: part of the second cache.
 constexpr int64_t kBlockElements = int64_t{40} * 1024;
 
@@ -47,9 +53,9 @@ struct Product {
   bool is_last;
   std::span<const ConvStep> steps;
   int64_t columns;
-  // What is multiplied next is fetched meanwhile, a line in every so many steps of a tile; null: nothing is.
+  // What is multiplied next is fetched meanwhile, kLines in every so many steps of a tile; null: nothing is.
   const float* next;
-  int64_t steps_of_line;
+  int64_t steps_of_lines;
 };
 
 // A vector of the last panel, of which only some columns exist.
@@ -97,7 +103,7 @@ HWY_INLINE void finish_rows(const Product& product, int64_t at, V (&sums)[kCount
   }
 }
 
-// `kFetches`: a line of what is multiplied next in every so many steps. Of its own, so that its sums stay in registers:
+// `kFetches`: lines of what is multiplied next in every so many steps. Of its own, so that its sums stay in registers:
 // inside its callers those of few rows went through memory in each step.
 template <int kCount, bool kWhole, bool kFetches>
 HWY_NOINLINE void multiply_rows(const Product& product, int64_t row) {
@@ -128,10 +134,11 @@ HWY_NOINLINE void multiply_rows(const Product& product, int64_t row) {
   };
   int64_t k = 0;
   if constexpr (kFetches) {
-    const int64_t step = product.steps_of_line;
-    const float* next = product.next + row / kRows * (product.depth / step) * kLine;
-    for (; k + step <= product.depth; k += step, next += kLine) {
-      hwy::Prefetch(next);
+    const int64_t step = product.steps_of_lines;
+    const float* next = product.next + row / kRows * (product.depth / step) * kLines * kLine;
+    for (; k + step <= product.depth; k += step, next += kLines * kLine) {
+#pragma GCC unroll 2
+      for (int64_t line = 0; line < kLines; ++line) hwy::Prefetch(next + line * kLine);
       multiply(k, k + step);
     }
   }
@@ -171,6 +178,7 @@ HWY_NOINLINE void multiply_block(const Product& product, int64_t rows) {
   multiply_last_rows<kWhole, kFetches>(product, row, rows - row);
 }
 
+int64_t tiles_of(int64_t rows) { return (rows + kRows - 1) / kRows; }
 int64_t panel_width_of_target() { return kVectors * lanes_of_target(); }
 int64_t rows_of_target() { return kRows; }
 
@@ -186,43 +194,78 @@ void pack(const float* weights, int64_t out_channels, int64_t in_channels, float
   }
 }
 
-void run(const PointwiseTask& task) {
+// Some pixels and input channels. What is multiplied next lies `ahead` elements behind what is; 0: it is not fetched.
+struct Block {
+  int64_t row, rows;
+  int64_t k, depth;
+  int64_t ahead;
+};
+
+void multiply_panel(const PointwiseTask& task, const Block& block, int64_t p) {
   const int64_t width = panel_width_of_target();
+  const float* const panel = task.panels + (p * task.in_channels + block.k) * width;
+  const int64_t at = block.row * task.out_channels + p * width;
+  const Product product{.x = task.x + block.row * task.x_stride + block.k,
+                        .x_stride = task.x_stride,
+                        .panel = panel,
+                        .bias = task.bias + p * width,
+                        .residual = task.residual ? task.residual + at : nullptr,
+                        .y = task.y + at,
+                        .y_stride = task.out_channels,
+                        .depth = block.depth,
+                        .is_first = block.k == 0,
+                        .is_last = block.k + block.depth == task.in_channels,
+                        .steps = task.steps,
+                        .columns = std::min(width, task.out_channels - p * width),
+                        .next = block.ahead > 0 ? panel + block.ahead : nullptr,
+                        .steps_of_lines = std::max<int64_t>(1, tiles_of(block.rows) * kLines * kLine / width)};
+  if (product.columns < width) {
+    multiply_block<false, false>(product, block.rows);
+  } else if (product.next) {
+    multiply_block<true, true>(product, block.rows);
+  } else {
+    multiply_block<true, false>(product, block.rows);
+  }
+}
+
+// Panel after panel: few rows meet weights from far away in the order in which those lie there.
+void stream_panels(const PointwiseTask& task, Block block, int64_t depth) {
+  const int64_t width = panel_width_of_target();
+  const int64_t ahead = tiles_of(block.rows) == 1 ? kAhead : depth * width;
+  for (int64_t p = task.first_panel; p < task.end_panel; ++p) {
+    for (block.k = 0; block.k < task.in_channels; block.k += depth) {
+      block.depth = std::min(depth, task.in_channels - block.k);
+      const int64_t left = ((task.end_panel - p) * task.in_channels - block.k - block.depth) * width;
+      block.ahead = left >= ahead ? ahead : 0;
+      multiply_panel(task, block, p);
+    }
+  }
+}
+
+// Some input channels of all panels, so that rows stay in the first cache.
+void walk_panels(const PointwiseTask& task, Block block, int64_t depth, bool is_far) {
+  for (block.k = 0; block.k < task.in_channels; block.k += depth) {
+    block.depth = std::min(depth, task.in_channels - block.k);
+    for (int64_t p = task.first_panel; p < task.end_panel; ++p) {
+      block.ahead = is_far && p + 1 < task.end_panel ? task.in_channels * panel_width_of_target() : 0;
+      multiply_panel(task, block, p);
+    }
+  }
+}
+
+void run(const PointwiseTask& task) {
   const int64_t turns = (task.in_channels + kMaxDepth - 1) / kMaxDepth;
   const int64_t depth = (task.in_channels + turns - 1) / turns;
   const int64_t most = std::max<int64_t>(kBlockElements / depth / kRows, 4) * kRows;
   const int64_t blocks = (task.pixels + most - 1) / most;
-  const int64_t block = (task.pixels + blocks - 1) / blocks;
+  const int64_t rows = (task.pixels + blocks - 1) / blocks;
   const bool is_far = task.in_channels * task.out_channels > kNearWeights;
-  for (int64_t row = 0; row < task.pixels; row += block) {
-    const int64_t rows = std::min(block, task.pixels - row);
-    const int64_t steps_of_line = std::max<int64_t>(1, (rows + kRows - 1) / kRows * kLine / width);
-    for (int64_t k = 0; k < task.in_channels; k += depth) {
-      for (int64_t p = task.first_panel; p < task.end_panel; ++p) {
-        const float* panel = task.panels + (p * task.in_channels + k) * width;
-        const int64_t at = row * task.out_channels + p * width;
-        const Product product{.x = task.x + row * task.x_stride + k,
-                              .x_stride = task.x_stride,
-                              .panel = panel,
-                              .bias = task.bias + p * width,
-                              .residual = task.residual ? task.residual + at : nullptr,
-                              .y = task.y + at,
-                              .y_stride = task.out_channels,
-                              .depth = std::min(depth, task.in_channels - k),
-                              .is_first = k == 0,
-                              .is_last = k + depth >= task.in_channels,
-                              .steps = task.steps,
-                              .columns = std::min(width, task.out_channels - p * width),
-                              .next = is_far && p + 1 < task.end_panel ? panel + task.in_channels * width : nullptr,
-                              .steps_of_line = steps_of_line};
-        if (product.columns < width) {
-          multiply_block<false, false>(product, rows);
-        } else if (product.next) {
-          multiply_block<true, true>(product, rows);
-        } else {
-          multiply_block<true, false>(product, rows);
-        }
-      }
+  for (int64_t row = 0; row < task.pixels; row += rows) {
+    const Block block{.row = row, .rows = std::min(rows, task.pixels - row), .k = 0, .depth = 0, .ahead = 0};
+    if (is_far && task.pixels <= kStreamedRows) {
+      stream_panels(task, block, depth);
+    } else {
+      walk_panels(task, block, depth, is_far);
     }
   }
 }
