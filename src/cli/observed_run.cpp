@@ -8,12 +8,13 @@
 #include "autograph/error.h"
 #include "autograph/tensor_io.h"
 #include "base/check.h"
+#include "base/printable.h"
 
 namespace autograph::cli {
 namespace {
 
 std::string line_of(const NodeValue& value, const char* role) {
-  std::string text = fmt::format("  {} {}", role, value.name);
+  std::string text = fmt::format("  {} {}", role, printable(value.name));
   if (!value.value.is_tensor()) return text + (value.value.is_sequence() ? " a sequence" : " none");
   const Tensor& tensor = value.value.tensor();
   text += " " + to_string(tensor.type());
@@ -22,7 +23,7 @@ std::string line_of(const NodeValue& value, const char* role) {
 }
 
 std::string lines_of(const NodeRun& run) {
-  std::string text = fmt::format("{} {} ({})\n", run.op, run.name, run.kernel);
+  std::string text = fmt::format("{} {} ({})\n", run.op, printable(run.name), run.kernel);
   for (const NodeValue& input : run.inputs) text += line_of(input, "in ") + "\n";
   for (const NodeValue& output : run.outputs) text += line_of(output, "out") + "\n";
   return text;
@@ -144,7 +145,7 @@ WatchNext ObservedRun::ask(const NodeRun& run) {
       try {
         write_npy(argument, *tensor);
       } catch (const Error& error) {
-        std::cerr << error.what() << "\n";
+        std::cerr << printable_lines(error.what()) << "\n";
       }
     }
   }

@@ -56,6 +56,27 @@ TEST_F(HostileNames, NoVerbPrintsThem) {
             "b\\xffd\033[31m\nname\xc2\x9b\xe2\x80\xaey");
 }
 
+TEST_F(HostileNames, ObservedRunsShowThemEscaped) {
+  const std::string model = folder_ / "m.onnx";
+  for (const std::string verb : {"run --watch '*' ", "run --break '*' "}) {
+    const ProgramResult result = run_program(verb + model);
+    EXPECT_EQ(result.exit_code, 0) << verb << result.err;
+    expect_clean(result.out, verb);
+    expect_clean(result.err, verb);
+    EXPECT_NE((result.out + result.err).find("gather " + kShown), std::string::npos)
+        << verb << result.out << result.err;
+  }
+  const std::string a = folder_ / "a.json", b = folder_ / "b.json";
+  ASSERT_EQ(run_program("run --hashes " + a + " " + model).exit_code, 0);
+  ASSERT_EQ(run_program("run --seed 7 --hashes " + b + " " + model).exit_code, 0);
+  const ProgramResult parted = run_program("diff-runs " + a + " " + b);
+  EXPECT_EQ(parted.exit_code, 6) << parted.err;
+  expect_clean(parted.out, "diff-runs");
+  EXPECT_NE(parted.out.find("the runs part at"), std::string::npos);
+  // JSON has no bytes that are no UTF-8.
+  EXPECT_NE(parted.out.find("d\\x1b[31m\\nname\\u009b\\u202ex"), std::string::npos) << parted.out;
+}
+
 TEST_F(HostileNames, NoErrorShowsThem) {
   const std::string model = folder_ / "m.onnx";
   const ProgramResult unknown = run_program("run " + model + " --dim " + "nam=3");

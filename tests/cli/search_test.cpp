@@ -203,6 +203,10 @@ TEST_F(CliSearch, CompareMeasuresEachStrategyOnEachBatch) {
   // Equal plans are one measurement.
   const nlohmann::json twice = run("compare zoo:mlp --strategies sequential,sequential --seconds 0.01 --json").json();
   EXPECT_EQ(twice["rows"][0]["same_as"]["sequential"], "sequential");
+  // Files may fix their batch.
+  const std::string fixed = folder_ / "fixed.onnx";
+  ASSERT_EQ(run("zoo export mlp --batch 3 -o " + fixed).exit_code, 0);
+  EXPECT_EQ(run("compare " + fixed + " --strategies sequential --seconds 0").exit_code, 0);
   const ProgramResult wrong = run("compare zoo:mlp --strategies sequential,swift");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_TRUE(contains(wrong.err, "swift")) << wrong.err;

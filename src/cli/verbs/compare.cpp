@@ -107,7 +107,8 @@ int run(Session& session, const Options& options) {
   std::vector<Row> rows;
   for (const std::string& model : options.models) {
     for (const int64_t batch : split_numbers(options.batches, "batch")) {
-      const bool is_given = options.batches != "1" || is_model_file(model);
+      // Files may fix it.
+      const bool is_given = options.batches != "1";
       const ModelOptions model_options{.model = model, .batch = is_given ? batch : 0, .dims = options.dims};
       LoadedModel loaded = load_model(session, model_options);
       refuse_plan(loaded, "compare");

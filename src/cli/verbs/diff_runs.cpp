@@ -3,6 +3,7 @@
 
 #include "autograph/error.h"
 #include "autograph/run_hashes.h"
+#include "base/printable.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 #include "report/table.h"
@@ -34,7 +35,7 @@ Json json_of(const RunHashes& run, const std::string& file) {
 std::string node_of(const RunDifference& difference) {
   if (difference.name.empty()) return "input of the graph";
   const std::string turn = difference.turn > 0 ? fmt::format(", turn {}", difference.turn) : "";
-  return fmt::format("{} {}{}", difference.op, difference.name, turn);
+  return fmt::format("{} {}{}", difference.op, printable(difference.name), turn);
 }
 
 std::string either(const std::string& a, const std::string& b) { return a == b ? a : a + " / " + b; }
@@ -53,8 +54,8 @@ Json json_of(const RunDifference& difference) {
 std::string text_of(const RunComparison& found) {
   if (found.differences.empty()) return "";
   const RunDifference& first = *found.first();
-  std::string text = fmt::format("\nthe runs part at {}: value {} {}, {:.3g} apart{}\n", node_of(first), first.value,
-                                 either(first.type_a, first.type_b), first.relative,
+  std::string text = fmt::format("\nthe runs part at {}: value {} {}, {:.3g} apart{}\n", node_of(first),
+                                 printable(first.value), either(first.type_a, first.type_b), first.relative,
                                  first.inputs_agree ? ", from the same inputs" : "");
   Table table({{"value"}, {"node"}, {"type"}, {"kernel"}, {"apart", true}, {"same inputs"}});
   constexpr size_t kShown = 20;

@@ -30,6 +30,7 @@ TEST(Contrib, GeluInItsForms) {
   expect_near(ContribNode("FastGelu").input(x).constant(f32({2}, {1, -1})).result(), {fast_gelu(0), fast_gelu(1)});
   expect_near(ContribNode("QuickGelu").input(x).result(), {silu(-1, 1.702), silu(2, 1.702)});
   expect_near(ContribNode("QuickGelu").input(x).set("alpha", 0.5F).result(), {silu(-1, 0.5), silu(2, 0.5)});
+  expect_near(ContribNode("BiasGelu").input(x).constant(f32({2}, {2, -1})).result(), {gelu(1), gelu(1)});
   expect_near(ContribNode("BiasSplitGelu").input(x).constant(f32({2}, {2, 1})).result(), {1 * gelu(3)});
   expect_near(ContribNode("BiasAdd").input(x).constant(f32({2}, {1, 2})).input(x).result(), {-1, 6});
 }
