@@ -15,6 +15,9 @@ namespace autograph {
 namespace {
 
 constexpr std::string_view kSearch = "search:";
+constexpr std::string_view kTuned = "tuned";
+// Those that need not know the extents.
+constexpr const char* kOfAnyExtents[] = {"plain", "tuned", "exact", "unoptimised", "attested", "tuned in network"};
 
 bool is_static(const TestGraph& test) {
   const auto& inputs = test.graph.inputs();
@@ -27,11 +30,12 @@ CompileOptions options_of(std::string_view kind, int threads, const std::string&
   options.threads = threads;
   options.exact = kind == "exact";
   options.expert.use_passes = kind != "unoptimised";
-  if (kind == "tuned") {
+  options.attest = kind == "attested";
+  if (kind.starts_with(kTuned)) {
     options.tune = true;
-    options.expert.tune_in_network = false;
+    options.expert.tune_in_network = kind != kTuned;
   }
-  if (kind == "tuned" || kind.starts_with(kSearch)) {
+  if (options.attest || kind.starts_with(kTuned) || kind.starts_with(kSearch)) {
     // Measurements of one graph are of no use to others, and those of the user stay as they are.
     static const TestFolder kFolder;
     options.cache_folder = kFolder.path();
@@ -65,7 +69,7 @@ std::vector<Datum> run_plan(const TestGraph& test, std::string_view kind, int th
 }  // namespace
 
 std::vector<std::string> plan_kinds() {
-  std::vector<std::string> kinds{"plain", "tuned", "exact", "unoptimised"};
+  std::vector<std::string> kinds(std::begin(kOfAnyExtents), std::end(kOfAnyExtents));
   for (const Strategy strategy : available_strategies()) {
     kinds.push_back(std::string(kSearch) + std::string(to_string(strategy)));
   }
@@ -74,7 +78,7 @@ std::vector<std::string> plan_kinds() {
 
 std::string drawn_plan_kind(uint64_t seed, const TestGraph& test) {
   const std::vector<std::string> kinds = plan_kinds();
-  const size_t count = is_static(test) ? kinds.size() : 4;
+  const size_t count = is_static(test) ? kinds.size() : std::size(kOfAnyExtents);
   return kinds[1 + seed % (count - 1)];
 }
 
