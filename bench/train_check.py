@@ -13,7 +13,9 @@ import peer_processes
 GRADIENT_TOLERANCE = 1e-4
 LOSS_TOLERANCE = 1e-3
 NEXT_TO_NOTHING = 1e-3
-ZOO_DRAWS = 4
+DRAWS = 4
+# How far from the truth losses may be, to those of PyTorch in f32: rounding alone parts steps of a steep descent.
+OWN_DIFFERENCES = 4
 RATES = {"sgd": 0.05, "adamw": 1e-3}
 ZOO = "zoo:"
 EXPORT = "export:"
@@ -112,7 +114,7 @@ def check_model(options, name, write_files):
             expected = torch_losses(torch.float64, name, arrays, kind, options.steps)
             worst = losses_off(losses, expected)
             of_torch = losses_off(torch_losses(torch.float32, name, arrays, kind, options.steps), expected)
-            agrees = agrees and worst <= LOSS_TOLERANCE
+            agrees = agrees and worst <= max(LOSS_TOLERANCE, OWN_DIFFERENCES * of_torch)
             print(
                 f"{name:12} {kind:6} {options.steps} steps: losses off by {worst:.1e} (last {expected[-1]:.4f}; "
                 f"PyTorch in f32 {of_torch:.1e})",
@@ -154,13 +156,19 @@ def verdict(name, actual, expected, in_f32):
     return share <= GRADIENT_TOLERANCE
 
 
-def check_export(options, name):
+def check_draws(check_once, options, name):
+    """Where a sum next to a kink is rounded to its other side, gradients jump, in PyTorch's f32 no less: then other
+    inputs are drawn. A wrong rule is wrong for all of them."""
+    return any(check_once(options, name, draw) for draw in range(DRAWS))
+
+
+def check_export(options, name, draw):
     """A model of torchvision or transformers, as PyTorch exports it."""
     import torch
 
     import train_exports
 
-    x, target = train_exports.draw(name)
+    x, target = train_exports.draw(name, draw)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
         train_exports.export(name, path, x)
@@ -169,13 +177,8 @@ def check_export(options, name):
     return verdict(EXPORT + name, actual, expected, in_f32)
 
 
-def check_zoo(options, name):
-    """A model of the zoo, which PyTorch reads by onnx2torch. Where a sum next to a kink is rounded to its other side,
-    gradients jump, in PyTorch's f32 no less: then other inputs are drawn. A wrong rule is wrong for all of them."""
-    return any(check_zoo_once(options, name, seed) for seed in range(1, ZOO_DRAWS + 1))
-
-
-def check_zoo_once(options, name, seed):
+def check_zoo(options, name, draw):
+    """A model of the zoo, which PyTorch reads by onnx2torch."""
     import torch
 
     import train_zoo
@@ -184,7 +187,7 @@ def check_zoo_once(options, name, seed):
         path = os.path.join(folder, "model.onnx")
         output_of([options.autograph, "zoo", "export", name, "-o", path])
         try:
-            zoo = train_zoo.ZooModel(path, seed)
+            zoo = train_zoo.ZooModel(path, draw + 1)
         except NotImplementedError as error:  # onnx2torch has no such op: nothing is said about the model
             print(f"{ZOO + name:28} left out: {error}", flush=True)
             return True
@@ -197,9 +200,9 @@ def check(options, name, write_files):
     """Prints what was compared; True where all agree."""
     try:
         if name.startswith(EXPORT):
-            return check_export(options, name.removeprefix(EXPORT))
+            return check_draws(check_export, options, name.removeprefix(EXPORT))
         if name.startswith(ZOO):
-            return check_zoo(options, name.removeprefix(ZOO))
+            return check_draws(check_zoo, options, name.removeprefix(ZOO))
         return check_model(options, name, write_files)
     except peer_processes.PeerError as error:
         print(f"{name:28} failed: {error}", flush=True)

@@ -110,10 +110,10 @@ TRAINED = ("resnet18", "mobilenet_v3_small", "shufflenet_v2_x0_5")
 NAMES = [*EXPORTS, *(name + TRAINING for name in TRAINED)]
 
 
-def draw(name):
-    """The input and, of the output's shape, what it should be."""
+def draw(name, more=0):
+    """The input and, of the output's shape, what it should be; others for each `more`."""
     spec = EXPORTS[name.removesuffix(TRAINING)]
-    random = numpy.random.default_rng(spec.seed)
+    random = numpy.random.default_rng(spec.seed + more)
     if spec.vocabulary:
         # Not 0, the padding of BERT's embedding: PyTorch takes its gradient to be 0, of which the file says nothing.
         x = random.integers(1, spec.vocabulary, spec.shape)
