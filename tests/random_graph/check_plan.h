@@ -9,9 +9,9 @@
 
 namespace autograph {
 
-/// The kinds: "plain" (all passes, kernels by estimate), "tuned", "exact", "unoptimised", "attested", "tuned in network",
-/// and for each strategy "search:NAME", whose graph and schedule are taken whether they are faster or not; these run
-/// where all shapes are static alone.
+/// The kinds: "plain" (all passes, kernels by estimate), "tuned", "exact", "unoptimised", "attested", "tuned in
+/// network", and for each strategy "search:NAME", whose graph and schedule are taken whether they are faster or not;
+/// these run where all shapes are static alone.
 std::vector<std::string> plan_kinds();
 
 /// A kind for a graph besides "plain", in turns.
