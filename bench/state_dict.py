@@ -71,7 +71,7 @@ def main():
     images = generator.standard_normal((8, 3, 96, 96)).astype(numpy.float32)
     labels = generator.integers(0, 1000, 8)
     with tempfile.TemporaryDirectory() as folder:
-        files = [os.path.join(folder, name) for name in ("in.safetensors", "x.npy", "y.npy", "out.safetensors", "s.npy")]
+        files = [os.path.join(folder, n) for n in ("in.safetensors", "x.npy", "y.npy", "out.safetensors", "s.npy")]
         save_file(module.state_dict(), files[0])
         numpy.save(files[1], images)
         numpy.save(files[2], labels)
