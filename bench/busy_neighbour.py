@@ -17,7 +17,7 @@ Where anything else kept processors busy meanwhile, the while is repeated.
 Printed are milliseconds, and the ratio to the runtime's own quiet time. Variants are other builds or flags, and `to
 the first` is their quiet time to that of `autograph`: the median of the ratios of the rounds.
 
-Exit code: 0 done, 6 a runtime failed, 2 usage.
+Exit code: 0 done, 6 a runtime failed or AutoGraph takes more than MOST_SLOWDOWN of its quiet time, 2 usage.
 """
 
 import argparse
@@ -37,6 +37,7 @@ SETTLE_SECONDS = 0.05
 WARMUP_SECONDS = 0.6  # on a quiet machine; what noticed a neighbour before has noticed its end by then
 STRANGERS = 0.15  # processors kept busy by anything else, above which a measurement is made again
 MOST_TRIES = 4
+MOST_SLOWDOWN = 2.2  # what is promised beside one such program
 
 
 class Neighbour:
@@ -182,6 +183,14 @@ def print_table(word, rows, states):
         print(f"{name:16}" + "".join(f"{cell:>14}" for cell in cells), flush=True)
 
 
+def keeps_promise(word, row):
+    quiet = statistics.median(row["quiet"])
+    most = max(statistics.median(times) / quiet for times in row.values())
+    if most > MOST_SLOWDOWN:
+        print(f"{word}: {most:.2f} of its quiet time, expected at most {MOST_SLOWDOWN}", file=sys.stderr)
+    return most <= MOST_SLOWDOWN
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="an .onnx file or zoo:NAME")
@@ -219,6 +228,7 @@ def main():
                 failed = True
                 continue
         print_table(word, result[word], options.states)
+        failed |= not keeps_promise(word, result[word]["autograph"])
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
