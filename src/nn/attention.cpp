@@ -1,7 +1,9 @@
 #include "autograph/nn/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "autograph/error.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/attention.h"
 #include "autograph/ops/elementwise.h"
@@ -48,6 +50,21 @@ Var added_mask(const AttentionMask& given, const Var& scores) {
   return added.is_valid() ? added + of_order : of_order;
 }
 
+// Causal attention of heads of tokens that stand behind those of the cache, which gets theirs, too.
+Var attend_behind(const Var& q, const Var& k, const Var& v, KeyValueCache& cache) {
+  const bool is_first = !cache.key.is_valid();
+  const int64_t before = is_first ? 0 : cache.key.dim(2);
+  cache.key = is_first ? k : concat({cache.key, k}, 2);
+  cache.value = is_first ? v : concat({cache.value, v}, 2);
+  // A query sees the keys up to its own place: rows of the mask begin behind the cache.
+  const int64_t queries = q.dim(2), keys = before + queries;
+  Tensor visible = Tensor::zeros(DType::boolean, {queries, keys});
+  for (int64_t row = 0; row < queries; ++row) {
+    std::fill_n(visible.mutable_data<bool>() + row * keys, before + row + 1, true);
+  }
+  return attention(q, cache.key, cache.value, {.mask = constant_like(q, std::move(visible))});
+}
+
 }  // namespace
 
 MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, double dropout, bool bias)
@@ -65,8 +82,7 @@ MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, double drop
 
 Var MultiheadAttention::forward(const Var& x) { return forward(x, x, x); }
 
-Var MultiheadAttention::forward(const Var& q, const Var& k, const Var& v, const AttentionMask& mask) {
-  const ProvenanceScope scope("attention");
+std::array<Var, 3> MultiheadAttention::projected(const Var& q, const Var& k, const Var& v) {
   const auto part = [&](const Var& whole, int64_t number) {
     return slice(whole, {number * width_}, {(number + 1) * width_}, {0});
   };
@@ -75,7 +91,23 @@ Var MultiheadAttention::forward(const Var& q, const Var& k, const Var& v, const 
     const Var y = matmul(x, transpose(part(weight, number), {1, 0}));
     return bias.is_valid() ? y + part(bias, number) : y;
   };
-  return out_proj_(mixed(project(q, 0), project(k, 1), project(v, 2), mask));
+  return {project(q, 0), project(k, 1), project(v, 2)};
+}
+
+Var MultiheadAttention::forward(const Var& q, const Var& k, const Var& v, const AttentionMask& mask) {
+  const ProvenanceScope scope("attention");
+  const auto [queries, keys, values] = projected(q, k, v);
+  return out_proj_(mixed(queries, keys, values, mask));
+}
+
+Var MultiheadAttention::forward(const Var& x, KeyValueCache& cache) {
+  if (is_training() && drop_ratio_ > 0)
+    throw UnsupportedError("[nn] attention: a cache is of no use where weights are dropped: call eval()");
+  const ProvenanceScope scope("attention");
+  const int64_t size = head_size(width_, heads_);
+  std::array<Var, 3> parts = projected(x, x, x);
+  for (Var& part : parts) part = split_heads(part, heads_, size);
+  return out_proj_(join_heads(attend_behind(parts[0], parts[1], parts[2], cache), width_));
 }
 
 // With dropout the weights are there to be dropped; otherwise the op has kernels of its own.
@@ -140,25 +172,12 @@ Var GroupedQueryAttention::forward(const Var& x, KeyValueCache& cache) {
   const ProvenanceScope scope("attention");
   const int64_t before = cache.key.is_valid() ? cache.key.dim(2) : 0;
   const Var q = rotated(heads_of(q_proj_, x, settings_.heads), before);
-  Var k = rotated(heads_of(k_proj_, x, settings_.kv_heads), before);
-  Var v = heads_of(v_proj_, x, settings_.kv_heads);
-  if (cache.key.is_valid()) {
-    k = concat({cache.key, k}, 2);
-    v = concat({cache.value, v}, 2);
-  }
-  cache = {k, v};
-  // A query sees the keys up to its own place: rows of the mask begin behind the cache.
-  const int64_t queries = q.dim(2), keys = before + queries;
-  Tensor visible = Tensor::zeros(DType::boolean, {queries, keys});
-  for (int64_t row = 0; row < queries; ++row) {
-    std::fill_n(visible.mutable_data<bool>() + row * keys, before + row + 1, true);
-  }
-  const Var y = attention(q, k, v, {.mask = constant_like(x, std::move(visible))});
-  return o_proj_(join_heads(y, settings_.heads * head_size_));
+  const Var k = rotated(heads_of(k_proj_, x, settings_.kv_heads), before);
+  const Var v = heads_of(v_proj_, x, settings_.kv_heads);
+  return o_proj_(join_heads(attend_behind(q, k, v, cache), settings_.heads * head_size_));
 }
 
-// ---- Blocks
-// ----------------------------------------------------------------------------------------------------------
+// ---- Blocks ---------------------------------------------------------------------------------------------------
 
 TransformerEncoderLayer::TransformerEncoderLayer(TransformerSettings settings)
     : settings_(settings),
@@ -177,7 +196,14 @@ Var TransformerEncoderLayer::feed_forward(const Var& x) {
 Var TransformerEncoderLayer::forward(const Var& x) { return forward(x, AttentionMask{}); }
 
 Var TransformerEncoderLayer::forward(const Var& x, const AttentionMask& mask) {
-  const auto attend = [&](const Var& y) { return dropout_(self_attn_.forward(y, y, y, mask)); };
+  return around(x, [&](const Var& y) { return dropout_(self_attn_.forward(y, y, y, mask)); });
+}
+
+Var TransformerEncoderLayer::forward(const Var& x, KeyValueCache& cache) {
+  return around(x, [&](const Var& y) { return dropout_(self_attn_.forward(y, cache)); });
+}
+
+Var TransformerEncoderLayer::around(const Var& x, const std::function<Var(const Var&)>& attend) {
   if (settings_.norm_first) {
     const Var y = x + attend(norm1_(x));
     return y + feed_forward(norm2_(y));
@@ -225,10 +251,22 @@ TransformerEncoder::TransformerEncoder(TransformerSettings settings, int64_t cou
 Var TransformerEncoder::forward(const Var& x) { return forward(x, AttentionMask{}); }
 
 Var TransformerEncoder::forward(const Var& x, const AttentionMask& mask) {
+  return through(x, [&](size_t number, const Var& y) { return layers_[number]->forward(y, mask); });
+}
+
+Var TransformerEncoder::forward(const Var& x, std::vector<KeyValueCache>& caches) {
+  AG_CHECK_USER(caches.empty() || caches.size() == layers_.size(), ValueError,
+                "[nn] transformer: expected no caches or one for each of {} blocks, got {}", layers_.size(),
+                caches.size());
+  caches.resize(layers_.size());
+  return through(x, [&](size_t number, const Var& y) { return layers_[number]->forward(y, caches[number]); });
+}
+
+Var TransformerEncoder::through(const Var& x, const std::function<Var(size_t, const Var&)>& block) {
   Var y = x;
   for (size_t number = 0; number < layers_.size(); ++number) {
     const ProvenanceScope scope("layers/" + std::to_string(number));
-    y = layers_[number]->forward(y, mask);
+    y = block(number, y);
   }
   return norm_ ? (*norm_)(y) : y;
 }

@@ -105,7 +105,35 @@ TEST(Attention, CachesGiveWhatWholeSequencesGive) {
   EXPECT_EQ(slope_error(attention, {x}, [&](const auto& in) { return std::vector<Var>{attention(in[0])}; }), "");
 }
 
+// The same of torch's modules, with the causal mask that a cache stands for.
+TEST(Attention, CachesOfTransformersGiveWhatWholeSequencesGive) {
+  const Tensor x = drawn({2, 5, 16}, 4);
+  for (const bool norm_first : {false, true}) {
+    TransformerEncoder encoder({.width = 16, .heads = 4, .feed_forward = 24, .norm_first = norm_first}, 3, norm_first);
+    encoder.eval();
+    const std::vector<Tensor> out = evaluate({x}, [&](const std::vector<Var>& in) {
+      std::vector<KeyValueCache> caches;
+      std::vector<Var> pieces;
+      for (const auto& [begin, end] : {std::pair{0, 3}, {3, 4}, {4, 5}}) {
+        pieces.push_back(encoder.forward(slice(in[0], {begin}, {end}, {1}), caches));
+      }
+      EXPECT_EQ(caches.size(), 3U);
+      return std::vector<Var>{encoder.forward(in[0], {.is_causal = true}), concat(pieces, 1), caches[2].value};
+    });
+    EXPECT_EQ(difference(out[1], out[0]), "");
+    EXPECT_EQ(out[2].dims(), (Dims{2, 4, 5, 4}));
+  }
+}
+
 TEST(Attention, SaysWhatDoesNotFit) {
+  MultiheadAttention dropping(8, 2, 0.5);
+  const std::string refusal = message_of<UnsupportedError>([&] {
+    evaluate({kX}, [&](const std::vector<Var>& in) {
+      KeyValueCache cache;
+      return std::vector<Var>{dropping.forward(in[0], cache)};
+    });
+  });
+  EXPECT_NE(refusal.find("call eval()"), std::string::npos) << refusal;
   EXPECT_EQ(message_of<ValueError>([] { MultiheadAttention(8, 3); }),
             "[nn] attention: expected heads that divide the width 8, got 3");
   EXPECT_EQ(message_of<ValueError>([] { GroupedQueryAttention(12, {.heads = 4, .kv_heads = 3}); }),

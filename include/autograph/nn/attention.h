@@ -1,8 +1,11 @@
 // Attention and transformer blocks. Tensors are [batch, length, width] everywhere.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "autograph/nn/layers.h"
 #include "autograph/nn/module.h"
@@ -15,6 +18,12 @@ struct AttentionMask {
   bool is_causal = false;  ///< Hides keys behind the query.
 };
 
+/// Keys and values of the tokens so far, [batch, kv heads, length, head size] each; none before the first.
+struct KeyValueCache {
+  Var key = {};
+  Var value = {};
+};
+
 /// torch.nn.MultiheadAttention with batch_first: in_proj_weight [3 * width, width], in_proj_bias, out_proj.
 class MultiheadAttention : public Module {
  public:
@@ -23,8 +32,12 @@ class MultiheadAttention : public Module {
   Var forward(const Var& x) override;
   /// Each of [batch, length, width]; k and v are equally long.
   Var forward(const Var& q, const Var& k, const Var& v, const AttentionMask& mask = {});
+  /// Causal self-attention of tokens that stand behind those of the cache, which gets theirs, too; the length of x and
+  /// of the cache is known. Throws UnsupportedError where weights would be dropped: call eval().
+  Var forward(const Var& x, KeyValueCache& cache);
 
  private:
+  std::array<Var, 3> projected(const Var& q, const Var& k, const Var& v);
   Var mixed(const Var& q, const Var& k, const Var& v, const AttentionMask& mask);
 
   int64_t width_;
@@ -34,12 +47,6 @@ class MultiheadAttention : public Module {
   Parameter* in_bias_ = nullptr;
   Linear& out_proj_;
   Dropout& dropout_;
-};
-
-/// Keys and values of the tokens so far, [batch, kv heads, length, head size] each; none before the first.
-struct KeyValueCache {
-  Var key = {};
-  Var value = {};
 };
 
 /// What grouped-query attention has besides its width.
@@ -92,8 +99,11 @@ class TransformerEncoderLayer : public Module {
   explicit TransformerEncoderLayer(TransformerSettings settings);
   Var forward(const Var& x) override;
   Var forward(const Var& x, const AttentionMask& mask);
+  /// With a causal mask, of tokens behind those of the cache.
+  Var forward(const Var& x, KeyValueCache& cache);
 
  private:
+  Var around(const Var& x, const std::function<Var(const Var&)>& attend);
   Var feed_forward(const Var& x);
 
   TransformerSettings settings_;
@@ -129,8 +139,12 @@ class TransformerEncoder : public Module {
   TransformerEncoder(TransformerSettings settings, int64_t count, bool final_norm = false);
   Var forward(const Var& x) override;
   Var forward(const Var& x, const AttentionMask& mask);
+  /// With a causal mask, of tokens behind those of the caches: one for each block, none before the first tokens.
+  Var forward(const Var& x, std::vector<KeyValueCache>& caches);
 
  private:
+  Var through(const Var& x, const std::function<Var(size_t, const Var&)>& block);
+
   std::vector<TransformerEncoderLayer*> layers_;
   LayerNorm* norm_ = nullptr;
 };
