@@ -65,6 +65,23 @@ TEST(SimdKernels, LayerAndRmsNormalization) {
   });
 }
 
+// Squares of 1e25 are none in f32, nor are sums of 3e38: the row that holds them is right all the same, and alone.
+TEST(SimdKernels, NormalizationOfNumbersWhoseSquaresOverflow) {
+  on_every_isa([] {
+    Random random(4);
+    for (const float largest : {1e20F, 1e25F, 3e38F}) {
+      Tensor x = random_tensor(random, {3, 37}, 3, 5);
+      for (int64_t i = 0; i < 37; i += 2) x.mutable_data<float>()[37 + i] = i % 4 == 0 ? largest : largest / 3;
+      const Tensor scale = random_tensor(random, {37}), bias = random_tensor(random, {37});
+      const FloatTolerance tolerance{1e-4, 1e-5};
+      expect_reference(simd::layer_normalization_kernel(),
+                       KernelCase(layer_normalization_def(), {{x, scale, bias}, {}, 1}, {1}), tolerance);
+      expect_reference(simd::rms_normalization_kernel(), KernelCase(rms_normalization_def(), {{x, scale}}, {1}),
+                       tolerance);
+    }
+  });
+}
+
 // ---- Attention -------------------------------------------------------------------------------------------------
 
 struct AttentionShape {

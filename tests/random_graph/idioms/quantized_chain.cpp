@@ -92,7 +92,9 @@ Var quantized_move(IdiomGraph& g, Var x) {
 
 // MatMulInteger or ConvInteger with a scale taken from the data, as dynamic quantization writes it.
 Var dynamic_product(IdiomGraph& g, Var x) {
-  const auto q = apply_all(get_op("dynamic_quantize_linear"), {x}, {}, 3);
+  // A range of -1 to 1, as a tanh leaves it, has its zero point in the middle between two numbers: not here.
+  const Var shifted = add(x, g.number(x, 0.3));
+  const auto q = apply_all(get_op("dynamic_quantize_linear"), {shifted}, {}, 3);
   const bool is_conv = x.rank() == 4;
   const int64_t in = is_conv ? x.dim(1) : x.dim(-1), out = g.channels();
   const Dims dims = is_conv ? Dims{out, in, 1, 1} : Dims{in, out};

@@ -1,5 +1,6 @@
 // layer_normalization and rms_normalization over trailing dims in f32: the statistics of a row in two passes (one for
-// RMS), then one multiplication and addition per element; the row stays in cache meanwhile.
+// RMS), then one multiplication and addition per element; the row stays in cache meanwhile. Rows whose squares are
+// beyond the range of f32 are computed in f64.
 #include <cmath>
 #include <cstdint>
 
@@ -29,6 +30,23 @@ struct NormalizedRows {
   double epsilon;
 };
 
+// Less `mean`, divided by the root of the mean square of that, both in f64.
+inline void normalize_in_f64(const NormalizedRows& rows, double mean, const float* x, float* y) {
+  double squares = 0;
+  for (int64_t i = 0; i < rows.size; ++i) squares += (x[i] - mean) * (x[i] - mean);
+  const double factor = 1 / std::sqrt(squares / static_cast<double>(rows.size) + rows.epsilon);
+  for (int64_t i = 0; i < rows.size; ++i) {
+    const double scaled = (x[i] - mean) * factor * static_cast<double>(rows.scale[i]);
+    y[i] = static_cast<float>(scaled + (rows.bias ? static_cast<double>(rows.bias[i]) : 0));
+  }
+}
+
+inline void layer_row_in_f64(const NormalizedRows& rows, const float* x, float* y) {
+  double sum = 0;
+  for (int64_t i = 0; i < rows.size; ++i) sum += x[i];
+  normalize_in_f64(rows, sum / static_cast<double>(rows.size), x, y);
+}
+
 }  // namespace autograph::simd
 #endif
 
@@ -53,6 +71,7 @@ HWY_INLINE void layer_row(const NormalizedRows& rows, const float* x, float* y) 
     return hn::Mul(centered, centered);
   };
   const double variance = sum_row(d, x, size, mean, square) / static_cast<double>(size);
+  if (!std::isfinite(variance)) return layer_row_in_f64(rows, x, y);
   const V factor = hn::Set(d, static_cast<float>(1.0 / std::sqrt(variance + rows.epsilon)));
   if (rows.bias) {
     map_row(d, x, y, size, [&](V v, size_t i, size_t count) HWY_ATTR {
@@ -77,6 +96,10 @@ void rms_rows(const NormalizedRows& rows, int64_t begin, int64_t end) {
     const float* x = rows.x + r * rows.size;
     const auto square = [](V v) HWY_ATTR { return hn::Mul(v, v); };
     const double mean = sum_row(d, x, size, hn::Zero(d), square) / static_cast<double>(size);
+    if (!std::isfinite(mean)) {
+      normalize_in_f64(rows, 0, x, rows.y + r * rows.size);
+      continue;
+    }
     const V factor = hn::Set(d, static_cast<float>(1.0 / std::sqrt(mean + rows.epsilon)));
     map_row(d, x, rows.y + r * rows.size, size, [&](V v, size_t i, size_t count) HWY_ATTR {
       return hn::Mul(v, hn::Mul(factor, load_part(rows.scale + i, count)));
