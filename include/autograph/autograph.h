@@ -67,6 +67,7 @@
 #include "autograph/schedule.h"
 #include "autograph/search.h"
 #include "autograph/seeded_inputs.h"
+#include "autograph/setting.h"
 #include "autograph/shape.h"
 #include "autograph/small_float.h"
 #include "autograph/state_store.h"

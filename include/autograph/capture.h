@@ -11,9 +11,10 @@
 // The first call runs the function on values of a graph. What it reads of eager values from around it (weights) becomes
 // inputs that are read anew in every call; what it assigns to variables and does to their gradients happens after every
 // run. Calls with inputs of other dtypes, ranks or extents capture again; an extent that has had three values is made
-// symbolic, if the function can be captured so. What C++ decides while capturing is decided for all calls of that
-// graph: a function that looks at elements (item(), elements()) gets an error with the line; cond(), while_loop() and
-// scan() decide while running.
+// symbolic, if the function can be captured so. So do calls that find a module in another mode (train(), eval()), a
+// parameter frozen or not any more, or another setting (autograph/setting.h) than the function did. What C++ decides
+// while capturing is decided for all calls of that graph: a function that looks at elements (item(), elements()) gets
+// an error with the line; cond(), while_loop() and scan() decide while running.
 //
 // Gradients flow through calls as they do through ops, with gradients of gradients.
 #pragma once

@@ -112,7 +112,7 @@ Var MultiheadAttention::forward(const Var& x, KeyValueCache& cache) {
 
 // With dropout the weights are there to be dropped; otherwise the op has kernels of its own.
 Var MultiheadAttention::mixed(const Var& q, const Var& k, const Var& v, const AttentionMask& mask) {
-  if (!is_training() || drop_ratio_ == 0) {
+  if (drop_ratio_ == 0 || !is_training()) {
     return attention(q, k, v,
                      {.mask = mask.mask, .is_causal = mask.is_causal, .q_num_heads = heads_, .kv_num_heads = heads_});
   }

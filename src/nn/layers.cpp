@@ -45,7 +45,7 @@ Dropout::Dropout(double ratio) : ratio_(ratio) {
 }
 
 Var Dropout::forward(const Var& x) {
-  if (!is_training() || ratio_ == 0) return x;
+  if (ratio_ == 0 || !is_training()) return x;
   const Var drawn = random_like(x, seed(), path(), count_);
   const Var is_kept = greater_or_equal(drawn, scalar_like(drawn, ratio_));
   return where(is_kept, x * (1 / (1 - ratio_)), scalar_like(x, 0));

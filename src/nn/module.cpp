@@ -50,6 +50,13 @@ Parameter::Parameter(const Module& owner, std::string name, Tensor value)
 
 std::string Parameter::path() const { return joined(owner_->path(), name_); }
 
+bool Parameter::learns() const {
+  if (!is_buffer_ && is_capturing()) learns_.guard(fmt::format("learning of '{}'", path()));
+  return learns_.is_on();
+}
+
+void Parameter::set_learns(bool learns) { learns_.set(learns && !is_buffer_); }
+
 const Tensor& Parameter::value() const {
   if (eager_.is_valid()) return elements(eager_);
   if (!value_.is_present()) value_ = init_.draw(dims_, owner_->seed(), path());
@@ -67,7 +74,7 @@ Var Parameter::beside(const Var& like) const {
   if (!eager_.is_valid()) {
     eager_ = dtypes::kFloat.contains(dtype()) ? variable(value().clone()) : eager(value().clone());
   }
-  return learns_ ? eager_ : detach(eager_);
+  return learns() ? eager_ : detach(eager_);
 }
 
 Var Parameter::latest(const Var& like) const {
@@ -176,8 +183,13 @@ int64_t Module::num_parameters() const {
 }
 
 void Module::train(bool on) {
-  is_training_ = on;
+  is_training_.set(on);
   for (const auto& child : children_) child->train(on);
+}
+
+bool Module::is_training() const {
+  if (is_capturing()) is_training_.guard(parent_ ? fmt::format("training of '{}'", path()) : "training of the module");
+  return is_training_.is_on();
 }
 
 void Module::freeze(std::string_view patterns, bool learn) {

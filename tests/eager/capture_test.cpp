@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "autograph/autodiff.h"
@@ -14,6 +15,7 @@
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
+#include "autograph/setting.h"
 #include "ops/sample.h"
 #include "support/compare.h"
 #include "support/message_of.h"
@@ -126,6 +128,66 @@ TEST(Capture, OldGraphsGo) {
   for (const int64_t n : {1, 2, 3, 1}) f({floats({n}, std::vector<float>(static_cast<size_t>(n), 2))});
   EXPECT_EQ(f.num_captures(), 4);
   EXPECT_NE(f.explain().find("dropped"), std::string::npos);
+}
+
+TEST(Capture, SettingsThatAreAskedForAreGuards) {
+  Setting doubles(true), unused(true);
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> {
+    doubles.guard("doubling");
+    return {doubles.is_on() ? x[0] * 2 : x[0]};
+  });
+  const auto call = [&] { return item(f({floats({}, {3})})[0]); };
+  EXPECT_EQ(call(), 6);
+  doubles.set(false);
+  EXPECT_EQ(call(), 3);
+  EXPECT_NE(f.explain().find("captured because of doubling is off, captured with it on"), std::string::npos)
+      << f.explain();
+  doubles.set(true);
+  unused.set(false);
+  EXPECT_EQ(call(), 6);
+  EXPECT_EQ(f.num_captures(), 2);
+}
+
+// What was captured with it set keeps it so, whatever it is outside.
+TEST(Capture, SettingsThatTheFunctionSetsAreNoGuards) {
+  Setting doubles(false);
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> {
+    doubles.set(true);
+    doubles.guard("doubling");
+    const Var y = doubles.is_on() ? x[0] * 2 : x[0];
+    doubles.set(false);
+    return {y};
+  });
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(item(f({floats({}, {3})})[0]), 6);
+  EXPECT_EQ(f.num_captures(), 1);
+}
+
+// A graph outlives a setting that it is for, as it does variables.
+TEST(Capture, SettingsMayGoBeforeGraphs) {
+  auto setting = std::make_unique<Setting>(true);
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> {
+    setting->guard("doubling");
+    return {x[0] * 2};
+  });
+  f({floats({}, {3})});
+  setting.reset();
+  EXPECT_EQ(item(f({floats({}, {4})})[0]), 8);
+}
+
+// Nothing of these is part of a graph: NoGrad around a call holds for what the call leaves on record, and graphs run
+// where CaptureOptions say.
+TEST(Capture, ScopesAroundCallsAreNoGuards) {
+  const Var w = weights({}, {2});
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> { return {x[0] * w}; });
+  {
+    const NoGrad off;
+    EXPECT_FALSE(requires_grad(f({floats({}, {3})})[0]));
+  }
+  const EagerDevice device("reference");
+  const Var y = f({floats({}, {3})})[0];
+  backward(y);
+  EXPECT_EQ(item(gradient(w)), 3);
+  EXPECT_EQ(f.num_captures(), 1);
 }
 
 TEST(Capture, LookingAtElementsNamesTheLine) {

@@ -1,6 +1,7 @@
 // Modules on eager values: the same numbers as in a graph, line by line and captured.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograph/capture.h"
@@ -122,6 +123,90 @@ TEST(EagerModules, FrozenParametersHaveNoGradient) {
   backward(mse_loss(y, eager(drawn({1, 2}, 2))));
   ASSERT_EQ(linear.weights(y).size(), 1U);
   EXPECT_TRUE(gradient(linear.weights(y)[0]).is_valid());
+}
+
+Var ones(const Dims& dims) {
+  Tensor tensor = Tensor::empty(DType::f32, dims);
+  std::fill_n(tensor.mutable_data<float>(), tensor.num_elements(), 1.0F);
+  return eager(std::move(tensor));
+}
+
+TEST(CapturedModules, FollowTheModeOfEachCall) {
+  Net net(0.5);
+  net(eager(drawn({16, 4}, 1)));
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> { return {net(x[0])}; });
+  const Var x = eager(drawn({16, 4}, 2));
+  const Tensor dropped = elements(f({x})[0]);
+  net.eval();
+  const Tensor mean = net.tensor("norm.running_mean").value().clone();
+  const Tensor whole = elements(f({x})[0]);
+  EXPECT_EQ(difference(whole, elements(net(x)), {1e-4, 1e-5}), "");
+  EXPECT_TRUE(elements(f({x})[0]).bitwise_equal(whole));
+  EXPECT_TRUE(net.tensor("norm.running_mean").value().bitwise_equal(mean));
+  EXPECT_EQ(f.num_captures(), 2);
+  EXPECT_NE(f.explain().find("training of 'norm' is off, captured with it on"), std::string::npos) << f.explain();
+  net.train();
+  EXPECT_FALSE(elements(f({x})[0]).bitwise_equal(whole));
+  // One module alone, too.
+  net.dropout.eval();
+  f({x});
+  EXPECT_EQ(f.num_captures(), 3);
+  EXPECT_NE(f.explain().find("training of 'dropout' is off, captured with it on"), std::string::npos) << f.explain();
+}
+
+// A function may choose the mode itself, for its own graph: others in between do not matter.
+TEST(CapturedModules, MayBeSetInsideTheFunction) {
+  Dropout dropout(0.5);
+  const auto in_mode = [&](bool training) {
+    return capture([&dropout, training](const std::vector<Var>& x) -> std::vector<Var> {
+      dropout.train(training);
+      return {dropout(x[0])};
+    });
+  };
+  Captured step = in_mode(true), evaluate = in_mode(false);
+  const Var x = ones({64});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(elements(step({x})[0]).bitwise_equal(elements(x)));
+    EXPECT_TRUE(elements(evaluate({x})[0]).bitwise_equal(elements(x)));
+  }
+  EXPECT_EQ(step.num_captures() + evaluate.num_captures(), 2);
+}
+
+TEST(CapturedModules, WithoutDropoutAskForNoMode) {
+  Dropout dropout(0);
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> { return {dropout(x[0])}; });
+  f({ones({4})});
+  dropout.eval();
+  f({ones({4})});
+  EXPECT_EQ(f.num_captures(), 1);
+}
+
+TEST(CapturedModules, FrozenParametersHaveNoGradient) {
+  Linear linear(2, 2);
+  const Var x = ones({1, 2});
+  linear(x);
+  const std::vector<Var> weights = linear.weights(x);
+  Captured f = capture([&](const std::vector<Var>& inputs) -> std::vector<Var> {
+    const Var loss = mse_loss(linear(inputs[0]), inputs[1]);
+    backward(loss);
+    return {loss};
+  });
+  const auto has_gradients = [&] {
+    for (const Var& weight : weights) clear_gradient(weight);
+    f({x, eager(drawn({1, 2}, 2))});
+    return std::vector<bool>{gradient(weights[0]).is_valid(), gradient(weights[1]).is_valid()};
+  };
+  EXPECT_EQ(has_gradients(), (std::vector<bool>{true, true}));
+  linear.freeze("bias");
+  EXPECT_EQ(has_gradients(), (std::vector<bool>{true, false}));
+  EXPECT_NE(f.explain().find("learning of 'bias' is off, captured with it on"), std::string::npos) << f.explain();
+  // What is frozen is still read anew.
+  clear_gradient(weights[0]);
+  linear.tensor("bias").set_value(Tensor::of<float>({2}, {100, 100}));
+  EXPECT_GT(item(f({x, eager(drawn({1, 2}, 2))})[0]), 1000);
+  linear.freeze("bias", true);
+  EXPECT_EQ(has_gradients(), (std::vector<bool>{true, true}));
+  EXPECT_EQ(f.num_captures(), 2) << f.explain();
 }
 
 }  // namespace

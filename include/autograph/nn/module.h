@@ -32,6 +32,7 @@
 
 #include "autograph/builder.h"
 #include "autograph/nn/init.h"
+#include "autograph/setting.h"
 #include "autograph/state_store.h"
 #include "autograph/tensor_io.h"
 #include "autograph/train.h"
@@ -55,9 +56,9 @@ class Parameter {
   DType dtype() const { return value_.is_present() ? value_.dtype() : DType::f32; }
   bool is_buffer() const { return is_buffer_; }
   /// Is it one of those that minimize() changes?
-  bool learns() const { return learns_; }
+  bool learns() const;
   /// Freezes it, or lets it learn again; buffers never learn.
-  void set_learns(bool learns) { learns_ = learns && !is_buffer_; }
+  void set_learns(bool learns);
   /// What it begins with; drawn when somebody asks for the first time.
   const Tensor& value() const;
   /// Throws TypeError or ShapeError, naming the path, when dtype or shape is another.
@@ -81,7 +82,7 @@ class Parameter {
   Dims dims_;
   Init init_;
   bool is_buffer_ = false;
-  bool learns_ = true;
+  Setting learns_{true};
   mutable Tensor value_;
   mutable Var eager_;  // the variable that has the elements, once there is one
 };
@@ -124,7 +125,7 @@ class Module {
   /// Dropout drops and batch norms follow their batches (how modules begin), or not; for all modules inside, too.
   void train(bool on = true);
   void eval() { train(false); }
-  bool is_training() const { return is_training_; }
+  bool is_training() const;
   /// Parameters whose paths fit `patterns` (with * and ?, several with commas between) do not learn any more, or, with
   /// `learn`, learn again. Throws ValueError, with the nearest path, when none fits.
   void freeze(std::string_view patterns, bool learn = false);
@@ -162,7 +163,7 @@ class Module {
 
   const Module* parent_ = nullptr;  // null: the outermost
   std::string name_;
-  bool is_training_ = true;
+  Setting is_training_{true};
   uint64_t seed_ = 0;
   std::vector<std::unique_ptr<Parameter>> tensors_;  // parameters first
   std::vector<std::unique_ptr<Module>> children_;

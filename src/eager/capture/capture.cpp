@@ -24,6 +24,7 @@ struct CapturedGraph {
   std::vector<Type> read_types;
   std::vector<CapturedWrite> writes;
   std::vector<CapturedGradient> gradients;
+  std::vector<CapturedSetting> settings;
   int64_t calls = 0;
   uint64_t last_use = 0;
   std::string reason;  // why it was captured
@@ -36,15 +37,15 @@ Var current(const CapturedRead& read) {
 // Why a call with this input is none of a graph that was captured for `expected`; "" where it is. `bound` has the
 // extents of symbols so far.
 std::string misfit(const Type& expected, const Type& got, std::map<std::string, int64_t>& bound) {
-  const std::string both = fmt::format("{}, captured for {}", to_string(got), to_string(expected));
-  if (!expected.is_tensor() || !got.is_tensor()) return expected == got ? "" : both;
-  if (expected.dtype() != got.dtype() || expected.shape().rank() != got.shape().rank()) return both;
+  const auto both = [&] { return fmt::format("{}, captured for {}", to_string(got), to_string(expected)); };
+  if (!expected.is_tensor() || !got.is_tensor()) return expected == got ? "" : both();
+  if (expected.dtype() != got.dtype() || expected.shape().rank() != got.shape().rank()) return both();
   for (int64_t axis = 0; axis < got.shape().rank(); ++axis) {
     const Dim& dim = expected.shape()[axis];
     const int64_t extent = got.shape()[axis].value();
     if (dim.is_known() ? dim.value() != extent
                        : bound.try_emplace(std::string(dim.name()), extent).first->second != extent) {
-      return both;
+      return both();
     }
   }
   return "";
@@ -63,6 +64,12 @@ std::string misfit(const CapturedGraph& graph, const std::vector<Var>& inputs) {
     if (gradient.variable->as_variable().gradient.is_valid() != gradient.was_there) {
       return fmt::format("a variable ({}) has {} gradient, unlike when it was captured",
                          to_string(gradient.variable->type()), gradient.was_there ? "no" : "a");
+    }
+  }
+  for (const CapturedSetting& setting : graph.settings) {
+    if (*setting.is_on != setting.was_on) {
+      return fmt::format("{} is {}, captured with it {}", setting.what, setting.was_on ? "off" : "on",
+                         setting.was_on ? "on" : "off");
     }
   }
   for (size_t i = 0; i < graph.reads.size(); ++i) {
@@ -197,6 +204,7 @@ class Captured::Impl {
     for (const CapturedRead& read : graph.reads) graph.read_types.push_back(current(read).type());
     graph.writes = recording.writes();
     graph.gradients = recording.gradients();
+    graph.settings = recording.settings();
     graph.call = std::make_shared<GraphCall>(recording.root(), options_.compile);
     return graph;
   }

@@ -100,6 +100,12 @@ void CaptureRecording::set_gradient(Eager& variable, const Var& gradient) {
   here.has_gradient = here.sets_gradient = true;
 }
 
+void CaptureRecording::asks(std::shared_ptr<const bool> setting, const std::string& what) {
+  if (known_settings_.insert(setting).second) settings_.push_back({setting, *setting, what});
+}
+
+void CaptureRecording::sets(std::shared_ptr<const bool> setting) { known_settings_.insert(std::move(setting)); }
+
 // Variables that gradients flow to from `value`.
 std::vector<CaptureRecording::Known*> CaptureRecording::variables_behind(const Var& value) {
   std::vector<char> is_behind(root_->value_capacity(), 0);

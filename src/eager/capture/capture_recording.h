@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +31,13 @@ struct CapturedGradient {
   bool was_there;
 };
 
+/// What a Setting was when the function asked for it. Other calls must find it so.
+struct CapturedSetting {
+  std::shared_ptr<const bool> is_on;
+  bool was_on;
+  std::string what;
+};
+
 /// From the constructor to the destructor, the calling thread captures.
 class CaptureRecording final : public Recording {
  public:
@@ -43,12 +52,15 @@ class CaptureRecording final : public Recording {
   void backward(const Var& value, const BackwardOptions& options) override;
   Var gradient(Eager& variable) override;
   void set_gradient(Eager& variable, const Var& gradient) override;
+  void asks(std::shared_ptr<const bool> setting, const std::string& what) override;
+  void sets(std::shared_ptr<const bool> setting) override;
 
   /// Ends the graph: its outputs are `results`, then the values of writes that have one.
   void finish(const std::vector<Var>& results);
   Graph& root() { return *root_; }
   const std::vector<CapturedRead>& reads() const { return reads_; }
   const std::vector<CapturedGradient>& gradients() const { return gradients_; }
+  const std::vector<CapturedSetting>& settings() const { return settings_; }
   /// In the order in which variables were met.
   std::vector<CapturedWrite> writes() const;
 
@@ -74,6 +86,8 @@ class CaptureRecording final : public Recording {
   std::vector<std::unique_ptr<Known>> known_;
   std::vector<CapturedRead> reads_;
   std::vector<CapturedGradient> gradients_;
+  std::vector<CapturedSetting> settings_;
+  std::set<std::shared_ptr<const bool>> known_settings_;  // asked for or set before
 };
 
 }  // namespace autograph
