@@ -3,6 +3,7 @@
 #include "autograph/devices.h"
 #include "autograph/eager.h"
 #include "base/check.h"
+#include "eager/capture/recording.h"
 
 namespace autograph {
 
@@ -11,8 +12,15 @@ EagerModes& modes() {
   return of_thread;
 }
 
-NoGrad::NoGrad() : previous_(modes().records) { modes().records = false; }
-NoGrad::~NoGrad() { modes().records = previous_; }
+NoGrad::NoGrad() : previous_(modes().records) {
+  modes().records = false;
+  if (Recording* capture = modes().capture) capture->begin_no_grad();
+}
+
+NoGrad::~NoGrad() {
+  modes().records = previous_;
+  if (Recording* capture = modes().capture) capture->end_no_grad();
+}
 
 CheckFinite::CheckFinite() : previous_(modes().checks_finite) { modes().checks_finite = true; }
 CheckFinite::~CheckFinite() { modes().checks_finite = previous_; }

@@ -190,6 +190,81 @@ TEST(Capture, ScopesAroundCallsAreNoGuards) {
   EXPECT_EQ(f.num_captures(), 1);
 }
 
+// d (x w) w / d w by the second factor alone, inside the graph and through it.
+TEST(Capture, NoGradientFlowsIntoNoGrad) {
+  const Var w = weights({}, {2});
+  const auto product = [&](const std::vector<Var>& x) {
+    Var first;
+    {
+      const NoGrad off;
+      const NoGrad inner;
+      first = exp(log(x[0]) + log(w));
+    }
+    return first * w;
+  };
+  const EagerFunction inside = [&](const std::vector<Var>& x) -> std::vector<Var> {
+    const Var y = product(x);
+    backward(y);
+    return {y};
+  };
+  const EagerFunction through = [&](const std::vector<Var>& x) -> std::vector<Var> { return {product(x)}; };
+  const auto slope = [&](const std::function<void()>& compute) {
+    clear_gradient(w);
+    compute();
+    return item(gradient(w));
+  };
+  Captured captured_inside = capture(inside), captured_through = capture(through);
+  const Var x = floats({}, {3});
+  EXPECT_NEAR(slope([&] { inside({x}); }), 6, 1e-5);
+  EXPECT_NEAR(slope([&] { captured_inside({x}); }), 6, 1e-5);
+  EXPECT_NEAR(slope([&] { backward(captured_through({x})[0]); }), 6, 1e-5);
+}
+
+TEST(Capture, NoGradInsideABranchStopsGradientsThere) {
+  const Var w = weights({}, {2});
+  const EagerFunction f = [&](const std::vector<Var>& x) -> std::vector<Var> {
+    const auto then = [&]() -> std::vector<Var> {
+      Var first;
+      {
+        const NoGrad off;
+        first = x[0] * w;
+      }
+      return {first * w};
+    };
+    const auto otherwise = [&]() -> std::vector<Var> { return {x[0] * w}; };
+    const Var y = cond(less(x[0], scalar_like(x[0], 10)), then, otherwise)[0];
+    backward(y);
+    return {y};
+  };
+  Captured captured = capture(f);
+  for (const float x : {3.0F, 20.0F}) {
+    clear_gradient(w);
+    f({floats({}, {x})});
+    const double expected = item(gradient(w));
+    clear_gradient(w);
+    captured({floats({}, {x})});
+    EXPECT_EQ(item(gradient(w)), expected) << x;
+  }
+}
+
+// Gradients have gradients only where backward() was asked for it.
+TEST(Capture, GradientsAreConstantsUnlessDifferentiable) {
+  for (const bool differentiable : {false, true}) {
+    const Var w = weights({}, {2});
+    const EagerFunction f = [&](const std::vector<Var>& x) -> std::vector<Var> {
+      clear_gradient(w);
+      backward(x[0] * w * w, {.gradient = {}, .differentiable = differentiable});
+      const Var slope = gradient(w);
+      clear_gradient(w);
+      backward(slope * w);
+      return {gradient(w)};
+    };
+    const double expected = differentiable ? 24 : 12;
+    EXPECT_EQ(item(f({floats({}, {3})})[0]), expected);
+    EXPECT_EQ(item(capture(f)({floats({}, {3})})[0]), expected);
+  }
+}
+
 TEST(Capture, LookingAtElementsNamesTheLine) {
   const Var w = weights({}, {2});
   Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> {

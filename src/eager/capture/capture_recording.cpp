@@ -1,5 +1,7 @@
 #include "eager/capture/capture_recording.h"
 
+#include <map>
+
 #include "autograph/autodiff.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
@@ -9,6 +11,16 @@
 #include "ops/gradients.h"
 
 namespace autograph {
+namespace {
+
+// Could a gradient flow on from `value`, to what was there before node `first_node`?
+bool may_carry_gradient(const Graph& graph, ValueId value, size_t first_node) {
+  const Value& here = graph.value(value);
+  const bool is_new = here.producer().is_valid() && here.producer().index >= first_node;
+  return !is_new && !here.is_constant() && carries_floats(here.type());
+}
+
+}  // namespace
 
 CaptureRecording::CaptureRecording() : root_(std::make_shared<Graph>("captured")), previous_(modes().capture) {
   modes().capture = this;
@@ -100,6 +112,31 @@ void CaptureRecording::set_gradient(Eager& variable, const Var& gradient) {
   here.has_gradient = here.sets_gradient = true;
 }
 
+void CaptureRecording::begin_no_grad() { unrecorded_.push_back({&graph(), graph().node_capacity()}); }
+
+// Graphs know no record: what was built meanwhile reads what was there before through stop_gradient.
+void CaptureRecording::end_no_grad() {
+  if (unrecorded_.empty()) return;  // began before the capture
+  const Unrecorded ended = unrecorded_.back();
+  unrecorded_.pop_back();
+  Graph& here = graph();
+  const bool is_inner = !unrecorded_.empty() && unrecorded_.back().graph == &here;
+  if (ended.graph != &here || is_inner) return;
+  std::map<ValueId, ValueId> stopped;
+  const size_t end = here.node_capacity();
+  for (size_t index = ended.first_node; index < end; ++index) {
+    const NodeId node{static_cast<uint32_t>(index)};
+    if (!here.is_live(node)) continue;
+    for (size_t slot = 0; slot < here.node(node).inputs().size(); ++slot) {
+      const ValueId input = here.node(node).inputs()[slot];
+      if (!input.is_valid() || !may_carry_gradient(here, input, ended.first_node)) continue;
+      ValueId& barrier = stopped[input];
+      if (!barrier.is_valid()) barrier = stop_gradient(Var(here, input)).id();
+      here.set_input(node, slot, barrier);
+    }
+  }
+}
+
 void CaptureRecording::asks(std::shared_ptr<const bool> setting, const std::string& what) {
   if (known_settings_.insert(setting).second) settings_.push_back({setting, *setting, what});
 }
@@ -140,7 +177,8 @@ void CaptureRecording::backward(const Var& value, const BackwardOptions& options
       options.gradient.is_valid() ? vjp({inside}, {in_root(options.gradient)}, wanted) : grad(inside, wanted);
   for (size_t i = 0; i < variables.size(); ++i) {
     const Var before = gradient(*variables[i]->value);
-    set_gradient(*variables[i]->value, before.is_valid() ? before + added[i] : added[i]);
+    const Var total = before.is_valid() ? before + added[i] : added[i];
+    set_gradient(*variables[i]->value, options.differentiable ? total : stop_gradient(total));
   }
 }
 

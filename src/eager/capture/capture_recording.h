@@ -52,6 +52,8 @@ class CaptureRecording final : public Recording {
   void backward(const Var& value, const BackwardOptions& options) override;
   Var gradient(Eager& variable) override;
   void set_gradient(Eager& variable, const Var& gradient) override;
+  void begin_no_grad() override;
+  void end_no_grad() override;
   void asks(std::shared_ptr<const bool> setting, const std::string& what) override;
   void sets(std::shared_ptr<const bool> setting) override;
 
@@ -74,6 +76,12 @@ class CaptureRecording final : public Recording {
     Var gradient;
   };
 
+  /// NoGrad that has begun, and the first node that it holds for.
+  struct Unrecorded {
+    const Graph* graph;
+    size_t first_node;
+  };
+
   Known& known(Eager& value);
   Var read(Eager& value, bool is_gradient, const Type& type);
   std::vector<Known*> variables_behind(const Var& value);
@@ -86,6 +94,7 @@ class CaptureRecording final : public Recording {
   std::vector<std::unique_ptr<Known>> known_;
   std::vector<CapturedRead> reads_;
   std::vector<CapturedGradient> gradients_;
+  std::vector<Unrecorded> unrecorded_;  // the innermost last
   std::vector<CapturedSetting> settings_;
   std::set<std::shared_ptr<const bool>> known_settings_;  // asked for or set before
 };

@@ -22,6 +22,9 @@ class Recording {
   virtual void backward(const Var& value, const BackwardOptions& options) = 0;
   virtual Var gradient(Eager& variable) = 0;
   virtual void set_gradient(Eager& variable, const Var& gradient) = 0;
+  /// NoGrad begins or ends.
+  virtual void begin_no_grad() = 0;
+  virtual void end_no_grad() = 0;
   /// The function asks for a Setting, which `what` names, or sets it.
   virtual void asks(std::shared_ptr<const bool> setting, const std::string& what) = 0;
   virtual void sets(std::shared_ptr<const bool> setting) = 0;
