@@ -220,6 +220,29 @@ TEST(Capture, NoGradientFlowsIntoNoGrad) {
   EXPECT_NEAR(slope([&] { backward(captured_through({x})[0]); }), 6, 1e-5);
 }
 
+// What no gradient reaches has none, not one of zeros.
+TEST(Capture, ResultsDependOnWhatGradientsFlowTo) {
+  const Var w = weights({}, {2}), frozen = weights({}, {5});
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> {
+    const NoGrad off;
+    return {x[0] * w};
+  });
+  EXPECT_FALSE(requires_grad(f({floats({}, {3})})[0]));
+  Captured g = capture([&](const std::vector<Var>& x) -> std::vector<Var> {
+    return {x[0] * w * detach(frozen), x[0] * detach(w), cast(x[0] * w, DType::i64)};
+  });
+  const std::vector<Var> results = g({floats({}, {3})});
+  EXPECT_TRUE(requires_grad(results[0]));
+  EXPECT_FALSE(requires_grad(results[1]) || requires_grad(results[2]));
+  backward(results[0]);
+  EXPECT_EQ(item(gradient(w)), 15);
+  EXPECT_FALSE(gradient(frozen).is_valid());
+  // A variable as an input is reached by other ways.
+  const Var x = weights({}, {3});
+  backward(g({x})[1]);
+  EXPECT_EQ(item(gradient(x)), 2);
+}
+
 TEST(Capture, NoGradInsideABranchStopsGradientsThere) {
   const Var w = weights({}, {2});
   const EagerFunction f = [&](const std::vector<Var>& x) -> std::vector<Var> {

@@ -1,25 +1,56 @@
 #include "eager/capture/graph_call.h"
 
+#include <algorithm>
+
 #include "autodiff/rule_context.h"
 #include "eager/modes.h"
 #include "eager/tape/tape.h"
 
 namespace autograph {
-namespace {
-
-bool is_wanted(const Var& input) { return requires_grad(input) && carries_floats(input.type()); }
-
-}  // namespace
 
 GraphCall::GraphCall(Graph graph, const CompileOptions& options)
-    : graph_(std::move(graph)), options_(options), program_(compile(graph_, options)) {}
+    : graph_(std::move(graph)), options_(options), program_(compile(graph_, options)) {
+  find_flows();
+}
+
+// Values behind stop_gradient (what was detached, frozen, or computed inside NoGrad) get no gradient of zeros, with
+// which an optimiser would go on to decay weights, but none, as they do line by line.
+void GraphCall::find_flows() {
+  is_reached_.assign(graph_.inputs().size(), 0);
+  for (const ValueId output : graph_.outputs()) {
+    std::vector<char> is_behind(graph_.value_capacity(), 0);
+    std::vector<ValueId> open{output};
+    while (!open.empty()) {
+      const ValueId id = open.back();
+      open.pop_back();
+      if (!id.is_valid() || is_behind[id.index] || !carries_floats(graph_.type(id))) continue;
+      is_behind[id.index] = 1;
+      const NodeId producer = graph_.value(id).producer();
+      if (!producer.is_valid() || !graph_.node(producer).op().no_grad.empty()) continue;
+      for (const ValueId input : graph_.node(producer).inputs()) open.push_back(input);
+    }
+    std::vector<size_t>& behind = inputs_behind_.emplace_back();
+    for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+      if (!is_behind[graph_.inputs()[i].index]) continue;
+      behind.push_back(i);
+      is_reached_[i] = 1;
+    }
+  }
+}
+
+bool GraphCall::is_wanted(size_t input, const Var& given) const { return is_reached_[input] && requires_grad(given); }
+
+bool GraphCall::is_wanted_behind(size_t output, const std::vector<Var>& given) const {
+  const std::vector<size_t>& behind = inputs_behind_[output];
+  return std::any_of(behind.begin(), behind.end(), [&](size_t input) { return requires_grad(given[input]); });
+}
 
 std::vector<Var> GraphCall::run(const std::vector<Var>& inputs, size_t num_recorded) {
   std::vector<Datum> given;
   bool is_recorded = false;
-  for (const Var& input : inputs) {
-    given.push_back(static_cast<const Eager&>(input.eager()).datum());
-    is_recorded = is_recorded || is_wanted(input);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    given.push_back(static_cast<const Eager&>(inputs[i].eager()).datum());
+    is_recorded = is_recorded || is_wanted(i, inputs[i]);
   }
   std::vector<Datum> outputs = program_.run(given);
   auto info = std::make_shared<CallInfo>();
@@ -42,7 +73,7 @@ std::vector<Var> GraphCall::run(const std::vector<Var>& inputs, size_t num_recor
   std::vector<Var> values;
   for (size_t k = 0; k < outputs.size(); ++k) {
     std::shared_ptr<const Type> type(info, &info->output_types[k]);
-    const bool flows = node && k < num_recorded && carries_floats(*type);
+    const bool flows = node && k < num_recorded && is_wanted_behind(k, inputs);
     values.emplace_back(std::make_shared<Eager>(std::move(type), std::move(outputs[k]), flows ? node : nullptr,
                                                 static_cast<uint32_t>(k)));
   }
@@ -53,8 +84,8 @@ std::vector<Var> GraphCall::gradients(const std::vector<Var>& inputs, const std:
   std::vector<bool> wanted, given;
   std::string key;
   std::vector<Var> operands = inputs;
-  for (const Var& input : inputs) {
-    wanted.push_back(is_wanted(input));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    wanted.push_back(is_wanted(i, inputs[i]));
     key += wanted.back() ? 'w' : '-';
   }
   for (const Var& gradient : output_gradients) {

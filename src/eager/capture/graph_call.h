@@ -21,11 +21,16 @@ class GraphCall : public std::enable_shared_from_this<GraphCall> {
   const Graph& graph() const { return graph_; }
 
  private:
+  void find_flows();
+  bool is_wanted(size_t input, const Var& given) const;
+  bool is_wanted_behind(size_t output, const std::vector<Var>& given) const;
   std::vector<Var> gradients(const std::vector<Var>& inputs, const std::vector<Var>& output_gradients);
 
   Graph graph_;  // as it was captured
   CompileOptions options_;
   Executable program_;
+  std::vector<std::vector<size_t>> inputs_behind_;               // by output: inputs that its gradient flows to
+  std::vector<char> is_reached_;                                 // by input: is it among them for any output?
   std::map<std::string, std::shared_ptr<GraphCall>> gradients_;  // by which are given and which are wanted
 };
 
