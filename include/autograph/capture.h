@@ -8,13 +8,21 @@
 //     });
 //     for (const Batch& batch : batches) std::cout << step({eager(batch.x), eager(batch.y)})[0];
 //
-// The first call runs the function on values of a graph. What it reads of eager values from around it (weights) becomes
-// inputs that are read anew in every call; what it assigns to variables and does to their gradients happens after every
-// run. Calls with inputs of other dtypes, ranks or extents capture again; an extent that has had three values is made
-// symbolic, if the function can be captured so. So do calls that find a module in another mode (train(), eval()), a
-// parameter frozen or not any more, or another setting (autograph/setting.h) than the function did. What C++ decides
-// while capturing is decided for all calls of that graph: a function that looks at elements (item(), elements()) gets
-// an error with the line; cond(), while_loop() and scan() decide while running.
+// The first call runs the function on values of a graph. Eager values from around it that are variables, or depend on
+// one, become inputs that are read anew in every call. All others are constants of the graph: that a Var is given
+// another value later is not seen, and elements of a tensor must not be written in place. What changes between calls is
+// an input of the function, or a variable() that assign() changes. What the function assigns to variables and does to
+// their gradients happens after every run; what else it does (a counter, a line of output) only while it is captured.
+//
+// Captured again is what is called with inputs of other dtypes, ranks or extents, and what finds a variable with a
+// gradient where there was none, a module in another mode (train(), eval()), a parameter frozen or not any more, or
+// another setting (autograph/setting.h); explain() says which. An extent that has had three values is made symbolic, if
+// the function can be captured so. What C++ decides otherwise while capturing is decided for all calls of that graph: a
+// function that looks at elements (item(), elements()) gets an error with the line; cond(), while_loop() and scan()
+// decide while running.
+//
+// NoGrad around a call means that its results have no past; what the function itself does with gradients is done.
+// Graphs run where CaptureOptions::compile says: EagerDevice and CheckFinite have no effect on them.
 //
 // Gradients flow through calls as they do through ops, with gradients of gradients.
 #pragma once

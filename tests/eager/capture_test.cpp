@@ -288,6 +288,22 @@ TEST(Capture, GradientsAreConstantsUnlessDifferentiable) {
   }
 }
 
+// As capture.h says: what is no variable is what it was.
+TEST(Capture, ValuesFromAroundWithoutGradientsAreConstants) {
+  Var factor = floats({}, {2});
+  const Var variable_factor = weights({}, {2});
+  Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> {
+    return {x[0] * factor, x[0] * detach(variable_factor)};
+  });
+  f({floats({}, {3})});
+  factor = floats({}, {5});
+  assign(variable_factor, factor);
+  const std::vector<Var> y = f({floats({}, {3})});
+  EXPECT_EQ(item(y[0]), 6);
+  EXPECT_EQ(item(y[1]), 15);
+  EXPECT_EQ(f.num_captures(), 1);
+}
+
 TEST(Capture, LookingAtElementsNamesTheLine) {
   const Var w = weights({}, {2});
   Captured f = capture([&](const std::vector<Var>& x) -> std::vector<Var> {
