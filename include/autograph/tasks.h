@@ -38,6 +38,7 @@ struct TrainingTask {
   Optimizer optimizer = AdamW{};
   UpdateOptions update = {};
   std::string schedule = "one_cycle";       ///< For nn::find_schedule().
+  double dropout = 0;                       ///< The ratio that `module` has.
   std::optional<Tokenizer> tokenizer = {};  ///< Of tasks on text.
 };
 

@@ -27,6 +27,8 @@
 
 namespace autograph {
 
+struct Checkpoint;
+
 /// Names and numbers: "loss", "accuracy".
 using Metrics = std::map<std::string, double>;
 
@@ -94,6 +96,13 @@ struct TrainingResult {
   std::vector<std::string> warnings = {};  ///< Checkpoints that were damaged.
 };
 
+/// What decides about the numbers of a run.
+struct RunSetting {
+  std::string name;         ///< As who starts the run knows it: "--optimizer".
+  std::string value;        ///< As it is shown, in UTF-8: "adamw (beta1 0.9, ...)".
+  std::string advice = {};  ///< What else to try where a checkpoint has another value.
+};
+
 /// How to train.
 struct TrainerOptions {
   int64_t epochs = 10;
@@ -101,11 +110,14 @@ struct TrainerOptions {
   nn::Schedule schedule = {};               ///< Learning rate by step; none: the optimiser's own.
   std::optional<nn::Plateau> plateau = {};  ///< Instead: by the held-out loss, else the loss, after each epoch.
   int64_t patience = 0;                     ///< Stop when `watched` has not got better for so many epochs; 0: never.
-  std::string watched = "loss";   ///< Of the held-out metrics; "accuracy" is better when larger, others when smaller.
-  std::string checkpoints = {};   ///< Folder; "": none are kept.
-  int64_t checkpoint_every = 0;   ///< Steps; besides one at the end of each epoch. 0: no others.
-  bool resume = false;            ///< Go on from the newest checkpoint in the folder, if there is one.
-  std::string identity = {};      ///< A run goes on only from checkpoints of the same: task, seed, batch.
+  std::string watched = "loss";  ///< Of the held-out metrics; "accuracy" is better when larger, others when smaller.
+  std::string checkpoints = {};  ///< Folder; "": none are kept.
+  int64_t checkpoint_every = 0;  ///< Steps; besides one at the end of each epoch. 0: no others.
+  bool resume = false;           ///< Go on from the newest checkpoint in the folder, if there is one.
+  /// These stand in each checkpoint. A run goes on only from checkpoints whose settings of the same names have the same
+  /// values: optimiser, rates, data. The number of threads need not agree.
+  std::vector<RunSetting> settings = {};
+  std::string identity = {};      ///< The same as one text, for runs and checkpoints without settings.
   std::string metrics_file = {};  ///< A line of JSON for each step: {"step":1,"epoch":1,"loss":2.30,...}; "": none.
   std::string log_folder = {};    ///< Event files for TensorBoard, and curves.svg; "": none.
   /// Of both programs; `states` may bring weights. Checkpoints fix the threads. A memory budget is for all that a run
@@ -114,6 +126,9 @@ struct TrainerOptions {
   std::function<bool()> should_stop = {};  ///< Asked after each step; true: keep a checkpoint and return.
   std::function<void(const TrainingProgress&)> on_progress = {};  ///< Called after each step.
 };
+
+/// Settings, by name, of the run that wrote `checkpoint`; none where it had none, or where no Trainer wrote it.
+std::map<std::string, std::string> run_settings(const Checkpoint& checkpoint);
 
 /// Means of what `evaluation` gives over the samples of `data`, from where it is to the end of its epoch. Its states
 /// are those of `states`.
@@ -132,7 +147,7 @@ class Trainer {
 
   /// Trains until it is done or stopped. With a folder for checkpoints and `resume` a run that was stopped at any
   /// moment gives, bit for bit, what it would have given. Throws Error with ExitCode::failed when the loss is no number
-  /// any more, UserError when a checkpoint is of another run.
+  /// any more, UserError when a checkpoint is of another run: has other settings, or states that this run has not.
   TrainingResult run();
   /// Means over the samples of `data`, with the weights as they are.
   Metrics evaluate(DataLoader& data) const;

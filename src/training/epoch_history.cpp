@@ -4,6 +4,7 @@
 
 #include "autograph/error.h"
 #include "base/check.h"
+#include "training/run_settings.h"
 
 namespace autograph {
 
@@ -46,7 +47,7 @@ int64_t EpochHistory::since_best(const std::string& metric) const {
   return best < 0 ? 0 : static_cast<int64_t>(epochs.size()) - 1 - best;
 }
 
-std::string EpochHistory::to_json(const std::string& identity) const {
+std::string EpochHistory::to_json(const TrainerOptions& options) const {
   nlohmann::json list = nlohmann::json::array();
   for (const EpochResult& epoch : epochs) {
     list.push_back({{"step", epoch.step},
@@ -56,16 +57,15 @@ std::string EpochHistory::to_json(const std::string& identity) const {
                     {"seconds", epoch.seconds},
                     {"samples_per_second", epoch.samples_per_second}});
   }
-  const nlohmann::json document = {
-      {"identity", identity}, {"epochs", list}, {"sums", sums}, {"samples", samples}, {"seconds", seconds}};
+  nlohmann::json document = {
+      {"identity", options.identity}, {"epochs", list}, {"sums", sums}, {"samples", samples}, {"seconds", seconds}};
+  if (!options.settings.empty()) document["settings"] = settings_json(options.settings);
   return document.dump();
 }
 
-EpochHistory EpochHistory::from_json(const std::string& text, const std::string& identity) try {
+EpochHistory EpochHistory::from_json(const std::string& text, const TrainerOptions& options) try {
   const nlohmann::json document = nlohmann::json::parse(text);
-  const auto of_run = document.at("identity").get<std::string>();
-  AG_CHECK_USER(of_run == identity, UserError, "[train] resume: expected a checkpoint of '{}', got one of '{}'",
-                identity, of_run);
+  check_same_run(document, options);
   EpochHistory history;
   for (const nlohmann::json& entry : document.at("epochs")) {
     history.epochs.push_back({.epoch = static_cast<int64_t>(history.epochs.size()) + 1,

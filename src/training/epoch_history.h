@@ -27,9 +27,9 @@ struct EpochHistory {
   int64_t since_best(const std::string& metric) const;
 
   /// As a JSON document, in which numbers keep all bits.
-  std::string to_json(const std::string& identity) const;
-  /// Reads it back; FormatError where it is none, UserError when it is of another run.
-  static EpochHistory from_json(const std::string& text, const std::string& identity);
+  std::string to_json(const TrainerOptions& options) const;
+  /// Reads it back; FormatError where it is none, UserError when it is of a run with other options.
+  static EpochHistory from_json(const std::string& text, const TrainerOptions& options);
 };
 
 }  // namespace autograph

@@ -54,6 +54,7 @@ void take_images(TrainingTask& task, const HeldOutSplit& data, const ImageModelS
   task.input = pixels_of(*task.training, sizes.channels * sizes.side * sizes.side);
   task.module = is_wide ? vgg_like_net(sizes) : small_conv_net(sizes);
   task.loss = classification(*task.module, task.input);
+  task.dropout = sizes.dropout;
   task.optimizer = AdamW{.learning_rate = 2e-3};
   task.update.groups = {{.weights = "*bias", .weight_decay = 0}};
 }
@@ -97,6 +98,7 @@ TextModelSizes take_text(TrainingTask& task, const TaskRequest& from) {
   task.batch = 32;
   task.optimizer = AdamW{.learning_rate = 2e-3};
   task.update.clip_norm = 1.0;
+  task.dropout = sizes.dropout;
   sizes.words = task.tokenizer->size();
   return sizes;
 }
@@ -149,6 +151,7 @@ void make_tree(TrainingTask& task, const TaskRequest& from) {
   task.held_out = data.held_out;
   task.input = "tree";
   task.module = tree_lstm(sizes);
+  task.dropout = sizes.dropout;
   task.loss = classification(*task.module, task.input);
   task.batch = 32;
   task.optimizer = AdamW{.learning_rate = 2e-3};

@@ -48,6 +48,17 @@ size_t bytes_of_batches(const DataLoader& loader) {
   return of_sample * static_cast<size_t>(options.batch_size) * static_cast<size_t>(ahead + 1);
 }
 
+// A checkpoint with more states than the run has is of another optimiser or model. What it has less, restore() tells.
+void check_states(const Checkpoint& checkpoint, const StateStore& states) {
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    AG_CHECK_USER(
+        states.contains(name), UserError,
+        "[train] resume: expected a checkpoint of the states that this run has, got '{}', too (it is of another "
+        "optimiser or model: give those from before, or train anew with a folder that has no checkpoints)",
+        name);
+  }
+}
+
 CompileOptions sharing(CompileOptions options, const StateStore& states) {
   options.states = states;
   return options;
@@ -197,8 +208,7 @@ class Trainer::Impl {
   void save() {
     if (!checkpoints_) return;
     log_->flush();
-    Checkpoint checkpoint{
-        .step = history_.step, .data = training_.position(), .config = history_.to_json(options_.identity)};
+    Checkpoint checkpoint{.step = history_.step, .data = training_.position(), .config = history_.to_json(options_)};
     if (!history_.epochs.empty()) {
       const Metrics& metrics = history_.epochs.back().held_out;
       if (const auto found = metrics.find(options_.watched); found != metrics.end()) checkpoint.metric = found->second;
@@ -214,9 +224,10 @@ class Trainer::Impl {
           fmt::format("checkpoint '{}' is damaged and was skipped: {}", damaged.path, damaged.problem));
     }
     if (!found) return;
-    history_ = EpochHistory::from_json(found->config, options_.identity);
+    history_ = EpochHistory::from_json(found->config, options_);
     history_.step = found->step;
     StateStore store = states();
+    check_states(*found, store);
     found->restore(store);
     training_.seek(found->data);
     result_.resumed_from = found->step;

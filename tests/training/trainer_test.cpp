@@ -141,6 +141,58 @@ TEST(Trainer, RefusesCheckpointsOfAnotherRun) {
             "[train] resume: expected a folder with checkpoints");
 }
 
+// Each that differs is named; one that the checkpoint does not have says nothing.
+TEST(Trainer, GoesOnWithTheSameSettingsOnly) {
+  const TestFolder folder;
+  const auto options = [&](std::vector<RunSetting> settings) {
+    return TrainerOptions{
+        .epochs = 1, .checkpoints = folder / "run", .resume = true, .settings = std::move(settings), .identity = "toy"};
+  };
+  const std::vector<RunSetting> before{{"--optimizer", "adamw"}, {"--batch", "32"}, {"--lr", "0.02"}};
+  ToyRun(options(before)).run();
+  const auto newest = Checkpoints(folder / "run").load_latest();
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(run_settings(*newest),
+            (std::map<std::string, std::string>{{"--optimizer", "adamw"}, {"--batch", "32"}, {"--lr", "0.02"}}));
+  EXPECT_TRUE(run_settings({.config = "[1]"}).empty());
+  ToyRun same(options({{"--batch", "32"}, {"--optimizer", "adamw"}, {"--new", "1"}}));
+  EXPECT_EQ(same.run().result.resumed_from, 8);
+  ToyRun other(options({{"--optimizer", "sgd"}, {"--batch", "32"}, {"--lr", "0.1", "try 0.02"}}));
+  EXPECT_EQ(message_of<UserError>([&] { other.run(); }),
+            "[train] resume: expected the settings of the run that wrote the checkpoint, got others - --optimizer: "
+            "adamw before, sgd now; --lr: 0.02 before, 0.1 now (give those from before, or train anew with a folder "
+            "that has no checkpoints; try 0.02)");
+}
+
+// They have an identity alone.
+TEST(Trainer, GoesOnFromCheckpointsWithoutSettings) {
+  const TestFolder folder;
+  TrainerOptions options{.epochs = 2, .checkpoints = folder / "run", .resume = true, .identity = "seed 1"};
+  TrainerOptions first = options;
+  first.should_stop = [] { return true; };
+  ToyRun(first).run();
+  ASSERT_FALSE(Checkpoints(folder / "run").load_latest()->config.find("settings") != std::string::npos);
+  options.settings = {{"--optimizer", "adamw"}};
+  options.identity = "seed 2";
+  ToyRun other(options);
+  EXPECT_EQ(message_of<UserError>([&] { other.run(); }),
+            "[train] resume: expected a checkpoint of 'seed 2', got one of 'seed 1'");
+  options.identity = "seed 1";
+  ToyRun same(options);
+  EXPECT_EQ(same.run().result.resumed_from, 1);
+}
+
+// Else the moments of one would be dropped in silence.
+TEST(Trainer, RefusesCheckpointsWithMoreStates) {
+  const TestFolder folder;
+  const TrainerOptions options{.epochs = 1, .checkpoints = folder / "run", .resume = true};
+  ToyRun(options).run();
+  ToyRun other(options, Sgd{.learning_rate = 0.1});
+  const std::string message = message_of<UserError>([&] { other.run(); });
+  EXPECT_NE(message.find("states that this run has, got 'optimizer/"), std::string::npos) << message;
+  EXPECT_NE(message.find("train anew with a folder that has no checkpoints"), std::string::npos) << message;
+}
+
 TEST(Trainer, SkipsADamagedCheckpoint) {
   const TestFolder folder;
   const TrainerOptions options{.epochs = 3, .checkpoints = folder / "run", .resume = true};

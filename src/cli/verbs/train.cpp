@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "cli/interrupt.h"
 #include "cli/sources/learning_source.h"
+#include "cli/sources/training_settings.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 
@@ -61,10 +62,15 @@ Optimizer optimizer_of(const LearningSource& source, const Options& options) {
   return optimizer;
 }
 
-TrainingGraphs graphs_of(LearningSource& source, const DataLoader& loader, const Options& options) {
+UpdateOptions update_of(const LearningSource& source, const Options& options) {
   UpdateOptions update = source.task.update;
   if (options.clip_norm > 0) update.clip_norm = options.clip_norm;
   if (options.loss_scale > 0) update.loss_scale = LossScale{.initial = options.loss_scale};
+  return update;
+}
+
+TrainingGraphs graphs_of(LearningSource& source, const DataLoader& loader, const Options& options) {
+  const UpdateOptions update = update_of(source, options);
   const Optimizer optimizer = optimizer_of(source, options);
   if (source.model) {
     source.training.optimizer = optimizer;
@@ -102,8 +108,9 @@ TrainerOptions trainer_options(Session& session, const LearningSource& source, c
   int64_t steps = epochs * loader.batches_per_epoch();
   if (options.steps > 0) steps = std::min(steps, options.steps);
   TrainerOptions trainer{.epochs = epochs, .max_steps = options.steps};
+  const Optimizer optimizer = optimizer_of(source, options);
   double rate = 0;
-  std::visit([&](const auto& kind) { rate = kind.learning_rate; }, optimizer_of(source, options));
+  std::visit([&](const auto& kind) { rate = kind.learning_rate; }, optimizer);
   const std::string schedule = options.schedule.empty() ? source.task.schedule : options.schedule;
   if (schedule == "plateau") {
     trainer.plateau = nn::Plateau(rate, 0.1, 3);
@@ -115,8 +122,20 @@ TrainerOptions trainer_options(Session& session, const LearningSource& source, c
   trainer.checkpoints = options.checkpoint;
   trainer.checkpoint_every = options.checkpoint_every;
   trainer.resume = options.resume;
+  // What checkpoints had before they had settings.
   trainer.identity = fmt::format("{} seed {} batch {} steps {}", options.learning.what, options.learning.seed,
                                  source.task.batch, steps);
+  if (!options.checkpoint.empty()) {
+    trainer.settings = training_settings(options.learning, source,
+                                         {.optimizer = optimizer,
+                                          .update = update_of(source, options),
+                                          .schedule = schedule,
+                                          .warm_up = options.warm_up,
+                                          .steps = steps,
+                                          .batches_per_epoch = loader.batches_per_epoch(),
+                                          .weights = options.weights,
+                                          .from = options.from});
+  }
   trainer.metrics_file = options.metrics;
   trainer.log_folder = options.log_dir;
   trainer.compile = learning_compile_options(options.learning);

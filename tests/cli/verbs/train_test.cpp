@@ -1,6 +1,7 @@
 // The verbs train, eval and predict, on small sets that the tests write.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -105,6 +106,33 @@ TEST(CliTrain, GoesOnAfterCtrlC) {
   const ProgramResult whole = run_program(arguments("b"));
   EXPECT_EQ(resumed.json()["final"], whole.json()["final"]);
   EXPECT_EQ(read_text(folder / "a.jsonl"), read_text(folder / "b.jsonl"));
+}
+
+// Each option that decides about the numbers; where the data lie and how many threads there are does not.
+TEST(CliTrain, GoesOnWithTheSameOptionsOnly) {
+  const TestFolder folder;
+  const std::string data = write_digits(folder);
+  const std::string train = "train digits --json --epochs 1 --resume --checkpoint " + (folder / "run");
+  const ProgramResult first = run_program(train + " --data " + data);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const ProgramResult other = run_program(train + " --data " + data + " --optimizer sgd --lr 0.1 --clip-norm 1");
+  EXPECT_EQ(other.exit_code, 2) << other.out;
+  EXPECT_TRUE(contains(other.err,
+                       "--optimizer: adamw (beta1 0.9, beta2 0.999, epsilon 1e-08, amsgrad no) before, sgd (momentum "
+                       "0, dampening 0, nesterov no) now; --learning-rate: 0.002 before, 0.1 now; --weight-decay: 0.01 "
+                       "before, 0 now; --clip-norm: none before, 1 now"))
+      << other.err;
+  EXPECT_FALSE(contains(other.err, "--batch")) << other.err;
+  const std::string rows = read_text(data);
+  std::filesystem::create_directory(folder / "moved");
+  std::ofstream(folder / "moved/digits.csv") << rows;
+  std::ofstream(folder / "moved/more.csv") << rows << rows;
+  const ProgramResult moved = run_program(train + " --threads 1 --dropout 0.3 --data " + (folder / "moved/digits.csv"));
+  ASSERT_EQ(moved.exit_code, 0) << moved.err;
+  EXPECT_EQ(moved.json()["resumed_from"], first.json()["steps"]);
+  const ProgramResult more = run_program(train + " --data " + (folder / "moved/more.csv"));
+  EXPECT_EQ(more.exit_code, 2) << more.out;
+  EXPECT_TRUE(contains(more.err, "--data: digits.csv before, more.csv now; samples: 256 before, 512 now")) << more.err;
 }
 
 TEST(CliTrain, FineTunesAModel) {

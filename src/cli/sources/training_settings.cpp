@@ -1,0 +1,126 @@
+#include "cli/sources/training_settings.h"
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "autograph/error.h"
+#include "base/check.h"
+#include "base/hash_stream.h"
+#include "base/join.h"
+#include "base/printable.h"
+
+namespace autograph::cli {
+namespace {
+
+// Without its folder: a run may go on where its files lie elsewhere.
+std::string file_name(const std::string& path) {
+  const std::filesystem::path whole = std::filesystem::path(path).lexically_normal();
+  const std::filesystem::path name = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
+  return printable(name.string());
+}
+
+// Weights of one model have the same names and sizes in every file: only their contents tell them apart.
+std::string file_setting(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  HashStream hash;
+  std::array<char, 1 << 16> piece;
+  while (file.read(piece.data(), piece.size()) || file.gcount() > 0) {
+    hash.add({piece.data(), static_cast<size_t>(file.gcount())});
+  }
+  AG_CHECK_USER(file.eof(), IoError, "[cli] file: cannot read '{}'", path);
+  return fmt::format("{} (hash {})", file_name(path), to_string(hash.finish()).substr(0, 16));
+}
+
+const char* yes_or_no(bool value) { return value ? "yes" : "no"; }
+
+// Without learning rate and weight decay, which are options of their own.
+std::string text_of(const Sgd& it) {
+  return fmt::format("sgd (momentum {}, dampening {}, nesterov {})", it.momentum, it.dampening, yes_or_no(it.nesterov));
+}
+std::string text_of(const Adam& it) {
+  return fmt::format("adam (beta1 {}, beta2 {}, epsilon {}, amsgrad {})", it.beta1, it.beta2, it.epsilon,
+                     yes_or_no(it.amsgrad));
+}
+std::string text_of(const AdamW& it) {
+  return fmt::format("adamw (beta1 {}, beta2 {}, epsilon {}, amsgrad {})", it.beta1, it.beta2, it.epsilon,
+                     yes_or_no(it.amsgrad));
+}
+std::string text_of(const RmsProp& it) {
+  return fmt::format("rmsprop (alpha {}, epsilon {}, momentum {}, centered {})", it.alpha, it.epsilon, it.momentum,
+                     yes_or_no(it.centered));
+}
+std::string text_of(const Adagrad& it) {
+  return fmt::format("adagrad (learning_rate_decay {}, initial_accumulator {}, epsilon {})", it.learning_rate_decay,
+                     it.initial_accumulator, it.epsilon);
+}
+std::string text_of(const Lion& it) { return fmt::format("lion (beta1 {}, beta2 {})", it.beta1, it.beta2); }
+
+std::string text_of(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : "none"; }
+
+std::string text_of(const std::optional<LossScale>& scale) {
+  if (!scale) return "none";
+  if (!scale->dynamic) return fmt::format("{}", scale->initial);
+  return fmt::format("{} (doubled after {} steps)", scale->initial, scale->growth_interval);
+}
+
+std::string text_of(const std::vector<WeightGroup>& groups) {
+  std::vector<std::string> texts;
+  for (const WeightGroup& group : groups) {
+    texts.push_back(fmt::format("{} (learning rate times {}, weight decay {})", group.weights, group.rate_factor,
+                                group.weight_decay ? text_of(group.weight_decay) : "as all"));
+  }
+  return texts.empty() ? "none" : join(texts, ", ");
+}
+
+void add_optimizer(std::vector<RunSetting>& settings, const TrainingChoices& choices) {
+  std::visit(
+      [&](const auto& kind) {
+        settings.push_back({"--optimizer", text_of(kind)});
+        settings.push_back({"--learning-rate", fmt::format("{}", kind.learning_rate)});
+        settings.push_back({"--weight-decay", fmt::format("{}", kind.weight_decay)});
+      },
+      choices.optimizer);
+  settings.push_back({"--clip-norm", text_of(choices.update.clip_norm)});
+  settings.push_back({"clip_value", text_of(choices.update.clip_value)});
+  settings.push_back({"accumulate", fmt::format("{}", choices.update.accumulate)});
+  settings.push_back({"--loss-scale", text_of(choices.update.loss_scale)});
+  settings.push_back({"weight groups", text_of(choices.update.groups)});
+}
+
+// By the steps of the whole run, which --epochs, --steps and the samples decide together.
+RunSetting length_setting(const TrainingChoices& choices) {
+  const auto steps = static_cast<double>(choices.steps);
+  const double epochs = steps / static_cast<double>(std::max<int64_t>(choices.batches_per_epoch, 1));
+  return {"--epochs", fmt::format("{:.4g} ({} steps)", epochs, choices.steps)};
+}
+
+void add_schedule(std::vector<RunSetting>& settings, const TrainingChoices& choices) {
+  settings.push_back({"--schedule", choices.schedule});
+  settings.push_back({"--warm-up", fmt::format("{}", choices.warm_up)});
+  settings.push_back(length_setting(choices));
+}
+
+}  // namespace
+
+std::vector<RunSetting> training_settings(const LearningOptions& options, const LearningSource& source,
+                                          const TrainingChoices& choices) {
+  std::vector<RunSetting> settings;
+  settings.push_back({"TASK", source.model ? file_setting(options.what) : source.task.name});
+  settings.push_back({"--data", file_name(options.data)});
+  settings.push_back({"samples", fmt::format("{}", source.task.training->size())});
+  settings.push_back({"held-out samples", fmt::format("{}", source.task.held_out->size())});
+  settings.push_back({"--seed", fmt::format("{}", options.seed)});
+  settings.push_back({"--batch", fmt::format("{}", source.task.batch)});
+  settings.push_back({"--precision", options.precision});
+  if (source.model) settings.push_back({"--loss", source.training.loss});
+  if (!source.model) settings.push_back({"--dropout", fmt::format("{}", source.task.dropout)});
+  settings.push_back({"--weights", printable(choices.weights)});
+  settings.push_back({"--from", choices.from.empty() ? "none" : file_setting(choices.from)});
+  add_optimizer(settings, choices);
+  add_schedule(settings, choices);
+  return settings;
+}
+
+}  // namespace autograph::cli
