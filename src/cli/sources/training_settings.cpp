@@ -93,13 +93,19 @@ void add_optimizer(std::vector<RunSetting>& settings, const TrainingChoices& cho
 RunSetting length_setting(const TrainingChoices& choices) {
   const auto steps = static_cast<double>(choices.steps);
   const double epochs = steps / static_cast<double>(std::max<int64_t>(choices.batches_per_epoch, 1));
-  return {"--epochs", fmt::format("{:.4g} ({} steps)", epochs, choices.steps)};
+  return {.name = "--epochs",
+          .value = fmt::format("{:.4g} ({} steps)", epochs, choices.steps),
+          .advice = fmt::format("the schedule {} spans all epochs and steps, so that more of them change the rate from "
+                                "the first step on; runs with --schedule constant or plateau can be made longer",
+                                choices.schedule)};
 }
 
+// Where the rate does not depend on the length, a longer run begins as the shorter one did.
 void add_schedule(std::vector<RunSetting>& settings, const TrainingChoices& choices) {
+  const bool spans_the_run = choices.schedule != "constant" && choices.schedule != "plateau";
   settings.push_back({"--schedule", choices.schedule});
   settings.push_back({"--warm-up", fmt::format("{}", choices.warm_up)});
-  settings.push_back(length_setting(choices));
+  if (spans_the_run) settings.push_back(length_setting(choices));
 }
 
 }  // namespace

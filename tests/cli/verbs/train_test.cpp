@@ -135,6 +135,34 @@ TEST(CliTrain, GoesOnWithTheSameOptionsOnly) {
   EXPECT_TRUE(contains(more.err, "--data: digits.csv before, more.csv now; samples: 256 before, 512 now")) << more.err;
 }
 
+// A longer run goes on from a shorter one where it would have begun with the same steps.
+TEST(CliTrain, MoreEpochsGoOnWhereTheRateDoesNotDependOnThem) {
+  const TestFolder folder;
+  const std::string train = "train digits --json --data " + write_digits(folder);
+  const auto run = [&](const std::string& name, const std::string& options) {
+    return run_program(train + " --resume --checkpoint " + (folder / name) + " " + options);
+  };
+  for (const std::string schedule : {"constant --warm-up 3", "plateau"}) {
+    SCOPED_TRACE(schedule);
+    const std::string options = " --schedule " + schedule;
+    ASSERT_EQ(run(schedule.substr(0, 5), "--epochs 1" + options).exit_code, 0);
+    const ProgramResult longer = run(schedule.substr(0, 5), "--epochs 2" + options);
+    ASSERT_EQ(longer.exit_code, 0) << longer.err;
+    EXPECT_EQ(longer.json()["resumed_from"], 8);
+    const ProgramResult whole = run_program(train + " --epochs 2 --threads 1" + options);
+    EXPECT_EQ(longer.json()["epochs"].size(), 2U);
+    EXPECT_NEAR(longer.json()["final"]["loss"].get<double>(), whole.json()["final"]["loss"].get<double>(), 1e-4);
+  }
+  ASSERT_EQ(run("cycle", "--epochs 2 --steps 8").exit_code, 0);
+  EXPECT_EQ(run("cycle", "--epochs 1").exit_code, 0) << "the same steps";
+  const ProgramResult longer = run("cycle", "--epochs 4");
+  EXPECT_EQ(longer.exit_code, 2) << longer.out;
+  EXPECT_TRUE(contains(longer.err, "got others - --epochs: 1 (8 steps) before, 4 (32 steps) now")) << longer.err;
+  EXPECT_TRUE(contains(longer.err, "train anew with a folder that has no checkpoints; the schedule one_cycle spans"))
+      << longer.err;
+  EXPECT_TRUE(contains(longer.err, "runs with --schedule constant or plateau can be made longer")) << longer.err;
+}
+
 TEST(CliTrain, FineTunesAModel) {
   const TestFolder folder;
   GraphBuilder graph("linear");
