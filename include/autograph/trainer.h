@@ -111,7 +111,7 @@ struct TrainerOptions {
   std::optional<nn::Plateau> plateau = {};  ///< Instead: by the held-out loss, else the loss, after each epoch.
   int64_t patience = 0;                     ///< Stop when `watched` has not got better for so many epochs; 0: never.
   std::string watched = "loss";  ///< Of the held-out metrics; "accuracy" is better when larger, others when smaller.
-  std::string checkpoints = {};  ///< Folder; "": none are kept.
+  std::string checkpoints = {};  ///< Folder, without any unless `resume`; "": none are kept.
   int64_t checkpoint_every = 0;  ///< Steps; besides one at the end of each epoch. 0: no others.
   bool resume = false;           ///< Go on from the newest checkpoint in the folder, if there is one.
   /// These stand in each checkpoint. A run goes on only from checkpoints whose settings of the same names have the same
@@ -138,8 +138,9 @@ Metrics evaluate(const Graph& evaluation, const StateStore& states, DataLoader& 
 /// One run of training. Not thread-safe.
 class Trainer {
  public:
-  /// Compiles both programs. Throws ValueError where options make no sense, BudgetError where the memory budget is too
-  /// small, what compile() and Checkpoints throw.
+  /// Compiles both programs. Throws ValueError where options make no sense, UserError where checkpoints are in the
+  /// folder and `resume` is not set, BudgetError where the memory budget is too small, what compile() and Checkpoints
+  /// throw.
   Trainer(TrainingGraphs graphs, DataLoader training, std::optional<DataLoader> held_out, TrainerOptions options);
   ~Trainer();
   Trainer(const Trainer&) = delete;

@@ -14,6 +14,17 @@
 namespace autograph {
 namespace {
 
+// A run that begins anew among checkpoints of another would remove them one after the other, and leave the other's best
+// as its own.
+void check_folder(const TrainerOptions& options) {
+  if (options.checkpoints.empty() || options.resume) return;
+  const std::vector<std::string> there = Checkpoints(options.checkpoints).list();
+  AG_CHECK_USER(there.empty(), UserError,
+                "[train] checkpoints: expected a folder without any to begin anew, got {} in '{}', '{}' the newest "
+                "(resume goes on from it: --resume; or give another folder)",
+                there.size(), options.checkpoints, there.front());
+}
+
 void check_options(const TrainerOptions& options) {
   AG_CHECK_USER(options.epochs >= 1, ValueError, "[train] epochs: expected 1 or more, got {}", options.epochs);
   AG_CHECK_USER(options.max_steps >= 0 && options.checkpoint_every >= 0 && options.patience >= 0, ValueError,
@@ -21,6 +32,7 @@ void check_options(const TrainerOptions& options) {
                 options.max_steps, options.checkpoint_every, options.patience);
   AG_CHECK_USER(!options.resume || !options.checkpoints.empty(), ValueError,
                 "[train] resume: expected a folder with checkpoints");
+  check_folder(options);
 }
 
 // With checkpoints: sums in the same order in every run, however busy the machine is.

@@ -193,6 +193,21 @@ TEST(Trainer, RefusesCheckpointsWithMoreStates) {
   EXPECT_NE(message.find("train anew with a folder that has no checkpoints"), std::string::npos) << message;
 }
 
+TEST(Trainer, BeginsAnewInAFolderWithoutCheckpointsOnly) {
+  const TestFolder folder;
+  const TrainerOptions options{
+      .epochs = 1, .checkpoints = folder / "run", .metrics_file = folder / "m.jsonl", .log_folder = folder / "logs"};
+  ToyRun(options).run();
+  const std::vector<std::string> before = Checkpoints(folder / "run").list();
+  const std::string metrics = whole_file(folder / "m.jsonl");
+  ASSERT_EQ(before.size(), 1U);
+  EXPECT_EQ(message_of<UserError>([&] { ToyRun{options}; }),
+            "[train] checkpoints: expected a folder without any to begin anew, got 1 in '" + (folder / "run") + "', '" +
+                before[0] + "' the newest (resume goes on from it: --resume; or give another folder)");
+  EXPECT_EQ(Checkpoints(folder / "run").list(), before);
+  EXPECT_EQ(whole_file(folder / "m.jsonl"), metrics);
+}
+
 TEST(Trainer, SkipsADamagedCheckpoint) {
   const TestFolder folder;
   const TrainerOptions options{.epochs = 3, .checkpoints = folder / "run", .resume = true};
