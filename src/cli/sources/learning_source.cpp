@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "autograph/checkpoint.h"
 #include "autograph/error.h"
 #include "autograph/tensor_io.h"
 #include "base/check.h"
@@ -65,7 +64,7 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
       {.names = "--loss",
        .value_name = "LOSS",
        .doc = "Of MODEL.onnx: cross_entropy (classes in dim 1), token_cross_entropy (in the last one) or mse; "
-              "cross_entropy when not given.",
+              "when not given that of the run whose checkpoint is taken, else cross_entropy.",
        .target = &options.loss},
       {.names = "--batch",
        .value_name = "N",
@@ -73,7 +72,9 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
        .target = &options.batch},
       {.names = "--seed",
        .value_name = "N",
-       .doc = "Of weights, order, dropout and of what a task holds out; 0 when not given.",
+       .doc =
+           "Of weights, order, dropout and of what a task holds out; when not given that of the run whose checkpoint "
+           "eval or predict takes, else 0.",
        .target = &options.seed,
        .env = "AUTOGRAPH_SEED"},
       {.names = "--threads",
@@ -117,7 +118,7 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
     source.task.held_out = open_dataset(options.data, Split::test);
     source.task.optimizer = AdamW{.learning_rate = 1e-4};
     source.task.epochs = 3;
-    source.training.loss = options.loss;
+    source.training.loss = options.loss.empty() ? "cross_entropy" : options.loss;
   }
   if (options.batch > 0) source.task.batch = options.batch;
   return source;
@@ -182,18 +183,10 @@ std::vector<Option> weights_option_table(WeightsOptions& options) {
           from_option(options.from)};
 }
 
-int64_t load_weights(Session& session, const LearningSource& source, const WeightsOptions& options,
-                     StateStore& states) {
+std::optional<Checkpoint> find_checkpoint(const Session& session, const WeightsOptions& options) {
   AG_CHECK_USER(options.checkpoint.empty() || options.from.empty(), UserError,
                 "[cli] --checkpoint and --from: expected one of them");
-  if (!options.from.empty()) {
-    restore(read_safetensors(options.from).tensors, source, states);
-    return -1;
-  }
-  if (options.checkpoint.empty()) {
-    AG_CHECK_USER(source.model, UserError, "[cli] weights: expected --checkpoint DIR or --from FILE.safetensors");
-    return -1;
-  }
+  if (options.checkpoint.empty()) return std::nullopt;
   Checkpoints checkpoints(options.checkpoint);
   auto found = checkpoints.load_best();
   if (!found) found = checkpoints.load_latest();
@@ -201,8 +194,19 @@ int64_t load_weights(Session& session, const LearningSource& source, const Weigh
     session.warn(fmt::format("checkpoint '{}' is damaged and was skipped: {}", damaged.path, damaged.problem));
   }
   AG_CHECK_USER(found, IoError, "[cli] checkpoint: there is none in '{}'", options.checkpoint);
-  restore(found->tensors, source, states);
-  return found->step;
+  return found;
+}
+
+int64_t load_weights(const LearningSource& source, const WeightsOptions& options,
+                     const std::optional<Checkpoint>& found, StateStore& states) {
+  if (found) {
+    restore(found->tensors, source, states);
+    return found->step;
+  }
+  AG_CHECK_USER(source.model || !options.from.empty(), UserError,
+                "[cli] weights: expected --checkpoint DIR or --from FILE.safetensors");
+  if (!options.from.empty()) restore(read_safetensors(options.from).tensors, source, states);
+  return -1;
 }
 
 Json count_json(int64_t count) {

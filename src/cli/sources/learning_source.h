@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "autograph/checkpoint.h"
 #include "autograph/model_io.h"
 #include "autograph/tasks.h"
 #include "autograph/trainer.h"
@@ -18,7 +19,7 @@ namespace autograph::cli {
 struct LearningOptions {
   std::string what;
   std::string data;
-  std::string loss = "cross_entropy";
+  std::string loss;   ///< "": cross_entropy.
   int64_t batch = 0;  ///< 0: the task's own.
   int64_t seed = 0;
   int64_t threads = 0;
@@ -67,9 +68,14 @@ std::vector<Option> weights_option_table(WeightsOptions& options);
 /// Overwrites the weights that a task or model begins with by those of a file; of a model those that the file has.
 void begin_from(LearningSource& source, const std::string& file);
 
-/// Overwrites `states` with them, and says on which step they were written, -1 for files. Throws UserError where a
-/// task has neither.
-int64_t load_weights(Session& session, const LearningSource& source, const WeightsOptions& options, StateStore& states);
+/// The best checkpoint of the folder, else the newest; none where no folder was given. Throws IoError where there is
+/// none in it.
+std::optional<Checkpoint> find_checkpoint(const Session& session, const WeightsOptions& options);
+
+/// Overwrites `states` with the weights of `found`, or of the file, and says on which step they were written, -1 for
+/// files. Throws UserError where a task has neither.
+int64_t load_weights(const LearningSource& source, const WeightsOptions& options,
+                     const std::optional<Checkpoint>& found, StateStore& states);
 
 /// A number, or null below 0.
 Json count_json(int64_t count);

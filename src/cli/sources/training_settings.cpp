@@ -1,7 +1,8 @@
 #include "cli/sources/training_settings.h"
 
+#include <algorithm>
 #include <array>
-#include <cmath>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 
@@ -108,12 +109,31 @@ void add_schedule(std::vector<RunSetting>& settings, const TrainingChoices& choi
   if (spans_the_run) settings.push_back(length_setting(choices));
 }
 
+RunSetting task_setting(const LearningOptions& options, const LearningSource& source) {
+  return {"TASK", source.model ? file_setting(options.what) : source.task.name};
+}
+
+// Of the checkpoint's run; `otherwise` where it had none.
+std::string setting_of(const std::optional<Checkpoint>& found, const std::string& name, const std::string& otherwise) {
+  if (!found) return otherwise;
+  const std::map<std::string, std::string> settings = run_settings(*found);
+  const auto it = settings.find(name);
+  return it == settings.end() ? otherwise : it->second;
+}
+
+void check_setting(const std::optional<Checkpoint>& found, const RunSetting& now) {
+  const std::string before = setting_of(found, now.name, now.value);
+  AG_CHECK_USER(before == now.value, UserError,
+                "[cli] {}: expected {}, as the run that wrote the checkpoint had it, got {} ({})", now.name, before,
+                now.value, now.advice);
+}
+
 }  // namespace
 
 std::vector<RunSetting> training_settings(const LearningOptions& options, const LearningSource& source,
                                           const TrainingChoices& choices) {
   std::vector<RunSetting> settings;
-  settings.push_back({"TASK", source.model ? file_setting(options.what) : source.task.name});
+  settings.push_back(task_setting(options, source));
   settings.push_back({"--data", file_name(options.data)});
   settings.push_back({"samples", fmt::format("{}", source.task.training->size())});
   settings.push_back({"held-out samples", fmt::format("{}", source.task.held_out->size())});
@@ -127,6 +147,28 @@ std::vector<RunSetting> training_settings(const LearningOptions& options, const 
   add_optimizer(settings, choices);
   add_schedule(settings, choices);
   return settings;
+}
+
+LearningSource open_trained(const Session& session, const LearningOptions& options,
+                            const std::optional<Checkpoint>& found) {
+  LearningOptions as_trained = options;
+  if (!session.is_given("seed")) {
+    const std::string seed = setting_of(found, "--seed", "0");
+    std::from_chars(seed.data(), seed.data() + seed.size(), as_trained.seed);
+  }
+  if (options.loss.empty()) as_trained.loss = setting_of(found, "--loss", "");
+  LearningSource source = open_learning(session, as_trained);
+  RunSetting task = task_setting(options, source);
+  task.advice = "weights of one task say nothing about another";
+  check_setting(found, task);
+  // No seed decides about what is held out of a text; predict draws from it how the text goes on.
+  if (!source.task.tokenizer) {
+    check_setting(found,
+                  {"--seed", fmt::format("{}", as_trained.seed),
+                   "another holds out other samples, most of which it has learned from; not given, it is the run's"});
+  }
+  if (source.model) check_setting(found, {"--loss", source.training.loss, "not given, it is the run's"});
+  return source;
 }
 
 }  // namespace autograph::cli

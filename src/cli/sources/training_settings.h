@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "autograph/checkpoint.h"
 #include "autograph/train.h"
 #include "autograph/trainer.h"
 #include "cli/sources/learning_source.h"
@@ -26,5 +28,10 @@ struct TrainingChoices {
 /// As TrainerOptions::settings. Reads the files of weights, whose contents count and not their place.
 std::vector<RunSetting> training_settings(const LearningOptions& options, const LearningSource& source,
                                           const TrainingChoices& choices);
+
+/// open_learning() for what has been trained: seed and loss, where they are not given, are those of the checkpoint's
+/// run, so that the same samples are held out. Throws UserError where what is given is another than the run's.
+LearningSource open_trained(const Session& session, const LearningOptions& options,
+                            const std::optional<Checkpoint>& found);
 
 }  // namespace autograph::cli

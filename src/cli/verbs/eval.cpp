@@ -3,6 +3,7 @@
 
 #include "base/stopwatch.h"
 #include "cli/sources/learning_source.h"
+#include "cli/sources/training_settings.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 
@@ -15,11 +16,12 @@ struct Options {
 };
 
 int run(Session& session, const Options& options) {
-  LearningSource source = open_learning(session, options.learning);
+  const std::optional<Checkpoint> found = find_checkpoint(session, options.weights);
+  LearningSource source = open_trained(session, options.learning, found);
   const Graph evaluation = evaluation_of(source, options.learning);
   StateStore states;
   states.add(evaluation);
-  const int64_t step = load_weights(session, source, options.weights, states);
+  const int64_t step = load_weights(source, options.weights, found, states);
   DataLoader held_out = held_out_loader(source);
   session.progress("evaluating", -1);
   const Stopwatch watch;

@@ -8,6 +8,7 @@
 #include "autograph/error.h"
 #include "base/check.h"
 #include "cli/sources/learning_source.h"
+#include "cli/sources/training_settings.h"
 #include "cli/verbs.h"
 #include "report/table.h"
 
@@ -24,11 +25,11 @@ struct Options {
 };
 
 // The model with the weights that were asked for.
-Graph model_of(Session& session, LearningSource& source, const Options& options) {
+Graph model_of(LearningSource& source, const Options& options, const std::optional<Checkpoint>& found) {
   StateStore states;
   const Graph evaluation = evaluation_of(source, options.learning);
   states.add(evaluation);
-  load_weights(session, source, options.weights, states);
+  load_weights(source, options.weights, found, states);
   if (source.task.module) return inference_graph(source.task, states);
   Graph model = make_trainable(source.model->graph, {.batch_statistics = false}).graph;
   states.copy_to(model);
@@ -111,8 +112,9 @@ int predict_text(Session& session, const LearningSource& source, const Graph& mo
 }
 
 int run(Session& session, const Options& options) {
-  LearningSource source = open_learning(session, options.learning);
-  const Graph model = model_of(session, source, options);
+  const std::optional<Checkpoint> found = find_checkpoint(session, options.weights);
+  LearningSource source = open_trained(session, options.learning, found);
+  const Graph model = model_of(source, options, found);
   return source.task.tokenizer ? predict_text(session, source, model, options)
                                : predict_classes(session, source, model, options);
 }

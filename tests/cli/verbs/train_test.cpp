@@ -163,6 +163,24 @@ TEST(CliTrain, MoreEpochsGoOnWhereTheRateDoesNotDependOnThem) {
   EXPECT_TRUE(contains(longer.err, "runs with --schedule constant or plateau can be made longer")) << longer.err;
 }
 
+// What was held out of the run, and not what another seed would hold out of it.
+TEST(CliTrain, EvaluatesWhatTheRunHeldOut) {
+  const TestFolder folder;
+  const std::string rest = " --json --data " + write_digits(folder) + " --checkpoint " + (folder / "run");
+  const ProgramResult trained = run_program("train digits --epochs 1 --seed 3" + rest);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const ProgramResult evaluated = run_program("eval digits" + rest);
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  EXPECT_NEAR(evaluated.json()["loss"].get<double>(), trained.json()["epochs"][0]["held_out_loss"].get<double>(), 1e-4);
+  EXPECT_EQ(run_program("predict digits" + rest).out, run_program("predict digits --seed 3" + rest).out);
+  for (const std::string verb : {"eval", "predict"}) {
+    const ProgramResult other = run_program(verb + " digits --seed 4" + rest);
+    EXPECT_EQ(other.exit_code, 2) << other.out;
+    EXPECT_TRUE(contains(other.err, "--seed: expected 3, as the run that wrote the checkpoint had it, got 4"))
+        << other.err;
+  }
+}
+
 TEST(CliTrain, FineTunesAModel) {
   const TestFolder folder;
   GraphBuilder graph("linear");
@@ -188,6 +206,25 @@ TEST(CliTrain, FineTunesAModel) {
   const ProgramResult frozen = run_program("train " + (folder / "m.onnx") + data + " --weights fc.wieght");
   EXPECT_EQ(frozen.exit_code, 2);
   EXPECT_TRUE(contains(frozen.err, "did you mean 'fc.weight'?")) << frozen.err;
+
+  // A model may be moved, but not be another of the same name.
+  std::filesystem::create_directory(folder / "moved");
+  const std::string model = folder / "moved/m.onnx", rest = data + " --checkpoint " + (folder / "run");
+  const std::string constant = rest + " --schedule constant --resume";
+  std::filesystem::copy_file(folder / "m.onnx", model);
+  ASSERT_EQ(run_program("train " + (folder / "m.onnx") + constant + " --epochs 1").exit_code, 0);
+  const ProgramResult moved = run_program("train " + model + constant + " --epochs 2");
+  EXPECT_EQ(moved.exit_code, 0) << moved.err;
+  EXPECT_EQ(run_program("eval " + model + rest).exit_code, 0);
+  const ProgramResult loss = run_program("eval " + model + rest + " --loss token_cross_entropy");
+  EXPECT_EQ(loss.exit_code, 2) << loss.out;
+  EXPECT_TRUE(contains(loss.err, "--loss: expected cross_entropy")) << loss.err;
+  std::filesystem::copy_file(folder / "tuned.onnx", model, std::filesystem::copy_options::overwrite_existing);
+  for (const std::string& verb : {"train " + model + constant + " --epochs 2", "eval " + model + rest}) {
+    const ProgramResult other = run_program(verb);
+    EXPECT_EQ(other.exit_code, 2) << other.out;
+    EXPECT_TRUE(contains(other.err, "TASK: ") && contains(other.err, "m.onnx (hash ")) << other.err;
+  }
 }
 
 TEST(CliTrain, WeightsGoToAndComeFromSafetensors) {
@@ -215,7 +252,7 @@ TEST(CliTrain, TextGoesOn) {
   const std::string data = " --data " + (folder / "t.txt");
   ASSERT_EQ(run_program("train sru --epochs 3 --batch 4" + data + " --checkpoint " + (folder / "run")).exit_code, 0);
   const ProgramResult predicted = run_program("predict sru" + data + " --checkpoint " + (folder / "run") +
-                                              " --prompt 'abc' --count 12 --temperature 0");
+                                              " --prompt 'abc' --count 12 --temperature 0 --seed 7");
   ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
   EXPECT_EQ(predicted.out, "abcdefgh abcdef\n");
 }
