@@ -105,8 +105,9 @@ DatasetPtr npy_dataset(const std::vector<std::pair<std::string, std::string>>& f
 /// How a table of text is read.
 struct CsvOptions {
   char separator = ',';
-  /// The first line has the names of the columns; otherwise they are "0", "1", ...
-  bool has_header = true;
+  /// Has the first line the names of the columns? Otherwise they are "0", "1", ... Not given: it has when some cell of
+  /// it is no number, but for a label that is a class by name, as the label of the next line is.
+  std::optional<bool> has_header = {};
   /// The column that is the field "label": numbers 0, 1, ... as they stand, other words by their place among the sorted
   /// words of the column. "": the last one; "-": none.
   std::string label = {};

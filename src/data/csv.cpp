@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "autograph/data.h"
 #include "base/check.h"
@@ -92,7 +93,8 @@ class CsvReader {
   int64_t row_line_ = 1;
 };
 
-float to_number(const CsvReader& reader, std::string_view cell, const std::string& column) {
+// An empty cell is NaN.
+std::optional<float> number_in(std::string_view cell) {
   const size_t begin = std::min(cell.find_first_not_of(" \t"), cell.size());
   const size_t end = cell.find_last_not_of(" \t") + 1;
   std::string_view text = begin < end ? cell.substr(begin, end - begin) : std::string_view();
@@ -100,11 +102,46 @@ float to_number(const CsvReader& reader, std::string_view cell, const std::strin
   if (text.front() == '+') text.remove_prefix(1);
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) {
-    reader.fail(reader.line(), fmt::format("column '{}': expected a number, got '{}'", printable(column),
-                                           printable(cell.substr(0, kMaxShown))));
-  }
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
   return static_cast<float>(value);
+}
+
+float to_number(const CsvReader& reader, std::string_view cell, const std::string& column) {
+  if (const auto number = number_in(cell)) return *number;
+  reader.fail(reader.line(), fmt::format("column '{}': expected a number, got '{}'", printable(column),
+                                         printable(cell.substr(0, kMaxShown))));
+}
+
+// Where a word says nothing about a header, as classes may be words: the label of a table without one. npos: nowhere.
+size_t column_of_words(const std::vector<std::string>& first, const CsvOptions& options) {
+  if (options.regression) return std::string::npos;
+  if (options.label.empty()) return first.size() - 1;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (options.label == std::to_string(i)) return i;
+  }
+  return std::string::npos;
+}
+
+// Samples are numbers: a word in the first line names a column, unless it is a class as the next line has one.
+bool is_header(const std::vector<std::string>& first, const std::vector<std::string>& second,
+               const CsvOptions& options) {
+  const size_t words_at = column_of_words(first, options);
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (number_in(first[i])) continue;
+    if (i != words_at || (i < second.size() && number_in(second[i]))) return true;
+  }
+  return false;
+}
+
+// Looked at ahead; nothing at the end of the file. What is wrong with it is said when it is read.
+std::vector<std::string> second_row(CsvReader reader) {
+  std::vector<std::string> cells;
+  try {
+    if (!reader.next(cells)) cells.clear();
+  } catch (const FormatError&) {
+    cells.clear();
+  }
+  return cells;
 }
 
 // Columns of the table and which of them is the label.
@@ -181,11 +218,12 @@ DatasetPtr csv_dataset(const std::string& path, const CsvOptions& options) {
   std::vector<std::string> cells;
   AG_CHECK_USER(reader.next(cells), FormatError, "[csv] '{}': expected lines, got an empty file", printable(path));
   std::vector<std::string> header = cells;
-  for (size_t i = 0; i < header.size() && !options.has_header; ++i) header[i] = std::to_string(i);
+  const bool has_header = options.has_header ? *options.has_header : is_header(cells, second_row(reader), options);
+  for (size_t i = 0; i < header.size() && !has_header; ++i) header[i] = std::to_string(i);
   const Columns columns(std::move(header), options, path);
   Table table;
   table.bytes = static_cast<int64_t>(text.size());
-  if (!options.has_header) table.add_row(reader, cells, columns, options);
+  if (!has_header) table.add_row(reader, cells, columns, options);
   while (reader.next(cells)) table.add_row(reader, cells, columns, options);
   AG_CHECK_USER(table.rows > 0, FormatError, "[csv] '{}': expected a line of numbers below the header, got none",
                 printable(path));

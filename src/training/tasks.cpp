@@ -29,12 +29,11 @@ struct TaskRequest {
   }
 };
 
-// A table without a header whose last column is the label, of which a share is held out; or whatever open_dataset()
-// knows.
+// A table whose last column is the label, of which a share is held out; or whatever open_dataset() knows.
 HeldOutSplit open_images(const TaskRequest& from, int64_t held_out_share) {
   const std::string& path = from.path;
   if (!path.ends_with(".csv")) return {open_dataset(path, Split::train), open_dataset(path, Split::test)};
-  const DatasetPtr table = csv_dataset(path, {.has_header = false});
+  const DatasetPtr table = csv_dataset(path);
   return hold_out(table, table->size() / held_out_share, from.seed);
 }
 

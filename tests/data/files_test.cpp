@@ -161,6 +161,28 @@ TEST_F(DataFiles, CsvTakesLabelsAsTheOptionsSay) {
   EXPECT_EQ(bare->sample(1)[1].second.to_i64(), std::vector<int64_t>{1});
 }
 
+TEST_F(DataFiles, CsvLooksForAHeader) {
+  const auto rows = [&](const std::string& text, CsvOptions options = {}) {
+    return csv_dataset(folder_.write("t.csv", text), options)->size();
+  };
+  EXPECT_EQ(rows("1,2,0\n3,4,1\n"), 2);
+  EXPECT_EQ(rows("a,b,label\n1,2,0\n3,4,1\n"), 2);
+  EXPECT_EQ(rows("0,1,label\n1,2,0\n3,4,1\n"), 2);  // one word is enough
+  EXPECT_EQ(rows(",b,label\n0,2,0\n1,4,1\n"), 2);   // an index, as pandas writes it
+  // Labels may be words with a header and without one.
+  EXPECT_EQ(rows("1,2,cat\n3,4,dog\n"), 2);
+  EXPECT_EQ(rows("a,b,kind\n1,2,cat\n3,4,dog\n"), 2);
+  EXPECT_EQ(rows("cat,1\ndog,2\n", {.label = "0"}), 2);
+  EXPECT_EQ(rows("kind,1\n0,2\n", {.label = "kind"}), 1);
+  EXPECT_EQ(rows("1,2,cat\n3,4,5\n", {.regression = true}), 1);
+  EXPECT_EQ(rows("1,2\n3,4\n", {.label = "-"}), 2);
+  EXPECT_EQ(rows("a,b\n3,4\n", {.label = "-"}), 1);
+  // What is said counts more.
+  EXPECT_EQ(rows("1,2,0\n3,4,1\n", {.has_header = true}), 1);
+  EXPECT_EQ(csv_error("a,b\n1,0\n", {.has_header = false}),
+            "[csv] 'FOLDER/t.csv', line 1: column '0': expected a number, got 'a'");
+}
+
 TEST_F(DataFiles, CsvErrorsSayTheLine) {
   EXPECT_EQ(csv_error("a,b\n1,0\n1,2,3\n"), "[csv] 'FOLDER/t.csv', line 3: expected 2 cells, got 3");
   EXPECT_EQ(csv_error("a,b\n1,0\nx1,0\n"), "[csv] 'FOLDER/t.csv', line 3: column 'a': expected a number, got 'x1'");

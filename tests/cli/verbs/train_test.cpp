@@ -31,6 +31,24 @@ std::string write_digits(const TestFolder& folder) {
   return folder / "digits.csv";
 }
 
+// The same table below a line of names.
+std::string with_header(const TestFolder& folder, const std::string& table) {
+  std::string header;
+  for (int pixel = 0; pixel < 64; ++pixel) header += "p" + std::to_string(pixel) + ",";
+  std::ofstream(folder / "t.csv") << header << "label\n" << read_text(table);
+  return folder / "t.csv";
+}
+
+// Scores of 64 pixels for 4 classes, all 0.
+std::string write_linear_model(const TestFolder& folder) {
+  GraphBuilder graph("linear");
+  const Var x = graph.input("pixels", DType::f32, {Dim::symbol("n"), 64});
+  graph.output("scores", gemm(x, graph.constant(Tensor::zeros(DType::f32, {64, 4}), "fc.weight"),
+                              graph.constant(Tensor::zeros(DType::f32, {4}), "fc.bias")));
+  save_onnx(graph.build(), folder / "m.onnx");
+  return folder / "m.onnx";
+}
+
 TEST(CliTrain, LearnsEvaluatesAndPredicts) {
   const TestFolder folder;
   const std::string data = " --data " + write_digits(folder);
@@ -183,17 +201,8 @@ TEST(CliTrain, EvaluatesWhatTheRunHeldOut) {
 
 TEST(CliTrain, FineTunesAModel) {
   const TestFolder folder;
-  GraphBuilder graph("linear");
-  const Var x = graph.input("pixels", DType::f32, {Dim::symbol("n"), 64});
-  graph.output("scores", gemm(x, graph.constant(Tensor::zeros(DType::f32, {64, 4}), "fc.weight"),
-                              graph.constant(Tensor::zeros(DType::f32, {4}), "fc.bias")));
-  save_onnx(graph.build(), folder / "m.onnx");
-  // A header, as tables for models have it.
-  std::string header;
-  for (int pixel = 0; pixel < 64; ++pixel) header += "p" + std::to_string(pixel) + ",";
-  const std::string rows = read_text(write_digits(folder));
-  std::ofstream(folder / "t.csv") << header << "label\n" << rows;
-  const std::string data = " --data " + (folder / "t.csv");
+  write_linear_model(folder);
+  const std::string data = " --data " + with_header(folder, write_digits(folder));
   const ProgramResult before = run_program("eval " + (folder / "m.onnx") + data + " --json");
   ASSERT_EQ(before.exit_code, 0) << before.err;
   EXPECT_LT(before.json()["accuracy"].get<double>(), 0.5);
@@ -224,6 +233,21 @@ TEST(CliTrain, FineTunesAModel) {
     const ProgramResult other = run_program(verb);
     EXPECT_EQ(other.exit_code, 2) << other.out;
     EXPECT_TRUE(contains(other.err, "TASK: ") && contains(other.err, "m.onnx (hash ")) << other.err;
+  }
+}
+
+// Tasks and models look for a header in the same way: no sample is lost, no name is one.
+TEST(CliTrain, TablesMayHaveAHeader) {
+  const TestFolder folder;
+  const std::string bare = write_digits(folder), headed = with_header(folder, bare);
+  write_linear_model(folder);
+  for (const std::string& what : {std::string("digits"), folder / "m.onnx"}) {
+    const auto train = [&](const std::string& data) {
+      const ProgramResult trained = run_program("train " + what + " --steps 3 --json --threads 1 --data " + data);
+      EXPECT_EQ(trained.exit_code, 0) << trained.err;
+      return trained.json()["final"];
+    };
+    EXPECT_EQ(train(bare), train(headed)) << what;
   }
 }
 
