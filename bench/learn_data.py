@@ -93,14 +93,15 @@ class Twister:
         return x ^ x >> 43
 
 
-def hold_out(size, count, seed):
-    """(training, held out): src/training/held_out_split.cpp."""
+def hold_out(size, seed):
+    """(training, held out): split_dataset() in src/data/dataset.cpp."""
     order = list(range(size))
     twister = Twister(seed)
     for i in range(size - 1, 0, -1):
         other = twister.draw() % (i + 1)
         order[i], order[other] = order[other], order[i]
-    return numpy.array(order[count:]), numpy.array(order[:count])
+    count = size // 5
+    return numpy.sort(order[count:]), numpy.sort(order[:count])
 
 
 # ---- Arrays ----------------------------------------------------------------------------------------------------------
@@ -113,7 +114,7 @@ def read_idx(path):
     return numpy.frombuffer(data, numpy.uint8, offset=4 + 4 * len(dims)).reshape(dims)
 
 
-def open_images(path, share, seed):
+def open_images(path, seed):
     """((x, y) to learn from, (x, y) held out); x as the model takes it."""
     path = pathlib.Path(path)
     if path.is_dir():
@@ -121,7 +122,7 @@ def open_images(path, share, seed):
                       read_idx(path / f"{part}-labels-idx1-ubyte.gz").astype(numpy.int64))
                      for part in ("train", "t10k"))  # fmt: skip
     table = numpy.loadtxt(path, delimiter=",", dtype=numpy.float32)
-    parts = hold_out(len(table), len(table) // share, seed)
+    parts = hold_out(len(table), seed)
     return tuple((table[rows, :-1], table[rows, -1].astype(numpy.int64)) for rows in parts)
 
 
@@ -142,7 +143,7 @@ def open_text(path, length):
 
 def open_trees(path, seed):
     data = numpy.load(path)
-    parts = hold_out(len(data["label"]), len(data["label"]) // 6, seed)
+    parts = hold_out(len(data["label"]), seed)
     return tuple((data["tree"][rows], data["label"][rows]) for rows in parts)
 
 

@@ -114,7 +114,7 @@ class Task:
             self.make = lambda dropout: TreeLstm(types, trees[0].shape[2], classes, dropout)
         else:
             self.decays_biases = False
-            self.training, self.held_out = learn_data.open_images(path, 6 if name == "fashion" else 5, seed)
+            self.training, self.held_out = learn_data.open_images(path, seed)
             side = 8 if name == "digits" else 28
             scale = 255 if name == "mnist" and str(path).endswith(".csv") else 1
             mean, deviation = {"fashion": (0.286, 0.353), "mnist": (0.1307 * scale, 0.3081 * scale),

@@ -79,9 +79,11 @@ struct DataLimits {
 DatasetPtr tensor_dataset(NamedTensors tensors, std::vector<std::string> class_names = {});
 /// Samples begin to end - 1 of `dataset`. ValueError unless 0 <= begin <= end <= size().
 DatasetPtr slice_dataset(DatasetPtr dataset, int64_t begin, int64_t end);
+/// How much of a set in one piece is held out, by tasks and by the command line, too.
+inline constexpr double kHeldOutShare = 0.2;
 /// One of the two parts that a draw by `seed` makes of a set: `held_out` of all samples, rounded down, are Split::test,
 /// the others Split::train, in their order. ValueError unless 0 <= held_out <= 1.
-DatasetPtr split_dataset(DatasetPtr dataset, Split split, double held_out = 0.1, uint64_t seed = 0);
+DatasetPtr split_dataset(DatasetPtr dataset, Split split, double held_out = kHeldOutShare, uint64_t seed = 0);
 
 /// The whole of an IDX file, gzipped or not: u8, i8, i16, i32, f32 or f64.
 Tensor read_idx(const std::string& path, const DataLimits& limits = {});
@@ -184,9 +186,10 @@ DatasetPtr token_dataset(std::vector<int32_t> tokens, int64_t length, int64_t st
 
 /// The set at `path`, told by what is there: a folder with IDX files under MNIST's names, with binary CIFAR files, or
 /// with a folder for each class (`train` and `test`, or `val`, above them where there are such); a file .npz, .csv,
-/// .tsv or .jsonl. Sets that come in one piece are split (split_dataset()): a tenth is Split::test. ValueError, with
+/// .tsv or .jsonl. Sets that come in one piece are split, split_dataset(set, split, held_out, seed). ValueError, with
 /// what was looked for, where nothing fits.
-DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits = {});
+DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits = {},
+                        double held_out = kHeldOutShare, uint64_t seed = 0);
 
 // ---- Changing samples while they are loaded --------------------------------------------------------------------
 

@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "autograph/data.h"
+#include "autograph/random.h"
 #include "base/check.h"
 #include "base/printable.h"
-#include "data/draws.h"
 
 namespace autograph {
 namespace {
@@ -124,7 +124,11 @@ DatasetPtr slice_dataset(DatasetPtr dataset, int64_t begin, int64_t end) {
 
 DatasetPtr split_dataset(DatasetPtr dataset, Split split, double held_out, uint64_t seed) {
   AG_CHECK_USER(held_out >= 0 && held_out <= 1, ValueError, "[data] held_out: expected 0 to 1, got {}", held_out);
-  std::vector<int64_t> order = draw_order(dataset->size(), seed, kSplitEpoch);
+  std::vector<int64_t> order(static_cast<size_t>(dataset->size()));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  // Fisher and Yates, written out: std::shuffle is another one with every standard library.
+  Random random(seed);
+  for (size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random() % (i + 1)]);
   const auto tests = static_cast<std::ptrdiff_t>(static_cast<double>(order.size()) * held_out);
   std::vector<int64_t> indices = split == Split::test ? std::vector<int64_t>(order.begin(), order.begin() + tests)
                                                       : std::vector<int64_t>(order.begin() + tests, order.end());

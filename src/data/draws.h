@@ -8,9 +8,8 @@
 
 namespace autograph {
 
-/// Epochs are 0 to kMaxEpoch; splits of sets draw as if they were one more.
+/// Epochs are 0 to kMaxEpoch.
 inline constexpr int64_t kMaxEpoch = 0xFFFF'FFFE;
-inline constexpr int64_t kSplitEpoch = 0xFFFF'FFFF;
 
 /// The numbers of one purpose for one sample in one epoch.
 class Draws {

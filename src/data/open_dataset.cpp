@@ -54,9 +54,11 @@ DatasetPtr find_cifar(const fs::path& folder, Split split, const DataLimits& lim
   return files.empty() ? nullptr : cifar_dataset(files, CifarKind::cifar10, limits);
 }
 
-DatasetPtr find_images(const fs::path& folder, Split split, const DataLimits& limits) {
+DatasetPtr find_images(const fs::path& folder, Split split, const DataLimits& limits, double held_out, uint64_t seed) {
   const ImageFolderOptions options{.limits = limits};
-  if (!is_folder(folder / "train")) return split_dataset(image_folder_dataset(folder.string(), options), split);
+  if (!is_folder(folder / "train")) {
+    return split_dataset(image_folder_dataset(folder.string(), options), split, held_out, seed);
+  }
   if (split == Split::train) return image_folder_dataset((folder / "train").string(), options);
   for (const char* name : {"test", "val"}) {
     if (is_folder(folder / name)) return image_folder_dataset((folder / name).string(), options);
@@ -77,14 +79,15 @@ DatasetPtr open_file(const std::string& path, const DataLimits& limits) {
 
 }  // namespace
 
-DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits) {
+DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits, double held_out,
+                        uint64_t seed) {
   std::error_code error;
   AG_CHECK_USER(fs::exists(path, error), IoError, "[data] '{}': no such file or folder", printable(path));
-  if (!is_folder(path)) return split_dataset(open_file(path, limits), split);
+  if (!is_folder(path)) return split_dataset(open_file(path, limits), split, held_out, seed);
   if (DatasetPtr found = find_mnist(path, split, limits)) return found;
   if (DatasetPtr found = find_cifar(path, split, limits)) return found;
   try {
-    return find_images(path, split, limits);
+    return find_images(path, split, limits, held_out, seed);
   } catch (const ValueError& error) {
     throw ValueError(
         fmt::format("[data] '{}': no set found; looked for {}-images-idx3-ubyte (MNIST), {} (CIFAR) and "

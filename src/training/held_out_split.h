@@ -1,7 +1,8 @@
-// Holding samples out of sets that come in one piece, and in any order.
+// What tasks learn from and what they hold out: the same as open_dataset() gives others.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "autograph/data.h"
 
@@ -13,7 +14,10 @@ struct HeldOutSplit {
   DatasetPtr held_out;
 };
 
-/// `count` samples, drawn from `seed`, are held out. ValueError unless 0 < count < dataset->size().
-HeldOutSplit hold_out(DatasetPtr dataset, int64_t count, uint64_t seed);
+/// kHeldOutShare of the samples, drawn from `seed`, are held out. ValueError where the set is too small for that.
+HeldOutSplit hold_out(const DatasetPtr& dataset, uint64_t seed);
+
+/// Both parts of what open_dataset() knows: the set's own two, or those of hold_out().
+HeldOutSplit open_split(const std::string& path, uint64_t seed);
 
 }  // namespace autograph

@@ -29,14 +29,6 @@ struct TaskRequest {
   }
 };
 
-// A table whose last column is the label, of which a share is held out; or whatever open_dataset() knows.
-HeldOutSplit open_images(const TaskRequest& from, int64_t held_out_share) {
-  const std::string& path = from.path;
-  if (!path.ends_with(".csv")) return {open_dataset(path, Split::train), open_dataset(path, Split::test)};
-  const DatasetPtr table = csv_dataset(path);
-  return hold_out(table, table->size() / held_out_share, from.seed);
-}
-
 // One name for the pixels: "image" of image files, "x" of tables.
 std::string pixels_of(const Dataset& dataset, int64_t count) {
   for (const Field& field : dataset.fields()) {
@@ -47,7 +39,8 @@ std::string pixels_of(const Dataset& dataset, int64_t count) {
   throw ShapeError(fmt::format("[task] data: expected a field of {} pixels, got none", count));
 }
 
-void take_images(TrainingTask& task, const HeldOutSplit& data, const ImageModelSizes& sizes, bool is_wide) {
+void take_images(TrainingTask& task, const TaskRequest& from, const ImageModelSizes& sizes, bool is_wide) {
+  const HeldOutSplit data = open_split(from.path, from.seed);
   task.training = data.training;
   task.held_out = data.held_out;
   task.input = pixels_of(*task.training, sizes.channels * sizes.side * sizes.side);
@@ -59,26 +52,26 @@ void take_images(TrainingTask& task, const HeldOutSplit& data, const ImageModelS
 }
 
 void make_fashion(TrainingTask& task, const TaskRequest& from) {
-  take_images(task, open_images(from, 6), from.with_dropout(ImageModelSizes{.mean = 0.286, .deviation = 0.353}), false);
+  take_images(task, from, from.with_dropout(ImageModelSizes{.mean = 0.286, .deviation = 0.353}), false);
 }
 
-// Files of MNIST have pixels up to 1, tables up to 255. A fifth of a table is held out.
+// Files of MNIST have pixels up to 1, tables up to 255.
 void make_mnist(TrainingTask& task, const TaskRequest& from) {
   const double scale = from.path.ends_with(".csv") ? 255 : 1;
   const ImageModelSizes sizes{.mean = 0.1307 * scale, .deviation = 0.3081 * scale};
-  take_images(task, open_images(from, 5), from.with_dropout(sizes), false);
+  take_images(task, from, from.with_dropout(sizes), false);
 }
 
 void make_digits(TrainingTask& task, const TaskRequest& from) {
   const ImageModelSizes sizes{.side = 8, .mean = 4.9, .deviation = 6, .width = 32, .hidden = 128, .dropout = 0.3};
-  take_images(task, open_images(from, 5), from.with_dropout(sizes), false);
+  take_images(task, from, from.with_dropout(sizes), false);
   task.epochs = 30;
   task.batch = 32;
 }
 
 void make_cifar10(TrainingTask& task, const TaskRequest& from) {
   const ImageModelSizes sizes{.channels = 3, .side = 32, .mean = 0.473, .deviation = 0.251};
-  take_images(task, open_images(from, 6), from.with_dropout(sizes), true);
+  take_images(task, from, from.with_dropout(sizes), true);
   task.transforms = {RandomCrop{.padding = 4}, HorizontalFlip{}};
   task.epochs = 20;
 }
@@ -141,11 +134,10 @@ TreeModelSizes sizes_of_trees(const Dataset& dataset) {
   return sizes;
 }
 
-// A sixth is held out.
 void make_tree(TrainingTask& task, const TaskRequest& from) {
   const DatasetPtr trees = npz_dataset(from.path);
   const TreeModelSizes sizes = from.with_dropout(sizes_of_trees(*trees));
-  const HeldOutSplit data = hold_out(trees, trees->size() / 6, from.seed);
+  const HeldOutSplit data = hold_out(trees, from.seed);
   task.training = data.training;
   task.held_out = data.held_out;
   task.input = "tree";

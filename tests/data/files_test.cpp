@@ -308,8 +308,8 @@ TEST_F(DataFiles, OpenTellsWhatIsThere) {
   EXPECT_EQ(open_dataset(folder_ / "images", Split::test)->fields()[0].dims, (Dims{3, 224, 224}));
   std::string table = "x\ty\n";
   for (int i = 0; i < 20; ++i) table += "1\t0\n";
-  EXPECT_EQ(open_dataset(folder_.write("t.tsv", table), Split::test)->size(), 2);
-  EXPECT_EQ(open_dataset(folder_.write("t.tsv", table), Split::train)->size(), 18);
+  EXPECT_EQ(open_dataset(folder_.write("t.tsv", table), Split::test)->size(), 4);
+  EXPECT_EQ(open_dataset(folder_.write("t.tsv", table), Split::train)->size(), 16);
   std::filesystem::create_directories(folder_ / "empty");
   EXPECT_NE(error_of([&] { open_dataset(folder_ / "empty", Split::train); }).find("looked for train-images-idx3-ubyte"),
             std::string::npos);

@@ -178,7 +178,7 @@ TEST(TreeLstm, TaskLearnsFromAFile) {
   const TestFolder folder;
   write_npz(folder / "trees.npz", chains(600));
   TrainingTask task = make_task("tree", folder / "trees.npz", 0);
-  EXPECT_EQ(task.held_out->size(), 100);
+  EXPECT_EQ(task.held_out->size(), 120);
   DataLoader training(task.training, {.batch_size = task.batch, .shuffle = true, .drop_last = true});
   TrainingGraphs graphs = training_graphs(*task.module, training, task.loss, task.optimizer, task.update);
   Trainer trainer(std::move(graphs), std::move(training), DataLoader(task.held_out, {.batch_size = 100}),

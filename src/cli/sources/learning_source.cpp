@@ -72,9 +72,8 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
        .target = &options.batch},
       {.names = "--seed",
        .value_name = "N",
-       .doc =
-           "Of weights, order, dropout and of what a task holds out; when not given that of the run whose checkpoint "
-           "eval or predict takes, else 0.",
+       .doc = "Of weights, order, dropout and of which fifth of a set in one piece is held out; when not given that of "
+              "the run whose checkpoint eval or predict takes, else 0.",
        .target = &options.seed,
        .env = "AUTOGRAPH_SEED"},
       {.names = "--threads",
@@ -114,8 +113,14 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
     source.model = load_onnx(options.what);
     for (const std::string& warning : source.model->warnings) session.warn(warning);
     source.task.name = options.what;
-    source.task.training = open_dataset(options.data, Split::train);
-    source.task.held_out = open_dataset(options.data, Split::test);
+    const auto part = [&](Split split) {
+      return open_dataset(options.data, split, {}, kHeldOutShare, static_cast<uint64_t>(options.seed));
+    };
+    source.task.training = part(Split::train);
+    source.task.held_out = part(Split::test);
+    AG_CHECK_USER(source.task.held_out->size() > 0, UserError,
+                  "[cli] --data: expected enough samples to hold out a share of {}, got {} (predict takes any number)",
+                  kHeldOutShare, source.task.training->size());
     source.task.optimizer = AdamW{.learning_rate = 1e-4};
     source.task.epochs = 3;
     source.training.loss = options.loss.empty() ? "cross_entropy" : options.loss;

@@ -29,11 +29,13 @@ int run(Session& session, const Options& options) {
   const double seconds = watch.ms() / 1000;
   session.end_progress();
 
+  const int64_t samples = source.task.held_out->size(), all = samples + source.task.training->size();
   Json::Object document{{"task", source.task.name},
-                        {"samples", source.task.held_out->size()},
+                        {"samples", samples},
+                        {"held_out_of", all},
                         {"step", count_json(step)},
                         {"seconds", seconds}};
-  std::vector<std::pair<std::string, std::string>> pairs{{"samples", std::to_string(source.task.held_out->size())}};
+  std::vector<std::pair<std::string, std::string>> pairs{{"samples", fmt::format("{}, held out of {}", samples, all)}};
   for (const auto& [name, value] : metrics) {
     document.emplace_back(name, value);
     pairs.emplace_back(name, metric_text(value));
@@ -51,7 +53,9 @@ Command eval_command() {
   return {
       .name = "eval",
       .doc = "loss and accuracy of what was held out",
-      .details = "The samples that train does not learn from, with the weights of a run, of a file, or of the model.",
+      .details =
+          "The samples that train does not learn from, with the weights of a run, of a file, or of the model. Of "
+          "a set in one piece --seed draws them: give the one that train had.",
       .examples = {{"autograph eval fashion --data DIR --checkpoint run1", "The best checkpoint of a run."},
                    {"autograph eval model.onnx --data images/", "A model as it is."}},
       .options = std::move(table),

@@ -236,6 +236,28 @@ TEST(CliTrain, FineTunesAModel) {
   }
 }
 
+// What a task has learned is scored on the samples that it held out when it is a model, too; whatever the seed.
+TEST(CliTrain, HoldsOutTheSameForTasksAndModels) {
+  const TestFolder folder;
+  const std::string data = " --json --threads 1 --data " + write_digits(folder);
+  const std::string model = folder / "digits.onnx";
+  for (const char* seed : {" --seed 0", " --seed 5"}) {
+    // Little is learned, so that one sample more or less is seen in the numbers.
+    const ProgramResult trained = run_program("train digits --steps 4" + data + seed + " -o " + model);
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    const nlohmann::json last = trained.json()["epochs"][0];
+    const ProgramResult evaluated = run_program("eval " + model + data + seed);
+    ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+    EXPECT_EQ(evaluated.json()["samples"], 64);
+    EXPECT_EQ(evaluated.json()["held_out_of"], 320);
+    EXPECT_EQ(evaluated.json()["accuracy"], last["accuracy"]);
+    EXPECT_NEAR(evaluated.json()["loss"].get<double>(), last["held_out_loss"].get<double>(), 1e-4);
+  }
+  const ProgramResult other = run_program("eval " + model + data + " --seed 6");
+  const ProgramResult same = run_program("eval " + model + data + " --seed 5");
+  EXPECT_NE(other.json()["loss"], same.json()["loss"]);
+}
+
 // Tasks and models look for a header in the same way: no sample is lost, no name is one.
 TEST(CliTrain, TablesMayHaveAHeader) {
   const TestFolder folder;
