@@ -93,6 +93,10 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
        .target = &options.precision,
        .kind = ValueKind::choice,
        .choices = {"f32", "bf16"}},
+      {.names = "--check-nan",
+       .doc = "Stop at the first node that makes a NaN or infinity out of finite inputs.",
+       .target = &options.check_nan,
+       .env = "AUTOGRAPH_CHECK_NAN"},
   };
 }
 
@@ -147,6 +151,7 @@ CompileOptions learning_compile_options(const LearningOptions& options) {
   compile.threads = static_cast<int>(options.threads);
   compile.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
   compile.precision = precision_named(options.precision);
+  compile.check_nan = options.check_nan;
   return compile;
 }
 

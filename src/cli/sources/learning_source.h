@@ -15,7 +15,7 @@
 
 namespace autograph::cli {
 
-/// TASK|MODEL, --data, --loss, --batch, --seed, --threads, --memory-budget, --precision.
+/// TASK|MODEL, --data, --loss, --batch, --seed, --threads, --memory-budget, --precision, --check-nan.
 struct LearningOptions {
   std::string what;
   std::string data;
@@ -25,6 +25,7 @@ struct LearningOptions {
   int64_t threads = 0;
   int64_t memory_budget_mib = 0;
   std::string precision = "f32";
+  bool check_nan = false;
   double dropout = -1;  ///< Below 0: the task's own. An option of train alone: nothing else drops.
 };
 

@@ -2,10 +2,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iostream>
 
 #include "autograph/error.h"
 #include "base/check.h"
+#include "cli/build_info.h"
 #include "cli/interrupt.h"
+#include "cli/machine.h"
+#include "cli/observed_run.h"
 #include "cli/sources/learning_source.h"
 #include "cli/sources/training_settings.h"
 #include "cli/verbs.h"
@@ -34,6 +38,7 @@ struct Options {
   std::string metrics;
   std::string log_dir;
   std::string output;
+  ObserveOptions observe;
 };
 
 void check_output(const std::string& path, bool has_module) {
@@ -179,7 +184,8 @@ Json epoch_json(const EpochResult& epoch) {
                        {"samples_per_second", epoch.samples_per_second}});
 }
 
-void report(Session& session, const LearningSource& source, const Options& options, const TrainingResult& result) {
+void report(Session& session, const LearningSource& source, const Options& options, const TrainingResult& result,
+            ObservedRun& observed) {
   Json epochs = Json::array();
   Table table({{"epoch", true},
                {"loss", true},
@@ -206,21 +212,23 @@ void report(Session& session, const LearningSource& source, const Options& optio
                         options.checkpoint.empty() ? "" : "; --resume goes on from there");
   }
   if (!options.output.empty()) tail += options.output + "\n";
-  session.print(
-      {{"task", source.task.name},
-       {"epochs", std::move(epochs)},
-       {"final", Json::object({{"loss", number_of(last, "loss")}, {"accuracy", number_of(last, "accuracy")}})},
-       {"steps", result.steps},
-       {"resumed_from", count_json(result.resumed_from)},
-       {"stopped_early", result.stopped_early},
-       {"interrupted", result.was_interrupted},
-       {"file", options.output.empty() ? Json() : Json(options.output)}},
-      table.to_string(session.stdout_escapes()) + tail);
+  Json::Object document{
+      {"task", source.task.name},
+      {"epochs", std::move(epochs)},
+      {"final", Json::object({{"loss", number_of(last, "loss")}, {"accuracy", number_of(last, "accuracy")}})},
+      {"steps", result.steps},
+      {"resumed_from", count_json(result.resumed_from)},
+      {"stopped_early", result.stopped_early},
+      {"interrupted", result.was_interrupted},
+      {"file", options.output.empty() ? Json() : Json(options.output)}};
+  if (!options.observe.watch.empty()) document.emplace_back("watched", observed.watched());
+  session.print(std::move(document), table.to_string(session.stdout_escapes()) + tail);
 }
 
 int run(Session& session, const Options& options) {
   AG_CHECK_USER(options.epochs >= 0 && options.steps >= 0, UserError,
                 "[train] --epochs and --steps: expected 0 or more");
+  check_observe_options(options.observe);
   check_paths(options);
   LearningSource source = open_learning(session, options.learning);
   check_output(options.output, source.task.module != nullptr);
@@ -230,11 +238,25 @@ int run(Session& session, const Options& options) {
   TrainerOptions how = trainer_options(session, source, options, loader);
   const InterruptScope interruptible;
   Trainer trainer(std::move(graphs), std::move(loader), held_out_loader(source), std::move(how));
-  const TrainingResult result = trainer.run();
+  ObservedRun observed(session, options.observe);
+  observed.hashes().model = options.learning.what;
+  observed.hashes().version = version();
+  observed.hashes().machine = cpu_name();
+  observed.hashes().device = "cpu";
+  observed.hashes().threads = static_cast<int>(options.learning.threads);
+  TrainingResult result;
+  try {
+    result = trainer.run();
+  } catch (const UserError&) {
+    if (!observed.was_stopped()) throw;
+    std::cerr << "stopped\n";
+    return static_cast<int>(ExitCode::done);
+  }
+  observed.finish();
   session.end_progress();
   for (const std::string& warning : result.warnings) session.warn(warning);
   save(source, trainer.states(), options.output);
-  report(session, source, options, result);
+  report(session, source, options, result, observed);
   return static_cast<int>(result.was_interrupted ? ExitCode::interrupted : ExitCode::done);
 }
 
@@ -330,6 +352,7 @@ Command train_command() {
   auto options = std::make_shared<Options>();
   std::vector<Option> table = learning_option_table(options->learning);
   for (Option& option : own_options(*options)) table.push_back(std::move(option));
+  for (Option& option : observe_option_table(options->observe)) table.push_back(std::move(option));
   std::string details = "Tasks:";
   for (const TaskInfo& task : training_tasks()) {
     details += fmt::format(" {} ({}; --data: {}).", task.name, task.doc, task.data);

@@ -273,6 +273,40 @@ TEST(CliTrain, TablesMayHaveAHeader) {
   }
 }
 
+TEST(CliTrain, NamesTheNodeOfTheFirstNaN) {
+  const TestFolder folder;
+  const std::string train = "train digits --steps 9 --schedule constant --lr 1e30 --data " + write_digits(folder);
+  const ProgramResult checked = run_program(train + " --check-nan");
+  EXPECT_EQ(checked.exit_code, 1);
+  EXPECT_TRUE(contains(checked.err, "[check_nan] output ")) << checked.err;
+  EXPECT_TRUE(contains(checked.err, "all inputs are finite: input 0 f32[32,")) << checked.err;
+  EXPECT_TRUE(contains(checked.err, "rms ") && contains(checked.err, "in node ")) << checked.err;
+  // What is scored and predicted is looked at, too, and a run that is well passes.
+  const std::string data = " --check-nan --data " + (folder / "digits.csv");
+  EXPECT_EQ(run_program("train digits --steps 2" + data + " -o " + (folder / "d.onnx")).exit_code, 0);
+  EXPECT_EQ(run_program("eval " + (folder / "d.onnx") + data).exit_code, 0);
+  EXPECT_EQ(run_program("predict " + (folder / "d.onnx") + data).exit_code, 0);
+}
+
+TEST(CliTrain, IsWatchedStoppedAndHashed) {
+  const TestFolder folder;
+  const std::string train =
+      "train " + write_linear_model(folder) + " --batch 64 --steps 2 --data " + write_digits(folder) + " --threads 1 ";
+  const ProgramResult watched = run_program(train + "--json --watch fc.weight*,gemm,matmul");
+  ASSERT_EQ(watched.exit_code, 0) << watched.err;
+  EXPECT_GE(watched.json()["watched"].size(), 2U);
+  const ProgramResult stopped = run_program(train + "--break '*'", "echo q |");
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
+  EXPECT_TRUE(contains(stopped.err, "stopped")) << stopped.err;
+  // Two orders of the samples part at what the first step makes of its batch.
+  for (const char* seed : {"1", "2"}) {
+    const ProgramResult hashed = run_program(train + "--seed " + seed + " --hashes " + (folder / seed));
+    ASSERT_EQ(hashed.exit_code, 0) << hashed.err;
+  }
+  EXPECT_EQ(run_program("diff-runs " + (folder / "1") + " " + (folder / "1")).exit_code, 0);
+  EXPECT_EQ(run_program("diff-runs " + (folder / "1") + " " + (folder / "2")).exit_code, 6);
+}
+
 TEST(CliTrain, WeightsGoToAndComeFromSafetensors) {
   const TestFolder folder;
   const std::string data = " --data " + write_digits(folder);
