@@ -190,6 +190,9 @@ DatasetPtr token_dataset(std::vector<int32_t> tokens, int64_t length, int64_t st
 /// what was looked for, where nothing fits.
 DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits = {},
                         double held_out = kHeldOutShare, uint64_t seed = 0);
+/// All samples at `path`, to predict what they are: as open_dataset() finds them, of sets in two parts Split::test.
+/// Labels may be missing: a table of as many columns as a sample has `elements` has none.
+DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits = {});
 
 // ---- Changing samples while they are loaded --------------------------------------------------------------------
 

@@ -42,14 +42,21 @@ struct TrainingTask {
   std::optional<Tokenizer> tokenizer = {};  ///< Of tasks on text.
 };
 
+/// What the data of a task are for.
+enum class TaskUse {
+  train,    ///< To learn from and to score what is held out.
+  predict,  ///< Of images and trees both sets are all samples, see open_samples(): images need no labels.
+};
+
 /// The task `name` with data from `path`; weights and what is held out are drawn from `seed`. `dropout` takes the place
 /// of the ratio that the task has. Throws ValueError, with the nearest name, for others, and what reading the data
 /// throws.
 TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed,
-                       std::optional<double> dropout = {});
+                       std::optional<double> dropout = {}, TaskUse use = TaskUse::train);
 
-/// The model of a task for any number of samples with weights from `states`, to run and to save: its input is `input`,
-/// its output "scores".
+/// The model of a task for any number of samples, its weights as states: its input is `input`, its output "scores".
+Graph inference_graph(TrainingTask& task);
+/// The same with weights from `states`, to run and to save.
 Graph inference_graph(TrainingTask& task, const StateStore& states);
 
 /// Goes on from `prompt` by `count` tokens that a model of a task on text draws; `program` is compiled from its

@@ -67,11 +67,18 @@ DatasetPtr find_images(const fs::path& folder, Split split, const DataLimits& li
                                printable(folder.string())));
 }
 
+// How a table is read; nothing for what is none.
+std::optional<CsvOptions> table_options(const std::string& path, const DataLimits& limits) {
+  const std::string extension = fs::path(path).extension().string();
+  if (extension == ".csv") return CsvOptions{.limits = limits};
+  if (extension == ".tsv") return CsvOptions{.separator = '\t', .limits = limits};
+  return std::nullopt;
+}
+
 DatasetPtr open_file(const std::string& path, const DataLimits& limits) {
   const std::string extension = fs::path(path).extension().string();
   if (extension == ".npz") return npz_dataset(path, limits);
-  if (extension == ".csv") return csv_dataset(path, {.limits = limits});
-  if (extension == ".tsv") return csv_dataset(path, {.separator = '\t', .limits = limits});
+  if (const auto options = table_options(path, limits)) return csv_dataset(path, *options);
   if (extension == ".jsonl") return json_lines_dataset(path, {.limits = limits});
   throw ValueError(fmt::format("[data] '{}': expected a file .npz, .csv, .tsv or .jsonl, got '{}'", printable(path),
                                printable(extension)));
@@ -95,6 +102,16 @@ DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& 
                     printable(path), split == Split::train ? "train" : "t10k",
                     split == Split::train ? "data_batch_1.bin" : "test_batch.bin", error.what()));
   }
+}
+
+DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits) {
+  DatasetPtr samples = open_dataset(path, Split::test, limits, 1);
+  const Field& first = samples->fields().front();
+  std::optional<CsvOptions> options = table_options(path, limits);
+  if (!options || is_folder(path) || first.dims != Dims{elements - 1}) return samples;
+  // With the column that was taken for the label there are as many as a sample has.
+  options->label = "-";
+  return csv_dataset(path, *options);
 }
 
 }  // namespace autograph

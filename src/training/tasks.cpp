@@ -8,6 +8,8 @@
 #include "autograph/random.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "base/join.h"
+#include "base/printable.h"
 #include "training/held_out_split.h"
 #include "training/image_models.h"
 #include "training/text_models.h"
@@ -21,6 +23,7 @@ struct TaskRequest {
   const std::string& path;  // of the data
   uint64_t seed;
   std::optional<double> dropout;  // in place of the task's own
+  TaskUse use;
 
   template <class Sizes>
   Sizes with_dropout(Sizes sizes) const {
@@ -36,14 +39,27 @@ std::string pixels_of(const Dataset& dataset, int64_t count) {
     for (const int64_t extent : field.dims) elements *= extent;
     if (field.name != "label" && elements == count) return field.name;
   }
-  throw ShapeError(fmt::format("[task] data: expected a field of {} pixels, got none", count));
+  std::vector<std::string> fields;
+  for (const Field& field : dataset.fields()) {
+    const Shape shape(std::vector<Dim>(field.dims.begin(), field.dims.end()));
+    fields.push_back(fmt::format("'{}' {}", printable(field.name), to_string(Type(field.dtype, shape))));
+  }
+  throw ShapeError(
+      fmt::format("[task] data: expected a field of {} pixels, got {} (tables have the label in their last "
+                  "column; predict takes them without, too)",
+                  count, join(fields, ", ")));
 }
 
 void take_images(TrainingTask& task, const TaskRequest& from, const ImageModelSizes& sizes, bool is_wide) {
-  const HeldOutSplit data = open_split(from.path, from.seed);
-  task.training = data.training;
-  task.held_out = data.held_out;
-  task.input = pixels_of(*task.training, sizes.channels * sizes.side * sizes.side);
+  const int64_t pixels = sizes.channels * sizes.side * sizes.side;
+  if (from.use == TaskUse::predict) {
+    task.training = task.held_out = open_samples(from.path, pixels);
+  } else {
+    const HeldOutSplit data = open_split(from.path, from.seed);
+    task.training = data.training;
+    task.held_out = data.held_out;
+  }
+  task.input = pixels_of(*task.training, pixels);
   task.module = is_wide ? vgg_like_net(sizes) : small_conv_net(sizes);
   task.loss = classification(*task.module, task.input);
   task.dropout = sizes.dropout;
@@ -137,7 +153,7 @@ TreeModelSizes sizes_of_trees(const Dataset& dataset) {
 void make_tree(TrainingTask& task, const TaskRequest& from) {
   const DatasetPtr trees = npz_dataset(from.path);
   const TreeModelSizes sizes = from.with_dropout(sizes_of_trees(*trees));
-  const HeldOutSplit data = hold_out(trees, from.seed);
+  const HeldOutSplit data = from.use == TaskUse::predict ? HeldOutSplit{trees, trees} : hold_out(trees, from.seed);
   task.training = data.training;
   task.held_out = data.held_out;
   task.input = "tree";
@@ -185,20 +201,21 @@ const std::vector<TaskInfo>& training_tasks() {
   return list;
 }
 
-TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed, std::optional<double> dropout) {
+TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed, std::optional<double> dropout,
+                       TaskUse use) {
   std::vector<std::string> names;
   for (const TaskEntry& entry : entries()) {
     names.push_back(entry.info.name);
     if (entry.info.name != name) continue;
     TrainingTask task{.name = name};
-    entry.make(task, {path, seed, dropout});
+    entry.make(task, {path, seed, dropout, use});
     task.module->set_seed(seed);
     return task;
   }
   throw ValueError(fmt::format("[task] no task '{}'{}", name, did_you_mean(name, names)));
 }
 
-Graph inference_graph(TrainingTask& task, const StateStore& states) {
+Graph inference_graph(TrainingTask& task) {
   GraphBuilder graph(task.name);
   const bool was_training = task.module->is_training();
   task.module->eval();
@@ -209,7 +226,11 @@ Graph inference_graph(TrainingTask& task, const StateStore& states) {
     graph.output("scores", (*task.module)(graph.input(field.name, field.dtype, Shape(dims))));
   }
   task.module->train(was_training);
-  Graph model = graph.build();
+  return graph.build();
+}
+
+Graph inference_graph(TrainingTask& task, const StateStore& states) {
+  Graph model = inference_graph(task);
   states.copy_to(model);
   model.freeze();
   return model;

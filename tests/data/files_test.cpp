@@ -310,6 +310,10 @@ TEST_F(DataFiles, OpenTellsWhatIsThere) {
   for (int i = 0; i < 20; ++i) table += "1\t0\n";
   EXPECT_EQ(open_dataset(folder_.write("t.tsv", table), Split::test)->size(), 4);
   EXPECT_EQ(open_dataset(folder_.write("t.tsv", table), Split::train)->size(), 16);
+  EXPECT_EQ(open_samples(folder_ / "t.tsv", 1)->size(), 20);
+  EXPECT_EQ(open_samples(folder_ / "t.tsv", 1)->fields().size(), 2U);
+  EXPECT_EQ(open_samples(folder_ / "t.tsv", 2)->fields(), (std::vector<Field>{{"x", DType::f32, {2}}}));
+  EXPECT_EQ(open_samples(folder_ / "cifar", 3072)->size(), 1);
   std::filesystem::create_directories(folder_ / "empty");
   EXPECT_NE(error_of([&] { open_dataset(folder_ / "empty", Split::train); }).find("looked for train-images-idx3-ubyte"),
             std::string::npos);

@@ -46,6 +46,34 @@ void restore(const NamedTensors& tensors, const LearningSource& source, StateSto
   }
 }
 
+// How many numbers a sample of the one input has; 0 where the model leaves it open.
+int64_t elements_of_input(const Graph& model) {
+  if (model.inputs().empty()) return 0;
+  const Type& type = model.type(model.inputs()[0]);
+  if (!type.is_tensor() || !type.shape().has_rank()) return 0;
+  int64_t elements = 1;
+  for (int64_t axis = 1; axis < type.shape().rank(); ++axis) {
+    elements *= type.shape()[axis].is_known() ? type.shape()[axis].value() : 0;
+  }
+  return elements;
+}
+
+// The data of an imported model.
+void open_data(LearningSource& source, const LearningOptions& options) {
+  if (options.use == TaskUse::predict) {
+    source.task.training = source.task.held_out = open_samples(options.data, elements_of_input(source.model->graph));
+    return;
+  }
+  const auto part = [&](Split split) {
+    return open_dataset(options.data, split, {}, kHeldOutShare, static_cast<uint64_t>(options.seed));
+  };
+  source.task.training = part(Split::train);
+  source.task.held_out = part(Split::test);
+  AG_CHECK_USER(source.task.held_out->size() > 0, UserError,
+                "[cli] --data: expected enough samples to hold out a share of {}, got {} (predict takes any number)",
+                kHeldOutShare, source.task.training->size());
+}
+
 }  // namespace
 
 std::vector<Option> learning_option_table(LearningOptions& options) {
@@ -108,7 +136,7 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
   if (!is_model(options.what)) {
     check_data(options);
     const auto dropout = options.dropout < 0 ? std::nullopt : std::optional(options.dropout);
-    source.task = make_task(options.what, options.data, static_cast<uint64_t>(options.seed), dropout);
+    source.task = make_task(options.what, options.data, static_cast<uint64_t>(options.seed), dropout, options.use);
   } else {
     std::error_code code;
     AG_CHECK_USER(std::filesystem::exists(options.what, code), IoError, "[cli] model: no file '{}'", options.what);
@@ -117,14 +145,7 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
     source.model = load_onnx(options.what);
     for (const std::string& warning : source.model->warnings) session.warn(warning);
     source.task.name = options.what;
-    const auto part = [&](Split split) {
-      return open_dataset(options.data, split, {}, kHeldOutShare, static_cast<uint64_t>(options.seed));
-    };
-    source.task.training = part(Split::train);
-    source.task.held_out = part(Split::test);
-    AG_CHECK_USER(source.task.held_out->size() > 0, UserError,
-                  "[cli] --data: expected enough samples to hold out a share of {}, got {} (predict takes any number)",
-                  kHeldOutShare, source.task.training->size());
+    open_data(source, options);
     source.task.optimizer = AdamW{.learning_rate = 1e-4};
     source.task.epochs = 3;
     source.training.loss = options.loss.empty() ? "cross_entropy" : options.loss;
@@ -155,8 +176,9 @@ CompileOptions learning_compile_options(const LearningOptions& options) {
   return compile;
 }
 
-Graph evaluation_of(LearningSource& source, const LearningOptions& options) {
-  const DataLoader loader = training_loader(source, options);
+Graph evaluation_of(LearningSource& source) {
+  // What is scored need not fill a batch of training.
+  const DataLoader loader = held_out_loader(source);
   if (source.model) return training_graphs(source.model->graph, loader, source.training).evaluation;
   return training_graphs(*source.task.module, loader, source.task.loss, source.task.optimizer).evaluation;
 }

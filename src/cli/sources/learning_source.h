@@ -26,7 +26,8 @@ struct LearningOptions {
   int64_t memory_budget_mib = 0;
   std::string precision = "f32";
   bool check_nan = false;
-  double dropout = -1;  ///< Below 0: the task's own. An option of train alone: nothing else drops.
+  TaskUse use = TaskUse::train;  ///< No option: what the verb does.
+  double dropout = -1;           ///< Below 0: the task's own. An option of train alone: nothing else drops.
 };
 
 /// These as an option table.
@@ -52,7 +53,7 @@ DataLoader held_out_loader(const LearningSource& source);
 CompileOptions learning_compile_options(const LearningOptions& options);
 
 /// Loss and metrics of any number of samples; states have the weights that the task or model begins with.
-Graph evaluation_of(LearningSource& source, const LearningOptions& options);
+Graph evaluation_of(LearningSource& source);
 
 /// Where weights come from.
 struct WeightsOptions {

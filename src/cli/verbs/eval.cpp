@@ -18,7 +18,7 @@ struct Options {
 int run(Session& session, const Options& options) {
   const std::optional<Checkpoint> found = find_checkpoint(session, options.weights);
   LearningSource source = open_trained(session, options.learning, found);
-  const Graph evaluation = evaluation_of(source, options.learning);
+  const Graph evaluation = evaluation_of(source);
   StateStore states;
   states.add(evaluation);
   const int64_t step = load_weights(source, options.weights, found, states);

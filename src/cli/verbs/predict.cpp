@@ -1,8 +1,9 @@
-// `autograph predict TASK|MODEL.onnx --data PATH`: classes of held-out samples; of tasks on text, how a text goes on.
+// `autograph predict TASK|MODEL.onnx --data PATH`: classes of samples; of tasks on text, how a text goes on.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "autograph/error.h"
@@ -24,14 +25,13 @@ struct Options {
   double temperature = 0.8;
 };
 
-// The model with the weights that were asked for.
-Graph model_of(LearningSource& source, const Options& options, const std::optional<Checkpoint>& found) {
+// The model with the weights that were asked for. No loss is part of it: labels may be missing.
+Graph model_of(const LearningSource& source, const Options& options, const std::optional<Checkpoint>& found) {
+  Graph model = source.task.module ? inference_graph(source.task)
+                                   : make_trainable(source.model->graph, {.batch_statistics = false}).graph;
   StateStore states;
-  const Graph evaluation = evaluation_of(source, options.learning);
-  states.add(evaluation);
+  states.add(model);
   load_weights(source, options.weights, found, states);
-  if (source.task.module) return inference_graph(source.task, states);
-  Graph model = make_trainable(source.model->graph, {.batch_statistics = false}).graph;
   states.copy_to(model);
   model.freeze();
   return model;
@@ -63,6 +63,10 @@ Tensor shaped(const Tensor& sample, const Type& type) {
     dims.push_back(type.shape()[axis].is_known() ? type.shape()[axis].value()
                                                  : sample.dims()[static_cast<size_t>(axis)]);
   }
+  const int64_t elements = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+  AG_CHECK_USER(elements == sample.num_elements(), UserError,
+                "[predict] --data: expected samples of {} numbers as the model takes them, got {}", elements,
+                sample.num_elements());
   return sample.reshaped(dims);
 }
 
@@ -123,6 +127,7 @@ int run(Session& session, const Options& options) {
 
 Command predict_command() {
   auto options = std::make_shared<Options>();
+  options->learning.use = TaskUse::predict;
   std::vector<Option> table = learning_option_table(options->learning);
   for (Option& option : weights_option_table(options->weights)) table.push_back(std::move(option));
   table.push_back(
@@ -142,7 +147,11 @@ Command predict_command() {
   return {
       .name = "predict",
       .doc = "classes of samples, or how a text goes on",
-      .examples = {{"autograph predict fashion --data DIR --checkpoint run1 --count 5", "Five held-out samples."},
+      .details =
+          "All samples of a file, or those of the part for tests of a folder that has one. Labels may be missing: of "
+          "a table the column, of .npz and .jsonl the field \"label\".",
+      .examples = {{"autograph predict fashion --data DIR --checkpoint run1 --count 5", "Five samples for tests."},
+                   {"autograph predict digits.onnx --data unknown.csv", "Pixels alone, without labels."},
                    {"autograph predict text --data FILE --checkpoint run2 --prompt 'ROMEO:' --count 300",
                     "300 characters."}},
       .options = std::move(table),

@@ -273,6 +273,45 @@ TEST(CliTrain, TablesMayHaveAHeader) {
   }
 }
 
+TEST(CliTrain, PredictsFewSamplesWithoutLabels) {
+  const TestFolder folder;
+  const std::string data = write_digits(folder);
+  ASSERT_EQ(run_program("train digits --epochs 4 --data " + data + " -o " + (folder / "d.onnx")).exit_code, 0);
+  ASSERT_EQ(run_program("train digits --epochs 4 --data " + data + " -o " + (folder / "d.safetensors")).exit_code, 0);
+  // The first two lines, without what stands behind the last comma.
+  std::istringstream lines(read_text(data));
+  std::ofstream few(folder / "few.csv"), bare(folder / "bare.csv");
+  std::string line;
+  for (int n = 0; n < 2 && std::getline(lines, line); ++n) {
+    few << line << '\n';
+    bare << line.substr(0, line.rfind(',')) << '\n';
+  }
+  few.close();
+  bare.close();
+  for (const std::string& model : {folder / "d.onnx", "digits --from " + (folder / "d.safetensors")}) {
+    const auto predict = [&](const char* file) {
+      const ProgramResult result = run_program("predict " + model + " --json --data " + (folder / file));
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      return result.json()["predictions"];
+    };
+    const nlohmann::json labelled = predict("few.csv"), unlabelled = predict("bare.csv");
+    ASSERT_EQ(labelled.size(), 2U) << model;
+    ASSERT_EQ(unlabelled.size(), 2U) << model;
+    for (size_t n = 0; n < 2; ++n) {
+      EXPECT_EQ(labelled[n]["label"], n);
+      EXPECT_TRUE(unlabelled[n]["label"].is_null());
+      EXPECT_EQ(unlabelled[n]["predicted"], n);
+      EXPECT_EQ(unlabelled[n]["probability"], labelled[n]["probability"]);
+    }
+    EXPECT_EQ(
+        run_program("predict " + model + " --json --first 310 --count 50 --data " + data).json()["predictions"].size(),
+        10U);
+  }
+  const ProgramResult trained = run_program("train digits --data " + (folder / "bare.csv"));
+  EXPECT_EQ(trained.exit_code, 2);
+  EXPECT_TRUE(contains(trained.err, "got 2 (predict takes any number)")) << trained.err;
+}
+
 TEST(CliTrain, NamesTheNodeOfTheFirstNaN) {
   const TestFolder folder;
   const std::string train = "train digits --steps 9 --schedule constant --lr 1e30 --data " + write_digits(folder);
