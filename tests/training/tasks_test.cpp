@@ -26,6 +26,55 @@ void write_digits(const std::string& path, int64_t count) {
   }
 }
 
+// Pixels 0 to 3, and 200 more in the quarter of the rows that says the class.
+std::string pixels_of_class(Random& random, int64_t count, int64_t label) {
+  std::string pixels;
+  for (int64_t k = 0; k < count; ++k) {
+    pixels += static_cast<char>(draw(random, 0, 3) + (k * 4 / count == label ? 200 : 0));
+  }
+  return pixels;
+}
+
+// The header of an IDX file of bytes: big-endian extents.
+std::string idx_header(const std::vector<int64_t>& extents) {
+  std::string bytes{0, 0, 8, static_cast<char>(extents.size())};
+  for (const int64_t extent : extents) bytes += {0, 0, static_cast<char>(extent >> 8), static_cast<char>(extent)};
+  return bytes;
+}
+
+// A folder as MNIST and Fashion-MNIST are.
+void write_idx(const TestFolder& folder, const std::string& part, int64_t count) {
+  Random random(static_cast<uint64_t>(count));
+  std::ofstream images(folder / (part + "-images-idx3-ubyte"), std::ios::binary);
+  std::ofstream labels(folder / (part + "-labels-idx1-ubyte"), std::ios::binary);
+  images << idx_header({count, 28, 28});
+  labels << idx_header({count});
+  for (int64_t n = 0; n < count; ++n) {
+    images << pixels_of_class(random, 784, n % 4);
+    labels << static_cast<char>(n % 4);
+  }
+}
+
+// A table as MNIST comes in, too: pixels up to 255, then the label.
+void write_mnist_table(const std::string& path, int64_t count) {
+  Random random(5);
+  std::ofstream file(path);
+  for (int64_t n = 0; n < count; ++n) {
+    for (const char pixel : pixels_of_class(random, 784, n % 4)) file << int{static_cast<uint8_t>(pixel)} << ',';
+    file << n % 4 << '\n';
+  }
+}
+
+// A binary file as CIFAR-10 has them.
+void write_cifar(const std::string& path, int64_t count) {
+  Random random(static_cast<uint64_t>(count));
+  std::ofstream file(path, std::ios::binary);
+  for (int64_t n = 0; n < count; ++n) {
+    file << static_cast<char>(n % 4);
+    for (int channel = 0; channel < 3; ++channel) file << pixels_of_class(random, 1024, n % 4);
+  }
+}
+
 double train(TrainingTask& task, TrainerOptions options) {
   DataLoader training(task.training, {.batch_size = task.batch, .shuffle = true, .drop_last = true});
   TrainingGraphs graphs = training_graphs(*task.module, training, task.loss, task.optimizer, task.update);
@@ -50,6 +99,36 @@ TEST(Tasks, DigitsFromATable) {
   EXPECT_EQ(task.held_out->size(), 80);
   EXPECT_EQ(task.module->state_dict().front().first, "conv1.weight");
   EXPECT_GT(train(task, {.epochs = 4}), 0.9);
+}
+
+TEST(Tasks, FashionAndMnistFromFiles) {
+  const TestFolder folder;
+  write_idx(folder, "train", 192);
+  write_idx(folder, "t10k", 40);
+  write_mnist_table(folder / "mnist.csv", 240);
+  for (const auto& [name, path] :
+       {std::pair{"fashion", folder / ""}, {"mnist", folder / ""}, {"mnist", folder / "mnist.csv"}}) {
+    SCOPED_TRACE(name + (" of " + path));
+    TrainingTask task = make_task(name, path, 0);
+    EXPECT_EQ(task.training->size(), 192);
+    EXPECT_EQ(task.held_out->size(), path.ends_with(".csv") ? 48 : 40);
+    EXPECT_EQ(task.module->state_dict().back().second.dims(), Dims{10});
+    task.batch = 16;
+    EXPECT_GT(train(task, {.epochs = 3}), 0.9);
+  }
+}
+
+TEST(Tasks, Cifar10FromFiles) {
+  const TestFolder folder;
+  write_cifar(folder / "data_batch_1.bin", 40);
+  write_cifar(folder / "data_batch_2.bin", 24);
+  write_cifar(folder / "test_batch.bin", 12);
+  TrainingTask task = make_task("cifar10", folder / "", 0);
+  EXPECT_EQ(task.training->size(), 64);
+  EXPECT_EQ(task.held_out->size(), 12);
+  EXPECT_EQ(task.transforms.size(), 2U);
+  task.batch = 8;
+  EXPECT_GE(train(task, {.epochs = 1}), 0.25);
 }
 
 TEST(Tasks, TextByTransformerAndSru) {

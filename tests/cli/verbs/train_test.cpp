@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "autograph/builder.h"
@@ -271,6 +272,18 @@ TEST(CliTrain, TablesMayHaveAHeader) {
     };
     EXPECT_EQ(train(bare), train(headed)) << what;
   }
+}
+
+TEST(CliTrain, SaysHowFarItIsAndHowLongItTakes) {
+  const TestFolder folder;
+  const std::string train = "train digits --steps 4 --data " + write_digits(folder);
+  const std::string line = run_program(train + " --progress plain").err;
+  // The first step: what follows it within a second is left out.
+  EXPECT_TRUE(std::regex_search(line, std::regex("^epoch 1/30  loss [0-9.]+  accuracy [0-9.e-]+  [0-9]+ samples/s  "
+                                                 "[0-9:]+ (s|min) left +25 %\n")))
+      << line;
+  EXPECT_EQ(run_program(train).err, "") << "no terminal";
+  EXPECT_EQ(run_program(train + " --quiet --progress plain").err, "");
 }
 
 TEST(CliTrain, PredictsFewSamplesWithoutLabels) {
