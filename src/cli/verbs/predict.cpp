@@ -26,7 +26,7 @@ struct Options {
 };
 
 // The model with the weights that were asked for. No loss is part of it: labels may be missing.
-Graph model_of(const LearningSource& source, const Options& options, const std::optional<Checkpoint>& found) {
+Graph model_of(LearningSource& source, const Options& options, const std::optional<Checkpoint>& found) {
   Graph model = source.task.module ? inference_graph(source.task)
                                    : make_trainable(source.model->graph, {.batch_statistics = false}).graph;
   StateStore states;
