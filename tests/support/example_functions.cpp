@@ -74,6 +74,23 @@ ExampleFunction custom_layer() {
   return trained_module(net, {drawn(1, {32, 1, 8, 8}), labels(2, 32, 2)}, 0.01);
 }
 
+// A block as torchvision has it, on small images. A bias in front of a batch norm would learn from rounding alone.
+struct ResidualBlock : nn::Module {
+  nn::Conv2d& conv1 =
+      add<nn::Conv2d>("conv1", 3, 4, nn::Sizes{3}, nn::ConvSettings{.stride = {2}, .padding = {1}, .bias = false});
+  nn::BatchNorm& bn1 = add<nn::BatchNorm>("bn1", 4);
+  nn::Conv2d& conv2 = add<nn::Conv2d>("conv2", 4, 4, nn::Sizes{3}, nn::ConvSettings{.padding = {1}, .bias = false});
+  nn::BatchNorm& bn2 = add<nn::BatchNorm>("bn2", 4);
+  nn::Conv2d& downsample = add<nn::Conv2d>("downsample", 3, 4, nn::Sizes{1}, nn::ConvSettings{.stride = {2}});
+  Var forward(const Var& x) override { return relu(bn2(conv2(relu(bn1(conv1(x))))) + downsample(x)); }
+};
+
+ExampleFunction torchvision_resnet() {
+  const auto net = std::make_shared<nn::Sequential>();
+  net->push<ResidualBlock>().push<nn::GlobalAvgPool>().push<nn::Linear>(4, 2);
+  return trained_module(net, {drawn(1, {8, 3, 8, 8}), labels(2, 8, 2)}, 0.01);
+}
+
 const OpDef& cube_def() {
   static const OpDef def{
       .name = "example_cube",
@@ -221,6 +238,7 @@ std::vector<Example> example_functions() {
           {"resume", resume},
           {"run_onnx", [] { return imported(false); }},
           {"running_mean", running_mean},
+          {"torchvision_resnet", torchvision_resnet},
           {"train", train},
           {"train_from_files", [] { return two_layers(50); }},
           {"train_in_30_lines", [] { return two_layers(32); }}};

@@ -216,8 +216,6 @@ std::vector<Option> weights_option_table(WeightsOptions& options) {
 }
 
 std::optional<Checkpoint> find_checkpoint(const Session& session, const WeightsOptions& options) {
-  AG_CHECK_USER(options.checkpoint.empty() || options.from.empty(), UserError,
-                "[cli] --checkpoint and --from: expected one of them");
   if (options.checkpoint.empty()) return std::nullopt;
   Checkpoints checkpoints(options.checkpoint);
   auto found = checkpoints.load_best();
@@ -231,14 +229,11 @@ std::optional<Checkpoint> find_checkpoint(const Session& session, const WeightsO
 
 int64_t load_weights(const LearningSource& source, const WeightsOptions& options,
                      const std::optional<Checkpoint>& found, StateStore& states) {
-  if (found) {
-    restore(found->tensors, source, states);
-    return found->step;
-  }
-  AG_CHECK_USER(source.model || !options.from.empty(), UserError,
+  AG_CHECK_USER(source.model || found || !options.from.empty(), UserError,
                 "[cli] weights: expected --checkpoint DIR or --from FILE.safetensors");
   if (!options.from.empty()) restore(read_safetensors(options.from).tensors, source, states);
-  return -1;
+  if (found) restore(found->tensors, source, states);
+  return found ? found->step : -1;
 }
 
 Json count_json(int64_t count) {

@@ -74,8 +74,8 @@ void begin_from(LearningSource& source, const std::string& file);
 /// none in it.
 std::optional<Checkpoint> find_checkpoint(const Session& session, const WeightsOptions& options);
 
-/// Overwrites `states` with the weights of `found`, or of the file, and says on which step they were written, -1 for
-/// files. Throws UserError where a task has neither.
+/// Overwrites `states` with the weights of the file, then with those of `found`, and says on which step these were
+/// written, -1 where there are none. Throws UserError where a task has neither.
 int64_t load_weights(const LearningSource& source, const WeightsOptions& options,
                      const std::optional<Checkpoint>& found, StateStore& states);
 

@@ -149,7 +149,7 @@ std::vector<RunSetting> training_settings(const LearningOptions& options, const 
   return settings;
 }
 
-LearningSource open_trained(const Session& session, const LearningOptions& options,
+LearningSource open_trained(const Session& session, const LearningOptions& options, const std::string& from,
                             const std::optional<Checkpoint>& found) {
   LearningOptions as_trained = options;
   if (!session.is_given("seed")) {
@@ -168,6 +168,9 @@ LearningSource open_trained(const Session& session, const LearningOptions& optio
                    "another holds out other samples, most of which it has learned from; not given, it is the run's"});
   }
   if (source.model) check_setting(found, {"--loss", source.training.loss, "not given, it is the run's"});
+  if (!from.empty() || setting_of(found, "--weights", "all") != "all") {
+    check_setting(found, {"--from", from.empty() ? "none" : file_setting(from), "what did not learn is in that file"});
+  }
   return source;
 }
 

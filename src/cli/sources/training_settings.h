@@ -30,8 +30,9 @@ std::vector<RunSetting> training_settings(const LearningOptions& options, const 
                                           const TrainingChoices& choices);
 
 /// open_learning() for what has been trained: seed and loss, where they are not given, are those of the checkpoint's
-/// run, so that the same samples are held out. Throws UserError where what is given is another than the run's.
-LearningSource open_trained(const Session& session, const LearningOptions& options,
+/// run, so that the same samples are held out. Throws UserError where what is given is another than the run's; `from`,
+/// a file or "", must be the run's where some weights did not learn.
+LearningSource open_trained(const Session& session, const LearningOptions& options, const std::string& from,
                             const std::optional<Checkpoint>& found);
 
 }  // namespace autograph::cli

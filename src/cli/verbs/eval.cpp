@@ -17,7 +17,7 @@ struct Options {
 
 int run(Session& session, const Options& options) {
   const std::optional<Checkpoint> found = find_checkpoint(session, options.weights);
-  LearningSource source = open_trained(session, options.learning, found);
+  LearningSource source = open_trained(session, options.learning, options.weights.from, found);
   const Graph evaluation = evaluation_of(source);
   StateStore states;
   states.add(evaluation);

@@ -117,7 +117,7 @@ int predict_text(Session& session, const LearningSource& source, const Graph& mo
 
 int run(Session& session, const Options& options) {
   const std::optional<Checkpoint> found = find_checkpoint(session, options.weights);
-  LearningSource source = open_trained(session, options.learning, found);
+  LearningSource source = open_trained(session, options.learning, options.weights.from, found);
   const Graph model = model_of(source, options, found);
   return source.task.tokenizer ? predict_text(session, source, model, options)
                                : predict_classes(session, source, model, options);

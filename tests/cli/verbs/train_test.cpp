@@ -237,6 +237,30 @@ TEST(CliTrain, FineTunesAModel) {
   }
 }
 
+// A checkpoint has what learns. The rest is in the file that the run began with.
+TEST(CliTrain, FrozenWeightsAreThoseOfTheFile) {
+  const TestFolder folder;
+  write_linear_model(folder);
+  const std::string model = (folder / "m.onnx") + " --data " + with_header(folder, write_digits(folder)) + " --json";
+  ASSERT_EQ(run_program("train " + model + " --lr 0.01 --epochs 3 --batch 16 -o " + (folder / "tuned.onnx")).exit_code,
+            0);
+  const Graph tuned = load_onnx(folder / "tuned.onnx").graph;
+  NamedTensors weights;
+  for (const ValueId id : tuned.constants()) weights.emplace_back(tuned.value(id).name(), tuned.value(id).constant());
+  write_safetensors(folder / "w.safetensors", {.tensors = weights, .metadata = {}});
+  const std::string run = " --checkpoint " + (folder / "run"), from = " --from " + (folder / "w.safetensors");
+  const ProgramResult trained = run_program("train " + model + run + from + " --weights fc.bias --epochs 1 --batch 16");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const double accuracy = trained.json()["final"]["accuracy"].get<double>();
+  EXPECT_GT(accuracy, 0.7);
+  const ProgramResult without = run_program("eval " + model + run);
+  EXPECT_EQ(without.exit_code, 2) << without.out;
+  EXPECT_TRUE(contains(without.err, "--from: expected w.safetensors (hash ")) << without.err;
+  const ProgramResult with = run_program("eval " + model + run + from);
+  ASSERT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_EQ(with.json()["accuracy"].get<double>(), accuracy);
+}
+
 // What a task has learned is scored on the samples that it held out when it is a model, too; whatever the seed.
 TEST(CliTrain, HoldsOutTheSameForTasksAndModels) {
   const TestFolder folder;
