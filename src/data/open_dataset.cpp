@@ -25,7 +25,7 @@ bool is_folder(const fs::path& path) {
 std::string find_idx(const fs::path& folder, const std::string& stem, const std::string& kind) {
   for (const char* joint : {"-", "."}) {
     for (const char* ending : {"", ".gz"}) {
-      const fs::path path = folder / (stem + joint + kind + ending);
+      const fs::path path = folder / fmt::format("{}{}{}{}", stem, joint, kind, ending);
       if (is_file(path)) return path.string();
     }
   }

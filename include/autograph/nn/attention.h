@@ -119,6 +119,7 @@ class TransformerEncoderLayer : public Module {
 class TransformerDecoderLayer : public Module {
  public:
   explicit TransformerDecoderLayer(TransformerSettings settings);
+  using Module::forward;
   Var forward(const Var& x, const Var& memory);
 
  private:

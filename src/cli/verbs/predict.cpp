@@ -74,7 +74,7 @@ int predict_classes(Session& session, const LearningSource& source, const Graph&
   const Dataset& dataset = *source.task.held_out;
   AG_CHECK_USER(options.first >= 0 && options.first < dataset.size(), UserError,
                 "[predict] --first: expected 0 to {}, got {}", dataset.size() - 1, options.first);
-  const Type type = model.type(model.inputs()[0]);
+  const Type& type = model.type(model.inputs()[0]);
   const Executable program = compile(model, learning_compile_options(options.learning));
   Json list = Json::array();
   Table table({{"sample", true}, {"label"}, {"predicted"}, {"probability", true}});

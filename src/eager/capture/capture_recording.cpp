@@ -75,7 +75,7 @@ void CaptureRecording::refuse_nested(std::string_view what) const {
 
 Var CaptureRecording::in_root(const Var& value) {
   AG_CHECK_USER(value.is_valid(), ValueError, "[capture] value: expected one, got none");
-  const Var inside = value.is_eager() ? value.eager().in_graph(*root_) : value;
+  Var inside = value.is_eager() ? value.eager().in_graph(*root_) : value;
   AG_CHECK_USER(&inside.graph() == root_.get(), ValueError,
                 "[capture] value: expected one of the function that is captured, got one of another graph");
   return inside;

@@ -52,7 +52,8 @@ std::vector<Var> GraphCall::run(const std::vector<Var>& inputs, size_t num_recor
     given.push_back(static_cast<const Eager&>(inputs[i].eager()).datum());
     is_recorded = is_recorded || is_wanted(i, inputs[i]);
   }
-  std::vector<Datum> outputs = program_.run(given);
+  Outputs named = program_.run(given);
+  std::vector<Datum>& outputs = named;
   auto info = std::make_shared<CallInfo>();
   info->name = "captured function";
   for (size_t k = 0; k < outputs.size(); ++k) {
