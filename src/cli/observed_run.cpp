@@ -9,6 +9,8 @@
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/printable.h"
+#include "cli/build_info.h"
+#include "cli/machine.h"
 
 namespace autograph::cli {
 namespace {
@@ -95,6 +97,14 @@ ObservedRun::ObservedRun(Session& session, const ObserveOptions& options) : sess
   if (!options.breakpoints.empty()) {
     watch_.emplace(options.breakpoints, [this](const NodeRun& run) { return ask(run); });
   }
+}
+
+void ObservedRun::describe(const std::string& model, const std::string& device, int threads) {
+  hashes_.model = model;
+  hashes_.version = version();
+  hashes_.machine = cpu_name();
+  hashes_.device = device;
+  hashes_.threads = threads;
 }
 
 void ObservedRun::finish() {

@@ -30,7 +30,7 @@ class ObservedRun {
  public:
   ObservedRun(Session& session, const ObserveOptions& options);
   /// What the file says of the run besides its nodes.
-  RunHashes& hashes() { return hashes_; }
+  void describe(const std::string& model, const std::string& device, int threads);
   RunHasher* hasher() { return hasher_ ? &*hasher_ : nullptr; }
   /// Behind the run: writes the file, where one was asked for; warns where no node fitted a pattern.
   void finish();

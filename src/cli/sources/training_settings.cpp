@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "autograph/error.h"
 #include "base/check.h"
@@ -113,16 +114,16 @@ RunSetting task_setting(const LearningOptions& options, const LearningSource& so
   return {"TASK", source.model ? file_setting(options.what) : source.task.name};
 }
 
+using Settings = std::map<std::string, std::string>;
+
 // Of the checkpoint's run; `otherwise` where it had none.
-std::string setting_of(const std::optional<Checkpoint>& found, const std::string& name, const std::string& otherwise) {
-  if (!found) return otherwise;
-  const std::map<std::string, std::string> settings = run_settings(*found);
-  const auto it = settings.find(name);
-  return it == settings.end() ? otherwise : it->second;
+std::string setting_of(const Settings& run, const std::string& name, const std::string& otherwise) {
+  const auto it = run.find(name);
+  return it == run.end() ? otherwise : it->second;
 }
 
-void check_setting(const std::optional<Checkpoint>& found, const RunSetting& now) {
-  const std::string before = setting_of(found, now.name, now.value);
+void check_setting(const Settings& run, const RunSetting& now) {
+  const std::string before = setting_of(run, now.name, now.value);
   AG_CHECK_USER(before == now.value, UserError,
                 "[cli] {}: expected {}, as the run that wrote the checkpoint had it, got {} ({})", now.name, before,
                 now.value, now.advice);
@@ -151,25 +152,26 @@ std::vector<RunSetting> training_settings(const LearningOptions& options, const 
 
 LearningSource open_trained(const Session& session, const LearningOptions& options, const std::string& from,
                             const std::optional<Checkpoint>& found) {
+  const Settings run = found ? run_settings(*found) : Settings();
   LearningOptions as_trained = options;
   if (!session.is_given("seed")) {
-    const std::string seed = setting_of(found, "--seed", "0");
+    const std::string seed = setting_of(run, "--seed", "0");
     std::from_chars(seed.data(), seed.data() + seed.size(), as_trained.seed);
   }
-  if (options.loss.empty()) as_trained.loss = setting_of(found, "--loss", "");
+  if (options.loss.empty()) as_trained.loss = setting_of(run, "--loss", "");
   LearningSource source = open_learning(session, as_trained);
   RunSetting task = task_setting(options, source);
   task.advice = "weights of one task say nothing about another";
-  check_setting(found, task);
+  check_setting(run, task);
   // No seed decides about what is held out of a text; predict draws from it how the text goes on.
   if (!source.task.tokenizer) {
-    check_setting(found,
+    check_setting(run,
                   {"--seed", fmt::format("{}", as_trained.seed),
                    "another holds out other samples, most of which it has learned from; not given, it is the run's"});
   }
-  if (source.model) check_setting(found, {"--loss", source.training.loss, "not given, it is the run's"});
-  if (!from.empty() || setting_of(found, "--weights", "all") != "all") {
-    check_setting(found, {"--from", from.empty() ? "none" : file_setting(from), "what did not learn is in that file"});
+  if (source.model) check_setting(run, {"--loss", source.training.loss, "not given, it is the run's"});
+  if (!from.empty() || setting_of(run, "--weights", "all") != "all") {
+    check_setting(run, {"--from", from.empty() ? "none" : file_setting(from), "what did not learn is in that file"});
   }
   return source;
 }

@@ -11,9 +11,7 @@
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
-#include "cli/build_info.h"
 #include "cli/execute.h"
-#include "cli/machine.h"
 #include "cli/observed_run.h"
 #include "cli/sources/given_inputs.h"
 #include "cli/verbs.h"
@@ -87,15 +85,6 @@ class OutputReport {
   Table table_{{{"output"}, {"type"}, {"min", true}, {"max", true}, {"mean", true}, {"file"}}};
 };
 
-// What the file of hashes says besides hashes. Before compiling, which uses up the graph.
-RunHashes describe_run(const LoadedModel& loaded) {
-  RunHashes run;
-  run.model = loaded.name;
-  run.version = version();
-  run.machine = cpu_name();
-  return run;
-}
-
 int run(Session& session, const Options& options) {
   check_observe_options(options.observe);
   if (!options.output_dir.empty()) require_writable_directory(options.output_dir);
@@ -109,9 +98,7 @@ int run(Session& session, const Options& options) {
   const Executable& executable = compiled.executable;
   ObservedRun observed(session, options.observe);
   if (RunHasher* hasher = observed.hasher()) {
-    observed.hashes() = describe_run(loaded);
-    observed.hashes().device = compiled.device;
-    observed.hashes().threads = executable.threads();
+    observed.describe(loaded.name, compiled.device, executable.threads());
     for (size_t i = 0; i < inputs.size(); ++i) hasher->add_input(input_names[i], inputs[i]);
   }
   const Stopwatch watch;

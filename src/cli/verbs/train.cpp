@@ -7,9 +7,7 @@
 
 #include "autograph/error.h"
 #include "base/check.h"
-#include "cli/build_info.h"
 #include "cli/interrupt.h"
-#include "cli/machine.h"
 #include "cli/observed_run.h"
 #include "cli/sources/learning_source.h"
 #include "cli/sources/training_settings.h"
@@ -240,11 +238,7 @@ int run(Session& session, const Options& options) {
   const InterruptScope interruptible;
   Trainer trainer(std::move(graphs), std::move(loader), held_out_loader(source), std::move(how));
   ObservedRun observed(session, options.observe);
-  observed.hashes().model = options.learning.what;
-  observed.hashes().version = version();
-  observed.hashes().machine = cpu_name();
-  observed.hashes().device = "cpu";
-  observed.hashes().threads = static_cast<int>(options.learning.threads);
+  observed.describe(options.learning.what, "cpu", static_cast<int>(options.learning.threads));
   TrainingResult result;
   try {
     result = trainer.run();
