@@ -14,10 +14,10 @@
 
 namespace autograph {
 
-inline constexpr int kNumEpilogues = 11;
+inline constexpr int kNumEpilogues = 16;
 
 /// The call `conv` of a convolution and behind it, by `which`: relu and a residual, relu, or a residual and one of
-/// nine activations.
+/// nine activations, of four ops with a number or a hard_sigmoid between two of them.
 inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t which) {
   auto body = std::make_shared<Graph>("body");
   std::vector<Var> operands;
@@ -42,6 +42,12 @@ inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t whic
   if (which == 8) chain = tanh(chain);
   if (which == 9) chain = gelu(chain, false);
   if (which == 10) chain = gelu(chain, true);
+  const Var number = constant(*body, Tensor::scalar(1.7F).reshaped({1, 1, 1}));
+  if (which == 11) chain = add(number, relu(chain));
+  if (which == 12) chain = mul(relu(chain), number);
+  if (which == 13) chain = sub(relu(chain), number);
+  if (which == 14) chain = div(relu(chain), number);
+  if (which == 15) chain = add(mul(hard_sigmoid(chain, 0.3F, 0.4F), number), number);
   body->add_output(chain.id());
   sample.attributes = {{"body", GraphRef(body)}};
   sample.num_outputs = 1;

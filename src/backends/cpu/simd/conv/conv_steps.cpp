@@ -15,6 +15,19 @@ constexpr size_t kX = 0;
 constexpr size_t kW = 1;
 constexpr size_t kB = 2;
 
+// An op of two operands one of which is a known number.
+std::optional<ConvStep> step_with_number(const EpilogueOp& op) {
+  const bool is_first = op.operands[0].is_chain;
+  const auto number = known_number(op, is_first ? 1 : 0, 0);
+  if (!number) return std::nullopt;
+  if (op.op == &add_def()) return ConvStep{ConvStep::Kind::add_number, *number};
+  if (op.op == &mul_def()) return ConvStep{ConvStep::Kind::scale, *number};
+  if (op.op == &sub_def() && is_first) return ConvStep{ConvStep::Kind::add_number, -*number};
+  const float inverse = 1 / *number;
+  if (op.op == &div_def() && is_first && std::isnormal(inverse)) return ConvStep{ConvStep::Kind::scale, inverse};
+  return std::nullopt;
+}
+
 std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) {
   if (op.op == &relu_def()) return ConvStep{ConvStep::Kind::clip, 0, INFINITY};
   if (op.op == &hard_swish_def()) return ConvStep{ConvStep::Kind::hard_swish};
@@ -32,13 +45,15 @@ std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) 
     const auto high = known_number(op, 2, INFINITY);
     if (low && high && *low <= *high) return ConvStep{ConvStep::Kind::clip, *low, *high};
   }
-  if (op.op == &add_def() && op.operands.size() == 2) {
-    const Operand& other = other_operand(op);
-    if (other.input >= 0 && !other.is_chain && other.type == conv.output()) {
-      return ConvStep{ConvStep::Kind::add_residual};
-    }
+  if (op.op == &hard_sigmoid_def()) {
+    return ConvStep{ConvStep::Kind::hard_sigmoid, op.attributes->real("alpha"), op.attributes->real("beta")};
   }
-  return std::nullopt;
+  if (op.operands.size() != 2) return std::nullopt;
+  const Operand& other = other_operand(op);
+  if (op.op == &add_def() && other.input >= 0 && other.type == conv.output()) {
+    return ConvStep{ConvStep::Kind::add_residual};
+  }
+  return step_with_number(op);
 }
 
 }  // namespace

@@ -14,11 +14,14 @@ namespace autograph::simd {
 struct ConvStep {
   enum class Kind : uint8_t {
     add_residual,
-    clip,        ///< Between p and q.
-    hard_swish,  ///< x clip(x / 6 + 1/2, 0, 1)
-    swish,       ///< x sigmoid(p x)
-    leaky_relu,  ///< x, p x below 0
-    elu,         ///< x, p (exp(x) - 1) below 0
+    add_number,    ///< x + p
+    scale,         ///< p x
+    clip,          ///< Between p and q.
+    hard_sigmoid,  ///< p x + q between 0 and 1
+    hard_swish,    ///< x clip(x / 6 + 1/2, 0, 1)
+    swish,         ///< x sigmoid(p x)
+    leaky_relu,    ///< x, p x below 0
+    elu,           ///< x, p (exp(x) - 1) below 0
     sigmoid,
     tanh,
     gelu,

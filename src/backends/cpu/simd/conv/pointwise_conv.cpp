@@ -160,7 +160,7 @@ Prepared prepare(const KernelCall& call) {
 // A little behind oneDNN's kernels in the same layout (conv_cost.cpp): where it is ahead, measurements tell.
 double cost_us(const AnchoredCall& conv, int threads) {
   constexpr double kStartUs = 3;
-  constexpr double kFlopsPerUsAndThread = 80e3;
+  constexpr double kFlopsPerUsAndThread = 88e3;
   constexpr double kBytesPerUs = 20e3;
   const KernelCall anchor = conv.anchor_call(threads);
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});

@@ -75,46 +75,41 @@ HWY_INLINE void store_columns(V value, float* to, int64_t columns, int v) {
   if (left > 0) store_some(d, value, to + v * lanes_of_target(), static_cast<size_t>(left));
 }
 
-template <int kCount, bool kWhole>
-HWY_INLINE void finish_rows(const Product& product, int64_t at, V (&sums)[kCount][kVectors]) {
+// The epilogue of finished rows, in place: what is in registers across the loops of all steps would go through memory
+// as well, on the stack, where by bad luck it lies as far into a page as what the products read, which then wait for
+// it.
+template <int kCount, int kUsed, bool kWhole>
+HWY_NOINLINE void finish_rows(const Product& product, int64_t at) {
   const D d;
-  if (product.is_last) {
-    for (const ConvStep& step : product.steps) {
-      apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
-#pragma GCC unroll 12
-        for (int r = 0; r < kCount; ++r) {
+  for (const ConvStep& step : product.steps) {
+    apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
+      for (int r = 0; r < kCount; ++r) {
+        const int64_t row = at + r * product.y_stride;
 #pragma GCC unroll 2
-          for (int v = 0; v < kVectors; ++v) {
-            const auto residual = [&]() HWY_ATTR {
-              return load_columns<kWhole>(product.residual + at + r * product.y_stride, product.columns, v);
-            };
-            sums[r][v] = f(sums[r][v], residual);
-          }
+        for (int v = 0; v < kUsed; ++v) {
+          const auto residual = [&]() HWY_ATTR {
+            return load_columns<kWhole>(product.residual + row, product.columns, v);
+          };
+          const V sum = load_columns<kWhole>(product.y + row, product.columns, v);
+          store_columns<kWhole>(f(sum, residual), product.y + row, product.columns, v);
         }
-      });
-    }
-  }
-#pragma GCC unroll 12
-  for (int r = 0; r < kCount; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      store_columns<kWhole>(sums[r][v], product.y + at + r * product.y_stride, product.columns, v);
-    }
+      }
+    });
   }
 }
 
-// `kFetches`: lines of what is multiplied next in every so many steps. Of its own, so that its sums stay in registers:
-// inside its callers those of few rows went through memory in each step.
-template <int kCount, bool kWhole, bool kFetches>
+// With the first `kUsed` vectors of a panel; `kFetches`: lines of what is multiplied next in every so many steps. Of
+// its own, so that its sums stay in registers: inside its callers those of few rows went through memory in each step.
+template <int kCount, int kUsed, bool kWhole, bool kFetches>
 HWY_NOINLINE void multiply_rows(const Product& product, int64_t row) {
   const D d;
   const int64_t lanes = lanes_of_target();
   const int64_t at = row * product.y_stride;
-  V sums[kCount][kVectors];
+  V sums[kCount][kUsed];
 #pragma GCC unroll 12
   for (int r = 0; r < kCount; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < kUsed; ++v) {
       sums[r][v] = product.is_first ? hn::LoadU(d, product.bias + v * lanes)
                                     : load_columns<kWhole>(product.y + at + r * product.y_stride, product.columns, v);
     }
@@ -128,7 +123,7 @@ HWY_NOINLINE void multiply_rows(const Product& product, int64_t row) {
       for (int r = 0; r < kCount; ++r) {
         const V factor = hn::Set(d, x[r * product.x_stride + k]);
         sums[r][0] = hn::MulAdd(factor, first, sums[r][0]);
-        sums[r][1] = hn::MulAdd(factor, second, sums[r][1]);
+        if constexpr (kUsed == 2) sums[r][1] = hn::MulAdd(factor, second, sums[r][1]);
       }
     }
   };
@@ -143,39 +138,46 @@ HWY_NOINLINE void multiply_rows(const Product& product, int64_t row) {
     }
   }
   multiply(k, product.depth);
-  finish_rows<kCount, kWhole>(product, at, sums);
+#pragma GCC unroll 12
+  for (int r = 0; r < kCount; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kUsed; ++v) {
+      store_columns<kWhole>(sums[r][v], product.y + at + r * product.y_stride, product.columns, v);
+    }
+  }
+  if (product.is_last && !product.steps.empty()) finish_rows<kCount, kUsed, kWhole>(product, at);
 }
 
 // The last rows in at most two tiles. One or two rows alone would wait for each sum.
-template <bool kWhole, bool kFetches>
+template <int kUsed, bool kWhole, bool kFetches>
 HWY_INLINE void multiply_last_rows(const Product& product, int64_t row, int64_t rows) {
   switch (rows) {
-    case 1: return multiply_rows<1, kWhole, kFetches>(product, row);
-    case 2: return multiply_rows<2, kWhole, kFetches>(product, row);
-    case 3: return multiply_rows<3, kWhole, kFetches>(product, row);
-    case 4: return multiply_rows<4, kWhole, kFetches>(product, row);
-    case 5: return multiply_rows<5, kWhole, kFetches>(product, row);
-    case 6: return multiply_rows<6, kWhole, kFetches>(product, row);
+    case 1: return multiply_rows<1, kUsed, kWhole, kFetches>(product, row);
+    case 2: return multiply_rows<2, kUsed, kWhole, kFetches>(product, row);
+    case 3: return multiply_rows<3, kUsed, kWhole, kFetches>(product, row);
+    case 4: return multiply_rows<4, kUsed, kWhole, kFetches>(product, row);
+    case 5: return multiply_rows<5, kUsed, kWhole, kFetches>(product, row);
+    case 6: return multiply_rows<6, kUsed, kWhole, kFetches>(product, row);
     case 7:
-      multiply_rows<4, kWhole, kFetches>(product, row);
-      return multiply_rows<3, kWhole, kFetches>(product, row + 4);
+      multiply_rows<4, kUsed, kWhole, kFetches>(product, row);
+      return multiply_rows<3, kUsed, kWhole, kFetches>(product, row + 4);
     case 8:
-      multiply_rows<4, kWhole, kFetches>(product, row);
-      return multiply_rows<4, kWhole, kFetches>(product, row + 4);
+      multiply_rows<4, kUsed, kWhole, kFetches>(product, row);
+      return multiply_rows<4, kUsed, kWhole, kFetches>(product, row + 4);
     default: return;
   }
 }
 
-template <bool kWhole, bool kFetches>
+template <int kUsed, bool kWhole, bool kFetches>
 HWY_NOINLINE void multiply_block(const Product& product, int64_t rows) {
   constexpr int64_t kSmall = 6;
   int64_t row = 0;
   if constexpr (kRows > kSmall) {
-    for (; row + kRows <= rows; row += kRows) multiply_rows<kRows, kWhole, kFetches>(product, row);
+    for (; row + kRows <= rows; row += kRows) multiply_rows<kRows, kUsed, kWhole, kFetches>(product, row);
   }
   for (; row + kSmall + 2 < rows || row + kSmall == rows; row += kSmall)
-    multiply_rows<kSmall, kWhole, kFetches>(product, row);
-  multiply_last_rows<kWhole, kFetches>(product, row, rows - row);
+    multiply_rows<kSmall, kUsed, kWhole, kFetches>(product, row);
+  multiply_last_rows<kUsed, kWhole, kFetches>(product, row, rows - row);
 }
 
 int64_t tiles_of(int64_t rows) { return (rows + kRows - 1) / kRows; }
@@ -219,13 +221,14 @@ void multiply_panel(const PointwiseTask& task, const Block& block, int64_t p) {
                         .columns = std::min(width, task.out_channels - p * width),
                         .next = block.ahead > 0 ? panel + block.ahead : nullptr,
                         .steps_of_lines = std::max<int64_t>(1, tiles_of(block.rows) * kLines * kLine / width)};
-  if (product.columns < width) {
-    multiply_block<false, false>(product, block.rows);
-  } else if (product.next) {
-    multiply_block<true, true>(product, block.rows);
-  } else {
-    multiply_block<true, false>(product, block.rows);
+  const int64_t lanes = lanes_of_target();
+  if (product.columns == width) {
+    return product.next ? multiply_block<2, true, true>(product, block.rows)
+                        : multiply_block<2, true, false>(product, block.rows);
   }
+  if (product.columns > lanes) return multiply_block<2, false, false>(product, block.rows);
+  return product.columns == lanes ? multiply_block<1, true, false>(product, block.rows)
+                                  : multiply_block<1, false, false>(product, block.rows);
 }
 
 // Panel after panel: few rows meet weights from far away in the order in which those lie there.
@@ -291,8 +294,23 @@ void pack_pointwise_weights(const float* weights, int64_t out_channels, int64_t 
 
 void run_pointwise(const PointwiseTask& task) { HWY_DYNAMIC_DISPATCH(run)(task); }
 
+namespace {
+
+// Whether shares of panels are more even than shares of tiles of pixels; where both are alike, fewer numbers are read
+// by every thread.
+bool shares_panels(const PointwiseTask& task, int64_t tiles, int threads) {
+  const int64_t panels = task.end_panel - task.first_panel;
+  const auto largest = [&](int64_t parts, int64_t others) { return (parts + threads - 1) / threads * others; };
+  const int64_t by_panels = largest(panels, tiles), by_tiles = largest(tiles, panels);
+  return by_panels < by_tiles || (by_panels == by_tiles && task.pixels < task.out_channels);
+}
+
+}  // namespace
+
 void share_pointwise(const PointwiseTask& all, int threads) {
-  if (all.pixels < all.out_channels) {
+  const int64_t rows = pointwise_rows();
+  const int64_t tiles = (all.pixels + rows - 1) / rows;
+  if (shares_panels(all, tiles, threads)) {
     for_shares(threads, all.end_panel - all.first_panel, [&](int64_t begin, int64_t end, int) {
       PointwiseTask task = all;
       task.first_panel = all.first_panel + begin;
@@ -301,8 +319,7 @@ void share_pointwise(const PointwiseTask& all, int threads) {
     });
     return;
   }
-  const int64_t rows = pointwise_rows();
-  for_shares(threads, (all.pixels + rows - 1) / rows, [&](int64_t begin, int64_t end, int) {
+  for_shares(threads, tiles, [&](int64_t begin, int64_t end, int) {
     const int64_t first = begin * rows;
     PointwiseTask task = all;
     task.x += first * all.x_stride;
