@@ -2,12 +2,21 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tensor/element_types.h"
 
 namespace autograph {
 namespace {
+
+double largest_of(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double v : values) {
+    if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
+  }
+  return largest;
+}
 
 bool close(double actual, double expected, const FloatTolerance& tolerance) {
   if (std::isnan(actual) || std::isnan(expected)) return std::isnan(actual) && std::isnan(expected);
@@ -24,8 +33,10 @@ std::string tensor_difference(const Tensor& actual, const Tensor& expected, cons
   }
   const std::vector<double> a = actual.to_f64();
   const std::vector<double> e = expected.to_f64();
+  FloatTolerance absolute = tolerance;
+  absolute.atol += tolerance.share * largest_of(e);
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!close(a[i], e[i], tolerance)) return fmt::format("element {}: {} instead of {}", i, a[i], e[i]);
+    if (!close(a[i], e[i], absolute)) return fmt::format("element {}: {} instead of {}", i, a[i], e[i]);
   }
   return "";
 }

@@ -8,10 +8,11 @@
 
 namespace autograph {
 
-/// How far floats may differ: |a - e| <= atol + rtol * |e|.
+/// How far floats may differ: |a - e| <= atol + rtol * |e| + share * the largest finite |e| of the tensor.
 struct FloatTolerance {
   double rtol = 1e-4;
   double atol = 1e-5;
+  double share = 0;
 };
 
 /// "" when equal within tolerance, else the first difference in words.

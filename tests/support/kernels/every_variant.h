@@ -10,8 +10,11 @@ namespace autograph {
 KernelDef cpu_kernel(std::string_view name, std::string_view op);
 
 /// Every variant that `def` has for a call of f32 whose weights are known gives the reference's outputs; it must
-/// have some.
+/// have some. A kernel without variants is one itself.
 void expect_every_variant(const KernelDef& def, const OpDef& op, const OpSample& sample, int threads,
                           const FloatTolerance& tolerance = {1e-4, 1e-4});
+
+/// The same for all of the CPU's kernels that are made for `op` and take the call; there must be one.
+void expect_every_kernel(const OpDef& op, const OpSample& sample, int threads, const FloatTolerance& tolerance);
 
 }  // namespace autograph

@@ -2,12 +2,15 @@
 // sums, one that writes. The threads share the pixels, as the kernels before and after do.
 //
 // The variance comes from differences to a number near the mean (channel_sums.h), so that it loses no digits where a
-// channel is far from 0; sums are added in f64, in an order that does not depend on how busy the machine is.
+// channel is far from 0; sums are added in f64, in an order that does not depend on how busy the machine is. Where
+// squares of some channel are beyond the range of f32, or were taken from a number far from its mean, all channels are
+// computed in f64.
 #include <cmath>
 #include <memory>
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/normalization/channel_sums.h"
+#include "backends/cpu/normalization/moments.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
@@ -15,11 +18,6 @@
 
 namespace autograph {
 namespace {
-
-struct Moments {
-  double mean;
-  double variance;
-};
 
 // What both kernels share: scratch memory, sums, who computes what.
 class BatchKernel : public Kernel {
@@ -65,7 +63,25 @@ class BatchKernel : public Kernel {
   Moments moments(const ChannelSums& sums, const float* from, int64_t c) const {
     const auto count = static_cast<double>(rows_.count());
     const double shift = sums.x[c] / count;
-    return {static_cast<double>(from[c]) + shift, std::max(0.0, sums.squares[c] / count - shift * shift)};
+    return {static_cast<double>(from[c]) + shift, no_less_than_zero(sums.squares[c] / count - shift * shift)};
+  }
+
+  bool all_hold(const ChannelSums& sums, const float* from) const {
+    for (int64_t c = 0; c < rows_.channels(); ++c) {
+      const Moments batch = moments(sums, from, c);
+      if (!holds_in_f32(batch.variance, sums.x[c] / static_cast<double>(rows_.count()), epsilon_)) return false;
+    }
+    return true;
+  }
+
+  // compute(channel, its moments in f64) for all channels.
+  template <class Compute>
+  void for_channels_in_f64(const float* x, const Compute& compute) const {
+    for_shares(threads_, rows_.channels(), [&](int64_t begin, int64_t end, int) {
+      for (int64_t c = begin; c < end; ++c) {
+        compute(c, moments_in_f64(x, [&](const auto& visit) { rows_.for_channel(c, visit); }));
+      }
+    });
   }
 
   const ChannelRows rows_;
@@ -83,6 +99,7 @@ class Forward : public BatchKernel {
   void run(const KernelArgs& args) const override {
     const float* x = args.inputs[0].data<float>();
     const ChannelSums sums = add_up(args, x, nullptr);
+    if (!all_hold(sums, factors(args, 4))) return run_in_f64(args);
     float *mean = factors(args, 0), *factor = factors(args, 1), *shift = factors(args, 2);
     for (int64_t c = 0; c < rows_.channels(); ++c) {
       const Moments batch = moments(sums, factors(args, 4), c);
@@ -93,8 +110,7 @@ class Forward : public BatchKernel {
       const double rest = static_cast<double>(mean[c]) - batch.mean;
       shift[c] = args.inputs[2].data<float>()[c];
       if (std::isfinite(factor[c])) shift[c] += static_cast<float>(rest * static_cast<double>(factor[c]));
-      store_running(args, 1, c, batch.mean);
-      store_running(args, 2, c, batch.variance);
+      store_running(args, c, batch);
     }
     float* y = args.outputs[0].mutable_data<float>();
     for_shares(threads_, rows_.rows * rows_.pixels, [&](int64_t begin, int64_t end, int) {
@@ -103,6 +119,24 @@ class Forward : public BatchKernel {
   }
 
  private:
+  void run_in_f64(const KernelArgs& args) const {
+    const float* x = args.inputs[0].data<float>();
+    float* y = args.outputs[0].mutable_data<float>();
+    for_channels_in_f64(x, [&](int64_t c, const Moments& batch) {
+      const double factor = args.inputs[1].data<float>()[c] / std::sqrt(batch.variance + epsilon_);
+      const double bias = args.inputs[2].data<float>()[c];
+      rows_.for_channel(c, [&](int64_t at) {
+        y[at] = static_cast<float>((static_cast<double>(x[at]) - batch.mean) * factor + bias);
+      });
+      store_running(args, c, batch);
+    });
+  }
+
+  void store_running(const KernelArgs& args, int64_t c, const Moments& batch) const {
+    store_running(args, 1, c, batch.mean);
+    store_running(args, 2, c, batch.variance);
+  }
+
   // Inputs 3 and 4 are the running statistics until now.
   void store_running(const KernelArgs& args, size_t output, int64_t c, double now) const {
     if (args.outputs.size() <= output || !args.outputs[output].is_present()) return;
@@ -123,6 +157,7 @@ class Backward : public BatchKernel {
     const float* x = args.inputs[0].data<float>();
     const float* g = args.inputs[2].data<float>();
     const ChannelSums sums = add_up(args, x, g);
+    if (!all_hold(sums, factors(args, 4))) return run_in_f64(args);
     float *mean = factors(args, 0), *of_x = factors(args, 1), *shift = factors(args, 2), *of_g = factors(args, 3);
     const auto count = static_cast<double>(rows_.count());
     for (int64_t c = 0; c < rows_.channels(); ++c) {
@@ -136,8 +171,8 @@ class Backward : public BatchKernel {
       of_x[c] = static_cast<float>(-factor * inverse * of_scale / count);
       shift[c] = static_cast<float>(-factor * sums.g[c] / count +
                                     (static_cast<double>(mean[c]) - batch.mean) * static_cast<double>(of_x[c]));
-      if (has_output(args, 1)) args.outputs[1].mutable_data<float>()[c] = static_cast<float>(of_scale);
-      if (has_output(args, 2)) args.outputs[2].mutable_data<float>()[c] = static_cast<float>(sums.g[c]);
+      store(args, 1, c, of_scale);
+      store(args, 2, c, sums.g[c]);
     }
     float* gx = args.outputs[0].mutable_data<float>();
     for_shares(threads_, rows_.rows * rows_.pixels, [&](int64_t begin, int64_t end, int) {
@@ -146,8 +181,31 @@ class Backward : public BatchKernel {
   }
 
  private:
-  static bool has_output(const KernelArgs& args, size_t slot) {
-    return args.outputs.size() > slot && args.outputs[slot].is_present();
+  void run_in_f64(const KernelArgs& args) const {
+    const float* x = args.inputs[0].data<float>();
+    const float* g = args.inputs[2].data<float>();
+    float* gx = args.outputs[0].mutable_data<float>();
+    const auto count = static_cast<double>(rows_.count());
+    for_channels_in_f64(x, [&](int64_t c, const Moments& batch) {
+      const double inverse = 1 / std::sqrt(batch.variance + epsilon_);
+      const auto normal = [&](int64_t at) { return (static_cast<double>(x[at]) - batch.mean) * inverse; };
+      double flow = 0, product = 0;
+      rows_.for_channel(c, [&](int64_t at) {
+        flow += static_cast<double>(g[at]);
+        product += static_cast<double>(g[at]) * normal(at);
+      });
+      const double factor = args.inputs[1].data<float>()[c] * inverse;
+      rows_.for_channel(c, [&](int64_t at) {
+        gx[at] = static_cast<float>(factor * (static_cast<double>(g[at]) - (flow + normal(at) * product) / count));
+      });
+      store(args, 1, c, product);
+      store(args, 2, c, flow);
+    });
+  }
+
+  static void store(const KernelArgs& args, size_t output, int64_t c, double value) {
+    if (args.outputs.size() <= output || !args.outputs[output].is_present()) return;
+    args.outputs[output].mutable_data<float>()[c] = static_cast<float>(value);
   }
 };
 

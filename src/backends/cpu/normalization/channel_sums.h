@@ -24,6 +24,14 @@ struct ChannelRows {
   int64_t count() const { return rows / groups * pixels; }
   int64_t elements() const { return rows * pixels * width; }
 
+  /// Calls visit(element) for all elements of a channel.
+  template <class Visit>
+  void for_channel(int64_t channel, const Visit& visit) const {
+    for (int64_t row = channel / width; row < rows; row += groups) {
+      for (int64_t p = 0; p < pixels; ++p) visit((row * pixels + p) * width + channel % width);
+    }
+  }
+
   /// Calls visit(first element, first channel, pixels) for pieces of rows that cover pixels [begin, end), counted over
   /// all rows.
   template <class Visit>

@@ -1,10 +1,12 @@
 // layer_normalization_grad of f32: row by row, while a row is in the first cache; every thread adds up what its rows
-// give to scale and bias, and the sums of all threads are added in their order.
+// give to scale and bias, and the sums of all threads are added in their order. Rows whose squares are beyond the range
+// of f32, or whose elements are far from 0 and close together, are computed in f64.
 #include <cmath>
 #include <memory>
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
+#include "backends/cpu/normalization/moments.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
@@ -16,6 +18,7 @@ namespace {
 struct RowMoments {
   float mean, inverse;
   float g, product;  // means of g * scale and of g * scale * normal
+  bool holds;        // else none of them is good
 };
 
 // Two looks at x and one at g; elements are added in f32 in as many sums as a vector has lanes.
@@ -33,9 +36,10 @@ AG_MULTIVERSION RowMoments row_moments(const float* x, const float* g, const flo
     flow += scaled;
     product += scaled * difference;
   }
-  const auto inverse =
-      static_cast<float>(1 / std::sqrt(static_cast<double>(squares) / static_cast<double>(count) + epsilon));
-  return {mean, inverse, flow / static_cast<float>(count), product * inverse / static_cast<float>(count)};
+  const double variance = static_cast<double>(squares) / static_cast<double>(count);
+  const auto inverse = static_cast<float>(1 / std::sqrt(variance + epsilon));
+  return {mean, inverse, flow / static_cast<float>(count), product * inverse / static_cast<float>(count),
+          holds_in_f32(variance, mean, epsilon)};
 }
 
 AG_MULTIVERSION void write_row(const float* x, const float* g, const float* scale, const RowMoments& row, int64_t count,
@@ -46,6 +50,27 @@ AG_MULTIVERSION void write_row(const float* x, const float* g, const float* scal
     gx[i] = row.inverse * (flow * scale[i] - row.g - normal * row.product);
     of_scale[i] += flow * normal;
     of_bias[i] += flow;
+  }
+}
+
+void write_row_in_f64(const float* x, const float* g, const float* scale, int64_t count, double epsilon, float* gx,
+                      float* of_scale, float* of_bias) {
+  const Moments row = moments_in_f64(x, [&](const auto& visit) {
+    for (int64_t i = 0; i < count; ++i) visit(i);
+  });
+  const double inverse = 1 / std::sqrt(row.variance + epsilon);
+  const auto normal = [&](int64_t i) { return (static_cast<double>(x[i]) - row.mean) * inverse; };
+  const auto scaled = [&](int64_t i) { return static_cast<double>(g[i]) * static_cast<double>(scale[i]); };
+  double flow = 0, product = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    flow += scaled(i) / static_cast<double>(count);
+    product += scaled(i) * normal(i) / static_cast<double>(count);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const double of_x = inverse * (scaled(i) - flow - normal(i) * product);
+    of_scale[i] += static_cast<float>(static_cast<double>(g[i]) * normal(i));
+    of_bias[i] += g[i];
+    gx[i] = static_cast<float>(of_x);  // last, because it may lie where x or g does
   }
 }
 
@@ -96,7 +121,11 @@ class LayerNormGradient : public Kernel {
       for (int64_t r = first; r < std::min(end, first + kFew); ++r) {
         const int64_t at = r * size_;
         const RowMoments row = row_moments(x + at, g + at, scale, size_, epsilon_);
-        write_row(x + at, g + at, scale, row, size_, gx + at, few, few + size_);
+        if (row.holds) {
+          write_row(x + at, g + at, scale, row, size_, gx + at, few, few + size_);
+        } else {
+          write_row_in_f64(x + at, g + at, scale, size_, epsilon_, gx + at, few, few + size_);
+        }
       }
       add_to(few, 2 * size_, totals);
     }

@@ -2,13 +2,15 @@
 // blocked.
 //
 // Three passes over the pixels: sums, sums of squares about the mean, and the result. The threads share the pixels, as
-// the kernels before and after do, so that everyone reads what is in its own second cache.
+// the kernels before and after do, so that everyone reads what is in its own second cache. Where squares of some group
+// are beyond the range of f32, all are computed in f64.
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/multiversion.h"
+#include "backends/cpu/normalization/moments.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
@@ -130,19 +132,29 @@ class PixelNormalization : public Kernel {
       for (int64_t i = first; i < first + count; ++i) {
         total += totals[i] + static_cast<double>(mean[i]) * static_cast<double>(pixels_);
       }
-      std::fill_n(mean + first, count, static_cast<float>(total / static_cast<double>(count * pixels_)));
+      const double exact_mean = total / static_cast<double>(count * pixels_);
+      std::fill_n(mean + first, count, static_cast<float>(exact_mean));
+      // For now, what rounding has taken from the mean.
+      std::fill_n(shift + first, count, static_cast<float>(exact_mean - static_cast<double>(mean[first])));
     });
     sum_up(x, mean, totals, add_squares);
+    bool holds = true;
     for_each_group([&](int64_t first, int64_t count) {
       double squares = 0;
       for (int64_t i = first; i < first + count; ++i) squares += totals[i];
-      const double deviation = std::sqrt(squares / static_cast<double>(count * pixels_) + epsilon_);
+      const double rest = shift[first];
+      const double variance = no_less_than_zero(squares / static_cast<double>(count * pixels_) - rest * rest);
+      const double deviation = std::sqrt(variance + epsilon_);
+      holds = holds && holds_in_f32(variance, 0, epsilon_);
       for (int64_t i = first; i < first + count; ++i) {
         const int64_t channel = i % channels_;
         factor[i] = static_cast<float>(static_cast<double>(args.inputs[1].data<float>()[channel]) / deviation);
         shift[i] = args.inputs[2].data<float>()[channel];
+        // Of an infinite scale a rest of 0 would make NaN.
+        if (std::isfinite(factor[i])) shift[i] -= static_cast<float>(rest * static_cast<double>(factor[i]));
       }
     });
+    if (!holds) return normalize_in_f64(args);
     for_panels([&](int64_t i, int64_t begin, int64_t pixels, int) {
       const int64_t at = i * pixels_ + begin * block_;
       normalize_panel({x + at, pixels, block_}, {mean + i, factor + i, shift + i}, y + at);
@@ -158,6 +170,34 @@ class PixelNormalization : public Kernel {
     for_shares(threads_, pixels_, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t i = 0; i < results(); i += block_) visit(i, begin, end - begin, thread);
     });
+  }
+
+  void normalize_in_f64(const KernelArgs& args) const {
+    const float* x = args.inputs[0].data<float>();
+    float* y = args.outputs[0].mutable_data<float>();
+    const int64_t count = channels_ / groups_;
+    for_shares(threads_, results() / count, [&](int64_t begin, int64_t end, int) {
+      for (int64_t group = begin; group < end; ++group) {
+        const Moments of = moments_in_f64(x, [&](const auto& visit) {
+          for (int64_t i = group * count; i < (group + 1) * count; ++i) for_pixels(i, visit);
+        });
+        const double deviation = std::sqrt(of.variance + epsilon_);
+        for (int64_t i = group * count; i < (group + 1) * count; ++i) {
+          const double scale = args.inputs[1].data<float>()[i % channels_];
+          const double bias = args.inputs[2].data<float>()[i % channels_];
+          for_pixels(i, [&](int64_t at) {
+            y[at] = static_cast<float>((static_cast<double>(x[at]) - of.mean) / deviation * scale + bias);
+          });
+        }
+      }
+    });
+  }
+
+  // visit(element) for all of a channel, counted over all instances.
+  template <class Visit>
+  void for_pixels(int64_t channel, const Visit& visit) const {
+    const int64_t first = channel / block_ * block_ * pixels_ + channel % block_;
+    for (int64_t p = 0; p < pixels_; ++p) visit(first + p * block_);
   }
 
   // totals[i] of all threads together.

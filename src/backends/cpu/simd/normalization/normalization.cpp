@@ -1,9 +1,10 @@
 // layer_normalization and rms_normalization over trailing dims in f32: the statistics of a row in two passes (one for
 // RMS), then one multiplication and addition per element; the row stays in cache meanwhile. Rows whose squares are
-// beyond the range of f32 are computed in f64.
+// beyond the range of f32, or whose elements are far from 0 and close together, are computed in f64.
 #include <cmath>
 #include <cstdint>
 
+#include "backends/cpu/normalization/moments.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
@@ -65,13 +66,14 @@ HWY_INLINE void layer_row(const NormalizedRows& rows, const float* x, float* y) 
   const D d;
   const auto size = static_cast<size_t>(rows.size);
   const auto same = [](V v) HWY_ATTR { return v; };
-  const V mean = hn::Set(d, static_cast<float>(sum_row(d, x, size, hn::Zero(d), same) / static_cast<double>(size)));
+  const double exact_mean = sum_row(d, x, size, hn::Zero(d), same) / static_cast<double>(size);
+  const V mean = hn::Set(d, static_cast<float>(exact_mean));
   const auto square = [&](V v) HWY_ATTR {
     const V centered = hn::Sub(v, mean);
     return hn::Mul(centered, centered);
   };
   const double variance = sum_row(d, x, size, mean, square) / static_cast<double>(size);
-  if (!std::isfinite(variance)) return layer_row_in_f64(rows, x, y);
+  if (!holds_in_f32(variance, exact_mean, rows.epsilon)) return layer_row_in_f64(rows, x, y);
   const V factor = hn::Set(d, static_cast<float>(1.0 / std::sqrt(variance + rows.epsilon)));
   if (rows.bias) {
     map_row(d, x, y, size, [&](V v, size_t i, size_t count) HWY_ATTR {
@@ -96,7 +98,7 @@ void rms_rows(const NormalizedRows& rows, int64_t begin, int64_t end) {
     const float* x = rows.x + r * rows.size;
     const auto square = [](V v) HWY_ATTR { return hn::Mul(v, v); };
     const double mean = sum_row(d, x, size, hn::Zero(d), square) / static_cast<double>(size);
-    if (!std::isfinite(mean)) {
+    if (!holds_in_f32(mean, 0, rows.epsilon)) {
       normalize_in_f64(rows, 0, x, rows.y + r * rows.size);
       continue;
     }

@@ -1,8 +1,10 @@
 // instance_normalization, group_normalization and mean_variance_normalization in f32: mean and variance of a group in
-// two passes, then one multiplication and addition per element; the group stays in cache meanwhile.
+// two passes, then one multiplication and addition per element; the group stays in cache meanwhile. Groups whose
+// squares are beyond the range of f32 are computed in f64.
 #include <cmath>
 #include <cstdint>
 
+#include "backends/cpu/normalization/moments.h"
 #include "backends/cpu/reduction/reduced_axes.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
@@ -28,6 +30,12 @@ struct GroupNormalization {
   bool epsilon_outside;  // added to the deviation, not to the variance
   int64_t channels;      // 0: neither scale nor bias
   int64_t plane;         // elements of a channel
+
+  int64_t channel_of(int64_t element) const { return channels == 0 ? 0 : element / plane % channels; }
+  double deviation(double variance) const {
+    return epsilon_outside ? std::sqrt(variance) + epsilon : std::sqrt(variance + epsilon);
+  }
+  bool holds(double variance) const { return holds_in_f32(variance, 0, epsilon_outside ? epsilon * epsilon : epsilon); }
 };
 
 struct NormalizedTensors {
@@ -35,7 +43,26 @@ struct NormalizedTensors {
   const float* scale;
   const float* bias;
   float* y;
+
+  double scale_of(int64_t channel) const { return scale ? static_cast<double>(scale[channel]) : 1; }
+  double bias_of(int64_t channel) const { return bias ? static_cast<double>(bias[channel]) : 0; }
 };
+
+inline void normalize_group_in_f64(const GroupNormalization& call, const NormalizedTensors& tensors, int64_t group) {
+  const int64_t start = call.axes.start(group);
+  const auto for_each = [&](const auto& visit) {
+    for (const int64_t offset : call.axes.offsets) {
+      for (int64_t i = 0; i < call.axes.run; ++i) visit(start + offset + i);
+    }
+  };
+  const Moments of = moments_in_f64(tensors.x, for_each);
+  const double deviation = call.deviation(of.variance);
+  for_each([&](int64_t at) {
+    const int64_t channel = call.channel_of(at);
+    const double normal = (static_cast<double>(tensors.x[at]) - of.mean) / deviation;
+    tensors.y[at] = static_cast<float>(normal * tensors.scale_of(channel) + tensors.bias_of(channel));
+  });
+}
 
 }  // namespace autograph::simd
 #endif
@@ -73,14 +100,15 @@ HWY_INLINE void normalize_group(const GroupNormalization& call, const Normalized
   for (const int64_t offset : axes.offsets) {
     squares += sum_row(d, tensors.x + start + offset, static_cast<size_t>(axes.run), mean, square);
   }
-  const double deviation =
-      call.epsilon_outside ? std::sqrt(squares / count) + call.epsilon : std::sqrt(squares / count + call.epsilon);
+  const double variance = no_less_than_zero(squares / count - rest * rest);
+  if (!call.holds(variance)) return normalize_group_in_f64(call, tensors, group);
+  const double deviation = call.deviation(variance);
   for (const int64_t offset : axes.offsets) {
     for (int64_t i = 0; i < axes.run; i += call.plane) {
       const int64_t at = start + offset + i;
-      const int64_t channel = call.channels == 0 ? 0 : at / call.plane % call.channels;
-      const double factor = (call.channels == 0 ? 1.0 : static_cast<double>(tensors.scale[channel])) / deviation;
-      const double bias = call.channels == 0 ? 0.0 : static_cast<double>(tensors.bias[channel]);
+      const int64_t channel = call.channel_of(at);
+      const double factor = tensors.scale_of(channel) / deviation;
+      const double bias = tensors.bias_of(channel);
       // Of an infinite scale a rest of 0 would make NaN.
       const double shift = std::isfinite(factor) ? bias - rest * factor : bias;
       scale_row(tensors.x + at, tensors.y + at, call.plane, mean, static_cast<float>(factor),
