@@ -36,10 +36,11 @@ inline std::string read_text(const std::string& path) {
 }
 
 /// Runs `ENVIRONMENT autograph ARGUMENTS` through the shell, no stream being a terminal; an ENVIRONMENT that ends in a
-/// pipe gives stdin, which is empty else.
-inline ProgramResult run_program(const std::string& arguments, const std::string& environment = "") {
+/// pipe gives stdin, which is empty else. `program`: another one than autograph.
+inline ProgramResult run_program(const std::string& arguments, const std::string& environment = "",
+                                 const std::string& program = AG_PROGRAM) {
   const TestFolder folder;
-  const std::string command = environment + " " + AG_PROGRAM + " " + arguments + " >" + (folder / "out") + " 2>" +
+  const std::string command = environment + " " + program + " " + arguments + " >" + (folder / "out") + " 2>" +
                               (folder / "err") + (environment.ends_with('|') ? "" : " </dev/null");
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(folder / "out"), read_text(folder / "err")};

@@ -1,6 +1,8 @@
 // `autograph doctor`: what this machine and this build can do, and which settings hold, each with its origin.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "autograph/attested_kernels.h"
 #include "autograph/compile.h"
 #include "autograph/devices.h"
@@ -58,6 +60,17 @@ Json missing_json(std::vector<std::pair<std::string, std::string>>& rows) {
   return missing;
 }
 
+// Of the device that is asked about; one that is not there has no kernels.
+AttestedKernels attested_on(const RunOptions& options) {
+  const std::vector<std::string> devices = available_devices();
+  if (std::find(devices.begin(), devices.end(), options.device) == devices.end()) return {};
+  CompileOptions compile;
+  compile.device = options.device;
+  compile.cache_folder = options.cache_dir;
+  compile.precision = precision_named(options.precision);
+  return attested_kernels(compile);
+}
+
 Json attested_json(const AttestedKernels& attested) {
   Json refused = Json::array();
   for (const RefusedKernel& kernel : attested.refused) {
@@ -109,10 +122,7 @@ int run(Session& session, const Options& options) {
   rows.emplace_back("strategies", join(strategies, " "));
   rows.emplace_back("operators", fmt::format("{}", all_ops().size()));
   rows.emplace_back("libraries", join(library_texts, ", "));
-  CompileOptions attested_on;
-  attested_on.cache_folder = options.run.cache_dir;
-  attested_on.precision = precision_named(options.run.precision);
-  const AttestedKernels attested = attested_kernels(attested_on);
+  const AttestedKernels attested = attested_on(options.run);
   rows.emplace_back("attested",
                     fmt::format("{} kernels are right, {} are refused", attested.trusted, attested.refused.size()));
   for (const RefusedKernel& refused : attested.refused) {
