@@ -7,6 +7,7 @@
 #include "autograph/op_def.h"
 #include "base/hash.h"
 #include "cost/call_key.h"
+#include "cost/cut_call.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -102,13 +103,48 @@ std::string Attester::judge(const KernelCall& call, const KernelCandidate& candi
   if (const auto known = verdicts_.find(key)) return *known;
   if (!has_elements(call)) return "";
   ++num_run_;
-  std::string fault = find_wrong_element(call, candidate.variant, kernel, model_, device_);
-  for (int draw = 1; draw < kDraws && !fault.empty(); ++draw) {
-    fault = find_wrong_element(call, candidate.variant, kernel, model_, device_, draw);
-  }
+  const std::string fault = find_fault(call, candidate, kernel);
   verdicts_.keep(key, fmt::format("{} | {}", candidate.name(), describe_call(call)),
                  fault.empty() ? "" : "wrong numbers on this machine: " + fault);
   return fault.empty() ? "" : *verdicts_.find(key);
+}
+
+std::string Attester::find_fault(const KernelCall& call, const KernelCandidate& candidate, const Kernel& kernel) const {
+  const std::optional<std::string> fault = try_draws(call, candidate.variant, kernel);
+  return fault ? *fault : find_fault_of_smaller(call, candidate);
+}
+
+// What the same candidate does with less. A kernel that does not take less is trusted.
+std::string Attester::find_fault_of_smaller(const KernelCall& call, const KernelCandidate& candidate) const {
+  const std::optional<CutCall> cut = CutCall::of(call, is_small_for_reference);
+  if (!cut) return "";
+  KernelCall smaller = cut->call();
+  if (!candidate.kernel->why_not(smaller).empty()) return "";
+  KernelVariant variant = candidate.variant;
+  if (candidate.kernel->variants) {
+    const std::vector<KernelVariant> variants = candidate.kernel->variants(smaller);
+    const auto same = std::find_if(variants.begin(), variants.end(), [&](const KernelVariant& other) {
+      return KernelCandidate{candidate.kernel, other}.name() == candidate.name();
+    });
+    if (same == variants.end()) return "";
+    variant = *same;
+  }
+  smaller.variant = &variant;
+  const Prepared prepared = candidate.kernel->prepare(smaller);
+  if (!prepared.kernel) return "";
+  const std::string fault = try_draws(smaller, variant, *prepared.kernel).value_or("");
+  return fault.empty() ? "" : fmt::format("as {}: {}", describe_call(smaller), fault);
+}
+
+// Nothing where the reference cannot tell.
+std::optional<std::string> Attester::try_draws(const KernelCall& call, const KernelVariant& variant,
+                                               const Kernel& kernel) const {
+  std::optional<std::string> fault;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    fault = find_wrong_element(call, variant, kernel, model_, device_, draw);
+    if (!fault || fault->empty()) break;
+  }
+  return fault;
 }
 
 }  // namespace autograph

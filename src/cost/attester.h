@@ -1,10 +1,13 @@
 // Attestation: a kernel is trusted on this machine when one run of it, with the shapes, layouts, weights and threads of
 // the plan, gave what the reference gives. Inputs are drawn from a seed, special values among them; of the outputs some
 // elements are compared, which the reference computes from no more than they need, so that all of it takes about as
-// long as a run. What was found is remembered (see verdicts.h).
+// long as a run. Where kernels may be run by fewer threads than they were made for, they are, too. What was found is
+// remembered (see verdicts.h).
 #pragma once
 
 #include <atomic>
+#include <optional>
+#include <string>
 
 #include "accuracy/scaled_tensor.h"
 #include "autograph/device.h"
@@ -27,6 +30,11 @@ class Attester : public KernelJudge {
   size_t num_run() const { return num_run_; }
 
  private:
+  std::string find_fault(const KernelCall& call, const KernelCandidate& candidate, const Kernel& kernel) const;
+  std::string find_fault_of_smaller(const KernelCall& call, const KernelCandidate& candidate) const;
+  std::optional<std::string> try_draws(const KernelCall& call, const KernelVariant& variant,
+                                       const Kernel& kernel) const;
+
   Verdicts& verdicts_;
   const ErrorModel model_;
   const bool runs_;
@@ -35,9 +43,13 @@ class Attester : public KernelJudge {
 };
 
 /// Runs `kernel`, which was prepared for `call` from a candidate of `variant`, and compares: "" when it is right, or
-/// when the reference cannot tell in reasonable time; else what it gave and what is right. `device` as for Attester.
-/// Each `draw` has inputs of its own.
-std::string find_wrong_element(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel,
-                               const ErrorModel& model, const Device* device = nullptr, int draw = 0);
+/// when inputs that are drawn are none for it; else what it gave and what is right. Nothing when the reference cannot
+/// tell in reasonable time. `device` as for Attester. Each `draw` has inputs of its own.
+std::optional<std::string> find_wrong_element(const KernelCall& call, const KernelVariant& variant,
+                                              const Kernel& kernel, const ErrorModel& model,
+                                              const Device* device = nullptr, int draw = 0);
+
+/// Can the reference compute the whole call in reasonable time?
+bool is_small_for_reference(const KernelCall& call);
 
 }  // namespace autograph

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "accuracy/sampled_run.h"
+#include "accuracy/scaled_run.h"
 #include "autograph/compare_values.h"
 #include "autograph/error.h"
 #include "autograph/op_def.h"
@@ -11,6 +12,7 @@
 #include "base/join.h"
 #include "cost/attester.h"
 #include "cost/trial_tensors.h"
+#include "device/host_threads.h"
 #include "graph/infer_node.h"
 #include "ops/defs.h"
 #include "tensor/size_of.h"
@@ -138,6 +140,30 @@ class TrialRun {
   std::vector<Dims> dims_;
 };
 
+// While it lives, kernels that the calling thread runs use so many threads at most.
+class Team {
+ public:
+  Team(const HostThreads& host, int threads) : host_(host), before_(host.limit(threads)) {}
+  ~Team() { host_.limit(before_); }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+ private:
+  const HostThreads& host_;
+  const int before_;
+};
+
+// Teams that a kernel for `threads` may be left with while other programs keep processors busy: one thread less, half,
+// one alone. Libraries may have another form of a kernel for each number; these stand for all.
+std::vector<int> smaller_teams(int threads, const HostThreads& host) {
+  std::vector<int> teams;
+  if (!host.can_be_limited()) return teams;
+  for (const int team : {threads - 1, threads / 2, 1}) {
+    if (team > 0 && team < threads && (teams.empty() || team < teams.back())) teams.push_back(team);
+  }
+  return teams;
+}
+
 struct Sample {
   size_t output = 0;
   Selection selection;
@@ -169,9 +195,13 @@ std::string compare(const std::vector<Sample>& samples, const std::vector<Tensor
   return "";
 }
 
-std::vector<Sample> draw_samples(const Graph& graph, const std::vector<ScaledTensor>& inputs, const ErrorModel& model,
-                                 int draw) {
-  std::vector<Sample> samples;
+struct Samples {
+  std::vector<Sample> list;
+  bool are_too_much = false;  // of some output
+};
+
+Samples draw_samples(const Graph& graph, const std::vector<ScaledTensor>& inputs, const ErrorModel& model, int draw) {
+  Samples samples;
   SampledRun reference(graph, inputs, model);
   std::mt19937_64 random(graph.num_nodes() + (static_cast<uint64_t>(draw) << 32));
   for (size_t k = 0; k < graph.outputs().size(); ++k) {
@@ -181,8 +211,9 @@ std::vector<Sample> draw_samples(const Graph& graph, const std::vector<ScaledTen
     for (int n = 0; n < kSelections; ++n) {
       auto selection = reference.draw(output, kElements, kUsualWork, random);
       if (!selection && n == 0) selection = reference.draw(output, kElements, kMostWork, random);
+      samples.are_too_much = samples.are_too_much || (!selection && n == 0);
       if (!selection) break;
-      samples.push_back({k, *selection, reference.compute(output, *selection)});
+      samples.list.push_back({k, *selection, reference.compute(output, *selection)});
     }
   }
   return samples;
@@ -208,21 +239,36 @@ bool can_be_tried(const KernelCall& call) {
 
 }  // namespace
 
-std::string find_wrong_element(const KernelCall& call, const KernelVariant& variant, const Kernel& kernel,
-                               const ErrorModel& model, const Device* device, int draw) {
+bool is_small_for_reference(const KernelCall& call) {
+  constexpr double kRoom = 8;  // estimates are rough
+  return cost_of_scaled_run(graph_of(call)).flops <= kMostWork / kRoom;
+}
+
+std::optional<std::string> find_wrong_element(const KernelCall& call, const KernelVariant& variant,
+                                              const Kernel& kernel, const ErrorModel& model, const Device* device,
+                                              int draw) {
   if (!can_be_tried(call)) return "";
   TrialRun trial(call, variant, kernel, device, draw);
-  std::vector<Sample> samples;
+  Samples samples;
   try {
     if (!gives_extents(call, trial.inputs())) return "";
     samples = draw_samples(graph_of(call), trial.inputs(), model, draw);
   } catch (const UserError&) {
     return "";  // inputs out of a hat are none for this op
   }
-  if (samples.empty()) return "";
-  std::string wrong = compare(samples, trial.run(std::nullopt), model, "");
+  if (samples.list.empty()) return samples.are_too_much ? std::nullopt : std::optional<std::string>("");
+  const HostThreads& host = device ? device->host_threads() : HostThreads::none();
+  // The thread that compiles may have been limited by a run before.
+  const Team whole(host, call.threads);
+  std::string wrong = compare(samples.list, trial.run(std::nullopt), model, "");
+  for (const int threads : smaller_teams(call.threads, host)) {
+    if (!wrong.empty()) break;
+    const Team team(host, threads);
+    wrong = compare(samples.list, trial.run(std::nullopt), model,
+                    fmt::format(" (by {} of {} threads)", threads, call.threads));
+  }
   const auto reused = trial.reusable();
-  if (wrong.empty() && reused) wrong = compare(samples, trial.run(reused), model, " (computed in place)");
+  if (wrong.empty() && reused) wrong = compare(samples.list, trial.run(reused), model, " (computed in place)");
   return wrong;
 }
 

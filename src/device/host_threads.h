@@ -16,8 +16,9 @@ class HostThreads {
   virtual int set(int threads) const { return threads; }
   /// Does limit() do anything?
   virtual bool can_be_limited() const { return false; }
-  /// Makes kernels that the calling thread runs use so many threads at most, whatever they were made for.
-  virtual void limit(int threads) const { static_cast<void>(threads); }
+  /// Makes kernels that the calling thread runs use so many threads at most, whatever they were made for; returns the
+  /// limit before.
+  virtual int limit(int threads) const { return threads; }
   /// Binds the calling thread and its team to processors of their own, where that is possible.
   virtual void pin(int threads) const { static_cast<void>(threads); }
   /// Lets the calling thread go again.

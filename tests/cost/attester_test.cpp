@@ -7,6 +7,7 @@
 #include "autograph/devices.h"
 #include "autograph/op_def.h"
 #include "autograph/random.h"
+#include "backends/cpu/threads/thread_limit.h"
 #include "device/host_threads.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
@@ -82,12 +83,13 @@ TEST(Attester, TrustsConvolutionsInAllLayouts) {
 // A kernel of another, which is wrong in a way of its own.
 class Disturbed : public Kernel {
  public:
-  enum class How { leaves_last, wrong_in_place, wrong_first };
+  enum class How { leaves_last, wrong_in_place, wrong_first, wrong_alone };
   Disturbed(const Kernel& right, How how) : right_(right), how_(how) {}
   void run(const KernelArgs& args) const override {
     right_.run(args);
     const TensorView out = args.outputs[0];
     if (how_ == How::leaves_last) std::memset(out.mutable_data<float>() + out.num_elements() - 1, 0xFF, sizeof(float));
+    if (how_ == How::wrong_alone && cpu_thread_limit == 1) out.mutable_data<float>()[0] += 1;
     if (how_ == How::wrong_first && num_runs_++ == 0) out.mutable_data<float>()[0] += 1;
     const bool in_place = args.inputs[0].raw() == out.raw();
     if (how_ == How::wrong_in_place && in_place) {
@@ -117,9 +119,63 @@ TEST(Attester, FindsWhatIsNotWrittenAndWhatIsWrongInPlace) {
     const Disturbed incomplete(kernel, Disturbed::How::leaves_last);
     EXPECT_NE(find_wrong_element(call, candidate.variant, incomplete, {}), "");
     const Disturbed in_place(kernel, Disturbed::How::wrong_in_place);
-    EXPECT_NE(find_wrong_element(call, candidate.variant, in_place, {}).find("in place"), std::string::npos);
+    EXPECT_NE(find_wrong_element(call, candidate.variant, in_place, {})->find("in place"), std::string::npos);
   });
   EXPECT_GT(num_kernels, 0U);
+}
+
+// Libraries may have another form of a kernel for fewer threads than it was made for.
+TEST(Attester, FindsWhatIsWrongWithFewerThreads) {
+  const Device& device = get_device("cpu");
+  const KernelCase test(relu_def(), {.inputs = {Tensor::zeros(DType::f32, {3, 40, 50})}}, {.threads = 2});
+  const KernelCall call = test.call();
+  size_t num_kernels = 0;
+  limit_cpu_threads(1);  // as a run beside a busy program leaves it
+  for_each_kernel(device.catalog(), call, [&](const KernelCandidate& candidate, const Kernel& kernel) {
+    if (!candidate.variant.is_row_major()) return;
+    ++num_kernels;
+    EXPECT_EQ(find_wrong_element(call, candidate.variant, kernel, {}, &device), "");
+    const Disturbed alone(kernel, Disturbed::How::wrong_alone);
+    const auto wrong = find_wrong_element(call, candidate.variant, alone, {}, &device);
+    EXPECT_NE(wrong->find("(by 1 of 2 threads): expected 0, got 1"), std::string::npos) << *wrong;
+  });
+  EXPECT_EQ(limit_cpu_threads(kNoThreadLimit), 1) << "the limit is as it was";
+  EXPECT_GT(num_kernels, 0U);
+}
+
+// All bytes are 3; scale and zero point are not written at all.
+class WrongQuantize : public Kernel {
+ public:
+  void run(const KernelArgs& args) const override {
+    const TensorView y = args.outputs[0];
+    std::memset(y.mutable_data<uint8_t>(), 3, static_cast<size_t>(y.num_elements()));
+  }
+};
+
+// The scale is that of all elements, so that no part can be computed alone.
+TEST(Attester, TriesASmallerCallWhereTheReferenceTakesTooLong) {
+  const KernelCatalog catalog({{.name = "cpu.wrong_quantize",
+                                .op = dynamic_quantize_linear_def().name,
+                                .why_not = [](const KernelCall&) { return std::string(); },
+                                .prepare =
+                                    [](const KernelCall&) {
+                                      return Prepared{std::make_unique<WrongQuantize>(), ""};
+                                    }}});
+  const KernelCase test(dynamic_quantize_linear_def(),
+                        {.inputs = {Tensor::zeros(DType::f32, {4, 1800, 2000})}, .num_outputs = 3});
+  const KernelCall call = test.call();
+  for (const KernelCatalog* kernels : {&catalog, &get_device("cpu").catalog()}) {
+    const KernelCandidate candidate = kernels->candidates(call).candidates.front();
+    const Prepared prepared = kernels->prepare(call, candidate);
+    EXPECT_EQ(find_wrong_element(call, candidate.variant, *prepared.kernel, {}), std::nullopt);
+    Verdicts verdicts("", "machine");
+    const std::string fault = Attester(verdicts, {}, true).judge(call, candidate, *prepared.kernel);
+    if (kernels != &catalog) {
+      EXPECT_EQ(fault, "") << candidate.name();
+      continue;
+    }
+    EXPECT_NE(fault.find("as dynamic_quantize_linear: f32["), std::string::npos) << fault;
+  }
 }
 
 TEST(Attester, TriesKernelsInThePlaceOfAnInputOfLowerRank) {

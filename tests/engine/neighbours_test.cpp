@@ -77,11 +77,11 @@ class PlanRun {
    public:
     int set(int threads) const override { return cpu_threads().set(threads); }
     bool can_be_limited() const override { return true; }
-    void limit(int limit) const override {
+    int limit(int limit) const override {
       static int last = CoreWatch::kNoLimit;
       changes += limit != last;
       last = limit;
-      cpu_threads().limit(limit);
+      return cpu_threads().limit(limit);
     }
     bool run_streams(int streams, int threads, FunctionRef<void(int)> work) const override {
       return cpu_threads().run_streams(streams, threads, work);

@@ -16,7 +16,7 @@ class CpuThreads : public HostThreads {
   bool are_used() const override { return true; }
   int set(int threads) const override { return set_cpu_threads(threads); }
   bool can_be_limited() const override { return true; }
-  void limit(int threads) const override { limit_cpu_threads(threads); }
+  int limit(int threads) const override { return limit_cpu_threads(threads); }
   void pin(int threads) const override { pin_cpu_threads(threads); }
   void unpin() const override { unpin_cpu_thread(); }
   bool run_streams(int streams, int threads, FunctionRef<void(int)> work) const override {

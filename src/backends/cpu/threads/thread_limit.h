@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace autograph {
 
@@ -16,7 +17,7 @@ inline thread_local int cpu_thread_limit = kNoThreadLimit;
 /// Of `threads`, for which a kernel was made, those that it may use now.
 inline int threads_allowed(int threads) { return std::min(threads, cpu_thread_limit); }
 
-/// Sets the limit of the calling thread.
-inline void limit_cpu_threads(int threads) { cpu_thread_limit = threads; }
+/// Sets the limit of the calling thread; returns the one before.
+inline int limit_cpu_threads(int threads) { return std::exchange(cpu_thread_limit, threads); }
 
 }  // namespace autograph
