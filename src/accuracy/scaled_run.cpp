@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "accuracy/nested_scales.h"
 #include "autograph/builder.h"
 #include "base/check.h"
 #include "graph/infer_node.h"
@@ -27,8 +29,9 @@ std::vector<Datum> values_of(std::vector<ScaledDatum> scaled) {
 // For ops that run nested graphs, or whose results have shapes of their own.
 class ScaledEvaluation : public EvaluateContext {
  public:
-  ScaledEvaluation(const Node& node, std::vector<Type> types, std::vector<Datum> inputs, const ErrorModel& model)
-      : node_(node), types_(std::move(types)), inputs_(std::move(inputs)), model_(model) {}
+  ScaledEvaluation(const Node& node, std::vector<Type> types, std::vector<Datum> inputs, const ErrorModel& model,
+                   NestedScales& scales)
+      : node_(node), types_(std::move(types)), inputs_(std::move(inputs)), model_(model), scales_(scales) {}
   const Attributes& attributes() const override { return node_.attributes(); }
   size_t num_inputs() const override { return inputs_.size(); }
   size_t num_outputs() const override { return node_.outputs().size(); }
@@ -39,8 +42,10 @@ class ScaledEvaluation : public EvaluateContext {
   }
   std::vector<Datum> run_nested(std::string_view attribute, const std::vector<Datum>& inputs) override {
     std::vector<ScaledDatum> scaled;
-    for (const Datum& input : inputs) scaled.push_back({input, {}});
-    return values_of(run_scaled(*node_.attributes().get<GraphRef>(attribute), scaled, model_));
+    for (const Datum& input : inputs) scaled.push_back(scales_.input_of_run(input));
+    std::vector<ScaledDatum> results = run_scaled(*node_.attributes().get<GraphRef>(attribute), scaled, model_);
+    scales_.add_run(results);
+    return values_of(std::move(results));
   }
   Tensor allocate(DType dtype, Dims dims) override { return Tensor::empty(dtype, std::move(dims)); }
 
@@ -49,6 +54,7 @@ class ScaledEvaluation : public EvaluateContext {
   std::vector<Type> types_;
   std::vector<Datum> inputs_;
   const ErrorModel& model_;
+  NestedScales& scales_;
 };
 
 double largest_of(const Tensor& tensor) {
@@ -127,8 +133,10 @@ class GraphRun {
     return body.by_slot(autograph::run_scaled(body.graph, given, model_), node.outputs().size());
   }
 
-  // What happens inside is not followed: an element is off by a share of the largest one, as large as the worst share
-  // of an input.
+  // Where an element comes from is followed as far as it can be (nested_scales.h). What is in sequences, what comes
+  // from scans of a batch, and what the op itself has computed cannot: an element is off by a share of the largest one,
+  // as large as the worst share of an input. That bounds the others, too: through many turns of a loop scales grow
+  // without end, and would allow everything.
   std::vector<ScaledDatum> evaluate(const Node& node, const std::vector<ScaledDatum>& inputs, std::vector<Type> types) {
     double share = 1;
     for (const ScaledDatum& input : inputs) {
@@ -136,13 +144,18 @@ class GraphRun {
       const double largest = largest_of(input.value.tensor());
       if (largest > 0) share = std::max(share, largest_of(input.scale) / largest);
     }
-    ScaledEvaluation context(node, std::move(types), values_of(inputs), model_);
+    NestedScales scales(inputs);
+    ScaledEvaluation context(node, std::move(types), values_of(inputs), model_, scales);
     std::vector<ScaledDatum> results;
     for (Datum& value : node.op().evaluate(context)) {
       ScaledDatum& result = results.emplace_back(ScaledDatum{std::move(value), {}});
-      if (!result.value.is_tensor() || !dtypes::kFloat.contains(result.value.tensor().dtype())) continue;
+      if (!result.value.is_tensor()) continue;
       const Tensor& tensor = result.value.tensor();
-      const std::vector<double> scale(static_cast<size_t>(tensor.num_elements()), share * largest_of(tensor));
+      const std::optional<Tensor> followed = scales.scale_of(tensor);
+      if (followed) result.scale = *followed;
+      if (!dtypes::kFloat.contains(tensor.dtype()) || (followed && !followed->is_present())) continue;
+      std::vector<double> scale(static_cast<size_t>(tensor.num_elements()), share * largest_of(tensor));
+      for (size_t i = 0; followed && i < scale.size(); ++i) scale[i] = std::min(scale[i], followed->data<double>()[i]);
       result.scale = Tensor::of<double>(tensor.dims(), scale);
     }
     return results;
