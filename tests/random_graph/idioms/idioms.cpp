@@ -18,6 +18,8 @@ constexpr IdiomFamily kFamilies[] = {
     {"quantized_chain", add_quantized_chain, 3},
     {"integer_chain", add_integer_chain, 2},
     {"arithmetic_chain", add_arithmetic_chain, 3},
+    {"contrib_layer", add_contrib_layer, 2},
+    {"contrib_quantized", add_contrib_quantized, 2},
 };
 
 const IdiomFamily& draw_family(IdiomGraph& g) {

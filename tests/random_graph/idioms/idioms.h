@@ -38,6 +38,8 @@ void add_recurrent_layer(IdiomGraph& g);
 void add_quantized_chain(IdiomGraph& g);
 void add_integer_chain(IdiomGraph& g);
 void add_arithmetic_chain(IdiomGraph& g);
+void add_contrib_layer(IdiomGraph& g);
+void add_contrib_quantized(IdiomGraph& g);
 
 // ---- What several of them use ----
 
