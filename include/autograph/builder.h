@@ -38,6 +38,8 @@ class EagerValue {
   /// As vjp() of autodiff.h, whose arguments have been checked; `outputs` are eager.
   virtual std::vector<Var> vjp(const std::vector<Var>& outputs, const std::vector<Var>& output_gradients,
                                const std::vector<Var>& wanted) = 0;
+  /// What the hooks of this value make of its gradient, which may be of a graph.
+  virtual Var hooked(Var gradient) const = 0;
 
  protected:
   explicit EagerValue(std::shared_ptr<const Type> type) : type_(std::move(type)) {}

@@ -15,16 +15,17 @@
 // their gradients happens after every run; what else it does (a counter, a line of output) only while it is captured.
 //
 // Captured again is what is called with inputs of other dtypes, ranks or extents, and what finds a variable with a
-// gradient where there was none, a module in another mode (train(), eval()), a parameter frozen or not any more, or
-// another setting (autograph/setting.h); explain() says which. An extent that has had three values is made symbolic, if
-// the function can be captured so. What C++ decides otherwise while capturing is decided for all calls of that graph: a
-// function that looks at elements (item(), elements()) gets an error with the line; cond(), while_loop() and scan()
-// decide while running.
+// gradient where there was none or with further hooks, a module in another mode (train(), eval()), a parameter frozen
+// or not any more, or another setting (autograph/setting.h); explain() says which. An extent that has had three values
+// is made symbolic, if the function can be captured so. What C++ decides otherwise while capturing is decided for all
+// calls of that graph: a function that looks at elements (item(), elements()) gets an error with the line; cond(),
+// while_loop() and scan() decide while running.
 //
 // NoGrad around a call means that its results have no past; what the function itself does with gradients is done.
 // Graphs run where CaptureOptions::compile says: EagerDevice and CheckFinite have no effect on them.
 //
-// Gradients flow through calls as they do through ops, with gradients of gradients.
+// Gradients flow through calls as they do through ops, with gradients of gradients. with_gradient() and on_gradient()
+// inside hold for both: gradients formed there, and those that flow through.
 #pragma once
 
 #include <functional>

@@ -109,13 +109,15 @@ void assign(const Var& variable, const Var& value);
 /// Called with the gradient of a value; gives what takes its place, or nothing.
 using GradientHook = std::function<Var(const Var& gradient)>;
 /// Has `hook` called whenever the whole gradient of `value`, which must require one, is there; several in the order in
-/// which they were given.
+/// which they were given. In a function that is captured, a hook of what the function computes is called once, and what
+/// it computes is done wherever that gradient flows; of an input, to what flows out of the function.
 void on_gradient(const Var& value, GradientHook hook);
 
 /// From what flows into the results to the gradients of the inputs, one each (not given: none).
 using GradientFunction = std::function<std::vector<Var>(const std::vector<Var>& output_gradients)>;
 /// `results`, which were computed from `inputs`, with a gradient of their own instead of that of the ops they were
-/// computed with.
+/// computed with. On values of graphs, and in a function that is captured, `gradient` is called at once, with gradients
+/// of all results: zeros where none flows.
 std::vector<Var> with_gradient(const std::vector<Var>& results, const std::vector<Var>& inputs,
                                GradientFunction gradient);
 

@@ -8,6 +8,8 @@
 #include "autograph/ops/elementwise.h"
 #include "base/check.h"
 #include "graph/nested/function_body.h"
+#include "graph/nested/inline_graph.h"
+#include "ops/defs.h"
 #include "ops/sequence/sequence_vjp.h"
 
 namespace autograph {
@@ -126,7 +128,24 @@ ValueId Reverse::total(ValueId value) {
     for (const ValueId part : parts) terms.emplace_back(graph_, part);
     parts = {sum_of(terms).id()};
   }
+  parts.front() = hooked(value, parts.front());
   return parts.front();
+}
+
+// Each hook once, though a total may be asked for again; in the order in which they were given.
+ValueId Reverse::hooked(ValueId value, ValueId gradient) {
+  std::set<NodeId> hooks;
+  for (const Use& use : graph_.value(value).uses()) {
+    if (use.slot == 0 && &graph_.node(use.node).op() == &gradient_hook_def()) hooks.insert(use.node);
+  }
+  for (const NodeId hook : hooks) {
+    if (!used_hooks_.insert(hook).second) continue;
+    std::vector<ValueId> inputs = graph_.node(hook).inputs();
+    inputs[0] = gradient;
+    const GraphRef body = graph_.node(hook).attributes().get<GraphRef>("gradient");
+    gradient = inline_graph(graph_, *body, inputs).front();
+  }
+  return gradient;
 }
 
 const KnownValues& Reverse::known_values() {

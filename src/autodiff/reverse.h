@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -36,6 +37,8 @@ class Reverse {
   bool has_gradient(NodeId id) const;
   // All that has flown into a value so far, as one value; invalid: nothing.
   ValueId total(ValueId value);
+  // What the hooks of a value make of its whole gradient.
+  ValueId hooked(ValueId value, ValueId gradient);
   // Makes readers of `from` read `to`, into which what flows into `from` then flows.
   void stand_in(ValueId from, ValueId to);
   const KnownValues& known_values();
@@ -44,6 +47,7 @@ class Reverse {
   std::vector<NodeId> order_;                                         // all nodes, as the graph was
   std::vector<char> active_;                                          // by value: depends on what is wanted
   std::unordered_map<uint32_t, std::vector<ValueId>> contributions_;  // by value
+  std::set<NodeId> used_hooks_;
   std::optional<KnownValues> known_;
 };
 

@@ -43,6 +43,13 @@ std::vector<Var> beside(const std::vector<Var>& values, const Var& other) {
   return result;
 }
 
+// Hooks of eager values are no part of the graph that they stand in.
+void run_hooks(const std::vector<Var>& wanted, std::vector<Var>& gradients) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].is_eager() && !gradients[i].is_eager()) gradients[i] = wanted[i].eager().hooked(gradients[i]);
+  }
+}
+
 void check_like(const Var& given, const Var& value, std::string_view where) {
   check_float(given, value, where);
   bool same = given.dtype() == value.dtype();
@@ -158,6 +165,7 @@ std::vector<Var> vjp(const std::vector<Var>& outputs, const std::vector<Var>& ou
   }
   Added added(outputs[0]);
   std::vector<Var> results = backward(outputs, gradients, asked);
+  run_hooks(wanted, results);
   added.clean(results);
   return results;
 }
@@ -168,6 +176,7 @@ std::vector<Var> grad(const Var& loss, const std::vector<Var>& wanted) {
   check_floats(asked, loss, "grad");
   Added added(loss);
   std::vector<Var> results = backward({loss}, {filled_like(loss, 1)}, asked);
+  run_hooks(wanted, results);
   added.clean(results);
   return results;
 }

@@ -1,57 +1,24 @@
 // Control flow on eager values and on values of graphs.
 #include <functional>
+#include <string_view>
 
 #include "autograph/capture.h"
 #include "autograph/ops/control.h"
 #include "autograph/ops/shape.h"
 #include "base/check.h"
-#include "eager/capture/recording.h"
-#include "eager/modes.h"
+#include "eager/in_graph.h"
 #include "graph/nested/body_scope.h"
 
 namespace autograph {
 namespace {
 
-// The graph that nodes go to; null: all values are eager, and are computed with.
-Graph* graph_of(const std::vector<Var>& values) {
-  if (Recording* capture = modes().capture) return &capture->graph();
-  for (const Var& value : values) {
-    if (!value.is_valid() || value.is_eager()) continue;
-    BodyScope* nested = BodyScope::innermost();
-    return nested && nested->encloses(value.graph()) ? &nested->body() : &value.graph();
-  }
-  return nullptr;
-}
-
-Var in_graph(const Var& value, Graph& graph) {
-  AG_CHECK_USER(value.is_valid(), ValueError, "[control flow] values: expected all to be given");
-  if (value.is_eager()) return value.eager().in_graph(graph);
-  if (&value.graph() == &graph) return value;
-  BodyScope* nested = BodyScope::innermost();
-  AG_CHECK_USER(nested && nested->encloses(value.graph()), ValueError, "[control flow] values: from different graphs");
-  return nested->bring_in(value);
-}
-
-std::vector<Var> in_graph(std::vector<Var> values, Graph& graph) {
-  for (Var& value : values) value = in_graph(value, graph);
-  return values;
-}
-
-void add_outputs(Graph& body, const std::vector<Var>& results) {
-  for (const Var& result : in_graph(results, body)) body.add_output(result.id());
-}
+constexpr std::string_view kWhere = "control flow";
 
 Var one_bool(const Var& condition) {
   AG_CHECK_USER(condition.is_valid() && condition.type().is_tensor() && condition.dtype() == DType::boolean, TypeError,
                 "[control flow] condition: expected bool, got {}",
                 condition.is_valid() ? to_string(condition.type()) : "nothing");
   return condition.shape() == Shape{} ? condition : reshape(condition, std::vector<int64_t>{});
-}
-
-std::vector<Var> add_inputs(Graph& body, const std::vector<Var>& like) {
-  std::vector<Var> inputs;
-  for (const Var& value : like) inputs.emplace_back(body, body.add_input(value.type()));
-  return inputs;
 }
 
 Type slice_type(const Var& scanned) {
@@ -94,7 +61,7 @@ std::vector<Var> cond(const Var& condition, const std::function<std::vector<Var>
   std::vector<Var> captured;
   {
     BodyScope scope(then_graph, *graph);
-    add_outputs(then_graph, then());
+    add_outputs(then_graph, then(), kWhere);
     captured = scope.captured();
   }
   // Both take the same values: first those that the one uses, then those that only the other does.
@@ -102,14 +69,14 @@ std::vector<Var> cond(const Var& condition, const std::function<std::vector<Var>
   {
     BodyScope scope(other_graph, *graph);
     for (const Var& value : captured) scope.bring_in(value);
-    add_outputs(other_graph, otherwise());
+    add_outputs(other_graph, otherwise(), kWhere);
     captured = scope.captured();
   }
   for (size_t k = shared; k < captured.size(); ++k) then_graph.add_input(captured[k].type());
   AG_CHECK_USER(then_graph.outputs().size() == other_graph.outputs().size(), ValueError,
                 "[cond] results: expected equally many, got {} and {}", then_graph.outputs().size(),
                 other_graph.outputs().size());
-  return if_else(one_bool(in_graph(condition, *graph)), then_graph, other_graph, captured);
+  return if_else(one_bool(in_graph(condition, *graph, kWhere)), then_graph, other_graph, captured);
 }
 
 std::vector<Var> while_loop(const std::vector<Var>& states, const std::function<Var(const std::vector<Var>&)>& goes_on,
@@ -125,8 +92,8 @@ std::vector<Var> while_loop(const std::vector<Var>& states, const std::function<
     }
     return now;
   }
-  now = in_graph(states, *graph);
-  const Var begins = one_bool(in_graph(goes_on(now), *graph));
+  now = in_graph(states, *graph, kWhere);
+  const Var begins = one_bool(in_graph(goes_on(now), *graph, kWhere));
   Graph turn("turn");
   turn.add_input(Type(DType::i64, Shape{}));
   turn.add_input(Type(DType::boolean, Shape{}));
@@ -134,10 +101,10 @@ std::vector<Var> while_loop(const std::vector<Var>& states, const std::function<
   std::vector<Var> captured;
   {
     BodyScope scope(turn, *graph);
-    const std::vector<Var> next = in_graph(body(inside), turn);
+    const std::vector<Var> next = in_graph(body(inside), turn, kWhere);
     AG_CHECK_USER(next.size() == states.size(), ValueError, "[while_loop] body: expected {} states, got {}",
                   states.size(), next.size());
-    turn.add_output(one_bool(in_graph(goes_on(next), turn)).id());
+    turn.add_output(one_bool(in_graph(goes_on(next), turn, kWhere)).id());
     for (const Var& value : next) turn.add_output(value.id());
     captured = scope.captured();
   }
@@ -151,7 +118,7 @@ std::vector<Var> scan(const std::vector<Var>& states, const std::vector<Var>& sc
   Graph* graph = graph_of(all);
   if (!graph) return scan_eagerly(states, scanned, step);
   AG_CHECK_USER(!scanned.empty(), ValueError, "[scan] scanned: expected at least one");
-  const std::vector<Var> first = in_graph(states, *graph), taken = in_graph(scanned, *graph);
+  const std::vector<Var> first = in_graph(states, *graph, kWhere), taken = in_graph(scanned, *graph, kWhere);
   Graph body("step");
   const std::vector<Var> inside = add_inputs(body, first);
   std::vector<Var> slices, captured;
@@ -161,7 +128,7 @@ std::vector<Var> scan(const std::vector<Var>& states, const std::vector<Var>& sc
     const std::vector<Var> results = step(inside, slices);
     AG_CHECK_USER(results.size() >= states.size(), ValueError, "[scan] step: expected {} states or more, got {}",
                   states.size(), results.size());
-    add_outputs(body, results);
+    add_outputs(body, results, kWhere);
     captured = scope.captured();
   }
   return scan(first, taken, body, captured);

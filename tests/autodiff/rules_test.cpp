@@ -26,6 +26,9 @@ const std::set<std::string_view> kOfLists = {
 // Their samples let states grow from step to step, which differentiation does not do: see control_test.cpp.
 const std::set<std::string_view> kGrowing = {"loop", "scan"};
 
+// Their gradient is what a program says, whatever they compute: tests/eager/own_gradients_test.cpp.
+const std::set<std::string_view> kSaid = {"with_gradient"};
+
 // Inputs of floats that are settings: the op has no gradient with respect to them.
 const std::map<std::string_view, std::set<size_t>> kSettings = {
     {"rotary_embedding", {1, 2}}, {"resize", {1, 2}}, {"dropout", {1}}, {"max_roi_pool", {1}}};
@@ -35,7 +38,7 @@ bool has_rule(const OpDef& op) { return op.vjp || op.decompose; }
 std::vector<const OpDef*> differentiable_ops() {
   std::vector<const OpDef*> ops;
   for (const OpDef* op : all_ops()) {
-    const bool is_elsewhere = kOfLists.contains(op->name) || kGrowing.contains(op->name);
+    const bool is_elsewhere = kOfLists.contains(op->name) || kGrowing.contains(op->name) || kSaid.contains(op->name);
     if (op->no_grad.empty() && !kMissing.contains(op->name) && !is_elsewhere) ops.push_back(op);
   }
   return ops;

@@ -26,5 +26,12 @@ std::vector<Var> scan(const std::vector<Var>& states, const std::vector<Var>& sc
 /// The same tensors, behind a barrier: what makes any of `xs` comes before what reads any of the results, and no pass
 /// merges the two sides. At least one tensor.
 std::vector<Var> barrier(const std::vector<Var>& xs);
+/// `results`, with a gradient of their own instead of that of the ops they were computed with: `gradient` takes
+/// (gradients of the results..., captured...) and gives a gradient for each of `inputs`, in its type.
+std::vector<Var> with_gradient(const std::vector<Var>& results, const std::vector<Var>& inputs, const Graph& gradient,
+                               const std::vector<Var>& captured = {});
+/// Whoever forms the gradient of `x`, floats of a graph, takes what `gradient` makes of (the whole gradient of x,
+/// captured...) for it.
+void gradient_hook(const Var& x, const Graph& gradient, const std::vector<Var>& captured = {});
 
 }  // namespace autograph

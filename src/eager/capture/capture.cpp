@@ -22,6 +22,7 @@ struct CapturedGraph {
   size_t num_results = 0;
   std::vector<CapturedRead> reads;
   std::vector<Type> read_types;
+  std::vector<size_t> read_hooks;  // how many hooks what is read had
   std::vector<CapturedWrite> writes;
   std::vector<CapturedGradient> gradients;
   std::vector<CapturedSetting> settings;
@@ -76,6 +77,10 @@ std::string misfit(const CapturedGraph& graph, const std::vector<Var>& inputs) {
     const Type& now = current(graph.reads[i]).type();
     if (!(now == graph.read_types[i])) {
       return fmt::format("a value from outside is {}, captured for {}", to_string(now), to_string(graph.read_types[i]));
+    }
+    if (const size_t hooks = graph.reads[i].value->hooks().size(); hooks != graph.read_hooks[i]) {
+      return fmt::format("a value from outside ({}) has {} hooks, captured with {}", to_string(now), hooks,
+                         graph.read_hooks[i]);
     }
   }
   return "";
@@ -201,7 +206,10 @@ class Captured::Impl {
     recording.finish(results);
     graph.num_results = results.size();
     graph.reads = recording.reads();
-    for (const CapturedRead& read : graph.reads) graph.read_types.push_back(current(read).type());
+    for (const CapturedRead& read : graph.reads) {
+      graph.read_types.push_back(current(read).type());
+      graph.read_hooks.push_back(read.value->hooks().size());
+    }
     graph.writes = recording.writes();
     graph.gradients = recording.gradients();
     graph.settings = recording.settings();

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "eager/modes.h"
 #include "graph/nested/body_scope.h"
+#include "ops/defs.h"
 #include "ops/gradients.h"
 
 namespace autograph {
@@ -68,8 +69,8 @@ Var CaptureRecording::value_of(Eager& value, Graph& graph) {
 void CaptureRecording::refuse_nested(std::string_view what) const {
   BodyScope* nested = BodyScope::innermost();
   AG_CHECK_USER(!nested || !nested->encloses(*root_), UnsupportedError,
-                "[{}] variable: not inside cond(), while_loop() or scan() of a function that is captured (give the "
-                "value back from there)",
+                "[{}] variable: not inside cond(), while_loop(), scan(), a hook or a gradient function of a function "
+                "that is captured (give the value back from there)",
                 what);
 }
 
@@ -126,7 +127,7 @@ void CaptureRecording::end_no_grad() {
   const size_t end = here.node_capacity();
   for (size_t index = ended.first_node; index < end; ++index) {
     const NodeId node{static_cast<uint32_t>(index)};
-    if (!here.is_live(node)) continue;
+    if (!here.is_live(node) || &here.node(node).op() == &gradient_hook_def()) continue;
     for (size_t slot = 0; slot < here.node(node).inputs().size(); ++slot) {
       const ValueId input = here.node(node).inputs()[slot];
       if (!input.is_valid() || !may_carry_gradient(here, input, ended.first_node)) continue;
@@ -177,7 +178,8 @@ void CaptureRecording::backward(const Var& value, const BackwardOptions& options
       options.gradient.is_valid() ? vjp({inside}, {in_root(options.gradient)}, wanted) : grad(inside, wanted);
   for (size_t i = 0; i < variables.size(); ++i) {
     const Var before = gradient(*variables[i]->value);
-    const Var total = before.is_valid() ? before + added[i] : added[i];
+    const Var slope = variables[i]->value->hooked(added[i]);
+    const Var total = before.is_valid() ? before + slope : slope;
     set_gradient(*variables[i]->value, options.differentiable ? total : stop_gradient(total));
   }
 }

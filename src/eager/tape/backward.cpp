@@ -102,47 +102,6 @@ void assign(const Var& variable, const Var& value) {
   here.set_tensor(eager_of(value, "assign").tensor());
 }
 
-void on_gradient(const Var& value, GradientHook hook) {
-  Eager& here = eager_of(value, "on_gradient");
-  AG_CHECK_USER(!modes().capture, UnsupportedError, "[on_gradient] value: hooks cannot be captured");
-  AG_CHECK_USER(here.requires_grad(), ValueError,
-                "[on_gradient] value: expected one that is a variable or depends on one, got {} without a past",
-                to_string(value.type()));
-  if (here.is_variable())
-    here.as_variable().hooks.push_back(std::move(hook));
-  else
-    here.producer()->hooks.emplace_back(here.slot(), std::move(hook));
-}
-
-std::vector<Var> with_gradient(const std::vector<Var>& results, const std::vector<Var>& inputs,
-                               GradientFunction gradient) {
-  AG_CHECK_USER(!modes().capture, UnsupportedError,
-                "[with_gradient] function: a function of C++ cannot be captured (give an op of your own a rule, see "
-                "register_op())");
-  auto info = std::make_shared<CallInfo>();
-  info->name = "with_gradient";
-  std::vector<Datum> outputs;
-  bool flows = false;
-  for (const Var& result : results) {
-    outputs.push_back(eager_of(result, "with_gradient").datum());
-    info->output_types.push_back(result.type());
-  }
-  for (const Var& input : inputs) flows = flows || eager_of(input, "with_gradient").requires_grad();
-  std::vector<Var> values;
-  if (!flows || !modes().records) {
-    for (const Var& result : results) values.push_back(detach(result));
-    return values;
-  }
-  const auto node = std::make_shared<TapeNode>();
-  node->info = std::move(info);
-  node->inputs = recorded_inputs(inputs);
-  node->outputs = std::move(outputs);
-  node->origin = current_origin();
-  node->function = std::move(gradient);
-  for (size_t k = 0; k < results.size(); ++k) values.push_back(output_of(node, static_cast<uint32_t>(k)));
-  return values;
-}
-
 Var detach(const Var& value) {
   AG_CHECK_USER(value.is_valid(), ValueError, "[detach] value: expected one, got none");
   if (!value.is_eager() || modes().capture) return stop_gradient(value);

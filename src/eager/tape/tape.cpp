@@ -78,6 +78,21 @@ void Eager::set_tensor(Tensor tensor) {
   snapshot_.reset();
 }
 
+std::vector<GradientHook> Eager::hooks() const {
+  if (variable_) return variable_->hooks;
+  std::vector<GradientHook> found;
+  if (!producer_) return found;
+  for (const auto& [slot, hook] : producer_->hooks) {
+    if (slot == slot_) found.push_back(hook);
+  }
+  return found;
+}
+
+Var Eager::hooked(Var gradient) const {
+  for (const GradientHook& hook : hooks()) gradient = changed_by(hook, gradient, type());
+  return gradient;
+}
+
 std::vector<Var> recorded_inputs(std::span<const Var> inputs) {
   std::vector<Var> recorded;
   recorded.reserve(inputs.size());
@@ -106,6 +121,23 @@ Var output_of(const std::shared_ptr<TapeNode>& node, uint32_t slot) {
 bool carries_floats(const Type& type) {
   if (type.is_tensor()) return dtypes::kFloat.contains(type.dtype());
   return type.kind() != Type::Kind::none && carries_floats(type.element());
+}
+
+Var changed_by(const GradientHook& hook, const Var& gradient, const Type& type) {
+  Var changed = hook(gradient);
+  if (!changed.is_valid()) return gradient;
+  check_gradient(changed, type, "a hook");
+  return changed;
+}
+
+// In graphs extents may be known on one side alone.
+void check_gradient(const Var& gradient, const Type& type, const std::string& from) {
+  const auto fits = [&](const Type& got) {
+    if (!got.is_tensor() || !type.is_tensor() || (got.is_static() && type.is_static())) return got == type;
+    return got.dtype() == type.dtype();
+  };
+  AG_CHECK_USER(gradient.is_valid() && fits(gradient.type()), ShapeError, "[gradient] {}: expected {}, got {}", from,
+                to_string(type), gradient.is_valid() ? to_string(gradient.type()) : "nothing");
 }
 
 void check_finite(const Datum& datum, const std::string& what) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,7 @@ class Eager final : public EagerValue, public std::enable_shared_from_this<Eager
   Var variable() const override;
   std::vector<Var> vjp(const std::vector<Var>& outputs, const std::vector<Var>& output_gradients,
                        const std::vector<Var>& wanted) override;
+  Var hooked(Var gradient) const override;
 
   const Datum& datum() const { return datum_; }
   const Tensor& tensor() const { return datum_.tensor(); }
@@ -58,6 +60,8 @@ class Eager final : public EagerValue, public std::enable_shared_from_this<Eager
   /// The variable that gradients of this value belong to: itself, or what it is a snapshot of; null for others.
   Eager* leaf() { return variable_ ? this : snapshot_of_.get(); }
   const Eager* leaf() const { return variable_ ? this : snapshot_of_.get(); }
+  /// Called with gradients of this value, in this order.
+  std::vector<GradientHook> hooks() const;
   /// What a node on record keeps of this value: itself, or of a variable its elements as they are now.
   Var as_recorded();
 
@@ -88,6 +92,10 @@ Eager& eager_of(const Var& value, std::string_view where);
 Var output_of(const std::shared_ptr<TapeNode>& node, uint32_t slot);
 /// Do gradients belong to values of this type?
 bool carries_floats(const Type& type);
+/// What `hook` makes of a gradient of a value of this type.
+Var changed_by(const GradientHook& hook, const Var& gradient, const Type& type);
+/// Throws ShapeError unless `gradient`, which `from` gave, can be one of a value of this type.
+void check_gradient(const Var& gradient, const Type& type, const std::string& from);
 /// Throws ValueError unless the floats in `datum` are finite; `what` begins the message.
 void check_finite(const Datum& datum, const std::string& what);
 

@@ -16,12 +16,6 @@ namespace {
 
 const Eager& eager_in(const Var& value) { return static_cast<const Eager&>(value.eager()); }
 
-// The gradient that a hook or a function of the user's gave, which must fit what it is of.
-void check_given(const Var& gradient, const Type& type, const std::string& from) {
-  AG_CHECK_USER(gradient.is_eager() && gradient.type() == type, ShapeError, "[gradient] {}: expected {}, got {}", from,
-                to_string(type), gradient.is_valid() ? to_string(gradient.type()) : "nothing");
-}
-
 // A rule for most calls of an op leaves the others to the body, before it has set anything.
 void apply_rule(const OpDef& op, TapeRule& rule) {
   try {
@@ -122,13 +116,7 @@ void TapePass::run() {
   }
   for (const Var& variable : variables_) {
     Leaf& leaf = leaves_.at(&eager_in(variable));
-    if (!leaf.gradient.is_valid()) continue;
-    for (const GradientHook& hook : eager_in(variable).as_variable().hooks) {
-      const Var changed = hook(leaf.gradient);
-      if (!changed.is_valid()) continue;
-      check_given(changed, variable.type(), "a hook of a variable");
-      leaf.gradient = changed;
-    }
+    if (leaf.gradient.is_valid()) leaf.gradient = eager_in(variable).hooked(leaf.gradient);
   }
 }
 
@@ -164,11 +152,7 @@ void TapePass::visit(TapeNode& node) {
 void TapePass::run_hooks(const std::vector<std::pair<uint32_t, GradientHook>>& hooks, Visit& visit) const {
   for (const auto& [slot, hook] : hooks) {
     Var& gradient = visit.gradients[slot];
-    if (!gradient.is_valid()) continue;
-    const Var changed = hook(gradient);
-    if (!changed.is_valid()) continue;
-    check_given(changed, gradient.type(), "a hook");
-    gradient = changed;
+    if (gradient.is_valid()) gradient = changed_by(hook, gradient, gradient.type());
   }
 }
 
@@ -179,7 +163,7 @@ void TapePass::call_function(TapeNode& node, Visit& visit) {
                 gradients.size());
   for (size_t slot = 0; slot < gradients.size(); ++slot) {
     if (!is_active(node.inputs[slot]) || !gradients[slot].is_valid()) continue;
-    check_given(gradients[slot], node.inputs[slot].type(), fmt::format("a function, of input {}", slot));
+    check_gradient(gradients[slot], node.inputs[slot].type(), fmt::format("a function, of input {}", slot));
     seed(node.inputs[slot], gradients[slot]);
   }
 }
