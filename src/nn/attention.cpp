@@ -82,32 +82,45 @@ MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, double drop
 
 Var MultiheadAttention::forward(const Var& x) { return forward(x, x, x); }
 
-std::array<Var, 3> MultiheadAttention::projected(const Var& q, const Var& k, const Var& v) {
-  const auto part = [&](const Var& whole, int64_t number) {
-    return slice(whole, {number * width_}, {(number + 1) * width_}, {0});
-  };
-  const Var weight = in_weight_.beside(q), bias = in_bias_ ? in_bias_->beside(q) : Var();
-  const auto project = [&](const Var& x, int64_t number) {
-    const Var y = matmul(x, transpose(part(weight, number), {1, 0}));
-    return bias.is_valid() ? y + part(bias, number) : y;
-  };
-  return {project(q, 0), project(k, 1), project(v, 2)};
+// The projections of queries, keys and values stand in one matrix, in this order.
+Var MultiheadAttention::project(const Var& x, int64_t part) {
+  const auto rows = [&](const Var& whole) { return slice(whole, {part * width_}, {(part + 1) * width_}, {0}); };
+  const Var y = matmul(x, transpose(rows(in_weight_.beside(x)), {1, 0}));
+  return in_bias_ ? y + rows(in_bias_->beside(x)) : y;
 }
+
+Var MultiheadAttention::project_to_heads(const Var& x, int64_t part) {
+  return split_heads(project(x, part), heads_, head_size(width_, heads_));
+}
+
+Var MultiheadAttention::joined(const Var& heads) { return out_proj_(join_heads(heads, width_)); }
 
 Var MultiheadAttention::forward(const Var& q, const Var& k, const Var& v, const AttentionMask& mask) {
   const ProvenanceScope scope("attention");
-  const auto [queries, keys, values] = projected(q, k, v);
-  return out_proj_(mixed(queries, keys, values, mask));
+  return out_proj_(mixed(project(q, 0), project(k, 1), project(v, 2), mask));
+}
+
+void MultiheadAttention::refuse_dropping() const {
+  if (is_training() && drop_ratio_ > 0)
+    throw UnsupportedError("[nn] attention: a cache is of no use where weights are dropped: call eval()");
 }
 
 Var MultiheadAttention::forward(const Var& x, KeyValueCache& cache) {
-  if (is_training() && drop_ratio_ > 0)
-    throw UnsupportedError("[nn] attention: a cache is of no use where weights are dropped: call eval()");
+  refuse_dropping();
   const ProvenanceScope scope("attention");
-  const int64_t size = head_size(width_, heads_);
-  std::array<Var, 3> parts = projected(x, x, x);
-  for (Var& part : parts) part = split_heads(part, heads_, size);
-  return out_proj_(join_heads(attend_behind(parts[0], parts[1], parts[2], cache), width_));
+  const Var q = project_to_heads(x, 0), k = project_to_heads(x, 1), v = project_to_heads(x, 2);
+  return joined(attend_behind(q, k, v, cache));
+}
+
+KeyValueCache MultiheadAttention::remember(const Var& memory) {
+  const ProvenanceScope scope("attention");
+  return {project_to_heads(memory, 1), project_to_heads(memory, 2)};
+}
+
+Var MultiheadAttention::look_up(const Var& q, const KeyValueCache& memory) {
+  refuse_dropping();
+  const ProvenanceScope scope("attention");
+  return joined(attention(project_to_heads(q, 0), memory.key, memory.value));
 }
 
 // With dropout the weights are there to be dropped; otherwise the op has kernels of its own.
@@ -223,13 +236,30 @@ TransformerDecoderLayer::TransformerDecoderLayer(TransformerSettings settings)
       norm3_(add<LayerNorm>("norm3", Dims{settings.width}, settings.epsilon)),
       dropout_(add<Dropout>("dropout", settings.dropout)) {}
 
+Var TransformerDecoderLayer::feed_forward(const Var& x) {
+  const Var inner = linear1_(x);
+  return dropout_(linear2_(dropout_(settings_.gelu ? gelu(inner) : relu(inner))));
+}
+
 Var TransformerDecoderLayer::forward(const Var& x, const Var& memory) {
-  const auto attend = [&](const Var& y) { return dropout_(self_attn_.forward(y, y, y, {.is_causal = true})); };
-  const auto look_up = [&](const Var& y) { return dropout_(multihead_attn_.forward(y, memory, memory)); };
-  const auto feed_forward = [&](const Var& y) {
-    const Var inner = linear1_(y);
-    return dropout_(linear2_(dropout_(settings_.gelu ? gelu(inner) : relu(inner))));
-  };
+  return around(
+      x, [&](const Var& y) { return self_attn_.forward(y, y, y, {.is_causal = true}); },
+      [&](const Var& y) { return multihead_attn_.forward(y, memory, memory); });
+}
+
+Var TransformerDecoderLayer::forward(const Var& x, const Var& memory, DecoderCache& cache) {
+  if (!cache.memory.key.is_valid()) {
+    AG_CHECK_USER(memory.is_valid(), ValueError, "[nn] transformer: expected a memory with the first tokens, got none");
+    cache.memory = multihead_attn_.remember(memory);
+  }
+  return around(
+      x, [&](const Var& y) { return self_attn_.forward(y, cache.tokens); },
+      [&](const Var& y) { return multihead_attn_.look_up(y, cache.memory); });
+}
+
+Var TransformerDecoderLayer::around(const Var& x, const Branch& attention, const Branch& memory) {
+  const auto attend = [&](const Var& y) { return dropout_(attention(y)); };
+  const auto look_up = [&](const Var& y) { return dropout_(memory(y)); };
   if (settings_.norm_first) {
     Var y = x + attend(norm1_(x));
     y = y + look_up(norm2_(y));

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "autograph/eager.h"
 #include "autograph/error.h"
 #include "autograph/nn/attention.h"
 #include "autograph/ops/shape.h"
@@ -125,6 +126,41 @@ TEST(Attention, CachesOfTransformersGiveWhatWholeSequencesGive) {
   }
 }
 
+// Token by token as all at once; the memory is given with the first token alone.
+TEST(Attention, CachesOfDecodersGiveWhatWholeSequencesGive) {
+  const Tensor x = drawn({2, 5, 16}, 5), memory = drawn({2, 7, 16}, 6);
+  for (const bool norm_first : {false, true}) {
+    TransformerDecoderLayer layer({.width = 16, .heads = 4, .feed_forward = 24, .norm_first = norm_first});
+    layer.eval();
+    const std::vector<Tensor> out = evaluate({x, memory}, [&](const std::vector<Var>& in) {
+      DecoderCache cache;
+      std::vector<Var> pieces;
+      for (const auto& [begin, end] : {std::pair{0, 3}, {3, 4}, {4, 5}}) {
+        const Var given = begin == 0 ? in[1] : Var();
+        pieces.push_back(layer.forward(slice(in[0], {begin}, {end}, {1}), given, cache));
+      }
+      return std::vector<Var>{layer.forward(in[0], in[1]), concat(pieces, 1), cache.tokens.key, cache.memory.value};
+    });
+    EXPECT_EQ(difference(out[1], out[0]), "");
+    EXPECT_EQ(out[2].dims(), (Dims{2, 4, 5, 4}));
+    EXPECT_EQ(out[3].dims(), (Dims{2, 4, 7, 4}));
+  }
+}
+
+// The same line by line, where a cache is kept from call to call.
+TEST(Attention, CachesOfDecodersHoldEagerValues) {
+  TransformerDecoderLayer layer({.width = 8, .heads = 2, .feed_forward = 16});
+  layer.eval();
+  const NoGrad off;
+  const Var x = eager(kX), memory = eager(kMemory);
+  DecoderCache cache;
+  std::vector<Var> pieces;
+  for (int64_t t = 0; t < x.dim(1); ++t) {
+    pieces.push_back(layer.forward(slice(x, {t}, {t + 1}, {1}), t == 0 ? memory : Var(), cache));
+  }
+  EXPECT_EQ(difference(elements(concat(pieces, 1)), elements(layer.forward(x, memory))), "");
+}
+
 TEST(Attention, SaysWhatDoesNotFit) {
   MultiheadAttention dropping(8, 2, 0.5);
   const std::string refusal = message_of<UnsupportedError>([&] {
@@ -134,6 +170,12 @@ TEST(Attention, SaysWhatDoesNotFit) {
     });
   });
   EXPECT_NE(refusal.find("call eval()"), std::string::npos) << refusal;
+  EXPECT_EQ(message_of<ValueError>([] {
+              TransformerDecoderLayer layer({.width = 8, .heads = 2, .feed_forward = 16});
+              DecoderCache cache;
+              layer.forward(eager(kX), Var(), cache);
+            }),
+            "[nn] transformer: expected a memory with the first tokens, got none");
   EXPECT_EQ(message_of<ValueError>([] { MultiheadAttention(8, 3); }),
             "[nn] attention: expected heads that divide the width 8, got 3");
   EXPECT_EQ(message_of<ValueError>([] { GroupedQueryAttention(12, {.heads = 4, .kv_heads = 3}); }),

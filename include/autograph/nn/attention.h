@@ -1,7 +1,6 @@
 // Attention and transformer blocks. Tensors are [batch, length, width] everywhere.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -35,10 +34,17 @@ class MultiheadAttention : public Module {
   /// Causal self-attention of tokens that stand behind those of the cache, which gets theirs, too; the length of x and
   /// of the cache is known. Throws UnsupportedError where weights would be dropped: call eval().
   Var forward(const Var& x, KeyValueCache& cache);
+  /// Keys and values of a memory that many queries look up, computed once.
+  KeyValueCache remember(const Var& memory);
+  /// Attention of queries to all of what remember() gave. Throws UnsupportedError as with a cache.
+  Var look_up(const Var& q, const KeyValueCache& memory);
 
  private:
-  std::array<Var, 3> projected(const Var& q, const Var& k, const Var& v);
+  Var project(const Var& x, int64_t part);
+  Var project_to_heads(const Var& x, int64_t part);
+  Var joined(const Var& heads);
   Var mixed(const Var& q, const Var& k, const Var& v, const AttentionMask& mask);
+  void refuse_dropping() const;
 
   int64_t width_;
   int64_t heads_;
@@ -115,14 +121,27 @@ class TransformerEncoderLayer : public Module {
   Dropout& dropout_;
 };
 
+/// What a decoder layer keeps from token to token; nothing before the first.
+struct DecoderCache {
+  KeyValueCache tokens = {};  ///< Of the tokens so far.
+  KeyValueCache memory = {};  ///< Of the memory, which is looked at once.
+};
+
 /// torch.nn.TransformerDecoderLayer with batch_first: self-attention, which is causal, and attention to a memory.
 class TransformerDecoderLayer : public Module {
  public:
   explicit TransformerDecoderLayer(TransformerSettings settings);
   using Module::forward;
   Var forward(const Var& x, const Var& memory);
+  /// The same of tokens behind those of the cache, which gets theirs, too. `memory` is that of the first call: later
+  /// ones need not be given it.
+  Var forward(const Var& x, const Var& memory, DecoderCache& cache);
 
  private:
+  using Branch = std::function<Var(const Var&)>;
+  Var around(const Var& x, const Branch& attention, const Branch& memory);
+  Var feed_forward(const Var& x);
+
   TransformerSettings settings_;
   MultiheadAttention& self_attn_;
   MultiheadAttention& multihead_attn_;
