@@ -135,26 +135,42 @@ class NoGrad {
 
 // ---- Updates ---------------------------------------------------------------------------------------------------
 
-/// Updates variables by their gradients, with the formulas of autograph/train.h. What it remembers are variables, too,
-/// so that a function that calls step() can be captured.
+/// Variables by name: nn::Module::named_weights().
+using NamedVars = std::vector<std::pair<std::string, Var>>;
+
+/// Updates variables by their gradients, with the formulas and options of autograph/train.h. What it remembers are
+/// variables, too, so that a function that calls step() can be captured:
+///
+///     EagerOptimizer optimizer(net.named_weights(x), AdamW{}, {.loss_scale = LossScale{},
+///                              .groups = {{.weights = "*bias", .weight_decay = 0}}});
+///     backward(optimizer.scaled(loss));
+///     optimizer.step();
 class EagerOptimizer {
  public:
-  /// Throws ValueError where one of `variables` is none, or a number of `optimizer` is out of its range.
-  EagerOptimizer(std::vector<Var> variables, const Optimizer& optimizer);
+  /// Throws ValueError where one of `variables` is none, where a number of `optimizer` or `options` is out of its
+  /// range, and where a group fits no name.
+  EagerOptimizer(NamedVars variables, const Optimizer& optimizer, const UpdateOptions& options = {});
+  /// The same for variables that are called "0", "1"...
+  EagerOptimizer(const std::vector<Var>& variables, const Optimizer& optimizer, const UpdateOptions& options = {});
   ~EagerOptimizer();
   EagerOptimizer(EagerOptimizer&&) noexcept;
   EagerOptimizer& operator=(EagerOptimizer&&) noexcept;
 
-  /// Assigns new elements to each variable that has a gradient.
+  /// What backward() is to form gradients of: the loss times the factor of `loss_scale`; without, the loss itself.
+  Var scaled(const Var& loss);
+  /// Assigns new elements to each variable that has a gradient. With `accumulate` each call is a run.
   void step();
   /// Forgets all gradients.
   void clear_gradients();
   /// f64 []: assign() changes it.
   Var learning_rate() const;
-  /// f64 []: updates done.
+  /// i64 []: updates done.
   Var count() const;
   /// What it remembers of variable `index`, by kind ("momentum", "exp_avg"...): for checkpoints.
-  std::vector<std::pair<std::string, Var>> remembered(size_t index) const;
+  NamedVars remembered(size_t index) const;
+  /// All that it keeps so far, called as states of training graphs are: "optimizer/step", "optimizer/exp_avg/NAME",
+  /// "ema/NAME"...
+  NamedVars states() const;
 
  private:
   class Impl;

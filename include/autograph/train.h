@@ -137,7 +137,13 @@ struct UpdateOptions {
   int64_t accumulate = 1;
   /// A weight belongs to the first group that its name fits, or to none.
   std::vector<WeightGroup> groups = {};
+  /// Keep an exponential average of each weight, average * before + (1 - average) * now after each update, as the state
+  /// "ema/WEIGHT".
+  std::optional<double> average = {};
 };
+
+/// Begins the names of averages.
+inline constexpr const char* kAveragePrefix = "ema/";
 
 /// What minimize() has added to the graph.
 struct UpdateStep {

@@ -5,7 +5,6 @@
 #include "autograph/ops/elementwise.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
-#include "ops/real_values.h"
 
 namespace autograph {
 namespace {
@@ -150,16 +149,6 @@ void check_numbers(const Lion& lion) {
 }
 
 }  // namespace
-
-Var WeightUpdate::remember(const std::string& kind, double initial) const {
-  if (memory) return memory(kind, initial);
-  Graph& graph = weight.graph();
-  const Tensor& now = graph.value(weight.id()).initial();
-  const std::string name = "optimizer/" + kind + "/" + graph.value(weight.id()).name();
-  Tensor before = Tensor::zeros(now.dtype(), now.dims());
-  if (initial != 0) store_reals(std::vector<double>(static_cast<size_t>(now.num_elements()), initial), before.view());
-  return state(graph, before, name);
-}
 
 Var updated_weight(const Optimizer& optimizer, WeightUpdate& update) {
   return std::visit([&](const auto& kind) { return next(kind, update); }, optimizer);

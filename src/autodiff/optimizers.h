@@ -12,18 +12,17 @@ namespace autograph {
 
 /// The update of one weight.
 struct WeightUpdate {
-  Var weight;    ///< A float state, or with `memory` any float tensor.
+  Var weight;    ///< A float tensor.
   Var gradient;  ///< In its shape and dtype.
   Var rate;      ///< Learning rate, f64 [].
   Var count;     ///< Number of this update, from 1, f64 [].
   /// States that the optimiser has asked for, and what they are afterwards.
   std::vector<std::pair<Var, Var>> remembered = {};
 
-  /// Where what the optimiser remembers is kept; nothing: in states of the graph.
+  /// Gives what the optimiser remembers of the weight, filled with `initial` before the first update.
   std::function<Var(const std::string& kind, double initial)> memory = {};
 
-  /// What `memory` gives, or else the state "optimizer/KIND/WEIGHT", filled with `initial` before the first run.
-  Var remember(const std::string& kind, double initial = 0) const;
+  Var remember(const std::string& kind, double initial = 0) const { return memory(kind, initial); }
 };
 
 /// The new weight.

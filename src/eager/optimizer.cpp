@@ -1,92 +1,136 @@
 // The optimisers of training graphs, for variables.
-#include <functional>
 #include <map>
+#include <set>
 
 #include "autodiff/optimizers.h"
+#include "autodiff/weight_updates.h"
 #include "autograph/eager.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/reduction.h"
 #include "base/check.h"
 #include "eager/tape/tape.h"
-#include "ops/real_values.h"
 
 namespace autograph {
+namespace {
+
+// Variables; of integers, too, which count.
+class VariableMemory final : public UpdateMemory {
+ public:
+  Var state(const std::string& name, Tensor initial) override {
+    Var& known = states_[name];
+    if (known.is_valid()) return known;
+    known = eager(std::move(initial));
+    static_cast<Eager&>(known.eager()).make_variable();
+    return known;
+  }
+  void update(const Var& state, const Var& value) override { updates_.emplace_back(state, value); }
+  Tensor now(const Var& weight) override { return static_cast<const Eager&>(weight.eager()).tensor(); }
+
+  void end_step() {
+    for (const auto& [state, value] : updates_) assign(state, value);
+    updates_.clear();
+  }
+  const std::map<std::string, Var>& states() const { return states_; }
+
+ private:
+  std::map<std::string, Var> states_;
+  std::vector<std::pair<Var, Var>> updates_;
+};
+
+void check_variables(const NamedVars& variables) {
+  std::set<std::string_view> names;
+  for (const auto& [name, each] : variables) {
+    const bool is_variable = each.is_eager() && static_cast<const Eager&>(each.eager()).is_variable();
+    AG_CHECK_USER(is_variable, ValueError, "[optimizer] variable '{}': expected what variable() gave, got {}", name,
+                  each.is_valid() ? to_string(each.type()) : "none");
+    AG_CHECK_USER(names.insert(name).second, ValueError,
+                  "[optimizer] variables: expected names of their own, got '{}' twice", name);
+  }
+}
+
+NamedVars numbered(const std::vector<Var>& variables) {
+  NamedVars named;
+  for (const Var& each : variables) named.emplace_back(std::to_string(named.size()), each);
+  return named;
+}
+
+std::vector<std::string> names_of(const NamedVars& variables) {
+  std::vector<std::string> names;
+  for (const auto& [name, each] : variables) names.push_back(name);
+  return names;
+}
+
+}  // namespace
 
 class EagerOptimizer::Impl {
  public:
-  Impl(std::vector<Var> variables, const Optimizer& optimizer)
-      : optimizer_(optimizer),
-        variables_(std::move(variables)),
-        memory_(variables_.size()),
-        rate_(variable(Tensor::scalar(autograph::learning_rate(optimizer)))),
-        count_(variable(Tensor::scalar(0.0))) {
-    check_optimizer(optimizer);
-    for (const Var& each : variables_) {
-      const bool is_variable = each.is_eager() && static_cast<const Eager&>(each.eager()).is_variable();
-      AG_CHECK_USER(is_variable, ValueError, "[optimizer] variables: expected what variable() gave, got {}",
-                    each.is_valid() ? to_string(each.type()) : "none");
-    }
+  Impl(NamedVars variables, const Optimizer& optimizer, const UpdateOptions& options)
+      : optimizer_(optimizer), options_(options), variables_(std::move(variables)) {
+    check_optimizer(optimizer_);
+    check_update_options(options_);
+    check_variables(variables_);
+    check_groups(options_, names_of(variables_));
+    updates();  // rate and count are there from the beginning
   }
+
+  Var scaled(const Var& loss) { return updates().scaled(loss); }
 
   void step() {
     const NoGrad off;
-    assign(count_, count_ + 1);
-    for (size_t i = 0; i < variables_.size(); ++i) {
-      const Var slope = gradient(variables_[i]);
-      if (slope.is_valid()) update(i, slope);
+    const ProvenanceScope scope("optimizer");
+    std::vector<LearningWeight> list;
+    for (const auto& [name, each] : variables_) {
+      const Var slope = gradient(each);
+      if (slope.is_valid()) list.push_back({name, each, slope});
     }
+    updates().make(std::move(list));
+    memory_.end_step();
   }
 
   void clear_gradients() {
-    for (const Var& each : variables_) clear_gradient(each);
+    for (const auto& [name, each] : variables_) clear_gradient(each);
   }
 
-  const Var& rate() const { return rate_; }
-  const Var& count() const { return count_; }
-  const std::map<std::string, Var>& memory(size_t i) const { return memory_.at(i); }
+  const std::map<std::string, Var>& states() const { return memory_.states(); }
+  const std::string& name_of(size_t index) const { return variables_.at(index).first; }
 
  private:
-  void update(size_t i, const Var& slope) {
-    WeightUpdate change{variables_[i], slope, rate_, count_};
-    change.memory = [this, i](const std::string& kind, double initial) { return remember(i, kind, initial); };
-    const Var weight = updated_weight(optimizer_, change);
-    for (const auto& [before, now] : change.remembered) assign(before, now);
-    assign(variables_[i], weight);
-  }
-
-  Var remember(size_t i, const std::string& kind, double initial) {
-    Var& place = memory_[i][kind];
-    if (place.is_valid()) return place;
-    const Type& type = variables_[i].type();
-    Tensor filled = Tensor::zeros(type.dtype(), type.shape().static_dims());
-    if (initial != 0) {
-      store_reals(std::vector<double>(static_cast<size_t>(filled.num_elements()), initial), filled.view());
-    }
-    place = variable(std::move(filled));
-    return place;
-  }
+  WeightUpdates updates() { return {optimizer_, options_, memory_}; }
 
   Optimizer optimizer_;
-  std::vector<Var> variables_;
-  std::vector<std::map<std::string, Var>> memory_;  // by variable and kind
-  Var rate_, count_;
+  UpdateOptions options_;
+  NamedVars variables_;
+  VariableMemory memory_;
 };
 
-EagerOptimizer::EagerOptimizer(std::vector<Var> variables, const Optimizer& optimizer)
-    : impl_(std::make_unique<Impl>(std::move(variables), optimizer)) {}
+EagerOptimizer::EagerOptimizer(NamedVars variables, const Optimizer& optimizer, const UpdateOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(variables), optimizer, options)) {}
+EagerOptimizer::EagerOptimizer(const std::vector<Var>& variables, const Optimizer& optimizer,
+                               const UpdateOptions& options)
+    : EagerOptimizer(numbered(variables), optimizer, options) {}
 EagerOptimizer::~EagerOptimizer() = default;
 EagerOptimizer::EagerOptimizer(EagerOptimizer&&) noexcept = default;
 EagerOptimizer& EagerOptimizer::operator=(EagerOptimizer&&) noexcept = default;
 
+Var EagerOptimizer::scaled(const Var& loss) { return impl_->scaled(loss); }
 void EagerOptimizer::step() { impl_->step(); }
 void EagerOptimizer::clear_gradients() { impl_->clear_gradients(); }
-Var EagerOptimizer::learning_rate() const { return impl_->rate(); }
-Var EagerOptimizer::count() const { return impl_->count(); }
+Var EagerOptimizer::learning_rate() const { return impl_->states().at("optimizer/learning_rate"); }
+Var EagerOptimizer::count() const { return impl_->states().at("optimizer/step"); }
 
-std::vector<std::pair<std::string, Var>> EagerOptimizer::remembered(size_t index) const {
-  const auto& memory = impl_->memory(index);
-  return {memory.begin(), memory.end()};
+// "optimizer/KIND/NAME"
+NamedVars EagerOptimizer::remembered(size_t index) const {
+  const std::string first = "optimizer/", last = "/" + impl_->name_of(index);
+  NamedVars found;
+  for (const auto& [name, value] : impl_->states()) {
+    const size_t slash = name.find('/', first.size());
+    if (slash == std::string::npos || !name.starts_with(first) || name.substr(slash) != last) continue;
+    found.emplace_back(name.substr(first.size(), slash - first.size()), value);
+  }
+  return found;
 }
+
+NamedVars EagerOptimizer::states() const { return {impl_->states().begin(), impl_->states().end()}; }
 
 Var clip_gradients(const std::vector<Var>& variables, double limit) {
   AG_CHECK_USER(limit > 0, ValueError, "[clip_gradients] limit: expected more than 0, got {}", limit);
@@ -100,7 +144,7 @@ Var clip_gradients(const std::vector<Var>& variables, double limit) {
   }
   AG_CHECK_USER(total.is_valid(), ValueError, "[clip_gradients] variables: expected one with a gradient");
   constexpr double kPyTorchsEpsilon = 1e-6;
-  const Var length = sqrt(total);
+  Var length = sqrt(total);
   const Var part = limit / (length + kPyTorchsEpsilon);
   const Var factor = min({part, scalar_like(part, 1)});
   for (const Var& each : variables) {

@@ -208,9 +208,15 @@ uint64_t Module::seed() const { return parent_ ? parent_->seed() : seed_; }
 
 std::vector<Var> Module::weights(const Var& like) const {
   std::vector<Var> list;
+  for (auto& [path, weight] : named_weights(like)) list.push_back(std::move(weight));
+  return list;
+}
+
+std::vector<std::pair<std::string, Var>> Module::named_weights(const Var& like) const {
+  std::vector<std::pair<std::string, Var>> list;
   for (const Parameter* parameter : parameters()) {
     const bool is_used = wants_eager(like) ? parameter->eager_.is_valid() : has_state(like, parameter->path());
-    if (parameter->learns() && is_used) list.push_back(parameter->beside(like));
+    if (parameter->learns() && is_used) list.emplace_back(parameter->path(), parameter->beside(like));
   }
   return list;
 }
@@ -295,7 +301,7 @@ void average_weights(const std::vector<Var>& weights, double decay) {
   AG_CHECK_USER(decay >= 0 && decay < 1, ValueError, "[nn] average_weights: expected 0 <= decay < 1, got {}", decay);
   for (const Var& weight : weights) {
     const Value& value = weight.graph().value(weight.id());
-    const Var average = state_beside(weight, "ema/" + value.name(), value.initial());
+    const Var average = state_beside(weight, kAveragePrefix + value.name(), value.initial());
     update(average, average * decay + latest_of(weight) * (1 - decay));
   }
 }

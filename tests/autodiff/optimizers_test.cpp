@@ -200,6 +200,23 @@ TEST(Optimizers, Accumulate) {
   expect_near(train(Sgd{.learning_rate = 0.3}, {.accumulate = 3}, DType::f64, 2).weights, kStart, 0);
 }
 
+// Of what the weights are after each update, not after each run.
+TEST(Optimizers, Average) {
+  const auto average = [](const std::vector<int>& runs, const UpdateOptions& update) {
+    std::vector<double> mean = kStart;
+    for (const int steps : runs) {
+      const std::vector<double> weights = train(Sgd{.learning_rate = 0.3}, update, DType::f64, steps).weights;
+      for (size_t k = 0; k < mean.size(); ++k) mean[k] = 0.75 * mean[k] + 0.25 * weights[k];
+    }
+    return mean;
+  };
+  const auto trained = [](const UpdateOptions& update) {
+    return train(Sgd{.learning_rate = 0.3}, update).states.get("ema/w").to_f64();
+  };
+  expect_near(trained({.average = 0.75}), average({1, 2, 3, 4, 5, 6}, {}), 1e-12);
+  expect_near(trained({.accumulate = 3, .average = 0.75}), average({3, 6}, {.accumulate = 3}), 1e-12);
+}
+
 TEST(Optimizers, LossScaleChangesNoGradient) {
   const Trained trained = train(Sgd{.learning_rate = 0.1}, {.loss_scale = LossScale{.growth_interval = 4}});
   expect_near(trained.weights, expected(sgd_rule(0.1, 0, 0, 0, false)), 1e-12);

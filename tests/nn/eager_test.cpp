@@ -71,7 +71,7 @@ std::vector<double> losses_by_run(Net& net, bool captured) {
   net(eager(drawn({16, 4}, 99)));  // parameters are variables from here on
   net.tensor("norm.running_mean").set_value(Tensor::zeros(DType::f32, {16}));
   net.tensor("norm.running_var").set_value(Tensor::of<float>({16}, std::vector<float>(16, 1)));
-  EagerOptimizer optimizer(net.weights(eager(Tensor::scalar(0.0F))), AdamW{.learning_rate = 0.01});
+  EagerOptimizer optimizer(net.named_weights(eager(Tensor::scalar(0.0F))), AdamW{.learning_rate = 0.01});
   const EagerFunction line_by_line = [&](const std::vector<Var>& batch) -> std::vector<Var> {
     const Var loss = cross_entropy(net(batch[0]), batch[1]);
     backward(loss);

@@ -15,7 +15,7 @@
 //     const Executable step = compile(graph.build());
 //
 // The same modules work on eager values (autograph/eager.h): a parameter then is a variable, and EagerOptimizer(
-// net.weights(x), AdamW{}) updates them; functions that call modules can be captured.
+// net.named_weights(x), AdamW{}) updates them; functions that call modules can be captured.
 //
 // Each parameter has a path, "hidden.weight", which is its name in files as torch would have it, and the name of its
 // state in a graph: a graph that trains and one that evaluates share what they learn through one StateStore. Shapes are
@@ -137,6 +137,8 @@ class Module {
   /// The parameters that learn and are states of the graph of `like`; beside an eager value those that have been used
   /// as variables.
   std::vector<Var> weights(const Var& like) const;
+  /// The same by path.
+  std::vector<std::pair<std::string, Var>> named_weights(const Var& like) const;
 
   /// All tensors by path, as torch's state_dict() has them. They share memory with the module.
   NamedTensors state_dict() const;
