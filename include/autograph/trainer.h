@@ -45,7 +45,7 @@ using LossFunction = std::function<BatchLoss(const std::map<std::string, Var>& f
 /// The two programs of a model that learns, on states of the same names. Their inputs have the names of fields.
 struct TrainingGraphs {
   Graph step;        ///< Of a whole batch; gives "loss" and the metrics, and updates what learns.
-  Graph evaluation;  ///< Of any number of samples; gives the same and changes nothing.
+  Graph evaluation;  ///< Of any number of samples, by averages where there are some; changes nothing.
 };
 
 /// Those of a module: `loss` computes what it is trained to make small, for batches of `loader`. Leaves the module in
@@ -63,6 +63,11 @@ LossFunction classification(nn::Module& module, std::string input = "image", std
                             double label_smoothing = 0);
 /// The same of models that give [batch, length, classes] for tokens, with one target for each.
 LossFunction next_token(nn::Module& module, std::string input = "input", std::string target = "target");
+
+/// What a run has learned, by the names of weights: their averages where UpdateOptions::average keeps some. States that
+/// are no weights stay.
+NamedTensors with_averages(const NamedTensors& states);
+StateStore with_averages(const StateStore& states);
 
 /// How a run is going.
 struct TrainingProgress {

@@ -297,13 +297,4 @@ UpdateStep minimize(const Var& loss, const Module& module, const Optimizer& opti
   return autograph::minimize(loss, module.weights(loss), optimizer, options);
 }
 
-void average_weights(const std::vector<Var>& weights, double decay) {
-  AG_CHECK_USER(decay >= 0 && decay < 1, ValueError, "[nn] average_weights: expected 0 <= decay < 1, got {}", decay);
-  for (const Var& weight : weights) {
-    const Value& value = weight.graph().value(weight.id());
-    const Var average = state_beside(weight, kAveragePrefix + value.name(), value.initial());
-    update(average, average * decay + latest_of(weight) * (1 - decay));
-  }
-}
-
 }  // namespace autograph::nn

@@ -7,6 +7,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "training/averages.h"
 
 namespace autograph {
 namespace {
@@ -99,13 +100,13 @@ TrainingGraphs training_graphs(nn::Module& module, const DataLoader& loader, con
   const BatchLoss result = loss(add_fields(step, loader.fields(), batch_of(loader)));
   add_outputs(step, result);
   nn::minimize(result.loss, module, optimizer, options);
-  return {step.build(), evaluation.build()};
+  return evaluated_by_averages({step.build(), evaluation.build()});
 }
 
 TrainingGraphs training_graphs(const Graph& model, const DataLoader& loader, const TrainingOptions& options) {
   const Graph of_step = with_batch(model, batch_of(loader)), of_any = with_batch(model, Dim::symbol("batch"));
-  return {with_fields(training_graph(of_step, options), loader.fields()),
-          with_fields(evaluation_graph(of_any, options), loader.dataset()->fields())};
+  return evaluated_by_averages({with_fields(training_graph(of_step, options), loader.fields()),
+                                with_fields(evaluation_graph(of_any, options), loader.dataset()->fields())});
 }
 
 LossFunction classification(nn::Module& module, std::string input, std::string target, double label_smoothing) {

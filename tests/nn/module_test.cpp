@@ -96,13 +96,12 @@ struct Programs {
 };
 
 // A step and an evaluation of one module on one store.
-Programs compile_both(Module& net, const Optimizer& optimizer, const UpdateOptions& options = {}, double decay = 0) {
+Programs compile_both(Module& net, const Optimizer& optimizer, const UpdateOptions& options = {}) {
   GraphBuilder training;
   net.train();
   const Var x = training.input("x", DType::f32, {16, 4}), target = training.input("target", DType::i64, {16});
   const Var loss = cross_entropy(net(x), target);
   minimize(loss, net, optimizer, options);
-  if (decay > 0) average_weights(net.weights(loss), decay);
   training.output("loss", loss);
   GraphBuilder evaluation;
   net.eval();
@@ -180,7 +179,7 @@ TEST(Module, FrozenParametersStay) {
 
 TEST(Module, AveragesFollowTheWeights) {
   Net net;
-  const Programs programs = compile_both(net, Sgd{.learning_rate = 0.1}, {}, 0.75);
+  const Programs programs = compile_both(net, Sgd{.learning_rate = 0.1}, {.average = 0.75});
   const StateStore& states = programs.step.states();
   std::vector<double> expected = net.tensor("hidden.weight").value().to_f64();
   for (int i = 0; i < 3; ++i) {
@@ -188,7 +187,7 @@ TEST(Module, AveragesFollowTheWeights) {
     const std::vector<double> now = states.get("hidden.weight").to_f64();
     for (size_t k = 0; k < now.size(); ++k) expected[k] = 0.75 * expected[k] + 0.25 * now[k];
   }
-  net.read_from(states, "ema/");
+  net.read_from(states, kAveragePrefix);
   const std::vector<double> average = net.tensor("hidden.weight").value().to_f64();
   for (size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(average[k], expected[k], 1e-6);
 }

@@ -41,11 +41,12 @@ struct ToyRun {
   std::unique_ptr<Trainer> trainer;
   TrainingResult result;
 
-  explicit ToyRun(TrainerOptions options, const Optimizer& optimizer = AdamW{.learning_rate = 0.02}) {
+  explicit ToyRun(TrainerOptions options, const Optimizer& optimizer = AdamW{.learning_rate = 0.02},
+                  const UpdateOptions& update = {}) {
     DataLoader training(toy_points(256, 1), {.batch_size = 32, .shuffle = true, .drop_last = true, .seed = 5});
     DataLoader held_out(toy_points(100, 2), {.batch_size = 30});
     options.compile.threads = 1;
-    TrainingGraphs graphs = training_graphs(net, training, classification(net, "x"), optimizer);
+    TrainingGraphs graphs = training_graphs(net, training, classification(net, "x"), optimizer, update);
     trainer = std::make_unique<Trainer>(std::move(graphs), std::move(training), std::move(held_out), options);
   }
   ToyRun& run() {

@@ -114,6 +114,57 @@ TEST(Trainer, GoesOnFromTheLastCheckpointOfAKilledRun) {
   EXPECT_EQ(whole_file(folder / "killed.jsonl"), whole_file(folder / "whole.jsonl"));
 }
 
+// What updates keep between steps comes back, too: sums over runs, averages, the factor of the loss.
+TEST(Trainer, GoesOnBitForBitWithAllOptionsOfUpdates) {
+  const TestFolder folder;
+  const UpdateOptions update{.clip_norm = 1,
+                             .clip_value = 0.5,
+                             .loss_scale = LossScale{.growth_interval = 3},
+                             .accumulate = 3,
+                             .groups = {{.weights = "*bias,norm.*", .weight_decay = 0}},
+                             .average = 0.8};
+  const auto options = [&](const std::string& name) {
+    return TrainerOptions{.epochs = 2, .checkpoints = folder / name, .checkpoint_every = 1, .resume = true};
+  };
+  ToyRun whole(options("whole"), Sgd{.learning_rate = 0.1, .momentum = 0.9}, update);
+  whole.run();
+  for (const int64_t stop : {1, 5, 9}) {
+    SCOPED_TRACE(stop);
+    TrainerOptions first = options(std::to_string(stop));
+    first.on_progress = [&](const TrainingProgress& now) {
+      if (now.step == stop + 1) throw Error(ExitCode::failed, "killed");
+    };
+    {
+      ToyRun killed(first, Sgd{.learning_rate = 0.1, .momentum = 0.9}, update);
+      EXPECT_THROW(killed.run(), Error);
+    }
+    ToyRun resumed(options(std::to_string(stop)), Sgd{.learning_rate = 0.1, .momentum = 0.9}, update);
+    resumed.run();
+    EXPECT_EQ(resumed.result.resumed_from, stop);
+    expect_same_states(resumed.trainer->states(), whole.trainer->states());
+    expect_same_epochs(resumed.result, whole.result);
+  }
+}
+
+// What is evaluated is what with_averages() gives, and neither the weights nor what a run without averages gives.
+TEST(Trainer, EvaluatesAverages) {
+  ToyRun toy({.epochs = 3}, AdamW{.learning_rate = 0.05}, {.average = 0.9});
+  toy.run();
+  DataLoader held_out(toy_points(100, 2), {.batch_size = 50});
+  const Metrics by_averages = toy.trainer->evaluate(held_out);
+  const auto loss_of = [&](const StateStore& states) {
+    DataLoader again(toy_points(100, 2), {.batch_size = 50});
+    toy.net.read_from(states);
+    const Graph evaluation = training_graphs(toy.net, again, classification(toy.net, "x"), Sgd{}).evaluation;
+    StateStore own;
+    own.add(evaluation);
+    toy.net.write_to(own);
+    return evaluate(evaluation, own, again).at("loss");
+  };
+  EXPECT_NEAR(loss_of(with_averages(toy.trainer->states())), by_averages.at("loss"), 1e-6);
+  EXPECT_GT(std::fabs(loss_of(toy.trainer->states()) - by_averages.at("loss")), 1e-4);
+}
+
 TEST(Trainer, MoreStepsLaterAreAsManyAtOnce) {
   const TestFolder folder;
   TrainerOptions options{.epochs = 3, .max_steps = 13, .checkpoints = folder / "run", .resume = true};

@@ -148,7 +148,7 @@ class Module {
   /// state_dict() as a safetensors file, and back.
   void save(const std::string& file) const;
   void load(const std::string& file, bool strict = true);
-  /// Takes over what a store has of the module's tensors, for example after training; "ema/" as `prefix`: averages.
+  /// Takes over what a store has of the module's tensors, for example after training; kAveragePrefix: averages.
   void read_from(const StateStore& store, const std::string& prefix = "");
   /// Overwrites what a store has of them.
   void write_to(StateStore& store) const;
@@ -210,9 +210,5 @@ class Residual : public Module {
 /// minimize() of the weights of a module that learn.
 UpdateStep minimize(const Var& loss, const Module& module, const Optimizer& optimizer,
                     const UpdateOptions& options = {});
-
-/// Keeps an exponential average of each weight, decay * average + (1 - decay) * weight, as the state "ema/WEIGHT"; to
-/// be called after minimize(). Module::read_from(store, "ema/") takes them over.
-void average_weights(const std::vector<Var>& weights, double decay);
 
 }  // namespace autograph::nn

@@ -39,7 +39,8 @@ void check_data(const LearningOptions& options) {
 }
 
 // Of an imported model some weights may have learned, the others are its own. A task has none of its own.
-void restore(const NamedTensors& tensors, const LearningSource& source, StateStore& states) {
+void restore(const NamedTensors& given, const LearningSource& source, StateStore& states) {
+  const NamedTensors tensors = with_averages(given);
   if (!source.model) return Checkpoint{.tensors = tensors}.restore(states);
   for (const auto& [name, tensor] : tensors) {
     if (states.contains(name)) states.set(name, tensor);

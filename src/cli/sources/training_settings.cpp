@@ -85,10 +85,13 @@ void add_optimizer(std::vector<RunSetting>& settings, const TrainingChoices& cho
       },
       choices.optimizer);
   settings.push_back({"--clip-norm", text_of(choices.update.clip_norm)});
-  settings.push_back({"clip_value", text_of(choices.update.clip_value)});
-  settings.push_back({"accumulate", fmt::format("{}", choices.update.accumulate)});
+  settings.push_back({"--clip-value", text_of(choices.update.clip_value)});
+  settings.push_back({"--accumulate", fmt::format("{}", choices.update.accumulate)});
+  settings.push_back({"--ema", text_of(choices.update.average)});
   settings.push_back({"--loss-scale", text_of(choices.update.loss_scale)});
-  settings.push_back({"weight groups", text_of(choices.update.groups)});
+  settings.push_back({.name = "weight groups",
+                      .value = printable(text_of(choices.update.groups)),
+                      .advice = "--no-decay names weights without weight decay"});
 }
 
 // By the steps of the whole run, which --epochs, --steps and the samples decide together.

@@ -29,6 +29,10 @@ struct Options {
   std::string schedule;
   int64_t warm_up = 0;
   double clip_norm = 0;
+  double clip_value = 0;
+  int64_t accumulate = 0;  ///< 0: the task's own.
+  double average = -1;
+  std::string no_decay;
   double loss_scale = 0;
   int64_t patience = 0;
   std::string checkpoint;
@@ -69,6 +73,13 @@ Optimizer optimizer_of(const LearningSource& source, const Options& options) {
 UpdateOptions update_of(const LearningSource& source, const Options& options) {
   UpdateOptions update = source.task.update;
   if (options.clip_norm > 0) update.clip_norm = options.clip_norm;
+  if (options.clip_value > 0) update.clip_value = options.clip_value;
+  if (options.accumulate != 0) update.accumulate = options.accumulate;
+  if (options.average >= 0) update.average = options.average;
+  // A weight belongs to the first group that it fits.
+  if (!options.no_decay.empty()) {
+    update.groups.insert(update.groups.begin(), WeightGroup{.weights = options.no_decay, .weight_decay = 0});
+  }
   if (options.loss_scale > 0) update.loss_scale = LossScale{.initial = options.loss_scale};
   return update;
 }
@@ -150,8 +161,9 @@ TrainerOptions trainer_options(Session& session, const LearningSource& source, c
   return trainer;
 }
 
-void save(LearningSource& source, const StateStore& states, const std::string& path) {
+void save(LearningSource& source, const StateStore& of_run, const std::string& path) {
   if (path.empty()) return;
+  const StateStore states = with_averages(of_run);
   if (source.task.module) {
     source.task.module->read_from(states);
     if (path.ends_with(".safetensors")) return source.task.module->save(path);
@@ -255,7 +267,8 @@ int run(Session& session, const Options& options) {
   return static_cast<int>(result.was_interrupted ? ExitCode::interrupted : ExitCode::done);
 }
 
-std::vector<Option> own_options(Options& options) {
+// How much is learned, and from what.
+std::vector<Option> extent_options(Options& options) {
   return {
       {.names = "--epochs",
        .value_name = "N",
@@ -270,6 +283,12 @@ std::vector<Option> own_options(Options& options) {
        .doc = "Names of the weights that learn, with * and ?; all when not given.",
        .target = &options.weights},
       from_option(options.from),
+  };
+}
+
+// How weights are updated.
+std::vector<Option> update_options(Options& options) {
+  return {
       {.names = "--optimizer",
        .value_name = "NAME",
        .doc = "sgd, adam, adamw, rmsprop, adagrad or lion; adamw when not given.",
@@ -296,6 +315,23 @@ std::vector<Option> own_options(Options& options) {
        .value_name = "R",
        .doc = "Gradients together are made at most this long.",
        .target = &options.clip_norm},
+      {.names = "--clip-value",
+       .value_name = "R",
+       .doc = "Each element of a gradient is brought into -R to R, before --clip-norm.",
+       .target = &options.clip_value},
+      {.names = "--accumulate",
+       .value_name = "N",
+       .doc = "Weights are updated after every N steps, by the mean of their gradients.",
+       .target = &options.accumulate},
+      {.names = "--ema",
+       .value_name = "R",
+       .doc = "Keep an exponential average of the weights, R of what it was and 1 - R of the weights after each "
+              "update; evaluate and save that.",
+       .target = &options.average},
+      {.names = "--no-decay",
+       .value_name = "PATTERN",
+       .doc = "Names of the weights without weight decay, with * and ?: '*bias,*norm*'.",
+       .target = &options.no_decay},
       {.names = "--dropout",
        .value_name = "R",
        .doc = "Share of what dropout sets to 0; the task's own when not given.",
@@ -306,6 +342,12 @@ std::vector<Option> own_options(Options& options) {
            "The loss is multiplied by R while gradients are formed, by half as much after a step that overflowed, by "
            "twice as much after 2000 that did not; for bf16. 0: not at all.",
        .target = &options.loss_scale},
+  };
+}
+
+// When a run ends, and what is kept of it.
+std::vector<Option> record_options(Options& options) {
+  return {
       {.names = "--patience",
        .value_name = "N",
        .doc = "Stop when what was held out has not got better for N epochs.",
@@ -346,8 +388,10 @@ std::vector<Option> own_options(Options& options) {
 Command train_command() {
   auto options = std::make_shared<Options>();
   std::vector<Option> table = learning_option_table(options->learning);
-  for (Option& option : own_options(*options)) table.push_back(std::move(option));
-  for (Option& option : observe_option_table(options->observe)) table.push_back(std::move(option));
+  for (std::vector<Option> part : {extent_options(*options), update_options(*options), record_options(*options),
+                                   observe_option_table(options->observe)}) {
+    for (Option& option : part) table.push_back(std::move(option));
+  }
   std::string details = "Tasks:";
   for (const TaskInfo& task : training_tasks()) {
     details += fmt::format(" {} ({}; --data: {}).", task.name, task.doc, task.data);

@@ -101,14 +101,15 @@ TEST(CliTrain, BudgetsPrecisionAndDropout) {
   EXPECT_EQ(run_program(train + " --dropout 1").exit_code, 2);
 }
 
-TEST(CliTrain, GoesOnAfterCtrlC) {
+// Stopped as soon as it has a step behind it, and gone on; with these options the same as in one piece.
+void expect_goes_on_after_ctrl_c(const std::string& options) {
+  SCOPED_TRACE(options);
   const TestFolder folder;
   const std::string data = write_digits(folder);
   const auto arguments = [&](const std::string& name) {
-    return "train digits --epochs 40 --checkpoint-every 1 --json --data " + data + " --checkpoint " + (folder / name) +
-           " --metrics " + (folder / (name + ".jsonl"));
+    return "train digits --epochs 40 --checkpoint-every 1 --json " + options + " --data " + data + " --checkpoint " +
+           (folder / name) + " --metrics " + (folder / (name + ".jsonl"));
   };
-  // Stopped as soon as it has a step behind it.
   const std::string script =
       std::string(AG_PROGRAM) + " " + arguments("a") + " >" + (folder / "out") + " 2>&1 & pid=$!; " +
       kUntilInterruptible + "; for i in $(seq 1000); do [ -d " + (folder / "a") + " ] && ls " + (folder / "a") +
@@ -127,6 +128,11 @@ TEST(CliTrain, GoesOnAfterCtrlC) {
   EXPECT_EQ(read_text(folder / "a.jsonl"), read_text(folder / "b.jsonl"));
 }
 
+TEST(CliTrain, GoesOnAfterCtrlC) {
+  expect_goes_on_after_ctrl_c("");
+  expect_goes_on_after_ctrl_c("--ema 0.9 --accumulate 3 --clip-value 0.5 --clip-norm 2 --no-decay '*weight'");
+}
+
 // Each option that decides about the numbers; where the data lie and how many threads there are does not.
 TEST(CliTrain, GoesOnWithTheSameOptionsOnly) {
   const TestFolder folder;
@@ -142,6 +148,14 @@ TEST(CliTrain, GoesOnWithTheSameOptionsOnly) {
                        "before, 0 now; --clip-norm: none before, 1 now"))
       << other.err;
   EXPECT_FALSE(contains(other.err, "--batch")) << other.err;
+  const ProgramResult updates =
+      run_program(train + " --data " + data + " --ema 0.9 --accumulate 2 --clip-value 1 --no-decay '*weight'");
+  EXPECT_EQ(updates.exit_code, 2) << updates.out;
+  EXPECT_TRUE(contains(updates.err,
+                       "--clip-value: none before, 1 now; --accumulate: 1 before, 2 now; --ema: none before, 0.9 now; "
+                       "weight groups: *bias (learning rate times 1, weight decay 0) before, *weight (learning rate "
+                       "times 1, weight decay 0), *bias (learning rate times 1, weight decay 0) now"))
+      << updates.err;
   const std::string rows = read_text(data);
   std::filesystem::create_directory(folder / "moved");
   std::ofstream(folder / "moved/digits.csv") << rows;
@@ -198,6 +212,32 @@ TEST(CliTrain, EvaluatesWhatTheRunHeldOut) {
     EXPECT_TRUE(contains(other.err, "--seed: expected 3, as the run that wrote the checkpoint had it, got 4"))
         << other.err;
   }
+}
+
+// What is told while training, what eval finds in the checkpoint and what -o writes are the averages.
+TEST(CliTrain, AveragesAreWhatIsLearned) {
+  const TestFolder folder;
+  write_linear_model(folder);
+  const std::string rest = " --json --data " + with_header(folder, write_digits(folder));
+  const std::string run = " --checkpoint " + (folder / "run");
+  for (const std::string& what : {std::string("digits"), folder / "m.onnx"}) {
+    SCOPED_TRACE(what);
+    std::filesystem::remove_all(folder / "run");
+    const ProgramResult trained = run_program(
+        "train " + what + " --steps 8 --lr 0.05 --ema 0.8 --no-decay '*bias' -o " + (folder / "o.onnx") + rest + run);
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    const double loss = trained.json()["final"]["loss"].get<double>();
+    for (const std::string& learned : {what + run, folder / "o.onnx"}) {
+      const ProgramResult evaluated = run_program("eval " + learned + rest);
+      ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+      EXPECT_NEAR(evaluated.json()["loss"].get<double>(), loss, 1e-4) << learned;
+    }
+  }
+  const ProgramResult wrong = run_program("train digits --no-decay 'hed*'" + rest);
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "no weight is called 'hed*'")) << wrong.err;
+  EXPECT_EQ(run_program("train digits --accumulate -1" + rest).exit_code, 2);
+  EXPECT_EQ(run_program("train digits --ema 1" + rest).exit_code, 2);
 }
 
 TEST(CliTrain, FineTunesAModel) {
