@@ -4,6 +4,7 @@
 // a graph, to which they add nodes, and eager ones (autograph/eager.h), with which they compute at once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -125,6 +126,22 @@ class ProvenanceScope {
 
  private:
   size_t previous_length_;
+};
+
+/// The provenance of every node made while it lives ends with " at PLACE", which `place` gives: a line of the program
+/// that builds the graph, without slashes; "" adds nothing. One thread, nestable.
+class PlaceScope {
+ public:
+  explicit PlaceScope(std::function<std::string()> place);
+  ~PlaceScope();
+  PlaceScope(const PlaceScope&) = delete;
+  PlaceScope& operator=(const PlaceScope&) = delete;
+  /// Where a node is made now, "" outside any scope.
+  static std::string current();
+
+ private:
+  std::function<std::string()> place_;
+  const PlaceScope* outer_;
 };
 
 /// A graph input.

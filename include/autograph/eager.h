@@ -198,6 +198,7 @@ class EagerDevice {
 };
 
 /// What the calling thread computes while it lives was made at this place, as messages tell it; the innermost counts.
+/// Nodes of a graph that is captured meanwhile carry the place in their provenance.
 class SourceScope {
  public:
   explicit SourceScope(SourceLine place = SourceLine::current());
@@ -212,7 +213,8 @@ class SourceScope {
 
 /// Every node on record made by the calling thread while it lives remembers the line of the program that called the
 /// builder, as far as the program was compiled with debug information; otherwise the function. Costs several
-/// microseconds a call, so that it is not always on.
+/// microseconds a call, so that it is not always on. So do nodes of a graph that is captured meanwhile, and those of
+/// its gradients: messages about runs of it (CompileOptions::check_nan) name the line.
 class SourceLines {
  public:
   SourceLines();

@@ -9,6 +9,16 @@
 #include "eager/source_lines.h"
 
 namespace autograph {
+namespace {
+
+// "train.cpp:27 (step)", "" where nothing is known.
+std::string place_of(const Origin& origin) {
+  std::string line = origin.return_places.empty() ? "" : line_of(origin.return_places);
+  if (!line.empty() || !origin.has_place) return line;
+  return fmt::format("{}:{}", origin.place.file, origin.place.line);
+}
+
+}  // namespace
 
 // Nodes that are made one after the other mostly share where: they share what tells it.
 std::shared_ptr<const Origin> current_origin() {
@@ -32,17 +42,19 @@ std::shared_ptr<const Origin> current_origin() {
   return origin;
 }
 
+std::string current_place() {
+  const std::shared_ptr<const Origin> origin = current_origin();
+  const std::string place = origin ? place_of(*origin) : "";
+  const std::string line = place.substr(0, place.find(" ("));  // functions may have slashes, too
+  return line.substr(line.find_last_of('/') + 1);
+}
+
 std::string describe_origin(std::string_view op, const Origin* origin) {
   std::string text(op);
   if (!origin) return text;
   if (!origin->scope.empty()) text += " in " + origin->scope;
-  const std::string line = origin->return_places.empty() ? "" : line_of(origin->return_places);
-  if (!line.empty()) {
-    text += " at " + line;
-  } else if (origin->has_place) {
-    text += fmt::format(" at {}:{}", origin->place.file, origin->place.line);
-  }
-  return text;
+  const std::string place = place_of(*origin);
+  return place.empty() ? text : text + " at " + place;
 }
 
 }  // namespace autograph

@@ -21,6 +21,10 @@ struct Origin {
 /// Of what the calling thread makes now; null where there is nothing to tell.
 std::shared_ptr<const Origin> current_origin();
 
+/// Where a node that the calling thread makes now would have been made, "train.cpp:27", without folders; "" where
+/// nothing is known.
+std::string current_place();
+
 /// "add in layer1 at train.cpp:27", with as much of it as is known.
 std::string describe_origin(std::string_view op, const Origin* origin);
 

@@ -13,6 +13,18 @@ std::string& scope_path() {
   return path;
 }
 
+thread_local const PlaceScope* innermost_place = nullptr;
+
+// "layer1/conv at train.cpp:27", with as much of it as is known.
+Provenance current_provenance(const OpDef& op) {
+  const std::string& scope = ProvenanceScope::current();
+  const std::string place = PlaceScope::current();
+  if (scope.empty() && place.empty()) return {};
+  std::string origin = scope.empty() ? "" : scope + "/";
+  origin += op.name;
+  return Provenance::named(place.empty() ? origin : origin + " at " + place);
+}
+
 }  // namespace
 
 // A graph that nobody shares is borrowed. A value that is not given belongs to none.
@@ -65,6 +77,14 @@ ProvenanceScope::ProvenanceScope(const std::string& name) : previous_length_(sco
 ProvenanceScope::~ProvenanceScope() { scope_path().resize(previous_length_); }
 
 const std::string& ProvenanceScope::current() { return scope_path(); }
+
+PlaceScope::PlaceScope(std::function<std::string()> place) : place_(std::move(place)), outer_(innermost_place) {
+  innermost_place = this;
+}
+
+PlaceScope::~PlaceScope() { innermost_place = outer_; }
+
+std::string PlaceScope::current() { return innermost_place ? innermost_place->place_() : ""; }
 
 Var input(Graph& graph, DType dtype, Shape shape, std::string name) {
   return {graph, graph.add_input(Type(dtype, std::move(shape)), std::move(name))};
@@ -126,10 +146,9 @@ std::vector<Var> apply_all(const OpDef& op, const std::vector<Var>& inputs, Attr
   }
   AG_CHECK_USER(graph, ValueError, "[{}] inputs: at least one must be given", op.name);
   while (!ids.empty() && !ids.back().is_valid()) ids.pop_back();
-  const std::string& scope = ProvenanceScope::current();
   NodeOptions options;
   options.num_outputs = num_outputs;
-  if (!scope.empty()) options.provenance = Provenance::named(scope + "/" + std::string(op.name));
+  options.provenance = current_provenance(op);
   const NodeId node = graph->add_node(op, std::move(ids), std::move(attributes), std::move(options));
   std::vector<Var> outputs;
   for (const ValueId output : graph->node(node).outputs()) outputs.emplace_back(*graph, output);

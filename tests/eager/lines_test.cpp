@@ -1,8 +1,11 @@
 // Lines of the program in messages. This file has debug information, whatever the build type.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "autograph/capture.h"
 #include "autograph/eager.h"
 #include "autograph/error.h"
 #include "autograph/ops/elementwise.h"
@@ -50,6 +53,55 @@ TEST(SourceLines, AScopeTellsThePlaceWithout) {
   const int made_at = __LINE__ - 1;
   const std::string message = message_of<ValueError>([&] { log(weights({-1})); });
   EXPECT_NE(message.find(line(made_at)), std::string::npos) << message;
+}
+
+// A graph runs long after its nodes were made: they carry the line.
+std::string message_of_captured(const std::function<Var(const Var& x)>& function) {
+  CaptureOptions options;
+  options.compile.check_nan = true;
+  Captured graph = capture([&](const std::vector<Var>& x) -> std::vector<Var> { return {function(x[0])}; }, options);
+  return message_of<Error>([&] { graph({eager(Tensor::of<float>({2}, {-1, 1}))}); });
+}
+
+TEST(SourceLines, TheFirstNanOfACapturedGraphNamesTheLine) {
+  const SourceLines lines;
+  int made_at = 0;
+  const std::string message = message_of_captured([&](const Var& x) {
+    const Var shifted = x - 0.5;
+    made_at = __LINE__ + 1;
+    return log(shifted) * 2;
+  });
+  EXPECT_NE(message.find("[check_nan]"), std::string::npos) << message;
+  EXPECT_NE(message.find("log at "), std::string::npos) << message;
+#ifdef AG_HAS_BACKTRACE
+  EXPECT_NE(message.find(line(made_at)), std::string::npos) << message;
+#endif
+}
+
+// That of the forward pass, and of the call of backward().
+TEST(SourceLines, AnInfiniteGradientOfACapturedGraphNamesTheLine) {
+  const Var w = weights({0, 0});
+  int made_at = 0, formed_at = 0;
+  const std::string message = message_of_captured([&](const Var& x) {
+    Var root;
+    {
+      const SourceScope here;
+      made_at = __LINE__ - 1;
+      root = sqrt(w * x);
+    }
+    const SourceScope here;
+    formed_at = __LINE__ - 1;
+    backward(reduce_sum(root, {}, false));
+    return root;
+  });
+  EXPECT_NE(message.find(line(made_at)), std::string::npos) << message;
+  EXPECT_NE(message.find(line(formed_at)), std::string::npos) << message;
+}
+
+TEST(SourceLines, WithoutScopesGraphsCarryNone) {
+  const std::string message = message_of_captured([](const Var& x) { return log(x); });
+  EXPECT_NE(message.find("[check_nan]"), std::string::npos) << message;
+  EXPECT_EQ(message.find(" at lines_test"), std::string::npos) << message;
 }
 
 }  // namespace

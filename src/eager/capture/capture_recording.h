@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "eager/capture/recording.h"
+#include "eager/origin.h"
 #include "eager/tape/tape.h"
 
 namespace autograph {
@@ -89,6 +90,7 @@ class CaptureRecording final : public Recording {
   Var in_root(const Var& value);
 
   std::shared_ptr<Graph> root_;
+  PlaceScope places_{current_place};
   Recording* previous_;
   std::unordered_map<const Eager*, size_t> numbers_;
   std::vector<std::unique_ptr<Known>> known_;
