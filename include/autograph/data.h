@@ -131,6 +131,13 @@ struct JsonLinesOptions {
 /// f32 fields of the members' names, in the order of the first line.
 DatasetPtr json_lines_dataset(const std::string& path, const JsonLinesOptions& options = {});
 
+/// Extents of images in pixels.
+struct ImageSize {
+  int64_t height = 224;
+  int64_t width = 224;
+  bool operator==(const ImageSize&) const = default;
+};
+
 /// How a folder of images is read.
 struct ImageFolderOptions {
   int64_t height = 224;  ///< Of the samples: images are scaled so that they cover it, and their middle is taken.
@@ -187,12 +194,13 @@ DatasetPtr token_dataset(std::vector<int32_t> tokens, int64_t length, int64_t st
 /// The set at `path`, told by what is there: a folder with IDX files under MNIST's names, with binary CIFAR files, or
 /// with a folder for each class (`train` and `test`, or `val`, above them where there are such); a file .npz, .csv,
 /// .tsv or .jsonl. Sets that come in one piece are split, split_dataset(set, split, held_out, seed). ValueError, with
-/// what was looked for, where nothing fits.
+/// what was looked for, where nothing fits. `size`: of folders of images.
 DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits = {},
-                        double held_out = kHeldOutShare, uint64_t seed = 0);
+                        double held_out = kHeldOutShare, uint64_t seed = 0, const ImageSize& size = {});
 /// All samples at `path`, to predict what they are: as open_dataset() finds them, of sets in two parts Split::test.
 /// Labels may be missing: a table of as many columns as a sample has `elements` has none.
-DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits = {});
+DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits = {},
+                        const ImageSize& size = {});
 
 // ---- Changing samples while they are loaded --------------------------------------------------------------------
 

@@ -162,7 +162,8 @@ UpdateStep minimize(const Var& loss, const std::vector<Var>& weights, const Opti
 /// What training_graph() makes of a model.
 struct TrainingOptions {
   /// "cross_entropy": of scores [n, classes, d...] (or of the softmax of them) with the further input "target", i64
-  /// [n, d...]; "token_cross_entropy": the same with classes in the last dim; "mse": mean squared difference from the
+  /// [n, d...]; "soft_cross_entropy": the same with probabilities of all classes, f32 of the shape of the scores;
+  /// "token_cross_entropy": the same with classes in the last dim; "mse": mean squared difference from the
   /// further input "target" of the output's shape; otherwise as GradientGraphOptions::loss.
   std::string loss = "cross_entropy";
   std::string output = {};  ///< Of which output the first three are; "": the first of floats.

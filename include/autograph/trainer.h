@@ -54,7 +54,8 @@ TrainingGraphs training_graphs(nn::Module& module, const DataLoader& loader, con
                                const Optimizer& optimizer, const UpdateOptions& options = {});
 
 /// Those of an imported model, of which `options.loss` is cross_entropy, token_cross_entropy or mse. Its one input
-/// takes the field that is not the target: of images and tables the target is "label", of tokens "target". Throws
+/// takes the field that is not the target: of images and tables the target is "label", of tokens "target". Where Mixup
+/// makes labels of a batch probabilities, cross_entropy is that of these. Throws
 /// ValueError or ShapeError where model and data do not fit.
 TrainingGraphs training_graphs(const Graph& model, const DataLoader& loader, const TrainingOptions& options);
 

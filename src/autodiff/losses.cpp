@@ -16,7 +16,8 @@
 namespace autograph {
 namespace {
 
-const std::vector<std::string> kLosses{"sum", "sum1", "mean", "cross_entropy", "token_cross_entropy", "mse"};
+const std::vector<std::string> kLosses{
+    "sum", "sum1", "mean", "cross_entropy", "soft_cross_entropy", "token_cross_entropy", "mse"};
 
 // Added up in f32 at least.
 Var as_wide(const Var& x) { return x.dtype() == DType::f64 || x.dtype() == DType::f32 ? x : cast(x, DType::f32); }
@@ -32,6 +33,7 @@ class LossMaker {
       if (name == choice_.loss) return value;
     }
     if (choice_.loss == "cross_entropy") return cross_entropy(scores(1), 1);
+    if (choice_.loss == "soft_cross_entropy") return soft_cross_entropy(scores(1));
     if (choice_.loss == "token_cross_entropy") return cross_entropy(scores(-1), -1);
     if (choice_.loss == "mse") return squared_error(of_output());
     return added();
@@ -78,6 +80,12 @@ class LossMaker {
     return softmax_cross_entropy_loss(reshape(scores, {-1, scores.dim(classes)}), reshape(labels, {-1}));
   }
 
+  // Of probabilities of all classes.
+  Var soft_cross_entropy(const Var& scores) const {
+    const Var target = target_input(scores.graph(), scores.dtype(), scores.shape());
+    return -reduce_mean(reduce_sum(log_softmax(scores, 1) * target, {1}, false), {}, false);
+  }
+
   Var target_input(Graph& graph, DType dtype, const Shape& shape) const {
     for (const ValueId id : graph.inputs()) {
       AG_CHECK_USER(graph.value(id).name() != "target", ValueError,
@@ -99,7 +107,7 @@ class LossMaker {
     for (const auto& [name, value] : outputs_) names.push_back(name);
     AG_CHECK_USER(is_mean || is_weighted || choice_.loss == "sum1", ValueError,
                   "[{}] loss: no float output '{}'{}, nor is it one of sum, sum1, mean, cross_entropy, "
-                  "token_cross_entropy and mse",
+                  "soft_cross_entropy, token_cross_entropy and mse",
                   where_, choice_.loss, did_you_mean(choice_.loss, names));
     Var loss;
     for (const auto& [name, value] : outputs_) {

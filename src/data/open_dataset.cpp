@@ -54,8 +54,8 @@ DatasetPtr find_cifar(const fs::path& folder, Split split, const DataLimits& lim
   return files.empty() ? nullptr : cifar_dataset(files, CifarKind::cifar10, limits);
 }
 
-DatasetPtr find_images(const fs::path& folder, Split split, const DataLimits& limits, double held_out, uint64_t seed) {
-  const ImageFolderOptions options{.limits = limits};
+DatasetPtr find_images(const fs::path& folder, Split split, const ImageFolderOptions& options, double held_out,
+                       uint64_t seed) {
   if (!is_folder(folder / "train")) {
     return split_dataset(image_folder_dataset(folder.string(), options), split, held_out, seed);
   }
@@ -86,15 +86,16 @@ DatasetPtr open_file(const std::string& path, const DataLimits& limits) {
 
 }  // namespace
 
-DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits, double held_out,
-                        uint64_t seed) {
+DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits, double held_out, uint64_t seed,
+                        const ImageSize& size) {
   std::error_code error;
   AG_CHECK_USER(fs::exists(path, error), IoError, "[data] '{}': no such file or folder", printable(path));
   if (!is_folder(path)) return split_dataset(open_file(path, limits), split, held_out, seed);
   if (DatasetPtr found = find_mnist(path, split, limits)) return found;
   if (DatasetPtr found = find_cifar(path, split, limits)) return found;
   try {
-    return find_images(path, split, limits, held_out, seed);
+    const ImageFolderOptions options{.height = size.height, .width = size.width, .limits = limits};
+    return find_images(path, split, options, held_out, seed);
   } catch (const ValueError& error) {
     throw ValueError(
         fmt::format("[data] '{}': no set found; looked for {}-images-idx3-ubyte (MNIST), {} (CIFAR) and "
@@ -104,8 +105,8 @@ DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& 
   }
 }
 
-DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits) {
-  DatasetPtr samples = open_dataset(path, Split::test, limits, 1);
+DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits, const ImageSize& size) {
+  DatasetPtr samples = open_dataset(path, Split::test, limits, 1, 0, size);
   const Field& first = samples->fields().front();
   std::optional<CsvOptions> options = table_options(path, limits);
   if (!options || is_folder(path) || first.dims != Dims{elements - 1}) return samples;

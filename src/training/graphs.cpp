@@ -77,6 +77,16 @@ Graph with_batch(const Graph& model, const Dim& batch) {
   return graph;
 }
 
+// Labels that were mixed are probabilities of classes.
+TrainingOptions for_labels(TrainingOptions options, const std::vector<Field>& fields) {
+  const std::string target = target_of(fields);
+  const bool is_soft = std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+    return field.name == target && field.dtype == DType::f32 && field.dims.size() == 1;
+  });
+  if (is_soft && options.loss == "cross_entropy") options.loss = "soft_cross_entropy";
+  return options;
+}
+
 Graph with_fields(Graph graph, const std::vector<Field>& fields) {
   const std::string target = target_of(fields);
   AG_CHECK_USER(graph.inputs().size() == 2, ValueError,
@@ -105,8 +115,9 @@ TrainingGraphs training_graphs(nn::Module& module, const DataLoader& loader, con
 
 TrainingGraphs training_graphs(const Graph& model, const DataLoader& loader, const TrainingOptions& options) {
   const Graph of_step = with_batch(model, batch_of(loader)), of_any = with_batch(model, Dim::symbol("batch"));
-  return evaluated_by_averages({with_fields(training_graph(of_step, options), loader.fields()),
-                                with_fields(evaluation_graph(of_any, options), loader.dataset()->fields())});
+  return evaluated_by_averages(
+      {with_fields(training_graph(of_step, for_labels(options, loader.fields())), loader.fields()),
+       with_fields(evaluation_graph(of_any, options), loader.dataset()->fields())});
 }
 
 LossFunction classification(nn::Module& module, std::string input, std::string target, double label_smoothing) {

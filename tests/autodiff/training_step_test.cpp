@@ -138,6 +138,33 @@ TEST(TrainingStep, TokenCrossEntropy) {
   EXPECT_NEAR(outputs["loss"].to_f64()[0], std::log(7.0), 1e-5);
 }
 
+// Labels as probabilities of one class each, and of two.
+TEST(TrainingStep, SoftCrossEntropy) {
+  Random random(7);
+  std::vector<Datum> batch = batch_of(random, 4);
+  const auto loss = [&](const char* name, const Tensor& target) {
+    const Executable program = compile(training_graph(make_classifier(), {.loss = name}));
+    return program.run({batch[0], target})["loss"].to_f64()[0];
+  };
+  const Tensor labels = batch[1].tensor();
+  const auto moved = [&](int64_t by) {
+    Tensor other = labels.clone();
+    for (int64_t n = 0; n < 4; ++n) other.mutable_data<int64_t>()[n] = (labels.data<int64_t>()[n] + by) % 3;
+    return other;
+  };
+  const auto mixed = [&](float share) {
+    Tensor target = Tensor::zeros(DType::f32, {4, 3});
+    for (int64_t n = 0; n < 4; ++n) {
+      target.mutable_data<float>()[n * 3 + labels.data<int64_t>()[n]] += share;
+      target.mutable_data<float>()[n * 3 + moved(1).data<int64_t>()[n]] += 1 - share;
+    }
+    return target;
+  };
+  const double first = loss("cross_entropy", labels), second = loss("cross_entropy", moved(1));
+  EXPECT_NEAR(loss("soft_cross_entropy", mixed(1)), first, 1e-6);
+  EXPECT_NEAR(loss("soft_cross_entropy", mixed(0.75F)), 0.75 * first + 0.25 * second, 1e-6);
+}
+
 TEST(TrainingStep, MeanSquaredError) {
   Graph graph;
   const Var x = input(graph, DType::f32, {4, 2}, "x");
@@ -180,7 +207,7 @@ TEST(TrainingStep, SaysWhatDoesNotFit) {
   };
   EXPECT_EQ(message({.loss = "cross_entrpy"}),
             "[train] loss: no float output 'cross_entrpy' (did you mean 'cross_entropy'?), nor is it one of sum, sum1, "
-            "mean, cross_entropy, token_cross_entropy and mse");
+            "mean, cross_entropy, soft_cross_entropy, token_cross_entropy and mse");
   EXPECT_EQ(message({.output = "score"}), "[train] output: no float output 'score' (did you mean 'scores'?)");
   EXPECT_EQ(message({.loss = "scores", .update = {.clip_norm = -1}}),
             "[train] clip_norm: expected more than 0, got -1");

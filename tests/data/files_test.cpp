@@ -306,6 +306,9 @@ TEST_F(DataFiles, OpenTellsWhatIsThere) {
   folder_.write("images/train/a/1.ppm", pixmap(1, 1, "abc"));
   folder_.write("images/val/a/1.ppm", pixmap(1, 1, "abc"));
   EXPECT_EQ(open_dataset(folder_ / "images", Split::test)->fields()[0].dims, (Dims{3, 224, 224}));
+  EXPECT_EQ(open_dataset(folder_ / "images", Split::train, {}, kHeldOutShare, 0, {2, 3})->fields()[0].dims,
+            (Dims{3, 2, 3}));
+  EXPECT_EQ(open_samples(folder_ / "images", 0, {}, {2, 3})->sample(0)[0].second.dims(), (Dims{3, 2, 3}));
   std::string table = "x\ty\n";
   for (int i = 0; i < 20; ++i) table += "1\t0\n";
   EXPECT_EQ(open_dataset(folder_.write("t.tsv", table), Split::test)->size(), 4);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "cli/options/names.h"
 
 namespace autograph::cli {
@@ -59,14 +60,24 @@ int64_t elements_of_input(const Graph& model) {
   return elements;
 }
 
+// `size` where the samples are images of it, as those of folders are. One that was asked for must be.
+std::optional<ImageSize> size_of_samples(const Dataset& dataset, const ImageSize& size, bool is_asked_for) {
+  const Field& first = dataset.fields().front();
+  if (first.dims == Dims{3, size.height, size.width}) return size;
+  AG_CHECK_USER(!is_asked_for, UserError, "[cli] --size: expected a folder of images, got samples '{}' of {}",
+                printable(first.name), to_string(first.dims));
+  return std::nullopt;
+}
+
 // The data of an imported model.
-void open_data(LearningSource& source, const LearningOptions& options) {
+void open_data(LearningSource& source, const LearningOptions& options, const ImageSize& size) {
   if (options.use == TaskUse::predict) {
-    source.task.training = source.task.held_out = open_samples(options.data, elements_of_input(source.model->graph));
+    source.task.training = source.task.held_out =
+        open_samples(options.data, elements_of_input(source.model->graph), {}, size);
     return;
   }
   const auto part = [&](Split split) {
-    return open_dataset(options.data, split, {}, kHeldOutShare, static_cast<uint64_t>(options.seed));
+    return open_dataset(options.data, split, {}, kHeldOutShare, static_cast<uint64_t>(options.seed), size);
   };
   source.task.training = part(Split::train);
   source.task.held_out = part(Split::test);
@@ -78,7 +89,7 @@ void open_data(LearningSource& source, const LearningOptions& options) {
 }  // namespace
 
 std::vector<Option> learning_option_table(LearningOptions& options) {
-  return {
+  std::vector<Option> table{
       {.names = "TASK",
        .doc = "One of " + join(task_names(), ", ") + "; or MODEL.onnx with one input.",
        .target = &options.what,
@@ -127,6 +138,8 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
        .target = &options.check_nan,
        .env = "AUTOGRAPH_CHECK_NAN"},
   };
+  for (Option& option : image_option_table(options.images)) table.push_back(std::move(option));
+  return table;
 }
 
 LearningSource open_learning(const Session& session, const LearningOptions& options) {
@@ -136,6 +149,8 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
   LearningSource source;
   if (!is_model(options.what)) {
     check_data(options);
+    AG_CHECK_USER(options.images.size.empty() && options.images.normalize.empty(), UserError,
+                  "[cli] --size and --normalize: {} has its own", options.what);
     const auto dropout = options.dropout < 0 ? std::nullopt : std::optional(options.dropout);
     source.task = make_task(options.what, options.data, static_cast<uint64_t>(options.seed), dropout, options.use);
   } else {
@@ -146,12 +161,16 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
     source.model = load_onnx(options.what);
     for (const std::string& warning : source.model->warnings) session.warn(warning);
     source.task.name = options.what;
-    open_data(source, options);
+    const ImageSize size = image_size(options.images, source.model->graph);
+    if (const auto normalize = normalization(options.images)) source.preparation = {*normalize};
+    open_data(source, options, size);
+    source.size = size_of_samples(*source.task.training, size, !options.images.size.empty());
     source.task.optimizer = AdamW{.learning_rate = 1e-4};
     source.task.epochs = 3;
     source.training.loss = options.loss.empty() ? "cross_entropy" : options.loss;
   }
   if (options.batch > 0) source.task.batch = options.batch;
+  source.task.transforms = transforms_of(std::move(source.task.transforms), options.images);
   return source;
 }
 
@@ -163,9 +182,9 @@ DataLoader training_loader(const LearningSource& source, const LearningOptions& 
                                            .transforms = source.task.transforms});
 }
 
-DataLoader held_out_loader(const LearningSource& source) {
-  const int64_t batch = source.task.tokenizer ? source.task.batch : kEvaluationBatch;
-  return DataLoader(source.task.held_out, {.batch_size = batch});
+DataLoader held_out_loader(const LearningSource& source, int64_t batch) {
+  const int64_t usual = source.task.tokenizer ? source.task.batch : kEvaluationBatch;
+  return DataLoader(source.task.held_out, {.batch_size = batch > 0 ? batch : usual, .transforms = source.preparation});
 }
 
 CompileOptions learning_compile_options(const LearningOptions& options) {

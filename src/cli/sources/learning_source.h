@@ -12,10 +12,12 @@
 #include "autograph/trainer.h"
 #include "cli/options/command.h"
 #include "cli/session.h"
+#include "cli/sources/image_options.h"
 
 namespace autograph::cli {
 
-/// TASK|MODEL, --data, --loss, --batch, --seed, --threads, --memory-budget, --precision, --check-nan.
+/// TASK|MODEL, --data, --size, --normalize, --loss, --batch, --seed, --threads, --memory-budget, --precision,
+/// --check-nan.
 struct LearningOptions {
   std::string what;
   std::string data;
@@ -26,6 +28,7 @@ struct LearningOptions {
   int64_t memory_budget_mib = 0;
   std::string precision = "f32";
   bool check_nan = false;
+  ImageOptions images;
   TaskUse use = TaskUse::train;  ///< No option: what the verb does.
   double dropout = -1;           ///< Below 0: the task's own. An option of train alone: nothing else drops.
 };
@@ -38,6 +41,10 @@ struct LearningSource {
   TrainingTask task;           ///< Of a model: its data and defaults.
   std::optional<Model> model;  ///< Imported.
   TrainingOptions training;    ///< Of the model: its loss.
+  /// Of its samples, where they are images.
+  std::optional<ImageSize> size = {};
+  /// What is done to its samples whatever they are for.
+  std::vector<Transform> preparation = {};
 };
 
 /// Opens both. Throws UserError with the nearest task where `what` is neither a task nor a file .onnx, and what reading
@@ -46,8 +53,8 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
 
 /// Samples to learn from, shuffled and changed as the task says.
 DataLoader training_loader(const LearningSource& source, const LearningOptions& options);
-/// Samples that are held out, in their order.
-DataLoader held_out_loader(const LearningSource& source);
+/// Samples that are held out, in their order. `batch`: how many at a time; 0: as many as suit an evaluation.
+DataLoader held_out_loader(const LearningSource& source, int64_t batch = 0);
 
 /// How to compile what trains or evaluates.
 CompileOptions learning_compile_options(const LearningOptions& options);

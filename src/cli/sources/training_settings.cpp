@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <variant>
 
 #include "autograph/error.h"
 #include "base/check.h"
@@ -15,6 +16,9 @@
 
 namespace autograph::cli {
 namespace {
+
+constexpr const char* kNone = "none";
+constexpr const char* kFromRun = "not given, it is the run's";
 
 // Without its folder: a run may go on where its files lie elsewhere.
 std::string file_name(const std::string& path) {
@@ -59,10 +63,10 @@ std::string text_of(const Adagrad& it) {
 }
 std::string text_of(const Lion& it) { return fmt::format("lion (beta1 {}, beta2 {})", it.beta1, it.beta2); }
 
-std::string text_of(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : "none"; }
+std::string text_of(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : kNone; }
 
 std::string text_of(const std::optional<LossScale>& scale) {
-  if (!scale) return "none";
+  if (!scale) return kNone;
   if (!scale->dynamic) return fmt::format("{}", scale->initial);
   return fmt::format("{} (doubled after {} steps)", scale->initial, scale->growth_interval);
 }
@@ -73,7 +77,7 @@ std::string text_of(const std::vector<WeightGroup>& groups) {
     texts.push_back(fmt::format("{} (learning rate times {}, weight decay {})", group.weights, group.rate_factor,
                                 group.weight_decay ? text_of(group.weight_decay) : "as all"));
   }
-  return texts.empty() ? "none" : join(texts, ", ");
+  return texts.empty() ? kNone : join(texts, ", ");
 }
 
 void add_optimizer(std::vector<RunSetting>& settings, const TrainingChoices& choices) {
@@ -113,6 +117,35 @@ void add_schedule(std::vector<RunSetting>& settings, const TrainingChoices& choi
   if (spans_the_run) settings.push_back(length_setting(choices));
 }
 
+// "none", or what `text` says of the transform of this kind.
+template <class Kind, class Text>
+RunSetting transform_setting(const char* name, const std::vector<Transform>& transforms, const Text& text) {
+  for (const Transform& transform : transforms) {
+    if (const auto* kind = std::get_if<Kind>(&transform)) return {name, text(*kind)};
+  }
+  return {name, kNone};
+}
+
+RunSetting normalize_setting(const LearningSource& source) {
+  return transform_setting<Normalize>("--normalize", source.preparation,
+                                      [](const Normalize& normalize) { return normalize_text(normalize); });
+}
+
+RunSetting size_setting(const LearningSource& source) {
+  return {"--size", source.size ? size_text(*source.size) : kNone};
+}
+
+void add_images(std::vector<RunSetting>& settings, const LearningSource& source) {
+  const auto number = [](auto value) { return fmt::format("{}", value); };
+  const std::vector<Transform>& all = source.task.transforms;
+  if (source.model) settings.push_back(size_setting(source));
+  if (source.model) settings.push_back(normalize_setting(source));
+  settings.push_back(transform_setting<RandomCrop>("--crop", all, [&](const auto& it) { return number(it.padding); }));
+  settings.push_back(
+      transform_setting<HorizontalFlip>("--flip", all, [&](const auto& it) { return number(it.probability); }));
+  settings.push_back(transform_setting<Mixup>("--mixup", all, [&](const auto& it) { return number(it.alpha); }));
+}
+
 RunSetting task_setting(const LearningOptions& options, const LearningSource& source) {
   return {"TASK", source.model ? file_setting(options.what) : source.task.name};
 }
@@ -132,6 +165,23 @@ void check_setting(const Settings& run, const RunSetting& now) {
                 now.value, now.advice);
 }
 
+void take(std::string& option, const Settings& run, const std::string& name) {
+  const std::string of_run = setting_of(run, name, kNone);
+  if (option.empty() && of_run != kNone) option = of_run;
+}
+
+// Samples of the model that the run trained are as those were that it has learned from.
+void take_images(LearningOptions& options, const Settings& run) {
+  if (!options.what.ends_with(".onnx")) return;
+  take(options.images.size, run, "--size");
+  take(options.images.normalize, run, "--normalize");
+}
+
+void check_from_run(const Settings& run, RunSetting now) {
+  now.advice = kFromRun;
+  check_setting(run, now);
+}
+
 }  // namespace
 
 std::vector<RunSetting> training_settings(const LearningOptions& options, const LearningSource& source,
@@ -146,8 +196,9 @@ std::vector<RunSetting> training_settings(const LearningOptions& options, const 
   settings.push_back({"--precision", options.precision});
   if (source.model) settings.push_back({"--loss", source.training.loss});
   if (!source.model) settings.push_back({"--dropout", fmt::format("{}", source.task.dropout)});
+  add_images(settings, source);
   settings.push_back({"--weights", printable(choices.weights)});
-  settings.push_back({"--from", choices.from.empty() ? "none" : file_setting(choices.from)});
+  settings.push_back({"--from", choices.from.empty() ? kNone : file_setting(choices.from)});
   add_optimizer(settings, choices);
   add_schedule(settings, choices);
   return settings;
@@ -162,6 +213,7 @@ LearningSource open_trained(const Session& session, const LearningOptions& optio
     std::from_chars(seed.data(), seed.data() + seed.size(), as_trained.seed);
   }
   if (options.loss.empty()) as_trained.loss = setting_of(run, "--loss", "");
+  take_images(as_trained, run);
   LearningSource source = open_learning(session, as_trained);
   RunSetting task = task_setting(options, source);
   task.advice = "weights of one task say nothing about another";
@@ -172,9 +224,13 @@ LearningSource open_trained(const Session& session, const LearningOptions& optio
                   {"--seed", fmt::format("{}", as_trained.seed),
                    "another holds out other samples, most of which it has learned from; not given, it is the run's"});
   }
-  if (source.model) check_setting(run, {"--loss", source.training.loss, "not given, it is the run's"});
+  if (source.model) {
+    check_from_run(run, {"--loss", source.training.loss});
+    check_from_run(run, size_setting(source));
+    check_from_run(run, normalize_setting(source));
+  }
   if (!from.empty() || setting_of(run, "--weights", "all") != "all") {
-    check_setting(run, {"--from", from.empty() ? "none" : file_setting(from), "what did not learn is in that file"});
+    check_setting(run, {"--from", from.empty() ? kNone : file_setting(from), "what did not learn is in that file"});
   }
   return source;
 }

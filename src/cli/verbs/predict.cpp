@@ -78,13 +78,14 @@ int predict_classes(Session& session, const LearningSource& source, const Graph&
   const Executable program = compile(model, learning_compile_options(options.learning));
   Json list = Json::array();
   Table table({{"sample", true}, {"label"}, {"predicted"}, {"probability", true}});
+  DataLoader samples = held_out_loader(source, 1);
+  samples.seek({.sample = options.first});
   for (int64_t index = options.first; index < std::min(options.first + options.count, dataset.size()); ++index) {
-    const std::vector<int64_t> indices{index};
-    const NamedTensors sample = dataset.batch(indices);
+    const std::optional<Batch> sample = samples.next();
     Tensor input;
     Json label;
     std::string label_name;
-    for (const auto& [name, tensor] : sample) {
+    for (const auto& [name, tensor] : sample->tensors) {
       if (name == "label" && tensor.dtype() == DType::i64) {
         label = tensor.to_i64().front();
         label_name = class_name(dataset, tensor.to_i64().front());

@@ -388,8 +388,9 @@ std::vector<Option> record_options(Options& options) {
 Command train_command() {
   auto options = std::make_shared<Options>();
   std::vector<Option> table = learning_option_table(options->learning);
-  for (std::vector<Option> part : {extent_options(*options), update_options(*options), record_options(*options),
-                                   observe_option_table(options->observe)}) {
+  for (std::vector<Option> part :
+       {augment_option_table(options->learning.images), extent_options(*options), update_options(*options),
+        record_options(*options), observe_option_table(options->observe)}) {
     for (Option& option : part) table.push_back(std::move(option));
   }
   std::string details = "Tasks:";
