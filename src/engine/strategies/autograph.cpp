@@ -25,7 +25,9 @@
 namespace autograph {
 namespace {
 
-// Of the budget: when searching ends.
+// Of the budget: when looking for what rules match, to cut the graph by it, ends.
+constexpr double kMatchShare = 0.35;
+// The same for searching.
 constexpr double kSearchShare = 0.45;
 // Where parts are searched twice: how much earlier the first search ends.
 constexpr double kSecondSearchShare = 0.15;
@@ -79,9 +81,10 @@ class AutographSearch {
         timed_part_search_(context, time_cost_) {}
 
   Proposal run() {
-    // Where measuring kernels takes long, rewrites come first.
+    // Where measuring kernels takes long, rewrites come first; where latencies are computed, a schedule of the plain
+    // graph takes little time, and nothing that is found in the end is worse.
     const bool is_large = simplified_.num_nodes() > kLargeGraph;
-    bool is_prepared = !is_large && (has_exact_times_ || champion_.has_many_trials());
+    bool is_prepared = has_exact_times_ || (!is_large && champion_.has_many_trials());
     if (is_prepared) prepare();
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = champion_.gained();
@@ -221,7 +224,9 @@ class AutographSearch {
   // Whole graphs made from `from`, cheapest first, those that differ before variants of one.
   std::vector<Proposal> candidates(const Proposal& from) {
     const Graph& graph = from.simplified;
-    const std::vector<RuleMatch> matches = context_.matcher().find_all(graph);
+    const double match_end = until(kMatchShare);
+    const std::vector<RuleMatch> matches =
+        context_.matcher().find_all(graph, {[&] { return context_.is_over(match_end); }});
     if (matches.empty()) return {};
     Partition parts = options_.use_partition ? partition(graph, matches, {options_.size_lower, options_.size_upper})
                                              : whole_graph(graph);

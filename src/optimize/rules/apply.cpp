@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "optimize/rules/pattern/ancestry.h"
 #include "optimize/rules/pattern/match_attempt.h"
 #include "optimize/rules/pattern/reachability.h"
 #include "optimize/rules/weight_range.h"
@@ -326,6 +327,7 @@ class RuleApplication {
 
 std::optional<RuleEffect> apply_rule(Graph& graph, const RuleMatch& match, const AcceptsNodes* accepts) {
   const RuleMatch here = match.in(graph);
+  const AncestryScope scope(graph);  // what guards ask about pairs builds ask again
   if (!here.still_holds()) return std::nullopt;
   return RuleApplication(graph, here).run(accepts);
 }

@@ -28,6 +28,7 @@
 //   `y = x` in a replacement gives back a value as it is.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -193,6 +194,19 @@ class RuleBuilder {
   std::vector<std::pair<ValueId, ValueId>> replaced_;
 };
 
+/// How much a matcher may look at, and what it did.
+struct MatchLimits {
+  std::function<bool()> should_stop = nullptr;  ///< Asked every few nodes; what was found until then is given back.
+  /// Ways to match a rule from one node that are tried: a weight that thousands of nodes read has as many pairs of
+  /// readers for each of them.
+  size_t max_tries = 256;
+  struct Work {
+    size_t tries = 0;   ///< Ways to match that guards were asked about.
+    size_t walked = 0;  ///< Nodes looked at to tell whether one depends on another.
+  };
+  Work* work = nullptr;  ///< What was done is added to this; null: nobody asks.
+};
+
 /// Finds matches by looking up what can stand for one statement and walking from there to the others, producer by
 /// producer and reader by reader: not all pairs of nodes are tried. May be used by many threads at once.
 class RuleMatcher {
@@ -203,10 +217,11 @@ class RuleMatcher {
   /// All matches whose guards hold, in a fixed order. Each set of nodes once for each rule, unless (for rules without
   /// `build`) the same nodes match in ways that give different results: a*(b*c) and b*(a*c) for (a*b)*c. Nodes that
   /// depend on constants alone are never matched: they will be computed ahead.
-  std::vector<RuleMatch> find_all(const Graph& graph) const;
+  std::vector<RuleMatch> find_all(const Graph& graph, const MatchLimits& limits = {}) const;
   /// Those that contain one of `nodes`. What a guard that walks further (`looks_around`) agrees to since, elsewhere, is
   /// not among them.
-  std::vector<RuleMatch> find_near(const Graph& graph, std::span<const NodeId> nodes) const;
+  std::vector<RuleMatch> find_near(const Graph& graph, std::span<const NodeId> nodes,
+                                   const MatchLimits& limits = {}) const;
   /// Those in which `node` is the last statement, rule by rule. For passes, which walk a graph themselves.
   std::vector<RuleMatch> find_at(const Graph& graph, NodeId node) const;
 

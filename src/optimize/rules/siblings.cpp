@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "optimize/rules/pattern/ancestry.h"
 #include "optimize/rules/pattern/reachability.h"
 
 namespace autograph {
@@ -38,6 +39,8 @@ std::vector<NodeId> readers_of(const Graph& graph, ValueId value, const OpDef& o
 
 bool are_independent(const Graph& graph, NodeId a, NodeId b) {
   if (a == b) return false;
+  const Ancestry* known = ancestry_of(graph);
+  if (known && known->knows(a) && known->knows(b)) return !known->may_lead(a, b) && !known->may_lead(b, a);
   const auto& from_a = graph.node(a);
   const auto& from_b = graph.node(b);
   return !may_reach(graph, from_a.outputs(), from_b.inputs(), {}) &&

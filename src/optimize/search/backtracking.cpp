@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "autograph/op_def.h"
+#include "optimize/rules/pattern/ancestry.h"
 
 namespace autograph {
 namespace {
@@ -157,6 +158,8 @@ class Search {
     std::vector<std::pair<double, uint32_t>> gains;  // and the move, for all that gain
     const std::vector<bool> chosen =
         options_.choose_nodes ? options_.choose_nodes(expanded->candidate, entry.us) : std::vector<bool>();
+    const AncestryScope scope(expanded->candidate.graph());
+    ancestry_of(expanded->candidate.graph());        // as it is before anything is tried
     for (uint32_t m = 0; m < expanded->moves.size(); ++m) {
       if (is_time_to_look(m) && should_stop()) break;
       if (!chosen.empty() && !has_any(chosen, expanded->moves[m].match)) continue;
@@ -257,7 +260,9 @@ class Search {
     if (!entry.parent) {
       auto first = std::make_shared<Expanded>(Expanded{*start_, {}, nullptr, {}});
       if (!has_paths_) first->candidate.forget_paths();
-      for (RuleMatch& match : matcher_.find_all(first->candidate.graph())) first->moves.push_back({std::move(match)});
+      for (RuleMatch& match : matcher_.find_all(first->candidate.graph(), {options_.should_stop})) {
+        first->moves.push_back({std::move(match)});
+      }
       return first;
     }
     auto child = std::make_shared<Expanded>(Expanded{entry.parent->candidate, {}, entry.parent, entry.moves});
@@ -286,7 +291,7 @@ class Search {
       child.moves.push_back(move);
       if (near.has_any(move.match.nodes())) child.moves.back().delta.reset();
     }
-    for (RuleMatch& match : matcher_.find_near(graph, touched)) {
+    for (RuleMatch& match : matcher_.find_near(graph, touched, {options_.should_stop})) {
       child.moves.push_back({std::move(match)});
     }
   }

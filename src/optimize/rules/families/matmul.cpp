@@ -139,7 +139,7 @@ bool leads_joinable_products(const RuleMatch& match) {
   const auto would_be_taken = [&](NodeId product) {
     return are_joinable(graph, a, product, axis) && (product < a || are_independent(graph, a, product));
   };
-  return are_first_two(graph, match.value("w"), 1, a, b, would_be_taken) && are_independent(graph, a, b);
+  return are_independent(graph, a, b) && are_first_two(graph, match.value("w"), 1, a, b, would_be_taken);
 }
 
 std::vector<ValueId> merge_rows(RuleBuilder& builder) {

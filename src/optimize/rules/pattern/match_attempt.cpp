@@ -48,8 +48,8 @@ std::vector<uint64_t> hashes_of(const std::vector<ValueId>& values) {
 }  // namespace
 
 MatchAttempt::MatchAttempt(const Graph& graph, std::shared_ptr<const CompiledRule> rule, MatchSink& sink,
-                           const std::vector<uint8_t>* left_out)
-    : graph_(graph), rule_(std::move(rule)), sink_(sink), left_out_(left_out) {
+                           const std::vector<uint8_t>* left_out, size_t max_tries)
+    : graph_(graph), rule_(std::move(rule)), sink_(sink), left_out_(left_out), max_tries_(max_tries) {
   findings_.parameters.resize(rule_->before.parameters.size());
 }
 
@@ -150,6 +150,7 @@ void MatchAttempt::match_step(size_t step) {
   }
   NodeId previous;
   for (const Use& use : graph_.value(value).uses()) {
+    if (num_tries_ >= max_tries_) return;
     if (use.node != previous) match_node(index, use.node, step);
     previous = use.node;
   }
@@ -312,6 +313,7 @@ bool MatchAttempt::is_legal() const {
 }
 
 void MatchAttempt::finish() {
+  ++num_tries_;
   if (!is_legal()) return;
   RuleMatch match;
   if (!read_attributes(match.attributes_) || !weights_are_weights()) return;

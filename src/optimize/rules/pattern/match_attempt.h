@@ -19,11 +19,14 @@ class MatchSink {
 
 class MatchAttempt : private FormulaVariables {
  public:
-  /// Matches with a node that is marked in `left_out`, by number, are left out; null: none.
+  /// Matches with a node that is marked in `left_out`, by number, are left out; null: none. No more than `max_tries`
+  /// ways to match are tried in a run.
   MatchAttempt(const Graph& graph, std::shared_ptr<const CompiledRule> rule, MatchSink& sink,
-               const std::vector<uint8_t>* left_out = nullptr);
+               const std::vector<uint8_t>* left_out = nullptr, size_t max_tries = MatchLimits().max_tries);
   /// Hands every match in which statement `first` is `node`, and whose guard holds, to the sink.
   void run(size_t first, NodeId node);
+  /// Ways to match that were tried.
+  size_t num_tries() const { return num_tries_; }
   /// Does `match`, with its very nodes and values, hold in the graph?
   static bool holds(const Graph& graph, const RuleMatch& match);
   /// A hash of what the replacement of a rule without `build` computes from the values of the match.
@@ -62,6 +65,8 @@ class MatchAttempt : private FormulaVariables {
   std::shared_ptr<const CompiledRule> rule_;
   MatchSink& sink_;
   const std::vector<uint8_t>* left_out_;
+  size_t max_tries_;
+  size_t num_tries_ = 0;
   const std::vector<MatchStep>* steps_ = nullptr;
   std::array<NodeId, kMaxStatements> nodes_;
   std::array<ValueId, kMaxValues> values_;

@@ -3,10 +3,14 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "optimize/rules/pattern/ancestry.h"
 #include "optimize/rules/pattern/match_attempt.h"
 
 namespace autograph {
 namespace {
+
+// Whether to stop is asked once in so many nodes.
+constexpr size_t kNodesPerLook = 16;
 
 // A statement of a rule.
 struct Start {
@@ -95,33 +99,66 @@ void FoundMatches::take(RuleMatch match) {
   matches.push_back(std::move(match));
 }
 
+// One look at a graph from many nodes, within limits.
+class MatchRound {
+ public:
+  MatchRound(const Graph& graph, const MatchLimits& limits) : graph_(graph), limits_(limits), scope_(graph) {}
+
+  // To be asked once for each node.
+  bool should_stop() { return ++num_looked_at_ % kNodesPerLook == 0 && limits_.should_stop && limits_.should_stop(); }
+  void try_from(const std::shared_ptr<const CompiledRule>& rule, size_t statement, NodeId node,
+                const std::vector<uint8_t>* left_out) {
+    MatchAttempt attempt(graph_, rule, found_, left_out, limits_.max_tries);
+    attempt.run(statement, node);
+    num_tries_ += attempt.num_tries();
+  }
+  std::vector<RuleMatch> take() {
+    if (limits_.work) {
+      limits_.work->tries += num_tries_;
+      limits_.work->walked += scope_.num_walked();
+    }
+    return std::move(found_.matches);
+  }
+
+ private:
+  const Graph& graph_;
+  const MatchLimits& limits_;
+  const AncestryScope scope_;  // guards ask about many pairs
+  FoundMatches found_;
+  size_t num_looked_at_ = 0;
+  size_t num_tries_ = 0;
+};
+
 RuleMatcher::RuleMatcher(std::span<const Rule* const> rules) : impl_(std::make_unique<Impl>(rules)) {}
 
 RuleMatcher::~RuleMatcher() = default;
 
-std::vector<RuleMatch> RuleMatcher::find_all(const Graph& graph) const {
-  FoundMatches found;
+std::vector<RuleMatch> RuleMatcher::find_all(const Graph& graph, const MatchLimits& limits) const {
+  MatchRound round(graph, limits);
   for (const NodeId node : graph.nodes()) {
+    if (round.should_stop()) break;
     impl_->for_each_start(graph.node(node), [&](const Start& start) {
       const auto& rule = impl_->compiled()[start.rule];
-      if (start.statement == rule->best_start) MatchAttempt(graph, rule, found).run(start.statement, node);
+      if (start.statement == rule->best_start) round.try_from(rule, start.statement, node, nullptr);
     });
   }
-  return std::move(found.matches);
+  return round.take();
 }
 
-std::vector<RuleMatch> RuleMatcher::find_near(const Graph& graph, std::span<const NodeId> nodes) const {
-  FoundMatches found;
+std::vector<RuleMatch> RuleMatcher::find_near(const Graph& graph, std::span<const NodeId> nodes,
+                                              const MatchLimits& limits) const {
+  MatchRound round(graph, limits);
   // Matches with a node that was looked at before have been found from there.
   std::vector<uint8_t> is_done(graph.node_capacity(), 0);
   for (const NodeId node : nodes) {
     if (!graph.is_live(node) || is_done[node.index]) continue;
+    if (round.should_stop()) break;
     impl_->for_each_start(graph.node(node), [&](const Start& start) {
-      MatchAttempt(graph, impl_->compiled()[start.rule], found, &is_done).run(start.statement, node);
+      round.try_from(impl_->compiled()[start.rule], start.statement, node, &is_done);
     });
     is_done[node.index] = 1;
   }
-  return std::move(found.matches);
+  return round.take();
 }
 
 std::vector<RuleMatch> RuleMatcher::find_at(const Graph& graph, NodeId node) const {
