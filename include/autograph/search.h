@@ -57,13 +57,16 @@ std::vector<Strategy> available_strategies();
 struct SearchOptions {
   Strategy strategy = Strategy::autograph;
   /// Weight of the critical path: cost = alpha * critical path + sum. Unset: what fits the graphs that were measured on
-  /// this device before best, by least squares; 1 where these are too few.
+  /// this device before best, by least squares; 1 where these are too few, or latencies are computed.
   std::optional<double> alpha = {};
   double gamma = 1.05;         ///< Keep candidates up to gamma times the best cost.
   double budget_seconds = 60;  ///< Stop after this time, with the best so far.
   double spent_seconds = 0;    ///< Of the budget: what loading the graph has taken, before optimize() was called.
   /// How often the caller will compile and run the result, to check and to save it: the budget leaves time for that.
   int runs_to_come = 0;
+  /// Stop after looking at about so many graphs, however long that takes: what is found then depends on nothing but the
+  /// graph, the options and the cache, where latencies are computed. 0: the budget decides.
+  int candidates = 0;
   int64_t max_candidates = 2000;  ///< Graphs taken from the queue of one part.
   int size_lower = 12;            ///< Parts are cut until they have fewer nodes than this (Size_L).
   int size_upper = 30;            ///< Neighbours are merged up to this many nodes (Size_U).
@@ -134,7 +137,7 @@ struct NodeLedger {
 /// Why a search ended.
 enum class StopReason : uint8_t {
   done,      ///< There was nothing left to try.
-  budget,    ///< Its time was over.
+  budget,    ///< Its time, or that of a phase, or the number of candidates was over with something left to try.
   cancelled  ///< SearchOptions::is_cancelled said so.
 };
 

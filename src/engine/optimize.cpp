@@ -36,6 +36,7 @@ void check_options(const SearchOptions& search) {
   require(search.keep >= 1, "keep", "1 or more", search.keep);
   require(search.rounds >= 1, "rounds", "1 or more", search.rounds);
   require(search.max_streams >= 0, "streams", "0 or more", search.max_streams);
+  require(search.candidates >= 0, "candidates", "0 or more", search.candidates);
 }
 
 void check_static(const Graph& graph) {
@@ -97,7 +98,7 @@ void tell(SearchReport& report, const Difference& difference) {
 void settle_for_plain(StrategyContext& context, const Trial& trial, const Proposal& plain) {
   SearchReport& report = context.report();
   const auto& known = context.plain_run();
-  if (known && (report.simulated || context.is_over(1))) {
+  if (known && (report.simulated || context.has_spent(1))) {
     report.latency_before_ms = report.latency_after_ms = known->ms;
     tell(report, known->difference);
     return;
@@ -216,7 +217,7 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   for (const RewriteStep& step : found.steps) report.rules_applied.push_back(applied(step));
   if (context.ledger()) report.ledger = context.node_ledger(found.steps, found.finished);
   report.search_seconds = since_start.ms() / 1e3;
-  const bool is_over = context.seconds() > context.budget_seconds();
+  const bool is_over = context.is_cut_short() || context.has_spent(1);
   report.stop_reason = was_cancelled ? StopReason::cancelled : is_over ? StopReason::budget : StopReason::done;
   found.finished.inputs_to_states(hidden);
   return {std::move(found.finished), std::move(found.schedule), std::move(report)};

@@ -88,9 +88,26 @@ TEST_F(CliSearch, WhyTellsTheLedgerOfANode) {
     }
   }
   EXPECT_TRUE(document["trials"].is_array());
-  const ProgramResult neither = run("optimize zoo:mlp");
-  EXPECT_EQ(neither.exit_code, 2);
-  EXPECT_TRUE(contains(neither.err, "--why")) << neither.err;
+}
+
+// The same cache, seed and number of candidates; the budget would end elsewhere each time.
+TEST_F(CliSearch, CandidatesBoundASearchThatGivesTheSamePlanAgain) {
+  const std::string ask =
+      "optimize zoo:nasnet_cell --device sim:h200 --candidates 3000 --seed 1 --threads 1 --strategy search --json "
+      "--explain --cache-dir " +
+      path("cache");
+  std::string first;
+  for (int time = 0; time < 3; ++time) {
+    const ProgramResult result = run(ask);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    nlohmann::json document = result.json();
+    EXPECT_EQ(document["stop_reason"], "budget");
+    EXPECT_GE(document["candidates"], 2000);
+    EXPECT_LE(document["candidates"], 4000);
+    document.erase("search_seconds");
+    if (time == 0) first = document.dump();
+    EXPECT_EQ(document.dump(), first);
+  }
 }
 
 TEST_F(CliSearch, SavedPlansAreTakenByEveryVerb) {

@@ -137,6 +137,11 @@ std::vector<Option> search_option_table(SearchFlags& flags) {
       {.names = "--rules",
        .value_name = "FILE",
        .doc =
+      {.names = "--candidates",
+       .value_name = "N",
+       .doc = "Stop after looking at about N graphs instead of after --budget seconds: on a simulated device the same "
+              "model, cache, seed and N then give the same plan. 0, the default: the budget decides.",
+       .target = &flags.candidates},
            "Try the rules of a file as well (`autograph rules generate -o FILE`); those that nobody verified as they "
            "stand are verified first.",
        .target = &flags.rules,
@@ -165,6 +170,7 @@ SearchOptions search_options(const SearchFlags& flags, const RunOptions& run) {
 
 Optimized search(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
                  const SearchOptions& options) {
+  options.candidates = checked_count(flags.candidates, 0, "candidates");
   SearchOptions with_progress = options;
   // What a model runs may depend on what it is given: inputs drawn for the search might take a branch that fails.
   if (with_progress.inputs.empty()) with_progress.inputs = loaded.inputs;

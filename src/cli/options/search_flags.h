@@ -11,13 +11,14 @@
 
 namespace autograph::cli {
 
-/// --alpha, --gamma, --keep, --rounds, --max-streams, --literal, --disable-rule, --rules.
+/// --alpha, --gamma, --keep, --rounds, --max-streams, --candidates, --literal, --disable-rule, --rules.
 struct SearchFlags {
   SearchOptions options;
   std::string alpha = "auto";
   int64_t keep = SearchOptions().keep;
   int64_t rounds = SearchOptions().rounds;
   int64_t max_streams = 0;
+  int64_t candidates = 0;
   std::string rules;  ///< A rules file; "": none.
 };
 

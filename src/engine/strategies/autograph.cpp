@@ -372,7 +372,7 @@ class AutographSearch {
 
   size_t keep() const { return static_cast<size_t>(options_.keep); }
 
-  double share_now() const { return context_.seconds() / context_.budget_seconds(); }
+  double share_now() const { return context_.share_spent(); }
 
   StrategyContext& context_;
   const SearchOptions& options_;

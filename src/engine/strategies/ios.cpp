@@ -21,7 +21,7 @@ Proposal merge(StrategyContext& context, const Graph& simplified, double share) 
   SiblingMerges merges(context, simplified);
   const TaskGraph tasks = merges.tasks();
   IosOptions options;
-  options.max_seconds = share * context.budget_seconds();
+  options.max_seconds = context.seconds_of(share);
   options.merge_cost = [&](std::span<const TaskIndex> set) {
     std::vector<NodeId> nodes;
     for (const TaskIndex task : set) nodes.push_back(tasks.tasks[task].node);
@@ -37,10 +37,9 @@ Proposal merge(StrategyContext& context, const Graph& simplified, double share) 
 
 IosResult find_ios_stages(StrategyContext& context, const Proposal& proposal, double share) {
   IosOptions options;
-  const double budget = context.budget_seconds();
-  options.max_seconds = share * budget;
+  options.max_seconds = context.seconds_of(share);
   const TaskGraph tasks = context.tasks(proposal.finished);
-  const double until = context.seconds() / budget + kMeasuringShare * share;
+  const double until = context.share_spent() + kMeasuringShare * share;
   MeasuredStages measured(context, proposal, tasks, until);
   if (context.properties().can_time_kernels) {
     options.stage_cost = [&](const TaskStreams& streams) { return measured.us(streams); };

@@ -38,7 +38,7 @@ std::vector<IntervalOptions> PartSearch::run(const Graph& graph, const Partition
   for (size_t n = 0; n < result.size(); ++n) {
     const auto chosen = to_search.find(keys[n]);
     if (chosen == to_search.end()) continue;
-    const double now = context_.seconds() / context_.budget_seconds();
+    const double now = context_.share_spent();
     known_[keys[n]] = search(chosen->second, limits, now + (limits.until - now) / static_cast<double>(num_left--));
     to_search.erase(chosen);
   }

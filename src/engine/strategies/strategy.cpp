@@ -50,6 +50,7 @@ constexpr double kWideUs = 400;
 constexpr double kScaling = 0.95;
 // Where too few graphs were measured to fit it.
 constexpr double kDefaultAlpha = 1;
+constexpr double kUnlimitedSeconds = 1e6;
 constexpr auto kProgressInterval = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -150,14 +151,16 @@ std::string StrategyContext::sampled_on() const {
   return fmt::format(" | {} threads, {} streams, {}", threads_, limits().max_streams, to_string(compile_.precision));
 }
 
+// Where latencies are computed every graph has its own already; a fit would let each search change the next.
 void StrategyContext::choose_alpha() {
-  const std::optional<double> fitted = search_.alpha ? std::nullopt : fit_alpha(costs_->samples(sampled_on()));
+  const bool is_fixed = search_.alpha || properties_.has_exact_times;
+  const std::optional<double> fitted = is_fixed ? std::nullopt : fit_alpha(costs_->samples(sampled_on()));
   report_.is_alpha_fitted = fitted.has_value();
   report_.alpha = search_.alpha.value_or(fitted.value_or(kDefaultAlpha));
 }
 
 void StrategyContext::remember_latency(const Hash128& graph, const LatencySample& sample) {
-  costs_->store_sample(sampled_on(), to_string(graph), sample);
+  if (!properties_.has_exact_times) costs_->store_sample(sampled_on(), to_string(graph), sample);
 }
 
 StrategyContext::~StrategyContext() = default;
@@ -172,7 +175,7 @@ StreamLimits StrategyContext::limits() const {
 }
 
 bool StrategyContext::may_measure() const {
-  if (measuring_ == Measuring::off || is_over(kMeasuringShare)) return false;
+  if (measuring_ == Measuring::off || has_spent(kMeasuringShare)) return false;
   if (measuring_ == Measuring::on) return true;
   const double seconds = sparing_seconds_ + costs_->seconds_measured() - sparing_since_;
   return seconds < kSparingShare * budget_seconds();
@@ -266,7 +269,22 @@ double StrategyContext::seconds() const {
   return search_.spent_seconds + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-bool StrategyContext::is_over(double share) const { return is_cancelled() || seconds() > share * budget_seconds(); }
+double StrategyContext::share_spent() const {
+  if (counts_candidates()) return static_cast<double>(report_.candidates) / search_.candidates;
+  return seconds() / budget_seconds();
+}
+
+bool StrategyContext::has_spent(double share) const { return is_cancelled() || share_spent() > share; }
+
+bool StrategyContext::is_over(double share) const {
+  if (!has_spent(share)) return false;
+  is_cut_short_ = true;
+  return true;
+}
+
+double StrategyContext::seconds_of(double share) const {
+  return counts_candidates() ? kUnlimitedSeconds : share * budget_seconds();
+}
 
 void StrategyContext::progress(std::string_view phase, double best_us) {
   const auto now = std::chrono::steady_clock::now();

@@ -62,7 +62,7 @@ class StrategyContext {
   }
   bool is_tuned() const { return report_.tuned; }
   bool is_tuned_in_network() const { return report_.tuned_in_network; }
-  bool may_tune() const { return !is_over(tune_until_); }
+  bool may_tune() const { return !has_spent(tune_until_); }
 
   /// Runs the finishing passes.
   Graph finish(Graph simplified) const;
@@ -136,8 +136,18 @@ class StrategyContext {
   double budget_seconds() const { return search_.budget_seconds - reserved_seconds_; }
   /// Leaves this much of the budget to the caller, up to a half.
   void reserve(double seconds) { reserved_seconds_ = std::min(seconds, search_.budget_seconds / 2); }
+  /// The part of the budget that has been spent: of its seconds, or of its candidates where these count.
+  double share_spent() const;
+  bool counts_candidates() const { return search_.candidates > 0; }
   /// Has this part of the budget been spent, or was the search cancelled?
+  bool has_spent(double share) const;
+  /// The same, asked by who ends for it what there was more of to do.
   bool is_over(double share) const;
+  /// Did anything end before there was nothing left to try?
+  bool is_cut_short() const { return is_cut_short_; }
+  void cut_short() { is_cut_short_ = true; }
+  /// Of the clock, for what cannot count candidates; as good as unlimited where they count.
+  double seconds_of(double share) const;
   bool is_cancelled() const { return search_.is_cancelled && search_.is_cancelled(); }
   /// Tells how far the search is; a few times a second at most.
   void progress(std::string_view phase, double best_us);
@@ -158,6 +168,7 @@ class StrategyContext {
   int threads_;
   enum class Measuring : uint8_t { off, sparing, on };
   Measuring measuring_ = Measuring::on;
+  mutable bool is_cut_short_ = false;
   double sparing_seconds_ = 0;  // spent with measuring while searches ran, but for the present one
   double sparing_since_ = 0;    // what was spent with measuring before that
   double tune_until_ = 1;

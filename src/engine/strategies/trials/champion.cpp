@@ -69,11 +69,18 @@ bool Champion::has_many_trials() const {
 
 double Champion::seconds_left() const {
   const double budget = context_.budget_seconds();
+  if (context_.counts_candidates()) return (kExactTrialShare - context_.share_spent()) * budget;
   const double last_trial = budget - kLastTrialToCome * challenge_seconds();
   if (has_exact_times_) return std::min(kExactTrialShare * budget, last_trial) - context_.seconds();
   const double until =
       has_many_trials() ? std::min(kTrialShare * budget, budget - kTrialsToCome * challenge_seconds()) : last_trial;
   return until - context_.seconds();
+}
+
+bool Champion::has_time() const {
+  if (!context_.is_cancelled() && seconds_left() > 0) return true;
+  context_.cut_short();
+  return false;
 }
 
 bool Champion::is_new_graph(const Proposal& proposal) {

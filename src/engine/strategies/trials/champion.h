@@ -23,7 +23,7 @@ class Champion {
   double least_gain() const { return has_exact_times_ ? 0 : kLeastGain; }
   /// Until the last trial must begin, which leaves time for the last measurement.
   double seconds_left() const;
-  bool has_time() const { return !context_.is_cancelled() && seconds_left() > 0; }
+  bool has_time() const;
   /// Is there time for more trials than a few?
   bool has_many_trials() const;
   /// Has no proposal had this graph? Remembers it.
