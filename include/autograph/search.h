@@ -109,10 +109,12 @@ enum class RewriteFate : uint8_t {
   lost_trial,    ///< In a graph that ran on the device and was not faster.
   not_verified,  ///< In a graph that gave other numbers on the device.
   not_chosen,    ///< Cheap enough to go on from, but no graph that ran on the device had it: others gained more.
-  slower         ///< By the cost model it costs more than a graph may on the way to a gain.
+  /// What it makes of a graph costs more than a graph may on the way to a gain, even where it gains: the best graph so
+  /// far says how much, and that may be another one than the graph it was tried on.
+  behind_limit
 };
 
-/// "kept", "lost trial", "not verified", "not chosen", "slower by prediction".
+/// "kept", "lost trial", "not verified", "not chosen", "behind the limit".
 std::string_view to_string(RewriteFate fate);
 
 /// A line of the ledger: a rewrite that makes, or would have made, something else of the node that was asked about.
@@ -125,6 +127,9 @@ struct LedgerEntry {
   std::optional<double> measured_us = {};
   size_t shared_by = 0;  ///< Rewrites that made this graph of the best until then: measured_us is theirs together.
   size_t times = 1;      ///< How often it was tried.
+  /// What predicted_us is a gain of: "mixed cost", "sum of costs" or "schedule". Rewrites that are in no graph that ran
+  /// on the device have an entry for each; "" for others.
+  std::string objective = {};
 };
 
 /// What became of the node that was asked about.

@@ -90,6 +90,27 @@ TEST_F(CliSearch, WhyTellsTheLedgerOfANode) {
   EXPECT_TRUE(document["trials"].is_array());
 }
 
+TEST_F(CliSearch, WhyNamesSomeNodesWhereNoneIsNear) {
+  const ProgramResult wrong = run("optimize zoo:nasnet_cell --device sim:h200 --budget 1 --why nosuch/node");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "no node 'nosuch/node' (of ")) << wrong.err;
+  EXPECT_TRUE(contains(wrong.err, "cell/")) << wrong.err;
+}
+
+// Who gains beyond what a graph may cost is behind the limit; who is told to cost more than that gains nothing.
+TEST_F(CliSearch, WhyTellsGainAndFateOfTheSameAttempt) {
+  const ProgramResult result =
+      run("optimize zoo:nasnet_cell --why cell/add --candidates 2000 --device sim:h200 --json --threads 1");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json ledger = result.json()["ledger"];
+  ASSERT_FALSE(ledger.empty());
+  for (const auto& entry : ledger) {
+    const bool is_tried_alone = entry["fate"] == "behind the limit" || entry["fate"] == "not chosen";
+    EXPECT_EQ(entry["objective"].is_null(), !is_tried_alone) << entry;
+    EXPECT_NE(entry["fate"], "slower by prediction");
+  }
+}
+
 // The same cache, seed and number of candidates; the budget would end elsewhere each time.
 TEST_F(CliSearch, CandidatesBoundASearchThatGivesTheSamePlanAgain) {
   const std::string ask =

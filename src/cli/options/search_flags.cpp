@@ -241,7 +241,8 @@ std::string ledger_text(const SearchReport& report, bool escapes) {
     return entry.measured_us ? fmt::format("{:.1f}", *entry.measured_us) : std::string("-");
   };
   Table made({{"#", true}, {"rule"}, {"predicted us", true}, {"measured us", true}, {"with others", true}, {"nodes"}});
-  Table lost({{"rule"}, {"predicted us", true}, {"measured us", true}, {"tried", true}, {"why not"}, {"nodes"}});
+  Table lost(
+      {{"rule"}, {"predicted us", true}, {"of"}, {"measured us", true}, {"tried", true}, {"why not"}, {"nodes"}});
   size_t num_made = 0;
   for (const LedgerEntry& entry : ledger.entries) {
     const std::string predicted = fmt::format("{:.2f}", entry.predicted_us);
@@ -249,8 +250,8 @@ std::string ledger_text(const SearchReport& report, bool escapes) {
       made.add({fmt::format("{}", ++num_made), entry.rule, predicted, measured(entry),
                 entry.shared_by > 1 ? fmt::format("{}", entry.shared_by - 1) : "-", names(entry)});
     } else {
-      lost.add({entry.rule, predicted, measured(entry), fmt::format("{}", entry.times),
-                std::string(to_string(entry.fate)), names(entry)});
+      lost.add({entry.rule, predicted, entry.objective.empty() ? "-" : entry.objective, measured(entry),
+                fmt::format("{}", entry.times), std::string(to_string(entry.fate)), names(entry)});
     }
   }
   std::string text = fmt::format("'{}' became{}\n", ledger.node,
@@ -258,9 +259,11 @@ std::string ledger_text(const SearchReport& report, bool escapes) {
   text += made.empty() ? "no rewrite made it: the passes alone did\n" : "made by\n\n" + made.to_string(escapes);
   text += lost.empty() ? "\nnothing else was tried there\n" : "\ntried there and lost\n\n" + lost.to_string(escapes);
   return text +
-         "\npredicted: gain by the cost model when it was tried, less than 0 where it costs; measured: gain on the "
-         "device "
-         "of\nthe graph that had it, over the best until then, together with the other rewrites of that graph\n";
+         "\npredicted: gain by the cost model when it was tried, less than 0 where it costs; of: what that is a\n"
+         "gain of; behind the limit: the graph it makes costs more than --gamma times the best one, which may be "
+         "another "
+         "than\nthe one it was tried on; measured: gain on the device of the graph that had it, over the best until "
+         "then,\ntogether with the other rewrites of that graph\n";
 }
 
 Json ledger_json(const NodeLedger& ledger) {
@@ -279,3 +282,4 @@ Json ledger_json(const NodeLedger& ledger) {
 }
 
 }  // namespace autograph::cli
+                            {"objective", entry.objective.empty() ? Json() : Json(entry.objective)},

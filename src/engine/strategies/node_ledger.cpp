@@ -9,10 +9,13 @@
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "base/join.h"
 #include "engine/strategies/strategy.h"
 
 namespace autograph {
 namespace {
+
+constexpr size_t kNamesOfHint = 3;
 
 // Names that passes have joined: "a + b".
 std::vector<std::string> split_origins(const std::string& name) {
@@ -25,6 +28,22 @@ std::vector<std::string> split_origins(const std::string& name) {
   }
   parts.push_back(name.substr(begin));
   return parts;
+}
+
+// The nearest name; where none is near, those that share its last part, or else the first: some that there are.
+std::string name_hint(const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = did_you_mean(name, known);
+  if (!near.empty() || known.empty()) return near;
+  const std::string last = name.substr(name.rfind('/') + 1);
+  std::vector<std::string> some;
+  for (const bool must_share : {true, false}) {
+    for (const std::string& one : known) {
+      const bool is_fit = !one.empty() && (!must_share || one.find(last) != std::string::npos);
+      if (is_fit && some.size() < kNamesOfHint) some.push_back(one);
+    }
+    if (!some.empty()) break;
+  }
+  return fmt::format(" (of {}, it has such as {})", known.size(), bracketed(some));
 }
 
 // The origins of the node that `name` stands for: the node's own name, or that of one of its outputs.
@@ -48,7 +67,7 @@ std::vector<std::string> origins_named(const Graph& graph, const std::string& na
     }
   }
   AG_CHECK_USER(!found.empty(), ValueError, "[search] node: the model has no node '{}'{}", name,
-                did_you_mean(name, {known.begin(), known.end()}));
+                name_hint(name, {known.begin(), known.end()}));
   return found;
 }
 
@@ -86,7 +105,7 @@ std::string_view to_string(RewriteFate fate) {
     case RewriteFate::lost_trial: return "lost trial";
     case RewriteFate::not_verified: return "not verified";
     case RewriteFate::not_chosen: return "not chosen";
-    case RewriteFate::slower: return "slower by prediction";
+    case RewriteFate::behind_limit: return "behind the limit";
   }
   return "?";
 }
@@ -147,14 +166,15 @@ NodeLedger StrategyContext::node_ledger(const std::vector<RewriteStep>& steps, c
   }
   for (const Ledger::Tried& tried : ledger_->tried()) {
     const auto known = find(tried.rule, tried.origins);
-    if (known != ledger.entries.end()) {
+    if (known != ledger.entries.end() && known->objective.empty()) {
       known->times = std::max(known->times, tried.times);
       continue;
     }
     LedgerEntry entry;
     entry.rule = tried.rule;
     entry.nodes = tried.origins;
-    entry.fate = tried.is_affordable ? RewriteFate::not_chosen : RewriteFate::slower;
+    entry.fate = tried.is_affordable ? RewriteFate::not_chosen : RewriteFate::behind_limit;
+    entry.objective = tried.objective;
     entry.predicted_us = tried.gain_us;
     entry.times = tried.times;
     ledger.entries.push_back(std::move(entry));

@@ -145,6 +145,9 @@ class Search {
   }
 
  private:
+  std::string_view objective() const {
+    return options_.whole_us ? "schedule" : has_paths_ ? "mixed cost" : "sum of costs";
+  }
   bool should_stop() const { return options_.should_stop && options_.should_stop(); }
   bool is_time_to_look(size_t tried) const { return options_.whole_us || tried % kTriesPerLook == kTriesPerLook - 1; }
 
@@ -155,11 +158,11 @@ class Search {
   void expand(const Entry& entry) {
     const auto expanded = make(entry);
     if (!expanded) return;
+    const AncestryScope scope(expanded->candidate.graph());
+    ancestry_of(expanded->candidate.graph());        // as it is before anything is tried
     std::vector<std::pair<double, uint32_t>> gains;  // and the move, for all that gain
     const std::vector<bool> chosen =
         options_.choose_nodes ? options_.choose_nodes(expanded->candidate, entry.us) : std::vector<bool>();
-    const AncestryScope scope(expanded->candidate.graph());
-    ancestry_of(expanded->candidate.graph());        // as it is before anything is tried
     for (uint32_t m = 0; m < expanded->moves.size(); ++m) {
       if (is_time_to_look(m) && should_stop()) break;
       if (!chosen.empty() && !has_any(chosen, expanded->moves[m].match)) continue;
@@ -169,7 +172,8 @@ class Search {
       const double us = tried->us;
       const bool is_affordable = us < limit_us() && tried->score.num_nodes <= max_nodes_;
       if (options_.ledger) {
-        options_.ledger->note(expanded->candidate.graph(), expanded->moves[m].match, entry.us - us, is_affordable);
+        options_.ledger->note(expanded->candidate.graph(), expanded->moves[m].match, objective(), entry.us - us,
+                              is_affordable);
       }
       if (entry.us - us > kMinGain * entry.us / static_cast<double>(expanded->moves.size())) {
         gains.emplace_back(entry.us - us, m);

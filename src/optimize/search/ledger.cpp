@@ -26,14 +26,18 @@ bool Ledger::concerns(const Graph& graph, std::span<const NodeId> nodes) const {
                      [&](NodeId id) { return concerns(graph.node(id).provenance().origins()); });
 }
 
-void Ledger::note(const Graph& graph, const RuleMatch& match, double gain_us, bool is_affordable) {
+void Ledger::note(const Graph& graph, const RuleMatch& match, std::string_view objective, double gain_us,
+                  bool is_affordable) {
   if (!concerns(graph, match.nodes())) return;
   const std::string_view rule = match.rule().name;
-  Tried& tried = tried_[{rule, origins_of(graph, match.nodes())}];
-  if (tried.times == 0) tried = {rule, origins_of(graph, match.nodes()), gain_us, 0, false};
+  std::vector<std::string> origins = origins_of(graph, match.nodes());
+  Tried& tried = tried_[{rule, origins, objective}];
+  const bool is_first = tried.times == 0;
+  if (is_first) tried = {rule, std::move(origins), objective};
   ++tried.times;
-  tried.gain_us = std::max(tried.gain_us, gain_us);
-  tried.is_affordable = tried.is_affordable || is_affordable;
+  if (!is_first && std::pair(is_affordable, gain_us) <= std::pair(tried.is_affordable, tried.gain_us)) return;
+  tried.gain_us = gain_us;
+  tried.is_affordable = is_affordable;
 }
 
 std::vector<Ledger::Tried> Ledger::tried() const {

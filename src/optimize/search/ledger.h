@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "optimize/rules/rule.h"
@@ -18,13 +18,15 @@ std::vector<std::string> origins_of(const Graph& graph, std::span<const NodeId> 
 /// For one thread.
 class Ledger {
  public:
-  /// A rewrite that was tried, however often.
+  /// A rewrite that was tried, however often, by searches that rank graphs by the same.
   struct Tried {
     std::string_view rule;
     std::vector<std::string> origins;  ///< Names of the nodes that it takes.
-    double gain_us = 0;                ///< The most that it would have gained; less than 0: it costs.
+    std::string_view objective;        ///< What is ranked by.
     size_t times = 0;
-    bool is_affordable = false;  ///< Once or more it cost little enough for the search to go on from there.
+    // Both of one time: of those at which the search could go on from there, or else of all, the one that gained most.
+    double gain_us = 0;          ///< Less than 0: it costs.
+    bool is_affordable = false;  ///< The search could go on from there.
   };
 
   /// `names` are those of one node: a node belongs here when one of its origins is among them.
@@ -33,14 +35,14 @@ class Ledger {
   /// Does one of the nodes come from the one that was asked about?
   bool concerns(const Graph& graph, std::span<const NodeId> nodes) const;
   bool concerns(std::span<const std::string> origins) const;
-  /// Notes what trying `match` told, where it concerns the node.
-  void note(const Graph& graph, const RuleMatch& match, double gain_us, bool is_affordable);
+  /// Notes what trying `match` told, where it concerns the node. `objective`, a literal, names what the gain is of.
+  void note(const Graph& graph, const RuleMatch& match, std::string_view objective, double gain_us, bool is_affordable);
   /// Most promising first.
   std::vector<Tried> tried() const;
 
  private:
   std::vector<std::string> names_;
-  std::map<std::pair<std::string_view, std::vector<std::string>>, Tried> tried_;
+  std::map<std::tuple<std::string_view, std::vector<std::string>, std::string_view>, Tried> tried_;
 };
 
 }  // namespace autograph
