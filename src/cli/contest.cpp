@@ -1,14 +1,18 @@
 #include "cli/contest.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <filesystem>
 #include <map>
 
 #include "autograph/error.h"
 #include "autograph/graph.h"
 #include "autograph/op_def.h"
+#include "base/cache_folder.h"
 #include "base/check.h"
 
 namespace autograph::cli {
@@ -23,6 +27,31 @@ Optimized find(Session& session, const LoadedModel& loaded, const CompileOptions
     throw Error(ExitCode::interrupted, "[search] it was interrupted");
   return found;
 }
+
+// A copy of a cache, as long as it stands. Entrants search one after the other: with one cache for all, later ones
+// would find what earlier ones paid for.
+class CacheCopy {
+ public:
+  explicit CacheCopy(const std::string& folder) {
+    static std::atomic<int> number = 0;
+    path_ = std::filesystem::temp_directory_path() / fmt::format("autograph-contest-{}-{}", getpid(), number++);
+    std::filesystem::create_directories(path_);
+    if (std::filesystem::is_directory(folder)) {
+      std::filesystem::copy(folder, path_, std::filesystem::copy_options::recursive);
+    }
+  }
+  ~CacheCopy() {
+    std::error_code ignored;  // what is left behind is in the folder for such things
+    std::filesystem::remove_all(path_, ignored);
+  }
+  CacheCopy(const CacheCopy&) = delete;
+  CacheCopy& operator=(const CacheCopy&) = delete;
+
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
 
 // What the model gives as it is, on the device's kernels.
 std::vector<Datum> expected_outputs(const Graph& graph, CompileOptions compile_as, const std::vector<Datum>& inputs) {
@@ -71,6 +100,7 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
   bind_extents(loaded);
   const std::vector<Datum> inputs = seeded_inputs(loaded.model.graph, loaded.seeds);
   const std::vector<Datum> expected = expected_outputs(loaded.model.graph, options, inputs);
+  const std::string cache_folder = options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
   std::vector<Result> results;
   std::vector<Optimized> plans;
   std::vector<Executable> executables;  // of each plan
@@ -80,7 +110,10 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
     // All on the same kernels: --tune chooses them for everyone.
     SearchOptions search_as = entrant.search;
     search_as.use_tuning = false;
-    Optimized found = find(session, loaded, options, search_as);
+    const CacheCopy cache(cache_folder);
+    CompileOptions search_for = options;
+    search_for.cache_folder = cache.path();
+    Optimized found = find(session, loaded, search_for, search_as);
     const auto [plan, is_new] = seen.emplace(plan_key(found), plans.size());
     if (is_new) executables.push_back(compile(found, options));
     plan_of.push_back(plan->second);

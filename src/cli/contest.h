@@ -33,7 +33,8 @@ struct Result {
 
 /// Optimises `loaded` in each way and measures the results in turns on seeded inputs, `seconds` each. Equal plans are
 /// measured once: on a busy machine two measurements of one plan differ by more than plans do. All are compiled three
-/// times, since where memory lies matters, too. On a simulated device latencies are those of its clock. Ctrl-C ends it:
+/// times, since where memory lies matters, too. Every search begins with a copy of the cache as it is: the order of the
+/// entrants tells nothing. On a simulated device latencies are those of its clock. Ctrl-C ends it:
 /// throws Error with ExitCode::interrupted.
 std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const RunOptions& run,
                                  const std::vector<Entrant>& entrants, double seconds);

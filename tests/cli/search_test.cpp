@@ -131,6 +131,19 @@ TEST_F(CliSearch, CandidatesBoundASearchThatGivesTheSamePlanAgain) {
   }
 }
 
+// None finds in the cache what another has left there.
+TEST_F(CliSearch, EntrantsOfACompareMayComeInAnyOrder) {
+  const std::string ask = "compare zoo:squeezenet --device sim:h200 --candidates 1000 --threads 1 --json --cache-dir " +
+                          path("cache") + " --strategies ";
+  const auto latencies = [&](const std::string& strategies) {
+    return run(ask + strategies).json()["rows"][0]["latency_ms"];
+  };
+  const nlohmann::json one_way = latencies("list,taso,search");
+  const nlohmann::json other_way = latencies("search,list,taso");
+  for (const char* name : {"list", "taso", "search"}) EXPECT_EQ(one_way[name], other_way[name]) << name;
+  EXPECT_FALSE(std::filesystem::exists(path("cache") + "/measurements.sqlite"));
+}
+
 TEST_F(CliSearch, SavedPlansAreTakenByEveryVerb) {
   const std::string plan = small_plan();
   for (const std::string verb : {"info ", "check ", "run ", "bench --seconds 0 ", "profile "}) {

@@ -173,7 +173,9 @@ Command compare_command() {
       .doc = "every strategy on every model, measured in turns",
       .details =
           "All strategies use the same passes, kernels and runtime. Each shows what it does, also where it is slower "
-          "than no strategy at all. Each may search for --budget seconds. Exit code 6 when numbers differ.",
+          "than no strategy at all. Each may search for --budget seconds, and begins with the same cache: none finds "
+          "there what another has measured, whoever comes first, and none leaves anything there. Exit code 6 when "
+          "numbers differ.",
       .examples = {{"autograph compare zoo:inception_v3 zoo:squeezenet --budget 20", "The table for two models."},
                    {"autograph compare model.onnx --strategies sequential,autograph --batch 1,8", "Two batches."},
                    {"autograph compare zoo:mlp --train --optimizer adamw --batch 64", "Steps of training."}},
