@@ -111,6 +111,33 @@ TEST_F(CliSearch, WhyTellsGainAndFateOfTheSameAttempt) {
   }
 }
 
+TEST_F(CliSearch, OptimizeWithoutOutputPrintsTheReportAlone) {
+  const ProgramResult result = run("optimize zoo:mlp --budget 1 --threads 1");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "latency")) << result.out;
+  EXPECT_FALSE(contains(result.out, "not saved")) << result.out;
+  EXPECT_TRUE(run("optimize zoo:mlp --budget 1 --threads 1 --json").json()["file"].is_null());
+  EXPECT_TRUE(contains(run("optimize zoo:mpl").err, "did you mean")) << "other mistakes come first";
+}
+
+TEST_F(CliSearch, LiteralIsRefusedWhereAlgorithmOneHasNoPart) {
+  const ProgramResult taso = run("optimize zoo:mlp --strategy taso --literal");
+  EXPECT_EQ(taso.exit_code, 2);
+  EXPECT_TRUE(contains(taso.err, "got 'taso'")) << taso.err;
+  const ProgramResult twice = run("compare zoo:mlp --strategies paper,search --literal");
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_TRUE(contains(twice.err, "--literal")) << twice.err;
+}
+
+TEST_F(CliSearch, ProfilesOfSimulatedDevicesSayWhoseTimesTheyShow) {
+  const std::string ask = "profile zoo:mlp --device sim:h200 --runs 1 --warmup 0";
+  const ProgramResult result = run(ask);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "THIS MACHINE")) << result.out;
+  EXPECT_GT(run(ask + " --json").json()["simulated_latency_ms"], 0);
+  EXPECT_TRUE(run("profile zoo:mlp --runs 1 --warmup 0 --json").json()["simulated_latency_ms"].is_null());
+}
+
 // The same cache, seed and number of candidates; the budget would end elsewhere each time.
 TEST_F(CliSearch, CandidatesBoundASearchThatGivesTheSamePlanAgain) {
   const std::string ask =

@@ -32,6 +32,16 @@ std::optional<double> given_alpha(const std::string& text) {
   return alpha;
 }
 
+// Others have no part in Algorithm 1.
+void check_literal(const SearchOptions& options) {
+  const bool can_be = options.strategy == Strategy::paper || options.strategy == Strategy::search ||
+                      options.strategy == Strategy::autograph;
+  AG_CHECK_USER(!options.literal || can_be, UserError,
+                "[cli] literal: expected --strategy paper, search or autograph, got '{}' (Algorithm 1 as it stands is "
+                "--strategy paper)",
+                to_string(options.strategy));
+}
+
 // "searching: 120 candidates, cost 2310 -> 1980 us (-14.3 %), 42 s left"
 std::string progress_text(const SearchProgress& progress) {
   std::string text = fmt::format("{}: {} candidates", progress.phase, progress.candidates);
@@ -127,8 +137,13 @@ std::vector<Option> search_option_table(SearchFlags& flags) {
        .value_name = "N",
        .doc = "Streams at most; 0: one for each processor that may be used.",
        .target = &flags.max_streams},
+      {.names = "--candidates",
+       .value_name = "N",
+       .doc = "Stop after looking at about N graphs instead of after --budget seconds: on a simulated device the same "
+              "model, cache, seed and N then give the same plan. 0, the default: the budget decides.",
+       .target = &flags.candidates},
       {.names = "--literal",
-       .doc = "Search as the paper's Algorithm 1 stands, without what was added to it.",
+       .doc = "Search as the paper's Algorithm 1 stands, without what was added to it: what --strategy paper does.",
        .target = &options.literal},
       {.names = "--disable-rule",
        .value_name = "NAME",
@@ -137,11 +152,6 @@ std::vector<Option> search_option_table(SearchFlags& flags) {
       {.names = "--rules",
        .value_name = "FILE",
        .doc =
-      {.names = "--candidates",
-       .value_name = "N",
-       .doc = "Stop after looking at about N graphs instead of after --budget seconds: on a simulated device the same "
-              "model, cache, seed and N then give the same plan. 0, the default: the budget decides.",
-       .target = &flags.candidates},
            "Try the rules of a file as well (`autograph rules generate -o FILE`); those that nobody verified as they "
            "stand are verified first.",
        .target = &flags.rules,
@@ -160,7 +170,9 @@ SearchOptions search_options(const SearchFlags& flags, const RunOptions& run) {
   options.rounds = checked_count(flags.rounds, 1, "rounds");
   options.max_streams = checked_count(flags.max_streams, 0, "max-streams");
   if (!flags.rules.empty()) options.rules = load_rules(flags.rules);
+  options.candidates = checked_count(flags.candidates, 0, "candidates");
   options.strategy = strategy_of(run);
+  check_literal(options);
   options.budget_seconds = run.budget_seconds;
   options.seed = static_cast<uint64_t>(run.seed);
   // Who names another strategy wants to see what it does.
@@ -170,7 +182,6 @@ SearchOptions search_options(const SearchFlags& flags, const RunOptions& run) {
 
 Optimized search(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
                  const SearchOptions& options) {
-  options.candidates = checked_count(flags.candidates, 0, "candidates");
   SearchOptions with_progress = options;
   // What a model runs may depend on what it is given: inputs drawn for the search might take a branch that fails.
   if (with_progress.inputs.empty()) with_progress.inputs = loaded.inputs;
@@ -273,6 +284,7 @@ Json ledger_json(const NodeLedger& ledger) {
                             {"nodes", entry.nodes},
                             {"predicted_us", entry.predicted_us},
                             {"measured_us", entry.measured_us ? Json(*entry.measured_us) : Json()},
+                            {"objective", entry.objective.empty() ? Json() : Json(entry.objective)},
                             {"shared_by", entry.shared_by},
                             {"accepted", entry.fate == RewriteFate::kept},
                             {"fate", std::string(to_string(entry.fate))},
@@ -282,4 +294,3 @@ Json ledger_json(const NodeLedger& ledger) {
 }
 
 }  // namespace autograph::cli
-                            {"objective", entry.objective.empty() ? Json() : Json(entry.objective)},

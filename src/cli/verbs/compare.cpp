@@ -164,7 +164,10 @@ Command compare_command() {
        .target = &options->seconds},
   };
   for (Option& option : training_option_table(options->training)) table.push_back(std::move(option));
-  for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
+  // Algorithm 1 as it stands is an entrant of its own: paper.
+  for (Option& option : search_option_table(options->search)) {
+    if (option.names != "--literal") table.push_back(std::move(option));
+  }
   for (Option& option : run_option_table(options->run)) {
     if (option.names != "--no-optimize" && option.names != "--strategy") table.push_back(std::move(option));
   }

@@ -1,4 +1,4 @@
-// `autograph optimize MODEL -o OUT`: searches for a faster graph and schedule, verifies them on the device, saves.
+// `autograph optimize MODEL [-o OUT]`: searches for a faster graph and schedule, verifies them on the device, saves.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -36,13 +36,11 @@ constexpr int kRunsBehindSearch = 2;
 bool is_plan(const std::string& output) { return output.ends_with(".agplan"); }
 
 void check_options(const Options& options) {
-  AG_CHECK_USER(!options.output.empty() || !options.why.empty(), UserError,
-                "[cli] optimize: expected -o,--output OUT or --why NODE, got none (see autograph optimize --help)");
+  AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
+                options.seconds);
   if (options.output.empty()) return;
   AG_CHECK_USER(is_plan(options.output) || options.output.ends_with(".onnx"), UserError,
                 "[cli] output: expected a name ending in .onnx or .agplan, got '{}'", options.output);
-  AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
-                options.seconds);
   require_writable(options.output);
 }
 
@@ -246,11 +244,13 @@ int run(Session& session, const Options& given) {
 Command optimize_command() {
   auto options = std::make_shared<Options>();
   std::vector<Option> table = model_option_table(options->model);
-  table.push_back({.names = "-o,--output",
-                   .value_name = "OUT",
-                   .doc = "File to write: .agplan keeps graph, schedule and measurements, .onnx the graph.",
-                   .target = &options->output,
-                   .kind = ValueKind::file});
+  table.push_back(
+      {.names = "-o,--output",
+       .value_name = "OUT",
+       .doc = "File to write: .agplan keeps graph, schedule and measurements, .onnx the graph. Without one nothing is "
+              "written: the report alone is printed.",
+       .target = &options->output,
+       .kind = ValueKind::file});
   table.push_back(input_option(options->model));
   table.push_back(
       {.names = "--explain",
@@ -261,7 +261,7 @@ Command optimize_command() {
        .value_name = "NODE",
        .doc =
            "Tell what became of a node: the rewrites that made it what it is, what each was predicted and measured to "
-           "gain, and what was tried there and lost. Needs no -o.",
+           "gain, and what was tried there and lost.",
        .target = &options->why});
   for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
   table.push_back({.names = "--seconds",
@@ -286,6 +286,7 @@ Command optimize_command() {
           "the "
           "passes run, which try nothing out.",
       .examples = {{"autograph optimize model.onnx -o model.agplan", "Search for a minute, keep all that was found."},
+                   {"autograph optimize model.onnx --budget 10", "Only look what a search finds in ten seconds."},
                    {"autograph bench model.agplan", "Run it without searching again."},
                    {"autograph optimize model.onnx -o small.onnx --strategy sequential", "Simplify a model."},
                    {"autograph optimize zoo:nasnet_cell -o cell.agplan --budget 20 --explain",

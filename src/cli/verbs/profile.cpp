@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "autograph/error.h"
 #include "base/check.h"
@@ -42,6 +43,14 @@ std::vector<StepProfile> fastest_profile(Session& session, const Executable& exe
   return fastest;
 }
 
+// A simulated device runs kernels of this machine; it has a clock for whole runs alone.
+std::string host_times_note(const std::string& device, const std::optional<double>& simulated_ms) {
+  if (!simulated_ms) return "";
+  return fmt::format(
+      "times are of THIS MACHINE, which computes for the simulated device '{}'; by its clock a run takes {}\n\n",
+      device, human_ms(*simulated_ms));
+}
+
 void check_options(const Options& options) {
   AG_CHECK_USER(options.warmup >= 0, UserError, "[cli] warmup: expected 0 or more, got {}", options.warmup);
   AG_CHECK_USER(options.runs >= 1, UserError, "[cli] runs: expected 1 or more, got {}", options.runs);
@@ -73,8 +82,12 @@ int run(Session& session, const Options& options) {
   document.emplace_back("strategy", compiled.strategy);
   document.emplace_back("streams", compiled.streams);
   document.emplace_back("file", options.output);
-  session.print(std::move(document), profile_text(report, static_cast<size_t>(options.top), session.stdout_escapes()) +
-                                         fmt::format("longest path {}\n", human_ms(critical_ms)));
+  const std::optional<double> simulated_ms = executable.simulated_latency_ms();
+  document.emplace_back("simulated_latency_ms", simulated_ms ? Json(*simulated_ms) : Json());
+  session.print(std::move(document),
+                host_times_note(options.run.device, simulated_ms) +
+                    profile_text(report, static_cast<size_t>(options.top), session.stdout_escapes()) +
+                    fmt::format("longest path {}\n", human_ms(critical_ms)));
   return 0;
 }
 
@@ -109,7 +122,9 @@ Command profile_command() {
           "the machine (see `autograph doctor --peak`): of the multiply-add units, or of the level of memory that "
           "holds "
           "the bytes it moves, whichever is nearer. Below stand sums by op, the kernels that were not taken and why, "
-          "and the share of the run in which no kernel ran.",
+          "and the share of the run in which no kernel ran. Of a simulated device these are times of this machine, "
+          "which "
+          "computes for it; beside them stands what its clock says of the whole.",
       .examples = {{"autograph profile zoo:squeezenet -o trace.json", "Trace of one run, and its slowest ops."},
                    {"autograph profile model.onnx --top 5", "The five slowest ops, no trace."},
                    {"autograph profile zoo:squeezenet --train --batch 8", "Of a step of training."}},
