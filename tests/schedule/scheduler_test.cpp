@@ -304,6 +304,17 @@ TEST(ListMakespan, IsThatOfTheListScheduleOfTheFirst) {
   }
 }
 
+TEST(ListMakespan, StreamsMayPayForWhatIsMadeOfAGraphThatHasNoUseForThem) {
+  TaskCase chain = make_case({{}, {0}}, {{{}, 10, 10}, {{}, 10, 10}});
+  TaskCase branches = make_case({{}, {}}, {{{}, 10, 10}, {{}, 10, 10}});
+  for (TaskCase* c : {&chain, &branches}) {
+    for (Task& task : c->tasks.tasks) task.load = {.work_us = task.us, .processors = 0.5};
+  }
+  ListMakespan makespan({2, 0});
+  EXPECT_EQ(makespan.us(chain.tasks), 20);
+  EXPECT_EQ(makespan.us(branches.tasks), 10);
+}
+
 TEST(SharedList, GivesTheLongestWayItsRoom) {
   // Two long tasks in a row and three short ones beside them, each of which fills the device.
   TaskCase c = make_case({{}, {0}, {}, {}, {}}, {{{}, 10, 10}, {{}, 10, 10}, {{}, 2, 2}, {{}, 2, 2}, {{}, 2, 2}});

@@ -183,9 +183,14 @@ Schedule schedule_list(const TaskGraph& graph, const StreamLimits& limits, const
 
 double ListMakespan::us(const TaskGraph& work) {
   if (!work.is_shared()) return estimate_us(work, list_stages(work, limits_, kQuick), limits_);
-  if (is_first_) choice_ = choose_shared_list(work, limits_);
+  if (is_first_) {
+    // A graph whose nodes all wait for each other has no use for streams; what is made of it may have.
+    const SharedListChoice all_streams{static_cast<size_t>(std::max(limits_.max_streams, 1)), 1};
+    choice_ = choose_shared_list(work, limits_).value_or(all_streams);
+  }
   is_first_ = false;
-  return estimate_us(work, {shared_list_streams(work, choice_, limits_.sync_us)}, limits_);
+  return std::min(sequential_us(work),
+                  estimate_us(work, {shared_list_streams(work, choice_, limits_.sync_us)}, limits_));
 }
 
 }  // namespace autograph
