@@ -12,7 +12,7 @@ struct RuleInfo {
   std::string pattern;      ///< What it looks for, one statement a node.
   std::string replacement;  ///< What it puts there; for people where a function makes it.
   std::string guard;        ///< What it demands besides; "" when the pattern says it all.
-  std::string kind;         ///< "shrinks", "canonicalizes" or "search_only".
+  std::string kind;         ///< "shrinks", "canonicalizes", "search_only" or "spreads".
 };
 
 /// All rules, by family.

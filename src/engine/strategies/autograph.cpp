@@ -4,6 +4,7 @@
 //   search each sub-graph by backtracking for the mixed critical path cost
 //   put the best ways together by dynamic programming
 //   run the best whole graphs on the device, with schedules of one and of several streams
+//   where streams share the device, cut kernels that fill little of it into parts that run side by side
 //   rewrite the fastest as long as its schedule ends sooner, and run what comes of that
 //   go on from the fastest, until nothing gains
 //
@@ -16,6 +17,7 @@
 #include "engine/strategies/part_search.h"
 #include "engine/strategies/piece_schedule.h"
 #include "engine/strategies/schedule_climb.h"
+#include "engine/strategies/spread_kernels.h"
 #include "engine/strategies/strategy.h"
 #include "engine/strategies/trials/champion.h"
 #include "schedule/schedulers/list.h"
@@ -41,7 +43,9 @@ constexpr double kStagesShare = 0.1;
 constexpr double kRefineShare = 0.1;
 // The same for rewriting the whole by its schedule.
 constexpr double kClimbShare = 0.15;
-// When that ends at the latest, so that what it finds can still be tried.
+// The same for cutting kernels into parts.
+constexpr double kSpreadShare = 0.1;
+// When rewriting by the schedule ends at the latest, so that what it finds can still be tried.
 constexpr double kClimbEnd = 0.7;
 // Where streams share the device that goes on until this part of the budget.
 constexpr double kSharedClimbEnd = 0.8;
@@ -92,7 +96,12 @@ class AutographSearch {
       challenge_all(candidates(round == 0 && searches_twice() ? plain_ : champion_.best()));
       // Climbing may take what time there is for trials.
       if (is_prepared) schedule_best();
-      if (!is_large) challenge_all(climbed(champion_.best()));
+      if (!is_large) {
+        if (round == 0) challenge_all(spread(plain_));
+        challenge_all(spread(champion_.best()));
+        challenge_all(climbed(champion_.best()));
+        challenge_all(spread(champion_.best()));
+      }
       is_prepared ? schedule_best() : prepare();
       is_prepared = true;
       if (champion_.gained() >= before * (1 - champion_.least_gain())) break;
@@ -276,6 +285,16 @@ class AutographSearch {
     return in_turn(std::move(proposals));
   }
 
+  // Kernels that fill little of the device in parts that run side by side; not from one graph twice.
+  std::vector<Proposal> spread(const Proposal& from) {
+    if (!is_shared_ || context_.is_literal() || !options_.use_critical_path || !has_time()) return {};
+    if (!spread_.insert(structural_hash(from.simplified)).second) return {};
+    const Rewritten found = spread_kernels(context_, from.simplified, time_cost_, share_now() + kSpreadShare);
+    std::vector<Proposal> proposals;
+    add_proposal(proposals, from, found.candidate->graph(), found.steps);
+    return in_turn(std::move(proposals));
+  }
+
   // From the next best, where there is time: the best may stand at an end that they do not.
   void climb_from_others() {
     std::stable_sort(starts_.begin(), starts_.end(),
@@ -389,6 +408,7 @@ class AutographSearch {
   bool by_time_ = false;          // parts are searched for the time that kernels take
   std::set<Hash128> proposed_;    // before the finishing passes
   std::set<Hash128> climbed_;     // the same, where climbing began
+  std::set<Hash128> spread_;      // where cutting kernels into parts did
   std::set<Hash128> scheduled_;   // finished
   std::vector<Proposal> starts_;  // where it may begin
 };

@@ -12,6 +12,7 @@
 #include "cost/measured_cost.h"
 #include "engine/check/attestation.h"
 #include "engine/executable.h"
+#include "engine/strategies/spread_kernels.h"
 #include "engine/strategies/trials/trial.h"
 #include "schedule/schedulers/list.h"
 #include "schedule/schedulers/task_stages.h"
@@ -142,7 +143,12 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
     const auto& off = search.disabled_rules;
     if (std::find(off.begin(), off.end(), rule->name) == off.end()) rules_.push_back(rule);
   }
-  matcher_ = std::make_unique<RuleMatcher>(rules_);
+  // Our own search tries by the schedule what spreads kernels (spread_kernels.h), and by nothing else.
+  std::vector<const Rule*> matched = rules_;
+  if (!is_literal() && (search.strategy == Strategy::search || search.strategy == Strategy::autograph)) {
+    std::erase_if(matched, [](const Rule* rule) { return rule->kind == RuleClass::spreads; });
+  }
+  matcher_ = std::make_unique<RuleMatcher>(matched);
   choose_alpha();
 }
 
@@ -250,6 +256,9 @@ std::vector<Rewritten> StrategyContext::search(const CandidateGraph& start, Back
   options.max_popped = search_.max_candidates;
   options.should_stop = [&] { return is_over(until); };
   options.ledger = ledger();
+  options.may_try = [](const CandidateGraph& candidate, const RuleMatch& match) {
+    return match.rule().kind != RuleClass::spreads || has_room_beside(candidate, match.nodes().front());
+  };
   options.on_candidate = [&](double best_us) { count_candidate("searching", shown_us > 0 ? shown_us : best_us); };
   const Measuring before = measuring_;
   sparing_since_ = costs_->seconds_measured();

@@ -51,6 +51,7 @@ class StrategyContext {
   CostModel& cost() { return *cost_; }
   /// All rules but those that are disabled.
   const std::vector<const Rule*>& rules() const { return rules_; }
+  /// Of what the strategy looks for everywhere.
   const RuleMatcher& matcher() const { return *matcher_; }
   int threads() const { return threads_; }
   /// Trials compile from now on with kernels chosen by measurement, alone or in the network, or by estimate. Behind

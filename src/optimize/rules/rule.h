@@ -50,9 +50,10 @@ enum class RuleClass : uint8_t {
   canonicalizes,  ///< One of several equal forms.
   search_only,    ///< May pay or not: the search decides.
   always_pays,    ///< A pass does it everywhere, on symbolic extents too; the search never sees it.
+  spreads,        ///< More work in all, in parts that run side by side: tried where a device has room for them.
 };
 
-/// "shrinks", "canonicalizes", "search_only", "always_pays".
+/// "shrinks", "canonicalizes", "search_only", "always_pays", "spreads".
 std::string_view to_string(RuleClass kind);
 
 class RuleMatch;

@@ -264,9 +264,7 @@ class Search {
     if (!entry.parent) {
       auto first = std::make_shared<Expanded>(Expanded{*start_, {}, nullptr, {}});
       if (!has_paths_) first->candidate.forget_paths();
-      for (RuleMatch& match : matcher_.find_all(first->candidate.graph(), {options_.should_stop})) {
-        first->moves.push_back({std::move(match)});
-      }
+      add_moves(*first, matcher_.find_all(first->candidate.graph(), {options_.should_stop}));
       return first;
     }
     auto child = std::make_shared<Expanded>(Expanded{entry.parent->candidate, {}, entry.parent, entry.moves});
@@ -295,8 +293,13 @@ class Search {
       child.moves.push_back(move);
       if (near.has_any(move.match.nodes())) child.moves.back().delta.reset();
     }
-    for (RuleMatch& match : matcher_.find_near(graph, touched, {options_.should_stop})) {
-      child.moves.push_back({std::move(match)});
+    add_moves(child, matcher_.find_near(graph, touched, {options_.should_stop}));
+  }
+
+  void add_moves(Expanded& expanded, std::vector<RuleMatch> matches) const {
+    for (RuleMatch& match : matches) {
+      if (options_.may_try && !options_.may_try(expanded.candidate, match)) continue;
+      expanded.moves.push_back({std::move(match)});
     }
   }
 

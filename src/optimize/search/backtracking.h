@@ -49,6 +49,8 @@ struct BacktrackingOptions {
   /// By number, the nodes of a graph, which costs `us`, that matches must have one of to be tried; empty: all. Null:
   /// all of all graphs.
   std::function<std::vector<bool>(const CandidateGraph&, double us)> choose_nodes = nullptr;
+  /// Which matches are looked at, asked when they are found; null: all.
+  std::function<bool(const CandidateGraph&, const RuleMatch&)> may_try = nullptr;
   std::function<bool()> should_stop = nullptr;                 ///< Asked often, in the midst of a graph, too.
   std::function<void(double best_us)> on_candidate = nullptr;  ///< Called for every graph looked at.
   Ledger* ledger = nullptr;                                    ///< Notes what was tried; null: nobody asks.

@@ -46,6 +46,14 @@ class SearchTest : public testing::Test {
   RuleMatcher matcher_{rules_};
 };
 
+TEST_F(SearchTest, MatchesThatMayNotBeTriedAreLeftOut) {
+  const CandidateGraph start(gated_blocks(2), cost_);
+  BacktrackingOptions how;
+  ASSERT_GT(backtrack(start, matcher_, how).front().steps.size(), 0U);
+  how.may_try = [](const CandidateGraph&, const RuleMatch&) { return false; };
+  EXPECT_TRUE(backtrack(start, matcher_, how).front().steps.empty());
+}
+
 TEST_F(SearchTest, TryingARuleTellsWhatApplyingItGives) {
   CandidateGraph candidate(gated_blocks(3), cost_);
   int applied = 0;

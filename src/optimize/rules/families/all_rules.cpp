@@ -10,12 +10,29 @@ namespace autograph {
 std::span<const Rule> all_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
-    for (const auto family : {arithmetic_rules,   activation_rules, softmax_rules,        layer_norm_rules,
-                              rms_norm_rules,     group_norm_rules, squeeze_excite_rules, simplification_rules,
-                              mean_rules,         matmul_rules,     product_sum_rules,    conv_merge_rules,
-                              conv_algebra_rules, stack_rules,      embedding_rules,      recurrent_rules,
-                              part_rules,         pool_rules,       concat_rules,         slice_rules,
-                              transpose_rules,    twin_rules}) {
+    for (const auto family : {arithmetic_rules,
+                              activation_rules,
+                              softmax_rules,
+                              layer_norm_rules,
+                              rms_norm_rules,
+                              group_norm_rules,
+                              squeeze_excite_rules,
+                              simplification_rules,
+                              mean_rules,
+                              matmul_rules,
+                              product_sum_rules,
+                              conv_merge_rules,
+                              conv_algebra_rules,
+                              stack_rules,
+                              embedding_rules,
+                              recurrent_rules,
+                              part_rules,
+                              spread_rules,
+                              pool_rules,
+                              concat_rules,
+                              slice_rules,
+                              transpose_rules,
+                              twin_rules}) {
       const std::span<const Rule> list = family();
       all.insert(all.end(), list.begin(), list.end());
     }

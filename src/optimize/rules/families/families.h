@@ -25,6 +25,7 @@ std::span<const Rule> rms_norm_rules();
 std::span<const Rule> simplification_rules();
 std::span<const Rule> slice_rules();
 std::span<const Rule> softmax_rules();
+std::span<const Rule> spread_rules();
 std::span<const Rule> squeeze_excite_rules();
 std::span<const Rule> stack_rules();
 std::span<const Rule> transpose_rules();

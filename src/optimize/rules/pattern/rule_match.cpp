@@ -12,6 +12,7 @@ std::string_view to_string(RuleClass kind) {
     case RuleClass::canonicalizes: return "canonicalizes";
     case RuleClass::search_only: return "search_only";
     case RuleClass::always_pays: return "always_pays";
+    case RuleClass::spreads: return "spreads";
   }
   return "?";
 }
