@@ -2,6 +2,7 @@
 // approximate = tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
 #include "ops/elementwise/formula/formula_vjp.h"
 #include "ops/elementwise/formula/formulas.h"
@@ -30,15 +31,17 @@ OpSample sample(Random& random) {
   return call;
 }
 
-// The formula of the approximation overflows where x is small, this one does not.
+// With u = sqrt(2 / pi) (x + 0.044715 x^3), 1 + tanh(u) is 2 sigmoid(2u) and 1 - tanh(u)^2 is 4 sigmoid(2u)
+// sigmoid(-2u), which does not cancel: x^3 would make much of what is left. Beyond 32 the slope is 0 or 1 in every
+// dtype, and x^3 need not overflow.
 void vjp(VjpContext& c) {
   if (c.attributes().text("approximate") != "tanh") return formula_vjp(c);
-  constexpr double kScale = 0.79788456080286535588;  // sqrt(2 / pi)
-  const Var x = c.in(0);
+  constexpr double kTwice = 2 * 0.79788456080286535588;  // 2 sqrt(2 / pi)
+  const Var x = clip(c.in(0), scalar_like(c.in(0), -32), scalar_like(c.in(0), 32));
   const Var square = x * x;
-  const Var t = tanh(kScale * x * (1 + 0.044715 * square));
-  const Var inner = kScale * (1 + 3 * 0.044715 * square);
-  c.set(0, c.gy(0) * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner));
+  const Var bent = kTwice * x * (1 + 0.044715 * square);
+  const Var inner = kTwice * x * (1 + 3 * 0.044715 * square);
+  c.set(0, c.gy(0) * (sigmoid(bent) * (1 + inner * sigmoid(-bent))));
 }
 
 }  // namespace

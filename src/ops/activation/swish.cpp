@@ -1,4 +1,5 @@
 // swish: y = x * sigmoid(alpha * x). swiglu: y = swish(a) * b for two tensors of the same shape.
+#include <cmath>
 
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
@@ -51,9 +52,15 @@ OpSample sample_swiglu(Random& random) {
           .attributes = draw_alpha(random)};
 }
 
+// alpha x; where it could overflow, bounded by what leaves nothing of a sigmoid or of 1 - sigmoid in any dtype.
+Var scaled_by(const Var& x, float alpha) {
+  if (std::fabs(alpha) <= 1) return alpha == 1.0F ? x : x * alpha;
+  return clip(x * alpha, scalar_like(x, -1000), scalar_like(x, 1000));
+}
+
 // d swish(x) / dx = s + alpha x s (1 - s) with s = sigmoid(alpha x).
 Var swish_slope(const Var& x, float alpha) {
-  const Var scaled = alpha == 1.0F ? x : x * alpha;
+  const Var scaled = scaled_by(x, alpha);
   const Var s = sigmoid(scaled);
   return s * (1 + scaled * (1 - s));
 }

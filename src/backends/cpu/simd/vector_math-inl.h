@@ -219,7 +219,8 @@ HWY_INLINE V erfc(D d, V x) {
   return hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfcBranch)), large, small);
 }
 
-/// Hyperbolic tangent of every x, as a ratio of two polynomials.
+/// Hyperbolic tangent of every x, as a ratio of two polynomials up to 7.9. From 8.3 on it is 1: else 1 - tanh^2, which
+/// slopes multiply by powers of x, would never vanish.
 template <class D, class V>
 HWY_INLINE V tanh(D d, V x) {
   const V clamped = at_least(d, hn::Set(d, -7.90531110763549805F), at_most(d, hn::Set(d, 7.90531110763549805F), x));
@@ -228,8 +229,10 @@ HWY_INLINE V tanh(D d, V x) {
                          5.12229709037114e-08F, 1.48572235717979e-05F, 6.37261928875436e-04F, 4.89352455891786e-03F);
   const V q = polynomial(d, s, hn::Set(d, 1.19825839466702e-06F), 1.18534705686654e-04F, 2.26843463243900e-03F,
                          4.89352518554385e-03F);
-  const V y = hn::Div(hn::Mul(clamped, p), q);
-  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0.0004F)), x, y);
+  const V size = hn::Abs(x);
+  const V ratio = hn::Div(hn::Mul(clamped, p), q);
+  const V y = hn::IfThenElse(hn::Gt(size, hn::Set(d, 8.3F)), hn::CopySign(hn::Set(d, 1.0F), x), ratio);
+  return hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.0004F)), x, y);
 }
 
 /// 1 / (1 + e^-x) for every x.
