@@ -23,6 +23,10 @@ Var integers(const Var& like, const std::vector<int64_t>& values) {
   return constant_like(like, Tensor::vector(values));
 }
 
+DType wide_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+Var in_dtype(const Var& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
+
 // The axes of `gradient` to sum over, when that can be told before running.
 std::optional<std::vector<int64_t>> broadcast_axes(const Shape& gradient, const Shape& like) {
   std::vector<int64_t> axes;
@@ -79,6 +83,24 @@ Var sum_to(const Var& gradient, const Var& like) {
   if (axes->empty()) return gradient;
   const Var summed = reduce_sum(gradient, *axes, gradient.rank() == like.rank());
   return gradient.rank() == like.rank() ? summed : reshape_as(summed, like);
+}
+
+Var as_wide(const Var& x) { return in_dtype(x, wide_dtype(x.dtype())); }
+
+Var divided_by_count(const Var& gradient, const Var& count) {
+  return in_dtype(as_wide(gradient) / count, gradient.dtype());
+}
+
+Var share_of_mean(const Var& gradient, const Var& x, const Var& y) {
+  const auto elements = x.shape().num_elements(), means = y.shape().num_elements();
+  if (!elements || !means) {
+    const DType wide = wide_dtype(gradient.dtype());
+    return divided_by_count(gradient, cast(size(x), wide) / cast(size(y), wide));
+  }
+  const double count = *means == 0 ? 1.0 : static_cast<double>(*elements) / static_cast<double>(*means);
+  constexpr double kLargestHalf = 65504;
+  if (count <= kLargestHalf) return gradient / count;
+  return in_dtype(as_wide(gradient) / count, gradient.dtype());
 }
 
 Var swap_last_two(const Var& x) {

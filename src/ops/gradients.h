@@ -25,6 +25,15 @@ Var expand_as(const Var& gradient, const Var& like);
 /// while a rank is unknown.
 Var sum_to(const Var& gradient, const Var& like);
 
+/// x in f32 at least, in which elements can be counted.
+Var as_wide(const Var& x);
+
+/// gradient / count in the dtype of the gradient, which need not have a number as large as `count`, from as_wide().
+Var divided_by_count(const Var& gradient, const Var& count);
+
+/// What each element of x gets of the gradient of y, each element of which is the mean of equally many of x.
+Var share_of_mean(const Var& gradient, const Var& x, const Var& y);
+
 /// x with the last two axes changed; the rank is known and at least 2.
 Var swap_last_two(const Var& x);
 

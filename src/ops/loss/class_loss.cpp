@@ -211,7 +211,9 @@ LabelParts label_parts(VjpContext& c) {
   Var weight = c.has_input(2) ? gather(c.in(2), labels) : filled_like(cast(labels, scores.dtype()), 1);
   if (is_ignored.is_valid()) weight = where(is_ignored, zero, weight);
   Var gradient = c.gy(0) * weight;
-  if (c.attributes().text("reduction") == "mean") gradient = gradient / reduce_sum(weight, {}, false);
+  if (c.attributes().text("reduction") == "mean") {
+    gradient = divided_by_count(gradient, reduce_sum(as_wide(weight), {}, false));
+  }
   return {labels, weight, gradient};
 }
 
@@ -226,7 +228,8 @@ void set_weights_gradient(VjpContext& c, const LabelParts& parts, const Var& log
   const Var likelihood = squeeze(gather_elements(log_prob, unsqueeze(parts.index, {1}), 1), {1});
   Var of_label = -(c.gy(0) * likelihood);
   if (c.attributes().text("reduction") == "mean") {
-    of_label = (of_label - c.gy(0) * c.out(0)) / reduce_sum(parts.weight, {}, false);
+    const Var used = reduce_sum(as_wide(parts.weight), {}, false);
+    of_label = divided_by_count(of_label - c.gy(0) * c.out(0), used);
   }
   if (const auto* ignored = c.attributes().find_as<int64_t>("ignore_index")) {
     const Var labels = cast(c.in(1), DType::i64);

@@ -193,15 +193,7 @@ Var output_of(VjpContext& c) { return with_reduced_dims(c, c.out(0)); }
 
 void sum_vjp(VjpContext& c) { c.set(0, expand_as(gradient_of(c), c.in(0))); }
 
-void mean_vjp(VjpContext& c) {
-  const Var x = c.in(0), y = c.out(0);
-  const auto count = x.shape().num_elements(), results = y.shape().num_elements();
-  if (count && results) {
-    const double group = *results == 0 ? 1.0 : static_cast<double>(*count) / static_cast<double>(*results);
-    return c.set(0, expand_as(gradient_of(c) / group, x));
-  }
-  c.set(0, expand_as(gradient_of(c) * (cast(size(y), x.dtype()) / cast(size(x), x.dtype())), x));
-}
+void mean_vjp(VjpContext& c) { c.set(0, expand_as(share_of_mean(gradient_of(c), c.in(0), c.out(0)), c.in(0))); }
 
 // The sum of squares of nothing but zeros has a slope of 0 here.
 void l2_vjp(VjpContext& c) {
@@ -219,10 +211,10 @@ void log_sum_exp_vjp(VjpContext& c) {
 // Elements that are equally large or small share the gradient.
 void extreme_vjp(VjpContext& c) {
   const Var is_taken = cast(equal(c.in(0), output_of(c)), c.in(0).dtype());
-  std::vector<Var> inputs{is_taken};
+  std::vector<Var> inputs{as_wide(is_taken)};
   if (c.has_input(1)) inputs.push_back(c.in(1));
   const Var count = apply(reduce_sum_def(), inputs, c.attributes());
-  c.set(0, is_taken * (gradient_of(c) / with_reduced_dims(c, count)));
+  c.set(0, is_taken * divided_by_count(gradient_of(c), with_reduced_dims(c, count)));
 }
 
 // The product of the others: what stands before times what stands behind, so that zeros need no care. The reduced axes

@@ -88,15 +88,7 @@ OpSample sample_lp(Random& random) {
   return result;
 }
 
-void average_vjp(VjpContext& c) {
-  const Var x = c.in(0);
-  const auto count = x.shape().num_elements(), channels = c.out(0).shape().num_elements();
-  if (count && channels) {
-    const double positions = *channels == 0 ? 1.0 : static_cast<double>(*count) / static_cast<double>(*channels);
-    return c.set(0, expand_as(c.gy(0) / positions, x));
-  }
-  c.set(0, expand_as(c.gy(0) * (cast(size(c.out(0)), x.dtype()) / cast(size(x), x.dtype())), x));
-}
+void average_vjp(VjpContext& c) { c.set(0, expand_as(share_of_mean(c.gy(0), c.in(0), c.out(0)), c.in(0))); }
 
 std::vector<int64_t> spatial_axes(VjpContext& c) {
   if (!c.in(0).shape().has_rank()) c.unsupported("its rule needs a known rank");
@@ -109,7 +101,8 @@ std::vector<int64_t> spatial_axes(VjpContext& c) {
 void max_vjp(VjpContext& c) {
   const Var is_taken = cast(equal(c.in(0), c.out(0)), c.in(0).dtype());
   const std::vector<int64_t> axes = spatial_axes(c);
-  c.set(0, is_taken * (axes.empty() ? c.gy(0) : c.gy(0) / reduce_sum(is_taken, axes)));
+  const Var share = axes.empty() ? c.gy(0) : divided_by_count(c.gy(0), reduce_sum(as_wide(is_taken), axes));
+  c.set(0, is_taken * share);
 }
 
 // sign(x) |x|^(p-1) y^(1-p), and 0 where y is 0.
