@@ -3,6 +3,11 @@
 // mul_no_nan is what gradients are multiplied with slopes by.
 // Signed integers wrap (abs and neg of the lowest value give it back); integer division truncates towards zero and
 // x / 0 is 0; sign of NaN is NaN.
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <vector>
+
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
@@ -40,6 +45,33 @@ void div_vjp(VjpContext& c) {
     c.set(0, is_safe ? c.gy(0) / c.in(1) : times_slope(c.gy(0), reciprocal(c.in(1))));
   }
   if (c.wants(1)) c.set(1, times_slope(c.gy(0), -(c.out(0) / c.in(1))));
+}
+
+// Does a function that grows beyond all numbers stand among the few nodes that x is made of, element by element?
+bool may_overflow(const Var& x) {
+  const std::array<const OpDef*, 7> steep{&exp_def(), &sinh_def(), &cosh_def(),      &pow_def(),
+                                          &log_def(), &div_def(),  &reciprocal_def()};
+  constexpr size_t kLookedAt = 16;
+  const Graph& graph = x.graph();
+  std::vector<ValueId> values{x.id()};
+  for (size_t i = 0; i < values.size() && i < kLookedAt; ++i) {
+    const NodeId producer = graph.value(values[i]).producer();
+    if (!producer.is_valid() || !graph.node(producer).op().traits.elementwise) continue;
+    const Node& node = graph.node(producer);
+    if (std::find(steep.begin(), steep.end(), &node.op()) != steep.end()) return true;
+    std::copy_if(node.inputs().begin(), node.inputs().end(), std::back_inserter(values),
+                 [](ValueId input) { return input.is_valid(); });
+  }
+  return false;
+}
+
+// A factor that may be infinite must not make NaN of a gradient of 0; others are multiplied with as they are.
+void mul_vjp(VjpContext& c) {
+  for (const size_t slot : {size_t{0}, size_t{1}}) {
+    if (!c.wants(slot)) continue;
+    const Var other = c.in(1 - slot);
+    c.set(slot, may_overflow(other) ? times_slope(c.gy(0), other) : c.gy(0) * other);
+  }
 }
 
 // Linear in each operand: the factor that must not make NaN of a gradient of 0 is the other one.
@@ -96,7 +128,7 @@ const OpDef& mul_def() {
                                         .types = dtypes::kNumeric,
                                         .scalar = formulas::kLoops<formulas::Mul, NumericTypes>,
                                         .traits = {.commutative = true, .associative = true},
-                                        .vjp = formula_vjp});
+                                        .vjp = mul_vjp});
   return def;
 }
 

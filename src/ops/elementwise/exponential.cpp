@@ -23,7 +23,7 @@ const OpDef& exp_def() {
                                        .onnx = "Exp",
                                        .types = dtypes::kFloat,
                                        .scalar = formulas::kLoops<formulas::Exp, FloatTypes>,
-                                       .vjp = formula_vjp});
+                                       .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), c.out(0))); }});
   return def;
 }
 

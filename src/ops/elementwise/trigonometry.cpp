@@ -192,7 +192,7 @@ const OpDef& sinh_def() {
                                        .since = 9,
                                        .types = dtypes::kFloat,
                                        .scalar = same_type_loop<Sinh, 1, FloatTypes>,
-                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (cosh(c.in(0)))); }});
+                                       .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), cosh(c.in(0)))); }});
   return def;
 }
 
@@ -203,7 +203,7 @@ const OpDef& cosh_def() {
                                        .since = 9,
                                        .types = dtypes::kFloat,
                                        .scalar = same_type_loop<Cosh, 1, FloatTypes>,
-                                       .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (sinh(c.in(0)))); }});
+                                       .vjp = [](VjpContext& c) { c.set(0, times_slope(c.gy(0), sinh(c.in(0)))); }});
   return def;
 }
 
