@@ -6,8 +6,10 @@
 #include "autodiff/gradient_check.h"
 #include "autograph/autodiff.h"
 #include "autograph/error.h"
+#include "autograph/ops/random.h"
 #include "autograph/random.h"
 #include "autograph/text.h"
+#include "support/message_of.h"
 
 namespace autograph {
 namespace {
@@ -31,7 +33,7 @@ const std::set<std::string_view> kSaid = {"with_gradient"};
 
 // Inputs of floats that are settings: the op has no gradient with respect to them.
 const std::map<std::string_view, std::set<size_t>> kSettings = {
-    {"rotary_embedding", {1, 2}}, {"resize", {1, 2}}, {"dropout", {1}}, {"max_roi_pool", {1}}};
+    {"resize", {1, 2}}, {"dropout", {1}}, {"max_roi_pool", {1}}};
 
 bool has_rule(const OpDef& op) { return op.vjp || op.decompose; }
 
@@ -80,6 +82,16 @@ TEST_P(Rules, AgreeWithDifferences) {
 std::string name_of(const testing::TestParamInfo<const OpDef*>& info) { return std::string(info.param->name); }
 
 INSTANTIATE_TEST_SUITE_P(AllOps, Rules, testing::ValuesIn(differentiable_ops()), name_of);
+
+// How many elements are dropped moves in jumps, which no gradient tells: it is refused instead of called 0.
+TEST(Rules, ADropoutHasNoGradientOfItsRatio) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x"), ratio = input(graph, DType::f32, {}, "ratio");
+  const Var y = dropout(x, ratio, constant(graph, Tensor::scalar(true)), 1).first;
+  EXPECT_NO_THROW(vjp({y}, {y}, {x}));
+  const std::string message = message_of<UnsupportedError>([&] { vjp({y}, {y}, {ratio}); });
+  EXPECT_NE(message.find("no gradient with respect to the ratio"), std::string::npos) << message;
+}
 
 TEST(Rules, ThoseThatAreMissingAreListed) {
   for (const std::string_view name : kMissing) {

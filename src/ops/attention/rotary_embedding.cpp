@@ -6,10 +6,14 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/attention.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "base/check.h"
 #include "ops/attention/heads.h"
 #include "ops/defs.h"
 #include "ops/extents.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -127,10 +131,36 @@ OpSample sample(Random& random) {
   return result;
 }
 
-// The inverse rotation. Caches are tables: they have no gradient here.
+// x [batch, heads, length, size] or packed as [batch, length, heads, size].
+Var by_position(const Var& x, const int64_t* heads) {
+  return heads ? reshape(x, {0, 0, *heads, -1}) : transpose(x, {0, 2, 1, 3});
+}
+
+// What the pairs add up to over the heads: [batch, length, n/2] of a tensor like x.
+Var sums_of_pairs(VjpContext& c, const Var& parts) {
+  const Var x = by_position(parts, parts.rank() == 3 ? num_heads(c.attributes()) : nullptr);
+  const int64_t rotated = c.attributes().integer("rotary_embedding_dim");
+  const Var sums = reduce_sum(rotated == 0 ? x : slice(x, {0}, {rotated}, {3}), {2}, false);
+  const bool is_interleaved = c.attributes().flag("interleaved");
+  return is_interleaved ? reduce_sum(reshape(sums, {0, 0, -1, 2}), {3}, false)
+                        : reduce_sum(reshape(sums, {0, 0, 2, -1}), {2}, false);
+}
+
+// The gradient of a cache: the rotation is linear in both, and what it does to x with the caches 1 and 0, or 0 and 1,
+// is the slope.
+void set_cache_gradient(VjpContext& c, size_t slot) {
+  if (!c.wants(slot)) return;
+  if (!c.in(0).shape().has_rank()) c.unsupported("its rule needs a known rank for the gradients of the caches");
+  const Var cosines = filled_like(c.in(1), slot == 1 ? 1 : 0), sines = filled_like(c.in(2), slot == 2 ? 1 : 0);
+  const Var slope = apply(c.op(), {c.in(0), cosines, sines, c.in(3)}, c.attributes());
+  const Var rows = sums_of_pairs(c, c.gy(0) * slope);
+  c.set(slot, !c.has_input(3) ? rows : scatter_nd(filled_like(c.in(slot), 0), unsqueeze(c.in(3), {-1}), rows, "add"));
+}
+
+// With respect to x the inverse rotation.
 void vjp(VjpContext& c) {
-  if (!c.wants(0)) return;
-  c.set(0, apply(c.op(), {c.gy(0), c.in(1), neg(c.in(2)), c.in(3)}, c.attributes()));
+  if (c.wants(0)) c.set(0, apply(c.op(), {c.gy(0), c.in(1), neg(c.in(2)), c.in(3)}, c.attributes()));
+  for (const size_t cache : {size_t{1}, size_t{2}}) set_cache_gradient(c, cache);
 }
 
 }  // namespace

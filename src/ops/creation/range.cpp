@@ -5,8 +5,11 @@
 
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
 
@@ -84,6 +87,17 @@ OpSample sample(Random& random) {
   return {.inputs = {draw_tensor(random, DType::f32, {}), draw_tensor(random, DType::f32, {}), Tensor::scalar(delta)}};
 }
 
+// Element i moves with start, and i times as far as delta; limit only says how many there are.
+void vjp(VjpContext& c) {
+  c.set_none(1);
+  const Var gradient = as_wide(c.gy(0));
+  const auto total = [&](size_t slot, const Var& parts) {
+    c.set(slot, cast(reshape_as(reduce_sum(parts, {}, false), c.in(slot)), c.in(slot).dtype()));
+  };
+  if (c.wants(0)) total(0, gradient);
+  if (c.wants(2)) total(2, gradient * cast(linear_positions(gradient), gradient.dtype()));
+}
+
 // stash_type (opset 27) names the precision of the running sum; the formula here is exact enough for all of them.
 std::vector<ValueId> import_onnx(ForeignNode& node) {
   node.attributes.erase("stash_type");
@@ -105,7 +119,7 @@ const OpDef& range_def() {
       .types = {{"T", dtypes::kFloat | DTypeSet{DType::i16, DType::i32, DType::i64}}},
       .infer = infer,
       .reference = reference,
-      .no_grad = "the number of elements depends on the inputs",
+      .vjp = vjp,
       .onnx = {{.name = "Range", .since = 11, .import = import_onnx}},
       .sample = sample,
   };

@@ -3,7 +3,10 @@
 #include <cmath>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
@@ -61,6 +64,18 @@ void reference(const OpCall& call) {
   });
 }
 
+// Each element of the output is one of the two values.
+void vjp(VjpContext& c) {
+  c.set_none(0);
+  c.set_none(1);
+  if (!c.wants(2)) return;
+  const Var is_on =
+      apply(c.op(), {c.in(0), c.in(1), constant_like(c.in(0), Tensor::of<bool>({2}, {false, true}))}, c.attributes());
+  const Var zero = scalar_like(c.gy(0), 0);
+  const auto total = [](const Var& part) { return reshape(reduce_sum(part, {}, false), {1}); };
+  c.set(2, concat({total(where(is_on, zero, c.gy(0))), total(where(is_on, c.gy(0), zero))}, 0));
+}
+
 OpSample sample(Random& random) {
   const Dims dims = draw_dims(random, 0, 3);
   const auto rank = static_cast<int64_t>(dims.size()) + 1;
@@ -88,7 +103,7 @@ const OpDef& one_hot_def() {
       .attributes = {{"axis", AttributeType::integer, "Where the new axis stands in the output.", int64_t{-1}}},
       .infer = infer,
       .reference = reference,
-      .no_grad = "indices are not differentiable",
+      .vjp = vjp,
       .onnx = {{"OneHot", 9}},
       .sample = sample,
   };

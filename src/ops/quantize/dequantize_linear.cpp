@@ -1,7 +1,11 @@
 // dequantize_linear: y = (x - zero_point) * scale, computed exactly and rounded once to the dtype of y.
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/quantize.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
@@ -52,6 +56,45 @@ void reference(const OpCall& call) {
   });
 }
 
+// Sums over all axes but `axis`: [extent of axis].
+Var sums_along(const Var& x, int64_t axis) {
+  std::vector<int64_t> others;
+  for (int64_t a = 0; a < x.rank(); ++a) {
+    if (a != axis) others.push_back(a);
+  }
+  return others.empty() ? x : reduce_sum(x, others, false);
+}
+
+// Sums of the blocks along `axis`, the last of which may be short.
+Var sums_of_blocks(VjpContext& c, const Var& x, int64_t axis) {
+  if (!x.type().is_static()) c.unsupported("its rule needs known extents where scales are of blocks");
+  const int64_t block = c.attributes().integer("block_size"), extent = x.dim(axis);
+  const int64_t blocks = (extent + block - 1) / block;
+  Dims dims = x.shape().static_dims(), pads(2 * dims.size(), 0);
+  pads[dims.size() + static_cast<size_t>(axis)] = blocks * block - extent;
+  dims[static_cast<size_t>(axis)] = blocks;
+  dims.insert(dims.begin() + axis + 1, block);
+  return reduce_sum(reshape(pad(x, pads), dims), {axis + 1}, false);
+}
+
+// The elements of x are whole numbers or few bits wide: only the scale moves, whose slope is x - zero_point, the same
+// op with scales of 1.
+void vjp(VjpContext& c) {
+  const Var scale = c.in(1), gradient = as_wide(c.gy(0));
+  if (!c.wants(1)) return;
+  Attributes attributes = c.attributes();
+  attributes.set("output_dtype", gradient.dtype());
+  const Var slope = apply(c.op(), {c.in(0), filled_like(scale, 1), c.in(2)}, attributes);
+  const Var parts = gradient * slope;
+  if (!parts.shape().has_rank() || !scale.shape().has_rank()) c.unsupported("its rule needs known ranks");
+  if (scale.shape().num_elements() == 1) {
+    return c.set(1, cast(reshape_as(reduce_sum(parts, {}, false), scale), scale.dtype()));
+  }
+  const int64_t given = c.attributes().integer("axis"), axis = given < 0 ? given + parts.rank() : given;
+  const bool is_blocked = c.attributes().integer("block_size") > 0;
+  c.set(1, cast(is_blocked ? sums_of_blocks(c, parts, axis) : sums_along(parts, axis), scale.dtype()));
+}
+
 OpSample sample(Random& random) {
   // A legal call of quantize_linear, turned round.
   const OpSample forward = quantize_linear_def().sample(random);
@@ -87,7 +130,7 @@ const OpDef& dequantize_linear_def() {
                      {"output_dtype", AttributeType::dtype, "Dtype of y; default that of the scale."}},
       .infer = infer,
       .reference = reference,
-      .no_grad = "x is quantized",
+      .vjp = vjp,
       .onnx = {{.name = "DequantizeLinear", .since = 10, .export_since = 21}},
       .sample = sample,
   };

@@ -96,8 +96,11 @@ OpSample sample(Random& random) {
 
 // The mask of the forward run says what was kept. Whether it was a run of training may be known only while running.
 void vjp(VjpContext& c) {
-  if (c.wants(1)) c.set_none(1);
-  if (!c.wants(0)) return;
+  if (c.wants(1)) {
+    c.unsupported(
+        "it has no gradient with respect to the ratio, which says how many elements are dropped (leave it out of what "
+        "is differentiated with respect to, or stop the gradient there)");
+  }
   const Var gradient = c.gy(0);
   const Var zero = scalar_like(gradient, 0), one = scalar_like(gradient, 1);
   if (!c.has_input(2)) return c.set(0, gradient);
