@@ -233,10 +233,10 @@ class VjpContext {
   /// The outputs of the node with `count` outputs instead of the ones it has (the indices of a maximum, say): readers
   /// of the node read the new one from then on, so that nothing is computed twice.
   virtual std::vector<Var> with_outputs(int count) = 0;
-  /// The gradient of the nested graph `attribute` as a graph. Its inputs: those of the nested graph, then the gradients
+  /// The gradient of a nested graph of the node as a graph. Its inputs: those of the nested graph, then the gradients
   /// of those of its outputs that `given` marks. Its outputs: gradients of those of its inputs that `wanted` marks,
   /// zeros where none flows.
-  virtual Graph vjp_of(std::string_view attribute, const std::vector<bool>& wanted, const std::vector<bool>& given) = 0;
+  virtual Graph vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) = 0;
   /// Throws UnsupportedError "[gradient] op: `detail` (node ...)".
   [[noreturn]] virtual void unsupported(std::string_view detail) const = 0;
 };

@@ -54,6 +54,10 @@ void RuleContext::set(size_t slot, const Var& gradient) {
   AG_CHECK(gradient.is_valid() && gradient.type().is_tensor() && gradient.dtype() == x.dtype(),
            "[{}] gradient of input {}: expected {}, got {}", op_->name, slot, to_string(x.type()),
            gradient.is_valid() ? to_string(gradient.type()) : "nothing");
+  if (!gradient.shape().has_rank() || !x.shape().has_rank()) {
+    unsupported(fmt::format("expected known ranks to sum {} to {} (give the inputs of the model shapes)",
+                            to_string(gradient.shape()), to_string(x.shape())));
+  }
   is_set_[slot] = 1;
   pass_.seed(inputs_[slot], sum_to(gradient, x).id());
 }
@@ -82,8 +86,8 @@ std::vector<Var> RuleContext::with_outputs(int count) {
   return values;
 }
 
-Graph RuleContext::vjp_of(std::string_view attribute, const std::vector<bool>& wanted, const std::vector<bool>& given) {
-  return gradient_of_body(*attributes_.get<GraphRef>(attribute), wanted, given);
+Graph RuleContext::vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) {
+  return gradient_of_body(body, wanted, given);
 }
 
 Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) {

@@ -3,6 +3,7 @@
 
 #include "autodiff/gradient_check.h"
 #include "autograph/autodiff.h"
+#include "autograph/error.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
@@ -12,6 +13,7 @@
 #include "autograph/random.h"
 #include "autograph/text.h"
 #include "ops/sample.h"
+#include "support/message_of.h"
 
 namespace autograph {
 namespace {
@@ -150,6 +152,37 @@ TEST(ControlGradient, OfALoopInALoop) {
   CaseBuilder c(5);
   const Var start = c.input({3}), p = c.input({3}), q = c.input({3});
   c.check(loop(constant(*c.test.graph, Tensor::scalar<int64_t>(3)), {}, {start}, outer, {p, q}));
+}
+
+// Exporters leave shapes out of bodies: they are those of the call.
+TEST(ControlGradient, OfABodyThatStatesNoShapes) {
+  Graph body("affine");
+  const Var turn = body_input(body, Shape::unknown(), DType::i64);
+  const Var condition = body_input(body, Shape::unknown(), DType::boolean);
+  const Var x = body_input(body, Shape::unknown()), a = body_input(body, Shape::unknown());
+  body.add_output(condition.id());
+  body.add_output((x * a + cast(turn, DType::f64)).id());
+  CaseBuilder c(1);
+  c.check(loop(constant(*c.test.graph, Tensor::scalar<int64_t>(3)), {}, {c.input({2, 3})}, body, {c.input({3})}));
+
+  Graph step("step");
+  const Var sum = body_input(step, Shape::unknown()), slice = body_input(step, Shape::unknown());
+  step.add_output((sum * slice).id());
+  CaseBuilder scanned(2);
+  scanned.check(scan({scanned.input({2, 3})}, {scanned.input({4, 3})}, step));
+}
+
+TEST(ControlGradient, AStateThatGrowsIsRefused) {
+  Graph body("growing");
+  body_input(body, Shape(), DType::i64);
+  const Var condition = body_input(body, Shape(), DType::boolean), x = body_input(body, Shape::unknown());
+  body.add_output(condition.id());
+  body.add_output(concat({x, x}, 0).id());
+  CaseBuilder c(1);
+  const Var start = c.input({2});
+  const std::vector<Var> y = loop(constant(*c.test.graph, Tensor::scalar<int64_t>(2)), {}, {start}, body);
+  const std::string message = message_of<UnsupportedError>([&] { vjp({y[0]}, {y[0]}, {start}); });
+  EXPECT_NE(message.find("state 0 is f64[2] before a step and f64[4] behind it (node "), std::string::npos) << message;
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ std::vector<Var> TapeRule::with_outputs(int count) {
   return outputs_;
 }
 
-Graph TapeRule::vjp_of(std::string_view attribute, const std::vector<bool>& wanted, const std::vector<bool>& given) {
-  return gradient_of_body(*attributes().get<GraphRef>(attribute), wanted, given);
+Graph TapeRule::vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) {
+  return gradient_of_body(body, wanted, given);
 }
 
 void TapeRule::unsupported(std::string_view detail) const {

@@ -30,7 +30,7 @@ class TapeRule final : public VjpContext {
   void set(size_t slot, const Var& gradient) override;
   void set_none(size_t slot) override;
   std::vector<Var> with_outputs(int count) override;
-  Graph vjp_of(std::string_view attribute, const std::vector<bool>& wanted, const std::vector<bool>& given) override;
+  Graph vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) override;
   [[noreturn]] void unsupported(std::string_view detail) const override;
 
   /// Has the rule set the gradient of an input, or said that it has none?

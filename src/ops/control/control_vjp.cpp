@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/verify.h"
 #include "graph/nested/inline_graph.h"
 #include "ops/gradients.h"
 
@@ -176,6 +179,40 @@ void refuse_lists(VjpContext& c) {
   }
 }
 
+// The body with the types that its inputs have in this call: where it states none itself, its rules need them.
+Graph with_types(const Graph& body, const std::vector<Type>& inputs) {
+  Graph typed = body;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const ValueId input = typed.inputs()[k];
+    const bool tells_more = inputs[k].is_tensor() && inputs[k].shape().has_rank();
+    if (tells_more && typed.type(input).is_tensor() && !typed.type(input).is_static()) typed.set_type(input, inputs[k]);
+  }
+  infer_types(typed);
+  return typed;
+}
+
+bool may_be_same(const Shape& a, const Shape& b) {
+  if (!a.has_rank() || !b.has_rank()) return true;
+  if (a.rank() != b.rank()) return false;
+  for (int64_t axis = 0; axis < a.rank(); ++axis) {
+    if (a[axis].is_known() && b[axis].is_known() && a[axis] != b[axis]) return false;
+  }
+  return true;
+}
+
+// What each step had is stacked: states keep their shapes. Those of the body's outputs come from `first` on.
+void refuse_growing(VjpContext& c, const Graph& typed, const std::vector<Var>& states, size_t first) {
+  for (size_t k = 0; k < states.size(); ++k) {
+    const Type& before = states[k].type();
+    const Type& after = typed.type(typed.outputs()[first + k]);
+    if (!before.is_tensor() || !after.is_tensor() || may_be_same(before.shape(), after.shape())) continue;
+    c.unsupported(
+        fmt::format("its rule is for states that keep their shape, but state {} is {} before a step and {} "
+                    "behind it",
+                    k, to_string(before), to_string(after)));
+  }
+}
+
 // The gradients of states behind the last step.
 std::vector<Var> last_gradients(VjpContext& c, const std::vector<Var>& states) {
   std::vector<Var> gradients;
@@ -215,8 +252,10 @@ void if_vjp(VjpContext& c) {
     given.push_back(c.has_gy(k));
     if (c.has_gy(k)) captured.push_back(c.gy(k));
   }
-  const std::vector<Var> gradients =
-      if_else(c.in(0), c.vjp_of("then_branch", wanted, given), c.vjp_of("else_branch", wanted, given), captured);
+  const auto branch = [&](std::string_view name) {
+    return c.vjp_of(*c.attributes().get<GraphRef>(name), wanted, given);
+  };
+  const std::vector<Var> gradients = if_else(c.in(0), branch("then_branch"), branch("else_branch"), captured);
   size_t next = 0;
   for (size_t slot = 1; slot < c.num_inputs(); ++slot) {
     if (c.wants(slot)) c.set(slot, gradients[next++]);
@@ -229,7 +268,6 @@ void scan_vjp(VjpContext& c) {
   if (attributes.flag("batched") || attributes.flag("has_sequence_lens")) {
     c.unsupported("its rule is for scans as they are since opset 9");
   }
-  const GraphRef body = attributes.get<GraphRef>("body");
   const auto scans = static_cast<size_t>(attributes.integer("num_scan_inputs"));
   const auto captures = static_cast<size_t>(attributes.integer("num_captures"));
   const size_t states = c.num_inputs() - captures - scans, scan_outputs = c.num_outputs() - states;
@@ -253,19 +291,24 @@ void scan_vjp(VjpContext& c) {
                                listed(attributes, "scan_output_directions", k - states)});
   }
   forward.last = last_gradients(c, forward.states);
+  std::vector<Type> types;
+  for (const Var& state : forward.states) types.push_back(state.type());
+  for (const Scanned& slice : forward.slices) types.push_back(without_axis(slice.value.type(), slice.axis));
+  for (const Var& value : forward.captured) types.push_back(value.type());
+  const Graph body = with_types(*attributes.get<GraphRef>("body"), types);
+  refuse_growing(c, body, forward.states, 0);
   Attributes extended = attributes;
   extend_list(extended, "scan_output_axes", scan_outputs, states);
   extend_list(extended, "scan_output_directions", scan_outputs, states);
-  const std::vector<ValueId> inputs(body->inputs().begin(), body->inputs().begin() + static_cast<int64_t>(states));
-  const std::vector<Var> outputs = run_again(c, *body, inputs, extended);
+  const std::vector<ValueId> inputs(body.inputs().begin(), body.inputs().begin() + static_cast<int64_t>(states));
+  const std::vector<Var> outputs = run_again(c, body, inputs, extended);
   for (size_t k = 0; k < states; ++k) forward.saved.push_back({outputs[c.num_outputs() + k]});
-  const Graph gradient = c.vjp_of("body", forward.wanted, forward.given);
+  const Graph gradient = c.vjp_of(body, forward.wanted, forward.given);
   set_gradients(c, forward, BackwardScan(forward, gradient).build(), 0);
 }
 
 void loop_vjp(VjpContext& c) {
   refuse_lists(c);
-  const GraphRef body = c.attributes().get<GraphRef>("body");
   const auto captures = static_cast<size_t>(c.attributes().integer("num_captures"));
   const size_t states = c.num_inputs() - captures - 2;
   Repetition forward;
@@ -281,12 +324,18 @@ void loop_vjp(VjpContext& c) {
     if (k >= states && c.has_gy(k)) forward.flowing.push_back({c.gy(k)});
   }
   forward.last = last_gradients(c, forward.states);
-  std::vector<ValueId> inputs{body->inputs()[0]};
-  for (size_t k = 0; k < states; ++k) inputs.push_back(body->inputs()[2 + k]);
-  const std::vector<Var> outputs = run_again(c, *body, inputs, c.attributes());
+  std::vector<Type> types{Type(DType::i64, Shape()), Type(DType::boolean, Shape())};
+  for (const auto* list : {&forward.states, &forward.captured}) {
+    for (const Var& value : *list) types.push_back(value.type());
+  }
+  const Graph body = with_types(*c.attributes().get<GraphRef>("body"), types);
+  refuse_growing(c, body, forward.states, 1);
+  std::vector<ValueId> inputs{body.inputs()[0]};
+  for (size_t k = 0; k < states; ++k) inputs.push_back(body.inputs()[2 + k]);
+  const std::vector<Var> outputs = run_again(c, body, inputs, c.attributes());
   forward.turns.push_back({outputs[c.num_outputs()]});
   for (size_t k = 0; k < states; ++k) forward.saved.push_back({outputs[c.num_outputs() + 1 + k]});
-  const Graph gradient = c.vjp_of("body", forward.wanted, forward.given);
+  const Graph gradient = c.vjp_of(body, forward.wanted, forward.given);
   set_gradients(c, forward, BackwardScan(forward, gradient).build(), 2);
 }
 

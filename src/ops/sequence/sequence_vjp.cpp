@@ -99,7 +99,7 @@ void sequence_map_vjp(VjpContext& c) {
     if (c.has_gy(k)) others.push_back(c.gy(k));
   }
   const auto is_mapped = [&](size_t slot) { return slot < formal && c.in(slot).type().is_sequence(); };
-  const Graph gradient = c.vjp_of("body", wanted, flows);
+  const Graph gradient = c.vjp_of(*c.attributes().get<GraphRef>("body"), wanted, flows);
   // Its inputs are in another order: captured values come last.
   Graph body("gradient");
   std::vector<ValueId> inputs(gradient.inputs().size());
