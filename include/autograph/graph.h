@@ -170,7 +170,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
   /// Makes `value` what `state` is after a run, instead of what an earlier call said. Throws TypeError or ShapeError
   /// when dtypes or known shapes differ, ValueError when `state` is none.
   void set_update(ValueId state, ValueId value);
-  /// Has `value` computed in every run, for what its node does besides. add_node() does so for ops with effects.
+  /// Has `value` computed in every run, for what its node does besides, behind what was kept before. add_node() does so
+  /// for ops with effects, which thereby happen in the order in which they are added.
   void keep(ValueId value);
 
   // ---- Reading -------------------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   const std::vector<ValueId>& states() const { return states_; }
   /// New values of states, in the order of set_update(); states without one stay as they are.
   const std::vector<StateUpdate>& updates() const { return updates_; }
-  /// Values that a run computes though nothing may read them; see keep().
+  /// Values that a run computes though nothing may read them, in the order of their effects; see keep().
   const std::vector<ValueId>& kept() const { return kept_; }
   /// All that a run has to compute: outputs, new values of states, and what is kept.
   std::vector<ValueId> roots() const;
@@ -202,7 +203,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
   bool is_live(ValueId id) const { return id.index < values_.size() && values_[id.index].kind_ != Value::Kind::erased; }
   /// How often `value` is a root: an output of the graph, the new value of a state, or kept.
   size_t num_output_uses(ValueId value) const;
-  /// Every node after the nodes whose outputs it reads; the order is the same for the same graph.
+  /// Every node after the nodes whose outputs it reads, and what is kept in the order of kept() as far as that allows;
+  /// the order is the same for the same graph.
   /// Throws FormatError naming the nodes on a cycle when there is one.
   std::vector<NodeId> topological_order() const;
 
@@ -304,7 +306,7 @@ class GraphTransaction {
 };
 
 /// Hash of what a graph computes as it is written: the same for graphs that differ only in node order and names,
-/// different when an op, an attribute, a weight, a type of an input or a connection differs.
+/// different when an op, an attribute, a weight, a type of an input, a connection or the order of effects differs.
 Hash128 structural_hash(const Graph& graph);
 
 /// "%12 conv "layer1.conv1"": how messages name a node.

@@ -170,36 +170,6 @@ size_t Graph::num_output_uses(ValueId value) const {
                              std::count(kept_.begin(), kept_.end(), value));
 }
 
-std::vector<NodeId> Graph::topological_order() const {
-  // Kahn's algorithm; ready nodes leave in the order in which they became ready.
-  std::vector<uint32_t> waiting(nodes_.size(), 0);
-  std::vector<NodeId> order;
-  order.reserve(num_nodes_);
-  for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (!nodes_[i].op_) continue;
-    for (const ValueId input : nodes_[i].inputs_) {
-      if (input.is_valid() && values_[input.index].producer_.is_valid()) ++waiting[i];
-    }
-    if (waiting[i] == 0) order.push_back({i});
-  }
-  for (size_t next = 0; next < order.size(); ++next) {
-    for (const ValueId output : nodes_[order[next].index].outputs_) {
-      for (const Use& use : values_[output.index].uses_) {
-        if (--waiting[use.node.index] == 0) order.push_back(use.node);
-      }
-    }
-  }
-  if (order.size() == num_nodes_) return order;
-  std::string names;
-  int listed = 0;
-  for (uint32_t i = 0; i < nodes_.size() && listed < 5; ++i) {
-    if (!nodes_[i].op_ || waiting[i] == 0) continue;
-    names += (listed++ ? ", " : "") + describe(*this, {i});
-  }
-  throw FormatError(fmt::format("[graph] cycle: {} of {} nodes are on a cycle or behind one: {}",
-                                num_nodes_ - order.size(), num_nodes_, names));
-}
-
 // ---- Changing --------------------------------------------------------------------------------------------------
 
 Node& Graph::change(NodeId id) {
@@ -245,7 +215,11 @@ void Graph::replace_uses(ValueId from, ValueId to) {
   for (StateUpdate& update : updates_) {
     if (update.value == from) update.value = to;
   }
-  std::replace(kept_.begin(), kept_.end(), from, to);
+  if (std::find(kept_.begin(), kept_.end(), to) != kept_.end()) {
+    std::erase(kept_, from);
+  } else {
+    std::replace(kept_.begin(), kept_.end(), from, to);
+  }
 }
 
 void Graph::erase_node(NodeId id) {

@@ -1,9 +1,9 @@
 // The canonical structural hash.
 //
 // Every value gets a hash from what computes it (op, attributes, hashes of the inputs), so names and node order cannot
-// matter. The graph's hash joins the hashes of the outputs, in order, with the sorted hashes of states, of what updates
-// them, of what is kept and of all live nodes: the latter tell a node that is computed twice from one that is shared.
-// The names of states count: stores know states by them.
+// matter. The graph's hash joins the hashes of the outputs, in order, with those of what is kept, in its order, and
+// the sorted hashes of states, of what updates them and of all live nodes: the latter tell a node that is computed
+// twice from one that is shared. The names of states count: stores know states by them.
 #include <algorithm>
 #include <vector>
 
@@ -34,7 +34,7 @@ Hash128 hash_node(const Node& node, const std::vector<Hash128>& values) {
 
 Hash128 structural_hash(const Graph& graph) {
   std::vector<Hash128> values(graph.value_capacity());
-  std::vector<Hash128> states;  // what updates them, and what is kept: in no order
+  std::vector<Hash128> states;  // and what updates them: in no order
   Hasher result;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     Hasher hasher;
@@ -69,7 +69,7 @@ Hash128 structural_hash(const Graph& graph) {
   }
   for (const ValueId kept : graph.kept()) {
     Hasher hasher;
-    states.push_back(hasher.add("keep").add(values[kept.index]).finish());
+    result.add(hasher.add("keep").add(values[kept.index]).finish());
   }
   std::sort(states.begin(), states.end());
   for (const Hash128& state : states) result.add(state);

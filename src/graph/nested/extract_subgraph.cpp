@@ -31,6 +31,9 @@ class Extractor {
       if (!taken_[id.index]) continue;
       for (const ValueId v : graph_.node(id).outputs()) take_output(v);
     }
+    for (const ValueId v : graph_.kept()) {
+      if (is_made_inside(v)) part_.graph.keep(values_.at(v));
+    }
     return std::move(part_);
   }
 

@@ -1,5 +1,5 @@
-// order_effects: puts nodes with effects (collectives among them) behind each other by barriers, in the order in which
-// they were added, so that whatever passes, searches and schedules do, they happen in that order.
+// order_effects: puts nodes with effects (collectives among them) behind each other by barriers, in the order of
+// Graph::kept(), so that whatever passes, searches and schedules do, they happen in that order.
 //
 // The first input of a node comes out of a barrier that the first output of the node before it goes into. Nodes that
 // follow each other already are left alone, so that the pass may run again.
@@ -20,46 +20,17 @@ class EffectOrder {
   explicit EffectOrder(Graph& graph) : graph_(graph) {}
 
   bool run() {
-    std::vector<NodeId> effects;
-    for (const NodeId id : graph_.nodes()) {
-      if (has_effect(graph_.node(id).op(), graph_.node(id).attributes())) effects.push_back(id);
+    std::vector<NodeId> order;
+    for (const NodeId id : graph_.topological_order()) {
+      if (has_effect(graph_.node(id).op(), graph_.node(id).attributes())) order.push_back(id);
     }
-    if (effects.size() < 2) return false;
-    is_seen_.assign(graph_.node_capacity(), 0);
-    for (const NodeId id : effects) visit(id);
     bool changed = false;
-    for (size_t i = 1; i < order_.size(); ++i) changed = put_behind(order_[i], order_[i - 1]) || changed;
+    for (size_t i = 1; i < order.size(); ++i) changed = put_behind(order[i], order[i - 1]) || changed;
     return changed;
   }
 
  private:
-  struct Visit {
-    NodeId node;
-    size_t next_input = 0;
-  };
-
   NodeId producer_of(ValueId v) const { return v.is_valid() ? graph_.value(v).producer() : NodeId{}; }
-
-  // Appends the effects that `id` depends on, then itself.
-  void visit(NodeId id) {
-    std::vector<Visit> stack;
-    const auto enter = [&](NodeId node) {
-      if (!node.is_valid() || is_seen_[node.index]) return;
-      is_seen_[node.index] = 1;
-      stack.push_back({node});
-    };
-    enter(id);
-    while (!stack.empty()) {
-      Visit& top = stack.back();
-      const Node& node = graph_.node(top.node);
-      if (top.next_input < node.inputs().size()) {
-        enter(producer_of(node.inputs()[top.next_input++]));
-        continue;
-      }
-      if (has_effect(node.op(), node.attributes())) order_.push_back(top.node);
-      stack.pop_back();
-    }
-  }
 
   bool depends_on(NodeId id, NodeId other) const {
     std::vector<uint8_t> is_seen(graph_.node_capacity(), 0);
@@ -92,8 +63,6 @@ class EffectOrder {
   }
 
   Graph& graph_;
-  std::vector<uint8_t> is_seen_;  // by node
-  std::vector<NodeId> order_;
 };
 
 // Bodies, too: what later passes make of them keeps data in order, not the numbers of nodes.

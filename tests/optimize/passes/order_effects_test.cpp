@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
-#include <mutex>
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
@@ -21,6 +19,7 @@
 #include "optimize/pass.h"
 #include "support/compare.h"
 #include "support/graphs/random_schedule.h"
+#include "support/record_op.h"
 
 namespace autograph {
 namespace {
@@ -30,33 +29,6 @@ size_t count_of(const Graph& graph, std::string_view op) {
   return static_cast<size_t>(
       std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return graph.node(id).op().name == op; }));
 }
-
-// What the nodes of record_def() saw, in the order in which they ran.
-std::mutex record_mutex;
-std::vector<int64_t> record;
-
-void append_to_record(const OpCall& call) {
-  std::memcpy(call.output(0).raw(), call.input(0).raw(), call.input(0).size_bytes());
-  const std::lock_guard lock(record_mutex);
-  record.push_back(call.attributes.integer("tag"));
-}
-
-const OpDef& record_def() {
-  static const OpDef def{
-      .name = "record",
-      .doc = "y = x; appends tag to the record.",
-      .inputs = {{"x", "T", "Any shape."}},
-      .outputs = {{"y", "T", "Shape of x."}},
-      .types = {{"T", dtypes::kF32}},
-      .attributes = {{.name = "tag", .type = AttributeType::integer, .doc = "What to append.", .required = true}},
-      .infer = [](InferContext& context) { context.set_output(0, context.input(0)); },
-      .reference = append_to_record,
-      .traits = {.pure = false, .effect = true},
-  };
-  return def;
-}
-
-Var add_record(Var x, int64_t tag) { return apply(record_def(), {x}, {{"tag", tag}}); }
 
 TEST(Barrier, KeepsEqualNodesApart) {
   const auto prepared = [](bool with_barrier) {
@@ -124,9 +96,9 @@ void expect_record(const Graph& graph, const std::vector<int64_t>& expected) {
     CompileOptions options;
     options.expert.use_passes = use_passes;
     const Executable executable = compile(graph, options);
-    record.clear();
+    take_record();
     executable.run({Tensor::zeros(DType::f32, {16})});
-    EXPECT_EQ(record, expected) << use_passes << "\n" << print_text(executable.graph());
+    EXPECT_EQ(take_record(), expected) << use_passes << "\n" << print_text(executable.graph());
   }
 }
 
@@ -148,9 +120,9 @@ TEST(Effects, KeepTheirOrderOnAllSchedules) {
     const Executable executable = compile(graph, options);
     with_streams += executable.print_plan().find("streams of") != std::string::npos;
     for (int run = 0; run < 3; ++run) {
-      record.clear();
+      take_record();
       executable.run({Tensor::zeros(DType::f32, {16})});
-      ASSERT_EQ(record, tags(kCount)) << "seed " << seed << "\n" << executable.print_plan();
+      ASSERT_EQ(take_record(), tags(kCount)) << "seed " << seed << "\n" << executable.print_plan();
     }
   }
   EXPECT_GT(with_streams, 30U);
@@ -209,9 +181,9 @@ TEST(Effects, KeepTheirOrderInSearches) {
     search.use_tuning = false;
     const Optimized optimized = autograph::optimize(make_effects(kCount), {}, search);
     const Executable executable = compile(optimized, {});
-    record.clear();
+    take_record();
     executable.run({Tensor::zeros(DType::f32, {16})});
-    EXPECT_EQ(record, tags(kCount)) << to_string(strategy);
+    EXPECT_EQ(take_record(), tags(kCount)) << to_string(strategy);
   }
 }
 
