@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "autograph/number.h"
 
 namespace autograph {
 
@@ -155,8 +156,9 @@ void update(Var state, Var value);
 /// A constant of the graph that `like` belongs to, or an eager value where `like` is one: what builders and gradient
 /// rules make their constants with.
 Var constant_like(const Var& like, Tensor tensor);
-/// A scalar constant of the dtype of `like`.
-Var scalar_like(Var like, double value);
+/// A scalar constant of the dtype of `like`; throws ValueError where that is an integer dtype that does not have
+/// `value`.
+Var scalar_like(Var like, Number value);
 
 /// Applies `op` and returns its first output. The graph is that of the first input that has one; eager values beside it
 /// become constants there. Where all inputs are eager, the result is.
@@ -165,20 +167,20 @@ Var apply(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes
 std::vector<Var> apply_all(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes = {},
                            int num_outputs = -1);
 
-// ---- Operators: elementwise, with broadcasting; plain numbers take the dtype of the other operand ------------------
+// ---- Operators: elementwise, with broadcasting; plain numbers are scalar_like() the other operand ------------------
 
 Var operator-(const Var& x);
 Var operator+(const Var& a, const Var& b);
 Var operator-(const Var& a, const Var& b);
 Var operator*(const Var& a, const Var& b);
 Var operator/(const Var& a, const Var& b);
-Var operator+(const Var& a, double b);
-Var operator-(const Var& a, double b);
-Var operator*(const Var& a, double b);
-Var operator/(const Var& a, double b);
-Var operator+(double a, const Var& b);
-Var operator-(double a, const Var& b);
-Var operator*(double a, const Var& b);
-Var operator/(double a, const Var& b);
+Var operator+(const Var& a, Number b);
+Var operator-(const Var& a, Number b);
+Var operator*(const Var& a, Number b);
+Var operator/(const Var& a, Number b);
+Var operator+(Number a, const Var& b);
+Var operator-(Number a, const Var& b);
+Var operator*(Number a, const Var& b);
+Var operator/(Number a, const Var& b);
 
 }  // namespace autograph

@@ -3,7 +3,6 @@
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "graph/nested/body_scope.h"
-#include "tensor/element_types.h"
 
 namespace autograph {
 namespace {
@@ -106,13 +105,6 @@ void update(Var state, Var value) {
 
 Var constant_like(const Var& like, Tensor tensor) {
   return like.is_eager() ? like.eager().constant(std::move(tensor)) : constant(like.graph(), std::move(tensor));
-}
-
-Var scalar_like(Var like, double value) {
-  Tensor tensor;
-  dispatch<Concat<NumericTypes, TypeList<bool>>>(
-      like.dtype(), [&]<class T>(TypeTag<T>) { tensor = Tensor::scalar<T>(static_cast<T>(value)); });
-  return constant_like(like, std::move(tensor));
 }
 
 Var apply(const OpDef& op, const std::vector<Var>& inputs, Attributes attributes) {
