@@ -60,9 +60,10 @@ class Var {
   bool is_valid() const { return holder_ != nullptr; }
   /// Is it a value that belongs to no graph?
   bool is_eager() const { return holder_ && !id_.is_valid(); }
-  /// The graph that it belongs to; throws InternalError for eager values.
+  /// The graph that it belongs to; throws ValueError for eager values and for those that are not given, as all below
+  /// does for the latter.
   Graph& graph() const {
-    if (is_eager()) refuse_graph();
+    if (!id_.is_valid()) refuse_graph();
     return *static_cast<Graph*>(holder_.get());
   }
   /// Names it in its graph; invalid for eager values.
@@ -72,8 +73,9 @@ class Var {
   const Type& type() const { return is_eager() ? eager().type() : graph().type(id_); }
   DType dtype() const { return type().dtype(); }
   const Shape& shape() const { return type().shape(); }
-  int64_t rank() const { return shape().rank(); }
-  /// Extent of `axis` (negative counts from the end); throws InternalError while it is unknown.
+  /// Number of dims; throws ShapeError while it is unknown.
+  int64_t rank() const;
+  /// Extent of `axis` (negative counts from the end); throws ShapeError while it is unknown or where there is none.
   int64_t dim(int64_t axis) const;
   /// The elements, where they are known: of constants of a graph, and of eager values. Null otherwise.
   const Tensor* known() const;
@@ -81,7 +83,7 @@ class Var {
   Var operator[](int64_t index) const;
 
  private:
-  [[noreturn]] static void refuse_graph();
+  [[noreturn]] void refuse_graph() const;
   // The Graph where id_ is valid, else the EagerValue: one pointer for both, so that Vars of graphs stay small.
   std::shared_ptr<void> holder_;
   ValueId id_;
@@ -96,15 +98,17 @@ class Var {
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::string name = "");
-  /// An input of the graph.
+  /// An input of the graph; throws ValueError when it has one of that name, by which it is given a value. As input().
   Var input(std::string name, DType dtype, Shape shape);
   /// A constant; shares the tensor's buffer.
   Var constant(Tensor tensor, std::string name = "");
   /// A state that is `initial` before the first run; see Graph::add_state().
   Var state(std::string name, Tensor initial);
-  /// Makes `value` what `state` is after a run; see Graph::set_update().
+  /// Makes `value` what `state` is after a run; see Graph::set_update(). Throws ValueError when one of them belongs to
+  /// another graph or is not given.
   void update(const Var& state, const Var& value);
-  /// Declares `value` the next output; throws ValueError when it belongs to another graph or is not given.
+  /// Declares `value` the next output; throws ValueError when it belongs to another graph or is not given, or when
+  /// there is an output of that name.
   void output(std::string name, const Var& value);
   /// The graph so far, as a copy of its own that shares the constants.
   Graph build() const { return *graph_; }
@@ -112,6 +116,8 @@ class GraphBuilder {
   Graph& graph() const { return *graph_; }
 
  private:
+  void check_own(const Var& value, const std::string& what) const;
+
   std::shared_ptr<Graph> graph_;
 };
 
@@ -145,7 +151,7 @@ class PlaceScope {
   const PlaceScope* outer_;
 };
 
-/// A graph input.
+/// A graph input. Throws TypeError without a dtype, ShapeError for extents below 0; -1 stands for an unknown one.
 Var input(Graph& graph, DType dtype, Shape shape, std::string name);
 /// A constant.
 Var constant(Graph& graph, Tensor tensor, std::string name = "");

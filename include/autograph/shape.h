@@ -24,7 +24,7 @@ class Dim {
  public:
   /// An unknown extent, equal to no other.
   Dim() = default;
-  /// A known extent of `value` >= 0.
+  /// A known extent of `value` >= 0; -1 makes an unknown one, as in files.
   Dim(int64_t value) : value_(value) {}  // NOLINT: numbers convert to dims on purpose
   /// A named extent.
   static Dim symbol(std::string name);
@@ -35,6 +35,8 @@ class Dim {
   bool is_known() const { return value_ >= 0; }
   /// Is it neither a number nor named?
   bool is_unknown() const { return value_ < 0 && !name_; }
+  /// Was it made from a number below -1, which is a mistake? It counts as unknown.
+  bool is_negative() const { return value_ < -1; }
   /// The number; throws InternalError when it has none.
   int64_t value() const;
   /// The number, or `otherwise`.

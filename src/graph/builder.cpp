@@ -1,7 +1,10 @@
 #include "autograph/builder.h"
 
+#include <algorithm>
+
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "base/printable.h"
 #include "graph/nested/body_scope.h"
 
 namespace autograph {
@@ -24,6 +27,22 @@ Provenance current_provenance(const OpDef& op) {
   return Provenance::named(place.empty() ? origin : origin + " at " + place);
 }
 
+// Names are how a call gives inputs and finds outputs; those without a name go by their positions.
+void check_is_new(bool is_new, std::string_view what, const std::string& name) {
+  AG_CHECK_USER(is_new || name.empty(), ValueError,
+                "[graph] {} '{}': expected a new name, the graph has one of that name", what, printable(name));
+}
+
+void check_extents(const Shape& shape, const std::string& name) {
+  for (const Dim& dim : shape.dims()) {
+    AG_CHECK_USER(
+        !dim.is_negative(), ShapeError,
+        "[graph] input '{}': expected extents of 0 or more, got a negative one in {} (Dim::symbol(\"batch\") or "
+        "Dim::unknown() where it is not known)",
+        printable(name), to_string(shape));
+  }
+}
+
 }  // namespace
 
 // A graph that nobody shares is borrowed. A value that is not given belongs to none.
@@ -33,8 +52,12 @@ Var::Var(Graph& graph, ValueId id) : id_(id) {
   holder_ = shared ? std::move(shared) : std::shared_ptr<Graph>(std::shared_ptr<void>(), &graph);
 }
 
-void Var::refuse_graph() {
-  throw InternalError("[graph] an eager value belongs to no graph (constants beside it: constant_like())");
+void Var::refuse_graph() const {
+  if (is_eager()) {
+    throw ValueError(
+        "[graph] value: expected one of a graph, got an eager value (constants beside it: constant_like())");
+  }
+  throw ValueError("[graph] value: expected one, got Var(), which stands for an optional input that is not given");
 }
 
 const Tensor* Var::known() const {
@@ -46,6 +69,9 @@ const Tensor* Var::known() const {
 GraphBuilder::GraphBuilder(std::string name) : graph_(std::make_shared<Graph>(std::move(name))) {}
 
 Var GraphBuilder::input(std::string name, DType dtype, Shape shape) {
+  const std::vector<ValueId>& inputs = graph_->inputs();
+  const auto is_other = [&](ValueId id) { return graph_->value(id).name() != name; };
+  check_is_new(std::all_of(inputs.begin(), inputs.end(), is_other), "input", name);
   return autograph::input(*graph_, dtype, std::move(shape), std::move(name));
 }
 
@@ -57,15 +83,43 @@ Var GraphBuilder::state(std::string name, Tensor initial) {
   return autograph::state(*graph_, std::move(initial), std::move(name));
 }
 
-void GraphBuilder::update(const Var& state, const Var& value) { autograph::update(state, value); }
+void GraphBuilder::check_own(const Var& value, const std::string& what) const {
+  AG_CHECK_USER(value.is_valid(), ValueError, "[graph] {}: expected a value, got none", what);
+  AG_CHECK_USER(&value.graph() == graph_.get(), ValueError, "[graph] {}: belongs to another graph", what);
+}
+
+void GraphBuilder::update(const Var& state, const Var& value) {
+  check_own(state, "update: the state");
+  check_own(value, "update: the new value");
+  autograph::update(state, value);
+}
 
 void GraphBuilder::output(std::string name, const Var& value) {
-  AG_CHECK_USER(value.is_valid(), ValueError, "[graph] output '{}': expected a value, got none", name);
-  AG_CHECK_USER(&value.graph() == graph_.get(), ValueError, "[graph] output '{}': belongs to another graph", name);
+  check_own(value, fmt::format("output '{}'", printable(name)));
+  bool is_new = true;
+  for (size_t i = 0; i < graph_->outputs().size(); ++i) is_new = is_new && graph_->output_name(i) != name;
+  check_is_new(is_new, "output", name);
   graph_->add_output(value.id(), std::move(name));
 }
 
-int64_t Var::dim(int64_t axis) const { return shape()[axis < 0 ? axis + rank() : axis].value(); }
+int64_t Var::rank() const {
+  AG_CHECK_USER(
+      shape().has_rank(), ShapeError,
+      "[rank] value: expected a known rank, got {} (give the input a shape; unknown extents may be Dim::unknown())",
+      to_string(type()));
+  return shape().rank();
+}
+
+int64_t Var::dim(int64_t axis) const {
+  const int64_t size = rank();
+  AG_CHECK_USER(axis >= -size && axis < size, ShapeError, "[dim] axis: expected {} for {}, got {}",
+                size == 0 ? "none" : fmt::format("{}..{}", -size, size - 1), to_string(type()), axis);
+  const Dim& extent = shape()[axis < 0 ? axis + size : axis];
+  AG_CHECK_USER(extent.is_known(), ShapeError,
+                "[dim] axis {}: expected a known extent, got {} of {} (ask the graph for it when it runs: shape())",
+                axis, to_string(extent), to_string(type()));
+  return extent.value();
+}
 
 ProvenanceScope::ProvenanceScope(const std::string& name) : previous_length_(scope_path().size()) {
   std::string& path = scope_path();
@@ -86,6 +140,9 @@ PlaceScope::~PlaceScope() { innermost_place = outer_; }
 std::string PlaceScope::current() { return innermost_place ? innermost_place->place_() : ""; }
 
 Var input(Graph& graph, DType dtype, Shape shape, std::string name) {
+  AG_CHECK_USER(dtype != DType::undefined, TypeError, "[graph] input '{}': expected a dtype, got {}", printable(name),
+                to_string(dtype));
+  check_extents(shape, name);
   return {graph, graph.add_input(Type(dtype, std::move(shape)), std::move(name))};
 }
 

@@ -79,7 +79,8 @@ ValueId Graph::add_input(Type type, std::string name) {
 }
 
 ValueId Graph::add_constant(Tensor tensor, std::string name) {
-  AG_CHECK(tensor.is_present(), "constant '{}' without elements", name);
+  AG_CHECK_USER(tensor.is_present(), ValueError, "[graph] constant '{}': expected elements, got a tensor without them",
+                printable(name));
   const ValueId id = new_value(Value::Kind::constant, tensor.type(), std::move(name));
   values_[id.index].elements_ = std::move(tensor);
   return id;

@@ -22,7 +22,9 @@ bool may_update(const Type& state, const Type& value) {
 }
 
 ValueId Graph::add_state(Tensor initial, std::string name) {
-  AG_CHECK(initial.is_present(), "state '{}' without elements", name);
+  AG_CHECK_USER(initial.is_present(), ValueError,
+                "[graph] state '{}': expected what it is before the first run, got a tensor without elements",
+                printable(name));
   AG_CHECK_USER(!name.empty(), ValueError, "[graph] state: expected a name, got none");
   for (const ValueId other : states_) {
     AG_CHECK_USER(values_[other.index].name_ != name, ValueError, "[graph] state '{}': the graph has one of that name",
@@ -67,7 +69,10 @@ std::vector<ValueId> Graph::roots() const {
 }
 
 void Graph::set_initial(ValueId state, Tensor tensor) {
-  AG_CHECK(is_live(state) && values_[state.index].is_state(), "value {} is not a state", state.index);
+  AG_CHECK(is_live(state), "value {} is not in this graph", state.index);
+  AG_CHECK_USER(values_[state.index].is_state(), ValueError,
+                "[graph] initial elements: value '{}' is not a state (constants: set_constant())",
+                printable(values_[state.index].name_));
   const Type& type = values_[state.index].type_;
   AG_CHECK_USER(tensor.is_present() && tensor.dtype() == type.dtype(), TypeError,
                 "[graph] state '{}': expected {}, got {}", printable(values_[state.index].name_), to_string(type),
