@@ -65,7 +65,8 @@ struct GradientGraphOptions {
   /// The name of an output with one element; or "sum": all elements of all float outputs, each times a fixed weight of
   /// its own, normally distributed; "sum1": the same with weights of 1; "mean": the means of all float outputs, added.
   std::string loss = "sum";
-  /// Names of inputs, weights and states, in which * stands for anything and ? for a character; "all": each of them.
+  /// Names of inputs, weights and states, in which * stands for anything and ? for a character. "all": each input, and
+  /// the weights and states that make_trainable() lets learn, not tables, masks and what shapes follow from.
   std::string wanted = "all";
   uint64_t seed = 0;  ///< Of the weights of "sum".
 };

@@ -1,11 +1,13 @@
 #include "autodiff/double_graph.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
+#include "graph/schema.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -37,6 +39,13 @@ Attributes in_double(const OpDef& op, const Attributes& attributes) {
   return result;
 }
 
+bool takes_double(const OpDef& op, size_t slot) {
+  const Param* param = find_param(op.inputs, slot);
+  const auto types = std::find_if(op.types.begin(), op.types.end(),
+                                  [&](const TypeVar& type) { return param && type.name == param->type_var; });
+  return types == op.types.end() || types->allowed.contains(DType::f64);
+}
+
 // Copies one graph.
 class Copy {
  public:
@@ -62,6 +71,19 @@ class Copy {
     return to_.node(to_.add_node(cast_def(), {v}, {{"to", dtype}}, {provenance, 1})).output(0);
   }
 
+  // Settings that are f32 in every call (the scales of a resize) stay what they are: rules want to see constants.
+  ValueId input_of(const Node& node, size_t slot) {
+    const ValueId from = node.input(slot);
+    if (!from.is_valid()) return {};
+    const ValueId wide = copy_of_[from.index];
+    if (!from_.type(from).is_tensor() || !is_narrow(from_.type(from).dtype()) || takes_double(node.op(), slot)) {
+      return wide;
+    }
+    const Value& value = from_.value(from);
+    return value.is_constant() ? to_.add_constant(value.constant())
+                               : cast(wide, value.type().dtype(), node.provenance());
+  }
+
   // As the op computes without this file.
   NodeId copy_between_casts(const Node& node, std::vector<ValueId> inputs, const NodeOptions& options) {
     for (size_t slot = 0; slot < inputs.size(); ++slot) {
@@ -73,7 +95,7 @@ class Copy {
 
   void copy(const Node& node) {
     std::vector<ValueId> inputs;
-    for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? copy_of_[v.index] : ValueId{});
+    for (size_t slot = 0; slot < node.inputs().size(); ++slot) inputs.push_back(input_of(node, slot));
     const NodeOptions options{node.provenance(), static_cast<int>(node.outputs().size())};
     NodeId copied;
     try {

@@ -1,5 +1,8 @@
 #include "autodiff/gradient_graph.h"
 
+#include <set>
+
+#include "autodiff/learnable.h"
 #include "autodiff/losses.h"
 #include "autodiff/name_pattern.h"
 #include "autograph/autodiff.h"
@@ -28,18 +31,31 @@ NamedValues copy_into(Graph& graph, const Graph& model) {
   return floats;
 }
 
-NamedValues wanted_values(Graph& graph, const std::string& pattern) {
+// Of the constants of the model those that "all" speaks of: tables, masks and what shapes follow from have no slope
+// that anybody asks for, or none at all.
+std::set<std::string> weights_of(const Graph& model) {
+  std::set<std::string> names;
+  for (const ValueId id : learnable_values(model)) names.insert(model.value(id).name());
+  return names;
+}
+
+NamedValues wanted_values(Graph& graph, const Graph& model, const std::string& pattern) {
   std::vector<ValueId> all = graph.inputs();
   const std::vector<ValueId> constants = graph.constants();
   all.insert(all.end(), constants.begin(), constants.end());
+  const bool is_all = pattern == "all";
+  const std::set<std::string> weights = is_all ? weights_of(model) : std::set<std::string>();
   NamedValues wanted;
   std::vector<std::string> names;
   for (const ValueId id : all) {
     const std::string& name = graph.value(id).name();
     if (name.empty() || !is_float(graph.type(id))) continue;
     names.push_back(name);
-    if (fits(pattern, name)) wanted.emplace_back(name, Var(graph, id));
+    const bool is_chosen = !is_all || graph.value(id).is_input() || weights.contains(name);
+    if (is_chosen && fits(pattern, name)) wanted.emplace_back(name, Var(graph, id));
   }
+  AG_CHECK_USER(!wanted.empty() || !is_all, ValueError,
+                "[grad] wanted: expected a model with float inputs or weights, got one without any");
   AG_CHECK_USER(!wanted.empty(), ValueError, "[grad] wanted: no float input or weight is called '{}'{}", pattern,
                 did_you_mean(pattern, names));
   return wanted;
@@ -58,7 +74,7 @@ Graph gradient_graph(const Graph& model, const GradientGraphOptions& options) {
   Graph graph(model.name());
   {
     const NamedValues outputs = copy_into(graph, model);
-    const NamedValues wanted = wanted_values(graph, options.wanted);
+    const NamedValues wanted = wanted_values(graph, model, options.wanted);
     const Var loss = make_loss(outputs, {options.loss, "", options.seed}, "grad");
     std::vector<Var> values;
     for (const auto& [name, value] : wanted) values.push_back(value);

@@ -52,5 +52,19 @@ TEST(DoubleGraph, OpsThatDoNotTakeItComputeAsTheyDid) {
   EXPECT_NE(text.find("dynamic_quantize_linear"), std::string::npos) << text;
 }
 
+// The scales of a resize are f32 whatever it resizes: rules must see that they are constants.
+TEST(DoubleGraph, SettingsOfOneDtypeStayConstants) {
+  const std::string text = in_double(R"(graph "g" {
+  input %0 "x": f32[2]
+  const %1 "scales": f32[1] = {2.0}
+  %2: f32[4] = resize(%0, _, %1) {mode="linear"}
+  output %2 "y"
+}
+)");
+  EXPECT_NE(text.find("f64[4] = resize(%0"), std::string::npos) << text;
+  EXPECT_NE(text.find(": f32[1] = {2.0}"), std::string::npos) << text;
+  EXPECT_EQ(text.find("cast("), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace autograph

@@ -18,20 +18,13 @@ struct Options {
   std::string output;
 };
 
-bool has_open_outputs(const Graph& graph) {
-  for (const ValueId id : graph.outputs()) {
-    if (graph.type(id).is_tensor() && !graph.type(id).is_static()) return true;
-  }
-  return false;
-}
-
 int run(Session& session, const Options& options) {
   AG_CHECK_USER(options.output.ends_with(".onnx"), UserError,
                 "[grad] output: expected a name ending in .onnx, got '{}'", options.output);
   require_writable(options.output);
   LoadedModel loaded = load_model(session, options.model);
   refuse_plan(loaded, "grad");
-  if (options.gradients.loss == "sum" && has_open_outputs(loaded.model.graph)) bind_extents(loaded);
+  bind_extents(loaded);
   GradientGraphOptions gradients = options.gradients;
   gradients.seed = static_cast<uint64_t>(options.seed);
   const Graph graph = gradient_graph(loaded.model.graph, gradients);

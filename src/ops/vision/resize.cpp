@@ -313,19 +313,35 @@ TensorView constant_input(VjpContext& c, size_t slot) {
   return elements->view();
 }
 
+// How each axis changes. An extent that is open in x and y is 1 here, which an axis that does not change keeps.
+std::vector<ResizeAxis> axes_of(VjpContext& c) {
+  const Shape &x = c.in(0).shape(), &y = c.out(0).shape();
+  if (!x.has_rank() || !y.has_rank()) c.unsupported("its rule needs a known rank");
+  const auto extents = [](const Shape& shape) {
+    Dims dims;
+    for (int64_t axis = 0; axis < shape.rank(); ++axis)
+      dims.push_back(shape[axis].is_known() ? shape[axis].value() : 1);
+    return dims;
+  };
+  return resize_axes(c.attributes(), extents(x), extents(y),
+                     {constant_input(c, kRoi), constant_input(c, kScales), constant_input(c, kSizes)});
+}
+
 // Each axis by itself is a product with a matrix, and the gradient one with its transpose.
 void vjp(VjpContext& c) {
-  for (const size_t slot : {size_t{kRoi}, size_t{kScales}}) {
-    if (c.wants(slot)) c.unsupported("it has no gradient with respect to regions and scales");
-  }
+  for (const size_t slot : {size_t{kRoi}, size_t{kScales}}) c.set_none(slot);
+  if (!c.wants(0)) return;
   const Var x = c.in(0);
-  if (!x.type().is_static() || !c.gy(0).type().is_static()) c.unsupported("its rule needs known extents");
-  const ResizeInputs inputs{constant_input(c, kRoi), constant_input(c, kScales), constant_input(c, kSizes)};
-  const Dims from = x.shape().static_dims(), to = c.gy(0).shape().static_dims();
+  const Shape from = x.shape(), to = c.out(0).shape();
   Var gradient = c.gy(0);
-  const std::vector<ResizeAxis> axes = resize_axes(c.attributes(), from, to, inputs);
+  const std::vector<ResizeAxis> axes = axes_of(c);
   for (size_t axis = 0; axis < axes.size(); ++axis) {
     if (axes[axis].is_identity()) continue;
+    const auto at = static_cast<int64_t>(axis);
+    if (!from[at].is_known() || !to[at].is_known()) {
+      c.unsupported(fmt::format("its rule needs known extents of the axes that change, got {} to {} in axis {}",
+                                to_string(from), to_string(to), axis));
+    }
     const Var matrix = cast(constant_like(c.in(0), mixing_matrix(c.attributes(), axes[axis])), x.dtype());
     std::vector<int64_t> perm(axes.size());
     std::iota(perm.begin(), perm.end(), 0);
