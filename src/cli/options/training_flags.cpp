@@ -1,6 +1,17 @@
 #include "cli/options/training_flags.h"
 
+#include <cmath>
+
+#include "base/check.h"
+
 namespace autograph::cli {
+
+bool is_given(double number, std::string_view flag) {
+  if (number == kNotGiven) return false;
+  AG_CHECK_USER(number >= 0 && std::isfinite(number), UserError,
+                "[cli] {}: expected a finite number of 0 or more, got {}", flag, number);
+  return true;
+}
 
 std::vector<Option> training_option_table(TrainingFlags& flags) {
   return {
@@ -33,7 +44,7 @@ void make_training_step(LoadedModel& loaded, const TrainingFlags& flags, std::st
   options.loss = flags.loss;
   options.trainable.weights = flags.weights;
   options.optimizer = find_optimizer(flags.optimizer);
-  if (flags.learning_rate >= 0) {
+  if (is_given(flags.learning_rate, "learning-rate")) {
     std::visit([&](auto& kind) { kind.learning_rate = flags.learning_rate; }, options.optimizer);
   }
   bind_extents(loaded);

@@ -1,7 +1,9 @@
 // Flags of verbs that train a model instead of running it.
 #pragma once
 
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograph/train.h"
@@ -9,13 +11,19 @@
 
 namespace autograph::cli {
 
+/// What a number is that was not given.
+inline constexpr double kNotGiven = -std::numeric_limits<double>::infinity();
+
+/// Was the number given? Throws UserError where it was and is not 0 or more.
+bool is_given(double number, std::string_view flag);
+
 /// --train, --loss, --weights, --optimizer.
 struct TrainingFlags {
   bool train = false;
   std::string loss = "cross_entropy";
   std::string weights = "all";
   std::string optimizer = "sgd";
-  double learning_rate = -1;  ///< Below 0: the optimiser's own.
+  double learning_rate = kNotGiven;  ///< The optimiser's own when not given.
 };
 
 /// These as an option table.

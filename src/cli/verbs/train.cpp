@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "cli/interrupt.h"
 #include "cli/observed_run.h"
+#include "cli/options/training_flags.h"
 #include "cli/sources/learning_source.h"
 #include "cli/sources/training_settings.h"
 #include "cli/verbs.h"
@@ -24,8 +25,8 @@ struct Options {
   std::string weights = "all";
   std::string from;
   std::string optimizer;
-  double learning_rate = -1;
-  double weight_decay = -1;
+  double learning_rate = kNotGiven;
+  double weight_decay = kNotGiven;
   std::string schedule;
   int64_t warm_up = 0;
   double clip_norm = 0;
@@ -63,8 +64,8 @@ Optimizer optimizer_of(const LearningSource& source, const Options& options) {
   Optimizer optimizer = options.optimizer.empty() ? source.task.optimizer : find_optimizer(options.optimizer);
   std::visit(
       [&](auto& kind) {
-        if (options.learning_rate >= 0) kind.learning_rate = options.learning_rate;
-        if (options.weight_decay >= 0) kind.weight_decay = options.weight_decay;
+        if (is_given(options.learning_rate, "learning-rate")) kind.learning_rate = options.learning_rate;
+        if (is_given(options.weight_decay, "weight-decay")) kind.weight_decay = options.weight_decay;
       },
       optimizer);
   return optimizer;
