@@ -112,7 +112,7 @@ class Checkpoints::Impl {
     }
   }
 
-  CheckpointFolder folder_;  // see above
+  CheckpointFolder folder_;  // of the thread while a save is there or waits, else of the caller
   std::vector<DamagedCheckpoint> damaged_;
   bool is_open_ = false;
   std::thread writer_;

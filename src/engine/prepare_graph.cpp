@@ -72,7 +72,7 @@ Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& com
     return compute_constant(device, compile_options, op, attributes, inputs, types);
   };
   PipelineOptions options;
-  options.optimize = compile_options.expert.use_passes;
+  options.use_passes = compile_options.expert.use_passes;
   options.half = half;
   options.disabled = compile_options.expert.disabled_passes;
   // To name the node that makes a NaN, every node must run by itself.

@@ -33,9 +33,9 @@ constexpr double kMaxUs = 30e6;
 constexpr const char* kPrefix = "network ";
 
 // A plan that is run to see what its steps take.
-class Contender {
+class Candidate {
  public:
-  Contender(const Device& device, std::shared_ptr<const CompiledPlan> compiled, const std::vector<Datum>& inputs)
+  Candidate(const Device& device, std::shared_ptr<const CompiledPlan> compiled, const std::vector<Datum>& inputs)
       : compiled_(std::move(compiled)), launchable_(device.record(compiled_)) {
     for (size_t i = 0; i < inputs.size(); ++i) launchable_->bind_input(i, inputs[i]);
     for (size_t k = 0; k < compiled_->plan.outputs.size(); ++k) {
@@ -105,7 +105,7 @@ class Contender {
   std::vector<double> step_us_;  // by step
 };
 
-void run_in_turns(Contender& a, Contender& b, const RunOptions& options) {
+void run_in_turns(Candidate& a, Candidate& b, const RunOptions& options) {
   a.forget_times();
   b.forget_times();
   const Stopwatch watch;
@@ -153,12 +153,12 @@ class Tuner {
       for (const ValueId state : graph_->states()) inputs_.emplace_back(graph_->value(state).initial());
       // Where the device reads them: copies do not count.
       for (Datum& input : inputs_) input = input.tensor().to(device_.memory());
-      best_ = std::make_unique<Contender>(device_, alone, inputs_);
+      best_ = std::make_unique<Candidate>(device_, alone, inputs_);
       seen_.insert(best_->signature());
       const Stopwatch watch;
-      challenge(compile_with(nullptr));
+      try_candidate(compile_with(nullptr));
       while (seen_.size() < kMaxPlans && watch.us() < kMaxUs && may_go_on()) {
-        if (!challenge(compile_with(&cost_))) break;
+        if (!try_candidate(compile_with(&cost_))) break;
       }
     } catch (const Error&) {
       return alone;  // inputs out of a hat are none for this graph
@@ -176,21 +176,21 @@ class Tuner {
   bool may_go_on() const { return !options_.expert.may_tune || options_.expert.may_tune(); }
 
   // Takes the plan when it is faster; false when it is not new.
-  bool challenge(std::shared_ptr<const CompiledPlan> compiled) {
-    auto challenger = std::make_unique<Contender>(device_, std::move(compiled), inputs_);
+  bool try_candidate(std::shared_ptr<const CompiledPlan> compiled) {
+    auto candidate = std::make_unique<Candidate>(device_, std::move(compiled), inputs_);
     const size_t num_run = seen_.size();
-    if (!seen_.insert(challenger->signature()).second) return false;
+    if (!seen_.insert(candidate->signature()).second) return false;
     if (options_.on_tune) options_.on_tune({num_run, kMaxPlans, num_run, true});
-    run_in_turns(*best_, *challenger, run_options_);
+    run_in_turns(*best_, *candidate, run_options_);
     // The machine may be slower now than when others ran: all times are told as if the best plan took what it did at
     // first.
     if (num_run == 1) best_us_ = best_->whole_us();
     const double scale = best_us_ / best_->whole_us();
     best_->report(cost_, scale);
-    challenger->report(cost_, scale);
-    if (challenger->whole_us() >= best_->whole_us()) return true;
-    best_us_ = scale * challenger->whole_us();
-    best_ = std::move(challenger);
+    candidate->report(cost_, scale);
+    if (candidate->whole_us() >= best_->whole_us()) return true;
+    best_us_ = scale * candidate->whole_us();
+    best_ = std::move(candidate);
     return true;
   }
 
@@ -203,7 +203,7 @@ class Tuner {
   const CompileOptions& options_;
   std::vector<Datum> inputs_;
   std::set<std::string> seen_;  // signatures of the plans that have been run
-  std::unique_ptr<Contender> best_;
+  std::unique_ptr<Candidate> best_;
   double best_us_ = 0;
 };
 

@@ -55,7 +55,7 @@ inline constexpr bool kHasInternalChecks = true;
 
 /// Which passes to run.
 struct PipelineOptions {
-  bool optimize = true;               ///< False: only the required ones.
+  bool use_passes = true;             ///< False: only the required ones.
   std::vector<std::string> disabled;  ///< Names of passes to leave out; throws ValueError when there is no such pass.
   PassHalf half = PassHalf::both;     ///< Run one half alone, or all.
   /// Verify the graph after every pass that changed it, as builds with internal checks do. Else it is verified when all

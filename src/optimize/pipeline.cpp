@@ -87,7 +87,7 @@ bool is_chosen(const PassDef& pass, const PipelineOptions& options) {
   const bool is_in_half = options.half == PassHalf::both || pass.half == PassHalf::both || pass.half == options.half;
   if (!is_in_half) return false;
   if (pass.required) return true;
-  return options.optimize && !names(options.disabled);
+  return options.use_passes && !names(options.disabled);
 }
 
 // Nodes of a graph by op, and constants, from one state of it to the next.

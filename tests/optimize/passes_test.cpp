@@ -353,10 +353,10 @@ TEST(Pipeline, RunsOnlyRequiredPassesWithoutOptimisation) {
   relu(input(graph, DType::f32, {2}, "x"));
   PassContext context;
   PipelineOptions options;
-  options.optimize = false;
+  options.use_passes = false;
   run_passes(graph, context, options);
   EXPECT_EQ(graph.num_nodes(), 1u);
-  options.optimize = true;
+  options.use_passes = true;
   options.disabled = {"dead_code"};
   run_passes(graph, context, options);
   EXPECT_EQ(graph.num_nodes(), 1u);

@@ -4,6 +4,7 @@
 #include "autograph/bisect.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "autograph/op_def.h"
@@ -74,7 +75,7 @@ class Bisector {
            const BisectOptions& how, std::span<const PassDef> passes)
       : graph_(graph),
         options_(as_it_is(options)),
-        optimize_(options.expert.use_passes),
+        use_passes_(options.expert.use_passes),
         how_(how),
         passes_(passes.empty() ? all_passes() : passes),
         device_(get_device(options.device)) {
@@ -105,7 +106,7 @@ class Bisector {
     Graph graph = part;
     PassContext context = pass_context(device_);
     PipelineOptions pipeline;
-    pipeline.optimize = optimize_;
+    pipeline.use_passes = use_passes_;
     pipeline.disabled = options_.expert.disabled_passes;
     pipeline.passes = passes_;
     pipeline.max_passes = max_passes;
@@ -138,7 +139,7 @@ class Bisector {
         }
       }
       CompileOptions options = options_;
-      options.expert.use_passes = optimize_;
+      options.expert.use_passes = use_passes_;
       Optimized found = optimize(part, options, search);
       if (!on_streams) found.schedule = {};
       last_rules_ = found.report.rules_applied;
@@ -150,7 +151,7 @@ class Bisector {
   Way reference_after_rewrites(std::vector<AppliedRule> rewrites, size_t count) {
     return [=, this](const Graph& part) {
       CompileOptions options = options_;
-      options.expert.use_passes = optimize_;
+      options.expert.use_passes = use_passes_;
       Graph graph = rewritten(prepare_graph(part, device_, options, PassHalf::simplify), rewrites, count);
       return compile(std::move(graph), on_reference(options_));
     };
@@ -280,7 +281,7 @@ class Bisector {
 
   const Graph& graph_;
   CompileOptions options_;
-  bool optimize_;
+  bool use_passes_;
   const BisectOptions& how_;
   std::span<const PassDef> passes_;
   const Device& device_;

@@ -19,7 +19,7 @@
 #include "engine/strategies/schedule_climb.h"
 #include "engine/strategies/spread_kernels.h"
 #include "engine/strategies/strategy.h"
-#include "engine/strategies/trials/champion.h"
+#include "engine/strategies/trials/incumbent.h"
 #include "schedule/schedulers/list.h"
 #include "schedule/schedulers/nimble.h"
 #include "schedule/schedulers/task_stages.h"
@@ -80,7 +80,7 @@ class AutographSearch {
         time_cost_(context.cost()),
         simplified_(simplified),
         plain_(plain(context, simplified)),
-        champion_(context, plain_),
+        incumbent_(context, plain_),
         part_search_(context, cost_),
         timed_part_search_(context, time_cost_) {}
 
@@ -88,42 +88,42 @@ class AutographSearch {
     // Where measuring kernels takes long, rewrites come first; where latencies are computed, a schedule of the plain
     // graph takes little time, and nothing that is found in the end is worse.
     const bool is_large = simplified_.num_nodes() > kLargeGraph;
-    bool is_prepared = has_exact_times_ || (!is_large && champion_.has_many_trials());
+    bool is_prepared = has_exact_times_ || (!is_large && incumbent_.has_many_trials());
     if (is_prepared) prepare();
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
-      const double before = champion_.gained();
-      if (round == 0) challenge_all(candidates_by_time());
-      challenge_all(candidates(round == 0 && searches_twice() ? plain_ : champion_.best()));
+      const double before = incumbent_.gained();
+      if (round == 0) try_all(candidates_by_time());
+      try_all(candidates(round == 0 && searches_twice() ? plain_ : incumbent_.best()));
       // Climbing may take what time there is for trials.
       if (is_prepared) schedule_best();
       if (!is_large) {
-        if (round == 0) challenge_all(spread(plain_));
-        challenge_all(spread(champion_.best()));
-        challenge_all(climbed(champion_.best()));
-        challenge_all(spread(champion_.best()));
+        if (round == 0) try_all(spread(plain_));
+        try_all(spread(incumbent_.best()));
+        try_all(climbed(incumbent_.best()));
+        try_all(spread(incumbent_.best()));
       }
       is_prepared ? schedule_best() : prepare();
       is_prepared = true;
-      if (champion_.gained() >= before * (1 - champion_.least_gain())) break;
+      if (incumbent_.gained() >= before * (1 - incumbent_.least_gain())) break;
     }
     if (!is_prepared) prepare();
     if (is_shared_ && !is_large) climb_from_others();
     if (use_rivals_ && context_.limits().max_streams > 1 && has_time()) try_rivals();
-    champion_.try_tuning_in_network();
-    return champion_.take();
+    incumbent_.try_tuning_in_network();
+    return incumbent_.take();
   }
 
  private:
   // Kernels and a schedule for the best graph so far.
   void prepare() {
-    champion_.try_tuning();
+    incumbent_.try_tuning();
     schedule_best();
   }
 
   // What other strategies propose takes longer to find and to try than what the search finds itself: last, so that they
   // never take its time.
   void try_rivals() {
-    if (!has_exact_times_) try_nimble(champion_.best(), context_.tasks(champion_.best().finished));
+    if (!has_exact_times_) try_nimble(incumbent_.best(), context_.tasks(incumbent_.best().finished));
     try_stages();
     if (options_.use_rules) try_ios();
   }
@@ -136,13 +136,13 @@ class AutographSearch {
     return proposal;
   }
 
-  bool has_time() const { return champion_.has_time(); }
+  bool has_time() const { return incumbent_.has_time(); }
 
-  void challenge_all(const std::vector<Proposal>& proposals) {
+  void try_all(const std::vector<Proposal>& proposals) {
     std::vector<Composition> losers;
     for (const Proposal& proposal : proposals) {
       if (!has_time()) return;
-      if (!champion_.is_new_graph(proposal) || is_hopeless(proposal)) continue;
+      if (!incumbent_.is_new_graph(proposal) || is_hopeless(proposal)) continue;
       const Composition composition = composition_of(proposal);
       if (std::any_of(losers.begin(), losers.end(),
                       [&](const Composition& loser) { return loser.distance(composition) < kNearlyTheSame; })) {
@@ -151,10 +151,10 @@ class AutographSearch {
       const size_t num_trials = context_.report().trials.size();
       // What loses one node after the other may win on several streams, where these pay at all; where streams share the
       // device nothing is won without them, unless no schedule of the graph has any.
-      const bool needs_streams = is_shared_ && champion_.best().schedule.width() > 1;
-      const bool is_new_best = !needs_streams && champion_.challenge(proposal) && has_exact_times_;
-      const bool has_streams = (is_new_best || champion_.best().schedule.width() > 1) && try_schedules(proposal);
-      if (needs_streams && !has_streams && has_time()) champion_.challenge(proposal);
+      const bool needs_streams = is_shared_ && incumbent_.best().schedule.width() > 1;
+      const bool is_new_best = !needs_streams && incumbent_.try_candidate(proposal) && has_exact_times_;
+      const bool has_streams = (is_new_best || incumbent_.best().schedule.width() > 1) && try_schedules(proposal);
+      if (needs_streams && !has_streams && has_time()) incumbent_.try_candidate(proposal);
       if (has_lost_clearly(num_trials)) losers.push_back(composition);
     }
   }
@@ -162,7 +162,7 @@ class AutographSearch {
   // Where latencies are computed, they are what the schedule says, if it was asked.
   bool is_hopeless(const Proposal& proposal) {
     return has_exact_times_ && is_shared_ && proposal.makespan_us > 0 &&
-           proposal.makespan_us > kClearLoss * context_.predicted_us(champion_.best());
+           proposal.makespan_us > kClearLoss * context_.predicted_us(incumbent_.best());
   }
 
   // In all trials from this one on.
@@ -186,7 +186,7 @@ class AutographSearch {
     const TaskGraph tasks = context_.tasks(base.finished);
     Schedule list = schedule_list(tasks, context_.limits());
     const bool has_streams = list.width() > 1;
-    champion_.try_schedule(base, std::move(list));
+    incumbent_.try_schedule(base, std::move(list));
     // Where latencies are computed, trials cost nothing.
     if (use_rivals_ && has_exact_times_) try_nimble(std::move(base), tasks);
     return has_streams;
@@ -199,31 +199,31 @@ class AutographSearch {
     const double streams_us =
         estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
     if (streams_us < sequential_us(work)) {
-      champion_.try_schedule(std::move(base), schedule_nimble(tasks, context_.limits()));
+      incumbent_.try_schedule(std::move(base), schedule_nimble(tasks, context_.limits()));
     }
   }
 
   void schedule_best() {
-    if (!scheduled_.contains(structural_hash(champion_.best().finished))) try_schedules(champion_.best());
+    if (!scheduled_.contains(structural_hash(incumbent_.best().finished))) try_schedules(incumbent_.best());
   }
 
   // Stages by dynamic programming take longer to find: for the best graph alone.
   void try_stages() {
     if (!has_time()) return;
-    const Proposal base = champion_.best();
-    champion_.try_schedule(base, find_ios_stages(context_, base, kStagesShare).schedule);
+    const Proposal base = incumbent_.best();
+    incumbent_.try_schedule(base, find_ios_stages(context_, base, kStagesShare).schedule);
   }
 
   // Merges of siblings that pay for the room they leave to others, where no rewrite of the graph alone would.
   void try_ios() {
     if (!has_time()) return;
     Proposal proposal = propose_ios(context_, simplified_, kStagesShare, kStagesShare);
-    if (!champion_.is_new_graph(proposal)) return;
+    if (!incumbent_.is_new_graph(proposal)) return;
     proposal.cost_us = context_.score(proposal.simplified).mixed_us(alpha());
     Schedule schedule = std::move(proposal.schedule);
     proposal.schedule = Schedule();
-    champion_.challenge(proposal);
-    champion_.try_schedule(std::move(proposal), std::move(schedule));
+    incumbent_.try_candidate(proposal);
+    incumbent_.try_schedule(std::move(proposal), std::move(schedule));
   }
 
   // ---- Candidates ------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class AutographSearch {
     const double end = is_shared_ ? std::max(share_now() + kClimbShare, kSharedClimbEnd)
                                   : std::min(share_now() + kClimbShare, kClimbEnd);
     for (const Rewritten& found :
-         climb_by_schedule(context_, from.simplified, time_cost_, end, champion_.best().cost_us)) {
+         climb_by_schedule(context_, from.simplified, time_cost_, end, incumbent_.best().cost_us)) {
       add_proposal(proposals, from, found.candidate->graph(), found.steps);
     }
     return in_turn(std::move(proposals));
@@ -302,7 +302,7 @@ class AutographSearch {
     const std::vector<Proposal> starts = std::move(starts_);
     for (const Proposal& start : starts) {
       if (!has_time() || context_.is_over(kSharedClimbEnd)) return;
-      if (!climbed_.contains(structural_hash(start.simplified))) challenge_all(climbed(start));
+      if (!climbed_.contains(structural_hash(start.simplified))) try_all(climbed(start));
     }
   }
 
@@ -324,8 +324,8 @@ class AutographSearch {
   double until(double share) const { return by_time_ ? share - kSecondSearchShare : share; }
 
   PartSearch::Limits part_limits() const {
-    const double slack_us = context_.is_literal() ? 0 : (options_.gamma - 1) * champion_.best().cost_us;
-    return {alpha(), slack_us, champion_.best().cost_us, until(kSearchShare)};
+    const double slack_us = context_.is_literal() ? 0 : (options_.gamma - 1) * incumbent_.best().cost_us;
+    return {alpha(), slack_us, incumbent_.best().cost_us, until(kSearchShare)};
   }
 
   // How the pieces may be put together, the most promising way first.
@@ -358,7 +358,7 @@ class AutographSearch {
     context_.set_measuring(false);
     std::vector<Stitched> result;
     for (const Stitched& start : starts) {
-      context_.progress("scheduling", champion_.best().cost_us);
+      context_.progress("scheduling", incumbent_.best().cost_us);
       result.push_back(schedule.refine(start, [&] { return context_.is_over(end); }));
     }
     context_.set_measuring(true);
@@ -385,7 +385,7 @@ class AutographSearch {
         static_cast<int64_t>(std::clamp(kIdleNodes / (1 + from.simplified.num_nodes()), kMinIdle, kMaxIdle));
     const std::vector<Rewritten> found =
         context_.search(start, {.alpha = 0, .max_idle = max_idle, .keep = 2},
-                        share_now() + (is_shared_ ? kSharedWholeShare : kWholeShare), champion_.best().cost_us);
+                        share_now() + (is_shared_ ? kSharedWholeShare : kWholeShare), incumbent_.best().cost_us);
     add_proposal(proposals, from, found.front().candidate->graph(), found.front().steps);
   }
 
@@ -402,7 +402,7 @@ class AutographSearch {
   FusedCost time_cost_;    // of the whole graph in sequence
   const Graph& simplified_;
   const Proposal plain_;
-  Champion champion_;
+  Incumbent incumbent_;
   PartSearch part_search_;
   PartSearch timed_part_search_;
   bool by_time_ = false;          // parts are searched for the time that kernels take

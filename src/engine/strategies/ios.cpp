@@ -3,7 +3,7 @@
 #include "schedule/schedulers/ios.h"
 
 #include "engine/strategies/merge_siblings.h"
-#include "engine/strategies/trials/champion.h"
+#include "engine/strategies/trials/incumbent.h"
 #include "engine/strategies/trials/measured_stages.h"
 
 namespace autograph {
@@ -49,18 +49,18 @@ IosResult find_ios_stages(StrategyContext& context, const Proposal& proposal, do
 
 Proposal run_ios(StrategyContext& context, const Graph& simplified) {
   const Proposal plain = context.propose(simplified);
-  Champion champion(context, plain);
-  champion.try_tuning();
+  Incumbent incumbent(context, plain);
+  incumbent.try_tuning();
   // Merges may cost more than they should have, and stages take their time: never worse than `list` alone.
-  try_list(context, champion, plain);
+  try_list(context, incumbent, plain);
   Proposal proposal = propose_ios(context, simplified, kMergeShare, kStagesShare);
   Schedule schedule = std::move(proposal.schedule);
   proposal.schedule = Schedule();
-  if (champion.is_new_graph(proposal) && champion.has_time()) champion.challenge(proposal);
-  champion.try_schedule(proposal, std::move(schedule));
-  if (!proposal.steps.empty()) try_list(context, champion, proposal);
-  champion.try_tuning_in_network();
-  return champion.take();
+  if (incumbent.is_new_graph(proposal) && incumbent.has_time()) incumbent.try_candidate(proposal);
+  incumbent.try_schedule(proposal, std::move(schedule));
+  if (!proposal.steps.empty()) try_list(context, incumbent, proposal);
+  incumbent.try_tuning_in_network();
+  return incumbent.take();
 }
 
 Proposal propose_ios(StrategyContext& context, const Graph& simplified, double merge_share, double stages_share) {

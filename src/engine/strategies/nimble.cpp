@@ -2,43 +2,43 @@
 // the stages between tasks that nothing can run beside, where one wide stream may take less time than several.
 #include "schedule/schedulers/nimble.h"
 
-#include "engine/strategies/trials/champion.h"
+#include "engine/strategies/trials/incumbent.h"
 
 namespace autograph {
 
 Proposal run_nimble(StrategyContext& context, const Graph& simplified) {
-  Champion champion(context, context.propose(simplified));
-  champion.try_tuning();
-  try_nimble(context, champion, champion.best());
-  champion.try_tuning_in_network();
-  return champion.take();
+  Incumbent incumbent(context, context.propose(simplified));
+  incumbent.try_tuning();
+  try_nimble(context, incumbent, incumbent.best());
+  incumbent.try_tuning_in_network();
+  return incumbent.take();
 }
 
 Proposal run_taso_nimble(StrategyContext& context, const Graph& simplified) {
   const Proposal plain = context.propose(simplified);
-  Champion champion(context, plain);
-  champion.try_tuning();
+  Incumbent incumbent(context, plain);
+  incumbent.try_tuning();
   // What is faster in sequence may leave less to run side by side: never worse than `nimble` alone, and before
   // rewriting takes the time.
-  try_nimble(context, champion, plain);
-  const std::vector<Proposal> found = challenge_with_taso(context, champion, simplified);
-  const bool has_rewritten_best = !champion.best().steps.empty();
-  if (!found.empty()) try_nimble(context, champion, has_rewritten_best ? champion.best() : found.front());
+  try_nimble(context, incumbent, plain);
+  const std::vector<Proposal> found = try_taso(context, incumbent, simplified);
+  const bool has_rewritten_best = !incumbent.best().steps.empty();
+  if (!found.empty()) try_nimble(context, incumbent, has_rewritten_best ? incumbent.best() : found.front());
   // Where latencies are computed, trials cost nothing: what loses in turn may win on several streams.
   if (context.properties().has_exact_times) {
-    for (const Proposal& proposal : found) try_nimble(context, champion, proposal);
+    for (const Proposal& proposal : found) try_nimble(context, incumbent, proposal);
   }
-  champion.try_tuning_in_network();
-  return champion.take();
+  incumbent.try_tuning_in_network();
+  return incumbent.take();
 }
 
-void try_nimble(StrategyContext& context, Champion& champion, const Proposal& of) {
-  if (context.limits().max_streams < 2 || !champion.has_time()) return;
+void try_nimble(StrategyContext& context, Incumbent& incumbent, const Proposal& of) {
+  if (context.limits().max_streams < 2 || !incumbent.has_time()) return;
   const Proposal base = of;  // which may be the best one: that changes
   const TaskGraph tasks = context.tasks(base.finished);
-  champion.try_schedule(base, schedule_nimble_stages(tasks, context.limits()));
-  champion.try_schedule(base, schedule_nimble(tasks, context.limits()));
-  try_list(context, champion, base);
+  incumbent.try_schedule(base, schedule_nimble_stages(tasks, context.limits()));
+  incumbent.try_schedule(base, schedule_nimble(tasks, context.limits()));
+  try_list(context, incumbent, base);
 }
 
 }  // namespace autograph

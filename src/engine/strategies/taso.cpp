@@ -2,7 +2,7 @@
 // best graphs are measured: their kernels, for sums that are no estimates, and then each as a whole in turns.
 #include <algorithm>
 
-#include "engine/strategies/trials/champion.h"
+#include "engine/strategies/trials/incumbent.h"
 
 namespace autograph {
 namespace {
@@ -30,19 +30,19 @@ std::vector<Proposal> find(StrategyContext& context, const Graph& simplified) {
 }  // namespace
 
 Proposal run_taso(StrategyContext& context, const Graph& simplified) {
-  Champion champion(context, context.propose(simplified));
-  champion.try_tuning();
-  challenge_with_taso(context, champion, simplified);
-  champion.try_tuning_in_network();
-  return champion.take();
+  Incumbent incumbent(context, context.propose(simplified));
+  incumbent.try_tuning();
+  try_taso(context, incumbent, simplified);
+  incumbent.try_tuning_in_network();
+  return incumbent.take();
 }
 
-std::vector<Proposal> challenge_with_taso(StrategyContext& context, Champion& champion, const Graph& simplified) {
+std::vector<Proposal> try_taso(StrategyContext& context, Incumbent& incumbent, const Graph& simplified) {
   if (!context.options().use_rules) return {};
   std::vector<Proposal> found = find(context, simplified);
-  std::erase_if(found, [&](const Proposal& proposal) { return !champion.is_new_graph(proposal); });
+  std::erase_if(found, [&](const Proposal& proposal) { return !incumbent.is_new_graph(proposal); });
   for (const Proposal& proposal : found) {
-    if (champion.has_time()) champion.challenge(proposal);
+    if (incumbent.has_time()) incumbent.try_candidate(proposal);
   }
   return found;
 }

@@ -28,26 +28,26 @@ bool is_half(const Graph& graph, ValueId v) {
 }
 
 template <class T>
-void widen_elements(const Tensor& from, Tensor& to) {
+void upcast_elements(const Tensor& from, Tensor& to) {
   const T* in = from.data<T>();
   float* out = to.mutable_data<float>();
   for (int64_t i = 0; i < from.num_elements(); ++i) out[i] = static_cast<float>(in[i]);
 }
 
-Tensor widened(const Tensor& half) {
+Tensor upcast(const Tensor& half) {
   Tensor result = Tensor::empty(DType::f32, half.dims());
   if (half.dtype() == DType::f16) {
-    widen_elements<Half>(half, result);
+    upcast_elements<Half>(half, result);
   } else {
-    widen_elements<BFloat16>(half, result);
+    upcast_elements<BFloat16>(half, result);
   }
   return result;
 }
 
 // One run of the pass on a graph of its own.
-class Widening {
+class UpcastHalf {
  public:
-  Widening(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
+  UpcastHalf(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
 
   // Does any op have a kernel now that it had not before?
   bool run() {
@@ -55,9 +55,9 @@ class Widening {
     for (const NodeId id : nodes) {
       if (!touches_half(id)) continue;
       if (&graph_.node(id).op() == &cast_def()) {
-        widen_cast(id);
-      } else if (can_widen(id)) {
-        widen_node(id);
+        upcast_cast(id);
+      } else if (can_upcast(id)) {
+        upcast_node(id);
       }
     }
     give_back();
@@ -73,7 +73,7 @@ class Widening {
            std::any_of(node.outputs().begin(), node.outputs().end(), half);
   }
 
-  bool can_widen(NodeId id) const {
+  bool can_upcast(NodeId id) const {
     const Node& node = graph_.node(id);
     if (node.op().traits.control_flow) return false;
     const auto is_list = [&](ValueId v) {
@@ -98,13 +98,13 @@ class Widening {
     const auto known = wide_.find(v.index);
     if (known != wide_.end()) return known->second;
     const Value& value = graph_.value(v);
-    const ValueId result = value.is_constant() ? graph_.add_constant(widened(value.constant()), value.name())
+    const ValueId result = value.is_constant() ? graph_.add_constant(upcast(value.constant()), value.name())
                                                : cast(v, DType::f32, provenance);
     wide_[v.index] = result;
     return result;
   }
 
-  void widen_cast(NodeId id) {
+  void upcast_cast(NodeId id) {
     const ValueId x = graph_.node(id).input(0), y = graph_.node(id).output(0);
     const Provenance provenance = graph_.node(id).provenance();
     const ValueId from = wide(x, provenance);
@@ -112,19 +112,19 @@ class Widening {
     const DType wanted = is_half(to) ? DType::f32 : to;
     const ValueId result = graph_.type(from).dtype() == wanted ? from : cast(from, wanted, provenance);
     if (is_half(to)) {
-      set_widened(y, result);
+      set_upcast(y, result);
     } else {
       replace_value(graph_, y, result);
     }
   }
 
   // From here on `result` stands for `y`.
-  void set_widened(ValueId y, ValueId result) {
+  void set_upcast(ValueId y, ValueId result) {
     wide_[y.index] = result;
     computed_.emplace_back(y, result);
   }
 
-  void widen_node(NodeId id) {
+  void upcast_node(NodeId id) {
     const bool had_kernel = context_.expects_kernel && context_.expects_kernel(graph_, id);
     const Provenance provenance = graph_.node(id).provenance();
     std::vector<ValueId> inputs = graph_.node(id).inputs();
@@ -145,7 +145,7 @@ class Widening {
     for (size_t k = 0; k < outputs.size(); ++k) {
       const ValueId result = graph_.node(added).output(k);
       if (is_half(graph_, outputs[k])) {
-        set_widened(outputs[k], result);
+        set_upcast(outputs[k], result);
       } else {
         replace_value(graph_, outputs[k], result);
       }
@@ -184,7 +184,7 @@ bool has_half(const Graph& graph) {
 bool upcast_half(Graph& graph, PassContext& context) {
   if (!has_half(graph)) return false;
   Graph wide = graph;
-  if (!Widening(wide, context).run()) return false;
+  if (!UpcastHalf(wide, context).run()) return false;
   graph = std::move(wide);
   return true;
 }

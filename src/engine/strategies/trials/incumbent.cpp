@@ -1,4 +1,4 @@
-#include "engine/strategies/trials/champion.h"
+#include "engine/strategies/trials/incumbent.h"
 
 #include <algorithm>
 
@@ -40,7 +40,7 @@ constexpr double kMaxTrialSeconds = 6;
 
 }  // namespace
 
-Champion::Champion(StrategyContext& context, Proposal plain)
+Incumbent::Incumbent(StrategyContext& context, Proposal plain)
     : context_(context),
       options_(context.options()),
       has_exact_times_(context.properties().has_exact_times),
@@ -58,36 +58,36 @@ Champion::Champion(StrategyContext& context, Proposal plain)
   is_new_graph(best_);
 }
 
-// Of a challenge with a clear winner. Where latencies are computed, a plan runs once, for its numbers.
-double Champion::challenge_seconds() const {
+// Of a trial with a clear winner. Where latencies are computed, a plan runs once, for its numbers.
+double Incumbent::candidate_seconds() const {
   return compile_seconds_ + (has_exact_times_ ? 1 : kTrialRuns) * run_seconds_;
 }
 
-bool Champion::has_many_trials() const {
-  return kTrialsToCome * challenge_seconds() <= kLastMeasurementShare * context_.budget_seconds();
+bool Incumbent::has_many_trials() const {
+  return kTrialsToCome * candidate_seconds() <= kLastMeasurementShare * context_.budget_seconds();
 }
 
-double Champion::seconds_left() const {
+double Incumbent::seconds_left() const {
   const double budget = context_.budget_seconds();
   if (context_.counts_candidates()) return (kExactTrialShare - context_.share_spent()) * budget;
-  const double last_trial = budget - kLastTrialToCome * challenge_seconds();
+  const double last_trial = budget - kLastTrialToCome * candidate_seconds();
   if (has_exact_times_) return std::min(kExactTrialShare * budget, last_trial) - context_.seconds();
   const double until =
-      has_many_trials() ? std::min(kTrialShare * budget, budget - kTrialsToCome * challenge_seconds()) : last_trial;
+      has_many_trials() ? std::min(kTrialShare * budget, budget - kTrialsToCome * candidate_seconds()) : last_trial;
   return until - context_.seconds();
 }
 
-bool Champion::has_time() const {
+bool Incumbent::has_time() const {
   if (!context_.is_cancelled() && seconds_left() > 0) return true;
   context_.cut_short();
   return false;
 }
 
-bool Champion::is_new_graph(const Proposal& proposal) {
+bool Incumbent::is_new_graph(const Proposal& proposal) {
   return seen_.insert(structural_hash(proposal.finished)).second;
 }
 
-bool Champion::challenge(Proposal proposal) {
+bool Incumbent::try_candidate(Proposal proposal) {
   context_.progress("verifying", best_.cost_us);
   ++context_.report().measured;
   const double start = context_.seconds();
@@ -121,19 +121,21 @@ bool Champion::challenge(Proposal proposal) {
   return true;
 }
 
-void Champion::try_schedule(Proposal proposal, Schedule schedule) {
+void Incumbent::try_schedule(Proposal proposal, Schedule schedule) {
   if (schedule.width() < 2 || !has_time()) return;
   proposal.schedule = std::move(schedule);
-  challenge(proposal);
+  try_candidate(proposal);
   if (!can_time_kernels_ || !has_time()) return;
   proposal.schedule = keep_paying_stages(trial_, proposal);
-  if (proposal.schedule.width() > 1) challenge(std::move(proposal));
+  if (proposal.schedule.width() > 1) try_candidate(std::move(proposal));
 }
 
 // Where kernels can be timed, may be tried, and are not measured already.
-bool Champion::may_tune() const { return can_time_kernels_ && options_.use_tuning && !context_.compile_options().tune; }
+bool Incumbent::may_tune() const {
+  return can_time_kernels_ && options_.use_tuning && !context_.compile_options().tune;
+}
 
-void Champion::try_tuning() {
+void Incumbent::try_tuning() {
   if (!may_tune() || !has_time()) return;
   context_.progress("choosing kernels", best_.cost_us);
   const double network_seconds = kFewestNetworkRuns * run_seconds_ + kFewestNetworkPlans * compile_seconds_;
@@ -141,8 +143,8 @@ void Champion::try_tuning() {
   context_.set_tuned(wins_as_compiled_now(), kTuningShare);
 }
 
-void Champion::try_tuning_in_network() {
-  const double until = 1 - kNetworkTrialsToCome * challenge_seconds() / context_.budget_seconds();
+void Incumbent::try_tuning_in_network() {
+  const double until = 1 - kNetworkTrialsToCome * candidate_seconds() / context_.budget_seconds();
   if (!may_tune() || context_.is_over(until)) return;
   context_.progress("running plans to choose kernels", best_.cost_us);
   const bool was_tuned = context_.is_tuned();
@@ -151,7 +153,7 @@ void Champion::try_tuning_in_network() {
 }
 
 // Does the best graph, compiled as trials are now, beat its executable and give the same numbers? Then that is it.
-bool Champion::wins_as_compiled_now() {
+bool Incumbent::wins_as_compiled_now() {
   Executable executable = trial_.compile(best_);
   const AbTrial ab_trial = trial_.ab_trial(best_executable_, executable, trial_seconds());
   if (!ab_trial.is_won(least_gain())) return false;
@@ -165,7 +167,7 @@ bool Champion::wins_as_compiled_now() {
 }
 
 // Rewrites that the proposal has beyond those that it shares with the best: both may come from one graph.
-size_t Champion::num_fresh_steps(const Proposal& proposal) const {
+size_t Incumbent::num_fresh_steps(const Proposal& proposal) const {
   const auto same = [](const RewriteStep& a, const RewriteStep& b) { return a.rule == b.rule && a.where == b.where; };
   const auto& known = best_.steps;
   const auto differ = std::mismatch(proposal.steps.begin(), proposal.steps.end(), known.begin(), known.end(), same);
@@ -173,7 +175,7 @@ size_t Champion::num_fresh_steps(const Proposal& proposal) const {
 }
 
 // A win is repeated, so that an A/B trial may use half of the time that is left.
-double Champion::trial_seconds() const {
+double Incumbent::trial_seconds() const {
   const double budget = context_.budget_seconds();
   const double seconds = std::clamp(seconds_left() / 2, kShortTrialShare * budget, kLongTrialShare * budget);
   return std::min(seconds, kMaxTrialSeconds);
@@ -181,7 +183,7 @@ double Champion::trial_seconds() const {
 
 // A win that is no larger than what equal plans differ by, when their memory happens to lie elsewhere, must be
 // repeated by plans made anew; `executable` then is the new one.
-bool Champion::wins_again(const AbTrial& ab_trial, const Proposal& proposal, Executable& executable) {
+bool Incumbent::wins_again(const AbTrial& ab_trial, const Proposal& proposal, Executable& executable) {
   if (ab_trial.is_won(kClearGain) || has_exact_times_) return true;
   const Executable best = trial_.compile(best_);
   executable = trial_.compile(proposal);
@@ -189,7 +191,7 @@ bool Champion::wins_again(const AbTrial& ab_trial, const Proposal& proposal, Exe
 }
 
 // What a graph took in its best schedule.
-void Champion::remember(const Proposal& proposal, double ms) {
+void Incumbent::remember(const Proposal& proposal, double ms) {
   const auto [at, is_new] = samples_.try_emplace(structural_hash(proposal.finished));
   if (is_new) {
     const GraphScore score = context_.score(proposal.simplified);
@@ -198,10 +200,10 @@ void Champion::remember(const Proposal& proposal, double ms) {
   at->second.latency_us = std::min(at->second.latency_us, ms * 1e3);
 }
 
-Proposal Champion::take() {
+Proposal Incumbent::take() {
   for (const auto& [hash, sample] : samples_) context_.remember_latency(hash, sample);
   if (best_ms_ > 0) {
-    context_.set_best_run({std::move(best_difference_), best_ms_, gained_ * tuning_gained_, challenge_seconds()});
+    context_.set_best_run({std::move(best_difference_), best_ms_, gained_ * tuning_gained_, candidate_seconds()});
   }
   return std::move(best_);
 }

@@ -1,5 +1,5 @@
 // The best plan so far: what its trials tell is kept for where no time is left to measure it once more.
-#include "engine/strategies/trials/champion.h"
+#include "engine/strategies/trials/incumbent.h"
 
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@ Graph side_by_side() {
   return graph;
 }
 
-class ChampionTest : public testing::Test {
+class IncumbentTest : public testing::Test {
  protected:
-  ChampionTest() {
+  IncumbentTest() {
     compile_.device = "sim:v100";
     compile_.cache_folder = folder_ / "cache";
     search_.budget_seconds = 100;
@@ -41,14 +41,14 @@ class ChampionTest : public testing::Test {
   std::optional<StrategyContext> context_;
 };
 
-TEST_F(ChampionTest, KeepsWhatTheTrialsOfTheBestTold) {
+TEST_F(IncumbentTest, KeepsWhatTheTrialsOfTheBestTold) {
   open();
   const Proposal plain = context_->propose(side_by_side());
-  Champion champion(*context_, plain);
-  try_list(*context_, champion, plain);
+  Incumbent incumbent(*context_, plain);
+  try_list(*context_, incumbent, plain);
   ASSERT_FALSE(report_.trials.empty());
   ASSERT_TRUE(report_.trials.back().accepted);
-  champion.take();
+  incumbent.take();
   ASSERT_TRUE(context_->best_run());
   EXPECT_TRUE(context_->best_run()->difference.ok);
   EXPECT_EQ(context_->best_run()->ms, report_.trials.back().latency_ms);
@@ -56,11 +56,11 @@ TEST_F(ChampionTest, KeepsWhatTheTrialsOfTheBestTold) {
   EXPECT_GT(context_->best_run()->trial_seconds, 0);
 }
 
-TEST_F(ChampionTest, ThePlainPlanHasWonNoTrial) {
+TEST_F(IncumbentTest, ThePlainPlanHasWonNoTrial) {
   open();
   const Proposal plain = context_->propose(side_by_side());
-  Champion champion(*context_, plain);
-  champion.take();
+  Incumbent incumbent(*context_, plain);
+  incumbent.take();
   EXPECT_FALSE(context_->best_run());
   EXPECT_TRUE(context_->plain_run());
 }

@@ -11,10 +11,10 @@
 namespace autograph {
 
 /// For one thread, as StrategyContext.
-class Champion {
+class Incumbent {
  public:
-  /// Compiles and runs `plain`, the first champion.
-  Champion(StrategyContext& context, Proposal plain);
+  /// Compiles and runs `plain`, the first incumbent.
+  Incumbent(StrategyContext& context, Proposal plain);
 
   const Proposal& best() const { return best_; }
   /// Latency of the best over that of the first one.
@@ -30,7 +30,7 @@ class Champion {
   bool is_new_graph(const Proposal& proposal);
 
   /// Takes the proposal when it gives the same numbers in less time.
-  bool challenge(Proposal proposal);
+  bool try_candidate(Proposal proposal);
   /// The proposal with a schedule of several streams: as it is, and with those stages alone that pay on the device.
   void try_schedule(Proposal proposal, Schedule schedule);
   /// Kernels and layouts chosen by measurement instead of by estimate, when that is faster: in the network, too, where
@@ -44,7 +44,7 @@ class Champion {
   Proposal take();
 
  private:
-  double challenge_seconds() const;
+  double candidate_seconds() const;
   bool may_tune() const;
   bool wins_as_compiled_now();
   size_t num_fresh_steps(const Proposal& proposal) const;
@@ -59,7 +59,7 @@ class Champion {
   const Trial& trial_;
   Proposal best_;
   Executable best_executable_;
-  double compile_seconds_ = 0;  // of the last challenger
+  double compile_seconds_ = 0;  // of the last candidate
   double run_seconds_ = 0;      // of the first plan, with the comparison of numbers
   double gained_ = 1;
   Difference best_difference_;
@@ -69,11 +69,11 @@ class Champion {
   std::set<Hash128> seen_;
 };
 
-/// Challenges with the schedules of `list` for the graph of `of`.
-void try_list(StrategyContext& context, Champion& champion, const Proposal& of);
-/// Challenges with the schedules of `nimble` for the graph of `of`, and with that of `list`.
-void try_nimble(StrategyContext& context, Champion& champion, const Proposal& of);
-/// Challenges with the graphs that `taso` finds, and gives them back, cheapest first.
-std::vector<Proposal> challenge_with_taso(StrategyContext& context, Champion& champion, const Graph& simplified);
+/// Tries the schedules of `list` for the graph of `of`.
+void try_list(StrategyContext& context, Incumbent& incumbent, const Proposal& of);
+/// Tries the schedules of `nimble` for the graph of `of`, and with that of `list`.
+void try_nimble(StrategyContext& context, Incumbent& incumbent, const Proposal& of);
+/// Tries the graphs that `taso` finds, and gives them back, cheapest first.
+std::vector<Proposal> try_taso(StrategyContext& context, Incumbent& incumbent, const Graph& simplified);
 
 }  // namespace autograph
