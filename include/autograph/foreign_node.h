@@ -1,6 +1,7 @@
 // A node of another format, on its way in or out; ops translate themselves through it without seeing that format.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 // Compiling and timing, as the verbs that run models need it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 

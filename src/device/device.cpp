@@ -1,6 +1,7 @@
 #include "autograph/device.h"
 
 #include <chrono>
+#include <functional>
 
 #include "base/check.h"
 #include "device/host_threads.h"

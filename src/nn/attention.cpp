@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "autograph/error.h"
 #include "autograph/ops/activation.h"

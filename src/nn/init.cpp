@@ -1,6 +1,7 @@
 #include "autograph/nn/init.h"
 
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 #include "base/check.h"

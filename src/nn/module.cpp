@@ -1,6 +1,7 @@
 #include "autograph/nn/module.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "autodiff/name_pattern.h"

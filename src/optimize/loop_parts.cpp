@@ -1,6 +1,7 @@
 #include "optimize/loop_parts.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "autograph/op_def.h"
 #include "autograph/verify.h"

@@ -1,6 +1,7 @@
 #include "runtime/dynamic_step.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/check.h"
 #include "base/join.h"

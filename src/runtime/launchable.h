@@ -2,6 +2,7 @@
 // same time never share one and a warm run allocates nothing.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <utility>

@@ -1,6 +1,7 @@
 #include "runtime/stream_run.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "autograph/executor.h"
 #include "base/check.h"

@@ -1,6 +1,7 @@
 // The executor of plans on devices with streams: what record_steps() gives.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>

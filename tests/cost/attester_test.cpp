@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 
 #include "autograph/devices.h"
 #include "autograph/op_def.h"

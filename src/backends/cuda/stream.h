@@ -1,6 +1,7 @@
 // Streams and events of a CUDA device.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>

@@ -1,5 +1,7 @@
 #include "backends/opencl/stream.h"
 
+#include <functional>
+
 #include <fmt/core.h>
 
 #include "autograph/error.h"

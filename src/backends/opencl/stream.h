@@ -1,6 +1,8 @@
 // Streams and events of an OpenCL device: queues in order, and markers in them.
 #pragma once
 
+#include <functional>
+
 #include "autograph/device.h"
 #include "backends/gpu/faults.h"
 #include "backends/opencl/machine.h"

@@ -4,6 +4,7 @@
 // come from a file, so that a device that nobody has can be tried.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

@@ -1,5 +1,6 @@
 // Making plans, and looking at them again on another machine.
 #include <algorithm>
+#include <functional>
 
 #include "autograph/cpu_count.h"
 #include "autograph/devices.h"

@@ -1,6 +1,7 @@
 #include "engine/bisect/shrink.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace autograph {
 

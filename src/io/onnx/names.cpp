@@ -1,5 +1,6 @@
 #include "io/onnx/names.h"
 
+#include <functional>
 #include <queue>
 #include <unordered_map>
 

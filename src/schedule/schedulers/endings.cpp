@@ -1,6 +1,7 @@
 #include "schedule/schedulers/endings.h"
 
 #include <bit>
+#include <functional>
 
 #include "base/check.h"
 

@@ -11,6 +11,7 @@
 // in a group, then in halves; at the end there are always the wavefronts and the plain sequence.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>

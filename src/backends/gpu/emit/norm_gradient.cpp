@@ -1,5 +1,7 @@
 // Normalizations of a training step: batch_normalization with the statistics of its batch, and the gradients of it and
 // of layer_normalization. A group of items for each channel or row walks over it again for each sum that it needs.
+#include <functional>
+
 #include "backends/gpu/emit/families.h"
 #include "backends/gpu/emit/text/group_reduction.h"
 #include "ops/defs.h"

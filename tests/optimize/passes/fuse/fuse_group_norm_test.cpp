@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <functional>
 
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/normalization.h"

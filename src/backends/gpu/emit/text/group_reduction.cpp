@@ -1,6 +1,7 @@
 #include "backends/gpu/emit/text/group_reduction.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace autograph::gpu {
 namespace {

@@ -1,5 +1,7 @@
 #include "backends/gpu/emit/text/window.h"
 
+#include <functional>
+
 #include "base/join.h"
 
 namespace autograph::gpu {
