@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "autograph/builder.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
