@@ -14,8 +14,8 @@ namespace {
 
 // Parts of a kernel that takes less would hardly do more than start.
 constexpr double kLeastUs = 6;
-// Where a kernel fills more of the processors its parts leave each other little room.
-constexpr double kMostProcessors = 0.3;
+// Where a kernel fills more of the processors, parts of it leave each other no room.
+constexpr double kMostProcessors = 0.9;
 // Gains below this share of the makespan are not worth a graph with more nodes.
 constexpr double kMinGain = 1e-4;
 constexpr int kMaxSweeps = 3;

@@ -19,14 +19,19 @@ bool is_elementwise(const Node& node) {
   return traits.elementwise && traits.pure && !traits.view && node.outputs().size() == 1;
 }
 
-// Will `v` be computed together with the one node that reads it, whose result has type `type`?
-bool is_absorbed(const Graph& graph, ValueId v, const Type& type) {
+// Does it take any number of operands? The kernels of convolutions and products compute nothing such behind them.
+bool is_variadic(const Node& node) {
+  return !node.op().inputs.empty() && node.op().inputs.back().arity == Arity::variadic;
+}
+
+// Will `v` be computed together with `reader`, the one node that reads it, whose result has type `type`?
+bool is_absorbed(const Graph& graph, ValueId v, const Node& reader, const Type& type) {
   if (!v.is_valid()) return false;
   const Value& value = graph.value(v);
   if (!value.producer().is_valid() || value.uses().size() != 1 || graph.num_output_uses(v) > 0) return false;
   if (value.type() != type) return false;
   const Node& producer = graph.node(value.producer());
-  return producer.op().traits.anchor || is_elementwise(producer);
+  return (producer.op().traits.anchor && !is_variadic(reader)) || is_elementwise(producer);
 }
 
 bool is_one_element(const Type& type) { return type.is_static() && type.shape().num_elements().value_or(0) == 1; }
@@ -79,8 +84,8 @@ double FusedCost::node_us(const Graph& graph, NodeId id) {
   if (is_placed) return std::min(alone_us, kPlacedUs);
   if (!is_elementwise(node)) return alone_us;
   const Type& type = graph.type(node.output(0));
-  const bool absorbed =
-      std::any_of(node.inputs().begin(), node.inputs().end(), [&](ValueId v) { return is_absorbed(graph, v, type); });
+  const bool absorbed = std::any_of(node.inputs().begin(), node.inputs().end(),
+                                    [&](ValueId v) { return is_absorbed(graph, v, node, type); });
   return absorbed ? alone_us * std::max(kArithmeticShare, moved_share(graph, node)) : alone_us;
 }
 

@@ -43,6 +43,17 @@ TEST_F(FusedCostTest, PartsAreWrittenWhereTheyAreJoined) {
   EXPECT_EQ(us(of_view), alone_us(of_view));
 }
 
+// A sum of any number of operands is a kernel of its own behind products; what follows it goes with it.
+TEST_F(FusedCostTest, OfSeveralProductsTheSumIsAKernel) {
+  const Var w = constant(graph_, Tensor::of<float>({64, 2}, std::vector<float>(128, 0.5F)));
+  const Var total = sum({matmul(x_, w), matmul(whole_, w)});
+  EXPECT_EQ(us(total), alone_us(total));
+  const Var positive = relu(total);
+  EXPECT_LT(us(positive), alone_us(positive));
+  const Var added = add(matmul(x_, w), matmul(whole_, w));
+  EXPECT_LT(us(added), alone_us(added));
+}
+
 // What a search is told of a simulated device is what its clock will say.
 TEST_F(FusedCostTest, SimulatedDevicesMoveParts) {
   SimCost sim(load_sim_machine("v100"));
