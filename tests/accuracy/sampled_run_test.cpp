@@ -20,10 +20,12 @@ std::vector<ScaledTensor> tensors_of(const std::vector<Datum>& inputs) {
   return tensors;
 }
 
-// The body of stop_gradient is an identity, which moves nothing and has none.
-bool has_reference(const OpDef& op) {
-  return op.scalar || op.reference || (op.decompose && &op != &stop_gradient_def());
+// The bodies of these are identities, which move nothing and have none.
+bool hands_on(const OpDef& op) {
+  return &op == &stop_gradient_def() || &op == &with_gradient_def() || &op == &gradient_hook_def();
 }
+
+bool has_reference(const OpDef& op) { return op.scalar || op.reference || (op.decompose && !hands_on(op)); }
 
 bool is_static(const Graph& graph) {
   for (const NodeId id : graph.nodes()) {
