@@ -58,7 +58,7 @@ SampledRun::Plan SampledRun::plan(const Node& node, size_t output, const Selecti
 }
 
 double SampledRun::work(ValueId value, const Selection& wanted) {
-  if (leaf(value)) return 0;
+  if (leaf(value) || whole_.contains(graph_.value(value).producer())) return 0;
   const Node& node = graph_.node(graph_.value(value).producer());
   const Plan of = plan(node, graph_.value(value).slot(), wanted);
   std::vector<Type> outputs = of.outputs;
@@ -82,8 +82,12 @@ ScaledTensor SampledRun::compute(ValueId value, const Selection& wanted) {
   if (leaf(value)) return select_both(inputs_[value.index], wanted);
   const auto known = computed_.find({value, wanted});
   if (known != computed_.end()) return known->second;
-  const Node& node = graph_.node(graph_.value(value).producer());
+  const NodeId producer = graph_.value(value).producer();
+  const Node& node = graph_.node(producer);
   const size_t slot = graph_.value(value).slot();
+  // A split into thousands of pieces runs once for all of them.
+  const auto whole = whole_.find(producer);
+  if (whole != whole_.end()) return select_both(whole->second[slot], wanted);
   const Plan of = plan(node, slot, wanted);
   std::vector<ScaledTensor> inputs(of.inputs.size());
   std::vector<Tensor> tensors(of.inputs.size());
@@ -95,8 +99,9 @@ ScaledTensor SampledRun::compute(ValueId value, const Selection& wanted) {
                                                of.cropped.attributes, node.outputs().size(), "");
   AG_CHECK(outputs[slot].shape().static_dims() == dims_of(of.cropped.made), "[{}] a part of it: expected {}, got {}",
            node.op().name, to_string(Shape::of(dims_of(of.cropped.made))), to_string(outputs[slot]));
-  const auto results = run_scaled(node.op(), of.cropped.attributes, inputs, outputs, model_);
+  auto results = run_scaled(node.op(), of.cropped.attributes, inputs, outputs, model_);
   ScaledTensor result = select_both(results[slot], positions_in(wanted, of.cropped.made));
+  if (slot > 0) whole_.emplace(producer, std::move(results));  // behind the first output nothing is cut down
   computed_[{value, wanted}] = result;
   return result;
 }

@@ -42,6 +42,7 @@ class SampledRun {
   const ErrorModel model_;
   std::vector<ScaledTensor> inputs_;  // by value: of inputs and constants
   std::map<std::pair<ValueId, Selection>, ScaledTensor> computed_;
+  std::map<NodeId, std::vector<ScaledTensor>> whole_;  // all that nodes make that were not cut down
 };
 
 }  // namespace autograph

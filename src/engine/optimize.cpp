@@ -138,7 +138,7 @@ bool has_time_to_settle(StrategyContext& context) {
   if (!run) return true;
   if (context.is_cancelled()) return false;
   const double seconds_left = context.budget_seconds() - context.seconds();
-  return context.report().simulated || seconds_left > kPlansToSettle * run->trial_seconds;
+  return context.counts_candidates() || seconds_left > kPlansToSettle * run->trial_seconds;
 }
 
 // What the trials told: every plan that became the best was compared, and was faster than the one before it.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "autograph/builder.h"
+#include "autograph/ops/shape.h"
 #include "autograph/random.h"
 #include "autograph/verify.h"
 #include "ops/defs.h"
@@ -83,6 +85,21 @@ TEST(SampledRun, CropsWhatSamplesLeaveOut) {
   const OpSample weights{.inputs = {numbers({2, 18, 5, 5}), numbers({2, 27, 3, 3})},
                          .attributes = {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"group", int64_t{9}}}};
   EXPECT_EQ(num_cropped(conv_grad_weight_def(), weights, 1), 1U);
+}
+
+// A split into thousands of pieces would take a run of all of it for each of them.
+TEST(SampledRun, RunsWhatCannotBeCutDownOnceForAllItsOutputs) {
+  Graph graph("pieces");
+  const Var x = input(graph, DType::f32, {4}, "x");
+  for (const Var& piece : split(x, {1, 1, 1, 1})) graph.add_output(piece.id());
+  const std::vector<ScaledTensor> inputs = {{Tensor::of<float>({4}, {1, 2, 3, 4}), {}}};
+  SampledRun run(graph, inputs, {});
+  const Selection all = {{0}};
+  EXPECT_GT(run.work(graph.outputs()[2], all), 0);
+  EXPECT_EQ(run.compute(graph.outputs()[1], all).value.data<float>()[0], 2);
+  EXPECT_EQ(run.work(graph.outputs()[2], all), 0);
+  EXPECT_EQ(run.compute(graph.outputs()[2], all).value.data<float>()[0], 3);
+  EXPECT_EQ(run.compute(graph.outputs()[0], all).value.data<float>()[0], 1);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
+#include <vector>
 
 #include "autograph/builder.h"
 #include "autograph/compare_values.h"
@@ -13,6 +15,7 @@
 #include "autograph/search.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/zoo.h"
+#include "engine/strategies/strategy.h"
 #include "support/graphs/random_graph.h"
 #include "support/test_folder.h"
 
@@ -292,48 +295,46 @@ TEST(Optimize, IosMergesSiblings) {
 }
 
 // Products of one input, side by side: their critical path is a small part of their sum.
-Graph branches(int count) {
-  Graph graph("branches");
-  const Var x = input(graph, DType::f32, {64, 256}, "x");
-  for (int branch = 0; branch < count; ++branch) {
-    const std::vector<float> elements(256 * 256, 0.01F * static_cast<float>(branch + 1));
-    const Var y = tanh(matmul(x, constant(graph, Tensor::of<float>({256, 256}, elements))));
-    graph.add_output(y.id(), "y" + std::to_string(branch));
-  }
-  return graph;
+// Of runs on `device`, with the samples that others left there: a search's report at its start.
+SearchReport report_at_start(const std::string& device, const std::string& cache, const SearchOptions& search,
+                             std::span<const LatencySample> samples = {}) {
+  CompileOptions options;
+  options.device = device;
+  options.threads = 1;
+  options.cache_folder = cache;
+  SearchReport report;
+  StrategyContext context(get_device(device, options.precision), options, search, report);
+  uint64_t number = 0;
+  for (const LatencySample& sample : samples) context.remember_latency({++number, 0}, sample);
+  return report;
+}
+
+// Graphs that take what their sum says and half of their critical path.
+std::vector<LatencySample> samples_of_half() {
+  std::vector<LatencySample> samples;
+  for (int k = 1; k <= 12; ++k) samples.push_back({100.0 * k, 900.0 / k, 100.0 * k + 450.0 / k});
+  return samples;
 }
 
 TEST(Optimize, AlphaIsFittedToWhatGraphsTook) {
-  CompileOptions options;
-  options.threads = 1;
   const TestFolder folder;  // samples of other tests would be samples, too
-  options.cache_folder = folder.path();
   SearchOptions search = quick(Strategy::autograph);
-  EXPECT_FALSE(optimize(recurrent(4), options, search).report.is_alpha_fitted);
-  for (const int steps : {2, 3, 6, 8}) optimize(recurrent(steps, 256), options, search);
-  for (const int count : {2, 4, 8}) optimize(branches(count), options, search);
-  const SearchReport fitted = optimize(recurrent(5), options, search).report;
+  EXPECT_FALSE(report_at_start("cpu", folder.path(), search, samples_of_half()).is_alpha_fitted);
+  const SearchReport fitted = report_at_start("cpu", folder.path(), search);
   EXPECT_TRUE(fitted.is_alpha_fitted);
-  EXPECT_GE(fitted.alpha, 0);
+  EXPECT_NEAR(fitted.alpha, 0.5, 1e-6);
   search.alpha = 2;
-  const SearchReport given = optimize(recurrent(5), options, search).report;
+  const SearchReport given = report_at_start("cpu", folder.path(), search);
   EXPECT_FALSE(given.is_alpha_fitted);
   EXPECT_EQ(given.alpha, 2);
 }
 
 // Before anything else is tried the plain graph is scheduled, where that costs no time on the device.
 TEST(Optimize, LargeGraphsAreNeverWorseThanTheListScheduler) {
-  Graph graph("towers");
-  const Var x = input(graph, DType::f32, {4, 4}, "x");
-  const Var weight = constant(graph, Tensor::of<float>({4, 4}, std::vector<float>(16, 0.2F)));
-  for (int tower = 0; tower < 30; ++tower) {
-    Var y = x;
-    for (int layer = 0; layer < 40; ++layer) y = tanh(matmul(y, weight));
-    graph.add_output(y.id(), "y" + std::to_string(tower));
-  }
+  const Graph graph = towers(8, 130, 4);
   ASSERT_GT(graph.num_nodes(), 2000U);
   const SearchReport list = optimize(graph, simulated(), quick(Strategy::list)).report;
-  SearchOptions search = quick(Strategy::autograph);
+  SearchOptions search = quick(Strategy::search);
   search.candidates = 1;
   const SearchReport found = optimize(graph, simulated(), search).report;
   EXPECT_LT(list.latency_after_ms, list.latency_before_ms / 2);
@@ -343,15 +344,12 @@ TEST(Optimize, LargeGraphsAreNeverWorseThanTheListScheduler) {
 
 // What one search leaves in the cache must not change the next.
 TEST(Optimize, AlphaIsFixedWhereLatenciesAreComputed) {
-  CompileOptions options = simulated();
   const TestFolder folder;
-  options.cache_folder = folder.path();
   const SearchOptions search = quick(Strategy::autograph);
-  for (const int steps : {2, 3, 6, 8}) optimize(recurrent(steps, 256), options, search);
-  for (const int count : {2, 4, 8}) optimize(branches(count), options, search);
-  const SearchReport last = optimize(recurrent(5), options, search).report;
-  EXPECT_FALSE(last.is_alpha_fitted);
-  EXPECT_EQ(last.alpha, 1);
+  report_at_start("sim:v100", folder.path(), search, samples_of_half());
+  const SearchReport next = report_at_start("sim:v100", folder.path(), search);
+  EXPECT_FALSE(next.is_alpha_fitted);
+  EXPECT_EQ(next.alpha, 1);
 }
 
 TEST(Optimize, StopsWhenCancelledWithTheBestSoFar) {
