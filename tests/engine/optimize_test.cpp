@@ -204,7 +204,8 @@ TEST(Optimize, TheBestTrialIsTheResultHoweverLittleItGains) {
   }
 }
 
-// The plain graph runs on two streams, what it becomes is one product: no schedule of that has streams.
+// The plain graph runs on two streams, what it becomes is one product: no schedule of that has streams, unless it is
+// cut into parts.
 TEST(Optimize, WhatHasNoStreamsIsTriedBesideWhatHas) {
   Graph graph("two_products");
   const Var x = input(graph, DType::f32, {64, 256}, "x");
@@ -212,7 +213,9 @@ TEST(Optimize, WhatHasNoStreamsIsTriedBesideWhatHas) {
     return matmul(x, constant(graph, Tensor::of<float>({256, 256}, std::vector<float>(256 * 256, scale))));
   };
   graph.add_output(sub(product(0.5F), product(0.25F)).id(), "y");
-  const SearchReport report = optimize(std::move(graph), simulated(), quick(Strategy::search)).report;
+  SearchOptions search = quick(Strategy::search);
+  for (const int parts : {2, 3, 4, 6, 8}) search.disabled_rules.push_back("spread.product_" + std::to_string(parts));
+  const SearchReport report = optimize(std::move(graph), simulated(), search).report;
   ASSERT_FALSE(report.trials.empty());
   EXPECT_GT(report.trials.front().streams, 1u);
   EXPECT_EQ(report.trials.back().streams, 1u);
@@ -294,7 +297,6 @@ TEST(Optimize, IosMergesSiblings) {
   EXPECT_TRUE(optimize(graph, simulated(), search).report.rules_applied.empty());
 }
 
-// Products of one input, side by side: their critical path is a small part of their sum.
 // Of runs on `device`, with the samples that others left there: a search's report at its start.
 SearchReport report_at_start(const std::string& device, const std::string& cache, const SearchOptions& search,
                              std::span<const LatencySample> samples = {}) {
