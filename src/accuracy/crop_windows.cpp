@@ -25,7 +25,7 @@ bool crop_windows(const WholeCall& call, const Dims& kernel, const Selection& wa
     if (from >= to) return false;
     pads[axis] = from - begin;
     pads[axis + spatial] = end - to;
-    cropped.inputs[0][axis + 2] = select_all({window.in})[0];
+    cropped.inputs[0][axis + 2] = all_of(window.in);
     cropped.inputs[0][axis + 2] = {cropped.inputs[0][axis + 2].begin() + from,
                                    cropped.inputs[0][axis + 2].begin() + to};
     cropped.made[axis + 2].clear();

@@ -8,9 +8,7 @@
 #include "graph/attribute_hash.h"
 
 namespace autograph {
-namespace {
 
-// The node by itself.
 Hash128 kind_alone(const Graph& graph, const Node& node) {
   Hasher hasher;
   hasher.add(node.op().name);
@@ -22,8 +20,6 @@ Hash128 kind_alone(const Graph& graph, const Node& node) {
   for (const ValueId v : node.outputs()) hasher.add(to_string(graph.type(v)));
   return hasher.finish();
 }
-
-}  // namespace
 
 Composition::Composition(const Graph& graph, const std::function<double(NodeId)>& node_us) {
   std::vector<Hash128> alone(graph.node_capacity());

@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "autograph/hash.h"
 
 namespace autograph {
+
+/// The op of a node with its attributes and types, and which of its operands are constants: equal for nodes alike.
+Hash128 kind_alone(const Graph& graph, const Node& node);
 
 /// What a graph does, without what its weights are: how many microseconds each kind of node takes in it. A kind is the
 /// op with its attributes and types, and what makes the operands.

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "autograph/op_def.h"
-#include "base/hash.h"
-#include "graph/attribute_hash.h"
+#include "engine/strategies/diversity.h"
 #include "schedule/schedulers/list.h"
 #include "schedule/schedulers/task_stages.h"
 
@@ -66,13 +64,13 @@ class SpreadSearch {
     return makespan_.us(without_free_tasks(tasks).graph);
   }
 
-  // Nodes that may be cut, those with the same op, attributes and types together, what takes longest first.
+  // Nodes that may be cut, those alike together, what takes longest first.
   std::vector<std::vector<NodeId>> groups_of_like_nodes() const {
     const Graph& graph = start_.graph();
     std::map<Hash128, std::vector<NodeId>> by_kind;
     for (const NodeId id : graph.topological_order()) {
       if (!has_room_beside(start_, id) || matcher_.find_at(graph, id).empty()) continue;
-      by_kind[kind_of(graph, graph.node(id))].push_back(id);
+      by_kind[kind_alone(graph, graph.node(id))].push_back(id);
     }
     std::vector<std::vector<NodeId>> groups;
     for (auto& [kind, nodes] : by_kind) groups.push_back(std::move(nodes));
@@ -81,14 +79,6 @@ class SpreadSearch {
       return a_us != b_us ? a_us > b_us : a.front() < b.front();
     });
     return groups;
-  }
-
-  static Hash128 kind_of(const Graph& graph, const Node& node) {
-    Hasher hasher;
-    hasher.add(node.op().name);
-    add_attributes(hasher, node.attributes());
-    for (const ValueId v : node.inputs()) hasher.add(v.is_valid() ? to_string(graph.type(v)) : std::string());
-    return hasher.finish();
   }
 
   // Cuts all of `nodes` as is best for the whole, or leaves them in one piece.

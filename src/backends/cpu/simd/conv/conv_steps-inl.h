@@ -26,9 +26,7 @@ HWY_INLINE void apply_conv_step(D d, const ConvStep& step, const ForAll& for_all
     case ConvStep::Kind::add_number: return for_all([&](V v, const auto&) HWY_ATTR { return hn::Add(v, p); });
     case ConvStep::Kind::scale: return for_all([&](V v, const auto&) HWY_ATTR { return hn::Mul(v, p); });
     case ConvStep::Kind::hard_sigmoid:
-      return for_all([&](V v, const auto&) HWY_ATTR {
-        return at_most(d, hn::Set(d, 1.0F), at_least(d, hn::Zero(d), hn::MulAdd(p, v, q)));
-      });
+      return for_all([&](V v, const auto&) HWY_ATTR { return clamp_unit(d, hn::MulAdd(p, v, q)); });
     case ConvStep::Kind::clip:
       return for_all([&](V v, const auto&) HWY_ATTR { return at_most(d, q, at_least(d, p, v)); });
     case ConvStep::Kind::hard_swish: return for_all([&](V v, const auto&) HWY_ATTR { return hard_swish(d, v); });
