@@ -11,12 +11,15 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
+#include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "autograph/search.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/zoo.h"
 #include "engine/strategies/strategy.h"
 #include "support/graphs/random_graph.h"
+#include "support/moved_runs.h"
 #include "support/test_folder.h"
 
 namespace autograph {
@@ -40,13 +43,6 @@ SearchOptions quick(Strategy strategy) {
   search.rounds = 1;
   search.never_slower = strategy == Strategy::autograph;
   return search;
-}
-
-std::vector<Datum> reference(const Graph& graph, const std::vector<Datum>& inputs) {
-  CompileOptions plain;
-  plain.device = "reference";
-  plain.expert.use_passes = false;
-  return compile(graph, plain).run(inputs);
 }
 
 // Steps of a recurrent network with shared weights: products to merge, gates to factor, branches for streams.
@@ -79,7 +75,7 @@ TEST(Optimize, EveryStrategyKeepsTheNumbersOfRandomGraphs) {
     const TestGraph test = make_random_graph(random, 14);
     std::vector<Datum> expected;
     try {
-      expected = reference(test.graph, test.inputs);
+      expected = run_reference(test.graph, test.inputs);
     } catch (const UserError&) {
       continue;  // an index that is computed is out of its range
     }
@@ -111,7 +107,7 @@ TEST(Optimize, AutographGainsMostWhereWeightsAreShared) {
   EXPECT_FALSE(found.report.rules_applied.empty());
   EXPECT_LT(found.report.cost_after_us, found.report.cost_before_us);
   const std::vector<Datum> inputs = seeded_inputs(graph);
-  EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), reference(graph, inputs), {}).ok);
+  EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), run_reference(graph, inputs), {}).ok);
 }
 
 TEST(Optimize, IsNeverSlowerOnAnyModel) {
@@ -256,7 +252,7 @@ TEST(Optimize, RunsOnTheProcessorToo) {
   const Optimized found = optimize(graph, options, search);
   EXPECT_LE(found.report.latency_after_ms, found.report.latency_before_ms);
   const std::vector<Datum> inputs = seeded_inputs(graph);
-  EXPECT_TRUE(compare_all(compile(found, options).run(inputs), reference(graph, inputs), {}).ok);
+  EXPECT_TRUE(compare_all(compile(found, options).run(inputs), run_reference(graph, inputs), {}).ok);
 }
 
 // Products of weights are as large as any of the model: they are folded by the device's kernels.
@@ -274,7 +270,7 @@ TEST(Optimize, FoldsLargeProductsOfWeights) {
   const Executable executable = compile(graph, options);
   EXPECT_EQ(executable.graph().num_nodes(), 1u);
   const std::vector<Datum> inputs = seeded_inputs(graph);
-  EXPECT_TRUE(compare_all(executable.run(inputs), reference(graph, inputs), {}).ok);
+  EXPECT_TRUE(compare_all(executable.run(inputs), run_reference(graph, inputs), {}).ok);
 }
 
 // Siblings become one where the device gains by it: the launch of two small products takes longer than one.
@@ -292,7 +288,7 @@ TEST(Optimize, IosMergesSiblings) {
   ASSERT_FALSE(found.report.rules_applied.empty());
   EXPECT_EQ(found.report.rules_applied[0].rule, "matmul.merge_columns");
   const std::vector<Datum> inputs = seeded_inputs(graph);
-  EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), reference(graph, inputs), {}).ok);
+  EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), run_reference(graph, inputs), {}).ok);
   search.use_rules = false;
   EXPECT_TRUE(optimize(graph, simulated(), search).report.rules_applied.empty());
 }
@@ -362,7 +358,7 @@ TEST(Optimize, StopsWhenCancelledWithTheBestSoFar) {
   const Optimized found = optimize(graph, simulated(), search);
   EXPECT_EQ(found.report.stop_reason, StopReason::cancelled);
   const std::vector<Datum> inputs = seeded_inputs(graph);
-  EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), reference(graph, inputs), {}).ok);
+  EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), run_reference(graph, inputs), {}).ok);
 }
 
 // What trials told is the result where no time is left to measure it once more.

@@ -8,36 +8,19 @@
 #include "autograph/seeded_inputs.h"
 #include "autograph/verify.h"
 #include "optimize/search/search_testing.h"
-#include "support/test_folder.h"
+#include "support/moved_runs.h"
+#include "support/strategy_fixture.h"
 
 namespace autograph {
 namespace {
 
-std::vector<Datum> reference(const Graph& graph, const std::vector<Datum>& inputs) {
-  CompileOptions plain;
-  plain.device = "reference";
-  plain.expert.use_passes = false;
-  return compile(graph, plain).run(inputs);
-}
-
-class ScheduleClimbTest : public testing::Test {
+class ScheduleClimbTest : public StrategyFixture {
  protected:
   ScheduleClimbTest() {
-    compile_.device = "sim:v100";
-    compile_.cache_folder = folder_.path();
-    search_.budget_seconds = 100;
     search_.max_candidates = 10;
     search_.keep = 4;
-    context_.emplace(get_device(compile_.device), compile_, search_, report_);
-    cost_.emplace(context_->cost());
+    open("sim:v100");
   }
-
-  TestFolder folder_;
-  CompileOptions compile_;
-  SearchOptions search_;
-  SearchReport report_;
-  std::optional<StrategyContext> context_;
-  std::optional<FusedCost> cost_;
 };
 
 TEST_F(ScheduleClimbTest, EndsSoonerAndComputesTheSame) {
@@ -47,11 +30,11 @@ TEST_F(ScheduleClimbTest, EndsSoonerAndComputesTheSame) {
   ASSERT_FALSE(found.empty());
   EXPECT_LT(context_->makespan_us(context_->finish(found.front().candidate->graph())), before_us);
   const std::vector<Datum> inputs = seeded_inputs(graph);
-  const std::vector<Datum> expected = reference(graph, inputs);
+  const std::vector<Datum> expected = run_reference(graph, inputs);
   for (const Rewritten& rewritten : found) {
     EXPECT_FALSE(rewritten.steps.empty());
     verify(rewritten.candidate->graph());
-    EXPECT_TRUE(compare_all(reference(rewritten.candidate->graph(), inputs), expected, {}).ok);
+    EXPECT_TRUE(compare_all(run_reference(rewritten.candidate->graph(), inputs), expected, {}).ok);
   }
 }
 

@@ -12,7 +12,8 @@
 #include "autograph/seeded_inputs.h"
 #include "autograph/verify.h"
 #include "ops/sample.h"
-#include "support/test_folder.h"
+#include "support/moved_runs.h"
+#include "support/strategy_fixture.h"
 
 namespace autograph {
 namespace {
@@ -30,32 +31,14 @@ Graph conv_chain(int count, int64_t channels, int64_t size) {
   return graph;
 }
 
-std::vector<Datum> reference(const Graph& graph, const std::vector<Datum>& inputs) {
-  CompileOptions plain;
-  plain.device = "reference";
-  plain.expert.use_passes = false;
-  return compile(graph, plain).run(inputs);
-}
-
-class SpreadKernelsTest : public testing::Test {
+class SpreadKernelsTest : public StrategyFixture {
  protected:
   Rewritten spread(const Graph& graph, double until = 1) { return spread_kernels(*context_, graph, *cost_, until); }
 
   void use(const std::string& device) {
-    compile_.device = device;
-    compile_.cache_folder = folder_.path();
-    search_.budget_seconds = 100;
-    context_.emplace(get_device(device), compile_, search_, report_);
+    open(device);
     context_->set_measuring(false);
-    cost_.emplace(context_->cost());
   }
-
-  TestFolder folder_;
-  CompileOptions compile_;
-  SearchOptions search_;
-  SearchReport report_;
-  std::optional<StrategyContext> context_;
-  std::optional<FusedCost> cost_;
 };
 
 TEST_F(SpreadKernelsTest, EndSoonerAndComputeTheSame) {
@@ -71,7 +54,7 @@ TEST_F(SpreadKernelsTest, EndSoonerAndComputeTheSame) {
   verify(after);
   EXPECT_LT(1.5 * context_->makespan_us(context_->finish(after)), context_->makespan_us(context_->finish(graph)));
   const std::vector<Datum> inputs = seeded_inputs(graph);
-  EXPECT_TRUE(compare_all(reference(after, inputs), reference(graph, inputs), {}).ok);
+  EXPECT_TRUE(compare_all(run_reference(after, inputs), run_reference(graph, inputs), {}).ok);
 }
 
 TEST_F(SpreadKernelsTest, NotWhatFillsTheDevice) {

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "autograph/compare_values.h"
-#include "autograph/compile.h"
 #include "autograph/random.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/verify.h"
@@ -19,6 +18,7 @@
 #include "optimize/search/stitch.h"
 #include "support/graphs/deep_graphs.h"
 #include "support/graphs/random_graph.h"
+#include "support/moved_runs.h"
 
 namespace autograph {
 namespace {
@@ -201,11 +201,8 @@ TEST_F(DeepSearch, WhatWasFoundForOneBlockIsAppliedToAllEqualOnes) {
   std::set<std::string> places;
   for (const RewriteStep& step : whole.steps) places.insert(step.origins.front());
   EXPECT_EQ(places, (std::set<std::string>{"block0/mul", "block1/mul", "block2/mul"}));
-  CompileOptions plain;
-  plain.device = "reference";
-  plain.expert.use_passes = false;
   const std::vector<Datum> inputs = seeded_inputs(graph);
-  EXPECT_TRUE(compare_all(compile(whole.graph, plain).run(inputs), compile(graph, plain).run(inputs), {}).ok);
+  EXPECT_TRUE(compare_all(run_reference(whole.graph, inputs), run_reference(graph, inputs), {}).ok);
 }
 
 // Weights of a block decide there: a product of factors next to the end of the range is not made.

@@ -4,7 +4,6 @@
 
 #include "autograph/builder.h"
 #include "autograph/compare_values.h"
-#include "autograph/compile.h"
 #include "autograph/ops/linear.h"
 #include "autograph/random.h"
 #include "autograph/seeded_inputs.h"
@@ -14,6 +13,7 @@
 #include "optimize/search/search_testing.h"
 #include "optimize/search/stitch.h"
 #include "support/graphs/random_graph.h"
+#include "support/moved_runs.h"
 
 namespace autograph {
 namespace {
@@ -28,11 +28,8 @@ void expect_fresh(const CandidateGraph& candidate, FusedCost& cost) {
 
 void expect_same_numbers(const Graph& actual, const Graph& expected) {
   const std::vector<Datum> inputs = seeded_inputs(expected);
-  CompileOptions plain;
-  plain.device = "reference";
-  plain.expert.use_passes = false;
-  const std::vector<Datum> a = compile(actual, plain).run(inputs);
-  const std::vector<Datum> b = compile(expected, plain).run(inputs);
+  const std::vector<Datum> a = run_reference(actual, inputs);
+  const std::vector<Datum> b = run_reference(expected, inputs);
   ASSERT_EQ(a.size(), b.size());
   for (size_t k = 0; k < a.size(); ++k)
     EXPECT_TRUE(compare_values(a[k], b[k], {}).ok) << compare_values(a[k], b[k], {}).why;
