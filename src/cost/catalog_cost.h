@@ -39,8 +39,6 @@ class CatalogCost : public CostModel {
   /// Spent with measuring kernels so far, or with asking what is known of them.
   double seconds_measured() const { return seconds_measured_; }
   int threads() const override { return options_.threads; }
-  /// Different calls asked about so far.
-  size_t num_calls() const { return known_.size(); }
 
  private:
   struct Answer {

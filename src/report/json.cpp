@@ -72,12 +72,6 @@ Json& Json::push(Json value) {
   return *this;
 }
 
-std::string json_quoted(std::string_view text) {
-  std::string out;
-  append_quoted(out, text);
-  return out;
-}
-
 std::string Json::dump(int indent) const {
   std::string out;
   struct Walk : Printer {

@@ -57,7 +57,4 @@ class Json {
   std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> value_;
 };
 
-/// `text` as a JSON string literal, quotes included.
-std::string json_quoted(std::string_view text);
-
 }  // namespace autograph

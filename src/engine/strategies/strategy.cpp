@@ -35,8 +35,7 @@ constexpr StrategyDef kStrategies[] = {
     {Strategy::paper, "paper", "Algorithm 1 of the AutoGraph paper (AAAI 2023) as it stands.", true, run_search, true},
     {Strategy::search, "search",
      "Partition, backtracking for the mixed critical path cost, dynamic programming, list schedules, verification on "
-     "the "
-     "device (after AAAI 2023).",
+     "the device (after AAAI 2023).",
      true, run_search, true},
     {Strategy::autograph, "autograph", "search, and what ios and nimble propose beside it.", true, run_autograph, true},
 };
@@ -55,8 +54,6 @@ constexpr double kUnlimitedSeconds = 1e6;
 constexpr auto kProgressInterval = std::chrono::milliseconds(200);
 
 }  // namespace
-
-std::span<const StrategyDef> all_strategies() { return kStrategies; }
 
 std::vector<Strategy> available_strategies() {
   std::vector<Strategy> all;

@@ -197,9 +197,6 @@ struct StrategyDef {
   bool uses_critical_path = false;  ///< Its cost is the mixed one; that of others is the sum.
 };
 
-/// All strategies, plainest first.
-std::span<const StrategyDef> all_strategies();
-
 /// What a strategy is.
 const StrategyDef& get_strategy(Strategy id);
 

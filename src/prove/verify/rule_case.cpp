@@ -171,12 +171,4 @@ CaseResult check_case(const RuleMatcher& matcher, const RuleInstance& instance, 
   return result;
 }
 
-CaseResult compare_graphs(const Graph& before, const Graph& after, const std::vector<bool>& positive_inputs,
-                          uint64_t seed) {
-  CaseResult result;
-  result.applied = 1;
-  compare_into(result, before, after, positive_inputs, seed, {});
-  return result;
-}
-
 }  // namespace autograph

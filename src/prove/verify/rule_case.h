@@ -22,8 +22,4 @@ struct CaseResult {
 /// Applies every match of `matcher` in the instance, each to a copy of its own.
 CaseResult check_case(const RuleMatcher& matcher, const RuleInstance& instance, uint64_t seed);
 
-/// Compares what two graphs with the same inputs compute, in the same way. For graphs that no rule made.
-CaseResult compare_graphs(const Graph& before, const Graph& after, const std::vector<bool>& positive_inputs,
-                          uint64_t seed);
-
 }  // namespace autograph

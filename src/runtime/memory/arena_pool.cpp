@@ -49,11 +49,4 @@ void ArenaPool::give_back(Tensor arena) {
   idle_.push_back(std::move(arena));
 }
 
-size_t ArenaPool::idle_bytes() const {
-  const std::lock_guard lock(mutex_);
-  size_t bytes = 0;
-  for (const Tensor& arena : idle_) bytes += arena.size_bytes();
-  return bytes;
-}
-
 }  // namespace autograph

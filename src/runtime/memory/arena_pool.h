@@ -20,13 +20,10 @@ class ArenaPool {
   /// Ends what take() began.
   void give_back(Tensor arena);
 
-  /// Bytes of the arenas that no run has now.
-  size_t idle_bytes() const;
-
  private:
   Tensor make_new(size_t bytes, const Memory* memory);
 
-  mutable std::mutex mutex_;  // guards idle_
+  std::mutex mutex_;  // guards idle_
   std::vector<Tensor> idle_;
 };
 

@@ -15,8 +15,6 @@ class Reachability {
   explicit Reachability(const TaskGraph& graph);
   /// Is there a path of at least one edge?
   bool reaches(TaskIndex from, TaskIndex to) const { return (row(from)[to / 64] >> (to % 64)) & 1U; }
-  /// Must one of two different tasks run before the other?
-  bool are_ordered(TaskIndex a, TaskIndex b) const { return reaches(a, b) || reaches(b, a); }
   /// The edges that no path of two or more edges replaces, sorted: the minimum equivalent graph.
   std::vector<std::pair<TaskIndex, TaskIndex>> minimum_edges() const { return minimum_edges_; }
 

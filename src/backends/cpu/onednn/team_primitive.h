@@ -22,9 +22,6 @@ class TeamPrimitive {
   /// so few, with all.
   void execute(const dnnl::stream& stream, std::span<const dnnl_exec_arg_t> args) const;
 
-  /// Is there a twin for `threads`? For tests.
-  bool has_twin(int threads) const { return static_cast<bool>(twin_for(threads)->primitive); }
-
  private:
   struct Twin {
     int threads = 0;

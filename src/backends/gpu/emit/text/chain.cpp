@@ -202,14 +202,4 @@ std::string rounded(DType dtype, const std::string& name) {
   return fmt::format("from_{0}(to_{0}({1}))", to_string(dtype), name);
 }
 
-std::vector<DType> Chain::result_dtypes() const {
-  std::vector<DType> dtypes;
-  if (body_) {
-    for (const ValueId v : results_) dtypes.push_back(body_->type(v).dtype());
-  } else {
-    dtypes.push_back(call_.outputs[0].dtype());
-  }
-  return dtypes;
-}
-
 }  // namespace autograph::gpu

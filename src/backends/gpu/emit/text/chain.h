@@ -40,8 +40,6 @@ class Chain {
   /// Reads the elements number `first` to `first` + 3, those below `count`, of all inputs at once; from then on `i` of
   /// write() counts them from 0 on.
   void read_four(Writer& writer, std::string_view first, int64_t count);
-  /// Dtype of each of them.
-  std::vector<DType> result_dtypes() const;
 
  private:
   struct Scalar {
