@@ -93,7 +93,7 @@ std::vector<std::string> generator_ops();
 GeneratedRules generate_rules(const GenerateRulesOptions& options = {});
 
 /// The rules as the text of a rules file (rule_set.h), with comments.
-std::string to_text(const GeneratedRules& rules);
+std::string print_rules(const GeneratedRules& rules);
 
 /// Verifies the rules of a set, as verify_rules() does, and seals those that are right. Reports are in its order.
 std::vector<RuleReport> verify_rules(RuleSet& rules, const VerifyRulesOptions& options = {});

@@ -20,7 +20,8 @@ void append_escaped(std::string& out, std::string_view character) {
   }
 }
 
-std::string escaped(std::string_view text, bool keeps_lines) {
+// `as_is`: a control character that is none here; `marked`: characters that get a backslash.
+std::string escaped(std::string_view text, std::string_view as_is, std::string_view marked) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
@@ -28,9 +29,10 @@ std::string escaped(std::string_view text, bool keeps_lines) {
     const std::string_view character = text.substr(0, length);
     if (length == 0) {
       out += fmt::format("\\x{:02x}", byte_at(text, 0));
-    } else if (is_control(character) && !(keeps_lines && character == "\n")) {
+    } else if (is_control(character) && character != as_is) {
       append_escaped(out, character);
     } else {
+      if (marked.find(character) != std::string_view::npos) out += '\\';
       out += character;
     }
     text.remove_prefix(length == 0 ? 1 : length);
@@ -73,8 +75,10 @@ bool is_control(std::string_view character) {
   return code < 0x20 || within(0x7F, 0x9F) || within(0x2028, 0x2029) || turns || code == 0xFEFF;
 }
 
-std::string printable(std::string_view text) { return escaped(text, false); }
+std::string printable(std::string_view text) { return escaped(text, "", ""); }
 
-std::string printable_lines(std::string_view text) { return escaped(text, true); }
+std::string quoted(std::string_view text) { return '"' + escaped(text, "", "\"\\") + '"'; }
+
+std::string printable_lines(std::string_view text) { return escaped(text, "\n", ""); }
 
 }  // namespace autograph

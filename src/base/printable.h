@@ -22,6 +22,9 @@ bool is_control(std::string_view character);
 /// backslash stays, so that a text that was made printable stays as it is.
 std::string printable(std::string_view text);
 
+/// As printable(), in double quotes; quotes and backslashes in it have a backslash, so that where it ends is plain.
+std::string quoted(std::string_view text);
+
 /// As printable(), but line feeds stay: for messages of several lines, whose names have been made printable.
 std::string printable_lines(std::string_view text);
 

@@ -60,6 +60,13 @@ size_t required_count(const std::vector<Param>& params) {
   return count;
 }
 
+// How many there may be, in words.
+std::string allowed_count(const std::vector<Param>& params) {
+  const size_t least = required_count(params);
+  if (!params.empty() && params.back().arity == Arity::variadic) return fmt::format("{} or more", least);
+  return least == params.size() ? fmt::format("{}", least) : fmt::format("{} to {}", least, params.size());
+}
+
 }  // namespace
 
 std::string node_suffix(const std::string& where) {
@@ -104,15 +111,14 @@ size_t resolve_num_outputs(const OpDef& op, int asked, const std::string& where)
   }
   const auto count = static_cast<size_t>(asked);
   AG_CHECK_USER(count >= least && (count == 0 || find_param(op.outputs, count - 1)), ValueError,
-                "[{}] outputs: expected {} to {}, got {}{}", op.name, least, op.outputs.size(), count,
-                node_suffix(where));
+                "[{}] outputs: expected {}, got {}{}", op.name, allowed_count(op.outputs), count, node_suffix(where));
   return count;
 }
 
 void check_inputs(const OpDef& op, const Graph& graph, const std::vector<ValueId>& inputs, const std::string& where) {
   const size_t least = required_count(op.inputs);
   AG_CHECK_USER(inputs.size() >= least && (inputs.empty() || find_param(op.inputs, inputs.size() - 1)), ValueError,
-                "[{}] inputs: expected {} to {}, got {}{}", op.name, least, op.inputs.size(), inputs.size(),
+                "[{}] inputs: expected {}, got {}{}", op.name, allowed_count(op.inputs), inputs.size(),
                 node_suffix(where));
   std::vector<Type> types(inputs.size());
   for (size_t slot = 0; slot < inputs.size(); ++slot) {

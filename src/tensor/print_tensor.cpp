@@ -18,7 +18,7 @@ constexpr int64_t kShown = 3;
 template <class T>
 std::string element_text(const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return "\"" + printable(value) + "\"";
+    return quoted(value);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "true" : "false";
   } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {

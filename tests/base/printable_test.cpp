@@ -35,6 +35,11 @@ TEST(Printable, EscapesBytesThatAreNoUtf8) {
   EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // beyond U+10FFFF
 }
 
+TEST(Printable, QuotedTextEndsWhereItsQuoteStandsAlone) {
+  EXPECT_EQ(quoted("a\n\xff"), "\"a\\n\\xff\"");
+  EXPECT_EQ(quoted(R"(say "a\b")"), R"("say \"a\\b\"")");
+}
+
 TEST(Printable, IsDoneOnce) {
   const std::string once = printable("a\n\xff\xe2\x80\xae");
   EXPECT_EQ(printable(once), once);

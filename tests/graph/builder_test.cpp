@@ -5,6 +5,7 @@
 
 #include "autograph/eager.h"
 #include "autograph/error.h"
+#include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "support/message_of.h"
 
@@ -26,6 +27,21 @@ TEST(Builder, ValuesThatAreNotGivenSaySo) {
   expect_said(message_of<ValueError>([] { (void)Var().dim(0); }), "got Var()");
   expect_said(message_of<ValueError>([] { (void)Var().known(); }), "got Var()");
   expect_said(message_of<ValueError>([] { (void)eager(Tensor::scalar(1.0F)).graph(); }), "constant_like()");
+}
+
+TEST(Builder, NumbersOfInputsAndOutputsAreSaidAsTheyAre) {
+  Graph graph;
+  const ValueId x = graph.add_input(Type(DType::f32, {2}));
+  const auto error = [&](std::string_view op, size_t num_inputs, int num_outputs = -1) {
+    const std::vector<ValueId> inputs(num_inputs, x);
+    return message_of<ValueError>(
+        [&] { graph.add_node(get_op(op), inputs, {}, {.provenance = {}, .num_outputs = num_outputs}); });
+  };
+  EXPECT_EQ(error("add", 1), "[add] inputs: expected 2, got 1");
+  EXPECT_EQ(error("add", 2, 3), "[add] outputs: expected 1, got 3");
+  EXPECT_EQ(error("clip", 4), "[clip] inputs: expected 1 to 3, got 4");
+  EXPECT_EQ(error("gather_elements", 3), "[gather_elements] inputs: expected 2, got 3");
+  EXPECT_EQ(error("adam", 1, 1), "[adam] inputs: expected 2 or more, got 1");
 }
 
 TEST(Builder, ExtentsThatAreNotThereSaySo) {

@@ -93,7 +93,7 @@ TEST(RulesFile, GeneratedRulesCanBeLoaded) {
   options.cases = 15;
   const GeneratedRules found = generate_rules(options);
   ASSERT_FALSE(found.rules.empty());
-  const auto rules = parse_rules(to_text(found), "generated");
+  const auto rules = parse_rules(print_rules(found), "generated");
   ASSERT_EQ(rules->size(), found.rules.size());
   for (size_t i = 0; i < rules->size(); ++i) {
     EXPECT_TRUE(rules->evidence(i).is_sealed);

@@ -25,6 +25,7 @@ TEST(PrintTensor, ShowsEveryKindOfElement) {
   EXPECT_EQ(to_string(Tensor::zeros(DType::f32, {2, 0})), "f32[2,0] {}");
   EXPECT_EQ(to_string(Tensor::of<uint64_t>({1}, {~uint64_t{0}})), "u64[1] {18446744073709551615}");
   EXPECT_EQ(to_string(Tensor::of<std::string>({2}, {"a\n", ""})), "string[2] {\"a\\n\", \"\"}");
+  EXPECT_EQ(to_string(Tensor::of<std::string>({1}, {R"(a", "b\)"})), R"(string[1] {"a\", \"b\\"})");
   EXPECT_EQ(to_string(Tensor::of<std::complex<float>>({1}, {{1, -2}})), "c64[1] {1-2i}");
   EXPECT_EQ(to_string(Tensor::zeros(DType::boolean, {2})), "bool[2] {false, false}");
   EXPECT_EQ(to_string(Tensor::of<BFloat16>({1}, {BFloat16(1.5F)})), "bf16[1] {1.5}");

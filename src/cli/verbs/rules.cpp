@@ -156,7 +156,7 @@ int generate(Session& session, const GenerateOptions& options) {
   request.on_progress = [&](const std::string& what, double fraction) { session.progress(what, fraction); };
   const GeneratedRules found = generate_rules(request);
   session.end_progress();
-  if (!options.output.empty()) write_file(options.output, to_text(found));
+  if (!options.output.empty()) write_file(options.output, print_rules(found));
   Json rules = Json::array();
   Table table({{"pattern"}, {"replacement"}, {"exact", true}, {"covered by"}});
   for (const GeneratedRule& rule : found.rules) {

@@ -8,6 +8,7 @@
 #include "autograph/compare_values.h"
 #include "autograph/op_def.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "graph/diff/match_nodes.h"
 
 namespace autograph {
@@ -32,7 +33,7 @@ std::string name_of(const Graph& graph, ValueId id) {
 struct AttributeText {
   std::string operator()(int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(float value) const { return fmt::format("{}", value); }
-  std::string operator()(const std::string& value) const { return fmt::format("\"{}\"", value); }
+  std::string operator()(const std::string& value) const { return quoted(value); }
   std::string operator()(DType value) const { return std::string(to_string(value)); }
   std::string operator()(const Tensor& value) const { return to_string(value); }
   std::string operator()(const GraphRef& value) const { return fmt::format("a graph of {} nodes", value->num_nodes()); }

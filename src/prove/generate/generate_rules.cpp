@@ -391,7 +391,7 @@ GeneratedRules generate_rules(const GenerateRulesOptions& options) {
   return Generator(options).run(make_problems(options.ops));
 }
 
-std::string to_text(const GeneratedRules& found) {
+std::string print_rules(const GeneratedRules& found) {
   RuleSet rules;
   std::vector<std::string> notes;
   for (const GeneratedRule& rule : found.rules) {

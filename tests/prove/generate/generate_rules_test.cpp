@@ -28,7 +28,7 @@ bool has_rule(const GeneratedRules& found, const std::string& a, const std::stri
   });
 }
 
-std::string all_of(const GeneratedRules& found) { return to_text(found); }
+std::string all_of(const GeneratedRules& found) { return print_rules(found); }
 
 TEST(GenerateRules, FindsThatSumsAndProductsDistribute) {
   const GeneratedRules found = generate_rules(options_for({"add", "mul"}, 3));
@@ -78,7 +78,7 @@ TEST(GenerateRules, MovesFunctionsPastConcats) {
 TEST(GenerateRules, IsTheSameForASeedAndStopsAtItsLimits) {
   const GeneratedRules first = generate_rules(options_for({"add", "neg"}, 2));
   const GeneratedRules second = generate_rules(options_for({"add", "neg"}, 2));
-  EXPECT_EQ(to_text(first), to_text(second));
+  EXPECT_EQ(print_rules(first), print_rules(second));
   GenerateRulesOptions small = options_for({"add", "mul"}, 3);
   small.max_graphs = 100;
   const GeneratedRules stopped = generate_rules(small);
