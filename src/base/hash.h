@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ namespace autograph {
 
 /// Hash of raw bytes.
 Hash128 hash_bytes(const void* data, size_t size);
+
+/// The hash whose to_string() is `text`; nothing where it is none's.
+std::optional<Hash128> read_hash(std::string_view text);
 
 /// Order-dependent accumulation of values into one hash.
 class Hasher {

@@ -2,12 +2,12 @@
 // Metrics are texts, because JSON has neither NaN nor infinities.
 #include "checkpoint/manifest.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/printable.h"
+#include "base/read_number.h"
 
 namespace autograph {
 namespace {
@@ -65,23 +65,16 @@ class Reader {
   const Json& object_;
 };
 
-Hash128 parse_hash(const std::string& text) {
-  Hash128 hash;
-  const auto parse = [&](size_t at, uint64_t& word) {
-    const auto [end, error] = std::from_chars(text.data() + at, text.data() + at + 16, word, 16);
-    return error == std::errc() && end == text.data() + at + 16;
-  };
-  const bool right = text.size() == 32 && parse(0, hash.high) && parse(16, hash.low);
-  AG_CHECK_USER(right, FormatError, "[checkpoint] manifest: expected a hash of 32 digits, got '{}'", printable(text));
-  return hash;
+Hash128 to_hash(const std::string& text) {
+  const auto hash = read_hash(text);
+  AG_CHECK_USER(hash, FormatError, "[checkpoint] manifest: expected a hash of 32 digits, got '{}'", printable(text));
+  return *hash;
 }
 
 double parse_metric(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  AG_CHECK_USER(error == std::errc() && end == text.data() + text.size(), FormatError,
-                "[checkpoint] manifest: 'metric': expected a number, got '{}'", printable(text));
-  return value;
+  const auto value = read_number<double>(text);
+  AG_CHECK_USER(value, FormatError, "[checkpoint] manifest: 'metric': expected a number, got '{}'", printable(text));
+  return *value;
 }
 
 Manifest read_content(const Json& json) {
@@ -103,7 +96,7 @@ Manifest read_content(const Json& json) {
                 "[checkpoint] manifest: 'files': expected a list");
   for (size_t i = 0; i < files.size(); ++i) {
     const Reader file(files[i]);
-    manifest.shards.push_back({file.text("name"), file.integer("bytes"), parse_hash(file.text("hash"))});
+    manifest.shards.push_back({file.text("name"), file.integer("bytes"), to_hash(file.text("hash"))});
     // Nothing else: a name from a file must not lead out of the folder.
     AG_CHECK_USER(manifest.shards[i].name == shard_name(i, files.size()), FormatError,
                   "[checkpoint] manifest: expected file '{}', got '{}'", shard_name(i, files.size()),

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <filesystem>
 #include <map>
 
@@ -14,6 +13,7 @@
 #include "autograph/op_def.h"
 #include "base/cache_folder.h"
 #include "base/check.h"
+#include "base/read_number.h"
 
 namespace autograph::cli {
 namespace {
@@ -83,11 +83,9 @@ std::vector<std::string> split_list(const std::string& text, const char* what) {
 std::vector<int64_t> split_numbers(const std::string& text, const char* what) {
   std::vector<int64_t> numbers;
   for (const std::string& part : split_list(text, what)) {
-    int64_t number = 0;
-    const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), number);
-    AG_CHECK_USER(code == std::errc() && end == part.data() + part.size() && number >= 1, UserError,
-                  "[cli] {}: expected numbers of 1 or more, got '{}'", what, part);
-    numbers.push_back(number);
+    const auto number = read_number<int64_t>(part);
+    AG_CHECK_USER(number && *number >= 1, UserError, "[cli] {}: expected numbers of 1 or more, got '{}'", what, part);
+    numbers.push_back(*number);
   }
   return numbers;
 }

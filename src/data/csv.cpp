@@ -1,7 +1,6 @@
 // Comma-separated values, RFC 4180: cells between separators, in double quotes where they hold one, a quote (doubled)
 // or a line's end. Lines end in \n or \r\n; empty ones are left out.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/printable.h"
+#include "base/read_number.h"
 #include "data/label_column.h"
 #include "io/file.h"
 
@@ -100,10 +100,8 @@ std::optional<float> number_in(std::string_view cell) {
   std::string_view text = begin < end ? cell.substr(begin, end - begin) : std::string_view();
   if (text.empty()) return std::numeric_limits<float>::quiet_NaN();
   if (text.front() == '+') text.remove_prefix(1);
-  double value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return static_cast<float>(value);
+  const auto value = read_number<double>(text);
+  return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
 }
 
 float to_number(const CsvReader& reader, std::string_view cell, const std::string& column) {

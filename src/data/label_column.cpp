@@ -1,10 +1,10 @@
 #include "data/label_column.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
+#include "base/read_number.h"
 #include "data/pixel_dataset.h"
 
 namespace autograph {
@@ -13,11 +13,8 @@ namespace {
 constexpr int64_t kMaxClasses = 1 << 16;
 
 std::optional<int64_t> to_class(const std::string& word) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  const bool whole = error == std::errc() && end == word.data() + word.size();
-  if (!whole || value < 0 || value >= kMaxClasses) return std::nullopt;
-  return value;
+  const auto value = read_number<int64_t>(word);
+  return value && *value >= 0 && *value < kMaxClasses ? value : std::nullopt;
 }
 
 }  // namespace

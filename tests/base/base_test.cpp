@@ -6,6 +6,7 @@
 #include "base/checked_int.h"
 #include "base/did_you_mean.h"
 #include "base/hash.h"
+#include "base/read_number.h"
 
 namespace autograph {
 namespace {
@@ -36,6 +37,23 @@ TEST(Hash, DependsOnOrderAndContent) {
   EXPECT_EQ(hash({1, 2}), hash({1, 2}));
   EXPECT_NE(hash({1, 2}), hash({2, 1}));
   EXPECT_EQ(to_string(hash({1, 2})).size(), 32u);
+}
+
+TEST(Hash, IsReadAsItIsWritten) {
+  const Hash128 hash = Hasher().add("x").finish();
+  EXPECT_EQ(read_hash(to_string(hash)), hash);
+  EXPECT_EQ(read_hash(to_string(hash) + "0"), std::nullopt);
+  EXPECT_EQ(read_hash(std::string(31, '0') + "g"), std::nullopt);
+  EXPECT_EQ(read_hash(std::string(15, '0') + "g" + std::string(16, '0')), std::nullopt);
+}
+
+TEST(ReadNumber, TakesTheWholeTextOrNothing) {
+  EXPECT_EQ(read_number<int64_t>("-12"), -12);
+  EXPECT_EQ(read_number<double>("2.5e3"), 2500.0);
+  for (const std::string_view text : {"", " 1", "1 ", "+1", "1x", "0x1", "1.5", "9223372036854775808"}) {
+    EXPECT_EQ(read_number<int64_t>(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(read_number<size_t>("-1"), std::nullopt);
 }
 
 TEST(Check, InternalErrorNamesThePlaceAndAsksForAReport) {

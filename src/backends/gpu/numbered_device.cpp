@@ -1,12 +1,12 @@
 #include "backends/gpu/numbered_device.h"
 
-#include <charconv>
 #include <set>
 
 #include "autograph/reference_kernel.h"
 #include "backends/gpu/emit/emitted.h"
 #include "backends/gpu/parts_kernel.h"
 #include "base/check.h"
+#include "base/read_number.h"
 
 namespace autograph::gpu {
 
@@ -14,11 +14,9 @@ std::optional<size_t> device_number(std::string_view kind, std::string_view name
   if (name == kind) return 0;
   if (!name.starts_with(kind) || name.size() < kind.size() + 2 || name[kind.size()] != ':') return std::nullopt;
   const std::string_view digits = name.substr(kind.size() + 1);
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  AG_CHECK_USER(number < kMaxDevices, DeviceError, "[{}] device: expected a number below {}, got '{}'", kind,
-                kMaxDevices, name);
+  const auto number = read_number<size_t>(digits);
+  AG_CHECK_USER(!number || *number < kMaxDevices, DeviceError, "[{}] device: expected a number below {}, got '{}'",
+                kind, kMaxDevices, name);
   return number;
 }
 

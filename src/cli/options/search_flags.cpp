@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
 #include "autograph/error.h"
 #include "autograph/prove.h"
 #include "base/check.h"
+#include "base/read_number.h"
 #include "cli/interrupt.h"
 #include "report/table.h"
 
@@ -25,10 +25,8 @@ int checked_count(int64_t value, int64_t least, const char* what) {
 
 std::optional<double> given_alpha(const std::string& text) {
   if (text == "auto") return std::nullopt;
-  double alpha = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), alpha);
-  AG_CHECK_USER(code == std::errc() && end == text.data() + text.size() && alpha >= 0, UserError,
-                "[cli] alpha: expected auto or a number of 0 or more, got '{}'", text);
+  const auto alpha = read_number<double>(text);
+  AG_CHECK_USER(alpha && *alpha >= 0, UserError, "[cli] alpha: expected auto or a number of 0 or more, got '{}'", text);
   return alpha;
 }
 

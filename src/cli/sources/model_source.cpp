@@ -2,13 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <filesystem>
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/zoo.h"
 #include "base/check.h"
+#include "base/read_number.h"
 #include "base/stopwatch.h"
 #include "cli/options/names.h"
 
@@ -18,11 +18,9 @@ namespace {
 constexpr std::string_view kZoo = "zoo:";
 
 int64_t parse_integer(std::string_view text, std::string_view what) {
-  int64_t number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  AG_CHECK_USER(code == std::errc() && end == text.data() + text.size() && !text.empty(), UserError,
-                "[cli] {}: expected a whole number, got '{}'", what, text);
-  return number;
+  const auto number = read_number<int64_t>(text);
+  AG_CHECK_USER(number, UserError, "[cli] {}: expected a whole number, got '{}'", what, text);
+  return *number;
 }
 
 SeedOptions seed_options(const ModelOptions& options) {

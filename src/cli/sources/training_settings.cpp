@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,6 +12,7 @@
 #include "base/hash_stream.h"
 #include "base/join.h"
 #include "base/printable.h"
+#include "base/read_number.h"
 
 namespace autograph::cli {
 namespace {
@@ -209,8 +209,7 @@ LearningSource open_trained(const Session& session, const LearningOptions& optio
   const Settings run = found ? run_settings(*found) : Settings();
   LearningOptions as_trained = options;
   if (!session.is_given("seed")) {
-    const std::string seed = setting_of(run, "--seed", "0");
-    std::from_chars(seed.data(), seed.data() + seed.size(), as_trained.seed);
+    as_trained.seed = read_number<int64_t>(setting_of(run, "--seed", "0")).value_or(as_trained.seed);
   }
   if (options.loss.empty()) as_trained.loss = setting_of(run, "--loss", "");
   take_images(as_trained, run);

@@ -1,11 +1,11 @@
 // The file of hashes: a line for the run, one for each input, one for each node. Numbers are written so that they read
 // back to the same bits; NaN and infinities, which JSON lacks, as text.
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "autograph/run_hashes.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "io/file.h"
 
 namespace autograph {
@@ -62,15 +62,9 @@ double number(const Json& json) {
 
 Hash128 hash(const Json& json) {
   const auto text = json.get<std::string>();
-  constexpr size_t kDigits = 16;
-  Hash128 result;
-  const auto read = [&](size_t at, uint64_t& to) {
-    const char* end = text.data() + at + kDigits;
-    return std::from_chars(text.data() + at, end, to, 16).ptr == end;
-  };
-  const bool is_hash = text.size() == 2 * kDigits && read(0, result.high) && read(kDigits, result.low);
-  AG_CHECK_USER(is_hash, FormatError, "expected a hash of 32 hexadecimal digits, got '{}'", text);
-  return result;
+  const auto result = read_hash(text);
+  AG_CHECK_USER(result, FormatError, "expected a hash of 32 hexadecimal digits, got '{}'", text);
+  return *result;
 }
 
 HashedValue value(const Json& json) {

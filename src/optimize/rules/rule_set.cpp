@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <map>
 #include <sstream>
@@ -12,6 +11,7 @@
 #include "autograph/error.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/read_number.h"
 #include "optimize/rules/pattern/compiled_rule.h"
 
 namespace autograph {
@@ -50,11 +50,9 @@ std::vector<std::string> words_of(const std::string& text) {
 }
 
 size_t count_of(const std::string& word) {
-  size_t count = 0;
-  const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), count);
-  AG_CHECK_USER(code == std::errc() && end == word.data() + word.size(), FormatError,
-                "verified: expected a number of cases, got '{}'", word);
-  return count;
+  const auto count = read_number<size_t>(word);
+  AG_CHECK_USER(count, FormatError, "verified: expected a number of cases, got '{}'", word);
+  return *count;
 }
 
 }  // namespace

@@ -6,21 +6,20 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <vector>
 
 #include "base/check.h"
+#include "base/read_number.h"
 
 namespace autograph::io {
 namespace {
 
 int64_t parse_count(const std::string& key, const std::string& text, const std::string& tensor) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  AG_CHECK_USER(error == std::errc() && end == text.data() + text.size() && value >= 0, FormatError,
+  const auto value = read_number<int64_t>(text);
+  AG_CHECK_USER(value && *value >= 0, FormatError,
                 "[onnx] external_data of '{}': {}: expected an integer of 0 or more, got '{}'", tensor, key, text);
-  return value;
+  return *value;
 }
 
 // The parts between slashes; throws on whatever could lead out of the directory.
