@@ -10,14 +10,35 @@
 
 namespace autograph {
 
+void RuleVisit::set_none(size_t slot) {
+  if (slot < is_set_.size()) is_set_[slot] = 1;
+}
+
+Graph RuleVisit::vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) {
+  return gradient_of_body(body, wanted, given);
+}
+
+void RuleVisit::check_all_set() const {
+  for (size_t slot = 0; slot < is_set_.size(); ++slot) {
+    if (wants(slot) && !is_set_[slot]) {
+      unsupported(fmt::format("its rule has no gradient with respect to input '{}'", input_name(slot)));
+    }
+  }
+}
+
+std::string RuleVisit::input_name(size_t slot) const {
+  const Param* param = find_param(op().inputs, slot);
+  return param ? std::string(param->name) : std::to_string(slot);
+}
+
 RuleContext::RuleContext(Reverse& pass, NodeId node)
-    : pass_(pass),
+    : RuleVisit(pass.graph_.node(node).inputs().size()),
+      pass_(pass),
       node_(node),
       op_(&pass.graph_.node(node).op()),
       attributes_(pass.graph_.node(node).attributes()),
       inputs_(pass.graph_.node(node).inputs()),
-      outputs_(pass.graph_.node(node).outputs()),
-      is_set_(inputs_.size(), 0) {
+      outputs_(pass.graph_.node(node).outputs()) {
   for (const ValueId output : outputs_) gradients_.push_back(pass_.total(output));
 }
 
@@ -62,10 +83,6 @@ void RuleContext::set(size_t slot, const Var& gradient) {
   pass_.seed(inputs_[slot], sum_to(gradient, x).id());
 }
 
-void RuleContext::set_none(size_t slot) {
-  if (slot < is_set_.size()) is_set_[slot] = 1;
-}
-
 std::vector<Var> RuleContext::with_outputs(int count) {
   Graph& graph = pass_.graph_;
   const NodeId more =
@@ -84,10 +101,6 @@ std::vector<Var> RuleContext::with_outputs(int count) {
   outputs_ = outputs;
   gradients_.resize(outputs_.size());
   return values;
-}
-
-Graph RuleContext::vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) {
-  return gradient_of_body(body, wanted, given);
 }
 
 Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) {
@@ -116,19 +129,6 @@ Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const
 
 void RuleContext::unsupported(std::string_view detail) const {
   throw UnsupportedError(fmt::format("[gradient] {}: {} (node {})", op_->name, detail, describe(pass_.graph_, node_)));
-}
-
-void RuleContext::check_all_set() const {
-  for (size_t slot = 0; slot < inputs_.size(); ++slot) {
-    if (wants(slot) && !is_set_[slot]) {
-      unsupported(fmt::format("its rule has no gradient with respect to input '{}'", input_name(slot)));
-    }
-  }
-}
-
-std::string RuleContext::input_name(size_t slot) const {
-  const Param* param = find_param(op_->inputs, slot);
-  return param ? std::string(param->name) : std::to_string(slot);
 }
 
 }  // namespace autograph

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,11 +10,29 @@
 
 namespace autograph {
 
-/// As VjpContext::vjp_of(), of a nested graph.
+/// As VjpContext::vjp_of().
 Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given);
 
+/// What visits in graphs and on tapes (eager/tape/tape_rule.h) share: which gradients of inputs the rule has set.
+class RuleVisit : public VjpContext {
+ public:
+  explicit RuleVisit(size_t num_inputs) : is_set_(num_inputs, 0) {}
+  void set_none(size_t slot) override;
+  Graph vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) override;
+
+  /// Throws UnsupportedError when the rule has forgotten an input that is wanted.
+  void check_all_set() const;
+  /// Has the rule set the gradient of an input, or said that it has none?
+  bool has_set_any() const { return std::find(is_set_.begin(), is_set_.end(), 1) != is_set_.end(); }
+
+ protected:
+  std::string input_name(size_t slot) const;
+
+  std::vector<char> is_set_;  // by input
+};
+
 /// One visit of a node. Copies what it tells of the node: rules add nodes, which moves those of the graph.
-class RuleContext final : public VjpContext {
+class RuleContext final : public RuleVisit {
  public:
   RuleContext(Reverse& pass, NodeId node);
 
@@ -31,19 +50,10 @@ class RuleContext final : public VjpContext {
   std::optional<std::vector<int64_t>> known_integers(size_t slot) const override;
   std::vector<int64_t> integers(size_t slot) const override;
   void set(size_t slot, const Var& gradient) override;
-  void set_none(size_t slot) override;
   std::vector<Var> with_outputs(int count) override;
-  Graph vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) override;
   [[noreturn]] void unsupported(std::string_view detail) const override;
 
-  /// Throws UnsupportedError when the rule has forgotten an input that is wanted.
-  void check_all_set() const;
-  /// Has the rule set the gradient of an input, or said that it has none?
-  bool has_set_any() const { return std::find(is_set_.begin(), is_set_.end(), 1) != is_set_.end(); }
-
  private:
-  std::string input_name(size_t slot) const;
-
   Reverse& pass_;
   NodeId node_;
   const OpDef* op_;
@@ -51,7 +61,6 @@ class RuleContext final : public VjpContext {
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<ValueId> gradients_;  // of the outputs
-  std::vector<char> is_set_;        // by input
 };
 
 }  // namespace autograph

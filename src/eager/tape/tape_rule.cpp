@@ -2,25 +2,19 @@
 
 #include <fmt/core.h>
 
-#include "autodiff/rule_context.h"
 #include "autograph/autodiff.h"
 #include "autograph/eager.h"
 #include "autograph/ops/elementwise.h"
 #include "base/check.h"
 #include "eager/capture/replay.h"
 #include "eager/modes.h"
-#include "graph/schema.h"
 #include "ops/gradients.h"
 #include "ops/sequence/sequence_vjp.h"
 
 namespace autograph {
 
 TapeRule::TapeRule(TapePass& pass, const std::shared_ptr<TapeNode>& node, const std::vector<Var>& gradients)
-    : pass_(pass),
-      node_(node),
-      outputs_(node->outputs.size()),
-      gradients_(gradients),
-      is_set_(node->inputs.size(), 0) {}
+    : RuleVisit(node->inputs.size()), pass_(pass), node_(node), outputs_(node->outputs.size()), gradients_(gradients) {}
 
 Graph& TapeRule::graph() {
   throw UnsupportedError(
@@ -65,20 +59,12 @@ void TapeRule::set(size_t slot, const Var& gradient) {
   pass_.seed(x, is_list ? gradient : sum_to(gradient, x));
 }
 
-void TapeRule::set_none(size_t slot) {
-  if (slot < is_set_.size()) is_set_[slot] = 1;
-}
-
 std::vector<Var> TapeRule::with_outputs(int count) {
   Var any;
   for (const Var& input : node_->inputs) any = input.is_valid() ? input : any;
   outputs_ = any.eager().apply(op(), node_->inputs, attributes(), count);
   gradients_.resize(outputs_.size());
   return outputs_;
-}
-
-Graph TapeRule::vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) {
-  return gradient_of_body(body, wanted, given);
 }
 
 void TapeRule::unsupported(std::string_view detail) const {
@@ -106,19 +92,6 @@ void TapeRule::differentiate_body() {
   }
   const std::vector<Var> found = vjp(outputs, gradients, wanted);
   for (size_t i = 0; i < found.size(); ++i) set(slots[i], is_recorded ? found[i] : detach(found[i]));
-}
-
-void TapeRule::check_all_set() const {
-  for (size_t slot = 0; slot < is_set_.size(); ++slot) {
-    if (wants(slot) && !is_set_[slot]) {
-      unsupported(fmt::format("its rule has no gradient with respect to input '{}'", input_name(slot)));
-    }
-  }
-}
-
-std::string TapeRule::input_name(size_t slot) const {
-  const Param* param = find_param(op().inputs, slot);
-  return param ? std::string(param->name) : std::to_string(slot);
 }
 
 }  // namespace autograph

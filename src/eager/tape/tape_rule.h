@@ -1,16 +1,16 @@
 // What a gradient rule sees of a backward pass over the tape.
 #pragma once
 
-#include <algorithm>
 #include <string_view>
 #include <vector>
 
+#include "autodiff/rule_context.h"
 #include "eager/tape/tape_pass.h"
 
 namespace autograph {
 
 /// One visit of a node that an op made: the rules are those of graphs, and compute at once.
-class TapeRule final : public VjpContext {
+class TapeRule final : public RuleVisit {
  public:
   TapeRule(TapePass& pass, const std::shared_ptr<TapeNode>& node, const std::vector<Var>& gradients);
 
@@ -28,26 +28,17 @@ class TapeRule final : public VjpContext {
   std::optional<std::vector<int64_t>> known_integers(size_t slot) const override;
   std::vector<int64_t> integers(size_t slot) const override;
   void set(size_t slot, const Var& gradient) override;
-  void set_none(size_t slot) override;
   std::vector<Var> with_outputs(int count) override;
-  Graph vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) override;
   [[noreturn]] void unsupported(std::string_view detail) const override;
 
-  /// Has the rule set the gradient of an input, or said that it has none?
-  bool has_set_any() const { return std::find(is_set_.begin(), is_set_.end(), 1) != is_set_.end(); }
   /// Computes the op again by its body, and differentiates that: for calls that the rule leaves to it.
   void differentiate_body();
-  /// Throws UnsupportedError when the rule has forgotten an input that is wanted.
-  void check_all_set() const;
 
  private:
-  std::string input_name(size_t slot) const;
-
   TapePass& pass_;
   std::shared_ptr<TapeNode> node_;
   std::vector<Var> outputs_;    // made when asked for
   std::vector<Var> gradients_;  // of the outputs
-  std::vector<char> is_set_;    // by input
 };
 
 }  // namespace autograph
