@@ -10,25 +10,13 @@
 namespace autograph {
 namespace {
 
-struct Max {
+template <class Formula>
+struct Extreme {
   template <class T>
   using Accumulator = ComputeType<T>;
   template <class A>
   static A combine(A a, A b) {
-    return formulas::Max::of(a, b);
-  }
-  template <class A>
-  static A finish(A total, size_t) {
-    return total;
-  }
-};
-
-struct Min {
-  template <class T>
-  using Accumulator = ComputeType<T>;
-  template <class A>
-  static A combine(A a, A b) {
-    return formulas::Min::of(a, b);
+    return Formula::of(a, b);
   }
   template <class A>
   static A finish(A total, size_t) {
@@ -135,14 +123,16 @@ Var sum(const std::vector<Var>& inputs) { return apply(sum_def(), inputs); }
 Var mean(const std::vector<Var>& inputs) { return apply(mean_def(), inputs); }
 
 const OpDef& max_def() {
-  static const OpDef def = make_variadic("max", "y = the largest of the inputs; NaN when one is NaN.", "Max",
-                                         dtypes::kNumeric, fold_loop<Max, NumericTypes>, extreme_vjp);
+  static const OpDef def =
+      make_variadic("max", "y = the largest of the inputs; NaN when one is NaN.", "Max", dtypes::kNumeric,
+                    fold_loop<Extreme<formulas::Max>, NumericTypes>, extreme_vjp);
   return def;
 }
 
 const OpDef& min_def() {
-  static const OpDef def = make_variadic("min", "y = the smallest of the inputs; NaN when one is NaN.", "Min",
-                                         dtypes::kNumeric, fold_loop<Min, NumericTypes>, extreme_vjp);
+  static const OpDef def =
+      make_variadic("min", "y = the smallest of the inputs; NaN when one is NaN.", "Min", dtypes::kNumeric,
+                    fold_loop<Extreme<formulas::Min>, NumericTypes>, extreme_vjp);
   return def;
 }
 

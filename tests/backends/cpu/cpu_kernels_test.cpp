@@ -152,6 +152,22 @@ TEST(CpuKernels, PoolsOfOneTapTakeAnyDilation) {
   }
 }
 
+TEST(CpuKernels, ElementwiseOpsTakeSixteenInputs) {
+  Graph graph;
+  Random random(4);
+  std::vector<Var> xs;
+  std::vector<Datum> inputs;
+  for (int64_t i = 0; i < 16; ++i) {
+    const Dims dims{3, i % 2 + 1, 5};  // some broadcast
+    xs.push_back(input(graph, DType::f64, Shape::of(dims), "x" + std::to_string(i)));
+    inputs.push_back(draw_tensor(random, DType::f64, dims));
+  }
+  graph.add_output(max(xs).id(), "y");
+  const Executable program = compile(graph, options_for("cpu", false));
+  EXPECT_NE(program.print_plan().find("cpu.elementwise"), std::string::npos) << program.print_plan();
+  EXPECT_EQ(difference(program.run(inputs), compile(graph, options_for("reference", false)).run(inputs)), "");
+}
+
 // oneDNN's brgconv crashes where post-ops meet a window that lies in the padding alone.
 TEST(CpuKernels, ConvolutionsMayHaveEmptyWindows) {
   Random random(16);

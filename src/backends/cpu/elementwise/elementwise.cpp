@@ -5,56 +5,21 @@
 // elements at its own position alone.
 #include <array>
 #include <numeric>
+#include <optional>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/simd/elementwise/broadcast_axes.h"
 #include "tensor/size_of.h"
 
 namespace autograph {
 namespace {
 
-constexpr size_t kMaxInputs = 8;
-constexpr size_t kMaxRank = 8;
-
-struct Axis {
-  int64_t extent = 1;
-  std::array<int64_t, kMaxInputs> strides{};  // in elements; 0 where an input broadcasts
-};
-
-// Do all inputs walk from the end of `inner` to the next step of `outer` without a jump?
-bool can_merge(const Axis& outer, const Axis& inner, size_t num_inputs) {
-  for (size_t k = 0; k < num_inputs; ++k) {
-    if (outer.strides[k] != inner.strides[k] * inner.extent) return false;
+std::vector<simd::BroadcastAxis> plan_axes(const KernelCall& call) {
+  std::vector<std::optional<simd::BroadcastInput>> inputs(call.inputs.size());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (call.has_input(k)) inputs[k] = simd::BroadcastInput{call.input_dims(k)};
   }
-  return true;
-}
-
-// The axes of the output, innermost last, extents of 1 dropped and adjacent axes merged; at least one.
-std::vector<Axis> plan_axes(const KernelCall& call) {
-  const Dims out = call.output_dims(0);
-  std::vector<Axis> all(out.size());
-  for (size_t a = 0; a < out.size(); ++a) all[a].extent = out[a];
-  for (size_t k = 0; k < call.inputs.size(); ++k) {
-    if (!call.has_input(k)) continue;
-    const Dims in = call.input_dims(k);
-    int64_t stride = 1;
-    for (size_t a = in.size(); a-- > 0;) {
-      if (in[a] != 1) all[a + out.size() - in.size()].strides[k] = stride;
-      stride *= in[a];
-    }
-  }
-  std::vector<Axis> axes;
-  for (const Axis& axis : all) {
-    if (axis.extent == 1) continue;
-    if (!axes.empty() && can_merge(axes.back(), axis, call.inputs.size())) {
-      const int64_t extent = axes.back().extent * axis.extent;
-      axes.back() = axis;
-      axes.back().extent = extent;
-    } else {
-      axes.push_back(axis);
-    }
-  }
-  if (axes.empty()) axes.emplace_back();
-  return axes;
+  return simd::broadcast_axes(call.output_dims(0), Layout::row_major, inputs);
 }
 
 ScalarLoop find_loop(const KernelCall& call) {
@@ -65,16 +30,14 @@ ScalarLoop find_loop(const KernelCall& call) {
 
 class ElementwiseKernel : public Kernel {
  public:
-  ElementwiseKernel(const KernelCall& call, std::vector<Axis> axes)
+  ElementwiseKernel(const KernelCall& call, std::vector<simd::BroadcastAxis> axes)
       : loop_(find_loop(call)), attributes_(call.attributes), axes_(std::move(axes)), num_inputs_(call.inputs.size()) {
     for (size_t k = 0; k < num_inputs_; ++k) {
       element_bytes_[k] = call.has_input(k) ? static_cast<int64_t>(element_size(call.inputs[k].dtype())) : 0;
     }
-    row_ = axes_.back();
-    row_bytes_ = row_.extent * static_cast<int64_t>(element_size(call.outputs[0].dtype()));
-    axes_.pop_back();
-    for (const Axis& axis : axes_) num_rows_ *= axis.extent;
-    if (row_.extent == 0) num_rows_ = 0;
+    const int64_t elements = *call.outputs[0].shape().num_elements();
+    row_bytes_ = axes_.back().extent * static_cast<int64_t>(element_size(call.outputs[0].dtype()));
+    num_rows_ = elements == 0 ? 0 : elements / axes_.back().extent;
   }
 
   std::vector<uint32_t> in_place_inputs() const override {
@@ -84,46 +47,36 @@ class ElementwiseKernel : public Kernel {
   }
 
   void run(const KernelArgs& args) const override {
-    std::array<const void*, kMaxInputs> pointers{};
-    for (size_t k = 0; k < num_inputs_; ++k) pointers[k] = args.inputs[k].raw();
+    if (num_rows_ == 0) return;
+    const simd::BroadcastAxis& row = axes_.back();
     char* out = args.outputs[0].mutable_data<char>();
-    std::array<int64_t, kMaxRank> index{};
+    simd::RowCursor cursor(axes_, num_inputs_, 0);
+    std::array<const void*, simd::kMaxInputs> pointers{};
     for (int64_t r = 0; r < num_rows_; ++r) {
-      loop_(attributes_, {pointers.data(), num_inputs_}, {row_.strides.data(), num_inputs_}, out, row_.extent);
+      for (size_t k = 0; k < num_inputs_; ++k) {
+        pointers[k] = static_cast<const char*>(args.inputs[k].raw()) + cursor.offset(k) * element_bytes_[k];
+      }
+      loop_(attributes_, {pointers.data(), num_inputs_}, {row.strides.data(), num_inputs_}, out, row.extent);
       out += row_bytes_;
-      advance(pointers, index);
+      cursor.advance(1);
     }
   }
 
  private:
-  // Moves to the next row: one step on the innermost outer axis, with carries.
-  void advance(std::array<const void*, kMaxInputs>& pointers, std::array<int64_t, kMaxRank>& index) const {
-    for (size_t a = axes_.size(); a-- > 0;) {
-      const bool carries = ++index[a] == axes_[a].extent;
-      const int64_t steps = carries ? 1 - axes_[a].extent : 1;
-      for (size_t k = 0; k < num_inputs_; ++k) {
-        pointers[k] = static_cast<const char*>(pointers[k]) + steps * axes_[a].strides[k] * element_bytes_[k];
-      }
-      if (!carries) return;
-      index[a] = 0;
-    }
-  }
-
   const ScalarLoop loop_;
   const Attributes& attributes_;
-  std::vector<Axis> axes_;  // all but the row
-  Axis row_;
+  const std::vector<simd::BroadcastAxis> axes_;  // the last one is a row
   const size_t num_inputs_;
-  std::array<int64_t, kMaxInputs> element_bytes_{};
+  std::array<int64_t, simd::kMaxInputs> element_bytes_{};
   int64_t row_bytes_ = 0;
-  int64_t num_rows_ = 1;
+  int64_t num_rows_ = 0;
 };
 
 std::string why_not(const KernelCall& call) {
   if (!call.op.scalar) return "not an elementwise op";
-  if (call.inputs.size() > kMaxInputs) return "more than 8 inputs";
+  if (call.inputs.size() > simd::kMaxInputs) return "more than 16 inputs";
   if (!find_loop(call)) return "no formula for these dtypes";
-  if (plan_axes(call).size() > kMaxRank) return "more than 8 dims that do not merge";
+  if (plan_axes(call).size() > simd::kMaxAxes) return "more than 8 dims that do not merge";
   return "";
 }
 
