@@ -38,18 +38,6 @@ HWY_INLINE V at_most(D, V bound, V x) {
 #endif
 }
 
-/// x between 0 and 1; NaN stays.
-template <class D, class V>
-HWY_INLINE V clamp_unit(D d, V x) {
-  return at_most(d, hn::Set(d, 1.0F), at_least(d, hn::Zero(d), x));
-}
-
-/// x * clamp_unit(x / 6 + 1 / 2).
-template <class D, class V>
-HWY_INLINE V hard_swish(D d, V x) {
-  return hn::Mul(x, clamp_unit(d, hn::MulAdd(x, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F))));
-}
-
 // Horner's rule, highest power first.
 template <class D, class V>
 HWY_INLINE V polynomial(D, V, V highest) {
@@ -242,12 +230,6 @@ HWY_INLINE V sigmoid(D d, V x) {
   return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
 }
 
-/// x * sigmoid(alpha * x).
-template <class D, class V>
-HWY_INLINE V swish(D d, V x, V alpha) {
-  return hn::Div(x, hn::Add(hn::Set(d, 1.0F), exp(d, hn::Neg(hn::Mul(alpha, x)))));
-}
-
 /// x / (1 + 2^t) without a division, which takes as long as all the rest, to some units in the last place and |t| / 2
 /// more. From t = 126 on it is x * 0: NaN for an infinite x.
 template <class D, class V>
@@ -276,7 +258,7 @@ HWY_INLINE V fast_logistic_product(D d, V x, V t) {
 
 constexpr float kLog2E = 1.44269504088896341F;
 
-/// x * sigmoid(alpha * x) in this way.
+/// x * sigmoid(alpha * x) without a division.
 template <class D, class V>
 HWY_INLINE V fast_swish(D d, V x, V alpha) {
   return fast_logistic_product(d, x, hn::Mul(hn::Mul(alpha, hn::Set(d, -kLog2E)), x));

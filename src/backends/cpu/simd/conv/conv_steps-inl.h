@@ -7,7 +7,9 @@
 #endif
 
 #include <hwy/highway.h>
+#include <type_traits>
 #include "backends/cpu/simd/conv/conv_steps.h"
+#include "backends/cpu/simd/elementwise/lanes-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,32 +19,30 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Calls for_all(f), which must replace every vector v by f(v, residual), where residual() is what may be added to it.
 template <class D, class ForAll>
 HWY_INLINE void apply_conv_step(D d, const ConvStep& step, const ForAll& for_all) {
+  static_assert(std::is_same_v<D, Lanes::D>);
   using V = hn::Vec<D>;
   const V p = hn::Set(d, step.p);
   const V q = hn::Set(d, step.q);
+  const auto map = [&](const auto& f) HWY_ATTR { for_all([&](V v, const auto&) HWY_ATTR { return f(v); }); };
+  const auto by_formula = [&]<class F, class... P>(F, P... parameters) HWY_ATTR {
+    map([&](V v) HWY_ATTR { return formulas::fast<F>(Lanes(v), Lanes(parameters)...).v; });
+  };
   switch (step.kind) {
     case ConvStep::Kind::add_residual:
       return for_all([&](V v, const auto& residual) HWY_ATTR { return hn::Add(v, residual()); });
-    case ConvStep::Kind::add_number: return for_all([&](V v, const auto&) HWY_ATTR { return hn::Add(v, p); });
-    case ConvStep::Kind::scale: return for_all([&](V v, const auto&) HWY_ATTR { return hn::Mul(v, p); });
-    case ConvStep::Kind::hard_sigmoid:
-      return for_all([&](V v, const auto&) HWY_ATTR { return clamp_unit(d, hn::MulAdd(p, v, q)); });
-    case ConvStep::Kind::clip:
-      return for_all([&](V v, const auto&) HWY_ATTR { return at_most(d, q, at_least(d, p, v)); });
-    case ConvStep::Kind::hard_swish: return for_all([&](V v, const auto&) HWY_ATTR { return hard_swish(d, v); });
-    case ConvStep::Kind::swish: return for_all([&](V v, const auto&) HWY_ATTR { return fast_swish(d, v, p); });
-    case ConvStep::Kind::leaky_relu:
-      return for_all([&](V v, const auto&)
-                         HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, p), v); });
-    case ConvStep::Kind::elu:
-      return for_all([&](V v, const auto&) HWY_ATTR {
-        const V below = hn::Mul(p, expm1_nonpositive(d, at_most(d, hn::Zero(d), v)));
-        return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), below, v);
-      });
-    case ConvStep::Kind::sigmoid: return for_all([&](V v, const auto&) HWY_ATTR { return sigmoid(d, v); });
-    case ConvStep::Kind::tanh: return for_all([&](V v, const auto&) HWY_ATTR { return tanh(d, v); });
-    case ConvStep::Kind::gelu: return for_all([&](V v, const auto&) HWY_ATTR { return fast_gelu(d, v); });
-    case ConvStep::Kind::gelu_tanh: return for_all([&](V v, const auto&) HWY_ATTR { return fast_gelu_tanh(d, v); });
+    case ConvStep::Kind::clip: return map([&](V v) HWY_ATTR { return at_most(d, q, at_least(d, p, v)); });
+    case ConvStep::Kind::add_number: return by_formula(formulas::Add(), p);
+    case ConvStep::Kind::scale: return by_formula(formulas::Scale(), p);
+    case ConvStep::Kind::hard_sigmoid: return by_formula(formulas::HardSigmoid(), p, q);
+    case ConvStep::Kind::hard_swish: return by_formula(formulas::HardSwish());
+    case ConvStep::Kind::leaky_relu: return by_formula(formulas::LeakyRelu(), p);
+    case ConvStep::Kind::elu: return by_formula(formulas::Elu(), p);
+    case ConvStep::Kind::sigmoid: return by_formula(formulas::Sigmoid());
+    case ConvStep::Kind::tanh: return by_formula(formulas::Tanh());
+    // Forms without divisions, which take as long as all the rest of these.
+    case ConvStep::Kind::swish: return map([&](V v) HWY_ATTR { return fast_swish(d, v, p); });
+    case ConvStep::Kind::gelu: return map([&](V v) HWY_ATTR { return fast_gelu(d, v); });
+    case ConvStep::Kind::gelu_tanh: return map([&](V v) HWY_ATTR { return fast_gelu_tanh(d, v); });
   }
 }
 

@@ -1,7 +1,6 @@
 #include "backends/cpu/simd/conv/conv_steps.h"
 
 #include <cmath>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -29,25 +28,8 @@ std::optional<ConvStep> step_with_number(const EpilogueOp& op) {
 }
 
 std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) {
-  if (op.op == &relu_def()) return ConvStep{ConvStep::Kind::clip, 0, INFINITY};
-  if (op.op == &hard_swish_def()) return ConvStep{ConvStep::Kind::hard_swish};
-  if (op.op == &swish_def()) return ConvStep{ConvStep::Kind::swish, op.attributes->real("alpha")};
-  if (op.op == &leaky_relu_def()) return ConvStep{ConvStep::Kind::leaky_relu, op.attributes->real("alpha")};
-  if (op.op == &elu_def()) return ConvStep{ConvStep::Kind::elu, op.attributes->real("alpha")};
-  if (op.op == &sigmoid_def()) return ConvStep{ConvStep::Kind::sigmoid};
-  if (op.op == &tanh_def()) return ConvStep{ConvStep::Kind::tanh};
-  if (op.op == &gelu_def()) {
-    const bool is_exact = op.attributes->text("approximate") == "none";
-    return ConvStep{is_exact ? ConvStep::Kind::gelu : ConvStep::Kind::gelu_tanh};
-  }
-  if (op.op == &clip_def()) {
-    const auto low = known_number(op, 1, -INFINITY);
-    const auto high = known_number(op, 2, INFINITY);
-    if (low && high && *low <= *high) return ConvStep{ConvStep::Kind::clip, *low, *high};
-  }
-  if (op.op == &hard_sigmoid_def()) {
-    return ConvStep{ConvStep::Kind::hard_sigmoid, op.attributes->real("alpha"), op.attributes->real("beta")};
-  }
+  const auto number = [&](size_t slot, float otherwise) { return known_number(op, slot, otherwise); };
+  if (const auto step = activation_step(*op.op, *op.attributes, number)) return step;
   if (op.operands.size() != 2) return std::nullopt;
   const Operand& other = other_operand(op);
   if (op.op == &add_def() && other.input >= 0 && other.type == conv.output()) {
@@ -57,6 +39,27 @@ std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) 
 }
 
 }  // namespace
+
+std::optional<ConvStep> activation_step(const OpDef& op, const Attributes& attributes,
+                                        FunctionRef<std::optional<float>(size_t slot, float otherwise)> number) {
+  using Kind = ConvStep::Kind;
+  if (&op == &relu_def()) return ConvStep{Kind::clip, 0, INFINITY};
+  if (&op == &hard_sigmoid_def())
+    return ConvStep{Kind::hard_sigmoid, attributes.real("alpha"), attributes.real("beta")};
+  if (&op == &hard_swish_def()) return ConvStep{Kind::hard_swish};
+  if (&op == &swish_def()) return ConvStep{Kind::swish, attributes.real("alpha")};
+  if (&op == &leaky_relu_def()) return ConvStep{Kind::leaky_relu, attributes.real("alpha")};
+  if (&op == &elu_def()) return ConvStep{Kind::elu, attributes.real("alpha")};
+  if (&op == &sigmoid_def()) return ConvStep{Kind::sigmoid};
+  if (&op == &tanh_def()) return ConvStep{Kind::tanh};
+  if (&op == &gelu_def()) {
+    return ConvStep{attributes.text("approximate") == "none" ? Kind::gelu : Kind::gelu_tanh};
+  }
+  if (&op != &clip_def()) return std::nullopt;
+  const auto low = number(1, -INFINITY), high = number(2, INFINITY);
+  if (!low || !high || !(*low <= *high)) return std::nullopt;
+  return ConvStep{Kind::clip, *low, *high};
+}
 
 ConvSteps read_conv_steps(const AnchoredCall& conv, size_t first) {
   ConvSteps steps;

@@ -2,26 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backends/cpu/anchored_call.h"
+#include "base/function_ref.h"
 
 namespace autograph::simd {
 
-/// One elementwise op behind a convolution.
+/// One elementwise op behind a convolution, or behind a product of a channel gate.
 struct ConvStep {
   enum class Kind : uint8_t {
     add_residual,
-    add_number,    ///< x + p
-    scale,         ///< p x
-    clip,          ///< Between p and q.
-    hard_sigmoid,  ///< p x + q between 0 and 1
-    hard_swish,    ///< x clip(x / 6 + 1/2, 0, 1)
-    swish,         ///< x sigmoid(p x)
-    leaky_relu,    ///< x, p x below 0
-    elu,           ///< x, p (exp(x) - 1) below 0
+    add_number,  ///< x + p
+    scale,       ///< p x
+    clip,        ///< Between p and q.
+    // What ops of these names compute (formulas-inl.h), with p and q as their parameters.
+    hard_sigmoid,
+    hard_swish,
+    swish,
+    leaky_relu,
+    elu,
     sigmoid,
     tanh,
     gelu,
@@ -38,6 +41,11 @@ struct ConvSteps {
   int residual = -1;    ///< Which input of the call is added in it.
   std::string refusal;  ///< Why it cannot be written in steps.
 };
+
+/// The step that an activation function is. `number` tells what operand `slot` holds: `otherwise` when it is not given,
+/// nothing when it is not known.
+std::optional<ConvStep> activation_step(const OpDef& op, const Attributes& attributes,
+                                        FunctionRef<std::optional<float>(size_t slot, float otherwise)> number);
 
 /// Reads the epilogue of `conv`, or of another call whose epilogue is of this kind, from its op `first` on.
 ConvSteps read_conv_steps(const AnchoredCall& conv, size_t first = 0);

@@ -24,7 +24,7 @@ using D = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<D>;
 using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
-using Lanes = decltype(hn::IndicesFromVec(D(), VI()));
+using LaneIndices = decltype(hn::IndicesFromVec(D(), VI()));
 
 inline int64_t lanes_of_tile() { return static_cast<int64_t>(hn::Lanes(D())); }
 
@@ -111,7 +111,7 @@ struct InputColumn {
   const float* x;
   int64_t pixel;
   uint32_t inside;  // bit j: does the j-th column exist?
-  Lanes lanes;
+  LaneIndices lanes;
   const V (&upper)[kTaps];
   const V (&lower)[kTaps];
   Sums<kPixels>& sums;
@@ -141,7 +141,7 @@ HWY_INLINE void add_input_row(const Tile& tile, const float* x, const float* upp
     V lower_taps[kTaps];
     if constexpr (kUpper) for_each_index<kTaps>(LoadTaps<kTaps>{upper, upper_taps});
     if constexpr (kLower) for_each_index<kTaps>(LoadTaps<kTaps>{lower, lower_taps});
-    const Lanes lanes = hn::IndicesFromVec(D(), hn::Add(group_begin, hn::Set(DI(), static_cast<int32_t>(i))));
+    const LaneIndices lanes = hn::IndicesFromVec(D(), hn::Add(group_begin, hn::Set(DI(), static_cast<int32_t>(i))));
     for_each_index<kColumns>(InputColumn<kSource, kTaps, kStride, kPixels, kUpper, kLower>{
         .x = kSource == Source::one_channel ? x + tile.channel(i) : x,
         .pixel = tile.pixel(),
@@ -186,7 +186,7 @@ struct StorePixel {
   HWY_INLINE void store(V sum, int64_t row, int64_t column) const {
     const D d;
     if (first == FirstStep::relu) sum = at_least(d, hn::Zero(d), sum);
-    if (first == FirstStep::hard_swish) sum = hard_swish(d, sum);
+    if (first == FirstStep::hard_swish) sum = formulas::fast<formulas::HardSwish>(Lanes(sum)).v;
     hn::StoreU(sum, d, tile.y + tile.at(row) + column * tile.pixel());
   }
   const Tile& tile;

@@ -23,20 +23,20 @@
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
 #include <hwy/highway.h>
-#include "backends/cpu/simd/vector_math-inl.h"
+#include "backends/cpu/simd/elementwise/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
 namespace {
 
-// h [rows, width] = swish(c[:, :width]) * c[:, width:] of rows of two panels.
+// h [rows, width] = swiglu(c[:, :width], c[:, width:]) of rows of two panels.
 void gate_rows(const float* c, int64_t rows, int64_t width, float* h, int64_t h_stride) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t row = 0; row < rows; ++row, c += 2 * width, h += h_stride) {
     for (int64_t at = 0; at < width; at += lanes) {
-      const auto gate = swish(d, hn::LoadU(d, c + at), hn::Set(d, 1.0F));
-      hn::StoreU(hn::Mul(gate, hn::LoadU(d, c + width + at)), d, h + at);
+      const Lanes gate(hn::LoadU(d, c + at)), value(hn::LoadU(d, c + width + at));
+      hn::StoreU(formulas::fast<formulas::Swiglu>(gate, value, Lanes(1)).v, d, h + at);
     }
   }
 }

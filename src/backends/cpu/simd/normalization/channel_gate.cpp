@@ -13,6 +13,7 @@
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
 #include "backends/cpu/normalization/pixel_sums.h"
+#include "backends/cpu/simd/conv/conv_steps.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
@@ -25,6 +26,7 @@
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
+#include "backends/cpu/simd/conv/conv_steps-inl.h"
 #include "backends/cpu/simd/rows-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
 
@@ -33,26 +35,12 @@
 #define AG_SIMD_CHANNEL_GATE
 namespace autograph::simd {
 
-/// An activation function behind a product.
-struct GateFunction {
-  enum class Kind : uint8_t {
-    clip,  ///< Between p and q.
-    sigmoid,
-    hard_sigmoid,  ///< clip(p x + q, 0, 1)
-    hard_swish,    ///< x clip(x / 6 + 1/2, 0, 1)
-    swish,         ///< x sigmoid(p x)
-  };
-  Kind kind = Kind::clip;
-  float p = 0;
-  float q = 0;
-};
-
 /// A product and what follows it.
 struct GateLayer {
   int64_t in = 0, out = 0;
   std::shared_ptr<const Tensor> matrix;  // [blocks of outputs, in, outputs of a block]
   std::vector<float> bias;               // [blocks, outputs of a block]
-  std::vector<GateFunction> functions;
+  std::vector<ConvStep> functions;
 };
 
 }  // namespace autograph::simd
@@ -70,16 +58,12 @@ constexpr int64_t kPrefetched = 2048;
 
 int64_t gate_lanes() { return static_cast<int64_t>(hn::Lanes(GateD())); }
 
-HWY_INLINE GateV apply_function(const GateFunction& f, GateV v) {
+// A gate has few vectors: what convolutions save by a less exact swish is nothing here.
+HWY_INLINE GateV apply_function(const ConvStep& step, GateV v) {
   const GateD d;
-  const GateV p = hn::Set(d, f.p), q = hn::Set(d, f.q);
-  switch (f.kind) {
-    case GateFunction::Kind::clip: return at_most(d, q, at_least(d, p, v));
-    case GateFunction::Kind::sigmoid: return sigmoid(d, v);
-    case GateFunction::Kind::hard_sigmoid: return clamp_unit(d, hn::MulAdd(v, p, q));
-    case GateFunction::Kind::hard_swish: return hard_swish(d, v);
-    case GateFunction::Kind::swish: return swish(d, v, p);
-  }
+  if (step.kind == ConvStep::Kind::swish) return formulas::fast<formulas::Swish>(Lanes(v), Lanes(step.p)).v;
+  const auto none = [&]() HWY_ATTR { return hn::Zero(d); };
+  apply_conv_step(d, step, [&](const auto& f) HWY_ATTR { v = f(v, none); });
   return v;
 }
 
@@ -108,7 +92,7 @@ void compute_gate_blocks(const GateLayer& layer, const float* x, int64_t begin, 
     const int64_t first = block * lanes;
     GateV v = product_of_block(x, layer.in, layer.matrix->data<float>() + first * layer.in,
                                hn::LoadU(d, layer.bias.data() + first));
-    for (const GateFunction& f : layer.functions) v = apply_function(f, v);
+    for (const ConvStep& step : layer.functions) v = apply_function(step, v);
     if (first + lanes <= layer.out) {
       hn::StoreU(v, d, y + first);
     } else {
@@ -148,27 +132,16 @@ std::optional<float> number_at(const Graph& body, const Node& node, size_t slot,
   return value.constant().data<float>()[0];
 }
 
-std::optional<GateFunction> function_of(const Graph& body, const Node& node) {
-  using Kind = GateFunction::Kind;
-  const Attributes& attributes = node.attributes();
-  if (&node.op() == &relu_def()) return GateFunction{Kind::clip, 0, INFINITY};
-  if (&node.op() == &sigmoid_def()) return GateFunction{Kind::sigmoid};
-  if (&node.op() == &hard_swish_def()) return GateFunction{Kind::hard_swish};
-  if (&node.op() == &swish_def()) return GateFunction{Kind::swish, attributes.real("alpha")};
-  if (&node.op() == &hard_sigmoid_def()) {
-    return GateFunction{Kind::hard_sigmoid, attributes.real("alpha"), attributes.real("beta")};
-  }
-  if (&node.op() != &clip_def()) return std::nullopt;
-  const auto low = number_at(body, node, 1, -INFINITY), high = number_at(body, node, 2, INFINITY);
-  if (!low || !high || !(*low <= *high)) return std::nullopt;
-  return GateFunction{Kind::clip, *low, *high};
+std::optional<ConvStep> function_of(const Graph& body, const Node& node) {
+  const auto number = [&](size_t slot, float otherwise) { return number_at(body, node, slot, otherwise); };
+  return activation_step(node.op(), node.attributes(), number);
 }
 
 // A product of the body, whose constants are inputs of the call or, with one element, constants of the body.
 struct GateProduct {
   Tensor matrix;  // [out, in, 1, ...]
   Tensor bias;    // [out]; absent: none
-  std::vector<GateFunction> functions;
+  std::vector<ConvStep> functions;
 };
 
 // A call taken apart.
