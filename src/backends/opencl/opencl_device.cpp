@@ -85,8 +85,7 @@ std::unique_ptr<Device> make_opencl(const std::string& name) {
   if (!gpu::device_number(kName, name)) return nullptr;
   throw DeviceError(
       "[opencl] device: this program was built without the headers of OpenCL (Debian: opencl-c-headers); build it "
-      "again "
-      "where they are");
+      "again where they are");
 }
 #endif
 

@@ -268,9 +268,8 @@ std::string ledger_text(const SearchReport& report, bool escapes) {
   text += made.empty() ? "no rewrite made it: the passes alone did\n" : "made by\n\n" + made.to_string(escapes);
   text += lost.empty() ? "\nnothing else was tried there\n" : "\ntried there and lost\n\n" + lost.to_string(escapes);
   return text +
-         "\npredicted: gain by the cost model when it was tried, less than 0 where it costs; of: what that is a\n"
-         "gain of; behind the limit: the graph it makes costs more than --gamma times the best one, which may be "
-         "another "
+         "\npredicted: gain by the cost model when it was tried, less than 0 where it costs; of: what that is a\ngain "
+         "of; behind the limit: the graph it makes costs more than --gamma times the best one, which may be another "
          "than\nthe one it was tried on; measured: gain on the device of the graph that had it, over the best until "
          "then,\ntogether with the other rewrites of that graph\n";
 }

@@ -79,8 +79,7 @@ std::vector<Option> model_option_table(ModelOptions& options) {
       {.names = "--dim",
        .value_name = "NAME=N",
        .doc = "Number for a symbolic extent, or for the one at a place: x[2]=48. Lengths are 8, sides of pictures 224, "
-              "sound "
-              "16000 and others 1 when not given. May be repeated.",
+              "sound 16000 and others 1 when not given. May be repeated.",
        .target = &options.dims},
   };
 }

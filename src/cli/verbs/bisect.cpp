@@ -158,9 +158,8 @@ Command bisect_command() {
       .doc = "which pass, rule or kernel makes the numbers wrong",
       .details =
           "Compares the model with the reference backend. Where they differ, finds the first pass behind which they "
-          "do, "
-          "or the rule of a strategy, or the kernels when the graph itself is right; then leaves out nodes as long as "
-          "the rest still fails, each part fed with what it gets inside the model. Exit code 6 when something was "
+          "do, or the rule of a strategy, or the kernels when the graph itself is right; then leaves out nodes as long "
+          "as the rest still fails, each part fed with what it gets inside the model. Exit code 6 when something was "
           "found. Ctrl-C ends the shrinking with the smallest part so far.",
       .examples = {{"autograph bisect model.onnx -o smallest.onnx", "Who was it, and a model to report."},
                    {"autograph bisect model.onnx --strategy autograph", "Also look at the rules of a search."}},

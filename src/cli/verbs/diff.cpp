@@ -72,9 +72,8 @@ Command diff_command() {
       .doc = "what two models do not have in common",
       .details =
           "Nodes, attributes, types, connections and weights that were added, removed or changed from A to B. Nodes "
-          "are "
-          "told by what they compute and by what stands around them, so that names and order do not count; bodies of "
-          "loops and branches are compared, too. Exit code 6 when the models differ.",
+          "are told by what they compute and by what stands around them, so that names and order do not count; bodies "
+          "of loops and branches are compared, too. Exit code 6 when the models differ.",
       .examples = {{"autograph diff before.onnx after.onnx", "What did the exporter change?"},
                    {"autograph diff zoo:squeezenet tuned.onnx --json", "Which weights has training changed?"}},
       .options = std::move(table),

@@ -107,10 +107,8 @@ Command diff_runs_command() {
       .doc = "where two runs part, node by node",
       .details =
           "Compares two files that 'run --hashes' wrote: on two machines, with two numbers of threads, by two "
-          "versions. "
-          "Values are told by name, so that nodes which passes joined in one run alone do not count. Named first is "
-          "the "
-          "node that made other numbers out of the same inputs. Exit code 6 when values differ.",
+          "versions. Values are told by name, so that nodes which passes joined in one run alone do not count. Named "
+          "first is the node that made other numbers out of the same inputs. Exit code 6 when values differ.",
       .examples = {{"autograph run model.onnx --threads 1 --hashes one.jsonl", "A run with one thread."},
                    {"autograph diff-runs one.jsonl two.jsonl", "Where does the other one part from it?"},
                    {"autograph diff-runs one.jsonl two.jsonl --rtol 1e-5", "Leaving out other orders of sums."}},

@@ -78,8 +78,7 @@ Command grad_command() {
       .doc = "write a model that gives a loss and its gradients",
       .details =
           "The result has the inputs of the model. Its outputs are loss and, for each float input and weight with a "
-          "name "
-          "that matches, grad/NAME.",
+          "name that matches, grad/NAME.",
       .examples = {{"autograph grad model.onnx -o gradients.onnx", "Of a weighted sum of all outputs."},
                    {"autograph grad zoo:mlp --loss mean --wrt '*weight' -o g.onnx", "Of some weights."}},
       .options = std::move(table),

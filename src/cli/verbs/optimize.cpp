@@ -280,11 +280,10 @@ Command optimize_command() {
           "The result is compared with what the model gives by the reference on inputs given or seeded, where that "
           "would take longer than a quarter of the budget with parts of it, and saved only when the numbers agree "
           "(exit 6 otherwise); kernels are run and compared with the reference before they are trusted. It is never "
-          "slower than the plain plan, as far as could be measured. Ctrl-C ends the "
-          "search and saves the best so far (exit 130); a second one ends the program. Extents that are symbols get "
-          "the numbers of --input, --batch and --dim first. Costs are in microseconds. With --strategy sequential only "
-          "the "
-          "passes run, which try nothing out.",
+          "slower than the plain plan, as far as could be measured. Ctrl-C ends the search and saves the best so far "
+          "(exit 130); a second one ends the program. Extents that are symbols get the numbers of --input, --batch and "
+          "--dim first. Costs are in microseconds. With --strategy sequential only the passes run, which try nothing "
+          "out.",
       .examples = {{"autograph optimize model.onnx -o model.agplan", "Search for a minute, keep all that was found."},
                    {"autograph optimize model.onnx --budget 10", "Only look what a search finds in ten seconds."},
                    {"autograph bench model.agplan", "Run it without searching again."},

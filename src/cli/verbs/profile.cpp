@@ -120,11 +120,9 @@ Command profile_command() {
       .details =
           "Beside its time, each op shows operations and bytes a second and how near they come to the measured peak of "
           "the machine (see `autograph doctor --peak`): of the multiply-add units, or of the level of memory that "
-          "holds "
-          "the bytes it moves, whichever is nearer. Below stand sums by op, the kernels that were not taken and why, "
-          "and the share of the run in which no kernel ran. Of a simulated device these are times of this machine, "
-          "which "
-          "computes for it; beside them stands what its clock says of the whole.",
+          "holds the bytes it moves, whichever is nearer. Below stand sums by op, the kernels that were not taken and "
+          "why, and the share of the run in which no kernel ran. Of a simulated device these are times of this "
+          "machine, which computes for it; beside them stands what its clock says of the whole.",
       .examples = {{"autograph profile zoo:squeezenet -o trace.json", "Trace of one run, and its slowest ops."},
                    {"autograph profile model.onnx --top 5", "The five slowest ops, no trace."},
                    {"autograph profile zoo:squeezenet --train --batch 8", "Of a step of training."}},

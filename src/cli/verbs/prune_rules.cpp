@@ -115,8 +115,7 @@ Command prune_rules_command() {
       .doc = "of the rules of a file those that are of use on a corpus",
       .details =
           "Each model is searched as a whole for the least sum of estimated costs, with the built-in rules alone and "
-          "with "
-          "those of the file that match; what stands in the better of both is kept. Nothing is run.",
+          "with those of the file that match; what stands in the better of both is kept. Nothing is run.",
       .examples = {{"autograph rules prune all.rules -o few.rules", "On the models of the zoo."},
                    {"autograph optimize model.onnx -o model.agplan --rules few.rules", "Search with what was kept."}},
       .options = {{.names = "FILE",
