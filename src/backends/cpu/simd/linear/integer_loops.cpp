@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autograph/op_def.h"
 #include "backends/cpu/multiversion.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -204,6 +205,15 @@ void pack_integer_rows(const ByteMatrix& two_rows, int64_t count, int64_t k, int
 }
 
 void multiply_integers(const IntegerProductTask& task) { HWY_DYNAMIC_DISPATCH(multiply)(task); }
+
+std::vector<KernelVariant> integer_variants(const KernelCall& call) {
+  constexpr double kStartUs = 3;
+  constexpr double kFlopsPerUsAndThread = 100e3;
+  constexpr double kBytesPerUs = 10e3;
+  const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
+  const double us = kStartUs + cost.flops / (kFlopsPerUsAndThread * call.threads) + cost.bytes / kBytesPerUs;
+  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
+}
 
 }  // namespace autograph::simd
 #endif  // HWY_ONCE

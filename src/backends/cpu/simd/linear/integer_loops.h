@@ -5,6 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "autograph/kernel.h"
 
 namespace autograph::simd {
 
@@ -42,5 +45,8 @@ struct IntegerProductTask {
   int64_t y_stride;
 };
 void multiply_integers(const IntegerProductTask& task);
+
+/// The one form of a kernel of these products, with an estimate of its time.
+std::vector<KernelVariant> integer_variants(const KernelCall& call);
 
 }  // namespace autograph::simd

@@ -166,15 +166,6 @@ std::string why_not(const KernelCall& call) {
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<IntegerMatmul>(call), ""}; }
 
-std::vector<KernelVariant> variants(const KernelCall& call) {
-  constexpr double kStartUs = 3;
-  constexpr double kFlopsPerUsAndThread = 100e3;
-  constexpr double kBytesPerUs = 10e3;
-  const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
-  const double us = kStartUs + cost.flops / (kFlopsPerUsAndThread * call.threads) + cost.bytes / kBytesPerUs;
-  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
-}
-
 }  // namespace
 
 KernelDef integer_matmul_kernel() {
@@ -182,7 +173,7 @@ KernelDef integer_matmul_kernel() {
           .op = matmul_integer_def().name,
           .why_not = why_not,
           .prepare = prepare,
-          .variants = variants};
+          .variants = integer_variants};
 }
 
 }  // namespace autograph::simd
