@@ -5,7 +5,6 @@
 // What these compute is tiny: as nodes of their own most of their time would be entering and leaving kernels and
 // teams. The multiplication of the image by the gate is left to whoever computes what follows it.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <vector>
