@@ -24,6 +24,8 @@ constexpr PassDef kPasses[] = {
     {"order_effects", "Hold nodes with effects in their order.", order_effects, PassHalf::simplify, true},
     {"upcast_half", "Compute in f32 what the device has no kernels for in half precision.", upcast_half},
     {"decompose", "Replace function ops without a kernel by their body.", decompose, PassHalf::simplify, true},
+    // Before zeros as large as tables become constants.
+    {"update_rows", "Update the rows of a table that were read, where the others stay as they are.", update_rows},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants_before_integers},
     {"resolve_shapes", "Make shapes constant that are computed from symbolic extents.", resolve_shapes},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants_before_integers},

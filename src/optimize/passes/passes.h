@@ -8,6 +8,7 @@ namespace autograph {
 bool order_effects(Graph& graph, PassContext& context);
 bool upcast_half(Graph& graph, PassContext& context);
 bool decompose(Graph& graph, PassContext& context);
+bool update_rows(Graph& graph, PassContext& context);
 bool fold_constants(Graph& graph, PassContext& context);
 bool fold_constants_before_integers(Graph& graph, PassContext& context);
 bool use_integers(Graph& graph, PassContext& context);
