@@ -56,7 +56,9 @@ struct Sgd {
   bool nesterov = false;
 };
 
-/// torch.optim.Adam (Kingma and Ba 2015); weight decay is added to the gradient.
+/// torch.optim.Adam (Kingma and Ba 2015); weight decay is added to the gradient. Lazy, it is torch.optim.SparseAdam for
+/// tables that gather alone reads, along their first axis: rows that a step has not read keep their elements and
+/// moments, so that it costs what the read rows do and gives other numbers than Adam. Other weights are Adam's.
 struct Adam {
   double learning_rate = 1e-3;
   double beta1 = 0.9;
@@ -64,6 +66,7 @@ struct Adam {
   double epsilon = 1e-8;
   double weight_decay = 0;
   bool amsgrad = false;
+  bool lazy = false;  ///< Of graphs alone, without weight decay, amsgrad, accumulation and clip_value.
 };
 
 /// torch.optim.AdamW (Loshchilov and Hutter 2019): weight decay beside the gradient.
@@ -105,8 +108,8 @@ struct Lion {
 
 using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, Lion>;
 
-/// The optimiser called "sgd", "adam", "adamw", "rmsprop", "adagrad" or "lion" as it is when nothing is said;
-/// ValueError with the nearest name for others.
+/// The optimiser called "sgd", "adam", "adamw", "rmsprop", "adagrad", "lion" or "sparse_adam" (a lazy Adam) as it is
+/// when nothing is said; ValueError with the nearest name for others.
 Optimizer find_optimizer(const std::string& name);
 
 /// The loss is multiplied by a factor before gradients are formed, so that small ones do not vanish in f16, and the

@@ -5,6 +5,7 @@
 #include "autograph/ops/elementwise.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "ops/index/row_gradient.h"
 
 namespace autograph {
 namespace {
@@ -41,6 +42,9 @@ Var next(const Sgd& sgd, WeightUpdate& u) {
   return u.weight - factor(u.rate, u.weight) * g;
 }
 
+// By which an average that began with zeros is too small.
+Var correction(const WeightUpdate& u, double beta) { return 1 - pow(scalar_like(u.count, beta), u.count); }
+
 struct AdamNumbers {
   double beta1, beta2, epsilon;
   bool amsgrad;
@@ -57,12 +61,32 @@ Var next_by_moments(const AdamNumbers& adam, const Var& weight, const Var& gradi
     square = max({old_most, square});
     u.remembered.emplace_back(old_most, square);
   }
-  const auto correction = [&](double beta) { return 1 - pow(scalar_like(u.count, beta), u.count); };
-  const Var denominator = sqrt(square) / factor(sqrt(correction(adam.beta2)), weight) + adam.epsilon;
-  return weight - factor(u.rate / correction(adam.beta1), weight) * (average / denominator);
+  const Var denominator = sqrt(square) / factor(sqrt(correction(u, adam.beta2)), weight) + adam.epsilon;
+  return weight - factor(u.rate / correction(u, adam.beta1), weight) * (average / denominator);
+}
+
+// torch.optim.SparseAdam: what was not read stays as it is, and the epsilon is added to the root as it is remembered.
+Var next_of_rows(const Adam& adam, const RowGradient& gradient, WeightUpdate& u) {
+  const Var old_average = u.remember("exp_avg"), old_square = u.remember("exp_avg_sq");
+  const Var average = blend(gradient.read(old_average), gradient.rows, 1 - adam.beta1);
+  const Var square = blend(gradient.read(old_square), gradient.rows * gradient.rows, 1 - adam.beta2);
+  u.remembered.emplace_back(old_average, gradient.write(old_average, average));
+  u.remembered.emplace_back(old_square, gradient.write(old_square, square));
+  const Var rate = u.rate * sqrt(correction(u, adam.beta2)) / correction(u, adam.beta1);
+  const Var step = factor(rate, u.weight) * (average / (sqrt(square) + adam.epsilon));
+  return gradient.write(u.weight, gradient.read(u.weight) - step);
+}
+
+std::optional<RowGradient> rows_of(const WeightUpdate& u) {
+  AG_CHECK_USER(!u.gradient.is_eager(), UnsupportedError,
+                "[train] lazy: expected a graph, which tells the rows that were read, got elements of a gradient "
+                "(minimize() and training_graph() make graphs; Adam without lazy updates all rows)");
+  return row_gradient(u.gradient);
 }
 
 Var next(const Adam& adam, WeightUpdate& u) {
+  const auto rows = adam.lazy ? rows_of(u) : std::nullopt;
+  if (rows) return next_of_rows(adam, *rows, u);
   return next_by_moments({adam.beta1, adam.beta2, adam.epsilon, adam.amsgrad}, u.weight,
                          with_decay(u.gradient, u.weight, adam.weight_decay), u);
 }
@@ -131,7 +155,13 @@ void check_numbers(const Sgd& sgd) {
                 "[train] nesterov: expected a momentum and no dampening, got momentum {} and dampening {}",
                 sgd.momentum, sgd.dampening);
 }
-void check_numbers(const Adam& adam) { check_adam(adam); }
+void check_numbers(const Adam& adam) {
+  check_adam(adam);
+  AG_CHECK_USER(!adam.lazy || (adam.weight_decay == 0 && !adam.amsgrad), ValueError,
+                "[train] lazy: expected neither weight decay nor amsgrad, which change rows that were not read, got "
+                "weight decay {} and amsgrad {}",
+                adam.weight_decay, adam.amsgrad);
+}
 void check_numbers(const AdamW& adam) { check_adam(adam); }
 void check_numbers(const RmsProp& rms) {
   check_not_negative("alpha", rms.alpha);
@@ -168,17 +198,27 @@ void check_optimizer(const Optimizer& optimizer) {
       optimizer);
 }
 
+bool is_lazy(const Optimizer& optimizer) {
+  const auto* adam = std::get_if<Adam>(&optimizer);
+  return adam && adam->lazy;
+}
+
 Optimizer find_optimizer(const std::string& name) {
-  const std::vector<std::pair<std::string, Optimizer>> known{{"sgd", Sgd{}},         {"adam", Adam{}},
-                                                             {"adamw", AdamW{}},     {"rmsprop", RmsProp{}},
-                                                             {"adagrad", Adagrad{}}, {"lion", Lion{}}};
+  const std::vector<std::pair<std::string, Optimizer>> known{{"sgd", Sgd{}},
+                                                             {"adam", Adam{}},
+                                                             {"adamw", AdamW{}},
+                                                             {"rmsprop", RmsProp{}},
+                                                             {"adagrad", Adagrad{}},
+                                                             {"lion", Lion{}},
+                                                             {"sparse_adam", Adam{.lazy = true}}};
   std::vector<std::string> names;
   for (const auto& [key, optimizer] : known) {
     if (key == name) return optimizer;
     names.push_back(key);
   }
-  throw ValueError(fmt::format("[train] optimizer: expected sgd, adam, adamw, rmsprop, adagrad or lion, got '{}'{}",
-                               name, did_you_mean(name, names)));
+  throw ValueError(
+      fmt::format("[train] optimizer: expected sgd, adam, adamw, rmsprop, adagrad, lion or sparse_adam, got '{}'{}",
+                  name, did_you_mean(name, names)));
 }
 
 }  // namespace autograph

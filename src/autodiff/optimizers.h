@@ -34,4 +34,7 @@ double learning_rate(const Optimizer& optimizer);
 /// Throws ValueError where a number is out of its range.
 void check_optimizer(const Optimizer& optimizer);
 
+/// Does it update nothing but rows that were read?
+bool is_lazy(const Optimizer& optimizer);
+
 }  // namespace autograph

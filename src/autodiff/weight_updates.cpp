@@ -44,6 +44,18 @@ Optimizer optimizer_of(const WeightGroup* group, const Optimizer& optimizer) {
   return own;
 }
 
+// What makes gradients of all rows out of those of some.
+void check_lazy(const UpdateOptions& options) {
+  AG_CHECK_USER(options.accumulate == 1 && !options.clip_value, ValueError,
+                "[train] lazy: expected neither accumulation nor clip_value, got accumulate {} and {}",
+                options.accumulate, options.clip_value ? fmt::format("clip_value {}", *options.clip_value) : "none");
+  for (const WeightGroup& group : options.groups) {
+    AG_CHECK_USER(group.weight_decay.value_or(0) == 0, ValueError,
+                  "[train] lazy: expected no weight decay, got {} for the group '{}'", *group.weight_decay,
+                  group.weights);
+  }
+}
+
 }  // namespace
 
 void check_update_options(const UpdateOptions& options) {
@@ -77,6 +89,7 @@ void check_groups(const UpdateOptions& options, const std::vector<std::string>& 
 
 WeightUpdates::WeightUpdates(const Optimizer& optimizer, const UpdateOptions& options, UpdateMemory& memory)
     : optimizer_(optimizer), options_(options), memory_(memory) {
+  if (is_lazy(optimizer)) check_lazy(options);
   result_.learning_rate = memory_.state("optimizer/learning_rate", Tensor::scalar(learning_rate(optimizer)));
   result_.step = memory_.state("optimizer/step", Tensor::scalar(int64_t{0}));
 }

@@ -284,9 +284,9 @@ TEST(Optimizers, SayWhatIsWrong) {
             "[train] nesterov: expected a momentum and no dampening, got momentum 0 and dampening 0");
   EXPECT_EQ(message({w}, Sgd{}, {.clip_norm = 0}), "[train] clip_norm: expected more than 0, got 0");
   EXPECT_EQ(message({w}, Sgd{}, {.accumulate = 0}), "[train] accumulate: expected 1 or more, got 0");
-  EXPECT_EQ(
-      message_of<ValueError>([] { find_optimizer("adamm"); }),
-      "[train] optimizer: expected sgd, adam, adamw, rmsprop, adagrad or lion, got 'adamm' (did you mean 'adam'?)");
+  EXPECT_EQ(message_of<ValueError>([] { find_optimizer("adamm"); }),
+            "[train] optimizer: expected sgd, adam, adamw, rmsprop, adagrad, lion or sparse_adam, got 'adamm' "
+            "(did you mean 'adam'?)");
 }
 
 }  // namespace

@@ -29,7 +29,9 @@ std::vector<Option> training_option_table(TrainingFlags& flags) {
        .target = &flags.weights},
       {.names = "--optimizer",
        .value_name = "NAME",
-       .doc = "With --train: sgd, adam, adamw, rmsprop, adagrad or lion; sgd when not given.",
+       .doc =
+           "With --train: sgd, adam, adamw, rmsprop, adagrad, lion or sparse_adam (of tables the rows that were read); "
+           "sgd when not given.",
        .target = &flags.optimizer},
       {.names = "--learning-rate",
        .value_name = "R",

@@ -46,6 +46,7 @@ std::string text_of(const Sgd& it) {
   return fmt::format("sgd (momentum {}, dampening {}, nesterov {})", it.momentum, it.dampening, yes_or_no(it.nesterov));
 }
 std::string text_of(const Adam& it) {
+  if (it.lazy) return fmt::format("sparse_adam (beta1 {}, beta2 {}, epsilon {})", it.beta1, it.beta2, it.epsilon);
   return fmt::format("adam (beta1 {}, beta2 {}, epsilon {}, amsgrad {})", it.beta1, it.beta2, it.epsilon,
                      yes_or_no(it.amsgrad));
 }

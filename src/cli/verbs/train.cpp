@@ -292,7 +292,9 @@ std::vector<Option> update_options(Options& options) {
   return {
       {.names = "--optimizer",
        .value_name = "NAME",
-       .doc = "sgd, adam, adamw, rmsprop, adagrad or lion; adamw when not given.",
+       .doc = "sgd, adam, adamw, rmsprop, adagrad, lion or sparse_adam; adamw when not given. sparse_adam is PyTorch's "
+              "SparseAdam for tables that are read by rows (embeddings), of which it updates those that a step has "
+              "read, and Adam for other weights.",
        .target = &options.optimizer},
       {.names = "--learning-rate,--lr",
        .value_name = "R",
