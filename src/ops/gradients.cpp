@@ -60,6 +60,12 @@ Var sum_where_one(const Var& gradient, const Var& like) {
 
 Var extents_of(const Var& x) { return x.type().is_static() ? integers(x, x.shape().static_dims()) : shape(x); }
 
+Var extent_of(const Var& x, int64_t axis) {
+  const auto number = [&](int64_t value) { return constant_like(x, Tensor::scalar(value)); };
+  const Dim& extent = x.shape()[axis];
+  return extent.is_known() ? number(extent.value()) : gather(shape(x), number(axis));
+}
+
 Var filled_like(const Var& x, double value) { return constant_of_shape(extents_of(x), one_element(x.dtype(), value)); }
 
 Var reshape_as(const Var& gradient, const Var& like) {

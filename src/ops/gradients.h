@@ -12,6 +12,9 @@ namespace autograph {
 /// The extents of x as i64 [rank]: a constant where they are known.
 Var extents_of(const Var& x);
 
+/// The extent of one axis of x, of known rank, as i64 []: a constant where it is known.
+Var extent_of(const Var& x, int64_t axis);
+
 /// `value` in the shape and dtype of x.
 Var filled_like(const Var& x, double value);
 

@@ -4,6 +4,8 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/shape.h"
+#include "ops/defs.h"
+#include "ops/gradients.h"
 
 namespace autograph {
 namespace {
@@ -17,11 +19,11 @@ struct Tap {
 // What the attributes say about one axis.
 class Axis {
  public:
-  Axis(const Attributes& attributes, int64_t extent)
+  Axis(const Attributes& attributes, const Var& extent)
       : padding_(attributes.text("padding_mode")),
         mode_(attributes.text("mode")),
-        last_(static_cast<double>(extent - 1)),
-        size_(static_cast<double>(extent)),
+        last_(extent - 1),
+        size_(extent),
         aligned_(attributes.flag("align_corners")) {}
 
   std::vector<Tap> taps(const Var& normalized) const {
@@ -37,28 +39,26 @@ class Axis {
 
  private:
   double low() const { return aligned_ ? 0.0 : -0.5; }
-  double high() const { return aligned_ ? last_ : last_ + 0.5; }
+  Var high() const { return aligned_ ? last_ : last_ + 0.5; }
   static Var number(const Var& like, double value) { return scalar_like(like, value); }
-  static Var below(const Var& c, double bound) { return less(c, number(c, bound)); }
-  static Var above(const Var& c, double bound) { return greater(c, number(c, bound)); }
-  Var is_outside(const Var& c) const { return logical_or(below(c, low()), above(c, high())); }
-  Var inside(const Var& c) const { return clip(c, number(c, 0), number(c, last_)); }
+  Var is_low(const Var& c) const { return less(c, number(c, low())); }
+  Var is_outside(const Var& c) const { return logical_or(is_low(c), greater(c, high())); }
+  Var inside(const Var& c) const { return clip(c, number(c, 0), last_); }
 
-  // There and back between the borders.
+  // There and back between the borders; to 0 where they are one.
   Var reflected(const Var& c) const {
-    const double range = high() - low();
-    if (range <= 0) return where(is_outside(c), c * 0, c);
-    const Var is_low = below(c, low());
-    const Var beyond = where(is_low, low() - c, c - high());
-    const Var turns = floor(beyond / range), rest = beyond - turns * range;
+    const Var range = high() - low(), one = number(range, 1);
+    const Var is_empty = less_or_equal(range, number(range, 0)), step = where(is_empty, one, range);
+    const Var beyond = where(is_low(c), low() - c, c - high());
+    const Var turns = floor(beyond / step), rest = beyond - turns * step;
     const Var is_even = equal(turns, floor(turns / 2) * 2);
-    const Var back = where(equal(is_low, is_even), low() + rest, high() - rest);
-    return where(is_outside(c), back, c);
+    const Var back = where(equal(is_low(c), is_even), low() + rest, high() - rest);
+    return where(is_outside(c), where(is_empty, c * 0, back), c);
   }
 
   Tap tap(const Var& c, const Var& weight) const {
     if (padding_ != "zeros") return {floor(inside(padding_ == "reflection" ? reflected(c) : c)), weight};
-    const Var is_inside = logical_and(greater_or_equal(c, number(c, 0)), less_or_equal(c, number(c, last_)));
+    const Var is_inside = logical_and(greater_or_equal(c, number(c, 0)), less_or_equal(c, last_));
     return {where(is_inside, c, number(c, 0)), where(is_inside, weight, number(c, 0))};
   }
 
@@ -69,33 +69,32 @@ class Axis {
 
   std::string padding_;
   std::string mode_;
-  double last_;
-  double size_;
+  Var last_, size_;  // f64 []
   bool aligned_;
 };
 
-void require_extents(const Shape& shape, int64_t first, int64_t end, const char* name) {
-  for (int64_t axis = first; axis < end; ++axis) {
-    if (!shape[axis].is_known()) {
-      throw UnsupportedError(std::string("[grid_sample] ") + name + ": expected known extents behind the batch, got " +
-                             to_string(shape));
-    }
-  }
+void require_ranks(const Var& x, const Var& grid) {
+  if (x.shape().has_rank() && grid.shape().has_rank()) return;
+  throw UnsupportedError("[grid_sample] ranks: expected known ones, got x " + to_string(x.shape()) + " and grid " +
+                         to_string(grid.shape()));
 }
+
+// As a list of one.
+Var as_list(const Var& extent) { return unsqueeze(extent, {0}); }
 
 }  // namespace
 
 std::vector<Var> grid_sample_body(DecomposeContext& context) {
   const Var x = context.inputs[0], grid = context.inputs[1];
+  require_ranks(x, grid);
   const int64_t rank = x.rank(), axes = rank - 2;
-  require_extents(x.shape(), 1, rank, "x");
-  require_extents(grid.shape(), 1, rank, "grid");
   const Var points = cast(reshape(grid, {0, -1, axes}), DType::f64);
 
   // [N, positions] of each combination of neighbours.
   std::vector<Tap> taps;
   for (int64_t axis = 0; axis < axes; ++axis) {
-    const int64_t extent = x.dim(axis + 2), column = axes - 1 - axis;
+    const int64_t column = axes - 1 - axis;
+    const Var extent = cast(extent_of(x, axis + 2), DType::f64);
     const Var normalized = squeeze(slice(points, {column}, {column + 1}, {2}), {2});
     const std::vector<Tap> along = Axis(context.attributes, extent).taps(normalized);
     if (axis == 0) {
@@ -105,7 +104,7 @@ std::vector<Var> grid_sample_body(DecomposeContext& context) {
     std::vector<Tap> product;
     for (const Tap& a : taps) {
       for (const Tap& b : along) {
-        product.push_back({a.index * static_cast<double>(extent) + b.index, a.weight * b.weight});
+        product.push_back({a.index * extent + b.index, a.weight * b.weight});
       }
     }
     taps = std::move(product);
@@ -114,15 +113,17 @@ std::vector<Var> grid_sample_body(DecomposeContext& context) {
   const bool is_float = dtypes::kFloat.contains(x.dtype());
   const DType dtype = is_float ? x.dtype() : DType::f64;
   const Var pixels = reshape(is_float ? x : cast(x, dtype), {0, 0, -1});
+  const Var one = constant_like(x, Tensor::vector(Dims{1})), channels = as_list(extent_of(x, 1));
+  const Var over_channels = concat({one, channels, one}, 0);
   Var y;
   for (const Tap& tap : taps) {
-    const Var index = expand(unsqueeze(cast(tap.index, DType::i64), {1}), {1, x.dim(1), 1});
+    const Var index = apply(expand_def(), {unsqueeze(cast(tap.index, DType::i64), {1}), over_channels});
     const Var part = gather_elements(pixels, index, 2) * unsqueeze(cast(tap.weight, dtype), {1});
     y = y.is_valid() ? y + part : part;
   }
-  std::vector<int64_t> dims{0, x.dim(1)};
-  for (int64_t axis = 1; axis + 1 < rank; ++axis) dims.push_back(grid.dim(axis));
-  return {cast(reshape(y, dims), x.dtype())};
+  std::vector<Var> dims{as_list(extent_of(grid, 0)), channels};
+  for (int64_t axis = 1; axis + 1 < rank; ++axis) dims.push_back(as_list(extent_of(grid, axis)));
+  return {cast(reshape(y, concat(dims, 0), true), x.dtype())};
 }
 
 }  // namespace autograph

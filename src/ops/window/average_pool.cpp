@@ -61,11 +61,25 @@ Tensor inverse_counts(std::span<const WindowAxis> axes, bool includes_pads) {
   return Tensor::of<double>(dims, inverse);
 }
 
+// What each window's elements are multiplied by in its mean, [1, 1, out...] or one number.
+Var factors_of(VjpContext& c, const WindowSpec& spec) {
+  const Var x = c.in(0);
+  const bool includes_pads = c.attributes().flag("count_include_pad");
+  const Shape spatial(std::vector<Dim>(x.shape().dims().begin() + 2, x.shape().dims().end()));
+  if (spatial.is_static()) {
+    const Tensor counts = inverse_counts(resolve_windows(spec, spatial.static_dims()), includes_pads);
+    return cast(constant_like(x, counts), c.gy(0).dtype());
+  }
+  if (!includes_pads) return 1 / count_taps_inside(x, spec);
+  if (spec.ceil_mode) c.unsupported("its rule needs known spatial extents where padding counts and ceil_mode is 1");
+  double taps = 1;
+  for (const int64_t extent : spec.kernel) taps *= static_cast<double>(extent);
+  return scalar_like(x, 1 / taps);
+}
+
 void vjp(VjpContext& c) {
-  const auto axes = pool_windows(c);
-  const Tensor counts = inverse_counts(axes, c.attributes().flag("count_include_pad"));
-  const Var factors = cast(constant_like(c.in(0), counts), c.gy(0).dtype());
-  c.set(0, sum_of_windows(c.gy(0) * factors, axes));
+  const WindowSpec spec = pool_spec(c);
+  c.set(0, sum_of_windows(c.gy(0) * factors_of(c, spec), spec, c.in(0)));
 }
 
 }  // namespace

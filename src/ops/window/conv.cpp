@@ -30,20 +30,17 @@ void reference(const OpCall& call) {
 
 OpCost cost(const CostContext& context) { return conv_cost(context, 0, 1); }
 
-// Extents but that of the batch are known from here on.
 void vjp(VjpContext& c) {
   const Var x = c.in(0), w = c.in(1);
-  if (!x.shape().has_rank() || !w.shape().has_rank()) c.unsupported("its rule needs known ranks");
-  const Shape& extents = x.shape();
-  const Shape kernel(std::vector<Dim>(w.shape().dims().begin() + 2, w.shape().dims().end()));
-  const Shape spatial(std::vector<Dim>(extents.dims().begin() + 2, extents.dims().end()));
-  if (!kernel.is_static() || !spatial.is_static() || !extents[1].is_known() || !w.shape().is_static()) {
-    c.unsupported("its rule needs known channels and spatial extents, got " + to_string(extents));
+  if (!x.shape().has_rank() || !x.shape()[1].is_known() || !w.shape().is_static()) {
+    c.unsupported("its rule needs known channels and weights of known extents, got " + to_string(x.shape()) + " and " +
+                  to_string(w.shape()));
   }
-  const auto axes = resolve_windows(window_spec(c.attributes(), kernel.static_dims()), spatial.static_dims());
+  const Dims extents = w.shape().static_dims();
+  const WindowSpec spec = window_spec(c.attributes(), Dims(extents.begin() + 2, extents.end()));
   const int64_t group = c.attributes().integer("group");
-  if (c.wants(0)) c.set(0, spread_by_weights(c.gy(0), w, axes, group));
-  if (c.wants(1)) c.set(1, correlate(x, c.gy(0), axes, group));
+  if (c.wants(0)) c.set(0, spread_by_weights(c.gy(0), w, spec, x, group));
+  if (c.wants(1)) c.set(1, correlate(x, c.gy(0), spec, group));
   if (c.wants(2)) c.set(2, sum_of_channels(c.gy(0)));
 }
 

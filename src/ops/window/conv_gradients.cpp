@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "ops/defs.h"
 #include "ops/gradients.h"
 
 namespace autograph {
@@ -51,6 +54,71 @@ Var groups_of_images(const Var& x, int64_t group) {
   return reshape(transpose(reshape(x, split), perm), joined);
 }
 
+// ---- Open extents: paddings are computed while running -------------------------------------------------------------
+
+// The windows over x, where its spatial extents are known.
+std::optional<std::vector<WindowAxis>> known_windows_of(const WindowSpec& spec, const Var& x) {
+  const Shape spatial(std::vector<Dim>(x.shape().dims().begin() + 2, x.shape().dims().end()));
+  if (!spatial.is_static()) return std::nullopt;
+  return resolve_windows(spec, spatial.static_dims());
+}
+
+bool is_same(const WindowSpec& spec) { return spec.auto_pad == "SAME_UPPER" || spec.auto_pad == "SAME_LOWER"; }
+
+// The spatial extents as i64 [axes], computed while running.
+Var spatial_extents(const Var& x) { return slice(shape(x), {2}, {x.rank()}, {0}); }
+
+Var integers_like(const Var& like, const Dims& values) { return constant_like(like, Tensor::vector(values)); }
+
+// Elements in front of x and behind it, i64 [axes]; as many behind as the last window needs.
+struct Paddings {
+  Var begins, ends;
+};
+
+Paddings paddings(const WindowSpec& spec, const Var& x, const Var& y) {
+  Dims spans;
+  for (size_t axis = 0; axis < spec.kernel.size(); ++axis) {
+    spans.push_back((spec.kernel[axis] - 1) * spec.dilations[axis] + 1);
+  }
+  const Var reach = (spatial_extents(y) - 1) * integers_like(y, spec.strides) + integers_like(y, spans);
+  const Var beyond = reach - spatial_extents(x);
+  if (is_same(spec)) {
+    const Var total = max({beyond, scalar_like(beyond, 0)});
+    const Var half = total / 2;
+    const Var begins = spec.auto_pad == "SAME_UPPER" ? half : total - half;
+    return {begins, beyond - begins};
+  }
+  const auto axes = static_cast<std::ptrdiff_t>(spec.kernel.size());
+  const Var begins = integers_like(y, Dims(spec.pads.begin(), spec.pads.begin() + axes));
+  return {begins, beyond - begins};
+}
+
+// Adds elements of 0 around the spatial axes, and removes them where `pads` are below 0.
+Var padded(const Var& x, const Paddings& pads) {
+  Dims axes(static_cast<size_t>(x.rank() - 2));
+  std::iota(axes.begin(), axes.end(), 2);
+  return apply(pad_def(), {x, concat({pads.begins, pads.ends}, 0), {}, integers_like(x, axes)});
+}
+
+ConvOptions without_pads(const WindowSpec& spec, int64_t group) {
+  ConvOptions options;
+  options.group = group;
+  options.strides = spec.strides;
+  options.dilations = spec.dilations;
+  return options;
+}
+
+PoolOptions pool_options(const WindowSpec& spec) {
+  PoolOptions options;
+  options.kernel = spec.kernel;
+  options.strides = spec.strides;
+  options.dilations = spec.dilations;
+  options.auto_pad = spec.auto_pad;
+  options.ceil_mode = spec.ceil_mode;
+  if (spec.auto_pad == "NOTSET") options.pads = spec.pads;
+  return options;
+}
+
 }  // namespace
 
 Var spread_by_weights(const Var& y, const Var& w, std::span<const WindowAxis> axes, int64_t group) {
@@ -71,15 +139,18 @@ Var correlate(const Var& x, const Var& y, std::span<const WindowAxis> axes, int6
 }
 
 Var convolve_windows(const Var& x, const Var& w, std::span<const WindowAxis> axes, int64_t group) {
-  const Var y = conv(x, w, {}, options_of(axes, group));
+  const ConvOptions options = options_of(axes, group);
+  const Var y = conv(x, w, {}, options);
   // Padding of a whole stride or more gives further windows.
   std::vector<int64_t> begins, ends, cut;
   for (size_t axis = 0; axis < axes.size(); ++axis) {
+    const int64_t further = (left_over(axes[axis]) + options.pads[axis + axes.size()]) / axes[axis].stride;
+    if (further == 0) continue;
     begins.push_back(0);
-    ends.push_back(axes[axis].out);
+    ends.push_back(-further);
     cut.push_back(static_cast<int64_t>(axis) + 2);
   }
-  return slice(y, begins, ends, cut);
+  return cut.empty() ? y : slice(y, begins, ends, cut);
 }
 
 // The weights slide over x as far as they have elements: y becomes the weights of a convolution whose stride is the
@@ -116,6 +187,36 @@ Var sum_of_channels(const Var& y) {
   std::vector<int64_t> axes{0};
   for (int64_t axis = 2; axis < y.rank(); ++axis) axes.push_back(axis);
   return reduce_sum(y, axes, false);
+}
+
+Var spread_by_weights(const Var& y, const Var& w, const WindowSpec& spec, const Var& x, int64_t group) {
+  if (const auto axes = known_windows_of(spec, x)) return spread_by_weights(y, w, *axes, group);
+  const Var whole = conv_transpose(y, w, {}, without_pads(spec, group));
+  const Paddings pads = paddings(spec, x, y);
+  return reshape_as(padded(whole, {-pads.begins, -pads.ends}), x);
+}
+
+Var correlate(const Var& x, const Var& y, const WindowSpec& spec, int64_t group) {
+  if (const auto axes = known_windows_of(spec, x)) return correlate(x, y, *axes, group);
+  const bool is_padded_before = is_same(spec);
+  ConvOptions options = without_pads(spec, group);
+  if (!is_padded_before) options.pads = spec.pads;
+  return conv_grad_weight(is_padded_before ? padded(x, paddings(spec, x, y)) : x, y, spec.kernel, options);
+}
+
+Var sum_of_windows(const Var& y, const WindowSpec& spec, const Var& x) {
+  if (const auto axes = known_windows_of(spec, x)) return sum_of_windows(y, *axes);
+  const int64_t channels = x.dim(1);
+  Dims taps{channels, 1};
+  taps.insert(taps.end(), spec.kernel.begin(), spec.kernel.end());
+  return spread_by_weights(y, expand(scalar_like(y, 1), taps), spec, x, channels);
+}
+
+Var count_taps_inside(const Var& x, const WindowSpec& spec) {
+  const Var extents = concat({integers_like(x, {1, 1}), spatial_extents(x)}, 0);
+  const Var ones = apply(expand_def(), {scalar_like(x, 1), extents});
+  const Var counts = lp_pool(ones, 1, pool_options(spec));
+  return max({counts, scalar_like(counts, 1)});
 }
 
 }  // namespace autograph

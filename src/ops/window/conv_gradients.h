@@ -21,7 +21,7 @@ Var correlate(const Var& x, const Var& y, std::span<const WindowAxis> axes, int6
 Var correlate_by_conv(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group);
 
 /// y[n, m, o] = sum over c and k of w[m, c, k] * x[n, c, o * stride - pad + k * dilation], as many windows as `axes`
-/// say.
+/// say; where x has more elements than they say, by whole strides, so many more windows.
 Var convolve_windows(const Var& x, const Var& w, std::span<const WindowAxis> axes, int64_t group);
 
 /// The windows of a call of conv_grad_weight with these extents of x and gy; pad_end is what they reach beyond x.
@@ -31,6 +31,21 @@ std::vector<WindowAxis> conv_grad_weight_windows(const Attributes& attributes, s
 /// As spread_by_weights() with weights of 1 for each channel by itself: the sum of all y whose window has an element of
 /// x. y and x are [N, C, ...].
 Var sum_of_windows(const Var& y, std::span<const WindowAxis> axes);
+
+// ---- The same where spatial extents may be open: paddings are then computed while running -------------------------
+
+/// What flows into x, of known rank, where each y[n, m, o] adds y * w[m, c, k] to x[n, c, o * stride - pad + k *
+/// dilation]; as many windows as y has elements. w has known extents.
+Var spread_by_weights(const Var& y, const Var& w, const WindowSpec& spec, const Var& x, int64_t group);
+
+/// What flows into the weights: sum over n and o of y[n, m, o] * x[n, c, o * stride - pad + k * dilation].
+Var correlate(const Var& x, const Var& y, const WindowSpec& spec, int64_t group);
+
+/// The sum of all y whose window has an element of x. y and x are [N, C, ...] with a known number of channels.
+Var sum_of_windows(const Var& y, const WindowSpec& spec, const Var& x);
+
+/// How many taps of each window lie inside of x: [1, 1, out...], at least 1, in the dtype of x.
+Var count_taps_inside(const Var& x, const WindowSpec& spec);
 
 /// The sum over the dims but 1: the gradient of a bias.
 Var sum_of_channels(const Var& y);

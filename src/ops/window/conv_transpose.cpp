@@ -14,6 +14,7 @@
 #include "base/join.h"
 #include "graph/moved_bytes.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 #include "ops/sample.h"
 #include "ops/window/conv_gradients.h"
 #include "ops/window/conv_transpose_windows.h"
@@ -220,17 +221,36 @@ OpSample sample(Random& random) {
   return sample;
 }
 
+// An extent that stands for open ones: paddings follow from the attributes alone, unless the output's extents are
+// given.
+constexpr int64_t kOpenExtent = 1024;
+
+bool has_open_extents(const Shape& x) {
+  return !Shape(std::vector<Dim>(x.dims().begin() + 2, x.dims().end())).is_static();
+}
+
+Dims extents_or_open(VjpContext& c) {
+  const Shape& x = c.in(0).shape();
+  if (c.attributes().contains("output_shape") && has_open_extents(x)) {
+    c.unsupported("its rule needs known spatial extents beside output_shape, got " + to_string(x));
+  }
+  Dims extents;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) extents.push_back(x[axis].value_or(kOpenExtent));
+  return extents;
+}
+
 void vjp(VjpContext& c) {
   const Var x = c.in(0), w = c.in(1);
-  if (!w.shape().is_static() ||
-      !Shape(std::vector<Dim>(x.shape().dims().begin() + 1, x.shape().dims().end())).is_static()) {
-    c.unsupported("its rule needs known channels and spatial extents, got " + to_string(x.shape()));
+  if (!x.shape().has_rank() || !x.shape()[1].is_known() || !w.shape().is_static()) {
+    c.unsupported("its rule needs known channels and weights of known extents, got " + to_string(x.shape()) + " and " +
+                  to_string(w.shape()));
   }
-  Dims extents{1};
-  for (int64_t axis = 1; axis < x.rank(); ++axis) extents.push_back(x.dim(axis));
-  const auto axes = conv_transpose_windows(c.attributes(), extents, w.shape().static_dims());
+  const auto axes = conv_transpose_windows(c.attributes(), extents_or_open(c), w.shape().static_dims());
   const int64_t group = c.attributes().integer("group");
-  if (c.wants(0)) c.set(0, convolve_windows(c.gy(0), w, axes, group));
+  if (c.wants(0)) {
+    const Var gradient = convolve_windows(c.gy(0), w, axes, group);
+    c.set(0, has_open_extents(x.shape()) ? reshape_as(gradient, x) : gradient);
+  }
   if (c.wants(1)) c.set(1, correlate(c.gy(0), x, axes, group));
   if (c.wants(2)) c.set(2, sum_of_channels(c.gy(0)));
 }

@@ -44,14 +44,14 @@ OpSample sample(Random& random) {
 void vjp(VjpContext& c) {
   const Var x = c.in(0), y = c.out(0);
   const int64_t p = c.attributes().integer("p");
-  const auto axes = pool_windows(c);
-  if (p == 1) return c.set(0, sign(x) * sum_of_windows(c.gy(0), axes));
+  const WindowSpec spec = pool_spec(c);
+  if (p == 1) return c.set(0, sign(x) * sum_of_windows(c.gy(0), spec, x));
   const Var zero = scalar_like(y, 0);
   const Var is_zero = equal(y, zero);
   const auto exponent = static_cast<double>(p - 1);
   const Var scale = pow(where(is_zero, scalar_like(y, 1), y), scalar_like(y, -exponent));
   const Var slope = p == 2 ? x : sign(x) * pow(abs(x), scalar_like(x, exponent));
-  c.set(0, slope * sum_of_windows(where(is_zero, zero, c.gy(0) * scale), axes));
+  c.set(0, slope * sum_of_windows(where(is_zero, zero, c.gy(0) * scale), spec, x));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "ops/defs.h"
@@ -54,18 +55,21 @@ OpSample sample(Random& random) {
           .attributes = {{"size", draw(random, 1, 5)}, {"alpha", 0.1F}, {"bias", 1.5F}}};
 }
 
+// 1 where channel b is in the window of channel a, [a, b] in the dtype of x.
+Var neighbours(const Var& x, int64_t size) {
+  const auto number = [&](int64_t value) { return constant_like(x, Tensor::scalar(value)); };
+  const Var channels = range(number(0), extent_of(x, 1), number(1));
+  const Var distance = channels - unsqueeze(channels, {1});
+  const Var is_near = logical_and(greater_or_equal(distance, scalar_like(distance, -((size - 1) / 2))),
+                                  less_or_equal(distance, scalar_like(distance, size / 2)));
+  return cast(is_near, x.dtype());
+}
+
 void vjp(VjpContext& c) {
   const Var x = c.in(0);
-  if (!x.shape().has_rank() || !x.shape()[1].is_known()) c.unsupported("its rule needs a known number of channels");
-  const int64_t channels = x.dim(1), size = c.attributes().integer("size");
-  // neighbours[a][b] = 1 where channel b is in the window of channel a.
-  std::vector<double> neighbours(static_cast<size_t>(channels * channels), 0.0);
-  for (int64_t a = 0; a < channels; ++a) {
-    for (int64_t b = std::max<int64_t>(0, a - (size - 1) / 2); b <= std::min(channels - 1, a + size / 2); ++b) {
-      neighbours[static_cast<size_t>(a * channels + b)] = 1;
-    }
-  }
-  const Var matrix = cast(constant_like(c.in(0), Tensor::of<double>({channels, channels}, neighbours)), x.dtype());
+  if (!x.shape().has_rank()) c.unsupported("its rule needs a known rank");
+  const int64_t size = c.attributes().integer("size");
+  const Var matrix = neighbours(x, size);
   const double alpha = c.attributes().real("alpha") / static_cast<double>(size), beta = c.attributes().real("beta");
   const Var sums = einsum("ab,nb...->na...", {matrix, x * x});
   const Var base = sums * alpha + double{c.attributes().real("bias")};

@@ -46,17 +46,12 @@ std::vector<WindowAxis> pool_windows(const Attributes& attributes, const TensorV
   return resolve_windows(window_spec(attributes, attributes.integers("kernel_shape")), x.dims().subspan(2));
 }
 
-std::vector<WindowAxis> pool_windows(VjpContext& context) {
+WindowSpec pool_spec(VjpContext& context) {
   const Shape& x = context.in(0).shape();
-  Dims spatial;
-  for (int64_t axis = 1; x.has_rank() && axis < x.rank(); ++axis) {
-    if (!x[axis].is_known()) break;
-    if (axis > 1) spatial.push_back(x[axis].value());
+  if (!x.has_rank() || !x[1].is_known()) {
+    context.unsupported("its rule needs a known number of channels, got " + to_string(x));
   }
-  if (!x.has_rank() || static_cast<int64_t>(spatial.size()) != x.rank() - 2) {
-    context.unsupported("its rule needs known channels and spatial extents, got " + to_string(x));
-  }
-  return resolve_windows(window_spec(context.attributes(), context.attributes().get<Dims>("kernel_shape")), spatial);
+  return window_spec(context.attributes(), context.attributes().get<Dims>("kernel_shape"));
 }
 
 std::vector<float> counted_taps(const WindowAxis& axis, bool includes_pads) {

@@ -15,9 +15,9 @@ Shape infer_pool_shape(InferContext& context);
 /// Windows of a pool whose shapes infer_pool_shape has accepted.
 std::vector<WindowAxis> pool_windows(const Attributes& attributes, const TensorView& x);
 
-/// The windows of the pool that a rule is asked about; throws UnsupportedError while extents other than that of the
-/// batch are open.
-std::vector<WindowAxis> pool_windows(VjpContext& context);
+/// The windows of the pool that a rule is asked about; throws UnsupportedError while its rank or the number of channels
+/// is open.
+WindowSpec pool_spec(VjpContext& context);
 
 /// By output on one axis: how many taps of its window count in a mean, those in the padding included or not.
 std::vector<float> counted_taps(const WindowAxis& axis, bool includes_pads);
