@@ -17,8 +17,9 @@ struct GradientCheckOptions {
   GradientGraphOptions gradients = {};  ///< Of which loss, with respect to what.
   /// How far a derivative may be from the difference, as a share of the terms that it is a sum of.
   double tolerance = 1e-4;
-  /// Roughly the time for differences. Where it is too short to move every value by itself, values move in groups of
-  /// like influence on the loss, and by themselves where a group is wrong; at least one group is tried.
+  /// Roughly the time for gradients in f64 and differences. Where it is too short to move every value by itself, values
+  /// move in groups of like influence on the loss, and by themselves where a group is wrong. When it is over, all that
+  /// is left moves as one group; at least one group is tried, and groups are taken apart for at least a second.
   double seconds = 60;
   /// Called before each step with what has been done of what is to do.
   std::function<void(size_t done, size_t all)> on_progress = nullptr;
@@ -33,7 +34,10 @@ struct GradientDifference {
   double error = 0;       ///< Their distance as a share of the terms of the sum.
   size_t group = 1;       ///< How many values were moved together.
   bool agrees = true;     ///< Is `error` within the tolerance?
-  Difference compiled;    ///< What the compiled gradient of the model, in its own dtypes, differs from the reference.
+  /// The slopes on both sides differ (equal elements of a maximum, relu at 0): no difference can tell what is right
+  /// there. `agrees` and `error` are then those of a place beside it.
+  bool at_kink = false;
+  Difference compiled;  ///< What the compiled gradient of the model, in its own dtypes, differs from the reference.
 };
 
 /// What check_gradients() found.
@@ -47,7 +51,9 @@ struct GradientCheck {
 
 /// Checks the gradients of `model` at `inputs` in two ways. The rules: the gradient graph in f64, run by the reference,
 /// against central differences of the loss in f64, along a drawn direction of each value. The kernels: the gradient
-/// graph compiled with `options` against the truth (Truth). States are as they are before the first run.
+/// graph compiled with `options` against the truth (Truth). States are as they are before the first run. A loss with a
+/// target ("cross_entropy"...) reads it behind the inputs of the model; where it is not given it is drawn from the
+/// seed.
 ///
 /// A step of a difference may cross a kink (relu, a maximum); then shorter steps are tried. Models that draw random
 /// numbers without a seed have no differences: the loss is another in every run.

@@ -7,10 +7,11 @@
 // first axis); else 224 in pictures (4 axes, of which the second or the last has extent 1, 3 or 4); else 1. A name that
 // is an expression ("past_sequence_length + 1") is computed from the extents of its parts.
 //
-// Elements: floats are normal with deviation 1. Integers that index a table of constants or states, or label classes
-// (directly, or through casts and reshapes), are drawn below the smallest such extent; integers named as a mask are 1,
-// as positions count up, other i32 and i64 are 0 or 1. u8 takes 0..255, other narrow integers -8..7. Booleans are true
-// for a mask, else drawn. Strings are short words. A sequence gets two elements, an optional its value.
+// Elements: floats are normal with deviation 1. Integers that index a table of constants or states, label classes, or
+// say which image (directly, or through casts and reshapes), are drawn below the smallest such extent; integers named
+// as a mask are 1, as positions count up, other i32 and i64 are 0 or 1. u8 takes 0..255, other narrow integers -8..7.
+// Booleans are true for a mask, else drawn. Strings are short words. A sequence gets two elements, an optional its
+// value.
 #pragma once
 
 #include <cstdint>

@@ -18,6 +18,7 @@ Json row_json(const GradientDifference& value) {
                        {"error", value.error},
                        {"moved_together", static_cast<int64_t>(value.group)},
                        {"agrees", value.agrees},
+                       {"at_kink", value.at_kink},
                        {"kernels", Json::object({{"ok", value.compiled.ok},
                                                  {"max_abs", value.compiled.max_abs},
                                                  {"max_rel", value.compiled.max_rel},
@@ -28,7 +29,8 @@ Json row_json(const GradientDifference& value) {
 std::string verdict(const GradientDifference& value) {
   if (!value.agrees)
     return fmt::format("rule: derivative {:.6g}, difference {:.6g}", value.derivative, value.difference);
-  return value.compiled.ok ? "" : "kernels: " + value.compiled.why;
+  if (!value.compiled.ok) return "kernels: " + value.compiled.why;
+  return value.at_kink ? "at a kink, right beside it" : "";
 }
 
 void print(Session& session, const LoadedModel& loaded, const GradientFlags& flags, const GradientCheck& check) {
@@ -58,8 +60,8 @@ std::vector<Option> gradient_option_table(GradientFlags& flags) {
            .target = &flags.check},
           {.names = "--loss",
            .value_name = "LOSS",
-           .doc = "With --gradients: sum (of all float outputs, each element times a drawn weight), sum1 (weights of "
-                  "1), mean, or an output with one element; sum when not given.",
+           .doc = std::string("With --gradients: ") + kGradientLosses +
+                  " The target is drawn from --seed: labels below the number of classes, which do not move.",
            .target = &flags.loss},
           {.names = "--wrt",
            .value_name = "PATTERN",
@@ -67,9 +69,21 @@ std::vector<Option> gradient_option_table(GradientFlags& flags) {
            .target = &flags.wanted},
           {.names = "--seconds",
            .value_name = "T",
-           .doc = "With --gradients: time for differences; where it is short, values are moved in groups. 60 when not "
-                  "given.",
+           .doc = "With --gradients: time for gradients in f64 and differences; where it is short, values are moved in "
+                  "groups. Comparing kernels comes on top. 60 when not given.",
            .target = &flags.seconds}};
+}
+
+void refuse_without_gradients(const GradientFlags& flags) {
+  const GradientFlags usual;
+  const char* given = flags.loss != usual.loss         ? "loss"
+                      : flags.wanted != usual.wanted   ? "wrt"
+                      : flags.seconds != usual.seconds ? "seconds"
+                                                       : nullptr;
+  AG_CHECK_USER(flags.check || !given, UserError,
+                "[cli] --{}: expected --gradients beside it, got none (outputs have "
+                "no use for it)",
+                given);
 }
 
 int check_gradients(Session& session, LoadedModel& loaded, const RunOptions& run, const GradientFlags& flags) {

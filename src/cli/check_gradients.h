@@ -12,6 +12,13 @@
 
 namespace autograph::cli {
 
+/// What --loss may be where gradients are asked for.
+inline constexpr const char* kGradientLosses =
+    "sum (of all float outputs, each element times a drawn weight), sum1 (weights of 1), mean, an output with one "
+    "element; or of the first float output and a further input \"target\" cross_entropy (classes in dim 1, integer "
+    "labels), token_cross_entropy (classes in the last dim), soft_cross_entropy (probabilities) or mse; sum when not "
+    "given.";
+
 /// --gradients, --loss, --wrt, --seconds.
 struct GradientFlags {
   bool check = false;
@@ -22,6 +29,9 @@ struct GradientFlags {
 
 /// These as an option table.
 std::vector<Option> gradient_option_table(GradientFlags& flags);
+
+/// Throws UserError where one of the others is given without --gradients.
+void refuse_without_gradients(const GradientFlags& flags);
 
 /// Checks the gradients of the model at its inputs, which have been given or drawn, and prints a row for each. Returns
 /// the exit code: mismatch where one is wrong. Throws UserError for a saved plan.

@@ -227,7 +227,7 @@ Extents find_extents(const Graph& graph, const SeedOptions& options) {
 // ---- Elements --------------------------------------------------------------------------------------------------
 
 // Smallest extent of a table that `value` indexes. Indices are found by the schema: a parameter named "indices" next to
-// data in slot 0, along the attribute "axis"; or "labels" next to scores, along axis 1.
+// data in slot 0, along the attribute "axis"; "labels" next to scores, along axis 1; "batch_indices" next to images.
 int64_t table_extent(const Graph& graph, ValueId value, int depth) {
   int64_t smallest = std::numeric_limits<int64_t>::max();
   for (const Use& use : graph.value(value).uses()) {
@@ -235,7 +235,7 @@ int64_t table_extent(const Graph& graph, ValueId value, int depth) {
     const OpDef& op = node.op();
     const std::string_view parameter = use.slot < op.inputs.size() ? op.inputs[use.slot].name : "";
     const bool is_label = parameter == "labels";
-    const bool is_index = use.slot > 0 && (is_label || parameter == "indices");
+    const bool is_index = use.slot > 0 && (is_label || parameter == "indices" || parameter == "batch_indices");
     const Type data = node.input(0).is_valid() ? graph.type(node.input(0)) : Type();
     if (is_index && data.is_tensor() && data.shape().has_rank() && data.shape().rank() > 0) {
       const int64_t axis = is_label ? 1 : node.attributes().get_or<int64_t>("axis", 0);

@@ -165,6 +165,7 @@ int run(Session& session, const Options& options) {
                 options.tolerance.rtol);
   AG_CHECK_USER(options.data.empty() || !options.gradients.check, UserError,
                 "[cli] gradients: stored outputs have none, leave out --data or --gradients");
+  refuse_without_gradients(options.gradients);
   if (!options.data.empty()) {
     std::error_code code;
     AG_CHECK_USER(std::filesystem::is_directory(options.data, code), IoError, "[check] data: no folder '{}'",

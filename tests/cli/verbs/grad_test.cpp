@@ -64,6 +64,14 @@ TEST(CliGrad, NamesWhatDoesNotFit) {
   EXPECT_NE(wanted.err.find("nothing_like_it"), std::string::npos) << wanted.err;
 }
 
+TEST(CliCheck, GradientsOfLossesWithLabels) {
+  const ProgramResult result = run_program("check zoo:mlp --gradients --loss cross_entropy --wrt '*bias' --json");
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  const ProgramResult alone = run_program("check zoo:mlp --loss cross_entropy");
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_NE(alone.err.find("--loss: expected --gradients beside it"), std::string::npos) << alone.err;
+}
+
 TEST(CliCheck, GradientsAgree) {
   const ProgramResult result = run_program("check zoo:mlp --gradients --wrt '*weight' --json");
   ASSERT_EQ(result.exit_code, 0) << result.out << result.err;

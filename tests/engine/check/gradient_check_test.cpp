@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/reduction.h"
 #include "autograph/ops/window.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/text.h"
@@ -124,6 +129,68 @@ TEST(GradientCheck, LossesWithoutInfluenceHaveZeros) {
   EXPECT_TRUE(check.is_right());
   ASSERT_EQ(check.values.size(), 2U);
   EXPECT_EQ(check.values[1].norm, 0);
+}
+
+// Labels choose elements: they are drawn below the number of classes and do not move.
+TEST(GradientCheck, DrawsTheTargetOfALoss) {
+  const Graph graph = two_branches([](Var x) { return tanh(x); });
+  for (const char* loss : {"cross_entropy", "token_cross_entropy", "soft_cross_entropy", "mse"}) {
+    GradientCheckOptions how;
+    how.gradients.loss = loss;
+    const GradientCheck check = check_gradients(graph, seeded_inputs(graph), {}, how);
+    EXPECT_TRUE(check.is_right()) << loss;
+    ASSERT_EQ(check.values.size(), 3U) << loss;
+    for (const GradientDifference& value : check.values) EXPECT_GT(value.norm, 0) << loss << ": " << value.name;
+  }
+}
+
+// Elements that are near each other change places within a step: a kink for each pair.
+TEST(GradientCheck, AgreesWhereElementsAreSorted) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {20000});
+  graph.output("y", top_k(x * x * x, 10000, 0).first);
+  const GradientCheck check = checked(graph.build());
+  EXPECT_TRUE(check.is_right()) << check.values[0].derivative << " " << check.values[0].difference;
+}
+
+// Equal elements share no slope with their differences.
+TEST(GradientCheck, ComparesBesideKinks) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {1});
+  const Var q = graph.constant(Tensor::of<float>({6}, {1, 2, 2, 1, 2, 0}), "q");
+  graph.output("y", top_k(q * x, 4, 0).first);
+  GradientCheckOptions how;
+  how.gradients.wanted = "q";
+  const Graph model = graph.build();
+  const GradientCheck check = check_gradients(model, seeded_inputs(model), {}, how);
+  EXPECT_TRUE(check.is_right());
+  EXPECT_TRUE(check.values.at(0).at_kink);
+}
+
+TEST(GradientCheck, NamesAWrongRuleAtAKink) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {1});
+  const Var b = graph.constant(Tensor::of<float>({4}, {0.5F, 0, 0, -1}), "b");
+  graph.output("y", (apply(wrongly_squared_def(), {b}) + 3 * relu(b)) * x);
+  GradientCheckOptions how;
+  how.gradients.wanted = "b";
+  const Graph model = graph.build();
+  const GradientCheck check = check_gradients(model, seeded_inputs(model), {}, how);
+  EXPECT_FALSE(check.values.at(0).agrees);
+}
+
+// What is left when the time is over moves as one, and is not taken apart.
+TEST(GradientCheck, KeepsItsTime) {
+  const Graph graph = two_branches([](Var x) { return apply(wrongly_squared_def(), {x}); });
+  GradientCheckOptions how;
+  how.seconds = 1;
+  int turns = 0;
+  how.on_progress = [&](size_t, size_t) {
+    if (++turns == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  };
+  const GradientCheck check = check_gradients(graph, seeded_inputs(graph), {}, how);
+  EXPECT_EQ(turns, 2);
+  EXPECT_FALSE(check.is_right());
 }
 
 TEST(GradientCheck, ModelsInHalfPrecisionAndWithBodies) {
