@@ -13,6 +13,21 @@ bool is_given(double number, std::string_view flag) {
   return true;
 }
 
+namespace {
+
+// Without --train they would be read by nobody.
+void refuse_without_train(const TrainingFlags& flags) {
+  const TrainingFlags usual;
+  const char* given = flags.loss != usual.loss                     ? "loss"
+                      : flags.weights != usual.weights             ? "weights"
+                      : flags.optimizer != usual.optimizer         ? "optimizer"
+                      : flags.learning_rate != usual.learning_rate ? "learning-rate"
+                                                                   : nullptr;
+  AG_CHECK_USER(!given, UserError, "[cli] --{}: expected --train beside it, got none", given);
+}
+
+}  // namespace
+
 std::vector<Option> training_option_table(TrainingFlags& flags) {
   return {
       {.names = "--train",
@@ -40,7 +55,7 @@ std::vector<Option> training_option_table(TrainingFlags& flags) {
 }
 
 void make_training_step(LoadedModel& loaded, const TrainingFlags& flags, std::string_view verb) {
-  if (!flags.train) return;
+  if (!flags.train) return refuse_without_train(flags);
   refuse_plan(loaded, verb);
   TrainingOptions options;
   options.loss = flags.loss;

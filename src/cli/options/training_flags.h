@@ -30,7 +30,7 @@ struct TrainingFlags {
 std::vector<Option> training_option_table(TrainingFlags& flags);
 
 /// With --train: makes the model its training step, with numbers for all extents. Throws UserError where it is a saved
-/// plan, what training_graph() throws.
+/// plan, or where one of the other flags is given without --train; what training_graph() throws.
 void make_training_step(LoadedModel& loaded, const TrainingFlags& flags, std::string_view verb);
 
 }  // namespace autograph::cli

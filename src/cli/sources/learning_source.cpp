@@ -151,13 +151,13 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
     check_data(options);
     AG_CHECK_USER(options.images.size.empty() && options.images.normalize.empty(), UserError,
                   "[cli] --size and --normalize: {} has its own", options.what);
-    const auto dropout = options.dropout < 0 ? std::nullopt : std::optional(options.dropout);
+    const auto dropout = is_given(options.dropout, "dropout") ? std::optional(options.dropout) : std::nullopt;
     source.task = make_task(options.what, options.data, static_cast<uint64_t>(options.seed), dropout, options.use);
   } else {
     std::error_code code;
     AG_CHECK_USER(std::filesystem::exists(options.what, code), IoError, "[cli] model: no file '{}'", options.what);
     check_data(options);
-    AG_CHECK_USER(options.dropout < 0, UserError, "[cli] --dropout: {} has its own", options.what);
+    AG_CHECK_USER(!is_given(options.dropout, "dropout"), UserError, "[cli] --dropout: {} has its own", options.what);
     source.model = load_onnx(options.what);
     for (const std::string& warning : source.model->warnings) session.warn(warning);
     source.task.name = options.what;

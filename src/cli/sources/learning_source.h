@@ -11,6 +11,7 @@
 #include "autograph/tasks.h"
 #include "autograph/trainer.h"
 #include "cli/options/command.h"
+#include "cli/options/training_flags.h"
 #include "cli/session.h"
 #include "cli/sources/image_options.h"
 
@@ -30,7 +31,7 @@ struct LearningOptions {
   bool check_nan = false;
   ImageOptions images;
   TaskUse use = TaskUse::train;  ///< No option: what the verb does.
-  double dropout = -1;           ///< Below 0: the task's own. An option of train alone: nothing else drops.
+  double dropout = kNotGiven;    ///< The task's own when not given. An option of train alone: nothing else drops.
 };
 
 /// These as an option table.

@@ -29,12 +29,12 @@ struct Options {
   double weight_decay = kNotGiven;
   std::string schedule;
   int64_t warm_up = 0;
-  double clip_norm = 0;
-  double clip_value = 0;
+  double clip_norm = kNotGiven;
+  double clip_value = kNotGiven;
   int64_t accumulate = 0;  ///< 0: the task's own.
-  double average = -1;
+  double average = kNotGiven;
   std::string no_decay;
-  double loss_scale = 0;
+  double loss_scale = kNotGiven;
   int64_t patience = 0;
   std::string checkpoint;
   int64_t checkpoint_every = 0;
@@ -51,6 +51,16 @@ void check_output(const std::string& path, bool has_module) {
   AG_CHECK_USER(is_known, UserError, "[train] output: expected a name ending in .onnx{}, got '{}'",
                 has_module ? " or .safetensors" : "", path);
   require_writable(path);
+}
+
+void check_counts(const Options& options) {
+  const std::pair<const char*, int64_t> counts[] = {
+      {"epochs", options.epochs},     {"steps", options.steps},
+      {"warm-up", options.warm_up},   {"accumulate", options.accumulate},
+      {"patience", options.patience}, {"checkpoint-every", options.checkpoint_every}};
+  for (const auto& [flag, count] : counts) {
+    AG_CHECK_USER(count >= 0, UserError, "[cli] {}: expected 0 or more, got {}", flag, count);
+  }
 }
 
 void check_paths(const Options& options) {
@@ -73,15 +83,16 @@ Optimizer optimizer_of(const LearningSource& source, const Options& options) {
 
 UpdateOptions update_of(const LearningSource& source, const Options& options) {
   UpdateOptions update = source.task.update;
-  if (options.clip_norm > 0) update.clip_norm = options.clip_norm;
-  if (options.clip_value > 0) update.clip_value = options.clip_value;
+  if (is_given(options.clip_norm, "clip-norm")) update.clip_norm = options.clip_norm;
+  if (is_given(options.clip_value, "clip-value")) update.clip_value = options.clip_value;
   if (options.accumulate != 0) update.accumulate = options.accumulate;
-  if (options.average >= 0) update.average = options.average;
+  if (is_given(options.average, "ema")) update.average = options.average;
   // A weight belongs to the first group that it fits.
   if (!options.no_decay.empty()) {
     update.groups.insert(update.groups.begin(), WeightGroup{.weights = options.no_decay, .weight_decay = 0});
   }
-  if (options.loss_scale > 0) update.loss_scale = LossScale{.initial = options.loss_scale};
+  if (is_given(options.loss_scale, "loss-scale") && options.loss_scale > 0)
+    update.loss_scale = LossScale{.initial = options.loss_scale};
   return update;
 }
 
@@ -238,8 +249,7 @@ void report(Session& session, const LearningSource& source, const Options& optio
 }
 
 int run(Session& session, const Options& options) {
-  AG_CHECK_USER(options.epochs >= 0 && options.steps >= 0, UserError,
-                "[train] --epochs and --steps: expected 0 or more");
+  check_counts(options);
   check_observe_options(options.observe);
   check_paths(options);
   LearningSource source = open_learning(session, options.learning);

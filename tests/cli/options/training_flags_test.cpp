@@ -15,5 +15,42 @@ TEST(CliTrainingFlags, NegativeRatesAreRefused) {
   }
 }
 
+TEST(CliTrainingFlags, AreNothingWithoutTraining) {
+  for (const char* flag : {"--loss mse", "--weights '*bias'", "--optimizer adam", "--learning-rate 0.1"}) {
+    const ProgramResult result = run_program(std::string("bench zoo:mlp --seconds 0 ") + flag);
+    EXPECT_EQ(result.exit_code, 2) << flag;
+    EXPECT_NE(result.err.find("expected --train beside it"), std::string::npos) << result.err;
+  }
+}
+
+TEST(CliTrainingFlags, NumbersWithoutSenseAreRefused) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"--lr=-1", "learning-rate: expected a finite number of 0 or more, got -1"},
+      {"--weight-decay=-1", "weight-decay: expected a finite number of 0 or more, got -1"},
+      {"--clip-norm=-1", "clip-norm: expected a finite number of 0 or more, got -1"},
+      {"--clip-norm=0", "clip_norm: expected more than 0, got 0"},
+      {"--clip-value=-2", "clip-value: expected a finite number of 0 or more, got -2"},
+      {"--ema=-0.5", "ema: expected a finite number of 0 or more, got -0.5"},
+      {"--ema=1", "average: expected 0 or more and less than 1, got 1"},
+      {"--loss-scale=-1", "loss-scale: expected a finite number of 0 or more, got -1"},
+      {"--dropout=-1", "dropout: expected a finite number of 0 or more, got -1"},
+      {"--accumulate=-1", "accumulate: expected 0 or more, got -1"},
+      {"--warm-up=-1", "warm-up: expected 0 or more, got -1"},
+      {"--patience=-1", "patience: expected 0 or more, got -1"},
+      {"--checkpoint-every=-1", "checkpoint-every: expected 0 or more, got -1"},
+      {"--steps=-1", "steps: expected 0 or more, got -1"},
+      {"--epochs=-1", "epochs: expected 0 or more, got -1"},
+      {"--optimizer sparse_adam --weight-decay 0.1", "lazy: expected neither weight decay nor amsgrad"}};
+  const TestFolder folder;
+  std::ofstream words(folder / "words.txt");
+  for (int i = 0; i < 500; ++i) words << "to be or not to be, that is the question " << i << "\n";
+  words.close();
+  for (const auto& [flags, message] : cases) {
+    const ProgramResult result = run_program("train text --data " + (folder / "words.txt") + " " + flags);
+    EXPECT_EQ(result.exit_code, 2) << flags << ": " << result.out;
+    EXPECT_NE(result.err.find(message), std::string::npos) << flags << ": " << result.err;
+  }
+}
+
 }  // namespace
 }  // namespace autograph
