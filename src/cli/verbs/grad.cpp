@@ -19,13 +19,18 @@ struct Options {
   std::string output;
 };
 
+// Extents stay open but where somebody gives them, or where each element of the outputs has a weight of its own.
+bool needs_extents(const LoadedModel& loaded, const Options& options) {
+  return options.gradients.loss == "sum" || loaded.seeds.batch || !loaded.seeds.dims.empty();
+}
+
 int run(Session& session, const Options& options) {
   AG_CHECK_USER(options.output.ends_with(".onnx"), UserError,
                 "[grad] output: expected a name ending in .onnx, got '{}'", options.output);
   require_writable(options.output);
   LoadedModel loaded = load_model(session, options.model);
   refuse_plan(loaded, "grad");
-  bind_extents(loaded);
+  if (needs_extents(loaded, options)) bind_extents(loaded);
   GradientGraphOptions gradients = options.gradients;
   gradients.seed = static_cast<uint64_t>(options.seed);
   const Graph graph = gradient_graph(loaded.model.graph, gradients);
@@ -75,7 +80,8 @@ Command grad_command() {
       .doc = "write a model that gives a loss and its gradients",
       .details =
           "The result has the inputs of the model. Its outputs are loss and, for each float input and weight with a "
-          "name that matches, grad/NAME.",
+          "name that matches, grad/NAME. Extents that are open stay so, unless --batch or --dim gives them; --loss "
+          "sum, whose weights belong to elements, takes those that `run` would.",
       .examples = {{"autograph grad model.onnx -o gradients.onnx", "Of a weighted sum of all outputs."},
                    {"autograph grad zoo:mlp --loss mean --wrt '*weight' -o g.onnx", "Of some weights."}},
       .options = std::move(table),

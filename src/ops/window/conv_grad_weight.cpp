@@ -121,12 +121,11 @@ std::vector<WindowAxis> known_windows(const Attributes& attributes, const Shape&
 std::vector<Var> decompose(DecomposeContext& context) {
   const Var& x = context.inputs[0];
   const Var& gy = context.inputs[1];
-  const bool are_ranked = x.shape().has_rank() && gy.shape().has_rank();
-  const auto axes = are_ranked ? known_windows(context.attributes, x.shape(), gy.shape()) : std::vector<WindowAxis>();
-  AG_CHECK_USER(!axes.empty() && x.shape()[1].is_known(), UnsupportedError,
-                "[conv_grad_weight] extents: expected known channels and spatial extents, got x {} and gy {}",
-                to_string(x.shape()), to_string(gy.shape()));
-  return {correlate_by_conv(x, gy, axes, context.attributes.integer("group"))};
+  AG_CHECK_USER(x.shape().has_rank() && gy.shape().has_rank(), UnsupportedError,
+                "[conv_grad_weight] ranks: expected known ones, got x {} and gy {}", to_string(x.shape()),
+                to_string(gy.shape()));
+  const WindowSpec spec = window_spec(context.attributes, context.attributes.integers("kernel_shape"));
+  return {correlate_by_conv(x, gy, spec, context.attributes.integer("group"))};
 }
 
 // In x and gy it is bilinear: the gradient takes the place of the weights.

@@ -44,14 +44,15 @@ std::vector<int64_t> channels_first(int64_t rank) {
 // [N, G * C, ...] as [C, G * N, ...]: the images of a group become its channels.
 Var groups_of_images(const Var& x, int64_t group) {
   if (group == 1) return transpose(x, channels_first(x.rank()));
-  Dims split{-1, group, x.dim(1) / group}, joined{x.dim(1) / group, -1};
+  const auto numbers = [&](const Dims& values) { return constant_like(x, Tensor::vector(values)); };
+  const Var extents = extents_of(x);
+  const Var images = slice(extents, {0}, {1}, {0}), spatial = slice(extents, {2}, {x.rank()}, {0});
+  const Dim& channels = x.shape()[1];
+  const int64_t of_group = channels.is_known() ? channels.value() / group : -1;
   std::vector<int64_t> perm{2, 1, 0};
-  for (int64_t axis = 2; axis < x.rank(); ++axis) {
-    split.push_back(x.dim(axis));
-    joined.push_back(x.dim(axis));
-    perm.push_back(axis + 1);
-  }
-  return reshape(transpose(reshape(x, split), perm), joined);
+  for (int64_t axis = 2; axis < x.rank(); ++axis) perm.push_back(axis + 1);
+  const Var split = reshape(x, concat({images, numbers({group, of_group}), spatial}, 0));
+  return reshape(transpose(split, perm), concat({numbers({of_group < 0 ? 0 : of_group, -1}), spatial}, 0));
 }
 
 // ---- Open extents: paddings are computed while running -------------------------------------------------------------
@@ -153,30 +154,6 @@ Var convolve_windows(const Var& x, const Var& w, std::span<const WindowAxis> axe
   return cut.empty() ? y : slice(y, begins, ends, cut);
 }
 
-// The weights slide over x as far as they have elements: y becomes the weights of a convolution whose stride is the
-// dilation, and the other way round.
-Var correlate_by_conv(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group) {
-  ConvOptions options;
-  options.group = group;
-  options.strides = extents_of(axes, &WindowAxis::dilation);
-  options.dilations = extents_of(axes, &WindowAxis::stride);
-  options.pads = extents_of(axes, &WindowAxis::pad_begin);
-  for (const WindowAxis& axis : axes) options.pads.push_back(std::max<int64_t>(0, -left_over(axis)));
-  const Var images = groups_of_images(x, group);
-  Var w = transpose(conv(images, transpose(y, channels_first(y.rank())), {}, options), channels_first(x.rank()));
-  // Positions beyond the kernel, which a stride has left over.
-  std::vector<int64_t> begins, ends, cut;
-  for (size_t axis = 0; axis < axes.size(); ++axis) {
-    const int64_t padded = axes[axis].in + options.pads[axis] + options.pads[axis + axes.size()];
-    const int64_t window = (axes[axis].out - 1) * axes[axis].stride + 1;
-    if ((padded - window) / axes[axis].dilation + 1 == axes[axis].kernel) continue;
-    begins.push_back(0);
-    ends.push_back(axes[axis].kernel);
-    cut.push_back(static_cast<int64_t>(axis) + 2);
-  }
-  return cut.empty() ? w : slice(w, begins, ends, cut);
-}
-
 Var sum_of_windows(const Var& y, std::span<const WindowAxis> axes) {
   Dims taps{y.dim(1), 1};
   for (const WindowAxis& axis : axes) taps.push_back(axis.kernel);
@@ -194,6 +171,21 @@ Var spread_by_weights(const Var& y, const Var& w, const WindowSpec& spec, const 
   const Var whole = conv_transpose(y, w, {}, without_pads(spec, group));
   const Paddings pads = paddings(spec, x, y);
   return reshape_as(padded(whole, {-pads.begins, -pads.ends}), x);
+}
+
+// The weights slide over x as far as they have elements: y becomes the weights of a convolution whose stride is the
+// dilation, and the other way round. What padding and strides give beyond the kernel is cut off.
+Var correlate_by_conv(const Var& x, const Var& y, const WindowSpec& spec, int64_t group) {
+  ConvOptions options;
+  options.group = group;
+  options.strides = spec.dilations;
+  options.dilations = spec.strides;
+  options.pads = spec.pads;
+  const Var images = groups_of_images(x, group);
+  const Var w = transpose(conv(images, transpose(y, channels_first(y.rank())), {}, options), channels_first(x.rank()));
+  Dims begins(spec.kernel.size(), 0), axes(spec.kernel.size());
+  std::iota(axes.begin(), axes.end(), 2);
+  return slice(w, begins, spec.kernel, axes);
 }
 
 Var correlate(const Var& x, const Var& y, const WindowSpec& spec, int64_t group) {

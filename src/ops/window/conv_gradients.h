@@ -17,9 +17,6 @@ Var spread_by_weights(const Var& y, const Var& w, std::span<const WindowAxis> ax
 /// x [N, C, in...], y [N, M, out...], the result [M, C / group, kernel...]; extents but N are known.
 Var correlate(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group);
 
-/// The same as a convolution, for devices that have kernels for no other one.
-Var correlate_by_conv(const Var& x, const Var& y, std::span<const WindowAxis> axes, int64_t group);
-
 /// y[n, m, o] = sum over c and k of w[m, c, k] * x[n, c, o * stride - pad + k * dilation], as many windows as `axes`
 /// say; where x has more elements than they say, by whole strides, so many more windows.
 Var convolve_windows(const Var& x, const Var& w, std::span<const WindowAxis> axes, int64_t group);
@@ -40,6 +37,9 @@ Var spread_by_weights(const Var& y, const Var& w, const WindowSpec& spec, const 
 
 /// What flows into the weights: sum over n and o of y[n, m, o] * x[n, c, o * stride - pad + k * dilation].
 Var correlate(const Var& x, const Var& y, const WindowSpec& spec, int64_t group);
+
+/// The same as a convolution, for devices that have kernels for no other one; paddings are those of `spec`.
+Var correlate_by_conv(const Var& x, const Var& y, const WindowSpec& spec, int64_t group);
 
 /// The sum of all y whose window has an element of x. y and x are [N, C, ...] with a known number of channels.
 Var sum_of_windows(const Var& y, const WindowSpec& spec, const Var& x);

@@ -8,6 +8,7 @@
 #include "autograph/model_io.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/window.h"
 #include "autograph/seeded_inputs.h"
 #include "cli/run_program.h"
 
@@ -42,6 +43,39 @@ TEST(CliGrad, WritesGradientsThatDifferencesConfirm) {
       return program.run({{"x", Tensor::of<double>({2, 3}, moved)}})["loss"].to_f64().front();
     };
     EXPECT_NEAR(slope[i], (loss(1e-6) - loss(-1e-6)) / 2e-6, 1e-6 * (1 + std::abs(slope[i])));
+  }
+}
+
+// One file for images of all sizes, in ops of ONNX.
+TEST(CliGrad, LeavesExtentsOpen) {
+  const TestFolder folder;
+  GraphBuilder graph("open");
+  const Var x = graph.input("x", DType::f32, Shape({Dim::symbol("n"), 4, Dim::symbol("h"), Dim::symbol("w")}));
+  std::vector<float> taps;
+  for (int i = 0; i < 72; ++i) taps.push_back(static_cast<float>(i % 7) * 0.1F - 0.3F);
+  const Var w = graph.constant(Tensor::of<float>({4, 2, 3, 3}, taps), "taps");
+  const Var y = tanh(conv(x, w, {}, {.strides = {2, 2}, .pads = {1, 0, 1, 2}, .group = 2}));
+  graph.output("y", average_pool(y, {.kernel = {2, 2}}));
+  save_onnx(graph.build(), folder / "m.onnx");
+
+  const ProgramResult result = run_program("grad " + (folder / "m.onnx") + " --loss mean -o " + (folder / "g.onnx"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Executable program = compile(load_onnx(folder / "g.onnx").graph);
+  for (const auto& [height, width] : {std::pair<int64_t, int64_t>{8, 7}, {11, 12}}) {
+    Tensor at = Tensor::zeros(DType::f32, {2, 4, height, width});
+    const auto loss = [&] { return program.run({{"x", at}})["loss"].to_f64().front(); };
+    for (int64_t i = 0; i < at.num_elements(); ++i) at.mutable_data<float>()[i] = std::sin(static_cast<float>(i));
+    const std::vector<double> slope = program.run({{"x", at}})["grad/x"].to_f64();
+    ASSERT_EQ(slope.size(), static_cast<size_t>(at.num_elements()));
+    for (size_t i = 5; i < slope.size(); i += 37) {
+      float& element = at.mutable_data<float>()[i];
+      const float before = element;
+      element = before + 0.05F;
+      const double above = loss();
+      element = before - 0.05F;
+      EXPECT_NEAR(slope[i], (above - loss()) / 0.1, 2e-5) << i << " of " << height << " x " << width;
+      element = before;
+    }
   }
 }
 
