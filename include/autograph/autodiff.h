@@ -19,8 +19,8 @@
 // depend on has zeros for its gradient.
 //
 // Where a function has no derivative, its rule gives that of PyTorch: 0 for relu and |x| at 0, an even share for each
-// of equal maxima, the inner side for the bounds of clip. A gradient of 0 stays 0 however steep the function is, so
-// that where(x > 0, sqrt(x), 0) has a gradient of 0 at 0 and not NaN.
+// of equal maxima, 0 at the bounds of clip (docs/user/subgradients.md has a table). A gradient of 0 stays 0 however
+// steep the function is, so that where(x > 0, sqrt(x), 0) has a gradient of 0 at 0 and not NaN.
 #pragma once
 
 #include <cstdint>

@@ -171,7 +171,7 @@ TEST(Kinks, AreThoseOfPyTorch) {
   EXPECT_EQ(slopes([](Var x) { return hard_sigmoid(x, 0.25F, 0.5F); }, {-2, 0, 2}), (std::vector<double>{0, 0.25, 0}));
   EXPECT_EQ(slopes([](Var x) { return hard_swish(x); }, {-3, 0, 3}), (std::vector<double>{0, 0.5, 1}));
   EXPECT_EQ(slopes([](Var x) { return clip(x, scalar_like(x, -1), scalar_like(x, 1)); }, {-2, -1, 0, 1, 2}),
-            (std::vector<double>{0, 1, 1, 1, 0}));
+            (std::vector<double>{0, 0, 1, 0, 0}));
   EXPECT_EQ(slopes([](Var x) { return max({x, scalar_like(x, 1)}); }, {0, 1, 2}), (std::vector<double>{0, 0.5, 1}));
   EXPECT_EQ(slopes([](Var x) { return reduce_max(x); }, {3, 1, 3}), (std::vector<double>{0.5, 0, 0.5}));
 }

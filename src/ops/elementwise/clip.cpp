@@ -82,17 +82,39 @@ OpSample sample(Random& random) {
   return call;
 }
 
-// On a bound the gradient is that of x; a low bound above the high one counts for nothing.
-void vjp(VjpContext& c) {
+// The share of the gradient of max({a, b}) that a gets; of min({a, b}) what b gets.
+Var share_of_larger(const Var& a, const Var& b) {
+  return cast(greater(a, b), a.dtype()) + 0.5 * cast(equal(a, b), a.dtype());
+}
+
+// Of min(max(x, low), high), whose operands share the gradient where they are equal.
+void learning_bounds_vjp(VjpContext& c) {
   const Var x = c.in(0);
-  const Var zero = scalar_like(x, 0);
-  const Var is_low = c.has_input(1) ? less(x, c.in(1)) : Var();
-  const Var raised = c.has_input(1) ? max({x, c.in(1)}) : x;
-  const Var is_high = c.has_input(2) ? greater(raised, c.in(2)) : Var();
-  const Var below = c.has_input(2) ? where(is_high, zero, c.gy(0)) : c.gy(0);
-  if (c.wants(0)) c.set(0, c.has_input(1) ? where(is_low, zero, below) : below);
-  if (c.wants(1)) c.set(1, reshape_as(reduce_sum(where(is_low, below, zero)), c.in(1)));
-  if (c.wants(2)) c.set(2, reshape_as(reduce_sum(where(is_high, c.gy(0), zero)), c.in(2)));
+  const auto set_bound = [&](size_t slot, const Var& gradient) {
+    c.set(slot, reshape_as(reduce_sum(gradient), c.in(slot)));
+  };
+  Var passed = c.gy(0);
+  if (c.has_input(2)) {
+    const Var share = share_of_larger(c.in(2), c.has_input(1) ? max({x, c.in(1)}) : x);
+    if (c.wants(2)) set_bound(2, times_slope(passed, 1 - share));
+    passed = times_slope(passed, share);
+  }
+  if (c.has_input(1)) {
+    const Var share = share_of_larger(x, c.in(1));
+    if (c.wants(1)) set_bound(1, times_slope(passed, 1 - share));
+    passed = times_slope(passed, share);
+  }
+  if (c.wants(0)) c.set(0, passed);
+}
+
+// At a bound that is a number x is held, as PyTorch has it; with bounds that are tensors it shares the gradient.
+void vjp(VjpContext& c) {
+  if (c.wants(1) || c.wants(2)) return learning_bounds_vjp(c);
+  const Var x = c.in(0), zero = scalar_like(x, 0);
+  Var gradient = c.gy(0);
+  if (c.has_input(1)) gradient = where(greater(x, c.in(1)), gradient, zero);
+  if (c.has_input(2)) gradient = where(less(x, c.in(2)), gradient, zero);
+  c.set(0, gradient);
 }
 
 }  // namespace
