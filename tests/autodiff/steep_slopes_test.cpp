@@ -6,6 +6,7 @@
 
 #include "autograph/autodiff.h"
 #include "autograph/compile.h"
+#include "autograph/eager.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
@@ -40,6 +41,15 @@ TEST(SteepSlopes, OfExponentialsThatAreNotTaken) {
 TEST(SteepSlopes, OfProductsWithOverflowThatAreNotTaken) {
   expect_guarded(0, [](const Var& x) { return x * exp(x); });
   expect_guarded(2 * std::exp(-2), [](const Var& x) { return exp(x) * exp(x); });
+}
+
+// What autodiff.h says of define by run, where nothing tells a factor that overflowed from another one.
+TEST(SteepSlopes, InfiniteFactorsMakeNanDefineByRun) {
+  const Var x = variable(Tensor::of<float>({2}, {-1, 1000}));
+  const Var y = where(less(x, scalar_like(x, 0)), x * exp(x), x);
+  const std::vector<double> slopes = grad(reduce_sum(y, {}, false), {x})[0].known()->to_f64();
+  EXPECT_NEAR(slopes[0], 0, 1e-6);
+  EXPECT_TRUE(std::isnan(slopes[1]));
 }
 
 // Factors that cannot be infinite are multiplied with as they are: kernels know such gradients.
