@@ -13,6 +13,7 @@
 #include "cost/attester.h"
 #include "cost/trial_tensors.h"
 #include "device/host_threads.h"
+#include "device/thread_steps.h"
 #include "graph/infer_node.h"
 #include "ops/defs.h"
 #include "tensor/size_of.h"
@@ -153,14 +154,11 @@ class Team {
   const int before_;
 };
 
-// Teams that a kernel for `threads` may be left with while other programs keep processors busy: one thread less, half,
-// one alone. Libraries may have another form of a kernel for each number; these stand for all.
+// Teams that a kernel for `threads` may be left with while other programs keep processors busy, all of them.
 std::vector<int> smaller_teams(int threads, const HostThreads& host) {
   std::vector<int> teams;
   if (!host.can_be_limited()) return teams;
-  for (const int team : {threads - 1, threads / 2, 1}) {
-    if (team > 0 && team < threads && (teams.empty() || team < teams.back())) teams.push_back(team);
-  }
+  for (int team = threads; team > 1;) teams.push_back(team = thread_step_at_most(team - 1));
   return teams;
 }
 

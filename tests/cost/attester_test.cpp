@@ -1,5 +1,6 @@
 #include "cost/attester.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -84,13 +85,13 @@ TEST(Attester, TrustsConvolutionsInAllLayouts) {
 // A kernel of another, which is wrong in a way of its own.
 class Disturbed : public Kernel {
  public:
-  enum class How { leaves_last, wrong_in_place, wrong_first, wrong_alone };
-  Disturbed(const Kernel& right, How how) : right_(right), how_(how) {}
+  enum class How { leaves_last, wrong_in_place, wrong_first, wrong_by_team };
+  Disturbed(const Kernel& right, How how, int team = 0) : right_(right), how_(how), team_(team) {}
   void run(const KernelArgs& args) const override {
     right_.run(args);
     const TensorView out = args.outputs[0];
     if (how_ == How::leaves_last) std::memset(out.mutable_data<float>() + out.num_elements() - 1, 0xFF, sizeof(float));
-    if (how_ == How::wrong_alone && cpu_thread_limit == 1) out.mutable_data<float>()[0] += 1;
+    if (how_ == How::wrong_by_team && cpu_thread_limit == team_) out.mutable_data<float>()[0] += 1;
     if (how_ == How::wrong_first && num_runs_++ == 0) out.mutable_data<float>()[0] += 1;
     const bool in_place = args.inputs[0].raw() == out.raw();
     if (how_ == How::wrong_in_place && in_place) {
@@ -104,6 +105,7 @@ class Disturbed : public Kernel {
  private:
   const Kernel& right_;
   How how_;
+  int team_;
   mutable int num_runs_ = 0;
 };
 
@@ -128,7 +130,7 @@ TEST(Attester, FindsWhatIsNotWrittenAndWhatIsWrongInPlace) {
 // Libraries may have another form of a kernel for fewer threads than it was made for.
 TEST(Attester, FindsWhatIsWrongWithFewerThreads) {
   const Device& device = get_device("cpu");
-  const KernelCase test(relu_def(), {.inputs = {Tensor::zeros(DType::f32, {3, 40, 50})}}, {.threads = 2});
+  const KernelCase test(relu_def(), {.inputs = {Tensor::zeros(DType::f32, {3, 40, 50})}}, {.threads = 8});
   const KernelCall call = test.call();
   size_t num_kernels = 0;
   limit_cpu_threads(1);  // as a run beside a busy program leaves it
@@ -136,9 +138,11 @@ TEST(Attester, FindsWhatIsWrongWithFewerThreads) {
     if (!candidate.variant.is_row_major()) return;
     ++num_kernels;
     EXPECT_EQ(find_wrong_element(call, candidate.variant, kernel, {}, &device), "");
-    const Disturbed alone(kernel, Disturbed::How::wrong_alone);
-    const auto wrong = find_wrong_element(call, candidate.variant, alone, {}, &device);
-    EXPECT_NE(wrong->find("(by 1 of 2 threads): expected 0, got 1"), std::string::npos) << *wrong;
+    for (const int team : {1, 3, 5, 7}) {
+      const Disturbed disturbed(kernel, Disturbed::How::wrong_by_team, team);
+      const auto wrong = find_wrong_element(call, candidate.variant, disturbed, {}, &device);
+      EXPECT_NE(wrong->find(fmt::format("(by {} of 8 threads): expected 0, got 1", team)), std::string::npos) << *wrong;
+    }
   });
   EXPECT_EQ(limit_cpu_threads(kNoThreadLimit), 1) << "the limit is as it was";
   EXPECT_GT(num_kernels, 0U);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/thread_steps.h"
+
 namespace autograph {
 namespace {
 
@@ -90,7 +92,7 @@ void CoreWatch::follow() {
 // At least one thread, and at least one less than processors: less than a whole one is measured where it is shared.
 void CoreWatch::set_limit(double busy) {
   const int taken = std::max(1, static_cast<int>(std::lround(busy)));
-  limit_.store(std::max(1, source_.cpus() - taken), std::memory_order_relaxed);
+  limit_.store(thread_step_at_most(source_.cpus() - taken), std::memory_order_relaxed);
   quiet_windows_ = 0;
 }
 

@@ -24,8 +24,8 @@ class CoreWatch {
   /// That of this process.
   static CoreWatch& of_process();
 
-  /// How many threads of a run find a processor now; kNoLimit while nobody else is at work. Called between steps: it
-  /// looks at a clock, and at the machine every kLookUs.
+  /// How many threads of a run find a processor now, of the numbers in device/thread_steps.h; kNoLimit while nobody
+  /// else is at work. Called between steps: it looks at a clock, and at the machine every kLookUs.
   int limit();
 
   /// How often it asks for preemptions, in microseconds: 0.5 us in 20 ms.
