@@ -62,6 +62,11 @@ struct IntegerRange {
   int64_t count = 1;
 };
 
+// Of an axis that may be counted from the end.
+int64_t extent_of(const Dims& dims, int64_t axis) {
+  return dims[static_cast<size_t>(axis < 0 ? axis + std::ssize(dims) : axis)];
+}
+
 IntegerRange integer_range(const KernelCall& call, size_t slot) {
   const OpDef& op = call.op;
   const DType dtype = call.inputs[slot].dtype();
@@ -75,18 +80,18 @@ IntegerRange integer_range(const KernelCall& call, size_t slot) {
     const Dims data = call.inputs[0].shape().static_dims();
     if (data.empty()) return {};
     if (&op == &gather_nd_def() || &op == &scatter_nd_def()) return {0, *std::min_element(data.begin(), data.end())};
-    const int64_t axis = call.attributes.get_or<int64_t>("axis", 0);
-    return {0, data[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(data.size()) : axis)]};
+    return {0, extent_of(data, call.attributes.get_or<int64_t>("axis", 0))};
   }
   return slot == 0 ? IntegerRange{0, 7} : IntegerRange{};
 }
 
 // What has to stand in an input that says how large the output is: the last of the extents, or of how many times each
-// is repeated. Nothing for other inputs.
+// is repeated, or how many elements are kept. Nothing for other inputs.
 std::optional<Tensor> extents_input(const KernelCall& call, size_t slot) {
-  const bool is_tile = &call.op == &tile_def();
-  if (slot != 1 || !(is_tile || &call.op == &expand_def())) return std::nullopt;
+  const bool is_tile = &call.op == &tile_def(), is_top_k = &call.op == &top_k_def();
+  if (slot != 1 || !(is_tile || is_top_k || &call.op == &expand_def())) return std::nullopt;
   Dims extents = call.outputs[0].shape().static_dims();
+  if (is_top_k) return Tensor::vector({extent_of(extents, call.attributes.integer("axis"))});
   if (is_tile) {
     const Dims repeated = call.input_dims(0);
     for (size_t axis = 0; axis < extents.size(); ++axis) extents[axis] /= std::max<int64_t>(repeated[axis], 1);
@@ -131,6 +136,7 @@ namespace {
 // Calls move(at, in_layout) for each element: its row-major number, and where it is in the layout.
 template <class Move>
 void for_each_place(Layout layout, const Dims& dims, const Move& move) {
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return;
   const int64_t block = layout == Layout::channels_last ? dims[1] : channel_block(layout);
   const int64_t blocks = (dims[1] + block - 1) / block;
   int64_t spatial = 1;
