@@ -16,6 +16,7 @@ class Case:
         self.operands, self.names, self.attributes = {}, [], {}
         self.outputs, self.constants = [], set()
         self.tolerance, self.steps = 2e-4, 1
+        self.meaningless = {}  # by output: where it may be anything
         self.dynamic = random.integers(3) == 0
 
     def add(self, name, array, constant=None):
@@ -691,6 +692,10 @@ def GroupQueryAttention(case, random):
     for name in ("past_key", "past_value"):
         case.add(name, None if mode == "prompt" else floats(random, batch, kv_heads, past, size), False)
     lengths = numpy.full(batch, total - 1, I32)
+    if mode == "decode" and random.integers(2):
+        lengths[1:] = random.integers(0, total, batch - 1)  # rows of a batch have keys of their own number
+        behind = numpy.arange(total) > lengths[:, None]
+        case.meaningless = dict.fromkeys(("present_key", "present_value"), behind[:, None, :, None])
     case.add("seqlens_k", lengths, False)
     case.add("total", numpy.array(total, I32), False)
     rotary = random.integers(2)

@@ -1,5 +1,5 @@
-// What ONNX Runtime's quantiser writes: elementwise ops, pools and joins of bytes, products with scales around them,
-// weights in blocks of few bits, 8-bit LSTMs.
+// What ONNX Runtime's quantiser writes: elementwise ops, pools, joins and convolutions of bytes, products and attention
+// with scales around them, weights in blocks of few bits, 8-bit LSTMs.
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/shape.h"
@@ -23,8 +23,6 @@ Var zero_of(IdiomGraph& g, DType dtype) {
   return dtype == DType::u8 ? g.constant(Tensor::scalar(static_cast<uint8_t>(value)))
                             : g.constant(Tensor::scalar(static_cast<int8_t>(value)));
 }
-
-Var in_f32(Var x) { return x.dtype() == DType::f32 ? x : cast(x, DType::f32); }
 
 Bytes quantized(IdiomGraph& g, Var x, DType dtype) {
   const Var scale = scale_of(g), zero = zero_of(g, dtype);
@@ -86,6 +84,53 @@ void add_pool(IdiomGraph& g) {
   leave_bytes(g, x, {contrib(g, "QLinearAveragePool", inputs, window), scale, a.zero});
 }
 
+void add_mean(IdiomGraph& g) {
+  const Var x = g.chance(50) ? g.image() : g.sequence();
+  const Bytes a = quantized(g, x, draw_bytes(g));
+  const Var scale = scale_of(g);
+  const std::vector<int64_t> axes = x.rank() == 4 ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{-1};
+  const Var y = contrib(g, "QLinearReduceMean", {a.values, a.scale, a.zero, scale, a.zero},
+                        {{"axes", axes}, {"keepdims", int64_t{1}}});
+  leave_bytes(g, x, {y, scale, a.zero});
+}
+
+void add_choice(IdiomGraph& g) {
+  const Var x = g.chance(50) ? g.image() : g.sequence();
+  const DType dtype = draw_bytes(g);
+  const Bytes a = quantized(g, x, dtype);
+  const Bytes b = quantized(g, g.per_channel(x, x.rank() == 4 ? 1 : -1, -1, 1), dtype);
+  const Var scale = scale_of(g), zero = zero_of(g, dtype);
+  const Var y =
+      contrib(g, "QLinearWhere",
+              {greater(x, g.number(x, 0.1)), a.values, a.scale, a.zero, b.values, b.scale, b.zero, scale, zero});
+  leave_bytes(g, x, {y, scale, zero});
+}
+
+// Channels first or last, with a pool behind.
+void add_quantized_conv(IdiomGraph& g) {
+  const Var x = g.image();
+  const int64_t out = g.channels(), is_last = g.between(0, 1), kernel = g.one_of<int64_t>({1, 3});
+  const Bytes a = quantized(g, x, draw_bytes(g));
+  const DType bytes = a.values.dtype();
+  const Dims per_channel = g.chance(50) ? Dims{out} : Dims{};
+  const Var w = g.constant(draw_tensor(g.random(), DType::i8, {out, x.dim(1), kernel, kernel}, -127, 127));
+  const Var w_scale = g.constant(draw_tensor(g.random(), DType::f32, per_channel, 0.001, 0.01));
+  const Var w_zero = g.constant(Tensor::zeros(DType::i8, per_channel));
+  const Var scale = scale_of(g, 0.02, 0.1), zero = zero_of(g, bytes);
+  const Var b = g.chance(50) ? g.constant(draw_tensor(g.random(), DType::i32, {out}, -300, 300)) : Var();
+  const Var image = is_last ? transpose(a.values, {0, 2, 3, 1}) : a.values;
+  Var y = contrib(g, "QLinearConv", {image, a.scale, a.zero, w, w_scale, w_zero, scale, zero, b},
+                  {{"kernel_shape", std::vector<int64_t>{kernel, kernel}},
+                   {"pads", std::vector<int64_t>(4, kernel / 2)},
+                   {"channels_last", is_last}});
+  const Var y_scale = scale_of(g);
+  const bool is_pooled = g.chance(50);
+  if (is_pooled) {
+    y = contrib(g, "QLinearGlobalAveragePool", {y, scale, zero, y_scale, zero}, {{"channels_last", is_last}});
+  }
+  leave_bytes(g, x, {is_last ? transpose(y, {0, 3, 1, 2}) : y, is_pooled ? y_scale : scale, zero});
+}
+
 void add_join(IdiomGraph& g) {
   const Var x = g.image();
   const DType dtype = draw_bytes(g);
@@ -140,6 +185,22 @@ void add_gemm(IdiomGraph& g) {
   leave_bytes(g, x, {contrib(g, "QGemm", inputs), scale, zero});
 }
 
+// In a batch of its own, which the cache and the numbers of keys have, too.
+void add_quantized_attention(IdiomGraph& g) {
+  const int64_t batch = g.between(1, 2), length = g.between(1, 6), width = g.between(3, 20);
+  const int64_t heads = g.between(1, 3), size = g.one_of<int64_t>({4, 8}), packed = 3 * heads * size;
+  const int64_t past = g.chance(50) ? g.between(1, 5) : 0;
+  const Bytes x = quantized(g, g.input(DType::f32, {batch, length, width}), DType::u8);
+  const Bytes w = weights(g, {width, packed}, g.chance(50));
+  const Var bias = g.constant(draw_tensor(g.random(), DType::f32, {packed}, -0.5, 0.5));
+  const Var counts = g.chance(50) ? g.input(DType::i32, {batch}, 1, static_cast<double>(length + past)) : Var();
+  const Var cache = past > 0 ? g.input(DType::f32, {2, batch, heads, past, size}) : Var();
+  const auto outputs =
+      contrib_outputs(g, "QAttention", {x.values, w.values, bias, x.scale, w.scale, counts, x.zero, w.zero, cache},
+                      {{"num_heads", heads}, {"unidirectional", g.between(0, 1)}}, past > 0 ? 2 : 1);
+  for (const Var& y : outputs) g.output(y);
+}
+
 // Weights of 4 or 8 bits with a scale for each block of a column.
 void add_block_product(IdiomGraph& g) {
   const Var x = g.sequence();
@@ -150,7 +211,9 @@ void add_block_product(IdiomGraph& g) {
   };
   const Var q = packed({n, blocks, block * bits / 8});
   const Var scale = g.constant(draw_tensor(g.random(), DType::f32, {n, blocks}, 0.004, 0.05));
-  const Var zero = g.chance(40) ? packed({n, (blocks * bits + 7) / 8}) : Var();
+  Var zero;
+  if (g.chance(40)) zero = packed({n, (blocks * bits + 7) / 8});
+  if (!zero.is_valid() && g.chance(20)) zero = g.constant(draw_tensor(g.random(), DType::f32, {n, blocks}, 0, 15));
   const Var y = contrib(g, "MatMulNBits", {in_f32(x), q, scale, zero, Var(), maybe_bias(g, n)},
                         {{"bits", bits}, {"block_size", block}, {"N", n}, {"K", k}});
   g.leave(cast(y, x.dtype()));
@@ -188,9 +251,10 @@ void add_lstm(IdiomGraph& g) {
 }  // namespace
 
 void add_contrib_quantized(IdiomGraph& g) {
-  constexpr void (*kBlocks[])(IdiomGraph&) = {add_sum_or_product, add_sum_or_product, add_function, add_pool,
-                                              add_join,           add_product,        add_product,  add_gemm,
-                                              add_block_product,  add_block_gather,   add_lstm};
+  constexpr void (*kBlocks[])(IdiomGraph&) = {
+      add_sum_or_product, add_sum_or_product, add_function,     add_pool,    add_mean,
+      add_choice,         add_quantized_conv, add_join,         add_product, add_product,
+      add_gemm,           add_block_product,  add_block_gather, add_lstm,    add_quantized_attention};
   kBlocks[g.between(0, std::ssize(kBlocks) - 1)](g);
 }
 

@@ -20,6 +20,8 @@ constexpr IdiomFamily kFamilies[] = {
     {"arithmetic_chain", add_arithmetic_chain, 3},
     {"contrib_layer", add_contrib_layer, 2},
     {"contrib_quantized", add_contrib_quantized, 2},
+    {"contrib_attention", add_contrib_attention, 2},
+    {"contrib_images", add_contrib_images, 2},
 };
 
 const IdiomFamily& draw_family(IdiomGraph& g) {

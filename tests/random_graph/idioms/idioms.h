@@ -40,6 +40,8 @@ void add_integer_chain(IdiomGraph& g);
 void add_arithmetic_chain(IdiomGraph& g);
 void add_contrib_layer(IdiomGraph& g);
 void add_contrib_quantized(IdiomGraph& g);
+void add_contrib_attention(IdiomGraph& g);
+void add_contrib_images(IdiomGraph& g);
 
 // ---- What several of them use ----
 
