@@ -163,8 +163,8 @@ const std::vector<ContribOp>& contrib_ops() {
     std::vector<ContribOp> all;
     for (const auto& family :
          {contrib_activations(), contrib_attention(), contrib_block_quantized(), contrib_blocked_channels(),
-          contrib_channels_last(), contrib_group_query_attention(), contrib_normalization(), contrib_products(),
-          contrib_quantized(), contrib_quantized_products(), contrib_rotary()}) {
+          contrib_channels_last(), contrib_classic_models(), contrib_group_query_attention(), contrib_normalization(),
+          contrib_products(), contrib_quantized(), contrib_quantized_products(), contrib_rotary()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
