@@ -1,5 +1,5 @@
 // Ops of ai.onnx.ml that scikit-learn and its like export around their models and that are a few ordinary ops: linear
-// models, norms of rows, missing values, columns and categories.
+// models, support vectors, norms of rows, missing values, columns and categories.
 //
 // Where the specification leaves open what comes out, it is what ONNX Runtime gives.
 #include <fmt/core.h>
@@ -63,6 +63,14 @@ std::vector<Var> linear_regressor(ContribCall& call) {
   return {scores};
 }
 
+// Of kernels of support vector machines: places in the attribute.
+enum Parameter : uint8_t { kGamma, kOffset, kDegree };
+
+float parameter(const ContribCall& call, Parameter which) {
+  const Reals given = reals(call, "kernel_params");
+  return which < given.size() ? given[which] : 0;
+}
+
 // The names of the classes; 0, 1, ... where there are none.
 Tensor class_labels(const ContribCall& call, int64_t count) {
   const auto texts = call.attributes().get_or<std::vector<std::string>>("classlabels_strings", {});
@@ -95,6 +103,45 @@ std::vector<Var> linear_classifier(ContribCall& call) {
   const Var scores = linear_scores(call, count), labels = call.constant(names);
   if (count == 1) return by_one_score(call, scores, labels);
   return {gather(labels, arg_max(scores, 1, false)), transformed(call, scores)};
+}
+
+// How much alike the rows of x and the rows of `vectors` are: [rows of x, vectors].
+Var kernel_of(const ContribCall& call, Var x, Var vectors) {
+  const std::string kind = call.attributes().text("kernel_type");
+  if (kind == "RBF") {
+    const Var distance = reduce_sum_square(sub(unsqueeze(x, {1}), unsqueeze(vectors, {0})), {2}, false);
+    return exp(mul(distance, scalar_like(distance, -parameter(call, kGamma))));
+  }
+  const Var product = matmul(x, transpose(vectors, {1, 0}));
+  if (kind == "LINEAR") return product;
+  const auto number = [&](Parameter which) { return scalar_like(product, parameter(call, which)); };
+  const Var scaled = add(mul(product, number(kGamma)), number(kOffset));
+  if (kind == "SIGMOID") return tanh(scaled);
+  if (kind == "POLY") return pow(scaled, number(kDegree));
+  call.refuse("attribute 'kernel_type'", "expected LINEAR, POLY, RBF or SIGMOID, got " + kind);
+}
+
+// Without support vectors the coefficients are those of the features.
+std::vector<Var> svm_regressor(ContribCall& call) {
+  const Reals coefficients = reals(call, "coefficients"), vectors = reals(call, "support_vectors");
+  const int64_t supports = call.attributes().integer("n_supports");
+  const auto count = std::ssize(coefficients), size = std::ssize(vectors);
+  if (supports > 0 && (count != supports || size % supports != 0)) {
+    call.refuse("attribute 'n_supports'", fmt::format("{} of {} coefficients and {} elements", supports, count, size));
+  }
+  const Var x = rows(call, call["X"]);
+  const Var weights = call.constant(Tensor::of<float>({count, 1}, coefficients));
+  Var sum;
+  if (supports > 0) {
+    const Var table = call.constant(Tensor::of<float>({supports, size / supports}, vectors));
+    sum = matmul(kernel_of(call, x, table), weights);
+  } else {
+    sum = kernel_of(call, x, transpose(weights, {1, 0}));
+  }
+  const Reals rho = reals(call, "rho");
+  if (!rho.empty()) sum = add(sum, scalar_like(sum, rho[0]));
+  if (!call.attributes().flag("one_class")) return {sum};
+  return {where(greater(sum, scalar_like(sum, 0)), scalar_like(sum, 1), scalar_like(sum, -1))};
 }
 
 std::vector<Var> normalizer(ContribCall& call) {
@@ -159,6 +206,11 @@ std::vector<ContribOp> contrib_classic_models() {
       row("LinearClassifier", "X", "Y, Z", linear_classifier,
           {coefficients, intercepts, with_default("multi_class", int64_t{0}), transform,
            list("classlabels_strings", AttributeType::texts), list("classlabels_ints", AttributeType::integers)}),
+      row("SVMRegressor", "X", "Y", svm_regressor,
+          {coefficients, list("kernel_params", AttributeType::reals),
+           with_default("kernel_type", std::string("LINEAR")), with_default("n_supports", int64_t{0}),
+           with_default("one_class", int64_t{0}), transform, list("rho", AttributeType::reals),
+           list("support_vectors", AttributeType::reals)}),
       row("Normalizer", "X", "Y", normalizer, {with_default("norm", std::string("MAX"))}),
       row("Imputer", "X", "Y", imputer,
           {list("imputed_value_floats", AttributeType::reals), with_default("replaced_value_float", 0.0F),

@@ -71,6 +71,30 @@ TEST(ClassicModels, RegressorsTransformSeveralTargets) {
                UnsupportedError);
 }
 
+TEST(ClassicModels, SupportVectors) {
+  const auto regressor = [](const std::string& kernel) {
+    return ml_node("SVMRegressor")
+        .input(features())
+        .set("coefficients", std::vector<float>{0.5F, -1, 0.25F})
+        .set("support_vectors", std::vector<float>{1, 2, -1, 0.5F, 0, 1})
+        .set("n_supports", 3)
+        .set("kernel_params", std::vector<float>{0.5F, 0.1F, 2})
+        .set("kernel_type", kernel)
+        .set("rho", std::vector<float>{0.3F});
+  };
+  expect_near(regressor("LINEAR").result(), {3.3, -3.825});
+  expect_near(regressor("RBF").result(), {0.84803295, 0.16717009});
+  expect_near(regressor("POLY").result(), {3.9725, -2.24});
+  expect_near(regressor("SIGMOID").result(), {0.89497048, -0.91251737});
+  expect_near(regressor("LINEAR").set("one_class", 1).result(), {1, -1});
+  EXPECT_THROW(regressor("OTHER").result(), UnsupportedError);
+  const ContribNode linear = ml_node("SVMRegressor")
+                                 .input(features())
+                                 .set("coefficients", std::vector<float>{0.5F, -1})
+                                 .set("rho", std::vector<float>{0.3F});
+  expect_near(linear.result(), {-1.2, -1.7});
+}
+
 TEST(ClassicModels, NormsOfRows) {
   const Tensor x = f32({3, 2}, {1, 2, -3, 0.5, 0, 0});
   expect_near(ml_node("Normalizer").input(x).result(), {0.5, 1, -6, 1, 0, 0});
