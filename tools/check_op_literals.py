@@ -27,7 +27,7 @@ ALLOWED = {
     ("src/backends/cpu/onednn/conv/backward_cost.cpp", "gemm"): "part of the name of an implementation in oneDNN",
     ("src/backends/cpu/onednn/conv/conv.cpp", "gemm"): "part of the name of an implementation in oneDNN",
     ("src/backends/cpu/onednn/int8.cpp", "gemm"): "part of the name of an implementation in oneDNN",
-    ("src/backends/cpu/onednn/lrn.cpp", "size"): "an attribute of lrn",
+    ("src/backends/cpu/simd/normalization/lrn.cpp", "size"): "an attribute of lrn",
     ("src/backends/cpu/shape/repeating_copies.cpp", "constant"): "a mode of pad",
     ("src/backends/cpu/simd/normalization/class_loss.cpp", "sum"): "a reduction of losses",
     ("src/backends/cpu/simd/recurrent/recurrent_layer.cpp", "clip"): "an attribute of recurrent ops",

@@ -1,5 +1,5 @@
-// Ops that add up squares, products or exponentials, on numbers whose squares f32 cannot hold, and on numbers far from
-// 0 that lie close together: every kernel of theirs gives what the reference computes in f64.
+// Ops that add up numbers, squares, products or exponentials, on numbers whose sums and squares f32 cannot hold, and on
+// numbers far from 0 that lie close together: every kernel of theirs gives what the reference computes in f64.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -25,6 +25,7 @@ struct Look {
 constexpr Look kLooks[] = {
     {"large", 0, 1e20},
     {"largest", 0, 3e38},
+    {"sums beyond f32", 2.9e38, 4e37},
     {"tiny", 0, 1e-25},
     {"some deviations from 0", 20, 1},
     {"far from 0", 1e6, 1},
@@ -83,6 +84,10 @@ OpSample class_loss(Random& random, const Tensor& x) {
           .num_outputs = 2};
 }
 
+OpSample channel_window(const Tensor& x, int64_t size, float beta) {
+  return {.inputs = {x}, .attributes = {{"size", size}, {"alpha", 0.2F}, {"beta", beta}, {"bias", 1.5F}}};
+}
+
 OpSample with_axes(const Tensor& x, std::vector<int64_t> axes) { return {.inputs = {x, Tensor::vector(axes)}}; }
 
 struct Case {
@@ -111,6 +116,11 @@ std::vector<Case> cases() {
        }},
       {*find_op("softmax_cross_entropy_loss"), class_loss},
   };
+  for (const auto& [size, beta] :
+       {std::pair<int64_t, float>{5, 0.75F}, {4, 1.3F}, {40, 0.5F}}) {
+    list.push_back(
+        {lrn_def(), [size = size, beta = beta](Random&, const Tensor& x) { return channel_window(x, size, beta); }});
+  }
   for (const int64_t axis : {1, 3}) {
     list.push_back({lp_normalization_def(), on_axis(axis)});
     list.push_back({softmax_def(), on_axis(axis)});

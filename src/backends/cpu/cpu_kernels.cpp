@@ -20,8 +20,7 @@ std::vector<KernelDef> onednn_kernels() {
                                  onednn::conv_integer_kernel(),
                                  onednn::conv_transpose_kernel(),
                                  onednn::conv_transpose_product_kernel(),
-                                 onednn::conv_grad_weight_kernel(),
-                                 onednn::lrn_kernel()};
+                                 onednn::conv_grad_weight_kernel()};
   for (const auto& more : {onednn::pool_kernels(), onednn::int8_conv_kernels(), onednn::int8_matmul_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
@@ -54,6 +53,7 @@ void forget_cpu_kernels() {}
 std::vector<KernelDef> simd_kernels() {
   std::vector<KernelDef> kernels{simd::softmax_kernel(),
                                  simd::log_softmax_kernel(),
+                                 simd::lrn_kernel(),
                                  simd::layer_normalization_kernel(),
                                  simd::rms_normalization_kernel(),
                                  simd::attention_kernel(),

@@ -20,7 +20,6 @@ KernelDef matmul_integer_kernel();
 KernelDef conv_grad_weight_kernel();
 KernelDef conv_transpose_kernel();
 KernelDef conv_transpose_product_kernel();
-KernelDef lrn_kernel();
 
 /// A change of layout.
 std::unique_ptr<Kernel> prepare_reorder(const ReorderCall& call);

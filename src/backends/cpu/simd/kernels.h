@@ -35,6 +35,7 @@ KernelDef channel_gate_kernel();
 KernelDef chosen_experts_kernel();
 KernelDef softmax_kernel();
 KernelDef log_softmax_kernel();
+KernelDef lrn_kernel();
 KernelDef layer_normalization_kernel();
 KernelDef rms_normalization_kernel();
 KernelDef attention_kernel();

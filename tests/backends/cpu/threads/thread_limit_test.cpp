@@ -187,7 +187,7 @@ TEST(ThreadLimit, PoolsAndNormalizations) {
                       {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"strides", std::vector<int64_t>{2, 2}}}};
   expect_limited("cpu.max_pool_onednn", max_pool_def(), pool);
   expect_limited("cpu.average_pool_onednn", average_pool_def(), pool);
-  expect_limited("cpu.lrn_onednn", *find_op("lrn"),
+  expect_limited("cpu.lrn_simd", *find_op("lrn"),
                  {{draw_tensor(random, DType::f32, {2, 32, 9, 11})}, {{"size", int64_t{5}}}});
 }
 

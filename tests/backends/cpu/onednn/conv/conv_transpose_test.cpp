@@ -1,4 +1,4 @@
-// conv_transpose and lrn against the reference, in every variant there is.
+// conv_transpose against the reference, in every variant there is.
 #include <gtest/gtest.h>
 
 #include "autograph/random.h"
@@ -72,20 +72,6 @@ TEST(ConvTransposeProduct, SaysWhatItRefuses) {
   EXPECT_EQ(refusal({{"strides", Dims{1, 1}}}), "windows that do not lie side by side");
   EXPECT_EQ(refusal({{"strides", Dims{2, 2}}, {"output_padding", Dims{1, 1}}}), "windows that do not lie side by side");
   EXPECT_EQ(refusal({{"strides", Dims{2, 2}}, {"pads", Dims{0, 0, 1, 1}}}), "windows that do not lie side by side");
-}
-
-TEST(Lrn, EveryVariantOnRandomCalls) {
-  Random random(7);
-  const KernelDef def = cpu_kernel("cpu.lrn_onednn", "lrn");
-  if (def.name.empty()) GTEST_SKIP() << "a build without oneDNN";
-  for (int i = 0; i < 20; ++i) {
-    OpSample sample;
-    sample.inputs = {draw_tensor(random, DType::f32, {draw(random, 1, 2), draw(random, 1, 40), 5, 7}, -2, 2)};
-    sample.attributes = {{"size", 1 + 2 * draw(random, 0, 3)}, {"alpha", 0.1F}, {"bias", 1.5F}};
-    if (draw_bool(random)) sample.attributes.set("beta", 0.6F);
-    SCOPED_TRACE(i);
-    expect_every_variant(def, *find_op("lrn"), sample, 1 + i % 2);
-  }
 }
 
 }  // namespace
