@@ -88,6 +88,15 @@ OpSample channel_window(const Tensor& x, int64_t size, float beta) {
   return {.inputs = {x}, .attributes = {{"size", size}, {"alpha", 0.2F}, {"beta", beta}, {"bias", 1.5F}}};
 }
 
+// Of windows that overhang, with and without padding among what counts.
+OpSample windows(const Tensor& x, int64_t stride, int64_t counts_padding) {
+  return {.inputs = {x},
+          .attributes = {{"kernel_shape", std::vector<int64_t>{3, 3}},
+                         {"strides", std::vector<int64_t>{stride, stride}},
+                         {"pads", std::vector<int64_t>{1, 1, 1, 1}},
+                         {"count_include_pad", counts_padding}}};
+}
+
 OpSample with_axes(const Tensor& x, std::vector<int64_t> axes) { return {.inputs = {x, Tensor::vector(axes)}}; }
 
 struct Case {
@@ -116,8 +125,11 @@ std::vector<Case> cases() {
        }},
       {*find_op("softmax_cross_entropy_loss"), class_loss},
   };
-  for (const auto& [size, beta] :
-       {std::pair<int64_t, float>{5, 0.75F}, {4, 1.3F}, {40, 0.5F}}) {
+  for (const int64_t stride : {1, 2}) {
+    list.push_back({average_pool_def(), [=](Random&, const Tensor& x) { return windows(x, stride, stride - 1); }});
+  }
+  list.push_back({global_average_pool_def(), [](Random&, const Tensor& x) { return OpSample{.inputs = {x}}; }});
+  for (const auto& [size, beta] : {std::pair<int64_t, float>{5, 0.75F}, {4, 1.3F}, {40, 0.5F}}) {
     list.push_back(
         {lrn_def(), [size = size, beta = beta](Random&, const Tensor& x) { return channel_window(x, size, beta); }});
   }

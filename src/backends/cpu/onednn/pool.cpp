@@ -2,12 +2,11 @@
 // channels-last kernels.
 //
 // oneDNN's maximum starts from the lowest finite number and does not propagate NaN, so inputs that hold NaN or infinity
-// are left to the reference. A window that lies in the padding alone, and a divisor that counts padding where a window
-// overhangs the padded input, are refused.
-#include <cfloat>
-#include <cmath>
+// are left to the reference; and so are means that became infinite, as they do where a sum is beyond f32. A window that
+// lies in the padding alone, and a divisor that counts padding where a window overhangs the padded input, are refused.
+#include <cfenv>
 
-#include "backends/cpu/multiversion.h"
+#include "backends/cpu/all_finite.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/refusal.h"
@@ -20,42 +19,36 @@ namespace autograph {
 namespace onednn {
 namespace {
 
-AG_MULTIVERSION bool all_finite(const float* x, int64_t count) {
-  int bad = 0;
-#pragma omp simd reduction(| : bad)
-  for (int64_t i = 0; i < count; ++i) bad |= std::fabs(x[i]) <= FLT_MAX ? 0 : 1;
-  return bad == 0;
-}
-
-// A primitive for finite inputs, the reference for the others, which takes row-major tensors alone: other layouts are
-// brought there and back.
-class MaxPoolKernel : public Kernel {
+// A primitive for maxima of finite inputs and means that stay finite, the reference for the others, which takes
+// row-major tensors alone: other layouts are brought there and back.
+class CheckedPool : public Kernel {
  public:
-  MaxPoolKernel(const KernelCall& call, std::unique_ptr<Kernel> inner)
+  CheckedPool(const KernelCall& call, std::unique_ptr<Kernel> inner)
       : op_(call.op),
+        is_max_(&call.op == &max_pool_def() || &call.op == &global_max_pool_def()),
         attributes_(call.attributes),
+        threads_(call.threads),
         layout_(call.variant->input(0)),
         x_(call.input_dims(0)),
         y_(call.output_dims(0)),
         inner_(std::move(inner)) {
-    num_elements_ = 1;
-    for (const int64_t extent : padded_dims(layout_, x_)) num_elements_ *= extent;
+    for (const int64_t extent : padded_dims(layout_, is_max_ ? x_ : y_)) num_checked_ *= extent;
   }
   void run(const KernelArgs& args) const override {
-    if (all_finite(args.inputs[0].data<float>(), num_elements_)) {
-      inner_->run(args);
-    } else if (layout_ == Layout::row_major) {
-      call_reference(op_, {attributes_, args.inputs, args.outputs});
-    } else {
-      run_reference_in_layout(args);
-    }
+    if (is_max_ && !all_finite(args.inputs[0].data<float>(), num_checked_, threads_)) return run_reference(args);
+    // Of one thread the processor tells; a team's are other processors.
+    if (threads_ == 1) std::feclearexcept(FE_OVERFLOW);
+    inner_->run(args);
+    if (is_max_ || (threads_ == 1 && std::fetestexcept(FE_OVERFLOW) == 0)) return;
+    if (!all_finite(args.outputs[0].data<float>(), num_checked_, threads_)) run_reference(args);
   }
   size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   std::unique_ptr<KernelState> new_state() const override { return inner_->new_state(); }
 
  private:
   // Rare, so it may allocate.
-  void run_reference_in_layout(const KernelArgs& args) const {
+  void run_reference(const KernelArgs& args) const {
+    if (layout_ == Layout::row_major) return call_reference(op_, {attributes_, args.inputs, args.outputs});
     Tensor x = Tensor::empty(DType::f32, x_);
     Tensor y = Tensor::empty(DType::f32, y_);
     reorder(args.inputs[0].raw(), desc_in(layout_, x_), x.mutable_raw(), row_major(x_));
@@ -66,12 +59,14 @@ class MaxPoolKernel : public Kernel {
   }
 
   const OpDef& op_;
+  const bool is_max_;
   const Attributes& attributes_;
+  const int threads_;
   const Layout layout_;
   const Dims x_;
   const Dims y_;
   std::unique_ptr<Kernel> inner_;
-  int64_t num_elements_ = 0;  // of the input, padding included
+  int64_t num_checked_ = 1;  // elements of the input or output, padding included
 };
 
 std::vector<WindowAxis> windows_of(const KernelCall& call) {
@@ -142,17 +137,22 @@ std::unique_ptr<Kernel> make(const KernelCall& call, const std::vector<WindowAxi
   return std::make_unique<PrimitiveKernel>(dnnl::pooling_v2_forward(pd), std::move(arguments), pd.scratchpad_desc());
 }
 
+std::unique_ptr<Kernel> make_checked(const KernelCall& call, const std::vector<WindowAxis>& axes,
+                                     dnnl::algorithm algorithm) {
+  return std::make_unique<CheckedPool>(call, make(call, axes, algorithm));
+}
+
 Prepared prepare_max(const KernelCall& call) {
   return try_prepare([&]() -> std::unique_ptr<Kernel> {
     if (is_of_bytes(call)) return make(call, windows_of(call), dnnl::algorithm::pooling_max);
-    return std::make_unique<MaxPoolKernel>(call, make(call, windows_of(call), dnnl::algorithm::pooling_max));
+    return make_checked(call, windows_of(call), dnnl::algorithm::pooling_max);
   });
 }
 
 Prepared prepare_average(const KernelCall& call) {
   const auto algorithm = call.attributes.flag("count_include_pad") ? dnnl::algorithm::pooling_avg_include_padding
                                                                    : dnnl::algorithm::pooling_avg_exclude_padding;
-  return try_prepare([&] { return make(call, windows_of(call), algorithm); });
+  return try_prepare([&] { return make_checked(call, windows_of(call), algorithm); });
 }
 
 // One window over the whole plane.
@@ -164,13 +164,12 @@ std::vector<WindowAxis> whole_plane(const KernelCall& call) {
 }
 
 Prepared prepare_global_max(const KernelCall& call) {
-  return try_prepare([&] {
-    return std::make_unique<MaxPoolKernel>(call, make(call, whole_plane(call), dnnl::algorithm::pooling_max));
-  });
+  return try_prepare([&] { return make_checked(call, whole_plane(call), dnnl::algorithm::pooling_max); });
 }
 
 Prepared prepare_global_average(const KernelCall& call) {
-  return try_prepare([&] { return make(call, whole_plane(call), dnnl::algorithm::pooling_avg_exclude_padding); });
+  return try_prepare(
+      [&] { return make_checked(call, whole_plane(call), dnnl::algorithm::pooling_avg_exclude_padding); });
 }
 
 // Every layout, at the speed of reading the input; row-major planes take oneDNN's plain loops, means in blocks others

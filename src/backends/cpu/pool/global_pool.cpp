@@ -1,10 +1,11 @@
-// global_average_pool and global_max_pool of f32 whose channels lie beside each other: channels-last and blocked; and
-// the latter of row-major planes.
+// global_average_pool and global_max_pool of f32 whose channels lie beside each other, channels-last and blocked, and
+// of row-major planes. Sums beyond the range of f32 are taken again in f64.
 //
 // The threads share the pixels, not the channels: the kernels before and after (convolutions, elementwise ops) give
 // each thread the same rows, so that everyone reads what is in its own second cache. That of another thread is five
 // times as far away.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -31,12 +32,12 @@ AG_MULTIVERSION void max_pixels(const float* x, int64_t pixels, int64_t channels
   }
 }
 
-class GlobalMaxOfPlanes : public Kernel {
+class GlobalPoolOfPlanes : public Kernel {
  public:
-  explicit GlobalMaxOfPlanes(const KernelCall& call)
+  GlobalPoolOfPlanes(const KernelCall& call, std::string_view reduction)
       : planes_(call.output_dims(0)[0] * call.output_dims(0)[1]),
         plane_(call.inputs[0].shape().num_elements().value() / planes_),
-        largest_(reduce_max_def().name, plane_) {
+        reduction_(reduction, plane_) {
     threads_ = useful_threads(call.threads, planes_ * plane_ / 4);
   }
 
@@ -44,12 +45,12 @@ class GlobalMaxOfPlanes : public Kernel {
     const float* x = args.inputs[0].data<float>();
     float* y = args.outputs[0].mutable_data<float>();
     for_shares(threads_, planes_,
-               [&](int64_t begin, int64_t end, int) { largest_.run(x + begin * plane_, end - begin, y + begin); });
+               [&](int64_t begin, int64_t end, int) { reduction_.run(x + begin * plane_, end - begin, y + begin); });
   }
 
  private:
   const int64_t planes_, plane_;
-  const simd::RowReduction largest_;
+  const simd::RowReduction reduction_;
   int threads_ = 1;
 };
 
@@ -88,11 +89,23 @@ class GlobalPool : public Kernel {
               : add_elements(scratch + t * results, results, scratch);
     }
     float* y = args.outputs[0].mutable_data<float>();
-    const float divisor = is_max_ ? 1.0F : static_cast<float>(pixels_);
-    for (int64_t i = 0; i < results; ++i) y[i] = scratch[i] / divisor;
+    if (is_max_) {
+      std::copy_n(scratch, results, y);
+    } else {
+      for (int64_t i = 0; i < results; ++i) y[i] = mean_of(scratch[i], x, i);
+    }
   }
 
  private:
+  // Of channel `i` of all images, whose sum in f32 is known.
+  float mean_of(float sum, const float* x, int64_t i) const {
+    if (std::isfinite(sum)) return sum / static_cast<float>(pixels_);
+    const float* channel = x + i / block_ * block_ * pixels_ + i % block_;
+    double exact = 0;
+    for (int64_t p = 0; p < pixels_; ++p) exact += static_cast<double>(channel[p * block_]);
+    return static_cast<float>(exact / static_cast<double>(pixels_));
+  }
+
   bool is_max_;
   int64_t batch_ = 1, channels_ = 1, pixels_ = 1;
   int64_t block_ = 1;  // channels that lie together
@@ -107,7 +120,10 @@ std::string why_not(const KernelCall& call) {
 }
 
 Prepared prepare(const KernelCall& call) {
-  if (call.variant->is_row_major()) return {std::make_unique<GlobalMaxOfPlanes>(call), ""};
+  if (call.variant->is_row_major()) {
+    const OpDef& reduction = &call.op == &global_max_pool_def() ? reduce_max_def() : reduce_mean_def();
+    return {std::make_unique<GlobalPoolOfPlanes>(call, reduction.name), ""};
+  }
   return {std::make_unique<GlobalPool>(call), ""};
 }
 
@@ -121,9 +137,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   }
   const Dims x = call.input_dims(0);
   const bool has_rows = std::any_of(x.begin() + 2, x.end(), [](int64_t extent) { return extent > 1; });
-  if (&call.op == &global_max_pool_def() && has_rows) {
-    result.push_back({.name = "", .inputs = {}, .outputs = {}, .cost_us = us});
-  }
+  if (has_rows) result.push_back({.name = "", .inputs = {}, .outputs = {}, .cost_us = us});
   return result;
 }
 

@@ -1,12 +1,15 @@
 // max_pool, with or without the positions of the maxima, and average_pool over row-major f32: a whole row of outputs at
-// a time. NaN and infinity are treated as the definitions say.
+// a time. NaN and infinity are treated as the definitions say; means of sums beyond the range of f32 are computed again
+// in f64.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <tuple>
 #include <vector>
 
+#include "backends/cpu/all_finite.h"
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/pool/pool_rows.h"
 #include "backends/cpu/threads/parallel.h"
@@ -47,16 +50,11 @@ class PlanePool : public Kernel {
   size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * row_size()) * sizeof(float); }
 
   void run(const KernelArgs& args) const override {
-    const int64_t depth = windows_[0].out, height = windows_[1].out;
-    for_shares(threads_, channels_ * depth * height, [&](int64_t begin, int64_t end, int thread) {
-      int64_t h = begin % height, d = begin / height % depth, channel = begin / height / depth;
-      for (int64_t row = begin; row < end; ++row) {
-        compute_row(args, {channel, d, h, row * windows_[2].out}, thread);
-        if (++h < height) continue;
-        h = 0;
-        if (++d < depth) continue;
-        d = 0;
-        ++channel;
+    for_shares(threads_, channels_ * windows_[0].out * windows_[1].out, [&](int64_t begin, int64_t end, int thread) {
+      for (int64_t first = begin; first < end; first += kRowsPerLook) {
+        const int64_t last = std::min(end, first + kRowsPerLook);
+        for_each_row(first, last, [&](const Row& row) { compute_row(args, row, thread); });
+        if (pool_ == Pool::average) mend_means(args, first, last);
       }
     });
   }
@@ -67,6 +65,20 @@ class PlanePool : public Kernel {
     int64_t channel, d, h;
     int64_t at;  // of its first element
   };
+
+  template <class Visit>
+  void for_each_row(int64_t begin, int64_t end, const Visit& visit) const {
+    const int64_t depth = windows_[0].out, height = windows_[1].out;
+    int64_t h = begin % height, d = begin / height % depth, channel = begin / height / depth;
+    for (int64_t row = begin; row < end; ++row) {
+      visit(Row{channel, d, h, row * windows_[2].out});
+      if (++h < height) continue;
+      h = 0;
+      if (++d < depth) continue;
+      d = 0;
+      ++channel;
+    }
+  }
 
   void compute_row(const KernelArgs& args, const Row& row, int thread) const {
     const auto [channel, d, h, at] = row;
@@ -94,8 +106,35 @@ class PlanePool : public Kernel {
       }
       lines[count++] = x + begin;
     });
-    write_row({lines.data(), count}, joined, counted_[0][static_cast<size_t>(d)] * counted_[1][static_cast<size_t>(h)],
-              y);
+    write_row({lines.data(), count}, joined, counted_rows(row), y);
+  }
+
+  float counted_rows(const Row& row) const {
+    return counted_[0][static_cast<size_t>(row.d)] * counted_[1][static_cast<size_t>(row.h)];
+  }
+
+  // Rows [begin, end) of means, while they are in cache.
+  void mend_means(const KernelArgs& args, int64_t begin, int64_t end) const {
+    const int64_t width = windows_[2].out;
+    float* y = args.outputs[0].mutable_data<float>();
+    if (all_finite(y + begin * width, (end - begin) * width)) return;
+    const int64_t plane = windows_[0].in * windows_[1].in * windows_[2].in;
+    for_each_row(begin, end, [&](const Row& row) {
+      mend_row(args.inputs[0].data<float>() + row.channel * plane, row, y + row.at);
+    });
+  }
+
+  void mend_row(const float* x, const Row& row, float* y) const {
+    const WindowAxis& width = windows_[2];
+    for (int64_t o = 0; o < width.out; ++o) {
+      if (std::isfinite(y[o])) continue;
+      const TapRange taps = width.taps_inside(o);
+      double sum = 0;
+      for_each_line(row.d, row.h, [&](int64_t begin) {
+        for (int64_t k = 0; k < taps.count; ++k) sum += static_cast<double>(x[begin + taps.input + k * width.dilation]);
+      });
+      y[o] = static_cast<float>(sum / static_cast<double>(counted_rows(row) * counted_[2][static_cast<size_t>(o)]));
+    }
   }
 
   // Of `lines`, which may be none.
@@ -131,6 +170,7 @@ class PlanePool : public Kernel {
   int64_t row_size() const { return (std::max(windows_[2].in, windows_[2].out) + 15) / 16 * 16; }
 
   static constexpr size_t kMostLines = 16;
+  static constexpr int64_t kRowsPerLook = 32;
 
   Pool pool_;
   std::vector<WindowAxis> windows_;

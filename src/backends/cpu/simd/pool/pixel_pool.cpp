@@ -1,7 +1,8 @@
 // max_pool and average_pool over f32 whose channels lie together in memory: window after window, all channels of a
 // pixel side by side. NaN and infinity are treated as the definitions say.
 //
-// oneDNN's maximum loses NaN, so that its inputs must be looked through first, which takes longer than the pool.
+// oneDNN's maximum loses NaN, so that its inputs must be looked through first, which takes longer than the pool. Sums
+// beyond the range of f32 are added up again as means.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -50,56 +51,120 @@ namespace {
 using PoolD = hn::ScalableTag<float>;
 using PoolV = hn::Vec<PoolD>;
 
+int64_t pool_lanes() { return static_cast<int64_t>(hn::Lanes(PoolD())); }
+
 struct MaxStep {
   static HWY_INLINE PoolV start() { return hn::Set(PoolD(), -kInfinity); }
   static HWY_INLINE PoolV add(PoolV total, PoolV x) {
     return hn::IfThenElse(hn::IsNaN(total), total, at_least(PoolD(), total, x));
   }
   static HWY_INLINE PoolV finish(PoolV total, float) { return total; }
+  static HWY_INLINE bool holds(PoolV) { return true; }
 };
 
 struct MeanStep {
   static HWY_INLINE PoolV start() { return hn::Zero(PoolD()); }
   static HWY_INLINE PoolV add(PoolV total, PoolV x) { return hn::Add(total, x); }
-  static HWY_INLINE PoolV finish(PoolV total, float counted) {
-    return counted == 0 ? hn::Zero(PoolD()) : hn::Div(total, hn::Set(PoolD(), counted));
+  static HWY_INLINE PoolV finish(PoolV total, float part) { return hn::Mul(total, hn::Set(PoolD(), part)); }
+  static HWY_INLINE bool holds(PoolV total) {
+    return hn::AllTrue(PoolD(), hn::Lt(hn::Abs(total), hn::Set(PoolD(), kInfinity)));
   }
 };
 
-// The vectors that `load` reads at an offset, over the pixels of window `w`.
-template <class Step, class Load>
-HWY_INLINE PoolV pool_vector(const PixelRow& row, size_t w, const Load& load) {
+// Elements become parts of the mean before they are added up.
+struct PartsStep {
+  PoolV part;
+  HWY_INLINE PoolV add(PoolV total, PoolV x) const { return hn::MulAdd(x, part, total); }
+};
+
+// Calls visit(at) for every pixel of window `w`.
+template <class Visit>
+HWY_INLINE void for_pixels(const PixelRow& row, size_t w, const Visit& visit) {
   const TapRange& taps = row.columns[w];
   const int64_t first = taps.input * row.pixel;
-  PoolV total = Step::start();
   for (const int64_t begin : row.rows) {
     int64_t at = begin + first;
-    for (int64_t k = 0; k < taps.count; ++k, at += row.tap) total = Step::add(total, load(at));
+    for (int64_t k = 0; k < taps.count; ++k, at += row.tap) visit(at);
   }
-  return Step::finish(total, row.counted_rows * row.counted[w]);
+}
+
+// What share of a mean each element of window `w` has; 0 where none counts.
+HWY_INLINE float part_of(const PixelRow& row, size_t w) {
+  const float counted = row.counted_rows * row.counted[w];
+  return counted == 0 ? 0 : 1 / counted;
+}
+
+// The vectors that `load` reads at an offset, over the pixels of window `w`.
+template <class Step, class Load>
+HWY_INLINE PoolV pool_vector(const PixelRow& row, size_t w, float part, const Load& load) {
+  PoolV total = Step::start();
+  for_pixels(row, w, [&](int64_t at) HWY_ATTR { total = Step::add(total, load(at)); });
+  if (HWY_LIKELY(Step::holds(total))) return Step::finish(total, part);
+  const PartsStep parts{hn::Set(PoolD(), part)};
+  PoolV mean = hn::Zero(PoolD());
+  for_pixels(row, w, [&](int64_t at) HWY_ATTR { mean = parts.add(mean, load(at)); });
+  return mean;
+}
+
+// Four vectors, `step` apart in the input and a vector in the output, in one walk over the window; false where some sum
+// is beyond f32.
+template <class Step>
+HWY_INLINE bool pool_four(const PixelRow& row, size_t w, float part, const float* x, int64_t step, float* y) {
+  const PoolD d;
+  PoolV t0 = Step::start(), t1 = t0, t2 = t0, t3 = t0;
+  for_pixels(row, w, [&](int64_t at) HWY_ATTR {
+    t0 = Step::add(t0, hn::LoadU(d, x + at));
+    t1 = Step::add(t1, hn::LoadU(d, x + at + step));
+    t2 = Step::add(t2, hn::LoadU(d, x + at + 2 * step));
+    t3 = Step::add(t3, hn::LoadU(d, x + at + 3 * step));
+  });
+  if (!Step::holds(t0) || !Step::holds(t1) || !Step::holds(t2) || !Step::holds(t3)) return false;
+  const int64_t lanes = pool_lanes();
+  hn::StoreU(Step::finish(t0, part), d, y);
+  hn::StoreU(Step::finish(t1, part), d, y + lanes);
+  hn::StoreU(Step::finish(t2, part), d, y + 2 * lanes);
+  hn::StoreU(Step::finish(t3, part), d, y + 3 * lanes);
+  return true;
+}
+
+// How far windows w to w + 3 are apart where they are alike, else 0.
+HWY_INLINE int64_t step_of_four(const PixelRow& row, size_t w) {
+  if (w + 4 > row.columns.size()) return 0;
+  const int64_t step = row.columns[w + 1].input - row.columns[w].input;
+  for (size_t i = w; i < w + 3; ++i) {
+    const TapRange &a = row.columns[i], &b = row.columns[i + 1];
+    if (b.input - a.input != step || a.count != b.count || row.counted[i] != row.counted[i + 1]) return 0;
+  }
+  return step * row.pixel;
 }
 
 template <class Step>
 HWY_INLINE void pool_windows_of(const PixelRow& row) {
   const PoolD d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t lanes = pool_lanes();
   float* y = row.y;
   for (size_t w = 0; w < row.columns.size(); ++w, y += row.channels) {
+    const float part = part_of(row, w);
+    const int64_t step = row.channels == lanes ? step_of_four(row, w) : 0;
+    if (step > 0 && pool_four<Step>(row, w, part, row.x, step, y)) {
+      w += 3;
+      y += 3 * lanes;
+      continue;
+    }
     int64_t c = 0;
+    while (c + 4 * lanes <= row.channels && pool_four<Step>(row, w, part, row.x + c, lanes, y + c)) c += 4 * lanes;
     for (; c + lanes <= row.channels; c += lanes) {
       const float* x = row.x + c;
       const auto load = [=](int64_t at) HWY_ATTR { return hn::LoadU(PoolD(), x + at); };
-      hn::StoreU(pool_vector<Step>(row, w, load), d, y + c);
+      hn::StoreU(pool_vector<Step>(row, w, part, load), d, y + c);
     }
     if (c == row.channels) continue;
     const auto rest = static_cast<size_t>(row.channels - c);
     const float* x = row.x + c;
     const auto load = [=](int64_t at) HWY_ATTR { return load_some(PoolD(), x + at, rest, hn::Zero(PoolD())); };
-    store_some(d, pool_vector<Step>(row, w, load), y + c, rest);
+    store_some(d, pool_vector<Step>(row, w, part, load), y + c, rest);
   }
 }
-
-int64_t pool_lanes() { return static_cast<int64_t>(hn::Lanes(PoolD())); }
 
 void pool_row(const PixelRow& row, bool is_mean) {
   if (is_mean) return pool_windows_of<MeanStep>(row);
