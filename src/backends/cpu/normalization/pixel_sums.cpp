@@ -1,6 +1,7 @@
 #include "backends/cpu/normalization/pixel_sums.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cpu/multiversion.h"
 
@@ -31,6 +32,19 @@ AG_MULTIVERSION void add_pixels(const float* x, int64_t pixels, int64_t channels
     }
     for (; p < end; ++p) add(x + p * channels, channels, sums);
     add(sums, channels, totals);
+  }
+}
+
+void means_of_pixels(const float* sums, const float* x, int64_t channels, int64_t pixels, int64_t block, float* means) {
+  for (int64_t i = 0; i < channels; ++i) {
+    if (std::isfinite(sums[i])) {
+      means[i] = sums[i] / static_cast<float>(pixels);
+      continue;
+    }
+    const float* channel = x + i / block * block * pixels + i % block;
+    double exact = 0;
+    for (int64_t p = 0; p < pixels; ++p) exact += static_cast<double>(channel[p * block]);
+    means[i] = static_cast<float>(exact / static_cast<double>(pixels));
   }
 }
 

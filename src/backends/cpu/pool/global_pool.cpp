@@ -5,7 +5,6 @@
 // each thread the same rows, so that everyone reads what is in its own second cache. That of another thread is five
 // times as far away.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -92,20 +91,11 @@ class GlobalPool : public Kernel {
     if (is_max_) {
       std::copy_n(scratch, results, y);
     } else {
-      for (int64_t i = 0; i < results; ++i) y[i] = mean_of(scratch[i], x, i);
+      means_of_pixels(scratch, x, results, pixels_, block_, y);
     }
   }
 
  private:
-  // Of channel `i` of all images, whose sum in f32 is known.
-  float mean_of(float sum, const float* x, int64_t i) const {
-    if (std::isfinite(sum)) return sum / static_cast<float>(pixels_);
-    const float* channel = x + i / block_ * block_ * pixels_ + i % block_;
-    double exact = 0;
-    for (int64_t p = 0; p < pixels_; ++p) exact += static_cast<double>(channel[p * block_]);
-    return static_cast<float>(exact / static_cast<double>(pixels_));
-  }
-
   bool is_max_;
   int64_t batch_ = 1, channels_ = 1, pixels_ = 1;
   int64_t block_ = 1;  // channels that lie together

@@ -267,12 +267,15 @@ class ChannelGate : public Kernel {
     float* means = static_cast<float*>(args.scratch);
     float* between = means + pool_threads_ * (batch_ + 1) * channels_;
     layout_ == Layout::row_major ? pool_planes(args, means) : pool_pixels(args, means);
-    for (int64_t i = 0; i < batch_ * channels_; ++i) means[i] /= static_cast<float>(pixels_);
+    means_of_pixels(means, args.inputs[0].data<float>(), batch_ * channels_, pixels_, block(), means);
     float* y = args.outputs[0].mutable_data<float>();
     for (int64_t n = 0; n < batch_; ++n) compute_gate(means + n * channels_, between, y + n * layers_.back().out);
   }
 
  private:
+  // Channels that lie together.
+  int64_t block() const { return layout_ == Layout::channels_last ? channels_ : channel_block(layout_); }
+
   void pool_planes(const KernelArgs& args, float* sums) const {
     const float* x = args.inputs[0].data<float>();
     for_shares(pool_threads_, batch_ * channels_, [&](int64_t begin, int64_t end, int) {
@@ -283,13 +286,12 @@ class ChannelGate : public Kernel {
   // The threads share the pixels: those that the kernel before has left in their caches.
   void pool_pixels(const KernelArgs& args, float* sums) const {
     const float* x = args.inputs[0].data<float>();
-    const int64_t block = layout_ == Layout::channels_last ? channels_ : channel_block(layout_);
     const int64_t results = batch_ * channels_;
     std::fill_n(sums, pool_threads_ * results, 0.0F);
     for_fixed_shares(pool_threads_, pixels_, [&](int64_t begin, int64_t end, int thread) {
       float* partial = sums + pool_threads_ * results + thread * channels_;
-      for (int64_t i = 0; i < results; i += block) {
-        add_pixels(x + i * pixels_ + begin * block, end - begin, block, partial, sums + thread * results + i);
+      for (int64_t i = 0; i < results; i += block()) {
+        add_pixels(x + i * pixels_ + begin * block(), end - begin, block(), partial, sums + thread * results + i);
       }
     });
     for (int t = 1; t < pool_threads_; ++t) add_elements(sums + t * results, results, sums);

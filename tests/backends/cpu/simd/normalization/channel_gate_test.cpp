@@ -35,11 +35,13 @@ Var random_function(Random& random, Var x) {
   }
 }
 
-// A fused node with random weights.
+// A fused node with random weights. An image of a `size` has no negative numbers, and weights that much smaller.
 class GateSample {
  public:
-  GateSample(Random& random, const Dims& image) : random_(random), rank_(image.size() - 2) {
-    chain_ = apply(global_average_pool_def(), {add_input(image)}, {});
+  GateSample(Random& random, const Dims& image, double size = 0) : random_(random), rank_(image.size() - 2) {
+    const Var x = size > 0 ? add_input(image, 0.9 * size, size) : add_input(image);
+    if (size > 0) bound_ = 1 / size;
+    chain_ = apply(global_average_pool_def(), {x}, {});
   }
 
   void convolve(int64_t out, bool has_bias) {
@@ -61,13 +63,15 @@ class GateSample {
   }
 
  private:
-  Var add_input(const Dims& dims) {
-    sample_.inputs.push_back(draw_tensor(random_, DType::f32, dims, -1, 1));
+  Var add_input(const Dims& dims) { return add_input(dims, -bound_, bound_); }
+  Var add_input(const Dims& dims, double low, double high) {
+    sample_.inputs.push_back(draw_tensor(random_, DType::f32, dims, low, high));
     return input(*body_, DType::f32, Shape::of(dims), "i" + std::to_string(sample_.inputs.size()));
   }
 
   Random& random_;
   size_t rank_;
+  double bound_ = 1;  // of weights
   std::shared_ptr<Graph> body_ = std::make_shared<Graph>("body");
   Var chain_;
   OpSample sample_;
@@ -92,6 +96,15 @@ TEST(ChannelGate, RandomCalls) {
     SCOPED_TRACE(i);
     on_every_isa([&] { expect_every_variant(kernel(), fused_def(), sample, 1 + i % 2, {1e-5, 1e-5}); });
   }
+}
+
+TEST(ChannelGate, MeansWhoseSumsAreBeyondF32) {
+  Random random(44);
+  GateSample gate(random, {2, 48, 5, 7}, 3e37);
+  gate.convolve(16, false);
+  gate.then([](Var x) { return sigmoid(x); });
+  const OpSample sample = gate.finish();
+  on_every_isa([&] { expect_every_variant(kernel(), fused_def(), sample, 1, {1e-5, 1e-5}); });
 }
 
 TEST(ChannelGate, ThreadsShareLargeProducts) {
