@@ -4,7 +4,7 @@
 import numpy
 from onnx import helper, numpy_helper
 
-DOMAINS = {"com.microsoft": 1, "": 17}
+DOMAINS = {"com.microsoft": 1, "ai.onnx.ml": 3, "": 17}
 F32, U8, I8, I32, I64 = numpy.float32, numpy.uint8, numpy.int8, numpy.int32, numpy.int64
 
 
@@ -717,3 +717,59 @@ def GroupQueryAttention(case, random):
     if random.integers(6) == 0 and "bias_qk" not in case.names:
         case.set(smooth_softmax=1)
     case.yields("output", "present_key", "present_value")
+
+
+# ---- Classic models: ai.onnx.ml --------------------------------------------------------------------------------
+
+
+def features(case, random):
+    """Rows of features; how many columns there are."""
+    case.domain = "ai.onnx.ml"
+    rows, columns = int(random.integers(1, 9)), int(random.integers(1, 7))
+    case.add("X", floats(random, rows, columns), False)
+    case.yields("Y")
+    return columns
+
+
+def linear_model(case, random, columns, scores):
+    case.set(coefficients=floats(random, scores * columns).tolist(), intercepts=floats(random, scores).tolist())
+    case.set(post_transform=pick(random, "NONE", "LOGISTIC", *(["SOFTMAX"] if scores > 1 else [])))
+
+
+@op
+def LinearRegressor(case, random):
+    columns, targets = features(case, random), int(random.integers(1, 4))
+    linear_model(case, random, columns, targets)
+    case.set(targets=targets)
+
+
+@op
+def LinearClassifier(case, random):
+    columns, scores = features(case, random), int(random.integers(1, 5))
+    linear_model(case, random, columns, scores)
+    case.yields("Z")
+    case.set(classlabels_ints=[int(x) for x in 7 * numpy.arange(max(scores, 2)) + 3])
+
+
+@op
+def SVMRegressor(case, random):
+    columns, supports = features(case, random), int(random.integers(1, 6))
+    case.set(n_supports=supports, coefficients=floats(random, supports).tolist(), rho=floats(random, 1).tolist())
+    case.set(support_vectors=floats(random, supports * columns).tolist(), one_class=int(random.integers(2)))
+    case.set(kernel_type=pick(random, "LINEAR", "RBF", "POLY", "SIGMOID"), kernel_params=[0.4, 0.1, 2.0])
+
+
+@op
+def Normalizer(case, random):
+    features(case, random)
+    case.set(norm=pick(random, "MAX", "L1", "L2"))
+
+
+@op
+def Imputer(case, random):
+    columns = features(case, random)
+    values = case.operands["X"]
+    missing = float(pick(random, 0.0, numpy.nan))
+    values[random.random(values.shape) < 0.4] = missing
+    case.set(imputed_value_floats=floats(random, pick(random, 1, columns)).tolist())
+    case.set(replaced_value_float=missing)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares contrib ops (domain com.microsoft) with ONNX Runtime, op by op, on random shapes and attributes.
+"""Compares contrib ops (com.microsoft) and classic models (ai.onnx.ml) with ONNX Runtime, one by one, on random calls.
 
     python bench/contrib_ops.py [--cases N] [--seed S] [--only OP,OP] [--autograph build/autograph] [--keep DIR]
 
