@@ -55,7 +55,7 @@ Var scan_unit_rows(const Var& seed, const Var& result) {
   const int64_t count = *seed.shape().num_elements();
   const std::vector<NodeId> nodes = nodes_between(graph, seed.id(), result.id());
   const Dims dims = joined(rows, inner);
-  if (nodes.empty() || count == 0) return expand(scalar_like(seed, 0), dims);
+  if (nodes.empty() || count == 0) return expand(result, dims);
 
   identity(result);  // a reader outside the part, which makes the result one of its outputs
   const Subgraph part = extract_subgraph(graph, nodes);

@@ -5,10 +5,20 @@
 #include "base/check.h"
 #include "graph/nested/inline_graph.h"
 #include "graph/schema.h"
+#include "ops/defs.h"
 #include "ops/gradients.h"
 #include "ops/sequence/sequence_vjp.h"
 
 namespace autograph {
+namespace {
+
+bool has_hooks(const Graph& graph) {
+  const std::vector<NodeId> nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](NodeId id) { return &graph.node(id).op() == &gradient_hook_def(); });
+}
+
+}  // namespace
 
 void RuleVisit::set_none(size_t slot) {
   if (slot < is_set_.size()) is_set_[slot] = 1;
@@ -103,7 +113,8 @@ std::vector<Var> RuleContext::with_outputs(int count) {
   return values;
 }
 
-Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) {
+Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given,
+                       size_t num_shared) {
   Graph result(body.name());
   std::vector<ValueId> inputs;
   for (const ValueId input : body.inputs()) inputs.push_back(result.add_input(body.type(input)));
@@ -123,7 +134,11 @@ Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const
     const ValueId gradient = pass.gradient(id);
     result.add_output(gradient.is_valid() ? gradient : zeros_of(Var(result, id)).id());
   }
-  result.erase_dead();
+  for (size_t k = outputs.size() - num_shared; k < outputs.size(); ++k) {
+    result.replace_uses(outputs[k], result.add_input(result.type(outputs[k])));
+  }
+  // Hooks of what is computed again have no readers, and are there for gradients of the result.
+  if (num_shared > 0 || !has_hooks(result)) result.erase_dead();
   return result;
 }
 

@@ -10,8 +10,10 @@
 
 namespace autograph {
 
-/// As VjpContext::vjp_of().
-Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given);
+/// As VjpContext::vjp_of(), of a nested graph. What the last `num_shared` outputs of `body` are is not computed again:
+/// these are the last inputs, so that gradients of the result flow to them.
+Graph gradient_of_body(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given,
+                       size_t num_shared = 0);
 
 /// What visits in graphs and on tapes (eager/tape/tape_rule.h) share: which gradients of inputs the rule has set.
 class RuleVisit : public VjpContext {

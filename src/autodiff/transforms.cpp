@@ -43,11 +43,9 @@ std::vector<Var> beside(const std::vector<Var>& values, const Var& other) {
   return result;
 }
 
-// Hooks of eager values are no part of the graph that they stand in.
-void run_hooks(const std::vector<Var>& wanted, std::vector<Var>& gradients) {
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i].is_eager() && !gradients[i].is_eager()) gradients[i] = wanted[i].eager().hooked(gradients[i]);
-  }
+// In a function that is captured, hooks of eager values are no part of its graph.
+Var hooked(const Var& value, const Var& gradient) {
+  return value.is_eager() ? value.eager().hooked(gradient) : gradient;
 }
 
 void check_like(const Var& given, const Var& value, std::string_view where) {
@@ -109,15 +107,16 @@ std::vector<Var> backward(const std::vector<Var>& outputs, const std::vector<Var
                           const std::vector<Var>& wanted) {
   if (outputs[0].is_eager()) return outputs[0].eager().vjp(outputs, gradients, wanted);
   Graph& graph = outputs[0].graph();
-  Reverse pass(graph, ids_of(wanted));
+  const std::vector<Var> asked = beside(wanted, outputs[0]);
+  Reverse pass(graph, ids_of(asked));
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (gradients[k].is_valid()) pass.seed(outputs[k].id(), gradients[k].id());
   }
   pass.run();
   std::vector<Var> results;
-  for (const Var& value : wanted) {
-    const ValueId gradient = pass.gradient(value.id());
-    results.push_back(gradient.is_valid() ? Var(graph, gradient) : filled_like(value, 0));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const ValueId gradient = pass.gradient(asked[i].id());
+    results.push_back(gradient.is_valid() ? hooked(wanted[i], Var(graph, gradient)) : filled_like(asked[i], 0));
   }
   return results;
 }
@@ -164,8 +163,7 @@ std::vector<Var> vjp(const std::vector<Var>& outputs, const std::vector<Var>& ou
     if (gradients[k].is_valid()) check_like(gradients[k], outputs[k], "vjp");
   }
   Added added(outputs[0]);
-  std::vector<Var> results = backward(outputs, gradients, asked);
-  run_hooks(wanted, results);
+  std::vector<Var> results = backward(outputs, gradients, wanted);
   added.clean(results);
   return results;
 }
@@ -175,8 +173,7 @@ std::vector<Var> grad(const Var& loss, const std::vector<Var>& wanted) {
   const std::vector<Var> asked = beside(wanted, loss);
   check_floats(asked, loss, "grad");
   Added added(loss);
-  std::vector<Var> results = backward({loss}, {filled_like(loss, 1)}, asked);
-  run_hooks(wanted, results);
+  std::vector<Var> results = backward({loss}, {filled_like(loss, 1)}, wanted);
   added.clean(results);
   return results;
 }
@@ -200,7 +197,7 @@ std::vector<Var> jvp(const std::vector<Var>& outputs, const std::vector<Var>& in
     const Var ones = filled_like(output, 1);
     seeds.push_back(ones.is_eager() ? ones.eager().variable() : ones);
   }
-  const std::vector<Var> gradients = backward(outputs, seeds, from);
+  const std::vector<Var> gradients = backward(outputs, seeds, inputs);
   std::vector<Var> results = backward(gradients, along, seeds);
   added.clean(results);
   return results;
@@ -214,8 +211,8 @@ std::vector<Var> hvp(const Var& loss, const std::vector<Var>& wanted, const std:
                 "[hvp] directions: expected one for each of {} values, got {}", wanted.size(), directions.size());
   for (size_t i = 0; i < asked.size(); ++i) check_like(along[i], asked[i], "hvp");
   Added added(loss);
-  const std::vector<Var> gradients = backward({loss}, {filled_like(loss, 1)}, asked);
-  std::vector<Var> results = backward(gradients, along, asked);
+  const std::vector<Var> gradients = backward({loss}, {filled_like(loss, 1)}, wanted);
+  std::vector<Var> results = backward(gradients, along, wanted);
   added.clean(results);
   return results;
 }
@@ -231,7 +228,7 @@ Var jacobian(const Var& output, const Var& input) {
   Added added(output);
   if (output.is_eager()) return jacobian_by_rows(output, from);
   const Var seed = filled_like(output, 1);
-  const Var gradient = backward({output}, {seed}, {from})[0];
+  const Var gradient = backward({output}, {seed}, {input})[0];
   Var result = scan_unit_rows(seed, gradient);
   added.clean({result});
   return result;

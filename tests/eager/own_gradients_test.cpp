@@ -220,6 +220,103 @@ TEST(GradientHooks, OfVariablesAreSeen) {
   EXPECT_EQ(difference(slopes(true), slopes(false), {.rtol = 0, .atol = 0}), "");
 }
 
+// Where the loss and the penalty on its slope are formed: line by line, outside of what is captured, inside it.
+enum class Way : uint8_t { by_line, through, inside };
+
+// The slope of the loss, and that of a loss with a penalty on it.
+std::vector<Datum> penalised(const std::function<Var(const Var& x, const Var& w)>& value, Way way) {
+  const EagerDevice device("reference");
+  const Var x = eager(Tensor::of<double>({2}, {3, 4})), w = variable(Tensor::of<double>({2}, {1, 2}));
+  on_gradient(w, [](const Var& gradient) { return gradient * 2 + 1; });
+  const EagerFunction f = [&](const Vars& in) -> Vars { return {total(value(in[0], w))}; };
+  Captured captured = capture(f, on_reference());
+  const EagerFunction step = [&](const Vars& in) -> Vars {
+    const Var loss = way == Way::through ? captured(in)[0] : f(in)[0];
+    const Var slope = grad(loss, {w})[0];
+    backward(total(slope * slope) * 0.001 + loss);
+    return {slope};
+  };
+  const Var slope = (way == Way::inside ? capture(step, on_reference())({x}) : step({x}))[0];
+  return {datum(slope), datum(gradient(w))};
+}
+
+// PyTorch's numbers: a hook sees what flows in from the penalty and from the loss, together, once.
+TEST(GradientHooks, SeeGradientsOfGradientsAsAWhole) {
+  const auto cube = [](const GradientHook& hook) {
+    return [hook](const Var& x, const Var& w) {
+      const Var h = x * w;
+      on_gradient(h, hook);
+      return h * h * h;
+    };
+  };
+  const auto tripled = cube([](const Var& gradient) { return gradient * 3; });
+  const auto clipped = cube([](const Var& gradient) { return min({gradient, scalar_like(gradient, 30)}); });
+  const auto expect = [](const auto& value, const std::vector<double>& slope, const std::vector<double>& second) {
+    const Datum expected[] = {Tensor::of<double>({2}, slope), Tensor::of<double>({2}, second)};
+    for (const Way way : {Way::by_line, Way::through, Way::inside}) {
+      EXPECT_EQ(difference(penalised(value, way), {expected[0], expected[1]}, {.rtol = 1e-12, .atol = 0}), "")
+          << static_cast<int>(way);
+    }
+  };
+  expect(tripled, {487, 4609}, {6167.368, 259468.264});
+  expect(clipped, {163, 241}, {181, 241});
+}
+
+TEST(GradientHooks, OfInputsAndResultsSeeGradientsOfGradients) {
+  const auto slopes = [](bool captured) {
+    const EagerDevice device("reference");
+    const Var w = variable(Tensor::of<double>({2}, {1, 2}));
+    const EagerFunction f = [&](const Vars& x) -> Vars {
+      const Var y = x[0] * x[0] * x[0];
+      on_gradient(x[0], [](const Var& gradient) { return min({gradient, scalar_like(gradient, 7)}); });
+      on_gradient(y, [](const Var& gradient) { return gradient * gradient; });
+      return {y};
+    };
+    Captured graph = capture(f, on_reference());
+    const Var x = w * 1.5, loss = total((captured ? graph({x}) : f({x}))[0] * 2);
+    const Var slope = grad(loss, {w})[0];
+    return std::vector<Datum>{datum(slope), datum(grad(total(slope * slope) + loss, {w})[0])};
+  };
+  EXPECT_EQ(difference(slopes(true), slopes(false), {.rtol = 0, .atol = 0}), "");
+}
+
+TEST(GradientHooks, InsideBranchesSeeGradientsOfGradients) {
+  const auto value = [](const Var& x, const Var& w) {
+    const Var h = x * w;
+    return cond(
+        less(total(h), scalar_like(h, 100)),
+        [&]() -> Vars {
+          const Var inner = h * h;
+          on_gradient(inner, [](const Var& gradient) { return gradient * 3; });
+          return {inner * inner};
+        },
+        [&]() -> Vars { return {h}; })[0];
+  };
+  const std::vector<Datum> expected = penalised(value, Way::by_line);
+  for (const Way way : {Way::through, Way::inside}) {
+    EXPECT_EQ(difference(penalised(value, way), expected, {.rtol = 1e-12, .atol = 0}), "") << static_cast<int>(way);
+  }
+}
+
+// Where hvp(), jvp() and jacobian() ask for the slope in a variable, its hooks are part of the slope.
+TEST(GradientHooks, OfVariablesArePartOfProducts) {
+  const auto products = [](bool captured) {
+    const EagerDevice device("reference");
+    const Var w = variable(Tensor::of<double>({2}, {1, 2})), v = eager(Tensor::of<double>({2}, {1, -1}));
+    on_gradient(w, [](const Var& gradient) { return gradient * 2 + 1; });
+    const EagerFunction f = [&](const Vars& x) -> Vars {
+      const Var y = x[0] * w * w * w;
+      return {hvp(total(y), {w}, {v})[0], jvp({y}, {w}, {v})[0], jacobian(y, w), jacobian(x[0] * 2, w)};
+    };
+    std::vector<Datum> data;
+    const Var x = eager(Tensor::of<double>({2}, {3, 4}));
+    for (const Var& product : captured ? capture(f, on_reference())({x}) : f({x})) data.push_back(datum(product));
+    return data;
+  };
+  EXPECT_EQ(products(true)[0].tensor().to_f64(), (std::vector<double>{73, -191}));
+  EXPECT_EQ(difference(products(true), products(false), {.rtol = 0, .atol = 0}), "");
+}
+
 TEST(GradientHooks, InsideNoGradStillHookWhatIsOutside) {
   expect_both_ways([](const Var& x, const Var& w) {
     const Var h = matmul(x, w);

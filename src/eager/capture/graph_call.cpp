@@ -5,33 +5,63 @@
 #include "autodiff/rule_context.h"
 #include "eager/modes.h"
 #include "eager/tape/tape.h"
+#include "ops/defs.h"
 
 namespace autograph {
+namespace {
+
+std::vector<ValueId> hooked_values(const Graph& graph) {
+  std::vector<ValueId> values;
+  for (const NodeId id : graph.topological_order()) {
+    if (&graph.node(id).op() != &gradient_hook_def()) continue;
+    const ValueId value = graph.node(id).input(0);
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+  return values;
+}
+
+Graph with_outputs(Graph graph, const std::vector<ValueId>& values) {
+  for (const ValueId value : values) graph.add_output(value);
+  return graph;
+}
+
+Var value_of(const std::shared_ptr<const CallInfo>& info, Datum datum, std::shared_ptr<TapeNode> producer,
+             size_t slot) {
+  std::shared_ptr<const Type> type(info, &info->output_types[slot]);
+  return Var(
+      std::make_shared<Eager>(std::move(type), std::move(datum), std::move(producer), static_cast<uint32_t>(slot)));
+}
+
+}  // namespace
 
 GraphCall::GraphCall(Graph graph, const CompileOptions& options)
-    : graph_(std::move(graph)), options_(options), program_(compile(graph_, options)) {
+    : graph_(std::move(graph)),
+      shared_(hooked_values(graph_)),
+      recorded_(with_outputs(graph_, shared_)),
+      options_(options),
+      program_(compile(recorded_, options)) {
   find_flows();
 }
 
 // Values behind stop_gradient (what was detached, frozen, or computed inside NoGrad) get no gradient of zeros, with
 // which an optimiser would go on to decay weights, but none, as they do line by line.
 void GraphCall::find_flows() {
-  is_reached_.assign(graph_.inputs().size(), 0);
-  for (const ValueId output : graph_.outputs()) {
-    std::vector<char> is_behind(graph_.value_capacity(), 0);
+  is_reached_.assign(recorded_.inputs().size(), 0);
+  for (const ValueId output : recorded_.outputs()) {
+    std::vector<char> is_behind(recorded_.value_capacity(), 0);
     std::vector<ValueId> open{output};
     while (!open.empty()) {
       const ValueId id = open.back();
       open.pop_back();
-      if (!id.is_valid() || is_behind[id.index] || !carries_floats(graph_.type(id))) continue;
+      if (!id.is_valid() || is_behind[id.index] || !carries_floats(recorded_.type(id))) continue;
       is_behind[id.index] = 1;
-      const NodeId producer = graph_.value(id).producer();
-      if (!producer.is_valid() || !graph_.node(producer).op().no_grad.empty()) continue;
-      for (const ValueId input : graph_.node(producer).inputs()) open.push_back(input);
+      const NodeId producer = recorded_.value(id).producer();
+      if (!producer.is_valid() || !recorded_.node(producer).op().no_grad.empty()) continue;
+      for (const ValueId input : recorded_.node(producer).inputs()) open.push_back(input);
     }
     std::vector<size_t>& behind = inputs_behind_.emplace_back();
-    for (size_t i = 0; i < graph_.inputs().size(); ++i) {
-      if (!is_behind[graph_.inputs()[i].index]) continue;
+    for (size_t i = 0; i < recorded_.inputs().size(); ++i) {
+      if (!is_behind[recorded_.inputs()[i].index]) continue;
       behind.push_back(i);
       is_reached_[i] = 1;
     }
@@ -58,30 +88,34 @@ std::vector<Var> GraphCall::run(const std::vector<Var>& inputs, size_t num_recor
   info->name = "captured function";
   for (size_t k = 0; k < outputs.size(); ++k) {
     info->output_types.push_back(outputs[k].is_tensor() ? outputs[k].tensor().type()
-                                                        : graph_.type(graph_.outputs()[k]));
+                                                        : recorded_.type(recorded_.outputs()[k]));
   }
-  std::shared_ptr<TapeNode> node;
-  if (is_recorded && modes().records && num_recorded > 0) {
-    node = std::make_shared<TapeNode>();
-    node->info = info;
-    node->inputs = recorded_inputs(inputs);
-    node->outputs = outputs;
-    node->origin = current_origin();
-    node->function = [self = shared_from_this(), kept = node->inputs](const std::vector<Var>& output_gradients) {
-      return self->gradients(kept, output_gradients);
-    };
-  }
+  const bool flows = is_recorded && modes().records && num_recorded > 0;
+  const std::shared_ptr<TapeNode> node = flows ? record(info, inputs, outputs) : nullptr;
   std::vector<Var> values;
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    std::shared_ptr<const Type> type(info, &info->output_types[k]);
-    const bool flows = node && k < num_recorded && is_wanted_behind(k, inputs);
-    values.emplace_back(std::make_shared<Eager>(std::move(type), std::move(outputs[k]), flows ? node : nullptr,
-                                                static_cast<uint32_t>(k)));
+  for (size_t k = 0; k < graph_.outputs().size(); ++k) {
+    const bool flows_back = node && k < num_recorded && is_wanted_behind(k, inputs);
+    values.push_back(value_of(info, std::move(outputs[k]), flows_back ? node : nullptr, k));
   }
   return values;
 }
 
-std::vector<Var> GraphCall::gradients(const std::vector<Var>& inputs, const std::vector<Var>& output_gradients) {
+std::shared_ptr<TapeNode> GraphCall::record(const std::shared_ptr<const CallInfo>& info, const std::vector<Var>& inputs,
+                                            const std::vector<Datum>& outputs) {
+  const auto node = std::make_shared<TapeNode>();
+  node->info = info;
+  node->inputs = recorded_inputs(inputs);
+  node->outputs = outputs;
+  node->origin = current_origin();
+  // The node holds the function, and lives while it is called.
+  node->function = [self = shared_from_this(), here = std::weak_ptr(node)](const std::vector<Var>& output_gradients) {
+    return self->gradients(here.lock(), output_gradients);
+  };
+  return node;
+}
+
+std::vector<Var> GraphCall::gradients(const std::shared_ptr<TapeNode>& node, const std::vector<Var>& output_gradients) {
+  const std::vector<Var>& inputs = node->inputs;
   std::vector<bool> wanted, given;
   std::string key;
   std::vector<Var> operands = inputs;
@@ -94,8 +128,11 @@ std::vector<Var> GraphCall::gradients(const std::vector<Var>& inputs, const std:
     key += given.back() ? 'g' : '-';
     if (gradient.is_valid()) operands.push_back(gradient);
   }
+  for (size_t k = graph_.outputs().size(); k < node->outputs.size(); ++k) {
+    operands.push_back(value_of(node->info, node->outputs[k], is_wanted_behind(k, inputs) ? node : nullptr, k));
+  }
   std::shared_ptr<GraphCall>& call = gradients_[key];
-  if (!call) call = std::make_shared<GraphCall>(gradient_of_body(graph_, wanted, given), options_);
+  if (!call) call = std::make_shared<GraphCall>(gradient_of_body(recorded_, wanted, given, shared_.size()), options_);
   const std::vector<Var> results = call->run(operands, call->graph().outputs().size());
   std::vector<Var> gradients(inputs.size());
   size_t next = 0;
