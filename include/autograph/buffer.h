@@ -46,6 +46,10 @@ class Buffer {
   /// An address in memory(): the host may follow it only where is_on_host().
   void* data() const { return data_; }
   size_t size_bytes() const { return bytes_; }
+  /// `bytes` of it from `offset` on, with the same owner. Of the host's memory alone.
+  Buffer part(size_t offset, size_t bytes) const {
+    return {memory_, static_cast<char*>(data_) + offset, bytes, owner_};
+  }
 
  private:
   const Memory* memory_ = nullptr;

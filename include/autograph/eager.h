@@ -78,7 +78,8 @@ struct Index {
 };
 
 /// `x` at these places of its first axes: at(x, {2, {0, 3}}) is row 2, columns 0 to 2. Axes with a position go away.
-/// Works on values of graphs, too.
+/// Works on values of graphs, too. Elements that lie in a row (ranges of rows) are not copied, and keep all of `x`
+/// alive.
 Var at(const Var& x, const std::vector<Index>& places);
 
 // ---- Gradients -------------------------------------------------------------------------------------------------

@@ -128,6 +128,9 @@ class Tensor {
 
   /// The same elements under other extents of equal product; throws ShapeError otherwise. Shares the buffer.
   Tensor reshaped(Dims dims) const;
+  /// The elements from position `first` on, in row-major order, under extents `dims`; shares the buffer, which lies on
+  /// the host. Throws ShapeError where there are fewer.
+  Tensor part(int64_t first, Dims dims) const;
   /// A copy with a buffer of its own in the same memory.
   Tensor clone() const;
   /// Integer elements of any width as i64; throws TypeError for other dtypes.

@@ -11,6 +11,7 @@
 #include "eager/tape/tape.h"
 #include "engine/thread_scope.h"
 #include "graph/schema.h"
+#include "ops/shape/strided_parts.h"
 
 namespace autograph {
 namespace {
@@ -121,17 +122,34 @@ PreparedCall::PreparedCall(const CallRequest& request)
   }
   AG_CHECK(are_static(output_types), "[{}] infer gave unknown extents although all inputs are known", name);
   for (const Type& type : output_types) output_dims_.push_back(type.shape().static_dims());
-  const bool is_view = op->traits.view && output_types.size() == 1 &&
-                       input_types_[0].dtype() == output_types[0].dtype() &&
-                       input_types_[0].shape().num_elements() == output_types[0].shape().num_elements();
+  const auto starts = starts_of_views(request);
+  starts_ = starts.value_or(std::vector<int64_t>());
   const bool has_body_alone = !op->scalar && !op->reference && op->decompose;
-  if (is_view)
+  if (starts)
     way_ = Way::view;
   else if (has_body_alone &&
            !device_.catalog().accepts({*op, attributes, input_types_, output_types, constants_of(request), threads_}))
     way_ = Way::body;
   else
     choose_kernel(request);
+}
+
+std::optional<std::vector<int64_t>> PreparedCall::starts_of_views(const CallRequest& request) const {
+  std::vector<TensorView> from, to;
+  for (const Var& input : request.inputs) {
+    if (input.is_valid() && !input.type().is_tensor()) return std::nullopt;
+    from.push_back(input.is_valid() ? eager_input(input).tensor().view() : TensorView());
+  }
+  for (size_t k = 0; k < output_dims_.size(); ++k) {
+    to.emplace_back(output_types[k].dtype(), output_dims_[k], nullptr);
+  }
+  return starts_in_input(*op, {attributes, from, to});
+}
+
+std::vector<Datum> PreparedCall::views_of(const Tensor& whole) const {
+  std::vector<Datum> views;
+  for (size_t k = 0; k < starts_.size(); ++k) views.emplace_back(whole.part(starts_[k], output_dims_[k]));
+  return views;
 }
 
 std::vector<Tensor> PreparedCall::constants_of(const CallRequest& request) const {
@@ -183,7 +201,7 @@ void PreparedCall::make_program(const CallRequest& request) {
 CallResult PreparedCall::run(std::span<const Var> inputs) {
   switch (way_) {
     case Way::program: return run_program(inputs);
-    case Way::view: return {shared_from_this(), {eager_input(inputs[0]).tensor().reshaped(output_dims_[0])}};
+    case Way::view: return {shared_from_this(), views_of(eager_input(inputs[0]).tensor())};
     case Way::kernel: return {shared_from_this(), run_kernel(inputs)};
     case Way::body: break;
   }

@@ -54,12 +54,14 @@ class PreparedCall : public CallInfo, public std::enable_shared_from_this<Prepar
 
  private:
   enum class Way : uint8_t {
-    view,     // the elements of input 0 under other extents
+    view,     // elements of input 0 that lie in a row
     kernel,   // a kernel
     program,  // a graph of one node: sequences, nested graphs, shapes that depend on elements
     body,     // none but by its body in other ops
   };
 
+  std::optional<std::vector<int64_t>> starts_of_views(const CallRequest& request) const;
+  std::vector<Datum> views_of(const Tensor& whole) const;
   std::vector<Tensor> constants_of(const CallRequest& request) const;
   void choose_kernel(const CallRequest& request);
   void make_program(const CallRequest& request);
@@ -72,6 +74,7 @@ class PreparedCall : public CallInfo, public std::enable_shared_from_this<Prepar
   std::vector<Type> input_types_;
   std::vector<size_t> value_slots_;
   std::vector<Dims> output_dims_;
+  std::vector<int64_t> starts_;  // of views: their first elements
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<KernelState> state_;
   Tensor scratch_;

@@ -94,6 +94,17 @@ Tensor Tensor::reshaped(Dims dims) const {
   return result;
 }
 
+Tensor Tensor::part(int64_t first, Dims dims) const {
+  on_host();
+  const int64_t count = checked_product(dims, "part");
+  AG_CHECK_USER(first >= 0 && count <= num_elements_ && first <= num_elements_ - count, ShapeError,
+                "[tensor] part: expected elements of {}, which has {}, got {} from {} on", to_string(dims_),
+                num_elements_, count, first);
+  const size_t size = element_size(dtype_);
+  return wrap(dtype_, std::move(dims),
+              buffer_.part(static_cast<size_t>(first) * size, static_cast<size_t>(count) * size));
+}
+
 Tensor Tensor::clone() const {
   if (!is_present()) return {};
   Tensor copy = empty(dtype_, dims_, buffer_.memory());

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <sstream>
 
 #include "autograph/autodiff.h"
@@ -67,6 +68,52 @@ TEST(EagerValues, ReshapedValuesShareTheirElements) {
   const Var x = floats({2, 3}, {0, 1, 2, 3, 4, 5});
   EXPECT_EQ(elements(reshape(x, {3, 2})).raw(), elements(x).raw());
   EXPECT_EQ(elements(flatten(x)).raw(), elements(x).raw());
+}
+
+// The elements of `part` are those of `whole` from position `first` on, not a copy.
+void expect_shared(const Var& part, const Var& whole, int64_t first) {
+  EXPECT_EQ(elements(part).raw(), elements(whole).data<float>() + first) << part;
+}
+
+TEST(EagerValues, PartsInARowShareTheirElements) {
+  std::vector<float> numbers(24);
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  const Var x = floats({4, 3, 2}, numbers);
+  expect_shared(x[2], x, 12);
+  expect_shared(x[-1][1], x, 20);
+  expect_shared(x[1][2][1], x, 11);
+  expect_shared(at(x, {{1, 3}}), x, 6);
+  expect_shared(at(x, {3, {1, 3}}), x, 20);
+  expect_shared(at(x, {{2, 3}, {0, 2}}), x, 12);
+  expect_shared(at(x[1], {{0, 2}})[1], x, 8);
+  expect_shared(unsqueeze(squeeze(x[0], {}), {1}), x, 0);
+  expect_shared(flatten(at(x, {{2, 4}})), x, 12);
+  const std::vector<Var> pieces = split(x, {1, 3});
+  expect_shared(pieces[0], x, 0);
+  expect_shared(pieces[1], x, 6);
+  expect_shared(transpose(reshape(x, {1, 24, 1}), {1, 0, 2}), x, 0);
+  EXPECT_EQ(values_of(at(x, {{1, 3}, 2})), (std::vector<float>{10, 11, 16, 17}));  // apart: a copy
+  EXPECT_EQ(values_of(at(x, {{3, 1, -1}, 0, 0})), (std::vector<float>{18, 12}));
+  EXPECT_EQ(values_of(split(x, {1, 2}, 1)[0])[3], 7);
+}
+
+// Nothing writes to elements: variables get others, and a part keeps those that it was taken from.
+TEST(EagerValues, PartsKeepTheirElementsWhateverIsAssigned) {
+  Var part, slope;
+  {
+    const Var w = weights({3, 2}, {1, 2, 3, 4, 5, 6});
+    part = w[1];
+    const Var loss = total(part * part * w[2]);
+    assign(w, w * 10);
+    EXPECT_EQ(values_of(part), (std::vector<float>{3, 4}));
+    expect_shared(w[1], w, 2);
+    EXPECT_EQ(values_of(w[1]), (std::vector<float>{30, 40}));
+    backward(loss);
+    slope = gradient(w);
+    assign(w, concat({at(w, {{2, 3}}), at(w, {{0, 2}})}, 0));
+  }
+  EXPECT_EQ(values_of(part), (std::vector<float>{3, 4}));
+  EXPECT_EQ(values_of(slope), (std::vector<float>{0, 0, 30, 48, 9, 16}));
 }
 
 TEST(EagerValues, SequencesAndOpsWithoutKnownShapes) {

@@ -47,6 +47,22 @@ TEST(Tensor, RefusesWrongElementTypesCountsAndSizes) {
   EXPECT_THROW(a.reshaped({2}), ShapeError);
 }
 
+TEST(Tensor, PartsShareTheBufferAndKeepIt) {
+  Tensor part;
+  {
+    const Tensor whole = Tensor::of<float>({3, 2}, {0, 1, 2, 3, 4, 5});
+    part = whole.part(2, {2, 2});
+    EXPECT_EQ(part.raw(), whole.data<float>() + 2);
+    EXPECT_EQ(part.buffer().size_bytes(), 16u);
+    EXPECT_THROW(whole.part(3, {2, 2}), ShapeError);
+    EXPECT_THROW(whole.part(-1, {1}), ShapeError);
+    EXPECT_EQ(whole.part(6, {0, 2}).num_elements(), 0);
+  }
+  EXPECT_TRUE(part.bitwise_equal(Tensor::of<float>({2, 2}, {2, 3, 4, 5})));
+  const Tensor strings = Tensor::of<std::string>({3}, {"a", "b", "c"});
+  EXPECT_TRUE(strings.part(1, {2}).bitwise_equal(Tensor::of<std::string>({2}, {"b", "c"})));
+}
+
 TEST(Tensor, HoldsStringsAndEmptyExtents) {
   const Tensor s = Tensor::of<std::string>({2}, {"a", "long enough to live on the heap"});
   EXPECT_TRUE(s.clone().bitwise_equal(s));

@@ -16,6 +16,7 @@
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
 #include "ops/shape/slice_range.h"
+#include "ops/shape/strided_parts.h"
 
 namespace autograph {
 
@@ -90,9 +91,10 @@ void infer(InferContext& context) {
   context.set_output(0, dtype, std::move(y));
 }
 
-void reference(const OpCall& call) {
+}  // namespace
+
+Strided sliced_part(const OpCall& call) {
   const TensorView x = call.input(0);
-  const TensorView y = call.output(0);
   const std::vector<int64_t> starts = read_integers(call.input(1));
   const std::vector<int64_t> ends = read_integers(call.input(2));
   const std::vector<int64_t> axes =
@@ -101,7 +103,6 @@ void reference(const OpCall& call) {
       call.input(4).is_present() ? read_integers(call.input(4)) : std::vector<int64_t>(starts.size(), 1);
   const std::vector<int64_t> strides = dense_strides(x.dims());
   Strided source{0, strides};
-  if (y.num_elements() == 0) return;
   for (size_t k = 0; k < axes.size(); ++k) {
     const auto axis = static_cast<size_t>(front_axis(axes[k], x.rank()));
     const SliceRange slice = slice_range(starts[k], ends[k], steps[k], x.dims()[axis]);
@@ -109,7 +110,15 @@ void reference(const OpCall& call) {
     // A single element needs no stride, and a huge step would overflow it.
     source.strides[axis] = slice.count > 1 ? slice.step * strides[axis] : 0;
   }
-  copy_strided(x, source, y, {0, dense_strides(y.dims())}, y.dims());
+  return source;
+}
+
+namespace {
+
+void reference(const OpCall& call) {
+  const TensorView y = call.output(0);
+  if (y.num_elements() == 0) return;
+  copy_strided(call.input(0), sliced_part(call), y, {0, dense_strides(y.dims())}, y.dims());
 }
 
 OpSample sample(Random& random) {

@@ -11,6 +11,7 @@
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
+#include "ops/shape/strided_parts.h"
 
 namespace autograph {
 namespace {
@@ -67,14 +68,28 @@ void infer(InferContext& context) {
   }
 }
 
-void reference(const OpCall& call) {
+}  // namespace
+
+std::vector<Strided> split_parts(const OpCall& call) {
   const TensorView x = call.input(0);
   const int64_t axis = front_axis(call.attributes.integer("axis"), x.rank());
   const std::vector<int64_t> strides = dense_strides(x.dims());
-  Strided source{0, strides};
+  std::vector<Strided> parts;
+  int64_t start = 0;
   for (const TensorView& y : call.outputs) {
-    copy_strided(x, source, y, {0, dense_strides(y.dims())}, y.dims());
-    source.start += y.dim(axis) * strides[static_cast<size_t>(axis)];
+    parts.push_back({start, strides});
+    start += y.dim(axis) * strides[static_cast<size_t>(axis)];
+  }
+  return parts;
+}
+
+namespace {
+
+void reference(const OpCall& call) {
+  const std::vector<Strided> parts = split_parts(call);
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const TensorView& y = call.outputs[k];
+    copy_strided(call.input(0), parts[k], y, {0, dense_strides(y.dims())}, y.dims());
   }
 }
 

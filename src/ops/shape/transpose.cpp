@@ -7,6 +7,7 @@
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/shape/copy_elements.h"
+#include "ops/shape/strided_parts.h"
 
 namespace autograph {
 namespace {
@@ -47,15 +48,23 @@ void infer(InferContext& context) {
   context.set_output(0, context.dtype(0), Shape(std::move(dims)));
 }
 
-void reference(const OpCall& call) {
+}  // namespace
+
+Strided transposed_part(const OpCall& call) {
   const TensorView x = call.input(0);
-  const TensorView y = call.output(0);
   const std::vector<int64_t> strides = dense_strides(x.dims());
   Strided source;
   for (const int64_t axis : permutation(call.attributes, x.rank())) {
     source.strides.push_back(strides[static_cast<size_t>(axis)]);
   }
-  copy_strided(x, source, y, {0, dense_strides(y.dims())}, y.dims());
+  return source;
+}
+
+namespace {
+
+void reference(const OpCall& call) {
+  const TensorView y = call.output(0);
+  copy_strided(call.input(0), transposed_part(call), y, {0, dense_strides(y.dims())}, y.dims());
 }
 
 OpSample sample(Random& random) {
