@@ -228,7 +228,8 @@ class SourceLines {
 };
 
 /// The first op or gradient that makes a NaN or infinity from finite numbers throws ValueError with its inputs and
-/// with where it was made, while it lives, on the calling thread.
+/// the line of the program that called it, while it lives, on the calling thread. The line of the forward pass that a
+/// gradient is of is told where that ran inside SourceLines or a SourceScope.
 class CheckFinite {
  public:
   CheckFinite();

@@ -1,5 +1,6 @@
 // Computes ops on eager values, and puts them on record.
 #include <algorithm>
+#include <optional>
 
 #include "autograph/devices.h"
 #include "base/check.h"
@@ -25,12 +26,15 @@ bool any_requires_grad(std::span<const Var> inputs) {
   });
 }
 
-// The first input that has no NaN must not become one.
+// The first input that has no NaN must not become one. The call that made it is on the stack still.
 void check_outputs(const CallResult& result, std::span<const Var> inputs) {
+  if (std::all_of(result.outputs.begin(), result.outputs.end(), is_finite)) return;
   for (const Var& input : inputs) {
     if (!input.is_valid() || !input.type().is_tensor()) continue;
     if (find_nonfinite(static_cast<const Eager&>(input.eager()).tensor().view()) >= 0) return;
   }
+  std::optional<SourceLines> lines;
+  if (!modes().place) lines.emplace();
   const std::shared_ptr<const Origin> origin = current_origin();
   std::string what = fmt::format("[eager] {}", describe_origin(result.info->name, origin.get()));
   for (const Var& input : inputs) {

@@ -47,6 +47,21 @@ TEST(SourceLines, AnInfiniteGradientNamesTheLineOfTheForwardPass) {
 #endif
 }
 
+// The call is on the stack still when its result is looked at; that of the forward pass is not when its gradient is.
+TEST(SourceLines, TheFirstNanNeedsNoScopeToNameTheLine) {
+  const CheckFinite check;
+  const Var x = weights({-1, 1});
+  const std::string message = message_of<ValueError>([&] { log(x); });
+#ifdef AG_HAS_BACKTRACE
+  EXPECT_NE(message.find(line(__LINE__ - 2)), std::string::npos) << message;
+#endif
+  const Var loss = reduce_sum(sqrt(weights({0})), {}, false);
+  const std::string of_gradient = message_of<ValueError>([&] { backward(loss); });
+  EXPECT_NE(of_gradient.find("(in the gradient of sqrt; inside SourceLines, the forward pass keeps its lines)"),
+            std::string::npos)
+      << of_gradient;
+}
+
 TEST(SourceLines, AScopeTellsThePlaceWithout) {
   const CheckFinite check;
   const SourceScope here;

@@ -1,5 +1,6 @@
 #include "eager/tape/tape.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/check.h"
@@ -39,6 +40,12 @@ TapeNode::~TapeNode() {
     own.pop_back();
   }
   taken_down = nullptr;
+}
+
+std::string TapeNode::describe() const {
+  const std::string text = describe_origin(info->name, origin.get());
+  const bool has_place = origin && (origin->has_place || !origin->return_places.empty());
+  return has_place ? text : text + "; inside SourceLines, the forward pass keeps its lines";
 }
 
 int64_t TapeNode::num_live() { return live_nodes.load(std::memory_order_relaxed); }
@@ -138,6 +145,11 @@ void check_gradient(const Var& gradient, const Type& type, const std::string& fr
   };
   AG_CHECK_USER(gradient.is_valid() && fits(gradient.type()), ShapeError, "[gradient] {}: expected {}, got {}", from,
                 to_string(type), gradient.is_valid() ? to_string(gradient.type()) : "nothing");
+}
+
+bool is_finite(const Datum& datum) {
+  if (datum.is_sequence()) return std::all_of(datum.sequence().begin(), datum.sequence().end(), is_finite);
+  return !datum.is_tensor() || find_nonfinite(datum.tensor().view()) < 0;
 }
 
 void check_finite(const Datum& datum, const std::string& what) {

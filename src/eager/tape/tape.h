@@ -29,8 +29,8 @@ class TapeNode {
   std::vector<std::pair<uint32_t, GradientHook>> hooks;  // with the output that each is for
   const uint64_t number;                                 // larger than those of the nodes that it depends on
 
-  /// "add in layer1 at train.cpp:27".
-  std::string describe() const { return describe_origin(info->name, origin.get()); }
+  /// "add in layer1 at train.cpp:27", or how the place becomes known.
+  std::string describe() const;
   static int64_t num_live();
 };
 
@@ -96,6 +96,8 @@ bool carries_floats(const Type& type);
 Var changed_by(const GradientHook& hook, const Var& gradient, const Type& type);
 /// Throws ShapeError unless `gradient`, which `from` gave, can be one of a value of this type.
 void check_gradient(const Var& gradient, const Type& type, const std::string& from);
+/// Are all floats in `datum` finite?
+bool is_finite(const Datum& datum);
 /// Throws ValueError unless the floats in `datum` are finite; `what` begins the message.
 void check_finite(const Datum& datum, const std::string& what);
 
