@@ -89,8 +89,8 @@ std::vector<Var> while_loop(const std::vector<Var>& states, const std::function<
                             int64_t max_turns = -1);
 /// From states and a slice of each of `scanned` to the next states, and then whatever shall be kept of the step.
 using ScanStep = std::function<std::vector<Var>(const std::vector<Var>& states, const std::vector<Var>& slices)>;
-/// Calls `step` for each slice along the first axis of `scanned`, which have equal extents there, more than 0 in define
-/// by run. Gives the last states, then what was kept, stacked along a new first axis.
+/// Calls `step` for each slice along the first axis of `scanned`, which have equal extents there. Gives the last
+/// states, then what was kept, stacked along a new first axis.
 std::vector<Var> scan(const std::vector<Var>& states, const std::vector<Var>& scanned, const ScanStep& step);
 
 }  // namespace autograph

@@ -18,6 +18,9 @@ Var one_bool(const Var& condition) {
   AG_CHECK_USER(condition.is_valid() && condition.type().is_tensor() && condition.dtype() == DType::boolean, TypeError,
                 "[control flow] condition: expected bool, got {}",
                 condition.is_valid() ? to_string(condition.type()) : "nothing");
+  const auto count = condition.shape().num_elements();
+  AG_CHECK_USER(!count || *count == 1, ShapeError, "[control flow] condition: expected one bool, got {}",
+                to_string(condition.type()));
   return condition.shape() == Shape{} ? condition : reshape(condition, std::vector<int64_t>{});
 }
 
@@ -28,12 +31,30 @@ Type slice_type(const Var& scanned) {
   return {scanned.dtype(), Shape(std::vector<Dim>(shape.dims().begin() + 1, shape.dims().end()))};
 }
 
+int64_t num_slices(const std::vector<Var>& scanned) {
+  for (const Var& value : scanned) {
+    slice_type(value);
+    AG_CHECK_USER(value.dim(0) == scanned[0].dim(0), ShapeError,
+                  "[scan] scanned: expected equal extents of the first axis, got {} and {}",
+                  to_string(scanned[0].type()), to_string(value.type()));
+  }
+  return scanned[0].dim(0);
+}
+
+// What a step keeps is known when it has run once, or from a graph of it.
+std::vector<Var> scan_nothing(const std::vector<Var>& first, const std::vector<Var>& scanned, const ScanStep& step) {
+  std::vector<Var> all = first;
+  all.insert(all.end(), scanned.begin(), scanned.end());
+  const auto middle = static_cast<std::ptrdiff_t>(first.size());
+  return capture([&](const std::vector<Var>& given) {
+    return scan({given.begin(), given.begin() + middle}, {given.begin() + middle, given.end()}, step);
+  })(all);
+}
+
 std::vector<Var> scan_eagerly(const std::vector<Var>& first, const std::vector<Var>& scanned, const ScanStep& step) {
   AG_CHECK_USER(!scanned.empty(), ValueError, "[scan] scanned: expected at least one");
-  for (const Var& value : scanned) slice_type(value);
-  const int64_t turns = scanned[0].dim(0);
-  AG_CHECK_USER(turns > 0, ShapeError, "[scan] scanned: expected one slice or more, got {}",
-                to_string(scanned[0].type()));
+  const int64_t turns = num_slices(scanned);
+  if (turns == 0) return scan_nothing(first, scanned, step);
   std::vector<Var> states = first;
   std::vector<std::vector<Var>> kept;
   for (int64_t turn = 0; turn < turns; ++turn) {
@@ -56,7 +77,7 @@ std::vector<Var> scan_eagerly(const std::vector<Var>& first, const std::vector<V
 std::vector<Var> cond(const Var& condition, const std::function<std::vector<Var>()>& then,
                       const std::function<std::vector<Var>()>& otherwise) {
   Graph* graph = graph_of({condition});
-  if (!graph) return is_true(condition) ? then() : otherwise();
+  if (!graph) return is_true(one_bool(condition)) ? then() : otherwise();
   Graph then_graph("then"), other_graph("otherwise");
   std::vector<Var> captured;
   {
@@ -85,7 +106,7 @@ std::vector<Var> while_loop(const std::vector<Var>& states, const std::function<
   Graph* graph = graph_of(states);
   std::vector<Var> now = states;
   if (!graph) {
-    for (int64_t turn = 0; (max_turns < 0 || turn < max_turns) && is_true(goes_on(now)); ++turn) {
+    for (int64_t turn = 0; (max_turns < 0 || turn < max_turns) && is_true(one_bool(goes_on(now))); ++turn) {
       now = body(now);
       AG_CHECK_USER(now.size() == states.size(), ValueError, "[while_loop] body: expected {} states, got {}",
                     states.size(), now.size());

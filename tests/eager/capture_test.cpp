@@ -426,7 +426,52 @@ TEST(BothWays, BranchesAndLoopsUseValuesFromAround) {
     EXPECT_EQ(item(eagerly), item(captured)) << x;
   }
   EXPECT_EQ(g.num_captures(), 1);
-  EXPECT_THROW(scan({}, {floats({0, 2}, {})}, [](const auto&, const auto& s) { return s; }), ShapeError);
+}
+
+// Line by line and captured.
+std::vector<EagerFunction> both_ways(const EagerFunction& function) {
+  const auto captured = std::make_shared<Captured>(capture(function));
+  return {function, [captured](const std::vector<Var>& inputs) { return (*captured)(inputs); }};
+}
+
+TEST(BothWays, ScansOfNothingKeepNothing) {
+  const Var w = weights({2}, {3, 4});
+  const auto sums = [&](const std::vector<Var>& x) {
+    return scan({w * 2}, {x[0]}, [](const auto& states, const auto& slices) -> std::vector<Var> {
+      const Var next = states[0] + slices[0];
+      return {next, unsqueeze(next, {0})};
+    });
+  };
+  for (const EagerFunction& function : both_ways(sums)) {
+    const std::vector<Var> results = function({floats({0, 2}, {})});
+    EXPECT_EQ(values_of(results[0]), (std::vector<float>{6, 8}));
+    EXPECT_EQ(results[1].shape(), Shape({0, 1, 2}));
+    clear_gradient(w);
+    backward(total(results[0]));
+    EXPECT_EQ(values_of(gradient(w)), (std::vector<float>{2, 2}));
+  }
+}
+
+TEST(BothWays, MistakesWithControlFlowAreErrors) {
+  const auto lengths = [](const std::vector<Var>& x) {
+    return scan({}, x, [](const auto&, const auto& slices) -> std::vector<Var> { return {slices[0] + slices[1]}; });
+  };
+  for (const EagerFunction& function : both_ways(lengths)) {
+    const std::string message = message_of<ShapeError>([&] {
+      function({floats({2}, {1, 2}), floats({3}, {1, 2, 3})});
+    });
+    EXPECT_NE(message.find("expected equal extents"), std::string::npos) << message;
+  }
+  const auto many = [](const std::vector<Var>& x) {
+    const auto goes_on = [](const std::vector<Var>& states) { return less(states[0], scalar_like(states[0], 3)); };
+    return while_loop(x, goes_on, [](const auto& states) -> std::vector<Var> { return {states[0] + 1}; });
+  };
+  for (const EagerFunction& function : both_ways(many)) {
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                function({floats({2}, {1, 2})});
+              }),
+              "[control flow] condition: expected one bool, got bool[2]");
+  }
 }
 
 }  // namespace
