@@ -189,4 +189,28 @@ Var operator-(Number a, const Var& b);
 Var operator*(Number a, const Var& b);
 Var operator/(Number a, const Var& b);
 
+/// `a` becomes the sum (and so on): another value. Whoever holds the one before keeps it.
+Var& operator+=(Var& a, const Var& b);
+Var& operator-=(Var& a, const Var& b);
+Var& operator*=(Var& a, const Var& b);
+Var& operator/=(Var& a, const Var& b);
+Var& operator+=(Var& a, Number b);
+Var& operator-=(Var& a, Number b);
+Var& operator*=(Var& a, Number b);
+Var& operator/=(Var& a, Number b);
+
+/// Bools, element by element; equal() is a function, so that nobody takes it for a comparison of handles.
+Var operator<(const Var& a, const Var& b);
+Var operator>(const Var& a, const Var& b);
+Var operator<=(const Var& a, const Var& b);
+Var operator>=(const Var& a, const Var& b);
+Var operator<(const Var& a, Number b);
+Var operator>(const Var& a, Number b);
+Var operator<=(const Var& a, Number b);
+Var operator>=(const Var& a, Number b);
+Var operator<(Number a, const Var& b);
+Var operator>(Number a, const Var& b);
+Var operator<=(Number a, const Var& b);
+Var operator>=(Number a, const Var& b);
+
 }  // namespace autograph

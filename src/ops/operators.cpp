@@ -34,4 +34,26 @@ Var operator-(Number a, const Var& b) { return sub(scalar_like(b, a), b); }
 Var operator*(Number a, const Var& b) { return mul(scalar_like(b, a), b); }
 Var operator/(Number a, const Var& b) { return div(scalar_like(b, a), b); }
 
+Var& operator+=(Var& a, const Var& b) { return a = a + b; }
+Var& operator-=(Var& a, const Var& b) { return a = a - b; }
+Var& operator*=(Var& a, const Var& b) { return a = a * b; }
+Var& operator/=(Var& a, const Var& b) { return a = a / b; }
+Var& operator+=(Var& a, Number b) { return a = a + b; }
+Var& operator-=(Var& a, Number b) { return a = a - b; }
+Var& operator*=(Var& a, Number b) { return a = a * b; }
+Var& operator/=(Var& a, Number b) { return a = a / b; }
+
+Var operator<(const Var& a, const Var& b) { return less(a, b); }
+Var operator>(const Var& a, const Var& b) { return greater(a, b); }
+Var operator<=(const Var& a, const Var& b) { return less_or_equal(a, b); }
+Var operator>=(const Var& a, const Var& b) { return greater_or_equal(a, b); }
+Var operator<(const Var& a, Number b) { return less(a, scalar_like(a, b)); }
+Var operator>(const Var& a, Number b) { return greater(a, scalar_like(a, b)); }
+Var operator<=(const Var& a, Number b) { return less_or_equal(a, scalar_like(a, b)); }
+Var operator>=(const Var& a, Number b) { return greater_or_equal(a, scalar_like(a, b)); }
+Var operator<(Number a, const Var& b) { return less(scalar_like(b, a), b); }
+Var operator>(Number a, const Var& b) { return greater(scalar_like(b, a), b); }
+Var operator<=(Number a, const Var& b) { return less_or_equal(scalar_like(b, a), b); }
+Var operator>=(Number a, const Var& b) { return greater_or_equal(scalar_like(b, a), b); }
+
 }  // namespace autograph

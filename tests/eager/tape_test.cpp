@@ -42,6 +42,42 @@ TEST(EagerValues, OperatorsComputeAtOnce) {
   EXPECT_FALSE(requires_grad(x * x));
 }
 
+TEST(EagerValues, OperatorsCompare) {
+  const Var a = floats({3}, {1, 2, 3}), b = floats({3}, {2, 2, 2});
+  const auto bits = [](const Var& value) { return elements(value).to_f64(); };
+  using Bits = std::vector<double>;
+  EXPECT_EQ(bits(a < b), (Bits{1, 0, 0}));
+  EXPECT_EQ(bits(a > b), (Bits{0, 0, 1}));
+  EXPECT_EQ(bits(a <= b), (Bits{1, 1, 0}));
+  EXPECT_EQ(bits(a >= b), (Bits{0, 1, 1}));
+  EXPECT_EQ(bits(a < 2), bits(2 > a));
+  EXPECT_EQ(bits(a > 2), bits(2 < a));
+  EXPECT_EQ(bits(a <= 2), bits(2 >= a));
+  EXPECT_EQ(bits(a >= 2), bits(2 <= a));
+  EXPECT_EQ(bits(a < 2), (Bits{1, 0, 0}));
+  EXPECT_EQ(bits(a >= 2), (Bits{0, 1, 1}));
+}
+
+// The handle is another value then: what was computed with the one before stays, and its gradient.
+TEST(EagerValues, OperatorsThatAssignMakeOtherValues) {
+  const Var w = weights({}, {2});
+  Var x = w;
+  const Var before = x * x;
+  x += 3;
+  x *= w;
+  x -= before;
+  x /= 2;
+  EXPECT_EQ(item(w), 2);
+  EXPECT_EQ(item(x), 3);
+  x += before;
+  x -= 1;
+  x *= 2;
+  x /= w;
+  EXPECT_EQ(item(x), 6);
+  backward(x);
+  EXPECT_EQ(item(gradient(w)), 2.5);  // 2 (((w + 3) w - w^2) / 2 + w^2 - 1) / w = 3 + 2 w - 2 / w
+}
+
 TEST(EagerValues, PartsAndRanges) {
   const Var x = floats({2, 3}, {0, 1, 2, 10, 11, 12});
   EXPECT_EQ(values_of(x[1]), (std::vector<float>{10, 11, 12}));
