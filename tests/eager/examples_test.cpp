@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "support/as_part.h"
 #include "support/compare.h"
 #include "support/example_functions.h"
 
@@ -43,6 +44,26 @@ TEST(ExamplesBothWays, TheSameNumbersByFusedKernels) {
                          {.rtol = 1e-3, .atol = 1e-4}),
               "")
         << example.name;
+  }
+}
+
+// Line by line and captured, of inputs that lie at odd places.
+TEST(ExamplesBothWays, OfPartsOfLargerTensors) {
+  const CaptureOptions options;
+  for (const Example& example : example_functions()) {
+    const Example of_parts{example.name, [&] {
+                             ExampleFunction made = example.make();
+                             for (std::vector<Var>& inputs : made.calls) {
+                               for (Var& input : inputs) input = eager(as_part(datum(input)).tensor());
+                             }
+                             return made;
+                           }};
+    for (const CaptureOptions* how : {static_cast<const CaptureOptions*>(nullptr), &options}) {
+      EXPECT_EQ(
+          difference(results_of(of_parts, how, "cpu"), results_of(example, how, "cpu"), {.rtol = 1e-5, .atol = 1e-6}),
+          "")
+          << example.name << (how ? ", captured" : "");
+    }
   }
 }
 

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "eager/capture/replay.h"
 #include "ops/sample.h"
 #include "support/agreement.h"
+#include "support/as_part.h"
 #include "support/compare.h"
 #include "support/graphs/random_graph.h"
 #include "support/graphs/sample_graph.h"
@@ -39,18 +39,6 @@ std::vector<Datum> call_eagerly(const OpDef& op, const OpSample& sample) {
     EXPECT_TRUE(!is_tensor || output.type() == results.back().tensor().type()) << to_string(output.type());
   }
   return results;
-}
-
-// The same elements as a part of a larger tensor: where no kernel would have put them, with others on both sides.
-Datum as_part(const Datum& datum) {
-  if (!datum.is_tensor() || datum.tensor().dtype() == DType::string) return datum;
-  const Tensor& tensor = datum.tensor();
-  const size_t size = element_size(tensor.dtype());
-  Tensor whole = Tensor::zeros(tensor.dtype(), {tensor.num_elements() + 2});
-  if (size * static_cast<size_t>(tensor.num_elements()) > 0) {
-    std::memcpy(static_cast<char*>(whole.mutable_raw()) + size, tensor.raw(), tensor.size_bytes());
-  }
-  return whole.part(1, tensor.dims());
 }
 
 OpSample on_parts(OpSample sample) {
