@@ -142,6 +142,7 @@ TEST(Capture, SettingsThatAreAskedForAreGuards) {
   EXPECT_EQ(call(), 3);
   EXPECT_NE(f.explain().find("captured because of doubling is off, captured with it on"), std::string::npos)
       << f.explain();
+  EXPECT_NE(f.explain().find("graph for (f32[]), 0 settings on and 1 off: "), std::string::npos) << f.explain();
   doubles.set(true);
   unused.set(false);
   EXPECT_EQ(call(), 6);

@@ -118,10 +118,13 @@ class Captured::Impl {
     for (const CapturedGraph& graph : graphs_) {
       std::vector<std::string> types;
       for (const Type& type : graph.inputs) types.push_back(to_string(type));
+      const auto& settings = graph.settings;
+      const auto num_on = std::count_if(settings.begin(), settings.end(), [](const auto& each) { return each.was_on; });
       text += fmt::format(
-          "graph for ({}): {} nodes, reads {} values from outside, changes {}, {} calls; captured because of {}\n",
-          join(types, ", "), graph.call->graph().num_nodes(), graph.reads.size(), graph.writes.size(), graph.calls,
-          graph.reason);
+          "graph for ({}), {} settings on and {} off: {} nodes, reads {} values from outside, changes {}, {} calls; "
+          "captured because of {}\n",
+          join(types, ", "), num_on, std::ssize(settings) - num_on, graph.call->graph().num_nodes(), graph.reads.size(),
+          graph.writes.size(), graph.calls, graph.reason);
     }
     return text;
   }

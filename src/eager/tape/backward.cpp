@@ -51,7 +51,8 @@ void backward(const Var& value, const BackwardOptions& options) {
   if (Recording* capture = modes().capture) return capture->backward(value, options);
   const Eager& here = eager_of(value, "backward");
   AG_CHECK_USER(here.requires_grad(), ValueError,
-                "[backward] value: expected one that depends on a variable, got {} without a past",
+                "[backward] value: expected one that depends on a variable, got {} without a past (made inside NoGrad, "
+                "detached, of integers, or of no variable())",
                 to_string(value.type()));
   Var gradient = options.gradient;
   if (gradient.is_valid()) {
