@@ -1,7 +1,8 @@
 // Define by run: what an op costs beyond its kernel, with the tape, on chains of 64x64 matrices, where the kernel runs
 // on buffers that stay in the cache, and on those of a chain; what a backward pass
-// costs per op; what remembering source lines costs; and memory over many steps of changing shapes. JSON on standard
-// output. With --steps N the last takes N steps (100,000 unless said otherwise). Exit status 1 when memory grows.
+// costs per op; what remembering source lines and looking for NaNs costs; rows that are not copied against a copy of
+// them; and memory over many steps of changing shapes. JSON on standard output. With --steps N the last takes N steps
+// (100,000 unless said otherwise). Exit status 1 when memory grows.
 #include <fmt/core.h>
 
 #include <array>
@@ -102,6 +103,33 @@ void measure_chain(const Case& test, bool with_lines, std::string& json) {
       backward_us);
 }
 
+// A chain of tanh(x + w), forward and backward, with every result looked at against the same without.
+double check_ratio() {
+  const EagerDevice device("cpu", 1);
+  const Var w = variable(matrix(0.01F)), flows = eager(matrix(1));
+  const auto run = [&] {
+    Var x = w;
+    for (int i = 0; i < kChain; ++i) x = tanh(x + w);
+    backward(x, {.gradient = flows});
+    clear_gradient(w);
+  };
+  const double plain = best_milliseconds(kRounds, run);
+  const CheckFinite check;
+  return best_milliseconds(kRounds, run) / plain;
+}
+
+// Half of the rows of a matrix of 4 MB: microseconds of the part, and of a copy of it.
+std::string rows_json() {
+  const Var x = eager(Tensor::zeros(DType::f32, {1024, 1024}));
+  const auto part_of = [&] { return at(x, {{100, 612}}); };
+  const double part_us = 1e3 / kChain * best_milliseconds(kRounds, [&] {
+                           for (int i = 0; i < kChain; ++i) part_of();
+                         });
+  const Tensor part = elements(part_of());
+  const double copy_us = 1e3 * best_milliseconds(kRounds, [&] { part.clone(); });
+  return fmt::format("{{\"part_us\": {:.3f}, \"copy_us\": {:.3f}}}", part_us, copy_us);
+}
+
 // Of this process, now.
 double resident_mb() {
   std::ifstream file("/proc/self/statm");
@@ -143,8 +171,9 @@ int main(int argc, char** argv) {
   const double grown = growth_mb(steps);
   const bool is_flat = grown < 16;
   fmt::print(
-      "{{\"schema\": 1, \"bench\": \"eager\", \"chains\": [{}], \"steps\": {}, \"grown_mb\": {:.1f}, "
+      "{{\"schema\": 1, \"bench\": \"eager\", \"chains\": [{}], \"check_finite_ratio\": {:.2f}, \"rows\": {}, "
+      "\"steps\": {}, \"grown_mb\": {:.1f}, "
       "\"flat\": {}}}\n",
-      chains, steps, grown, is_flat);
+      chains, check_ratio(), rows_json(), steps, grown, is_flat);
   return is_flat ? 0 : 1;
 }
