@@ -10,6 +10,7 @@
 #include "cost/measured_cost.h"
 #include "engine/check/attestation.h"
 #include "engine/executable.h"
+#include "engine/nested/nested_kernel.h"
 #include "engine/thread_scope.h"
 #include "engine/tune_in_network.h"
 
@@ -54,6 +55,9 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(const std::share
   options.schedule = options_.expert.schedule.get();
   if (!is_nested()) options.donations = options_.donations;
   options.judge = run_options_.judge;
+  options.nested = [this](const KernelCall& call) {
+    return make_nested_kernel(call, device_, [this](const GraphRef& nested) { return nested_of(nested); });
+  };
   if (!release_from) options.packed = shared_.packed.get();
   // Before the first plan has run there are no threads yet.
   if (has_plans()) {

@@ -9,6 +9,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "engine/check/attestation.h"
+#include "engine/nested/plan_session.h"
 #include "engine/state_run.h"
 #include "engine/thread_scope.h"
 #include "ops/defs.h"
@@ -142,38 +143,6 @@ class Executable::Impl::Lease {
  private:
   std::shared_ptr<PlanEntry> entry_;
   std::shared_ptr<Launchable> launchable_;
-};
-
-// A nested plan and a launchable of it, for many runs on memory of the caller's choice.
-class Executable::Impl::Session : public NestedSession {
- public:
-  Session(const Impl& impl, const std::shared_ptr<PlanEntry>& entry, const std::vector<Datum>& inputs)
-      : impl_(impl), entry_(*entry), lease_(impl.device_, entry), launchable_(lease_.launchable()) {
-    for (size_t i = 0; i < inputs.size(); ++i) launchable_.bind_input(i, inputs[i]);
-  }
-
-  const Type& output_type(size_t k) const override { return slot_of(k).type; }
-  bool hands_on(size_t k, size_t i) const override {
-    const Plan& plan = launchable_.compiled().plan;
-    return plan.outputs[k].slot == plan.inputs[i];
-  }
-  void bind_input(size_t i, const void* data) override { launchable_.bind_input(i, data); }
-  void bind_output(size_t k, void* data) override { launchable_.bind_output(k, data); }
-  void run() override {
-    entry_.count_run();
-    impl_.execute(launchable_, nullptr);
-  }
-
- private:
-  const Slot& slot_of(size_t k) const {
-    const Plan& plan = launchable_.compiled().plan;
-    return plan.slots[plan.outputs[k].slot];
-  }
-
-  const Impl& impl_;
-  PlanEntry& entry_;
-  Lease lease_;
-  Launchable& launchable_;
 };
 
 // ---- Impl ------------------------------------------------------------------------------------------------------
@@ -372,15 +341,19 @@ std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::sha
 
 std::unique_ptr<NestedSession> Executable::Impl::open_session(const std::vector<Datum>& inputs) const {
   std::shared_ptr<PlanEntry> entry = find_entry(RunInputs(inputs));
-  const CompiledPlan& compiled = *entry->compiled();
-  const auto is_fixed = [&](const PlanOutput& output) {
-    const Slot& slot = compiled.plan.slots[output.slot];
-    return slot.place != Place::heap && slot.type.is_static() && slot.type.dtype() != DType::string;
-  };
-  // Dynamic steps hold on to their inputs.
-  if (compiled.has_dynamic_steps) return nullptr;
-  if (!std::all_of(compiled.plan.outputs.begin(), compiled.plan.outputs.end(), is_fixed)) return nullptr;
-  return std::make_unique<Session>(*this, entry, inputs);
+  if (!is_all_planned(*entry->compiled())) return nullptr;
+  auto session = PlanSession::on_own_arena(*this, std::move(entry));
+  for (size_t i = 0; i < inputs.size(); ++i) session->bind_input(i, inputs[i]);
+  return session;
+}
+
+std::shared_ptr<PlanEntry> Executable::Impl::entry_for(const std::vector<Type>& types) const {
+  std::vector<Datum> inputs;
+  for (const Type& type : types) {
+    inputs.push_back(type.is_tensor() ? Tensor::wrap(type.dtype(), type.shape().static_dims(), nullptr, nullptr)
+                                      : Datum());
+  }
+  return find_entry(RunInputs(inputs));
 }
 
 void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const {

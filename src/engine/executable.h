@@ -77,6 +77,11 @@ class Executable::Impl {
 
   const Graph& graph() const { return *graph_; }
   const StateStore& states() const { return *states_; }
+  const Device& device() const { return device_; }
+  /// The plan for inputs of these types, of which those that are no tensors are Kind::none.
+  std::shared_ptr<PlanEntry> entry_for(const std::vector<Type>& types) const;
+  /// One run on what is bound; `meter` may be null.
+  void execute(Launchable& launchable, std::shared_ptr<MemoryMeter> meter) const;
   int threads() const { return threads_; }
   int threads_now() const { return run_options_.watch ? std::min(threads_, run_options_.watch->limit()) : threads_; }
   const Schedule& schedule() const;
@@ -89,7 +94,6 @@ class Executable::Impl {
 
  private:
   class Lease;
-  class Session;
   std::vector<std::shared_ptr<Impl>> compile_nested(const Graph& graph) const;
   std::shared_ptr<Impl> find_nested(const Graph& graph) const;
   std::shared_ptr<Impl> nested_of(const GraphRef& graph) const;
@@ -102,7 +106,6 @@ class Executable::Impl {
   std::shared_ptr<PlanEntry> build(Graph graph, const std::vector<Type>& types) const;
   std::shared_ptr<const CompiledPlan> make_plan(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
                                                 Graph* release_from) const;
-  void execute(Launchable& launchable, std::shared_ptr<MemoryMeter> meter) const;
   void open_states(const Graph& graph);
 
   std::shared_ptr<const Graph> graph_;

@@ -56,7 +56,8 @@ class KernelChooser {
 
   void ask(size_t n) {
     const Step& step = plan_.steps[n];
-    if (step.kind == StepKind::fixed) {
+    // Nested graphs bring their kernel along.
+    if (step.kind == StepKind::fixed && !graph_.node(step.node).op().evaluate) {
       const Node& node = graph_.node(step.node);
       const StepCall types(plan_, step);
       const KernelCall call{.op = node.op(),

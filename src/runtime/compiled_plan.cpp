@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/join.h"
@@ -70,8 +71,10 @@ class PlanCompiler {
   PlanCompiler(std::shared_ptr<const Graph> graph, const KnownValues& known, const PlanOptions& options)
       : options_(options), compiled_(std::make_shared<CompiledPlan>()) {
     compiled_->graph = std::move(graph);
-    compiled_->plan = options.schedule ? plan_scheduled(*compiled_->graph, known, *options.schedule, options.threads)
-                                       : plan_sequential(*compiled_->graph, known);
+    const PlannedNodes planned = prepare_nested(known);
+    compiled_->plan = options.schedule
+                          ? plan_scheduled(*compiled_->graph, known, *options.schedule, options.threads, planned)
+                          : plan_sequential(*compiled_->graph, known, planned);
     for (const Donation& donation : options.donations) share(donation);
   }
 
@@ -122,6 +125,39 @@ class PlanCompiler {
                   "[compile] donations: input {} is {}, output {} is {}", donation.input, to_string(in.type),
                   donation.output, to_string(out.type));
     plan.shared.push_back({static_cast<uint32_t>(donation.input), static_cast<uint32_t>(donation.output)});
+  }
+
+  // Kernels of the nodes with nested graphs that can have one, and these nodes.
+  PlannedNodes prepare_nested(const KnownValues& known) {
+    PlannedNodes planned;
+    if (!options_.nested) return planned;
+    const Graph& graph = *compiled_->graph;
+    const auto is_known = [&](ValueId v) { return known.count(v.index) > 0; };
+    for (const NodeId id : graph.nodes()) {
+      const Node& node = graph.node(id);
+      if (!node.op().traits.control_flow || !node.op().evaluate) continue;
+      if (std::all_of(node.outputs().begin(), node.outputs().end(), is_known)) continue;
+      if (std::unique_ptr<Kernel> kernel = nested_kernel(node)) {
+        nested_.emplace(id.index, std::move(kernel));
+        planned.insert(id.index);
+      }
+    }
+    return planned;
+  }
+
+  std::unique_ptr<Kernel> nested_kernel(const Node& node) const {
+    const auto types_of = [&](const std::vector<ValueId>& values) {
+      std::vector<Type> types;
+      for (const ValueId v : values) types.push_back(v.is_valid() ? compiled_->graph->type(v) : Type());
+      return types;
+    };
+    const std::vector<Type> inputs = types_of(node.inputs()), outputs = types_of(node.outputs());
+    const auto is_plain = [](const Type& type) { return type.is_static() && type.dtype() != DType::string; };
+    const auto is_plain_if_given = [&](const Type& type) { return type.kind() == Type::Kind::none || is_plain(type); };
+    if (!std::all_of(inputs.begin(), inputs.end(), is_plain_if_given)) return nullptr;
+    if (!std::all_of(outputs.begin(), outputs.end(), is_plain)) return nullptr;
+    return options_.nested(
+        {.op = node.op(), .attributes = node.attributes(), .inputs = inputs, .outputs = outputs, .constants = {}});
   }
 
   // What preparing a step gives.
@@ -294,11 +330,13 @@ class PlanCompiler {
             {}};
   }
 
-  Made make_step(const Step& step, StepChoice& choice) const {
+  Made make_step(const Step& step, StepChoice& choice) {
     if (step.kind != StepKind::fixed) {
       return {step.kind == StepKind::evaluate ? "evaluate" : "dynamic", {}, nullptr, {}};
     }
     const CompiledPlan& c = *compiled_;
+    const auto nested = nested_.find(step.node.index);
+    if (nested != nested_.end()) return {"nested plan", {}, std::move(nested->second), {}};
     const StepCall types(c.plan, step);
     Made made;
     try {
@@ -327,6 +365,7 @@ class PlanCompiler {
   const PlanOptions& options_;
   std::shared_ptr<CompiledPlan> compiled_;
   std::vector<StepChoice> choices_;  // parallel to the steps before reorders come between them
+  std::unordered_map<uint32_t, std::unique_ptr<Kernel>> nested_;  // by node
   std::map<std::string, int> missing_;
 };
 

@@ -1,6 +1,7 @@
 // A plan with its kernels: immutable once made, shared by all runs with the same input shapes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -34,6 +35,9 @@ struct CompiledPlan {
 /// What lies in the arena when most of it is in use, in the user's words, largest first.
 std::vector<PeakTensor> tensors_at_peak(const CompiledPlan& compiled);
 
+/// Makes the kernel of a node with nested graphs whose extents are all known; null where they have to be run without.
+using PrepareNested = std::function<std::unique_ptr<Kernel>(const KernelCall&)>;
+
 /// What compile_plan needs besides the graph.
 struct PlanOptions {
   const KernelCatalog& catalog;
@@ -52,6 +56,7 @@ struct PlanOptions {
   /// Threads on which kernels are chosen and made, where there are some at hand; null: new ones.
   RunTeam team = nullptr;
   PackedConstants* packed = nullptr;  ///< See KernelCall. Not with `release_from`, since it keeps constants.
+  PrepareNested nested = nullptr;     ///< Null: nested graphs are planned when they run.
   bool keeps_inputs = false;          ///< No step writes where it reads, so that inputs can be looked at behind it.
 
   /// Threads of a step's kernel.

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "autograph/graph.h"
@@ -123,14 +124,19 @@ struct Plan {
   size_t lower_bound_bytes = 0;
 };
 
+/// Nodes whose op is evaluated, but which have a kernel all the same: by number.
+using PlannedNodes = std::unordered_set<uint32_t>;
+
 /// Turns `graph`, whose types and known values have just been inferred, into steps in a sequential order. No kernels
-/// and no offsets yet. `known` are values that need not be computed (see infer_types).
-Plan plan_sequential(const Graph& graph, const KnownValues& known);
+/// and no offsets yet. `known` are values that need not be computed (see infer_types),
+/// `planned` nodes are fixed steps.
+Plan plan_sequential(const Graph& graph, const KnownValues& known, const PlannedNodes& planned = {});
 
 /// The same in the stages and streams of `schedule`, which must be valid; `threads` are those of a run. Views and
 /// values that are known have no steps; streams without steps are left out, and a stage with one stream left has all
-/// threads. A step whose shape is only known while running is a stage of its own.
-Plan plan_scheduled(const Graph& graph, const KnownValues& known, const Schedule& schedule, int threads);
+/// threads. A step whose shape is only known while running, or that runs nested graphs, is a stage of its own.
+Plan plan_scheduled(const Graph& graph, const KnownValues& known, const Schedule& schedule, int threads,
+                    const PlannedNodes& planned = {});
 
 /// Which layouts the kernel of a step reads and writes; missing ones are row-major.
 struct StepLayouts {

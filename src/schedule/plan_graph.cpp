@@ -18,8 +18,8 @@ bool is_plain(const Type& type) { return type.is_static() && type.dtype() != DTy
 
 class Planner {
  public:
-  Planner(const Graph& graph, const KnownValues& known)
-      : graph_(graph), known_(known), slot_of_(graph.value_capacity(), kNoSlot) {}
+  Planner(const Graph& graph, const KnownValues& known, const PlannedNodes& planned)
+      : graph_(graph), known_(known), planned_(planned), slot_of_(graph.value_capacity(), kNoSlot) {}
 
   Plan run() {
     std::vector<ScheduledNode> nodes;
@@ -173,7 +173,8 @@ class Planner {
     const Node& node = graph_.node(scheduled.node);
     std::vector<SlotIndex> inputs;
     for (const ValueId input : node.inputs()) inputs.push_back(slot_for(input));
-    const bool fixed = !node.op().evaluate && is_fixed(node, inputs);
+    const bool has_kernel = !node.op().evaluate || planned_.contains(scheduled.node.index);
+    const bool fixed = has_kernel && is_fixed(node, inputs);
     if (fixed && is_view(node, inputs)) {
       add_view(node.output(0), inputs[0], plan_.slots[inputs[0]].after);
       return;
@@ -188,7 +189,7 @@ class Planner {
     step.node = scheduled.node;
     step.stage = scheduled.stage;
     step.stream = scheduled.stream;
-    step.kind = node.op().evaluate ? StepKind::evaluate : fixed ? StepKind::fixed : StepKind::dynamic;
+    step.kind = fixed ? StepKind::fixed : node.op().evaluate ? StepKind::evaluate : StepKind::dynamic;
     for (const ValueId output : node.outputs()) {
       const SlotIndex slot = new_slot(output, fixed ? Place::arena : Place::heap, 0);
       if (!fixed) plan_.slots[slot].bytes = 0;
@@ -224,6 +225,7 @@ class Planner {
 
   const Graph& graph_;
   const KnownValues& known_;
+  const PlannedNodes& planned_;
   std::vector<SlotIndex> slot_of_;
   std::vector<uint8_t> needed_;
   Plan plan_;
@@ -231,11 +233,11 @@ class Planner {
 
 // Makes a stage of its own of every step whose shapes are only known while running: what it allocates is not planned,
 // and nested graphs take all threads. Returns, by new stage, the number of the one that it comes from.
-std::vector<uint32_t> set_dynamic_steps_apart(Plan& plan) {
+std::vector<uint32_t> set_dynamic_steps_apart(Plan& plan, const Graph& graph) {
   std::vector<uint32_t> origin;
   bool was_dynamic = false;
   for (Step& step : plan.steps) {
-    const bool is_dynamic = step.kind != StepKind::fixed;
+    const bool is_dynamic = step.kind != StepKind::fixed || graph.node(step.node).op().evaluate;
     if (origin.empty() || origin.back() != step.stage || is_dynamic || was_dynamic) origin.push_back(step.stage);
     step.stage = static_cast<uint32_t>(origin.size() - 1);
     was_dynamic = is_dynamic;
@@ -244,8 +246,8 @@ std::vector<uint32_t> set_dynamic_steps_apart(Plan& plan) {
 }
 
 // Gives the steps of each stage with more than one stream their threads.
-void assign_threads(Plan& plan, const Schedule& schedule, int threads) {
-  const std::vector<uint32_t> origin = set_dynamic_steps_apart(plan);
+void assign_threads(Plan& plan, const Graph& graph, const Schedule& schedule, int threads) {
+  const std::vector<uint32_t> origin = set_dynamic_steps_apart(plan, graph);
   std::vector<std::vector<uint8_t>> has_steps;
   for (const uint32_t stage : origin) has_steps.emplace_back(schedule.stages[stage].streams.size(), 0);
   for (const Step& step : plan.steps) has_steps[step.stage][step.stream] = 1;
@@ -262,12 +264,15 @@ void assign_threads(Plan& plan, const Schedule& schedule, int threads) {
 
 }  // namespace
 
-Plan plan_sequential(const Graph& graph, const KnownValues& known) { return Planner(graph, known).run(); }
+Plan plan_sequential(const Graph& graph, const KnownValues& known, const PlannedNodes& planned) {
+  return Planner(graph, known, planned).run();
+}
 
-Plan plan_scheduled(const Graph& graph, const KnownValues& known, const Schedule& schedule, int threads) {
-  if (schedule.is_sequential()) return plan_sequential(graph, known);
-  Plan plan = Planner(graph, known).run(schedule_order(schedule, graph).nodes);
-  assign_threads(plan, schedule, threads);
+Plan plan_scheduled(const Graph& graph, const KnownValues& known, const Schedule& schedule, int threads,
+                    const PlannedNodes& planned) {
+  if (schedule.is_sequential()) return plan_sequential(graph, known, planned);
+  Plan plan = Planner(graph, known, planned).run(schedule_order(schedule, graph).nodes);
+  assign_threads(plan, graph, schedule, threads);
   return plan;
 }
 

@@ -2,45 +2,89 @@
 // list in every call, so the graphs here use kernels of our own). This program counts allocations by replacing operator
 // new, which is why it is a program of its own.
 #include <gtest/gtest.h>
+#include <link.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
+#include "allocation/counters.h"
+#include "autograph/autodiff.h"
 #include "autograph/builder.h"
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/control.h"
+#include "autograph/ops/elementwise.h"
 
 namespace {
 
 std::atomic<int64_t> allocations{0};
+std::atomic<int64_t> allocations_of_onednn{0};
 
-void* allocate(size_t bytes, size_t alignment) {
+// Where the code of libdnnl lies; nowhere in a program without it.
+struct CodeOfOnednn {
+  uintptr_t begin = 0, end = 0;
+
+  CodeOfOnednn() {
+    dl_iterate_phdr(
+        [](dl_phdr_info* library, size_t, void* found) {
+          if (!std::strstr(library->dlpi_name, "libdnnl")) return 0;
+          for (int i = 0; i < library->dlpi_phnum; ++i) {
+            const auto& part = library->dlpi_phdr[i];
+            if (part.p_type != PT_LOAD || !(part.p_flags & PF_X)) continue;
+            auto& code = *static_cast<CodeOfOnednn*>(found);
+            code.begin = library->dlpi_addr + part.p_vaddr;
+            code.end = code.begin + part.p_memsz;
+          }
+          return 1;
+        },
+        this);
+  }
+  bool has(const void* address) const {
+    const auto at = reinterpret_cast<uintptr_t>(address);
+    return begin <= at && at < end;
+  }
+};
+
+// `caller` is where the operator returns to.
+void* allocate(size_t bytes, size_t alignment, const void* caller) {
+  static const CodeOfOnednn kOnednn;
   ++allocations;
+  if (kOnednn.has(caller)) ++allocations_of_onednn;
   const size_t rounded = (bytes + alignment) / alignment * alignment;
   return std::aligned_alloc(alignment, rounded);
 }
 
-void* counted(size_t bytes, size_t alignment) {
-  if (void* memory = allocate(bytes, alignment)) return memory;
+void* counted(size_t bytes, size_t alignment, const void* caller) {
+  if (void* memory = allocate(bytes, alignment, caller)) return memory;
   throw std::bad_alloc();
 }
 
+constexpr size_t kUsual = alignof(std::max_align_t);
+
 }  // namespace
+
+int64_t autograph::num_allocations() { return allocations; }
+int64_t autograph::num_allocations_of_onednn() { return allocations_of_onednn; }
 
 // The operators below belong together; the compiler, which inlines only some of them, takes them for a mismatch.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
-void* operator new(size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
-void* operator new[](size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
-void* operator new(size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<size_t>(alignment)); }
-void* operator new[](size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<size_t>(alignment));
+void* operator new(size_t bytes) { return counted(bytes, kUsual, __builtin_return_address(0)); }
+void* operator new[](size_t bytes) { return counted(bytes, kUsual, __builtin_return_address(0)); }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<size_t>(alignment), __builtin_return_address(0));
 }
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes, alignof(std::max_align_t)); }
+void* operator new[](size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<size_t>(alignment), __builtin_return_address(0));
+}
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return allocate(bytes, kUsual, __builtin_return_address(0));
+}
 void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return allocate(bytes, static_cast<size_t>(alignment));
+  return allocate(bytes, static_cast<size_t>(alignment), __builtin_return_address(0));
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
@@ -66,19 +110,57 @@ Graph mixed_graph(const Dim& batch) {
   return graph;
 }
 
-int64_t allocations_of_warm_runs(const Executable& executable) {
-  const std::vector<Tensor> inputs{Tensor::zeros(DType::f32, {4, 8})};
-  std::vector<Tensor> outputs{Tensor::zeros(DType::f32, {4, 8}), Tensor::zeros(DType::f32, {4, 8})};
+int64_t allocations_of_warm_runs(const Executable& executable, const std::vector<Tensor>& inputs,
+                                 std::vector<Tensor> outputs) {
   for (int warm_up = 0; warm_up < 2; ++warm_up) executable.run_into(inputs, outputs);
-  const int64_t before = allocations;
+  const int64_t before = num_allocations();
   for (int round = 0; round < 10; ++round) executable.run_into(inputs, outputs);
-  return allocations - before;
+  return num_allocations() - before;
+}
+
+int64_t allocations_of_warm_runs(const Executable& executable) {
+  const Tensor x = Tensor::zeros(DType::f32, {4, 8});
+  return allocations_of_warm_runs(executable, {x}, {x.clone(), x.clone()});
+}
+
+// A scan along axis 0 of x[16,4,8] whose steps are stacked along axis 1, and what flows back into x.
+Graph loop_and_its_gradient() {
+  Graph graph("scan");
+  const Var x = input(graph, DType::f32, {16, 4, 8}, "x");
+  Graph body("body");
+  const Var state = input(body, DType::f32, {4, 8}, "state"), slice = input(body, DType::f32, {4, 8}, "slice");
+  const Var next = tanh(mul(add(state, slice), slice));
+  body.add_output(next.id());
+  body.add_output(next.id());
+  const Var first = constant(graph, Tensor::zeros(DType::f32, {4, 8}));
+  const std::vector<int64_t> axes{1};
+  const std::vector<Var> outputs = scan({first}, {x}, body, {}, {{"scan_output_axes", axes}});
+  graph.add_output(outputs[1].id(), "y");
+  graph.add_output(vjp({outputs[1]}, {outputs[1]}, {x})[0].id(), "gx");
+  return graph;
+}
+
+// The loop of the branch that is taken runs x times.
+Graph loop_in_a_branch() {
+  Graph graph("if");
+  const Var condition = input(graph, DType::boolean, {}, "condition");
+  const Var turns = input(graph, DType::i64, {}, "turns"), x = input(graph, DType::f32, {4, 8}, "x");
+  Graph body("body"), taken("then"), other("else");
+  input(body, DType::i64, {}, "turn");
+  body.add_output(input(body, DType::boolean, {}, "condition").id());
+  body.add_output(tanh(input(body, DType::f32, {4, 8}, "state")).id());
+  const Var limit = input(taken, DType::i64, {}, "turns"), state = input(taken, DType::f32, {4, 8}, "x");
+  taken.add_output(loop(limit, Var(), {state}, body, {})[0].id());
+  input(other, DType::i64, {}, "turns");
+  other.add_output(input(other, DType::f32, {4, 8}, "x").id());
+  graph.add_output(if_else(condition, taken, other, {turns, x})[0].id(), "y");
+  return graph;
 }
 
 TEST(Allocation, TheCounterCounts) {
-  const int64_t before = allocations;
+  const int64_t before = num_allocations();
   const Tensor tensor = Tensor::zeros(DType::f32, {4});
-  EXPECT_GT(allocations, before);
+  EXPECT_GT(num_allocations(), before);
 }
 
 TEST(Allocation, WarmRunIntoOfAStaticGraphAllocatesNothing) {
@@ -91,6 +173,24 @@ TEST(Allocation, WarmRunIntoOfASymbolicGraphAllocatesNothing) {
   CompileOptions options;
   options.threads = 1;
   EXPECT_EQ(allocations_of_warm_runs(compile(mixed_graph(Dim::symbol("batch")), options)), 0);
+}
+
+TEST(Allocation, WarmRunIntoOfALoopAndItsGradientAllocatesNothing) {
+  CompileOptions options;
+  options.threads = 1;
+  const Tensor x = Tensor::zeros(DType::f32, {16, 4, 8}), y = Tensor::zeros(DType::f32, {4, 16, 8});
+  EXPECT_EQ(allocations_of_warm_runs(compile(loop_and_its_gradient(), options), {x}, {y, x.clone()}), 0);
+}
+
+TEST(Allocation, WarmRunIntoOfALoopInABranchAllocatesNothing) {
+  CompileOptions options;
+  options.threads = 1;
+  const Executable executable = compile(loop_in_a_branch(), options);
+  const Tensor x = Tensor::zeros(DType::f32, {4, 8});
+  for (const bool condition : {true, false}) {
+    const std::vector<Tensor> inputs{Tensor::scalar(condition), Tensor::scalar(int64_t{7}), x};
+    EXPECT_EQ(allocations_of_warm_runs(executable, inputs, {x.clone()}), 0) << condition;
+  }
 }
 
 // Streams of one thread, in the team of OpenMP, and of two, on threads of their own.

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "ops/control/control_vjp.h"
 #include "ops/control/merge_types.h"
+#include "ops/control/nested_run.h"
 #include "ops/control/slices.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
@@ -86,6 +87,16 @@ std::vector<Datum> evaluate(EvaluateContext& context) {
   return context.run_nested(kBranches[condition ? 0 : 1], captured);
 }
 
+class PlannedIf final : public NestedRun {
+ public:
+  void run(const Args& args) const override {
+    NestedSession& branch = *args.sessions[*args.inputs[0].data<bool>() ? 0 : 1];
+    for (size_t slot = 1; slot < args.inputs.size(); ++slot) branch.bind_input(slot - 1, args.inputs[slot].raw());
+    for (size_t k = 0; k < args.outputs.size(); ++k) branch.bind_output(k, args.outputs[k].raw());
+    branch.run();
+  }
+};
+
 // A graph that takes one f32 value and gives it back, once or doubled by concatenation.
 GraphRef sample_branch(bool twice) {
   auto graph = std::make_shared<Graph>();
@@ -106,6 +117,19 @@ OpSample sample(Random& random) {
 void export_onnx(ExportNode& to) { to.num_captured = to.inputs.size() - 1; }
 
 }  // namespace
+
+std::unique_ptr<NestedRun> plan_if(const NestedCall& call) {
+  const std::vector<Type> captured(call.inputs.begin() + 1, call.inputs.end());
+  for (const std::string_view name : kBranches) {
+    const PlannedBody* branch = call.plan_body(name, captured);
+    if (!branch) return nullptr;
+    const std::unique_ptr<PlannedSession> session = branch->new_session();
+    for (size_t k = 0; k < call.outputs.size(); ++k) {
+      if (!(session->output_type(k) == call.outputs[k])) return nullptr;
+    }
+  }
+  return std::make_unique<PlannedIf>();
+}
 
 std::vector<Var> if_else(Var condition, const Graph& then_branch, const Graph& otherwise,
                          const std::vector<Var>& captured) {

@@ -12,6 +12,8 @@
 #include "ops/control/captures.h"
 #include "ops/control/control_vjp.h"
 #include "ops/control/merge_types.h"
+#include "ops/control/nested_run.h"
+#include "ops/control/planned_turns.h"
 #include "ops/control/slices.h"
 #include "ops/control/turns.h"
 #include "ops/defs.h"
@@ -88,16 +90,19 @@ int64_t turn_limit(const EvaluateContext& context) {
   return *limit.data<int64_t>();
 }
 
+TurnPlan turns_of(size_t states, size_t outputs) {
+  TurnPlan plan;
+  plan.has_condition = true;
+  for (size_t k = 0; k < states; ++k) plan.states.push_back({kFirstState + k, 1 + k});
+  for (size_t k = states; k < outputs; ++k) plan.stacks.push_back({1 + k});
+  return plan;
+}
+
 // The turns on memory that is laid out once; nothing where that cannot be done.
 std::optional<std::vector<Datum>> evaluate_in_place(EvaluateContext& context, size_t states, int64_t limit,
                                                     const std::vector<Datum>& values) {
   if (limit < 1 || !read_condition("loop", values[1].tensor())) return std::nullopt;
-  TurnPlan plan;
-  plan.num_turns = limit;
-  plan.has_condition = true;
-  for (size_t k = 0; k < states; ++k) plan.states.push_back({kFirstState + k, 1 + k});
-  for (size_t k = states; k < context.num_outputs(); ++k) plan.stacks.push_back({1 + k});
-  return run_turns(context, plan, values);
+  return run_turns(context, turns_of(states, context.num_outputs()), limit, values);
 }
 
 std::vector<Datum> evaluate(EvaluateContext& context) {
@@ -151,7 +156,18 @@ std::vector<ValueId> import_onnx(ForeignNode& node) {
   return node.emit();
 }
 
+bool is_one_element(const Type& type) { return !type.is_tensor() || type.shape().num_elements() == 1; }
+
 }  // namespace
+
+std::unique_ptr<NestedRun> plan_loop(const NestedCall& call) {
+  const size_t formal = call.inputs.size() - static_cast<size_t>(call.attributes.integer("num_captures"));
+  const size_t states = num_states(formal);
+  // How many rows a stack has only a run tells.
+  if (states < call.outputs.size() || call.inputs.size() < kFirstState) return nullptr;
+  if (!is_one_element(call.inputs[0]) || !is_one_element(call.inputs[1])) return nullptr;
+  return plan_turns(call, {turns_of(states, call.outputs.size()), 0, std::nullopt});
+}
 
 std::vector<Var> loop(Var max_turns, Var condition, const std::vector<Var>& states, const Graph& body,
                       const std::vector<Var>& captured) {

@@ -15,6 +15,8 @@
 #include "ops/control/captures.h"
 #include "ops/control/control_vjp.h"
 #include "ops/control/merge_types.h"
+#include "ops/control/nested_run.h"
+#include "ops/control/planned_turns.h"
 #include "ops/control/slices.h"
 #include "ops/control/turns.h"
 #include "ops/defs.h"
@@ -168,25 +170,30 @@ void infer(InferContext& context) {
   }
 }
 
+// `rank_of(k)` is the rank of scan input `k`.
+TurnPlan turns_of(const Attributes& attributes, const Layout& layout, size_t outputs,
+                  FunctionRef<int64_t(size_t)> rank_of) {
+  const size_t states = layout.num_states();
+  TurnPlan plan;
+  for (size_t k = 0; k < states; ++k) plan.states.push_back({k, k});
+  for (size_t k = 0; k < layout.num_scans(); ++k) {
+    plan.slices.push_back({states + k, front_axis(listed(attributes, "scan_input_axes", k), rank_of(k)),
+                           listed(attributes, "scan_input_directions", k) == 1});
+  }
+  for (size_t k = 0; k + states < outputs; ++k) {
+    plan.stacks.push_back(
+        {states + k, listed(attributes, "scan_output_axes", k), listed(attributes, "scan_output_directions", k) == 1});
+  }
+  return plan;
+}
+
 // The steps on memory that is laid out once; nothing where that cannot be done.
 std::optional<std::vector<Datum>> run_in_place(EvaluateContext& context, const Layout& layout,
                                                const std::vector<Datum>& inputs, int64_t steps) {
   if (steps < 1) return std::nullopt;
-  const Attributes& attributes = context.attributes();
-  const size_t states = layout.num_states();
-  TurnPlan plan;
-  plan.num_turns = steps;
-  for (size_t k = 0; k < states; ++k) plan.states.push_back({k, k});
-  for (size_t k = 0; k < layout.num_scans(); ++k) {
-    const Tensor& scanned = inputs[states + k].tensor();
-    plan.slices.push_back({states + k, scanned, front_axis(listed(attributes, "scan_input_axes", k), scanned.rank()),
-                           listed(attributes, "scan_input_directions", k) == 1});
-  }
-  for (size_t k = 0; k + states < context.num_outputs(); ++k) {
-    plan.stacks.push_back(
-        {states + k, listed(attributes, "scan_output_axes", k), listed(attributes, "scan_output_directions", k) == 1});
-  }
-  return run_turns(context, plan, inputs);
+  const TurnPlan plan = turns_of(context.attributes(), layout, context.num_outputs(),
+                                 [&](size_t k) { return inputs[layout.num_states() + k].tensor().rank(); });
+  return run_turns(context, plan, steps, inputs);
 }
 
 // One run over `inputs` (states, scan inputs, captured) for `steps` steps.
@@ -335,6 +342,18 @@ void export_onnx(ExportNode& to) {
 }
 
 }  // namespace
+
+std::unique_ptr<NestedRun> plan_scan(const NestedCall& call) {
+  const Attributes& attributes = call.attributes;
+  if (attributes.flag("batched") || attributes.flag("has_sequence_lens")) return nullptr;
+  const size_t formal = call.inputs.size() - static_cast<size_t>(attributes.integer("num_captures"));
+  const Layout layout = make_layout(attributes, formal);
+  const auto type_of = [&](size_t k) -> const Type& { return call.inputs[layout.first_scan + k]; };
+  const TurnPlan plan =
+      turns_of(attributes, layout, call.outputs.size(), [&](size_t k) { return type_of(k).shape().rank(); });
+  const int64_t steps = type_of(0).shape().static_dims()[static_cast<size_t>(plan.slices[0].axis)];
+  return plan_turns(call, {plan, 0, steps});
+}
 
 std::vector<Var> scan(const std::vector<Var>& states, const std::vector<Var>& scanned, const Graph& body,
                       const std::vector<Var>& captured, Attributes attributes) {
