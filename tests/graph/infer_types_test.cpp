@@ -1,0 +1,43 @@
+// What inference knows of values: shapes that follow from elements, too, where these are known and few.
+#include <gtest/gtest.h>
+
+#include "autograph/builder.h"
+#include "autograph/compile.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
+#include "autograph/verify.h"
+
+namespace autograph {
+namespace {
+
+// Where the extents of x are 1 it is summed over, as gradients do that do not know extents: a plan without steps whose
+// shapes are found while running.
+TEST(InferTypes, PositionsOfKnownElementsAreKnown) {
+  GraphBuilder builder("sum");
+  const Var x = builder.input("x", DType::f32, {1, 4, 1});
+  const Var is_one = equal(shape(x), builder.constant(Tensor::vector({1})));
+  builder.output("y", apply(get_op("reduce_sum"), {x, reshape(non_zero(is_one), {-1})}, {{"keepdims", int64_t{0}}}));
+  Graph graph = builder.build();
+  const KnownValues known = infer_types(graph);
+  EXPECT_EQ(to_string(graph.type(graph.outputs()[0])), "f32[4]");
+  const NodeId found = graph.value(graph.outputs()[0]).producer();
+  EXPECT_EQ(known.at(graph.node(found).input(1).index).to_i64(), (std::vector<int64_t>{0, 2}));
+  const Executable executable = compile(graph);
+  EXPECT_EQ(executable.print_plan().find("heap"), std::string::npos) << executable.print_plan();
+  const Tensor ones = Tensor::of<float>({1, 4, 1}, {1, 2, 3, 4});
+  EXPECT_EQ(executable.run({Datum(ones)})[0].tensor().to_f64(), (std::vector<double>{1, 2, 3, 4}));
+}
+
+TEST(InferTypes, PositionsOfManyElementsStayOpen) {
+  Graph graph("many");
+  const Var x = constant(graph, Tensor::zeros(DType::i64, {2000}));
+  graph.add_output(non_zero(x).id());
+  EXPECT_TRUE(infer_types(graph).empty());
+  EXPECT_EQ(to_string(graph.type(graph.outputs()[0])), "i64[1,?]");
+}
+
+}  // namespace
+}  // namespace autograph
