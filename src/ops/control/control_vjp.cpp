@@ -6,9 +6,13 @@
 
 #include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/sequence.h"
+#include "autograph/ops/shape.h"
 #include "autograph/verify.h"
 #include "graph/nested/inline_graph.h"
+#include "ops/defs.h"
 #include "ops/gradients.h"
+#include "ops/sequence/sequence_vjp.h"
 
 namespace autograph {
 namespace {
@@ -31,8 +35,9 @@ struct Scanned {
 
 // A repeated body as its gradient sees it.
 struct Repetition {
-  std::vector<bool> wanted, given;  // of the inputs and outputs of the body
-  std::vector<Var> states;          // before the first step
+  std::vector<bool> wanted, given;    // of the inputs and outputs of the body
+  std::vector<Var> states;            // before the first step: those that are tensors
+  std::vector<size_t> state_outputs;  // of the node, and their places among its states
   std::vector<Var> captured;
   std::vector<Scanned> saved;    // what each step had for its states
   std::vector<Scanned> slices;   // of scan inputs
@@ -72,7 +77,7 @@ class BackwardScan {
     }
     for (size_t k = 0; k < forward_.captured.size(); ++k) {
       if (!forward_.wanted[first_captured + k]) continue;
-      carried_.push_back(filled_like(forward_.captured[k], 0));
+      carried_.push_back(zeros_of(forward_.captured[k]));
       of_captured_.push_back(body_.add_input(forward_.captured[k].type()));
     }
   }
@@ -111,7 +116,7 @@ class BackwardScan {
     }
     for (size_t k = 0; k < of_state_.size(); ++k) body_.add_output(results[k]);
     for (size_t k = 0; k < captured.size(); ++k) {
-      body_.add_output((Var(body_, of_captured_[k]) + Var(body_, captured[k])).id());
+      body_.add_output(sum_of_gradients(Var(body_, of_captured_[k]), Var(body_, captured[k])).id());
     }
     for (const ValueId slice : slices) body_.add_output(slice);
   }
@@ -171,11 +176,13 @@ std::vector<Var> run_again(VjpContext& c, Graph body, const std::vector<ValueId>
   return outputs;
 }
 
-// What each step had is stacked, and what flows back is added up from zeros.
-void refuse_lists(VjpContext& c) {
-  for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
-    if (c.wants(slot) && !c.in(slot).type().is_tensor())
-      c.unsupported("its rule is for tensors, not for lists of them");
+// What each step had for a state is stacked, which lists are not.
+void refuse_lists(VjpContext& c, size_t num_states) {
+  for (size_t slot = 0; slot < num_states; ++slot) {
+    if (!c.in(slot).type().is_tensor()) {
+      c.unsupported(fmt::format("state {} is {}, but what each step had is stacked, which only tensors can be", slot,
+                                to_string(c.in(slot).type())));
+    }
   }
 }
 
@@ -214,22 +221,25 @@ void refuse_growing(VjpContext& c, const Graph& typed, const std::vector<Var>& s
 }
 
 // The gradients of states behind the last step.
-std::vector<Var> last_gradients(VjpContext& c, const std::vector<Var>& states) {
+std::vector<Var> last_gradients(VjpContext& c, const Repetition& forward) {
   std::vector<Var> gradients;
-  for (size_t k = 0; k < states.size(); ++k) {
-    const bool flows = is_float(states[k].type());
-    gradients.push_back(!flows ? Var() : c.has_gy(k) ? c.gy(k) : filled_like(states[k], 0));
+  for (size_t k = 0; k < forward.states.size(); ++k) {
+    const size_t output = forward.state_outputs[k];
+    const bool flows = is_float(forward.states[k].type());
+    gradients.push_back(!flows ? Var() : c.has_gy(output) ? c.gy(output) : filled_like(forward.states[k], 0));
   }
   return gradients;
 }
 
-void set_gradients(VjpContext& c, const Repetition& forward, const RepetitionGradients& gradients, size_t first_slot) {
-  size_t next = 0, slot = first_slot;
-  for (const Var& state : forward.states) {
-    if (is_float(state.type())) c.set(slot, gradients.states[next++]);
-    ++slot;
+// The first of `num_states` states is input `first_slot` of the node.
+void set_gradients(VjpContext& c, const Repetition& forward, const RepetitionGradients& gradients, size_t first_slot,
+                   size_t num_states) {
+  size_t next = 0;
+  for (size_t k = 0; k < forward.states.size(); ++k) {
+    if (is_float(forward.states[k].type())) c.set(first_slot + forward.state_outputs[k], gradients.states[next++]);
   }
   next = 0;
+  size_t slot = first_slot + num_states;
   for (size_t k = 0; k < forward.slices.size(); ++k, ++slot) {
     if (c.wants(slot)) c.set(slot, gradients.slices[next++]);
   }
@@ -237,6 +247,73 @@ void set_gradients(VjpContext& c, const Repetition& forward, const RepetitionGra
   for (size_t k = 0; k < forward.captured.size(); ++k, ++slot) {
     if (c.wants(slot)) c.set(slot, gradients.captured[next++]);
   }
+}
+
+// A list that a loop carries and that each turn adds one tensor to: these tensors are a scan output by another name.
+struct GrowingList {
+  size_t state = 0;
+  Var flowing;  // into the list behind the last turn
+};
+
+void refuse_list(VjpContext& c, size_t state) {
+  c.unsupported(
+      fmt::format("state {} is {}; a list has a gradient where each turn adds one tensor to its end and does "
+                  "nothing else with it",
+                  state, to_string(c.in(2 + state).type())));
+}
+
+// What a turn adds to the list that is `before` it and `after` it; invalid where it does anything else.
+ValueId added_tensor(const Graph& body, ValueId before, ValueId after) {
+  const NodeId producer = body.value(after).producer();
+  if (!producer.is_valid() || body.value(before).uses().size() != 1) return {};
+  const Node& node = body.node(producer);
+  const bool adds = &node.op() == &sequence_insert_def() && node.input(0) == before && !node.input(2).is_valid();
+  return adds ? node.input(1) : ValueId{};
+}
+
+// The body of a loop without its lists, whose additions are further outputs.
+Graph without_lists(VjpContext& c, const Graph& body, const std::vector<GrowingList>& lists) {
+  const auto is_list = [&](size_t state) {
+    return std::any_of(lists.begin(), lists.end(), [&](const GrowingList& list) { return list.state == state; });
+  };
+  Graph plain(body.name());
+  std::vector<ValueId> arguments;
+  for (size_t i = 0; i < body.inputs().size(); ++i) {
+    const Type& type = body.type(body.inputs()[i]);
+    const bool is_carried = i >= 2 && is_list(i - 2);
+    if (is_carried && (!type.is_sequence() || !type.element().is_tensor())) refuse_list(c, i - 2);
+    arguments.push_back(is_carried ? sequence_empty(plain, type.element().dtype()).id() : plain.add_input(type));
+  }
+  const std::vector<ValueId> results = inline_graph(plain, body, arguments);
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (k == 0 || !is_list(k - 1)) plain.add_output(results[k]);
+  }
+  for (const GrowingList& list : lists) {
+    const ValueId added = added_tensor(plain, arguments[2 + list.state], results[1 + list.state]);
+    if (!added.is_valid()) refuse_list(c, list.state);
+    plain.add_output(added);
+  }
+  return plain;
+}
+
+// What flows into the tensors that `turns` turns have added to a list, stacked.
+Var stacked_additions(const Var& flowing, const Var& turns) {
+  const Var first = sequence_length(flowing) - turns;
+  const Var rows = concat_from_sequence(flowing, 0, true);
+  const auto as_list = [](const Var& x) { return reshape(x, std::vector<int64_t>{1}); };
+  return apply(slice_def(),
+               {rows, as_list(first), as_list(sequence_length(flowing)), constant_like(flowing, Tensor::vector({0}))});
+}
+
+// A list without its last `turns` elements.
+Var without_additions(const Var& list, const Var& turns) {
+  Graph body("drop");
+  body.add_input(Type(DType::i64, {}));
+  const ValueId condition = body.add_input(Type(DType::boolean, {}));
+  const Var inner(body, body.add_input(list.type()));
+  body.add_output(condition);
+  body.add_output(sequence_erase(inner).id());
+  return loop(turns, {}, {list}, body, {})[0];
 }
 
 }  // namespace
@@ -263,7 +340,6 @@ void if_vjp(VjpContext& c) {
 }
 
 void scan_vjp(VjpContext& c) {
-  refuse_lists(c);
   const Attributes& attributes = c.attributes();
   if (attributes.flag("batched") || attributes.flag("has_sequence_lens")) {
     c.unsupported("its rule is for scans as they are since opset 9");
@@ -271,11 +347,13 @@ void scan_vjp(VjpContext& c) {
   const auto scans = static_cast<size_t>(attributes.integer("num_scan_inputs"));
   const auto captures = static_cast<size_t>(attributes.integer("num_captures"));
   const size_t states = c.num_inputs() - captures - scans, scan_outputs = c.num_outputs() - states;
+  refuse_lists(c, states);
   Repetition forward;
   for (size_t slot = 0; slot < c.num_inputs(); ++slot) {
     const bool is_state = slot < states;
     forward.wanted.push_back(is_state ? is_float(c.in(slot).type()) : c.wants(slot));
     if (is_state) {
+      forward.state_outputs.push_back(forward.states.size());
       forward.states.push_back(c.in(slot));
     } else if (slot < states + scans) {
       forward.slices.push_back({c.in(slot), listed(attributes, "scan_input_axes", slot - states),
@@ -290,7 +368,7 @@ void scan_vjp(VjpContext& c) {
     forward.flowing.push_back({c.gy(k), listed(attributes, "scan_output_axes", k - states),
                                listed(attributes, "scan_output_directions", k - states)});
   }
-  forward.last = last_gradients(c, forward.states);
+  forward.last = last_gradients(c, forward);
   std::vector<Type> types;
   for (const Var& state : forward.states) types.push_back(state.type());
   for (const Scanned& slice : forward.slices) types.push_back(without_axis(slice.value.type(), slice.axis));
@@ -304,39 +382,54 @@ void scan_vjp(VjpContext& c) {
   const std::vector<Var> outputs = run_again(c, body, inputs, extended);
   for (size_t k = 0; k < states; ++k) forward.saved.push_back({outputs[c.num_outputs() + k]});
   const Graph gradient = c.vjp_of(body, forward.wanted, forward.given);
-  set_gradients(c, forward, BackwardScan(forward, gradient).build(), 0);
+  set_gradients(c, forward, BackwardScan(forward, gradient).build(), 0, states);
 }
 
 void loop_vjp(VjpContext& c) {
-  refuse_lists(c);
   const auto captures = static_cast<size_t>(c.attributes().integer("num_captures"));
   const size_t states = c.num_inputs() - captures - 2;
   Repetition forward;
+  std::vector<GrowingList> lists;
+  std::vector<Type> types{Type(DType::i64, Shape()), Type(DType::boolean, Shape())};
   forward.wanted = {false, false};
   forward.given = {false};
   for (size_t slot = 2; slot < c.num_inputs(); ++slot) {
-    const bool is_state = slot < 2 + states;
+    types.push_back(c.in(slot).type());
+    const size_t state = slot - 2;
+    if (state < states && !types.back().is_tensor()) {
+      lists.push_back({state, c.has_gy(state) ? c.gy(state) : Var()});
+      continue;
+    }
+    const bool is_state = state < states;
     forward.wanted.push_back(is_state ? is_float(c.in(slot).type()) : c.wants(slot));
+    if (is_state) forward.state_outputs.push_back(state);
     (is_state ? forward.states : forward.captured).push_back(c.in(slot));
   }
-  for (size_t k = 0; k < c.num_outputs(); ++k) {
-    forward.given.push_back(k < states ? is_float(forward.states[k].type()) : c.has_gy(k));
-    if (k >= states && c.has_gy(k)) forward.flowing.push_back({c.gy(k)});
-  }
-  forward.last = last_gradients(c, forward.states);
-  std::vector<Type> types{Type(DType::i64, Shape()), Type(DType::boolean, Shape())};
-  for (const auto* list : {&forward.states, &forward.captured}) {
-    for (const Var& value : *list) types.push_back(value.type());
-  }
   const Graph body = with_types(*c.attributes().get<GraphRef>("body"), types);
-  refuse_growing(c, body, forward.states, 1);
+  const Graph plain = without_lists(c, body, lists);
+  refuse_growing(c, plain, forward.states, 1);
+  for (const Var& state : forward.states) forward.given.push_back(is_float(state.type()));
+  for (size_t k = states; k < c.num_outputs(); ++k) {
+    forward.given.push_back(c.has_gy(k));
+    if (c.has_gy(k)) forward.flowing.push_back({c.gy(k)});
+  }
+  forward.last = last_gradients(c, forward);
   std::vector<ValueId> inputs{body.inputs()[0]};
-  for (size_t k = 0; k < states; ++k) inputs.push_back(body.inputs()[2 + k]);
+  for (const size_t state : forward.state_outputs) inputs.push_back(body.inputs()[2 + state]);
   const std::vector<Var> outputs = run_again(c, body, inputs, c.attributes());
   forward.turns.push_back({outputs[c.num_outputs()]});
-  for (size_t k = 0; k < states; ++k) forward.saved.push_back({outputs[c.num_outputs() + 1 + k]});
-  const Graph gradient = c.vjp_of(body, forward.wanted, forward.given);
-  set_gradients(c, forward, BackwardScan(forward, gradient).build(), 2);
+  for (size_t k = 0; k < forward.states.size(); ++k) forward.saved.push_back({outputs[c.num_outputs() + 1 + k]});
+  for (const GrowingList& list : lists) {
+    const Var turns = size(forward.turns[0].value);
+    forward.given.push_back(list.flowing.is_valid());
+    if (list.flowing.is_valid()) forward.flowing.push_back({stacked_additions(list.flowing, turns)});
+    if (c.wants(2 + list.state)) {
+      c.set(2 + list.state,
+            list.flowing.is_valid() ? without_additions(list.flowing, turns) : zeros_of(c.in(2 + list.state)));
+    }
+  }
+  const Graph gradient = c.vjp_of(plain, forward.wanted, forward.given);
+  set_gradients(c, forward, BackwardScan(forward, gradient).build(), 2, states);
 }
 
 }  // namespace autograph
