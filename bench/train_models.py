@@ -109,15 +109,20 @@ class CharTransformer(nn.Module):
         return self.head(self.norm(self.layers(self.embedding(tokens) + self.position)))
 
 
-class Lstm(nn.Module):
-    def __init__(self, vocabulary=96, width=256):
+class Recurrent(nn.Module):
+    def __init__(self, layers=nn.LSTM, vocabulary=96, width=256):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
-        self.lstm = nn.LSTM(width, width, num_layers=2, batch_first=True)
+        self.layers = layers(width, width, num_layers=2, batch_first=True)
         self.head = nn.Linear(width, vocabulary)
 
     def forward(self, tokens):
-        return self.head(self.lstm(self.embedding(tokens))[0])
+        return self.head(self.layers(self.embedding(tokens))[0])
+
+
+class Gru(Recurrent):
+    def __init__(self):
+        super().__init__(nn.GRU)
 
 
 # Name -> (module, batch, shape of an input behind the batch or length of a text, classes).
@@ -126,7 +131,8 @@ MODELS = {
     "cnn": (Cnn, 64, (3, 32, 32), 10),
     "resnet18": (ResNet18, 16, (3, 224, 224), 1000),
     "transformer": (CharTransformer, 16, 128, 96),
-    "lstm": (Lstm, 32, 64, 96),
+    "lstm": (Recurrent, 32, 64, 96),
+    "gru": (Gru, 32, 64, 96),
 }
 
 
