@@ -8,3 +8,4 @@
 #include "autograph/nn/module.h"
 #include "autograph/nn/recurrent.h"
 #include "autograph/nn/schedules.h"
+#include "autograph/nn/transformer.h"

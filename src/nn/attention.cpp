@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "autograph/error.h"
 #include "autograph/ops/activation.h"
@@ -118,10 +117,11 @@ KeyValueCache MultiheadAttention::remember(const Var& memory) {
   return {project_to_heads(memory, 1), project_to_heads(memory, 2)};
 }
 
-Var MultiheadAttention::look_up(const Var& q, const KeyValueCache& memory) {
+Var MultiheadAttention::look_up(const Var& q, const KeyValueCache& memory, const AttentionMask& mask) {
   refuse_dropping();
   const ProvenanceScope scope("attention");
-  return joined(attention(project_to_heads(q, 0), memory.key, memory.value));
+  return joined(
+      attention(project_to_heads(q, 0), memory.key, memory.value, {.mask = mask.mask, .is_causal = mask.is_causal}));
 }
 
 // With dropout the weights are there to be dropped; otherwise the op has kernels of its own.
@@ -189,117 +189,6 @@ Var GroupedQueryAttention::forward(const Var& x, KeyValueCache& cache) {
   const Var k = rotated(heads_of(k_proj_, x, settings_.kv_heads), before);
   const Var v = heads_of(v_proj_, x, settings_.kv_heads);
   return o_proj_(join_heads(attend_behind(q, k, v, cache), settings_.heads * head_size_));
-}
-
-// ---- Blocks ---------------------------------------------------------------------------------------------------
-
-TransformerEncoderLayer::TransformerEncoderLayer(TransformerSettings settings)
-    : settings_(settings),
-      self_attn_(add<MultiheadAttention>("self_attn", settings.width, settings.heads, settings.dropout)),
-      linear1_(add<Linear>("linear1", settings.width, settings.feed_forward)),
-      linear2_(add<Linear>("linear2", settings.feed_forward, settings.width)),
-      norm1_(add<LayerNorm>("norm1", Dims{settings.width}, settings.epsilon)),
-      norm2_(add<LayerNorm>("norm2", Dims{settings.width}, settings.epsilon)),
-      dropout_(add<Dropout>("dropout", settings.dropout)) {}
-
-Var TransformerEncoderLayer::feed_forward(const Var& x) {
-  const Var inner = linear1_(x);
-  return dropout_(linear2_(dropout_(settings_.gelu ? gelu(inner) : relu(inner))));
-}
-
-Var TransformerEncoderLayer::forward(const Var& x) { return forward(x, AttentionMask{}); }
-
-Var TransformerEncoderLayer::forward(const Var& x, const AttentionMask& mask) {
-  return around(x, [&](const Var& y) { return dropout_(self_attn_.forward(y, y, y, mask)); });
-}
-
-Var TransformerEncoderLayer::forward(const Var& x, KeyValueCache& cache) {
-  return around(x, [&](const Var& y) { return dropout_(self_attn_.forward(y, cache)); });
-}
-
-Var TransformerEncoderLayer::around(const Var& x, const std::function<Var(const Var&)>& attend) {
-  if (settings_.norm_first) {
-    const Var y = x + attend(norm1_(x));
-    return y + feed_forward(norm2_(y));
-  }
-  const Var y = norm1_(x + attend(x));
-  return norm2_(y + feed_forward(y));
-}
-
-TransformerDecoderLayer::TransformerDecoderLayer(TransformerSettings settings)
-    : settings_(settings),
-      self_attn_(add<MultiheadAttention>("self_attn", settings.width, settings.heads, settings.dropout)),
-      multihead_attn_(add<MultiheadAttention>("multihead_attn", settings.width, settings.heads, settings.dropout)),
-      linear1_(add<Linear>("linear1", settings.width, settings.feed_forward)),
-      linear2_(add<Linear>("linear2", settings.feed_forward, settings.width)),
-      norm1_(add<LayerNorm>("norm1", Dims{settings.width}, settings.epsilon)),
-      norm2_(add<LayerNorm>("norm2", Dims{settings.width}, settings.epsilon)),
-      norm3_(add<LayerNorm>("norm3", Dims{settings.width}, settings.epsilon)),
-      dropout_(add<Dropout>("dropout", settings.dropout)) {}
-
-Var TransformerDecoderLayer::feed_forward(const Var& x) {
-  const Var inner = linear1_(x);
-  return dropout_(linear2_(dropout_(settings_.gelu ? gelu(inner) : relu(inner))));
-}
-
-Var TransformerDecoderLayer::forward(const Var& x, const Var& memory) {
-  return around(
-      x, [&](const Var& y) { return self_attn_.forward(y, y, y, {.is_causal = true}); },
-      [&](const Var& y) { return multihead_attn_.forward(y, memory, memory); });
-}
-
-Var TransformerDecoderLayer::forward(const Var& x, const Var& memory, DecoderCache& cache) {
-  if (!cache.memory.key.is_valid()) {
-    AG_CHECK_USER(memory.is_valid(), ValueError, "[nn] transformer: expected a memory with the first tokens, got none");
-    cache.memory = multihead_attn_.remember(memory);
-  }
-  return around(
-      x, [&](const Var& y) { return self_attn_.forward(y, cache.tokens); },
-      [&](const Var& y) { return multihead_attn_.look_up(y, cache.memory); });
-}
-
-Var TransformerDecoderLayer::around(const Var& x, const Branch& attention, const Branch& memory) {
-  const auto attend = [&](const Var& y) { return dropout_(attention(y)); };
-  const auto look_up = [&](const Var& y) { return dropout_(memory(y)); };
-  if (settings_.norm_first) {
-    Var y = x + attend(norm1_(x));
-    y = y + look_up(norm2_(y));
-    return y + feed_forward(norm3_(y));
-  }
-  Var y = norm1_(x + attend(x));
-  y = norm2_(y + look_up(y));
-  return norm3_(y + feed_forward(y));
-}
-
-TransformerEncoder::TransformerEncoder(TransformerSettings settings, int64_t count, bool final_norm) {
-  Sequential& layers = add<Sequential>("layers");
-  for (int64_t number = 0; number < count; ++number) {
-    layers_.push_back(&layers.add<TransformerEncoderLayer>(std::to_string(number), settings));
-  }
-  if (final_norm) norm_ = &add<LayerNorm>("norm", Dims{settings.width}, settings.epsilon);
-}
-
-Var TransformerEncoder::forward(const Var& x) { return forward(x, AttentionMask{}); }
-
-Var TransformerEncoder::forward(const Var& x, const AttentionMask& mask) {
-  return through(x, [&](size_t number, const Var& y) { return layers_[number]->forward(y, mask); });
-}
-
-Var TransformerEncoder::forward(const Var& x, std::vector<KeyValueCache>& caches) {
-  AG_CHECK_USER(caches.empty() || caches.size() == layers_.size(), ValueError,
-                "[nn] transformer: expected no caches or one for each of {} blocks, got {}", layers_.size(),
-                caches.size());
-  caches.resize(layers_.size());
-  return through(x, [&](size_t number, const Var& y) { return layers_[number]->forward(y, caches[number]); });
-}
-
-Var TransformerEncoder::through(const Var& x, const std::function<Var(size_t, const Var&)>& block) {
-  Var y = x;
-  for (size_t number = 0; number < layers_.size(); ++number) {
-    const ProvenanceScope scope("layers/" + std::to_string(number));
-    y = block(number, y);
-  }
-  return norm_ ? (*norm_)(y) : y;
 }
 
 }  // namespace autograph::nn

@@ -1,8 +1,8 @@
 #include "training/text_models.h"
 
-#include "autograph/nn/attention.h"
 #include "autograph/nn/layers.h"
 #include "autograph/nn/recurrent.h"
+#include "autograph/nn/transformer.h"
 #include "autograph/ops/shape.h"
 
 namespace autograph {
