@@ -164,9 +164,15 @@ class Tokenizer {
   static Tokenizer train_byte_pairs(std::string_view text, int64_t size);
   /// What save() wrote.
   static Tokenizer load(const std::string& path);
+  /// What to_json() gave.
+  static Tokenizer from_json(std::string_view text);
 
   /// Writes a JSON file.
   void save(const std::string& path) const;
+  /// What is in that file.
+  std::string to_json() const;
+  /// "characters" or "byte_pairs".
+  std::string kind() const;
   /// Number of tokens: they are 0 to size() - 1.
   int64_t size() const;
   /// Never fails with byte pairs. Characters: ValueError with the offset of one that is unknown.
@@ -179,6 +185,7 @@ class Tokenizer {
 
  private:
   explicit Tokenizer(std::shared_ptr<const Impl> impl);
+  static Tokenizer parse(std::string_view text, const std::string& where);
   std::shared_ptr<const Impl> impl_;
 };
 
@@ -197,6 +204,15 @@ DatasetPtr token_dataset(std::vector<int32_t> tokens, int64_t length, int64_t st
 /// what was looked for, where nothing fits. `size`: of folders of images.
 DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits = {},
                         double held_out = kHeldOutShare, uint64_t seed = 0, const ImageSize& size = {});
+/// What is learned from, and what is held out.
+struct HeldOutSplit {
+  DatasetPtr training;
+  DatasetPtr held_out;
+};
+/// kHeldOutShare of the samples, drawn from `seed`, are held out. ValueError where the set is too small for that.
+HeldOutSplit hold_out(const DatasetPtr& dataset, uint64_t seed);
+/// Both parts of what open_dataset() finds: the set's own two, or those of hold_out(). Files are read once.
+HeldOutSplit open_split(const std::string& path, uint64_t seed, const ImageSize& size = {});
 /// All samples at `path`, to predict what they are: as open_dataset() finds them, of sets in two parts Split::test.
 /// Labels may be missing: a table of as many columns as a sample has `elements` has none.
 DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits = {},

@@ -48,11 +48,32 @@ enum class TaskUse {
   predict,  ///< Of images and trees both sets are all samples, see open_samples(): images need no labels.
 };
 
-/// The task `name` with data from `path`; weights and what is held out are drawn from `seed`. `dropout` takes the place
-/// of the ratio that the task has. Throws ValueError, with the nearest name, for others, and what reading the data
-/// throws.
-TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed,
-                       std::optional<double> dropout = {}, TaskUse use = TaskUse::train);
+/// How a task is made.
+struct TaskOptions {
+  uint64_t seed = 0;                   ///< Weights and what is held out are drawn from it.
+  std::optional<double> dropout = {};  ///< In place of the ratio that the task has.
+  TaskUse use = TaskUse::train;
+  /// Of tasks on text: so many byte-pair tokens are learned from what is not held out; 0: its characters are the
+  /// tokens.
+  int64_t byte_pairs = 0;
+  std::optional<Tokenizer> tokenizer = {};  ///< Instead: these.
+};
+
+/// A text in pieces, and its tokens.
+struct TextData {
+  Tokenizer tokenizer;
+  DatasetPtr training;
+  DatasetPtr held_out;
+};
+
+/// The text at `path` in pieces of `length` tokens, see token_dataset(), the last tenth of which is held out; tokens
+/// are those that `options` ask for. Where a text is to be written with tokens that are there, path "" is no text: no
+/// pieces.
+TextData open_text(const std::string& path, const TaskOptions& options, int64_t length);
+
+/// The task `name` with data from `path`. Of tasks on text that come with their tokens there need not be any data to
+/// predict: path "". Throws ValueError, with the nearest name, for others, and what reading the data throws.
+TrainingTask make_task(const std::string& name, const std::string& path, const TaskOptions& options = {});
 
 /// The model of a task for any number of samples, its weights as states: its input is `input`, its output "scores".
 Graph inference_graph(TrainingTask& task);

@@ -123,7 +123,9 @@ struct TrainerOptions {
   /// These stand in each checkpoint. A run goes on only from checkpoints whose settings of the same names have the same
   /// values: optimiser, rates, data. The number of threads need not agree.
   std::vector<RunSetting> settings = {};
-  std::string identity = {};      ///< The same as one text, for runs and checkpoints without settings.
+  std::string identity = {};  ///< The same as one text, for runs and checkpoints without settings.
+  /// Texts by name that stand in each checkpoint for whoever reads its weights, run_attachments(): tokens, classes.
+  std::map<std::string, std::string> attachments = {};
   std::string metrics_file = {};  ///< A line of JSON for each step: {"step":1,"epoch":1,"loss":2.30,...}; "": none.
   std::string log_folder = {};    ///< Event files for TensorBoard, and curves.svg; "": none.
   /// Of both programs; `states` may bring weights. Checkpoints fix the threads. A memory budget is for all that a run
@@ -135,6 +137,9 @@ struct TrainerOptions {
 
 /// Settings, by name, of the run that wrote `checkpoint`; none where it had none, or where no Trainer wrote it.
 std::map<std::string, std::string> run_settings(const Checkpoint& checkpoint);
+
+/// TrainerOptions::attachments of that run.
+std::map<std::string, std::string> run_attachments(const Checkpoint& checkpoint);
 
 /// Means of what `evaluation` gives over the samples of `data`, from where it is to the end of its epoch. Its states
 /// are those of `states`.

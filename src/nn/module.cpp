@@ -252,7 +252,11 @@ void Module::load_state_dict(const NamedTensors& given, bool strict) {
   for (const auto& [tensor, value] : found) tensor->set_value(*value);
 }
 
-void Module::save(const std::string& file) const { write_safetensors(file, {state_dict(), {{"format", "pt"}}}); }
+void Module::save(const std::string& file, const std::map<std::string, std::string>& metadata) const {
+  SafeTensors content{state_dict(), metadata};
+  content.metadata.emplace("format", "pt");
+  write_safetensors(file, content);
+}
 
 void Module::load(const std::string& file, bool strict) { load_state_dict(read_safetensors(file).tensors, strict); }
 

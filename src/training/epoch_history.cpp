@@ -59,7 +59,7 @@ std::string EpochHistory::to_json(const TrainerOptions& options) const {
   }
   nlohmann::json document = {
       {"identity", options.identity}, {"epochs", list}, {"sums", sums}, {"samples", samples}, {"seconds", seconds}};
-  if (!options.settings.empty()) document["settings"] = settings_json(options.settings);
+  add_settings(document, options);
   return document.dump();
 }
 

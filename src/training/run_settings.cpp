@@ -11,16 +11,21 @@ namespace autograph {
 namespace {
 
 constexpr const char* kSettings = "settings";
+constexpr const char* kAttachments = "attachments";
 
 using Values = std::map<std::string, std::string>;
 
-// Those written before there were settings have none.
-Values values_of(const nlohmann::json& config) {
-  const auto found = config.find(kSettings);
+// Those written before there were such have none.
+Values values_of(const nlohmann::json& config, const char* name) {
+  const auto found = config.find(name);
   return found == config.end() ? Values() : found->get<Values>();
 }
 
-}  // namespace
+Values values_of(const Checkpoint& checkpoint, const char* name) try {
+  return values_of(nlohmann::json::parse(checkpoint.config), name);
+} catch (const nlohmann::json::exception&) {
+  return {};  // another program's own config
+}
 
 nlohmann::json settings_json(const std::vector<RunSetting>& settings) {
   nlohmann::json object = nlohmann::json::object();
@@ -28,8 +33,15 @@ nlohmann::json settings_json(const std::vector<RunSetting>& settings) {
   return object;
 }
 
+}  // namespace
+
+void add_settings(nlohmann::json& config, const TrainerOptions& options) {
+  if (!options.settings.empty()) config[kSettings] = settings_json(options.settings);
+  if (!options.attachments.empty()) config[kAttachments] = options.attachments;
+}
+
 void check_same_run(const nlohmann::json& config, const TrainerOptions& options) {
-  const Values before = values_of(config);
+  const Values before = values_of(config, kSettings);
   if (before.empty() || options.settings.empty()) {
     const auto of_run = config.at("identity").get<std::string>();
     AG_CHECK_USER(of_run == options.identity, UserError,
@@ -50,10 +62,12 @@ void check_same_run(const nlohmann::json& config, const TrainerOptions& options)
                 join(differences, "; "), advice);
 }
 
-std::map<std::string, std::string> run_settings(const Checkpoint& checkpoint) try {
-  return values_of(nlohmann::json::parse(checkpoint.config));
-} catch (const nlohmann::json::exception&) {
-  return {};  // another program's own config
+std::map<std::string, std::string> run_settings(const Checkpoint& checkpoint) {
+  return values_of(checkpoint, kSettings);
+}
+
+std::map<std::string, std::string> run_attachments(const Checkpoint& checkpoint) {
+  return values_of(checkpoint, kAttachments);
 }
 
 }  // namespace autograph

@@ -10,7 +10,6 @@
 #include "base/did_you_mean.h"
 #include "base/join.h"
 #include "base/printable.h"
-#include "training/held_out_split.h"
 #include "training/image_models.h"
 #include "training/text_models.h"
 #include "training/tree_models.h"
@@ -18,12 +17,9 @@
 namespace autograph {
 namespace {
 
-// What a task is made of.
-struct TaskRequest {
-  const std::string& path;  // of the data
-  uint64_t seed;
-  std::optional<double> dropout;  // in place of the task's own
-  TaskUse use;
+// What a task is made of: where its data are, and how.
+struct TaskRequest : TaskOptions {
+  std::string path;
 
   template <class Sizes>
   Sizes with_dropout(Sizes sizes) const {
@@ -92,15 +88,12 @@ void make_cifar10(TrainingTask& task, const TaskRequest& from) {
   task.epochs = 20;
 }
 
-// The last tenth of a text is held out.
 TextModelSizes take_text(TrainingTask& task, const TaskRequest& from) {
   TextModelSizes sizes = from.with_dropout(TextModelSizes{});
-  const std::string text = read_text(from.path);
-  task.tokenizer = Tokenizer::characters(text);
-  const std::vector<int32_t> tokens = task.tokenizer->encode(text);
-  const auto middle = tokens.begin() + static_cast<int64_t>(tokens.size() - tokens.size() / 10);
-  task.training = token_dataset(std::vector<int32_t>(tokens.begin(), middle), sizes.length);
-  task.held_out = token_dataset(std::vector<int32_t>(middle, tokens.end()), sizes.length);
+  TextData data = open_text(from.path, from, sizes.length);
+  task.tokenizer = std::move(data.tokenizer);
+  task.training = std::move(data.training);
+  task.held_out = std::move(data.held_out);
   task.input = "input";
   task.epochs = 2;
   task.batch = 32;
@@ -183,8 +176,8 @@ const std::vector<TaskEntry>& entries() {
        make_digits},
       {{"cifar10", "colour images, 32x32, by six convolutions", "a folder with the binary files of CIFAR-10"},
        make_cifar10},
-      {{"text", "the next character, by a transformer", "any text file"}, make_text},
-      {{"sru", "the next character, by simple recurrent units", "any text file"}, make_sru},
+      {{"text", "the next token, by a transformer", "any text file"}, make_text},
+      {{"sru", "the next token, by simple recurrent units", "any text file"}, make_sru},
       {{"tree", "classes of trees, by a Tree-LSTM", "a .npz of trees and labels, as bench/python_trees.py writes it"},
        make_tree}};
   return list;
@@ -201,15 +194,14 @@ const std::vector<TaskInfo>& training_tasks() {
   return list;
 }
 
-TrainingTask make_task(const std::string& name, const std::string& path, uint64_t seed, std::optional<double> dropout,
-                       TaskUse use) {
+TrainingTask make_task(const std::string& name, const std::string& path, const TaskOptions& options) {
   std::vector<std::string> names;
   for (const TaskEntry& entry : entries()) {
     names.push_back(entry.info.name);
     if (entry.info.name != name) continue;
     TrainingTask task{.name = name};
-    entry.make(task, {path, seed, dropout, use});
-    task.module->set_seed(seed);
+    entry.make(task, {options, path});
+    task.module->set_seed(options.seed);
     return task;
   }
   throw ValueError(fmt::format("[task] no task '{}'{}", name, did_you_mean(name, names)));

@@ -60,10 +60,11 @@ TEST(Module, SavesAndLoads) {
   const std::string file = folder / "module.safetensors";
   Net a, b;
   b.set_seed(7);
-  a.save(file);
+  a.save(file, {{"note", "of ours"}});
   b.load(file);
   EXPECT_TRUE(equal_dicts(a.state_dict(), b.state_dict()));
-  EXPECT_EQ(read_safetensors(file).metadata.at("format"), "pt");
+  EXPECT_EQ(read_safetensors(file).metadata,
+            (std::map<std::string, std::string>{{"format", "pt"}, {"note", "of ours"}}));
 }
 
 TEST(Module, SaysWhatOfAStateDictDoesNotFit) {

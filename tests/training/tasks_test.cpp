@@ -7,7 +7,6 @@
 #include "autograph/error.h"
 #include "autograph/tasks.h"
 #include "support/message_of.h"
-#include "training/held_out_split.h"
 #include "training/toy_run.h"
 
 namespace autograph {
@@ -94,7 +93,7 @@ double train(TrainingTask& task, TrainerOptions options) {
 TEST(Tasks, DigitsFromATable) {
   const TestFolder folder;
   write_digits(folder / "digits.csv", 400);
-  TrainingTask task = make_task("digits", folder / "digits.csv", 1);
+  TrainingTask task = make_task("digits", folder / "digits.csv", {.seed = 1});
   EXPECT_EQ(task.training->size(), 320);
   EXPECT_EQ(task.held_out->size(), 80);
   EXPECT_EQ(task.module->state_dict().front().first, "conv1.weight");
@@ -109,7 +108,7 @@ TEST(Tasks, FashionAndMnistFromFiles) {
   for (const auto& [name, path] :
        {std::pair{"fashion", folder / ""}, {"mnist", folder / ""}, {"mnist", folder / "mnist.csv"}}) {
     SCOPED_TRACE(name + (" of " + path));
-    TrainingTask task = make_task(name, path, 0);
+    TrainingTask task = make_task(name, path);
     EXPECT_EQ(task.training->size(), 192);
     EXPECT_EQ(task.held_out->size(), path.ends_with(".csv") ? 48 : 40);
     EXPECT_EQ(task.module->state_dict().back().second.dims(), Dims{10});
@@ -123,7 +122,7 @@ TEST(Tasks, Cifar10FromFiles) {
   write_cifar(folder / "data_batch_1.bin", 40);
   write_cifar(folder / "data_batch_2.bin", 24);
   write_cifar(folder / "test_batch.bin", 12);
-  TrainingTask task = make_task("cifar10", folder / "", 0);
+  TrainingTask task = make_task("cifar10", folder / "");
   EXPECT_EQ(task.training->size(), 64);
   EXPECT_EQ(task.held_out->size(), 12);
   EXPECT_EQ(task.transforms.size(), 2U);
@@ -138,11 +137,30 @@ TEST(Tasks, TextByTransformerAndSru) {
   std::ofstream(folder / "t.txt") << text;
   for (const char* name : {"text", "sru"}) {
     SCOPED_TRACE(name);
-    TrainingTask task = make_task(name, folder / "t.txt", 0);
+    TrainingTask task = make_task(name, folder / "t.txt");
     task.batch = 4;
     EXPECT_EQ(task.tokenizer->size(), 9);
     EXPECT_GT(train(task, {.epochs = 3}), 0.8);
   }
+}
+
+// What is held out decides about no token: the pair "xy" is in the last tenth alone.
+TEST(Tasks, BytePairsAreLearnedFromWhatIsNotHeldOut) {
+  const TestFolder folder;
+  std::string text;
+  for (int i = 0; i < 900; ++i) text += "abcd ";
+  for (int i = 0; i < 90; ++i) text += "xyxy ";
+  std::ofstream(folder / "t.txt") << text;
+  const TrainingTask task = make_task("sru", folder / "t.txt", {.byte_pairs = 300});
+  EXPECT_EQ(task.tokenizer->kind(), "byte_pairs");
+  EXPECT_EQ(task.tokenizer->encode(" abcd").size(), 1U);
+  EXPECT_EQ(task.tokenizer->encode(" xyxy").size(), 5U);
+  const TrainingTask other = make_task("sru", folder / "t.txt", {.tokenizer = Tokenizer::characters(text)});
+  EXPECT_EQ(other.tokenizer->kind(), "characters");
+  // To write a text there need not be one.
+  const TrainingTask without = make_task("text", "", {.use = TaskUse::predict, .tokenizer = task.tokenizer});
+  EXPECT_EQ(without.held_out->size(), 0);
+  EXPECT_THROW(make_task("text", "", {.tokenizer = task.tokenizer}), IoError);
 }
 
 TEST(Tasks, TextsGoOn) {
@@ -185,7 +203,7 @@ TEST(Tasks, TakeAnotherDropout) {
   const TestFolder folder;
   write_digits(folder / "digits.csv", 100);
   for (const double ratio : {0.3, 0.0}) {
-    TrainingTask task = make_task("digits", folder / "digits.csv", 1, ratio);
+    TrainingTask task = make_task("digits", folder / "digits.csv", {.seed = 1, .dropout = ratio});
     const DataLoader loader(task.training, {.batch_size = 8});
     const Graph step = training_graphs(*task.module, loader, task.loss, task.optimizer, task.update).step;
     const std::vector<ValueId> states = step.states();
@@ -194,13 +212,13 @@ TEST(Tasks, TakeAnotherDropout) {
         ratio > 0)
         << ratio;
   }
-  EXPECT_THROW(make_task("digits", folder / "digits.csv", 1, 1.5), ValueError);
+  EXPECT_THROW(make_task("digits", folder / "digits.csv", {.seed = 1, .dropout = 1.5}), ValueError);
 }
 
 TEST(Tasks, SayWhatThereIs) {
-  EXPECT_EQ(message_of<ValueError>([] { make_task("fashon", "", 0); }),
+  EXPECT_EQ(message_of<ValueError>([] { make_task("fashon", ""); }),
             "[task] no task 'fashon' (did you mean 'fashion'?)");
-  EXPECT_THROW(make_task("fashion", "/no/such/folder", 0), IoError);
+  EXPECT_THROW(make_task("fashion", "/no/such/folder"), IoError);
   std::set<std::string> names;
   for (const TaskInfo& task : training_tasks()) names.insert(task.name);
   EXPECT_EQ(names, (std::set<std::string>{"fashion", "mnist", "digits", "cifar10", "text", "sru", "tree"}));

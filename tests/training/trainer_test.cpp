@@ -196,8 +196,12 @@ TEST(Trainer, RefusesCheckpointsOfAnotherRun) {
 TEST(Trainer, GoesOnWithTheSameSettingsOnly) {
   const TestFolder folder;
   const auto options = [&](std::vector<RunSetting> settings) {
-    return TrainerOptions{
-        .epochs = 1, .checkpoints = folder / "run", .resume = true, .settings = std::move(settings), .identity = "toy"};
+    return TrainerOptions{.epochs = 1,
+                          .checkpoints = folder / "run",
+                          .resume = true,
+                          .settings = std::move(settings),
+                          .identity = "toy",
+                          .attachments = {{"tokens", "ab"}}};
   };
   const std::vector<RunSetting> before{{"--optimizer", "adamw"}, {"--batch", "32"}, {"--lr", "0.02"}};
   ToyRun(options(before)).run();
@@ -206,6 +210,8 @@ TEST(Trainer, GoesOnWithTheSameSettingsOnly) {
   EXPECT_EQ(run_settings(*newest),
             (std::map<std::string, std::string>{{"--optimizer", "adamw"}, {"--batch", "32"}, {"--lr", "0.02"}}));
   EXPECT_TRUE(run_settings({.config = "[1]"}).empty());
+  EXPECT_EQ(run_attachments(*newest), (std::map<std::string, std::string>{{"tokens", "ab"}}));
+  EXPECT_TRUE(run_attachments({.config = "{}"}).empty());
   ToyRun same(options({{"--batch", "32"}, {"--optimizer", "adamw"}, {"--new", "1"}}));
   EXPECT_EQ(same.run().result.resumed_from, 8);
   ToyRun other(options({{"--optimizer", "sgd"}, {"--batch", "32"}, {"--lr", "0.1", "try 0.02"}}));

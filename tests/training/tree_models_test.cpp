@@ -177,7 +177,7 @@ NamedTensors chains(int64_t count) {
 TEST(TreeLstm, TaskLearnsFromAFile) {
   const TestFolder folder;
   write_npz(folder / "trees.npz", chains(600));
-  TrainingTask task = make_task("tree", folder / "trees.npz", 0);
+  TrainingTask task = make_task("tree", folder / "trees.npz");
   EXPECT_EQ(task.held_out->size(), 120);
   DataLoader training(task.training, {.batch_size = task.batch, .shuffle = true, .drop_last = true});
   TrainingGraphs graphs = training_graphs(*task.module, training, task.loss, task.optimizer, task.update);
@@ -193,10 +193,10 @@ TEST(TreeLstm, TaskRefusesTreesThatLookAhead) {
   NamedTensors data = chains(12);
   data[0].second.mutable_data<int64_t>()[kNodes + 4] = 5;  // its own child
   write_npz(folder / "trees.npz", data);
-  EXPECT_NE(message_of<UserError>([&] { make_task("tree", folder / "trees.npz", 0); }).find("expected 0 to 4, got 5"),
+  EXPECT_NE(message_of<UserError>([&] { make_task("tree", folder / "trees.npz"); }).find("expected 0 to 4, got 5"),
             std::string::npos);
   write_npz(folder / "trees.npz", {{"tree", Tensor::zeros(DType::f32, {2, 3, 4})}, {"label", draw_labels(2, 1)}});
-  EXPECT_NE(message_of<UserError>([&] { make_task("tree", folder / "trees.npz", 0); }).find("python_trees.py"),
+  EXPECT_NE(message_of<UserError>([&] { make_task("tree", folder / "trees.npz"); }).find("python_trees.py"),
             std::string::npos);
 }
 

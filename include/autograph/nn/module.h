@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -145,8 +146,8 @@ class Module {
   /// Takes them over. Throws ValueError, listing all paths that are missing or unknown, TypeError or ShapeError; the
   /// module is then as it was. Not `strict`: what is missing stays, what is unknown is passed over.
   void load_state_dict(const NamedTensors& tensors, bool strict = true);
-  /// state_dict() as a safetensors file, and back.
-  void save(const std::string& file) const;
+  /// state_dict() as a safetensors file, with these texts in its header, and back.
+  void save(const std::string& file, const std::map<std::string, std::string>& metadata = {}) const;
   void load(const std::string& file, bool strict = true);
   /// Takes over what a store has of the module's tensors, for example after training; kAveragePrefix: averages.
   void read_from(const StateStore& store, const std::string& prefix = "");

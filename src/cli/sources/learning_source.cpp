@@ -9,6 +9,7 @@
 #include "base/join.h"
 #include "base/printable.h"
 #include "cli/options/names.h"
+#include "cli/sources/token_options.h"
 
 namespace autograph::cli {
 namespace {
@@ -30,9 +31,9 @@ void check_what(const std::string& what) {
                 join(names, ", "), what, did_you_mean(what, names));
 }
 
-// That the data of a task are wanted is said with what they are.
-void check_data(const LearningOptions& options) {
-  if (!options.data.empty()) return;
+// That the data of a task are wanted is said with what they are. Texts are written without any.
+void check_data(const LearningOptions& options, bool has_tokens) {
+  if (!options.data.empty() || (has_tokens && options.use == TaskUse::predict)) return;
   for (const TaskInfo& task : training_tasks()) {
     AG_CHECK_USER(task.name != options.what, UserError, "[cli] --data: expected {}", task.data);
   }
@@ -76,14 +77,55 @@ void open_data(LearningSource& source, const LearningOptions& options, const Ima
         open_samples(options.data, elements_of_input(source.model->graph), {}, size);
     return;
   }
-  const auto part = [&](Split split) {
-    return open_dataset(options.data, split, {}, kHeldOutShare, static_cast<uint64_t>(options.seed), size);
-  };
-  source.task.training = part(Split::train);
-  source.task.held_out = part(Split::test);
-  AG_CHECK_USER(source.task.held_out->size() > 0, UserError,
-                "[cli] --data: expected enough samples to hold out a share of {}, got {} (predict takes any number)",
-                kHeldOutShare, source.task.training->size());
+  HeldOutSplit split = open_split(options.data, static_cast<uint64_t>(options.seed), size);
+  source.task.training = std::move(split.training);
+  source.task.held_out = std::move(split.held_out);
+}
+
+// The same of one that was saved with its tokens.
+void open_tokens(LearningSource& source, const LearningOptions& options, const Tokenizer& tokenizer) {
+  const Type& type = source.model->graph.type(source.model->graph.inputs().front());
+  const Shape& shape = type.shape();
+  AG_CHECK_USER(shape.has_rank() && shape.rank() == 2 && shape[1].is_known(), UserError,
+                "[cli] {}: expected an input [batch, length] of a known length for its tokens, got {}", options.what,
+                to_string(type));
+  TextData data = open_text(options.data, {.use = options.use, .tokenizer = tokenizer}, shape[1].value());
+  source.task.tokenizer = std::move(data.tokenizer);
+  source.task.training = std::move(data.training);
+  source.task.held_out = std::move(data.held_out);
+}
+
+void open_task(LearningSource& source, const LearningOptions& options) {
+  check_data(options, options.kept_tokens.has_value());
+  AG_CHECK_USER(options.images.size.empty() && options.images.normalize.empty(), UserError,
+                "[cli] --size and --normalize: {} has its own", options.what);
+  TaskOptions how{.seed = static_cast<uint64_t>(options.seed), .use = options.use};
+  if (is_given(options.dropout, "dropout")) how.dropout = options.dropout;
+  choose_tokens(how, options.tokens, options.kept_tokens);
+  source.task = make_task(options.what, options.data, how);
+}
+
+void open_model(const Session& session, LearningSource& source, const LearningOptions& options) {
+  std::error_code code;
+  AG_CHECK_USER(std::filesystem::exists(options.what, code), IoError, "[cli] model: no file '{}'", options.what);
+  AG_CHECK_USER(!is_given(options.dropout, "dropout"), UserError, "[cli] --dropout: {} has its own", options.what);
+  source.model = load_onnx(options.what);
+  for (const std::string& warning : source.model->warnings) session.warn(warning);
+  source.task.name = options.what;
+  const std::optional<Tokenizer> tokenizer = tokens_kept(source.model->metadata);
+  check_data(options, tokenizer.has_value());
+  const ImageSize size = image_size(options.images, source.model->graph);
+  if (const auto normalize = normalization(options.images)) source.preparation = {*normalize};
+  if (tokenizer) {
+    open_tokens(source, options, *tokenizer);
+  } else {
+    open_data(source, options, size);
+  }
+  source.size = size_of_samples(*source.task.training, size, !options.images.size.empty());
+  source.task.optimizer = AdamW{.learning_rate = 1e-4};
+  source.task.epochs = 3;
+  source.training.loss = tokenizer ? "token_cross_entropy" : "cross_entropy";
+  if (!options.loss.empty()) source.training.loss = options.loss;
 }
 
 }  // namespace
@@ -97,14 +139,17 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
        .required = true},
       {.names = "--data",
        .value_name = "PATH",
-       .doc = "The samples: a folder (MNIST's or CIFAR's files, or a folder of images for each class), or a file .npz, "
-              ".csv, .tsv, .jsonl; of text and sru any text file.",
+       .doc =
+           "The samples: a folder (MNIST's or CIFAR's files, or a folder of images for each class), or a file .npz, "
+           ".csv, .tsv, .jsonl; of text and sru any text file, which predict does without where tokens are kept beside "
+           "the weights.",
        .target = &options.data,
        .kind = ValueKind::file},
       {.names = "--loss",
        .value_name = "LOSS",
        .doc = "Of MODEL.onnx: cross_entropy (classes in dim 1), token_cross_entropy (in the last one) or mse; "
-              "when not given that of the run whose checkpoint is taken, else cross_entropy.",
+              "when not given that of the run whose checkpoint is taken, else cross_entropy (of models with tokens "
+              "token_cross_entropy).",
        .target = &options.loss},
       {.names = "--batch",
        .value_name = "N",
@@ -147,28 +192,14 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
   AG_CHECK_USER(options.batch >= 0 && options.threads >= 0 && options.memory_budget_mib >= 0, UserError,
                 "[cli] --batch, --threads and --memory-budget: expected 0 or more");
   LearningSource source;
-  if (!is_model(options.what)) {
-    check_data(options);
-    AG_CHECK_USER(options.images.size.empty() && options.images.normalize.empty(), UserError,
-                  "[cli] --size and --normalize: {} has its own", options.what);
-    const auto dropout = is_given(options.dropout, "dropout") ? std::optional(options.dropout) : std::nullopt;
-    source.task = make_task(options.what, options.data, static_cast<uint64_t>(options.seed), dropout, options.use);
+  if (is_model(options.what)) {
+    open_model(session, source, options);
   } else {
-    std::error_code code;
-    AG_CHECK_USER(std::filesystem::exists(options.what, code), IoError, "[cli] model: no file '{}'", options.what);
-    check_data(options);
-    AG_CHECK_USER(!is_given(options.dropout, "dropout"), UserError, "[cli] --dropout: {} has its own", options.what);
-    source.model = load_onnx(options.what);
-    for (const std::string& warning : source.model->warnings) session.warn(warning);
-    source.task.name = options.what;
-    const ImageSize size = image_size(options.images, source.model->graph);
-    if (const auto normalize = normalization(options.images)) source.preparation = {*normalize};
-    open_data(source, options, size);
-    source.size = size_of_samples(*source.task.training, size, !options.images.size.empty());
-    source.task.optimizer = AdamW{.learning_rate = 1e-4};
-    source.task.epochs = 3;
-    source.training.loss = options.loss.empty() ? "cross_entropy" : options.loss;
+    open_task(source, options);
   }
+  AG_CHECK_USER(options.tokens.empty() || (source.task.tokenizer && !source.model), UserError,
+                "[cli] --tokens: expected a task on text, text or sru, got {}{}", printable(options.what),
+                source.task.tokenizer ? ", which has its own" : "");
   if (options.batch > 0) source.task.batch = options.batch;
   source.task.transforms = transforms_of(std::move(source.task.transforms), options.images);
   return source;

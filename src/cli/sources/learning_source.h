@@ -32,6 +32,8 @@ struct LearningOptions {
   ImageOptions images;
   TaskUse use = TaskUse::train;  ///< No option: what the verb does.
   double dropout = kNotGiven;    ///< The task's own when not given. An option of train alone: nothing else drops.
+  std::string tokens;            ///< Of tasks on text; "": those beside the weights, else characters. Of train alone.
+  std::optional<Tokenizer> kept_tokens = {};  ///< No option: those beside the weights that are taken.
 };
 
 /// These as an option table.

@@ -13,6 +13,7 @@
 #include "base/join.h"
 #include "base/printable.h"
 #include "base/read_number.h"
+#include "cli/sources/token_options.h"
 
 namespace autograph::cli {
 namespace {
@@ -197,6 +198,7 @@ std::vector<RunSetting> training_settings(const LearningOptions& options, const 
   settings.push_back({"--precision", options.precision});
   if (source.model) settings.push_back({"--loss", source.training.loss});
   if (!source.model) settings.push_back({"--dropout", fmt::format("{}", source.task.dropout)});
+  if (source.task.tokenizer) settings.push_back({"--tokens", tokens_text(*source.task.tokenizer)});
   add_images(settings, source);
   settings.push_back({"--weights", printable(choices.weights)});
   settings.push_back({"--from", choices.from.empty() ? kNone : file_setting(choices.from)});
@@ -214,6 +216,7 @@ LearningSource open_trained(const Session& session, const LearningOptions& optio
   }
   if (options.loss.empty()) as_trained.loss = setting_of(run, "--loss", "");
   take_images(as_trained, run);
+  as_trained.kept_tokens = found ? tokens_kept(run_attachments(*found)) : tokens_of_file(from);
   LearningSource source = open_learning(session, as_trained);
   RunSetting task = task_setting(options, source);
   task.advice = "weights of one task say nothing about another";

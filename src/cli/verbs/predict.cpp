@@ -135,7 +135,7 @@ Command predict_command() {
       {.names = "--first", .value_name = "N", .doc = "The first sample; 0 when not given.", .target = &options->first});
   table.push_back({.names = "--count",
                    .value_name = "N",
-                   .doc = "Samples, or characters of text; 10 when not given.",
+                   .doc = "Samples, or tokens of text; 10 when not given.",
                    .target = &options->count});
   table.push_back({.names = "--prompt",
                    .value_name = "TEXT",
@@ -143,7 +143,7 @@ Command predict_command() {
                    .target = &options->prompt});
   table.push_back({.names = "--temperature",
                    .value_name = "T",
-                   .doc = "Of tasks on text: 0 takes the likeliest character each time; 0.8 when not given.",
+                   .doc = "Of tasks on text: 0 takes the likeliest token each time; 0.8 when not given.",
                    .target = &options->temperature});
   return {
       .name = "predict",
@@ -153,8 +153,7 @@ Command predict_command() {
           "a table the column, of .npz and .jsonl the field \"label\".",
       .examples = {{"autograph predict fashion --data DIR --checkpoint run1 --count 5", "Five samples for tests."},
                    {"autograph predict digits.onnx --data unknown.csv", "Pixels alone, without labels."},
-                   {"autograph predict text --data FILE --checkpoint run2 --prompt 'ROMEO:' --count 300",
-                    "300 characters."}},
+                   {"autograph predict text --checkpoint run2 --prompt 'ROMEO:' --count 300", "300 tokens."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
 
 #include "autograph/error.h"
 #include "base/check.h"
@@ -11,6 +12,7 @@
 #include "cli/observed_run.h"
 #include "cli/options/training_flags.h"
 #include "cli/sources/learning_source.h"
+#include "cli/sources/token_options.h"
 #include "cli/sources/training_settings.h"
 #include "cli/verbs.h"
 #include "report/table.h"
@@ -163,6 +165,7 @@ TrainerOptions trainer_options(Session& session, const LearningSource& source, c
                                           .weights = options.weights,
                                           .from = options.from});
   }
+  trainer.attachments = tokens_to_keep(source.task.tokenizer);
   trainer.metrics_file = options.metrics;
   trainer.log_folder = options.log_dir;
   trainer.compile = learning_compile_options(options.learning);
@@ -178,8 +181,9 @@ void save(LearningSource& source, const StateStore& of_run, const std::string& p
   const StateStore states = with_averages(of_run);
   if (source.task.module) {
     source.task.module->read_from(states);
-    if (path.ends_with(".safetensors")) return source.task.module->save(path);
-    return save_onnx(inference_graph(source.task, states), path);
+    const std::map<std::string, std::string> tokens = tokens_to_keep(source.task.tokenizer);
+    if (path.ends_with(".safetensors")) return source.task.module->save(path, tokens);
+    return save_onnx(inference_graph(source.task, states), path, {.metadata = tokens});
   }
   TrainableOptions as_trained = source.training.trainable;
   as_trained.batch_statistics = false;
@@ -248,10 +252,11 @@ void report(Session& session, const LearningSource& source, const Options& optio
   session.print(std::move(document), table.to_string(session.stdout_escapes()) + tail);
 }
 
-int run(Session& session, const Options& options) {
+int run(Session& session, Options& options) {
   check_counts(options);
   check_observe_options(options.observe);
   check_paths(options);
+  options.learning.kept_tokens = tokens_of_file(options.from);
   LearningSource source = open_learning(session, options.learning);
   check_output(options.output, source.task.module != nullptr);
   begin_from(source, options.from);
@@ -294,6 +299,7 @@ std::vector<Option> extent_options(Options& options) {
        .doc = "Names of the weights that learn, with * and ?; all when not given.",
        .target = &options.weights},
       from_option(options.from),
+      tokens_option(options.learning.tokens),
   };
 }
 
@@ -419,6 +425,8 @@ Command train_command() {
       .examples = {{"autograph train fashion --data /usr/share/datasets/fashion-mnist -o fashion.onnx",
                     "With Debian's package dataset-fashion-mnist."},
                    {"autograph train mnist --data DIR --checkpoint run1 --resume", "Goes on where it was stopped."},
+                   {"autograph train text --data FILE --tokens bpe:2000 -o text.onnx",
+                    "A language model of byte pairs, which keeps its tokens."},
                    {"autograph train model.onnx --data images/ --weights 'fc.*' -o tuned.onnx",
                     "Fine-tunes the last layer on a folder of images for each class."}},
       .options = std::move(table),

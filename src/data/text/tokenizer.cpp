@@ -19,6 +19,7 @@ class Tokenizer::Impl {
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   /// Of a token that is known.
   virtual std::string_view text(int32_t token) const = 0;
+  virtual const char* kind() const = 0;
   virtual nlohmann::ordered_json to_json() const = 0;
 };
 
@@ -27,6 +28,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "autograph.tokenizer";
+constexpr const char* kCharacters = "characters";
+constexpr const char* kBytePairs = "byte_pairs";
 constexpr int64_t kMaxFileBytes = 64 << 20;
 constexpr unsigned kMaxCodePoint = 0x10FFFF;
 
@@ -67,7 +70,8 @@ class Characters : public Tokenizer::Impl {
     return tokens;
   }
   std::string_view text(int32_t token) const override { return texts_[static_cast<size_t>(token)]; }
-  Json to_json() const override { return {{"kind", "characters"}, {"characters", codes_}}; }
+  const char* kind() const override { return kCharacters; }
+  Json to_json() const override { return {{"kind", kCharacters}, {"characters", codes_}}; }
 
  private:
   std::vector<unsigned> codes_;
@@ -81,10 +85,11 @@ class Pairs : public Tokenizer::Impl {
   int64_t size() const override { return pairs_.size(); }
   std::vector<int32_t> encode(std::string_view text) const override { return pairs_.encode(text); }
   std::string_view text(int32_t token) const override { return pairs_.text(token); }
+  const char* kind() const override { return kBytePairs; }
   Json to_json() const override {
     Json merges = Json::array();
     for (const auto& [a, b] : pairs_.merges()) merges.push_back({a, b});
-    return {{"kind", "byte_pairs"}, {"merges", merges}};
+    return {{"kind", kBytePairs}, {"merges", merges}};
   }
 
  private:
@@ -150,27 +155,37 @@ Tokenizer Tokenizer::train_byte_pairs(std::string_view text, int64_t size) {
 }
 
 Tokenizer Tokenizer::load(const std::string& path) {
+  return parse(io::read_file(path, kMaxFileBytes), fmt::format("'{}'", printable(path)));
+}
+
+Tokenizer Tokenizer::from_json(std::string_view text) { return parse(text, "text"); }
+
+// `where` it comes from.
+Tokenizer Tokenizer::parse(std::string_view text, const std::string& where) {
   Json file;
   try {
-    file = Json::parse(io::read_file(path, kMaxFileBytes));
+    file = Json::parse(text);
   } catch (const Json::exception& error) {
-    throw FormatError(fmt::format("[tokens] '{}': {}", printable(path), printable(error.what())));
+    throw FormatError(fmt::format("[tokens] {}: {}", where, printable(error.what())));
   }
   const bool known = file.is_object() && file.contains("format") && file["format"] == kFormat &&
                      file.contains("version") && file["version"] == 1 && file.contains("kind");
-  AG_CHECK_USER(known, FormatError, "[tokens] '{}': expected a file of format '{}', version 1", printable(path),
-                kFormat);
-  if (file["kind"] == "characters") return Tokenizer(read_characters(file));
-  AG_CHECK_USER(file["kind"] == "byte_pairs", FormatError,
-                "[tokens] '{}': kind: expected characters or byte_pairs, got {}", printable(path), file["kind"].dump());
+  AG_CHECK_USER(known, FormatError, "[tokens] {}: expected a file of format '{}', version 1", where, kFormat);
+  if (file["kind"] == kCharacters) return Tokenizer(read_characters(file));
+  AG_CHECK_USER(file["kind"] == kBytePairs, FormatError, "[tokens] {}: kind: expected {} or {}, got {}", where,
+                kCharacters, kBytePairs, file["kind"].dump());
   return Tokenizer(read_pairs(file));
 }
 
-void Tokenizer::save(const std::string& path) const {
+std::string Tokenizer::to_json() const {
   Json file = {{"format", kFormat}, {"version", 1}};
   file.update(impl_->to_json());
-  io::write_file(path, file.dump() + "\n");
+  return file.dump();
 }
+
+void Tokenizer::save(const std::string& path) const { io::write_file(path, to_json() + "\n"); }
+
+std::string Tokenizer::kind() const { return impl_->kind(); }
 
 int64_t Tokenizer::size() const { return impl_->size(); }
 

@@ -1,9 +1,12 @@
 // The verbs train, eval and predict, on small sets that the tests write.
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "autograph/builder.h"
@@ -338,6 +341,30 @@ TEST(CliTrain, TablesMayHaveAHeader) {
   }
 }
 
+// How often a file was opened while the program ran.
+int times_opened(const std::string& path, const std::string& arguments) {
+  const int queue = inotify_init1(IN_NONBLOCK);
+  // Like events in a row would be told as one: each opening is followed by its end.
+  inotify_add_watch(queue, path.c_str(), IN_OPEN | IN_CLOSE);
+  EXPECT_EQ(run_program(arguments).exit_code, 0);
+  alignas(inotify_event) char events[4096];
+  const ssize_t size = read(queue, events, sizeof events);
+  close(queue);
+  // Without a folder to watch no event has a name behind it.
+  const auto count = size < 0 ? 0 : static_cast<size_t>(size) / sizeof(inotify_event);
+  return static_cast<int>(count / 2);
+}
+
+// What is learned from and what is held out are one reading; so it is with what looks for the columns.
+TEST(CliTrain, ReadsItsDataOnce) {
+  const TestFolder folder;
+  const std::string data = write_digits(folder);
+  write_linear_model(folder);
+  const std::string rest = " --steps 1 --threads 1 --data " + data;
+  EXPECT_EQ(times_opened(data, "train digits" + rest), 1);
+  EXPECT_EQ(times_opened(data, "train " + (folder / "m.onnx") + rest), 1);
+}
+
 TEST(CliTrain, SaysHowFarItIsAndHowLongItTakes) {
   const TestFolder folder;
   const std::string train = "train digits --steps 4 --data " + write_digits(folder);
@@ -451,6 +478,48 @@ TEST(CliTrain, TextGoesOn) {
                                               " --prompt 'abc' --count 12 --temperature 0 --seed 7");
   ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
   EXPECT_EQ(predicted.out, "abcdefgh abcdef\n");
+}
+
+// Byte pairs go where the weights go: neither eval nor predict is told of them, and predict needs no text.
+TEST(CliTrain, TokensAreKeptBesideTheWeights) {
+  const TestFolder folder;
+  std::ofstream text(folder / "t.txt");
+  for (int i = 0; i < 400; ++i) text << "abcdefgh ijkl ";
+  text.close();
+  const std::string data = " --data " + (folder / "t.txt"), options = " --steps 4 --batch 2 --threads 1 --json";
+  const auto train = [&](const std::string& more) { return run_program("train sru" + data + options + more); };
+  const ProgramResult trained = train(" --tokens bpe:300 --checkpoint " + (folder / "run"));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  for (const char* file : {"w.safetensors", "m.onnx"}) {
+    ASSERT_EQ(train(" --tokens bpe:300 -o " + (folder / file)).exit_code, 0) << file;
+  }
+  std::ofstream(folder / "other.txt") << std::string(3000, '\xFF') << read_text(folder / "t.txt");
+  std::set<std::string> continued;
+  for (const std::string& learned :
+       {"sru --checkpoint " + (folder / "run"), "sru --from " + (folder / "w.safetensors"), folder / "m.onnx"}) {
+    SCOPED_TRACE(learned);
+    const ProgramResult evaluated = run_program("eval " + learned + data + " --json --threads 1");
+    ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+    EXPECT_NEAR(evaluated.json()["loss"].get<double>(), trained.json()["final"]["loss"].get<double>(), 1e-4);
+    EXPECT_EQ(run_program("eval " + learned + " --threads 1 --data " + (folder / "other.txt")).exit_code, 0);
+    const ProgramResult predicted =
+        run_program("predict " + learned + " --prompt abc --count 9 --temperature 0 --threads 1");
+    ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+    continued.insert(predicted.out);
+  }
+  EXPECT_EQ(continued.size(), 1U);
+  EXPECT_TRUE(continued.begin()->starts_with("abc"));
+
+  const ProgramResult other = train(" --resume --checkpoint " + (folder / "run"));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(
+      std::regex_search(other.err, std::regex("--tokens: [0-9]+ byte_pairs \\(hash .*\\) before, 13 characters")))
+      << other.err;
+  EXPECT_TRUE(contains(train(" --tokens bpx").err, "--tokens: expected characters, bpe, bpe:N or a file .json, got"));
+  EXPECT_TRUE(contains(train(" --tokens bpe:9").err, "[tokens] size: expected 256 to"));
+  EXPECT_TRUE(contains(run_program("train " + (folder / "m.onnx") + data + " --tokens bpe").err, "has its own"));
+  EXPECT_TRUE(contains(run_program("train digits --tokens bpe --data " + write_digits(folder)).err,
+                       "--tokens: expected a task on text, text or sru, got digits"));
 }
 
 TEST(CliTrain, SaysWhatIsWrong) {

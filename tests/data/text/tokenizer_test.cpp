@@ -177,5 +177,17 @@ TEST(TokenDataset, TargetsAreTheTokensBehind) {
   EXPECT_THROW(token_dataset({1, 2, 3}, 0), ValueError);
 }
 
+TEST(Tokenizer, StandsInOtherFilesAsText) {
+  for (const Tokenizer& tokenizer : {Tokenizer::characters(kText), Tokenizer::train_byte_pairs(kText, 280)}) {
+    const Tokenizer again = Tokenizer::from_json(tokenizer.to_json());
+    EXPECT_EQ(again.kind(), tokenizer.kind());
+    EXPECT_EQ(again.encode(kText), tokenizer.encode(kText));
+  }
+  EXPECT_EQ(Tokenizer::characters("a").kind(), "characters");
+  EXPECT_EQ(Tokenizer::train_byte_pairs("a", 256).kind(), "byte_pairs");
+  EXPECT_EQ(message_of<FormatError>([] { Tokenizer::from_json("{}"); }),
+            "[tokens] text: expected a file of format 'autograph.tokenizer', version 1");
+}
+
 }  // namespace
 }  // namespace autograph
