@@ -6,7 +6,10 @@ the held-out samples that a task takes, and the order of an epoch. See learn_pee
     apt-get download dataset-fashion-mnist && dpkg -x dataset-fashion-mnist*.deb DIR
     python3 bench/learn_data.py DIR    # writes digits.csv, mnist.csv and shakespeare.txt from these archives into DIR
 
-What is not there is left out. Fashion-MNIST is a folder that needs no change.
+    python3 bench/learn_data.py DIR --draw-cifar10 2000    # drawn pictures in the files of CIFAR-10, six in all
+
+What is not there is left out. Fashion-MNIST is a folder that needs no change, the binary CIFAR-10 neither; where that
+cannot be had, drawn pictures show that two programs do the same with such files, not how well anything is told apart.
 """
 
 import gzip
@@ -55,16 +58,22 @@ def philox(counter, key):
     return counter
 
 
-def epoch_order(size, seed, epoch):
-    """The samples of an epoch, in order: src/data/draws.cpp."""
+def loader_bits(seed, epoch, samples, block):
+    """64 bits for each sample: Draws in src/data/draws.cpp."""
     seed ^= 0x6C6F61642D646174
-    positions = numpy.arange(size, dtype=numpy.uint64)
-    block = numpy.full(size, (4095 << 20) & 0xFFFFFFFF, numpy.uint64)
-    counter = block, positions & numpy.uint64(0xFFFFFFFF), positions >> numpy.uint64(32), numpy.full(size, epoch)
-    words = philox(counter, (seed & 0xFFFFFFFF, seed >> 32))
+    low, high = numpy.uint64(0xFFFFFFFF), numpy.uint64(32)
+    samples = numpy.asarray(samples).astype(numpy.uint64)
+    block, epoch = (numpy.full(len(samples), number, numpy.uint64) for number in (block, epoch))
+    words = philox((block, samples & low, samples >> high, epoch), (seed & 0xFFFFFFFF, seed >> 32))
+    return words[0] << high | words[1]
+
+
+def epoch_order(size, seed, epoch):
+    """The samples of an epoch, in order: draw_order() in src/data/draws.cpp."""
+    bits = loader_bits(seed, epoch, numpy.arange(size), 4095 << 20)
     order = list(range(size))
     for i in range(size - 1, 0, -1):
-        other = ((int(words[0][i]) << 32 | int(words[1][i])) * (i + 1)) >> 64
+        other = (int(bits[i]) * (i + 1)) >> 64
         order[i], order[other] = order[other], order[i]
     return numpy.array(order)
 
@@ -126,6 +135,45 @@ def open_images(path, seed):
     return tuple((table[rows, :-1], table[rows, -1].astype(numpy.int64)) for rows in parts)
 
 
+def write_cifar(folder, count):
+    """Six binary files of `count` pictures each: a stripe whose place and colour belong to the class, in noise."""
+    generator = numpy.random.default_rng(1)
+    for name in [f"data_batch_{k}.bin" for k in range(1, 6)] + ["test_batch.bin"]:
+        labels = generator.integers(0, 10, count)
+        pixels = generator.integers(0, 160, (count, 3, 32, 32))
+        for picture, label in zip(pixels, labels):
+            picture[label % 3, 3 * label : 3 * label + 4] += 80
+        rows = numpy.concatenate([labels[:, None], pixels.reshape(count, -1)], 1)
+        (folder / name).write_bytes(rows.astype(numpy.uint8).tobytes())
+
+
+def read_cifar(path):
+    rows = numpy.frombuffer(path.read_bytes(), numpy.uint8).reshape(-1, 3073)
+    return rows[:, 1:].reshape(-1, 3, 32, 32).astype(numpy.float32) / 255, rows[:, 0].astype(numpy.int64)
+
+
+def open_cifar(path):
+    folder = pathlib.Path(path)
+    parts = [read_cifar(folder / f"data_batch_{k}.bin") for k in range(1, 6)]
+    training = tuple(numpy.concatenate(arrays) for arrays in zip(*parts))
+    return training, read_cifar(folder / "test_batch.bin")
+
+
+def crop_and_flip(x, samples, seed, epoch, margin=4):
+    """Pictures as the transforms of a loader leave them: the first draw of a sample cuts, the second mirrors."""
+    samples, side = numpy.asarray(samples), x.shape[-1]
+    places = [loader_bits(seed, epoch, samples, block) for block in (0, 1)]
+    top, left = ([int(bits) * (2 * margin + 1) >> 64 for bits in of_axis] for of_axis in places)
+    is_mirrored = (loader_bits(seed, epoch, samples, 1 << 20) >> numpy.uint64(11)).astype(float) * 2.0**-53 < 0.5
+    wide = x.new_zeros((*x.shape[:2], side + 2 * margin, side + 2 * margin))
+    wide[:, :, margin:-margin, margin:-margin] = x
+    y = x.clone()
+    for k, mirrored in enumerate(is_mirrored):
+        window = wide[k, :, top[k] : top[k] + side, left[k] : left[k] + side]
+        y[k] = window.flip(-1) if mirrored else window
+    return y
+
+
 def open_text(path, length):
     """The same of pieces of a text; and how many characters there are."""
     text = pathlib.Path(path).read_bytes().decode("utf-8")
@@ -148,6 +196,8 @@ def open_trees(path, seed):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 4 and sys.argv[2] == "--draw-cifar10":
+        sys.exit(write_cifar(pathlib.Path(sys.argv[1]), int(sys.argv[3])))
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     files = write_files(pathlib.Path(sys.argv[1]))

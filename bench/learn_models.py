@@ -24,6 +24,25 @@ class SmallConvNet(torch.nn.Module):
         return self.fc2(self.dropout(self.fc1(y.flatten(1)).relu()))
 
 
+class VggLikeNet(torch.nn.Module):
+    def __init__(self, mean, deviation, dropout, width=32):
+        super().__init__()
+        self.mean, self.deviation = mean, deviation
+        layers, channels = [], 3
+        for outputs in (width, 2 * width, 4 * width):
+            for inputs in (channels, outputs):
+                layers += [torch.nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), torch.nn.BatchNorm2d(outputs),
+                           torch.nn.ReLU()]  # fmt: skip
+            layers.append(torch.nn.MaxPool2d(2))
+            channels = outputs
+        self.features = torch.nn.Sequential(*layers)
+        mean_of_positions = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+        self.head = torch.nn.Sequential(mean_of_positions, torch.nn.Dropout(dropout), torch.nn.Linear(channels, 10))
+
+    def forward(self, x):
+        return self.head(self.features((x - self.mean) * (1 / self.deviation)))
+
+
 class TextTransformer(torch.nn.Module):
     def __init__(self, words, dropout, length=64, width=128, layers=2, heads=4):
         super().__init__()
@@ -93,12 +112,14 @@ class Task:
 
     rate = 2e-3
     clip = None
+    changed = staticmethod(lambda x, samples, seed, epoch: x)
     decays_biases = True
 
     def __init__(self, name, path, seed):
         self.name = name
         self.batch, self.epochs, self.dropout = {"fashion": (64, 10, 0.3), "mnist": (64, 10, 0.3),
-                                                 "digits": (32, 30, 0.3), "text": (32, 2, 0.1), "sru": (32, 2, 0.1),
+                                                 "digits": (32, 30, 0.3), "cifar10": (64, 20, 0.3),
+                                                 "text": (32, 2, 0.1), "sru": (32, 2, 0.1),
                                                  "tree": (32, 10, 0.2)}[name]  # fmt: skip
         if name in ("text", "sru"):
             self.clip = 1.0
@@ -112,6 +133,11 @@ class Task:
             types = max(int(part[:, 0].max()) for part in trees) + 1
             classes = max(int(part.max()) for part in labels) + 1
             self.make = lambda dropout: TreeLstm(types, trees[0].shape[2], classes, dropout)
+        elif name == "cifar10":
+            self.decays_biases = False
+            self.changed = learn_data.crop_and_flip
+            self.training, self.held_out = learn_data.open_cifar(path)
+            self.make = lambda dropout: VggLikeNet(0.473, 0.251, dropout)
         else:
             self.decays_biases = False
             self.training, self.held_out = learn_data.open_images(path, seed)
