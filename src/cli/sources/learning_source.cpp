@@ -96,6 +96,7 @@ void open_tokens(LearningSource& source, const LearningOptions& options, const T
 }
 
 void open_task(LearningSource& source, const LearningOptions& options) {
+  AG_CHECK_USER(options.loss.empty(), UserError, "[cli] --loss: {} has its own", options.what);
   check_data(options, options.kept_tokens.has_value());
   AG_CHECK_USER(options.images.size.empty() && options.images.normalize.empty(), UserError,
                 "[cli] --size and --normalize: {} has its own", options.what);

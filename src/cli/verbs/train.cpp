@@ -20,6 +20,8 @@
 namespace autograph::cli {
 namespace {
 
+constexpr const char* kPlateau = "plateau";
+
 struct Options {
   LearningOptions learning;
   int64_t epochs = 0;  ///< 0: the task's own.
@@ -65,8 +67,19 @@ void check_counts(const Options& options) {
   }
 }
 
+// The learning rate by step; none where it falls with the held-out loss.
+nn::Schedule schedule_of(const std::string& name, double rate, int64_t steps, int64_t warm_up) {
+  const bool has_own = name == kPlateau || name == "one_cycle";
+  AG_CHECK_USER(warm_up == 0 || !has_own, UserError,
+                "[train] --warm-up: schedule {} has none to set (--schedule constant, step or cosine have)", name);
+  if (name == kPlateau) return {};
+  return nn::find_schedule(name, rate, std::max<int64_t>(steps, 1), warm_up);
+}
+
 void check_paths(const Options& options) {
   AG_CHECK_USER(!options.resume || !options.checkpoint.empty(), UserError, "[train] --resume: needs --checkpoint DIR");
+  AG_CHECK_USER(options.checkpoint_every == 0 || !options.checkpoint.empty(), UserError,
+                "[train] --checkpoint-every: needs --checkpoint DIR");
   if (!options.metrics.empty()) require_writable(options.metrics);
   if (!options.log_dir.empty()) require_writable_directory(options.log_dir);
   if (!options.checkpoint.empty()) require_writable_directory(options.checkpoint);
@@ -141,11 +154,8 @@ TrainerOptions trainer_options(Session& session, const LearningSource& source, c
   double rate = 0;
   std::visit([&](const auto& kind) { rate = kind.learning_rate; }, optimizer);
   const std::string schedule = options.schedule.empty() ? source.task.schedule : options.schedule;
-  if (schedule == "plateau") {
-    trainer.plateau = nn::Plateau(rate, 0.1, 3);
-  } else {
-    trainer.schedule = nn::find_schedule(schedule, rate, std::max<int64_t>(steps, 1), options.warm_up);
-  }
+  trainer.schedule = schedule_of(schedule, rate, steps, options.warm_up);
+  if (!trainer.schedule) trainer.plateau = nn::Plateau(rate, 0.1, 3);
   trainer.patience = options.patience;
   trainer.watched = source.model && source.training.loss == "mse" ? "loss" : "accuracy";
   trainer.checkpoints = options.checkpoint;
@@ -328,7 +338,7 @@ std::vector<Option> update_options(Options& options) {
        .target = &options.schedule},
       {.names = "--warm-up",
        .value_name = "N",
-       .doc = "Steps in which the learning rate rises to the schedule's.",
+       .doc = "Of schedules constant, step and cosine: steps in which the learning rate rises to theirs.",
        .target = &options.warm_up},
       {.names = "--clip-norm",
        .value_name = "R",

@@ -534,6 +534,14 @@ TEST(CliTrain, SaysWhatIsWrong) {
   EXPECT_EQ(schedule.exit_code, 2);
   EXPECT_TRUE(contains(schedule.err, "did you mean 'cosine'?")) << schedule.err;
   EXPECT_EQ(run_program("train digits --resume --data " + (folder / "digits.csv")).exit_code, 2);
+  // None of these was heard of.
+  for (const std::string options :
+       {"--loss mse", "--warm-up 5", "--schedule plateau --warm-up 5", "--schedule cosine --warm-up -5",
+        "--clip-norm -1", "--clip-value -1", "--loss-scale -1", "--checkpoint-every 5"}) {
+    const ProgramResult result = run_program("train digits --steps 1 --data " + (folder / "digits.csv ") + options);
+    EXPECT_EQ(result.exit_code, 2) << options;
+    EXPECT_TRUE(contains(result.err, options.substr(options.rfind("--"), 6))) << result.err;
+  }
   const ProgramResult output = run_program("train digits -o x.txt --data " + (folder / "digits.csv"));
   EXPECT_TRUE(contains(output.err, "ending in .onnx or .safetensors")) << output.err;
   const ProgramResult weights = run_program("eval digits --data " + (folder / "digits.csv"));
