@@ -16,6 +16,7 @@
 #include "base/did_you_mean.h"
 #include "base/join.h"
 #include "base/printable.h"
+#include "cli/progress_line.h"
 
 namespace autograph::cli {
 namespace {
@@ -143,7 +144,7 @@ void Session::progress(std::string_view what, double fraction) {
   if (now - last_progress_ < std::chrono::milliseconds(plain ? 1000 : 100)) return;
   last_progress_ = now;
   const std::string text =
-      fraction < 0 ? printable(what) : fmt::format("{} {:3.0f} %", printable(what), std::min(fraction, 1.0) * 100);
+      plain ? progress_text(what, fraction) : progress_line(what, fraction, terminal_columns(STDERR_FILENO));
   fmt::print(stderr, "{}{}{}", plain ? "" : "\r", text, plain ? "\n" : "\033[K");
   std::fflush(stderr);
   progress_shown_ = !plain;

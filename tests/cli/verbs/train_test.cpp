@@ -377,6 +377,32 @@ TEST(CliTrain, SaysHowFarItIsAndHowLongItTakes) {
   EXPECT_EQ(run_program(train + " --quiet --progress plain").err, "");
 }
 
+// On a terminal: a bar in the room that is left, never more than a line, which would not be written over.
+TEST(CliTrain, DrawsABarThatFitsTheTerminal) {
+  const TestFolder folder;
+  const std::string train =
+      std::string(AG_PROGRAM) + " train digits --steps 40 --threads 1 --data " + write_digits(folder);
+  for (const size_t columns : {40, 110}) {
+    SCOPED_TRACE(columns);
+    std::ofstream(folder / "run.sh") << "stty cols " << columns << "; " << train << '\n';
+    const std::string screen = folder / "screen";
+    ASSERT_EQ(
+        std::system(("script -qec 'sh " + (folder / "run.sh") + "' /dev/null >" + screen + " </dev/null").c_str()), 0);
+    std::istringstream frames(read_text(screen));
+    std::string frame;
+    size_t bars = 0, lines = 0;
+    while (std::getline(frames, frame, '\r')) {
+      if (!frame.starts_with("epoch 1/30")) continue;
+      frame = frame.substr(0, frame.find('\033'));
+      EXPECT_LT(frame.size(), columns) << frame;
+      ++lines;
+      bars += std::regex_search(frame, std::regex(" [0-9]+ % \\[#*-+\\]$")) ? 1 : 0;
+    }
+    EXPECT_GT(lines, 0U);
+    EXPECT_EQ(bars, columns == 110 ? lines : 0U);
+  }
+}
+
 TEST(CliTrain, PredictsFewSamplesWithoutLabels) {
   const TestFolder folder;
   const std::string data = write_digits(folder);
