@@ -9,7 +9,7 @@ namespace autograph::cli {
 bool is_given(double number, std::string_view flag) {
   if (number == kNotGiven) return false;
   AG_CHECK_USER(number >= 0 && std::isfinite(number), UserError,
-                "[cli] {}: expected a finite number of 0 or more, got {}", flag, number);
+                "[cli] --{}: expected a finite number of 0 or more, got {}", flag, number);
   return true;
 }
 

@@ -63,7 +63,7 @@ void check_counts(const Options& options) {
       {"warm-up", options.warm_up},   {"accumulate", options.accumulate},
       {"patience", options.patience}, {"checkpoint-every", options.checkpoint_every}};
   for (const auto& [flag, count] : counts) {
-    AG_CHECK_USER(count >= 0, UserError, "[cli] {}: expected 0 or more, got {}", flag, count);
+    AG_CHECK_USER(count >= 0, UserError, "[cli] --{}: expected 0 or more, got {}", flag, count);
   }
 }
 
