@@ -51,15 +51,23 @@ std::vector<Var> scan_nothing(const std::vector<Var>& first, const std::vector<V
   })(all);
 }
 
+// What each turn takes of a value, from one node: the gradient is put together once, not padded for each turn.
+std::vector<Var> slices_of(const Var& scanned, int64_t turns) {
+  std::vector<Var> slices = split(scanned, std::vector<int64_t>(static_cast<size_t>(turns), 1), 0);
+  for (Var& slice : slices) slice = squeeze(slice, {0});
+  return slices;
+}
+
 std::vector<Var> scan_eagerly(const std::vector<Var>& first, const std::vector<Var>& scanned, const ScanStep& step) {
   AG_CHECK_USER(!scanned.empty(), ValueError, "[scan] scanned: expected at least one");
   const int64_t turns = num_slices(scanned);
   if (turns == 0) return scan_nothing(first, scanned, step);
   std::vector<Var> states = first;
-  std::vector<std::vector<Var>> kept;
+  std::vector<std::vector<Var>> kept, by_value;
+  for (const Var& value : scanned) by_value.push_back(slices_of(value, turns));
   for (int64_t turn = 0; turn < turns; ++turn) {
     std::vector<Var> slices;
-    for (const Var& value : scanned) slices.push_back(value[turn]);
+    for (const std::vector<Var>& of_value : by_value) slices.push_back(of_value[static_cast<size_t>(turn)]);
     std::vector<Var> results = step(states, slices);
     AG_CHECK_USER(results.size() >= states.size(), ValueError, "[scan] step: expected {} states or more, got {}",
                   states.size(), results.size());

@@ -475,5 +475,23 @@ TEST(BothWays, MistakesWithControlFlowAreErrors) {
   }
 }
 
+// Each turn takes a slice of what was cut up once, and its gradient goes back as one: what a turn costs does not grow
+// with the number of turns.
+TEST(ControlFlow, ScansCutTheirInputsOnce) {
+  constexpr int64_t kTurns = 50;
+  const Var x = variable(Tensor::zeros(DType::f32, {kTurns, 3}));
+  const auto calls = [] { return eager_statistics().calls; };
+  const int64_t before = calls();
+  const Var last = scan({floats({3}, {1, 2, 3})}, {x}, [](const auto& states, const auto& slices) {
+    return std::vector<Var>{states[0] + slices[0]};
+  })[0];
+  EXPECT_EQ(calls() - before, 1 + 2 * kTurns);  // split; squeeze and add
+  const Var sum = total(last);
+  const int64_t forward = calls();
+  backward(sum);
+  EXPECT_LE(calls() - forward, kTurns + 10);  // unsqueeze; concat
+  EXPECT_TRUE(elements(gradient(x)).bitwise_equal(Tensor::of<float>({kTurns, 3}, std::vector<float>(3 * kTurns, 1))));
+}
+
 }  // namespace
 }  // namespace autograph
