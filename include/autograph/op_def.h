@@ -239,6 +239,10 @@ class VjpContext {
   virtual Graph vjp_of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given) = 0;
   /// Throws UnsupportedError "[gradient] op: `detail` (node ...)".
   [[noreturn]] virtual void unsupported(std::string_view detail) const = 0;
+  /// For rules that add to few elements of many, in place of set(): the gradient of input `slot` so far, or zeros, ...
+  virtual Var so_far(size_t slot) = 0;
+  /// ... and what it is with that of this node. Line by line neither further zeros nor a sum are computed.
+  virtual void set_total(size_t slot, const Var& gradient) = 0;
 };
 
 /// Sets the gradient of each input that is wanted.

@@ -93,6 +93,9 @@ void RuleContext::set(size_t slot, const Var& gradient) {
   pass_.seed(inputs_[slot], sum_to(gradient, x).id());
 }
 
+// Further uses of the input are added as those of other rules are: passes see one form.
+Var RuleContext::so_far(size_t slot) { return filled_like(in(slot), 0); }
+
 std::vector<Var> RuleContext::with_outputs(int count) {
   Graph& graph = pass_.graph_;
   const NodeId more =

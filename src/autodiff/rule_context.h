@@ -54,6 +54,8 @@ class RuleContext final : public RuleVisit {
   void set(size_t slot, const Var& gradient) override;
   std::vector<Var> with_outputs(int count) override;
   [[noreturn]] void unsupported(std::string_view detail) const override;
+  Var so_far(size_t slot) override;
+  void set_total(size_t slot, const Var& gradient) override { set(slot, gradient); }
 
  private:
   Reverse& pass_;

@@ -12,6 +12,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/attention.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/random.h"
 #include "autograph/ops/reduction.h"
@@ -355,6 +356,24 @@ TEST(EagerErrors, InsideAGraphEagerValuesAreConstants) {
   EXPECT_FALSE(y.is_eager());
   EXPECT_EQ(graph.constants().size(), 1u);
   EXPECT_THROW(floats({2}, {1, 2}).graph(), ValueError);
+}
+
+// Many picks from one value add to one gradient: neither zeros nor a sum for each.
+TEST(Tape, PicksAddToOneGradient) {
+  constexpr int64_t kPicks = 20;
+  const Var w = weights({4}, {1, 2, 3, 4});
+  const Var x = w * 2;
+  Var sum = total(x * x);  // flows into x, too, and is there when the picks come
+  for (int64_t n = 0; n < kPicks; ++n) {
+    const Var at = eager(Tensor::of<int64_t>({2}, {n % 4, 0}));
+    sum = sum + total(n % 2 == 0 ? gather_elements(x, at) : gather_nd(x, unsqueeze(at, {1})));
+  }
+  const int64_t before = eager_statistics().calls;
+  const Var slope = grad(sum, {w})[0];
+  EXPECT_LE(eager_statistics().calls - before, 4 * kPicks + 20);
+  // 4 w * 2 of the squares; each pick counts 2 for its element and 2 for element 0.
+  EXPECT_EQ(values_of(slope), (std::vector<float>{8 + 10 + 40, 16 + 10, 24 + 10, 32 + 10}));
+  EXPECT_EQ(values_of(grad(total(slope * slope), {w})[0]), (std::vector<float>{16 * 58, 16 * 26, 16 * 34, 16 * 42}));
 }
 
 }  // namespace

@@ -95,16 +95,17 @@ Var TapePass::sum(const Var& a, const Var& b) {
 }
 
 void TapePass::seed(const Var& value, const Var& gradient) {
+  if (Var* total = total_of(value)) *total = sum(*total, gradient);
+}
+
+Var* TapePass::total_of(const Var& value) {
   const Eager& here = eager_in(value);
   if (here.leaf()) {
     const auto leaf = leaves_.find(here.leaf());
-    if (leaf != leaves_.end() && leaf->second.is_wanted) leaf->second.gradient = sum(leaf->second.gradient, gradient);
-  } else if (here.producer()) {
-    const auto visit = visits_.find(here.producer().get());
-    if (visit == visits_.end() || !visit->second.is_active) return;
-    Var& total = visit->second.gradients[here.slot()];
-    total = sum(total, gradient);
+    return leaf != leaves_.end() && leaf->second.is_wanted ? &leaf->second.gradient : nullptr;
   }
+  const auto visit = visits_.find(here.producer().get());
+  return visit != visits_.end() && visit->second.is_active ? &visit->second.gradients[here.slot()] : nullptr;
 }
 
 // A node is let go when it has been visited, so that what only the pass holds on to goes as early as it can.

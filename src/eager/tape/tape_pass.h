@@ -18,6 +18,8 @@ class TapePass {
 
   /// Adds `gradient` to what flows into `value`.
   void seed(const Var& value, const Var& gradient);
+  /// What has flowed into `value` so far, not valid where nothing has; null for values that nobody asks about.
+  Var* total_of(const Var& value);
   /// Walks back from what has been seeded; once.
   void run();
   /// The gradient of one of the wanted; not valid where none flows.

@@ -51,12 +51,27 @@ void TapeRule::set(size_t slot, const Var& gradient) {
   AG_CHECK(is_list || (gradient.is_valid() && gradient.type().is_tensor() && gradient.dtype() == x.dtype()),
            "[{}] gradient of input {}: expected {}, got {}", op().name, slot, to_string(x.type()),
            gradient.is_valid() ? to_string(gradient.type()) : "nothing");
+  note_set(slot, gradient);
+  pass_.seed(x, is_list ? gradient : sum_to(gradient, x));
+}
+
+void TapeRule::note_set(size_t slot, const Var& gradient) {
   is_set_[slot] = 1;
   const Datum& made = static_cast<const Eager&>(gradient.eager()).datum();
   if (modes().checks_finite && !is_finite(made)) {
     check_finite(made, fmt::format("[gradient] of input '{}' of {}", input_name(slot), node_->describe()));
   }
-  pass_.seed(x, is_list ? gradient : sum_to(gradient, x));
+}
+
+Var TapeRule::so_far(size_t slot) {
+  const Var* total = wants(slot) ? pass_.total_of(in(slot)) : nullptr;
+  return total && total->is_valid() ? *total : filled_like(in(slot), 0);
+}
+
+void TapeRule::set_total(size_t slot, const Var& gradient) {
+  if (!wants(slot)) return;
+  note_set(slot, gradient);
+  *pass_.total_of(in(slot)) = gradient;
 }
 
 std::vector<Var> TapeRule::with_outputs(int count) {

@@ -30,11 +30,15 @@ class TapeRule final : public RuleVisit {
   void set(size_t slot, const Var& gradient) override;
   std::vector<Var> with_outputs(int count) override;
   [[noreturn]] void unsupported(std::string_view detail) const override;
+  Var so_far(size_t slot) override;
+  void set_total(size_t slot, const Var& gradient) override;
 
   /// Computes the op again by its body, and differentiates that: for calls that the rule leaves to it.
   void differentiate_body();
 
  private:
+  void note_set(size_t slot, const Var& gradient);
+
   TapePass& pass_;
   std::shared_ptr<TapeNode> node_;
   std::vector<Var> outputs_;    // made when asked for

@@ -34,7 +34,9 @@ OpSample sample(Random& random) {
 }
 
 void vjp(VjpContext& c) {
-  c.set(0, scatter_elements(filled_like(c.in(0), 0), c.in(1), c.gy(0), c.attributes().integer("axis"), "add"));
+  if (!c.wants(0)) return;
+  const int64_t axis = c.attributes().integer("axis");
+  c.set_total(0, scatter_elements(c.so_far(0), c.in(1), c.gy(0), axis, "add"));
 }
 
 }  // namespace

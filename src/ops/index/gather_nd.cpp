@@ -62,7 +62,7 @@ OpSample sample(Random& random) {
 
 void vjp(VjpContext& c) {
   if (c.attributes().integer("batch_dims") != 0) return moved_elements_vjp(c);
-  c.set(0, scatter_nd(filled_like(c.in(0), 0), c.in(1), c.gy(0), "add"));
+  if (c.wants(0)) c.set_total(0, scatter_nd(c.so_far(0), c.in(1), c.gy(0), "add"));
 }
 
 }  // namespace
