@@ -22,7 +22,7 @@ class CrashFiles::MemoryFile : public File {
       : files_(files), node_(std::move(node)), path_(std::move(path)) {}
   void write(std::string_view bytes) override {
     const std::lock_guard lock(files_.mutex_);
-    const bool whole = files_.count_write("write " + path_);
+    const bool whole = files_.count_write("write " + path_) && !files_.is_full();
     node_->content += bytes.substr(0, whole ? bytes.size() : bytes.size() / 2);
     if (!whole) throw IoError("[test] no space left at write " + path_);
   }
@@ -70,6 +70,8 @@ std::vector<std::string> CrashFiles::log() const {
   const std::lock_guard lock(mutex_);
   return log_;
 }
+
+bool CrashFiles::is_full() const { return fault_ == Fault::full && static_cast<int64_t>(log_.size()) > fault_call_; }
 
 // False where only half of a write is to be done.
 bool CrashFiles::count_write(const std::string& what) {

@@ -29,6 +29,7 @@ class CrashFiles : public Checkpoints::FileSystem {
     error,       ///< It throws IoError and does nothing; later calls work.
     torn_error,  ///< As error, but half of what is written is there.
     crash,       ///< It and all later calls throw Crash.
+    full,        ///< From it on writes do half and throw IoError: a disk without space. All else works.
   };
   void set_fault(Fault fault, int64_t call);
   /// Calls that change something, so far.
@@ -66,6 +67,7 @@ class CrashFiles : public Checkpoints::FileSystem {
 
   void count(const std::string& what);  // a call; throws where it is to fail
   bool count_write(const std::string& what);
+  bool is_full() const;
   NodePtr find(const std::string& path) const;
   NodePtr get(const std::string& path) const;
   static NodePtr survivor(const NodePtr& node, std::mt19937_64& random);

@@ -104,6 +104,31 @@ TEST(CheckpointFaults, AnyCallMayFailOnce) {
   }
 }
 
+// A disk that stays full costs the saves to come and none before; with room again the run goes on.
+TEST(CheckpointFaults, TheDiskMayBeFullFromAnyCallOn) {
+  const std::vector<std::string> calls = calls_of_all_saves();
+  for (const bool asynchronous : {false, true}) {
+    for (size_t call = 0; call < calls.size(); ++call) {
+      SCOPED_TRACE(calls[call]);
+      const auto files = std::make_shared<CrashFiles>();
+      files->set_fault(Fault::full, static_cast<int64_t>(call));
+      const int64_t saved = save_all(files, options_of(asynchronous));
+      Checkpoints checkpoints("/runs/a", options_of(false), files);
+      const auto found = checkpoints.load_latest();
+      ASSERT_EQ(found ? found->step : 0, saved);
+      if (found) {
+        expect_whole(*found);
+        EXPECT_EQ(checkpoints.load_best()->step, 1);
+      }
+      EXPECT_TRUE(checkpoints.damaged().empty());
+      for (const std::string& path : files->all_paths()) EXPECT_EQ(path.find(".partial"), std::string::npos) << path;
+      files->set_fault(Fault::none, -1);
+      checkpoints.save(at_step(kSaves + 1));
+      EXPECT_EQ(checkpoints.load_latest()->step, kSaves + 1);
+    }
+  }
+}
+
 // A save that fails says so, and leaves those before it.
 TEST(CheckpointFaults, AFailureIsReportedAndLosesNothing) {
   const auto calls_of = [](int64_t saves) {
