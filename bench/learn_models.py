@@ -4,7 +4,8 @@ See learn_peers.py."""
 import torch
 
 import learn_data
-from tree_peers import TreeLstm
+
+HIDDEN, WIDTH = 128, 64  # of the Tree-LSTM
 
 
 class SmallConvNet(torch.nn.Module):
@@ -105,6 +106,34 @@ class TextSru(torch.nn.Module):
         for layer in self.layers:
             y = self.dropout(layer(y))
         return self.head(y.transpose(0, 1))
+
+
+class TreeLstm(torch.nn.Module):
+    def __init__(self, types, nodes, classes, dropout):
+        super().__init__()
+        self.nodes = nodes
+        self.types = torch.nn.Embedding(types, WIDTH)
+        self.of_type = torch.nn.Linear(WIDTH, 5 * HIDDEN)
+        self.of_children_weight = torch.nn.Parameter(torch.empty(5 * HIDDEN, 2 * HIDDEN))
+        torch.nn.init.xavier_uniform_(self.of_children_weight)
+        self.dropout = torch.nn.Dropout(dropout)
+        self.head = torch.nn.Linear(HIDDEN, classes)
+
+    def forward(self, tree):
+        gates = self.of_type(self.types(tree[:, 0])).unbind(1)
+        rows = torch.arange(len(tree))[:, None]
+        states = [torch.zeros(len(tree), 2 * HIDDEN)]  # a node's h beside its c, by position; 0: none
+        for position in range(self.nodes):
+            # Nodes look back to any position: what is there so far is one tensor.
+            so_far = torch.stack(states, 1)
+            children = so_far[rows, tree[:, 1:, position]]
+            h = children[..., :HIDDEN].reshape(len(tree), 2 * HIDDEN)
+            all_gates = gates[position] + h @ self.of_children_weight.T
+            i, child, sibling, o, u = all_gates.chunk(5, 1)
+            cells = children[..., HIDDEN:]
+            c = i.sigmoid() * u.tanh() + child.sigmoid() * cells[:, 0] + sibling.sigmoid() * cells[:, 1]
+            states.append(torch.cat([o.sigmoid() * c.tanh(), c], 1))
+        return self.head(self.dropout(states[-1][:, :HIDDEN]))
 
 
 class Task:

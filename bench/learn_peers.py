@@ -71,21 +71,23 @@ def as_tensor(array, dtype):
 
 
 class TorchRun:
-    """Rows of (accuracy, samples a second) for each epoch, and the loss of each step."""
+    """Rows of (accuracy, samples a second) for each epoch, and the loss of each step; samples a second of all steps
+    behind the first `warm_up`."""
 
-    def __init__(self, task, seed, epochs, steps, model):
+    def __init__(self, task, seed, epochs, steps, model, warm_up=0, clock=time.perf_counter):
         dtype = next(model.parameters()).dtype
         (x, y), held_out = [[as_tensor(array, dtype) for array in part] for part in (task.training, task.held_out)]
         optimizer = task.optimizer(model)
         of_epoch = len(x) // task.batch
         total = min(epochs * of_epoch, steps or epochs * of_epoch)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, task.rate, total_steps=total, cycle_momentum=False)
-        self.rows, self.losses = [], []
+        self.rows, self.losses, seconds_of_steps = [], [], []
         for epoch in range((total + of_epoch - 1) // of_epoch):
             order = torch.from_numpy(learn_data.epoch_order(len(x), seed, epoch))
             count = min(of_epoch, total - epoch * of_epoch)
-            begin = time.perf_counter()
+            begin = clock()
             for step in range(count):
+                step_begin = clock()
                 rows = order[step * task.batch : (step + 1) * task.batch]
                 optimizer.zero_grad()
                 loss = loss_of(model(task.changed(x[rows], rows, seed, epoch)), y[rows])
@@ -95,8 +97,11 @@ class TorchRun:
                 optimizer.step()
                 schedule.step()
                 self.losses.append(loss.item())
-            seconds = time.perf_counter() - begin
+                seconds_of_steps.append(clock() - step_begin)
+            seconds = clock() - begin
             self.rows.append((accuracy(model, *held_out), count * task.batch / seconds))
+        measured = seconds_of_steps[warm_up:]
+        self.samples_per_second = len(measured) * task.batch / sum(measured)
 
 
 class AutographRun:
