@@ -71,7 +71,7 @@ Var TapeRule::so_far(size_t slot) {
 void TapeRule::set_total(size_t slot, const Var& gradient) {
   if (!wants(slot)) return;
   note_set(slot, gradient);
-  *pass_.total_of(in(slot)) = gradient;
+  if (Var* total = pass_.total_of(in(slot))) *total = gradient;
 }
 
 std::vector<Var> TapeRule::with_outputs(int count) {
