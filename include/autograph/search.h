@@ -81,6 +81,8 @@ struct SearchOptions {
   bool use_tuning = true;         ///< Try kernels chosen by measurement (CompileOptions::tune) and keep the faster.
   bool never_slower = true;       ///< Give the plain plan where nothing found is faster; off for comparisons.
   bool verify = true;             ///< Compare the outputs of accepted candidates with the truth about the graph.
+  /// Parts are also searched by equality graphs (docs/design/0003), in half of the time that parts have.
+  bool use_equality = false;
   /// What the graph gives on `inputs`, where it is known already. Null: found before the search begins; where the
   /// reference would take longer than a part of the budget, parts of the graph are compared.
   std::shared_ptr<const Truth> truth = nullptr;

@@ -11,7 +11,8 @@
 
 namespace autograph::cli {
 
-/// --alpha, --gamma, --keep, --rounds, --max-streams, --candidates, --literal, --disable-rule, --rules.
+/// --alpha, --gamma, --keep, --rounds, --max-streams, --candidates, --literal, --equality-graphs, --disable-rule,
+/// --rules.
 struct SearchFlags {
   SearchOptions options;
   std::string alpha = "auto";

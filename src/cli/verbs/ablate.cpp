@@ -39,6 +39,7 @@ std::vector<Entrant> settings_study(const SearchOptions& full) {
           changed(full, "without optimisation", [](SearchOptions& search) { search.use_rules = false; }),
           changed(full, "without DP", [](SearchOptions& search) { search.use_dp = false; }),
           changed(full, "without partition", [](SearchOptions& search) { search.use_partition = false; }),
+          changed(full, "with equality graphs", [](SearchOptions& search) { search.use_equality = true; }),
           changed(full, "without critical path", [](SearchOptions& search) { search.use_critical_path = false; }),
           changed(full, "sequential", [](SearchOptions& search) { search.strategy = Strategy::sequential; })};
 }

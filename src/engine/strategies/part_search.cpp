@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "optimize/search/equality/equality_search.h"
+
 namespace autograph {
 namespace {
 
@@ -9,6 +11,19 @@ namespace {
 constexpr double kPartSlack = 0.25;
 // Graphs of a part that are taken from the queue without a gain.
 constexpr int64_t kMaxIdle = 500;
+
+// All of both, best first; which of them make the whole is for its schedule to say.
+void add_others(std::vector<Rewritten>& found, std::vector<Rewritten> others, double alpha) {
+  for (Rewritten& other : others) {
+    const bool is_known = std::any_of(found.begin(), found.end(), [&](const Rewritten& one) {
+      return one.candidate->score().hash == other.candidate->score().hash;
+    });
+    if (!is_known) found.push_back(std::move(other));
+  }
+  std::stable_sort(found.begin(), found.end(), [&](const Rewritten& a, const Rewritten& b) {
+    return a.candidate->score().mixed_us(alpha) < b.candidate->score().mixed_us(alpha);
+  });
+}
 
 }  // namespace
 
@@ -55,7 +70,12 @@ std::shared_ptr<const PartOptions> PartSearch::search(std::shared_ptr<const Part
     how.slack_us = std::min(limits.slack_us, kPartSlack * start.score().mixed_us(limits.alpha));
     how.max_idle = kMaxIdle;
   }
-  std::vector<Rewritten> found = context_.search(start, how, until, limits.shown_us);
+  const bool use_both = context_.options().use_equality && !context_.is_literal();
+  const double now = context_.share_spent();
+  std::vector<Rewritten> found = context_.search(start, how, use_both ? (now + until) / 2 : until, limits.shown_us);
+  if (use_both) {
+    add_others(found, context_.search_by(search_equalities, start, how, until, limits.shown_us), limits.alpha);
+  }
   // Once more with kernels measured, as far as there is time for that.
   for (Rewritten& one : found) one.candidate = std::make_shared<CandidateGraph>(one.candidate->graph(), cost_);
   return std::make_shared<const PartOptions>(PartOptions{std::move(part), std::move(found)});

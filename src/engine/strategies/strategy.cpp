@@ -247,8 +247,8 @@ Proposal StrategyContext::propose(Graph simplified, std::vector<RewriteStep> ste
   return proposal;
 }
 
-std::vector<Rewritten> StrategyContext::search(const CandidateGraph& start, BacktrackingOptions options, double until,
-                                               double shown_us) {
+std::vector<Rewritten> StrategyContext::search_by(SearchWay& way, const CandidateGraph& start,
+                                                  BacktrackingOptions options, double until, double shown_us) {
   options.gamma = search_.gamma;
   options.max_popped = search_.max_candidates;
   options.should_stop = [&] { return is_over(until); };
@@ -260,7 +260,7 @@ std::vector<Rewritten> StrategyContext::search(const CandidateGraph& start, Back
   const Measuring before = measuring_;
   sparing_since_ = costs_->seconds_measured();
   measuring_ = before == Measuring::off ? Measuring::off : Measuring::sparing;
-  std::vector<Rewritten> found = backtrack(start, *matcher_, options);
+  std::vector<Rewritten> found = way(start, *matcher_, options);
   measuring_ = before;
   sparing_seconds_ += costs_->seconds_measured() - sparing_since_;
   return found;

@@ -93,7 +93,13 @@ class StrategyContext {
   /// will keep.
   /// Counts candidates and shows `shown_us`, or the best cost of this search where that is 0.
   std::vector<Rewritten> search(const CandidateGraph& start, BacktrackingOptions options, double until,
-                                double shown_us = 0);
+                                double shown_us = 0) {
+    return search_by(backtrack, start, std::move(options), until, shown_us);
+  }
+  /// The same by another way: backtrack() or search_equalities().
+  using SearchWay = std::vector<Rewritten>(const CandidateGraph&, const RuleMatcher&, const BacktrackingOptions&);
+  std::vector<Rewritten> search_by(SearchWay& way, const CandidateGraph& start, BacktrackingOptions options,
+                                   double until, double shown_us);
   /// Kernels that were not measured yet are estimated while this is off.
   void set_measuring(bool measuring) { measuring_ = measuring ? Measuring::on : Measuring::off; }
   /// For running proposals on the device.

@@ -63,11 +63,6 @@ struct Later {
   bool operator()(const Entry& a, const Entry& b) const { return a.us != b.us ? a.us > b.us : a.number > b.number; }
 };
 
-// All but the gain, which applying it tells.
-RewriteStep step_before(const Graph& before, const RuleMatch& match) {
-  return {&match.rule(), match.nodes(), describe_match(before, match), 0, origins_of(before, match.nodes())};
-}
-
 // Nodes that are marked, by number.
 class NodeMarks {
  public:
@@ -360,6 +355,10 @@ std::string describe_match(const Graph& graph, const RuleMatch& match) {
     text += (text.empty() ? "" : " | ") + name;
   }
   return text;
+}
+
+RewriteStep step_before(const Graph& before, const RuleMatch& match) {
+  return {&match.rule(), match.nodes(), describe_match(before, match), 0, origins_of(before, match.nodes())};
 }
 
 std::vector<Rewritten> backtrack(const CandidateGraph& start, const RuleMatcher& matcher,

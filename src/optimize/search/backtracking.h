@@ -59,6 +59,9 @@ struct BacktrackingOptions {
 /// The nodes of a match in the words of the user, for RewriteStep::where.
 std::string describe_match(const Graph& graph, const RuleMatch& match);
 
+/// What applying `match` will be told as: all but the gain.
+RewriteStep step_before(const Graph& before, const RuleMatch& match);
+
 /// The cheapest graphs, best first, with different hashes; never empty. Deterministic as long as nothing stops it.
 std::vector<Rewritten> backtrack(const CandidateGraph& start, const RuleMatcher& matcher,
                                  const BacktrackingOptions& options);

@@ -47,6 +47,8 @@ class CandidateGraph {
 
   const Graph& graph() const { return graph_; }
   const GraphScore& score() const { return score_; }
+  /// What nodes cost by.
+  FusedCost& cost() const { return *cost_; }
   /// FusedCost::node_us() and node_load() of a live node.
   double node_us(NodeId id) const { return nodes_[id.index].us; }
   const KernelLoad& node_load(NodeId id) const { return nodes_[id.index].load; }
