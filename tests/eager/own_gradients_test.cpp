@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograph/autodiff.h"
@@ -242,8 +243,8 @@ std::vector<Datum> penalised(const std::function<Var(const Var& x, const Var& w)
 
 // PyTorch's numbers: a hook sees what flows in from the penalty and from the loss, together, once.
 TEST(GradientHooks, SeeGradientsOfGradientsAsAWhole) {
-  const auto cube = [](const GradientHook& hook) {
-    return [hook](const Var& x, const Var& w) {
+  const auto cube = [](GradientHook hook) {
+    return [hook = std::move(hook)](const Var& x, const Var& w) {
       const Var h = x * w;
       on_gradient(h, hook);
       return h * h * h;
