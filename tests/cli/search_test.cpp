@@ -294,7 +294,7 @@ TEST_F(CliSearch, AblateHasARowForEachSetting) {
   const ProgramResult result = run("ablate zoo:mlp --budget 0.3 --seconds 0.01 --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const nlohmann::json rows = result.json()["rows"];
-  ASSERT_EQ(rows.size(), 6U);
+  ASSERT_EQ(rows.size(), 7U);
   EXPECT_EQ(rows[0]["setting"], "full");
   EXPECT_EQ(rows[1]["rewrites"], 0);  // without optimisation
   for (const auto& row : rows) EXPECT_GT(row["latency_ms"], 0) << row;

@@ -1,4 +1,4 @@
-// max_pool, average_pool and the global pools in f32, in every layout; the maximum of bytes, for which oneDNN has
+// max_pool, average_pool and global_max_pool in f32, in every layout; the maximum of bytes, for which oneDNN has
 // channels-last kernels.
 //
 // oneDNN's maximum starts from the lowest finite number and does not propagate NaN, so inputs that hold NaN or infinity
@@ -167,11 +167,6 @@ Prepared prepare_global_max(const KernelCall& call) {
   return try_prepare([&] { return make_checked(call, whole_plane(call), dnnl::algorithm::pooling_max); });
 }
 
-Prepared prepare_global_average(const KernelCall& call) {
-  return try_prepare(
-      [&] { return make_checked(call, whole_plane(call), dnnl::algorithm::pooling_avg_exclude_padding); });
-}
-
 // Every layout, at the speed of reading the input; row-major planes take oneDNN's plain loops, means in blocks others
 // than channels-last ones, and inputs of maxima are looked through first (bench_kernels pool).
 std::vector<KernelVariant> variants(const KernelCall& call) {
@@ -201,8 +196,6 @@ std::vector<KernelDef> pool_kernels() {
       {"cpu.max_pool_onednn", max_pool_def().name, why_not_window, prepare_max, variants},
       {"cpu.average_pool_onednn", average_pool_def().name, why_not_window, prepare_average, variants},
       {"cpu.global_max_pool_onednn", global_max_pool_def().name, why_not_rank, prepare_global_max, variants},
-      {"cpu.global_average_pool_onednn", global_average_pool_def().name, why_not_rank, prepare_global_average,
-       variants},
   };
 }
 
