@@ -23,7 +23,7 @@
 #include "optimize/search/partition.h"
 #include "schedule/schedulers/list.h"
 #include "schedule/schedulers/task_stages.h"
-#include "support/test_folder.h"
+#include "support/strategy_setup.h"
 
 namespace {
 
@@ -75,13 +75,10 @@ struct Sums {
 
 using Way = std::vector<Rewritten> (*)(const CandidateGraph&, const RuleMatcher&, const BacktrackingOptions&);
 
-class Bench {
+class Bench : StrategySetup {
  public:
   Bench(std::string model, const std::string& device) : model_(std::move(model)) {
-    compile_.device = device;
-    compile_.cache_folder = folder_.path();
-    context_.emplace(get_device(device), compile_, search_, report_);
-    cost_.emplace(context_->cost());
+    open(device);
     const Graph graph = prepare_graph(build_zoo_model(model_), get_device(device), compile_, PassHalf::simplify);
     const Partition parts = partition(graph, context_->matcher().find_all(graph), {});
     std::set<Hash128> seen;
@@ -153,12 +150,6 @@ class Bench {
 
   std::string model_;
   std::vector<PartGraph> parts_;
-  TestFolder folder_;
-  CompileOptions compile_;
-  SearchOptions search_;
-  SearchReport report_;
-  std::optional<StrategyContext> context_;
-  std::optional<FusedCost> cost_;
 };
 
 }  // namespace

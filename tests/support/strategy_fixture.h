@@ -1,34 +1,21 @@
-// What tests of a step of a search begin with: a context on a device, with a cache of its own.
+// Tests that begin with a StrategySetup.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 
-#include "engine/strategies/strategy.h"
-#include "optimize/search/fused_cost.h"
-#include "support/test_folder.h"
+#include "support/strategy_setup.h"
 
 namespace autograph {
 
-class StrategyFixture : public testing::Test {
+class StrategyFixture : public testing::Test, protected StrategySetup {
  protected:
-  /// With what `search_` says by then.
+  /// With what `search_` says by then, but for its budget.
   void open(const std::string& device) {
-    compile_.device = device;
-    compile_.cache_folder = folder_.path();
     search_.budget_seconds = 100;
-    context_.emplace(get_device(device), compile_, search_, report_);
-    cost_.emplace(context_->cost());
+    StrategySetup::open(device);
   }
-
-  TestFolder folder_;
-  CompileOptions compile_;
-  SearchOptions search_;
-  SearchReport report_;
-  std::optional<StrategyContext> context_;
-  std::optional<FusedCost> cost_;
 };
 
 }  // namespace autograph
