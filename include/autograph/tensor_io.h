@@ -33,6 +33,8 @@ struct SafeTensors {
   std::map<std::string, std::string> metadata;  ///< __metadata__
 };
 SafeTensors read_safetensors(const std::string& path);
+/// The metadata of a safetensors file, without reading its tensors.
+std::map<std::string, std::string> read_safetensors_metadata(const std::string& path);
 /// As read_safetensors, from memory.
 SafeTensors parse_safetensors(std::string_view bytes);
 void write_safetensors(const std::string& path, const SafeTensors& content);

@@ -1,6 +1,7 @@
 // npy, npz and safetensors: what is written reads back; what is malformed is refused before memory is taken.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "autograph/error.h"
@@ -141,6 +142,22 @@ TEST_F(TensorFiles, SafetensorsReadBackWhatTheyWrote) {
   EXPECT_EQ(read.tensors[0].first, "w");
   EXPECT_TRUE(read.tensors[0].second.bitwise_equal(content.tensors[0].second));
   EXPECT_EQ(read.metadata.at("format"), "pt");
+}
+
+TEST_F(TensorFiles, MetadataIsReadWithoutTheTensors) {
+  const SafeTensors content{{{"w", Tensor::of<float>({2}, {1, 2})}}, {{"format", "pt"}}};
+  write_safetensors(path("t.safetensors"), content);
+  EXPECT_EQ(read_safetensors_metadata(path("t.safetensors")), content.metadata);
+  // What stands behind the header is not looked at.
+  std::filesystem::resize_file(path("t.safetensors"), std::filesystem::file_size(path("t.safetensors")) - 4);
+  EXPECT_EQ(read_safetensors_metadata(path("t.safetensors")), content.metadata);
+  EXPECT_NE(error_of([&] { read_safetensors(path("t.safetensors")); }), "");
+  std::filesystem::resize_file(path("t.safetensors"), 12);
+  EXPECT_EQ(error_of([&] { read_safetensors_metadata(path("t.safetensors")); }),
+            error_of([&] { read_safetensors(path("t.safetensors")); }));
+  std::ofstream(path("short.safetensors")) << "abc";
+  EXPECT_EQ(error_of([&] { read_safetensors_metadata(path("short.safetensors")); }),
+            "[safetensors] file: 3 bytes are too few");
 }
 
 std::string safetensors(const std::string& header, size_t data) {

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <string_view>
 
 #include "autograph/error.h"
@@ -10,27 +9,24 @@
 #include "base/check.h"
 #include "base/hash_stream.h"
 #include "base/printable.h"
+#include "base/read_number.h"
 
 namespace autograph::cli {
 namespace {
 
 constexpr const char* kName = "autograph.tokens";
 constexpr std::string_view kBytePairs = "bpe";
+constexpr std::string_view kNumbered = "bpe:";
 constexpr int64_t kUsualBytePairs = 1024;
 
 // Of "bpe" and "bpe:N".
 int64_t number_of_byte_pairs(const std::string& tokens) {
   if (tokens == kBytePairs) return kUsualBytePairs;
-  std::string_view rest = tokens;
-  int64_t number = 0;
-  if (rest.starts_with(kBytePairs) && rest.substr(kBytePairs.size()).starts_with(':')) {
-    rest.remove_prefix(kBytePairs.size() + 1);
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    if (error != std::errc() || end != rest.data() + rest.size()) number = 0;
-  }
-  AG_CHECK_USER(number > 0, UserError, "[cli] --tokens: expected characters, bpe, bpe:N or a file .json, got '{}'",
-                printable(tokens));
-  return number;
+  std::optional<int64_t> number;
+  if (tokens.starts_with(kNumbered)) number = read_number<int64_t>(std::string_view(tokens).substr(kNumbered.size()));
+  AG_CHECK_USER(number.value_or(0) > 0, UserError,
+                "[cli] --tokens: expected characters, bpe, bpe:N or a file .json, got '{}'", printable(tokens));
+  return *number;
 }
 
 }  // namespace
@@ -69,7 +65,7 @@ std::optional<Tokenizer> tokens_kept(const std::map<std::string, std::string>& b
 
 std::optional<Tokenizer> tokens_of_file(const std::string& safetensors) {
   if (safetensors.empty()) return std::nullopt;
-  return tokens_kept(read_safetensors(safetensors).metadata);
+  return tokens_kept(read_safetensors_metadata(safetensors));
 }
 
 std::string tokens_text(const Tokenizer& tokenizer) {

@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kMaxFileBytes = int64_t{1} << 40;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr int kMaxJsonDepth = 4;
+constexpr size_t kLengthBytes = 8;
+constexpr const char* kMetadata = "__metadata__";
 
 struct Name {
   std::string_view text;
@@ -42,6 +44,8 @@ struct Entry {
 };
 
 Json parse_header(std::string_view text) {
+  AG_CHECK_USER(!text.empty() && text.front() == '{', FormatError,
+                "[safetensors] header: expected it to begin with '{{'");
   std::set<std::string> names;
   const auto callback = [&names](int depth, Json::parse_event_t event, Json& parsed) {
     AG_CHECK_USER(depth <= kMaxJsonDepth, FormatError, "[safetensors] header: nested deeper than {}", kMaxJsonDepth);
@@ -52,7 +56,9 @@ Json parse_header(std::string_view text) {
     return true;
   };
   try {
-    return Json::parse(text, callback);
+    Json header = Json::parse(text, callback);
+    AG_CHECK_USER(header.is_object(), FormatError, "[safetensors] header: expected an object");
+    return header;
   } catch (const Json::exception& error) {
     throw FormatError(fmt::format("[safetensors] header: {}", error.what()));
   }
@@ -124,46 +130,61 @@ std::string_view name_of(DType dtype) {
   throw UnsupportedError(fmt::format("[safetensors] dtype {} cannot be written", to_string(dtype)));
 }
 
+// Bytes of the header, by the eight in front of it.
+uint64_t header_length(std::string_view front, uint64_t file_bytes) {
+  AG_CHECK_USER(file_bytes >= kLengthBytes, FormatError, "[safetensors] file: {} bytes are too few", file_bytes);
+  uint64_t length = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i) length |= static_cast<uint64_t>(static_cast<uint8_t>(front[i])) << (8 * i);
+  AG_CHECK_USER(length <= kMaxHeaderBytes && length <= file_bytes - kLengthBytes, FormatError,
+                "[safetensors] header: {} bytes do not fit into a file of {}", length, file_bytes);
+  return length;
+}
+
+std::map<std::string, std::string> metadata_of(const Json& header) {
+  std::map<std::string, std::string> metadata;
+  const auto found = header.find(kMetadata);
+  if (found == header.end()) return metadata;
+  AG_CHECK_USER(found->is_object(), FormatError, "[safetensors] __metadata__: expected an object");
+  for (const auto& [key, text] : found->items()) {
+    AG_CHECK_USER(text.is_string(), FormatError, "[safetensors] __metadata__ '{}': expected a text", key);
+    metadata[key] = text.get<std::string>();
+  }
+  return metadata;
+}
+
 }  // namespace
 
 SafeTensors parse_safetensors(std::string_view bytes) {
-  AG_CHECK_USER(bytes.size() >= 8, FormatError, "[safetensors] file: {} bytes are too few", bytes.size());
-  uint64_t length = 0;
-  for (size_t i = 0; i < 8; ++i) length |= static_cast<uint64_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
-  AG_CHECK_USER(length <= kMaxHeaderBytes && length <= bytes.size() - 8, FormatError,
-                "[safetensors] header: {} bytes do not fit into a file of {}", length, bytes.size());
-  const std::string_view text = bytes.substr(8, length);
-  AG_CHECK_USER(!text.empty() && text.front() == '{', FormatError,
-                "[safetensors] header: expected it to begin with '{{'");
-  const Json header = parse_header(text);
-  AG_CHECK_USER(header.is_object(), FormatError, "[safetensors] header: expected an object");
-  const std::string_view buffer = bytes.substr(8 + length);
-  SafeTensors content;
+  const uint64_t length = header_length(bytes, bytes.size());
+  const Json header = parse_header(bytes.substr(kLengthBytes, length));
+  const std::string_view buffer = bytes.substr(kLengthBytes + length);
+  SafeTensors content{.tensors = {}, .metadata = metadata_of(header)};
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items()) {
-    if (name != "__metadata__") {
-      entries.push_back(read_entry(name, value));
-      continue;
-    }
-    AG_CHECK_USER(value.is_object(), FormatError, "[safetensors] __metadata__: expected an object");
-    for (const auto& [key, text_value] : value.items()) {
-      AG_CHECK_USER(text_value.is_string(), FormatError, "[safetensors] __metadata__ '{}': expected a text", key);
-      content.metadata[key] = text_value.get<std::string>();
-    }
+    if (name != kMetadata) entries.push_back(read_entry(name, value));
   }
   check_tiling(entries, buffer.size());
   for (const Entry& entry : entries) content.tensors.emplace_back(entry.name, read_elements(entry, buffer));
   return content;
 }
 
+std::map<std::string, std::string> read_safetensors_metadata(const std::string& path) {
+  const io::InputFile file(path);
+  std::string front(kLengthBytes, '\0');
+  file.read_some(0, front.data(), front.size());
+  std::string header(header_length(front, static_cast<uint64_t>(file.size_bytes())), '\0');
+  file.read(kLengthBytes, header.data(), header.size());
+  return metadata_of(parse_header(header));
+}
+
 SafeTensors read_safetensors(const std::string& path) { return parse_safetensors(io::read_file(path, kMaxFileBytes)); }
 
 std::string io::format_safetensors_header(const SafeTensors& content) {
   Json header = Json::object();
-  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
+  if (!content.metadata.empty()) header[kMetadata] = content.metadata;
   uint64_t at = 0;
   for (const auto& [name, tensor] : content.tensors) {
-    AG_CHECK_USER(name != "__metadata__" && !header.contains(name), ValueError,
+    AG_CHECK_USER(name != kMetadata && !header.contains(name), ValueError,
                   "[safetensors] tensor '{}': the name is taken", name);
     const uint64_t end = at + tensor.size_bytes();
     header[name] = {{"dtype", name_of(tensor.dtype())}, {"shape", tensor.dims()}, {"data_offsets", {at, end}}};
