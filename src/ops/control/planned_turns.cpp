@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "ops/shape/axes.h"
+
 namespace autograph {
 namespace {
 
@@ -56,8 +58,7 @@ bool gives(const NestedCall& call, const TurnWiring& wiring, const NestedSession
   for (size_t k = 0; k < turns.stacks.size(); ++k) {
     const TurnPlan::Stack& stack = turns.stacks[k];
     std::vector<Dim> dims = session.output_type(stack.output).shape().dims();
-    const auto axis = stack.axis < 0 ? stack.axis + std::ssize(dims) + 1 : stack.axis;
-    dims.insert(dims.begin() + axis, Dim(wiring.num_turns.value_or(0)));
+    dims.insert(dims.begin() + front_axis(stack.axis, std::ssize(dims) + 1), Dim(wiring.num_turns.value_or(0)));
     if (!(Shape(std::move(dims)) == call.outputs[turns.states.size() + k].shape())) return false;
   }
   return true;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "ops/shape/axes.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {
@@ -21,9 +22,12 @@ int64_t product(const Dims& dims, int64_t begin, int64_t end) {
   return count;
 }
 
-size_t bytes_of(const Type& type) {
-  const Dims dims = type.shape().static_dims();
-  return static_cast<size_t>(product(dims, 0, std::ssize(dims))) * element_size(type.dtype());
+size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Copies blocks that lie `from_step` and `to_step` bytes apart.
+void copy_blocks(const char* from, size_t from_step, char* to, size_t to_step, size_t bytes, int64_t count) {
+  if (bytes == 0) return;
+  for (int64_t b = 0; b < count; ++b, from += from_step, to += to_step) std::memcpy(to, from, bytes);
 }
 
 }  // namespace
@@ -67,7 +71,7 @@ TurnLoop::Cut TurnLoop::cut_of(const Type& slice, int64_t axis) {
 
 size_t TurnLoop::take_scratch(size_t bytes) {
   const size_t offset = scratch_bytes_;
-  scratch_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  scratch_bytes_ += aligned(bytes);
   return offset;
 }
 
@@ -76,7 +80,7 @@ void TurnLoop::add_state(const TurnPlan::State& state, const std::vector<Type>& 
   keeps_types_ = keeps_types_ && session.output_type(state.output) == type;
   const bool is_handed_on = session.hands_on(state.output, state.input);
   const bool is_condition = plan_.has_condition && states_.empty();
-  const size_t bytes = bytes_of(type);
+  const size_t bytes = size_of(type);
   const size_t scratch = take_scratch(is_handed_on ? 0 : bytes);
   if (is_condition) take_scratch(bytes);
   states_.push_back({state.input, state.output, bytes, is_handed_on, scratch});
@@ -118,7 +122,7 @@ class TurnLoop::Run {
     void* const second = at(memory_.scratch(), state.scratch);
     if (!is_result) return second;
     if (k >= num_conditions()) return memory_.state(k - num_conditions());
-    return at(second, (state.bytes + kAlignment - 1) / kAlignment * kAlignment);
+    return at(second, aligned(state.bytes));
   }
 
   const void* current(size_t k) const {
@@ -143,15 +147,16 @@ class TurnLoop::Run {
 
   size_t row(const Part& part) const { return static_cast<size_t>(part.is_backwards ? num_turns_ - 1 - turn_ : turn_); }
 
+  // Bytes from one block of a slice to its next one in the whole tensor.
+  size_t step_between(const Part& part) const { return part.cut.block_bytes * static_cast<size_t>(num_turns_); }
+
   void bind_slice(const Part& slice) {
     const char* const first =
         static_cast<const char*>(memory_.input(slice.number)) + row(slice) * slice.cut.block_bytes;
     if (slice.cut.is_whole()) return session_.bind_input(slice.number, first);
     char* const copy = at(memory_.scratch(), slice.scratch);
-    const size_t bytes = slice.cut.block_bytes, step = bytes * static_cast<size_t>(num_turns_);
-    for (size_t b = 0; bytes > 0 && b < static_cast<size_t>(slice.cut.blocks); ++b) {
-      std::memcpy(copy + b * bytes, first + b * step, bytes);
-    }
+    const size_t bytes = slice.cut.block_bytes;
+    copy_blocks(first, step_between(slice), copy, bytes, bytes, slice.cut.blocks);
     session_.bind_input(slice.number, copy);
   }
 
@@ -167,13 +172,10 @@ class TurnLoop::Run {
 
   void scatter(size_t k) {
     const Part& stack = loop_.stacks_[k];
-    if (stack.cut.is_whole() || stack.cut.block_bytes == 0) return;
-    char* const first = row_of_stack(k);
-    const char* const copy = at(memory_.scratch(), stack.scratch);
-    const size_t bytes = stack.cut.block_bytes, step = bytes * static_cast<size_t>(num_turns_);
-    for (size_t b = 0; b < static_cast<size_t>(stack.cut.blocks); ++b) {
-      std::memcpy(first + b * step, copy + b * bytes, bytes);
-    }
+    if (stack.cut.is_whole()) return;
+    const size_t bytes = stack.cut.block_bytes;
+    copy_blocks(at(memory_.scratch(), stack.scratch), bytes, row_of_stack(k), step_between(stack), bytes,
+                stack.cut.blocks);
   }
 
   const TurnLoop& loop_;
