@@ -41,18 +41,21 @@ std::vector<int64_t> channels_first(int64_t rank) {
   return perm;
 }
 
+// The spatial extents as i64 [axes], computed while running where one is open.
+Var spatial_extents(const Var& x) { return slice(extents_of(x), {2}, {x.rank()}, {0}); }
+
+Var integers_like(const Var& like, const Dims& values) { return constant_like(like, Tensor::vector(values)); }
+
 // [N, G * C, ...] as [C, G * N, ...]: the images of a group become its channels.
 Var groups_of_images(const Var& x, int64_t group) {
   if (group == 1) return transpose(x, channels_first(x.rank()));
-  const auto numbers = [&](const Dims& values) { return constant_like(x, Tensor::vector(values)); };
-  const Var extents = extents_of(x);
-  const Var images = slice(extents, {0}, {1}, {0}), spatial = slice(extents, {2}, {x.rank()}, {0});
+  const Var images = slice(extents_of(x), {0}, {1}, {0}), spatial = spatial_extents(x);
   const Dim& channels = x.shape()[1];
   const int64_t of_group = channels.is_known() ? channels.value() / group : -1;
   std::vector<int64_t> perm{2, 1, 0};
   for (int64_t axis = 2; axis < x.rank(); ++axis) perm.push_back(axis + 1);
-  const Var split = reshape(x, concat({images, numbers({group, of_group}), spatial}, 0));
-  return reshape(transpose(split, perm), concat({numbers({of_group < 0 ? 0 : of_group, -1}), spatial}, 0));
+  const Var split = reshape(x, concat({images, integers_like(x, {group, of_group}), spatial}, 0));
+  return reshape(transpose(split, perm), concat({integers_like(x, {of_group < 0 ? 0 : of_group, -1}), spatial}, 0));
 }
 
 // ---- Open extents: paddings are computed while running -------------------------------------------------------------
@@ -65,11 +68,6 @@ std::optional<std::vector<WindowAxis>> known_windows_of(const WindowSpec& spec, 
 }
 
 bool is_same(const WindowSpec& spec) { return spec.auto_pad == "SAME_UPPER" || spec.auto_pad == "SAME_LOWER"; }
-
-// The spatial extents as i64 [axes], computed while running.
-Var spatial_extents(const Var& x) { return slice(shape(x), {2}, {x.rank()}, {0}); }
-
-Var integers_like(const Var& like, const Dims& values) { return constant_like(like, Tensor::vector(values)); }
 
 // Elements in front of x and behind it, i64 [axes]; as many behind as the last window needs.
 struct Paddings {
