@@ -141,14 +141,10 @@ Var RowGradient::write(const Var& table, const Var& values) const {
   return scatter_nd(table, unsqueeze(indices, {-1}), values);
 }
 
-std::optional<int64_t> num_scattered_rows(const Var& gradient) {
+std::optional<RowGradient> row_gradient(const Var& gradient, int64_t max_rows) {
   ScatterExpression expression;
-  return expression.read(gradient) ? std::optional(expression.num_rows()) : std::nullopt;
-}
-
-std::optional<RowGradient> row_gradient(const Var& gradient) {
-  ScatterExpression expression;
-  return expression.read(gradient) ? std::optional(expression.rows(gradient)) : std::nullopt;
+  if (!expression.read(gradient) || expression.num_rows() > max_rows) return std::nullopt;
+  return expression.rows(gradient);
 }
 
 }  // namespace autograph

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "autograph/builder.h"
@@ -19,11 +20,9 @@ struct RowGradient {
   Var write(const Var& table, const Var& values) const;
 };
 
-/// How many rows of `gradient` were added to zeros, those of one place counted each; none where it is not made so: by
-/// scatter_nd along the first axis as rules of gather do, sums of such, and products of them and single numbers.
-std::optional<int64_t> num_scattered_rows(const Var& gradient);
-
-/// Its rows, as further nodes; none where num_scattered_rows() has none.
-std::optional<RowGradient> row_gradient(const Var& gradient);
+/// The rows of `gradient` that were added to zeros, as further nodes; none (and no node) where it is not made so: by
+/// scatter_nd along the first axis as rules of gather do, sums of such, and products of them and single numbers; nor
+/// where there are more than `max_rows`, those of one place counted each.
+std::optional<RowGradient> row_gradient(const Var& gradient, int64_t max_rows = std::numeric_limits<int64_t>::max());
 
 }  // namespace autograph

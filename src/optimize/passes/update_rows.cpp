@@ -35,12 +35,12 @@ bool update_rows_of(Graph& graph, const StateUpdate& update) {
   const auto slot = gradient_slot(node, table);
   if (!slot || graph.type(node.input(*slot)) != graph.type(table)) return false;
   const Var gradient(graph, node.input(*slot)), whole(graph, table);
-  const auto count = num_scattered_rows(gradient);
-  if (!count || *count * kRowsForEachRead > whole.dim(0)) return false;
-  const RowGradient rows = *row_gradient(gradient);
-  std::vector<Var> terms{rows.read(whole), rows.read(whole)};
-  terms[*slot] = rows.rows;
-  const Var now = rows.write(whole, apply(node.op(), terms, node.attributes()));
+  if (!whole.type().is_static() || whole.rank() == 0) return false;
+  const auto rows = row_gradient(gradient, whole.dim(0) / kRowsForEachRead);
+  if (!rows) return false;
+  std::vector<Var> terms{rows->read(whole), rows->read(whole)};
+  terms[*slot] = rows->rows;
+  const Var now = rows->write(whole, apply(node.op(), terms, node.attributes()));
   replace_pattern(graph, update.value, now.id());
   return true;
 }
