@@ -19,6 +19,7 @@
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "ops/sample.h"
+#include "support/agreement.h"
 #include "support/compare.h"
 #include "support/graphs/random_graph.h"
 #include "support/graphs/sample_graph.h"
@@ -131,7 +132,7 @@ TEST(CpuKernels, RandomGraphsAgreeWithTheReference) {
     const auto expected = outcome(test, options_for("reference", false), ignored);
     const auto actual = outcome(test, options_for("cpu", true), ignored);
     ASSERT_EQ(actual.second.empty(), expected.second.empty()) << actual.second << expected.second;
-    ASSERT_EQ(difference(actual.first, expected.first, {1e-3, 1e-3}), "") << "graph " << i;
+    ASSERT_EQ(disagreement(actual.first, expected.first, test), "") << "graph " << i;
   }
 }
 
