@@ -65,7 +65,7 @@ Batch next_batch(DataLoader& loader) {
 
 // The loss of each step, and samples a second without the first two steps, one of which is captured.
 void train(const Options& options) {
-  TrainingTask task = make_task("tree", options.trees, 0, 0.0);
+  TrainingTask task = make_task("tree", options.trees, {.dropout = 0.0});
   if (!options.weights.empty()) task.module->load(options.weights);
   DataLoader loader(task.training, {.batch_size = task.batch, .shuffle = true, .drop_last = true});
   EagerOptimizer optimizer(variables_of(*task.module), task.optimizer, task.update);
