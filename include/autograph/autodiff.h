@@ -63,7 +63,8 @@ Var jacobian(const Var& output, const Var& input);
 /// What gradient_graph() makes a loss of, and which gradients it gives.
 struct GradientGraphOptions {
   /// The name of an output with one element; or "sum": all elements of all float outputs, each times a fixed weight of
-  /// its own, normally distributed; "sum1": the same with weights of 1; "mean": the means of all float outputs, added.
+  /// its own, normally distributed; "sum1": the same with weights of 1; "mean": the means of all float outputs, added;
+  /// "cross_entropy", "soft_cross_entropy", "token_cross_entropy" and "mse" as TrainingOptions::loss has them.
   std::string loss = "sum";
   /// Names of inputs, weights and states, in which * stands for anything and ? for a character. "all": each input, and
   /// the weights and states that make_trainable() lets learn, not tables, masks and what shapes follow from.

@@ -53,10 +53,9 @@ struct TrainingGraphs {
 TrainingGraphs training_graphs(nn::Module& module, const DataLoader& loader, const LossFunction& loss,
                                const Optimizer& optimizer, const UpdateOptions& options = {});
 
-/// Those of an imported model, of which `options.loss` is cross_entropy, token_cross_entropy or mse. Its one input
-/// takes the field that is not the target: of images and tables the target is "label", of tokens "target". Where Mixup
-/// makes labels of a batch probabilities, cross_entropy is that of these. Throws
-/// ValueError or ShapeError where model and data do not fit.
+/// Those of an imported model. Its one input takes the field that is not the target: of images and tables the target is
+/// "label", of tokens "target"; losses of outputs alone read none. Where labels are probabilities, by Mixup or in the
+/// data, cross_entropy is that of these. Throws ValueError or ShapeError where model and data do not fit.
 TrainingGraphs training_graphs(const Graph& model, const DataLoader& loader, const TrainingOptions& options);
 
 /// The loss of classifiers: cross entropy and accuracy of module(fields[input]) against the labels in fields[target].

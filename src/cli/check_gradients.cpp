@@ -5,6 +5,7 @@
 #include "autograph/gradient_check.h"
 #include "base/check.h"
 #include "cli/execute.h"
+#include "cli/options/loss_option.h"
 #include "report/table.h"
 
 namespace autograph::cli {
@@ -58,11 +59,9 @@ std::vector<Option> gradient_option_table(GradientFlags& flags) {
            .doc = "Check gradients instead of outputs: rules against differences of the loss in f64, kernels against "
                   "the reference.",
            .target = &flags.check},
-          {.names = "--loss",
-           .value_name = "LOSS",
-           .doc = std::string("With --gradients: ") + kGradientLosses +
-                  " The target is drawn from --seed: labels below the number of classes, which do not move.",
-           .target = &flags.loss},
+          loss_option(flags.loss, "With --gradients: ",
+                      "sum when not given. The target is drawn from --seed: labels below the number of classes, which "
+                      "do not move."),
           {.names = "--wrt",
            .value_name = "PATTERN",
            .doc = "With --gradients: names of inputs and weights, with * and ?; all when not given.",

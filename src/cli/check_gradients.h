@@ -12,13 +12,6 @@
 
 namespace autograph::cli {
 
-/// What --loss may be where gradients are asked for.
-inline constexpr const char* kGradientLosses =
-    "sum (of all float outputs, each element times a drawn weight), sum1 (weights of 1), mean, an output with one "
-    "element; or of the first float output and a further input \"target\" cross_entropy (classes in dim 1, integer "
-    "labels), token_cross_entropy (classes in the last dim), soft_cross_entropy (probabilities) or mse; sum when not "
-    "given.";
-
 /// --gradients, --loss, --wrt, --seconds.
 struct GradientFlags {
   bool check = false;

@@ -43,11 +43,12 @@ const Var& field_of(const std::map<std::string, Var>& fields, const std::string&
   return found->second;
 }
 
+// "" where there is none.
 std::string target_of(const std::vector<Field>& fields) {
   for (const char* name : {"label", "target"}) {
     if (std::any_of(fields.begin(), fields.end(), [&](const Field& f) { return f.name == name; })) return name;
   }
-  throw ValueError("[train] data: expected a field \"label\" or \"target\", got none");
+  return "";
 }
 
 // The field for the one input of an imported model.
@@ -56,8 +57,8 @@ std::string input_of(const std::vector<Field>& fields, const std::string& target
   for (const Field& field : fields) {
     if (field.name != target) names.push_back(field.name);
   }
-  AG_CHECK_USER(names.size() == 1, ValueError, "[train] data: expected one field besides \"{}\", got {}", target,
-                names.empty() ? "none" : join(names, ", "));
+  AG_CHECK_USER(names.size() == 1, ValueError, "[train] data: expected one field{}, got {}",
+                target.empty() ? "" : " besides \"" + target + "\"", names.empty() ? "none" : join(names, ", "));
   return names.front();
 }
 
@@ -87,14 +88,17 @@ TrainingOptions for_labels(TrainingOptions options, const std::vector<Field>& fi
   return options;
 }
 
-Graph with_fields(Graph graph, const std::vector<Field>& fields) {
+// The one input of the model and the target, where the loss has one, under the names of the data.
+Graph with_fields(Graph graph, const Graph& model, const std::vector<Field>& fields) {
   const std::string target = target_of(fields);
-  AG_CHECK_USER(graph.inputs().size() == 2, ValueError,
+  const bool has_target = graph.inputs().size() > model.inputs().size();
+  AG_CHECK_USER(!has_target || !target.empty(), ValueError,
+                "[train] data: expected a field \"label\" or \"target\", got none");
+  AG_CHECK_USER(model.inputs().size() == 1, ValueError,
                 "[train] model: expected one input, got {} (models of several need a loop of their own)",
-                graph.inputs().size() - 1);
-  const std::string input = input_of(fields, target);
-  graph.set_value_name(graph.inputs()[0], input);
-  graph.set_value_name(graph.inputs()[1], target);
+                model.inputs().size());
+  graph.set_value_name(graph.inputs()[0], input_of(fields, target));
+  if (has_target) graph.set_value_name(graph.inputs()[1], target);
   return graph;
 }
 
@@ -115,9 +119,9 @@ TrainingGraphs training_graphs(nn::Module& module, const DataLoader& loader, con
 
 TrainingGraphs training_graphs(const Graph& model, const DataLoader& loader, const TrainingOptions& options) {
   const Graph of_step = with_batch(model, batch_of(loader)), of_any = with_batch(model, Dim::symbol("batch"));
-  return evaluated_by_averages(
-      {with_fields(training_graph(of_step, for_labels(options, loader.fields())), loader.fields()),
-       with_fields(evaluation_graph(of_any, options), loader.dataset()->fields())});
+  const std::vector<Field>&mixed = loader.fields(), &kept = loader.dataset()->fields();
+  return evaluated_by_averages({with_fields(training_graph(of_step, for_labels(options, mixed)), model, mixed),
+                                with_fields(evaluation_graph(of_any, for_labels(options, kept)), model, kept)});
 }
 
 LossFunction classification(nn::Module& module, std::string input, std::string target, double label_smoothing) {

@@ -320,6 +320,41 @@ TEST(Trainer, ImportedModelsLearn) {
   EXPECT_GT(trainer.run().epochs.back().held_out.at("accuracy"), 0.9);
 }
 
+// What a loss of outputs alone makes small needs no label; where there is one, it is not read.
+TEST(Trainer, ImportedModelsLearnWithoutATarget) {
+  GraphBuilder graph("distance");
+  const Var x = graph.input("pixels", DType::f32, {Dim::symbol("n"), 2});
+  const Var off = x - graph.constant(Tensor::of<float>({2}, {3, -3}), "center");
+  graph.output("squares", off * off);
+  const Graph model = graph.build();
+  const auto final_loss = [&](const DatasetPtr& points) {
+    DataLoader training(points, {.batch_size = 32, .drop_last = true});
+    TrainingGraphs graphs = training_graphs(model, training, {.loss = "mean", .optimizer = Sgd{.learning_rate = 0.5}});
+    Trainer trainer(std::move(graphs), std::move(training), DataLoader(points, {.batch_size = 32}), {.epochs = 5});
+    return trainer.run().epochs.back().held_out.at("loss");
+  };
+  Random random(5);
+  const Tensor points = draw_tensor(random, DType::f32, {64, 2}, -1, 1);
+  const double bare = final_loss(tensor_dataset({{"x", points}}));
+  EXPECT_LT(bare, 3);
+  EXPECT_EQ(final_loss(tensor_dataset({{"x", points}, {"label", Tensor::zeros(DType::i64, {64})}})), bare);
+}
+
+// Probabilities in the data are what cross_entropy is of, where models are evaluated, too.
+TEST(Trainer, ImportedModelsLearnProbabilities) {
+  GraphBuilder graph("scores");
+  const Var x = graph.input("x", DType::f32, {Dim::symbol("n"), 2});
+  graph.output("scores", matmul(x, graph.constant(Tensor::zeros(DType::f32, {2, 3}), "w")));
+  const DatasetPtr points = tensor_dataset(
+      {{"x", Tensor::of<float>({2, 2}, {1, 0, 0, 1})}, {"label", Tensor::of<float>({2, 3}, {0.5, 0.5, 0, 0, 0, 1})}});
+  DataLoader training(points, {.batch_size = 2});
+  TrainingGraphs graphs = training_graphs(graph.build(), training, {.optimizer = Sgd{.learning_rate = 0.1}});
+  Trainer trainer(std::move(graphs), std::move(training), DataLoader(points, {.batch_size = 2}), {.epochs = 3});
+  const std::vector<EpochResult> epochs = trainer.run().epochs;
+  EXPECT_NEAR(epochs[0].training.at("loss"), std::log(3.0), 1e-6);
+  EXPECT_LT(epochs.back().held_out.at("loss"), std::log(3.0));
+}
+
 // Plans alone would fit: weights and moments do not.
 TEST(Trainer, AMemoryBudgetIsForAllThatARunKeeps) {
   size_t least = 0;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "cli/options/loss_option.h"
 
 namespace autograph::cli {
 
@@ -33,11 +34,7 @@ std::vector<Option> training_option_table(TrainingFlags& flags) {
       {.names = "--train",
        .doc = "A training step: forward, backward and the update of all weights, with batch statistics.",
        .target = &flags.train},
-      {.names = "--loss",
-       .value_name = "LOSS",
-       .doc = "With --train: cross_entropy (classes in dim 1), token_cross_entropy (in the last one), mse, mean, sum "
-              "or an output with one element; cross_entropy when not given.",
-       .target = &flags.loss},
+      loss_option(flags.loss, "With --train: ", "cross_entropy when not given."),
       {.names = "--weights",
        .value_name = "PATTERN",
        .doc = "With --train: names of the weights that learn, with * and ?; all when not given.",

@@ -8,6 +8,7 @@
 #include "base/did_you_mean.h"
 #include "base/join.h"
 #include "base/printable.h"
+#include "cli/options/loss_option.h"
 #include "cli/options/names.h"
 #include "cli/sources/token_options.h"
 
@@ -146,12 +147,9 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
            "the weights.",
        .target = &options.data,
        .kind = ValueKind::file},
-      {.names = "--loss",
-       .value_name = "LOSS",
-       .doc = "Of MODEL.onnx: cross_entropy (classes in dim 1), token_cross_entropy (in the last one) or mse; "
-              "when not given that of the run whose checkpoint is taken, else cross_entropy (of models with tokens "
-              "token_cross_entropy).",
-       .target = &options.loss},
+      loss_option(options.loss, "Of MODEL.onnx: ",
+                  "when not given that of the run whose checkpoint is taken, else cross_entropy (of models with tokens "
+                  "token_cross_entropy). The target is the data's label; sum wants known extents."),
       {.names = "--batch",
        .value_name = "N",
        .doc = "Samples of a step; the task's own when not given, 64 for MODEL.onnx.",

@@ -4,7 +4,7 @@
 #include "autograph/autodiff.h"
 #include "autograph/error.h"
 #include "base/check.h"
-#include "cli/check_gradients.h"
+#include "cli/options/loss_option.h"
 #include "cli/sources/model_source.h"
 #include "cli/verbs.h"
 #include "report/table.h"
@@ -59,8 +59,7 @@ int run(Session& session, const Options& options) {
 Command grad_command() {
   auto options = std::make_shared<Options>();
   std::vector<Option> table = model_option_table(options->model);
-  table.push_back(
-      {.names = "--loss", .value_name = "LOSS", .doc = kGradientLosses, .target = &options->gradients.loss});
+  table.push_back(loss_option(options->gradients.loss, "", "sum when not given."));
   table.push_back({.names = "--wrt",
                    .value_name = "PATTERN",
                    .doc = "Names of inputs and weights, with * and ?; all when not given.",

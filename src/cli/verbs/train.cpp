@@ -144,8 +144,16 @@ std::string progress_text(const TrainingProgress& now) {
   return text + fmt::format("  {:.0f} samples/s  {} left ", now.samples_per_second, duration(now.seconds_left));
 }
 
+// Which epoch is the best: by the accuracy, where the loss has one.
+std::string watched_metric(const Graph& evaluation) {
+  for (size_t k = 0; k < evaluation.outputs().size(); ++k) {
+    if (evaluation.output_name(k) == "accuracy") return "accuracy";
+  }
+  return "loss";
+}
+
 TrainerOptions trainer_options(Session& session, const LearningSource& source, const Options& options,
-                               const DataLoader& loader) {
+                               const DataLoader& loader, const Graph& evaluation) {
   const int64_t epochs = options.epochs > 0 ? options.epochs : source.task.epochs;
   int64_t steps = epochs * loader.batches_per_epoch();
   if (options.steps > 0) steps = std::min(steps, options.steps);
@@ -157,7 +165,7 @@ TrainerOptions trainer_options(Session& session, const LearningSource& source, c
   trainer.schedule = schedule_of(schedule, rate, steps, options.warm_up);
   if (!trainer.schedule) trainer.plateau = nn::Plateau(rate, 0.1, 3);
   trainer.patience = options.patience;
-  trainer.watched = source.model && source.training.loss == "mse" ? "loss" : "accuracy";
+  trainer.watched = watched_metric(evaluation);
   trainer.checkpoints = options.checkpoint;
   trainer.checkpoint_every = options.checkpoint_every;
   trainer.resume = options.resume;
@@ -272,7 +280,7 @@ int run(Session& session, Options& options) {
   begin_from(source, options.from);
   DataLoader loader = training_loader(source, options.learning);
   TrainingGraphs graphs = graphs_of(source, loader, options);
-  TrainerOptions how = trainer_options(session, source, options, loader);
+  TrainerOptions how = trainer_options(session, source, options, loader, graphs.evaluation);
   const InterruptScope interruptible;
   Trainer trainer(std::move(graphs), std::move(loader), held_out_loader(source), std::move(how));
   ObservedRun observed(session, options.observe);

@@ -23,6 +23,24 @@ TEST(CliTrainingFlags, AreNothingWithoutTraining) {
   }
 }
 
+// Whoever learned a loss at one verb has it at the others.
+TEST(CliTrainingFlags, AllVerbsTakeTheSameLosses) {
+  const TestFolder folder;
+  const std::vector<std::string> verbs{"check zoo:mlp --gradients --seconds 0",
+                                       "grad zoo:mlp -o " + (folder / "g.onnx"), "bench zoo:mlp --train --seconds 0"};
+  for (const char* loss :
+       {"sum", "sum1", "mean", "cross_entropy", "soft_cross_entropy", "token_cross_entropy", "mse"}) {
+    for (const std::string& verb : verbs) {
+      const ProgramResult result = run_program(verb + " --loss " + loss);
+      EXPECT_EQ(result.exit_code, 0) << verb << " " << loss << ": " << result.err;
+    }
+    for (const char* verb : {"check", "grad", "bench", "train"}) {
+      const std::string help = run_program(std::string(verb) + " --help").out;
+      EXPECT_NE(help.find(loss), std::string::npos) << verb << " " << loss;
+    }
+  }
+}
+
 TEST(CliTrainingFlags, NumbersWithoutSenseAreRefused) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"--lr=-1", "learning-rate: expected a finite number of 0 or more, got -1"},
