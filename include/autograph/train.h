@@ -66,7 +66,7 @@ struct Adam {
   double epsilon = 1e-8;
   double weight_decay = 0;
   bool amsgrad = false;
-  bool lazy = false;  ///< Of graphs alone, without weight decay, amsgrad, accumulation and clip_value.
+  bool lazy = false;  ///< Of graphs alone, without weight decay, amsgrad and accumulation.
 };
 
 /// torch.optim.AdamW (Loshchilov and Hutter 2019): weight decay beside the gradient.

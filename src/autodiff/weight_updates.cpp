@@ -46,9 +46,9 @@ Optimizer optimizer_of(const WeightGroup* group, const Optimizer& optimizer) {
 
 // What makes gradients of all rows out of those of some.
 void check_lazy(const UpdateOptions& options) {
-  AG_CHECK_USER(options.accumulate == 1 && !options.clip_value, ValueError,
-                "[train] lazy: expected neither accumulation nor clip_value, got accumulate {} and {}",
-                options.accumulate, options.clip_value ? fmt::format("clip_value {}", *options.clip_value) : "none");
+  AG_CHECK_USER(options.accumulate == 1, ValueError,
+                "[train] lazy: expected no accumulation, which makes gradients of all rows, got accumulate {}",
+                options.accumulate);
   for (const WeightGroup& group : options.groups) {
     AG_CHECK_USER(group.weight_decay.value_or(0) == 0, ValueError,
                   "[train] lazy: expected no weight decay, got {} for the group '{}'", *group.weight_decay,

@@ -1,6 +1,8 @@
 #include "ops/index/row_gradient.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "autograph/op_def.h"
@@ -8,13 +10,14 @@
 #include "autograph/ops/index.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
+#include "graph/run_reference.h"
 #include "ops/defs.h"
 #include "ops/gradients.h"
 
 namespace autograph {
 namespace {
 
-// Sums and factors between a gradient and its scatters; more are left to the dense form.
+// Nodes between a gradient and its scatters; more are left to the dense form.
 constexpr int kMaxDepth = 16;
 
 bool is_one_number(const Var& x) { return x.type().is_static() && x.shape().num_elements() == 1; }
@@ -50,6 +53,23 @@ Var places_of(const Var& indices) {
   return scatter_elements(filled_like(indices, 0), order, places);
 }
 
+// Is the result 0 where the inputs in `terms` are? The others are single numbers.
+bool keeps_zeros(const Node& node, const Var& value, const std::vector<size_t>& terms) {
+  const bool is_quotient = &node.op() == &div_def() && terms[0] == 0;
+  if (terms.size() == 1 && (&node.op() == &mul_def() || is_quotient)) return true;  // whatever finite number it is
+  std::vector<Tensor> inputs;
+  for (size_t slot = 0; slot < node.inputs().size(); ++slot) {
+    inputs.emplace_back();
+    if (!node.input(slot).is_valid()) continue;
+    const Var each = input(value, slot);
+    const bool is_term = std::find(terms.begin(), terms.end(), slot) != terms.end();
+    if (!is_term && !each.known()) return false;
+    inputs.back() = is_term ? Tensor::zeros(each.dtype(), {}) : each.known()->reshaped({});
+  }
+  const Type type(value.dtype(), Shape(std::vector<Dim>{}));
+  return run_reference(node.op(), node.attributes(), inputs, {&type, 1})[0].to_f64().front() == 0;
+}
+
 // A gradient as an expression of scatters, read twice: which rows there are, and the same expression of them alone.
 class ScatterExpression {
  public:
@@ -57,12 +77,12 @@ class ScatterExpression {
   bool read(const Var& gradient, int depth = 0) {
     const Node* node = depth < kMaxDepth && gradient.is_valid() && !gradient.is_eager() ? producer(gradient) : nullptr;
     if (!node) return false;
+    if (!read_.insert(gradient.id().index).second) return true;
     if (&node->op() == &scatter_nd_def()) return read_scatter(*node, gradient);
     const std::vector<size_t> terms = terms_of(*node, gradient);
     return !terms.empty() && std::all_of(terms.begin(), terms.end(), [&](size_t slot) {
-      const Var term = input(gradient, slot);
-      return term.type() == gradient.type() && read(term, depth + 1);
-    });
+      return read(input(gradient, slot), depth + 1);
+    }) && keeps_zeros(*node, gradient, terms);
   }
 
   int64_t num_rows() const { return num_rows_; }
@@ -75,21 +95,23 @@ class ScatterExpression {
     const Var places = places_of(indices);
     places_ = indices_.size() == 1 ? std::vector<Var>{places} : split(places, counts_, 0);
     next_ = 0;
-    return {indices, gather(sums(gradient), places)};
+    const Var once = of_rows(gradient);
+    return {indices, gather(once, places), once};
   }
 
  private:
-  // The inputs of a sum, or the one of a product or quotient that is no single number.
+  // Which inputs of an elementwise node are as large as its result; none where one is neither that nor a single number.
   static std::vector<size_t> terms_of(const Node& node, const Var& value) {
-    if (&node.op() == &sum_def() || &node.op() == &add_def()) {
-      std::vector<size_t> all;
-      for (size_t slot = 0; slot < node.inputs().size(); ++slot) all.push_back(slot);
-      return all;
+    std::vector<size_t> terms;
+    if (!node.op().traits.elementwise || node.outputs().size() != 1 || !value.type().is_static()) return terms;
+    for (size_t slot = 0; slot < node.inputs().size(); ++slot) {
+      if (!node.input(slot).is_valid()) continue;
+      const Var each = input(value, slot);
+      if (is_one_number(each)) continue;
+      if (each.shape() != value.shape()) return {};
+      terms.push_back(slot);
     }
-    const bool is_product = &node.op() == &mul_def();
-    if (!is_product && &node.op() != &div_def()) return {};
-    if (is_one_number(input(value, 1))) return {0};
-    return is_product && is_one_number(input(value, 0)) ? std::vector<size_t>{1} : std::vector<size_t>{};
+    return terms;
   }
 
   bool read_scatter(const Node& node, const Var& value) {
@@ -106,27 +128,38 @@ class ScatterExpression {
   }
 
   // The same expression, of tables that have a row for each place.
-  Var sums(const Var& gradient) {
-    const Node node = *producer(gradient);
-    Dims dims = gradient.shape().static_dims();
+  Var of_rows(const Var& value) {
+    if (const auto known = made_.find(value.id().index); known != made_.end()) return known->second;
+    const Node node = *producer(value);
+    const Var made = &node.op() == &scatter_nd_def() ? next_scatter(value) : of_rows(node, value);
+    made_.emplace(value.id().index, made);
+    return made;
+  }
+
+  Var next_scatter(const Var& value) {
+    const size_t number = next_++;
+    Dims dims = value.shape().static_dims();
+    dims[0] = counts_[number];
+    const Var slices = reshape(slices_[number], dims);
     dims[0] = num_rows_;
-    if (&node.op() == &scatter_nd_def()) {
-      const size_t number = next_++;
-      dims[0] = counts_[number];
-      const Var slices = reshape(slices_[number], dims);
-      dims[0] = num_rows_;
-      const Var zeros = constant_like(slices, Tensor::zeros(slices.dtype(), dims));
-      return scatter_nd(zeros, unsqueeze(places_[number], {-1}), slices, "add");
-    }
+    const Var zeros = constant_like(slices, Tensor::zeros(slices.dtype(), dims));
+    return scatter_nd(zeros, unsqueeze(places_[number], {-1}), slices, "add");
+  }
+
+  Var of_rows(const Node& node, const Var& value) {
+    const std::vector<size_t> terms = terms_of(node, value);
     std::vector<Var> inputs;
-    const std::vector<size_t> terms = terms_of(node, gradient);
     for (size_t slot = 0; slot < node.inputs().size(); ++slot) {
       const bool is_term = std::find(terms.begin(), terms.end(), slot) != terms.end();
-      inputs.push_back(is_term ? sums(input(gradient, slot)) : input(gradient, slot));
+      inputs.push_back(is_term                       ? of_rows(input(value, slot))
+                       : node.input(slot).is_valid() ? input(value, slot)
+                                                     : Var());
     }
     return apply(node.op(), inputs, node.attributes());
   }
 
+  std::unordered_set<uint32_t> read_;
+  std::unordered_map<uint32_t, Var> made_;
   std::vector<Var> indices_, slices_, places_;  // of each scatter
   std::vector<int64_t> counts_;
   int64_t num_rows_ = 0;
