@@ -15,22 +15,30 @@
 namespace autograph {
 namespace {
 
-// Of sum(y * y) with respect to all inputs.
-Graph gradients_of(const OpDef& op, const Attributes& attributes, const std::vector<Shape>& shapes) {
+// Of sum(y * y) with respect to all inputs; of order 2 those of the sum of their squares.
+Graph gradients_of(const OpDef& op, const Attributes& attributes, const std::vector<Shape>& shapes, int order) {
   GraphBuilder graph;
   std::vector<Var> inputs;
   for (const Shape& shape : shapes)
     inputs.push_back(graph.input("x" + std::to_string(inputs.size()), DType::f64, shape));
   const Var y = apply(op, inputs, attributes);
-  const std::vector<Var> gradients = grad(reduce_sum(y * y, {}, false), inputs);
+  std::vector<Var> gradients = grad(reduce_sum(y * y, {}, false), inputs);
+  if (order == 2) {
+    Var squares;
+    for (const Var& each : gradients) {
+      const Var sum = reduce_sum_square(each, {}, false);
+      squares = squares.is_valid() ? squares + sum : sum;
+    }
+    gradients = grad(squares, inputs);
+  }
   for (size_t k = 0; k < gradients.size(); ++k) graph.output("grad/" + std::to_string(k), gradients[k]);
   return graph.build();
 }
 
 // `open` at the extents of each of `runs`, inputs for one run.
 void expect_right_at(const OpDef& op, const Attributes& attributes, const std::vector<Shape>& open,
-                     const std::vector<std::vector<Dims>>& runs) {
-  const Executable program = compile(gradients_of(op, attributes, open));
+                     const std::vector<std::vector<Dims>>& runs, int order = 1) {
+  const Executable program = compile(gradients_of(op, attributes, open, order));
   Random random(3);
   for (const std::vector<Dims>& sizes : runs) {
     std::vector<Datum> inputs;
@@ -39,7 +47,7 @@ void expect_right_at(const OpDef& op, const Attributes& attributes, const std::v
       inputs.emplace_back(draw_tensor(random, DType::f64, dims, -1, 1));
       known.push_back(Shape::of(dims));
     }
-    const Executable expected = compile(gradients_of(op, attributes, known));
+    const Executable expected = compile(gradients_of(op, attributes, known, order));
     EXPECT_EQ(difference(program.run(inputs), expected.run(inputs)), "") << op.name << " " << to_string(known[0]);
   }
 }
@@ -99,6 +107,33 @@ TEST(OpenExtents, OfPools) {
     attributes.set("ceil_mode", int64_t{0});
     attributes.set("count_include_pad", int64_t{1});
     expect_right_at(average_pool_def(), attributes, {open_image(4)}, kImages);
+    attributes.set("ceil_mode", int64_t{1});
+    expect_right_at(average_pool_def(), attributes, {open_image(4)}, kImages);
+  }
+}
+
+TEST(OpenExtents, OfTransposedConvolutionsOfGivenExtents) {
+  for (Attributes attributes : geometries()) {
+    attributes.set("output_shape", Dims{17, 14});
+    attributes.set("group", int64_t{2});
+    const Dims weights{4, 3, 3, 2};
+    expect_right_at(conv_transpose_def(), attributes, {open_image(4), Shape::of(weights)}, with(weights));
+  }
+}
+
+TEST(OpenExtents, OfGradients) {
+  const std::vector<Attributes> all = geometries();
+  for (size_t k = 0; k < all.size(); ++k) {
+    Attributes attributes = all[k];
+    const auto group = static_cast<int64_t>(1 + k % 2);
+    attributes.set("group", group);
+    const Dims weights{6, 4 / group, 3, 2}, transposed{4, 3, 3, 2};
+    expect_right_at(conv_def(), attributes, {open_image(4), Shape::of(weights)}, with(weights), 2);
+    expect_right_at(conv_transpose_def(), attributes, {open_image(4), Shape::of(transposed)}, with(transposed), 2);
+    Attributes pool = all[k];
+    pool.set("kernel_shape", Dims{3, 2});
+    const OpDef* pools[]{&average_pool_def(), &max_pool_def(), &lp_pool_def()};
+    expect_right_at(*pools[k % 3], pool, {open_image(4)}, kImages, 2);
   }
 }
 

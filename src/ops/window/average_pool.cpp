@@ -71,7 +71,8 @@ Var factors_of(VjpContext& c, const WindowSpec& spec) {
     return cast(constant_like(x, counts), c.gy(0).dtype());
   }
   if (!includes_pads) return 1 / count_taps_inside(x, spec);
-  if (spec.ceil_mode) c.unsupported("its rule needs known spatial extents where padding counts and ceil_mode is 1");
+  const bool may_reach_beyond = spec.ceil_mode && (spec.auto_pad == "NOTSET" || spec.auto_pad == "VALID");
+  if (may_reach_beyond) return 1 / count_taps_padded(x, spec, c.gy(0));
   double taps = 1;
   for (const int64_t extent : spec.kernel) taps *= static_cast<double>(extent);
   return scalar_like(x, 1 / taps);

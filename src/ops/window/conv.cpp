@@ -32,8 +32,8 @@ OpCost cost(const CostContext& context) { return conv_cost(context, 0, 1); }
 
 void vjp(VjpContext& c) {
   const Var x = c.in(0), w = c.in(1);
-  if (!x.shape().has_rank() || !x.shape()[1].is_known() || !w.shape().is_static()) {
-    c.unsupported("its rule needs known channels and weights of known extents, got " + to_string(x.shape()) + " and " +
+  if (!x.shape().has_rank() || !w.shape().is_static()) {
+    c.unsupported("its rule needs a known rank and weights of known extents, got " + to_string(x.shape()) + " and " +
                   to_string(w.shape()));
   }
   const Dims extents = w.shape().static_dims();

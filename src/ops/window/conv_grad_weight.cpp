@@ -132,11 +132,14 @@ std::vector<Var> decompose(DecomposeContext& context) {
 void vjp(VjpContext& c) {
   const Var x = c.in(0), gy = c.in(1);
   const bool are_ranked = x.shape().has_rank() && gy.shape().has_rank();
-  const auto axes = are_ranked ? known_windows(c.attributes(), x.shape(), gy.shape()) : std::vector<WindowAxis>();
-  if (axes.empty()) c.unsupported("its rule needs known spatial extents, got " + to_string(x.shape()));
+  if (!are_ranked) c.unsupported("its rule needs known ranks");
+  const auto axes = known_windows(c.attributes(), x.shape(), gy.shape());
   const int64_t group = c.attributes().integer("group");
-  if (c.wants(0)) c.set(0, spread_by_weights(gy, c.gy(0), axes, group));
-  if (c.wants(1)) c.set(1, convolve_windows(x, c.gy(0), axes, group));
+  const WindowSpec spec = window_spec(c.attributes(), c.attributes().get<Dims>("kernel_shape"));
+  const Var w = c.gy(0);
+  const auto known = !axes.empty();
+  if (c.wants(0)) c.set(0, known ? spread_by_weights(gy, w, axes, group) : spread_by_weights_of(gy, w, spec, x, group));
+  if (c.wants(1)) c.set(1, known ? convolve_windows(x, w, axes, group) : convolve_windows_of(x, w, spec, gy, group));
 }
 
 // Each element of gy meets the pixels that its group's channels have under the kernel.

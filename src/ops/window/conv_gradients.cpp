@@ -69,26 +69,34 @@ std::optional<std::vector<WindowAxis>> known_windows_of(const WindowSpec& spec, 
 
 bool is_same(const WindowSpec& spec) { return spec.auto_pad == "SAME_UPPER" || spec.auto_pad == "SAME_LOWER"; }
 
+// By how much the windows of which y has elements are longer than x, one behind the other.
+Var elements_beyond(const WindowSpec& spec, const Var& x, const Var& y) {
+  Dims spans;
+  for (size_t axis = 0; axis < spec.kernel.size(); ++axis) {
+    spans.push_back((spec.kernel[axis] - 1) * spec.dilations[axis] + 1);
+  }
+  const Var reach = (spatial_extents(y) - 1) * integers_like(y, spec.strides) + integers_like(y, spans);
+  return reach - spatial_extents(x);
+}
+
+Var begins_of(const WindowSpec& spec, const Var& like) {
+  return integers_like(like, Dims(spec.pads.begin(), spec.pads.begin() + std::ssize(spec.kernel)));
+}
+
 // Elements in front of x and behind it, i64 [axes]; as many behind as the last window needs.
 struct Paddings {
   Var begins, ends;
 };
 
 Paddings paddings(const WindowSpec& spec, const Var& x, const Var& y) {
-  Dims spans;
-  for (size_t axis = 0; axis < spec.kernel.size(); ++axis) {
-    spans.push_back((spec.kernel[axis] - 1) * spec.dilations[axis] + 1);
-  }
-  const Var reach = (spatial_extents(y) - 1) * integers_like(y, spec.strides) + integers_like(y, spans);
-  const Var beyond = reach - spatial_extents(x);
+  const Var beyond = elements_beyond(spec, x, y);
   if (is_same(spec)) {
     const Var total = max({beyond, scalar_like(beyond, 0)});
     const Var half = total / 2;
     const Var begins = spec.auto_pad == "SAME_UPPER" ? half : total - half;
     return {begins, beyond - begins};
   }
-  const auto axes = static_cast<std::ptrdiff_t>(spec.kernel.size());
-  const Var begins = integers_like(y, Dims(spec.pads.begin(), spec.pads.begin() + axes));
+  const Var begins = begins_of(spec, y);
   return {begins, beyond - begins};
 }
 
@@ -97,14 +105,6 @@ Var padded(const Var& x, const Paddings& pads) {
   Dims axes(static_cast<size_t>(x.rank() - 2));
   std::iota(axes.begin(), axes.end(), 2);
   return apply(pad_def(), {x, concat({pads.begins, pads.ends}, 0), {}, integers_like(x, axes)});
-}
-
-ConvOptions without_pads(const WindowSpec& spec, int64_t group) {
-  ConvOptions options;
-  options.group = group;
-  options.strides = spec.strides;
-  options.dilations = spec.dilations;
-  return options;
 }
 
 PoolOptions pool_options(const WindowSpec& spec) {
@@ -116,6 +116,14 @@ PoolOptions pool_options(const WindowSpec& spec) {
   options.ceil_mode = spec.ceil_mode;
   if (spec.auto_pad == "NOTSET") options.pads = spec.pads;
   return options;
+}
+
+// How many taps of each window lie inside of an image with these spatial extents, at least 1, in the dtype of `like`.
+Var count_taps(const Var& spatial, const Var& like, const WindowSpec& spec) {
+  const Var extents = concat({integers_like(like, {1, 1}), spatial}, 0);
+  const Var ones = apply(expand_def(), {scalar_like(like, 1), extents});
+  const Var counts = lp_pool(ones, 1, pool_options(spec));
+  return max({counts, scalar_like(counts, 1)});
 }
 
 }  // namespace
@@ -164,11 +172,32 @@ Var sum_of_channels(const Var& y) {
   return reduce_sum(y, axes, false);
 }
 
+ConvOptions without_pads(const WindowSpec& spec, int64_t group) {
+  ConvOptions options;
+  options.group = group;
+  options.strides = spec.strides;
+  options.dilations = spec.dilations;
+  return options;
+}
+
+Var padded_to_windows(const Var& x, const Var& begins, const WindowSpec& spec, const Var& y) {
+  return padded(x, {begins, elements_beyond(spec, x, y) - begins});
+}
+
 Var spread_by_weights(const Var& y, const Var& w, const WindowSpec& spec, const Var& x, int64_t group) {
-  if (const auto axes = known_windows_of(spec, x)) return spread_by_weights(y, w, *axes, group);
+  const auto axes = known_windows_of(spec, x);
+  return axes ? spread_by_weights(y, w, *axes, group) : spread_by_weights_of(y, w, spec, x, group);
+}
+
+Var spread_by_weights_of(const Var& y, const Var& w, const WindowSpec& spec, const Var& x, int64_t group) {
   const Var whole = conv_transpose(y, w, {}, without_pads(spec, group));
   const Paddings pads = paddings(spec, x, y);
   return reshape_as(padded(whole, {-pads.begins, -pads.ends}), x);
+}
+
+Var convolve_windows_of(const Var& x, const Var& w, const WindowSpec& spec, const Var& y, int64_t group) {
+  const Var image = padded_to_windows(x, begins_of(spec, x), spec, y);
+  return reshape_as(conv(image, w, {}, without_pads(spec, group)), y);
 }
 
 // The weights slide over x as far as they have elements: y becomes the weights of a convolution whose stride is the
@@ -202,11 +231,21 @@ Var sum_of_windows(const Var& y, const WindowSpec& spec, const Var& x) {
   return spread_by_weights(y, expand(scalar_like(y, 1), taps), spec, x, channels);
 }
 
-Var count_taps_inside(const Var& x, const WindowSpec& spec) {
-  const Var extents = concat({integers_like(x, {1, 1}), spatial_extents(x)}, 0);
-  const Var ones = apply(expand_def(), {scalar_like(x, 1), extents});
-  const Var counts = lp_pool(ones, 1, pool_options(spec));
-  return max({counts, scalar_like(counts, 1)});
+Var count_taps_inside(const Var& x, const WindowSpec& spec) { return count_taps(spatial_extents(x), x, spec); }
+
+// Without padding of its own the padded image may have a further window, which begins in the padding behind x.
+Var count_taps_padded(const Var& x, const WindowSpec& spec, const Var& y) {
+  WindowSpec whole = spec;
+  whole.pads.assign(spec.pads.size(), 0);
+  Dims pads;
+  for (size_t axis = 0; axis < spec.kernel.size(); ++axis) {
+    pads.push_back(spec.pads[axis] + spec.pads[axis + spec.kernel.size()]);
+  }
+  const Var counts = count_taps(spatial_extents(x) + integers_like(x, pads), x, whole);
+  Dims axes(pads.size());
+  std::iota(axes.begin(), axes.end(), 2);
+  const Var begins = integers_like(x, Dims(pads.size(), 0));
+  return apply(slice_def(), {counts, begins, spatial_extents(y), integers_like(x, axes)});
 }
 
 }  // namespace autograph

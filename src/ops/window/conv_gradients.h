@@ -5,6 +5,7 @@
 #include <span>
 
 #include "autograph/builder.h"
+#include "autograph/ops/window.h"
 #include "ops/window/window_geometry.h"
 
 namespace autograph {
@@ -44,8 +45,23 @@ Var correlate_by_conv(const Var& x, const Var& y, const WindowSpec& spec, int64_
 /// The sum of all y whose window has an element of x. y and x are [N, C, ...] with a known number of channels.
 Var sum_of_windows(const Var& y, const WindowSpec& spec, const Var& x);
 
+/// x with zeros in front of its spatial axes, `begins` of each (i64 [axes]), and behind them, or without the elements
+/// that are too many: as the windows of `spec` without padding want it, which are as many as y has elements.
+Var padded_to_windows(const Var& x, const Var& begins, const WindowSpec& spec, const Var& y);
+
+/// Strides, dilations and groups of these windows.
+ConvOptions without_pads(const WindowSpec& spec, int64_t group);
+
+/// spread_by_weights(), correlate() and convolve_windows() of as many windows as y has, which may be fewer than fit; by
+/// the pads of `spec`, which has no auto_pad.
+Var spread_by_weights_of(const Var& y, const Var& w, const WindowSpec& spec, const Var& x, int64_t group);
+Var convolve_windows_of(const Var& x, const Var& w, const WindowSpec& spec, const Var& y, int64_t group);
+
 /// How many taps of each window lie inside of x: [1, 1, out...], at least 1, in the dtype of x.
 Var count_taps_inside(const Var& x, const WindowSpec& spec);
+
+/// The same of the padded x, for the windows that y has elements for.
+Var count_taps_padded(const Var& x, const WindowSpec& spec, const Var& y);
 
 /// The sum over the dims but 1: the gradient of a bias.
 Var sum_of_channels(const Var& y);

@@ -9,6 +9,8 @@
 // In the last two the padding is what is left over, halved; the odd element goes to the end for SAME_UPPER and to the
 // beginning otherwise.
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "base/checked_int.h"
 #include "base/join.h"
@@ -229,30 +231,51 @@ bool has_open_extents(const Shape& x) {
   return !Shape(std::vector<Dim>(x.dims().begin() + 2, x.dims().end())).is_static();
 }
 
-Dims extents_or_open(VjpContext& c) {
-  const Shape& x = c.in(0).shape();
-  if (c.attributes().contains("output_shape") && has_open_extents(x)) {
-    c.unsupported("its rule needs known spatial extents beside output_shape, got " + to_string(x));
-  }
+Dims extents_or_open(const Shape& x) {
   Dims extents;
   for (int64_t axis = 0; axis < x.rank(); ++axis) extents.push_back(x[axis].value_or(kOpenExtent));
   return extents;
 }
 
+// What flows into a result of given extents, with the elements that were cut off as zeros: how many these are in front
+// follows from the open extents of x.
+Var with_what_was_cut(VjpContext& c, const WindowSpec& spec) {
+  Dims more;
+  for (size_t axis = 0; axis < spec.kernel.size(); ++axis) {
+    more.push_back(full_extra(c.attributes(), spec, axis) - c.out(0).dim(static_cast<int64_t>(axis) + 2));
+  }
+  const Var x = c.in(0), like = constant_like(x, Tensor::vector(more));
+  const Var scaled = slice(extents_of(x), {2}, {x.rank()}, {0}) * constant_like(x, Tensor::vector(spec.strides));
+  const Var total = max({scaled + like, scalar_like(like, 0)});
+  return padded_to_windows(c.gy(0), spec.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2, spec, x);
+}
+
+void vjp_of_output_shape(VjpContext& c) {
+  const Var x = c.in(0), w = c.in(1);
+  const Dims extents = w.shape().static_dims();
+  const WindowSpec spec = window_spec(c.attributes(), Dims(extents.begin() + 2, extents.end()));
+  const ConvOptions options = without_pads(spec, c.attributes().integer("group"));
+  const Var gy = with_what_was_cut(c, spec);
+  if (c.wants(0)) c.set(0, reshape_as(conv(gy, w, {}, options), x));
+  if (c.wants(1)) c.set(1, conv_grad_weight(gy, x, spec.kernel, options));
+}
+
 void vjp(VjpContext& c) {
   const Var x = c.in(0), w = c.in(1);
-  if (!x.shape().has_rank() || !x.shape()[1].is_known() || !w.shape().is_static()) {
-    c.unsupported("its rule needs known channels and weights of known extents, got " + to_string(x.shape()) + " and " +
+  if (!x.shape().has_rank() || !w.shape().is_static()) {
+    c.unsupported("its rule needs a known rank and weights of known extents, got " + to_string(x.shape()) + " and " +
                   to_string(w.shape()));
   }
-  const auto axes = conv_transpose_windows(c.attributes(), extents_or_open(c), w.shape().static_dims());
+  if (c.wants(2)) c.set(2, sum_of_channels(c.gy(0)));
+  const bool is_open = has_open_extents(x.shape());
+  if (is_open && c.attributes().contains("output_shape")) return vjp_of_output_shape(c);
+  const auto axes = conv_transpose_windows(c.attributes(), extents_or_open(x.shape()), w.shape().static_dims());
   const int64_t group = c.attributes().integer("group");
   if (c.wants(0)) {
     const Var gradient = convolve_windows(c.gy(0), w, axes, group);
-    c.set(0, has_open_extents(x.shape()) ? reshape_as(gradient, x) : gradient);
+    c.set(0, is_open ? reshape_as(gradient, x) : gradient);
   }
   if (c.wants(1)) c.set(1, correlate(c.gy(0), x, axes, group));
-  if (c.wants(2)) c.set(2, sum_of_channels(c.gy(0)));
 }
 
 }  // namespace
