@@ -21,6 +21,7 @@ import numpy
 import onnx
 import onnxruntime
 
+import classic_cases  # adds its calls to OPS
 from contrib_cases import OPS, Case
 
 
@@ -56,7 +57,7 @@ def run_ours(autograph, folder, model, inputs):
     command = [autograph, "run", os.path.join(folder, "model.onnx"), "--output-dir", folder]
     for name, array in inputs.items():
         path = os.path.join(folder, f"in_{name}.npy")
-        numpy.save(path, array)
+        numpy.save(path, array.astype(str) if array.dtype.kind == "O" else array)
         command += ["--input", f"{name}={path}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -66,10 +67,14 @@ def run_ours(autograph, folder, model, inputs):
 
 def difference(name, ours, peer, case):
     """What is wrong with the output of this name, or ""."""
-    if ours.shape != peer.shape or ours.dtype != peer.dtype:
+    if peer.dtype.kind == "O":
+        peer = peer.astype(str)
+    if ours.shape != peer.shape or (ours.dtype != peer.dtype and peer.dtype.kind != "U"):
         return f"{ours.dtype}{list(ours.shape)} instead of {peer.dtype}{list(peer.shape)}"
     if ours.size == 0:
         return ""
+    if peer.dtype.kind == "U":
+        return "" if (ours == peer).all() else f"{ours.tolist()} instead of {peer.tolist()}"
     if name in case.meaningless:
         ours, peer = (numpy.where(case.meaningless[name], 0, array) for array in (ours, peer))
     gap = numpy.abs(ours.astype(numpy.float64) - peer.astype(numpy.float64))

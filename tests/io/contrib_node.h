@@ -37,6 +37,11 @@ class ContribNode {
     for (const float v : values) content += raw_float(7, v);
     return attribute(name, content, 6);
   }
+  ContribNode& set(const std::string& name, const std::vector<std::string>& values) {
+    std::string content;
+    for (const std::string& v : values) content += field(9, v);
+    return attribute(name, content, 8);
+  }
   /// Which outputs the node has; one by default.
   ContribNode& outputs(std::vector<bool> wanted) {
     wanted_ = std::move(wanted);
@@ -120,6 +125,7 @@ class ContribNode {
       case DType::i8: return 3;
       case DType::i32: return 6;
       case DType::i64: return 7;
+      case DType::string: return 8;
       case DType::boolean: return 9;
       case DType::f16: return 10;
       default: return 0;

@@ -126,6 +126,7 @@ TEST_F(Builders, TablesOfClassicalModels) {
   const Var x = of(floats({2, 2}, {1, 2, 3, 4}));
   EXPECT_EQ(values(array_feature_extractor(x, of(longs({1}, {1})))), (Values{2, 4}));
   EXPECT_EQ(values(binarizer(x, 2)), (Values{0, 0, 1, 1}));
+  EXPECT_EQ(values(couple_pairs(of(Tensor::of<float>({1, 1}, {0.5F})), 2)), (Values{0.5, 0.5}));
   EXPECT_EQ(values(scaler(x, {1, 0}, {2})), (Values{0, 4, 4, 8}));
   const Var codes =
       label_encoder(of(longs({3}, {7, 8, 9})), longs({2}, {7, 9}), longs({2}, {70, 90}), longs({1}, {-1}));

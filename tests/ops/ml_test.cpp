@@ -1,11 +1,12 @@
-// ai.onnx.ml: the older spellings of tree ensembles, and scaling. Expected values are worked out by hand, as ONNX
-// Runtime gives them.
+// ai.onnx.ml: the older spellings of tree ensembles, scaling, and pairs of classes. Expected values are worked out by
+// hand, as ONNX Runtime gives them.
 #include <gtest/gtest.h>
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/ml.h"
 
 namespace autograph {
 namespace {
@@ -138,6 +139,37 @@ TEST(Scaler, SubtractsAndMultipliesByFeature) {
   EXPECT_EQ(run_form("scaler", "Scaler", scaler, Tensor::of<int64_t>({1, 2}, {2, 3}), 1)[0].to_f64(),
             (Doubles{10, 0.5}));
   EXPECT_THROW(run_form("scaler", "Scaler", scaler, Tensor::zeros(DType::f32, {2, 3}), 1), ValueError);
+}
+
+// r_ij of probabilities that are consistent gives them back, up to where the iteration ends.
+TEST(CouplePairs, FindsTheProbabilitiesBehindThePairs) {
+  const auto couple = [](const Doubles& p) {
+    Reals r;
+    for (size_t i = 0; i < p.size(); ++i) {
+      for (size_t j = i + 1; j < p.size(); ++j) r.push_back(static_cast<float>(p[i] / (p[i] + p[j])));
+    }
+    Graph graph;
+    const Dims dims{1, std::ssize(r)};
+    graph.add_output(couple_pairs(input(graph, DType::f32, Shape::of(dims), "r"), std::ssize(p)).id());
+    return compile(std::move(graph)).run({Tensor::of<float>(dims, r)})[0].tensor().to_f64();
+  };
+  for (const Doubles& p : {Doubles{0.5, 0.5}, Doubles{0.9, 0.1}, Doubles{0.2, 0.5, 0.3}, Doubles{0.1, 0.2, 0.3, 0.4}}) {
+    const Doubles found = couple(p);
+    double sum = 0;
+    for (size_t i = 0; i < p.size(); ++i) {
+      EXPECT_NEAR(found[i], p[i], 0.005);
+      sum += found[i];
+    }
+    EXPECT_NEAR(sum, 1, 1e-6);
+  }
+}
+
+TEST(CouplePairs, ExpectsAllPairs) {
+  Graph graph;
+  const Var r = constant(graph, Tensor::zeros(DType::f32, {2, 3}));
+  EXPECT_THROW(couple_pairs(r, 4), ShapeError);
+  EXPECT_THROW(couple_pairs(r, 1), ValueError);
+  EXPECT_EQ(couple_pairs(r, 3).type(), Type(DType::f32, Shape{2, 3}));
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ namespace autograph {
 Var array_feature_extractor(Var x, Var indices);
 /// 1 where x > threshold, else 0.
 Var binarizer(Var x, float threshold = 0);
+/// Probabilities [rows, classes] from those of the first of each pair of classes, [rows, pairs].
+Var couple_pairs(Var r, int64_t classes);
 /// The value that belongs to each element as a key, or `otherwise` (one element).
 Var label_encoder(Var x, Tensor keys, Tensor values, Tensor otherwise);
 /// (x - offset) * scale in f32; x is [rows, features], the others have one element or one for each feature.

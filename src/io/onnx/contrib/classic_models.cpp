@@ -1,35 +1,19 @@
 // Ops of ai.onnx.ml that scikit-learn and its like export around their models and that are a few ordinary ops: linear
-// models, support vectors, norms of rows, missing values, columns and categories.
+// models, norms of rows, missing values, columns and categories.
 //
 // Where the specification leaves open what comes out, it is what ONNX Runtime gives.
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "autograph/ops/activation.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/ml.h"
 #include "autograph/ops/reduction.h"
-#include "io/onnx/contrib/body.h"
+#include "io/onnx/contrib/classic_parts.h"
 
 namespace autograph::io {
 namespace {
-
-constexpr std::string_view kMl = "ai.onnx.ml";
-
-using Reals = std::vector<float>;
-
-Reals reals(const ContribCall& call, std::string_view name) { return call.attributes().get_or<Reals>(name, {}); }
-
-Var row_of(const ContribCall& call, const Reals& values) {
-  return call.constant(Tensor::of<float>({static_cast<int64_t>(values.size())}, values));
-}
-
-// Features [rows, columns] in f32; a vector is one row.
-Var rows(const ContribCall& call, Var x) {
-  const Var real = as_dtype(x, DType::f32);
-  return call.rank(x) == 1 ? unsqueeze(real, {0}) : real;
-}
 
 // x coefficients^T + intercepts: [rows, count].
 Var linear_scores(const ContribCall& call, int64_t count) {
@@ -46,41 +30,12 @@ Var linear_scores(const ContribCall& call, int64_t count) {
   return intercepts.empty() ? scores : add(scores, row_of(call, intercepts));
 }
 
-// Of several scores; of one only what is said to change it does.
-Var transformed(const ContribCall& call, Var scores) {
-  const std::string kind = call.attributes().text("post_transform");
-  if (kind == "NONE") return scores;
-  if (kind == "LOGISTIC") return sigmoid(scores);
-  if (kind == "SOFTMAX") return softmax(scores, 1);
-  call.refuse("attribute 'post_transform'", kind + " is not supported");
-}
-
 std::vector<Var> linear_regressor(ContribCall& call) {
   const int64_t targets = call.attributes().integer("targets");
   const Var scores = linear_scores(call, targets);
   if (targets > 1) return {transformed(call, scores)};
   if (call.attributes().text("post_transform") == "PROBIT") transformed(call, scores);
   return {scores};
-}
-
-// Of kernels of support vector machines: places in the attribute.
-enum Parameter : uint8_t { kGamma, kOffset, kDegree };
-
-float parameter(const ContribCall& call, Parameter which) {
-  const Reals given = reals(call, "kernel_params");
-  return which < given.size() ? given[which] : 0;
-}
-
-// The names of the classes; 0, 1, ... where there are none.
-Tensor class_labels(const ContribCall& call, int64_t count) {
-  const auto texts = call.attributes().get_or<std::vector<std::string>>("classlabels_strings", {});
-  if (!texts.empty()) return Tensor::of<std::string>({std::ssize(texts)}, texts);
-  auto labels = call.attributes().get_or<std::vector<int64_t>>("classlabels_ints", {});
-  if (labels.empty()) {
-    labels.resize(static_cast<size_t>(count));
-    std::iota(labels.begin(), labels.end(), 0);
-  }
-  return Tensor::vector(labels);
 }
 
 // Of one score: the second class where it is above 0, and what is left of 1, or the opposite, for the first one.
@@ -103,45 +58,6 @@ std::vector<Var> linear_classifier(ContribCall& call) {
   const Var scores = linear_scores(call, count), labels = call.constant(names);
   if (count == 1) return by_one_score(call, scores, labels);
   return {gather(labels, arg_max(scores, 1, false)), transformed(call, scores)};
-}
-
-// How much alike the rows of x and the rows of `vectors` are: [rows of x, vectors].
-Var kernel_of(const ContribCall& call, Var x, Var vectors) {
-  const std::string kind = call.attributes().text("kernel_type");
-  if (kind == "RBF") {
-    const Var distance = reduce_sum_square(sub(unsqueeze(x, {1}), unsqueeze(vectors, {0})), {2}, false);
-    return exp(mul(distance, scalar_like(distance, -parameter(call, kGamma))));
-  }
-  const Var product = matmul(x, transpose(vectors, {1, 0}));
-  if (kind == "LINEAR") return product;
-  const auto number = [&](Parameter which) { return scalar_like(product, parameter(call, which)); };
-  const Var scaled = add(mul(product, number(kGamma)), number(kOffset));
-  if (kind == "SIGMOID") return tanh(scaled);
-  if (kind == "POLY") return pow(scaled, number(kDegree));
-  call.refuse("attribute 'kernel_type'", "expected LINEAR, POLY, RBF or SIGMOID, got " + kind);
-}
-
-// Without support vectors the coefficients are those of the features.
-std::vector<Var> svm_regressor(ContribCall& call) {
-  const Reals coefficients = reals(call, "coefficients"), vectors = reals(call, "support_vectors");
-  const int64_t supports = call.attributes().integer("n_supports");
-  const auto count = std::ssize(coefficients), size = std::ssize(vectors);
-  if (supports > 0 && (count != supports || size % supports != 0)) {
-    call.refuse("attribute 'n_supports'", fmt::format("{} of {} coefficients and {} elements", supports, count, size));
-  }
-  const Var x = rows(call, call["X"]);
-  const Var weights = call.constant(Tensor::of<float>({count, 1}, coefficients));
-  Var sum;
-  if (supports > 0) {
-    const Var table = call.constant(Tensor::of<float>({supports, size / supports}, vectors));
-    sum = matmul(kernel_of(call, x, table), weights);
-  } else {
-    sum = kernel_of(call, x, transpose(weights, {1, 0}));
-  }
-  const Reals rho = reals(call, "rho");
-  if (!rho.empty()) sum = add(sum, scalar_like(sum, rho[0]));
-  if (!call.attributes().flag("one_class")) return {sum};
-  return {where(greater(sum, scalar_like(sum, 0)), scalar_like(sum, 1), scalar_like(sum, -1))};
 }
 
 std::vector<Var> normalizer(ContribCall& call) {
@@ -177,13 +93,42 @@ std::vector<Var> feature_vectorizer(ContribCall& call) {
   return {concat(columns, 1)};
 }
 
+// The list of categories, of which a file has one for texts and one for numbers.
+Tensor categories(const ContribCall& call, DType dtype) {
+  Tensor list;
+  if (dtype == DType::string) {
+    const auto texts = call.attributes().get_or<std::vector<std::string>>("cats_strings", {});
+    list = Tensor::of<std::string>({std::ssize(texts)}, texts);
+  } else {
+    list = Tensor::vector(call.attributes().get_or<std::vector<int64_t>>("cats_int64s", {}));
+  }
+  if (list.num_elements() == 0) {
+    const std::string_view name = dtype == DType::string ? "cats_strings" : "cats_int64s";
+    call.refuse(fmt::format("attribute '{}'", name), "expected categories, got none");
+  }
+  return list;
+}
+
 // One more axis, 1 where the element is the category.
 std::vector<Var> one_hot_encoder(ContribCall& call) {
   call.only("zeros", {1});
-  const auto categories = call.attributes().get_or<std::vector<int64_t>>("cats_int64s", {});
-  if (categories.empty()) call.refuse("attribute 'cats_int64s'", "missing; categories of text are not supported");
-  const Var x = as_dtype(call["X"], DType::i64);
-  return {cast(equal(unsqueeze(x, {call.rank(x)}), call.constant(Tensor::vector(categories))), DType::f32)};
+  const Var given = call["X"], x = given.dtype() == DType::string ? given : as_dtype(given, DType::i64);
+  const Var list = call.constant(categories(call, x.dtype()));
+  return {cast(equal(unsqueeze(x, {call.rank(x)}), list), DType::f32)};
+}
+
+// From names to numbers, or back.
+std::vector<Var> category_mapper(ContribCall& call) {
+  const Tensor texts = categories(call, DType::string), integers = categories(call, DType::i64);
+  if (texts.num_elements() != integers.num_elements()) {
+    call.refuse("attribute 'cats_int64s'",
+                fmt::format("expected {} elements, one a name, got {}", texts.num_elements(), integers.num_elements()));
+  }
+  const Var x = call["X"];
+  if (x.dtype() == DType::string) {
+    return {label_encoder(x, texts, integers, Tensor::vector({call.attributes().integer("default_int64")}))};
+  }
+  return {label_encoder(x, integers, texts, Tensor::of<std::string>({1}, {call.attributes().text("default_string")}))};
 }
 
 // A map for each row, from the names of the classes to its scores: here the scores are what they are, by column.
@@ -200,25 +145,26 @@ std::vector<ContribOp> contrib_classic_models() {
                       std::vector<AttributeSpec> attributes) {
     return contrib_op(name, inputs, outputs, body, std::move(attributes), kMl);
   };
+  const auto texts_row = [&](std::string_view name, ContribBody body, std::vector<AttributeSpec> attributes) {
+    attributes.push_back(list("cats_int64s", AttributeType::integers));
+    attributes.push_back(list("cats_strings", AttributeType::texts));
+    ContribOp op = row(name, "X", "Y", body, std::move(attributes));
+    op.takes_texts = true;
+    return op;
+  };
   return {
       row("LinearRegressor", "X", "Y", linear_regressor,
           {coefficients, intercepts, with_default("targets", int64_t{1}), transform}),
       row("LinearClassifier", "X", "Y, Z", linear_classifier,
-          {coefficients, intercepts, with_default("multi_class", int64_t{0}), transform,
-           list("classlabels_strings", AttributeType::texts), list("classlabels_ints", AttributeType::integers)}),
-      row("SVMRegressor", "X", "Y", svm_regressor,
-          {coefficients, list("kernel_params", AttributeType::reals),
-           with_default("kernel_type", std::string("LINEAR")), with_default("n_supports", int64_t{0}),
-           with_default("one_class", int64_t{0}), transform, list("rho", AttributeType::reals),
-           list("support_vectors", AttributeType::reals)}),
+          with_class_labels({coefficients, intercepts, with_default("multi_class", int64_t{0}), transform})),
       row("Normalizer", "X", "Y", normalizer, {with_default("norm", std::string("MAX"))}),
       row("Imputer", "X", "Y", imputer,
           {list("imputed_value_floats", AttributeType::reals), with_default("replaced_value_float", 0.0F),
            list("imputed_value_int64s", AttributeType::integers), with_default("replaced_value_int64", int64_t{0})}),
       row("FeatureVectorizer", "X*", "Y", feature_vectorizer, {list("inputdimensions", AttributeType::integers)}),
-      row("OneHotEncoder", "X", "Y", one_hot_encoder,
-          {list("cats_int64s", AttributeType::integers), list("cats_strings", AttributeType::texts),
-           with_default("zeros", int64_t{1})}),
+      texts_row("OneHotEncoder", one_hot_encoder, {with_default("zeros", int64_t{1})}),
+      texts_row("CategoryMapper", category_mapper,
+                {with_default("default_int64", int64_t{-1}), with_default("default_string", std::string("_Unused"))}),
       row("ZipMap", "X", "Z", zip_map,
           {list("classlabels_strings", AttributeType::texts), list("classlabels_int64s", AttributeType::integers)}),
   };

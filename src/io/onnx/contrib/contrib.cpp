@@ -40,13 +40,14 @@ void resolve_ranks(const ForeignNode& node) {
   if (unknown) infer_types(node.graph);
 }
 
-// Bodies compute with every input; what is no number goes to no op behind them.
-void check_kinds(const ForeignNode& node) {
+// Most bodies compute with every input; what is no number goes to no op behind them.
+void check_kinds(const ContribOp& op, const ForeignNode& node) {
   for (size_t slot = 0; slot < node.inputs.size(); ++slot) {
     if (!node.has_input(slot)) continue;
     const Type type = node.input_type(slot);
-    const bool is_number =
-        type.is_tensor() && type.dtype() != DType::string && type.dtype() != DType::c64 && type.dtype() != DType::c128;
+    const bool is_text = type.is_tensor() && type.dtype() == DType::string;
+    if (is_text && op.takes_texts) continue;
+    const bool is_number = type.is_tensor() && !is_text && type.dtype() != DType::c64 && type.dtype() != DType::c128;
     AG_CHECK_USER(is_number, TypeError, "[{}] input {}: expected a tensor of numbers, got {}", node.op_type, slot,
                   to_string(type));
   }
@@ -58,7 +59,7 @@ std::vector<ValueId> spell_out(ForeignNode& node) {
   const std::string where = node.provenance.to_string();
   complete_attributes(op, node.attributes, where);
   check_inputs(op, node.graph, node.inputs, where);
-  check_kinds(node);
+  check_kinds(op, node);
   resolve_ranks(node);
   const size_t first_new = node.graph.node_capacity();
   ContribCall call(node);
@@ -164,7 +165,8 @@ const std::vector<ContribOp>& contrib_ops() {
     for (const auto& family :
          {contrib_activations(), contrib_attention(), contrib_block_quantized(), contrib_blocked_channels(),
           contrib_channels_last(), contrib_classic_models(), contrib_group_query_attention(), contrib_normalization(),
-          contrib_products(), contrib_quantized(), contrib_quantized_products(), contrib_rotary()}) {
+          contrib_products(), contrib_quantized(), contrib_quantized_products(), contrib_rotary(),
+          contrib_support_vectors()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;

@@ -55,6 +55,7 @@ using ContribBody = std::vector<Var> (*)(ContribCall&);
 /// A row of the table: the schema (names, arities, attributes and the spelling in ONNX) and the body.
 struct ContribOp : OpDef {
   ContribBody body = nullptr;
+  bool takes_texts = false;  // else inputs are numbers, whatever the file says
 };
 
 inline constexpr std::string_view kMicrosoft = "com.microsoft";
@@ -96,5 +97,6 @@ std::vector<ContribOp> contrib_products();
 std::vector<ContribOp> contrib_quantized();
 std::vector<ContribOp> contrib_quantized_products();
 std::vector<ContribOp> contrib_rotary();
+std::vector<ContribOp> contrib_support_vectors();
 
 }  // namespace autograph::io

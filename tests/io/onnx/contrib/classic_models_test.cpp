@@ -2,23 +2,10 @@
 #include <limits>
 
 #include "autograph/error.h"
-#include "io/contrib_node.h"
+#include "io/ml_node.h"
 
 namespace autograph::tests {
 namespace {
-
-using Numbers = std::vector<double>;
-
-ContribNode ml_node(const std::string& op) { return ContribNode(op, "ai.onnx.ml"); }
-
-// Two rows of two features, unless there are more.
-Tensor features() { return f32({2, 2}, {1, 2, -3, 0.5}); }
-
-void expect_near(const Tensor& actual, const Numbers& expected) {
-  const Numbers values = actual.to_f64();
-  ASSERT_EQ(values.size(), expected.size());
-  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-6) << "at " << i;
-}
 
 ContribNode classifier(int64_t scores) {
   std::vector<float> coefficients{1, -1, 0.5, 0.25}, intercepts{0.1F, 0.2F};
@@ -71,30 +58,6 @@ TEST(ClassicModels, RegressorsTransformSeveralTargets) {
                UnsupportedError);
 }
 
-TEST(ClassicModels, SupportVectors) {
-  const auto regressor = [](const std::string& kernel) {
-    return ml_node("SVMRegressor")
-        .input(features())
-        .set("coefficients", std::vector<float>{0.5F, -1, 0.25F})
-        .set("support_vectors", std::vector<float>{1, 2, -1, 0.5F, 0, 1})
-        .set("n_supports", 3)
-        .set("kernel_params", std::vector<float>{0.5F, 0.1F, 2})
-        .set("kernel_type", kernel)
-        .set("rho", std::vector<float>{0.3F});
-  };
-  expect_near(regressor("LINEAR").result(), {3.3, -3.825});
-  expect_near(regressor("RBF").result(), {0.84803295, 0.16717009});
-  expect_near(regressor("POLY").result(), {3.9725, -2.24});
-  expect_near(regressor("SIGMOID").result(), {0.89497048, -0.91251737});
-  expect_near(regressor("LINEAR").set("one_class", 1).result(), {1, -1});
-  EXPECT_THROW(regressor("OTHER").result(), UnsupportedError);
-  const ContribNode linear = ml_node("SVMRegressor")
-                                 .input(features())
-                                 .set("coefficients", std::vector<float>{0.5F, -1})
-                                 .set("rho", std::vector<float>{0.3F});
-  expect_near(linear.result(), {-1.2, -1.7});
-}
-
 TEST(ClassicModels, NormsOfRows) {
   const Tensor x = f32({3, 2}, {1, 2, -3, 0.5, 0, 0});
   expect_near(ml_node("Normalizer").input(x).result(), {0.5, 1, -6, 1, 0, 0});
@@ -130,6 +93,31 @@ TEST(ClassicModels, ColumnsAndCategories) {
       ml_node("OneHotEncoder").input(i64({3}, {2, 9, 4})).set("cats_int64s", std::vector<int64_t>{4, 2}).result();
   EXPECT_EQ(hot.dims(), (Dims{3, 2}));
   expect_near(hot, {0, 1, 0, 0, 1, 0});
+}
+
+TEST(ClassicModels, CategoriesOfText) {
+  const Tensor colours = Tensor::of<std::string>({3}, {"red", "blue", "green"});
+  const std::vector<std::string> known{"green", "red"};
+  const Tensor hot = ml_node("OneHotEncoder").input(colours).set("cats_strings", known).result();
+  EXPECT_EQ(hot.dims(), (Dims{3, 2}));
+  expect_near(hot, {0, 1, 0, 0, 1, 0});
+  EXPECT_THROW(ml_node("OneHotEncoder").input(colours).set("cats_int64s", std::vector<int64_t>{1}).result(),
+               UnsupportedError);
+
+  const auto mapper = [&](const Tensor& x) {
+    return ml_node("CategoryMapper")
+        .input(x)
+        .set("cats_strings", known)
+        .set("cats_int64s", std::vector<int64_t>{5, 8})
+        .set("default_string", std::string("none"))
+        .result();
+  };
+  EXPECT_EQ(mapper(colours).to_i64(), (std::vector<int64_t>{8, -1, 5}));
+  EXPECT_EQ(difference(mapper(i64({3}, {5, 6, 8})), Tensor::of<std::string>({3}, {"green", "none", "red"}), {}), "");
+}
+
+TEST(ClassicModels, NumbersAreExpectedWhereTextMeansNothing) {
+  EXPECT_THROW(ml_node("Normalizer").input(Tensor::of<std::string>({1, 1}, {"red"})).result(), FormatError);
 }
 
 // A file gives a list of maps; who reads the scores finds them in the order of the classes.
