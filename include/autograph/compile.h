@@ -55,6 +55,17 @@ struct ExpertOptions {
   std::function<bool()> may_tune = nullptr;
 };
 
+/// Where a run is looked through for NaN and infinity.
+enum class NanCheck : uint8_t {
+  off,
+  /// Behind every step of the plan that runs without it, too, where nodes may be joined. Where a step makes one, and
+  /// where an input or a weight holds a NaN, the nodes run one by one from the same inputs, so that the first is named.
+  /// What a later op of a joined step turns into a number is not seen.
+  steps,
+  /// Behind every node of the graph as it was given: no pass that may be left out runs.
+  nodes,
+};
+
 /// How to compile.
 struct CompileOptions {
   std::string device = "cpu";      ///< One of available_devices(), or of add_device().
@@ -80,8 +91,10 @@ struct CompileOptions {
   /// Outputs of run() stay in the memory of the device, where it has its own: for inputs of runs to come, and for
   /// Tensor::to_host(). Otherwise they are copied to the host.
   bool keep_on_device = false;
-  bool check_nan = false;  ///< Stop at the first node that makes a NaN or infinity from finite inputs.
-  bool profile = false;    ///< Record the time of every step; see Executable::profile().
+  /// Stop with NonfiniteError, which names the node, at the first NaN and at the first infinity that is made from
+  /// finite inputs.
+  NanCheck check_nan = NanCheck::off;
+  bool profile = false;  ///< Record the time of every step; see Executable::profile().
   ExpertOptions expert = {};
 };
 

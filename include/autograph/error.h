@@ -60,6 +60,12 @@ class ValueError : public UserError {
   explicit ValueError(const std::string& message) : UserError(message) {}
 };
 
+/// A NaN or infinity where CompileOptions::check_nan looks for them.
+class NonfiniteError : public UserError {
+ public:
+  explicit NonfiniteError(const std::string& message) : UserError(message, ExitCode::failed) {}
+};
+
 /// A malformed model, text form or data file.
 class FormatError : public UserError {
  public:

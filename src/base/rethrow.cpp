@@ -24,7 +24,7 @@ void rethrow_changed(FunctionRef<std::string(const std::string&)> changed) {
     throw;
   } catch (const Error& error) {
     const std::string message = changed(error.what());
-    rethrow_as<ShapeError, TypeError, ValueError, FormatError, BudgetError>(error, message);
+    rethrow_as<ShapeError, TypeError, ValueError, NonfiniteError, FormatError, BudgetError>(error, message);
     if (dynamic_cast<const UserError*>(&error)) throw UserError(message, error.exit_code());
     rethrow_as<IoError, UnsupportedError, DeviceError, InternalError>(error, message);
     throw Error(error.exit_code(), message);

@@ -163,7 +163,7 @@ CompileOptions compile_options(const RunOptions& options) {
   result.expert.fixed_threads = options.fixed_threads;
   result.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
   result.expert.use_passes = !options.no_optimize;
-  result.check_nan = options.check_nan;
+  result.check_nan = options.check_nan.check();
   result.expert.disabled_passes = options.disabled_passes;
   result.release_weights = true;
   result.tune = options.tune;

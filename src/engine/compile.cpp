@@ -37,7 +37,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::build(Graph graph, const std::vecto
   auto nested_graphs = compile_nested(graph);
   const auto typed = std::make_shared<Graph>(std::move(graph));
   // Of a graph whose extents may change other plans are made, and looking for NaNs reads weights, too.
-  const bool release = options_.release_weights && !options_.check_nan && !graph_;
+  const bool release = options_.release_weights && options_.check_nan == NanCheck::off && !graph_;
   const auto start = std::chrono::steady_clock::now();
   auto plan = make_plan(typed, known, release ? typed.get() : nullptr);
   report.plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -51,7 +51,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(const std::share
   PlanOptions options{device_.catalog(),      threads_,    options_.memory_budget_bytes, options_.exact,
                       device_.host_threads(), release_from};
   options.memory = device_.memory();
-  options.keeps_inputs = options_.check_nan;
+  options.keeps_inputs = options_.check_nan != NanCheck::off;
   options.schedule = options_.expert.schedule.get();
   if (!is_nested()) options.donations = options_.donations;
   options.judge = run_options_.judge;

@@ -8,7 +8,9 @@
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "base/check.h"
+#include "base/rethrow.h"
 #include "engine/check/attestation.h"
+#include "engine/check/node_by_node.h"
 #include "engine/nested/plan_session.h"
 #include "engine/state_run.h"
 #include "engine/thread_scope.h"
@@ -154,8 +156,9 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
       threads_(options.threads > 0 ? options.threads : usable_cpu_count()),
       nesting_(nesting),
       shared_(std::move(shared)),
-      run_options_{device_.catalog(), threads_, options.check_nan,     options.profile,
-                   nullptr,           nullptr,  device_.host_threads()} {
+      run_options_{device_.catalog(),     threads_, options.check_nan != NanCheck::off,
+                   options.profile,       nullptr,  nullptr,
+                   device_.host_threads()} {
   run_options_.packed = shared_.packed.get();
   if (Verdicts* verdicts = verdicts_of(device_, options_)) {
     judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune, &device_);
@@ -171,6 +174,9 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
     return nested_of(graph)->open_session(inputs);
   };
   if (!is_nested()) open_states(graph);
+  if (!is_nested() && options_.check_nan == NanCheck::steps) {
+    by_node_ = std::make_unique<NodeByNode>(graph, options_, *states_);
+  }
   if (is_nested() || !has_static_inputs(graph)) {
     options_.expert.schedule = nullptr;  // which is one for this graph and for shapes that are known
     // What does not need extents is done once for all of them.
@@ -183,6 +189,8 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
   entries_.push_front(build(std::move(graph), types));
   graph_ = entries_.front()->compiled()->graph;
 }
+
+Executable::Impl::~Impl() = default;
 
 void Executable::Impl::open_states(const Graph& graph) {
   states_ = options_.states ? *options_.states : StateStore();
@@ -315,11 +323,36 @@ void Executable::Impl::execute(Launchable& launchable, std::shared_ptr<MemoryMet
   profile_ = launchable.profile();
 }
 
+// This, unless a NaN comes in that the nodes have to be asked about one by one.
+const Executable::Impl& Executable::Impl::chosen_for(const RunInputs& inputs) const {
+  return by_node_ && by_node_->has_nan(inputs) ? by_node_->executable() : *this;
+}
+
+// In a catch block: a step made a NaN. Its nodes may run again where all that they read is still there.
+void Executable::Impl::explain_nonfinite(const Launchable& launchable, const RunInputs& inputs) const {
+  if (!by_node_) throw;
+  if (!launchable.has_overwritten_inputs()) by_node_->name_node(inputs);
+  rethrow_changed([](const std::string& message) {
+    return message +
+           "; states had been updated by then, so that the nodes could not run again one by one: "
+           "NanCheck::nodes, --check-every-node, looks behind each";
+  });
+}
+
 std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::shared_ptr<MemoryMeter>& meter) const {
+  if (const Impl& chosen = chosen_for(inputs); &chosen != this) return chosen.run(inputs, meter);
   const std::shared_ptr<PlanEntry> entry = find_entry(inputs);
   entry->count_run();
   Lease lease(device_, entry);
-  Launchable& launchable = lease.launchable();
+  try {
+    return run_on(lease.launchable(), inputs, meter);
+  } catch (const NonfiniteError&) {
+    explain_nonfinite(lease.launchable(), inputs);
+  }
+}
+
+std::vector<Datum> Executable::Impl::run_on(Launchable& launchable, const RunInputs& inputs,
+                                            const std::shared_ptr<MemoryMeter>& meter) const {
   for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(launchable, i);
   StateRun states(states_, state_tensors_, device_.memory(), launchable);
   const Plan& plan = launchable.compiled().plan;
@@ -357,8 +390,17 @@ std::shared_ptr<PlanEntry> Executable::Impl::entry_for(const std::vector<Type>& 
 }
 
 void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const {
+  if (const Impl& chosen = chosen_for(inputs); &chosen != this) return chosen.run_into(inputs, outputs);
   Lease lease(device_, find_entry(inputs));
-  Launchable& launchable = lease.launchable();
+  try {
+    run_into_on(lease.launchable(), inputs, outputs);
+  } catch (const NonfiniteError&) {
+    explain_nonfinite(lease.launchable(), inputs);
+  }
+}
+
+void Executable::Impl::run_into_on(Launchable& launchable, const RunInputs& inputs,
+                                   std::vector<Tensor>& outputs) const {
   const Plan& plan = launchable.compiled().plan;
   AG_CHECK_USER(outputs.size() == graph_->outputs().size(), ValueError, "[run] outputs: expected {}, got {}",
                 graph_->outputs().size(), outputs.size());

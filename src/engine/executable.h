@@ -66,11 +66,16 @@ struct SharedByPlans {
 /// How often a graph runs in one run of the graph around it, if there is one.
 enum class Nesting : uint8_t { none, once, repeatedly };
 
+class NodeByNode;
+
 /// Run() and run_into() may be called by any number of threads at once.
 class Executable::Impl {
  public:
   /// Declared input types of a nested graph are not binding.
   Impl(Graph graph, const CompileOptions& options, Nesting nesting, SharedByPlans shared = {});
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   std::vector<Datum> run(const RunInputs& inputs, const std::shared_ptr<MemoryMeter>& meter) const;
   void run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const;
@@ -94,6 +99,11 @@ class Executable::Impl {
 
  private:
   class Lease;
+  std::vector<Datum> run_on(Launchable& launchable, const RunInputs& inputs,
+                            const std::shared_ptr<MemoryMeter>& meter) const;
+  void run_into_on(Launchable& launchable, const RunInputs& inputs, std::vector<Tensor>& outputs) const;
+  const Impl& chosen_for(const RunInputs& inputs) const;
+  [[noreturn]] void explain_nonfinite(const Launchable& launchable, const RunInputs& inputs) const;
   std::vector<std::shared_ptr<Impl>> compile_nested(const Graph& graph) const;
   std::shared_ptr<Impl> find_nested(const Graph& graph) const;
   std::shared_ptr<Impl> nested_of(const GraphRef& graph) const;
@@ -119,6 +129,7 @@ class Executable::Impl {
   SharedByPlans shared_;
   RunOptions run_options_;
   mutable std::optional<StateStore> states_;  // none in nested graphs
+  std::unique_ptr<NodeByNode> by_node_;       // with NanCheck::steps, not in nested graphs
   std::vector<Tensor*> state_tensors_;        // of the store, in the order of the graph's states
   mutable std::mutex nested_mutex_;           // guards nested_graphs_
   mutable std::map<const Graph*, std::weak_ptr<Impl>> nested_graphs_;  // kept alive by the plans that run them

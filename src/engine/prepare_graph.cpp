@@ -72,13 +72,10 @@ Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& com
     return compute_constant(device, compile_options, op, attributes, inputs, types);
   };
   PipelineOptions options;
-  options.use_passes = compile_options.expert.use_passes;
+  // To name the node that makes a NaN, every node must run by itself.
+  options.use_passes = compile_options.expert.use_passes && compile_options.check_nan != NanCheck::nodes;
   options.half = half;
   options.disabled = compile_options.expert.disabled_passes;
-  // To name the node that makes a NaN, every node must run by itself.
-  if (compile_options.check_nan) {
-    options.disabled.insert(options.disabled.end(), {"fuse_squeeze_excite", "fuse_epilogues", "fuse_elementwise"});
-  }
   std::vector<PassReport> done = run_passes(graph, context, options);
   if (reports) *reports = std::move(done);
   return graph;

@@ -80,6 +80,7 @@ void DynamicStep::run() {
   AG_CHECK(outputs.size() == step_.outputs.size(), "[{}] gave {} outputs, expected {}", node_.op().name, outputs.size(),
            step_.outputs.size());
   for (size_t k = 0; k < outputs.size(); ++k) launchable_.heap_[step_.outputs[k]] = std::move(outputs[k]);
+  if (options_.check_nan) return;  // what a step read is told behind it; it goes at the end of the run
   for (const SlotIndex s : step_.last_reads) {
     const Datum last = std::exchange(launchable_.heap_[s], Datum());
     if (last.is_tensor()) retire(last.tensor());

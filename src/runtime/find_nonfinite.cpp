@@ -72,4 +72,18 @@ int64_t find_nonfinite(const TensorView& tensor) {
   return found;
 }
 
+// Infinities are often there on purpose, as in masks; all of them are passed in search of a NaN.
+Nonfinite find_worst(const TensorView& tensor) {
+  const int64_t first = find_nonfinite(tensor);
+  if (first < 0) return {};
+  int64_t nan = -1;
+  try_dispatch(FloatTypes{}, tensor.dtype(), [&]<class T>(TypeTag<T>) {
+    const T* begin = tensor.data<T>();
+    const T* end = begin + tensor.num_elements();
+    const T* at = std::find_if(begin + first, end, [](T x) { return std::isnan(static_cast<double>(x)); });
+    if (at != end) nan = at - begin;
+  });
+  return nan < 0 ? Nonfinite{first, false} : Nonfinite{nan, true};
+}
+
 }  // namespace autograph

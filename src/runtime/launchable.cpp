@@ -1,5 +1,8 @@
 #include "runtime/launchable.h"
 
+#include <algorithm>
+#include <set>
+
 #include "base/stopwatch.h"
 
 namespace autograph {
@@ -13,6 +16,18 @@ double Launchable::time_us(const RunOptions& options, const std::shared_ptr<Memo
   const Stopwatch watch;
   launch(options, meter);
   return watch.us();
+}
+
+bool Launchable::has_overwritten_inputs() const {
+  const Plan& plan = compiled_->plan;
+  std::set<const void*> inputs;
+  for (const SlotIndex s : plan.inputs) inputs.insert(address_of(s));
+  inputs.erase(nullptr);
+  const auto is_input = [&](SlotIndex s) {
+    return s != kNoSlot && plan.slots[s].place == Place::output && inputs.contains(address_of(plan.slots[s].root));
+  };
+  return std::any_of(plan.steps.begin(), plan.steps.begin() + static_cast<ptrdiff_t>(num_started_),
+                     [&](const Step& s) { return std::any_of(s.outputs.begin(), s.outputs.end(), is_input); });
 }
 
 bool Launchable::is_fixed_output(size_t k) const {

@@ -77,6 +77,9 @@ class Launchable {
   virtual Datum take_output(size_t k) = 0;
   /// Drops everything that refers to the caller's tensors or to values made while running.
   virtual void release() = 0;
+  /// Did the last launch that was looked at write where an input lies, as updates of states and donations do, before it
+  /// ended?
+  bool has_overwritten_inputs() const;
   /// Steps of the last launch with RunOptions::profile.
   const std::vector<StepProfile>& profile() const { return profile_; }
   const CompiledPlan& compiled() const { return *compiled_; }
@@ -123,6 +126,7 @@ class Launchable {
   std::vector<StepViews> step_views_;
   std::vector<std::unique_ptr<KernelState>> states_;  // by step
   std::vector<StepProfile> profile_;
+  size_t num_started_ = 0;   // steps of the last launch that was looked at
   std::vector<Datum> heap_;  // by slot; empty when there are no dynamic steps
   std::unordered_map<size_t, std::vector<std::shared_ptr<CachedKernel>>> dynamic_kernels_;  // by step
   // What the device may still be reading.

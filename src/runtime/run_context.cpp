@@ -266,6 +266,7 @@ void RunContext::run_observed(size_t number, const RunOptions& options, const st
   const auto read = [this](SlotIndex s) { return read_slot(s); };
   const bool inputs_are_finite = options.check_nan && finite_->has_finite_inputs(number, find);
   std::optional<WatchedStep> watched = WatchedStep::begin(node_watch_, *compiled_, number, read);
+  num_started_ = number + 1;
   const auto start = Clock::now();
   run_step(number, options, meter);
   if (options.profile) {
@@ -276,19 +277,19 @@ void RunContext::run_observed(size_t number, const RunOptions& options, const st
   if (options.check_nan) finite_->check_outputs(number, inputs_are_finite, find, read);
 }
 
-// First element of a slot that is NaN or infinite; -1 when there is none, or nothing to look at.
-int64_t RunContext::find_nonfinite_in(SlotIndex s) const {
-  if (s == kNoSlot) return -1;
+// What a slot holds at worst; nothing where there is nothing to look at.
+Nonfinite RunContext::find_nonfinite_in(SlotIndex s) const {
+  if (s == kNoSlot) return {};
   const bool is_plain = compiled_->plan.slots[s].layout == Layout::row_major;
   const Datum datum = is_plain ? datum_of(s) : Datum();
-  if (datum.is_tensor()) return find_nonfinite(datum.tensor().view());
+  if (datum.is_tensor()) return find_worst(datum.tensor().view());
   const void* data = address_of(s);
-  if (!data) return -1;
+  if (!data) return {};
   // Whatever the layout, padding included: what matters is that every element is finite.
   const Slot& slot = compiled_->plan.slots[s];
   const auto count = static_cast<int64_t>(slot.bytes / element_size(slot.type.dtype()));
   const Dims dims = slot.layout == Layout::row_major ? compiled_->slot_dims[s] : Dims{count};
-  return find_nonfinite({slot.type.dtype(), dims, const_cast<void*>(data)});
+  return find_worst({slot.type.dtype(), dims, const_cast<void*>(data)});
 }
 
 Datum RunContext::read_slot(SlotIndex s) const {

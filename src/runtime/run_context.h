@@ -44,7 +44,7 @@ class RunContext final : public Launchable {
   void run_step(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
   void run_fixed(size_t number);
   void run_observed(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter);
-  int64_t find_nonfinite_in(SlotIndex s) const;
+  Nonfinite find_nonfinite_in(SlotIndex s) const;
   /// The value of a slot in row-major order; borrows where it lies so.
   Datum read_slot(SlotIndex s) const;
   void copy_outputs();

@@ -303,6 +303,7 @@ void StreamRun::run_observed(const Launch& launch) {
   for (size_t i = 0; i < compiled_->plan.steps.size(); ++i) {
     const bool inputs_are_finite = options.check_nan && finite_->has_finite_inputs(i, find);
     std::optional<WatchedStep> watched = WatchedStep::begin(NodeWatch::current(), *compiled_, i, read);
+    num_started_ = i + 1;
     const double us = streams_[0]->time_us([&] { enqueue(i, *streams_[0], launch); });
     if (options.profile) {
       profile_[i].start_us = now_us;
@@ -320,15 +321,15 @@ void StreamRun::run_observed(const Launch& launch) {
   }
 }
 
-int64_t StreamRun::find_nonfinite_in(SlotIndex s) {
-  if (s == kNoSlot) return -1;
+Nonfinite StreamRun::find_nonfinite_in(SlotIndex s) {
+  if (s == kNoSlot) return {};
   const Datum made = compiled_->plan.slots[s].place == Place::heap ? heap_[s] : Datum();
   if (made.is_tensor()) {
     streams_[0]->wait();
-    return find_nonfinite(made.tensor().to_host().view());
+    return find_worst(made.tensor().to_host().view());
   }
-  if (!address_of(s)) return -1;
-  return find_nonfinite(copy_of(s).view());
+  if (!address_of(s)) return {};
+  return find_worst(copy_of(s).view());
 }
 
 Tensor StreamRun::copy_of(SlotIndex s) {

@@ -65,7 +65,7 @@ class StreamRun final : public Launchable {
   void enqueue_outputs();
   void wait_for_all();
   /// First element that is NaN or infinite; -1 when there is none, or nothing to look at.
-  int64_t find_nonfinite_in(SlotIndex slot);
+  Nonfinite find_nonfinite_in(SlotIndex slot);
   /// What lies where a slot is, in its layout, padding included, on the host.
   Tensor copy_of(SlotIndex slot);
   /// The value of a slot on the host in row-major order.

@@ -177,17 +177,18 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
   EXPECT_EQ(words,
             "autograph processor isa cpus memory devices " + backends + "strategies operators libraries attested ");
   EXPECT_EQ(result.out.substr(table + 2),
-            "setting        value  origin\n"
-            "device         cpu    default\n"
-            "threads        3      env AUTOGRAPH_NUM_THREADS\n"
-            "pin            false  default\n"
-            "fixed-threads  false  default\n"
-            "seed           7      flag --seed\n"
-            "memory-budget  0      default\n"
-            "check-nan      false  default\n"
-            "attest         false  default\n"
-            "cache-dir             default\n"
-            "log                   default\n");
+            "setting           value  origin\n"
+            "device            cpu    default\n"
+            "threads           3      env AUTOGRAPH_NUM_THREADS\n"
+            "pin               false  default\n"
+            "fixed-threads     false  default\n"
+            "seed              7      flag --seed\n"
+            "memory-budget     0      default\n"
+            "check-nan         false  default\n"
+            "check-every-node  false  default\n"
+            "attest            false  default\n"
+            "cache-dir                default\n"
+            "log                      default\n");
 }
 
 TEST(Cli, AttestsKernelsOnceAndTellsSo) {

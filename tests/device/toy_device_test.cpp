@@ -450,7 +450,7 @@ TEST(ToyDevice, NamesTheNodeThatMakesANan) {
   const Var x = input(graph, DType::f32, {2}, "x");
   graph.add_output(relu(log(x)).id(), "y");
   CompileOptions options = on_toy();
-  options.check_nan = true;
+  options.check_nan = NanCheck::nodes;
   const Executable toy = compile(graph, options);
   toy.run({Tensor::of<float>({2}, {1, 2})});
   EXPECT_NE(message_of<UserError>([&] { toy.run({Tensor::of<float>({2}, {1, -2})}); }).find("log"), std::string::npos);
@@ -490,7 +490,7 @@ TEST(ToyDevice, FindsTheNanInValuesMadeWhileRunning) {
   const Var x = input(graph, DType::f32, {3}, "x");
   graph.add_output(log(gather(x, squeeze(non_zero(x), {0}))).id(), "y");
   CompileOptions options = on_toy();
-  options.check_nan = true;
+  options.check_nan = NanCheck::nodes;
   options.profile = true;
   const Executable toy = compile(graph, options);
   toy.run({Tensor::of<float>({3}, {1, 0, 2})});

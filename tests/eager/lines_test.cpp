@@ -73,7 +73,7 @@ TEST(SourceLines, AScopeTellsThePlaceWithout) {
 // A graph runs long after its nodes were made: they carry the line.
 std::string message_of_captured(const std::function<Var(const Var& x)>& function) {
   CaptureOptions options;
-  options.compile.check_nan = true;
+  options.compile.check_nan = NanCheck::nodes;
   Captured graph = capture([&](const std::vector<Var>& x) -> std::vector<Var> { return {function(x[0])}; }, options);
   return message_of<Error>([&] { graph({eager(Tensor::of<float>({2}, {-1, 1}))}); });
 }

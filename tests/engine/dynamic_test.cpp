@@ -230,13 +230,14 @@ TEST(CheckNan, NamesTheFirstStepThatMakesOne) {
   graph.add_output(relu(quotient).id());
   for (const std::string& device : built_in_devices()) {
     CompileOptions options = on(device);
-    options.check_nan = true;
+    options.check_nan = NanCheck::nodes;
     const Executable executable = compile(graph, options);
     const std::string text = message_of<UserError>([&] { executable.run({Tensor::of<float>({2}, {1, 0})}); });
     // Behind the step, which may not have written over what it read.
-    EXPECT_EQ(text.find("[check_nan] output 0: element 1 is NaN or infinite, all inputs are finite: input 0 f32[2] has "
-                        "min 0, max 1, mean 0.5, rms 0.707107; input 1 f32[2] has min 0, max 1, mean 0.5, rms 0.707107 "
-                        "(in node #1 div"),
+    EXPECT_EQ(text.find("[check_nan] output 0: element 1 is NaN, all inputs are finite: input 0 f32[2] has "
+                        "min 0, max 1, mean 0.5, rms 0.707107; input 1 'x' (an input of the graph) f32[2] has min 0, "
+                        "max 1, mean 0.5, "
+                        "rms 0.707107 (in node #1 div"),
               0u)
         << text;
     EXPECT_EQ(executable.run({Tensor::of<float>({2}, {1, 2})})[0].tensor().to_f64(), (Doubles{1, 1})) << device;
@@ -251,7 +252,7 @@ TEST(CheckNan, LetsThroughWhatComesFromTheInputs) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const std::string& device : built_in_devices()) {
     CompileOptions options = on(device);
-    options.check_nan = true;
+    options.check_nan = NanCheck::nodes;
     const auto outputs = compile(graph, options).run({Tensor::of<float>({1}, {infinity})});
     EXPECT_EQ(outputs[0].tensor().to_f64(), (Doubles{infinity})) << device;
   }

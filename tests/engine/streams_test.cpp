@@ -224,7 +224,7 @@ TEST(Streams, ProfilesTellStreamsAndTimesSinceTheStartOfTheRun) {
 TEST(Streams, CheckNanFindsTheFirstNodeInEveryRun) {
   const Fallible fallible;
   CompileOptions options = by(fallible.schedule(1), 2);
-  options.check_nan = true;
+  options.check_nan = NanCheck::nodes;
   const Executable executable = compile(fallible.graph, options);
   EXPECT_EQ(executable.run(Fallible::inputs(0))[0].tensor().to_f64().front(), 1);
   std::vector<Datum> inputs = Fallible::inputs(0);

@@ -48,5 +48,19 @@ TEST(FindNonfinite, OtherTypesHaveNone) {
   EXPECT_EQ(find_nonfinite(Tensor::of<int64_t>({2}, {-1, std::numeric_limits<int64_t>::max()}).view()), -1);
 }
 
+TEST(FindWorst, ANanRatherThanAnInfinityBeforeIt) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const auto worst_of = [](std::vector<float> values) {
+    return find_worst(Tensor::of<float>({static_cast<int64_t>(values.size())}, values).view());
+  };
+  const Nonfinite found = worst_of({1, infinity, -infinity, nan, nan});
+  EXPECT_EQ(found.at, 3);
+  EXPECT_TRUE(found.is_nan);
+  const Nonfinite infinite = worst_of({1, 2, -infinity, infinity});
+  EXPECT_EQ(infinite.at, 2);
+  EXPECT_FALSE(infinite.is_nan);
+  EXPECT_EQ(worst_of({1, 2}).at, -1);
+}
+
 }  // namespace
 }  // namespace autograph

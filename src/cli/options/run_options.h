@@ -7,6 +7,7 @@
 
 #include "autograph/search.h"
 #include "cli/options/command.h"
+#include "cli/options/nan_check_options.h"
 
 namespace autograph::cli {
 
@@ -20,7 +21,7 @@ struct RunOptions {
   bool fixed_threads = false;
   int64_t seed = 0;
   int64_t memory_budget_mib = 0;
-  bool check_nan = false;
+  NanCheckFlags check_nan;
   bool no_optimize = false;
   std::vector<std::string> disabled_passes;
   bool tune = false;
@@ -31,6 +32,7 @@ struct RunOptions {
 };
 
 /// --device, --strategy, --budget, --threads, --pin, --fixed-threads, --seed, --memory-budget, --check-nan,
+/// --check-every-node,
 /// --no-optimize, --disable-pass, --tune, --attest, --cache-dir, --precision, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 

@@ -177,10 +177,8 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
        .target = &options.precision,
        .kind = ValueKind::choice,
        .choices = {"f32", "bf16"}},
-      {.names = "--check-nan",
-       .doc = "Stop at the first node that makes a NaN or infinity out of finite inputs.",
-       .target = &options.check_nan,
-       .env = "AUTOGRAPH_CHECK_NAN"},
+      check_nan_option(options.check_nan),
+      check_every_node_option(options.check_nan),
   };
   for (Option& option : image_option_table(options.images)) table.push_back(std::move(option));
   return table;
@@ -222,7 +220,7 @@ CompileOptions learning_compile_options(const LearningOptions& options) {
   compile.threads = static_cast<int>(options.threads);
   compile.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
   compile.precision = precision_named(options.precision);
-  compile.check_nan = options.check_nan;
+  compile.check_nan = options.check_nan.check();
   return compile;
 }
 

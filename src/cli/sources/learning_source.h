@@ -11,6 +11,7 @@
 #include "autograph/tasks.h"
 #include "autograph/trainer.h"
 #include "cli/options/command.h"
+#include "cli/options/nan_check_options.h"
 #include "cli/options/training_flags.h"
 #include "cli/session.h"
 #include "cli/sources/image_options.h"
@@ -18,7 +19,7 @@
 namespace autograph::cli {
 
 /// TASK|MODEL, --data, --size, --normalize, --loss, --batch, --seed, --threads, --memory-budget, --precision,
-/// --check-nan.
+/// --check-nan, --check-every-node.
 struct LearningOptions {
   std::string what;
   std::string data;
@@ -28,7 +29,7 @@ struct LearningOptions {
   int64_t threads = 0;
   int64_t memory_budget_mib = 0;
   std::string precision = "f32";
-  bool check_nan = false;
+  NanCheckFlags check_nan;
   ImageOptions images;
   TaskUse use = TaskUse::train;  ///< No option: what the verb does.
   double dropout = kNotGiven;    ///< The task's own when not given. An option of train alone: nothing else drops.

@@ -148,7 +148,7 @@ Command bisect_command() {
   table.push_back(input_option(options->model));
   for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
   for (Option& option : run_option_table(options->run)) {
-    if (option.names == "--check-nan") continue;
+    if (option.names == "--check-nan" || option.names == "--check-every-node") continue;
     if (option.names == "--strategy") option.doc = "Also look at what this strategy does; passes alone when not given.";
     if (option.names == "--budget") option.doc = "How long each search may take; 5 when not given.";
     table.push_back(std::move(option));

@@ -7,7 +7,7 @@
 // and a chain with two of a kind and different numbers ends before the second.
 //
 // oneDNN's relu and clip give a number where the value is NaN; a network that makes NaN is better debugged with
-// --check-nan, which runs every node by itself.
+// --check-every-node, which runs every node by itself.
 #include "backends/cpu/onednn/post_ops.h"
 
 #include <algorithm>
