@@ -3,6 +3,7 @@
 
 #include "autograph/error.h"
 #include "autograph/graph_diff.h"
+#include "base/check.h"
 #include "base/join.h"
 #include "cli/session.h"
 #include "cli/sources/model_source.h"
@@ -15,6 +16,7 @@ namespace {
 struct Options {
   ModelOptions a;
   std::string b;
+  double rtol = 0;
 };
 
 Json json_of(const GraphChange& change) {
@@ -26,13 +28,14 @@ Json json_of(const GraphChange& change) {
 }
 
 int run(Session& session, const Options& options) {
+  AG_CHECK_USER(options.rtol >= 0, UserError, "[cli] --rtol: expected 0 or more, got {}", options.rtol);
   ModelOptions other = options.a;
   other.model = options.b;
   const LoadedModel a = load_model(session, options.a);
   const LoadedModel b = load_model(session, other);
   const Graph& graph_a = a.model.graph;
   const Graph& graph_b = b.model.graph;
-  const GraphDiff found = diff_graphs(graph_a, graph_b);
+  const GraphDiff found = diff_graphs(graph_a, graph_b, options.rtol);
   Json list = Json::array();
   Table table({{"change"}, {"part"}, {"name"}, {"op"}, {"details"}});
   for (const GraphChange& change : found.changes) {
@@ -67,6 +70,10 @@ Command diff_command() {
                 .kind = ValueKind::model,
                 .required = true};
   table.insert(table.begin() + 1, std::move(second));
+  table.push_back({.names = "--rtol",
+                   .value_name = "R",
+                   .doc = "Weights that differ by no more than this share of their largest element are the same.",
+                   .target = &options->rtol});
   return {
       .name = "diff",
       .doc = "what two models do not have in common",
@@ -75,6 +82,7 @@ Command diff_command() {
           "are told by what they compute and by what stands around them, so that names and order do not count; bodies "
           "of loops and branches are compared, too. Exit code 6 when the models differ.",
       .examples = {{"autograph diff before.onnx after.onnx", "What did the exporter change?"},
+                   {"autograph diff legacy.onnx dynamo.onnx --rtol 1e-6", "Leaving out how exporters round."},
                    {"autograph diff zoo:squeezenet tuned.onnx --json", "Which weights has training changed?"}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "autograph/watch.h"
 #include "base/rethrow.h"
 #include "engine/state_store.h"
 #include "runtime/find_nonfinite.h"

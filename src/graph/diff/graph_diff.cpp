@@ -49,7 +49,8 @@ std::string text_of(const AttributeValue* value) { return value ? std::visit(Att
 
 class Differ {
  public:
-  Differ(const Graph& a, const Graph& b) : a_(a), b_(b), pairs_(match_nodes(a, b)) {}
+  Differ(const Graph& a, const Graph& b, double tolerance)
+      : a_(a), b_(b), tolerance_(tolerance), pairs_(match_nodes(a, b)) {}
 
   GraphDiff run() {
     diff_inputs(a_.inputs(), b_.inputs(), GraphPart::input);
@@ -141,9 +142,10 @@ class Differ {
     return {fmt::format("{}: {} -> {}", what, to_string(a), to_string(b))};
   }
 
-  static std::vector<std::string> element_details(const Tensor& a, const Tensor& b) {
+  std::vector<std::string> element_details(const Tensor& a, const Tensor& b) const {
     if (a.bitwise_equal(b)) return {};
     const Difference difference = compare_values(Datum(b), Datum(a), {.rtol = 0, .atol = 0});
+    if (tolerance_ > 0 && difference.max_rel <= tolerance_) return {};
     if (difference.ok) return {"elements: other bits of the same values (signs of 0, or of NaN)"};
     return {fmt::format("elements: {} of {} differ, by {:.3g} at most, {:.3g} of the largest", difference.num_bad,
                         a.num_elements(), difference.max_abs, difference.max_rel)};
@@ -164,7 +166,7 @@ class Differ {
     add_changed(GraphPart::node, name_of(a), std::string(a.op().name), std::move(details));
   }
 
-  static void diff_attributes(const Attributes& a, const Attributes& b, std::vector<std::string>& details) {
+  void diff_attributes(const Attributes& a, const Attributes& b, std::vector<std::string>& details) const {
     std::set<std::string> names;
     for (const auto* attributes : {&a, &b}) {
       for (const auto& [name, value] : *attributes) names.insert(name);
@@ -176,7 +178,7 @@ class Differ {
       const auto* body_a = in_a ? std::get_if<GraphRef>(in_a) : nullptr;
       const auto* body_b = in_b ? std::get_if<GraphRef>(in_b) : nullptr;
       if (body_a && body_b) {
-        for (const GraphChange& change : diff_graphs(**body_a, **body_b).changes) {
+        for (const GraphChange& change : diff_graphs(**body_a, **body_b, tolerance_).changes) {
           details.push_back(fmt::format("{}: {}", name, to_string(change)));
         }
         continue;
@@ -214,6 +216,7 @@ class Differ {
 
   const Graph& a_;
   const Graph& b_;
+  const double tolerance_;
   const NodePairs pairs_;
   GraphDiff diff_;
   std::vector<GraphChange> weights_;
@@ -249,6 +252,6 @@ std::string to_string(const GraphChange& change) {
   return change.details.empty() ? text : text + ": " + join(change.details, "; ");
 }
 
-GraphDiff diff_graphs(const Graph& a, const Graph& b) { return Differ(a, b).run(); }
+GraphDiff diff_graphs(const Graph& a, const Graph& b, double tolerance) { return Differ(a, b, tolerance).run(); }
 
 }  // namespace autograph

@@ -46,6 +46,9 @@ bool equal_attributes(const Node& a, const Node& b) {
                     [](const auto& x, const auto& y) { return x.first == y.first && equal(x.second, y.second); });
 }
 
+// What two nodes must have in common: the op, its attributes and the shapes of weights; the op; nothing.
+enum class Likeness : uint8_t { layer, op, any };
+
 class Matcher {
  public:
   Matcher(const Graph& a, const Graph& b)
@@ -54,11 +57,8 @@ class Matcher {
   // Each step as often as it finds something, and whatever is surer after each find.
   NodePairs run() {
     match_equal_work();
-    const auto by_neighbours = [this](bool same_attributes, bool same_op) {
-      return match_by_neighbours(same_attributes, same_op);
-    };
-    while (match_by_weights() || by_neighbours(true, true) || match_by_names() || by_neighbours(false, true) ||
-           by_neighbours(false, false)) {
+    while (match_by_weights() || match_by_neighbours(Likeness::layer) || match_by_names() ||
+           match_by_neighbours(Likeness::op) || match_by_neighbours(Likeness::any)) {
     }
     return std::move(pairs_);
   }
@@ -144,29 +144,45 @@ class Matcher {
     });
   }
 
-  bool fits(const Node& a, const Node& b, bool same_attributes, bool same_op) const {
-    return (!same_op || a.op().name == b.op().name) && (!same_attributes || equal_attributes(a, b));
+  // Weights of the same shapes, which tell layers apart that read the same value.
+  bool equal_weights(const Node& a, const Node& b) const {
+    for (size_t slot = 0; slot < std::max(a.inputs().size(), b.inputs().size()); ++slot) {
+      const Tensor weight_a = weight(a_, a.input(slot)), weight_b = weight(b_, b.input(slot));
+      if (weight_a.dtype() != weight_b.dtype() || weight_a.dims() != weight_b.dims()) return false;
+    }
+    return true;
   }
 
-  // Open nodes of B that read at the same place what one of A reads.
-  std::set<NodeId> readers_like(const Node& node) const {
-    std::set<NodeId> found;
+  static Tensor weight(const Graph& graph, ValueId id) { return id.is_valid() ? graph.value(id).constant() : Tensor(); }
+
+  bool fits(const Node& a, const Node& b, Likeness likeness) const {
+    if (likeness == Likeness::any) return true;
+    if (a.op().name != b.op().name) return false;
+    return likeness == Likeness::op || (equal_attributes(a, b) && equal_weights(a, b));
+  }
+
+  // By open node of B: at how many places it stands where one of A does.
+  struct Places {
+    int before = 0;  // reads at the same place what that one reads
+    int behind = 0;  // is read, or an output of the graph, where that one is
+    int count() const { return before + behind; }
+  };
+  using Candidates = std::map<NodeId, Places>;
+
+  void count_before(const Node& node, Candidates& found) const {
     for (size_t slot = 0; slot < node.inputs().size(); ++slot) {
       const ValueId other = node.input(slot).is_valid() ? pairs_.counterpart(node.input(slot)) : ValueId();
       if (!other.is_valid()) continue;
       for (const Use& use : b_.value(other).uses()) {
-        if (use.slot == slot && !pairs_.of_b(use.node).is_valid()) found.insert(use.node);
+        if (use.slot == slot && !pairs_.of_b(use.node).is_valid()) ++found[use.node].before;
       }
     }
-    return found;
   }
 
-  // Open nodes of B that are read where one of A is read.
-  std::set<NodeId> makers_like(const Node& node) const {
-    std::set<NodeId> found;
+  void count_behind(const Node& node, Candidates& found) const {
     const auto add = [&](ValueId other) {
       const NodeId maker = other.is_valid() ? b_.value(other).producer() : NodeId();
-      if (maker.is_valid() && !pairs_.of_b(maker).is_valid()) found.insert(maker);
+      if (maker.is_valid() && !pairs_.of_b(maker).is_valid()) ++found[maker].behind;
     };
     for (const ValueId output : node.outputs()) {
       for (const Use& use : a_.value(output).uses()) {
@@ -177,26 +193,34 @@ class Matcher {
         if (a_.outputs()[k] == output) add(b_.outputs()[k]);
       }
     }
-    return found;
   }
 
-  // Where one node alone comes into question; one of another op only where both sides speak for it.
-  bool match_by_neighbours(bool same_attributes, bool same_op) {
+  // What stands at more of the same places than all others; of another op only where both sides speak for it.
+  NodeId likest(const Node& node, Likeness likeness) const {
+    Candidates candidates;
+    count_before(node, candidates);
+    count_behind(node, candidates);
+    std::erase_if(candidates, [&](const auto& candidate) {
+      const auto& [other, places] = candidate;
+      const bool is_lone = likeness == Likeness::any && (places.before == 0 || places.behind == 0);
+      return is_lone || !fits(node, b_.node(other), likeness);
+    });
+    NodeId best;
+    int most = 0;
+    for (const auto& [other, places] : candidates) {
+      if (places.count() == most) best = NodeId();
+      if (places.count() > most) best = other;
+      most = std::max(most, places.count());
+    }
+    return best;
+  }
+
+  bool match_by_neighbours(Likeness likeness) {
     bool any = false;
     for (const NodeId id : open(a_, order_a_)) {
-      const Node& node = a_.node(id);
-      const std::set<NodeId> before = readers_like(node);
-      const std::set<NodeId> behind = makers_like(node);
-      std::vector<NodeId> candidates;
-      if (same_op) {
-        std::set_union(before.begin(), before.end(), behind.begin(), behind.end(), std::back_inserter(candidates));
-      } else {
-        std::set_intersection(before.begin(), before.end(), behind.begin(), behind.end(),
-                              std::back_inserter(candidates));
-      }
-      std::erase_if(candidates, [&](NodeId other) { return !fits(node, b_.node(other), same_attributes, same_op); });
-      if (candidates.size() != 1) continue;
-      pairs_.add(id, candidates[0]);
+      const NodeId other = likest(a_.node(id), likeness);
+      if (!other.is_valid()) continue;
+      pairs_.add(id, other);
       any = true;
     }
     return any;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/core.h>
+
 #include <random>
 
 #include "autograph/builder.h"
@@ -10,6 +12,7 @@
 #include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/shape.h"
 #include "autograph/text.h"
 #include "graph/diff/match_nodes.h"
 
@@ -74,6 +77,43 @@ TEST(GraphDiff, NothingBetweenEqualGraphsWhateverTheirNodesAreCalled) {
 TEST(GraphDiff, WeightsAreCountedAndMeasured) {
   EXPECT_EQ(changes(model({}), model({.weight = 0.75F})),
             Texts{"weight second.weight changed: elements: 1 of 15 differ, by 0.25 at most, 0.5 of the largest"});
+}
+
+TEST(GraphDiff, WeightsMayDifferByATolerance) {
+  const Graph a = model({}), b = model({.weight = 0.75F});
+  EXPECT_EQ(diff_graphs(a, b, 0.49).changes.size(), 1U);
+  EXPECT_TRUE(diff_graphs(a, b, 0.5).is_same());
+}
+
+// As two exporters write it: other names everywhere, weights that are rounded otherwise, the short cut first or last,
+// and a head spelled in other ops.
+Graph residual_blocks(const std::string& prefix, float rounding, bool is_shortcut_first) {
+  Graph graph;
+  int number = 0;
+  const auto product = [&](const Var& x, int64_t rows, int64_t columns) {
+    const auto w = constant(graph, weight(rows, columns, 1 + rounding), fmt::format("{}weight{}", prefix, number));
+    const Var y = matmul(x, w);
+    graph.set_provenance(graph.value(y.id()).producer(), Provenance::named(fmt::format("{}node{}", prefix, number++)));
+    return y;
+  };
+  Var x = input(graph, DType::f32, {2, 4}, prefix + "x");
+  for (int block = 0; block < 3; ++block) {
+    Var shortcut = is_shortcut_first ? product(x, 4, 4) : Var();
+    // Three that read the same through weights of one shape, told apart by what reads them.
+    const Var scores = matmul(softmax(product(x, 4, 3), -1), transpose(relu(product(x, 4, 3)), {1, 0}));
+    const Var y = product(matmul(scores, sigmoid(product(x, 4, 3))), 3, 4);
+    if (!is_shortcut_first) shortcut = product(x, 4, 4);
+    x = relu(y + shortcut);
+  }
+  graph.add_output((is_shortcut_first ? tanh(exp(x)) : sqrt(abs(x))).id(), "y");
+  return graph;
+}
+
+TEST(GraphDiff, TwoExportsOfOneNetworkAreMatchedByStructure) {
+  const Graph legacy = residual_blocks("", 0, true), newer = residual_blocks("other_", 1e-6F, false);
+  const GraphDiff found = diff_graphs(legacy, newer, 1e-5);
+  EXPECT_EQ(found.num_matched, legacy.num_nodes() - 2);
+  EXPECT_EQ(found.changes.size(), 6U);  // the head, the name of the input and what the output is
 }
 
 TEST(GraphDiff, Attributes) {
