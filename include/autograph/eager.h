@@ -181,6 +181,8 @@ class EagerOptimizer {
 /// Scales the gradients of `variables` down so that all of them together, as one vector, are at most `limit` long, as
 /// torch.nn.utils.clip_grad_norm_ does. Gives their length before.
 Var clip_gradients(const std::vector<Var>& variables, double limit);
+/// Brings each element of the gradients of `variables` into [-limit, limit], as torch.nn.utils.clip_grad_value_ does.
+void clip_gradient_values(const std::vector<Var>& variables, double limit);
 
 // ---- Where and how ---------------------------------------------------------------------------------------------
 

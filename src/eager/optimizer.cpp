@@ -154,4 +154,13 @@ Var clip_gradients(const std::vector<Var>& variables, double limit) {
   return length;
 }
 
+void clip_gradient_values(const std::vector<Var>& variables, double limit) {
+  AG_CHECK_USER(limit > 0, ValueError, "[clip_gradient_values] limit: expected more than 0, got {}", limit);
+  const NoGrad off;
+  for (const Var& each : variables) {
+    const Var slope = gradient(each);
+    if (slope.is_valid()) set_gradient(each, clip(slope, scalar_like(slope, -limit), scalar_like(slope, limit)));
+  }
+}
+
 }  // namespace autograph

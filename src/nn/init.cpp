@@ -3,6 +3,9 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <numeric>
+#include <span>
+#include <vector>
 
 #include "base/check.h"
 #include "base/hash.h"
@@ -124,6 +127,69 @@ Init Init::kaiming_normal(double slope, Fan fan) {
   return normal_of([=](const Dims& dims) { return kaiming_deviation(dims, slope, fan); });
 }
 
+Init Init::finished_by(Finish finish) const {
+  Init init = *this;
+  init.finish_ = std::move(finish);
+  return init;
+}
+
+namespace {
+
+// Takes from `vector` what lies along the `count` vectors behind `before`, which are of length 1, and makes its length
+// 1. Twice, as what rounding leaves of the first time is along them again.
+void make_orthogonal(std::span<double> vector, const std::vector<double>& before, size_t count) {
+  const size_t size = vector.size();
+  for (size_t k = 0; k < 2 * count; ++k) {
+    const double* other = before.data() + (k % count) * size;
+    const double along = std::inner_product(vector.begin(), vector.end(), other, 0.0);
+    for (size_t i = 0; i < size; ++i) vector[i] -= along * other[i];
+  }
+  const double length = std::sqrt(std::inner_product(vector.begin(), vector.end(), vector.begin(), 0.0));
+  for (double& element : vector) element /= length;
+}
+
+// The Gram-Schmidt process: the Q of a QR decomposition whose R has a positive diagonal.
+void make_orthogonal(Tensor& tensor, double gain) {
+  const auto rows = static_cast<size_t>(tensor.dims()[0]);
+  if (tensor.num_elements() == 0) return;
+  const size_t columns = static_cast<size_t>(tensor.num_elements()) / rows;
+  const size_t count = std::min(rows, columns), size = std::max(rows, columns);
+  auto* elements = tensor.mutable_data<float>();
+  const auto at = [&](size_t k, size_t i) -> float& { return elements[rows < columns ? k * size + i : i * count + k]; };
+  std::vector<double> vectors(count * size);
+  for (size_t k = 0; k < count; ++k) {
+    const std::span<double> vector(vectors.data() + k * size, size);
+    for (size_t i = 0; i < size; ++i) vector[i] = double{at(k, i)};
+    make_orthogonal(vector, vectors, k);
+  }
+  for (size_t k = 0; k < count; ++k) {
+    for (size_t i = 0; i < size; ++i) at(k, i) = static_cast<float>(gain * vectors[k * size + i]);
+  }
+}
+
+void set_middle_of_window(Tensor& tensor) {
+  const Dims& dims = tensor.dims();
+  const Fans fans = fans_of(dims);
+  const int64_t window = dims[1] == 0 ? 0 : fans.in / dims[1];
+  int64_t middle = 0;
+  for (size_t axis = 2; axis < dims.size(); ++axis) middle = middle * dims[axis] + dims[axis] / 2;
+  for (int64_t i = 0; i < std::min(dims[0], dims[1]); ++i) {
+    tensor.mutable_data<float>()[(i * dims[1] + i) * window + middle] = 1;
+  }
+}
+
+}  // namespace
+
+Init Init::orthogonal(double gain) {
+  return Init([](const Dims& dims) {
+           fans_of(dims);
+           return [](Draws& draws) { return draws.normal(); };
+         })
+      .finished_by([gain](Tensor& tensor) { make_orthogonal(tensor, gain); });
+}
+
+Init Init::dirac() { return zeros().finished_by(set_middle_of_window); }
+
 Tensor Init::draw(const Dims& dims, uint64_t seed, std::string_view path) const {
   Tensor tensor = Tensor::empty(DType::f32, dims);
   const uint64_t key = Hasher().add(path).finish().low;
@@ -133,6 +199,7 @@ Tensor Init::draw(const Dims& dims, uint64_t seed, std::string_view path) const 
     Draws draws(seed, key, static_cast<uint64_t>(i));
     elements[i] = static_cast<float>(fill(draws));
   }
+  if (finish_) finish_(tensor);
   return tensor;
 }
 

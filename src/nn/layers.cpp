@@ -3,6 +3,7 @@
 #include "autograph/nn/layers.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
@@ -40,13 +41,29 @@ Embedding::Embedding(int64_t count, int64_t width) : weight_(add_parameter("weig
 
 Var Embedding::forward(const Var& x) { return gather(weight_.beside(x), x); }
 
-Dropout::Dropout(double ratio) : ratio_(ratio) {
+Dropout::Dropout(double ratio) : Dropout(ratio, 0) {}
+
+Dropout::Dropout(double ratio, int64_t axes) : ratio_(ratio), axes_(axes) {
   AG_CHECK_USER(ratio >= 0 && ratio < 1, ValueError, "[nn] dropout: expected 0 <= ratio < 1, got {}", ratio);
 }
 
+namespace {
+
+// The first of what lies behind the first `axes` axes: [..., 1, 1...].
+Var first_of(const Var& x, int64_t axes) {
+  AG_CHECK_USER(x.shape().has_rank() && x.rank() >= axes, ShapeError, "[nn] dropout: expected rank {} or more, got {}",
+                axes, to_string(x.type()));
+  if (x.rank() == axes) return x;
+  std::vector<int64_t> behind(static_cast<size_t>(x.rank() - axes));
+  std::iota(behind.begin(), behind.end(), axes);
+  return slice(x, std::vector<int64_t>(behind.size(), 0), std::vector<int64_t>(behind.size(), 1), behind);
+}
+
+}  // namespace
+
 Var Dropout::forward(const Var& x) {
   if (ratio_ == 0 || !is_training()) return x;
-  const Var drawn = random_like(x, seed(), path(), count_);
+  const Var drawn = random_like(axes_ == 0 ? x : first_of(x, axes_), seed(), path(), count_);
   const Var is_kept = greater_or_equal(drawn, scalar_like(drawn, ratio_));
   return where(is_kept, x * (1 / (1 - ratio_)), scalar_like(x, 0));
 }

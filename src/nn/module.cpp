@@ -295,6 +295,29 @@ Residual::Residual(std::unique_ptr<Module> block, std::unique_ptr<Module> shortc
 
 Var Residual::forward(const Var& x) { return (shortcut_ ? (*shortcut_)(x) : x) + block_(x); }
 
+// ---- All parameters in a row
+// -----------------------------------------------------------------------------------------
+
+Tensor parameters_to_vector(const Module& module) {
+  Tensor vector = Tensor::empty(DType::f32, {module.num_parameters()});
+  auto* to = vector.mutable_data<float>();
+  for (const Parameter* parameter : module.parameters()) {
+    to = std::ranges::copy(parameter->value().elements<float>(), to).out;
+  }
+  return vector;
+}
+
+void vector_to_parameters(const Tensor& vector, Module& module) {
+  check_same_type("parameters", vector, DType::f32, {module.num_parameters()});
+  const auto* from = vector.data<float>();
+  for (Parameter* parameter : module.parameters()) {
+    Tensor value = Tensor::empty(DType::f32, parameter->dims());
+    std::copy_n(from, value.num_elements(), value.mutable_data<float>());
+    from += value.num_elements();
+    parameter->set_value(value);
+  }
+}
+
 // ---- Training
 // --------------------------------------------------------------------------------------------------------
 

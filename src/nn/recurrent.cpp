@@ -21,6 +21,7 @@ namespace autograph::nn {
 RecurrentModule::RecurrentModule(Kind kind, int64_t input, int64_t hidden, RecurrentSettings settings)
     : kind_(kind), hidden_(hidden), settings_(settings), dropout_(add<Dropout>("dropout", settings.dropout)) {
   AG_CHECK_USER(settings.layers >= 1, ValueError, "[nn] recurrent: expected 1 layer or more, got {}", settings.layers);
+  AG_CHECK_USER(!settings.relu || kind == Kind::rnn, ValueError, "[nn] recurrent: expected relu of an Rnn alone");
   const int64_t gates = kind == Kind::rnn ? 1 : kind == Kind::gru ? 3 : 4;
   const Init init = torch_bias(hidden);  // all of them alike
   for (int64_t layer = 0; layer < settings.layers; ++layer) {
@@ -78,6 +79,7 @@ RecurrentOutput RecurrentModule::run_layer(int64_t layer, const Var& x, const Va
                           of_layer(hidden)};
   Attributes attributes{{"direction", std::string(directions == 2 ? "bidirectional" : "forward")}};
   const OpDef* op = &rnn_def();
+  if (settings_.relu) attributes.set("activations", std::vector<std::string>(static_cast<size_t>(directions), "Relu"));
   if (kind_ == Kind::lstm) {
     op = &lstm_def();
     inputs.push_back(of_layer(cell));

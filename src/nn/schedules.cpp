@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "base/join.h"
 
 namespace autograph::nn {
 namespace {
@@ -35,6 +36,52 @@ Schedule cosine(double rate, int64_t steps, double lowest) {
   check_steps("cosine", steps);
   return [=](int64_t step) {
     return along_cosine(rate, lowest, static_cast<double>(std::min(step, steps)) / static_cast<double>(steps));
+  };
+}
+
+Schedule multi_step(double rate, std::vector<int64_t> milestones, double factor) {
+  return [=](int64_t step) {
+    const auto is_passed = [step](int64_t milestone) { return milestone <= step; };
+    return rate * std::pow(factor, static_cast<double>(std::ranges::count_if(milestones, is_passed)));
+  };
+}
+
+Schedule linear(double rate, int64_t steps, double first, double last) {
+  check_steps("linear", steps);
+  return [=](int64_t step) {
+    const double part = static_cast<double>(std::min(step, steps)) / static_cast<double>(steps);
+    return rate * (first + (last - first) * part);
+  };
+}
+
+Schedule polynomial(double rate, int64_t steps, double power) {
+  check_steps("polynomial", steps);
+  return [=](int64_t step) {
+    return rate * std::pow(1 - static_cast<double>(std::min(step, steps)) / static_cast<double>(steps), power);
+  };
+}
+
+Schedule cosine_restarts(double rate, int64_t steps, int64_t factor, double lowest) {
+  check_steps("cosine_restarts", steps);
+  AG_CHECK_USER(factor >= 1, ValueError, "[nn] cosine_restarts: expected a factor of 1 or more, got {}", factor);
+  return [=](int64_t step) {
+    if (factor == 1) step %= steps;
+    int64_t length = steps;
+    for (; step >= length; length *= factor) step -= length;
+    return along_cosine(rate, lowest, static_cast<double>(step) / static_cast<double>(length));
+  };
+}
+
+Schedule in_turn(std::vector<Schedule> schedules, std::vector<int64_t> milestones) {
+  AG_CHECK_USER(schedules.size() == milestones.size() + 1, ValueError,
+                "[nn] in_turn: expected a milestone between each two schedules, got {} of {}", milestones.size(),
+                schedules.size());
+  AG_CHECK_USER(std::ranges::is_sorted(milestones), ValueError, "[nn] in_turn: expected rising milestones, got {}",
+                bracketed(milestones));
+  return [=](int64_t step) {
+    const auto next = std::ranges::upper_bound(milestones, step);
+    const int64_t begin = next == milestones.begin() ? 0 : *(next - 1);
+    return schedules[static_cast<size_t>(next - milestones.begin())](step - begin);
   };
 }
 

@@ -1,25 +1,48 @@
 // Convolutions and pools.
 #include "autograph/nn/layers.h"
+#include "autograph/op_def.h"
+#include "autograph/ops/index.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "base/check.h"
 #include "nn/default_init.h"
+#include "nn/padding.h"
+#include "nn/sizes.h"
+#include "ops/defs.h"
 
 namespace autograph::nn {
-namespace {
 
-// One number for each axis.
 Sizes for_axes(const Sizes& sizes, size_t axes, const char* what) {
   if (sizes.size() == 1) return Sizes(axes, sizes[0]);
   AG_CHECK_USER(sizes.size() == axes, ValueError, "[nn] {}: expected 1 number or {}, got {}", what, axes, sizes.size());
   return sizes;
 }
 
+size_t spatial_axes(const Var& x, const char* what) {
+  AG_CHECK_USER(x.shape().has_rank() && x.rank() >= 3, ShapeError, "[nn] {}: expected rank 3 or more, got {}", what,
+                to_string(x.type()));
+  return static_cast<size_t>(x.rank() - 2);
+}
+
+namespace {
+
 // Both sides alike, begins first.
 std::vector<int64_t> pads_of(const Sizes& padding, size_t axes) {
   Sizes pads = for_axes(padding, axes, "padding");
   pads.insert(pads.end(), pads.begin(), pads.end());
   return pads;
+}
+
+// What keeps extents: an odd element more stands behind.
+std::vector<int64_t> keeping_pads(const Dims& weight, const Sizes& dilation) {
+  Sizes before, behind;
+  for (size_t axis = 0; axis < dilation.size(); ++axis) {
+    const int64_t both = dilation[axis] * (weight[axis + 2] - 1);
+    before.push_back(both / 2);
+    behind.push_back(both - both / 2);
+  }
+  before.insert(before.end(), behind.begin(), behind.end());
+  return before;
 }
 
 Dims weight_dims(int64_t first, int64_t second, const Sizes& kernel) {
@@ -42,9 +65,7 @@ ConvOptions options_of(const ConvSettings& settings, size_t axes) {
 }
 
 PoolOptions options_of(const Sizes& kernel, const PoolSettings& settings, const Var& x) {
-  AG_CHECK_USER(x.shape().has_rank() && x.rank() >= 3, ShapeError, "[nn] pool: expected rank 3 or more, got {}",
-                to_string(x.type()));
-  const auto axes = static_cast<size_t>(x.rank() - 2);
+  const size_t axes = spatial_axes(x, "pool");
   return {.kernel = for_axes(kernel, axes, "kernel"),
           .strides = for_axes(settings.stride.empty() ? kernel : settings.stride, axes, "stride"),
           .pads = pads_of(settings.padding, axes),
@@ -59,11 +80,20 @@ Conv::Conv(int64_t in, int64_t out, Sizes kernel, ConvSettings settings)
       settings_(std::move(settings)),
       weight_(add_parameter("weight", weight_dims(out, share(in, settings_.groups), kernel), torch_weight())) {
   share(out, settings_.groups);
+  const Sizes stride = for_axes(settings_.stride, axes_, "stride");
+  AG_CHECK_USER(!settings_.keeps_extents || stride == Sizes(axes_, 1), ValueError,
+                "[nn] conv: expected stride 1 where extents are kept, got {}", to_string(stride));
   if (settings_.bias) bias_ = &add_parameter("bias", {out}, torch_bias(fans_of(weight_.dims()).in));
 }
 
 Var Conv::forward(const Var& x) {
-  return conv(x, weight_.beside(x), bias_ ? bias_->beside(x) : Var(), options_of(settings_, axes_));
+  ConvOptions options = options_of(settings_, axes_);
+  if (settings_.keeps_extents) options.pads = keeping_pads(weight_.dims(), options.dilations);
+  Var image = x;
+  if (settings_.padding_mode != PaddingMode::zeros) {
+    image = padded(x, std::exchange(options.pads, {}), settings_.padding_mode);
+  }
+  return conv(image, weight_.beside(x), bias_ ? bias_->beside(x) : Var(), options);
 }
 
 Conv1d::Conv1d(int64_t in, int64_t out, Sizes kernel, ConvSettings settings)
@@ -78,6 +108,8 @@ ConvTranspose::ConvTranspose(int64_t in, int64_t out, Sizes kernel, ConvSettings
       settings_(std::move(settings)),
       weight_(add_parameter("weight", weight_dims(in, share(out, settings_.groups), kernel), torch_weight())) {
   share(in, settings_.groups);
+  AG_CHECK_USER(settings_.padding_mode == PaddingMode::zeros && !settings_.keeps_extents, ValueError,
+                "[nn] conv transpose: expected padding with zeros, got a padding_mode or keeps_extents");
   if (settings_.bias) bias_ = &add_parameter("bias", {out}, torch_bias(fans_of(weight_.dims()).in));
 }
 
@@ -90,6 +122,21 @@ Var ConvTranspose::forward(const Var& x) {
 MaxPool::MaxPool(Sizes kernel, PoolSettings settings) : kernel_(std::move(kernel)), settings_(std::move(settings)) {}
 
 Var MaxPool::forward(const Var& x) { return max_pool(x, options_of(kernel_, settings_, x)); }
+
+std::pair<Var, Var> MaxPool::with_indices(const Var& x) {
+  const std::vector<Var> both =
+      apply_all(max_pool_def(), {x}, pool_options_attributes(options_of(kernel_, settings_, x)), 2);
+  return {both[0], both[1]};
+}
+
+MaxUnpool::MaxUnpool(Sizes kernel, PoolSettings settings)
+    : kernel_(std::move(kernel)), settings_(std::move(settings)) {}
+
+Var MaxUnpool::unpool(const Var& y, const Var& indices, const Dims& extents) {
+  if (extents.empty()) return max_unpool(y, indices, options_of(kernel_, settings_, y));
+  const Var zeros = constant_like(y, Tensor::zeros(y.dtype(), extents));
+  return reshape(scatter_elements(reshape(zeros, {-1}), reshape(indices, {-1}), reshape(y, {-1}), 0), extents);
+}
 
 AvgPool::AvgPool(Sizes kernel, PoolSettings settings) : kernel_(std::move(kernel)), settings_(std::move(settings)) {}
 

@@ -142,6 +142,23 @@ TEST(EagerOptimizers, TellWhatTheyRemember) {
   EXPECT_EQ(item(updates.count()), 1);
 }
 
+// Line by line and captured.
+TEST(EagerOptimizers, GradientsAreClippedByElement) {
+  const Var w = variable(Tensor::of<float>({3}, {1, 2, 3}));
+  const EagerFunction clipped = [&](const std::vector<Var>& x) -> std::vector<Var> {
+    clear_gradient(w);
+    backward(reduce_sum(w * x[0], {}, false));
+    clip_gradient_values({w, variable(Tensor::scalar(0.0F))}, 0.5);
+    return {gradient(w)};
+  };
+  Captured captured = capture(clipped);
+  const std::vector<Var> x{eager(Tensor::of<float>({3}, {0.25F, -4, 0.75F}))};
+  EXPECT_EQ(elements(clipped(x)[0]).to_f64(), (std::vector<double>{0.25, -0.5, 0.5}));
+  EXPECT_EQ(elements(captured(x)[0]).to_f64(), (std::vector<double>{0.25, -0.5, 0.5}));
+  EXPECT_EQ(message_of<ValueError>([&] { clip_gradient_values({w}, 0); }),
+            "[clip_gradient_values] limit: expected more than 0, got 0");
+}
+
 TEST(EagerOptimizers, SayWhatIsWrong) {
   const Var w = variable(Tensor::scalar(1.0F));
   const auto message = [&](const NamedVars& variables, const UpdateOptions& update) {

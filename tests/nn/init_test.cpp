@@ -87,5 +87,41 @@ TEST(Init, LayersBeginAsTorchs) {
   EXPECT_LT(*std::max_element(bias.begin(), bias.end()), 1.0 / 12);
 }
 
+double dot(const std::vector<double>& x, size_t i, size_t j, size_t length, size_t between) {
+  const size_t a = between == 1 ? i * length : i, b = between == 1 ? j * length : j;
+  double sum = 0;
+  for (size_t k = 0; k < length; ++k) sum += x[a + k * between] * x[b + k * between];
+  return sum;
+}
+
+// Of a wide tensor the rows, of a tall one the columns; and Q of the QR decomposition of what was drawn, whose R has a
+// positive diagonal, as torch makes it.
+TEST(Init, OrthogonalVectors) {
+  const std::vector<double> wide = Init::orthogonal(2).draw({4, 3, 2}, 3, "w").to_f64();
+  for (size_t i = 0; i < 4; ++i) {
+    for (size_t j = 0; j < 4; ++j) EXPECT_NEAR(dot(wide, i, j, 6, 1), i == j ? 4 : 0, 1e-6);
+  }
+  const std::vector<double> tall = Init::orthogonal().draw({40, 8}, 3, "w").to_f64();
+  const std::vector<double> drawn = Init::normal().draw({40, 8}, 3, "w").to_f64();
+  for (size_t i = 0; i < 8; ++i) {
+    for (size_t j = 0; j < 8; ++j) EXPECT_NEAR(dot(tall, i, j, 40, 8), i == j ? 1 : 0, 1e-6);
+    for (size_t j = 0; j <= i; ++j) {  // R(i, j): 0 below the diagonal
+      double r = 0;
+      for (size_t k = 0; k < 40; ++k) r += tall[8 * k + i] * drawn[8 * k + j];
+      if (i == j) {
+        EXPECT_GT(r, 1);
+      } else {
+        EXPECT_NEAR(r, 0, 1e-5);
+      }
+    }
+  }
+}
+
+TEST(Init, DiracLetsChannelsThrough) {
+  const std::vector<double> w = Init::dirac().draw({3, 2, 3, 4}, 0, "").to_f64();
+  for (size_t i = 0; i < w.size(); ++i) EXPECT_EQ(w[i], i == 6 || i == 36 + 6 ? 1 : 0) << i;
+  EXPECT_EQ(Init::dirac().draw({2, 3}, 0, "").to_f64(), (std::vector<double>{1, 0, 0, 0, 1, 0}));
+}
+
 }  // namespace
 }  // namespace autograph::nn

@@ -193,5 +193,25 @@ TEST(Layers, DropoutDropsWhileTraining) {
   EXPECT_EQ(message_of<ValueError>([] { Dropout(1.0); }), "[nn] dropout: expected 0 <= ratio < 1, got 1");
 }
 
+// All elements of a sample, or of a channel, go together.
+TEST(Layers, DropoutOfChannelsAndSamples) {
+  const Tensor ones = Tensor::of<float>({40, 5, 2, 3}, std::vector<float>(1200, 1));
+  ChannelDropout channels(0.25);
+  DropPath samples(0.25);
+  for (const auto& [module, together] : {std::pair<Module*, size_t>{&channels, 6}, {&samples, 30}}) {
+    const std::vector<double> y = evaluate(*module, ones).to_f64();
+    size_t dropped = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+      ASSERT_EQ(y[i], y[i - i % together]) << i;
+      ASSERT_TRUE(y[i] == 0 || std::fabs(y[i] - 4.0 / 3) < 1e-6) << y[i];
+      dropped += y[i] == 0 ? 1 : 0;
+    }
+    EXPECT_NEAR(static_cast<double>(dropped) / 1200, 0.25, 0.2);
+    EXPECT_GT(dropped, 0U);
+    module->eval();
+    EXPECT_TRUE(evaluate(*module, ones).bitwise_equal(ones));
+  }
+}
+
 }  // namespace
 }  // namespace autograph::nn

@@ -225,5 +225,36 @@ TEST(Module, ResidualsAddTheirBlock) {
   EXPECT_EQ(with_shortcut.state_dict().back().first, "shortcut.bias");
 }
 
+TEST(Module, ListsAreNamedAsTorchs) {
+  struct Net : Module {
+    ModuleList<Linear>& h = add<ModuleList<Linear>>("h");
+    Net() {
+      for (int64_t i = 0; i < 3; ++i) h.push(2 + i, 3 + i);
+    }
+    Var forward(const Var& x) override {
+      Var y = x;
+      for (Linear* layer : h) y = (*layer)(y);
+      return y;
+    }
+  } net;
+  EXPECT_EQ(net.h.size(), 3U);
+  EXPECT_EQ(net.h[1].path(), "h.1");
+  EXPECT_EQ(net.tensor("h.1.weight").dims(), (Dims{4, 3}));
+  EXPECT_EQ(evaluate(net, drawn({4, 2}, 1)).dims(), (Dims{4, 5}));
+}
+
+TEST(Module, ParametersInARow) {
+  Linear linear(2, 3), other(2, 3);
+  const Tensor row = parameters_to_vector(linear);
+  ASSERT_EQ(row.dims(), (Dims{9}));
+  EXPECT_EQ(row.data<float>()[5], linear.tensor("weight").value().data<float>()[5]);
+  EXPECT_EQ(row.data<float>()[8], linear.tensor("bias").value().data<float>()[2]);
+  other.set_seed(5);
+  vector_to_parameters(row, other);
+  EXPECT_TRUE(parameters_to_vector(other).bitwise_equal(row));
+  EXPECT_EQ(message_of<ShapeError>([&] { vector_to_parameters(Tensor::zeros(DType::f32, {8}), other); }),
+            "[nn] parameters: expected [9], got [8]");
+}
+
 }  // namespace
 }  // namespace autograph::nn

@@ -3,9 +3,12 @@
 
 #include <cmath>
 
+#include "autograph/error.h"
 #include "autograph/nn/recurrent.h"
+#include "nn/both_ways.h"
 #include "nn/module_check.h"
 #include "nn/torch_numbers.h"
+#include "support/message_of.h"
 
 namespace autograph::nn {
 namespace {
@@ -111,6 +114,20 @@ TEST(Recurrent, SruIsItsFormula) {
     }
   }
   EXPECT_EQ(slope_error(sru, {x}, [&](const std::vector<Var>& at) { return std::vector<Var>{sru(at[0])}; }), "");
+}
+
+TEST(Recurrent, RnnWithReluIsTorchs) {
+  Rnn one(3, 4, {.relu = true}), two(3, 4, {.layers = 2, .bidirectional = true, .relu = true});
+  fill_by_formula(one);
+  fill_by_formula(two);
+  expect_torchs("one layer", one, input_by_formula({5, 2, 3}), {5, 2, 4},
+                {{0.000000, 0.000000, 0.000000}, 0.794445, -0.194057},
+                {{0.000000, 0.000000, 0.000000}, -0.753704, -0.026279});
+  expect_torchs("two layers", two, input_by_formula({5, 2, 3}), {5, 2, 8},
+                {{0.000000, 0.000000, 0.000000}, 1.427081, 0.133979},
+                {{0.073754, 0.030996, -0.026340}, -0.165416, -0.286426});
+  EXPECT_EQ(message_of<ValueError>([] { Lstm(3, 4, {.relu = true}); }),
+            "[nn] recurrent: expected relu of an Rnn alone");
 }
 
 }  // namespace

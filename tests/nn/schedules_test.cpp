@@ -68,5 +68,31 @@ TEST(Schedules, ByName) {
   EXPECT_EQ(message_of<ValueError>([] { cosine(1, 0); }), "[nn] cosine: expected 1 step or more, got 0");
 }
 
+void expect_rates(const Schedule& schedule, const std::vector<double>& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(schedule(static_cast<int64_t>(i)), expected[i], 1e-9) << i;
+}
+
+// What torch's schedulers give from a rate of 0.3, here in the order of their options.
+TEST(Schedules, OthersAreTorchs) {
+  expect_rates(cosine_restarts(0.3, 4, 1, 0.02),
+               {0.3, 0.258994949, 0.16, 0.0610050506, 0.3, 0.258994949, 0.16, 0.0610050506, 0.3, 0.258994949, 0.16,
+                0.0610050506, 0.3, 0.258994949});
+  expect_rates(cosine_restarts(0.3, 2, 2), {0.3, 0.15, 0.3, 0.256066017, 0.15, 0.0439339828, 0.3, 0.28858193,
+                                            0.256066017, 0.207402515, 0.15, 0.0925974851, 0.0439339828, 0.0114180701});
+  expect_rates(multi_step(0.3, {3, 7, 7, 11}, 0.5),
+               {0.3, 0.3, 0.3, 0.15, 0.15, 0.15, 0.15, 0.0375, 0.0375, 0.0375, 0.0375, 0.01875, 0.01875, 0.01875});
+  expect_rates(linear(0.3, 5), {0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3});
+  expect_rates(polynomial(0.3, 6, 2),
+               {0.3, 0.208333333, 0.133333333, 0.075, 0.0333333333, 0.00833333333, 0, 0, 0, 0, 0, 0, 0, 0});
+  expect_rates(in_turn({linear(0.3, 4, 0.25), cosine_restarts(0.3, 3), step_decay(0.3, 2, 0.5)}, {4, 9}),
+               {0.075, 0.13125, 0.1875, 0.24375, 0.3, 0.225, 0.075, 0.3, 0.225, 0.3, 0.3, 0.15, 0.15, 0.075});
+  EXPECT_EQ(message_of<ValueError>([] {
+              in_turn({constant_rate(1), constant_rate(2)}, {});
+            }),
+            "[nn] in_turn: expected a milestone between each two schedules, got 0 of 2");
+  EXPECT_EQ(message_of<ValueError>([] { cosine_restarts(1, 4, 0); }),
+            "[nn] cosine_restarts: expected a factor of 1 or more, got 0");
+}
+
 }  // namespace
 }  // namespace autograph::nn

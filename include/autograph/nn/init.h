@@ -46,6 +46,12 @@ class Init {
   /// He et al. 2015: variance gain^2 / fan, with the gain of a leaky relu of this slope.
   static Init kaiming_uniform(double slope = 0, Fan fan = Fan::in);
   static Init kaiming_normal(double slope = 0, Fan fan = Fan::in);
+  /// Rows (of the tensor as [first extent, all others]) of length `gain` at right angles to each other, or columns
+  /// where there are more rows (Saxe et al. 2013).
+  static Init orthogonal(double gain = 1);
+  /// Lets channel i of an input through to channel i: 1 in the middle of the window, else 0. Of two dims, [out, in], it
+  /// is torch's eye_.
+  static Init dirac();
 
   /// An f32 tensor filled so; the same for the same seed and path. Throws ShapeError where fans are needed and `dims`
   /// has none.
@@ -55,10 +61,13 @@ class Init {
   class Draws;
   using Fill = std::function<double(Draws&)>;
   using Maker = std::function<Fill(const Dims&)>;
+  using Finish = std::function<void(Tensor&)>;
   explicit Init(Maker maker) : maker_(std::move(maker)) {}
+  Init finished_by(Finish finish) const;
   static Init uniform_of(std::function<double(const Dims&)> bound);
   static Init normal_of(std::function<double(const Dims&)> deviation);
   Maker maker_;
+  Finish finish_;  // what it takes all elements for; none: nothing
 };
 
 }  // namespace autograph::nn

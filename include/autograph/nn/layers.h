@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "autograph/nn/module.h"
@@ -23,6 +24,14 @@ class Linear : public Module {
   Parameter* bias_ = nullptr;
 };
 
+/// What stands around an image, under torch's names.
+enum class PaddingMode : uint8_t {
+  zeros,
+  reflect,    ///< The image mirrored at its outermost elements.
+  replicate,  ///< Its outermost elements.
+  circular,   ///< Its other side.
+};
+
 /// How a convolution slides.
 struct ConvSettings {
   Sizes stride = {1};
@@ -30,7 +39,10 @@ struct ConvSettings {
   Sizes dilation = {1};
   int64_t groups = 1;
   bool bias = true;
-  Sizes output_padding = {0};  ///< Of transposed convolutions: added at the end.
+  Sizes output_padding = {0};                     ///< Of transposed convolutions: added at the end.
+  PaddingMode padding_mode = PaddingMode::zeros;  ///< Transposed convolutions have zeros alone.
+  /// Instead of `padding`: what keeps extents, torch's padding="same". Of convolutions with stride 1.
+  bool keeps_extents = false;
 };
 
 /// Convolution of x [n, in, spatial...]: weight [out, in / groups, kernel...]. conv1d() and so on have the rank in
@@ -84,6 +96,21 @@ class MaxPool : public Module {
  public:
   explicit MaxPool(Sizes kernel, PoolSettings settings = {});
   Var forward(const Var& x) override;
+  /// Beside it where each element comes from, for MaxUnpool: its place (i64) in x as one row, where torch counts anew
+  /// for each channel.
+  std::pair<Var, Var> with_indices(const Var& x);
+
+ private:
+  Sizes kernel_;
+  PoolSettings settings_;
+};
+
+/// Puts what MaxPool with the same settings has taken back to where it was, among zeros.
+class MaxUnpool : public Module {
+ public:
+  explicit MaxUnpool(Sizes kernel, PoolSettings settings = {});
+  /// `extents`: all of what was pooled, where that was more than whole windows.
+  Var unpool(const Var& y, const Var& indices, const Dims& extents = {});
 
  private:
   Sizes kernel_;
@@ -99,6 +126,33 @@ class AvgPool : public Module {
  private:
   Sizes kernel_;
   PoolSettings settings_;
+};
+
+/// What adaptive pools share. From x [n, c, spatial...] they make `output` windows along each spatial axis, which
+/// cover it as evenly as may be and may overlap: window i goes from floor(i * extent / output) to ceil((i + 1) * extent
+/// / output) - 1. An output of 0 is the extent of x. Extents must be known, but for outputs of 1.
+class AdaptivePool : public Module {
+ public:
+  Var forward(const Var& x) override;
+
+ protected:
+  AdaptivePool(Sizes output, bool is_max) : output_(std::move(output)), is_max_(is_max) {}
+
+ private:
+  Var pooled(const Var& x, const Sizes& kernel, const Sizes& stride) const;
+  Var pooled_along(const Var& x, size_t axis, int64_t output) const;
+
+  Sizes output_;
+  bool is_max_;
+};
+
+/// torch.nn.AdaptiveAvgPool1d to 3d.
+struct AdaptiveAvgPool : AdaptivePool {
+  explicit AdaptiveAvgPool(Sizes output) : AdaptivePool(std::move(output), false) {}
+};
+/// torch.nn.AdaptiveMaxPool1d to 3d.
+struct AdaptiveMaxPool : AdaptivePool {
+  explicit AdaptiveMaxPool(Sizes output) : AdaptivePool(std::move(output), true) {}
 };
 
 /// Mean over all positions: [n, c, spatial...] to [n, c].
@@ -208,9 +262,25 @@ class Dropout : public Module {
   explicit Dropout(double ratio = 0.5);
   Var forward(const Var& x) override;
 
+ protected:
+  /// Drops all behind the first `axes` axes together; 0: elements.
+  Dropout(double ratio, int64_t axes);
+
  private:
   double ratio_;
+  int64_t axes_;
   Var count_;  // calls on eager values
+};
+
+/// Drops whole channels of x [n, c, ...]: torch.nn.Dropout1d to 3d.
+struct ChannelDropout : Dropout {
+  explicit ChannelDropout(double ratio = 0.5) : Dropout(ratio, 2) {}
+};
+
+/// Drops whole samples of x [n, ...], for the branches of a residual network: stochastic depth (Huang et al. 2016),
+/// timm's DropPath.
+struct DropPath : Dropout {
+  explicit DropPath(double ratio) : Dropout(ratio, 1) {}
 };
 
 }  // namespace autograph::nn

@@ -187,6 +187,29 @@ class Sequential : public Module {
   Var forward(const Var& x) override;
 };
 
+/// Modules of one kind, named "0", "1"..., that their owner calls one by one: torch.nn.ModuleList.
+///
+///     ModuleList<Block>& h = add<ModuleList<Block>>("h");
+///     for (int64_t i = 0; i < layers; ++i) h.push(settings);
+///     for (Block* block : h) x = (*block)(x);
+template <class M>
+class ModuleList : public Module {
+ public:
+  /// Makes one more.
+  template <class... Arguments>
+  M& push(Arguments&&... arguments) {
+    modules_.push_back(&add<M>(std::to_string(modules_.size()), std::forward<Arguments>(arguments)...));
+    return *modules_.back();
+  }
+  size_t size() const { return modules_.size(); }
+  M& operator[](size_t i) const { return *modules_.at(i); }
+  auto begin() const { return modules_.begin(); }
+  auto end() const { return modules_.end(); }
+
+ private:
+  std::vector<M*> modules_;
+};
+
 /// Anything that is a function of x alone, as a module.
 class Function : public Module {
  public:
@@ -207,6 +230,11 @@ class Residual : public Module {
   Module& block_;
   Module* shortcut_ = nullptr;
 };
+
+/// All parameters in one row, f32 [num_parameters()], as torch.nn.utils has it. TypeError where one is no f32.
+Tensor parameters_to_vector(const Module& module);
+/// Takes them from there. ShapeError where there are more or fewer.
+void vector_to_parameters(const Tensor& vector, Module& module);
 
 /// minimize() of the weights of a module that learn.
 UpdateStep minimize(const Var& loss, const Module& module, const Optimizer& optimizer,

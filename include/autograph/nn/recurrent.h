@@ -18,6 +18,7 @@ struct RecurrentSettings {
   bool batch_first = false;    ///< x and y are [batch, length, ...] instead of [length, batch, ...].
   bool bidirectional = false;  ///< A layer for each direction, whose outputs stand side by side.
   double dropout = 0;          ///< Between layers.
+  bool relu = false;           ///< Of Rnn: in place of tanh, torch's nonlinearity="relu".
 };
 
 /// What a recurrent layer gives.
@@ -59,7 +60,7 @@ class RecurrentModule : public Module {
   Dropout& dropout_;
 };
 
-/// h = tanh(W x + b + R h + b').
+/// h = tanh(W x + b + R h + b'), or relu of it.
 class Rnn : public RecurrentModule {
  public:
   Rnn(int64_t input, int64_t hidden, RecurrentSettings settings = {})

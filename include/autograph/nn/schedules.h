@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "autograph/state_store.h"
 
@@ -20,6 +21,17 @@ Schedule constant_rate(double rate);
 Schedule step_decay(double rate, int64_t every, double factor = 0.1);
 /// Half a cosine from `rate` to `lowest` in `steps`, `lowest` from there on: CosineAnnealingLR without its restarts.
 Schedule cosine(double rate, int64_t steps, double lowest = 0);
+/// rate * factor^(milestones that are not behind the step): MultiStepLR.
+Schedule multi_step(double rate, std::vector<int64_t> milestones, double factor = 0.1);
+/// A line from rate * first to rate * last in `steps`, flat from there on: LinearLR.
+Schedule linear(double rate, int64_t steps, double first = 1.0 / 3, double last = 1);
+/// rate * (1 - step / steps)^power, 0 from there on: PolynomialLR.
+Schedule polynomial(double rate, int64_t steps, double power = 1);
+/// Half a cosine from `rate` to `lowest` in `steps`, then again in `factor` times as many, and so on:
+/// CosineAnnealingWarmRestarts (Loshchilov and Hutter 2017).
+Schedule cosine_restarts(double rate, int64_t steps, int64_t factor = 1, double lowest = 0);
+/// `schedules` one after the other, the next from each milestone on, where it begins at its step 0: SequentialLR.
+Schedule in_turn(std::vector<Schedule> schedules, std::vector<int64_t> milestones);
 /// `then`, of which the first `steps` are multiplied by (step + 1) / steps: a line from next to nothing.
 Schedule warm_up(Schedule then, int64_t steps);
 
