@@ -135,9 +135,10 @@ class Executable {
   Outputs run(std::initializer_list<NamedInput> inputs) const;
   /// As above, for inputs that are collected while the program runs.
   Outputs run(std::span<const NamedInput> inputs) const;
-  /// As run(), writing into tensors of the caller: no allocation once warm. All outputs must be static for these
-  /// inputs; throws ShapeError when one is not or does not fit, ValueError when one shares memory with another or with
-  /// an input, unless CompileOptions::donations has the pair and the memory is the same.
+  /// As run(), writing into tensors of the caller: no allocation once warm, but for kernels that have packed a state
+  /// which was written since. All outputs must be static for these inputs; throws ShapeError when one is not or does
+  /// not fit, ValueError when one shares memory with another or with an input, unless CompileOptions::donations has the
+  /// pair and the memory is the same.
   void run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) const;
 
   /// What the states of the graph are between runs. A run that ends with an error may have updated some of them.

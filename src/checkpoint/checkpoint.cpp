@@ -17,7 +17,7 @@ void Checkpoint::capture(const StateStore& states) {
   const std::vector<std::string> names = store.names();  // states come, but never go
   const std::shared_lock lock(store.mutex());            // all of them between the same two runs
   for (const std::string& name : names) {
-    const Tensor& tensor = store.tensor(name);
+    const Tensor& tensor = store.state(name).tensor;
     tensors.emplace_back(name, tensor.is_on_host() ? tensor.clone() : tensor.to_host());
   }
 }

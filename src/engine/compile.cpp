@@ -52,6 +52,7 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(const std::share
                       device_.host_threads(), release_from};
   options.memory = device_.memory();
   options.keeps_inputs = options_.check_nan != NanCheck::off;
+  options.knows_states = !is_nested() && !device_.memory();
   options.schedule = options_.expert.schedule.get();
   if (!is_nested()) options.donations = options_.donations;
   options.judge = run_options_.judge;

@@ -159,7 +159,7 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
       run_options_{device_.catalog(),     threads_, options.check_nan != NanCheck::off,
                    options.profile,       nullptr,  nullptr,
                    device_.host_threads()} {
-  run_options_.packed = shared_.packed.get();
+  run_options_.exact = options_.exact;
   if (Verdicts* verdicts = verdicts_of(device_, options_)) {
     judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune, &device_);
     run_options_.judge = &*judge_;
@@ -177,6 +177,7 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
   if (!is_nested() && options_.check_nan == NanCheck::steps) {
     by_node_ = std::make_unique<NodeByNode>(graph, options_, *states_);
   }
+  run_options_.packed = shared_.packed.get();
   if (is_nested() || !has_static_inputs(graph)) {
     options_.expert.schedule = nullptr;  // which is one for this graph and for shapes that are known
     // What does not need extents is done once for all of them.
@@ -195,8 +196,9 @@ Executable::Impl::~Impl() = default;
 void Executable::Impl::open_states(const Graph& graph) {
   states_ = options_.states ? *options_.states : StateStore();
   states_->add(graph);
+  if (!graph.states().empty()) shared_.packed = states_->impl().packed();
   for (const ValueId state : graph.states()) {
-    state_tensors_.push_back(&states_->impl().tensor(graph.value(state).name()));
+    stored_states_.push_back(&states_->impl().state(graph.value(state).name()));
   }
   options_.states.reset();  // nested graphs have none
   std::set<size_t> inputs;
@@ -317,6 +319,7 @@ void Executable::Impl::execute(Launchable& launchable, std::shared_ptr<MemoryMet
   // Where others are at work the system finds free processors better.
   const bool is_alone = !run_options_.watch || run_options_.watch->limit() >= threads_;
   const PinScope pins(device_, options_.expert.pin_threads && is_alone && !is_nested(), threads_);
+  launchable.renew_kernels(run_options_);
   launchable.launch(run_options_, meter);
   if (!options_.profile) return;
   const std::lock_guard lock(mutex_);
@@ -354,7 +357,7 @@ std::vector<Datum> Executable::Impl::run(const RunInputs& inputs, const std::sha
 std::vector<Datum> Executable::Impl::run_on(Launchable& launchable, const RunInputs& inputs,
                                             const std::shared_ptr<MemoryMeter>& meter) const {
   for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(launchable, i);
-  StateRun states(states_, state_tensors_, device_.memory(), launchable);
+  StateRun states(states_, stored_states_, device_.memory(), launchable);
   const Plan& plan = launchable.compiled().plan;
   std::vector<Datum> outputs(graph_->outputs().size());
   for (size_t k = 0; k < outputs.size(); ++k) {
@@ -416,7 +419,7 @@ void Executable::Impl::run_into_on(Launchable& launchable, const RunInputs& inpu
   }
   check_memory(inputs, outputs, options_.donations);
   for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(launchable, i);
-  StateRun states(states_, state_tensors_, device_.memory(), launchable);
+  StateRun states(states_, stored_states_, device_.memory(), launchable);
   execute(launchable, nullptr);
   states.finish();
 }

@@ -15,6 +15,7 @@
 #include "cost/attester.h"
 #include "engine/prepare_graph.h"
 #include "engine/run_inputs.h"
+#include "engine/state_store.h"
 #include "runtime/launchable.h"
 #include "runtime/memory/arena_pool.h"
 #include "runtime/memory/packed_constants.h"
@@ -130,7 +131,7 @@ class Executable::Impl {
   RunOptions run_options_;
   mutable std::optional<StateStore> states_;  // none in nested graphs
   std::unique_ptr<NodeByNode> by_node_;       // with NanCheck::steps, not in nested graphs
-  std::vector<Tensor*> state_tensors_;        // of the store, in the order of the graph's states
+  std::vector<StoredState*> stored_states_;   // of the store, in the order of the graph's states
   mutable std::mutex nested_mutex_;           // guards nested_graphs_
   mutable std::map<const Graph*, std::weak_ptr<Impl>> nested_graphs_;  // kept alive by the plans that run them
 

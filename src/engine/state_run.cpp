@@ -6,27 +6,25 @@
 #include "base/printable.h"
 
 namespace autograph {
-namespace {
 
-size_t number_of(const Graph& graph, ValueId state) {
-  const auto at = std::find(graph.states().begin(), graph.states().end(), state);
-  return static_cast<size_t>(at - graph.states().begin());
+size_t StateRun::number_of(ValueId state) const {
+  const auto at = std::find(graph_.states().begin(), graph_.states().end(), state);
+  return static_cast<size_t>(at - graph_.states().begin());
 }
 
-}  // namespace
-
-StateRun::StateRun(std::optional<StateStore>& store, const std::vector<Tensor*>& tensors, const Memory* memory,
+StateRun::StateRun(std::optional<StateStore>& store, const std::vector<StoredState*>& stored, const Memory* memory,
                    Launchable& launchable)
-    : tensors_(tensors),
+    : stored_(stored),
       launchable_(launchable),
       graph_(*launchable.compiled().graph),
       copies_(launchable.compiled().has_dynamic_steps) {
-  if (tensors.empty()) return;
+  if (stored.empty()) return;
   const bool updates = !graph_.updates().empty();
   lock_.emplace(*store, updates);
   const size_t first = graph_.inputs().size();
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const Tensor& state = in_memory(*tensors[i], memory, updates);
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const Tensor& state = in_memory(stored[i]->tensor, memory, updates);
+    launchable.set_state(first + i, state, stored[i]->version);
     if (copies_) {
       launchable.bind_input(first + i, state.clone());
     } else {
@@ -36,19 +34,25 @@ StateRun::StateRun(std::optional<StateStore>& store, const std::vector<Tensor*>&
   bind_updates();
 }
 
+// Whatever ended the run, it may have written them.
+StateRun::~StateRun() {
+  if (!lock_) return;
+  for (const StateUpdate& update : graph_.updates()) ++state_of(update).version;
+}
+
 const Tensor& StateRun::in_memory(Tensor& state, const Memory* memory, bool updates) {
   if (state.buffer().memory() == memory) return state;
   Tensor moved = state.to(memory);
   // Others may be reading it where it is, unless this run has the store alone.
   if (updates) return state = std::move(moved);
-  read_elsewhere_.reserve(tensors_.size());  // they stay where they are
+  read_elsewhere_.reserve(stored_.size());  // they stay where they are
   return read_elsewhere_.emplace_back(std::move(moved));
 }
 
 void StateRun::bind_updates() {
   const size_t first = graph_.outputs().size();
   for (size_t u = 0; u < graph_.updates().size(); ++u) {
-    Tensor& tensor = *tensors_[number_of(graph_, graph_.updates()[u].state)];
+    Tensor& tensor = state_of(graph_.updates()[u]).tensor;
     if (copies_) fresh_.push_back(Tensor::empty(tensor.dtype(), tensor.dims(), tensor.buffer().memory()));
     if (!launchable_.is_fixed_output(first + u)) continue;
     launchable_.bind_output(first + u, copies_ ? fresh_.back() : tensor);
@@ -64,7 +68,7 @@ void StateRun::finish() {
                   printable(graph_.value(state).name()), to_string(graph_.type(state)), to_string(fresh_[u].type()));
   }
   for (size_t u = 0; u < fresh_.size(); ++u) {
-    Tensor& tensor = *tensors_[number_of(graph_, graph_.updates()[u].state)];
+    Tensor& tensor = state_of(graph_.updates()[u]).tensor;
     if (tensor.dtype() == DType::string) {
       tensor = fresh_[u].clone();
     } else {

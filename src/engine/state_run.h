@@ -14,10 +14,13 @@ namespace autograph {
 /// copies, and finish() moves what is new into the store.
 class StateRun {
  public:
-  /// There is a store where there are states. `tensors` are the store's, in the order of the graph's states.
+  /// There is a store where there are states. `stored` are the store's, in the order of the graph's states.
   /// States that the run updates move to `memory`, that of its device, where they are not there yet.
-  StateRun(std::optional<StateStore>& store, const std::vector<Tensor*>& tensors, const Memory* memory,
+  StateRun(std::optional<StateStore>& store, const std::vector<StoredState*>& stored, const Memory* memory,
            Launchable& launchable);
+  ~StateRun();
+  StateRun(const StateRun&) = delete;
+  StateRun& operator=(const StateRun&) = delete;
   /// To be called when the run is over, without an error. Throws ShapeError when a new value has another shape.
   void finish();
 
@@ -25,7 +28,10 @@ class StateRun {
   const Tensor& in_memory(Tensor& state, const Memory* memory, bool updates);
   void bind_updates();
 
-  const std::vector<Tensor*>& tensors_;
+  StoredState& state_of(const StateUpdate& update) { return *stored_[number_of(update.state)]; }
+  size_t number_of(ValueId state) const;
+
+  const std::vector<StoredState*>& stored_;
   Launchable& launchable_;
   const Graph& graph_;
   bool copies_;

@@ -9,7 +9,9 @@
 namespace autograph {
 namespace {
 
-void overwrite(Tensor& to, const Tensor& from) {
+void overwrite(StoredState& state, const Tensor& from) {
+  Tensor& to = state.tensor;
+  ++state.version;
   if (to.dtype() == DType::string) {
     to = from.clone();
   } else {
@@ -26,45 +28,45 @@ void check_type(const std::string& name, const Tensor& known, const Tensor& give
 
 }  // namespace
 
-Tensor& StateStore::Impl::find(const std::string& name) {
-  const auto it = tensors_.find(name);
-  if (it != tensors_.end()) return it->second;
+StoredState& StateStore::Impl::find(const std::string& name) {
+  const auto it = states_.find(name);
+  if (it != states_.end()) return it->second;
   std::vector<std::string> known;
-  for (const auto& [other, tensor] : tensors_) known.push_back(other);
+  for (const auto& [other, state] : states_) known.push_back(other);
   throw ValueError(fmt::format("[states] '{}': unknown{}", printable(name), did_you_mean(name, known)));
 }
 
-Tensor& StateStore::Impl::tensor(const std::string& name) { return find(name); }
+StoredState& StateStore::Impl::state(const std::string& name) { return find(name); }
 
 void StateStore::Impl::add(const std::string& name, const Tensor& initial) {
   const std::lock_guard lock(mutex_);
-  const auto it = tensors_.find(name);
-  if (it != tensors_.end()) return check_type(name, it->second, initial);
-  tensors_.emplace(name, initial.clone());
+  const auto it = states_.find(name);
+  if (it != states_.end()) return check_type(name, it->second.tensor, initial);
+  states_.emplace(name, StoredState{initial.clone()});
 }
 
 std::vector<std::string> StateStore::Impl::names() {
   const std::shared_lock lock(mutex_);
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : tensors_) names.push_back(name);
+  for (const auto& [name, state] : states_) names.push_back(name);
   return names;
 }
 
 bool StateStore::Impl::contains(const std::string& name) {
   const std::shared_lock lock(mutex_);
-  return tensors_.contains(name);
+  return states_.contains(name);
 }
 
 Tensor StateStore::Impl::get(const std::string& name) {
   const std::shared_lock lock(mutex_);
-  const Tensor& tensor = find(name);
+  const Tensor& tensor = find(name).tensor;
   return tensor.is_on_host() ? tensor.clone() : tensor.to_host();
 }
 
 void StateStore::Impl::set(const std::string& name, const Tensor& tensor) {
   const std::lock_guard lock(mutex_);
-  Tensor& known = find(name);
-  check_type(name, known, tensor);
+  StoredState& known = find(name);
+  check_type(name, known.tensor, tensor);
   overwrite(known, tensor);
 }
 

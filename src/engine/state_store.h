@@ -1,22 +1,31 @@
 // The tensors behind a StateStore, and access to them for runs.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <shared_mutex>
 #include <string>
 
 #include "autograph/state_store.h"
+#include "runtime/memory/packed_constants.h"
 
 namespace autograph {
 
-/// A state lies in the memory of the device that updated it last.
+/// A state as it is now.
+struct StoredState {
+  Tensor tensor;         ///< In the memory of the device that updated it last.
+  uint64_t version = 1;  ///< Another one after each write, so that what was made of older elements is known as such.
+};
+
 class StateStore::Impl {
  public:
   /// Held by runs: alone by those that update states, together by those that read.
   std::shared_mutex& mutex() { return mutex_; }
   /// A state that add() has seen, as long as the store lives; the caller holds the mutex while it uses it.
-  Tensor& tensor(const std::string& name);
+  StoredState& state(const std::string& name);
+  /// What kernels have made of states, for all executables that have the store.
+  const std::shared_ptr<PackedConstants>& packed() const { return packed_; }
   void add(const std::string& name, const Tensor& initial);
   std::vector<std::string> names();
   bool contains(const std::string& name);
@@ -24,10 +33,11 @@ class StateStore::Impl {
   void set(const std::string& name, const Tensor& tensor);
 
  private:
-  Tensor& find(const std::string& name);
+  StoredState& find(const std::string& name);
 
   std::shared_mutex mutex_;  // guards what follows, tensors included
-  std::map<std::string, Tensor> tensors_;
+  std::map<std::string, StoredState> states_;
+  const std::shared_ptr<PackedConstants> packed_ = std::make_shared<PackedConstants>();
 };
 
 /// Holds a store for one run.

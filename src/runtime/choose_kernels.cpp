@@ -23,6 +23,7 @@ class KernelChooser {
         writer_(plan.slots.size(), kNoStep),
         is_bound_(plan.slots.size(), false) {
     for (const Tensor& weight : plan.weights) constant_bytes_ += weight.size_bytes();
+    for (const StateContents& state : options.states) constant_bytes_ += state.tensor.size_bytes();
   }
 
   std::vector<StepChoice> run(std::vector<StepLayouts>& layouts) {
@@ -59,7 +60,7 @@ class KernelChooser {
     // Nested graphs bring their kernel along.
     if (step.kind == StepKind::fixed && !graph_.node(step.node).op().evaluate) {
       const Node& node = graph_.node(step.node);
-      const StepCall types(plan_, step);
+      const StepCall types(plan_, step, options_.states);
       const KernelCall call{.op = node.op(),
                             .attributes = node.attributes(),
                             .inputs = types.inputs,
@@ -225,10 +226,14 @@ class KernelChooser {
 
 }  // namespace
 
-StepCall::StepCall(const Plan& plan, const Step& step) : constants(step.inputs.size()) {
+StepCall::StepCall(const Plan& plan, const Step& step, std::span<const StateContents> states)
+    : constants(step.inputs.size()) {
   for (const SlotIndex s : step.inputs) inputs.push_back(s == kNoSlot ? Type() : plan.slots[s].type);
   for (const SlotIndex s : step.outputs) outputs.push_back(s == kNoSlot ? Type() : plan.slots[s].type);
   for (size_t i = 0; i < step.inputs.size(); ++i) {
+    if (const StateContents* state = known_state(plan, step.inputs[i], states)) {
+      constants[i] = state->tensor.reshaped(inputs[i].shape().static_dims());
+    }
     if (step.inputs[i] == kNoSlot || plan.slots[step.inputs[i]].place != Place::weight) continue;
     const Tensor& weight = plan.weights[plan.slots[step.inputs[i]].index];
     constants[i] = inputs[i].is_static() ? weight.reshaped(inputs[i].shape().static_dims()) : weight;

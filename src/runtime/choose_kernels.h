@@ -2,6 +2,7 @@
 // taking only when the reorders around it cost less than it gains.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "device/host_threads.h"
 #include "device/kernel_judge.h"
 #include "runtime/kernel_cost.h"
+#include "runtime/state_kernels.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -26,7 +28,8 @@ struct StepCall {
   std::vector<Type> outputs;
   std::vector<Tensor> constants;
 
-  StepCall(const Plan& plan, const Step& step);
+  /// `states` whose elements are known, by input of the plan.
+  StepCall(const Plan& plan, const Step& step, std::span<const StateContents> states = {});
 };
 
 /// Among what to choose, and how.
@@ -38,6 +41,7 @@ struct ChooseOptions {
   const HostThreads& host_threads = HostThreads::none();  ///< Of the device.
   KernelJudge* judge = nullptr;                           ///< See PlanOptions.
   RunTeam team = nullptr;                                 ///< Likewise.
+  std::span<const StateContents> states = {};             ///< See StepCall.
 
   /// Threads of a step's kernel.
   int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }

@@ -76,6 +76,7 @@ class PlanCompiler {
                           ? plan_scheduled(*compiled_->graph, known, *options.schedule, options.threads, planned)
                           : plan_sequential(*compiled_->graph, known, planned);
     for (const Donation& donation : options.donations) share(donation);
+    if (options.knows_states) states_ = std::make_shared<StateKernels>(known_states(*compiled_->graph));
   }
 
   // Null where a kernel was refused when it was there: another must be chosen.
@@ -86,7 +87,7 @@ class PlanCompiler {
     std::vector<StepLayouts> layouts;
     choices_ = choose_kernels(c.plan, *c.graph,
                               {options_.catalog, options_.cost ? *options_.cost : estimate, options_.threads,
-                               options_.exact, options_.host_threads, options_.judge, options_.team},
+                               options_.exact, options_.host_threads, options_.judge, options_.team, known_contents()},
                               layouts);
     insert_reorders(c.plan, layouts);
     find_waits(c.plan);
@@ -205,7 +206,7 @@ class PlanCompiler {
     for (size_t i = 0; i < choice_of.size(); ++i) {
       const Step& step = compiled_->plan.steps[i];
       if (!choice_of[i] || step.kind != StepKind::fixed || choice_of[i]->candidates.empty()) continue;
-      const StepCall types(compiled_->plan, step);
+      const StepCall types(compiled_->plan, step, known_contents());
       if (options_.judge->has_to_run(call_of(step, types), choice_of[i]->candidates.front())) return true;
     }
     return false;
@@ -218,7 +219,7 @@ class PlanCompiler {
       const Step& step = compiled_->plan.steps[i];
       if (!made[i].kernel || !made[i].candidate.kernel) continue;
       options_.host_threads.set(options_.threads_of(step));
-      const StepCall types(compiled_->plan, step);
+      const StepCall types(compiled_->plan, step, known_contents());
       all_right = options_.judge->judge(call_of(step, types), made[i].candidate, *made[i].kernel).empty() && all_right;
     }
     options_.host_threads.set(options_.threads);
@@ -230,6 +231,10 @@ class PlanCompiler {
     return {node.op(),      node.attributes(), types.inputs,
             types.outputs,  types.constants,   options_.threads_of(step),
             options_.exact, nullptr,           options_.packed};
+  }
+
+  std::span<const StateContents> known_contents() const {
+    return states_ ? std::span<const StateContents>(states_->states()) : std::span<const StateContents>();
   }
 
   // Streams may take more threads together than the run has.
@@ -306,6 +311,10 @@ class PlanCompiler {
       c.has_dynamic_steps = true;
     }
     c.provenance.push_back(provenance_of(step));
+    if (made.kernel && made.candidate.kernel && states_ && states_->knows_states(c.plan, step)) {
+      states_->add(c.plan, c.kernels.size(), std::move(made.kernel));
+      c.state_kernels = states_;
+    }
     c.kernels.push_back(std::move(made.kernel));
     c.candidates.push_back(std::move(made.candidate));
     c.choices.push_back({c.provenance.back(), std::string(op_name(c, step)), step.kernel, std::move(made.refusals)});
@@ -337,7 +346,7 @@ class PlanCompiler {
     const CompiledPlan& c = *compiled_;
     const auto nested = nested_.find(step.node.index);
     if (nested != nested_.end()) return {"nested plan", {}, std::move(nested->second), {}};
-    const StepCall types(c.plan, step);
+    const StepCall types(c.plan, step, known_contents());
     Made made;
     try {
       for (const KernelCandidate& candidate : choice.candidates) {
@@ -367,6 +376,7 @@ class PlanCompiler {
   std::vector<StepChoice> choices_;  // parallel to the steps before reorders come between them
   std::unordered_map<uint32_t, std::unique_ptr<Kernel>> nested_;  // by node
   std::map<std::string, int> missing_;
+  std::shared_ptr<StateKernels> states_;  // null: kernels know no states
 };
 
 }  // namespace

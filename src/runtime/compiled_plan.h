@@ -13,6 +13,7 @@
 #include "device/host_threads.h"
 #include "device/kernel_judge.h"
 #include "runtime/kernel_cost.h"
+#include "runtime/state_kernels.h"
 #include "schedule/plan.h"
 
 namespace autograph {
@@ -30,6 +31,9 @@ struct CompiledPlan {
   MemoryReport memory;
   bool has_dynamic_steps = false;
   int num_threads = 1;  ///< That a run has at work at once, at most.
+  /// Of the steps that read states whose elements kernels know, in place of `kernels`, where they are null; null: no
+  /// step does.
+  std::shared_ptr<StateKernels> state_kernels;
 };
 
 /// What lies in the arena when most of it is in use, in the user's words, largest first.
@@ -58,6 +62,9 @@ struct PlanOptions {
   PackedConstants* packed = nullptr;  ///< See KernelCall. Not with `release_from`, since it keeps constants.
   PrepareNested nested = nullptr;     ///< Null: nested graphs are planned when they run.
   bool keeps_inputs = false;          ///< No step writes where it reads, so that inputs can be looked at behind it.
+  /// Kernels may know the elements of states, and those who run the plan tell its launchables what states hold now:
+  /// Launchable::set_state(). On the host alone.
+  bool knows_states = false;
 
   /// Threads of a step's kernel.
   int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }

@@ -8,8 +8,33 @@
 namespace autograph {
 
 Launchable::Launchable(std::shared_ptr<const CompiledPlan> compiled) : compiled_(std::move(compiled)) {
-  for (const auto& kernel : compiled_->kernels) states_.push_back(kernel ? kernel->new_state() : nullptr);
+  for (const auto& kernel : compiled_->kernels) {
+    kernels_.push_back({kernel.get(), kernel ? kernel->new_state() : nullptr});
+  }
+  take_state_kernels();
+  if (compiled_->state_kernels) contents_ = compiled_->state_kernels->states();
   if (compiled_->has_dynamic_steps) heap_.resize(compiled_->plan.slots.size());
+}
+
+void Launchable::set_state(size_t i, const Tensor& tensor, uint64_t version) {
+  if (contents_.empty() || !contents_[i].tensor.is_present() || contents_[i].version == version) return;
+  contents_[i] = {tensor, version};
+  has_new_contents_ = true;
+}
+
+void Launchable::renew_kernels(const RunOptions& options) {
+  if (!has_new_contents_) return;
+  // Packing, too, takes no more threads than find a processor.
+  if (options.watch) options.host_threads.limit(options.watch->limit());
+  StateKernels& kernels = *compiled_->state_kernels;
+  for (size_t k = 0; k < kernels.size(); ++k) kernels.renew(k, *compiled_, contents_, options);
+  take_state_kernels();
+  has_new_contents_ = false;
+}
+
+void Launchable::take_state_kernels() {
+  StateKernels* kernels = compiled_->state_kernels.get();
+  for (size_t k = 0; kernels && k < kernels->size(); ++k) kernels->take(k, kernels_[kernels->number(k)]);
 }
 
 double Launchable::time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {

@@ -36,6 +36,7 @@ struct RunOptions {
   PackedConstants* packed = nullptr;  ///< Likewise.
   /// Asked before each step how many threads find a processor; null: all do.
   CoreWatch* watch = nullptr;
+  bool exact = false;  ///< See KernelCall.
 };
 
 /// For one thread at a time. Inputs and outputs are bound before the first launch, and stay bound.
@@ -66,6 +67,12 @@ class Launchable {
   /// The same by an address on the host. Null for an output that is not wanted and that no step writes: an input as it
   /// is.
   virtual void bind_output(size_t k, void* data) = 0;
+
+  /// What input `i`, a state, holds; for plans whose kernels know elements of states.
+  void set_state(size_t i, const Tensor& tensor, uint64_t version);
+  /// Makes kernels anew that know elements of states which have been written since. Call on the threads of the run,
+  /// before launch() and while nobody can write the states.
+  void renew_kernels(const RunOptions& options);
 
   /// Runs all steps, and returns when outputs are written. `meter` may be null when the plan has no dynamic steps.
   virtual void launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) = 0;
@@ -115,7 +122,7 @@ class Launchable {
     return {{views_.data() + at.inputs, step.inputs.size()},
             {views_.data() + at.outputs, step.outputs.size()},
             arena_address_ + step.scratch_offset,
-            states_[number].get(),
+            kernels_[number].state.get(),
             stream};
   }
 
@@ -124,13 +131,20 @@ class Launchable {
   char* arena_address_ = nullptr;  // of arena_, or of the last one
   std::vector<TensorView> views_;
   std::vector<StepViews> step_views_;
-  std::vector<std::unique_ptr<KernelState>> states_;  // by step
+  // Of a step; without a kernel where it looks for one while running.
+  std::vector<StateKernels::Taken> kernels_;
   std::vector<StepProfile> profile_;
   size_t num_started_ = 0;   // steps of the last launch that was looked at
   std::vector<Datum> heap_;  // by slot; empty when there are no dynamic steps
   std::unordered_map<size_t, std::vector<std::shared_ptr<CachedKernel>>> dynamic_kernels_;  // by step
   // What the device may still be reading.
   std::vector<std::shared_ptr<const void>> retired_;
+
+ private:
+  void take_state_kernels();
+
+  std::vector<StateContents> contents_;  // by input; empty where no kernel knows elements of states
+  bool has_new_contents_ = false;        // since kernels were made anew
 };
 
 }  // namespace autograph

@@ -249,14 +249,14 @@ void RunContext::rethrow_from(size_t number) {
 }
 
 void RunContext::run_step(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
-  if (compiled_->kernels[number]) {
+  if (kernels_[number].kernel) {
     run_fixed(number);
   } else {
     DynamicStep(*this, number, options, meter).run();
   }
 }
 
-void RunContext::run_fixed(size_t number) { compiled_->kernels[number]->run(args_of(number)); }
+void RunContext::run_fixed(size_t number) { kernels_[number].kernel->run(args_of(number)); }
 
 void RunContext::run_observed(size_t number, const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
   const auto us_between = [](Clock::time_point a, Clock::time_point b) {

@@ -278,8 +278,8 @@ void StreamRun::enqueue(size_t number, Stream& stream, const Launch& launch) {
   const auto describe = [&] { return describe_step(*compiled_, compiled_->plan.steps[number]); };
   const EnqueuedStep enqueued(describe);
   try {
-    if (compiled_->kernels[number]) {
-      compiled_->kernels[number]->run(args_of(number, &stream));
+    if (kernels_[number].kernel) {
+      kernels_[number].kernel->run(args_of(number, &stream));
     } else {
       DynamicStep(*this, number, launch.options, launch.meter, &stream).run();
     }

@@ -6,11 +6,14 @@
 
 namespace autograph {
 
-std::string PackedConstants::key_of(const std::vector<Tensor>& constants, std::string_view form) {
+std::string PackedConstants::key_of(const std::vector<Tensor>& constants, std::string_view form) const {
+  const std::lock_guard lock(mutex_);
   std::string key(form);
   for (const Tensor& constant : constants) {
     key +=
         fmt::format("|{} {} {}", constant.raw(), static_cast<int>(constant.dtype()), fmt::join(constant.dims(), ","));
+    const auto version = versions_.find(constant.raw());
+    if (version != versions_.end()) key += fmt::format(" {}", version->second);
   }
   return key;
 }
@@ -24,6 +27,7 @@ std::shared_ptr<const void> PackedConstants::find(const std::string& key) const 
 std::shared_ptr<const void> PackedConstants::keep(const std::string& key, std::shared_ptr<const void> made) {
   const std::lock_guard lock(mutex_);
   std::weak_ptr<const void>& known = known_[key];
+  ++num_made_;
   if (auto other = known.lock()) return other;
   known = made;
   if (known_.size() >= sweep_at_) {
@@ -33,10 +37,20 @@ std::shared_ptr<const void> PackedConstants::keep(const std::string& key, std::s
   return made;
 }
 
+void PackedConstants::renew(const Tensor& tensor, uint64_t version) {
+  const std::lock_guard lock(mutex_);
+  versions_[tensor.raw()] = version;
+}
+
 size_t PackedConstants::num_held() const {
   const std::lock_guard lock(mutex_);
   return static_cast<size_t>(
       std::count_if(known_.begin(), known_.end(), [](const auto& entry) { return !entry.second.expired(); }));
+}
+
+size_t PackedConstants::num_made() const {
+  const std::lock_guard lock(mutex_);
+  return num_made_;
 }
 
 }  // namespace autograph

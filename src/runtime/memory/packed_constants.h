@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,29 +17,36 @@
 namespace autograph {
 
 /// A packed form lives as long as a kernel holds it, and keeps the constants that it was made of: none of
-/// their addresses is used again meanwhile. Any number of threads may call it at once.
+/// their addresses is used again meanwhile. What changes where it is has versions. Any number of threads may call it at
+/// once.
 class PackedConstants {
  public:
   PackedConstants() = default;
   PackedConstants(const PackedConstants&) = delete;
   PackedConstants& operator=(const PackedConstants&) = delete;
 
-  /// What `make` gives, or gave before for the same elements (the buffers, not what is in them) and the same `form`:
-  /// all that the result depends on besides, and its type. Nothing is shared where `packed` is null.
+  /// What `make` gives, or gave before for the same elements (the buffers and versions, not what is in them) and the
+  /// same `form`: all that the result depends on besides, and its type. Nothing is shared where `packed` is null.
   template <class Make>
   static auto share(PackedConstants* packed, std::vector<Tensor> constants, std::string_view form, Make&& make)
       -> std::shared_ptr<const decltype(make())> {
     using Packed = decltype(make());
     if (!packed) return std::make_shared<const Packed>(make());
-    const std::string key = key_of(constants, form);
+    const std::string key = packed->key_of(constants, form);
     if (auto known = packed->find(key)) return std::static_pointer_cast<const Packed>(std::move(known));
     const auto held = std::make_shared<const Held<Packed>>(std::move(constants), make());
     const std::shared_ptr<const Packed> made(held, &held->packed);
     return std::static_pointer_cast<const Packed>(packed->keep(key, made));
   }
 
+  /// The elements of this tensor, whose address stays, are those of `version` from here on: what was made of others is
+  /// not given any more. Versions of one tensor only grow.
+  void renew(const Tensor& tensor, uint64_t version);
+
   /// Forms that some kernel holds.
   size_t num_held() const;
+  /// Forms that were made so far.
+  size_t num_made() const;
 
  private:
   template <class Packed>
@@ -47,14 +55,16 @@ class PackedConstants {
     std::vector<Tensor> constants;
     Packed packed;
   };
-  static std::string key_of(const std::vector<Tensor>& constants, std::string_view form);
+  std::string key_of(const std::vector<Tensor>& constants, std::string_view form) const;
   std::shared_ptr<const void> find(const std::string& key) const;
   // What was kept under this key before, where it is still held: another thread may have been faster.
   std::shared_ptr<const void> keep(const std::string& key, std::shared_ptr<const void> made);
 
   mutable std::mutex mutex_;  // guards what follows
   std::unordered_map<std::string, std::weak_ptr<const void>> known_;
+  std::unordered_map<const void*, uint64_t> versions_;  // by address, of what changes
   size_t sweep_at_ = 64;  // forms that nobody holds are looked for when there are so many entries
+  size_t num_made_ = 0;
 };
 
 }  // namespace autograph

@@ -1,0 +1,79 @@
+// Kernels that know the elements of states: weights of a model that is evaluated while another graph trains it. Until
+// somebody writes them, such states are as constant as constants, and kernels keep packed copies of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "autograph/graph.h"
+#include "autograph/kernel.h"
+#include "schedule/plan.h"
+
+namespace autograph {
+
+struct CompiledPlan;
+struct RunOptions;
+
+/// A state as a run finds it. Equal versions of one state have equal elements, wherever they lie.
+struct StateContents {
+  Tensor tensor;
+  uint64_t version = 0;  ///< 0: as the graph has it before the first run.
+};
+
+/// By input of a plan for `graph`: the states whose elements kernels may know, absent tensors for all other inputs.
+/// These are floats that the graph itself does not update, so that they last longer than a run. Single numbers are not
+/// among them: kernels choose what they do by them, and there is nothing to pack.
+std::vector<StateContents> known_states(const Graph& graph);
+
+/// The contents of a slot that is one of `states`, by input of the plan, as a whole; null where it is none.
+const StateContents* known_state(const Plan& plan, SlotIndex slot, std::span<const StateContents> states);
+
+/// The kernels of one plan that were made for elements of states, each in the version that was asked for last: what is
+/// packed of older ones is freed. All runs that ask at the same time must see the same contents; they hold the
+/// StateStore. Any number of threads may do so.
+class StateKernels {
+ public:
+  explicit StateKernels(std::vector<StateContents> states) : states_(std::move(states)) {}
+
+  /// The states as the graph has them.
+  const std::vector<StateContents>& states() const { return states_; }
+  /// Does the kernel of this step know elements of a state?
+  bool knows_states(const Plan& plan, const Step& step) const;
+  /// Takes the kernel of step `number`, made for states().
+  void add(const Plan& plan, size_t number, std::unique_ptr<Kernel> kernel);
+
+  /// A kernel that one launchable has taken.
+  struct Taken {
+    const Kernel* kernel = nullptr;
+    std::unique_ptr<KernelState> state;
+    uint64_t made = 0;  ///< Which kernel of the step it is, counted from 1; 0: none.
+  };
+  size_t size() const { return entries_.size(); }
+  /// The step of entry `k`.
+  size_t number(size_t k) const { return entries_[k].number; }
+  /// The kernel of entry `k` as it is now, where it is not the one that was `taken`.
+  void take(size_t k, Taken& taken);
+  /// Makes the kernel of entry `k` anew where it is not for these contents, by input of the plan. Throws
+  /// UnsupportedError where the kernel refuses other elements than it was chosen for.
+  void renew(size_t k, const CompiledPlan& compiled, const std::vector<StateContents>& states,
+             const RunOptions& options);
+
+ private:
+  struct Entry {
+    size_t number = 0;
+    std::vector<uint32_t> inputs;    // of the plan
+    std::vector<uint64_t> versions;  // parallel to inputs
+    std::unique_ptr<Kernel> kernel;  // null where making it failed
+    uint64_t made = 1;
+  };
+
+  std::vector<StateContents> states_;
+  std::mutex mutex_;  // guards kernels and versions from the first run on
+  std::vector<Entry> entries_;
+};
+
+}  // namespace autograph
