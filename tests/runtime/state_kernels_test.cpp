@@ -137,6 +137,26 @@ TEST(StateKernels, OfSeveralProgramsShareForms) {
   EXPECT_EQ(num_made(store), made + forms + 1);
 }
 
+// As a decoder does, whose runs write its caches and read its weights.
+TEST(StateKernels, KnowWeightsBesideStatesThatEachRunWrites) {
+  Graph graph = make_model();
+  const Var cache = state(graph, Tensor::zeros(DType::f32, {1, 32, 12, 12}), "cache");
+  const Var x(graph, graph.inputs()[0]);
+  update(cache, add(cache, x));
+  graph.add_output(conv(cache, Var(graph, graph.states()[0])).id(), "of cache");
+  StateStore store;
+  const Executable program = compile(graph, with_store(store));
+  const Tensor ones = filled_with({1, 32, 12, 12}, 1);
+  program.run({ones});
+  const size_t made = num_made(store);
+  for (int run = 1; run < 4; ++run) {
+    const Tensor expected = expected_of(store, graph, ones);
+    EXPECT_EQ(store.get("cache").to_f64()[0], run);
+    EXPECT_EQ(difference(program.run({ones})[0], expected, {1e-3, 1e-4}), "");
+  }
+  EXPECT_EQ(num_made(store), made);
+}
+
 TEST(StateKernels, FreeTheirFormsInTheEnd) {
   StateStore store;
   {
