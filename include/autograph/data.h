@@ -199,9 +199,11 @@ DatasetPtr token_dataset(std::vector<int32_t> tokens, int64_t length, int64_t st
 // ---- By path ---------------------------------------------------------------------------------------------------
 
 /// The set at `path`, told by what is there: a folder with IDX files under MNIST's names, with binary CIFAR files, or
-/// with a folder for each class (`train` and `test`, or `val`, above them where there are such); a file .npz, .csv,
-/// .tsv or .jsonl. Sets that come in one piece are split, split_dataset(set, split, held_out, seed). ValueError, with
-/// what was looked for, where nothing fits. `size`: of folders of images.
+/// with a folder for each class (`train` and `test`, or `val`, above them where there are such), or with x.npy and
+/// y.npy; a file .npz, .npy, .csv, .tsv or .jsonl. Arrays x and y of NumPy, or x_train, y_train, x_test and y_test, are
+/// the fields "x" and "label": bytes of x with three axes or more are pixels and become f32 from 0 to 1, f64 becomes
+/// f32, integers of y i64. Sets that come in one piece are split, split_dataset(set, split, held_out, seed).
+/// ValueError, with what was looked for, where nothing fits. `size`: of folders of images.
 DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits = {},
                         double held_out = kHeldOutShare, uint64_t seed = 0, const ImageSize& size = {});
 /// What is learned from, and what is held out.

@@ -1,8 +1,8 @@
 // What is learned from and what is held out.
-#include <filesystem>
-
 #include "autograph/data.h"
 #include "base/check.h"
+#include "base/printable.h"
+#include "data/find_set.h"
 
 namespace autograph {
 namespace {
@@ -23,11 +23,12 @@ HeldOutSplit hold_out(const DatasetPtr& dataset, uint64_t seed) {
 }
 
 HeldOutSplit open_split(const std::string& path, uint64_t seed, const ImageSize& size) {
-  // Files are read once for both parts: a share of 1 is the whole of them.
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return hold_out(open_dataset(path, Split::test, {}, 1), seed);
-  HeldOutSplit split{open_dataset(path, Split::train, {}, kHeldOutShare, seed, size),
-                     open_dataset(path, Split::test, {}, kHeldOutShare, seed, size)};
+  const FoundSet found = find_set(path, {}, size);
+  if (found.whole) return hold_out(found.whole, seed);
+  AG_CHECK_USER(found.train && found.test, ValueError,
+                "[data] '{}': expected samples to learn from and samples to hold out, got the {} alone",
+                printable(path), found.train ? "former" : "latter");
+  const HeldOutSplit split{found.train, found.test};
   check_held_out(split);
   return split;
 }

@@ -5,6 +5,8 @@
 #include "autograph/data.h"
 #include "base/check.h"
 #include "base/printable.h"
+#include "data/arrays.h"
+#include "data/find_set.h"
 
 namespace autograph {
 namespace {
@@ -54,17 +56,20 @@ DatasetPtr find_cifar(const fs::path& folder, Split split, const DataLimits& lim
   return files.empty() ? nullptr : cifar_dataset(files, CifarKind::cifar10, limits);
 }
 
-DatasetPtr find_images(const fs::path& folder, Split split, const ImageFolderOptions& options, double held_out,
-                       uint64_t seed) {
-  if (!is_folder(folder / "train")) {
-    return split_dataset(image_folder_dataset(folder.string(), options), split, held_out, seed);
-  }
-  if (split == Split::train) return image_folder_dataset((folder / "train").string(), options);
+// The folder that has images of this part; ValueError where it is neither "test" nor "val".
+fs::path images_of(const fs::path& folder, Split split) {
+  if (split == Split::train) return folder / "train";
   for (const char* name : {"test", "val"}) {
-    if (is_folder(folder / name)) return image_folder_dataset((folder / name).string(), options);
+    if (is_folder(folder / name)) return folder / name;
   }
   throw ValueError(fmt::format("[data] '{}': expected a folder 'test' or 'val' beside 'train', got neither",
                                printable(folder.string())));
+}
+
+DatasetPtr find_part(const fs::path& folder, Split split, const DataLimits& limits, const ImageFolderOptions& images) {
+  if (DatasetPtr found = find_mnist(folder, split, limits)) return found;
+  if (DatasetPtr found = find_cifar(folder, split, limits)) return found;
+  return is_folder(folder / "train") ? image_folder_dataset(images_of(folder, split).string(), images) : nullptr;
 }
 
 // How a table is read; nothing for what is none.
@@ -77,32 +82,43 @@ std::optional<CsvOptions> table_options(const std::string& path, const DataLimit
 
 DatasetPtr open_file(const std::string& path, const DataLimits& limits) {
   const std::string extension = fs::path(path).extension().string();
-  if (extension == ".npz") return npz_dataset(path, limits);
   if (const auto options = table_options(path, limits)) return csv_dataset(path, *options);
   if (extension == ".jsonl") return json_lines_dataset(path, {.limits = limits});
-  throw ValueError(fmt::format("[data] '{}': expected a file .npz, .csv, .tsv or .jsonl, got '{}'", printable(path),
-                               printable(extension)));
+  throw ValueError(fmt::format("[data] '{}': expected a file .npz, .npy, .csv, .tsv or .jsonl, got '{}'",
+                               printable(path), printable(extension)));
+}
+
+FoundSet find_in_folder(const std::string& path, const DataLimits& limits, const ImageSize& size,
+                        std::optional<Split> only) {
+  const ImageFolderOptions images{.height = size.height, .width = size.width, .limits = limits};
+  FoundSet found;
+  if (only != Split::test) found.train = find_part(path, Split::train, limits, images);
+  if (only != Split::train) found.test = find_part(path, Split::test, limits, images);
+  if (!found.train && !found.test) found.whole = image_folder_dataset(path, images);
+  return found;
 }
 
 }  // namespace
 
+FoundSet find_set(const std::string& path, const DataLimits& limits, const ImageSize& size, std::optional<Split> only) {
+  std::error_code code;
+  AG_CHECK_USER(fs::exists(path, code), IoError, "[data] '{}': no such file or folder", printable(path));
+  if (auto arrays = find_arrays(path, limits)) return *arrays;
+  if (!is_folder(path)) return {.whole = open_file(path, limits)};
+  try {
+    return find_in_folder(path, limits, size, only);
+  } catch (const ValueError& error) {
+    const bool is_test = only == Split::test;
+    throw ValueError(fmt::format(
+        "[data] '{}': no set found; looked for x.npy, {}-images-idx3-ubyte (MNIST), {} (CIFAR) and images: {}",
+        printable(path), is_test ? "t10k" : "train", is_test ? "test_batch.bin" : "data_batch_1.bin", error.what()));
+  }
+}
+
 DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& limits, double held_out, uint64_t seed,
                         const ImageSize& size) {
-  std::error_code error;
-  AG_CHECK_USER(fs::exists(path, error), IoError, "[data] '{}': no such file or folder", printable(path));
-  if (!is_folder(path)) return split_dataset(open_file(path, limits), split, held_out, seed);
-  if (DatasetPtr found = find_mnist(path, split, limits)) return found;
-  if (DatasetPtr found = find_cifar(path, split, limits)) return found;
-  try {
-    const ImageFolderOptions options{.height = size.height, .width = size.width, .limits = limits};
-    return find_images(path, split, options, held_out, seed);
-  } catch (const ValueError& error) {
-    throw ValueError(
-        fmt::format("[data] '{}': no set found; looked for {}-images-idx3-ubyte (MNIST), {} (CIFAR) and "
-                    "images: {}",
-                    printable(path), split == Split::train ? "train" : "t10k",
-                    split == Split::train ? "data_batch_1.bin" : "test_batch.bin", error.what()));
-  }
+  const FoundSet found = find_set(path, limits, size, split);
+  return found.whole ? split_dataset(found.whole, split, held_out, seed) : found.part(split);
 }
 
 DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits, const ImageSize& size) {

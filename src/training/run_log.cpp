@@ -101,7 +101,7 @@ void RunLog::epoch(const EpochResult& result) {
     events_->add("samples_per_second", result.samples_per_second, result.step);
   }
   flush();
-  draw();
+  draw(true);
 }
 
 void RunLog::flush() {
@@ -109,11 +109,16 @@ void RunLog::flush() {
   if (events_) events_->flush();
 }
 
-void RunLog::draw() const {
+void RunLog::end() {
+  flush();
+  draw(false);
+}
+
+void RunLog::draw(bool goes_on) const {
   if (log_folder_.empty()) return;
   const std::vector<CurvePanel> panels = panels_of(epochs_);
   write(log_folder_ + "/curves.svg", learning_curves_svg(panels));
-  write(log_folder_ + "/curves.html", learning_curves_page("training", panels, table_of(epochs_)));
+  write(log_folder_ + "/curves.html", learning_curves_page("training", panels, table_of(epochs_), goes_on));
 }
 
 }  // namespace autograph

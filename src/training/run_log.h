@@ -23,9 +23,11 @@ class RunLog {
   /// One epoch; draws the curves again.
   void epoch(const EpochResult& result);
   void flush();
+  /// Of a run that has ended: the page of its curves is not read again from here on.
+  void end();
 
  private:
-  void draw() const;
+  void draw(bool goes_on) const;
   std::string log_folder_;  // "": none
   std::optional<MetricsLog> metrics_;
   std::optional<EventFile> events_;

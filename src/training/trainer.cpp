@@ -112,7 +112,7 @@ class Trainer::Impl {
     if (is_inside && !result_.was_interrupted) close_epoch();
     if (checkpoints_) checkpoints_->wait();
     checkpoints_.reset();  // the folder is free for other runs
-    log_->flush();
+    log_->end();
     result_.epochs = history_.epochs;
     result_.steps = history_.step;
     return result_;
@@ -166,7 +166,7 @@ class Trainer::Impl {
     log_->step(history_, metrics, learning_rate());
     const double loss = metrics.at("loss");
     if (!std::isfinite(loss)) {
-      log_->flush();
+      log_->end();
       throw Error(ExitCode::failed, fmt::format("[train] loss: it is {} at step {} (a lower learning rate, or "
                                                 "clip_norm, may help; the last checkpoint is from before)",
                                                 loss, history_.step));

@@ -294,6 +294,50 @@ TEST_F(DataFiles, DamagedImagesAreNamed) {
   EXPECT_THROW(image_folder_dataset(folder_ / "set", {.height = 0}), ValueError);
 }
 
+// x.npy and y.npy, and both as scripts put them into one file.
+TEST_F(DataFiles, PairsOfArrays) {
+  Tensor pixels = Tensor::zeros(DType::u8, {10, 2, 3});
+  pixels.mutable_data<uint8_t>()[0] = 51;
+  Tensor labels = Tensor::zeros(DType::u8, {10}), numbers = Tensor::zeros(DType::f64, {10});
+  labels.mutable_data<uint8_t>()[0] = 7;
+  numbers.mutable_data<double>()[0] = 0.25;
+  const Tensor wide = Tensor::zeros(DType::f64, {10, 4});
+  std::filesystem::create_directories(folder_ / "pair");
+  write_npy(folder_ / "pair/X.npy", pixels);
+  EXPECT_EQ(open_samples(folder_ / "pair", 6)->fields(), (std::vector<Field>{{"x", DType::f32, {2, 3}}}));
+  write_npy(folder_ / "pair/y.npy", labels);
+  const HeldOutSplit split = open_split(folder_ / "pair", 0);
+  EXPECT_EQ(split.training->fields(), (std::vector<Field>{{"x", DType::f32, {2, 3}}, {"label", DType::i64, {}}}));
+  EXPECT_EQ(split.training->size(), 8);
+  EXPECT_EQ(split.held_out->size(), 2);
+  const NamedTensors first = open_samples(folder_ / "pair", 6)->sample(0);
+  EXPECT_EQ(first[0].second.data<float>()[0], 0.2F);
+  EXPECT_EQ(first[1].second.to_i64(), std::vector<int64_t>{7});
+  EXPECT_EQ(open_samples(folder_ / "pair/X.npy", 6)->size(), 10);
+
+  write_npz(folder_ / "p.npz", {{"x", wide}, {"y", numbers}, {"note", Tensor::scalar(1.0F)}});
+  EXPECT_EQ(open_dataset(folder_ / "p.npz", Split::train)->fields(),
+            (std::vector<Field>{{"x", DType::f32, {4}}, {"label", DType::f32, {}}}));
+  const Tensor three = Tensor::zeros(DType::f32, {3, 4}), of_three = Tensor::zeros(DType::i32, {3});
+  write_npz(folder_ / "parts.npz", {{"y_test", of_three}, {"x_train", wide}, {"y_train", labels}, {"x_test", three}});
+  EXPECT_EQ(open_dataset(folder_ / "parts.npz", Split::train)->size(), 10);
+  EXPECT_EQ(open_dataset(folder_ / "parts.npz", Split::test)->size(), 3);
+  EXPECT_EQ(open_split(folder_ / "parts.npz", 0).held_out->size(), 3);
+}
+
+TEST_F(DataFiles, PairsOfArraysThatDoNotFit) {
+  const Tensor x = Tensor::zeros(DType::f32, {10, 4}), y = Tensor::zeros(DType::i64, {9});
+  write_npz(folder_ / "p.npz", {{"x", x}, {"y", y}});
+  EXPECT_EQ(error_of([&] { open_split(folder_ / "p.npz", 0); }),
+            "[data] 'label': expected 10 samples as 'x' has, got 9");
+  write_npz(folder_ / "y.npz", {{"y_train", y}});
+  EXPECT_EQ(error_of([&] { open_split(folder_ / "y.npz", 0); }),
+            "[data] 'FOLDER/y.npz': expected an array 'x_train' beside 'y_train', got none");
+  folder_.write("half/data_batch_1.bin", cifar_record("\x03", 1));
+  EXPECT_EQ(error_of([&] { open_split(folder_ / "half", 0); }),
+            "[data] 'FOLDER/half': expected samples to learn from and samples to hold out, got the former alone");
+}
+
 TEST_F(DataFiles, OpenTellsWhatIsThere) {
   const std::string record = cifar_record("\x01", 0);
   folder_.write("cifar/data_batch_1.bin", record + record);
@@ -318,12 +362,14 @@ TEST_F(DataFiles, OpenTellsWhatIsThere) {
   EXPECT_EQ(open_samples(folder_ / "t.tsv", 2)->fields(), (std::vector<Field>{{"x", DType::f32, {2}}}));
   EXPECT_EQ(open_samples(folder_ / "cifar", 3072)->size(), 1);
   std::filesystem::create_directories(folder_ / "empty");
-  EXPECT_NE(error_of([&] { open_dataset(folder_ / "empty", Split::train); }).find("looked for train-images-idx3-ubyte"),
+  EXPECT_NE(error_of([&] {
+              open_dataset(folder_ / "empty", Split::train);
+            }).find("looked for x.npy, train-images-idx3-ubyte"),
             std::string::npos);
   EXPECT_EQ(error_of([&] { open_dataset(folder_ / "nothing.npz", Split::train); }),
             "[data] 'FOLDER/nothing.npz': no such file or folder");
   EXPECT_EQ(error_of([&] { open_dataset(folder_.write("t.xyz", ""), Split::train); }),
-            "[data] 'FOLDER/t.xyz': expected a file .npz, .csv, .tsv or .jsonl, got '.xyz'");
+            "[data] 'FOLDER/t.xyz': expected a file .npz, .npy, .csv, .tsv or .jsonl, got '.xyz'");
 }
 
 }  // namespace

@@ -110,11 +110,12 @@ TEST(LearningCurves, HaveAxesNamesAndGaps) {
 }
 
 TEST(LearningCurves, PageHasPicturesAndATable) {
-  const std::string page = learning_curves_page("a < b", {}, {{"epoch", "loss"}, {"1", "<0.5>"}});
+  const std::string page = learning_curves_page("a < b", {}, {{"epoch", "loss"}, {"1", "<0.5>"}}, true);
   EXPECT_NE(page.find("<title>a &lt; b</title>"), std::string::npos);
   EXPECT_NE(page.find(learning_curves_svg({})), std::string::npos);
   EXPECT_NE(page.find("<th>loss</th>"), std::string::npos);
   EXPECT_NE(page.find("<td>&lt;0.5&gt;</td>"), std::string::npos);
+  EXPECT_NE(page.find("http-equiv=\"refresh\""), std::string::npos);
 }
 
 TEST(RunLog, WritesAllOfARun) {
@@ -125,6 +126,7 @@ TEST(RunLog, WritesAllOfARun) {
   const std::string page = whole_file(folder / "logs/curves.html");
   EXPECT_NE(page.find(svg), std::string::npos);
   EXPECT_NE(page.find("<th>loss (held out)</th>"), std::string::npos) << page;
+  EXPECT_EQ(page.find("refresh"), std::string::npos) << "a page of a run that has ended is read again";
   size_t rows = 0;
   for (size_t at = page.find("<tr>"); at != std::string::npos; at = page.find("<tr>", at + 1)) ++rows;
   EXPECT_EQ(rows, 3U);  // headings and two epochs

@@ -154,7 +154,7 @@ std::string learning_curves_svg(const std::vector<CurvePanel>& panels) {
 }
 
 std::string learning_curves_page(std::string_view title, const std::vector<CurvePanel>& panels,
-                                 const std::vector<std::vector<std::string>>& table) {
+                                 const std::vector<std::vector<std::string>>& table, bool goes_on) {
   std::string rows;
   for (size_t r = 0; r < table.size(); ++r) {
     const std::string_view cell = r == 0 ? "th" : "td";
@@ -163,11 +163,11 @@ std::string learning_curves_page(std::string_view title, const std::vector<Curve
     rows += "</tr>\n";
   }
   return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"10\">"
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{3}"
       "<title>{0}</title>\n<style>body{{font:14px sans-serif;margin:1.5em}}svg{{max-width:100%;height:auto}}"
       "table{{border-collapse:collapse;margin-top:1em}}th,td{{text-align:right;padding:.2em .8em;"
       "border-bottom:1px solid #ddd}}</style></head>\n<body><h1>{0}</h1>\n{1}\n<table>\n{2}</table></body></html>\n",
-      escaped(title), learning_curves_svg(panels), rows);
+      escaped(title), learning_curves_svg(panels), rows, goes_on ? "<meta http-equiv=\"refresh\" content=\"10\">" : "");
 }
 
 }  // namespace autograph

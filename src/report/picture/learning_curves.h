@@ -24,9 +24,9 @@ struct CurvePanel {
 /// The panels side by side: axes with round numbers, a legend, the last value of each curve. A complete SVG document.
 std::string learning_curves_svg(const std::vector<CurvePanel>& panels);
 
-/// A page that needs nothing else: the panels and a table under them, whose first row has the headings. While it is
-/// open it is read again every ten seconds, so that it follows a run.
+/// A page that needs nothing else: the panels and a table under them, whose first row has the headings. While a
+/// run goes on an open page is read again every ten seconds, so that it follows it.
 std::string learning_curves_page(std::string_view title, const std::vector<CurvePanel>& panels,
-                                 const std::vector<std::vector<std::string>>& table);
+                                 const std::vector<std::vector<std::string>>& table, bool goes_on);
 
 }  // namespace autograph
