@@ -38,7 +38,7 @@ void check_data(const LearningOptions& options, bool has_tokens) {
   for (const TaskInfo& task : training_tasks()) {
     AG_CHECK_USER(task.name != options.what, UserError, "[cli] --data: expected {}", task.data);
   }
-  throw UserError("[cli] --data: expected a set of samples: a folder, or a file .npz, .csv or .jsonl");
+  throw UserError("[cli] --data: expected a set of samples: a folder, or a file .npz, .npy, .csv or .jsonl");
 }
 
 // Of an imported model some weights may have learned, the others are its own. A task has none of its own.
@@ -141,10 +141,11 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
        .required = true},
       {.names = "--data",
        .value_name = "PATH",
-       .doc =
-           "The samples: a folder (MNIST's or CIFAR's files, or a folder of images for each class), or a file .npz, "
-           ".csv, .tsv, .jsonl; of text and sru any text file, which predict does without where tokens are kept beside "
-           "the weights.",
+       .doc = "The samples: a folder (MNIST's or CIFAR's files, x.npy and y.npy, or a folder of images for each "
+              "class), or a "
+              "file .npz (x and y, or x_train and so on), .npy, .csv, .tsv, .jsonl; of text and sru any text file, "
+              "which predict does without where tokens are kept beside "
+              "the weights.",
        .target = &options.data,
        .kind = ValueKind::file},
       loss_option(options.loss, "Of MODEL.onnx: ",

@@ -150,7 +150,7 @@ Command predict_command() {
       .doc = "classes of samples, or how a text goes on",
       .details =
           "All samples of a file, or those of the part for tests of a folder that has one. Labels may be missing: of "
-          "a table the column, of .npz and .jsonl the field \"label\".",
+          "a table the column, of arrays y, of .jsonl the field \"label\".",
       .examples = {{"autograph predict fashion --data DIR --checkpoint run1 --count 5", "Five samples for tests."},
                    {"autograph predict digits.onnx --data unknown.csv", "Pixels alone, without labels."},
                    {"autograph predict text --checkpoint run2 --prompt 'ROMEO:' --count 300", "300 tokens."}},
