@@ -109,10 +109,26 @@ void assign(const Var& variable, const Var& value);
 
 /// Called with the gradient of a value; gives what takes its place, or nothing.
 using GradientHook = std::function<Var(const Var& gradient)>;
+/// Takes a hook away again; a copy does the same.
+class GradientHookHandle {
+ public:
+  /// Of no hook.
+  GradientHookHandle() = default;
+  explicit GradientHookHandle(std::function<void()> remove) : remove_(std::move(remove)) {}
+  /// From the next backward pass on, also called by the hook itself, it is not called any more. Does nothing where it
+  /// is gone already, or the value is. Throws UnsupportedError for a hook of what a captured function computes, which
+  /// is part of the graph.
+  void remove() const {
+    if (remove_) remove_();
+  }
+
+ private:
+  std::function<void()> remove_;
+};
 /// Has `hook` called whenever the whole gradient of `value`, which must require one, is there; several in the order in
 /// which they were given. In a function that is captured, a hook of what the function computes is called once, and what
 /// it computes is done wherever that gradient flows; of an input, to what flows out of the function.
-void on_gradient(const Var& value, GradientHook hook);
+GradientHookHandle on_gradient(const Var& value, GradientHook hook);
 
 /// From what flows into the results to the gradients of the inputs, one each (not given: none).
 using GradientFunction = std::function<std::vector<Var>(const std::vector<Var>& output_gradients)>;

@@ -59,19 +59,47 @@ void hook_in_graph(const Var& value, const GradientHook& hook) {
   gradient_hook(value, body, captured);
 }
 
+GradientHookHandle hook_of_graph() {
+  return GradientHookHandle([] {
+    throw UnsupportedError(
+        "[on_gradient] remove: the hook of a value that a captured function computes is part of the graph; leave it "
+        "out "
+        "where the function runs, or hook a variable or a value from outside");
+  });
+}
+
+GradientHookHandle hook_on_variable(Eager& variable, SharedHook hook) {
+  variable.as_variable().hooks.push_back(hook);
+  return GradientHookHandle([owner = variable.weak_from_this(), hook = std::weak_ptr(hook)] {
+    const std::shared_ptr<Eager> still = owner.lock();
+    if (still) std::erase(still->as_variable().hooks, hook.lock());
+  });
+}
+
+GradientHookHandle hook_on_node(const std::shared_ptr<TapeNode>& node, uint32_t slot, SharedHook hook) {
+  node->hooks.emplace_back(slot, hook);
+  return GradientHookHandle([owner = std::weak_ptr(node), slot, hook = std::weak_ptr(hook)] {
+    const std::shared_ptr<TapeNode> still = owner.lock();
+    if (still) std::erase(still->hooks, std::pair(slot, hook.lock()));
+  });
+}
+
 }  // namespace
 
-void on_gradient(const Var& value, GradientHook hook) {
+GradientHookHandle on_gradient(const Var& value, GradientHook hook) {
   AG_CHECK_USER(value.is_valid(), ValueError, "[on_gradient] value: expected one, got none");
-  if (!value.is_eager()) return hook_in_graph(value, hook);
+  AG_CHECK_USER(hook != nullptr, ValueError, "[on_gradient] hook: expected a function, got none");
+  if (!value.is_eager()) {
+    hook_in_graph(value, hook);
+    return hook_of_graph();
+  }
   auto& here = static_cast<Eager&>(value.eager());
   AG_CHECK_USER(here.requires_grad(), ValueError,
                 "[on_gradient] value: expected one that is a variable or depends on one, got {} without a past",
                 to_string(value.type()));
-  if (here.is_variable())
-    here.as_variable().hooks.push_back(std::move(hook));
-  else
-    here.producer()->hooks.emplace_back(here.slot(), std::move(hook));
+  auto shared = std::make_shared<const GradientHook>(std::move(hook));
+  if (here.is_variable()) return hook_on_variable(here, std::move(shared));
+  return hook_on_node(here.producer(), here.slot(), std::move(shared));
 }
 
 std::vector<Var> with_gradient(const std::vector<Var>& results, const std::vector<Var>& inputs,

@@ -329,6 +329,40 @@ TEST(GradientHooks, InsideNoGradStillHookWhatIsOutside) {
   });
 }
 
+// One hook in the place of another: the graph that was captured with the other does not hold.
+TEST(GradientHooks, OfVariablesAreCapturedAnewWhereTheyChange) {
+  const Var w = weights({}, {2});
+  GradientHookHandle hook = on_gradient(w, [](const Var& gradient) { return gradient * 10; });
+  Captured f = capture([&](const Vars& x) -> Vars {
+    const Var y = x[0] * w;
+    backward(y);
+    return {y};
+  });
+  f({floats({}, {3})});
+  EXPECT_EQ(item(gradient(w)), 30);
+  hook.remove();
+  hook = on_gradient(w, [](const Var& gradient) { return gradient * 100; });
+  f({floats({}, {3})});
+  EXPECT_EQ(item(gradient(w)), 330);
+  hook.remove();
+  f({floats({}, {3})});
+  EXPECT_EQ(item(gradient(w)), 333);
+}
+
+TEST(GradientHooks, OfACapturedFunctionAreNotRemoved) {
+  const Var w = weights({}, {2});
+  const std::string message = message_of<UnsupportedError>([&] {
+    capture([&](const Vars& x) -> Vars {
+      const Var y = x[0] * w;
+      on_gradient(y, [](const Var& gradient) { return gradient * 2; }).remove();
+      return {y};
+    })({floats({}, {3})});
+  });
+  EXPECT_NE(message.find("[on_gradient] remove: the hook of a value that a captured function computes"),
+            std::string::npos)
+      << message;
+}
+
 // ---- What cannot be --------------------------------------------------------------------------------------------
 
 TEST(OwnGradients, ThatLookAtNumbersNameTheLine) {

@@ -251,6 +251,44 @@ TEST(Backward, HooksSeeAndChangeGradients) {
   EXPECT_EQ(item(gradient(w)), 120);
 }
 
+TEST(Backward, HooksGoByTheirHandles) {
+  const Var w = weights({}, {3});
+  const Var h = w * w;
+  int of_h = 0, of_w = 0, once = 0;
+  const GradientHookHandle on_h = on_gradient(h, [&](const Var& gradient) {
+    ++of_h;
+    return 10 * gradient;
+  });
+  const GradientHookHandle on_w = on_gradient(w, [&](const Var&) {
+    ++of_w;
+    return Var();
+  });
+  // As torch's, a hook may remove itself while it runs.
+  GradientHookHandle itself;
+  itself = on_gradient(h, [&](const Var&) {
+    ++once;
+    itself.remove();
+    return Var();
+  });
+  backward(h + h);
+  on_h.remove();
+  on_h.remove();
+  backward(h + h);
+  EXPECT_EQ(item(gradient(w)), 120 + 12);
+  on_w.remove();
+  backward(h + h);
+  EXPECT_EQ(of_h, 1);
+  EXPECT_EQ(of_w, 2);
+  EXPECT_EQ(once, 1);
+  GradientHookHandle late;
+  late.remove();
+  {
+    const Var gone = weights({}, {1});
+    late = on_gradient(gone, [](const Var& gradient) { return gradient; });
+  }
+  late.remove();
+}
+
 TEST(Backward, StopsAtDetachedValuesAndInsideNoGrad) {
   const Var w = weights({}, {3});
   backward(w * detach(w));

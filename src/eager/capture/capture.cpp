@@ -22,7 +22,7 @@ struct CapturedGraph {
   size_t num_results = 0;
   std::vector<CapturedRead> reads;
   std::vector<Type> read_types;
-  std::vector<size_t> read_hooks;  // how many hooks what is read had
+  std::vector<std::vector<SharedHook>> read_hooks;  // those of what is read
   std::vector<CapturedWrite> writes;
   std::vector<CapturedGradient> gradients;
   std::vector<CapturedSetting> settings;
@@ -78,9 +78,9 @@ std::string misfit(const CapturedGraph& graph, const std::vector<Var>& inputs) {
     if (!(now == graph.read_types[i])) {
       return fmt::format("a value from outside is {}, captured for {}", to_string(now), to_string(graph.read_types[i]));
     }
-    if (const size_t hooks = graph.reads[i].value->hooks().size(); hooks != graph.read_hooks[i]) {
-      return fmt::format("a value from outside ({}) has {} hooks, captured with {}", to_string(now), hooks,
-                         graph.read_hooks[i]);
+    if (const auto hooks = graph.reads[i].value->hooks(); hooks != graph.read_hooks[i]) {
+      return fmt::format("a value from outside ({}) has {} hooks{}, captured with {}", to_string(now), hooks.size(),
+                         hooks.size() == graph.read_hooks[i].size() ? " but others" : "", graph.read_hooks[i].size());
     }
   }
   return "";
@@ -211,7 +211,7 @@ class Captured::Impl {
     graph.reads = recording.reads();
     for (const CapturedRead& read : graph.reads) {
       graph.read_types.push_back(current(read).type());
-      graph.read_hooks.push_back(read.value->hooks().size());
+      graph.read_hooks.push_back(read.value->hooks());
     }
     graph.writes = recording.writes();
     graph.gradients = recording.gradients();

@@ -85,9 +85,9 @@ void Eager::set_tensor(Tensor tensor) {
   snapshot_.reset();
 }
 
-std::vector<GradientHook> Eager::hooks() const {
+std::vector<SharedHook> Eager::hooks() const {
   if (variable_) return variable_->hooks;
-  std::vector<GradientHook> found;
+  std::vector<SharedHook> found;
   if (!producer_) return found;
   for (const auto& [slot, hook] : producer_->hooks) {
     if (slot == slot_) found.push_back(hook);
@@ -96,7 +96,7 @@ std::vector<GradientHook> Eager::hooks() const {
 }
 
 Var Eager::hooked(Var gradient) const {
-  for (const GradientHook& hook : hooks()) gradient = changed_by(hook, gradient, type());
+  for (const SharedHook& hook : hooks()) gradient = changed_by(*hook, gradient, type());
   return gradient;
 }
 

@@ -13,6 +13,9 @@
 
 namespace autograph {
 
+/// A hook by its identity, which removing it asks for.
+using SharedHook = std::shared_ptr<const GradientHook>;
+
 /// A call that gradients flow back through.
 class TapeNode {
  public:
@@ -25,9 +28,9 @@ class TapeNode {
   std::vector<Var> inputs;
   std::vector<Datum> outputs;  // not the values themselves, which hold the node
   std::shared_ptr<const Origin> origin;
-  GradientFunction function;                             // in place of a rule, where the op is null
-  std::vector<std::pair<uint32_t, GradientHook>> hooks;  // with the output that each is for
-  const uint64_t number;                                 // larger than those of the nodes that it depends on
+  GradientFunction function;                           // in place of a rule, where the op is null
+  std::vector<std::pair<uint32_t, SharedHook>> hooks;  // with the output that each is for
+  const uint64_t number;                               // larger than those of the nodes that it depends on
 
   /// "add in layer1 at train.cpp:27", or how the place becomes known.
   std::string describe() const;
@@ -61,14 +64,14 @@ class Eager final : public EagerValue, public std::enable_shared_from_this<Eager
   Eager* leaf() { return variable_ ? this : snapshot_of_.get(); }
   const Eager* leaf() const { return variable_ ? this : snapshot_of_.get(); }
   /// Called with gradients of this value, in this order.
-  std::vector<GradientHook> hooks() const;
+  std::vector<SharedHook> hooks() const;
   /// What a node on record keeps of this value: itself, or of a variable its elements as they are now.
   Var as_recorded();
 
   /// What only variables have.
   struct Variable {
     Var gradient;
-    std::vector<GradientHook> hooks;
+    std::vector<SharedHook> hooks;
   };
   Variable& as_variable() const { return *variable_; }
   void make_variable() { variable_ = std::make_unique<Variable>(); }

@@ -126,7 +126,7 @@ void TapePass::visit(TapeNode& node) {
   const auto flows = [](const Var& gradient) { return gradient.is_valid(); };
   if (!visit.is_active || std::none_of(visit.gradients.begin(), visit.gradients.end(), flows)) return;
   try {
-    run_hooks(node.hooks, visit);
+    run_hooks(node, visit);
     const bool goes_on =
         std::any_of(node.inputs.begin(), node.inputs.end(), [this](const Var& input) { return is_active(input); });
     if (goes_on && node.info->op) {
@@ -150,10 +150,11 @@ void TapePass::visit(TapeNode& node) {
   }
 }
 
-void TapePass::run_hooks(const std::vector<std::pair<uint32_t, GradientHook>>& hooks, Visit& visit) const {
+void TapePass::run_hooks(const TapeNode& node, Visit& visit) {
+  const auto hooks = node.hooks;  // a hook may remove itself
   for (const auto& [slot, hook] : hooks) {
     Var& gradient = visit.gradients[slot];
-    if (gradient.is_valid()) gradient = changed_by(hook, gradient, gradient.type());
+    if (gradient.is_valid()) gradient = changed_by(*hook, gradient, gradient.type());
   }
 }
 

@@ -44,7 +44,7 @@ class TapePass {
   void mark(const std::vector<Var>* wanted);
   bool is_active(const Var& input) const;
   void visit(TapeNode& node);
-  void run_hooks(const std::vector<std::pair<uint32_t, GradientHook>>& hooks, Visit& visit) const;
+  static void run_hooks(const TapeNode& node, Visit& visit);
   void call_function(TapeNode& node, Visit& visit);
   static Var sum(const Var& a, const Var& b);
 
