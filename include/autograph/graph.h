@@ -48,16 +48,23 @@ class Provenance {
   Provenance() = default;
   /// One origin, for example the ONNX node name "/layer1/conv1/Conv".
   static Provenance named(std::string origin);
+  /// The same, and the line of the program that made it, for messages: "attention.py:124". It is no part of the name.
+  static Provenance named(std::string origin, std::string place);
   /// The origins of both, without repetition.
   static Provenance merged(const Provenance& a, const Provenance& b);
   /// All origins, oldest first.
   std::span<const std::string> origins() const;
+  /// Lines of programs, oldest first.
+  std::span<const std::string> places() const;
   /// "a + b"; "" when nothing is known.
   std::string to_string() const;
-  bool empty() const { return !origins_; }
+  bool empty() const { return !known_; }
 
  private:
-  std::shared_ptr<const std::vector<std::string>> origins_;
+  struct Known {
+    std::vector<std::string> origins, places;
+  };
+  std::shared_ptr<const Known> known_;
 };
 
 /// One place where a value is read.

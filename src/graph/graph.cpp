@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "autograph/op_def.h"
 #include "base/check.h"
@@ -20,30 +21,40 @@ constexpr uint64_t kUniqueIdMask = (uint64_t{1} << 32) - 1;
 
 // ---- Provenance ------------------------------------------------------------------------------------------------
 
-Provenance Provenance::named(std::string origin) {
+Provenance Provenance::named(std::string origin) { return named(std::move(origin), ""); }
+
+Provenance Provenance::named(std::string origin, std::string place) {
   Provenance provenance;
-  if (!origin.empty()) {
-    std::vector<std::string> origins;
-    origins.push_back(std::move(origin));
-    provenance.origins_ = std::make_shared<const std::vector<std::string>>(std::move(origins));
-  }
+  if (origin.empty()) return provenance;
+  auto known = std::make_shared<Known>();
+  known->origins.push_back(std::move(origin));
+  if (!place.empty()) known->places.push_back(std::move(place));
+  provenance.known_ = std::move(known);
   return provenance;
 }
 
 Provenance Provenance::merged(const Provenance& a, const Provenance& b) {
   if (a.empty()) return b;
-  if (b.empty() || a.origins_ == b.origins_) return a;
-  auto all = std::make_shared<std::vector<std::string>>(*a.origins_);
-  for (const auto& origin : *b.origins_) {
-    if (std::find(all->begin(), all->end(), origin) == all->end()) all->push_back(origin);
-  }
+  if (b.empty() || a.known_ == b.known_) return a;
+  const auto append = [](std::vector<std::string>& all, const std::vector<std::string>& more) {
+    for (const auto& one : more) {
+      if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    }
+  };
+  auto known = std::make_shared<Known>(*a.known_);
+  append(known->origins, b.known_->origins);
+  append(known->places, b.known_->places);
   Provenance result;
-  result.origins_ = std::move(all);
+  result.known_ = std::move(known);
   return result;
 }
 
 std::span<const std::string> Provenance::origins() const {
-  return origins_ ? std::span<const std::string>(*origins_) : std::span<const std::string>();
+  return known_ ? std::span<const std::string>(known_->origins) : std::span<const std::string>();
+}
+
+std::span<const std::string> Provenance::places() const {
+  return known_ ? std::span<const std::string>(known_->places) : std::span<const std::string>();
 }
 
 std::string Provenance::to_string() const {
@@ -300,8 +311,13 @@ std::string describe(const Graph& graph, NodeId id) {
   if (!graph.is_live(id)) return fmt::format("erased node #{}", id.index);
   const Node& node = graph.node(id);
   const std::string origin = node.provenance().to_string();
-  return fmt::format("node #{} {}{}", id.index, node.op().name,
-                     origin.empty() ? "" : fmt::format(" \"{}\"", printable(origin)));
+  std::string text = fmt::format("node #{} {}", id.index, node.op().name);
+  if (!origin.empty()) text += fmt::format(" \"{}\"", printable(origin));
+  std::string_view before = " at ";
+  for (const std::string& place : node.provenance().places()) {
+    text += fmt::format("{}{}", std::exchange(before, ", "), printable(place));
+  }
+  return text;
 }
 
 }  // namespace autograph

@@ -12,6 +12,7 @@
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/import/import_attribute.h"
 #include "io/onnx/import/read_type.h"
+#include "io/onnx/import/source_place.h"
 #include "io/onnx/names.h"
 #include "ops/defs.h"
 
@@ -236,7 +237,7 @@ std::vector<ValueId> GraphImporter::import_op(const onnx::NodeProto& node, const
                       .inputs = std::move(inputs),
                       .attributes = std::move(attributes),
                       .num_outputs = num_named_outputs(node),
-                      .provenance = Provenance::named(name),
+                      .provenance = Provenance::named(name, source_place(node)),
                       .num_captured = num_captured};
   return search.form->name->import ? search.form->name->import(foreign) : foreign.emit();
 }

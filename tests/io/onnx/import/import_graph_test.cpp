@@ -40,6 +40,21 @@ TEST(OnnxImport, KeepsNamesAndTypes) {
   EXPECT_EQ(loaded.opsets.at(""), 17);
 }
 
+// As PyTorch's dynamo exporter writes it: the innermost line last, behind it those of layers.
+TEST(OnnxImport, MessagesTellTheLineThatMadeANode) {
+  const std::string trace =
+      "File \"/lib/model.py\", line 1350, in forward\n    x = self.block(x)\n"
+      "  File \"/lib/layers/attention.py\", line 124, in forward\n    x = self.act(x)\n"
+      "  File \"/lib/torch/nn/modules/activation.py\", line 144, in forward\n    return F.relu(input)";
+  const std::string metadata = field(9, field(1, std::string("namespace")) + field(2, std::string("blocks.0"))) +
+                               field(9, field(1, std::string("pkg.torch.onnx.stack_trace")) + field(2, trace));
+  const Model loaded =
+      parse_onnx(model(graph({node("Relu", {"x"}, {"y"}, field(3, std::string("node_relu")) + metadata)})));
+  const NodeId relu = loaded.graph.nodes().front();
+  EXPECT_EQ(loaded.graph.node(relu).provenance().to_string(), "node_relu");
+  EXPECT_EQ(describe(loaded.graph, relu), "node #0 relu \"node_relu\" at attention.py:124");
+}
+
 TEST(OnnxImport, NodesWithoutNameGetTheirOpAndPosition) {
   const Model loaded = parse_onnx(model(graph({node("Relu", {"x"}, {"h"}), node("Relu", {"h"}, {"y"})})));
   EXPECT_EQ(loaded.graph.node(loaded.graph.nodes()[1]).provenance().to_string(), "Relu_1");
