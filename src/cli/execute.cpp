@@ -165,7 +165,7 @@ CompileOptions compile_options(const RunOptions& options) {
   result.expert.use_passes = !options.no_optimize;
   result.check_nan = options.check_nan.check();
   result.expert.disabled_passes = options.disabled_passes;
-  result.release_weights = true;
+  result.release_weights = !options.keeps_weights;
   result.tune = options.tune;
   result.attest = options.attest;
   result.cache_folder = options.cache_dir;

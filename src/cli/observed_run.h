@@ -17,6 +17,7 @@ struct ObserveOptions {
   std::string watch;        ///< Pattern; "": none.
   std::string breakpoints;  ///< Pattern; "": none.
   std::string hashes;       ///< File to write; "": none.
+  bool is_any() const { return !watch.empty() || !breakpoints.empty() || !hashes.empty(); }
 };
 
 /// As an option table.

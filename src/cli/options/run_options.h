@@ -23,6 +23,7 @@ struct RunOptions {
   int64_t memory_budget_mib = 0;
   NanCheckFlags check_nan;
   bool no_optimize = false;
+  bool keeps_weights = false;  ///< No option: set by verbs that look at what nodes read.
   std::vector<std::string> disabled_passes;
   bool tune = false;
   bool attest = false;

@@ -94,7 +94,9 @@ int run(Session& session, const Options& options) {
   std::vector<std::string> names, input_names;
   for (const ValueId id : loaded.model.graph.inputs()) input_names.push_back(loaded.model.graph.value(id).name());
   for (size_t i = 0; i < loaded.model.graph.outputs().size(); ++i) names.push_back(loaded.model.graph.output_name(i));
-  const CompiledModel compiled = compile_model(session, loaded, options.run, {.revalidation = Revalidation::numbers});
+  RunOptions run_options = options.run;
+  run_options.keeps_weights = options.observe.is_any();
+  const CompiledModel compiled = compile_model(session, loaded, run_options, {.revalidation = Revalidation::numbers});
   const Executable& executable = compiled.executable;
   ObservedRun observed(session, options.observe);
   if (RunHasher* hasher = observed.hasher()) {
