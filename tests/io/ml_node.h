@@ -12,7 +12,7 @@ inline ContribNode ml_node(const std::string& op) { return ContribNode(op, "ai.o
 /// Two rows of two features, unless there are more.
 inline Tensor features() { return f32({2, 2}, {1, 2, -3, 0.5}); }
 
-inline void expect_near(const Tensor& actual, const Numbers& expected) {
+inline void expect_numbers(const Tensor& actual, const Numbers& expected) {
   const Numbers values = actual.to_f64();
   ASSERT_EQ(values.size(), expected.size());
   for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-6) << "at " << i;
