@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "autograph/ops/activation.h"
+#include "autograph/ops/attention.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/quantize.h"
@@ -196,6 +197,18 @@ TEST(Agreement, KnowsWhatPaddingMeets) {
 }
 
 // 1 - (1 - x) > x: rounding decides. Each of many elements goes both ways in some run, not in each.
+TEST(Agreement, KnowsWhatMasksHide) {
+  const TestGraph test = graph_of(DType::f32, {1, kNan}, [](Var x) {
+    const Var v = reshape(x, {1, 1, 2, 1}),
+              q = reshape(constant(x.graph(), vector_of(DType::f32, {1, 1})), {1, 1, 2, 1});
+    return reshape(tiled_attention(q, q, v, {}, {{"is_causal", int64_t{1}}})[0], {2});
+  });
+  EXPECT_TRUE(agree(test, {1, kNan}));
+  EXPECT_TRUE(agree(test, {kNan, kNan}));
+  EXPECT_FALSE(agree(test, {2, kNan}));
+  EXPECT_FALSE(agree(test, {1, kInf}));
+}
+
 TEST(Agreement, DrawsEnoughRunsForTies) {
   std::vector<double> values;
   for (int i = 0; i < 100; ++i) values.push_back(0.21 + 0.001 * i);

@@ -124,7 +124,7 @@ class Comparison {
     for (; rounds_ < rounds; ++rounds_) {
       const MovedRuns runs = move_(rounds_);
       for (const auto& run : runs.moved) moved_.push_back(all_tensors(run));
-      for (const auto* others : {&runs.wide, &runs.without_nan, &runs.padded}) {
+      for (const auto* others : {&runs.wide, &runs.without_nan, &runs.padded, &runs.hidden}) {
         for (const auto& run : *others) wide_.push_back(all_tensors(run));
       }
     }
@@ -196,7 +196,7 @@ class Comparison {
   const MoveRuns& move_;
   int rounds_ = 0;
   Runs moved_;
-  Runs wide_;  // and without NaN, and padded
+  Runs wide_;  // and without NaN, padded, and with what is hidden
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 // each element of what nodes make moved by about a rounding (moved_runs.h): where that moves an output element, the
 // element may differ by a multiple of the movement; all others must agree tightly. In half precision an element may
 // also lie between what the reference gives and what it gives in f32. An element is infinite or NaN only where one of
-// these runs says so, and finite where one of them does. NaN may vanish in relu, clip and hard_sigmoid, and come of
-// padding that meets what is not finite.
+// these runs says so, and finite where one of them does. NaN may vanish in relu, clip and hard_sigmoid and
+// where a mask of attention hides it, and come of padding that meets what is not finite.
 #pragma once
 
 #include <functional>

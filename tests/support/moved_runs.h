@@ -27,6 +27,9 @@ struct MovedRuns {
   /// Convolutions, and gradients of their weights, multiply the zeros of their padding, which is NaN with what is not
   /// finite, where the reference skips them; empty where nothing is padded.
   std::vector<std::vector<Datum>> padded;
+  /// Attention in tiles reads 0 for what is not finite, which kernels skip where a mask hides it and the reference
+  /// multiplies by 0; empty where nothing is hidden.
+  std::vector<std::vector<Datum>> hidden;
 };
 
 /// A few runs; each `round` draws others, from the second on more of them, from the third on all elements of a
