@@ -155,13 +155,13 @@ class Tensor {
   Buffer buffer_;
 };
 
-/// A value at run time: a tensor, a sequence of values, or nothing (an empty optional).
+/// A value at run time: a tensor, a sequence of values, or nothing (an empty optional). Copies share their elements.
 class Datum {
  public:
   /// Nothing.
   Datum() = default;
-  Datum(Tensor tensor) : value_(std::move(tensor)) {}                  // NOLINT: tensors are values
-  Datum(std::vector<Datum> sequence) : value_(std::move(sequence)) {}  // NOLINT: lists are values
+  Datum(Tensor tensor) : value_(std::move(tensor)) {}  // NOLINT: tensors are values
+  Datum(std::vector<Datum> sequence);                  // NOLINT: lists are values
 
   bool is_present() const { return value_.index() != 0; }
   bool is_tensor() const { return value_.index() == 1; }
@@ -172,7 +172,7 @@ class Datum {
   const std::vector<Datum>& sequence() const;
 
  private:
-  std::variant<std::monostate, Tensor, std::vector<Datum>> value_;
+  std::variant<std::monostate, Tensor, std::shared_ptr<const std::vector<Datum>>> value_;
 };
 
 /// "f32[2,3] {{1, 2, 3}, {4, 5, 6}}": floats with six significant digits, strings quoted; of long axes the three first

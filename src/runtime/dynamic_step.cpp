@@ -120,6 +120,7 @@ std::vector<DynamicStep::ByteRange> DynamicStep::borrowed_ranges(const std::vect
 
 // What evaluate gives back may be an input, or lie in one: then it gets memory of its own.
 Datum DynamicStep::owned(const Datum& datum, const std::vector<ByteRange>& borrowed) {
+  if (borrowed.empty()) return datum;
   if (datum.is_sequence()) {
     std::vector<Datum> elements;
     for (const Datum& element : datum.sequence()) elements.push_back(owned(element, borrowed));

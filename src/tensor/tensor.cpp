@@ -175,6 +175,8 @@ void Tensor::refuse_access() const {
       to_string(type()), buffer_.memory()->name()));
 }
 
+Datum::Datum(std::vector<Datum> sequence) : value_(std::make_shared<const std::vector<Datum>>(std::move(sequence))) {}
+
 const Tensor& Datum::tensor() const {
   AG_CHECK_USER(is_tensor(), TypeError, "[datum] kind: expected a tensor, got {}",
                 is_sequence() ? "a sequence" : "nothing");
@@ -184,7 +186,7 @@ const Tensor& Datum::tensor() const {
 const std::vector<Datum>& Datum::sequence() const {
   AG_CHECK_USER(is_sequence(), TypeError, "[datum] kind: expected a sequence, got {}",
                 is_tensor() ? "a tensor" : "nothing");
-  return std::get<std::vector<Datum>>(value_);
+  return *std::get<std::shared_ptr<const std::vector<Datum>>>(value_);
 }
 
 }  // namespace autograph

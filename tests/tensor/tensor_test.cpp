@@ -70,6 +70,12 @@ TEST(Tensor, HoldsStringsAndEmptyExtents) {
   EXPECT_EQ(Tensor::scalar<int64_t>(7).to_i64(), std::vector<int64_t>{7});
 }
 
+TEST(Datum, CopiesShareTheirList) {
+  const Datum list(std::vector<Datum>{Tensor::scalar(1.0F), Tensor::scalar(2.0F)});
+  const Datum copy = list;  // NOLINT: that it is one is what is tested
+  EXPECT_EQ(&copy.sequence(), &list.sequence());
+}
+
 TEST(Datum, ThrowsWhenAskedForTheWrongKind) {
   EXPECT_THROW(Datum().tensor(), TypeError);
   EXPECT_THROW(Datum(Tensor::scalar(1.0F)).sequence(), TypeError);

@@ -104,7 +104,7 @@ int run(Session& session, const Options& options) {
     for (size_t i = 0; i < inputs.size(); ++i) hasher->add_input(input_names[i], inputs[i]);
   }
   const Stopwatch watch;
-  std::vector<Datum> outputs;
+  Outputs outputs;
   try {
     outputs = executable.run(inputs);
   } catch (const UserError&) {
