@@ -76,7 +76,7 @@ GradientHookHandle hook_on_variable(Eager& variable, SharedHook hook) {
   });
 }
 
-GradientHookHandle hook_on_node(const std::shared_ptr<TapeNode>& node, uint32_t slot, SharedHook hook) {
+GradientHookHandle hook_on_node(const std::shared_ptr<TapeNode>& node, uint32_t slot, const SharedHook& hook) {
   node->hooks.emplace_back(slot, hook);
   return GradientHookHandle([owner = std::weak_ptr(node), slot, hook = std::weak_ptr(hook)] {
     const std::shared_ptr<TapeNode> still = owner.lock();
@@ -99,7 +99,7 @@ GradientHookHandle on_gradient(const Var& value, GradientHook hook) {
                 to_string(value.type()));
   auto shared = std::make_shared<const GradientHook>(std::move(hook));
   if (here.is_variable()) return hook_on_variable(here, std::move(shared));
-  return hook_on_node(here.producer(), here.slot(), std::move(shared));
+  return hook_on_node(here.producer(), here.slot(), shared);
 }
 
 std::vector<Var> with_gradient(const std::vector<Var>& results, const std::vector<Var>& inputs,
