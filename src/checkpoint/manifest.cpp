@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/printable.h"
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 
 namespace autograph {
 namespace {

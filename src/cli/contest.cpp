@@ -13,7 +13,7 @@
 #include "autograph/op_def.h"
 #include "base/cache_folder.h"
 #include "base/check.h"
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 
 namespace autograph::cli {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 
 #include "base/check.h"
 #include "base/printable.h"
+#include "base/text/lower_case.h"
 #include "io/file.h"
 
 namespace autograph {
@@ -25,13 +25,8 @@ Tensor read_array(const std::string& path, const DataLimits& limits) {
   return read_npy(path);
 }
 
-std::string lowered(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
-}
-
 const Tensor* find(const NamedTensors& arrays, std::string_view name) {
-  const auto found = std::ranges::find_if(arrays, [&](const auto& each) { return lowered(each.first) == name; });
+  const auto found = std::ranges::find_if(arrays, [&](const auto& each) { return lower_case(each.first) == name; });
   return found == arrays.end() ? nullptr : &found->second;
 }
 
@@ -81,7 +76,7 @@ NamedTensors arrays_in(const fs::path& folder, const DataLimits& limits) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().stem().string();
     constexpr std::array<std::string_view, 6> kNames{"x", "y", "x_train", "y_train", "x_test", "y_test"};
-    const bool is_known = std::ranges::find(kNames, lowered(name)) != kNames.end();
+    const bool is_known = std::ranges::find(kNames, lower_case(name)) != kNames.end();
     if (is_known && it->path().extension() == ".npy")
       arrays.emplace_back(name, read_array(it->path().string(), limits));
   }

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/printable.h"
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 #include "data/label_column.h"
 #include "io/file.h"
 

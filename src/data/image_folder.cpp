@@ -1,12 +1,12 @@
 // A folder for each class, images in it: they are decoded when a sample is read.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 
 #include "autograph/data.h"
 #include "base/check.h"
 #include "base/printable.h"
+#include "base/text/lower_case.h"
 #include "data/scale_image.h"
 #include "io/file.h"
 #include "ops/image/image_decoder.h"
@@ -21,8 +21,7 @@ constexpr std::array<std::string_view, 10> kExtensions{".jpg", ".jpeg", ".png", 
 constexpr int64_t kMaxExtent = 1 << 16;
 
 bool is_image(const fs::path& path) {
-  std::string extension = path.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string extension = lower_case(path.extension().string());
   return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
 }
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 #include "data/pixel_dataset.h"
 
 namespace autograph {

@@ -63,8 +63,7 @@ GradientHookHandle hook_of_graph() {
   return GradientHookHandle([] {
     throw UnsupportedError(
         "[on_gradient] remove: the hook of a value that a captured function computes is part of the graph; leave it "
-        "out "
-        "where the function runs, or hook a variable or a value from outside");
+        "out where the function runs, or hook a variable or a value from outside");
   });
 }
 

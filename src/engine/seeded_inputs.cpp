@@ -13,6 +13,7 @@
 #include "base/checked_int.h"
 #include "base/did_you_mean.h"
 #include "base/printable.h"
+#include "base/text/lower_case.h"
 #include "engine/run_inputs.h"
 #include "tensor/element_types.h"
 
@@ -23,12 +24,6 @@ constexpr int64_t kDefaultLength = 8;
 constexpr int64_t kDefaultPicture = 224;
 constexpr int64_t kDefaultSamples = 16000;  // a second of speech
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 bool contains_any(const std::string& text, std::initializer_list<const char*> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](const char* word) { return text.find(word) != std::string::npos; });
@@ -38,7 +33,7 @@ bool contains_any(const std::string& text, std::initializer_list<const char*> wo
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
 bool is_batch_name(std::string_view name) {
-  const std::string text = lower(name);
+  const std::string text = lower_case(name);
   return text == "n" || text == "b" || text == "bs" || text.find("batch") != std::string::npos;
 }
 
@@ -59,9 +54,9 @@ int64_t extent_of_name(const std::string& name, const Extents& extents) {
   const auto given = extents.options.dims.find(name);
   if (given != extents.options.dims.end()) return given->second;
   if (is_batch_name(name)) return extents.options.batch.value_or(1);
-  const bool is_sound = extents.inner.contains(name) && contains_any(lower(name), {"sample", "audio", "wave"});
+  const bool is_sound = extents.inner.contains(name) && contains_any(lower_case(name), {"sample", "audio", "wave"});
   if (is_sound) return kDefaultSamples;
-  if (contains_any(lower(name), {"seq", "len", "time", "token", "frame"})) return kDefaultLength;
+  if (contains_any(lower_case(name), {"seq", "len", "time", "token", "frame"})) return kDefaultLength;
   return extents.picture.contains(name) ? kDefaultPicture : 1;
 }
 
@@ -252,7 +247,8 @@ int64_t table_extent(const Graph& graph, ValueId value, int depth) {
 // Draws elements; only integer arithmetic on the generator's output, so that every machine gets the same bits.
 class Filler {
  public:
-  Filler(const Graph& graph, ValueId input, uint64_t seed) : random_(seed), name_(lower(graph.value(input).name())) {
+  Filler(const Graph& graph, ValueId input, uint64_t seed)
+      : random_(seed), name_(lower_case(graph.value(input).name())) {
     is_mask_ = name_.find("mask") != std::string::npos;
     is_position_ = name_.find("position") != std::string::npos;
     table_ = table_extent(graph, input, 8);

@@ -5,10 +5,17 @@
 #include "autograph/ops/shape.h"
 
 namespace autograph::nn {
+namespace {
+
+auto between(double low, double high) {
+  return [=](const Var& x) { return clip(x, scalar_like(x, low), scalar_like(x, high)); };
+}
+
+}  // namespace
 
 Identity::Identity() : Function([](const Var& x) { return x; }) {}
 Relu::Relu() : Function(relu) {}
-Relu6::Relu6() : Function([](const Var& x) { return clip(x, scalar_like(x, 0), scalar_like(x, 6)); }) {}
+Relu6::Relu6() : Function(between(0, 6)) {}
 Sigmoid::Sigmoid() : Function(sigmoid) {}
 LogSigmoid::LogSigmoid() : Function([](const Var& x) { return -softplus(-x); }) {}
 Tanh::Tanh() : Function(static_cast<Var (*)(Var)>(autograph::tanh)) {}
@@ -17,8 +24,7 @@ Gelu::Gelu(bool approximate) : Function([=](const Var& x) { return gelu(x, appro
 Mish::Mish() : Function(mish) {}
 Hardswish::Hardswish() : Function(hard_swish) {}
 Hardsigmoid::Hardsigmoid() : Function([](const Var& x) { return hard_sigmoid(x, 1.0F / 6); }) {}
-Hardtanh::Hardtanh(double low, double high)
-    : Function([=](const Var& x) { return clip(x, scalar_like(x, low), scalar_like(x, high)); }) {}
+Hardtanh::Hardtanh(double low, double high) : Function(between(low, high)) {}
 LeakyRelu::LeakyRelu(double slope) : Function([=](const Var& x) { return leaky_relu(x, static_cast<float>(slope)); }) {}
 Elu::Elu(double alpha) : Function([=](const Var& x) { return elu(x, static_cast<float>(alpha)); }) {}
 Selu::Selu() : Function([](const Var& x) { return selu(x); }) {}

@@ -295,8 +295,7 @@ Residual::Residual(std::unique_ptr<Module> block, std::unique_ptr<Module> shortc
 
 Var Residual::forward(const Var& x) { return (shortcut_ ? (*shortcut_)(x) : x) + block_(x); }
 
-// ---- All parameters in a row
-// -----------------------------------------------------------------------------------------
+// ---- All parameters in a row ------------------------------------------------------------------------------------
 
 Tensor parameters_to_vector(const Module& module) {
   Tensor vector = Tensor::empty(DType::f32, {module.num_parameters()});

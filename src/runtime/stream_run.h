@@ -64,7 +64,7 @@ class StreamRun final : public Launchable {
   void run_observed(const Launch& launch);
   void enqueue_outputs();
   void wait_for_all();
-  /// First element that is NaN or infinite; -1 when there is none, or nothing to look at.
+  /// What a slot holds at worst; nothing where there is nothing to look at.
   Nonfinite find_nonfinite_in(SlotIndex slot);
   /// What lies where a slot is, in its layout, padding included, on the host.
   Tensor copy_of(SlotIndex slot);

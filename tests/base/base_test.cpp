@@ -6,7 +6,7 @@
 #include "base/checked_int.h"
 #include "base/did_you_mean.h"
 #include "base/hash.h"
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 
 namespace autograph {
 namespace {

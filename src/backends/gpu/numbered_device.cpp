@@ -6,7 +6,7 @@
 #include "backends/gpu/emit/emitted.h"
 #include "backends/gpu/parts_kernel.h"
 #include "base/check.h"
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 
 namespace autograph::gpu {
 

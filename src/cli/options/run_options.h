@@ -33,8 +33,7 @@ struct RunOptions {
 };
 
 /// --device, --strategy, --budget, --threads, --pin, --fixed-threads, --seed, --memory-budget, --check-nan,
-/// --check-every-node,
-/// --no-optimize, --disable-pass, --tune, --attest, --cache-dir, --precision, --exact.
+/// --check-every-node, --no-optimize, --disable-pass, --tune, --attest, --cache-dir, --precision, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 
 /// The strategy that was asked for, sequential when none was. Throws UnsupportedError when this build has none of that

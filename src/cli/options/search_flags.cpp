@@ -9,7 +9,7 @@
 #include "autograph/error.h"
 #include "autograph/prove.h"
 #include "base/check.h"
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 #include "cli/interrupt.h"
 #include "report/table.h"
 

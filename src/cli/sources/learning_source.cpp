@@ -142,10 +142,8 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
       {.names = "--data",
        .value_name = "PATH",
        .doc = "The samples: a folder (MNIST's or CIFAR's files, x.npy and y.npy, or a folder of images for each "
-              "class), or a "
-              "file .npz (x and y, or x_train and so on), .npy, .csv, .tsv, .jsonl; of text and sru any text file, "
-              "which predict does without where tokens are kept beside "
-              "the weights.",
+              "class), or a file .npz (x and y, or x_train and so on), .npy, .csv, .tsv, .jsonl; of text and sru any "
+              "text file, which predict does without where tokens are kept beside the weights.",
        .target = &options.data,
        .kind = ValueKind::file},
       loss_option(options.loss, "Of MODEL.onnx: ",

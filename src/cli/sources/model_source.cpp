@@ -8,8 +8,8 @@
 #include "autograph/op_def.h"
 #include "autograph/zoo.h"
 #include "base/check.h"
-#include "base/read_number.h"
 #include "base/stopwatch.h"
+#include "base/text/read_number.h"
 #include "cli/options/names.h"
 
 namespace autograph::cli {

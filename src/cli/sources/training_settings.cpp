@@ -12,7 +12,7 @@
 #include "base/hash_stream.h"
 #include "base/join.h"
 #include "base/printable.h"
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 #include "cli/sources/token_options.h"
 
 namespace autograph::cli {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 
 #include "autograph/ops/activation.h"
 #include "base/check.h"
+#include "base/text/lower_case.h"
 
 namespace autograph {
 namespace {
@@ -71,8 +71,7 @@ const std::array<Entry, 11>& entries() {
 }
 
 const Entry* find_entry(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = lower_case(name);
   for (const Entry& entry : entries()) {
     if (entry.name == lower) return &entry;
   }

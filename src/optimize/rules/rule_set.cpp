@@ -11,7 +11,7 @@
 #include "autograph/error.h"
 #include "base/check.h"
 #include "base/hash.h"
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 #include "optimize/rules/pattern/compiled_rule.h"
 
 namespace autograph {

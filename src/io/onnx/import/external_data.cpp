@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/read_number.h"
+#include "base/text/read_number.h"
 
 namespace autograph::io {
 namespace {
