@@ -105,7 +105,7 @@ class OpenVino:
         return {port.get_any_name(): self.request.get_tensor(port).data.copy() for port in self.compiled.outputs}
 
 
-# The newest opset of whose every operator onnx2torch has a form.
+# The newest opset of whose operators onnx2torch has most forms; torch_forms.py has those of the others.
 ONNX2TORCH_OPSET = 13
 
 
@@ -122,6 +122,8 @@ def module_of(model):
 
         return export_models.build_module(os.path.splitext(os.path.basename(model))[0])[0], names
     import onnx2torch
+
+    import torch_forms  # registers itself
 
     for opset in proto.opset_import:
         if opset.domain in ("", "ai.onnx"):

@@ -13,6 +13,7 @@ import torch
 
 import peer_worker
 
+HIDES = 1e6  # masks have such numbers, and do not learn
 INDICES_BELOW = 100  # every vocabulary and table has as many rows
 
 
@@ -30,7 +31,7 @@ class ZooModel:
         arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.groups = {}  # elements -> names of the weights that have them
         for name, array in arrays.items():
-            if array.dtype == numpy.float32 and array.size > 1:
+            if array.dtype == numpy.float32 and array.size > 1 and numpy.abs(array).max() < HIDES:
                 self.groups.setdefault(_key(array), []).append(name)
         with torch.no_grad():
             shape = self._run(self._module(torch.float32)).shape
