@@ -15,22 +15,11 @@ using Kind = Joint::Kind;
 constexpr int kMaxDepth = 6;
 
 // The makers of the values when nothing else reads these, and all are of one op with one result.
-std::vector<NodeId> makers_of(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<NodeId> makers;
-  for (const ValueId value : values) {
-    const NodeId maker = graph.value(value).producer();
-    if (!maker.is_valid() || !has_one_reader(graph, value) || graph.node(maker).outputs().size() != 1) return {};
-    if (std::find(makers.begin(), makers.end(), maker) != makers.end()) return {};
-    if (&graph.node(maker).op() != &graph.node(graph.value(values[0]).producer()).op()) return {};
-    makers.push_back(maker);
-  }
-  return makers;
-}
-
-std::vector<ValueId> inputs_of(const Graph& graph, const std::vector<NodeId>& nodes, size_t slot) {
-  std::vector<ValueId> inputs;
-  for (const NodeId node : nodes) inputs.push_back(graph.node(node).input(slot));
-  return inputs;
+std::vector<NodeId> makers_alike(const Graph& graph, const std::vector<ValueId>& values) {
+  const NodeId first = graph.value(values.front()).producer();
+  return makers_of(graph, values, [&](const Node& node) {
+    return node.outputs().size() == 1 && &node.op() == &graph.node(first).op();
+  });
 }
 
 bool all_weights(const Graph& graph, const std::vector<ValueId>& values) {
@@ -91,7 +80,7 @@ Joint plan(const Graph& graph, const std::vector<ValueId>& values, int64_t axis,
     joint.kind = Kind::split_input;
     return joint;
   }
-  joint.makers = depth > 0 ? makers_of(graph, values) : std::vector<NodeId>{};
+  joint.makers = depth > 0 ? makers_alike(graph, values) : std::vector<NodeId>{};
   if (joint.makers.empty()) return joint;
   if (are_elementwise(graph, joint.makers, values)) {
     joint.kind = Kind::elementwise;
@@ -135,7 +124,7 @@ Joint plan_joint(const Graph& graph, const std::vector<ValueId>& values, int64_t
 }
 
 void include(RuleBuilder& builder, const Joint& joint) {
-  for (const NodeId maker : joint.makers) builder.include(maker);
+  builder.include(joint.makers);
   for (const Joint& operand : joint.operands) include(builder, operand);
 }
 

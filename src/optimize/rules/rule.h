@@ -170,6 +170,11 @@ class RuleBuilder {
   ValueId concat(std::vector<ValueId> values, int64_t axis);
   /// Cut along `axis` into pieces of these sizes.
   std::vector<ValueId> split(ValueId value, std::vector<int64_t> sizes, int64_t axis);
+  /// `made` in place of `old`, results of nodes that go: those of the match, in its order, are returned for `build` to
+  /// return, the others are replaced.
+  std::vector<ValueId> hand_out(const std::vector<ValueId>& old, const std::vector<ValueId>& made);
+  /// Hands out `whole`, cut along `axis` into pieces of the extents of `old`.
+  std::vector<ValueId> hand_out_pieces(const std::vector<ValueId>& old, ValueId whole, int64_t axis);
   ValueId reshape(ValueId value, Dims dims);
   ValueId transpose(ValueId value, std::vector<int64_t> perm);
   const Type& type(ValueId value) const { return graph_.type(value); }
@@ -179,6 +184,9 @@ class RuleBuilder {
   void include(NodeId node) {
     provenance_ = Provenance::merged(provenance_, graph_.node(node).provenance());
     included_.push_back(node);
+  }
+  void include(std::span<const NodeId> nodes) {
+    for (const NodeId node : nodes) include(node);
   }
   /// Of everything that goes.
   const Provenance& provenance() const { return provenance_; }

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "ops/defs.h"
-#include "optimize/rules/rule.h"
+#include "optimize/rules/siblings.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
@@ -64,6 +64,27 @@ ValueId RuleBuilder::concat(std::vector<ValueId> values, int64_t axis) {
 std::vector<ValueId> RuleBuilder::split(ValueId value, std::vector<int64_t> sizes, int64_t axis) {
   const int count = static_cast<int>(sizes.size());
   return add_all(split_def(), {value, integers(std::move(sizes))}, {{"axis", axis}}, count);
+}
+
+std::vector<ValueId> RuleBuilder::hand_out(const std::vector<ValueId>& old, const std::vector<ValueId>& made) {
+  std::vector<ValueId> own;
+  std::vector<uint8_t> is_own(old.size(), 0);
+  for (const NodeId node : match_.nodes()) {
+    for (const ValueId output : graph_.node(node).outputs()) {
+      const auto at = static_cast<size_t>(std::find(old.begin(), old.end(), output) - old.begin());
+      if (at == old.size()) continue;
+      own.push_back(made[at]);
+      is_own[at] = 1;
+    }
+  }
+  for (size_t i = 0; i < old.size(); ++i) {
+    if (!is_own[i]) replace(old[i], made[i]);
+  }
+  return own;
+}
+
+std::vector<ValueId> RuleBuilder::hand_out_pieces(const std::vector<ValueId>& old, ValueId whole, int64_t axis) {
+  return hand_out(old, split(whole, extents_along(graph_, old, axis), axis));
 }
 
 ValueId RuleBuilder::reshape(ValueId value, Dims dims) {

@@ -9,6 +9,12 @@ namespace autograph {
 
 Dims dims_of(const Graph& graph, ValueId value) { return graph.type(value).shape().static_dims(); }
 
+bool same_dims(const RuleMatch& match, std::string_view a, std::string_view b) {
+  return match.dims(a) == match.dims(b);
+}
+
+bool x_y_agree(const RuleMatch& match) { return same_dims(match, "x", "y"); }
+
 bool same_dims_but(const Dims& a, const Dims& b, int64_t axis) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -55,6 +61,36 @@ std::vector<NodeId> independent_group(const Graph& graph, const std::vector<Node
     if (fits) group.push_back(node);
   }
   return group;
+}
+
+std::vector<NodeId> makers_of(const Graph& graph, const std::vector<ValueId>& values,
+                              FunctionRef<bool(const Node&)> fits) {
+  std::vector<NodeId> makers;
+  for (const ValueId value : values) {
+    const NodeId maker = graph.value(value).producer();
+    if (!maker.is_valid() || graph.value(value).slot() != 0 || !has_one_reader(graph, value)) return {};
+    if (!fits(graph.node(maker))) return {};
+    makers.push_back(maker);
+  }
+  return makers.size() > 1 ? makers : std::vector<NodeId>{};
+}
+
+std::vector<ValueId> inputs_of(const Graph& graph, const std::vector<NodeId>& nodes, size_t slot) {
+  std::vector<ValueId> inputs;
+  for (const NodeId node : nodes) inputs.push_back(graph.node(node).input(slot));
+  return inputs;
+}
+
+std::vector<ValueId> outputs_of(const Graph& graph, const std::vector<NodeId>& nodes) {
+  std::vector<ValueId> outputs;
+  for (const NodeId node : nodes) outputs.push_back(graph.node(node).output(0));
+  return outputs;
+}
+
+std::vector<int64_t> extents_along(const Graph& graph, const std::vector<ValueId>& values, int64_t axis) {
+  std::vector<int64_t> extents;
+  for (const ValueId value : values) extents.push_back(dims_of(graph, value)[static_cast<size_t>(axis)]);
+  return extents;
 }
 
 bool same_shape_but(const Graph& graph, ValueId a, ValueId b, int64_t axis) {

@@ -12,6 +12,12 @@ namespace autograph {
 /// Dims of a value of static type.
 Dims dims_of(const Graph& graph, ValueId value);
 
+/// Have what two variables stand for the same dims?
+bool same_dims(const RuleMatch& match, std::string_view a, std::string_view b);
+
+/// Have x and y the same dims? What many guards ask.
+bool x_y_agree(const RuleMatch& match);
+
 /// The same dims, `axis` apart (-1: none apart).
 bool same_dims_but(const Dims& a, const Dims& b, int64_t axis);
 
@@ -42,6 +48,20 @@ bool are_first_two(const Graph& graph, ValueId shared, size_t slot, NodeId a, No
   }
   return true;
 }
+
+/// The makers of `values`, when each value is output 0 and read once, and all makers fit; else empty, as where there
+/// are less than two values.
+std::vector<NodeId> makers_of(const Graph& graph, const std::vector<ValueId>& values,
+                              FunctionRef<bool(const Node&)> fits);
+
+/// Input `slot` of each of the nodes.
+std::vector<ValueId> inputs_of(const Graph& graph, const std::vector<NodeId>& nodes, size_t slot = 0);
+
+/// Output 0 of each of the nodes.
+std::vector<ValueId> outputs_of(const Graph& graph, const std::vector<NodeId>& nodes);
+
+/// Extents of values of static types.
+std::vector<int64_t> extents_along(const Graph& graph, const std::vector<ValueId>& values, int64_t axis);
 
 /// The same extents, `axis` apart, of values of static type.
 bool same_shape_but(const Graph& graph, ValueId a, ValueId b, int64_t axis);

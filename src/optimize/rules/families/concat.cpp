@@ -16,22 +16,10 @@ using enum RuleClass;
 // The producers of `values` when all are read here alone, are of one op with the same attributes, and have
 // `num_inputs` inputs and one output; else empty.
 std::vector<NodeId> producers_of_a_kind(const Graph& graph, const std::vector<ValueId>& values, size_t num_inputs) {
-  std::vector<NodeId> nodes;
-  for (const ValueId value : values) {
-    const NodeId producer = graph.value(value).producer();
-    if (!producer.is_valid() || !has_one_reader(graph, value)) return {};
-    const Node& node = graph.node(producer);
-    if (node.outputs().size() != 1 || num_given_inputs(node) != num_inputs) return {};
-    if (!nodes.empty() && !same_op(graph.node(nodes.front()), node)) return {};
-    nodes.push_back(producer);
-  }
-  return nodes.size() > 1 ? nodes : std::vector<NodeId>{};
-}
-
-std::vector<ValueId> first_inputs(const Graph& graph, const std::vector<NodeId>& nodes, size_t slot = 0) {
-  std::vector<ValueId> inputs;
-  for (const NodeId node : nodes) inputs.push_back(graph.node(node).input(slot));
-  return inputs;
+  const NodeId first = graph.value(values.front()).producer();
+  return makers_of(graph, values, [&](const Node& node) {
+    return node.outputs().size() == 1 && num_given_inputs(node) == num_inputs && same_op(graph.node(first), node);
+  });
 }
 
 bool fit_together(const Graph& graph, const std::vector<ValueId>& values, int64_t axis) {
@@ -62,13 +50,13 @@ std::vector<NodeId> pool_producers(const RuleMatch& match) {
   if (match.integer("k") > 1) return {};
   const std::vector<NodeId> nodes = producers_of_a_kind(graph, match.list("xs"), 1);
   if (nodes.empty() || !is_channelwise(graph.node(nodes.front()))) return {};
-  return fit_together(graph, first_inputs(graph, nodes), match.integer("k")) ? nodes : std::vector<NodeId>{};
+  return fit_together(graph, inputs_of(graph, nodes), match.integer("k")) ? nodes : std::vector<NodeId>{};
 }
 
 // f([x, y, ...]) in place of [f(x), f(y), ...].
 std::vector<ValueId> apply_behind(RuleBuilder& builder, const std::vector<NodeId>& nodes) {
-  for (const NodeId node : nodes) builder.include(node);
-  const ValueId joined = builder.concat(first_inputs(builder.graph(), nodes), builder.match().integer("k"));
+  builder.include(nodes);
+  const ValueId joined = builder.concat(inputs_of(builder.graph(), nodes), builder.match().integer("k"));
   return {builder.add_like(builder.graph().node(nodes.front()), {joined})};
 }
 
@@ -128,7 +116,7 @@ std::vector<NodeId> binary_producers(const RuleMatch& match) {
   if (nodes.empty() || !is_in_class(OpClass::binary, graph.node(nodes.front()))) return {};
   int joined = 0;
   for (const size_t slot : {0, 1}) {
-    const Joining joining = joining_of(graph, first_inputs(graph, nodes, slot), results, match.integer("k"));
+    const Joining joining = joining_of(graph, inputs_of(graph, nodes, slot), results, match.integer("k"));
     if (joining == Joining::impossible) return {};
     joined += joining == Joining::joined ? 1 : 0;
   }
@@ -139,9 +127,9 @@ std::vector<ValueId> join_binary(RuleBuilder& builder) {
   const std::vector<NodeId> nodes = binary_producers(builder.match());
   const std::vector<ValueId> results = builder.match().list("xs");
   std::vector<ValueId> inputs;
-  for (const NodeId node : nodes) builder.include(node);
+  builder.include(nodes);
   for (const size_t slot : {0, 1}) {
-    const std::vector<ValueId> operands = first_inputs(builder.graph(), nodes, slot);
+    const std::vector<ValueId> operands = inputs_of(builder.graph(), nodes, slot);
     inputs.push_back(joined_operand(builder, operands, results, builder.match().integer("k")));
   }
   return {builder.add_like(builder.graph().node(nodes.front()), inputs)};
@@ -167,18 +155,6 @@ std::vector<NodeId> readers_of_a_kind(const Graph& graph, const std::vector<Valu
   return nodes.size() > 1 ? nodes : std::vector<NodeId>{};
 }
 
-std::vector<ValueId> outputs_of(const Graph& graph, const std::vector<NodeId>& nodes) {
-  std::vector<ValueId> outputs;
-  for (const NodeId node : nodes) outputs.push_back(graph.node(node).output(0));
-  return outputs;
-}
-
-std::vector<int64_t> extents_along(const Graph& graph, const std::vector<ValueId>& values, int64_t axis) {
-  std::vector<int64_t> extents;
-  for (const ValueId value : values) extents.push_back(dims_of(graph, value)[static_cast<size_t>(axis)]);
-  return extents;
-}
-
 std::vector<NodeId> unary_readers(const RuleMatch& match) {
   return readers_of_a_kind(match.graph(), match.list("ys"), OpClass::unary);
 }
@@ -195,7 +171,7 @@ std::vector<ValueId> split_behind(RuleBuilder& builder, const std::vector<NodeId
 
 std::vector<ValueId> split_after_unary(RuleBuilder& builder) {
   const std::vector<NodeId> nodes = unary_readers(builder.match());
-  for (const NodeId node : nodes) builder.include(node);
+  builder.include(nodes);
   return split_behind(builder, nodes, builder.add_like(builder.graph().node(nodes.front()), {builder.value("x")}));
 }
 
@@ -206,7 +182,7 @@ std::vector<NodeId> binary_readers(const RuleMatch& match) {
   const std::vector<NodeId> nodes = readers_of_a_kind(graph, pieces, OpClass::binary);
   if (nodes.empty()) return {};
   const size_t slot = graph.node(nodes.front()).input(0) == pieces.front() ? 0 : 1;
-  const std::vector<ValueId> others = first_inputs(graph, nodes, 1 - slot);
+  const std::vector<ValueId> others = inputs_of(graph, nodes, 1 - slot);
   const std::vector<ValueId> results = outputs_of(graph, nodes);
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!graph.type(results[i]).is_static() || dims_of(graph, results[i]) != dims_of(graph, pieces[i])) return {};
@@ -219,9 +195,9 @@ std::vector<NodeId> binary_readers(const RuleMatch& match) {
 std::vector<ValueId> split_after_binary(RuleBuilder& builder) {
   const Graph& graph = builder.graph();
   const std::vector<NodeId> nodes = binary_readers(builder.match());
-  for (const NodeId node : nodes) builder.include(node);
+  builder.include(nodes);
   const size_t slot = graph.node(nodes.front()).input(0) == builder.match().list("ys").front() ? 0 : 1;
-  const std::vector<ValueId> others = first_inputs(graph, nodes, 1 - slot);
+  const std::vector<ValueId> others = inputs_of(graph, nodes, 1 - slot);
   const ValueId other = joined_operand(builder, others, outputs_of(graph, nodes), builder.match().integer("k"));
   const ValueId x = builder.value("x");
   const std::vector<ValueId> inputs = slot == 0 ? std::vector{x, other} : std::vector{other, x};
@@ -241,7 +217,7 @@ std::optional<PairedReaders> paired_readers(const RuleMatch& match) {
   PairedReaders found{readers_of_a_kind(graph, pieces, OpClass::binary), {}, 0};
   if (found.nodes.empty()) return std::nullopt;
   found.slot = graph.node(found.nodes.front()).input(0) == pieces.front() ? 0 : 1;
-  const std::vector<ValueId> others = first_inputs(graph, found.nodes, 1 - found.slot);
+  const std::vector<ValueId> others = inputs_of(graph, found.nodes, 1 - found.slot);
   found.other = graph.value(others.front()).producer();
   if (!found.other.is_valid() || found.other == match.nodes()[0]) return std::nullopt;
   const Node& other = graph.node(found.other);
@@ -257,7 +233,7 @@ std::optional<PairedReaders> paired_readers(const RuleMatch& match) {
 std::vector<ValueId> split_after_pairs(RuleBuilder& builder) {
   const Graph& graph = builder.graph();
   const PairedReaders found = *paired_readers(builder.match());
-  for (const NodeId node : found.nodes) builder.include(node);
+  builder.include(found.nodes);
   builder.include(found.other);
   const ValueId x = builder.value("x");
   const ValueId z = graph.node(found.other).input(0);
@@ -336,7 +312,7 @@ std::vector<ValueId> take_inputs(RuleBuilder& builder) {
 NodeId outer_split(const RuleMatch& match) {
   const Graph& graph = match.graph();
   const ValueId x = match.value("x");
-  const NodeId producer = graph.value(x).producer();
+  const NodeId producer = graph.value(x).producer();  // of any of its pieces
   const bool is_split = producer.is_valid() && &graph.node(producer).op() == &split_def();
   return is_split && axis_of(graph, producer) == match.integer("k") && has_one_reader(graph, x) ? producer : NodeId{};
 }
@@ -356,17 +332,7 @@ std::vector<ValueId> flatten_split(RuleBuilder& builder) {
     }
   }
   builder.include(outer);
-  const std::vector<ValueId> made = builder.split(graph.node(outer).input(0), extents_along(graph, old, axis), axis);
-  std::vector<ValueId> results;
-  for (size_t i = 0; i < old.size(); ++i) {
-    const bool is_inner = std::find(inner_pieces.begin(), inner_pieces.end(), old[i]) != inner_pieces.end();
-    if (is_inner) {
-      results.push_back(made[i]);
-    } else {
-      builder.replace(old[i], made[i]);
-    }
-  }
-  return results;
+  return builder.hand_out_pieces(old, graph.node(outer).input(0), axis);
 }
 
 const Rule kRules[] = {

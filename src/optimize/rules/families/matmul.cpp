@@ -16,10 +16,6 @@ bool are_matrices(const RuleMatch& match, std::initializer_list<std::string_view
   return std::all_of(names.begin(), names.end(), [&](std::string_view name) { return match.dims(name).size() >= 2; });
 }
 
-bool same_dims(const RuleMatch& match, std::string_view a, std::string_view b) {
-  return match.dims(a) == match.dims(b);
-}
-
 int64_t rank_of(const RuleMatch& match, std::string_view name) { return static_cast<int64_t>(match.dims(name).size()); }
 
 bool can_regroup(const RuleMatch& match) { return are_matrices(match, {"a", "b", "c"}); }
@@ -64,29 +60,13 @@ bool leads_weighted_products(const RuleMatch& match) {
                        [&](NodeId product) { return has_weight_matrix(graph, product); });
 }
 
-// Gives the pieces of `joined` along `axis` to the results of `nodes`; what the first two get is returned.
-std::vector<ValueId> hand_out(RuleBuilder& builder, const std::vector<NodeId>& nodes, ValueId joined, int64_t axis) {
-  const Graph& graph = builder.graph();
-  std::vector<int64_t> sizes;
-  for (const NodeId node : nodes) {
-    sizes.push_back(dims_of(graph, graph.node(node).output(0))[static_cast<size_t>(axis)]);
-  }
-  const std::vector<ValueId> pieces = builder.split(joined, sizes, axis);
-  for (size_t k = 2; k < nodes.size(); ++k) builder.replace(graph.node(nodes[k]).output(0), pieces[k]);
-  return {pieces[0], pieces[1]};
-}
-
 std::vector<ValueId> merge_columns(RuleBuilder& builder) {
   const Graph& graph = builder.graph();
   const std::vector<NodeId> products = weighted_products(graph, builder.value("x"));
-  std::vector<ValueId> weights;
-  for (const NodeId product : products) {
-    builder.include(product);
-    weights.push_back(graph.node(product).input(1));
-  }
-  const int64_t axis = rank_of(builder.match(), "s") - 1;
-  const ValueId joined = builder.add(matmul_def(), {builder.value("x"), builder.concat(weights, 1)});
-  return hand_out(builder, products, joined, axis);
+  builder.include(products);
+  const ValueId weights = builder.concat(inputs_of(graph, products, 1), 1);
+  const ValueId joined = builder.add(matmul_def(), {builder.value("x"), weights});
+  return builder.hand_out_pieces(outputs_of(graph, products), joined, rank_of(builder.match(), "s") - 1);
 }
 
 // As above for two products with anything on the right.
@@ -147,13 +127,10 @@ std::vector<ValueId> merge_rows(RuleBuilder& builder) {
   const NodeId first = builder.match().nodes()[0];
   const int64_t axis = joining_axis(builder.match().dims("x"), builder.match().dims("y"));
   const std::vector<NodeId> products = independent_group(graph, joinable_products(graph, first, axis));
-  std::vector<ValueId> inputs;
-  for (const NodeId product : products) {
-    builder.include(product);
-    inputs.push_back(graph.node(product).input(0));
-  }
-  const ValueId joined = builder.add(matmul_def(), {builder.concat(inputs, axis), builder.value("w")});
-  return hand_out(builder, products, joined, axis);
+  builder.include(products);
+  const ValueId inputs = builder.concat(inputs_of(graph, products), axis);
+  const ValueId joined = builder.add(matmul_def(), {inputs, builder.value("w")});
+  return builder.hand_out_pieces(outputs_of(graph, products), joined, axis);
 }
 
 // ---- Products with bias: gemm -------------------------------------------------------------------------------------

@@ -12,10 +12,6 @@ namespace {
 
 using enum RuleClass;
 
-bool same_dims(const RuleMatch& match, std::string_view a, std::string_view b) {
-  return match.dims(a) == match.dims(b);
-}
-
 // Do all windows have the same divisor?
 bool is_plain_mean(const RuleMatch& match) { return match.integer("i") != 0 || all_are(match.integers("p"), 0); }
 
@@ -78,8 +74,7 @@ bool is_single_factor(const RuleMatch& match) {
 
 // One tap, and a bias passes the mean as it is: no window mixes it with padding.
 bool can_exchange(const RuleMatch& match) {
-  const Dims w = match.dims("w");
-  if (!std::all_of(w.begin() + 2, w.end(), [](int64_t extent) { return extent == 1; })) return false;
+  if (!is_pointwise(match.dims("w"))) return false;
   return match.list("b").empty() ||
          (windows_are_never_empty(match) && (match.integer("i") == 0 || all_are(match.integers("p"), 0)));
 }
@@ -110,13 +105,13 @@ const Rule kRules[] = {
               " z = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](a)",
      .kind = shrinks,
      .guard_doc = "x and y have the same shape",
-     .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); }},
+     .guard = x_y_agree},
     // mean(x) + mean(y) -> mean(x + y), over all positions
     {.name = "pool.sum_of_global_means",
      .before = "s = global_average_pool(x); t = global_average_pool(y); z = add(s, t)",
      .after = "a = add(x, y); z = global_average_pool(a)",
      .guard_doc = "x and y have the same shape",
-     .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); }},
+     .guard = x_y_agree},
     // mean(x c) -> mean(x) c
     {.name = "pool.scale_mean",
      .before = "a = mul(x, $c);"

@@ -22,8 +22,8 @@ struct Term {
   ValueId x, w, r;
 };
 
-bool is_weighted_product(const Graph& graph, NodeId product) {
-  const ValueId x = graph.node(product).input(0), w = graph.node(product).input(1);
+bool is_weighted_product(const Graph& graph, const Node& product) {
+  const ValueId x = product.input(0), w = product.input(1);
   if (!graph.type(x).is_static() || graph.type(x).shape().rank() < 2 || is_weight(graph, x)) return false;
   return is_weight(graph, w) && graph.type(w).is_static() && graph.type(w).shape().rank() == 2;
 }
@@ -44,7 +44,7 @@ std::optional<Term> term_of(const Graph& graph, ValueId value) {
   if (!has_one_reader(graph, value)) return std::nullopt;
   NodeId product = producer_of_op(graph, value, matmul_def());
   if (product.is_valid()) {
-    if (!is_weighted_product(graph, product)) return std::nullopt;
+    if (!is_weighted_product(graph, graph.node(product))) return std::nullopt;
     return Term{product, {}, graph.node(product).input(0), graph.node(product).input(1), {}};
   }
   const NodeId scaled = producer_of_op(graph, value, mul_def());
@@ -52,7 +52,8 @@ std::optional<Term> term_of(const Graph& graph, ValueId value) {
   for (const size_t slot : {0, 1}) {
     const ValueId whole = graph.node(scaled).input(slot), r = graph.node(scaled).input(1 - slot);
     product = producer_of_op(graph, whole, matmul_def());
-    if (!product.is_valid() || !has_one_reader(graph, whole) || !is_weighted_product(graph, product)) continue;
+    if (!product.is_valid() || !has_one_reader(graph, whole)) continue;
+    if (!is_weighted_product(graph, graph.node(product))) continue;
     if (!graph.type(whole).is_static() || !is_row_factor(graph, r, whole)) continue;
     return Term{product, scaled, graph.node(product).input(0), graph.node(product).input(1), r};
   }
@@ -145,27 +146,21 @@ std::vector<ValueId> join_sum(RuleBuilder& builder) {
 // The products of one value in front of a concat of columns; empty when there is anything else.
 std::vector<NodeId> columns_of(const RuleMatch& match) {
   const Graph& graph = match.graph();
-  std::vector<NodeId> products;
-  for (const ValueId value : match.list("xs")) {
-    const NodeId product = producer_of_op(graph, value, matmul_def());
-    if (!product.is_valid() || !has_one_reader(graph, value) || !is_weighted_product(graph, product)) return {};
-    if (!products.empty() && graph.node(product).input(0) != graph.node(products[0]).input(0)) return {};
-    if (match.integer("k") + 1 != graph.type(value).shape().rank() && match.integer("k") != -1) return {};
-    products.push_back(product);
-  }
-  return products.size() > 1 ? products : std::vector<NodeId>{};
+  if (match.integer("k") + 1 != graph.type(match.value("c")).shape().rank() && match.integer("k") != -1) return {};
+  ValueId left;
+  return makers_of(graph, match.list("xs"), [&](const Node& node) {
+    if (&node.op() != &matmul_def() || !is_weighted_product(graph, node)) return false;
+    if (!left.is_valid()) left = node.input(0);
+    return node.input(0) == left;
+  });
 }
 
 std::vector<ValueId> join_columns(RuleBuilder& builder) {
   const Graph& graph = builder.graph();
   const std::vector<NodeId> products = columns_of(builder.match());
-  std::vector<ValueId> weights;
-  for (const NodeId product : products) {
-    builder.include(product);
-    weights.push_back(graph.node(product).input(1));
-  }
+  builder.include(products);
   const ValueId x = graph.node(products[0]).input(0);
-  return {builder.add(matmul_def(), {x, builder.concat(weights, 1)})};
+  return {builder.add(matmul_def(), {x, builder.concat(inputs_of(graph, products, 1), 1)})};
 }
 
 const Rule kRules[] = {
@@ -189,8 +184,7 @@ const Rule kRules[] = {
      .guard =
          [](const RuleMatch& match) {
            const Graph& graph = match.graph();
-           return is_weighted_product(graph, match.nodes()[0]) &&
-                  is_row_factor(graph, match.value("r"), match.value("m"));
+           return is_weighted_product(graph, match.node(0)) && is_row_factor(graph, match.value("r"), match.value("m"));
          },
      // r = inf: the sum of x W comes first, then there is one inf, not inf - inf
      .finite_only = true},

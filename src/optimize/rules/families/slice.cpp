@@ -209,7 +209,7 @@ std::optional<JoinedSlices> joined_slices(const RuleMatch& match) {
 
 std::vector<ValueId> join_slices(RuleBuilder& builder) {
   const JoinedSlices joined = *joined_slices(builder.match());
-  for (const NodeId node : joined.nodes) builder.include(node);
+  builder.include(joined.nodes);
   return {add_slice(builder, joined.whole, joined.form)};
 }
 
@@ -251,25 +251,8 @@ std::vector<ValueId> split_instead(RuleBuilder& builder) {
   const RuleMatch& match = builder.match();
   const std::vector<NodeId> nodes = covering_slices(match);
   const size_t axis = *only_axis(*form_of(match, 0));
-  std::vector<int64_t> sizes;
-  std::vector<ValueId> old;
-  for (const NodeId node : nodes) {
-    sizes.push_back((*slice_form(graph, node))[axis].count);
-    old.push_back(graph.node(node).output(0));
-    builder.include(node);
-  }
-  const std::vector<ValueId> made = builder.split(builder.value("x"), sizes, static_cast<int64_t>(axis));
-  std::vector<ValueId> results(2);
-  for (size_t i = 0; i < old.size(); ++i) {
-    if (old[i] == builder.value("a")) {
-      results[0] = made[i];
-    } else if (old[i] == builder.value("b")) {
-      results[1] = made[i];
-    } else {
-      builder.replace(old[i], made[i]);
-    }
-  }
-  return results;
+  builder.include(nodes);
+  return builder.hand_out_pieces(outputs_of(graph, nodes), builder.value("x"), static_cast<int64_t>(axis));
 }
 
 const Rule kRules[] = {

@@ -92,26 +92,6 @@ void sort_layers(const Graph& graph, std::vector<NodeId>& nodes, std::vector<Lay
   nodes = std::move(sorted);
 }
 
-// Gives the pieces of `whole` to the results of `nodes`; what `first` gets is returned.
-std::vector<ValueId> hand_out(RuleBuilder& builder, const std::vector<NodeId>& nodes, NodeId first, ValueId whole,
-                              int64_t axis) {
-  const Graph& graph = builder.graph();
-  std::vector<int64_t> sizes;
-  for (const NodeId node : nodes) {
-    sizes.push_back(dims_of(graph, graph.node(node).output(0))[static_cast<size_t>(axis)]);
-  }
-  const std::vector<ValueId> pieces = builder.split(whole, sizes, axis);
-  ValueId own;
-  for (size_t k = 0; k < nodes.size(); ++k) {
-    if (nodes[k] == first) {
-      own = pieces[k];
-    } else {
-      builder.replace(graph.node(nodes[k]).output(0), pieces[k]);
-    }
-  }
-  return {own};
-}
-
 ValueId in_shape(RuleBuilder& builder, ValueId value, const Dims& dims) {
   return builder.dims(value) == dims ? value : builder.reshape(value, dims);
 }
@@ -143,33 +123,17 @@ std::vector<ValueId> stack_layers(RuleBuilder& builder, NodeId first, ReadLayer 
     y = builder.add(add_def(), {y, builder.concat(biases, 0)});
   }
   result[0] *= count;
-  return hand_out(builder, nodes, first, in_shape(builder, y, result), 0);
+  return builder.hand_out_pieces(outputs_of(graph, nodes), in_shape(builder, y, result), 0);
 }
 
 // ---- Convolutions -------------------------------------------------------------------------------------------------
 
-std::optional<ConvForm> weighted_conv(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  const ValueId bias = node.input(2);
-  if (!graph.type(node.output(0)).is_static() || !graph.type(node.input(0)).is_static()) return std::nullopt;
-  if (is_weight(graph, node.input(0)) || !is_weight(graph, node.input(1))) return std::nullopt;
-  if (bias.is_valid() && !is_weight(graph, bias)) return std::nullopt;
-  return conv_form(graph, id);
-}
-
-// Groups of one convolution: as many channels in, and as many out, in each.
-bool are_groups(const Graph& graph, const ConvForm& a, const ConvForm& b) {
-  return a.same_window(b) && graph.type(a.x).dtype() == graph.type(b.x).dtype() &&
-         same_dims_but(dims_of(graph, a.x), dims_of(graph, b.x), 1) &&
-         dims_of(graph, a.w)[1] == dims_of(graph, b.w)[1] && a.out_channels * b.group == b.out_channels * a.group;
-}
-
 std::vector<NodeId> groupable(const Graph& graph, NodeId first) {
   const auto model = weighted_conv(graph, first);
-  if (!model) return {};
+  if (!model || is_weight(graph, model->x)) return {};
   std::vector<NodeId> group = group_near(graph, first, [&](NodeId node) {
     const auto form = weighted_conv(graph, node);
-    return form && form->x != model->x && are_groups(graph, *model, *form);
+    return form && !is_weight(graph, form->x) && form->x != model->x && are_groups(graph, *model, *form);
   });
   std::vector<ValueId> inputs;
   std::erase_if(group, [&](NodeId node) {
@@ -183,24 +147,15 @@ std::vector<NodeId> groupable(const Graph& graph, NodeId first) {
 
 std::vector<ValueId> group_convs(RuleBuilder& builder) {
   const Graph& graph = builder.graph();
-  const NodeId first = builder.match().nodes()[0];
-  std::vector<NodeId> nodes = groupable(graph, first);
+  std::vector<NodeId> nodes = groupable(graph, builder.match().nodes()[0]);
   sort_by_origin(graph, nodes, 0);
   std::vector<ConvForm> forms;
-  std::vector<ValueId> inputs, weights;
-  int64_t groups = 0;
-  for (const NodeId node : nodes) {
-    builder.include(node);
-    forms.push_back(conv_form(graph, node));
-    inputs.push_back(forms.back().x);
-    weights.push_back(forms.back().w);
-    groups += forms.back().group;
-  }
-  const Joint joint = plan_joint(graph, inputs, 1);
+  for (const NodeId node : nodes) forms.push_back(conv_form(graph, node));
+  builder.include(nodes);
+  const Joint joint = plan_joint(graph, inputs_of(graph, nodes), 1);
   include(builder, joint);
-  const ValueId x = make(builder, joint);
-  const ValueId bias = joined_biases(builder, forms);
-  return hand_out(builder, nodes, first, add_conv(builder, forms[0], x, builder.concat(weights, 0), bias, groups), 1);
+  const ValueId joined = grouped_conv(builder, forms, make(builder, joint));
+  return builder.hand_out_pieces(outputs_of(graph, nodes), joined, 1);
 }
 
 const Rule kRules[] = {

@@ -12,10 +12,6 @@ namespace {
 
 using enum RuleClass;
 
-bool same_dims(const RuleMatch& match, std::string_view a, std::string_view b) {
-  return match.dims(a) == match.dims(b);
-}
-
 // ---- Transposes ---------------------------------------------------------------------------------------------------
 
 std::vector<ValueId> compose(RuleBuilder& builder) {
@@ -60,26 +56,19 @@ std::vector<ValueId> transpose_operands(RuleBuilder& builder) {
 // The transposes in front of a concat, when all are the same and read here alone.
 std::vector<NodeId> transposes_joined(const RuleMatch& match) {
   const Graph& graph = match.graph();
-  std::vector<NodeId> nodes;
-  for (const ValueId value : match.list("xs")) {
-    const NodeId node = producer_of_op(graph, value, transpose_def());
-    if (!node.is_valid() || !has_one_reader(graph, value) || !graph.node(node).attributes().contains("perm")) return {};
-    if (!nodes.empty() && !same_op(graph.node(nodes.front()), graph.node(node))) return {};
-    nodes.push_back(node);
-  }
-  return nodes.size() > 1 ? nodes : std::vector<NodeId>{};
+  const std::vector<ValueId> values = match.list("xs");
+  const NodeId first = graph.value(values.front()).producer();
+  return makers_of(graph, values, [&](const Node& node) {
+    return &node.op() == &transpose_def() && node.attributes().contains("perm") && same_op(graph.node(first), node);
+  });
 }
 
 std::vector<ValueId> transpose_behind_concat(RuleBuilder& builder) {
   const std::vector<NodeId> nodes = transposes_joined(builder.match());
   const std::vector<int64_t> perm = builder.graph().node(nodes.front()).attributes().integers("perm");
-  std::vector<ValueId> inputs;
-  for (const NodeId node : nodes) {
-    builder.include(node);
-    inputs.push_back(builder.graph().node(node).input(0));
-  }
+  builder.include(nodes);
   const int64_t axis = perm[static_cast<size_t>(builder.match().integer("k"))];
-  return {builder.transpose(builder.concat(inputs, axis), perm)};
+  return {builder.transpose(builder.concat(inputs_of(builder.graph(), nodes), axis), perm)};
 }
 
 // split(transpose(x)) as transposes of split(x).
@@ -87,8 +76,7 @@ std::vector<ValueId> transpose_behind_split(RuleBuilder& builder) {
   const RuleMatch& match = builder.match();
   const std::vector<int64_t> perm = match.integers("p");
   const auto axis = static_cast<size_t>(match.integer("k"));
-  std::vector<int64_t> sizes;
-  for (const ValueId piece : match.list("ys")) sizes.push_back(builder.dims(piece)[axis]);
+  const std::vector<int64_t> sizes = extents_along(builder.graph(), match.list("ys"), match.integer("k"));
   std::vector<ValueId> results;
   for (const ValueId piece : builder.split(builder.value("x"), sizes, perm[axis])) {
     results.push_back(builder.transpose(piece, perm));
@@ -143,14 +131,14 @@ const Rule kRules[] = {
      .after = "u = binary<f>(x, y); v = transpose[perm=p](u)",
      .kind = shrinks,
      .guard_doc = "x and y have the same shape",
-     .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); },
+     .guard = x_y_agree,
      .dtypes = dtypes::kAll},
     // transpose(f(x, y)) -> f(transpose(x), transpose(y))
     {.name = "transpose.part_binary",
      .before = "u = binary<f>(x, y); v = transpose[perm=p](u)",
      .after = "s = transpose[perm=p](x); t = transpose[perm=p](y); v = binary<f>(s, t)",
      .guard_doc = "x and y have the same shape",
-     .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); },
+     .guard = x_y_agree,
      .dtypes = dtypes::kAll},
     // A^T B^T -> (B A)^T
     {.name = "transpose.product_of_transposed",

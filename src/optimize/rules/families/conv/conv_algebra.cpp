@@ -14,24 +14,12 @@ using enum RuleClass;
 
 constexpr int64_t kMaxIdentityElements = int64_t{1} << 24;  // of a kernel of zeros and ones
 
-ConvForm form_of(const RuleMatch& match, size_t statement) {
-  return conv_form(match.graph(), match.nodes()[statement]);
-}
-
-bool same_dims(const RuleMatch& match, std::string_view a, std::string_view b) {
-  return match.dims(a) == match.dims(b);
-}
-
-bool is_pointwise(const Dims& weights) {
-  return std::all_of(weights.begin() + 2, weights.end(), [](int64_t extent) { return extent == 1; });
-}
-
 int64_t kernel_size(const ConvForm& form) { return element_count(form.kernel); }
 
 // ---- Sums ---------------------------------------------------------------------------------------------------------
 
 std::vector<ValueId> factor_input(RuleBuilder& builder) {
-  const std::vector<ConvForm> forms{form_of(builder.match(), 0), form_of(builder.match(), 1)};
+  const std::vector<ConvForm> forms{conv_form(builder.match(), 0), conv_form(builder.match(), 1)};
   const ConvForm window = *common_window(builder.graph(), forms[0], forms[1]);
   const ValueId w = builder.add(
       add_def(), {enlarged_weights(builder, forms[0], window), enlarged_weights(builder, forms[1], window)});
@@ -55,16 +43,16 @@ ValueId bias_through(RuleBuilder& builder, const ConvForm& first, const ConvForm
 }
 
 bool has_no_bias_at_edges(const RuleMatch& match) {
-  const ConvForm first = form_of(match, 0);
-  const ConvForm second = form_of(match, 1);
+  const ConvForm first = conv_form(match, 0);
+  const ConvForm second = conv_form(match, 1);
   const bool is_padded = std::any_of(second.pads.begin(), second.pads.end(), [](int64_t pad) { return pad != 0; });
   return is_pointwise(match.dims("v")) && (!is_padded || !first.b.is_valid());
 }
 
 // W'[m, c, k] = sum over j of w[m, j, k] v[j, c].
 std::vector<ValueId> compose_pointwise_first(RuleBuilder& builder) {
-  const ConvForm first = form_of(builder.match(), 0);
-  const ConvForm second = form_of(builder.match(), 1);
+  const ConvForm first = conv_form(builder.match(), 0);
+  const ConvForm second = conv_form(builder.match(), 1);
   const int64_t inner = first.out_channels;
   const int64_t channels = builder.dims(first.w)[1];
   const ValueId v = builder.reshape(first.w, {inner, channels});
@@ -78,8 +66,8 @@ std::vector<ValueId> compose_pointwise_first(RuleBuilder& builder) {
 
 // W'[m, c, k] = sum over j of w[m, j] v[j, c, k].
 std::vector<ValueId> compose_pointwise_last(RuleBuilder& builder) {
-  const ConvForm first = form_of(builder.match(), 0);
-  const ConvForm second = form_of(builder.match(), 1);
+  const ConvForm first = conv_form(builder.match(), 0);
+  const ConvForm second = conv_form(builder.match(), 1);
   const int64_t inner = first.out_channels;
   Dims dims = builder.dims(first.w);
   const ValueId v = builder.reshape(first.w, {inner, element_count(dims) / inner});
@@ -103,7 +91,7 @@ int64_t centre_tap(const ConvForm& form) {
 }
 
 bool can_absorb_input(const RuleMatch& match) {
-  return same_dims(match, "s", "x") && centre_tap(form_of(match, 0)) >= 0 &&
+  return same_dims(match, "s", "x") && centre_tap(conv_form(match, 0)) >= 0 &&
          element_count(match.dims("w")) <= kMaxIdentityElements;
 }
 
@@ -116,7 +104,7 @@ void write_identity(Tensor& tensor, int64_t per_group, int64_t taps, int64_t cen
 }
 
 std::vector<ValueId> absorb_input(RuleBuilder& builder) {
-  const ConvForm form = form_of(builder.match(), 0);
+  const ConvForm form = conv_form(builder.match(), 0);
   const Dims dims = builder.dims(form.w);
   const DType dtype = builder.type(form.w).dtype();
   Tensor identity = Tensor::zeros(dtype, dims);
@@ -145,7 +133,7 @@ bool is_per_channel(const RuleMatch& match) {
 }
 
 std::vector<ValueId> scale_weights(RuleBuilder& builder) {
-  const ConvForm form = form_of(builder.match(), 1);
+  const ConvForm form = conv_form(builder.match(), 1);
   const Dims dims = builder.dims(form.w);
   const ValueId c = builder.value("c");
   ValueId w;
@@ -167,14 +155,14 @@ const Rule kRules[] = {
      .after = "a = add(x, y); z = conv[strides=e, pads=p, dilations=d, group=g](a, w)",
      .kind = shrinks,
      .guard_doc = "x and y have the same shape",
-     .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); }},
+     .guard = x_y_agree},
     // conv(x + y, w) -> conv(x, w) + conv(y, w)
     {.name = "conv.distribute_input",
      .before = "a = add(x, y); z = conv[strides=e, pads=p, dilations=d, group=g](a, w, b...)",
      .after = "s = conv[strides=e, pads=p, dilations=d, group=g](x, w, b...);"
               " t = conv[strides=e, pads=p, dilations=d, group=g](y, w); z = add(s, t)",
      .guard_doc = "x and y have the same shape",
-     .guard = [](const RuleMatch& match) { return same_dims(match, "x", "y"); },
+     .guard = x_y_agree,
      // w = inf, x > -y > 0: inf becomes inf - inf
      .finite_only = true},
     // conv(x, V) + conv(x, W) -> conv(x, V + W), the smaller kernel filled up with zeros
@@ -187,7 +175,7 @@ const Rule kRules[] = {
      .guard =
          [](const RuleMatch& match) {
            return same_dims(match, "s", "t") &&
-                  common_window(match.graph(), form_of(match, 0), form_of(match, 1)).has_value();
+                  common_window(match.graph(), conv_form(match, 0), conv_form(match, 1)).has_value();
          },
      .build = factor_input,
      // inf in x, under the zeros that fill up the smaller kernel: 0 inf

@@ -4,6 +4,7 @@
 
 #include "ops/defs.h"
 #include "optimize/rules/acting_attribute.h"
+#include "optimize/rules/pattern/compiled_rule.h"
 #include "optimize/rules/siblings.h"
 
 namespace autograph {
@@ -60,6 +61,28 @@ ConvForm conv_form(const Graph& graph, NodeId id) {
   return form;
 }
 
+ConvForm conv_form(const RuleMatch& match, size_t statement) {
+  return conv_form(match.graph(), match.nodes()[statement]);
+}
+
+std::optional<ConvForm> weighted_conv(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  const ValueId bias = node.input(2);
+  if (!graph.type(node.output(0)).is_static() || !graph.type(node.input(0)).is_static()) return std::nullopt;
+  if (!is_weight(graph, node.input(1)) || (bias.is_valid() && !is_weight(graph, bias))) return std::nullopt;
+  return conv_form(graph, id);
+}
+
+bool are_groups(const Graph& graph, const ConvForm& a, const ConvForm& b) {
+  return a.same_window(b) && graph.type(a.x).dtype() == graph.type(b.x).dtype() &&
+         same_dims_but(dims_of(graph, a.x), dims_of(graph, b.x), 1) &&
+         dims_of(graph, a.w)[1] == dims_of(graph, b.w)[1] && a.out_channels * b.group == b.out_channels * a.group;
+}
+
+bool is_pointwise(const Dims& weights) {
+  return std::all_of(weights.begin() + 2, weights.end(), [](int64_t extent) { return extent == 1; });
+}
+
 Attributes attributes_of(const ConvForm& form) {
   return {{"strides", form.strides}, {"pads", form.pads}, {"dilations", form.dilations}, {"group", form.group}};
 }
@@ -107,6 +130,23 @@ ValueId add_conv(RuleBuilder& builder, const ConvForm& form, ValueId x, ValueId 
   std::vector<ValueId> inputs{x, w};
   if (bias.is_valid()) inputs.push_back(bias);
   return builder.add(conv_def(), inputs, attributes_of(with_group));
+}
+
+std::vector<ValueId> weights_of(const std::vector<ConvForm>& forms) {
+  std::vector<ValueId> weights;
+  for (const ConvForm& form : forms) weights.push_back(form.w);
+  return weights;
+}
+
+ValueId grouped_conv(RuleBuilder& builder, const std::vector<ConvForm>& forms, ValueId x) {
+  int64_t groups = 0;
+  for (const ConvForm& form : forms) groups += form.group;
+  const ValueId bias = joined_biases(builder, forms);
+  return add_conv(builder, forms.front(), x, builder.concat(weights_of(forms), 0), bias, groups);
+}
+
+void include(RuleBuilder& builder, const std::vector<ConvForm>& forms) {
+  for (const ConvForm& form : forms) builder.include(form.node);
 }
 
 ValueId sum_of_biases(RuleBuilder& builder, const std::vector<ConvForm>& forms) {

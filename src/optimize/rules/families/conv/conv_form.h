@@ -29,6 +29,19 @@ struct ConvForm {
 /// The form of a conv node; its types must be static.
 ConvForm conv_form(const Graph& graph, NodeId node);
 
+/// The form of the conv that is a statement of the pattern.
+ConvForm conv_form(const RuleMatch& match, size_t statement);
+
+/// The form, when weights and bias are constants and the types of input and result static.
+std::optional<ConvForm> weighted_conv(const Graph& graph, NodeId node);
+
+/// Can both be groups of one conv: the same window, as many input and output channels in each group, and inputs that
+/// differ in channels alone?
+bool are_groups(const Graph& graph, const ConvForm& a, const ConvForm& b);
+
+/// Have weights of these dims one tap?
+bool is_pointwise(const Dims& weights);
+
 /// The attributes of the form.
 Attributes attributes_of(const ConvForm& form);
 
@@ -41,6 +54,15 @@ ValueId enlarged_weights(RuleBuilder& builder, const ConvForm& form, const ConvF
 
 /// A conv of `x` with the window of `form`.
 ValueId add_conv(RuleBuilder& builder, const ConvForm& form, ValueId x, ValueId w, ValueId bias, int64_t group);
+
+/// The weights of each form.
+std::vector<ValueId> weights_of(const std::vector<ConvForm>& forms);
+
+/// All forms as groups of one conv of `x`, their inputs joined.
+ValueId grouped_conv(RuleBuilder& builder, const std::vector<ConvForm>& forms, ValueId x);
+
+/// Tells the builder that all forms go.
+void include(RuleBuilder& builder, const std::vector<ConvForm>& forms);
 
 /// The sum of biases; an invalid id when no form has one.
 ValueId sum_of_biases(RuleBuilder& builder, const std::vector<ConvForm>& forms);

@@ -13,23 +13,10 @@ namespace {
 
 using enum RuleClass;
 
-ConvForm form_of(const RuleMatch& match, size_t statement) {
-  return conv_form(match.graph(), match.nodes()[statement]);
-}
-
 // ---- The same input -----------------------------------------------------------------------------------------------
 
-bool is_weighted_conv(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  const ValueId bias = node.input(2);
-  if (!graph.type(node.output(0)).is_static() || !is_weight(graph, node.input(1))) return false;
-  return !bias.is_valid() || is_weight(graph, bias);
-}
-
-bool is_alike(const Graph& graph, const ConvForm& model, NodeId node) {
-  if (!is_weighted_conv(graph, node)) return false;
-  const ConvForm form = conv_form(graph, node);
-  return form.same_window(model) && form.group == model.group;
+bool is_alike(const ConvForm& model, const std::optional<ConvForm>& form) {
+  return form && form->same_window(model) && form->group == model.group;
 }
 
 // All convolutions of the input of `first` with its window and groups, by id.
@@ -37,7 +24,7 @@ std::vector<ConvForm> convs_like(const Graph& graph, NodeId first) {
   const ConvForm model = conv_form(graph, first);
   std::vector<ConvForm> forms;
   for (const NodeId node : readers_of(graph, model.x, conv_def(), 0)) {
-    if (is_alike(graph, model, node)) forms.push_back(conv_form(graph, node));
+    if (const auto form = weighted_conv(graph, node); is_alike(model, form)) forms.push_back(*form);
   }
   return forms;
 }
@@ -47,35 +34,28 @@ bool leads_convs(const RuleMatch& match) {
   const Graph& graph = match.graph();
   const NodeId a = match.nodes()[0];
   const NodeId b = match.nodes()[1];
-  if (b < a || !is_weighted_conv(graph, a)) return false;
-  const ConvForm model = conv_form(graph, a);
-  return is_alike(graph, model, b) &&
-         are_first_two(graph, model.x, 0, a, b, [&](NodeId node) { return is_alike(graph, model, node); });
+  const auto model = weighted_conv(graph, a);
+  const auto would_be_taken = [&](NodeId node) { return is_alike(*model, weighted_conv(graph, node)); };
+  return model && would_be_taken(b) && are_first_two(graph, model->x, 0, a, b, would_be_taken);
 }
 
 std::vector<ValueId> merge_same_input(RuleBuilder& builder) {
   const std::vector<ConvForm> forms = convs_like(builder.graph(), builder.match().nodes()[0]);
-  std::vector<ValueId> weights;
-  for (const ConvForm& form : forms) {
-    builder.include(form.node);
-    weights.push_back(form.w);
-  }
-  const std::vector<ValueId> pieces = merge_outputs(builder, forms, weights, forms.front());
-  for (size_t k = 2; k < forms.size(); ++k) {
-    builder.replace(builder.graph().node(forms[k].node).output(0), pieces[k]);
-  }
-  return {pieces[0], pieces[1]};
+  include(builder, forms);
+  std::vector<ValueId> results;
+  for (const ConvForm& form : forms) results.push_back(builder.graph().node(form.node).output(0));
+  return builder.hand_out(results, merge_outputs(builder, forms, weights_of(forms), forms.front()));
 }
 
 bool can_enlarge(const RuleMatch& match) {
   if (match.nodes()[1] < match.nodes()[0]) return false;
-  const ConvForm a = form_of(match, 0);
-  const ConvForm b = form_of(match, 1);
+  const ConvForm a = conv_form(match, 0);
+  const ConvForm b = conv_form(match, 1);
   return !a.same_window(b) && common_window(match.graph(), a, b).has_value();
 }
 
 std::vector<ValueId> merge_enlarged(RuleBuilder& builder) {
-  const std::vector<ConvForm> forms{form_of(builder.match(), 0), form_of(builder.match(), 1)};
+  const std::vector<ConvForm> forms{conv_form(builder.match(), 0), conv_form(builder.match(), 1)};
   const ConvForm window = *common_window(builder.graph(), forms[0], forms[1]);
   std::vector<ValueId> weights;
   for (const ConvForm& form : forms) weights.push_back(enlarged_weights(builder, form, window));
@@ -84,51 +64,41 @@ std::vector<ValueId> merge_enlarged(RuleBuilder& builder) {
 
 // ---- Different inputs ---------------------------------------------------------------------------------------------
 
-// The convolutions in front of a concat of channels, when they can be the groups of one.
-std::vector<ConvForm> convs_joined(const RuleMatch& match) {
+// The convolutions in front of a concat, when nothing else reads them and all fit the first.
+std::vector<ConvForm> convs_in_front(const RuleMatch& match, FunctionRef<bool(const ConvForm&, const ConvForm&)> fit) {
   const Graph& graph = match.graph();
   std::vector<ConvForm> forms;
   for (const ValueId value : match.list("xs")) {
     const NodeId node = producer_of_op(graph, value, conv_def());
-    if (!node.is_valid() || !has_one_reader(graph, value) || !is_weighted_conv(graph, node)) return {};
-    if (!graph.type(graph.node(node).input(0)).is_static()) return {};
-    const ConvForm form = conv_form(graph, node);
-    if (!forms.empty()) {
-      const ConvForm& first = forms.front();
-      const bool fits = form.same_window(first) && same_dims_but(dims_of(graph, form.x), dims_of(graph, first.x), 1) &&
-                        dims_of(graph, form.w)[1] == dims_of(graph, first.w)[1] &&
-                        form.out_channels / form.group == first.out_channels / first.group;
-      if (!fits) return {};
-    }
-    forms.push_back(form);
+    const auto form = node.is_valid() && has_one_reader(graph, value) ? weighted_conv(graph, node) : std::nullopt;
+    if (!form || (!forms.empty() && !fit(forms.front(), *form))) return {};
+    forms.push_back(*form);
   }
   return forms.size() > 1 ? forms : std::vector<ConvForm>{};
 }
 
+// Those that can be the groups of one.
+std::vector<ConvForm> convs_joined(const RuleMatch& match) {
+  return convs_in_front(match, [&](const ConvForm& a, const ConvForm& b) { return are_groups(match.graph(), a, b); });
+}
+
 std::vector<ValueId> make_groups(RuleBuilder& builder) {
   const std::vector<ConvForm> forms = convs_joined(builder.match());
+  include(builder, forms);
   std::vector<ValueId> inputs;
-  std::vector<ValueId> weights;
-  int64_t groups = 0;
-  for (const ConvForm& form : forms) {
-    builder.include(form.node);
-    inputs.push_back(form.x);
-    weights.push_back(form.w);
-    groups += form.group;
-  }
-  const ValueId bias = joined_biases(builder, forms);
-  return {add_conv(builder, forms.front(), builder.concat(inputs, 1), builder.concat(weights, 0), bias, groups)};
+  for (const ConvForm& form : forms) inputs.push_back(form.x);
+  return {grouped_conv(builder, forms, builder.concat(inputs, 1))};
 }
 
 bool can_join_sum(const RuleMatch& match) {
-  const ConvForm a = form_of(match, 0);
-  const ConvForm b = form_of(match, 1);
+  const ConvForm a = conv_form(match, 0);
+  const ConvForm b = conv_form(match, 1);
   return match.dims("s") == match.dims("t") && same_dims_but(match.dims("x"), match.dims("y"), 1) &&
          common_window(match.graph(), a, b).has_value();
 }
 
 std::vector<ValueId> join_sum(RuleBuilder& builder) {
-  const std::vector<ConvForm> forms{form_of(builder.match(), 0), form_of(builder.match(), 1)};
+  const std::vector<ConvForm> forms{conv_form(builder.match(), 0), conv_form(builder.match(), 1)};
   const ConvForm window = *common_window(builder.graph(), forms[0], forms[1]);
   std::vector<ValueId> weights;
   for (const ConvForm& form : forms) weights.push_back(enlarged_weights(builder, form, window));
@@ -139,7 +109,7 @@ std::vector<ValueId> join_sum(RuleBuilder& builder) {
 // ---- The same weights ---------------------------------------------------------------------------------------------
 
 std::vector<ValueId> merge_batch(RuleBuilder& builder) {
-  const ConvForm form = form_of(builder.match(), 0);
+  const ConvForm form = conv_form(builder.match(), 0);
   const ValueId x = builder.concat({builder.value("x"), builder.value("y")}, 0);
   const ValueId joined = add_conv(builder, form, x, form.w, form.b, form.group);
   return builder.split(joined, {builder.match().dims("x")[0], builder.match().dims("y")[0]}, 0);
@@ -148,19 +118,7 @@ std::vector<ValueId> merge_batch(RuleBuilder& builder) {
 // ---- Grouped convolutions of the same input, joined for another one ------------------------------------------------
 
 std::vector<ConvForm> convs_of_one_input(const RuleMatch& match) {
-  const Graph& graph = match.graph();
-  std::vector<ConvForm> forms;
-  for (const ValueId value : match.list("xs")) {
-    const NodeId node = producer_of_op(graph, value, conv_def());
-    if (!node.is_valid() || !has_one_reader(graph, value) || !is_weighted_conv(graph, node)) return {};
-    if (!graph.type(graph.node(node).input(0)).is_static()) return {};
-    const ConvForm form = conv_form(graph, node);
-    const bool fits =
-        forms.empty() || (form.x == forms[0].x && form.same_window(forms[0]) && form.group == forms[0].group);
-    if (!fits) return {};
-    forms.push_back(form);
-  }
-  return forms.size() > 1 ? forms : std::vector<ConvForm>{};
+  return convs_in_front(match, [](const ConvForm& a, const ConvForm& b) { return a.x == b.x && is_alike(a, b); });
 }
 
 // The input channels of w in the order in which interleaved convolutions of `forms` make them: group by group.
@@ -178,13 +136,9 @@ ValueId interleaved_inputs(RuleBuilder& builder, ValueId w, const std::vector<Co
 
 std::vector<ValueId> join_for_reader(RuleBuilder& builder) {
   const std::vector<ConvForm> forms = convs_of_one_input(builder.match());
-  const ConvForm reader = form_of(builder.match(), 1);
-  std::vector<ValueId> weights;
-  for (const ConvForm& form : forms) {
-    builder.include(form.node);
-    weights.push_back(form.w);
-  }
-  const ValueId joined = merged_conv(builder, forms, weights, forms.front());
+  const ConvForm reader = conv_form(builder.match(), 1);
+  include(builder, forms);
+  const ValueId joined = merged_conv(builder, forms, weights_of(forms), forms.front());
   return {add_conv(builder, reader, joined, interleaved_inputs(builder, reader.w, forms), reader.b, 1)};
 }
 
@@ -197,19 +151,15 @@ std::vector<ConvForm> filters_joined(const RuleMatch& match) {
 
 std::vector<ValueId> join_filters(RuleBuilder& builder) {
   const std::vector<ConvForm> forms = filters_joined(builder.match());
-  std::vector<ValueId> weights;
-  for (const ConvForm& form : forms) {
-    builder.include(form.node);
-    weights.push_back(form.w);
-  }
-  return {merged_conv(builder, forms, weights, forms.front())};
+  include(builder, forms);
+  return {merged_conv(builder, forms, weights_of(forms), forms.front())};
 }
 
 // ---- Fewer groups -------------------------------------------------------------------------------------------------
 
 // Two groups become one: the weights of the first are followed by zeros, those of the second come behind zeros.
 std::vector<ValueId> halve_groups(RuleBuilder& builder) {
-  const ConvForm form = form_of(builder.match(), 0);
+  const ConvForm form = conv_form(builder.match(), 0);
   const Dims dims = builder.dims(form.w);
   Dims grouped = dims;
   grouped[0] /= form.group;
