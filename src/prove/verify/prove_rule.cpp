@@ -13,7 +13,7 @@
 #include "base/join.h"
 #include "ops/defs.h"
 #include "optimize/rules/acting_attribute.h"
-#include "optimize/rules/pattern/pattern.h"
+#include "optimize/rules/pattern/compiled_rule.h"
 
 namespace autograph {
 namespace {
@@ -359,7 +359,7 @@ class Prover {
     for (const PatternStatement& statement : after.statements) read_statement(right, statement);
     AG_CHECK(right.bound.empty(), "axiom {}: the right side has variables of its own", axiom.rule.name);
     add_conditions(left, axiom.same_extents);
-    for (const std::string_view output : axiom.rule.outputs) {
+    for (const std::string_view output : outputs_of(axiom.rule, before)) {
       const std::string name(output);
       add_law(left, left.values.at(name), right.values.at(name));
     }
