@@ -5,15 +5,12 @@
 
 #include "autograph/op_def.h"
 #include "ops/defs.h"
+#include "optimize/pass.h"
 
 namespace autograph {
 namespace {
 
 constexpr double kFewDigits = 1e-4;  // 0.7979 for sqrt(2 / pi)
-
-bool is_unread(const Graph& graph, const Node& node) {
-  return std::all_of(node.outputs().begin(), node.outputs().end(), [&](ValueId v) { return num_reads(graph, v) == 0; });
-}
 
 }  // namespace
 
@@ -77,6 +74,18 @@ bool is_close(double actual, double expected, DType dtype) {
   return std::fabs(actual - expected) <= tolerance * std::fabs(expected);
 }
 
+ValueId reshaped(Graph& graph, ValueId v, const Dims& dims) {
+  if (graph.type(v).is_static() && graph.type(v).shape().static_dims() == dims) return v;
+  const ValueId shape = graph.add_constant(Tensor::vector(dims));
+  return graph.node(graph.add_node(reshape_def(), {v, shape}, {{"allowzero", int64_t{1}}})).output(0);
+}
+
+bool keep_if_expected(Graph& graph, const PassContext& context, NodeId added) {
+  if (context.expects_kernel && context.expects_kernel(graph, added)) return true;
+  erase_unread(graph, added);
+  return false;
+}
+
 void replace_value(Graph& graph, ValueId from, ValueId to) {
   const NodeId old_node = graph.value(from).producer();
   const NodeId new_node = graph.value(to).producer();
@@ -86,6 +95,19 @@ void replace_value(Graph& graph, ValueId from, ValueId to) {
   }
   if (graph.value(to).name().empty()) graph.set_value_name(to, graph.value(from).name());
   graph.replace_uses(from, to);
+}
+
+bool is_unread(const Graph& graph, const Node& node) {
+  return std::all_of(node.outputs().begin(), node.outputs().end(), [&](ValueId v) { return num_reads(graph, v) == 0; });
+}
+
+bool rewrite_nodes(Graph& graph, FunctionRef<bool(NodeId)> rewrite) {
+  bool changed = false;
+  for (const NodeId id : graph.topological_order()) {
+    if (graph.is_live(id)) changed = rewrite(id) || changed;
+  }
+  if (changed) graph.erase_dead();
+  return changed;
 }
 
 Provenance erase_unread(Graph& graph, NodeId node) {

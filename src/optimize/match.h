@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "base/function_ref.h"
 
 namespace autograph {
 
 struct OpDef;
+struct PassContext;
 
 // ---- Values ----------------------------------------------------------------------------------------------------
 
@@ -50,6 +52,12 @@ bool is_close(double actual, double expected, DType dtype);
 
 // ---- Rewriting -------------------------------------------------------------------------------------------------
 
+/// `v` with these extents; itself where it has them.
+ValueId reshaped(Graph& graph, ValueId v, const Dims& dims);
+
+/// Is a kernel expected for a node that was added? Else the node goes again.
+bool keep_if_expected(Graph& graph, const PassContext& context, NodeId added);
+
 /// Makes every reader of `from` read `to`, which also takes over the name of a graph output that has none, and merges
 /// the provenance of the node behind `from` into the node behind `to`.
 void replace_value(Graph& graph, ValueId from, ValueId to);
@@ -57,6 +65,13 @@ void replace_value(Graph& graph, ValueId from, ValueId to);
 /// Replaces `root` by `replacement`, erases the nodes that nobody reads any more, from the producer of `root`
 /// backwards, and hands their origins on to `heir`; invalid: to the node that makes `replacement`.
 void replace_pattern(Graph& graph, ValueId root, ValueId replacement, NodeId heir = {});
+
+/// Does nobody read what the node makes?
+bool is_unread(const Graph& graph, const Node& node);
+
+/// Calls `rewrite` for each node that is still there, producers first, and erases what is dead then. True when a call
+/// said that it changed the graph.
+bool rewrite_nodes(Graph& graph, FunctionRef<bool(NodeId)> rewrite);
 
 /// Erases a node whose outputs nobody reads, and then those that only it kept. Returns the origins of all of them.
 Provenance erase_unread(Graph& graph, NodeId node);

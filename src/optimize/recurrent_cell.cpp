@@ -346,13 +346,6 @@ std::optional<RecurrentCell> cell_at(const Graph& graph, NodeId root, const OpDe
   return cell;
 }
 
-}  // namespace
-
-void RecurrentCell::swap_inputs() {
-  std::swap(x, h);
-  for (CellGate& gate : gates) std::swap(gate.from_x, *gate.from_h);
-}
-
 std::optional<RecurrentCell> match_lstm_cell(const Graph& graph, NodeId root) {
   const std::vector<RuleMatch> found = find_lstm(graph, root);
   auto cell = found.empty() ? std::nullopt : cell_at(graph, root, lstm_def());
@@ -381,6 +374,18 @@ std::optional<RecurrentCell> match_gru_cell(const Graph& graph, NodeId root) {
   return std::nullopt;
 }
 
+}  // namespace
+
+void RecurrentCell::swap_inputs() {
+  std::swap(x, h);
+  for (CellGate& gate : gates) std::swap(gate.from_x, *gate.from_h);
+}
+
+std::optional<RecurrentCell> match_cell(const Graph& graph, NodeId root) {
+  auto cell = match_lstm_cell(graph, root);
+  return cell ? cell : match_gru_cell(graph, root);
+}
+
 RecurrentWeights weights_of(const Graph& graph, const RecurrentCell& cell) {
   const auto gates = static_cast<int64_t>(cell.gates.size());
   const int64_t input = matrix_dims(graph, cell.x)->second;
@@ -398,6 +403,25 @@ RecurrentWeights weights_of(const Graph& graph, const RecurrentCell& cell) {
     std::copy_n(reset.begin(), cell.hidden, biases + gates * cell.hidden + row);
   }
   return weights;
+}
+
+NodeId add_layer(Graph& graph, const PassContext& context, const RecurrentCell& cell, const RecurrentWeights& weights,
+                 const LayerInputs& from, const Provenance& provenance) {
+  const bool is_lstm = cell.op == &lstm_def();
+  const auto state = [&](ValueId v) {
+    return v.is_valid() ? reshaped(graph, v, {1, cell.batch, cell.hidden}) : ValueId{};
+  };
+  std::vector<ValueId> inputs{from.x};
+  for (const Tensor& tensor : {weights.w, weights.r, weights.b}) inputs.push_back(graph.add_constant(tensor));
+  inputs.insert(inputs.end(), {ValueId{}, state(from.h)});
+  Attributes attributes{{"hidden_size", cell.hidden}};
+  if (is_lstm) {
+    inputs.push_back(state(from.c));
+  } else {
+    attributes.set("linear_before_reset", static_cast<int64_t>(cell.resets_product));
+  }
+  const NodeId layer = graph.add_node(*cell.op, inputs, attributes, {provenance, is_lstm ? 3 : 2});
+  return keep_if_expected(graph, context, layer) ? layer : NodeId{};
 }
 
 bool has_weights_of(const Graph& graph, const RecurrentCell& cell, const RecurrentCell& with_h) {

@@ -17,6 +17,7 @@
 namespace autograph {
 
 struct OpDef;
+struct PassContext;
 
 /// A matrix product with columns [first, first + hidden) of a constant [rows, columns], or with rows when transposed.
 struct GateProduct {
@@ -68,8 +69,7 @@ struct RecurrentCell {
 };
 
 /// The cell whose new h node `root` makes, if it is one, in f32.
-std::optional<RecurrentCell> match_lstm_cell(const Graph& graph, NodeId root);
-std::optional<RecurrentCell> match_gru_cell(const Graph& graph, NodeId root);
+std::optional<RecurrentCell> match_cell(const Graph& graph, NodeId root);
 
 /// Weights of cells as the ops lstm and gru take them, of one direction.
 struct RecurrentWeights {
@@ -80,6 +80,17 @@ struct RecurrentWeights {
 
 /// The weights of a cell with an h.
 RecurrentWeights weights_of(const Graph& graph, const RecurrentCell& cell);
+
+/// What a layer of cells begins with.
+struct LayerInputs {
+  ValueId x;  ///< [length, batch, input]
+  ValueId h;  ///< The elements of [batch, hidden]; invalid: zeros
+  ValueId c;  ///< likewise; LSTM only
+};
+
+/// Adds the op that computes such cells one after the other; invalid where the device expects no kernel for it.
+NodeId add_layer(Graph& graph, const PassContext& context, const RecurrentCell& cell, const RecurrentWeights& weights,
+                 const LayerInputs& from, const Provenance& provenance = {});
 
 /// Does `cell` compute with the weights of `with_h`, which has an h? When `cell` has none: with h = 0.
 bool has_weights_of(const Graph& graph, const RecurrentCell& cell, const RecurrentCell& with_h);

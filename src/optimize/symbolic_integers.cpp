@@ -133,4 +133,27 @@ std::optional<Elements> SymbolicIntegers::evaluate_arithmetic(const Node& node) 
   return elements;
 }
 
+std::optional<std::vector<int64_t>> reshape_target(const std::vector<SymbolicInteger>& extents, const Shape& x) {
+  std::vector<int64_t> target;
+  int64_t copied = 0;
+  int64_t worked_out = 0;
+  bool has_own_minus_one = false;
+  for (size_t k = 0; k < extents.size(); ++k) {
+    const SymbolicInteger& extent = extents[k];
+    if (extent.number) {
+      if (*extent.number == 0) return std::nullopt;
+      has_own_minus_one = has_own_minus_one || *extent.number < 0;
+      target.push_back(*extent.number);
+    } else if (k < x.dims().size() && extent.symbol.same_as(x.dims()[k])) {
+      target.push_back(0);
+      ++copied;
+    } else {
+      target.push_back(-1);
+      ++worked_out;
+    }
+  }
+  const bool is_certain = worked_out == 0 || (worked_out == 1 && copied == 0 && !has_own_minus_one);
+  return is_certain ? std::optional(target) : std::nullopt;
+}
+
 }  // namespace autograph

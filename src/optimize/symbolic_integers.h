@@ -21,6 +21,9 @@ struct SymbolicInteger {
   bool is_unknown() const { return !number && symbol.is_unknown(); }
 };
 
+/// The extents as numbers with which reshape takes `x`, of known rank, to them; nothing when that cannot be said.
+std::optional<std::vector<int64_t>> reshape_target(const std::vector<SymbolicInteger>& extents, const Shape& x);
+
 /// The elements of the integer tensors of a graph, as far as shape arithmetic tells them.
 class SymbolicIntegers {
  public:

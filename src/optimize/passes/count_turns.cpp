@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/shape.h"
 #include "ops/defs.h"
 #include "optimize/loop_control.h"
 #include "optimize/loop_parts.h"
@@ -105,11 +106,8 @@ class TurnCounter {
     const Type expected = Type(whole.dtype(), with_one(shape, node, taking->axis));
     const ValueId inner = parts_.body.add_input(slice);
     parts_.scan_inputs.push_back({*outer, inner, taking->axis, is_backwards});
-    ValueId taken = inner;
-    if (!(expected == slice)) {
-      const ValueId dims = parts_.body.add_constant(Tensor::vector(expected.shape().static_dims()));
-      taken = parts_.body.node(parts_.body.add_node(reshape_def(), {inner, dims})).output(0);
-    }
+    const bool is_whole = expected == slice;
+    const ValueId taken = is_whole ? inner : reshaped(parts_.body, inner, expected.shape().static_dims());
     parts_.replace_inner(parts_.body.node(id).output(0), taken);
     parts_.body.erase_node(id);
   }
@@ -130,9 +128,7 @@ class TurnCounter {
     const int64_t first = is_backwards ? at.back() : at.front();
     const auto count = static_cast<int64_t>(at.size());
     if (count == parts_.body.type(taking.from).shape()[taking.axis].value()) return outer;
-    const auto number = [&](int64_t value) { return graph_.add_constant(Tensor::vector({value})); };
-    return graph_.node(graph_.add_node(slice_def(), {outer, number(first), number(first + count), number(taking.axis)}))
-        .output(0);
+    return autograph::slice(Var(graph_, outer), {first}, {first + count}, {taking.axis}).id();
   }
 
   // ---- Control ----

@@ -50,7 +50,7 @@ bool keeps_elements(const Graph& graph, const Node& node) {
 bool is_identity(const Graph& graph, const Node& node) {
   if (node.inputs().empty() || !node.input(0).is_valid() || node.outputs().empty()) return false;
   for (size_t k = 1; k < node.outputs().size(); ++k) {
-    if (!graph.value(node.output(k)).uses().empty() || graph.num_output_uses(node.output(k)) > 0) return false;
+    if (num_reads(graph, node.output(k)) > 0) return false;
   }
   return keeps_elements(graph, node) && same_tensor_type(graph.type(node.input(0)), graph.type(node.output(0)));
 }
@@ -58,14 +58,12 @@ bool is_identity(const Graph& graph, const Node& node) {
 }  // namespace
 
 bool eliminate_identity(Graph& graph, PassContext&) {
-  bool changed = false;
-  for (const NodeId id : graph.nodes()) {
-    if (!graph.is_live(id) || !is_identity(graph, graph.node(id))) continue;
+  return rewrite_nodes(graph, [&](NodeId id) {
+    if (!is_identity(graph, graph.node(id))) return false;
     replace_value(graph, graph.node(id).output(0), graph.node(id).input(0));
     graph.erase_node(id);
-    changed = true;
-  }
-  return changed;
+    return true;
+  });
 }
 
 }  // namespace autograph

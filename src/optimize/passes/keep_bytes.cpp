@@ -89,12 +89,8 @@ bool keep(Graph& graph, NodeId id) {
 }  // namespace
 
 bool keep_bytes(Graph& graph, PassContext&) {
-  bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
-    if (&graph.node(id).op() == &quantize_linear_def()) changed = keep(graph, id) || changed;
-  }
-  if (changed) graph.erase_dead();
-  return changed;
+  return rewrite_nodes(graph,
+                       [&](NodeId id) { return &graph.node(id).op() == &quantize_linear_def() && keep(graph, id); });
 }
 
 }  // namespace autograph

@@ -68,12 +68,7 @@ bool replace(Graph& graph, NodeId id) {
 }  // namespace
 
 bool lower_batch_norm(Graph& graph, PassContext&) {
-  bool changed = false;
-  for (const NodeId id : graph.nodes()) {
-    if (matches(graph, graph.node(id))) changed = replace(graph, id) || changed;
-  }
-  if (changed) graph.erase_dead();
-  return changed;
+  return rewrite_nodes(graph, [&](NodeId id) { return matches(graph, graph.node(id)) && replace(graph, id); });
 }
 
 }  // namespace autograph

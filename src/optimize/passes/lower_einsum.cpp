@@ -191,18 +191,15 @@ class Einsum {
 }  // namespace
 
 bool lower_einsum(Graph& graph, PassContext&) {
-  bool changed = false;
-  for (const NodeId id : graph.nodes()) {
-    if (&graph.node(id).op() != &einsum_def()) continue;
+  return rewrite_nodes(graph, [&](NodeId id) {
+    if (&graph.node(id).op() != &einsum_def()) return false;
     const auto einsum = Einsum::read(graph, id);
-    if (!einsum) continue;
+    if (!einsum) return false;
     const ValueId y = einsum->spell_out().id();
     replace_value(graph, graph.node(id).output(0), y);
     graph.erase_node(id);
-    changed = true;
-  }
-  if (changed) graph.erase_dead();
-  return changed;
+    return true;
+  });
 }
 
 }  // namespace autograph

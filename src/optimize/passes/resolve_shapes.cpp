@@ -18,30 +18,6 @@
 namespace autograph {
 namespace {
 
-// The extents as numbers in which reshape takes them; nothing when that cannot be said.
-std::optional<std::vector<int64_t>> reshape_target(const std::vector<SymbolicInteger>& extents, const Shape& x) {
-  std::vector<int64_t> target;
-  int64_t copied = 0;
-  int64_t worked_out = 0;
-  bool has_own_minus_one = false;
-  for (size_t k = 0; k < extents.size(); ++k) {
-    const SymbolicInteger& extent = extents[k];
-    if (extent.number) {
-      if (*extent.number == 0) return std::nullopt;
-      has_own_minus_one = has_own_minus_one || *extent.number < 0;
-      target.push_back(*extent.number);
-    } else if (k < x.dims().size() && extent.symbol.same_as(x.dims()[k])) {
-      target.push_back(0);
-      ++copied;
-    } else {
-      target.push_back(-1);
-      ++worked_out;
-    }
-  }
-  const bool is_certain = worked_out == 0 || (worked_out == 1 && copied == 0 && !has_own_minus_one);
-  return is_certain ? std::optional(target) : std::nullopt;
-}
-
 // `fresh` with the extents of `old` where it knows nothing.
 Type merged(const Type& old, Type fresh) {
   if (!old.is_tensor() || !fresh.is_tensor() || !old.shape().has_rank()) return fresh;

@@ -19,32 +19,10 @@
 #include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
+#include "optimize/symbolic_integers.h"
 
 namespace autograph {
 namespace {
-
-// A shape for reshape that makes `from` into `to`; nothing when there is none.
-std::optional<std::vector<int64_t>> reshape_target(const Shape& from, const Shape& to) {
-  if (!from.has_rank() || !to.has_rank()) return std::nullopt;
-  std::vector<int64_t> target;
-  int64_t copied = 0;
-  int64_t inferred = 0;
-  for (int64_t axis = 0; axis < to.rank(); ++axis) {
-    const Dim& dim = to[axis];
-    if (dim.is_known()) {
-      if (dim.value() == 0) return std::nullopt;
-      target.push_back(dim.value());
-    } else if (axis < from.rank() && dim.same_as(from[axis])) {
-      target.push_back(0);
-      ++copied;
-    } else {
-      target.push_back(-1);
-      ++inferred;
-    }
-  }
-  if (inferred > 1 || (inferred == 1 && copied > 0)) return std::nullopt;
-  return target;
-}
 
 // The node that makes `v`, when it is a view.
 const Node* view_behind(const Graph& graph, ValueId v) {
@@ -62,7 +40,10 @@ ValueId first_of_views(const Graph& graph, ValueId v) {
 
 bool replace_by_reshape(Graph& graph, NodeId id, ValueId source) {
   const ValueId result = graph.node(id).output(0);
-  const auto target = reshape_target(graph.type(source).shape(), graph.type(result).shape());
+  const Shape& from = graph.type(source).shape();
+  const Shape& to = graph.type(result).shape();
+  if (!from.has_rank() || !to.has_rank()) return false;
+  const auto target = reshape_target({to.dims().begin(), to.dims().end()}, from);
   if (!target) return false;
   const ValueId shape = graph.add_constant(Tensor::vector(*target));
   const Attributes attributes{{"allowzero", int64_t{0}}};
@@ -147,14 +128,10 @@ bool simplify_transpose(Graph& graph, NodeId id) {
 }  // namespace
 
 bool simplify_shapes(Graph& graph, PassContext&) {
-  bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
-    if (!graph.is_live(id)) continue;
-    const OpDef* op = &graph.node(id).op();
-    if (op == &transpose_def()) changed = simplify_transpose(graph, id) || changed;
-    if (op->traits.view) changed = simplify_view(graph, id) || changed;
-  }
-  return changed;
+  return rewrite_nodes(graph, [&](NodeId id) {
+    const OpDef& op = graph.node(id).op();
+    return &op == &transpose_def() ? simplify_transpose(graph, id) : op.traits.view && simplify_view(graph, id);
+  });
 }
 
 }  // namespace autograph

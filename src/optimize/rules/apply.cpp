@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "optimize/match.h"
 #include "optimize/rules/pattern/ancestry.h"
 #include "optimize/rules/pattern/match_attempt.h"
 #include "optimize/rules/pattern/reachability.h"
@@ -47,7 +48,7 @@ class Additions {
     for (size_t i = graph_.value_capacity(); i-- > first_value_;) {
       const ValueId value{static_cast<uint32_t>(i)};
       if (!graph_.is_live(value) || !graph_.value(value).is_constant()) continue;
-      if (graph_.value(value).uses().empty() && graph_.num_output_uses(value) == 0) graph_.erase_value(value);
+      if (num_reads(graph_, value) == 0) graph_.erase_value(value);
     }
   }
 
@@ -264,13 +265,6 @@ class RuleApplication {
     touch(freed);
   }
 
-  bool is_unread(NodeId node) const {
-    const auto& outputs = graph_.node(node).outputs();
-    return std::all_of(outputs.begin(), outputs.end(), [&](ValueId value) {
-      return graph_.value(value).uses().empty() && graph_.num_output_uses(value) == 0;
-    });
-  }
-
   // Erases what nothing reads any more, from the match and what was added backwards; `freed`: what lost readers.
   void erase(std::vector<ValueId>& freed) {
     std::vector<NodeId> pending = matched_;
@@ -279,7 +273,7 @@ class RuleApplication {
     while (!pending.empty()) {
       const NodeId node = pending.back();
       pending.pop_back();
-      if (!graph_.is_live(node) || !is_unread(node)) continue;
+      if (!graph_.is_live(node) || !is_unread(graph_, graph_.node(node))) continue;
       const std::vector<ValueId> inputs = graph_.node(node).inputs();
       graph_.erase_node(node);
       if (!additions_.contains(node)) effect_.removed.push_back(node);
@@ -289,7 +283,7 @@ class RuleApplication {
         const Value& value = graph_.value(input);
         if (value.producer().is_valid()) {
           pending.push_back(value.producer());
-        } else if (value.is_constant() && value.uses().empty() && graph_.num_output_uses(input) == 0) {
+        } else if (value.is_constant() && num_reads(graph_, input) == 0) {
           graph_.erase_value(input);
         }
       }

@@ -53,14 +53,12 @@ NodeId find_conv(const Graph& graph, const Node& norm, ValueId x_id, size_t firs
   for (size_t slot = 1; slot <= 4; ++slot) {
     if (!constant_f32(graph, norm.input(slot))) return {};
   }
-  const Value& x = graph.value(x_id);
-  if (!x.producer().is_valid() || x.uses().size() != 1 || graph.num_output_uses(x_id) > 0) return {};
-  const Node& conv = graph.node(x.producer());
-  if (&conv.op() != &conv_def() || !constant_f32(graph, conv.input(1))) return {};
-  if (conv.input(2).is_valid() && !constant_f32(graph, conv.input(2))) return {};
-  const Folded folded = fold_statistics(graph, norm, conv, first);
-  return may_scale_weights(*constant_f32(graph, conv.input(1)), 0, folded.factors, folded.bias) ? x.producer()
-                                                                                                : NodeId{};
+  const Node* conv = made_once_by(graph, x_id, conv_def());
+  if (!conv || !constant_f32(graph, conv->input(1))) return {};
+  if (conv->input(2).is_valid() && !constant_f32(graph, conv->input(2))) return {};
+  const Folded folded = fold_statistics(graph, norm, *conv, first);
+  const bool fits = may_scale_weights(*constant_f32(graph, conv->input(1)), 0, folded.factors, folded.bias);
+  return fits ? graph.value(x_id).producer() : NodeId{};
 }
 
 void fold(Graph& graph, NodeId conv_id, NodeId norm_id) {
@@ -86,16 +84,14 @@ ValueId piece_of(Graph& graph, ValueId vector, int64_t begin, int64_t count) {
 // normalization; empty otherwise.
 std::vector<int64_t> channels_of_branches(const Graph& graph, const Node& norm) {
   if (&norm.op() != &batch_normalization_def()) return {};
-  const Value& x = graph.value(norm.input(0));
-  if (!x.producer().is_valid() || x.uses().size() != 1 || graph.num_output_uses(norm.input(0)) > 0) return {};
-  const Node& concat = graph.node(x.producer());
-  if (&concat.op() != &concat_def() || concat.attributes().integer("axis") != 1) return {};
+  const Node* concat = made_once_by(graph, norm.input(0), concat_def());
+  if (!concat || concat->attributes().integer("axis") != 1) return {};
   std::vector<int64_t> channels;
   size_t first = 0;
-  for (size_t k = 0; k < concat.inputs().size(); ++k) {
-    const Shape& shape = graph.type(concat.input(k)).shape();
+  for (const ValueId input : concat->inputs()) {
+    const Shape& shape = graph.type(input).shape();
     if (!shape.has_rank() || shape.rank() < 2 || !shape[1].is_known()) return {};
-    if (!find_conv(graph, norm, concat.input(k), first).is_valid()) return {};
+    if (!find_conv(graph, norm, input, first).is_valid()) return {};
     channels.push_back(shape[1].value());
     first += static_cast<size_t>(shape[1].value());
   }
@@ -128,14 +124,11 @@ bool distribute(Graph& graph, NodeId norm_id) {
 }  // namespace
 
 bool fold_batch_norm(Graph& graph, PassContext&) {
-  bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
+  return rewrite_nodes(graph, [&](NodeId id) {
     const NodeId conv = find_conv(graph, graph.node(id), graph.node(id).input(0), 0);
     if (conv.is_valid()) fold(graph, conv, id);
-    changed = conv.is_valid() || distribute(graph, id) || changed;
-  }
-  if (changed) graph.erase_dead();
-  return changed;
+    return conv.is_valid() || distribute(graph, id);
+  });
 }
 
 }  // namespace autograph

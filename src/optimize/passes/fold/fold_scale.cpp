@@ -171,17 +171,12 @@ bool fold_into_matmul(Graph& graph, const Product& product) {
 }  // namespace
 
 bool fold_scale(Graph& graph, PassContext&) {
-  bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
-    if (!graph.is_live(id)) continue;
+  return rewrite_nodes(graph, [&](NodeId id) {
     const auto product = product_of_weights(graph, id);
-    if (!product) continue;
-    while (product->has_bias_slot ? fold_into_biased(graph, *product) : fold_into_matmul(graph, *product)) {
-      changed = true;
-    }
-  }
-  if (changed) graph.erase_dead();
-  return changed;
+    bool changed = false;
+    while (product && (product->has_bias_slot ? fold_into_biased : fold_into_matmul)(graph, *product)) changed = true;
+    return changed;
+  });
 }
 
 }  // namespace autograph

@@ -131,13 +131,10 @@ class AttentionFuser {
     if (mask.is_valid()) call.inputs.push_back(mask);
     call.attributes.set("scale", static_cast<float>(scale));
     const NodeId fused = graph_.add_node(attention_def(), call.inputs, call.attributes, {{}, 1});
-    if (!context_.expects_kernel || !context_.expects_kernel(graph_, fused)) {
-      erase_unread(graph_, fused);
-      return false;
-    }
+    if (!keep_if_expected(graph_, context_, fused)) return false;
     ValueId output = first_output(fused);
     if (graph_.type(output).shape() != graph_.type(result).shape()) {
-      output = reshaped(output, graph_.type(result).shape().static_dims());
+      output = reshaped(graph_, output, graph_.type(result).shape().static_dims());
     }
     replace_pattern(graph_, result, output);
     return true;
@@ -147,16 +144,10 @@ class AttentionFuser {
 
   ValueId first_output(NodeId node) const { return graph_.node(node).output(0); }
 
-  ValueId reshaped(ValueId v, const Dims& dims) {
-    if (graph_.type(v).is_static() && graph_.type(v).shape().static_dims() == dims) return v;
-    const ValueId shape = graph_.add_constant(Tensor::vector(dims));
-    return first_output(graph_.add_node(reshape_def(), {v, shape}, {{"allowzero", int64_t{1}}}));
-  }
-
   // The source as [batch, length, width].
   ValueId packed(const HeadSource& source, const AttentionExtents& extents, const Dim& length, int64_t width) {
     const Shape whole{extents.batch, length, Dim(width) * Dim(source.pieces)};
-    const ValueId value = whole.is_static() ? reshaped(source.value, whole.static_dims()) : source.value;
+    const ValueId value = whole.is_static() ? reshaped(graph_, source.value, whole.static_dims()) : source.value;
     return source.pieces == 1 ? value : piece_of(value, source);
   }
 
@@ -175,7 +166,7 @@ class AttentionFuser {
     if (!shape.is_static()) return source.value;
     ValueId value = source.value;
     if (!source.perm.empty()) value = first_output(graph_.add_node(transpose_def(), {value}, {{"perm", source.perm}}));
-    return reshaped(value, shape.static_dims());
+    return reshaped(graph_, value, shape.static_dims());
   }
 
   // ---- Masks ----
@@ -207,7 +198,7 @@ class AttentionFuser {
   ValueId shaped_mask(const ScoreMask& mask, const AttentionExtents& extents) {
     const std::vector<Dim> dims = *mask_dims(mask.value, extents);
     return dims == graph_.type(mask.value).shape().dims() ? mask.value
-                                                          : reshaped(mask.value, Shape(dims).static_dims());
+                                                          : reshaped(graph_, mask.value, Shape(dims).static_dims());
   }
 
   Var in_f32(ValueId v) {
@@ -223,7 +214,7 @@ class AttentionFuser {
 
   // `bias` where the keys are seen (invalid: 0), and what the model puts in place of the scores elsewhere.
   ValueId selected(ValueId bias, const ScoreMask& mask, ValueId condition) {
-    const Var hidden(graph_, reshaped(mask.hidden, {}));
+    const Var hidden(graph_, reshaped(graph_, mask.hidden, {}));
     const bool is_same = !bias.is_valid() || graph_.type(bias).dtype() == graph_.type(mask.hidden).dtype();
     const Var seen = bias.is_valid() ? (is_same ? Var(graph_, bias) : in_f32(bias)) : scalar_like(hidden, 0);
     const Var other = is_same ? hidden : in_f32(hidden.id());
@@ -289,12 +280,8 @@ class AttentionFuser {
 }  // namespace
 
 bool fuse_attention(Graph& graph, PassContext& context) {
-  bool changed = false;
   AttentionFuser fuser(graph, context);
-  for (const NodeId id : graph.topological_order()) {
-    if (graph.is_live(id)) changed = fuser.fuse(id) || changed;
-  }
-  return changed;
+  return rewrite_nodes(graph, [&](NodeId id) { return fuser.fuse(id); });
 }
 
 }  // namespace autograph

@@ -50,19 +50,17 @@ bool are_mostly_zero(const Graph& graph, const ExpertMix& mix) {
 
 bool fuse_experts(Graph& graph, PassContext& context) {
   if (!context.expects_kernel) return false;
-  bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
-    if (!graph.is_live(id) || &graph.node(id).op() != &sum_def()) continue;
+  return rewrite_nodes(graph, [&](NodeId id) {
+    if (&graph.node(id).op() != &sum_def()) return false;
     const auto mix = read_expert_mix(graph, id, is_constant);
-    if (!mix || !are_mostly_zero(graph, *mix)) continue;
+    if (!mix || !are_mostly_zero(graph, *mix)) return false;
     BodyBuilder body(graph);
     for (const NodeId node : mix->nodes) body.add(graph.node(node));
-    if (!body.expects_kernel(context)) continue;
+    if (!body.expects_kernel(context)) return false;
     body.emit(graph);
     erase_unread(graph, id);
-    changed = true;
-  }
-  return changed;
+    return true;
+  });
 }
 
 }  // namespace autograph

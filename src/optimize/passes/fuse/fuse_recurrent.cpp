@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/shape.h"
 #include "ops/defs.h"
 #include "optimize/axis_trace.h"
 #include "optimize/match.h"
@@ -60,13 +61,8 @@ class RecurrentFuser {
   }
 
  private:
-  std::optional<RecurrentCell> match(NodeId root) const {
-    auto cell = match_lstm_cell(graph_, root);
-    return cell ? cell : match_gru_cell(graph_, root);
-  }
-
   void fuse_from(NodeId root) {
-    auto first = match(root);
+    auto first = match_cell(graph_, root);
     if (!first) return;
     std::vector<RecurrentCell> chain{*first};
     std::optional<std::set<NodeId>> behind;  // what reads an h of the chain, directly or not
@@ -84,7 +80,7 @@ class RecurrentFuser {
     const bool is_lstm = last.op == &lstm_def();
     if (is_lstm && num_reads(graph_, last.c_out) != 2) return std::nullopt;
     for (const ValueId end : ends_after(last)) {
-      auto next = match(graph_.value(end).producer());
+      auto next = match_cell(graph_, graph_.value(end).producer());
       if (!next || !next->has_h() || next->op != last.op || (is_lstm && next->c != last.c_out)) continue;
       if (is_lstm && next->h != last.h_out && can_swap(*next)) next->swap_inputs();
       if (next->h != last.h_out) continue;
@@ -142,25 +138,9 @@ class RecurrentFuser {
 
   void replace(const std::vector<RecurrentCell>& chain) {
     const RecurrentCell &first = chain.front(), &last = chain.back();
-    const bool is_lstm = last.op == &lstm_def();
-    const RecurrentWeights weights = weights_of(graph_, last);
-    std::vector<ValueId> inputs{sequence_of(chain),
-                                graph_.add_constant(weights.w),
-                                graph_.add_constant(weights.r),
-                                graph_.add_constant(weights.b),
-                                {}};
-    inputs.push_back(first.has_h() ? as_state(first.h, last) : ValueId{});
-    Attributes attributes{{"hidden_size", last.hidden}};
-    if (is_lstm) {
-      inputs.push_back(as_state(first.c, last));
-    } else {
-      attributes.set("linear_before_reset", static_cast<int64_t>(last.resets_product));
-    }
-    const NodeId fused = graph_.add_node(*last.op, inputs, attributes, {{}, is_lstm ? 3 : 2});
-    if (!context_.expects_kernel || !context_.expects_kernel(graph_, fused)) {
-      erase_unread(graph_, fused);
-      return;
-    }
+    const LayerInputs from{sequence_of(chain), first.has_h() ? first.h : ValueId{}, first.c};
+    const NodeId fused = add_layer(graph_, context_, last, weights_of(graph_, last), from);
+    if (!fused.is_valid()) return;
     replace_results(chain, fused);
     changed_ = true;
   }
@@ -172,9 +152,9 @@ class RecurrentFuser {
     const ValueId last_c = node.outputs().size() > 2 ? node.output(2) : ValueId{};
     // From the back, so that an h which only the next cell reads is not read any more.
     if (last_c.is_valid() && num_reads(graph_, chain.back().c_out) > 1) {
-      replace_pattern(graph_, chain.back().c_out, reshaped(last_c, dims), fused);
+      replace_pattern(graph_, chain.back().c_out, reshaped(graph_, last_c, dims), fused);
     }
-    replace_pattern(graph_, chain.back().h_out, reshaped(last_h, dims), fused);
+    replace_pattern(graph_, chain.back().h_out, reshaped(graph_, last_h, dims), fused);
     NodeId split;
     for (size_t t = chain.size() - 1; t-- > 0;) {
       if (!graph_.is_live(chain[t].h_out)) continue;
@@ -183,7 +163,7 @@ class RecurrentFuser {
         split = graph_.add_node(split_def(), {y}, {{"axis", int64_t{0}}, {"num_outputs", length}},
                                 {{}, static_cast<int>(length)});
       }
-      replace_pattern(graph_, chain[t].h_out, reshaped(graph_.node(split).output(t), dims), fused);
+      replace_pattern(graph_, chain[t].h_out, reshaped(graph_, graph_.node(split).output(t), dims), fused);
     }
   }
 
@@ -192,11 +172,12 @@ class RecurrentFuser {
     const Dims dims = graph_.type(chain.front().x).shape().static_dims();
     const auto length = static_cast<int64_t>(chain.size());
     if (const auto start = neighbours(chain)) {
-      const ValueId whole = reshaped(start->sequence, {start->length, dims[0], dims[1]});
-      return start->length == length ? whole : sliced(whole, start->index, start->index + length);
+      const ValueId whole = reshaped(graph_, start->sequence, {start->length, dims[0], dims[1]});
+      if (start->length == length) return whole;
+      return slice(Var(graph_, whole), {start->index}, {start->index + length}, {0}).id();
     }
     std::vector<ValueId> rows;
-    for (const RecurrentCell& cell : chain) rows.push_back(reshaped(cell.x, {1, dims[0], dims[1]}));
+    for (const RecurrentCell& cell : chain) rows.push_back(reshaped(graph_, cell.x, {1, dims[0], dims[1]}));
     if (length == 1) return rows.front();
     return graph_.node(graph_.add_node(concat_def(), rows, {{"axis", int64_t{0}}})).output(0);
   }
@@ -213,19 +194,6 @@ class RecurrentFuser {
     }
     return start;
   }
-
-  ValueId as_state(ValueId v, const RecurrentCell& cell) { return reshaped(v, {1, cell.batch, cell.hidden}); }
-
-  ValueId reshaped(ValueId v, const Dims& dims) {
-    if (graph_.type(v).shape().static_dims() == dims) return v;
-    return graph_.node(graph_.add_node(reshape_def(), {v, integers(dims)}, {{"allowzero", int64_t{1}}})).output(0);
-  }
-
-  ValueId sliced(ValueId v, int64_t from, int64_t to) {
-    return graph_.node(graph_.add_node(slice_def(), {v, integers({from}), integers({to}), integers({0})})).output(0);
-  }
-
-  ValueId integers(const std::vector<int64_t>& values) { return graph_.add_constant(Tensor::vector(values)); }
 
   Graph& graph_;
   const PassContext& context_;

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "autograph/op_def.h"
+#include "autograph/ops/shape.h"
 #include "autograph/verify.h"
 #include "ops/defs.h"
 #include "optimize/loop_parts.h"
@@ -46,8 +47,7 @@ class ScannedCell {
     for (const auto& state : parts_.states) {
       const NodeId root = parts_.body.value(state.next).producer();
       if (!root.is_valid()) continue;
-      auto found = match_lstm_cell(parts_.body, root);
-      if (!found) found = match_gru_cell(parts_.body, root);
+      const auto found = match_cell(parts_.body, root);
       if (!found || !found->has_h()) continue;
       cell_ = *found;
       if (is_lstm() && cell_.h != state.inner && cell_.x == state.inner) cell_.swap_inputs();
@@ -83,47 +83,25 @@ class ScannedCell {
   // ---- Emission ----
 
   bool replace() {
-    const RecurrentWeights weights = weights_of(parts_.body, cell_);
     const ValueId x = sequence();
     length_ = graph_.type(x).shape()[0].value();
     if (length_ == 0) return false;
-    std::vector<ValueId> inputs{x, graph_.add_constant(weights.w), graph_.add_constant(weights.r),
-                                graph_.add_constant(weights.b), ValueId{}};
-    inputs.push_back(reshaped(h_->outer, {1, cell_.batch, cell_.hidden}));
-    Attributes attributes{{"hidden_size", cell_.hidden}};
-    if (is_lstm()) {
-      inputs.push_back(reshaped(c_->outer, {1, cell_.batch, cell_.hidden}));
-    } else {
-      attributes.set("linear_before_reset", static_cast<int64_t>(cell_.resets_product));
-    }
+    const LayerInputs from{x, h_->outer, is_lstm() ? c_->outer : ValueId{}};
     const Provenance provenance = graph_.node(scan_).provenance();
-    const NodeId fused = graph_.add_node(*cell_.op, inputs, attributes, {provenance, is_lstm() ? 3 : 2});
-    if (!context_.expects_kernel || !context_.expects_kernel(graph_, fused)) {
-      erase_unread(graph_, fused);
-      return false;
-    }
+    const NodeId fused = add_layer(graph_, context_, cell_, weights_of(parts_.body, cell_), from, provenance);
+    if (!fused.is_valid()) return false;
     const std::vector<ValueId> results = graph_.node(fused).outputs();
     for (const auto& scan : parts_.scan_outputs) replace_value(graph_, scan.result, stacked(results[0], scan));
-    replace_value(graph_, h_->result, reshaped(results[1], dims_of(parts_.body, h_->inner)));
-    if (is_lstm()) replace_value(graph_, c_->result, reshaped(results[2], dims_of(parts_.body, c_->inner)));
+    replace_value(graph_, h_->result, reshaped(graph_, results[1], dims_of(parts_.body, h_->inner)));
+    if (is_lstm()) replace_value(graph_, c_->result, reshaped(graph_, results[2], dims_of(parts_.body, c_->inner)));
     graph_.erase_node(scan_);
     return true;
   }
 
   static Dims dims_of(const Graph& graph, ValueId v) { return graph.type(v).shape().static_dims(); }
 
-  ValueId node(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    return graph_.node(graph_.add_node(op, std::move(inputs), std::move(attributes))).output(0);
-  }
-
-  ValueId reshaped(ValueId v, const Dims& dims) {
-    if (dims_of(graph_, v) == dims) return v;
-    return node(reshape_def(), {v, graph_.add_constant(Tensor::vector(dims))});
-  }
-
   ValueId backwards(ValueId v, int64_t axis) {
-    const auto number = [&](int64_t value) { return graph_.add_constant(Tensor::vector({value})); };
-    return node(slice_def(), {v, number(-1), number(std::numeric_limits<int64_t>::min()), number(axis), number(-1)});
+    return slice(Var(graph_, v), {-1}, {std::numeric_limits<int64_t>::min()}, {axis}, {-1}).id();
   }
 
   // Moves an axis to another place.
@@ -134,7 +112,7 @@ class ScannedCell {
       if (axis != from) perm.push_back(axis);
     }
     perm.insert(perm.begin() + to, from);
-    return node(transpose_def(), {v}, {{"perm", perm}});
+    return transpose(Var(graph_, v), perm).id();
   }
 
   // All x, one below the other: [length, batch, input].
@@ -142,14 +120,14 @@ class ScannedCell {
     const ValueId in_order = x_->is_backwards ? backwards(x_->outer, x_->axis) : x_->outer;
     const ValueId by_time = moved(in_order, x_->axis, 0);
     const Dims x = dims_of(parts_.body, cell_.x);
-    return reshaped(by_time, {dims_of(graph_, by_time)[0], x[0], x[1]});
+    return reshaped(graph_, by_time, {dims_of(graph_, by_time)[0], x[0], x[1]});
   }
 
   // y, [length, 1, batch, hidden], as the scan stacked h.
   ValueId stacked(ValueId y, const LoopParts::ScanOutput& scan) {
     Dims dims = dims_of(parts_.body, scan.inner);
     dims.insert(dims.begin(), length_);
-    const ValueId by_time = reshaped(y, dims);
+    const ValueId by_time = reshaped(graph_, y, dims);
     return moved(scan.is_backwards ? backwards(by_time, 0) : by_time, 0, scan.axis);
   }
 
