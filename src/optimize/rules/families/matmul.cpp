@@ -246,6 +246,16 @@ std::vector<ValueId> multiply_quarters(RuleBuilder& builder) {
   return {builder.concat({builder.concat({y[0], y[1]}, last), builder.concat({y[2], y[3]}, last)}, last - 1)};
 }
 
+// A sum of products that share a side.
+Rule factor(std::string_view name, std::string_view before, std::string_view after) {
+  return {.name = name,
+          .before = before,
+          .after = after,
+          .kind = shrinks,
+          .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
+          .guard = can_factor};
+}
+
 const Rule kRules[] = {
     // x w by quarters: seven products for eight
     {.name = "matmul.seven_products",
@@ -276,33 +286,17 @@ const Rule kRules[] = {
      // inf and -inf, or 0 and inf, may meet in A B where B C has finite numbers
      .finite_only = true},
     // A C + B C -> (A + B) C
-    {.name = "matmul.factor_right",
-     .before = "s = matmul(a, c); t = matmul(b, c); v = add(s, t)",
-     .after = "s = add(a, b); v = matmul(s, c)",
-     .kind = shrinks,
-     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
-     .guard = can_factor},
+    factor("matmul.factor_right", "s = matmul(a, c); t = matmul(b, c); v = add(s, t)",
+           "s = add(a, b); v = matmul(s, c)"),
     // C A + C B -> C (A + B)
-    {.name = "matmul.factor_left",
-     .before = "s = matmul(c, a); t = matmul(c, b); v = add(s, t)",
-     .after = "s = add(a, b); v = matmul(c, s)",
-     .kind = shrinks,
-     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
-     .guard = can_factor},
+    factor("matmul.factor_left", "s = matmul(c, a); t = matmul(c, b); v = add(s, t)",
+           "s = add(a, b); v = matmul(c, s)"),
     // A C - B C -> (A - B) C
-    {.name = "matmul.factor_right_difference",
-     .before = "s = matmul(a, c); t = matmul(b, c); v = sub(s, t)",
-     .after = "s = sub(a, b); v = matmul(s, c)",
-     .kind = shrinks,
-     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
-     .guard = can_factor},
+    factor("matmul.factor_right_difference", "s = matmul(a, c); t = matmul(b, c); v = sub(s, t)",
+           "s = sub(a, b); v = matmul(s, c)"),
     // C A - C B -> C (A - B)
-    {.name = "matmul.factor_left_difference",
-     .before = "s = matmul(c, a); t = matmul(c, b); v = sub(s, t)",
-     .after = "s = sub(a, b); v = matmul(c, s)",
-     .kind = shrinks,
-     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
-     .guard = can_factor},
+    factor("matmul.factor_left_difference", "s = matmul(c, a); t = matmul(c, b); v = sub(s, t)",
+           "s = sub(a, b); v = matmul(c, s)"),
     // (A + B) C -> A C + B C
     {.name = "matmul.distribute_right",
      .before = "s = add(a, b); v = matmul(s, c)",

@@ -7,64 +7,30 @@ namespace {
 
 using enum RuleClass;
 
+// Two nodes that read the same: `s`, and `t` that goes.
+Rule twin(std::string_view name, std::string_view before, std::string_view after, DTypeSet dtypes = dtypes::kAll) {
+  return {.name = name, .before = before, .after = after, .outputs = {"s", "t"}, .kind = shrinks, .dtypes = dtypes};
+}
+
 const Rule kRules[] = {
-    // f(x), f(x) -> f(x)
-    {.name = "twin.unary",
-     .before = "s = unary<f>(x); t = unary<f>(x)",
-     .after = "s = unary<f>(x); t = s",
-     .outputs = {"s", "t"},
-     .kind = shrinks,
-     .dtypes = dtypes::kAll},
-    // f(x, y), f(x, y) -> f(x, y)
-    {.name = "twin.binary",
-     .before = "s = binary<f>(x, y); t = binary<f>(x, y)",
-     .after = "s = binary<f>(x, y); t = s",
-     .outputs = {"s", "t"},
-     .kind = shrinks,
-     .dtypes = dtypes::kAll},
-    // x y, x y -> x y
-    {.name = "twin.matmul",
-     .before = "s = matmul(x, y); t = matmul(x, y)",
-     .after = "s = matmul(x, y); t = s",
-     .outputs = {"s", "t"},
-     .kind = shrinks,
-     .dtypes = dtypes::kAll},
-    // conv(x, w), conv(x, w) -> conv(x, w)
-    {.name = "twin.conv",
-     .before = "s = conv[strides=e, pads=p, dilations=d, group=g](x, w, b...);"
-               " t = conv[strides=e, pads=p, dilations=d, group=g](x, w, b...)",
-     .after = "s = conv[strides=e, pads=p, dilations=d, group=g](x, w, b...); t = s",
-     .outputs = {"s", "t"},
-     .kind = shrinks},
-    // [x, y, ...], [x, y, ...] -> [x, y, ...]
-    {.name = "twin.concat",
-     .before = "s = concat[axis=k](xs...); t = concat[axis=k](xs...)",
-     .after = "s = concat[axis=k](xs...); t = s",
-     .outputs = {"s", "t"},
-     .kind = shrinks,
-     .dtypes = dtypes::kAll},
-    // x^T, x^T -> x^T
-    {.name = "twin.transpose",
-     .before = "s = transpose[perm=p](x); t = transpose[perm=p](x)",
-     .after = "s = transpose[perm=p](x); t = s",
-     .outputs = {"s", "t"},
-     .kind = shrinks,
-     .dtypes = dtypes::kAll},
-    // mean(x), mean(x) -> mean(x)
-    {.name = "twin.average_pool",
-     .before = "s = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x);"
-               " t = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x)",
-     .after = "s = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x);"
-              " t = s",
-     .outputs = {"s", "t"},
-     .kind = shrinks},
-    // max(x), max(x) -> max(x)
-    {.name = "twin.max_pool",
-     .before = "s = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](x);"
-               " t = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](x)",
-     .after = "s = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](x); t = s",
-     .outputs = {"s", "t"},
-     .kind = shrinks},
+    twin("twin.unary", "s = unary<f>(x); t = unary<f>(x)", "s = unary<f>(x); t = s"),
+    twin("twin.binary", "s = binary<f>(x, y); t = binary<f>(x, y)", "s = binary<f>(x, y); t = s"),
+    twin("twin.matmul", "s = matmul(x, y); t = matmul(x, y)", "s = matmul(x, y); t = s"),
+    twin("twin.conv",
+         "s = conv[strides=e, pads=p, dilations=d, group=g](x, w, b...);"
+         " t = conv[strides=e, pads=p, dilations=d, group=g](x, w, b...)",
+         "s = conv[strides=e, pads=p, dilations=d, group=g](x, w, b...); t = s", dtypes::kFloat),
+    twin("twin.concat", "s = concat[axis=k](xs...); t = concat[axis=k](xs...)", "s = concat[axis=k](xs...); t = s"),
+    twin("twin.transpose", "s = transpose[perm=p](x); t = transpose[perm=p](x)", "s = transpose[perm=p](x); t = s"),
+    twin("twin.average_pool",
+         "s = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x);"
+         " t = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x)",
+         "s = average_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m, count_include_pad=i](x); t = s",
+         dtypes::kFloat),
+    twin("twin.max_pool",
+         "s = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](x);"
+         " t = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](x)",
+         "s = max_pool[kernel_shape=k, strides=e, pads=p, dilations=d, ceil_mode=m](x); t = s", dtypes::kFloat),
 };
 
 }  // namespace
