@@ -16,6 +16,8 @@ void add_list(Hasher& hasher, const std::vector<T>& list) {
   }
 }
 
+}  // namespace
+
 void add_attribute(Hasher& hasher, const AttributeValue& value) {
   hasher.add(static_cast<int64_t>(value.index()));
   std::visit(
@@ -37,8 +39,6 @@ void add_attribute(Hasher& hasher, const AttributeValue& value) {
       },
       value);
 }
-
-}  // namespace
 
 void add_attributes(Hasher& hasher, const Attributes& attributes) {
   for (const auto& [name, value] : attributes) {

@@ -6,7 +6,10 @@
 
 namespace autograph {
 
-/// Adds names and values: tensors by content, nested graphs by their structural hash.
+/// Adds a value: a tensor by content, a nested graph by its structural hash.
+void add_attribute(Hasher& hasher, const AttributeValue& value);
+
+/// Adds names and values.
 void add_attributes(Hasher& hasher, const Attributes& attributes);
 
 }  // namespace autograph

@@ -85,7 +85,7 @@ class InstanceMaker {
     call.draft.op = choose_op(statement);
     call.draft.seen = seen_;
     for (const PatternOperand& operand : statement.inputs) add_operand(call, operand);
-    if (leaves_sizes_open(statement) && choices_.pick(2) == 0) push(call, {}, InputDraft::Kind::open, {});
+    if (leaves_inputs_open(statement) && choices_.pick(2) == 0) push(call, {}, InputDraft::Kind::open, {});
     choose_num_outputs(call, statement);
     start_attributes(call, statement);
     if (!complete(call.draft, choices_)) return false;
@@ -204,10 +204,6 @@ class InstanceMaker {
     const OpDef*& op = ops_[static_cast<size_t>(statement.op_variable)];
     if (!op) op = choices_.one_of(statement.op_class == OpClass::unary ? unary_ops() : binary_ops());
     return op;
-  }
-
-  static bool leaves_sizes_open(const PatternStatement& statement) {
-    return statement.op && statement.op == &split_def() && statement.inputs.size() == 1;
   }
 
   static void push(Call& call, Source source, InputDraft::Kind kind, Dims dims, ValueId value = {}) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/hash.h"
+#include "graph/attribute_hash.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -11,14 +13,9 @@ namespace {
 constexpr size_t kMaxWeightNodes = 64;  // looked at to tell a weight
 
 uint64_t hash_literal(const AttributeValue& value) {
-  if (const auto* number = std::get_if<int64_t>(&value)) return static_cast<uint64_t>(*number);
-  if (const auto* number = std::get_if<float>(&value)) return std::hash<float>()(*number);
-  if (const auto* text = std::get_if<std::string>(&value)) return std::hash<std::string>()(*text);
-  uint64_t hash = 1;
-  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
-    for (const int64_t element : *list) hash = mixed(hash, static_cast<uint64_t>(element));
-  }
-  return hash;
+  Hasher hasher;
+  add_attribute(hasher, value);
+  return hasher.finish().low;
 }
 
 }  // namespace

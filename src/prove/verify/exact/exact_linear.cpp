@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/defs.h"
+#include "ops/linear/matmul_shape.h"
 #include "ops/window/window_geometry.h"
 #include "prove/verify/exact/exact_op.h"
 #include "prove/verify/exact/prime_field.h"
@@ -9,38 +10,13 @@
 namespace autograph {
 namespace {
 
-// Offset of a matrix of `x` in the batch `at` (indices of the leading dims of the result, aligned at the right).
-int64_t matrix_offset(const Dims& x, const Dims& at) {
-  const int64_t rank = static_cast<int64_t>(x.size());
-  int64_t offset = 0;
-  for (int64_t axis = 0; axis + 2 < rank; ++axis) {
-    const auto from_right = static_cast<size_t>(rank - 2 - axis);
-    const int64_t index = x[static_cast<size_t>(axis)] == 1 ? 0 : at[at.size() - from_right];
-    offset = offset * x[static_cast<size_t>(axis)] + index;
-  }
-  return offset * x[static_cast<size_t>(rank - 2)] * x[static_cast<size_t>(rank - 1)];
-}
-
-// A vector counts as a row (left operand) or as a column (right operand).
-Dims matrix_dims(const Tensor& x, bool left) {
-  if (x.rank() > 1) return x.dims();
-  return left ? Dims{1, x.dims()[0]} : Dims{x.dims()[0], 1};
-}
-
 void matmul(const ExactCall& call) {
-  const Dims a = matrix_dims(call.input(0), true);
-  const Dims b = matrix_dims(call.input(1), false);
-  const int64_t rows = a[a.size() - 2];
-  const int64_t inner = a[a.size() - 1];
-  const int64_t columns = b[b.size() - 1];
-  Dims batch = call.outputs[0].dims();
-  batch.resize(batch.size() - (call.input(0).rank() > 1 ? 1 : 0) - (call.input(1).rank() > 1 ? 1 : 0));
-  if (call.outputs[0].num_elements() == 0) return;
+  const MatmulWalk walk = walk_matmul(call.input(0).view(), call.input(1).view());
+  const auto [rows, inner, columns] = walk.size;
   uint64_t* y = call.out();
-  Dims at(batch.size(), 0);
-  do {
-    const uint64_t* left = call.in(0) + matrix_offset(a, at);
-    const uint64_t* right = call.in(1) + matrix_offset(b, at);
+  for (size_t matrix = 0; matrix < walk.a_matrix.size(); ++matrix) {
+    const uint64_t* left = call.in(0) + walk.a_matrix[matrix] * rows * inner;
+    const uint64_t* right = call.in(1) + walk.b_matrix[matrix] * inner * columns;
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j, ++y) {
         for (int64_t k = 0; k < inner; ++k) {
@@ -48,7 +24,7 @@ void matmul(const ExactCall& call) {
         }
       }
     }
-  } while (next_index(at, batch));
+  }
 }
 
 void gemm(const ExactCall& call) {
@@ -79,22 +55,8 @@ void gemm(const ExactCall& call) {
 
 // Sum over the kernel positions of channel c: w[...] * x[...], both given by their first element.
 uint64_t sum_taps(std::span<const WindowAxis> axes, std::span<const int64_t> at, const uint64_t* x, const uint64_t* w) {
-  Dims kernel;
-  for (const WindowAxis& axis : axes) kernel.push_back(axis.kernel);
-  Dims tap(axes.size(), 0);
   uint64_t sum = 0;
-  do {
-    int64_t x_offset = 0;
-    int64_t w_offset = 0;
-    bool inside = true;
-    for (size_t a = 0; a < axes.size(); ++a) {
-      const int64_t position = at[a] * axes[a].stride - axes[a].pad_begin + tap[a] * axes[a].dilation;
-      inside = inside && position >= 0 && position < axes[a].in;
-      x_offset = x_offset * axes[a].in + position;
-      w_offset = w_offset * axes[a].kernel + tap[a];
-    }
-    if (inside) sum = field_add(sum, field_multiply(x[x_offset], w[w_offset]));
-  } while (next_index(tap, kernel));
+  for_each_tap(axes, at, [&](int64_t tap, int64_t input) { sum = field_add(sum, field_multiply(x[input], w[tap])); });
   return sum;
 }
 

@@ -5,27 +5,13 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "base/join.h"
+#include "graph/attribute_hash.h"
+#include "ops/broadcast_offsets.h"
 #include "ops/defs.h"
 #include "prove/verify/exact/prime_field.h"
 
 namespace autograph {
 namespace {
-
-struct AddToHash {
-  Hasher& hasher;
-  void operator()(int64_t value) { hasher.add(value); }
-  void operator()(float value) { hasher.add(std::string_view(reinterpret_cast<const char*>(&value), sizeof(value))); }
-  void operator()(const std::string& value) { hasher.add(std::string_view(value)); }
-  void operator()(DType value) { hasher.add(static_cast<int64_t>(value)); }
-  void operator()(const Tensor& value) { hasher.add(value.content_hash()); }
-  void operator()(const GraphRef& value) { hasher.add(structural_hash(*value)); }
-  template <class T>
-  void operator()(const std::vector<T>& values) {
-    hasher.add(static_cast<int64_t>(values.size()));
-    for (const T& value : values) (*this)(value);
-  }
-};
 
 // Among integers a function gives small integers as well.
 uint64_t result_of(const ExactCall& call, uint64_t value) {
@@ -83,7 +69,7 @@ OpaqueFunction::OpaqueFunction(const OpDef& op, const Attributes& attributes,
   for (const auto& [name, value] : attributes) {
     if (std::find(except.begin(), except.end(), name) != except.end()) continue;
     hasher.add(std::string_view(name));
-    std::visit(AddToHash{hasher}, value);
+    add_attribute(hasher, value);
   }
   key_ = hasher.finish().low;
 }
@@ -109,24 +95,10 @@ void call_opaque(const ExactCall& call) {
 }
 
 BroadcastWalk::BroadcastWalk(std::span<const Tensor> inputs, const Dims& dims) {
-  int64_t count = 1;
-  for (const int64_t extent : dims) count *= extent;
   positions_.resize(inputs.size());
   for (size_t slot = 0; slot < inputs.size(); ++slot) {
     if (!inputs[slot].is_present() || inputs[slot].rank() > static_cast<int64_t>(dims.size())) continue;
-    const Dims& own = inputs[slot].dims();
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t rest = i;
-      int64_t position = 0;
-      int64_t stride = 1;
-      for (size_t back = 1; back <= own.size(); ++back) {
-        const int64_t extent = dims[dims.size() - back];
-        if (own[own.size() - back] != 1) position += rest % extent * stride;
-        stride *= own[own.size() - back];
-        rest /= extent;
-      }
-      positions_[slot].push_back(position);
-    }
+    positions_[slot] = broadcast_offsets(inputs[slot].dims(), dims);
   }
 }
 

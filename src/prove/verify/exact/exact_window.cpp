@@ -3,7 +3,7 @@
 
 #include "ops/defs.h"
 #include "ops/reduction/axes.h"
-#include "ops/window/window_geometry.h"
+#include "ops/window/pool_loops.h"
 #include "prove/verify/exact/exact_op.h"
 #include "prove/verify/exact/prime_field.h"
 
@@ -32,54 +32,27 @@ uint64_t extreme_of(const ExactCall& call, const OpaqueFunction& opaque, Element
   return largest ? elements.back() : elements.front();
 }
 
-// Number of taps of the window at `at` that lie in the padded input.
-int64_t padded_taps(std::span<const WindowAxis> axes, std::span<const int64_t> at) {
-  int64_t count = 1;
-  for (size_t a = 0; a < axes.size(); ++a) {
-    int64_t inside = 0;
-    for (int64_t k = 0; k < axes[a].kernel; ++k) {
-      const int64_t position = at[a] * axes[a].stride + k * axes[a].dilation;
-      inside += position < axes[a].in + axes[a].pad_begin + axes[a].pad_end;
-    }
-    count *= inside;
-  }
-  return count;
-}
-
-// Elements that the window at `at` reads from the image `x`.
-Elements window_elements(std::span<const WindowAxis> axes, std::span<const int64_t> at, const uint64_t* x) {
-  Elements elements;
-  for_each_tap(axes, at, [&](int64_t, int64_t input) { elements.push_back(x[input]); });
-  return elements;
-}
-
-// Calls pool(window position, elements) for every output element, in order.
+// Calls pool(window position, elements) for every output element.
 template <class Pool>
 void for_each_window_of(const ExactCall& call, std::span<const WindowAxis> axes, Pool&& pool) {
-  const Dims& x = call.input(0).dims();
-  const Dims& y = call.outputs[0].dims();
-  if (call.outputs[0].num_elements() == 0) return;
-  const int64_t image = call.input(0).num_elements() / (x[0] * x[1]);
-  const Dims positions(y.begin() + 2, y.end());
-  uint64_t* out = call.out();
-  for (int64_t channel = 0; channel < y[0] * y[1]; ++channel) {
-    Dims at(positions.size(), 0);
-    do {
-      *out++ = pool(std::span<const int64_t>(at), window_elements(axes, at, call.in(0) + channel * image));
-    } while (next_index(at, positions));
-  }
+  for_each_pool(axes, call.input(0).view(),
+                [&](std::span<const int64_t> at, std::span<const int64_t> taps, int64_t channel, int64_t output) {
+                  Elements elements;
+                  for (const int64_t tap : taps) elements.push_back(call.in(0)[channel + tap]);
+                  call.out()[output] = pool(at, elements);
+                });
 }
 
-std::vector<WindowAxis> pool_axes(const ExactCall& call) {
-  const WindowSpec spec = window_spec(call.attributes, call.attributes.integers("kernel_shape"));
-  return resolve_windows(spec, std::span(call.input(0).dims()).subspan(2));
-}
+std::vector<WindowAxis> pool_axes(const ExactCall& call) { return pool_windows(call.attributes, call.input(0).view()); }
 
 void average_pool(const ExactCall& call) {
   const auto axes = pool_axes(call);
-  const bool include_pad = call.attributes.flag("count_include_pad");
+  std::vector<std::vector<float>> counted;
+  for (const WindowAxis& axis : axes) counted.push_back(counted_taps(axis, call.attributes.flag("count_include_pad")));
   for_each_window_of(call, axes, [&](std::span<const int64_t> at, const Elements& elements) {
-    return mean_of(elements, include_pad ? padded_taps(axes, at) : static_cast<int64_t>(elements.size()));
+    int64_t count = 1;
+    for (size_t a = 0; a < at.size(); ++a) count *= static_cast<int64_t>(counted[a][static_cast<size_t>(at[a])]);
+    return mean_of(elements, count);
   });
 }
 
