@@ -113,4 +113,7 @@ class Attributes {
   std::vector<Entry> entries_;
 };
 
+/// The same names with equal values.
+bool equal(const Attributes& a, const Attributes& b);
+
 }  // namespace autograph

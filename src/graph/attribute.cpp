@@ -46,6 +46,11 @@ bool equal(const AttributeValue& a, const AttributeValue& b) {
       a);
 }
 
+bool equal(const Attributes& a, const Attributes& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first && equal(x.second, y.second); });
+}
+
 void Attributes::set(std::string_view name, AttributeValue value) {
   const auto it = std::lower_bound(entries_.begin(), entries_.end(), name, NameLess());
   if (it != entries_.end() && it->first == name)

@@ -40,12 +40,6 @@ std::vector<std::pair<Id, Id>> unique_pairs(const std::vector<std::pair<Key, Id>
   return pairs;
 }
 
-bool equal_attributes(const Node& a, const Node& b) {
-  return a.attributes().size() == b.attributes().size() &&
-         std::equal(a.attributes().begin(), a.attributes().end(), b.attributes().begin(),
-                    [](const auto& x, const auto& y) { return x.first == y.first && equal(x.second, y.second); });
-}
-
 // What two nodes must have in common: the op, its attributes and the shapes of weights; the op; nothing.
 enum class Likeness : uint8_t { layer, op, any };
 
@@ -158,7 +152,7 @@ class Matcher {
   bool fits(const Node& a, const Node& b, Likeness likeness) const {
     if (likeness == Likeness::any) return true;
     if (a.op().name != b.op().name) return false;
-    return likeness == Likeness::op || (equal_attributes(a, b) && equal_weights(a, b));
+    return likeness == Likeness::op || (equal(a.attributes(), b.attributes()) && equal_weights(a, b));
   }
 
   // By open node of B: at how many places it stands where one of A does.

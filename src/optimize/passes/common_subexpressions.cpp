@@ -36,16 +36,6 @@ bool merge_constants(Graph& graph) {
   return changed;
 }
 
-bool same_attributes(const Attributes& a, const Attributes& b) {
-  if (a.size() != b.size()) return false;
-  auto other = b.begin();
-  for (const auto& [name, value] : a) {
-    if (name != other->first || !equal(value, other->second)) return false;
-    ++other;
-  }
-  return true;
-}
-
 bool same_node(const Graph& graph, NodeId a, NodeId b) {
   const Node& x = graph.node(a);
   const Node& y = graph.node(b);
@@ -53,7 +43,7 @@ bool same_node(const Graph& graph, NodeId a, NodeId b) {
   for (size_t k = 0; k < x.outputs().size(); ++k) {
     if (!(graph.type(x.output(k)) == graph.type(y.output(k)))) return false;
   }
-  return same_attributes(x.attributes(), y.attributes());
+  return equal(x.attributes(), y.attributes());
 }
 
 // Cheap and good enough to find candidates: op and inputs.

@@ -118,11 +118,6 @@ int64_t element_count(const Dims& dims) {
   return count;
 }
 
-bool same_op(const Node& a, const Node& b) {
-  return &a.op() == &b.op() && std::equal(a.attributes().begin(), a.attributes().end(), b.attributes().begin(),
-                                          b.attributes().end(), [](const auto& left, const auto& right) {
-                                            return left.first == right.first && equal(left.second, right.second);
-                                          });
-}
+bool same_op(const Node& a, const Node& b) { return &a.op() == &b.op() && equal(a.attributes(), b.attributes()); }
 
 }  // namespace autograph

@@ -43,10 +43,7 @@ class Slopes {
   }
 
   bool has(const Attributes& attributes) const {
-    return formula_.is_present() && attributes_.size() == attributes.size() &&
-           std::equal(attributes.begin(), attributes.end(), attributes_.begin(), [](const auto& a, const auto& b) {
-             return a.first == b.first && autograph::equal(a.second, b.second);
-           });
+    return formula_.is_present() && autograph::equal(attributes, attributes_);
   }
   const Expr& formula() const { return formula_; }
   const Slope& of(size_t slot) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "optimize/match.h"
+#include "optimize/rules/siblings.h"
 
 namespace autograph {
 namespace {
@@ -19,12 +20,6 @@ bool is_plain(const Type& type) {
   if (!type.is_static()) return false;
   const auto& dims = type.shape().dims();
   return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.value_or(0) > 0; });
-}
-
-bool same_attributes(const Attributes& a, const Attributes& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& left, const auto& right) {
-    return left.first == right.first && equal(left.second, right.second);
-  });
 }
 
 bool is_output_of_graph(const Graph& graph, ValueId value) { return graph.num_output_uses(value) > 0; }
@@ -252,9 +247,7 @@ bool MatchAttempt::ops_agree() const {
     if (pattern.statements[s].op_variable < 0) continue;
     NodeId& known = first[static_cast<size_t>(pattern.statements[s].op_variable)];
     if (!known.is_valid()) known = nodes_[s];
-    const Node& a = graph_.node(known);
-    const Node& b = graph_.node(nodes_[s]);
-    if (&a.op() != &b.op() || !same_attributes(a.attributes(), b.attributes())) return false;
+    if (!same_op(graph_.node(known), graph_.node(nodes_[s]))) return false;
   }
   return true;
 }
