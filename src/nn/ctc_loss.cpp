@@ -11,6 +11,7 @@
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "base/check.h"
+#include "nn/reduction.h"
 #include "ops/gradients.h"
 
 namespace autograph::nn {
@@ -99,10 +100,9 @@ Extents check(const Var& log_prob, const Var& targets, const Var& input_lengths,
   return sizes;
 }
 
-}  // namespace
-
-Var ctc_loss_each(const Var& log_prob, const Var& targets, const Var& input_lengths, const Var& target_lengths,
-                  const CtcOptions& options) {
+// What each sample costs: [batch].
+Var loss_of_samples(const Var& log_prob, const Var& targets, const Var& input_lengths, const Var& target_lengths,
+                    const CtcOptions& options) {
   const Extents sizes = check(log_prob, targets, input_lengths, target_lengths, options);
   const Var labels = with_blanks(targets, target_lengths, sizes, options.blank);
   const Var of_steps = expand(unsqueeze(labels, {0}), {sizes.steps, sizes.batch, sizes.places()});
@@ -125,12 +125,15 @@ Var ctc_loss_each(const Var& log_prob, const Var& targets, const Var& input_leng
   return where(less(loss, scalar_like(loss, kImpossible)), loss, scalar_like(loss, impossible));
 }
 
+}  // namespace
+
 Var ctc_loss(const Var& log_prob, const Var& targets, const Var& input_lengths, const Var& target_lengths,
              const CtcOptions& options) {
-  const Var each = ctc_loss_each(log_prob, targets, input_lengths, target_lengths, options);
+  const Var each = loss_of_samples(log_prob, targets, input_lengths, target_lengths, options);
+  if (options.reduction != Reduction::mean) return reduced(each, options.reduction);
   const Var lengths =
       where(less(target_lengths, scalar_like(target_lengths, 1)), scalar_like(target_lengths, 1), target_lengths);
-  return reduce_mean(each / cast(lengths, each.dtype()), {}, false);
+  return reduced(each / cast(lengths, each.dtype()), Reduction::mean);
 }
 
 }  // namespace autograph::nn

@@ -49,7 +49,8 @@ TEST(CtcLoss, IsThatOfTorch) {
                                   labels({3}, {3, 2, 1})};
   const auto found = evaluate(given, [](const std::vector<Var>& in) {
     const Var log_prob = log_softmax(in[0], 2);
-    return std::vector<Var>{ctc_loss_each(log_prob, in[1], in[2], in[3]), ctc_loss(log_prob, in[1], in[2], in[3])};
+    return std::vector<Var>{ctc_loss(log_prob, in[1], in[2], in[3], {.reduction = Reduction::none}),
+                            ctc_loss(log_prob, in[1], in[2], in[3])};
   });
   const std::vector<double> expected{5.681478500366211, 3.230055570602417, 8.086506843566895};
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[0].to_f64()[i], expected[i], 1e-5);
@@ -80,7 +81,8 @@ TEST(CtcLoss, IsTheSumOverAllWays) {
     const auto found = evaluate(
         {x, labels({1, 4}, padded), labels({1}, {steps}), labels({1}, {length})}, [&](const std::vector<Var>& in) {
           const Var log_prob = log_softmax(in[0], 2);
-          return std::vector<Var>{log_prob, ctc_loss_each(log_prob, in[1], in[2], in[3], {.blank = blank})};
+          return std::vector<Var>{
+              log_prob, ctc_loss(log_prob, in[1], in[2], in[3], {.blank = blank, .reduction = Reduction::none})};
         });
     const double expected = by_enumeration(found[0].to_f64(), steps, classes, target, blank);
     const double actual = found[1].to_f64()[0];

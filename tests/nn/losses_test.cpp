@@ -26,8 +26,10 @@ double loss_of(const Floats& x, const Floats& t, const std::function<Var(const V
 
 TEST(Losses, OfDifferences) {
   const Floats x{1, -2, 4, 0.5F}, t{0, -1.5F, 1, 0.5F};  // 1, -0.5, 3, 0
-  EXPECT_NEAR(loss_of(x, t, mse_loss), (1 + 0.25 + 9) / 4, 1e-6);
-  EXPECT_NEAR(loss_of(x, t, l1_loss), 4.5 / 4, 1e-6);
+  const auto square = [](const Var& a, const Var& b) { return mse_loss(a, b); };
+  EXPECT_NEAR(loss_of(x, t, square), (1 + 0.25 + 9) / 4, 1e-6);
+  const auto size = [](const Var& a, const Var& b) { return l1_loss(a, b); };
+  EXPECT_NEAR(loss_of(x, t, size), 4.5 / 4, 1e-6);
   const auto huber = [](const Var& a, const Var& b) { return huber_loss(a, b, 0.8); };
   EXPECT_NEAR(loss_of(x, t, huber), (0.8 * (1 - 0.4) + 0.125 + 0.8 * (3 - 0.4)) / 4, 1e-6);
   const auto smooth = [](const Var& a, const Var& b) { return smooth_l1_loss(a, b, 0.8); };
@@ -42,7 +44,9 @@ TEST(Losses, OfYesAndNo) {
   };
   const auto plain = [](const Var& a, const Var& b) { return bce_with_logits(a, b); };
   EXPECT_NEAR(loss_of(x, t, plain), (one(0.3, 1, 1) + one(-2, 0.25, 1) + 80 + 80) / 4, 1e-5);
-  const auto weighted = [](const Var& a, const Var& b) { return bce_with_logits(a, b, scalar_like(a, 3)); };
+  const auto weighted = [](const Var& a, const Var& b) {
+    return bce_with_logits(a, b, {.positive_weight = scalar_like(a, 3)});
+  };
   EXPECT_NEAR(loss_of(x, t, weighted), (one(0.3, 1, 3) + one(-2, 0.25, 3) + 80 + 240) / 4, 1e-5);
 }
 
