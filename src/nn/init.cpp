@@ -1,5 +1,6 @@
 #include "autograph/nn/init.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -185,21 +186,51 @@ Init Init::orthogonal(double gain) {
            fans_of(dims);
            return [](Draws& draws) { return draws.normal(); };
          })
-      .finished_by([gain](Tensor& tensor) { make_orthogonal(tensor, gain); });
+      .finished_by([gain](Tensor& tensor, const Streams&) { make_orthogonal(tensor, gain); });
 }
 
-Init Init::dirac() { return zeros().finished_by(set_middle_of_window); }
+Init Init::dirac() {
+  return zeros().finished_by([](Tensor& tensor, const Streams&) { set_middle_of_window(tensor); });
+}
+
+Init Init::with_row_of_zeros(int64_t row) const {
+  return finished_by([before = finish_, row](Tensor& tensor, const Streams& streams) {
+    if (before) before(tensor, streams);
+    const int64_t size = tensor.num_elements() / tensor.dims()[0];
+    std::fill_n(tensor.mutable_data<float>() + row * size, size, 0.0F);
+  });
+}
+
+// Elements behind those of the tensor draw an order of the rows, the first of which become zeros.
+Init Init::sparse(double sparsity, double deviation) {
+  AG_CHECK_USER(sparsity >= 0 && sparsity <= 1, ValueError, "[nn] sparse: expected a sparsity of 0 to 1, got {}",
+                sparsity);
+  return normal(0, deviation).finished_by([sparsity](Tensor& tensor, const Streams& streams) {
+    const Dims& dims = tensor.dims();
+    AG_CHECK_USER(dims.size() == 2, ShapeError, "[nn] sparse: expected two dims, got {}", to_string(dims));
+    const auto zeros = static_cast<size_t>(std::ceil(sparsity * static_cast<double>(dims[0])));
+    for (int64_t column = 0; column < dims[1]; ++column) {
+      std::vector<std::pair<double, int64_t>> order;
+      for (int64_t at = column; at < tensor.num_elements(); at += dims[1]) {
+        order.emplace_back(streams(static_cast<uint64_t>(tensor.num_elements() + at)).uniform(), at);
+      }
+      std::sort(order.begin(), order.end());
+      for (size_t k = 0; k < zeros; ++k) tensor.mutable_data<float>()[order[k].second] = 0;
+    }
+  });
+}
 
 Tensor Init::draw(const Dims& dims, uint64_t seed, std::string_view path) const {
   Tensor tensor = Tensor::empty(DType::f32, dims);
   const uint64_t key = Hasher().add(path).finish().low;
   const Fill fill = maker_(dims);
+  const Streams streams = [&](uint64_t element) { return Draws(seed, key, element); };
   auto* elements = tensor.mutable_data<float>();
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    Draws draws(seed, key, static_cast<uint64_t>(i));
+    Draws draws = streams(static_cast<uint64_t>(i));
     elements[i] = static_cast<float>(fill(draws));
   }
-  if (finish_) finish_(tensor);
+  if (finish_) finish_(tensor, streams);
   return tensor;
 }
 

@@ -37,9 +37,32 @@ Var Linear::forward(const Var& x) {
 
 Var Flatten::forward(const Var& x) { return flatten(x, 1); }
 
-Embedding::Embedding(int64_t count, int64_t width) : weight_(add_parameter("weight", {count, width}, Init::normal())) {}
+namespace {
 
-Var Embedding::forward(const Var& x) { return gather(weight_.beside(x), x); }
+std::optional<int64_t> row_of(std::optional<int64_t> padding_index, int64_t count) {
+  if (!padding_index) return {};
+  AG_CHECK_USER(*padding_index >= -count && *padding_index < count, ValueError,
+                "[nn] embedding: expected a padding index of {} to {}, got {}", -count, count - 1, *padding_index);
+  return *padding_index < 0 ? *padding_index + count : *padding_index;
+}
+
+Init embedding_init(std::optional<int64_t> padding_row) {
+  return padding_row ? Init::normal().with_row_of_zeros(*padding_row) : Init::normal();
+}
+
+}  // namespace
+
+Embedding::Embedding(int64_t count, int64_t width, std::optional<int64_t> padding_index)
+    : padding_index_(row_of(padding_index, count)),
+      weight_(add_parameter("weight", {count, width}, embedding_init(padding_index_))) {}
+
+// Gather alone reads the table, so that updates of rows stay such.
+Var Embedding::forward(const Var& x) {
+  const Var rows = gather(weight_.beside(x), x);
+  if (!padding_index_) return rows;
+  const Var is_padding = equal(x, scalar_like(x, *padding_index_));
+  return where(unsqueeze(is_padding, {-1}), stop_gradient(rows), rows);
+}
 
 Dropout::Dropout(double ratio) : Dropout(ratio, 0) {}
 
@@ -61,11 +84,21 @@ Var first_of(const Var& x, int64_t axes) {
 
 }  // namespace
 
-Var Dropout::forward(const Var& x) {
-  if (ratio_ == 0 || !is_training()) return x;
+Var Dropout::draw_kept(const Var& x) {
   const Var drawn = random_like(axes_ == 0 ? x : first_of(x, axes_), seed(), path(), count_);
-  const Var is_kept = greater_or_equal(drawn, scalar_like(drawn, ratio_));
-  return where(is_kept, x * (1 / (1 - ratio_)), scalar_like(x, 0));
+  return greater_or_equal(drawn, scalar_like(drawn, ratio_));
+}
+
+Var Dropout::forward(const Var& x) {
+  return drops() ? where(draw_kept(x), x * (1 / (1 - ratio_)), scalar_like(x, 0)) : x;
+}
+
+Var AlphaDropout::forward(const Var& x) {
+  if (!drops()) return x;
+  constexpr double kDropped = -1.7580993408473766;  // -alpha * scale of selu
+  const double kept = 1 - ratio();
+  const double factor = 1 / std::sqrt(kept * (1 + ratio() * kDropped * kDropped));
+  return where(draw_kept(x), x, scalar_like(x, kDropped)) * factor - factor * ratio() * kDropped;
 }
 
 }  // namespace autograph::nn

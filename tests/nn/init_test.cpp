@@ -123,5 +123,30 @@ TEST(Init, DiracLetsChannelsThrough) {
   EXPECT_EQ(Init::dirac().draw({2, 3}, 0, "").to_f64(), (std::vector<double>{1, 0, 0, 0, 1, 0}));
 }
 
+// As in torch: of each column the share of zeros, rounded up; the others are as they were drawn.
+TEST(Init, SparseColumns) {
+  const std::vector<double> w = Init::sparse(0.3, 0.5).draw({11, 40}, 3, "w").to_f64();
+  const std::vector<double> drawn = Init::normal(0, 0.5).draw({11, 40}, 3, "w").to_f64();
+  std::vector<size_t> in_rows(11);
+  for (size_t column = 0; column < 40; ++column) {
+    size_t zeros = 0;
+    for (size_t row = 0; row < 11; ++row) {
+      const size_t at = 40 * row + column;
+      EXPECT_TRUE(w[at] == 0 || w[at] == drawn[at]);
+      zeros += w[at] == 0 ? 1 : 0;
+      in_rows[row] += w[at] == 0 ? 1 : 0;
+    }
+    EXPECT_EQ(zeros, 4U);
+  }
+  for (const size_t count : in_rows) EXPECT_GT(count, 0U);
+}
+
+TEST(Init, WithARowOfZeros) {
+  const Init plain = Init::orthogonal();
+  const std::vector<double> w = plain.with_row_of_zeros(1).draw({3, 4}, 3, "w").to_f64();
+  const std::vector<double> drawn = plain.draw({3, 4}, 3, "w").to_f64();
+  for (size_t i = 0; i < w.size(); ++i) EXPECT_EQ(w[i], i / 4 == 1 ? 0 : drawn[i]) << i;
+}
+
 }  // namespace
 }  // namespace autograph::nn

@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "autograph/compile.h"
+#include "autograph/eager.h"
 #include "autograph/error.h"
 #include "autograph/nn/layers.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/reduction.h"
 #include "nn/module_check.h"
 #include "support/compare.h"
 #include "support/message_of.h"
@@ -165,6 +167,24 @@ TEST(Layers, Embedding) {
   EXPECT_EQ(slope_error_of(table, Tensor::of<int64_t>({2, 2}, {4, 0, 1, 4})), "");
 }
 
+// As torch's padding_idx: the row begins with zeros, is read as it is, and gets no gradient.
+TEST(Layers, EmbeddingWithPadding) {
+  for (const int64_t padding : {4, -1}) {
+    Embedding table(5, 3, padding);
+    Parameter& weight = *table.parameters()[0];
+    EXPECT_EQ(values(table, "weight")[12], 0);
+    EXPECT_NE(values(table, "weight")[0], 0);
+    weight.set_value(Tensor::of<float>({5, 3}, std::vector<float>(15, 2)));
+    const Var y = table(eager(Tensor::of<int64_t>({2, 2}, {4, 0, 1, 4})));
+    EXPECT_EQ(elements(y).to_f64(), std::vector<double>(12, 2));
+    backward(reduce_sum(y * y, {}, false));
+    EXPECT_EQ(elements(gradient(weight.beside(y))).to_f64(),
+              (std::vector<double>{4, 4, 4, 4, 4, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  }
+  EXPECT_EQ(message_of<ValueError>([] { Embedding(5, 3, 5); }),
+            "[nn] embedding: expected a padding index of -5 to 4, got 5");
+}
+
 TEST(Layers, DropoutDropsWhileTraining) {
   const Tensor ones = Tensor::of<float>({100, 100}, std::vector<float>(10000, 1));
   struct Twice : Module {
@@ -210,6 +230,29 @@ TEST(Layers, DropoutOfChannelsAndSamples) {
     EXPECT_GT(dropped, 0U);
     module->eval();
     EXPECT_TRUE(evaluate(*module, ones).bitwise_equal(ones));
+  }
+}
+
+// Numbers of torch.
+TEST(Layers, AlphaDropout) {
+  AlphaDropout elements(0.25);
+  ChannelAlphaDropout channels(0.25);
+  for (const auto& [module, together] : {std::pair<Module*, size_t>{&elements, 1}, {&channels, 6}}) {
+    for (const auto& [x, kept] : {std::pair{1.0F, 1.24843931}, {-0.5F, -0.0524475873}}) {
+      const std::vector<double> y =
+          evaluate(*module, Tensor::of<float>({40, 5, 2, 3}, std::vector<float>(1200, x))).to_f64();
+      size_t dropped = 0;
+      for (size_t i = 0; i < y.size(); ++i) {
+        const bool stays = std::fabs(y[i] - kept) < 1e-6;
+        ASSERT_TRUE(stays || std::fabs(y[i] + 1.1435442) < 1e-6) << y[i];
+        ASSERT_EQ(y[i], y[i - i % together]) << i;
+        dropped += stays ? 0 : 1;
+      }
+      EXPECT_NEAR(static_cast<double>(dropped) / 1200, 0.25, 0.2);
+      EXPECT_GT(dropped, 0U);
+    }
+    module->eval();
+    EXPECT_TRUE(evaluate(*module, drawn({2, 3, 4}, 1)).bitwise_equal(drawn({2, 3, 4}, 1)));
   }
 }
 

@@ -52,6 +52,10 @@ class Init {
   /// Lets channel i of an input through to channel i: 1 in the middle of the window, else 0. Of two dims, [out, in], it
   /// is torch's eye_.
   static Init dirac();
+  /// Of two dims: a share `sparsity` of the elements of each column is 0, the others are normal (Martens 2010).
+  static Init sparse(double sparsity, double deviation = 0.01);
+  /// The same, with zeros at this place of the first dim.
+  Init with_row_of_zeros(int64_t row) const;
 
   /// An f32 tensor filled so; the same for the same seed and path. Throws ShapeError where fans are needed and `dims`
   /// has none.
@@ -61,7 +65,8 @@ class Init {
   class Draws;
   using Fill = std::function<double(Draws&)>;
   using Maker = std::function<Fill(const Dims&)>;
-  using Finish = std::function<void(Tensor&)>;
+  using Streams = std::function<Draws(uint64_t element)>;
+  using Finish = std::function<void(Tensor&, const Streams&)>;
   explicit Init(Maker maker) : maker_(std::move(maker)) {}
   Init finished_by(Finish finish) const;
   static Init uniform_of(std::function<double(const Dims&)> bound);

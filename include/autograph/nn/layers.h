@@ -243,13 +243,15 @@ class InstanceNorm : public Module {
   Parameter* bias_ = nullptr;
 };
 
-/// Rows of weight [count, width], which begin normally distributed, at the indices in x.
+/// Rows of weight [count, width], which begin normally distributed, at the indices in x. The row `padding_index`, which
+/// counts from the end where it is negative, begins with zeros and gets no gradient: torch's padding_idx.
 class Embedding : public Module {
  public:
-  Embedding(int64_t count, int64_t width);
+  Embedding(int64_t count, int64_t width, std::optional<int64_t> padding_index = {});
   Var forward(const Var& x) override;
 
  private:
+  std::optional<int64_t> padding_index_;
   Parameter& weight_;
 };
 
@@ -265,6 +267,10 @@ class Dropout : public Module {
  protected:
   /// Drops all behind the first `axes` axes together; 0: elements.
   Dropout(double ratio, int64_t axes);
+  double ratio() const { return ratio_; }
+  bool drops() const { return ratio_ > 0 && is_training(); }
+  /// Draws what stays of x: bools that broadcast to it.
+  Var draw_kept(const Var& x);
 
  private:
   double ratio_;
@@ -281,6 +287,22 @@ struct ChannelDropout : Dropout {
 /// timm's DropPath.
 struct DropPath : Dropout {
   explicit DropPath(double ratio) : Dropout(ratio, 1) {}
+};
+
+/// Of networks of selu (Klambauer et al. 2017): what is dropped becomes what selu gives far below 0, and all are scaled
+/// and moved so that mean and variance stay. torch.nn.AlphaDropout.
+class AlphaDropout : public Dropout {
+ public:
+  explicit AlphaDropout(double ratio = 0.5) : AlphaDropout(ratio, 0) {}
+  Var forward(const Var& x) override;
+
+ protected:
+  AlphaDropout(double ratio, int64_t axes) : Dropout(ratio, axes) {}
+};
+
+/// Drops whole channels so: torch.nn.FeatureAlphaDropout.
+struct ChannelAlphaDropout : AlphaDropout {
+  explicit ChannelAlphaDropout(double ratio = 0.5) : AlphaDropout(ratio, 2) {}
 };
 
 }  // namespace autograph::nn

@@ -9,6 +9,7 @@
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "autograph/state_store.h"
 #include "autograph/train.h"
 #include "optimize/pass_testing.h"
@@ -107,6 +108,23 @@ TEST(UpdateRows, OfThreeLookups) {
   Lookup lookup;
   const Tensor others = Tensor::of<int32_t>({}, {7});
   expect_rows(lookup.trained(lookup.term(others) + lookup.term(others) + lookup.term(some_indices())));
+}
+
+// Rows of padding are read, but get no gradient (nn::Embedding).
+TEST(UpdateRows, WithPadding) {
+  Lookup lookup;
+  const Var indices = lookup.builder().constant(some_indices());
+  const Var rows = gather(lookup.table(), indices);
+  const Var is_padding = unsqueeze(equal(indices, scalar_like(indices, 7)), {-1});
+  const Var read = where(is_padding, stop_gradient(rows), rows);
+  const Graph step = lookup.trained(reduce_sum(read * read, {}, false));
+  expect_rows(step);
+  const Tensor before = step.value(lookup.table().id()).initial(), after = trained_table(step);
+  const auto row = [](const Tensor& table) {
+    const std::vector<double> all = table.to_f64();
+    return std::vector<double>(all.begin() + 7 * kWidth, all.begin() + 8 * kWidth);
+  };
+  EXPECT_EQ(row(after), row(before));
 }
 
 // The length of a gradient is that of its rows, those of one index added up.
