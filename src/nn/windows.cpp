@@ -1,6 +1,7 @@
 // Convolutions and pools.
 #include "autograph/nn/layers.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
@@ -9,6 +10,7 @@
 #include "nn/padding.h"
 #include "nn/sizes.h"
 #include "ops/defs.h"
+#include "ops/gradients.h"
 
 namespace autograph::nn {
 
@@ -123,19 +125,45 @@ MaxPool::MaxPool(Sizes kernel, PoolSettings settings) : kernel_(std::move(kernel
 
 Var MaxPool::forward(const Var& x) { return max_pool(x, options_of(kernel_, settings_, x)); }
 
+namespace {
+
+// How many elements a channel of a sample has, i64 []. The op counts places through all of them, as ONNX does.
+Var elements_of_plane(const Var& x) {
+  Var count = constant_like(x, Tensor::scalar<int64_t>(1));
+  for (int64_t axis = 2; axis < x.rank(); ++axis) count *= extent_of(x, axis);
+  return count;
+}
+
+// Of what makes y when it is pooled in whole windows, of which each goes `stride` further.
+Dims unpooled_extents(const Var& y, const PoolOptions& options) {
+  AG_CHECK_USER(y.type().is_static(), ShapeError,
+                "[nn] max unpool: expected known extents, or those of the result, got {}", to_string(y.type()));
+  Dims extents = y.shape().static_dims();
+  for (size_t axis = 0; axis < options.kernel.size(); ++axis) {
+    int64_t& extent = extents[axis + 2];
+    extent = (extent - 1) * options.strides[axis] + options.kernel[axis] - 2 * options.pads[axis];
+  }
+  return extents;
+}
+
+}  // namespace
+
 std::pair<Var, Var> MaxPool::with_indices(const Var& x) {
   const std::vector<Var> both =
       apply_all(max_pool_def(), {x}, pool_options_attributes(options_of(kernel_, settings_, x)), 2);
-  return {both[0], both[1]};
+  return {both[0], mod(both[1], elements_of_plane(x))};
 }
 
 MaxUnpool::MaxUnpool(Sizes kernel, PoolSettings settings)
     : kernel_(std::move(kernel)), settings_(std::move(settings)) {}
 
 Var MaxUnpool::unpool(const Var& y, const Var& indices, const Dims& extents) {
-  if (extents.empty()) return max_unpool(y, indices, options_of(kernel_, settings_, y));
-  const Var zeros = constant_like(y, Tensor::zeros(y.dtype(), extents));
-  return reshape(scatter_elements(reshape(zeros, {-1}), reshape(indices, {-1}), reshape(y, {-1}), 0), extents);
+  const Dims all = extents.empty() ? unpooled_extents(y, options_of(kernel_, settings_, y)) : extents;
+  AG_CHECK_USER(all.size() == static_cast<size_t>(y.rank()), ShapeError,
+                "[nn] max unpool: expected as many extents as {} has, got {}", to_string(y.type()), to_string(all));
+  const std::vector<int64_t> planes{all[0], all[1], -1};
+  const Var zeros = reshape(constant_like(y, Tensor::zeros(y.dtype(), all)), planes);
+  return reshape(scatter_elements(zeros, reshape(indices, planes), reshape(y, planes), 2), all);
 }
 
 AvgPool::AvgPool(Sizes kernel, PoolSettings settings) : kernel_(std::move(kernel)), settings_(std::move(settings)) {}

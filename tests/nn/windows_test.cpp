@@ -2,6 +2,7 @@
 // parameters by formula (torch_numbers.h).
 #include <gtest/gtest.h>
 
+#include "autograph/compile.h"
 #include "autograph/error.h"
 #include "autograph/nn/layers.h"
 #include "nn/both_ways.h"
@@ -97,13 +98,36 @@ TEST(AdaptivePool, AsksForKnownExtents) {
 TEST(MaxUnpool, PutsBackWhatTheLargestElementsWere) {
   MaxPool pool(Sizes{2});
   MaxUnpool unpool(Sizes{2});
-  const EagerFunction both = [&](const std::vector<Var>& in) {
-    const auto [y, places] = pool.with_indices(in[0]);
-    return std::vector<Var>{unpool.unpool(y, places, {1, 2, 5, 4})};
+  const auto both = [&](const Dims& extents) {
+    return [&, extents](const std::vector<Var>& in) {
+      const auto [y, places] = pool.with_indices(in[0]);
+      return std::vector<Var>{unpool.unpool(y, places, extents)};
+    };
   };
-  expect_torchs("unpool", input_by_formula({1, 2, 5, 4}), both, {1, 2, 5, 4},
-                {{1.000000, 0.000000, 0.000000}, 5.617015, -1.319857},
-                {{1.000000, 0.000000, 0.000000}, 0.532282, 1.274588});
+  expect_torchs("unpool", input_by_formula({2, 2, 5, 4}), both({2, 2, 5, 4}), {2, 2, 5, 4},
+                {{1, 0, 0}, 10.22006, -2.795598}, {{1, 0, 0}, 1.72029, 1.675993});
+  expect_torchs("of whole windows", input_by_formula({2, 2, 5, 4}), both({}), {2, 2, 4, 4},
+                {{1, 0, 0}, 10.22006, -0.3180371}, {{1, 0, 0}, -1.693214, -3.24858});
+  const Var x = eager(input_by_formula({1, 1, 1, 1}));
+  EXPECT_NE(message_of<ShapeError>([&] { unpool.unpool(x, x, {2, 2}); }).find("got [2,2]"), std::string::npos);
+}
+
+// Numbers of torch, whose places begin anew in each channel of each sample.
+TEST(MaxPool, PlacesAreThoseInAChannel) {
+  const auto places = [](const PoolSettings& settings, int64_t kernel, const Dims& declared) {
+    GraphBuilder graph;
+    std::vector<Dim> extents;
+    for (const int64_t extent : declared) extents.push_back(extent < 0 ? Dim::symbol("n") : Dim(extent));
+    const Var x = graph.input("x", DType::f32, Shape(extents));
+    MaxPool pool(Sizes{kernel}, settings);
+    graph.output("places", pool.with_indices(x).second);
+    return compile(graph.build()).run({input_by_formula({2, 2, 5, 4})})[0].tensor().to_f64();
+  };
+  for (const Dims& declared : {Dims{2, 2, 5, 4}, Dims{2, 2, -1, 4}}) {
+    EXPECT_EQ(places({}, 2, declared), (std::vector<double>{0, 6, 9, 10, 4, 3, 9, 14, 4, 3, 13, 14, 4, 3, 8, 11}));
+    EXPECT_EQ(places({.stride = {2}, .padding = {1}}, 3, declared),
+              (std::vector<double>{0, 5, 5, 5, 13, 19, 4, 5, 9, 9, 13, 14, 4, 3, 13, 13, 13, 18, 4, 3, 8, 13, 17, 17}));
+  }
 }
 
 TEST(Conv, PaddingModesAreTorchs) {

@@ -96,8 +96,7 @@ class MaxPool : public Module {
  public:
   explicit MaxPool(Sizes kernel, PoolSettings settings = {});
   Var forward(const Var& x) override;
-  /// Beside it where each element comes from, for MaxUnpool: its place (i64) in x as one row, where torch counts anew
-  /// for each channel.
+  /// Beside it where each element comes from: its place (i64) among those of its channel, torch's return_indices.
   std::pair<Var, Var> with_indices(const Var& x);
 
  private:
@@ -109,7 +108,7 @@ class MaxPool : public Module {
 class MaxUnpool : public Module {
  public:
   explicit MaxUnpool(Sizes kernel, PoolSettings settings = {});
-  /// `extents`: all of what was pooled, where that was more than whole windows.
+  /// `indices`: those of with_indices(). `extents`: all of what was pooled, where that was more than whole windows.
   Var unpool(const Var& y, const Var& indices, const Dims& extents = {});
 
  private:
