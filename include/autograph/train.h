@@ -106,10 +106,50 @@ struct Lion {
   double weight_decay = 0;
 };
 
-using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, Lion>;
+/// torch.optim.Adadelta (Zeiler 2012).
+struct Adadelta {
+  double learning_rate = 1;
+  double rho = 0.9;
+  double epsilon = 1e-6;
+  double weight_decay = 0;
+};
 
-/// The optimiser called "sgd", "adam", "adamw", "rmsprop", "adagrad", "lion" or "sparse_adam" (a lazy Adam) as it is
-/// when nothing is said; ValueError with the nearest name for others.
+/// torch.optim.Adamax (Kingma and Ba 2015, section 7.1): Adam by the largest gradient instead of the mean square.
+struct Adamax {
+  double learning_rate = 2e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+};
+
+/// torch.optim.NAdam (Dozat 2016): Adam with Nesterov's momentum, which grows with `momentum_decay`.
+struct NAdam {
+  double learning_rate = 2e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  double momentum_decay = 4e-3;
+  bool decoupled_weight_decay = false;  ///< Beside the gradient, as AdamW's.
+};
+
+/// torch.optim.RAdam (Liu et al. 2020): Adam without adapting while the mean square comes from too few gradients.
+struct RAdam {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decoupled_weight_decay = false;  ///< Beside the gradient, as AdamW's.
+};
+
+using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, Lion, Adadelta, Adamax, NAdam, RAdam>;
+
+/// The names that find_optimizer() knows: those above in small letters, and "sparse_adam", a lazy Adam.
+std::vector<std::string> optimizer_names();
+
+/// The optimiser of that name as it is when nothing is said; ValueError with the nearest name for others.
 Optimizer find_optimizer(const std::string& name);
 
 /// The loss is multiplied by a factor before gradients are formed, so that small ones do not vanish in f16, and the

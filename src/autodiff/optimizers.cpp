@@ -5,6 +5,7 @@
 #include "autograph/ops/elementwise.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "base/join.h"
 #include "ops/index/row_gradient.h"
 
 namespace autograph {
@@ -133,6 +134,78 @@ Var next(const Lion& lion, WeightUpdate& u) {
   return decayed(u, lion.weight_decay) - factor(u.rate, u.weight) * direction;
 }
 
+Var next(const Adadelta& adadelta, WeightUpdate& u) {
+  const Var g = with_decay(u.gradient, u.weight, adadelta.weight_decay);
+  const Var old_square = u.remember("square_avg"), old_delta = u.remember("acc_delta");
+  const Var square = square_average(old_square, g, adadelta.rho);
+  const Var delta = sqrt(old_delta + adadelta.epsilon) / sqrt(square + adadelta.epsilon) * g;
+  u.remembered.emplace_back(old_square, square);
+  u.remembered.emplace_back(old_delta, square_average(old_delta, delta, adadelta.rho));
+  return u.weight - factor(u.rate, u.weight) * delta;
+}
+
+Var next(const Adamax& adamax, WeightUpdate& u) {
+  const Var g = with_decay(u.gradient, u.weight, adamax.weight_decay);
+  const Var old_average = u.remember("exp_avg"), old_most = u.remember("exp_inf");
+  const Var average = blend(old_average, g, 1 - adamax.beta1);
+  const Var most = max({old_most * adamax.beta2, abs(g) + adamax.epsilon});
+  u.remembered.emplace_back(old_average, average);
+  u.remembered.emplace_back(old_most, most);
+  return u.weight - factor(u.rate / correction(u, adamax.beta1), u.weight) * (average / most);
+}
+
+// Both moments after the update, and the weight and gradient after decay. Of NAdam and RAdam.
+struct Moments {
+  Var weight, gradient, average, square;
+};
+
+template <class AnyAdam>
+Moments next_moments(const AnyAdam& adam, WeightUpdate& u) {
+  const double decay = adam.weight_decay;
+  Moments moments;
+  moments.weight = adam.decoupled_weight_decay ? decayed(u, decay) : u.weight;
+  moments.gradient = adam.decoupled_weight_decay ? u.gradient : with_decay(u.gradient, u.weight, decay);
+  const Var old_average = u.remember("exp_avg"), old_square = u.remember("exp_avg_sq");
+  moments.average = blend(old_average, moments.gradient, 1 - adam.beta1);
+  moments.square = square_average(old_square, moments.gradient, adam.beta2);
+  u.remembered.emplace_back(old_average, moments.average);
+  u.remembered.emplace_back(old_square, moments.square);
+  return moments;
+}
+
+Var next(const NAdam& nadam, WeightUpdate& u) {
+  const Moments now = next_moments(nadam, u);
+  const auto momentum = [&](const Var& count) {
+    return nadam.beta1 * (1 - 0.5 * pow(scalar_like(count, 0.96), count * nadam.momentum_decay));
+  };
+  const Var mu = momentum(u.count), next_mu = momentum(u.count + 1);
+  const Var old_product = u.remember_number("mu_product", 1);
+  const Var product = old_product * cast(mu, DType::f32);
+  u.remembered.emplace_back(old_product, product);
+  const Var wide = cast(product, DType::f64);
+  const Var denominator = sqrt(now.square / factor(correction(u, nadam.beta2), u.weight)) + nadam.epsilon;
+  const Var of_gradient = u.rate * (1 - mu) / (1 - wide), of_average = u.rate * next_mu / (1 - wide * next_mu);
+  return now.weight - factor(of_gradient, u.weight) * (now.gradient / denominator) -
+         factor(of_average, u.weight) * (now.average / denominator);
+}
+
+// The mean square adapts rates once it is worth more than five gradients.
+Var next(const RAdam& radam, WeightUpdate& u) {
+  constexpr double kEnough = 5;
+  const Moments now = next_moments(radam, u);
+  const auto number = [&](const Var& value) { return factor(value, u.weight); };
+  const Var plain = now.average / number(correction(u, radam.beta1)) * number(u.rate);
+  const double most = 2 / (1 - radam.beta2) - 1;
+  if (most <= kEnough) return now.weight - plain;
+  const Var part = correction(u, radam.beta2);
+  const Var worth = most - 2 * u.count * (1 - part) / part;
+  const Var is_enough = worth > kEnough;
+  const Var known = where(is_enough, worth, scalar_like(worth, kEnough));  // no root of what is below 0
+  const Var rectified = sqrt((known - 4) * (known - 2) * most / ((most - 4) * (most - 2) * known));
+  const Var adapted = number(sqrt(part)) / (sqrt(now.square) + radam.epsilon);
+  return now.weight - where(is_enough, plain * adapted * number(rectified), plain);
+}
+
 void check_range(const char* what, double value, double low, double below) {
   AG_CHECK_USER(value >= low && value < below, ValueError, "[train] {}: expected {} or more and less than {}, got {}",
                 what, low, below, value);
@@ -173,6 +246,16 @@ void check_numbers(const Adagrad& adagrad) {
   check_not_negative("initial_accumulator", adagrad.initial_accumulator);
   check_not_negative("epsilon", adagrad.epsilon);
 }
+void check_numbers(const Adadelta& adadelta) {
+  check_range("rho", adadelta.rho, 0, 1);
+  check_not_negative("epsilon", adadelta.epsilon);
+}
+void check_numbers(const Adamax& adamax) { check_adam(adamax); }
+void check_numbers(const NAdam& nadam) {
+  check_adam(nadam);
+  check_not_negative("momentum_decay", nadam.momentum_decay);
+}
+void check_numbers(const RAdam& radam) { check_adam(radam); }
 void check_numbers(const Lion& lion) {
   check_range("beta1", lion.beta1, 0, 1);
   check_range("beta2", lion.beta2, 0, 1);
@@ -203,22 +286,38 @@ bool is_lazy(const Optimizer& optimizer) {
   return adam && adam->lazy;
 }
 
-Optimizer find_optimizer(const std::string& name) {
-  const std::vector<std::pair<std::string, Optimizer>> known{{"sgd", Sgd{}},
-                                                             {"adam", Adam{}},
-                                                             {"adamw", AdamW{}},
-                                                             {"rmsprop", RmsProp{}},
-                                                             {"adagrad", Adagrad{}},
-                                                             {"lion", Lion{}},
-                                                             {"sparse_adam", Adam{.lazy = true}}};
+namespace {
+
+const std::vector<std::pair<std::string, Optimizer>>& known_optimizers() {
+  static const std::vector<std::pair<std::string, Optimizer>> known{{"sgd", Sgd{}},
+                                                                    {"adam", Adam{}},
+                                                                    {"adamw", AdamW{}},
+                                                                    {"rmsprop", RmsProp{}},
+                                                                    {"adagrad", Adagrad{}},
+                                                                    {"lion", Lion{}},
+                                                                    {"adadelta", Adadelta{}},
+                                                                    {"adamax", Adamax{}},
+                                                                    {"nadam", NAdam{}},
+                                                                    {"radam", RAdam{}},
+                                                                    {"sparse_adam", Adam{.lazy = true}}};
+  return known;
+}
+
+}  // namespace
+
+std::vector<std::string> optimizer_names() {
   std::vector<std::string> names;
-  for (const auto& [key, optimizer] : known) {
-    if (key == name) return optimizer;
-    names.push_back(key);
+  for (const auto& [name, optimizer] : known_optimizers()) names.push_back(name);
+  return names;
+}
+
+Optimizer find_optimizer(const std::string& name) {
+  for (const auto& [known, optimizer] : known_optimizers()) {
+    if (known == name) return optimizer;
   }
+  const std::vector<std::string> names = optimizer_names();
   throw ValueError(
-      fmt::format("[train] optimizer: expected sgd, adam, adamw, rmsprop, adagrad, lion or sparse_adam, got '{}'{}",
-                  name, did_you_mean(name, names)));
+      fmt::format("[train] optimizer: expected {}, got '{}'{}", join(names, ", "), name, did_you_mean(name, names)));
 }
 
 }  // namespace autograph

@@ -19,10 +19,16 @@ struct WeightUpdate {
   /// States that the optimiser has asked for, and what they are afterwards.
   std::vector<std::pair<Var, Var>> remembered = {};
 
-  /// Gives what the optimiser remembers of the weight, filled with `initial` before the first update.
-  std::function<Var(const std::string& kind, double initial)> memory = {};
+  /// Gives what the optimiser remembers of the weight: a tensor of these dims and `dtype`, filled with `initial`
+  /// before the first update.
+  std::function<Var(const std::string& kind, const Dims& dims, DType dtype, double initial)> memory = {};
 
-  Var remember(const std::string& kind, double initial = 0) const { return memory(kind, initial); }
+  /// In the shape and dtype of the weight.
+  Var remember(const std::string& kind, double initial = 0) const {
+    return memory(kind, weight.shape().static_dims(), weight.dtype(), initial);
+  }
+  /// One number, f32 [], as torch keeps those of its optimisers.
+  Var remember_number(const std::string& kind, double initial) const { return memory(kind, {}, DType::f32, initial); }
 };
 
 /// The new weight.

@@ -20,9 +20,8 @@ void check_positive(const char* what, const std::optional<double>& value) {
 // At least f32.
 Var as_wide(const Var& x) { return x.dtype() == DType::f64 ? x : cast(x, DType::f32); }
 
-// Of the type of a weight.
-Tensor filled(const Var& weight, double value) {
-  Tensor tensor = Tensor::zeros(weight.dtype(), weight.shape().static_dims());
+Tensor filled(const Dims& dims, DType dtype, double value) {
+  Tensor tensor = Tensor::zeros(dtype, dims);
   if (value != 0) {
     store_reals(std::vector<double>(static_cast<size_t>(tensor.num_elements()), value), tensor.view());
   }
@@ -119,7 +118,8 @@ void WeightUpdates::accumulate() {
   is_due_ = equal(run, last);
   memory_.update(run, where(is_due_, scalar_like(run, 0), run + 1));
   for (LearningWeight& each : weights_) {
-    const Var sum = memory_.state("optimizer/gradient/" + each.name, filled(each.weight, 0));
+    const Var sum = memory_.state("optimizer/gradient/" + each.name,
+                                  filled(each.weight.shape().static_dims(), each.weight.dtype(), 0));
     each.gradient = sum + each.gradient / static_cast<double>(options_.accumulate);
     memory_.update(sum, where(is_due_, scalar_like(sum, 0), each.gradient));
   }
@@ -183,8 +183,8 @@ void WeightUpdates::update_weights() {
     const ProvenanceScope scope(each.name);
     const WeightGroup* group = group_of(options_, each.name);
     WeightUpdate change{each.weight, each.gradient, rate_of(group), count};
-    change.memory = [&](const std::string& kind, double initial) {
-      return memory_.state("optimizer/" + kind + "/" + each.name, filled(each.weight, initial));
+    change.memory = [&](const std::string& kind, const Dims& dims, DType dtype, double initial) {
+      return memory_.state("optimizer/" + kind + "/" + each.name, filled(dims, dtype, initial));
     };
     const Var now = taken(updated_weight(optimizer_of(group, optimizer_), change), each.weight);
     memory_.update(each.weight, now);

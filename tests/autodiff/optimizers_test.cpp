@@ -164,6 +164,46 @@ TEST(Optimizers, Lion) {
   });
 }
 
+// Numbers of torch 2.15 in f64.
+void expect_torchs(const Optimizer& optimizer, const std::vector<double>& weights) {
+  expect_near(train(optimizer).weights, weights, 1e-13);
+  expect_near(train(optimizer, {}, DType::f32).weights, weights, 2e-6);
+}
+
+TEST(Optimizers, Adadelta) {
+  expect_torchs(Adadelta{}, {0.67044628191792155, -1.2885038974471195, 0.017287159667444714, 3.9735044774506245});
+  expect_torchs(Adadelta{.learning_rate = 0.5, .rho = 0.7, .epsilon = 1e-3, .weight_decay = 0.1},
+                {0.43983096085007201, -1.1768716259575469, 0.022808564599652588, 3.7630022367771057});
+}
+
+TEST(Optimizers, Adamax) {
+  expect_torchs(Adamax{.learning_rate = 0.1},
+                {0.214526306215296, -0.8907955545631463, 0.6199999912701899, 3.5003413265029839});
+  expect_torchs(Adamax{.learning_rate = 0.2, .beta1 = 0.5, .beta2 = 0.7, .epsilon = 0.1, .weight_decay = 0.3},
+                {-0.3098836845495011, -0.34385646839403722, 0.98375437840888402, 2.8860273593938865});
+}
+
+TEST(Optimizers, NAdam) {
+  expect_torchs(NAdam{.learning_rate = 0.1},
+                {0.13428681846790602, -1.0030510853013448, 0.44491263914276047, 3.4430259377604604});
+  expect_torchs(
+      NAdam{
+          .learning_rate = 0.2, .beta1 = 0.5, .beta2 = 0.7, .epsilon = 0.1, .weight_decay = 0.3, .momentum_decay = 0.2},
+      {-0.28441947020133995, -0.64287462582611943, 1.1746215037278367, 2.8056927919864965});
+  expect_torchs(NAdam{.learning_rate = 0.1, .weight_decay = 0.3, .decoupled_weight_decay = true},
+                {0.063259971008451168, -0.83697994277408383, 0.38642051174696251, 2.8217326982169504});
+}
+
+// The rates adapt from the sixth update on, from the fourth, and never.
+TEST(Optimizers, RAdam) {
+  expect_torchs(RAdam{.learning_rate = 0.1},
+                {0.45840287650988287, -0.90815555224436073, 0.17513515447581718, 3.5977406211840757});
+  expect_torchs(RAdam{.learning_rate = 0.2, .beta1 = 0.5, .beta2 = 0.9, .epsilon = 0.1, .weight_decay = 0.3},
+                {0.058700892581560971, -0.44689455487724311, 0.37058809268301413, 2.1499165434739762});
+  expect_torchs(RAdam{.learning_rate = 0.1, .beta2 = 0.5, .weight_decay = 0.3, .decoupled_weight_decay = true},
+                {0.30268696054931243, -0.7068555296837038, 0.16036875174447232, 2.8755202922897221});
+}
+
 TEST(Optimizers, ClipValue) {
   const auto clip = [](double g) { return std::min(0.3, std::max(-0.3, g)); };
   expect_near(train(Sgd{.learning_rate = 0.1}, {.clip_value = 0.3}).weights,
@@ -285,8 +325,10 @@ TEST(Optimizers, SayWhatIsWrong) {
   EXPECT_EQ(message({w}, Sgd{}, {.clip_norm = 0}), "[train] clip_norm: expected more than 0, got 0");
   EXPECT_EQ(message({w}, Sgd{}, {.accumulate = 0}), "[train] accumulate: expected 1 or more, got 0");
   EXPECT_EQ(message_of<ValueError>([] { find_optimizer("adamm"); }),
-            "[train] optimizer: expected sgd, adam, adamw, rmsprop, adagrad, lion or sparse_adam, got 'adamm' "
-            "(did you mean 'adam'?)");
+            "[train] optimizer: expected sgd, adam, adamw, rmsprop, adagrad, lion, adadelta, adamax, nadam, radam, "
+            "sparse_adam, got 'adamm' (did you mean 'adam'?)");
+  EXPECT_EQ(message({w}, Adadelta{.rho = 1}, {}), "[train] rho: expected 0 or more and less than 1, got 1");
+  EXPECT_EQ(message({w}, NAdam{.momentum_decay = -1}, {}), "[train] momentum_decay: expected 0 or more, got -1");
 }
 
 }  // namespace

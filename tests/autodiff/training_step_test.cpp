@@ -82,7 +82,11 @@ std::vector<Optimizer> optimizers() {
           AdamW{.learning_rate = 0.02},
           RmsProp{.learning_rate = 0.005},
           Adagrad{.learning_rate = 0.05},
-          Lion{.learning_rate = 0.01}};
+          Lion{.learning_rate = 0.01},
+          Adadelta{.learning_rate = 10},
+          Adamax{.learning_rate = 0.03},
+          NAdam{.learning_rate = 0.02},
+          RAdam{.learning_rate = 0.05}};
 }
 
 TEST(TrainingStep, LossesFallWithEveryOptimizer) {

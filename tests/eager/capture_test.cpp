@@ -386,7 +386,8 @@ std::vector<Datum> train(const Optimizer& how, bool with_control_flow, bool capt
 }
 
 TEST(BothWays, TrainingIsTheSameBitForBitOnTheReference) {
-  for (const char* name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}) {
+  for (const char* name :
+       {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion", "adadelta", "adamax", "nadam", "radam"}) {
     const Optimizer how = find_optimizer(name);
     EXPECT_EQ(difference(train(how, false, true, on_reference()), train(how, false, false, on_reference()),
                          {.rtol = 0, .atol = 0}),

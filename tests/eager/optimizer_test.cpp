@@ -99,7 +99,8 @@ void expect_same(const NamedTensors& actual, const NamedTensors& expected) {
 
 // Bit for bit, with all that is remembered.
 void expect_as_in_graphs(const UpdateOptions& update) {
-  for (const char* name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}) {
+  for (const char* name :
+       {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion", "adadelta", "adamax", "nadam", "radam"}) {
     SCOPED_TRACE(name);
     const Optimizer optimizer = find_optimizer(name);
     const NamedTensors expected = by_graph(optimizer, update);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/join.h"
 #include "cli/options/loss_option.h"
 
 namespace autograph::cli {
@@ -30,25 +31,23 @@ void refuse_without_train(const TrainingFlags& flags) {
 }  // namespace
 
 std::vector<Option> training_option_table(TrainingFlags& flags) {
-  return {
-      {.names = "--train",
-       .doc = "A training step: forward, backward and the update of all weights, with batch statistics.",
-       .target = &flags.train},
-      loss_option(flags.loss, "With --train: ", "cross_entropy when not given."),
-      {.names = "--weights",
-       .value_name = "PATTERN",
-       .doc = "With --train: names of the weights that learn, with * and ?; all when not given.",
-       .target = &flags.weights},
-      {.names = "--optimizer",
-       .value_name = "NAME",
-       .doc =
-           "With --train: sgd, adam, adamw, rmsprop, adagrad, lion or sparse_adam (of tables the rows that were read); "
-           "sgd when not given.",
-       .target = &flags.optimizer},
-      {.names = "--learning-rate",
-       .value_name = "R",
-       .doc = "With --train; what the optimiser has in PyTorch when not given.",
-       .target = &flags.learning_rate}};
+  return {{.names = "--train",
+           .doc = "A training step: forward, backward and the update of all weights, with batch statistics.",
+           .target = &flags.train},
+          loss_option(flags.loss, "With --train: ", "cross_entropy when not given."),
+          {.names = "--weights",
+           .value_name = "PATTERN",
+           .doc = "With --train: names of the weights that learn, with * and ?; all when not given.",
+           .target = &flags.weights},
+          {.names = "--optimizer",
+           .value_name = "NAME",
+           .doc = fmt::format("With --train: one of {} (of tables the rows that were read); sgd when not given.",
+                              join(optimizer_names(), ", ")),
+           .target = &flags.optimizer},
+          {.names = "--learning-rate",
+           .value_name = "R",
+           .doc = "With --train; what the optimiser has in PyTorch when not given.",
+           .target = &flags.learning_rate}};
 }
 
 void make_training_step(LoadedModel& loaded, const TrainingFlags& flags, std::string_view verb) {

@@ -63,6 +63,18 @@ std::string text_of(const Adagrad& it) {
   return fmt::format("adagrad (learning_rate_decay {}, initial_accumulator {}, epsilon {})", it.learning_rate_decay,
                      it.initial_accumulator, it.epsilon);
 }
+std::string text_of(const Adadelta& it) { return fmt::format("adadelta (rho {}, epsilon {})", it.rho, it.epsilon); }
+std::string text_of(const Adamax& it) {
+  return fmt::format("adamax (beta1 {}, beta2 {}, epsilon {})", it.beta1, it.beta2, it.epsilon);
+}
+std::string text_of(const NAdam& it) {
+  return fmt::format("nadam (beta1 {}, beta2 {}, epsilon {}, momentum_decay {}, decoupled_weight_decay {})", it.beta1,
+                     it.beta2, it.epsilon, it.momentum_decay, yes_or_no(it.decoupled_weight_decay));
+}
+std::string text_of(const RAdam& it) {
+  return fmt::format("radam (beta1 {}, beta2 {}, epsilon {}, decoupled_weight_decay {})", it.beta1, it.beta2,
+                     it.epsilon, yes_or_no(it.decoupled_weight_decay));
+}
 std::string text_of(const Lion& it) { return fmt::format("lion (beta1 {}, beta2 {})", it.beta1, it.beta2); }
 
 std::string text_of(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : kNone; }

@@ -1,6 +1,5 @@
 // `autograph train TASK|MODEL.onnx --data PATH`: trains, with a progress bar, and keeps what was learned.
 #include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -8,6 +7,7 @@
 
 #include "autograph/error.h"
 #include "base/check.h"
+#include "base/join.h"
 #include "cli/interrupt.h"
 #include "cli/observed_run.h"
 #include "cli/options/training_flags.h"
@@ -326,8 +326,9 @@ std::vector<Option> update_options(Options& options) {
   return {
       {.names = "--optimizer",
        .value_name = "NAME",
-       .doc = "sgd, adam, adamw, rmsprop, adagrad, lion or sparse_adam; adamw when not given. sparse_adam is PyTorch's "
-              "SparseAdam for tables that are read by rows (embeddings), of which it updates those that a step has "
+       .doc = fmt::format("One of {}; adamw when not given. ", join(optimizer_names(), ", ")) +
+              "sparse_adam is PyTorch's SparseAdam for tables that are read by rows (embeddings), of which it updates "
+              "those that a step has "
               "read, and Adam for other weights.",
        .target = &options.optimizer},
       {.names = "--learning-rate,--lr",
