@@ -32,6 +32,7 @@
 
 #include "autograph/builder.h"
 #include "autograph/source_line.h"
+#include "autograph/tensor_io.h"
 #include "autograph/train.h"
 
 namespace autograph {
@@ -164,8 +165,8 @@ using NamedVars = std::vector<std::pair<std::string, Var>>;
 ///     optimizer.step();
 class EagerOptimizer {
  public:
-  /// Throws ValueError where one of `variables` is none, where a number of `optimizer` or `options` is out of its
-  /// range, and where a group fits no name.
+  /// Throws ValueError where `variables` are none at all, or one of them is no variable, where a number of `optimizer`
+  /// or `options` is out of its range, and where a group fits no name.
   EagerOptimizer(NamedVars variables, const Optimizer& optimizer, const UpdateOptions& options = {});
   /// The same for variables that are called "0", "1"...
   EagerOptimizer(const std::vector<Var>& variables, const Optimizer& optimizer, const UpdateOptions& options = {});
@@ -179,8 +180,10 @@ class EagerOptimizer {
   void step();
   /// Forgets all gradients.
   void clear_gradients();
-  /// f64 []: assign() changes it.
+  /// f64 [], of the steps to come.
   Var learning_rate() const;
+  /// Changes it: schedules (autograph/nn/schedules.h) are functions of the step.
+  void set_learning_rate(double rate);
   /// i64 []: updates done.
   Var count() const;
   /// What it remembers of variable `index`, by kind ("momentum", "exp_avg"...): for checkpoints.
@@ -188,6 +191,10 @@ class EagerOptimizer {
   /// All that it keeps so far, called as states of training graphs are: "optimizer/step", "optimizer/exp_avg/NAME",
   /// "ema/NAME"...
   NamedVars states() const;
+  /// Goes on from what states() gave in another run, whose elements a checkpoint has kept; tensors of other names are
+  /// passed over. Throws ValueError where "optimizer/step" is missing; TypeError or ShapeError, naming the state, where
+  /// dtype or shape is another: here, or in the step that first asks for the state.
+  void restore(const NamedTensors& tensors);
 
  private:
   class Impl;

@@ -68,7 +68,9 @@ struct SaveOptions {
   std::map<std::string, std::string> metadata = {};   ///< As Model::metadata.
 };
 
-/// Writes `graph` as ONNX, by way of a temporary file; throws UnsupportedError when an op has no ONNX form.
+/// Writes `graph` as ONNX, by way of a temporary file. States, the parameters of modules among them, become inputs with
+/// a value of their own, which load_onnx() reads as states again; Graph::freeze() makes constants of them first, which
+/// other runtimes may fold. Throws UnsupportedError when an op has no ONNX form.
 void save_onnx(const Graph& graph, const std::string& path, const SaveOptions& options = {});
 
 /// The serialized ONNX model.

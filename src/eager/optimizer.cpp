@@ -1,4 +1,5 @@
 // The optimisers of training graphs, for variables.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -13,12 +14,20 @@
 namespace autograph {
 namespace {
 
+constexpr const char* kStatePrefix = "optimizer/";
+
 // Variables; of integers, too, which count.
 class VariableMemory final : public UpdateMemory {
  public:
   Var state(const std::string& name, Tensor initial) override {
     Var& known = states_[name];
     if (known.is_valid()) return known;
+    const auto restored = restored_.find(name);
+    if (restored != restored_.end()) {
+      check_restored(name, restored->second, initial);
+      initial = std::move(restored->second);
+      restored_.erase(restored);
+    }
     known = eager(std::move(initial));
     static_cast<Eager&>(known.eager()).make_variable();
     return known;
@@ -32,12 +41,35 @@ class VariableMemory final : public UpdateMemory {
   }
   const std::map<std::string, Var>& states() const { return states_; }
 
+  // States that are there take their elements now, others when somebody asks for them.
+  void restore(const NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) {
+      const auto known = states_.find(name);
+      if (known != states_.end()) check_restored(name, tensor, now(known->second));
+    }
+    restored_.clear();
+    for (const auto& [name, tensor] : tensors) {
+      const auto known = states_.find(name);
+      if (known != states_.end()) assign(known->second, eager(tensor.clone()));
+      if (known == states_.end()) restored_.emplace(name, tensor.clone());
+    }
+  }
+
  private:
+  static void check_restored(const std::string& name, const Tensor& tensor, const Tensor& expected) {
+    AG_CHECK_USER(tensor.dtype() == expected.dtype(), TypeError, "[optimizer] restore '{}': expected {}, got {}", name,
+                  to_string(expected.dtype()), to_string(tensor.dtype()));
+    AG_CHECK_USER(tensor.dims() == expected.dims(), ShapeError, "[optimizer] restore '{}': expected {}, got {}", name,
+                  to_string(expected.dims()), to_string(tensor.dims()));
+  }
+
   std::map<std::string, Var> states_;
+  std::map<std::string, Tensor> restored_;  // of states that nobody has asked for yet
   std::vector<std::pair<Var, Var>> updates_;
 };
 
 void check_variables(const NamedVars& variables) {
+  AG_CHECK_USER(!variables.empty(), ValueError, "[optimizer] variables: expected at least one (is all frozen?)");
   std::set<std::string_view> names;
   for (const auto& [name, each] : variables) {
     const bool is_variable = each.is_eager() && static_cast<const Eager&>(each.eager()).is_variable();
@@ -92,6 +124,18 @@ class EagerOptimizer::Impl {
   }
 
   const std::map<std::string, Var>& states() const { return memory_.states(); }
+  void restore(const NamedTensors& tensors) {
+    NamedTensors own;
+    for (const auto& each : tensors) {
+      if (each.first.starts_with(kStatePrefix) || each.first.starts_with(kAveragePrefix)) own.push_back(each);
+    }
+    const bool has_step =
+        std::any_of(own.begin(), own.end(), [](const auto& each) { return each.first == "optimizer/step"; });
+    AG_CHECK_USER(has_step, ValueError,
+                  "[optimizer] restore: expected \"optimizer/step\" among {} tensors, got none (states() has it)",
+                  tensors.size());
+    memory_.restore(own);
+  }
   const std::string& name_of(size_t index) const { return variables_.at(index).first; }
 
  private:
@@ -115,12 +159,14 @@ EagerOptimizer& EagerOptimizer::operator=(EagerOptimizer&&) noexcept = default;
 Var EagerOptimizer::scaled(const Var& loss) { return impl_->scaled(loss); }
 void EagerOptimizer::step() { impl_->step(); }
 void EagerOptimizer::clear_gradients() { impl_->clear_gradients(); }
+void EagerOptimizer::set_learning_rate(double rate) { assign(learning_rate(), eager(Tensor::scalar(rate))); }
+void EagerOptimizer::restore(const NamedTensors& tensors) { impl_->restore(tensors); }
 Var EagerOptimizer::learning_rate() const { return impl_->states().at("optimizer/learning_rate"); }
 Var EagerOptimizer::count() const { return impl_->states().at("optimizer/step"); }
 
 // "optimizer/KIND/NAME"
 NamedVars EagerOptimizer::remembered(size_t index) const {
-  const std::string first = "optimizer/", last = "/" + impl_->name_of(index);
+  const std::string first = kStatePrefix, last = "/" + impl_->name_of(index);
   NamedVars found;
   for (const auto& [name, value] : impl_->states()) {
     const size_t slash = name.find('/', first.size());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "autograph/eager.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
@@ -91,6 +92,43 @@ Var Dropout::draw_kept(const Var& x) {
 
 Var Dropout::forward(const Var& x) {
   return drops() ? where(draw_kept(x), x * (1 / (1 - ratio_)), scalar_like(x, 0)) : x;
+}
+
+namespace {
+
+constexpr const char* kCalls = "random/calls/";
+
+void collect_dropouts(const Module& module, std::vector<Dropout*>& found) {
+  for (Module* child : module.children()) {
+    if (auto* dropout = dynamic_cast<Dropout*>(child)) found.push_back(dropout);
+    collect_dropouts(*child, found);
+  }
+}
+
+std::vector<Dropout*> dropouts_in(const Module& module) {
+  std::vector<Dropout*> found;
+  collect_dropouts(module, found);
+  return found;
+}
+
+}  // namespace
+
+NamedTensors dropout_counts(const Module& module) {
+  NamedTensors counts;
+  for (const Dropout* dropout : dropouts_in(module)) {
+    if (dropout->count_.is_valid()) counts.emplace_back(kCalls + dropout->path(), elements(dropout->count_));
+  }
+  return counts;
+}
+
+void restore_dropout_counts(Module& module, const NamedTensors& tensors) {
+  for (Dropout* dropout : dropouts_in(module)) {
+    for (const auto& [name, tensor] : tensors) {
+      if (name != kCalls + dropout->path()) continue;
+      if (dropout->count_.is_valid()) assign(dropout->count_, eager(tensor.clone()));
+      if (!dropout->count_.is_valid()) dropout->count_ = variable(tensor.clone());
+    }
+  }
 }
 
 Var AlphaDropout::forward(const Var& x) {

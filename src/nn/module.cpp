@@ -216,8 +216,8 @@ std::vector<Var> Module::weights(const Var& like) const {
 std::vector<std::pair<std::string, Var>> Module::named_weights(const Var& like) const {
   std::vector<std::pair<std::string, Var>> list;
   for (const Parameter* parameter : parameters()) {
-    const bool is_used = wants_eager(like) ? parameter->eager_.is_valid() : has_state(like, parameter->path());
-    if (parameter->learns() && is_used) list.emplace_back(parameter->path(), parameter->beside(like));
+    const bool is_there = wants_eager(like) || has_state(like, parameter->path());
+    if (parameter->learns() && is_there) list.emplace_back(parameter->path(), parameter->beside(like));
   }
   return list;
 }

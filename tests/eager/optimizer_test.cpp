@@ -63,11 +63,24 @@ NamedTensors by_graph(const Optimizer& optimizer, const UpdateOptions& update) {
   return states;
 }
 
-NamedTensors by_variables(const Optimizer& optimizer, const UpdateOptions& update, bool captured) {
+// Steps of a run, which goes on from what another has left where `kept` has something.
+struct Part {
+  int from = 0, to = kSteps;
+  NamedTensors kept = {};
+};
+
+NamedTensors by_variables(const Optimizer& optimizer, const UpdateOptions& update, bool captured,
+                          const Part& part = {}) {
   const EagerDevice device("reference");
   NamedVars weights;
   for (const auto& [name, tensor] : first_weights()) weights.emplace_back(name, variable(tensor.clone()));
+  for (const auto& [name, value] : weights) {
+    for (const auto& [kept, tensor] : part.kept) {
+      if (kept == name) assign(value, eager(tensor));
+    }
+  }
   EagerOptimizer updates(weights, optimizer, update);
+  if (!part.kept.empty()) updates.restore(part.kept);
   const EagerFunction line_by_line = [&](const std::vector<Var>& x) -> std::vector<Var> {
     updates.clear_gradients();
     const Var loss = loss_of(x[0], weights[0].second, weights[1].second);
@@ -76,7 +89,7 @@ NamedTensors by_variables(const Optimizer& optimizer, const UpdateOptions& updat
     return {loss};
   };
   Captured graph = capture(line_by_line, {.compile = on_reference()});
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = part.from; step < part.to; ++step) {
     const Var x = eager(batch(step));
     captured ? graph({x}) : line_by_line({x});
   }
@@ -110,6 +123,39 @@ void expect_as_in_graphs(const UpdateOptions& update) {
 }
 
 TEST(EagerOptimizers, UpdateAsGraphsDo) { expect_as_in_graphs({}); }
+
+// From the bits of a checkpoint, in the middle of an accumulation, to those of a run without a stop.
+TEST(EagerOptimizers, GoOnFromWhatIsKept) {
+  const UpdateOptions update{
+      .loss_scale = LossScale{.initial = 256, .growth_interval = 2}, .accumulate = 2, .average = 0.9};
+  for (const char* name : {"sgd", "adam", "nadam"}) {
+    for (const bool captured : {false, true}) {
+      SCOPED_TRACE(name);
+      const Optimizer optimizer = find_optimizer(name);
+      const NamedTensors half = by_variables(optimizer, update, captured, {.to = 5});
+      expect_same(by_variables(optimizer, update, captured, {.from = 5, .kept = half}),
+                  by_variables(optimizer, update, captured));
+    }
+  }
+}
+
+TEST(EagerOptimizers, SayWhatCannotBeRestored) {
+  const Var w = variable(Tensor::of<float>({2}, {1, 2}));
+  EagerOptimizer updates({{"w", w}}, Adam{});
+  EXPECT_NE(message_of<ValueError>([&] {
+              updates.restore({{"w", Tensor::scalar(1.0F)}});
+            }).find("\"optimizer/step\""),
+            std::string::npos);
+  EXPECT_EQ(message_of<TypeError>([&] {
+              updates.restore({{"optimizer/step", Tensor::scalar(1.0F)}});
+            }),
+            "[optimizer] restore 'optimizer/step': expected i64, got f32");
+  updates.restore({{"optimizer/step", Tensor::scalar(int64_t{3})}, {"optimizer/exp_avg/w", Tensor::scalar(1.0F)}});
+  EXPECT_EQ(item(updates.count()), 3);
+  backward(reduce_sum(w * w, {}, false));
+  EXPECT_EQ(message_of<ShapeError>([&] { updates.step(); }),
+            "[optimizer] restore 'optimizer/exp_avg/w': expected [2], got []");
+}
 
 TEST(EagerOptimizers, HaveGroups) {
   expect_as_in_graphs({.groups = {{.weights = "*bias", .rate_factor = 0.5, .weight_decay = 0},

@@ -7,10 +7,12 @@
 #include "autograph/capture.h"
 #include "autograph/compile.h"
 #include "autograph/eager.h"
+#include "autograph/error.h"
 #include "autograph/nn.h"
 #include "autograph/ops/activation.h"
 #include "nn/module_check.h"
 #include "support/compare.h"
+#include "support/message_of.h"
 
 namespace autograph::nn {
 namespace {
@@ -107,6 +109,44 @@ TEST(EagerModules, LearnAsGraphsDo) {
 }
 
 // What is dropped is the same line by line and captured, and another in every step.
+// An optimiser may be made before the first batch.
+TEST(EagerModules, WeightsAreThereBeforeTheyAreUsed) {
+  Net net(0);
+  const std::vector<Parameter*> parameters = net.parameters();
+  parameters[0]->set_learns(false);
+  const NamedVars weights = net.named_weights(eager(Tensor::scalar(0.0F)));
+  ASSERT_EQ(weights.size(), parameters.size() - 1);
+  EXPECT_EQ(weights[0].first, parameters[1]->path());
+  EXPECT_EQ(message_of<ValueError>([] { EagerOptimizer(NamedVars{}, Sgd{}); }),
+            "[optimizer] variables: expected at least one (is all frozen?)");
+}
+
+// What is dropped next depends on how often was dropped before, which a checkpoint keeps.
+TEST(EagerModules, DropoutGoesOnFromItsCount) {
+  struct Two : Module {
+    Dropout& a = add<Dropout>("a", 0.5);
+    Sequential& list = add<Sequential>("list");
+    Two() { list.push<AlphaDropout>(0.5); }
+    Var forward(const Var& x) override { return list(a(x)); }
+  } first, second;
+  const Var ones = eager(Tensor::of<float>({64}, std::vector<float>(64, 1)));
+  EXPECT_TRUE(dropout_counts(first).empty());
+  first(ones);
+  first(ones);
+  const NamedTensors counts = dropout_counts(first);
+  ASSERT_EQ(counts.size(), 2U);
+  EXPECT_EQ(counts[1].first, "random/calls/list.0");
+  EXPECT_EQ(counts[1].second.to_f64(), std::vector<double>{2});
+  second(ones);
+  restore_dropout_counts(second, {counts[0]});  // one that has been called, and
+  restore_dropout_counts(second, {counts[1]});
+  Two third;
+  restore_dropout_counts(third, counts);  // some that have not
+  const Tensor expected = elements(first(ones));
+  EXPECT_TRUE(elements(second(ones)).bitwise_equal(expected));
+  EXPECT_TRUE(elements(third(ones)).bitwise_equal(expected));
+}
+
 TEST(EagerModules, DropoutIsTheSameWhenCaptured) {
   Net by_run(0.5), captured(0.5);
   expect_near(losses_by_run(captured, true), losses_by_run(by_run, false));

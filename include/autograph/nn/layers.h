@@ -272,10 +272,18 @@ class Dropout : public Module {
   Var draw_kept(const Var& x);
 
  private:
+  friend NamedTensors dropout_counts(const Module& module);
+  friend void restore_dropout_counts(Module& module, const NamedTensors& tensors);
   double ratio_;
   int64_t axes_;
   Var count_;  // calls on eager values
 };
+
+/// How often dropouts in `module` have been called on eager values, as "random/calls/PATH" (f64 []): with them in its
+/// checkpoints, beside state_dict() and EagerOptimizer::states(), a run goes on bit for bit. In graphs a state counts.
+NamedTensors dropout_counts(const Module& module);
+/// Sets them; dropouts that `tensors` does not name stay as they are.
+void restore_dropout_counts(Module& module, const NamedTensors& tensors);
 
 /// Drops whole channels of x [n, c, ...]: torch.nn.Dropout1d to 3d.
 struct ChannelDropout : Dropout {

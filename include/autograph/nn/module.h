@@ -135,8 +135,7 @@ class Module {
   /// Seed of the outermost module.
   uint64_t seed() const;
 
-  /// The parameters that learn and are states of the graph of `like`; beside an eager value those that have been used
-  /// as variables.
+  /// The parameters that learn and are states of the graph of `like`; beside an eager value all that learn.
   std::vector<Var> weights(const Var& like) const;
   /// The same by path.
   std::vector<std::pair<std::string, Var>> named_weights(const Var& like) const;
