@@ -49,9 +49,10 @@ struct GraphDiff {
 /// Nodes are told by what they compute, then by the names of their weights and by what stands around them (of several
 /// that read the same by the shapes of weights and by what reads them), then by their names: so nodes that were
 /// renamed, numbered anew or stored in another order are the same nodes, and a node that was put between two others is
-/// one change to the node behind it. Weights are compared bit by bit, bodies of loops and branches as graphs. Weights
-/// that differ by no more than `tolerance` of their largest element are the same: exporters that merge batch
-/// normalization round in other places.
+/// one change to the node behind it. Nodes that hand on what they read (copies, reshapes to the shape that is there)
+/// are passed over. Weights are compared bit by bit, bodies of loops and branches as graphs. Weights that differ by no
+/// more than `tolerance` of their largest element are the same: exporters that merge batch normalization round in
+/// other places.
 GraphDiff diff_graphs(const Graph& a, const Graph& b, double tolerance = 0);
 
 }  // namespace autograph

@@ -10,6 +10,7 @@
 #include "base/join.h"
 #include "base/printable.h"
 #include "graph/diff/match_nodes.h"
+#include "graph/diff/without_copies.h"
 
 namespace autograph {
 namespace {
@@ -252,6 +253,9 @@ std::string to_string(const GraphChange& change) {
   return change.details.empty() ? text : text + ": " + join(change.details, "; ");
 }
 
-GraphDiff diff_graphs(const Graph& a, const Graph& b, double tolerance) { return Differ(a, b, tolerance).run(); }
+GraphDiff diff_graphs(const Graph& a, const Graph& b, double tolerance) {
+  const Graph in_a = without_copies(a), in_b = without_copies(b);
+  return Differ(in_a, in_b, tolerance).run();
+}
 
 }  // namespace autograph

@@ -192,6 +192,27 @@ Graph random_graph(std::mt19937& random, int num_nodes) {
   return graph;
 }
 
+// Copies, as exporters put them before outputs and behind shared weights, and what moves nothing.
+TEST(GraphDiff, PassesOverWhatHandsOn) {
+  const auto make = [](bool has_copies, const Shape& shape, const std::vector<int64_t>& to) {
+    Graph graph("model");
+    const Var x = input(graph, DType::f32, shape, "x");
+    const Var w(graph, graph.add_constant(weight(4, 3, 1), "w"));
+    Var y = relu(matmul(x, has_copies ? identity(w) : w));
+    if (has_copies) y = identity(reshape(identity(y), to));
+    graph.add_output(y.id(), "y");
+    return graph;
+  };
+  for (const Shape& shape : {Shape{2, 4}, Shape{Dim::symbol("n"), 4}}) {
+    const Graph plain = make(false, shape, {}), copies = make(true, shape, {0, 3});
+    EXPECT_EQ(changes(plain, copies), Texts{});
+    EXPECT_EQ(changes(copies, plain), Texts{});
+    EXPECT_EQ(diff_graphs(copies, copies).num_matched, 2U);
+    // A view that changes the shape is a node as any other.
+    EXPECT_FALSE(diff_graphs(plain, make(true, shape, {-1})).is_same());
+  }
+}
+
 // No node is in two pairs, pairs have one op, and a graph is all of itself; one node taken out is found.
 TEST(GraphDiff, RandomGraphs) {
   std::mt19937 random(11);
