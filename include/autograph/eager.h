@@ -128,7 +128,9 @@ class GradientHookHandle {
 };
 /// Has `hook` called whenever the whole gradient of `value`, which must require one, is there; several in the order in
 /// which they were given. In a function that is captured, a hook of what the function computes is called once, and what
-/// it computes is done wherever that gradient flows; of an input, to what flows out of the function.
+/// it computes is done wherever that gradient flows; of an input, to what flows out of the function. Inside cond(),
+/// while_loop() and scan() of a captured function, in gradients of gradients, it is given the two parts of a gradient
+/// one by one: right for hooks that are linear (scaling), wrong for others (clipping), which belong outside.
 GradientHookHandle on_gradient(const Var& value, GradientHook hook);
 
 /// From what flows into the results to the gradients of the inputs, one each (not given: none).
