@@ -301,6 +301,19 @@ Cropped lstm_gates_gradient(const WholeCall& call, const Selection& wanted) {
   return cropped;
 }
 
+// Of a GRU's and of a plain layer's.
+Cropped gru_gates_gradient(const WholeCall& call, const Selection& wanted) {
+  CroppedCall cropped = start_crop(call, select_all(call.outputs[0].shape().static_dims()));
+  cropped.made[1] = cropped.inputs[0][1] = cropped.inputs[2][1] = cropped.inputs[3][1] = wanted[1];
+  return cropped;
+}
+
+Cropped rnn_gates_gradient(const WholeCall& call, const Selection& wanted) {
+  CroppedCall cropped = start_crop(call, select_all(call.outputs[0].shape().static_dims()));
+  cropped.made[1] = cropped.inputs[0][1] = cropped.inputs[2][1] = wanted[1];
+  return cropped;
+}
+
 const std::map<const OpDef*, Rule>& rules() {
   static const std::map<const OpDef*, Rule> kRules = {
       {&arg_max_def(), arg_extreme},
@@ -328,6 +341,7 @@ const std::map<const OpDef*, Rule>& rules() {
       {&grid_sample_def(), crop_grid_sample},
       {&group_normalization_def(), per_image},
       {&gru_def(), recurrent},
+      {&gru_gates_grad_def(), gru_gates_gradient},
       {&hardmax_def(), along_axis},
       {&instance_normalization_def(), plane_normalization},
       {&layer_normalization_def(), normalized_tail},
@@ -350,6 +364,7 @@ const std::map<const OpDef*, Rule>& rules() {
       {&resize_def(), crop_resize},
       {&rms_normalization_def(), normalized_tail},
       {&rnn_def(), recurrent},
+      {&rnn_gates_grad_def(), rnn_gates_gradient},
       {&scatter_elements_def(), crop_scatter_elements},
       {&scatter_nd_def(), crop_scatter_nd},
       {&softmax_cross_entropy_loss_def(), class_loss},

@@ -1,6 +1,7 @@
 // Kernels of backward passes against the reference, in every variant there is: gradients of the weights of
 // convolutions, of maxima, and of batch and layer normalization; batch normalization while training, losses of
 // classes, and products of matrices that are only known while running.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -211,6 +212,42 @@ TEST(LstmGatesGrad, GivesTheReferenceOnEveryInstructionSet) {
     const KernelCase test(lstm_gates_grad_def(), sample, {1 + i % 2});
     on_every_isa([&] { expect_reference(def, test, {1e-4, 1e-5}); });
   }
+}
+
+// Draws sizes and calls `dims_of` for those of the inputs.
+template <class DimsOf>
+void expect_gates_gradient(const OpDef& op, const Attributes& attributes, int num_outputs, const DimsOf& dims_of) {
+  Random random(20);
+  const KernelDef def = cpu_kernel(fmt::format("cpu.{}_simd", op.name), op.name);
+  for (int i = 0; i < 40; ++i) {
+    const int64_t length = draw(random, 1, 6), batch = draw(random, 1, 9), hidden = draw(random, 1, i % 4 ? 20 : 70);
+    OpSample sample{.inputs = {}, .attributes = attributes, .num_outputs = num_outputs};
+    for (const Dims& dims : dims_of(length, batch, hidden)) {
+      const double reach = sample.inputs.size() == 1 ? 0.2 : 1;  // of R, with which flows shrink as they do in training
+      sample.inputs.emplace_back(draw_tensor(random, DType::f32, dims, -reach, reach));
+    }
+    sample.attributes.set("reverse", draw(random, 0, 1));
+    SCOPED_TRACE(i);
+    const KernelCase test(op, sample, {1 + i % 2});
+    on_every_isa([&] { expect_reference(def, test, {1e-4, 1e-5}); });
+  }
+}
+
+TEST(GruGatesGrad, GivesTheReferenceOnEveryInstructionSet) {
+  for (const int64_t linear : {0, 1}) {
+    SCOPED_TRACE(linear);
+    expect_gates_gradient(
+        gru_gates_grad_def(), {{"linear_before_reset", linear}}, 3, [&](int64_t length, int64_t batch, int64_t hidden) {
+          const Dims states{length, batch, hidden};
+          return std::vector<Dims>{{length, batch, (3 + linear) * hidden}, {3 * hidden, hidden}, states, states};
+        });
+  }
+}
+
+TEST(RnnGatesGrad, GivesTheReferenceOnEveryInstructionSet) {
+  expect_gates_gradient(rnn_gates_grad_def(), {}, 2, [](int64_t length, int64_t batch, int64_t hidden) {
+    return std::vector<Dims>{{length, batch, hidden}, {hidden, hidden}, {length, batch, hidden}};
+  });
 }
 
 // ---- Losses of classes ---------------------------------------------------------------------------------------------

@@ -70,10 +70,11 @@ std::vector<KernelDef> simd_kernels() {
                                  simd::dynamic_quantize_lstm_kernel(),
                                  simd::block_matmul_kernel(),
                                  simd::lstm_gates_grad_kernel()};
-  for (const auto& more : {simd::grouped_conv_kernels(), simd::winograd_conv_kernels(), simd::pointwise_conv_kernels(),
-                           simd::tap_conv_kernels(), simd::plane_conv_kernels(), simd::pixel_pool_kernels(),
-                           simd::recurrent_kernels(), simd::reduction_kernels(), simd::plane_normalization_kernels(),
-                           simd::arg_extreme_kernels(), simd::class_loss_kernels()}) {
+  for (const auto& more :
+       {simd::grouped_conv_kernels(), simd::winograd_conv_kernels(), simd::pointwise_conv_kernels(),
+        simd::tap_conv_kernels(), simd::plane_conv_kernels(), simd::pixel_pool_kernels(), simd::recurrent_kernels(),
+        simd::recurrent_grad_kernels(), simd::reduction_kernels(), simd::plane_normalization_kernels(),
+        simd::arg_extreme_kernels(), simd::class_loss_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
   return kernels;

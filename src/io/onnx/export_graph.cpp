@@ -26,8 +26,9 @@ const OnnxName* export_form(const OpDef& op) {
 
 // Has it more outputs than its ONNX form? They are for gradients.
 bool has_own_outputs(const Node& node) {
-  constexpr size_t kOutputsOfLstm = 3;
-  return &node.op() == &lstm_def() && node.outputs().size() > kOutputsOfLstm;
+  constexpr size_t kOutputsOfLstm = 3, kOutputsOfGru = 2;
+  return (&node.op() == &lstm_def() && node.outputs().size() > kOutputsOfLstm) ||
+         (&node.op() == &gru_def() && node.outputs().size() > kOutputsOfGru);
 }
 
 void expand_nested(Graph& graph, NodeId id) {

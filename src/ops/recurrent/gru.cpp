@@ -3,16 +3,22 @@
 //   n = g(Wh x + Rh (r * h) + Rbh + Wbh), or g(Wh x + r * (Rh h + Rbh) + Wbh) with linear_before_reset,
 //   h' = (1 - z) * n + z * h.
 // f is sigmoid and g tanh unless `activations` says otherwise. Layouts, directions and lengths: recurrent.h.
+//
+// The output `gates`, z, r, n and with linear_before_reset Rh h + Rbh, is for gradients. ONNX does not know it.
 #include "autograph/op_def.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/recurrent.h"
+#include "autograph/ops/shape.h"
 #include "ops/defs.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/recurrent/recurrent_body.h"
+#include "ops/recurrent/recurrent_gradient.h"
 #include "ops/sample.h"
 
 namespace autograph {
 namespace {
 
+constexpr size_t kLengths = 4;  // the input
 enum Gate : int64_t { kUpdate, kReset, kCandidate };
 
 const RecurrentKind& kind() {
@@ -20,11 +26,21 @@ const RecurrentKind& kind() {
   return kind;
 }
 
-void infer(InferContext& context) { infer_recurrent(context, kind()); }
+constexpr size_t kGates = 2;  // the output
 
-void step(const RecurrentDirection& d, bool linear_before_reset, const double* x, std::vector<double>& h) {
+bool is_linear(const Attributes& attributes) { return attributes.flag("linear_before_reset"); }
+
+void infer(InferContext& context) {
+  infer_recurrent(context, kind());
+  const int64_t rows = kind().gates + (is_linear(context.attributes()) ? 1 : 0);
+  if (context.num_outputs() > kGates) infer_kept(context, kGates, rows, "gates");
+}
+
+// Appends the gates of the position to `gates` unless that is null.
+void step(const RecurrentDirection& d, bool linear_before_reset, const double* x, std::vector<double>& h,
+          std::vector<double>* gates) {
   const auto hidden = static_cast<size_t>(d.hidden);
-  std::vector<double> update(hidden), reset(hidden), reset_h(hidden), next(hidden);
+  std::vector<double> update(hidden), reset(hidden), reset_h(hidden), memory(hidden), candidate(hidden), next(hidden);
   for (size_t j = 0; j < hidden; ++j) {
     const auto row = static_cast<int64_t>(j);
     update[j] = d.activate(0, d.sum(kUpdate, row, x, h.data()));
@@ -34,25 +50,35 @@ void step(const RecurrentDirection& d, bool linear_before_reset, const double* x
   for (size_t j = 0; j < hidden; ++j) {
     const auto row = static_cast<int64_t>(j);
     const double bias = d.hidden_bias(kCandidate, row);
-    const double memory = linear_before_reset ? reset[j] * (d.from_hidden(kCandidate, row, h.data()) + bias)
-                                              : d.from_hidden(kCandidate, row, reset_h.data()) + bias;
-    const double candidate = d.activate(1, d.from_input(kCandidate, row, x) + memory);
-    next[j] = (1 - update[j]) * candidate + update[j] * h[j];
+    memory[j] = d.from_hidden(kCandidate, row, linear_before_reset ? h.data() : reset_h.data()) + bias;
+    const double remembered = linear_before_reset ? reset[j] * memory[j] : memory[j];
+    candidate[j] = d.activate(1, d.from_input(kCandidate, row, x) + remembered);
+    next[j] = (1 - update[j]) * candidate[j] + update[j] * h[j];
   }
   h = std::move(next);
+  if (!gates) return;
+  for (const std::vector<double>* part : {&update, &reset, &candidate}) {
+    gates->insert(gates->end(), part->begin(), part->end());
+  }
+  if (linear_before_reset) gates->insert(gates->end(), memory.begin(), memory.end());
 }
 
 void reference(const OpCall& call) {
-  const bool linear = call.attributes.flag("linear_before_reset");
+  const bool linear = is_linear(call.attributes);
+  std::vector<double> gates;
+  std::vector<double>* const kept = call.has_output(kGates) ? &gates : nullptr;
   run_recurrent(call, kind(),
-                [linear](const RecurrentDirection& d, const double* x, std::vector<double>& h, std::vector<double>&) {
-                  step(d, linear, x, h);
+                [&](const RecurrentDirection& d, const double* x, std::vector<double>& h, std::vector<double>&) {
+                  step(d, linear, x, h, kept);
                 });
+  if (kept) store_kept(call, kGates, gates);
 }
 
 OpSample sample(Random& random) {
   OpSample result = sample_recurrent(random, kind());
   result.attributes.set("linear_before_reset", draw(random, 0, 1));
+  const bool may_keep_gates = !result.attributes.flag("layout") && !result.inputs[kLengths].is_present();
+  if (may_keep_gates && draw_bool(random)) result.num_outputs = static_cast<int>(kGates) + 1;
   return result;
 }
 
@@ -69,12 +95,48 @@ std::vector<Var> decompose(DecomposeContext& context) {
       return cell.gate(cell.from_input, which, 1) + cell.gate(from_hidden, which, 1);
     };
     const Var update = cell.activate(0, sum(kUpdate)), reset = cell.activate(0, sum(kReset));
-    const Var memory = attributes.flag("linear_before_reset")
-                           ? reset * cell.gate(from_hidden, kCandidate, 1)
-                           : cell.gate(cell.from_hidden(reset * cell.h), kCandidate, 1);
-    const Var candidate = cell.activate(1, cell.gate(cell.from_input, kCandidate, 1) + memory);
+    const bool linear = is_linear(attributes);
+    const Var memory = cell.gate(linear ? from_hidden : cell.from_hidden(reset * cell.h), kCandidate, 1);
+    const Var from_input = cell.gate(cell.from_input, kCandidate, 1);
+    const Var candidate = cell.activate(1, from_input + (linear ? reset * memory : memory));
+    cell.kept =
+        concat(linear ? std::vector{update, reset, candidate, memory} : std::vector{update, reset, candidate}, 1);
     cell.h = (1 - update) * candidate + update * cell.h;
   });
+}
+
+// ---- Gradient ------------------------------------------------------------------------------------------------------
+
+// Where the reset gate comes before R, the candidate's rows of R see r * h.
+Var gradient_of_r(const Var& into_sums, const Var& gates, const DirectionFlow& direction) {
+  const int64_t hidden = direction.r.dim(1);
+  const auto piece = [&](const Var& x, int64_t first, int64_t end) {
+    return slice(x, {first * hidden}, {end * hidden}, {2});
+  };
+  const Var reset_h = piece(gates, kReset, kReset + 1) * direction.before;
+  return concat({product_of_rows(piece(into_sums, 0, kCandidate), direction.before),
+                 product_of_rows(piece(into_sums, kCandidate, kCandidate + 1), reset_h)},
+                0);
+}
+
+GatesFlow gates_flow(VjpContext& c, const Var& all_gates, const DirectionFlow& direction) {
+  const Var gates = of_direction(all_gates, direction.number, 0);
+  const bool linear = is_linear(c.attributes());
+  const std::vector<Var> flow =
+      gru_gates_grad(gates, direction.r, direction.before, direction.into_states, linear, direction.reverse);
+  if (linear) return {.into_input = flow[0], .into_hidden = flow[1], .of_r = {}, .into_first = {flow[2]}};
+  return {.into_input = flow[0],
+          .into_hidden = {},
+          .of_r = gradient_of_r(flow[0], gates, direction),
+          .into_first = {flow[2]}};
+}
+
+void vjp(VjpContext& c) {
+  require_usual_layer(c, kind());
+  if (c.has_gy(kGates)) c.unsupported("its rule needs gates that nothing flows into");
+  const std::vector<Var> outputs =
+      c.num_outputs() > kGates ? std::vector<Var>{c.out(0), c.out(1), c.out(kGates)} : c.with_outputs(3);
+  recurrent_vjp(c, outputs, [&](const DirectionFlow& direction) { return gates_flow(c, outputs[kGates], direction); });
 }
 
 }  // namespace
@@ -94,12 +156,17 @@ const OpDef& gru_def() {
                  {"sequence_lens", "I", "[batch], length of each sequence.", Arity::optional},
                  {"initial_h", "T", "[directions, batch, hidden], or batch first.", Arity::optional}},
       .outputs = {{"y", "T", "[length, directions, batch, hidden], or [batch, length, ...].", Arity::optional},
-                  {"y_h", "T", "The last h, shape of initial_h.", Arity::optional}},
+                  {"y_h", "T", "The last h, shape of initial_h.", Arity::optional},
+                  {"gates", "T",
+                   "[directions, length, batch, 3 * hidden]: z, r, n of all positions; with linear_before_reset "
+                   "[.., 4 * hidden], R h + b of the candidate behind them.",
+                   Arity::optional}},
       .types = {{"T", dtypes::kFloat}, {"I", DTypeSet{DType::i32}}},
       .attributes = attributes(),
       .infer = infer,
       .reference = reference,
       .decompose = decompose,
+      .vjp = vjp,
       .cost = recurrent_cost,
       .onnx = {{.name = "GRU", .since = 7, .export_since = 14}},
       .sample = sample,

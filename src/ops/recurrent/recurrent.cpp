@@ -39,7 +39,8 @@ void check_attributes_of(const InferContext& context, const RecurrentKind& kind)
   context.require<ValueError>(attributes.get_or<float>("clip", 0) >= 0, "clip", "expected 0 or more");
 }
 
-// Throws unless input `slot`, when given, has these extents.
+}  // namespace
+
 void require_dims(const InferContext& context, size_t slot, const std::vector<Dim>& dims, std::string_view what) {
   if (!context.has_input(slot)) return;
   context.require_rank(slot, static_cast<int64_t>(dims.size()));
@@ -50,6 +51,10 @@ void require_dims(const InferContext& context, size_t slot, const std::vector<Di
   }
 }
 
+Dim gate_rows(int64_t gates, const Dim& hidden) { return hidden.is_unknown() ? hidden : Dim(gates) * hidden; }
+
+namespace {
+
 Dim hidden_extent(const InferContext& context, const RecurrentKind& kind) {
   const Shape& r = context.shape(2);
   Dim hidden = r.has_rank() ? r[kind.weights_by_input ? 1 : 2] : Dim::unknown();
@@ -59,8 +64,6 @@ Dim hidden_extent(const InferContext& context, const RecurrentKind& kind) {
   }
   return hidden;
 }
-
-Dim times(int64_t factor, const Dim& dim) { return dim.is_unknown() ? dim : Dim(factor) * dim; }
 
 }  // namespace
 
@@ -74,26 +77,33 @@ void infer_recurrent(InferContext& context, const RecurrentKind& kind) {
   const Dim input = x.has_rank() ? x[2] : Dim::unknown();
   const Dim hidden = hidden_extent(context, kind);
   const Dim directions(num_directions(context.attributes()));
-  const Dim rows = times(kind.gates, hidden);
+  const Dim rows = gate_rows(kind.gates, hidden);
   const auto weights = [&](const Dim& depth) {
     return kind.weights_by_input ? std::vector<Dim>{directions, depth, rows}
                                  : std::vector<Dim>{directions, rows, depth};
   };
   require_dims(context, 1, weights(input), "W");
   require_dims(context, 2, weights(hidden), "R");
-  require_dims(context, 3, {directions, times(2, rows)}, "B");
+  require_dims(context, 3, {directions, gate_rows(2, rows)}, "B");
   require_vector(context, 4, batch, "sequence_lens");
   const std::vector<Dim> state =
       batch_first ? std::vector<Dim>{batch, directions, hidden} : std::vector<Dim>{directions, batch, hidden};
   require_dims(context, 5, state, "initial_h");
   if (kind.has_cell) {
     require_dims(context, 6, state, "initial_c");
-    require_dims(context, 7, {directions, times(3, hidden)}, "P");
+    require_dims(context, 7, {directions, gate_rows(3, hidden)}, "P");
   }
   context.set_output(0, context.dtype(0),
                      batch_first ? Shape{batch, length, directions, hidden} : Shape{length, directions, batch, hidden});
   context.set_output(1, context.dtype(0), Shape(state));
   context.set_output(2, context.dtype(0), Shape(state));
+}
+
+void infer_kept(InferContext& context, size_t slot, int64_t rows, std::string_view name) {
+  context.require<ValueError>(!context.attributes().flag("layout") && !context.has_input(4), name,
+                              "expected layout 0 and no sequence_lens");
+  const Shape y = context.output_types()[0].shape();
+  context.set_output(slot, context.dtype(0), Shape{y[1], y[0], y[2], gate_rows(rows, y[3])});
 }
 
 OpCost recurrent_cost(const CostContext& context) {
@@ -259,6 +269,20 @@ void run_recurrent(const OpCall& call, const RecurrentKind& kind, const Recurren
   for (size_t slot = 0; slot < (kind.has_cell ? 3 : 2); ++slot) {
     if (call.has_output(slot)) store_reals(*results[slot], call.output(slot));
   }
+}
+
+// The loop goes through [direction, instance, step]; the output is [direction, position, instance].
+void store_kept(const OpCall& call, size_t slot, const std::vector<double>& rows) {
+  const TensorView to = call.output(slot);
+  const int64_t length = to.dim(1), batch = to.dim(2), size = to.dim(3);
+  std::vector<double> kept(rows.size());
+  for (int64_t row = 0; row < to.dim(0) * batch * length; ++row) {
+    const int64_t d = row / (batch * length), b = row / length % batch, i = row % length;
+    const bool backwards = d == 1 || call.attributes.text("direction") == "reverse";
+    const int64_t t = backwards ? length - 1 - i : i;
+    std::copy_n(rows.begin() + row * size, size, kept.begin() + ((d * length + t) * batch + b) * size);
+  }
+  store_reals(kept, to);
 }
 
 OpSample sample_recurrent(Random& random, const RecurrentKind& kind) {

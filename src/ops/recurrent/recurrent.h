@@ -26,6 +26,16 @@ struct RecurrentKind {
 /// Output types; throws ShapeError and ValueError on inputs or attributes that do not fit.
 void infer_recurrent(InferContext& context, const RecurrentKind& kind);
 
+/// The type of an output [directions, length, batch, rows * hidden] that is kept for gradients: only with layout 0 and
+/// without lengths. After infer_recurrent().
+void infer_kept(InferContext& context, size_t slot, int64_t rows, std::string_view name);
+
+/// Throws unless input `slot`, when given, has these extents.
+void require_dims(const InferContext& context, size_t slot, const std::vector<Dim>& dims, std::string_view what);
+
+/// gates * hidden, unknown where hidden is.
+Dim gate_rows(int64_t gates, const Dim& hidden);
+
 /// 2 flops for each weight, position and instance.
 OpCost recurrent_cost(const CostContext& context);
 
@@ -70,5 +80,8 @@ using RecurrentStep =
 
 /// The reference loop over directions, instances and positions.
 void run_recurrent(const OpCall& call, const RecurrentKind& kind, const RecurrentStep& step);
+
+/// Writes an output of infer_kept() from rows that the steps of the reference loop left in the order of their calls.
+void store_kept(const OpCall& call, size_t slot, const std::vector<double>& rows);
 
 }  // namespace autograph

@@ -1,5 +1,6 @@
 #include "ops/recurrent/recurrent_body.h"
 
+#include <algorithm>
 #include <string>
 
 #include "autograph/ops/control.h"
@@ -24,7 +25,7 @@ class Direction {
   Direction(DecomposeContext& context, const RecurrentKind& kind, int64_t number, bool backwards)
       : context_(context), kind_(kind), number_(number), backwards_(backwards) {}
 
-  // y [length, batch, hidden], h and c [batch, hidden].
+  // y [length, batch, hidden], h and c [batch, hidden], what is kept [length, batch, ...].
   std::vector<Var> run(const Var& x, const RecurrentBodyStep& step) {
     r_ = of_direction(kR);
     hidden_ = r_.dim(1);
@@ -40,14 +41,16 @@ class Direction {
     const int64_t direction = backwards_ && !turns ? 1 : 0;
     std::vector<Var> outputs = scan(states_, scanned_, body, captured_,
                                     {{"scan_input_directions", std::vector<int64_t>(scanned_.size(), direction)},
-                                     {"scan_output_directions", std::vector<int64_t>{direction}}});
-    const Var y = turns ? reverse_sequence(outputs.back(), lengths) : outputs.back();
-    outputs.pop_back();
-    outputs.insert(outputs.begin(), y);
+                                     {"scan_output_directions", std::vector<int64_t>(keeps() ? 2 : 1, direction)}});
+    const auto y = outputs.begin() + static_cast<int64_t>(states_.size());
+    std::rotate(outputs.begin(), y, y + 1);
+    if (turns) outputs[0] = reverse_sequence(outputs[0], lengths);
     return outputs;
   }
 
  private:
+  bool keeps() const { return context_.num_outputs > 1 + states_.size(); }
+
   Var of_direction(size_t slot) { return squeeze(piece(context_.inputs[slot], 0, number_, number_ + 1), {0}); }
 
   // W x with its bias for all positions at once.
@@ -80,16 +83,13 @@ class Direction {
   Graph make_body(const RecurrentBodyStep& step) {
     Graph body("cell");
     const auto input = [&](const Type& type) { return Var(body, body.add_input(type)); };
-    const auto slice_of = [&](const Var& x) {
-      return Type(x.dtype(), Shape(std::vector<Dim>(x.shape().dims().begin() + 1, x.shape().dims().end())));
-    };
     RecurrentPosition cell;
     cell.hidden = hidden_;
     cell.h = input(states_[0].type());
     if (kind_.has_cell) cell.c = input(states_[1].type());
     const Var h = cell.h, c = cell.c;
-    cell.from_input = input(slice_of(scanned_[0]));
-    const Var inside = scanned_.size() > 1 ? input(slice_of(scanned_[1])) : Var();
+    cell.from_input = input(type_of_position(scanned_[0]));
+    const Var inside = scanned_.size() > 1 ? input(type_of_position(scanned_[1])) : Var();
     const auto capture = [&](const Var& value) {
       captured_.push_back(value);
       return input(value.type());
@@ -106,6 +106,7 @@ class Direction {
     body.add_output(kept(cell.h, h).id());
     if (kind_.has_cell) body.add_output(kept(cell.c, c).id());
     body.add_output(kept(cell.h, scalar_like(h, 0)).id());
+    if (keeps()) body.add_output(cell.kept.id());
     return body;
   }
 
@@ -133,6 +134,10 @@ class Direction {
 
 }  // namespace
 
+Type type_of_position(const Var& x) {
+  return Type(x.dtype(), Shape(std::vector<Dim>(x.shape().dims().begin() + 1, x.shape().dims().end())));
+}
+
 Var RecurrentPosition::gate(const Var& rows, int64_t which, int64_t axis) const {
   return piece(rows, axis, which * hidden, (which + 1) * hidden);
 }
@@ -149,7 +154,8 @@ std::vector<Var> recurrent_body(DecomposeContext& context, const RecurrentKind& 
   AG_CHECK_USER(context.inputs[kR].type().is_static(), UnsupportedError,
                 "[recurrent] body: expected weights of known extents, got {}", to_string(context.inputs[kR].type()));
   const int64_t count = direction == "bidirectional" ? 2 : 1;
-  std::vector<std::vector<Var>> parts(kind.has_cell ? 3 : 2);
+  const size_t states = kind.has_cell ? 2 : 1;
+  std::vector<std::vector<Var>> parts(std::max(context.num_outputs, 1 + states));
   for (int64_t number = 0; number < count; ++number) {
     Direction one(context, kind, number, number == 1 || direction == "reverse");
     const std::vector<Var> outputs = one.run(x, step);

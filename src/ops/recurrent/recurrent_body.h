@@ -18,6 +18,7 @@ struct RecurrentPosition {
   Var hidden_bias;  ///< [gates * hidden], the bias that goes with R; invalid: none.
   Var peepholes;    ///< [3 * hidden]; invalid: none.
   Var h, c;         ///< [batch, hidden], before the position; c invalid without cells.
+  Var kept;         ///< [batch, ...], set by the step: of each position, where more outputs than states are wanted.
   std::function<Var(size_t which, const Var& sum)> activate;  ///< Clips a sum and applies one of the functions.
   std::function<Var(const Var&)> output;                      ///< The last of the functions, without clipping.
 
@@ -26,6 +27,9 @@ struct RecurrentPosition {
   /// R h of all gates with its bias, [batch, gates * hidden].
   Var from_hidden(const Var& state) const;
 };
+
+/// The type of one position of x [length, ...].
+Type type_of_position(const Var& x);
 
 /// Moves h and c of the cell on by one position.
 using RecurrentBodyStep = std::function<void(const Attributes&, RecurrentPosition&)>;

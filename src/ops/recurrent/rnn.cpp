@@ -5,6 +5,7 @@
 #include "ops/defs.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/recurrent/recurrent_body.h"
+#include "ops/recurrent/recurrent_gradient.h"
 
 namespace autograph {
 namespace {
@@ -32,6 +33,15 @@ std::vector<Var> decompose(DecomposeContext& context) {
   });
 }
 
+void vjp(VjpContext& c) {
+  require_usual_layer(c, kind());
+  const std::vector<Var> outputs = c.num_outputs() > 1 ? std::vector<Var>{c.out(0), c.out(1)} : c.with_outputs(2);
+  recurrent_vjp(c, outputs, [](const DirectionFlow& direction) -> GatesFlow {
+    const std::vector<Var> flow = rnn_gates_grad(direction.y, direction.r, direction.into_states, direction.reverse);
+    return {.into_input = flow[0], .into_hidden = {}, .of_r = {}, .into_first = {flow[1]}};
+  });
+}
+
 }  // namespace
 
 std::vector<Var> rnn(Var x, Var w, Var r, Var b, const std::string& direction) {
@@ -55,6 +65,7 @@ const OpDef& rnn_def() {
       .infer = infer,
       .reference = reference,
       .decompose = decompose,
+      .vjp = vjp,
       .cost = recurrent_cost,
       .onnx = {{.name = "RNN", .since = 7, .export_since = 14}},
       .sample = sample,

@@ -20,6 +20,7 @@ std::vector<KernelDef> tap_conv_kernels();
 std::vector<KernelDef> winograd_conv_kernels();
 std::vector<KernelDef> pixel_pool_kernels();
 KernelDef lstm_gates_grad_kernel();
+std::vector<KernelDef> recurrent_grad_kernels();
 std::vector<KernelDef> recurrent_kernels();
 KernelDef dynamic_quantize_lstm_kernel();
 KernelDef block_matmul_kernel();

@@ -26,7 +26,8 @@ Sizes sizes_of(const KernelCall& call) {
 // The two functions that these ops have unless `activations` says otherwise.
 std::string sigmoid_of(const std::string& x) { return fmt::format("(1 / (1 + exp(-({}))))", x); }
 std::string tanh_of(const std::string& x) { return fmt::format("tanh({})", x); }
-constexpr size_t kSums = 3;  // of an LSTM's gates: the output behind y and the last states
+constexpr size_t kSums = 3;   // of an LSTM's gates: the output behind y and the last states
+constexpr size_t kGates = 2;  // of a GRU
 using Activation = std::string (*)(const std::string& x);
 
 class RecurrentWriter {
@@ -46,6 +47,7 @@ class RecurrentWriter {
     for (const char* name : {"activations", "activation_alpha", "activation_beta"}) {
       if (call_.attributes.contains(name)) return "activation functions of its own";
     }
+    if (is_gru() && gives(kGates)) return "the gates of a gru as an output";
     const size_t states = 3;
     if (states * static_cast<size_t>(s_.hidden) * element_size(DType::f64) > w_.target().local_bytes) {
       return "a state that is larger than local memory";

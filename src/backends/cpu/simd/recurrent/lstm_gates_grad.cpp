@@ -5,7 +5,7 @@
 
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
-#include "backends/cpu/simd/recurrent/recurrent_cells.h"
+#include "backends/cpu/simd/recurrent/turned_weights.h"
 #include "backends/cpu/threads/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,7 +13,7 @@
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
 #include <hwy/highway.h>
-#include "backends/cpu/simd/rows-inl.h"
+#include "backends/cpu/simd/recurrent/gate_lanes-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
 #include "ops/defs.h"
 
@@ -39,25 +39,6 @@ HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
 namespace {
 
-using GateD = hn::ScalableTag<float>;
-using GateV = hn::Vec<GateD>;
-
-// Calls step(load, store, at) for all lanes of a row; both take an address and leave what lies behind the row alone.
-template <class Step>
-HWY_INLINE void for_lanes(int64_t count, const Step& step) {
-  const GateD d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t at = 0;
-  for (; at + lanes <= count; at += lanes) {
-    step([](const float* from) HWY_ATTR { return hn::LoadU(GateD(), from); },
-         [](GateV v, float* to) HWY_ATTR { hn::StoreU(v, GateD(), to); }, at);
-  }
-  if (at == count) return;
-  const auto rest = static_cast<size_t>(count - at);
-  step([rest](const float* from) HWY_ATTR { return load_some(GateD(), from, rest, hn::Zero(GateD())); },
-       [rest](GateV v, float* to) HWY_ATTR { store_some(GateD(), v, to, rest); }, at);
-}
-
 // c goes on by a position.
 void next_cells(const float* sums, int64_t hidden, const float* c, float* next) {
   for_lanes(hidden, [&](const auto& load, const auto& store, int64_t at) HWY_ATTR {
@@ -67,9 +48,6 @@ void next_cells(const float* sums, int64_t hidden, const float* c, float* next) 
     store(hn::MulAdd(f, load(c + at), hn::Mul(i, n)), next + at);
   });
 }
-
-// x (1 - x)
-HWY_INLINE GateV slope(GateV x) { return hn::NegMulAdd(x, x, x); }
 
 // `c`: before the position.
 void gate_gradients(const GatesRow& row, const float* c) {
@@ -109,21 +87,22 @@ class LstmGatesGradient : public Kernel {
       : length_(call.input_dims(0)[0]),
         batch_(call.input_dims(0)[1]),
         hidden_(call.input_dims(1)[1]),
+        weights_(kGates * hidden_, hidden_),
         reverse_(call.attributes.flag("reverse")),
         threads_(useful_threads(call.threads, length_ * batch_ * hidden_ * hidden_)) {}
 
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(packed_size() + turned_size() + gate_width() * rows() + cells_size() +
-                               padded() * batch_) *
+    return static_cast<size_t>(weights_.packed_size() + weights_.scratch_size() + cells_size() +
+                               weights_.padded() * batch_) *
            sizeof(float);
   }
 
   void run(const KernelArgs& args) const override {
     auto* packed = static_cast<float*>(args.scratch);
-    float* turned = packed + packed_size();
-    float* panel = turned + turned_size();
-    pack(args.inputs[1].data<float>(), turned, panel, packed);
-    const Buffers buffers{packed, panel + gate_width() * rows(), panel + gate_width() * rows() + cells_size()};
+    float* packing = packed + weights_.packed_size();
+    weights_.pack(args.inputs[1].data<float>(), packing, packed);
+    float* cells = packing + weights_.scratch_size();
+    const Buffers buffers{packed, cells, cells + cells_size()};
     for_shares(threads_, batch_, [&](int64_t begin, int64_t end, int) { run_sequences(args, buffers, begin, end); });
   }
 
@@ -135,30 +114,16 @@ class LstmGatesGradient : public Kernel {
   };
 
   int64_t rows() const { return kGates * hidden_; }
-  int64_t padded() const { return (hidden_ + gate_width() - 1) / gate_width() * gate_width(); }
-  int64_t packed_size() const { return packed_gates_size(1, hidden_, rows()); }
-  int64_t turned_size() const { return hidden_ * rows(); }
   int64_t cells_size() const { return length_ * batch_ * hidden_; }
   // Position in memory of step t, in sequences.
   int64_t at(int64_t t) const { return (reverse_ ? length_ - 1 - t : t) * batch_; }
-
-  // gsums R is a product with the rows of R as depth: R is turned, then packed as gates are.
-  void pack(const float* r, float* turned, float* panel, float* packed) const {
-    constexpr int64_t kBlock = 16;
-    for (int64_t first = 0; first < rows(); first += kBlock) {
-      for (int64_t j = 0; j < hidden_; ++j) {
-        for (int64_t k = first; k < std::min(rows(), first + kBlock); ++k) turned[j * rows() + k] = r[k * hidden_ + j];
-      }
-    }
-    pack_gates(turned, 1, hidden_, rows(), panel, packed);
-  }
 
   void run_sequences(const KernelArgs& args, const Buffers& buffers, int64_t begin, int64_t end) const {
     const float* sums = args.inputs[0].data<float>();
     const float* gy = args.inputs[3].data<float>();
     float* gsums = args.outputs[0].mutable_data<float>();
     float* gc = args.outputs[2].mutable_data<float>();
-    const int64_t first = begin * hidden_, count = (end - begin) * hidden_;
+    const int64_t first = begin * hidden_, count = (end - begin) * hidden_, padded = weights_.padded();
     std::copy_n(args.inputs[2].data<float>() + first, count, buffers.cells + first);
     for (int64_t t = 0; t + 1 < length_; ++t) {
       for (int64_t b = begin; b < end; ++b) {
@@ -168,23 +133,24 @@ class LstmGatesGradient : public Kernel {
       }
     }
     std::copy_n(args.inputs[4].data<float>() + first, count, gc + first);
-    std::fill(buffers.gh + begin * padded(), buffers.gh + end * padded(), 0.0F);
+    std::fill(buffers.gh + begin * padded, buffers.gh + end * padded, 0.0F);
     for (int64_t t = length_; t-- > 0;) {
       for (int64_t b = begin; b < end; ++b) {
         const int64_t row = at(t) + b;
         HWY_DYNAMIC_DISPATCH(gate_gradients)
-        ({sums + row * rows(), gy + row * hidden_, buffers.gh + b * padded(), gc + b * hidden_, gsums + row * rows(),
+        ({sums + row * rows(), gy + row * hidden_, buffers.gh + b * padded, gc + b * hidden_, gsums + row * rows(),
           hidden_},
          buffers.cells + (t * batch_ + b) * hidden_);
       }
-      multiply_gates({gsums + (at(t) + begin) * rows(), rows(), end - begin, rows(), buffers.packed,
-                      padded() / gate_width(), buffers.gh + begin * padded(), padded()});
+      weights_.multiply(buffers.packed, {gsums + (at(t) + begin) * rows(), rows(), end - begin},
+                        buffers.gh + begin * padded);
     }
     float* gh = args.outputs[1].mutable_data<float>();
-    for (int64_t b = begin; b < end; ++b) std::copy_n(buffers.gh + b * padded(), hidden_, gh + b * hidden_);
+    for (int64_t b = begin; b < end; ++b) std::copy_n(buffers.gh + b * padded, hidden_, gh + b * hidden_);
   }
 
   const int64_t length_, batch_, hidden_;
+  const TurnedWeights weights_;
   const bool reverse_;
   const int threads_;
 };

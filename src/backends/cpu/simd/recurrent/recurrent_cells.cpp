@@ -16,7 +16,6 @@ namespace autograph::simd::HWY_NAMESPACE {
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
-constexpr int64_t kLstmGates = 4;
 
 int64_t width_of_gate() { return panel_width(); }
 
@@ -31,6 +30,13 @@ void multiply_gate_panels(const GateProduct& product) {
       product.rows, product.panels * width);
 }
 
+// Of a block that reaches beyond the last element only `count` lanes exist.
+HWY_INLINE void store_existing(V v, int64_t count, float* to) {
+  const D d;
+  if (count >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, to);
+  if (count > 0) store_some(d, v, to, static_cast<size_t>(count));
+}
+
 // The lanes of a task from `at` on. Gates stand `width` elements apart.
 class Cell {
  public:
@@ -43,18 +49,25 @@ class Cell {
         const V total = clipped(sum(0));
         return task_.relu ? at_least(d, hn::Zero(d), total) : tanh(d, total);
       }
-      case CellKind::gru: return mix(gate(0), tanh(d, clipped(hn::MulAdd(gate(1), hidden_part(2), input_part(2)))));
-      case CellKind::gru_gates: hn::StoreU(gate(0), d, task_.cell + at_); return hn::Mul(gate(1), load(task_.h));
-      case CellKind::gru_reset: return mix(load(task_.cell), tanh(d, clipped(hn::Add(hidden_part(0), input_part(2)))));
+      case CellKind::gru: return gru();
+      case CellKind::gru_gates:
+        hn::StoreU(kept(kUpdate, gate(kUpdate)), d, task_.cell + at_);
+        return hn::Mul(kept(kReset, gate(kReset)), load(task_.h));
+      case CellKind::gru_reset: return mix(load(task_.cell), candidate(hn::Add(hidden_part(0), input_part(kNew))));
       case CellKind::lstm: return lstm();
     }
     return hn::Zero(d);
   }
 
-  HWY_INLINE V sum_of(int64_t gate) const { return sum(gate); }
-
  private:
-  enum Gate : int64_t { kInput, kOutput, kForget, kCandidate };
+  enum LstmGate : int64_t { kInput, kOutput, kForget, kCandidate, kLstmGates };
+  enum GruGate : int64_t { kUpdate, kReset, kNew, kMemory };
+
+  // Stores v for gradients, too.
+  HWY_INLINE V kept(int64_t which, V v) const {
+    if (task_.kept) store_existing(v, task_.y_count - at_, task_.kept + which * task_.kept_stride + at_);
+    return v;
+  }
 
   HWY_INLINE V load(const float* from, int64_t gate = 0) const { return hn::LoadU(D(), from + gate * width_ + at_); }
   HWY_INLINE V input_part(int64_t gate) const { return hn::Add(load(task_.from_input, gate), load(task_.bias, gate)); }
@@ -76,8 +89,17 @@ class Cell {
   // (1 - z) * n + z * h
   HWY_INLINE V mix(V z, V n) const { return hn::MulAdd(z, hn::Sub(load(task_.h), n), n); }
 
+  HWY_INLINE V candidate(V sum) const { return kept(kNew, tanh(D(), clipped(sum))); }
+
+  HWY_INLINE V gru() const {
+    const V update = kept(kUpdate, gate(kUpdate)), reset = kept(kReset, gate(kReset));
+    const V memory = kept(kMemory, hidden_part(kNew));
+    return mix(update, candidate(hn::MulAdd(reset, memory, input_part(kNew))));
+  }
+
   HWY_INLINE V lstm() const {
     const D d;
+    for (int64_t which = 0; task_.kept && which < kLstmGates; ++which) kept(which, sum(which));
     const V last = load(task_.cell);
     const V input = gate(kInput, last);
     const V forget = task_.input_forget ? hn::Sub(hn::Set(d, 1.0F), input) : gate(kForget, last);
@@ -92,22 +114,11 @@ class Cell {
   const int64_t width_;
 };
 
-// Of a block that reaches beyond the last element only `count` lanes exist.
-HWY_INLINE void store_existing(V v, int64_t count, float* to) {
-  const D d;
-  if (count >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, to);
-  if (count > 0) store_some(d, v, to, static_cast<size_t>(count));
-}
-
 void run_cell_lanes(const CellTask& task) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t at = 0; at < panel_width(); at += lanes) {
-    const Cell cell(task, at);
-    for (int64_t gate = 0; task.sums && gate < kLstmGates; ++gate) {
-      store_existing(cell.sum_of(gate), task.y_count - at, task.sums + gate * task.sums_stride + at);
-    }
-    const V h = cell.run();
+    const V h = Cell(task, at).run();
     hn::StoreU(h, d, task.next_h + at);
     if (task.y) store_existing(h, task.y_count - at, task.y + at);
   }

@@ -54,8 +54,8 @@ struct CellTask {
   float* cell;               ///< LSTM: c, read and written. gru_gates writes z here, gru_reset reads it.
   float* y;                  ///< Gets `y_count` elements of next_h; null: none.
   int64_t y_count;
-  float* sums;          ///< LSTM: gets `y_count` elements per gate of what goes into the functions; null: none.
-  int64_t sums_stride;  ///< From gate to gate.
+  float* kept;  ///< Gets `y_count` elements of each of what gradients want, as gru and lstm give it; null: none.
+  int64_t kept_stride;  ///< From one to the next.
   float clip;           ///< Bound of sums that go into functions; infinity: none.
   bool input_forget;    ///< LSTM: f = 1 - i.
   bool relu;            ///< RNN: f is relu, else tanh.

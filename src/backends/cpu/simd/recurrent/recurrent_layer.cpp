@@ -136,7 +136,7 @@ class RecurrentRun {
 
   void finish() {
     const int64_t states[] = {at_.h[last_of(e_.length)], at_.cell};
-    for (size_t k = 0; k < 2; ++k) {
+    for (size_t k = 0; k < num_states(); ++k) {
       if (args_.outputs.size() <= k + 1 || !args_.outputs[k + 1].is_present()) continue;
       float* to = args_.outputs[k + 1].mutable_data<float>();
       for (int64_t d = 0; d < e_.directions; ++d) {
@@ -271,6 +271,7 @@ class RecurrentRun {
     });
   }
 
+  size_t num_states() const { return layer_.cell_.kind == CellKind::lstm ? 2 : 1; }
   bool is_gru() const { return layer_.cell_.kind == CellKind::gru || layer_.cell_.kind == CellKind::gru_gates; }
 
   // What R is multiplied with.
@@ -328,8 +329,8 @@ class RecurrentRun {
       task.cell = memory_ + at_.cell + first_state + at;
       task.y = kind == CellKind::gru_gates ? nullptr : y;
       task.y_count = elements(block);
-      task.sums = sums(t, d, b, block);
-      task.sums_stride = e_.hidden;
+      task.kept = kept(t, d, b, block);
+      task.kept_stride = e_.hidden;
       run_cell(task);
     }
   }
@@ -348,12 +349,13 @@ class RecurrentRun {
     return args_.outputs[0].mutable_data<float>() + e_.y(t, d, b) + block * e_.width;
   }
 
-  // An LSTM's sums of gates, where they are asked for.
-  float* sums(int64_t t, int64_t d, int64_t b, int64_t block) const {
-    constexpr size_t kSums = 3;
-    if (args_.outputs.size() <= kSums || !args_.outputs[kSums].is_present()) return nullptr;
+  // An LSTM's sums of gates or a GRU's gates, the output behind y and the states, where they are asked for.
+  float* kept(int64_t t, int64_t d, int64_t b, int64_t block) const {
+    const size_t slot = 1 + num_states();
+    if (args_.outputs.size() <= slot || !args_.outputs[slot].is_present()) return nullptr;
     const int64_t row = (d * e_.length + t) * e_.batch + b;
-    return args_.outputs[kSums].mutable_data<float>() + row * e_.gates * e_.hidden + block * e_.width;
+    const int64_t gates = e_.gates + (layer_.cell_.kind == CellKind::gru ? 1 : 0);
+    return args_.outputs[slot].mutable_data<float>() + row * gates * e_.hidden + block * e_.width;
   }
 
   const RecurrentLayer& layer_;
