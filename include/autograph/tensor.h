@@ -170,9 +170,12 @@ class Datum {
   const Tensor& tensor() const;
   /// The list; throws TypeError when it is something else.
   const std::vector<Datum>& sequence() const;
+  /// The list to change: itself where nobody else holds it, else a copy.
+  std::vector<Datum> take_sequence() &&;
 
  private:
-  std::variant<std::monostate, Tensor, std::shared_ptr<const std::vector<Datum>>> value_;
+  // Copies share the list, which none of them changes.
+  std::variant<std::monostate, Tensor, std::shared_ptr<std::vector<Datum>>> value_;
 };
 
 /// "f32[2,3] {{1, 2, 3}, {4, 5, 6}}": floats with six significant digits, strings quoted; of long axes the three first

@@ -16,6 +16,7 @@
 #include "engine/thread_scope.h"
 #include "ops/defs.h"
 #include "runtime/threads/core_gate.h"
+#include "tensor/change_tensors.h"
 
 namespace autograph {
 namespace {
@@ -62,11 +63,10 @@ bool has_static_inputs(const Graph& graph) {
 
 // The same elements in `memory`, strings on the host.
 Datum moved(Datum datum, const Memory* memory) {
-  if (datum.is_tensor() && datum.tensor().dtype() != DType::string) return datum.tensor().to(memory);
-  if (!datum.is_sequence()) return datum;
-  std::vector<Datum> elements;
-  for (const Datum& element : datum.sequence()) elements.push_back(moved(element, memory));
-  return elements;
+  return change_tensors(
+      std::move(datum),
+      [&](const Tensor& t) { return t.is_present() && t.dtype() != DType::string && t.buffer().memory() != memory; },
+      [&](const Tensor& t) { return t.to(memory); });
 }
 
 }  // namespace

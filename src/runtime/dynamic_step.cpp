@@ -7,6 +7,7 @@
 #include "base/join.h"
 #include "graph/infer_node.h"
 #include "graph/run_reference.h"
+#include "tensor/change_tensors.h"
 
 namespace autograph {
 namespace {
@@ -100,7 +101,7 @@ std::vector<Datum> DynamicStep::evaluate(std::vector<Datum> inputs) {
   const std::vector<ByteRange> borrowed = borrowed_ranges(inputs);
   StepEvaluateContext context(*launchable_.compiled().graph, node_, std::move(inputs), options_, meter_);
   std::vector<Datum> outputs = node_.op().evaluate(context);
-  for (Datum& output : outputs) output = owned(output, borrowed);
+  for (Datum& output : outputs) output = owned(std::move(output), borrowed);
   return outputs;
 }
 
@@ -119,19 +120,16 @@ std::vector<DynamicStep::ByteRange> DynamicStep::borrowed_ranges(const std::vect
 }
 
 // What evaluate gives back may be an input, or lie in one: then it gets memory of its own.
-Datum DynamicStep::owned(const Datum& datum, const std::vector<ByteRange>& borrowed) {
+Datum DynamicStep::owned(Datum datum, const std::vector<ByteRange>& borrowed) {
   if (borrowed.empty()) return datum;
-  if (datum.is_sequence()) {
-    std::vector<Datum> elements;
-    for (const Datum& element : datum.sequence()) elements.push_back(owned(element, borrowed));
-    return elements;
-  }
-  if (!datum.is_tensor() || datum.tensor().dtype() == DType::string) return datum;
-  const char* at = static_cast<const char*>(datum.tensor().raw());
-  const bool is_borrowed = std::any_of(borrowed.begin(), borrowed.end(), [&](const ByteRange& range) {
-    return std::greater_equal<>()(at, range.begin) && std::less<>()(at, range.end);
-  });
-  return is_borrowed ? Datum(datum.tensor().clone()) : datum;
+  const auto is_borrowed = [&](const Tensor& tensor) {
+    if (!tensor.is_present() || tensor.dtype() == DType::string) return false;
+    const char* at = static_cast<const char*>(tensor.raw());
+    return std::any_of(borrowed.begin(), borrowed.end(), [&](const ByteRange& range) {
+      return std::greater_equal<>()(at, range.begin) && std::less<>()(at, range.end);
+    });
+  };
+  return change_tensors(std::move(datum), is_borrowed, [](const Tensor& tensor) { return tensor.clone(); });
 }
 
 std::vector<Datum> DynamicStep::infer_and_run(const std::vector<Datum>& inputs) {

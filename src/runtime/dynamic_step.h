@@ -28,7 +28,7 @@ class DynamicStep {
   std::vector<Datum> gather_inputs() const;
   std::vector<Datum> evaluate(std::vector<Datum> inputs);
   std::vector<ByteRange> borrowed_ranges(const std::vector<Datum>& inputs) const;
-  static Datum owned(const Datum& datum, const std::vector<ByteRange>& borrowed);
+  static Datum owned(Datum datum, const std::vector<ByteRange>& borrowed);
   std::vector<Datum> infer_and_run(const std::vector<Datum>& inputs);
   std::vector<Type> infer(const std::vector<Type>& input_types, const std::vector<Tensor>& inputs) const;
   bool is_view(const std::vector<Tensor>& inputs, const std::vector<Type>& output_types) const;

@@ -1,7 +1,9 @@
 #include "autograph/tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "base/checked_int.h"
@@ -175,7 +177,7 @@ void Tensor::refuse_access() const {
       to_string(type()), buffer_.memory()->name()));
 }
 
-Datum::Datum(std::vector<Datum> sequence) : value_(std::make_shared<const std::vector<Datum>>(std::move(sequence))) {}
+Datum::Datum(std::vector<Datum> sequence) : value_(std::make_shared<std::vector<Datum>>(std::move(sequence))) {}
 
 const Tensor& Datum::tensor() const {
   AG_CHECK_USER(is_tensor(), TypeError, "[datum] kind: expected a tensor, got {}",
@@ -186,7 +188,16 @@ const Tensor& Datum::tensor() const {
 const std::vector<Datum>& Datum::sequence() const {
   AG_CHECK_USER(is_sequence(), TypeError, "[datum] kind: expected a sequence, got {}",
                 is_tensor() ? "a tensor" : "nothing");
-  return *std::get<std::shared_ptr<const std::vector<Datum>>>(value_);
+  return *std::get<std::shared_ptr<std::vector<Datum>>>(value_);
+}
+
+std::vector<Datum> Datum::take_sequence() && {
+  if (!is_sequence()) return sequence();  // throws
+  const Datum taken = std::exchange(*this, Datum());
+  const auto& list = std::get<std::shared_ptr<std::vector<Datum>>>(taken.value_);
+  if (list.use_count() > 1) return *list;
+  std::atomic_thread_fence(std::memory_order_acquire);  // behind what the last other holder read
+  return std::move(*list);
 }
 
 }  // namespace autograph

@@ -76,9 +76,22 @@ TEST(Datum, CopiesShareTheirList) {
   EXPECT_EQ(&copy.sequence(), &list.sequence());
 }
 
+TEST(Datum, GivesItsListAwayOnlyWhereNobodyElseHoldsIt) {
+  Datum list(std::vector<Datum>{Tensor::scalar(1.0F), Tensor::scalar(2.0F)});
+  const Datum copy = list;  // NOLINT: it holds the list, too
+  const Datum* const elements = copy.sequence().data();
+  std::vector<Datum> taken = std::move(list).take_sequence();
+  EXPECT_NE(taken.data(), elements);
+  EXPECT_EQ(copy.sequence().size(), 2U);
+  Datum alone(std::move(taken));
+  const Datum* const own = alone.sequence().data();
+  EXPECT_EQ(std::move(alone).take_sequence().data(), own);
+}
+
 TEST(Datum, ThrowsWhenAskedForTheWrongKind) {
   EXPECT_THROW(Datum().tensor(), TypeError);
   EXPECT_THROW(Datum(Tensor::scalar(1.0F)).sequence(), TypeError);
+  EXPECT_THROW(Datum(Tensor::scalar(1.0F)).take_sequence(), TypeError);
 }
 
 }  // namespace
