@@ -37,6 +37,10 @@ std::shared_ptr<const void> PackedConstants::keep(const std::string& key, std::s
   return made;
 }
 
+bool PackedConstants::knows(const std::vector<Tensor>& constants, std::string_view form) const {
+  return find(key_of(constants, form)) != nullptr;
+}
+
 void PackedConstants::renew(const Tensor& tensor, uint64_t version) {
   const std::lock_guard lock(mutex_);
   versions_[tensor.raw()] = version;

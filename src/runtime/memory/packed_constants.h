@@ -39,6 +39,9 @@ class PackedConstants {
     return std::static_pointer_cast<const Packed>(packed->keep(key, made));
   }
 
+  /// Does some kernel hold this form?
+  bool knows(const std::vector<Tensor>& constants, std::string_view form) const;
+
   /// The elements of this tensor, whose address stays, are those of `version` from here on: what was made of others is
   /// not given any more. Versions of one tensor only grow.
   void renew(const Tensor& tensor, uint64_t version);

@@ -12,7 +12,7 @@ KernelCase::KernelCase(const OpDef& op, OpSample sample, KernelSetup setup)
     input_types_.push_back(inputs_.back().is_present() ? inputs_.back().type() : Type());
     input_views_.push_back(inputs_.back().is_present() ? inputs_.back().view() : TensorView());
     // Lists of axes are constants in every graph.
-    const bool known = (setup.constant_weights && k > 0) || is_shape_like(sample.inputs[k]);
+    const bool known = (setup.constant_weights && k > 0 && k < setup.first_unknown) || is_shape_like(sample.inputs[k]);
     constants_.push_back(known ? inputs_.back() : Tensor());
   }
   for (const ValueId output : node.outputs()) output_types_.push_back(test_.graph.value(output).type());
@@ -27,7 +27,8 @@ KernelCall KernelCase::call() const {
           .constants = constants_,
           .threads = setup_.threads,
           .exact = setup_.exact,
-          .variant = setup_.variant};
+          .variant = setup_.variant,
+          .packed = setup_.packed};
 }
 
 std::vector<Tensor> KernelCase::reference() const {

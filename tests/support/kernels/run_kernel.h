@@ -1,6 +1,7 @@
 // Running one kernel of a backend by itself, on tensors, without a plan around it.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,10 +13,13 @@ namespace autograph {
 
 /// How a kernel is prepared.
 struct KernelSetup {
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
   int threads = 1;
   bool constant_weights = false;           ///< All inputs but the first are known when it is prepared.
   const KernelVariant* variant = nullptr;  ///< Must outlive the case; inputs are then in its layouts.
   bool exact = false;                      ///< See KernelCall.
+  PackedConstants* packed = nullptr;       ///< See KernelCall; must outlive the case.
+  size_t first_unknown = kNone;            ///< With constant weights: this input and those behind it are not known.
 };
 
 /// A call of one op with everything that a kernel is told about it.

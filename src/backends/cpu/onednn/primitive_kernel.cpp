@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/onednn/movable_memory.h"
 #include "backends/cpu/threads/parallel.h"
 #include "base/check.h"
 #include "runtime/memory/packed_constants.h"
@@ -17,19 +18,6 @@ constexpr size_t kAlignment = 64;
 void check(dnnl_status_t status, const char* what) {
   AG_CHECK(status == dnnl_success, "oneDNN {} gave status {}", what, static_cast<int>(status));
 }
-
-// A memory object whose address is set only when it changes: setting it may clear padding.
-struct MovableMemory {
-  dnnl::memory memory;
-  void* address = nullptr;
-
-  explicit MovableMemory(const dnnl::memory::desc& desc) : memory(desc, cpu_engine(), nullptr) {}
-  void move_to(void* data) {
-    if (data == address) return;
-    memory.set_data_handle(data);
-    address = data;
-  }
-};
 
 // What a packed constant depends on besides its elements: both layouts, byte by byte. Those that only look different
 // are packed once more.
@@ -120,6 +108,7 @@ struct PrimitiveKernel::State : KernelState {
   std::vector<MovableMemory> wanted;  // parallel to bound_; the same layout as `given` when there is no reorder
   std::vector<dnnl_exec_arg_t> args;  // of the primitive
   std::optional<MovableMemory> scratchpad;
+  std::unique_ptr<RowTiles::State> tiles;
 };
 
 PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments,
@@ -164,6 +153,16 @@ void PrimitiveKernel::pack(Bound& bound, PackedConstants* packed) {
   bound.argument.constant = Tensor();
 }
 
+bool PrimitiveKernel::is_packed(const Argument& argument, PackedConstants* packed) {
+  return packed && argument.constant.is_present() && packed->knows({argument.constant}, form_of(argument));
+}
+
+void PrimitiveKernel::set_row_tiles(RowTiles tiles, std::unique_ptr<LatePrimitive> late) {
+  tiles_offset_ = reserve(tiles.scratch_bytes());
+  tiles_.emplace(std::move(tiles));
+  late_ = std::move(late);
+}
+
 void PrimitiveKernel::set_accumulated_input(size_t slot) {
   accumulated_input_ = static_cast<int>(slot);
   for (const Bound& bound : bound_) {
@@ -205,6 +204,7 @@ std::unique_ptr<KernelState> PrimitiveKernel::new_state() const {
   }
   state->scratchpad.emplace(scratchpad_);
   state->args.push_back({DNNL_ARG_SCRATCHPAD, state->scratchpad->memory.get()});
+  if (tiles_) state->tiles = tiles_->new_state(state->args);
   return state;
 }
 
@@ -233,6 +233,15 @@ void PrimitiveKernel::set_last_pass(const simd::ActivationPass& pass, int residu
   last_pass_threads_ = useful_threads(threads, static_cast<int64_t>(output_bytes_ / sizeof(float)) * kWorkPerElement);
 }
 
+void PrimitiveKernel::compute(const KernelArgs& args, State& state) const {
+  const TeamPrimitive* primitive = late_ ? late_->get() : &primitive_;
+  if (primitive) return primitive->execute(state.stream, state.args);
+  const auto is_source = [](const Bound& bound) { return bound.argument.id == DNNL_ARG_SRC; };
+  const size_t slot = std::find_if(bound_.begin(), bound_.end(), is_source)->argument.slot;
+  tiles_->run(*state.tiles, args.inputs[slot].data<float>(), args.outputs[0].mutable_data<float>(),
+              static_cast<char*>(args.scratch) + tiles_offset_);
+}
+
 void PrimitiveKernel::run(const KernelArgs& args) const {
   State& state = *static_cast<State*>(args.state);
   char* scratch = static_cast<char*>(args.scratch);
@@ -254,7 +263,7 @@ void PrimitiveKernel::run(const KernelArgs& args) const {
     if (!bound.argument.is_output) reorder(i);
   }
   if (accumulated_input_ >= 0) accumulate(args, state);
-  primitive_.execute(state.stream, state.args);
+  compute(args, state);
   for (size_t i = 0; i < bound_.size(); ++i) {
     if (bound_[i].reorder && bound_[i].argument.is_output) reorder(i);
   }

@@ -7,6 +7,7 @@
 
 #include <dnnl.hpp>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,13 +15,13 @@
 #include <vector>
 
 #include "autograph/kernel.h"
+#include "backends/cpu/onednn/cpu_engine.h"
+#include "backends/cpu/onednn/late_primitive.h"
+#include "backends/cpu/onednn/row_tiles.h"
 #include "backends/cpu/onednn/team_primitive.h"
 #include "backends/cpu/simd/elementwise/activation_pass.h"
 
 namespace autograph::onednn {
-
-/// The one CPU engine.
-const dnnl::engine& cpu_engine();
 
 using DataType = dnnl::memory::data_type;
 
@@ -51,8 +52,18 @@ dnnl::primitive_attr new_attributes(Use use = Use::run);
 /// oneDNN's name of the implementation that a primitive runs.
 std::string implementation_of(const dnnl::primitive& primitive);
 
-/// A primitive of the implementation of this name, with the descriptor it was made from; `describe` gives the
-/// descriptor of the first one. Throws dnnl::error when there is none.
+/// The descriptor that names this implementation; `describe` gives that of the first one. Throws dnnl::error when there
+/// is none.
+template <class Describe>
+auto describe_implementation(std::string_view name, Describe&& describe) {
+  auto pd = describe();
+  while (pd.impl_info_str() != name) {
+    if (!pd.next_impl()) throw dnnl::error(dnnl_unimplemented, "no such implementation");
+  }
+  return pd;
+}
+
+/// A primitive of the implementation of this name, with the descriptor it was made from. See describe_implementation().
 ///
 /// oneDNN 2.6 keeps primitives by the number of the step at which next_impl() met them, and a step that finds its
 /// number there does not move on: those behind it come again, under other numbers. What comes after how many steps thus
@@ -63,10 +74,7 @@ std::pair<Primitive, typename Primitive::primitive_desc> make_implementation(std
   // More than one where another thread makes one of its own at the same step.
   constexpr int kAttempts = 8;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    typename Primitive::primitive_desc pd = describe();
-    bool found = pd.impl_info_str() == name;
-    while (!found && pd.next_impl()) found = pd.impl_info_str() == name;
-    if (!found) break;
+    auto pd = describe_implementation(name, describe);
     Primitive primitive(pd);
     if (implementation_of(primitive) == name) return {std::move(primitive), std::move(pd)};
   }
@@ -98,7 +106,13 @@ class PrimitiveKernel : public Kernel {
   /// Has a pass over output 0 behind the primitive, which also adds input `residual` where that is not negative; it is
   /// given in the layout of output 0 and has elements of the same size.
   void set_last_pass(const simd::ActivationPass& pass, int residual, int threads);
+  /// The primitive that was given is empty: `tiles` run in place of `late` until that is made. The arguments are a
+  /// source and an output without reorders, and others that are the same for each row.
+  void set_row_tiles(RowTiles tiles, std::unique_ptr<LatePrimitive> late);
   std::vector<uint32_t> in_place_inputs() const override;
+
+  /// Is a constant in the form that this argument wants, for kernels that are there?
+  static bool is_packed(const Argument& argument, PackedConstants* packed);
 
   void run(const KernelArgs& args) const override;
   size_t scratch_bytes() const override { return scratch_bytes_; }
@@ -118,12 +132,16 @@ class PrimitiveKernel : public Kernel {
 
   void pack(Bound& bound, PackedConstants* packed);
   void accumulate(const KernelArgs& args, State& state) const;
+  void compute(const KernelArgs& args, State& state) const;
   size_t reserve(size_t bytes);
 
   TeamPrimitive primitive_;
   std::vector<Bound> bound_;
   dnnl::memory::desc scratchpad_;
   size_t scratchpad_offset_ = 0;
+  std::unique_ptr<LatePrimitive> late_;  // in place of primitive_
+  std::optional<RowTiles> tiles_;        // which run until it is made
+  size_t tiles_offset_ = 0;
   size_t scratch_bytes_ = 0;
   size_t weight_bytes_ = 0;
   size_t output_bytes_ = 0;

@@ -16,18 +16,6 @@ namespace {
 
 using Description = dnnl::handle<dnnl_primitive_desc_t>;
 
-// Threads that oneDNN uses on the calling thread, while it lives.
-class ThreadScope {
- public:
-  explicit ThreadScope(int threads) : before_(set_cpu_threads(threads)) {}
-  ~ThreadScope() { set_cpu_threads(before_); }
-  ThreadScope(const ThreadScope&) = delete;
-  ThreadScope& operator=(const ThreadScope&) = delete;
-
- private:
-  int before_;
-};
-
 // What oneDNN tells about a primitive, all of it owned by the primitive.
 class Facts {
  public:
@@ -168,7 +156,7 @@ Description description_like(const Facts& wide) {
 
 // Empty when oneDNN has none.
 dnnl::primitive make_twin(const dnnl::primitive& wide, int threads) {
-  const ThreadScope scope(threads);
+  const TeamScope scope(threads);
   const Facts facts = facts_of(wide);
   const Description description = description_like(facts);
   if (!description) return {};
@@ -189,10 +177,17 @@ void run(const dnnl::primitive& primitive, const dnnl::stream& stream, std::span
 
 }  // namespace
 
-TeamPrimitive::TeamPrimitive(dnnl::primitive primitive) : primitive_(std::move(primitive)) {
-  threads_ = set_cpu_threads(1);
-  set_cpu_threads(threads_);
+int threads_in_use() {
+  const int threads = set_cpu_threads(1);
+  set_cpu_threads(threads);
+  return threads;
 }
+
+TeamScope::TeamScope(int threads) : before_(set_cpu_threads(threads)) {}
+TeamScope::~TeamScope() { set_cpu_threads(before_); }
+
+TeamPrimitive::TeamPrimitive(dnnl::primitive primitive)
+    : primitive_(std::move(primitive)), threads_(threads_in_use()) {}
 
 std::shared_ptr<const TeamPrimitive::Twin> TeamPrimitive::twin_for(int threads) const {
   const std::lock_guard lock(last_->mutex);
@@ -207,7 +202,7 @@ void TeamPrimitive::execute(const dnnl::stream& stream, std::span<const dnnl_exe
   if (threads < threads_) {
     const std::shared_ptr<const Twin> twin = twin_for(threads);
     if (twin->primitive) {
-      const ThreadScope scope(threads);
+      const TeamScope scope(threads);
       run(twin->primitive, stream, args);
       return;
     }

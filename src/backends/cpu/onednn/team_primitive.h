@@ -12,6 +12,21 @@
 
 namespace autograph::onednn {
 
+/// Threads that oneDNN uses on the calling thread.
+int threads_in_use();
+
+/// Sets them while it lives.
+class TeamScope {
+ public:
+  explicit TeamScope(int threads);
+  ~TeamScope();
+  TeamScope(const TeamScope&) = delete;
+  TeamScope& operator=(const TeamScope&) = delete;
+
+ private:
+  int before_;
+};
+
 /// Any number of threads may call execute() at once.
 class TeamPrimitive {
  public:

@@ -8,6 +8,8 @@
 // With bf16 the kernel rounds input and weights to bf16, the input on every run, and leaves sums and output in f32.
 // oneDNN has these implementations for channels-last tensors alone.
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -95,11 +97,12 @@ class Convolution {
   }
 
   // Throws dnnl::error where oneDNN has nothing for the form.
-  Desc make_desc() const {
+  Desc make_desc() const { return make_desc(any_layout(w_, operands_)); }
+  Desc make_desc(const dnnl::memory::desc& weights) const {
     return {dnnl::prop_kind::forward_inference,
             form_.algorithm,
             desc_in(form_.src, x_, operands_),
-            any_layout(w_, operands_),
+            weights,
             bias_,
             desc_in(form_.dst, y_),
             windows_.strides,
@@ -154,6 +157,34 @@ class Convolution {
       kind.add(*windows);
     }
     return kind.add(bias_.is_zero() ? 0 : 1).add(post_ops_.ops);
+  }
+
+  // Is the result of a pixel the same wherever it lies?
+  bool has_equal_pixels() const {
+    const auto all = [](const dnnl::memory::dims& list, int64_t number) {
+      return std::all_of(list.begin(), list.end(), [&](int64_t n) { return n == number; });
+    };
+    const bool is_product = w_.size() == x_.size() && all({w_.begin() + 2, w_.end()}, 1) && all(windows_.strides, 1) &&
+                            all(windows_.pads_begin, 0) && all(windows_.pads_end, 0);
+    const auto is_alike = [&](const Argument& argument) {
+      dnnl::memory::dims dims = argument.wanted.dims();
+      dims[kChannelAxis] = 1;
+      return all(dims, 1);
+    };
+    return is_product && std::all_of(post_ops_.arguments.begin(), post_ops_.arguments.end(), is_alike);
+  }
+  int64_t num_pixels() const {
+    return std::accumulate(y_.begin() + kChannelAxis + 1, y_.end(), y_[0], std::multiplies<>());
+  }
+  // The same for so many pixels in a row.
+  Convolution with_pixels(int64_t count) const {
+    Convolution part = *this;
+    for (dnnl::memory::dims* dims : {&part.x_, &part.y_}) {
+      std::fill(dims->begin() + kChannelAxis + 1, dims->end(), 1);
+      dims->front() = 1;
+      dims->back() = count;
+    }
+    return part;
   }
 
   const dnnl::memory::desc& bias() const { return bias_; }
@@ -221,31 +252,118 @@ std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operan
   return result;
 }
 
+// One convolution of a call, about to become a kernel.
+class Maker {
+ public:
+  Maker(const KernelCall& call, const AnchoredCall& conv, const Form& form, DataType operands)
+      : call_(call),
+        conv_(conv),
+        form_(form),
+        operands_(operands),
+        chosen_(conv, form, operands, post_ops_of(conv)),
+        turn_(operands) {}
+
+  std::unique_ptr<Kernel> make() {
+    if (std::unique_ptr<Kernel> late = make_late()) return late;
+    auto [primitive, pd] = make_primitive(chosen_, chosen_.make_desc(), call_.variant->name);
+    return kernel_around(std::move(primitive), pd);
+  }
+
+ private:
+  static std::pair<dnnl::convolution_forward, Descriptor> make_primitive(const Convolution& conv, const Desc& desc,
+                                                                         std::string_view name) {
+    return make_implementation<dnnl::convolution_forward>(name, [&] { return conv.describe(desc, Use::run); });
+  }
+
+  // A kernel that computes a few pixels at a time until the shape has come back. Null where that gains nothing: the
+  // first shape of weights may be the only one, and a large layer runs longer than its code takes to make.
+  std::unique_ptr<Kernel> make_late() {
+    constexpr double kMostFlops = 2.5e8;
+    constexpr int64_t kLeastPixels = 16, kManyPixels = 128;  // by tiles of a quarter and of half as many
+    const int64_t pixels = chosen_.num_pixels();
+    if (form_.src != Layout::channels_last || operands_ != DataType::f32 || !chosen_.has_equal_pixels()) return {};
+    if (pixels < kLeastPixels || conv_flops(pixels) > kMostFlops || !adds_alike(call_.variant->name)) return {};
+    const Desc desc = chosen_.make_desc();
+    const Descriptor pd =
+        describe_implementation(call_.variant->name, [&] { return chosen_.describe(desc, Use::run); });
+    if (!PrimitiveKernel::is_packed(weights_argument(pd), call_.packed)) return {};
+    std::optional<RowTile> tile =
+        make_tile(pixels < kManyPixels ? kManyPixels / 4 : kManyPixels / 2, pd.weights_desc());
+    if (!tile) return {};
+    auto late = std::make_unique<LatePrimitive>(late_maker(pd.weights_desc()));
+    auto kernel = kernel_around({}, pd);
+    kernel->set_row_tiles({std::move(*tile), pixels, chosen_.post_ops().accumulated_input >= 0, call_.threads},
+                          std::move(late));
+    return kernel;
+  }
+
+  // Does an implementation add in the same order however many pixels there are? Products ("gemm") do not, and need no
+  // code for each shape.
+  static bool adds_alike(std::string_view name) {
+    return name.starts_with("brgconv_1x1") || name.starts_with("jit_1x1");
+  }
+
+  double conv_flops(int64_t pixels) const {
+    const auto& w = chosen_.weight_dims_in_groups();
+    return 2.0 * static_cast<double>(pixels) * static_cast<double>(w[0]) * static_cast<double>(w[1]);
+  }
+
+  // Nothing where oneDNN has none for these weights.
+  std::optional<RowTile> make_tile(int64_t pixels, const dnnl::memory::desc& weights) const {
+    const TeamScope scope(1);
+    const Convolution part = chosen_.with_pixels(pixels);
+    try {
+      auto [primitive, pd] = make_primitive(part, part.make_desc(weights), call_.variant->name);
+      return RowTile{std::move(primitive), pd.src_desc(), pd.dst_desc(), pd.scratchpad_desc(), pixels};
+    } catch (const dnnl::error&) {
+      return std::nullopt;
+    }
+  }
+
+  std::function<dnnl::primitive()> late_maker(const dnnl::memory::desc& weights) const {
+    return [whole = chosen_, operands = operands_, name = std::string(call_.variant->name), weights] {
+      const ConvolutionTurn turn(operands);
+      return dnnl::primitive(make_primitive(whole, whole.make_desc(weights), name).first);
+    };
+  }
+
+  size_t slot(size_t k) const { return static_cast<size_t>(conv_.operand(k).input); }
+
+  Argument weights_argument(const Descriptor& pd) const {
+    return {DNNL_ARG_WEIGHTS,          false, slot(kW), row_major(chosen_.weight_dims_in_groups()), pd.weights_desc(),
+            conv_.operand(kW).constant};
+  }
+
+  std::unique_ptr<PrimitiveKernel> kernel_around(dnnl::primitive primitive, const Descriptor& pd) {
+    std::vector<Argument> arguments{
+        {DNNL_ARG_SRC, false, slot(kX), desc_in(form_.src, chosen_.input_dims()), pd.src_desc()},
+        weights_argument(pd),
+        {DNNL_ARG_DST, true, 0, pd.dst_desc(), pd.dst_desc()},
+    };
+    if (conv_.has(kB)) {
+      arguments.push_back({DNNL_ARG_BIAS, false, slot(kB), chosen_.bias(), chosen_.bias(), conv_.operand(kB).constant});
+    }
+    PostOps& post_ops = chosen_.post_ops();
+    for (Argument& argument : post_ops.arguments) arguments.push_back(std::move(argument));
+    auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc(),
+                                                    call_.packed);
+    if (post_ops.accumulated_input >= 0) kernel->set_accumulated_input(static_cast<size_t>(post_ops.accumulated_input));
+    kernel->set_last_pass(post_ops.last, post_ops.added_last, call_.threads);
+    return kernel;
+  }
+
+  const KernelCall& call_;
+  const AnchoredCall& conv_;
+  Form form_;
+  DataType operands_;
+  Convolution chosen_;
+  ConvolutionTurn turn_;
+};
+
 std::unique_ptr<Kernel> make(const KernelCall& call, DataType operands) {
   const auto conv = read_conv(call);
   const Form form = forms(*conv, call.exact, operands)[static_cast<size_t>(call.variant->tag)];
-  Convolution chosen(*conv, form, operands, post_ops_of(*conv));
-  const Desc desc = chosen.make_desc();
-  const ConvolutionTurn turn(operands);
-  auto [primitive, pd] = make_implementation<dnnl::convolution_forward>(
-      call.variant->name, [&] { return chosen.describe(desc, Use::run); });
-  const auto slot = [&](size_t k) { return static_cast<size_t>(conv->operand(k).input); };
-  std::vector<Argument> arguments{
-      {DNNL_ARG_SRC, false, slot(kX), desc_in(form.src, chosen.input_dims()), pd.src_desc()},
-      {DNNL_ARG_WEIGHTS, false, slot(kW), row_major(chosen.weight_dims_in_groups()), pd.weights_desc(),
-       conv->operand(kW).constant},
-      {DNNL_ARG_DST, true, 0, pd.dst_desc(), pd.dst_desc()},
-  };
-  if (conv->has(kB)) {
-    arguments.push_back({DNNL_ARG_BIAS, false, slot(kB), chosen.bias(), chosen.bias(), conv->operand(kB).constant});
-  }
-  PostOps& post_ops = chosen.post_ops();
-  for (Argument& argument : post_ops.arguments) arguments.push_back(std::move(argument));
-  auto kernel =
-      std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc(), call.packed);
-  if (post_ops.accumulated_input >= 0) kernel->set_accumulated_input(static_cast<size_t>(post_ops.accumulated_input));
-  kernel->set_last_pass(post_ops.last, post_ops.added_last, call.threads);
-  return kernel;
+  return Maker(call, *conv, form, operands).make();
 }
 
 template <DataType operands>

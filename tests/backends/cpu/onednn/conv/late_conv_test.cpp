@@ -1,0 +1,126 @@
+// Convolutions of single pixels for which code is made when their shape has come back: until then a few pixels at a
+// time are computed by code that all shapes share, to the same bits.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "autograph/random.h"
+#include "backends/cpu/onednn/late_primitive.h"
+#include "backends/cpu/onednn/onednn_ops.h"
+#include "runtime/memory/packed_constants.h"
+#include "support/kernels/conv_epilogue.h"
+#include "support/kernels/run_kernel.h"
+
+namespace autograph {
+namespace {
+
+constexpr int64_t kIn = 24, kOut = 40;
+constexpr size_t kResidual = 3;
+
+// Calls of several shapes with the same weights.
+class Shapes {
+ public:
+  Shapes() {
+    for (const Dims& dims : {Dims{kOut, kIn, 1, 1}, Dims{kOut}}) {
+      weights_.emplace_back(draw_tensor(random_, DType::f32, dims, -1, 1));
+    }
+  }
+
+  OpSample sample(const Dims& x, int64_t epilogue) {
+    OpSample conv;
+    conv.inputs = {draw_tensor(random_, DType::f32, x, -1, 1), weights_[0], weights_[1]};
+    return with_epilogue(random_, conv, epilogue);
+  }
+
+ private:
+  Random random_{41};
+  std::vector<Datum> weights_;
+};
+
+std::vector<KernelVariant> channels_last_variants(const KernelDef& def, const KernelCall& call) {
+  std::vector<KernelVariant> variants = def.variants(call);
+  std::erase_if(variants, [](const KernelVariant& v) { return v.input(0) != Layout::channels_last; });
+  return variants;
+}
+
+size_t scratch_bytes(const KernelDef& def, const KernelCase& of) {
+  return def.prepare(of.call()).kernel->scratch_bytes();
+}
+
+// How many variants compute a few pixels at a time for a shape that is not the first one of its weights; nothing where
+// the kernel does not take the epilogue.
+std::optional<int> expect_equal_runs(const Dims& x, int64_t epilogue, int threads) {
+  const KernelDef def = onednn::fused_conv_kernel();
+  Shapes shapes;
+  const OpSample first = shapes.sample({1, kIn, 6, 50}, epilogue), second = shapes.sample(x, epilogue);
+  const KernelSetup known{.threads = threads, .constant_weights = true, .first_unknown = kResidual};
+  const KernelCase of_any(fused_def(), second, known);
+  if (!def.why_not(of_any.call()).empty()) return std::nullopt;
+  int late = 0;
+  for (const KernelVariant& variant : channels_last_variants(def, of_any.call())) {
+    SCOPED_TRACE(variant.name);
+    PackedConstants packed;
+    KernelSetup alone = known;
+    alone.variant = &variant;
+    KernelSetup among_shapes = alone;
+    among_shapes.packed = &packed;
+    const KernelCase of_first(fused_def(), first, among_shapes), of_second(fused_def(), second, among_shapes);
+    const KernelCase of_one(fused_def(), second, alone);
+    const KernelRun holds_weights(def, of_first);
+    KernelRun expected(def, of_one);
+    expected.run();
+    KernelRun actual(def, of_second);
+    for (int run = 0; run < onednn::LatePrimitive::kRunsBefore + 2; ++run) {
+      actual.run();
+      EXPECT_TRUE(actual.outputs()[0].bitwise_equal(expected.outputs()[0])) << "run " << run;
+    }
+    late += scratch_bytes(def, of_second) > scratch_bytes(def, of_one) ? 1 : 0;
+  }
+  return late;
+}
+
+TEST(LateConv, EveryRunGivesTheSameBits) {
+  int taken = 0;
+  // A part of one tile, tiles and a part of one, tiles alone; batches.
+  for (const Dims& x : {Dims{1, kIn, 1, 28}, Dims{1, kIn, 5, 7}, Dims{2, kIn, 9, 15}, Dims{1, kIn, 8, 32}}) {
+    for (int64_t epilogue = 0; epilogue < kNumEpilogues; ++epilogue) {
+      SCOPED_TRACE(to_string(Shape::of(x)) + " epilogue " + std::to_string(epilogue));
+      for (const int threads : {1, 3}) {
+        const std::optional<int> late = expect_equal_runs(x, epilogue, threads);
+        if (!late) continue;
+        taken += *late > 0 ? 1 : 0;
+      }
+    }
+  }
+  // Below AVX2 oneDNN has products alone.
+  const bool has_code = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx2;
+  EXPECT_GT(taken, has_code ? 4 * 2 * kNumEpilogues / 2 : -1);
+}
+
+TEST(LateConv, FewPixelsGetCodeOfTheirOwn) { EXPECT_EQ(expect_equal_runs({1, kIn, 3, 5}, 0, 1), 0); }
+
+TEST(LatePrimitive, IsMadeOnceWhenItHasBeenAskedForAFewTimes) {
+  int made = 0;
+  onednn::LatePrimitive late([&] {
+    ++made;
+    return dnnl::primitive();
+  });
+  for (int run = 0; run < onednn::LatePrimitive::kRunsBefore; ++run) EXPECT_EQ(late.get(), nullptr);
+  const onednn::TeamPrimitive* primitive = late.get();
+  EXPECT_NE(primitive, nullptr);
+  EXPECT_EQ(late.get(), primitive);
+  EXPECT_EQ(made, 1);
+}
+
+TEST(LatePrimitive, StaysAwayWhereOneDnnHasNone) {
+  int asked = 0;
+  onednn::LatePrimitive late([&]() -> dnnl::primitive {
+    ++asked;
+    throw dnnl::error(dnnl_unimplemented, "none");
+  });
+  for (int run = 0; run < onednn::LatePrimitive::kRunsBefore + 3; ++run) EXPECT_EQ(late.get(), nullptr);
+  EXPECT_EQ(asked, 1);
+}
+
+}  // namespace
+}  // namespace autograph
