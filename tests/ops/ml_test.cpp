@@ -113,6 +113,13 @@ TEST(Trees, OneScoreOfARegressorIsNotTransformed) {
             (Doubles{5, 3, 0, 3}));
 }
 
+// skl2onnx numbers leaves by such a forest, with an entry for each class of the tree.
+TEST(Trees, OneTargetTakesTheFirstOfSeveralWeightsOfALeaf) {
+  const Attributes trees = with(two_trees(), "target", {0, 0, 0, 0}, {1, 1, 1, 3}, {0, 0, 0, 0}, {5, 5, 7, 3});
+  EXPECT_EQ(run_form("tree_ensemble", "TreeEnsembleRegressor", trees, four_rows(), 1)[0].to_f64(),
+            (Doubles{5, 3, 0, 3}));
+}
+
 TEST(Trees, BrokenForestsAreFormatErrors) {
   const Attributes good = with(two_trees(), "target", {0}, {1}, {0}, {1});
   const auto run = [](Attributes trees) {

@@ -70,8 +70,11 @@ struct Branch {
 
 using Trees = std::map<Place, Branch>;
 
+// What a leaf adds to a target that it has several weights for.
+enum class Repeated : uint8_t { sum, first };
+
 // Weights of leaves: `prefix` is "target" or "class".
-void read_weights(const ForeignNode& node, const std::string& prefix, Trees& trees) {
+void read_weights(const ForeignNode& node, const std::string& prefix, Repeated repeated, Trees& trees) {
   const auto tree_ids = node.attributes.get_or<Integers>(prefix + "_treeids", {});
   const auto node_ids = node.attributes.get_or<Integers>(prefix + "_nodeids", {});
   const auto targets = node.attributes.get_or<Integers>(prefix + "_ids", {});
@@ -83,7 +86,9 @@ void read_weights(const ForeignNode& node, const std::string& prefix, Trees& tre
     const auto leaf = trees.find({tree_ids[i], node_ids[i]});
     if (leaf == trees.end())
       fail(node, fmt::format("{}_nodeids: no node {} in tree {}", prefix, node_ids[i], tree_ids[i]));
-    if (leaf->second.is_leaf) leaf->second.weights[targets[i]] += weights[i];
+    if (!leaf->second.is_leaf) continue;
+    const auto [entry, is_new] = leaf->second.weights.try_emplace(targets[i], weights[i]);
+    if (!is_new && repeated == Repeated::sum) entry->second += weights[i];
   }
 }
 
@@ -250,8 +255,9 @@ Var scores_of(ForeignNode& node, const Forest& forest, int64_t num_targets, int6
 
 std::vector<ValueId> import_tree_regressor(ForeignNode& node) {
   Trees trees = read_trees(node);
-  read_weights(node, "target", trees);
   const int64_t num_targets = node.attributes.get_or<int64_t>("n_targets", 1);
+  // As ONNX Runtime: skl2onnx writes the number of a leaf once a class, which is one number.
+  read_weights(node, "target", num_targets == 1 ? Repeated::first : Repeated::sum, trees);
   int64_t aggregate = index_in(kAggregates, node.attributes.get_or<std::string>("aggregate_function", "SUM"), node);
   int64_t transform = index_in(kTransforms, node.attributes.get_or<std::string>("post_transform", "NONE"), node);
   if (num_targets == 1 && transform != kProbit) transform = kNone;  // as ONNX Runtime: one score is no choice
@@ -326,7 +332,7 @@ Var transformed(ForeignNode& node, const Forest& forest, Var scores, int64_t tra
 
 std::vector<ValueId> import_tree_classifier(ForeignNode& node) {
   Trees trees = read_trees(node);
-  read_weights(node, "class", trees);
+  read_weights(node, "class", Repeated::sum, trees);
   const int64_t transform = index_in(kTransforms, node.attributes.get_or<std::string>("post_transform", "NONE"), node);
   const Var labels = class_labels(node);
   const int64_t num_classes = labels.dim(0);
