@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "autograph/ops/activation.h"
 #include "autograph/ops/linear.h"
@@ -109,12 +110,21 @@ Tensor categories(const ContribCall& call, DType dtype) {
   return list;
 }
 
+// `x`, whose elements must be in `list`: what is not gets an index behind it, which a run reports as out of range.
+Var one_of(const ContribCall& call, Var x, const Tensor& list) {
+  std::vector<int64_t> places(static_cast<size_t>(list.num_elements()));
+  std::iota(places.begin(), places.end(), 0);
+  const Var place = label_encoder(x, list, Tensor::vector(places), Tensor::vector({list.num_elements()}));
+  return gather(call.constant(list), place);
+}
+
 // One more axis, 1 where the element is the category.
 std::vector<Var> one_hot_encoder(ContribCall& call) {
-  call.only("zeros", {1});
+  call.only("zeros", {0, 1});
   const Var given = call["X"], x = given.dtype() == DType::string ? given : as_dtype(given, DType::i64);
-  const Var list = call.constant(categories(call, x.dtype()));
-  return {cast(equal(unsqueeze(x, {call.rank(x)}), list), DType::f32)};
+  const Tensor list = categories(call, x.dtype());
+  const Var known = call.attributes().flag("zeros") ? x : one_of(call, x, list);
+  return {cast(equal(unsqueeze(known, {call.rank(x)}), call.constant(list)), DType::f32)};
 }
 
 // From names to numbers, or back.

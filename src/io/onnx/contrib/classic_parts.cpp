@@ -1,5 +1,6 @@
 #include "io/onnx/contrib/classic_parts.h"
 
+#include <limits>
 #include <numeric>
 
 #include "autograph/ops/activation.h"
@@ -17,11 +18,25 @@ Var rows(const ContribCall& call, Var x) {
   return call.rank(x) == 1 ? unsqueeze(real, {0}) : real;
 }
 
+namespace {
+
+// Softmax over the scores that are not 0, which stay 0.
+Var softmax_zero(Var scores) {
+  constexpr float kZero = 1e-7F;  // ONNX Runtime's bound
+  const Var is_zero = less_or_equal(abs(scores), scalar_like(scores, kZero));
+  const Var hidden = scalar_like(scores, -std::numeric_limits<float>::infinity());
+  const Var some = softmax(where(is_zero, hidden, scores), 1);
+  return where(is_zero, scalar_like(scores, 0), some);
+}
+
+}  // namespace
+
 Var transformed(const ContribCall& call, Var scores) {
   const std::string kind = call.attributes().text("post_transform");
   if (kind == "NONE") return scores;
   if (kind == "LOGISTIC") return sigmoid(scores);
   if (kind == "SOFTMAX") return softmax(scores, 1);
+  if (kind == "SOFTMAX_ZERO") return softmax_zero(scores);
   call.refuse("attribute 'post_transform'", kind + " is not supported");
 }
 

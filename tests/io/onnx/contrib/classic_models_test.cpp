@@ -29,6 +29,19 @@ TEST(ClassicModels, ClassifiersOfTwoScores) {
                  {0.10909683, 0.89090317, 0.09752782, 0.9024722});
 }
 
+TEST(ClassicModels, ScoresOfZeroAreLeftOutOfASoftmax) {
+  const auto y = ml_node("LinearClassifier")
+                     .input(features())
+                     .set("coefficients", std::vector<float>{1, -1, 0, 0, 0.5, 0.25})
+                     .set("intercepts", std::vector<float>{0.1F, 0, 0.2F})
+                     .set("classlabels_ints", std::vector<int64_t>{4, 7, 8})
+                     .set("post_transform", std::string("SOFTMAX_ZERO"))
+                     .outputs({true, true})
+                     .run();
+  EXPECT_EQ(y[0].to_i64(), (std::vector<int64_t>{8, 7}));
+  expect_numbers(y[1], {0.10909683, 0, 0.89090317, 0.09752782, 0, 0.9024722});
+}
+
 TEST(ClassicModels, OneScoreIsForTheSecondClass) {
   const std::vector<Tensor> plain = classifier(1).run();
   EXPECT_EQ(plain[0].to_i64(), (std::vector<int64_t>{4, 4}));
@@ -115,6 +128,21 @@ TEST(ClassicModels, CategoriesOfText) {
   };
   EXPECT_EQ(mapper(colours).to_i64(), (std::vector<int64_t>{8, -1, 5}));
   EXPECT_EQ(difference(mapper(i64({3}, {5, 6, 8})), Tensor::of<std::string>({3}, {"green", "none", "red"}), {}), "");
+}
+
+// scikit-learn's encoder writes this where nobody says what to do with categories that it has not seen.
+TEST(ClassicModels, UnknownCategoriesAreRefusedWhereZerosAreNotAllowed) {
+  const auto encoder = [](const Tensor& x) {
+    return ml_node("OneHotEncoder")
+        .input(x)
+        .set("cats_int64s", std::vector<int64_t>{4, 2})
+        .set("cats_strings", std::vector<std::string>{"green", "red"})
+        .set("zeros", 0);
+  };
+  expect_numbers(encoder(i64({2}, {2, 4})).result(), {0, 1, 1, 0});
+  expect_numbers(encoder(Tensor::of<std::string>({2}, {"red", "green"})).result(), {0, 1, 1, 0});
+  EXPECT_THROW(encoder(i64({2}, {2, 9})).result(), UserError);
+  EXPECT_THROW(encoder(Tensor::of<std::string>({1}, {"blue"})).result(), UserError);
 }
 
 TEST(ClassicModels, NumbersAreExpectedWhereTextMeansNothing) {
