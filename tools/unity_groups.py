@@ -17,6 +17,7 @@ from collections import defaultdict
 # The last word before what follows a declared name: parameters, a value, a base class or the end.
 FUNCTION = re.compile(r"([A-Za-z_]\w*)\(")
 TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|union|enum(?: class)?) (?:\[\[\w+\]\] )?(\w+)")
+ENUM = re.compile(r"^enum (\w+)(?: : [\w:]+)? \{(.*)\};")  # its names are names of the file
 ALIAS = re.compile(r"^using (\w+) =")
 VARIABLE = re.compile(r"([A-Za-z_]\w*)(?:\[.*?\])* ?(?:=|;|\{)")
 MACRO = re.compile(r"^#define (\w+)")
@@ -42,6 +43,8 @@ def declared(line):
     """What a line at the outermost level may declare; rather too many names than too few."""
     if line.startswith(("TEST(", "TEST_F(", "TEST_P(", "TYPED_TEST(", "INSTANTIATE_", "public:", "private:")):
         return []
+    if ENUM.match(line):
+        return [ENUM.match(line)[1], *re.findall(r"\bk[A-Z]\w*", ENUM.match(line)[2])]
     for pattern in (TYPE, ALIAS):
         if pattern.match(line):
             return [pattern.match(line)[1]]

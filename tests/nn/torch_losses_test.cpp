@@ -54,7 +54,7 @@ double total(const std::vector<double>& values) {
 }
 
 // Both sums follow from the losses of all elements; of those and of the mean the gradients are torch's, too.
-void expect_torchs(const std::vector<Row>& rows, const Dims& dims, const Dims& of_losses) {
+void expect_losses_of_torch(const std::vector<Row>& rows, const Dims& dims, const Dims& of_losses) {
   const Tensor x = input_by_formula(dims);
   for (const Row& row : rows) {
     const auto with = [&](Reduction reduction) {
@@ -152,7 +152,7 @@ TEST(TorchLosses, OfElements) {
        {{1.126321}, 1.126321, 0},
        {{0.03125, 0.15304, 0}, 0.3289519, 0.06055761}},
   };
-  expect_torchs(rows, {4, 3}, {4, 3});
+  expect_losses_of_torch(rows, {4, 3}, {4, 3});
 }
 
 TEST(TorchLosses, OfScoresAndDistances) {
@@ -174,7 +174,7 @@ TEST(TorchLosses, OfScoresAndDistances) {
        {{0.2823495}, 0.2823495, 0},
        {{0.08333334, -0.08333334, 0.08333334}, 0.1666667, -0.1018708}},
   };
-  expect_torchs(rows, {4, 3}, {4, 3});
+  expect_losses_of_torch(rows, {4, 3}, {4, 3});
 }
 
 TEST(TorchLosses, OfVectors) {
@@ -219,7 +219,7 @@ TEST(TorchLosses, OfVectors) {
        {{1.340894}, 1.340894, 0},
        {{0.25, 0, 0.25}, 1, -0.6766485}},
   };
-  expect_torchs(rows, {4, 3}, {4});
+  expect_losses_of_torch(rows, {4, 3}, {4});
 }
 
 TEST(TorchLosses, OfClasses) {
@@ -255,7 +255,7 @@ TEST(TorchLosses, OfClasses) {
        {{2.556922}, 2.556922, 0},
        {{0.1096782, 0.0476824, -0.1633895}, 2.636807e-08, -0.05957629}},
   };
-  expect_torchs(rows, {3, 4, 2}, {3, 2});
+  expect_losses_of_torch(rows, {3, 4, 2}, {3, 2});
 }
 
 TEST(TorchLosses, SayWhatTheyExpect) {

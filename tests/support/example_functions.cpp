@@ -25,8 +25,9 @@ Var labels(uint64_t seed, int64_t count, int64_t classes) {
 }
 
 // A step of training: forward, backward and update.
-ExampleFunction trained(const EagerFunction& loss, Inputs variables, const Optimizer& how, Inputs batch) {
-  const auto optimizer = std::make_shared<EagerOptimizer>(variables, how);
+ExampleFunction trained(const EagerFunction& loss, Inputs variables, const Optimizer& how, Inputs batch,
+                        const UpdateOptions& options = {}) {
+  const auto optimizer = std::make_shared<EagerOptimizer>(variables, how, options);
   EagerFunction step = [loss, optimizer](const Inputs& x) -> Inputs {
     optimizer->clear_gradients();
     const Var value = loss(x)[0];
@@ -37,11 +38,12 @@ ExampleFunction trained(const EagerFunction& loss, Inputs variables, const Optim
   return {std::move(step), std::vector<Inputs>(4, batch), std::move(variables)};
 }
 
-// Parameters are variables once the module has seen an eager value.
+EagerFunction loss_of(const std::shared_ptr<nn::Module>& net) {
+  return [net](const Inputs& x) -> Inputs { return {nn::cross_entropy((*net)(x[0]), x[1])}; };
+}
+
 ExampleFunction trained_module(const std::shared_ptr<nn::Module>& net, const Inputs& batch, double rate) {
-  const EagerFunction loss = [net](const Inputs& x) -> Inputs { return {nn::cross_entropy((*net)(x[0]), x[1])}; };
-  loss(batch);
-  return trained(loss, net->weights(batch[0]), AdamW{.learning_rate = rate}, batch);
+  return trained(loss_of(net), net->weights(batch[0]), AdamW{.learning_rate = rate}, batch);
 }
 
 ExampleFunction build_and_run() {
@@ -224,6 +226,24 @@ ExampleFunction two_layers(int64_t batch) {
   return trained_module(net, {drawn(1, {batch, 2}), labels(2, batch, 2)}, 0.01);
 }
 
+// y = gamma * x for each channel.
+struct ChannelScale : nn::Module {
+  nn::Parameter& gamma;
+  explicit ChannelScale(int64_t channels) : gamma(add_parameter("gamma", {channels}, nn::Init::ones())) {}
+  Var forward(const Var& x) override { return x * gamma.beside(x); }
+};
+
+ExampleFunction train_line_by_line() {
+  const auto net = std::make_shared<nn::Sequential>();
+  net->push<nn::Conv2d>(1, 8, nn::Sizes{3}, nn::ConvSettings{.padding = {1}}).push<nn::BatchNorm>(8).push(relu);
+  net->push<nn::MaxPool>(nn::Sizes{2}).push<nn::Flatten>().push<ChannelScale>(8 * 16).push<nn::Dropout>(0.2);
+  net->push<nn::Linear>(8 * 16, 2);
+  net->freeze("0.bias");
+  const Inputs batch{drawn(1, {32, 1, 8, 8}), labels(2, 32, 2)};
+  const RAdam how{.learning_rate = 0.02, .weight_decay = 0.01};
+  return trained(loss_of(net), net->weights(batch[0]), how, batch, {.accumulate = 2});
+}
+
 }  // namespace
 
 std::vector<Example> example_functions() {
@@ -242,7 +262,8 @@ std::vector<Example> example_functions() {
           {"torchvision_resnet", torchvision_resnet},
           {"train", train},
           {"train_from_files", [] { return two_layers(50); }},
-          {"train_in_30_lines", [] { return two_layers(32); }}};
+          {"train_in_30_lines", [] { return two_layers(32); }},
+          {"train_line_by_line", train_line_by_line}};
 }
 
 }  // namespace autograph

@@ -24,7 +24,7 @@
 namespace autograph {
 namespace {
 
-enum GruFlowSlot : size_t { kGates, kR, kBefore, kFlow };
+enum Slot : size_t { kGates, kR, kBefore, kFlow };
 constexpr int64_t kRows = 3;  // of R for each hidden element: z, r, n
 
 bool is_linear_flow(const Attributes& attributes) { return attributes.flag("linear_before_reset"); }

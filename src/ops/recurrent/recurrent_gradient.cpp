@@ -10,7 +10,7 @@
 namespace autograph {
 namespace {
 
-enum GradientSlot : size_t { kX, kW, kR, kB, kLengths, kFirstH, kFirstC, kPeepholes };
+enum Slot : size_t { kX, kW, kR, kB, kLengths, kFirstH, kFirstC, kPeepholes };
 
 // Exporters may name what they need not.
 bool has_default_activations(const Attributes& attributes, const RecurrentKind& kind) {

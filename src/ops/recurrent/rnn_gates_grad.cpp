@@ -20,7 +20,7 @@
 namespace autograph {
 namespace {
 
-enum RnnFlowSlot : size_t { kY, kR, kFlow };
+enum Slot : size_t { kY, kR, kFlow };
 
 void infer(InferContext& context) {
   for (const size_t slot : {kY, kFlow}) context.require_rank(slot, 3);
