@@ -66,19 +66,16 @@ def scatter_elements(x, indices, updates, axis=0, reduction="none"):
     return x.scatter(axis, indices, updates) if reduction == "none" else x.scatter_add(axis, indices, updates)
 
 
-def _turns(x, direction):
-    """Steps in the order of a direction, 0 forward."""
-    return range(x.shape[0]) if direction == 0 else reversed(range(x.shape[0]))
+def _steps(x, direction, d):
+    """In the order of direction number d."""
+    steps = range(x.shape[0])
+    return reversed(steps) if direction == "reverse" or d == 1 else steps
 
 
 def _check_defaults(r, lengths, peepholes, others):
     """No lengths, no peepholes, and other attributes as if they were not there."""
     size = others.pop("hidden_size", r.shape[-1])
     assert lengths is None and peepholes is None and size == r.shape[-1] and not any(others.values())
-
-
-def _is_reverse(direction, d):
-    return int(direction == "reverse" or d == 1)
 
 
 @register("LSTM", 7)
@@ -91,7 +88,7 @@ def lstm(x, w, r, b=None, lengths=None, h=None, c=None, p=None, direction="forwa
         state = h[d] if h is not None else x.new_zeros(x.shape[1], r.shape[-1])
         cell = c[d] if c is not None else x.new_zeros(x.shape[1], r.shape[-1])
         states = [None] * x.shape[0]
-        for t in _turns(x, _is_reverse(direction, d)):
+        for t in _steps(x, direction, d):
             i, o, f, g = (x[t] @ w[d].T + state @ r[d].T + bias).chunk(4, -1)
             cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
             states[t] = state = torch.sigmoid(o) * torch.tanh(cell)
@@ -112,7 +109,7 @@ def gru(x, w, r, b=None, lengths=None, h=None, direction="forward", linear_befor
         r_z, r_r, r_h = r[d].chunk(3)
         state = h[d] if h is not None else x.new_zeros(x.shape[1], r.shape[-1])
         states = [None] * x.shape[0]
-        for t in _turns(x, _is_reverse(direction, d)):
+        for t in _steps(x, direction, d):
             update = torch.sigmoid(x[t] @ w_z.T + state @ r_z.T + of_x[0] + of_h[0])
             reset = torch.sigmoid(x[t] @ w_r.T + state @ r_r.T + of_x[1] + of_h[1])
             kept = reset * (state @ r_h.T + of_h[2]) if linear_before_reset else (reset * state) @ r_h.T + of_h[2]

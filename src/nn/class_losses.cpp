@@ -13,17 +13,23 @@
 namespace autograph::nn {
 namespace {
 
+// Invalid where no label is ignored.
+Var find_ignored(const Var& labels, const CrossEntropyOptions& options) {
+  if (!options.ignore_index) return {};
+  return equal(labels, scalar_like(labels, static_cast<double>(*options.ignore_index)));
+}
+
+Var zero_where(const Var& is_ignored, const Var& x) {
+  return is_ignored.is_valid() ? where(is_ignored, scalar_like(x, 0), x) : x;
+}
+
 // 1 for each label that counts, times the weight of its class.
-Var weights_of_labels(const Var& log_prob, const Var& labels, const CrossEntropyOptions& options) {
-  Var is_ignored;
-  Var known = labels;
-  if (options.ignore_index) {
-    is_ignored = equal(labels, scalar_like(labels, static_cast<double>(*options.ignore_index)));
-    known = where(is_ignored, scalar_like(labels, 0), labels);
-  }
+Var weights_of_labels(const Var& log_prob, const Var& labels, const Var& is_ignored,
+                      const CrossEntropyOptions& options) {
+  const Var known = zero_where(is_ignored, labels);
   const Var weight = options.class_weights.is_valid() ? gather(options.class_weights, known)
                                                       : filled_like(cast(known, log_prob.dtype()), 1);
-  return is_ignored.is_valid() ? where(is_ignored, scalar_like(weight, 0), weight) : weight;
+  return zero_where(is_ignored, weight);
 }
 
 // x [n, classes, d...] times the weight of each class.
@@ -37,13 +43,11 @@ Var times_class_weights(const Var& x, const CrossEntropyOptions& options) {
 // What all classes share: -sum of weight times log-probability, ignored labels left out; the mean divides as that of
 // labels does.
 Var smooth_part(const Var& log_prob, const Var& labels, const CrossEntropyOptions& options) {
-  Var of_sample = reduce_sum(times_class_weights(-log_prob, options), {1}, false);
-  if (options.ignore_index) {
-    const Var is_ignored = equal(labels, scalar_like(labels, static_cast<double>(*options.ignore_index)));
-    of_sample = where(is_ignored, scalar_like(of_sample, 0), of_sample);
-  }
+  const Var is_ignored = find_ignored(labels, options);
+  const Var of_sample = zero_where(is_ignored, reduce_sum(times_class_weights(-log_prob, options), {1}, false));
   if (options.reduction != Reduction::mean) return reduced(of_sample, options.reduction);
-  return reduce_sum(of_sample, {}, false) / reduce_sum(weights_of_labels(log_prob, labels, options), {}, false);
+  return reduce_sum(of_sample, {}, false) /
+         reduce_sum(weights_of_labels(log_prob, labels, is_ignored, options), {}, false);
 }
 
 // Labels that are probabilities of all classes.

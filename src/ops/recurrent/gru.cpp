@@ -18,7 +18,6 @@
 namespace autograph {
 namespace {
 
-constexpr size_t kLengths = 4;  // the input
 enum Gate : int64_t { kUpdate, kReset, kCandidate };
 
 const RecurrentKind& kind() {
@@ -77,8 +76,7 @@ void reference(const OpCall& call) {
 OpSample sample(Random& random) {
   OpSample result = sample_recurrent(random, kind());
   result.attributes.set("linear_before_reset", draw(random, 0, 1));
-  const bool may_keep_gates = !result.attributes.flag("layout") && !result.inputs[kLengths].is_present();
-  if (may_keep_gates && draw_bool(random)) result.num_outputs = static_cast<int>(kGates) + 1;
+  sample_kept(random, kGates, result);
   return result;
 }
 
@@ -134,8 +132,7 @@ GatesFlow gates_flow(VjpContext& c, const Var& all_gates, const DirectionFlow& d
 void vjp(VjpContext& c) {
   require_usual_layer(c, kind());
   if (c.has_gy(kGates)) c.unsupported("its rule needs gates that nothing flows into");
-  const std::vector<Var> outputs =
-      c.num_outputs() > kGates ? std::vector<Var>{c.out(0), c.out(1), c.out(kGates)} : c.with_outputs(3);
+  const std::vector<Var> outputs = first_outputs(c, kGates + 1);
   recurrent_vjp(c, outputs, [&](const DirectionFlow& direction) { return gates_flow(c, outputs[kGates], direction); });
 }
 

@@ -30,7 +30,6 @@ const RecurrentKind& kind() {
   return kind;
 }
 
-enum Slot : size_t { kX, kW, kR, kB, kLengths, kFirstH, kFirstC, kPeepholes };
 constexpr size_t kSums = 3;  // the output
 
 void infer(InferContext& context) {
@@ -73,8 +72,7 @@ void reference(const OpCall& call) {
 OpSample sample(Random& random) {
   OpSample result = sample_recurrent(random, kind());
   result.attributes.set("input_forget", draw(random, 0, 1));
-  const bool may_keep_sums = !result.attributes.flag("layout") && !result.inputs[kLengths].is_present();
-  if (may_keep_sums && draw_bool(random)) result.num_outputs = static_cast<int>(kSums) + 1;
+  sample_kept(random, kSums, result);
   return result;
 }
 
@@ -101,20 +99,22 @@ std::vector<Var> scan_of(DecomposeContext& context) {
 // The layer without its sums, and those as products for all positions.
 std::vector<Var> layer_and_sums(DecomposeContext& context) {
   const std::vector<Var>& in = context.inputs;
-  AG_CHECK_USER(in[kX].shape().has_rank() && in[kX].shape()[0].is_known() && in[kR].type().is_static(),
+  AG_CHECK_USER(in[RecurrentInput::x].shape().has_rank() && in[RecurrentInput::x].shape()[0].is_known() &&
+                    in[RecurrentInput::r].type().is_static(),
                 UnsupportedError, "[lstm] body: expected a known length and weights of known extents, got {} and {}",
-                to_string(in[kX].type()), to_string(in[kR].type()));
+                to_string(in[RecurrentInput::x].type()), to_string(in[RecurrentInput::r].type()));
   std::vector<Var> outputs = apply_all(lstm_def(), in, context.attributes, static_cast<int>(kSums));
   const std::string& direction = context.attributes.text("direction");
-  const int64_t rows = in[kR].dim(1);
+  const int64_t rows = in[RecurrentInput::r].dim(1);
   std::vector<Var> parts;
-  for (int64_t number = 0; number < in[kR].dim(0); ++number) {
-    const Var y = of_direction(outputs[0], number, 1), first = first_state(in[kFirstH], outputs[1], number);
+  for (int64_t number = 0; number < in[RecurrentInput::r].dim(0); ++number) {
+    const Var y = of_direction(outputs[0], number, 1),
+              first = first_state(in[RecurrentInput::first_h], outputs[1], number);
     const Var before = states_before(y, first, number == 1 || direction == "reverse");
-    Var sums = matmul(in[kX], transpose(of_direction(in[kW], number, 0), {1, 0})) +
-               matmul(before, transpose(of_direction(in[kR], number, 0), {1, 0}));
-    if (in[kB].is_valid()) {
-      const Var bias = of_direction(in[kB], number, 0);
+    Var sums = matmul(in[RecurrentInput::x], transpose(of_direction(in[RecurrentInput::w], number, 0), {1, 0})) +
+               matmul(before, transpose(of_direction(in[RecurrentInput::r], number, 0), {1, 0}));
+    if (in[RecurrentInput::b].is_valid()) {
+      const Var bias = of_direction(in[RecurrentInput::b], number, 0);
       sums = sums + (slice(bias, {0}, {rows}, {0}) + slice(bias, {rows}, {2 * rows}, {0}));
     }
     parts.push_back(unsqueeze(sums, {0}));
@@ -138,7 +138,8 @@ GatesFlow gates_flow(VjpContext& c, const std::vector<Var>& outputs, const Direc
     through = matmul(of_sums, direction.r);  // what flows into the states before
     into_states = into_states + to_states_behind(through, direction.reverse);
   }
-  const Var cell = first_state(c.has_input(kFirstC) ? c.in(kFirstC) : Var(), outputs[1], number);
+  const Var cell =
+      first_state(c.has_input(RecurrentInput::first_c) ? c.in(RecurrentInput::first_c) : Var(), outputs[1], number);
   std::vector<Var> gates = lstm_gates_grad(of_direction(outputs[kSums], number, 0), direction.r, cell, into_states,
                                            of_direction(c.gy(2), number, 0), direction.reverse);
   if (of_sums.is_valid()) {
@@ -149,14 +150,10 @@ GatesFlow gates_flow(VjpContext& c, const std::vector<Var>& outputs, const Direc
   return {.into_input = gates[0], .into_hidden = {}, .of_r = {}, .into_first = {gates[1], gates[2]}};
 }
 
-std::vector<Var> with_sums(VjpContext& c) {
-  return c.num_outputs() > kSums ? std::vector<Var>{c.out(0), c.out(1), c.out(2), c.out(kSums)} : c.with_outputs(4);
-}
-
 void vjp(VjpContext& c) {
   require_usual_layer(c, kind());
   if (c.attributes().flag("input_forget")) c.unsupported("its rule needs a forget gate of its own");
-  const std::vector<Var> outputs = with_sums(c);
+  const std::vector<Var> outputs = first_outputs(c, kSums + 1);
   recurrent_vjp(c, outputs, [&](const DirectionFlow& direction) { return gates_flow(c, outputs, direction); });
 }
 

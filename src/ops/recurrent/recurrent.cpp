@@ -100,7 +100,7 @@ void infer_recurrent(InferContext& context, const RecurrentKind& kind) {
 }
 
 void infer_kept(InferContext& context, size_t slot, int64_t rows, std::string_view name) {
-  context.require<ValueError>(!context.attributes().flag("layout") && !context.has_input(4), name,
+  context.require<ValueError>(!context.attributes().flag("layout") && !context.has_input(RecurrentInput::lengths), name,
                               "expected layout 0 and no sequence_lens");
   const Shape y = context.output_types()[0].shape();
   context.set_output(slot, context.dtype(0), Shape{y[1], y[0], y[2], gate_rows(rows, y[3])});
@@ -319,6 +319,11 @@ OpSample sample_recurrent(Random& random, const RecurrentKind& kind) {
   }
   result.num_outputs = static_cast<int>(draw(random, 1, kind.has_cell ? 3 : 2));
   return result;
+}
+
+void sample_kept(Random& random, size_t slot, OpSample& sample) {
+  const bool may_keep = !sample.attributes.flag("layout") && !sample.inputs[RecurrentInput::lengths].is_present();
+  if (may_keep && draw_bool(random)) sample.num_outputs = static_cast<int>(slot) + 1;
 }
 
 }  // namespace autograph

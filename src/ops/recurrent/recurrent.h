@@ -23,6 +23,11 @@ struct RecurrentKind {
   bool weights_by_input = false;  ///< W is [directions, input, gates * hidden], R [directions, hidden, gates * hidden].
 };
 
+/// The inputs of rnn, gru and lstm, in their order; those behind first_h are lstm's alone.
+struct RecurrentInput {
+  enum : size_t { x, w, r, b, lengths, first_h, first_c, peepholes };
+};
+
 /// Output types; throws ShapeError and ValueError on inputs or attributes that do not fit.
 void infer_recurrent(InferContext& context, const RecurrentKind& kind);
 
@@ -44,6 +49,9 @@ std::vector<AttributeSpec> recurrent_attributes();
 
 /// A random legal call without cell inputs; `kind` tells the sizes.
 OpSample sample_recurrent(Random& random, const RecurrentKind& kind);
+
+/// Where an output of infer_kept() may be asked for, has it asked for now and then.
+void sample_kept(Random& random, size_t slot, OpSample& sample);
 
 /// An activation function of the ONNX list with its parameters.
 using Activation = std::function<double(double)>;

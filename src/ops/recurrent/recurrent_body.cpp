@@ -15,8 +15,6 @@
 namespace autograph {
 namespace {
 
-enum Slot : size_t { kX, kW, kR, kB, kLengths, kFirstH, kFirstC, kPeepholes };
-
 Var piece(const Var& x, int64_t axis, int64_t begin, int64_t end) { return slice(x, {begin}, {end}, {axis}); }
 
 // One direction of the layer as a scan over positions.
@@ -27,14 +25,16 @@ class Direction {
 
   // y [length, batch, hidden], h and c [batch, hidden], what is kept [length, batch, ...].
   std::vector<Var> run(const Var& x, const RecurrentBodyStep& step) {
-    r_ = of_direction(kR);
+    r_ = of_direction(RecurrentInput::r);
     hidden_ = r_.dim(1);
-    const Var lengths = context_.inputs[kLengths].is_valid() ? cast(context_.inputs[kLengths], DType::i64) : Var();
+    const Var lengths = context_.inputs[RecurrentInput::lengths].is_valid()
+                            ? cast(context_.inputs[RecurrentInput::lengths], DType::i64)
+                            : Var();
     // Sequences of their own lengths are turned around one by one.
     const bool turns = backwards_ && lengths.is_valid();
     const Var from_input = input_sums(turns ? reverse_sequence(x, lengths) : x);
-    states_ = {first_state(kFirstH, x)};
-    if (kind_.has_cell) states_.push_back(first_state(kFirstC, x));
+    states_ = {first_state(RecurrentInput::first_h, x)};
+    if (kind_.has_cell) states_.push_back(first_state(RecurrentInput::first_c, x));
     scanned_ = {from_input};
     if (lengths.is_valid()) scanned_.push_back(is_inside(from_input, lengths));
     const Graph body = make_body(step);
@@ -55,9 +55,9 @@ class Direction {
 
   // W x with its bias for all positions at once.
   Var input_sums(const Var& x) {
-    Var sums = matmul(x, transpose(of_direction(kW), {1, 0}));
-    if (!context_.inputs[kB].is_valid()) return sums;
-    const Var bias = of_direction(kB);
+    Var sums = matmul(x, transpose(of_direction(RecurrentInput::w), {1, 0}));
+    if (!context_.inputs[RecurrentInput::b].is_valid()) return sums;
+    const Var bias = of_direction(RecurrentInput::b);
     const int64_t rows = kind_.gates * hidden_;
     hidden_bias_ = piece(bias, 0, rows, 2 * rows);
     return sums + piece(bias, 0, 0, rows);
@@ -96,8 +96,8 @@ class Direction {
     };
     cell.r = capture(r_);
     if (hidden_bias_.is_valid()) cell.hidden_bias = capture(hidden_bias_);
-    const bool has_peepholes = kind_.has_cell && context_.inputs[kPeepholes].is_valid();
-    if (has_peepholes) cell.peepholes = capture(of_direction(kPeepholes));
+    const bool has_peepholes = kind_.has_cell && context_.inputs[RecurrentInput::peepholes].is_valid();
+    if (has_peepholes) cell.peepholes = capture(of_direction(RecurrentInput::peepholes));
     set_functions(cell);
     step(context_.attributes, cell);
     const auto kept = [&](const Var& now, const Var& before) {
@@ -150,9 +150,11 @@ Var RecurrentPosition::from_hidden(const Var& state) const {
 std::vector<Var> recurrent_body(DecomposeContext& context, const RecurrentKind& kind, const RecurrentBodyStep& step) {
   const bool batch_first = context.attributes.flag("layout");
   const std::string& direction = context.attributes.text("direction");
-  const Var x = batch_first ? transpose(context.inputs[kX], {1, 0, 2}) : context.inputs[kX];
-  AG_CHECK_USER(context.inputs[kR].type().is_static(), UnsupportedError,
-                "[recurrent] body: expected weights of known extents, got {}", to_string(context.inputs[kR].type()));
+  const Var x =
+      batch_first ? transpose(context.inputs[RecurrentInput::x], {1, 0, 2}) : context.inputs[RecurrentInput::x];
+  AG_CHECK_USER(context.inputs[RecurrentInput::r].type().is_static(), UnsupportedError,
+                "[recurrent] body: expected weights of known extents, got {}",
+                to_string(context.inputs[RecurrentInput::r].type()));
   const int64_t count = direction == "bidirectional" ? 2 : 1;
   const size_t states = kind.has_cell ? 2 : 1;
   std::vector<std::vector<Var>> parts(std::max(context.num_outputs, 1 + states));

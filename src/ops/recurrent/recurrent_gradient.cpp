@@ -10,8 +10,6 @@
 namespace autograph {
 namespace {
 
-enum Slot : size_t { kX, kW, kR, kB, kLengths, kFirstH, kFirstC, kPeepholes };
-
 // Exporters may name what they need not.
 bool has_default_activations(const Attributes& attributes, const RecurrentKind& kind) {
   const auto names = attributes.get_or<std::vector<std::string>>("activations", {});
@@ -24,10 +22,11 @@ bool has_default_activations(const Attributes& attributes, const RecurrentKind& 
 // Of a layer as most are; all others are differentiated as what they stand for.
 bool is_usual(VjpContext& c, const RecurrentKind& kind) {
   const Attributes& attributes = c.attributes();
-  const bool has_length = c.has_input(kX) && c.in(kX).shape().has_rank() && c.in(kX).shape()[0].is_known();
+  const bool has_length = c.has_input(RecurrentInput::x) && c.in(RecurrentInput::x).shape().has_rank() &&
+                          c.in(RecurrentInput::x).shape()[0].is_known();
   return has_length && has_default_activations(attributes, kind) && !attributes.flag("layout") &&
-         attributes.get_or<float>("clip", 0) == 0 && !c.has_input(kLengths) && !c.has_input(kPeepholes) &&
-         c.in(kR).type().is_static();
+         attributes.get_or<float>("clip", 0) == 0 && !c.has_input(RecurrentInput::lengths) &&
+         !c.has_input(RecurrentInput::peepholes) && c.in(RecurrentInput::r).type().is_static();
 }
 
 // Adds up what the directions give to the inputs they share, and joins what each has for itself.
@@ -39,17 +38,18 @@ class LayerGradient {
     DirectionFlow flow;
     flow.number = number;
     flow.reverse = reverse;
-    flow.r = of_direction(c_.in(kR), number, 0);
+    flow.r = of_direction(c_.in(RecurrentInput::r), number, 0);
     flow.y = of_direction(outputs_[0], number, 1);
-    const Var first = first_state(c_.has_input(kFirstH) ? c_.in(kFirstH) : Var(), outputs_[1], number);
+    const Var first = first_state(c_.has_input(RecurrentInput::first_h) ? c_.in(RecurrentInput::first_h) : Var(),
+                                  outputs_[1], number);
     flow.before = states_before(flow.y, first, reverse);
     flow.into_states = into_states(flow);
     collect(flow, rule(flow));
   }
 
   void set() {
-    if (c_.wants(kX)) c_.set(kX, of_x_);
-    for (size_t slot = kW; slot <= kFirstC; ++slot) {
+    if (c_.wants(RecurrentInput::x)) c_.set(RecurrentInput::x, of_x_);
+    for (size_t slot = RecurrentInput::w; slot <= RecurrentInput::first_c; ++slot) {
       const std::vector<Var>& parts = parts_[slot];
       if (c_.has_input(slot) && c_.wants(slot)) c_.set(slot, parts.size() == 1 ? parts[0] : concat(parts, 0));
     }
@@ -70,13 +70,13 @@ class LayerGradient {
   void collect(const DirectionFlow& direction, const GatesFlow& flow) {
     const Var into_hidden = flow.into_hidden.is_valid() ? flow.into_hidden : flow.into_input;
     const auto bias = [](const Var& gates) { return reduce_sum(gates, {0, 1}, false); };
-    const Var through = matmul(flow.into_input, of_direction(c_.in(kW), direction.number, 0));
+    const Var through = matmul(flow.into_input, of_direction(c_.in(RecurrentInput::w), direction.number, 0));
     of_x_ = of_x_.is_valid() ? of_x_ + through : through;
-    keep(kW, product_of_rows(flow.into_input, c_.in(kX)));
-    keep(kR, flow.of_r.is_valid() ? flow.of_r : product_of_rows(into_hidden, direction.before));
+    keep(RecurrentInput::w, product_of_rows(flow.into_input, c_.in(RecurrentInput::x)));
+    keep(RecurrentInput::r, flow.of_r.is_valid() ? flow.of_r : product_of_rows(into_hidden, direction.before));
     const Var of_input = bias(flow.into_input);
-    keep(kB, concat({of_input, flow.into_hidden.is_valid() ? bias(into_hidden) : of_input}, 0));
-    for (size_t k = 0; k < flow.into_first.size(); ++k) keep(kFirstH + k, flow.into_first[k]);
+    keep(RecurrentInput::b, concat({of_input, flow.into_hidden.is_valid() ? bias(into_hidden) : of_input}, 0));
+    for (size_t k = 0; k < flow.into_first.size(); ++k) keep(RecurrentInput::first_h + k, flow.into_first[k]);
   }
 
   void keep(size_t slot, const Var& part) { parts_[slot].push_back(unsqueeze(part, {0})); }
@@ -84,7 +84,7 @@ class LayerGradient {
   VjpContext& c_;
   const std::vector<Var>& outputs_;
   Var of_x_;
-  std::array<std::vector<Var>, kPeepholes> parts_;
+  std::array<std::vector<Var>, RecurrentInput::peepholes> parts_;
 };
 
 }  // namespace
@@ -115,6 +115,13 @@ Var first_state(const Var& given, const Var& last, int64_t number) {
 Var product_of_rows(const Var& a, const Var& b) {
   const auto rows = [](const Var& x) { return reshape(x, {-1, x.dim(2)}); };
   return matmul(transpose(rows(a), {1, 0}), rows(b));
+}
+
+std::vector<Var> first_outputs(VjpContext& c, size_t count) {
+  if (c.num_outputs() < count) return c.with_outputs(static_cast<int>(count));
+  std::vector<Var> outputs;
+  for (size_t k = 0; k < count; ++k) outputs.push_back(c.out(k));
+  return outputs;
 }
 
 void require_usual_layer(VjpContext& c, const RecurrentKind& kind) {

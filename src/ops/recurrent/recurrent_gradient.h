@@ -46,6 +46,9 @@ struct GatesFlow {
 
 using DirectionRule = std::function<GatesFlow(const DirectionFlow&)>;
 
+/// So many outputs of the layer; it is made again with those that it does not give.
+std::vector<Var> first_outputs(VjpContext& context, size_t count);
+
 /// Leaves a layer to its body unless it is as most are.
 void require_usual_layer(VjpContext& context, const RecurrentKind& kind);
 

@@ -35,7 +35,7 @@ std::vector<Var> decompose(DecomposeContext& context) {
 
 void vjp(VjpContext& c) {
   require_usual_layer(c, kind());
-  const std::vector<Var> outputs = c.num_outputs() > 1 ? std::vector<Var>{c.out(0), c.out(1)} : c.with_outputs(2);
+  const std::vector<Var> outputs = first_outputs(c, 2);
   recurrent_vjp(c, outputs, [](const DirectionFlow& direction) -> GatesFlow {
     const std::vector<Var> flow = rnn_gates_grad(direction.y, direction.r, direction.into_states, direction.reverse);
     return {.into_input = flow[0], .into_hidden = {}, .of_r = {}, .into_first = {flow[1]}};

@@ -9,11 +9,10 @@
 #include "backends/cpu/threads/parallel.h"
 #include "base/check.h"
 #include "runtime/memory/packed_constants.h"
+#include "schedule/memory/memory_plan.h"
 
 namespace autograph::onednn {
 namespace {
-
-constexpr size_t kAlignment = 64;
 
 void check(dnnl_status_t status, const char* what) {
   AG_CHECK(status == dnnl_success, "oneDNN {} gave status {}", what, static_cast<int>(status));
@@ -133,7 +132,7 @@ PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument
 
 size_t PrimitiveKernel::reserve(size_t bytes) {
   const size_t offset = scratch_bytes_;
-  scratch_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  scratch_bytes_ += aligned_size(bytes);
   return offset;
 }
 

@@ -5,13 +5,10 @@
 
 #include "backends/cpu/threads/parallel.h"
 #include "base/check.h"
+#include "schedule/memory/memory_plan.h"
 
 namespace autograph::onednn {
 namespace {
-
-constexpr size_t kAlignment = 64;
-
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 size_t elements_of_row(const dnnl::memory::desc& desc, int64_t rows) {
   return desc.get_size() / sizeof(float) / static_cast<size_t>(rows);
@@ -27,9 +24,9 @@ RowTiles::RowTiles(RowTile tile, int64_t rows, bool accumulates, int threads)
       in_row_(elements_of_row(tile_.src, tile_.rows)),
       out_row_(elements_of_row(tile_.dst, tile_.rows)) {}
 
-size_t RowTiles::rows_in_at() const { return aligned(tile_.scratchpad.get_size()); }
-size_t RowTiles::rows_out_at() const { return rows_in_at() + aligned(tile_.src.get_size()); }
-size_t RowTiles::bytes_of_worker() const { return rows_out_at() + aligned(tile_.dst.get_size()); }
+size_t RowTiles::rows_in_at() const { return aligned_size(tile_.scratchpad.get_size()); }
+size_t RowTiles::rows_out_at() const { return rows_in_at() + aligned_size(tile_.src.get_size()); }
+size_t RowTiles::bytes_of_worker() const { return rows_out_at() + aligned_size(tile_.dst.get_size()); }
 size_t RowTiles::scratch_bytes() const { return static_cast<size_t>(threads_) * bytes_of_worker(); }
 
 std::unique_ptr<RowTiles::State> RowTiles::new_state(std::span<const dnnl_exec_arg_t> args) const {

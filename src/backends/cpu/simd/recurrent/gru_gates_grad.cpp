@@ -5,8 +5,8 @@
 
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/simd/recurrent/gates_walk.h"
 #include "backends/cpu/simd/recurrent/turned_weights.h"
-#include "backends/cpu/threads/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/recurrent/gru_gates_grad.cpp"
@@ -106,31 +106,6 @@ HWY_EXPORT(other_gradients);
 HWY_EXPORT(reset_gradients);
 HWY_EXPORT(rnn_gradients);
 
-// What the two kernels have in common: the walk of each thread over positions.
-class GatesWalk {
- public:
-  GatesWalk(const KernelCall& call, const Dims& states)
-      : length(states[0]),
-        batch(states[1]),
-        hidden(states[2]),
-        reverse_(call.attributes.flag("reverse")),
-        threads_(useful_threads(call.threads, length * batch * hidden * hidden)) {}
-
-  // Calls step(row, begin, end): sequences [begin, end) at the position whose first row, of all rows, is `row`.
-  template <class Step>
-  void run(const Step& step) const {
-    for_shares(threads_, batch, [&](int64_t begin, int64_t end, int) {
-      for (int64_t t = length; t-- > 0;) step((reverse_ ? length - 1 - t : t) * batch, begin, end);
-    });
-  }
-
-  const int64_t length, batch, hidden;
-
- private:
-  const bool reverse_;
-  const int threads_;
-};
-
 class GruGatesGradient : public Kernel {
  public:
   explicit GruGatesGradient(const KernelCall& call)
@@ -155,7 +130,7 @@ class GruGatesGradient : public Kernel {
     const States states{packed, of_candidate, packing + weights_.scratch_size(),
                         packing + weights_.scratch_size() + states_size()};
     std::fill_n(states.product, 2 * states_size(), 0.0F);
-    walk_.run([&](int64_t row, int64_t begin, int64_t end) { run_position(args, states, row, begin, end); });
+    walk_.go_back([&](int64_t row, int64_t begin, int64_t end) { run_position(args, states, row, begin, end); });
     float* const first = args.outputs[2].mutable_data<float>();
     for (int64_t b = 0; b < walk_.batch; ++b) {
       const int64_t from = b * weights_.padded();
@@ -227,7 +202,7 @@ class RnnGatesGradient : public Kernel {
     weights_.pack(args.inputs[1].data<float>(), packing, packed);
     std::fill_n(product, walk_.batch * padded, 0.0F);
     float* const sums = args.outputs[0].mutable_data<float>();
-    walk_.run([&](int64_t row, int64_t begin, int64_t end) {
+    walk_.go_back([&](int64_t row, int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         const int64_t at = (row + b) * hidden;
         HWY_DYNAMIC_DISPATCH(rnn_gradients)

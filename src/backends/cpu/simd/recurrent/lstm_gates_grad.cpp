@@ -5,8 +5,8 @@
 
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/simd/recurrent/gates_walk.h"
 #include "backends/cpu/simd/recurrent/turned_weights.h"
-#include "backends/cpu/threads/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/recurrent/lstm_gates_grad.cpp"
@@ -84,16 +84,11 @@ constexpr int64_t kGates = 4;
 class LstmGatesGradient : public Kernel {
  public:
   explicit LstmGatesGradient(const KernelCall& call)
-      : length_(call.input_dims(0)[0]),
-        batch_(call.input_dims(0)[1]),
-        hidden_(call.input_dims(1)[1]),
-        weights_(kGates * hidden_, hidden_),
-        reverse_(call.attributes.flag("reverse")),
-        threads_(useful_threads(call.threads, length_ * batch_ * hidden_ * hidden_)) {}
+      : walk_(call, call.input_dims(3)), weights_(kGates * walk_.hidden, walk_.hidden) {}
 
   size_t scratch_bytes() const override {
     return static_cast<size_t>(weights_.packed_size() + weights_.scratch_size() + cells_size() +
-                               weights_.padded() * batch_) *
+                               weights_.padded() * walk_.batch) *
            sizeof(float);
   }
 
@@ -103,7 +98,7 @@ class LstmGatesGradient : public Kernel {
     weights_.pack(args.inputs[1].data<float>(), packing, packed);
     float* cells = packing + weights_.scratch_size();
     const Buffers buffers{packed, cells, cells + cells_size()};
-    for_shares(threads_, batch_, [&](int64_t begin, int64_t end, int) { run_sequences(args, buffers, begin, end); });
+    walk_.for_sequences([&](int64_t begin, int64_t end) { run_sequences(args, buffers, begin, end); });
   }
 
  private:
@@ -113,46 +108,42 @@ class LstmGatesGradient : public Kernel {
     float* gh;     // [batch, padded]
   };
 
-  int64_t rows() const { return kGates * hidden_; }
-  int64_t cells_size() const { return length_ * batch_ * hidden_; }
-  // Position in memory of step t, in sequences.
-  int64_t at(int64_t t) const { return (reverse_ ? length_ - 1 - t : t) * batch_; }
+  int64_t rows() const { return kGates * walk_.hidden; }
+  int64_t cells_size() const { return walk_.length * walk_.batch * walk_.hidden; }
 
   void run_sequences(const KernelArgs& args, const Buffers& buffers, int64_t begin, int64_t end) const {
     const float* sums = args.inputs[0].data<float>();
     const float* gy = args.inputs[3].data<float>();
     float* gsums = args.outputs[0].mutable_data<float>();
     float* gc = args.outputs[2].mutable_data<float>();
-    const int64_t first = begin * hidden_, count = (end - begin) * hidden_, padded = weights_.padded();
+    const int64_t first = begin * walk_.hidden, count = (end - begin) * walk_.hidden, padded = weights_.padded();
     std::copy_n(args.inputs[2].data<float>() + first, count, buffers.cells + first);
-    for (int64_t t = 0; t + 1 < length_; ++t) {
+    for (int64_t t = 0; t + 1 < walk_.length; ++t) {
       for (int64_t b = begin; b < end; ++b) {
-        const float* c = buffers.cells + (t * batch_ + b) * hidden_;
+        const float* c = buffers.cells + (t * walk_.batch + b) * walk_.hidden;
         HWY_DYNAMIC_DISPATCH(next_cells)
-        (sums + (at(t) + b) * rows(), hidden_, c, const_cast<float*>(c) + batch_ * hidden_);
+        (sums + (walk_.row(t) + b) * rows(), walk_.hidden, c, const_cast<float*>(c) + walk_.batch * walk_.hidden);
       }
     }
     std::copy_n(args.inputs[4].data<float>() + first, count, gc + first);
     std::fill(buffers.gh + begin * padded, buffers.gh + end * padded, 0.0F);
-    for (int64_t t = length_; t-- > 0;) {
+    for (int64_t t = walk_.length; t-- > 0;) {
       for (int64_t b = begin; b < end; ++b) {
-        const int64_t row = at(t) + b;
+        const int64_t row = walk_.row(t) + b;
         HWY_DYNAMIC_DISPATCH(gate_gradients)
-        ({sums + row * rows(), gy + row * hidden_, buffers.gh + b * padded, gc + b * hidden_, gsums + row * rows(),
-          hidden_},
-         buffers.cells + (t * batch_ + b) * hidden_);
+        ({sums + row * rows(), gy + row * walk_.hidden, buffers.gh + b * padded, gc + b * walk_.hidden,
+          gsums + row * rows(), walk_.hidden},
+         buffers.cells + (t * walk_.batch + b) * walk_.hidden);
       }
-      weights_.multiply(buffers.packed, {gsums + (at(t) + begin) * rows(), rows(), end - begin},
+      weights_.multiply(buffers.packed, {gsums + (walk_.row(t) + begin) * rows(), rows(), end - begin},
                         buffers.gh + begin * padded);
     }
     float* gh = args.outputs[1].mutable_data<float>();
-    for (int64_t b = begin; b < end; ++b) std::copy_n(buffers.gh + b * padded, hidden_, gh + b * hidden_);
+    for (int64_t b = begin; b < end; ++b) std::copy_n(buffers.gh + b * padded, walk_.hidden, gh + b * walk_.hidden);
   }
 
-  const int64_t length_, batch_, hidden_;
+  const GatesWalk walk_;
   const TurnedWeights weights_;
-  const bool reverse_;
-  const int threads_;
 };
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<LstmGatesGradient>(call), ""}; }
