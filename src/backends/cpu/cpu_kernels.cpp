@@ -108,7 +108,7 @@ std::vector<KernelDef> cpu_kernels() {
                                   lp_normalization_kernel(),
                                   tree_ensemble_kernel(),
                                   philox_kernel(),
-                                  max_pool_grad_kernel(),
+                                  simd::max_pool_grad_kernel(),
                                   layer_norm_grad_kernel(),
                                   elementwise_kernel()}) {
     kernels.push_back(kernel);

@@ -38,7 +38,6 @@ std::string cpu_identity();
 // One function per source file of this folder.
 KernelDef elementwise_kernel();
 KernelDef batch_normalization_kernel();
-KernelDef max_pool_grad_kernel();
 KernelDef layer_norm_grad_kernel();
 KernelDef concat_kernel();
 KernelDef split_kernel();

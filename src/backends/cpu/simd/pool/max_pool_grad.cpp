@@ -2,28 +2,31 @@
 // each other at once, and what flows into it is added where it was found. Who computes a channel computes all of it, so
 // that sums come in one order.
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <vector>
 
-#include "backends/cpu/cpu_kernels.h"
-#include "backends/cpu/multiversion.h"
 #include "backends/cpu/refusal.h"
+#include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
 #include "ops/window/pool_loops.h"
 #include "tensor/size_of.h"
 
-// Inlined into multiversioned functions, so that it is compiled for their instruction sets.
-#define AG_INLINE inline __attribute__((always_inline))
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/pool/max_pool_grad.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
-namespace autograph {
-namespace {
+#include <hwy/highway.h>
+
+// Seen by the code of every instruction set, so written once.
+#ifndef AG_SIMD_MAX_POOL_GRAD
+#define AG_SIMD_MAX_POOL_GRAD
+namespace autograph::simd {
 
 // Channels computed at once at most.
 constexpr int64_t kStrip = 16;
 
-// A strip of channels of one image.
+/// A strip of channels of one image.
 struct Strip {
   const float* x;
   float* gx;
@@ -31,50 +34,54 @@ struct Strip {
   int64_t width;  // channels
 };
 
-// An integer that is larger for larger x, the same for both zeros, and largest for NaN: comparing floats, which may
-// trap, keeps the compiler from using vectors.
-AG_INLINE int32_t order_of(float x) {
-  const auto bits = std::bit_cast<int32_t>(x + 0.0F);
-  const int32_t ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF);
-  return (bits & 0x7FFFFFFF) > 0x7F800000 ? 0x7FFFFFFF : ordered;
-}
+}  // namespace autograph::simd
+#endif
 
-// One window, whose taps are offsets from the first pixel. Of equal elements the first one counts, NaN before all.
-template <int Width>
-AG_INLINE void add_window(const Strip& strip, const int64_t* taps, int64_t count, const float* g) {
-  int32_t best[Width];
-  int32_t winner[Width];
-#pragma omp simd
-  for (int c = 0; c < Width; ++c) {
-    best[c] = order_of(strip.x[taps[0] + c]);
-    winner[c] = 0;
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Channels c and behind of one window, as many as `d` has lanes. Of equal elements the first one counts, NaN before
+// all.
+template <class D>
+HWY_INLINE void add_lanes(D d, const Strip& strip, std::span<const int64_t> taps, const float* g, int64_t c) {
+  const hn::RebindToSigned<D> di;
+  const float* x = strip.x + c;
+  auto best = hn::LoadU(d, x + taps[0]);
+  auto winner = hn::Zero(di);
+  for (size_t t = 1; t < taps.size(); ++t) {
+    const auto tap = hn::LoadU(d, x + taps[t]);
+    const auto wins = hn::AndNot(hn::IsNaN(best), hn::Not(hn::Le(tap, best)));
+    winner = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, static_cast<int32_t>(t)), winner);
+    best = hn::IfThenElse(wins, tap, best);
   }
-  for (int64_t t = 1; t < count; ++t) {
-    const float* x = strip.x + taps[t];
-#pragma omp simd
-    for (int c = 0; c < Width; ++c) {
-      const int32_t order = order_of(x[c]);
-      winner[c] = order > best[c] ? static_cast<int32_t>(t) : winner[c];
-      best[c] = order > best[c] ? order : best[c];
-    }
-  }
-  for (int64_t t = 0; t < count; ++t) {
-    float* gx = strip.gx + taps[t];
-#pragma omp simd
-    for (int c = 0; c < Width; ++c) {
-      const int32_t mask = winner[c] == static_cast<int32_t>(t) ? -1 : 0;
-      gx[c] += std::bit_cast<float>(std::bit_cast<int32_t>(g[c]) & mask);
-    }
+  const auto flow = hn::LoadU(d, g + c);
+  for (size_t t = 0; t < taps.size(); ++t) {
+    float* gx = strip.gx + c + taps[t];
+    const auto wins = hn::RebindMask(d, hn::Eq(winner, hn::Set(di, static_cast<int32_t>(t))));
+    hn::StoreU(hn::Add(hn::LoadU(d, gx), hn::IfThenElseZero(wins, flow)), d, gx);
   }
 }
 
-AG_MULTIVERSION void add_windows(const Strip& strip, const int64_t* taps, int64_t count, const float* g) {
-  if (strip.width == kStrip) return add_window<kStrip>(strip, taps, count, g);
-  if (strip.width == 8) return add_window<8>(strip, taps, count, g);
-  for (int64_t c = 0; c < strip.width; ++c) {
-    add_window<1>({strip.x + c, strip.gx + c, strip.pixel, 1}, taps, count, g + c);
-  }
+// One window, whose taps are offsets from the first pixel.
+void add_window(const Strip& strip, std::span<const int64_t> taps, const float* g) {
+  const hn::CappedTag<float, kStrip> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; c + lanes <= strip.width; c += lanes) add_lanes(d, strip, taps, g, c);
+  for (; c < strip.width; ++c) add_lanes(hn::CappedTag<float, 1>(), strip, taps, g, c);
 }
+
+}  // namespace
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+namespace {
+
+HWY_EXPORT(add_window);
 
 class MaxPoolGradient : public Kernel {
  public:
@@ -118,15 +125,15 @@ class MaxPoolGradient : public Kernel {
       for (int64_t y = 0; y < windows_[1].out; ++y) {
         const TapRange height = windows_[1].taps_inside(y);
         for (int64_t o = 0; o < windows_[2].out; ++o, g += strip.pixel) {
-          const int64_t count = find_taps(depth, height, windows_[2].taps_inside(o), taps);
-          if (count > 0) add_windows(strip, taps, count, g);
+          const size_t count = find_taps(depth, height, windows_[2].taps_inside(o), taps);
+          if (count > 0) HWY_DYNAMIC_DISPATCH(add_window)(strip, {taps, count}, g);
         }
       }
     }
   }
 
-  int64_t find_taps(const TapRange& depth, const TapRange& height, const TapRange& width, int64_t* taps) const {
-    int64_t count = 0;
+  size_t find_taps(const TapRange& depth, const TapRange& height, const TapRange& width, int64_t* taps) const {
+    size_t count = 0;
     for (int64_t i = 0; i < depth.count; ++i) {
       const int64_t plane = (depth.input + i * windows_[0].dilation) * windows_[1].in;
       for (int64_t j = 0; j < height.count; ++j) {
@@ -155,7 +162,7 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<MaxPoolGradi
 std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kStartUs = 2;
   constexpr double kBytesPerUs = 10e3;
-  constexpr double kTapsPerUs = 5e3, kSingleTapsPerUs = 4e2;
+  constexpr double kTapsPerUs = 30e3, kSingleTapsPerUs = 4e2;
   double taps = static_cast<double>(call.inputs[1].shape().num_elements().value_or(0));
   for (const int64_t extent : call.attributes.integers("kernel_shape")) taps *= static_cast<double>(extent);
   const auto bytes = static_cast<double>(2 * size_of(call.inputs[0]) + size_of(call.inputs[1]));
@@ -183,4 +190,5 @@ KernelDef max_pool_grad_kernel() {
           .variants = variants};
 }
 
-}  // namespace autograph
+}  // namespace autograph::simd
+#endif  // HWY_ONCE
