@@ -1,6 +1,7 @@
 // What the states of graphs are between runs.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ class StateStore {
   std::vector<std::string> names() const;
   /// Does the store have that state?
   bool contains(const std::string& name) const;
+  /// What a state is, without a copy of it; ValueError with the nearest name when there is none.
+  Type type(const std::string& name) const;
+  /// Bytes of all states.
+  size_t size_bytes() const;
   /// A copy of a state as it is now; ValueError with the nearest name when there is none.
   Tensor get(const std::string& name) const;
   /// Overwrites a state; throws as get() and add() do.

@@ -1,12 +1,13 @@
 #include "autodiff/learnable.h"
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "autodiff/losses.h"
 #include "autograph/op_def.h"
+#include "autograph/statistics.h"
 #include "autograph/verify.h"
 #include "ops/defs.h"
 
@@ -16,11 +17,11 @@ namespace {
 // Masks hide with numbers that no weight has, or are made of 0 and one number that no score is below.
 bool is_mask(const Tensor& tensor) {
   constexpr double kHides = 1e6, kHidesAmongZeros = -1e3;
+  const std::optional<Statistics> found = statistics_of(tensor.view());
+  if (found->num_nan > 0 || found->max >= kHides || found->min <= -kHides) return true;
+  if (found->min > kHidesAmongZeros) return false;  // nearly all weights: their elements are not copied
   const std::vector<double> elements = tensor.to_f64();
-  if (std::any_of(elements.begin(), elements.end(), [](double x) { return !(std::fabs(x) < kHides); })) return true;
-  const double least = *std::min_element(elements.begin(), elements.end());
-  return least <= kHidesAmongZeros &&
-         std::all_of(elements.begin(), elements.end(), [&](double x) { return x == 0 || x == least; });
+  return std::all_of(elements.begin(), elements.end(), [&](double x) { return x == 0 || x == found->min; });
 }
 
 // Finds them in one graph.

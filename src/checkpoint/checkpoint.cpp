@@ -30,7 +30,7 @@ void Checkpoint::restore(StateStore& states) const {
     const auto found = known.find(name);
     AG_CHECK_USER(found != known.end(), ValueError, "[checkpoint] state '{}': expected by the program, got none",
                   printable(name));
-    const Type expected = states.get(name).type(), got = found->second->type();
+    const Type expected = states.type(name), got = found->second->type();
     AG_CHECK_USER(expected.dtype() == got.dtype(), TypeError, "[checkpoint] state '{}': expected {}, got {}",
                   printable(name), to_string(expected), to_string(got));
     AG_CHECK_USER(expected == got, ShapeError, "[checkpoint] state '{}': expected {}, got {}", printable(name),

@@ -57,6 +57,18 @@ bool StateStore::Impl::contains(const std::string& name) {
   return states_.contains(name);
 }
 
+Type StateStore::Impl::type(const std::string& name) {
+  const std::shared_lock lock(mutex_);
+  return find(name).tensor.type();
+}
+
+size_t StateStore::Impl::size_bytes() {
+  const std::shared_lock lock(mutex_);
+  size_t bytes = 0;
+  for (const auto& [name, state] : states_) bytes += state.tensor.size_bytes();
+  return bytes;
+}
+
 Tensor StateStore::Impl::get(const std::string& name) {
   const std::shared_lock lock(mutex_);
   const Tensor& tensor = find(name).tensor;
@@ -89,6 +101,8 @@ void StateStore::copy_to(Graph& graph) const {
 
 std::vector<std::string> StateStore::names() const { return impl_->names(); }
 bool StateStore::contains(const std::string& name) const { return impl_->contains(name); }
+Type StateStore::type(const std::string& name) const { return impl_->type(name); }
+size_t StateStore::size_bytes() const { return impl_->size_bytes(); }
 Tensor StateStore::get(const std::string& name) const { return impl_->get(name); }
 void StateStore::set(const std::string& name, const Tensor& tensor) { impl_->set(name, tensor); }
 

@@ -29,6 +29,8 @@ class StateStore::Impl {
   void add(const std::string& name, const Tensor& initial);
   std::vector<std::string> names();
   bool contains(const std::string& name);
+  Type type(const std::string& name);
+  size_t size_bytes();
   Tensor get(const std::string& name);
   void set(const std::string& name, const Tensor& tensor);
 

@@ -41,12 +41,6 @@ TrainerOptions repeatable(TrainerOptions options) {
   return options;
 }
 
-size_t bytes_of_states(const StateStore& states) {
-  size_t bytes = 0;
-  for (const std::string& name : states.names()) bytes += states.get(name).size_bytes();
-  return bytes;
-}
-
 // Those that are made ahead, and the one at work.
 size_t bytes_of_batches(const DataLoader& loader) {
   size_t of_sample = 0;
@@ -135,7 +129,7 @@ class Trainer::Impl {
     const size_t budget = options_.compile.memory_budget_bytes;
     if (budget == 0) return;
     const size_t activations = step_program_.arena_bytes() + evaluation_.arena_bytes();
-    const size_t states = bytes_of_states(step_program_.states()), batches = bytes_of_batches(training_);
+    const size_t states = step_program_.states().size_bytes(), batches = bytes_of_batches(training_);
     const size_t needed = activations + states + batches;
     AG_CHECK_USER(needed <= budget, BudgetError,
                   "[train] memory: expected at most {} bytes, got {} (activations {}, weights and what the optimiser "

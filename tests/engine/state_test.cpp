@@ -58,6 +58,10 @@ TEST(States, LastFromRunToRun) {
   EXPECT_EQ(difference(executable.run({vector_of({1, 2, 3})})[0], vector_of({1, 2, 3})), "");
   EXPECT_EQ(difference(executable.run({vector_of({3, 2, 1})})[0], vector_of({2, 2, 2})), "");
   EXPECT_EQ(executable.states().names(), (std::vector<std::string>{"count", "mean"}));
+  EXPECT_EQ(executable.states().type("mean"), Type(DType::f32, Shape{3}));
+  EXPECT_EQ(executable.states().size_bytes(), 4 * sizeof(float));
+  EXPECT_EQ(message_of<ValueError>([&] { executable.states().type("meen"); }),
+            "[states] 'meen': unknown (did you mean 'mean'?)");
   EXPECT_EQ(executable.states().get("count").to_f64(), (std::vector<double>{2}));
   std::vector<Tensor> outputs{Tensor::zeros(DType::f32, {3})};
   executable.run_into({vector_of({5, 5, 5})}, outputs);

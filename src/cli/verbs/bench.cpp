@@ -77,13 +77,13 @@ Prepared describe(const std::string& model, const CompiledModel& compiled, const
 }
 
 void add_training(Prepared& prepared, const TrainingFlags& flags, const StateStore& states) {
-  double bytes = 0;
-  for (const std::string& name : states.names()) bytes += static_cast<double>(states.get(name).size_bytes());
+  const size_t bytes = states.size_bytes();
   prepared.members.insert(
       prepared.members.end(),
       {{"loss", flags.loss}, {"optimizer", flags.optimizer}, {"state_bytes", static_cast<int64_t>(bytes)}});
   prepared.rows.emplace_back("training", fmt::format("{}, {}", flags.loss, flags.optimizer));
-  prepared.rows.emplace_back("states", human_bytes(bytes) + ", weights and what the optimiser remembers");
+  prepared.rows.emplace_back("states",
+                             human_bytes(static_cast<double>(bytes)) + ", weights and what the optimiser remembers");
 }
 
 // With --memory: who owns the peak of the arena.
