@@ -39,6 +39,13 @@ class PackedConstants {
     return std::static_pointer_cast<const Packed>(packed->keep(key, made));
   }
 
+  /// The form of this type that some kernel holds; null where none does.
+  template <class Packed>
+  static std::shared_ptr<const Packed> held(const PackedConstants* packed, const std::vector<Tensor>& constants,
+                                            std::string_view form) {
+    return packed ? std::static_pointer_cast<const Packed>(packed->find(packed->key_of(constants, form))) : nullptr;
+  }
+
   /// Does some kernel hold this form?
   bool knows(const std::vector<Tensor>& constants, std::string_view form) const;
 

@@ -4,6 +4,10 @@
 
 namespace autograph::onednn {
 
+void check_fits(const dnnl::memory::desc& scratchpad, size_t bytes) {
+  if (scratchpad.get_size() > bytes) throw dnnl::error(dnnl_out_of_memory, "more scratch memory than was planned");
+}
+
 LatePrimitive::LatePrimitive(std::function<dnnl::primitive()> make)
     : make_(std::move(make)), threads_(threads_in_use()) {}
 

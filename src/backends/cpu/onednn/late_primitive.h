@@ -11,6 +11,9 @@
 
 namespace autograph::onednn {
 
+/// Throws dnnl::error where a primitive works with more memory than its kernel has for it.
+void check_fits(const dnnl::memory::desc& scratchpad, size_t bytes);
+
 /// Any number of threads may call get() at once.
 class LatePrimitive {
  public:

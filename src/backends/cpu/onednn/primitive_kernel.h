@@ -68,13 +68,15 @@ auto describe_implementation(std::string_view name, Describe&& describe) {
 /// oneDNN 2.6 keeps primitives by the number of the step at which next_impl() met them, and a step that finds its
 /// number there does not move on: those behind it come again, under other numbers. What comes after how many steps thus
 /// depends on what was made before. Names do not; and lists have attributes of their own, with which nothing is made.
+///
+/// `described` is what describe_implementation() gave, where it has been asked already.
 template <class Primitive, class Describe>
-std::pair<Primitive, typename Primitive::primitive_desc> make_implementation(std::string_view name,
-                                                                             Describe&& describe) {
+std::pair<Primitive, typename Primitive::primitive_desc> make_implementation(
+    std::string_view name, Describe&& describe, typename Primitive::primitive_desc described = {}) {
   // More than one where another thread makes one of its own at the same step.
   constexpr int kAttempts = 8;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    auto pd = describe_implementation(name, describe);
+    auto pd = described ? std::exchange(described, {}) : describe_implementation(name, describe);
     Primitive primitive(pd);
     if (implementation_of(primitive) == name) return {std::move(primitive), std::move(pd)};
   }

@@ -1,57 +1,85 @@
-// Rows of channels computed a few at a time by a primitive that serves any number of them: a convolution of single
-// pixels is the same for each row. oneDNN keeps such a primitive for all shapes, and it adds in the same order as one
-// that was made for the whole, so that it gives the same bits.
+// Rows computed a few at a time by primitives that serve any number of them: a product with a matrix, or a convolution
+// of single pixels, is the same for each row. Such primitives are kept for all shapes, and they add in the same order
+// as one that was made for the whole, so that they give the same bits.
 #pragma once
 
+#include <array>
 #include <dnnl.hpp>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "backends/cpu/onednn/implementation_lists.h"
 #include "backends/cpu/onednn/movable_memory.h"
 
 namespace autograph::onednn {
 
-/// A primitive that reads and writes so many rows of f32, made for one thread.
+/// A primitive that reads and writes so many rows of f32, made for one thread. Kernels of several shapes share it.
 struct RowTile {
   dnnl::primitive primitive;
-  dnnl::memory::desc src, dst, scratchpad;
+  dnnl::memory::desc src, weights, dst, scratchpad;
+  dnnl::memory::desc scratchpad_of_all;  ///< Of a primitive for all rows of the first shape that it was made for.
   int64_t rows = 0;
 };
+
+/// A tile of a primitive made from `pd`.
+template <class Descriptor>
+RowTile row_tile(dnnl::primitive primitive, const Descriptor& pd, const dnnl::memory::desc& scratchpad_of_all,
+                 int64_t rows) {
+  return {std::move(primitive), pd.src_desc(), pd.weights_desc(), pd.dst_desc(), pd.scratchpad_desc(),
+          scratchpad_of_all,    rows};
+}
+
+/// As which form of its weights a tile is kept; see PackedConstants.
+std::string form_of_rows(std::string_view implementation, const ProblemKind& kind);
 
 class RowTiles {
  public:
   /// What one run at a time works with.
   class State;
+  /// Both for the same weights: one for most of the rows, and one of as many rows or fewer for what is left.
+  using Tiles = std::array<std::shared_ptr<const RowTile>, 2>;
 
-  /// `accumulates`: the primitive adds to what lies in its output.
-  RowTiles(RowTile tile, int64_t rows, bool accumulates, int threads);
+  /// `accumulates`: the primitives add to what lies in their output.
+  RowTiles(Tiles tiles, int64_t rows, bool accumulates, int threads);
   size_t scratch_bytes() const;
   /// `args` are those of a primitive for all rows; they must outlive the state.
   std::unique_ptr<State> new_state(std::span<const dnnl_exec_arg_t> args) const;
   void run(State& state, const float* x, float* y, char* scratch) const;
 
  private:
+  struct Bound;
   struct Worker;
   // Where things are in the scratch memory of a worker.
   size_t rows_in_at() const;
   size_t rows_out_at() const;
   size_t bytes_of_worker() const;
-  void run_tile(Worker& worker, int64_t first, const float* x, float* y, char* scratch) const;
-  void run_rest(Worker& worker, int64_t first, const float* x, float* y, char* scratch) const;
-  void execute(Worker& worker, const float* x, float* y, char* scratch) const;
+  static Bound bind(const RowTile& tile, std::span<const dnnl_exec_arg_t> args);
+  void run_piece(Worker& worker, Bound& bound, int64_t first, const float* x, float* y, char* scratch) const;
+  void run_rest(Worker& worker, Bound& bound, int64_t rows, const float* x, float* y, char* scratch) const;
+  static void execute(Worker& worker, Bound& bound, const float* x, float* y, char* scratch);
 
-  RowTile tile_;
+  Tiles tiles_;
+  int64_t whole_;  // pieces of the first tile; the second one computes the rows behind them
   int64_t rows_;
   bool accumulates_;
   int threads_;
   size_t in_row_, out_row_;  // elements
 };
 
-struct RowTiles::Worker {
-  dnnl::stream stream{cpu_engine()};
+// A tile with the memory that it works on.
+struct RowTiles::Bound {
+  const RowTile* tile;
   MovableMemory src, dst, scratchpad;
   std::vector<dnnl_exec_arg_t> args;
+};
+
+struct RowTiles::Worker {
+  dnnl::stream stream;
+  std::vector<Bound> tiles;
 };
 
 class RowTiles::State {

@@ -24,6 +24,7 @@
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/refusal.h"
 #include "ops/defs.h"
+#include "runtime/memory/packed_constants.h"
 
 namespace autograph {
 
@@ -101,10 +102,10 @@ class Convolution {
   Desc make_desc(const dnnl::memory::desc& weights) const {
     return {dnnl::prop_kind::forward_inference,
             form_.algorithm,
-            desc_in(form_.src, x_, operands_),
+            input(),
             weights,
             bias_,
-            desc_in(form_.dst, y_),
+            output(),
             windows_.strides,
             windows_.dilates,
             windows_.pads_begin,
@@ -187,6 +188,8 @@ class Convolution {
     return part;
   }
 
+  dnnl::memory::desc input() const { return desc_in(form_.src, x_, operands_); }
+  dnnl::memory::desc output() const { return desc_in(form_.dst, y_); }
   const dnnl::memory::desc& bias() const { return bias_; }
   const dnnl::memory::dims& input_dims() const { return x_; }
   const dnnl::memory::dims& weight_dims_in_groups() const { return w_; }
@@ -264,9 +267,19 @@ class Maker {
         turn_(operands) {}
 
   std::unique_ptr<Kernel> make() {
-    if (std::unique_ptr<Kernel> late = make_late()) return late;
-    auto [primitive, pd] = make_primitive(chosen_, chosen_.make_desc(), call_.variant->name);
-    return kernel_around(std::move(primitive), pd);
+    const int64_t rows = rows_of_tiles();
+    if (rows > 0) {
+      if (const std::shared_ptr<const RowTile> tile = held_tile(rows)) return make_late(tile);
+    }
+    const Desc desc = chosen_.make_desc();
+    const auto describe = [&] { return chosen_.describe(desc, Use::run); };
+    const Descriptor pd = describe_implementation(call_.variant->name, describe);
+    // The first shape of weights may be the only one.
+    if (rows > 0 && PrimitiveKernel::is_packed(weights_argument(pd.weights_desc()), call_.packed)) {
+      if (const std::shared_ptr<const RowTile> tile = share_tile(rows, pd)) return make_late(tile);
+    }
+    auto [primitive, made_of] = make_implementation<dnnl::convolution_forward>(call_.variant->name, describe, pd);
+    return kernel_around(std::move(primitive), made_of.weights_desc(), made_of.scratchpad_desc());
   }
 
  private:
@@ -275,25 +288,25 @@ class Maker {
     return make_implementation<dnnl::convolution_forward>(name, [&] { return conv.describe(desc, Use::run); });
   }
 
-  // A kernel that computes a few pixels at a time until the shape has come back. Null where that gains nothing: the
-  // first shape of weights may be the only one, and a large layer runs longer than its code takes to make.
-  std::unique_ptr<Kernel> make_late() {
+  // How many pixels are computed at a time until the shape has come back; 0 where that gains nothing: a large layer
+  // runs longer than its code takes to make.
+  int64_t rows_of_tiles() const {
     constexpr double kMostFlops = 2.5e8;
     constexpr int64_t kLeastPixels = 16, kManyPixels = 128;  // by tiles of a quarter and of half as many
     const int64_t pixels = chosen_.num_pixels();
-    if (form_.src != Layout::channels_last || operands_ != DataType::f32 || !chosen_.has_equal_pixels()) return {};
-    if (pixels < kLeastPixels || conv_flops(pixels) > kMostFlops || !adds_alike(call_.variant->name)) return {};
-    const Desc desc = chosen_.make_desc();
-    const Descriptor pd =
-        describe_implementation(call_.variant->name, [&] { return chosen_.describe(desc, Use::run); });
-    if (!PrimitiveKernel::is_packed(weights_argument(pd), call_.packed)) return {};
-    std::optional<RowTile> tile =
-        make_tile(pixels < kManyPixels ? kManyPixels / 4 : kManyPixels / 2, pd.weights_desc());
-    if (!tile) return {};
-    auto late = std::make_unique<LatePrimitive>(late_maker(pd.weights_desc()));
-    auto kernel = kernel_around({}, pd);
-    kernel->set_row_tiles({std::move(*tile), pixels, chosen_.post_ops().accumulated_input >= 0, call_.threads},
-                          std::move(late));
+    const bool can_be_late = form_.src == Layout::channels_last && operands_ == DataType::f32 && call_.packed &&
+                             conv_.operand(kW).constant.is_present() && chosen_.has_equal_pixels();
+    if (!can_be_late || pixels < kLeastPixels || conv_flops(pixels) > kMostFlops) return 0;
+    if (!adds_alike(call_.variant->name)) return 0;
+    return pixels < kManyPixels ? kManyPixels / 4 : kManyPixels / 2;
+  }
+
+  std::unique_ptr<Kernel> make_late(const std::shared_ptr<const RowTile>& tile) {
+    auto late = std::make_unique<LatePrimitive>(late_maker(*tile));
+    auto kernel = kernel_around({}, tile->weights, tile->scratchpad_of_all);
+    kernel->set_row_tiles(
+        {{tile, tile}, chosen_.num_pixels(), chosen_.post_ops().accumulated_input >= 0, call_.threads},
+        std::move(late));
     return kernel;
   }
 
@@ -308,45 +321,62 @@ class Maker {
     return 2.0 * static_cast<double>(pixels) * static_cast<double>(w[0]) * static_cast<double>(w[1]);
   }
 
-  // Nothing where oneDNN has none for these weights.
-  std::optional<RowTile> make_tile(int64_t pixels, const dnnl::memory::desc& weights) const {
+  std::string form_of_tile(const Convolution& part) const {
+    return form_of_rows(call_.variant->name, part.kind(call_.threads));
+  }
+
+  // What kernels of other shapes hold: then nothing needs to be described for this one.
+  std::shared_ptr<const RowTile> held_tile(int64_t rows) const {
+    return PackedConstants::held<RowTile>(call_.packed, {conv_.operand(kW).constant},
+                                          form_of_tile(chosen_.with_pixels(rows)));
+  }
+
+  // For weights that lie as those of the whole. Null where oneDNN has none.
+  std::shared_ptr<const RowTile> share_tile(int64_t rows, const Descriptor& whole) const {
     const TeamScope scope(1);
-    const Convolution part = chosen_.with_pixels(pixels);
+    const Convolution part = chosen_.with_pixels(rows);
     try {
-      auto [primitive, pd] = make_primitive(part, part.make_desc(weights), call_.variant->name);
-      return RowTile{std::move(primitive), pd.src_desc(), pd.dst_desc(), pd.scratchpad_desc(), pixels};
+      return PackedConstants::share(call_.packed, {conv_.operand(kW).constant}, form_of_tile(part), [&] {
+        const auto& [primitive, pd] = make_primitive(part, part.make_desc(whole.weights_desc()), call_.variant->name);
+        return row_tile(primitive, pd, whole.scratchpad_desc(), rows);
+      });
     } catch (const dnnl::error&) {
-      return std::nullopt;
+      return nullptr;
     }
   }
 
-  std::function<dnnl::primitive()> late_maker(const dnnl::memory::desc& weights) const {
-    return [whole = chosen_, operands = operands_, name = std::string(call_.variant->name), weights] {
+  std::function<dnnl::primitive()> late_maker(const RowTile& tile) const {
+    return [whole = chosen_, operands = operands_, name = std::string(call_.variant->name), weights = tile.weights,
+            most_scratch = tile.scratchpad_of_all.get_size()] {
       const ConvolutionTurn turn(operands);
-      return dnnl::primitive(make_primitive(whole, whole.make_desc(weights), name).first);
+      auto [primitive, pd] = make_primitive(whole, whole.make_desc(weights), name);
+      check_fits(pd.scratchpad_desc(), most_scratch);
+      return dnnl::primitive(std::move(primitive));
     };
   }
 
   size_t slot(size_t k) const { return static_cast<size_t>(conv_.operand(k).input); }
 
-  Argument weights_argument(const Descriptor& pd) const {
-    return {DNNL_ARG_WEIGHTS,          false, slot(kW), row_major(chosen_.weight_dims_in_groups()), pd.weights_desc(),
+  Argument weights_argument(const dnnl::memory::desc& wanted) const {
+    return {DNNL_ARG_WEIGHTS,          false, slot(kW), row_major(chosen_.weight_dims_in_groups()), wanted,
             conv_.operand(kW).constant};
   }
 
-  std::unique_ptr<PrimitiveKernel> kernel_around(dnnl::primitive primitive, const Descriptor& pd) {
+  std::unique_ptr<PrimitiveKernel> kernel_around(dnnl::primitive primitive, const dnnl::memory::desc& weights,
+                                                 const dnnl::memory::desc& scratchpad) {
+    const dnnl::memory::desc x = chosen_.input(), y = chosen_.output();
     std::vector<Argument> arguments{
-        {DNNL_ARG_SRC, false, slot(kX), desc_in(form_.src, chosen_.input_dims()), pd.src_desc()},
-        weights_argument(pd),
-        {DNNL_ARG_DST, true, 0, pd.dst_desc(), pd.dst_desc()},
+        {DNNL_ARG_SRC, false, slot(kX), desc_in(form_.src, chosen_.input_dims()), x},
+        weights_argument(weights),
+        {DNNL_ARG_DST, true, 0, y, y},
     };
     if (conv_.has(kB)) {
       arguments.push_back({DNNL_ARG_BIAS, false, slot(kB), chosen_.bias(), chosen_.bias(), conv_.operand(kB).constant});
     }
     PostOps& post_ops = chosen_.post_ops();
     for (Argument& argument : post_ops.arguments) arguments.push_back(std::move(argument));
-    auto kernel = std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), pd.scratchpad_desc(),
-                                                    call_.packed);
+    auto kernel =
+        std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments), scratchpad, call_.packed);
     if (post_ops.accumulated_input >= 0) kernel->set_accumulated_input(static_cast<size_t>(post_ops.accumulated_input));
     kernel->set_last_pass(post_ops.last, post_ops.added_last, call_.threads);
     return kernel;

@@ -47,12 +47,23 @@ size_t scratch_bytes(const KernelDef& def, const KernelCase& of) {
   return def.prepare(of.call()).kernel->scratch_bytes();
 }
 
+// Each of some runs gives what one alone gives.
+void expect_equal(const KernelDef& def, const KernelCase& alone, KernelRun& actual) {
+  KernelRun expected(def, alone);
+  expected.run();
+  for (int run = 0; run < onednn::LatePrimitive::kRunsBefore + 2; ++run) {
+    actual.run();
+    EXPECT_TRUE(actual.outputs()[0].bitwise_equal(expected.outputs()[0])) << "run " << run;
+  }
+}
+
 // How many variants compute a few pixels at a time for a shape that is not the first one of its weights; nothing where
 // the kernel does not take the epilogue.
 std::optional<int> expect_equal_runs(const Dims& x, int64_t epilogue, int threads) {
   const KernelDef def = onednn::fused_conv_kernel();
   Shapes shapes;
-  const OpSample first = shapes.sample({1, kIn, 6, 50}, epilogue), second = shapes.sample(x, epilogue);
+  const OpSample first = shapes.sample({1, kIn, 6, 50}, epilogue), second = shapes.sample(x, epilogue),
+                 third = shapes.sample({x[0], x[1], x[2], x[3] + 1}, epilogue);
   const KernelSetup known{.threads = threads, .constant_weights = true, .first_unknown = kResidual};
   const KernelCase of_any(fused_def(), second, known);
   if (!def.why_not(of_any.call()).empty()) return std::nullopt;
@@ -64,17 +75,21 @@ std::optional<int> expect_equal_runs(const Dims& x, int64_t epilogue, int thread
     alone.variant = &variant;
     KernelSetup among_shapes = alone;
     among_shapes.packed = &packed;
-    const KernelCase of_first(fused_def(), first, among_shapes), of_second(fused_def(), second, among_shapes);
-    const KernelCase of_one(fused_def(), second, alone);
+    const KernelCase of_first(fused_def(), first, among_shapes), of_second(fused_def(), second, among_shapes),
+        of_third(fused_def(), third, among_shapes);
+    const KernelCase of_one(fused_def(), second, alone), of_other(fused_def(), third, alone);
     const KernelRun holds_weights(def, of_first);
-    KernelRun expected(def, of_one);
-    expected.run();
     KernelRun actual(def, of_second);
-    for (int run = 0; run < onednn::LatePrimitive::kRunsBefore + 2; ++run) {
-      actual.run();
-      EXPECT_TRUE(actual.outputs()[0].bitwise_equal(expected.outputs()[0])) << "run " << run;
+    expect_equal(def, of_one, actual);
+    const bool is_late = scratch_bytes(def, of_second) > scratch_bytes(def, of_one);
+    late += is_late ? 1 : 0;
+    // What was made for the second serves the third.
+    const size_t made = packed.num_made();
+    KernelRun another(def, of_third);
+    if (is_late) {
+      EXPECT_EQ(packed.num_made(), made);
     }
-    late += scratch_bytes(def, of_second) > scratch_bytes(def, of_one) ? 1 : 0;
+    expect_equal(def, of_other, another);
   }
   return late;
 }
