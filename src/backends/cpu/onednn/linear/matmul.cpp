@@ -6,6 +6,9 @@
 // scale, its c a sum after the product.
 //
 // With bf16 both factors are rounded to bf16, constant ones once; sums and output stay in f32.
+#include <bit>
+#include <string_view>
+
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
 #include "backends/cpu/onednn/bf16.h"
@@ -15,6 +18,7 @@
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/refusal.h"
 #include "ops/defs.h"
+#include "runtime/memory/packed_constants.h"
 
 namespace autograph {
 namespace onednn {
@@ -129,6 +133,36 @@ bool has_constant_matrix(const AnchoredCall& call) {
   return call.operand(1).constant.is_present() && product_of(call).is_flat;
 }
 
+// oneDNN's product.
+struct Matmul {
+  Desc a, b, bias, y;
+  dnnl::primitive_attr attributes;
+
+  dnnl::matmul::primitive_desc describe() const {
+    const dnnl::matmul::desc desc = bias.is_zero() ? dnnl::matmul::desc(a, b, y) : dnnl::matmul::desc(a, b, bias, y);
+    return {desc, attributes, cpu_engine()};
+  }
+  // The same for so many rows of a.
+  Matmul with_rows(int64_t rows) const {
+    Matmul part = *this;
+    part.a = row_major({rows, a.dims()[1]});
+    part.y = row_major({rows, y.dims()[1]});
+    return part;
+  }
+  // The same with what is known of b.
+  Matmul with_matrix(const Desc& known) const {
+    Matmul part = *this;
+    part.b = known;
+    return part;
+  }
+};
+
+// Does the product add in the same order however many rows there are? Others ("gemm") do not, and need no code for each
+// number of rows.
+bool adds_alike(const dnnl::matmul::primitive_desc& pd) {
+  return std::string_view(pd.impl_info_str()).starts_with("brg:");
+}
+
 // What both forms share: post-ops, bias, arguments.
 class ProductMaker {
  public:
@@ -150,12 +184,18 @@ class ProductMaker {
   }
 
   std::unique_ptr<Kernel> matmul() {
-    const Desc a = with_type(product_.a);
-    const Desc b = has_constant_matrix(call_) ? any_layout(product_.b.dims(), operands_) : with_type(product_.b);
-    const dnnl::primitive_attr attributes = make_attributes();
-    const dnnl::matmul::desc desc =
-        find_bias(call_) ? dnnl::matmul::desc(a, b, bias_, product_.y) : dnnl::matmul::desc(a, b, product_.y);
-    const dnnl::matmul::primitive_desc pd(desc, attributes, cpu_engine());
+    const Matmul whole = whole_matmul();
+    const int64_t rows = rows_of_tiles();
+    if (rows > 0) {
+      const RowTiles::Tiles tiles{held_tile(whole, rows), held_tile(whole, kRowsOfRest)};
+      if (can_be_used(tiles)) return make_late(whole, tiles);
+    }
+    const dnnl::matmul::primitive_desc pd = whole.describe();
+    // The first shape of weights may be the only one.
+    if (rows > 0 && adds_alike(pd) && PrimitiveKernel::is_packed(matrix_argument(pd.weights_desc()), packed_)) {
+      const RowTiles::Tiles tiles{share_tile(whole, rows, pd), share_tile(whole, kRowsOfRest, pd)};
+      if (can_be_used(tiles)) return make_late(whole, tiles);
+    }
     return finish(dnnl::matmul(pd), pd.weights_desc(), product_.b, pd.scratchpad_desc());
   }
 
@@ -196,6 +236,84 @@ class ProductMaker {
   }
 
  private:
+  static constexpr int64_t kRowsOfRest = 4;
+
+  Matmul whole_matmul() {
+    const Desc b = has_constant_matrix(call_) ? any_layout(product_.b.dims(), operands_) : with_type(product_.b);
+    return {with_type(product_.a), b, bias_, product_.y, make_attributes()};
+  }
+
+  // How many rows are computed at a time until the shape has come back; 0 where that gains nothing: few rows come in
+  // few numbers, and a large product runs longer than its code takes to make.
+  int64_t rows_of_tiles() const {
+    constexpr double kMostFlops = 2.5e8;
+    constexpr int64_t kLeastRows = 5, kSomeRows = 16, kManyRows = 128;
+    const auto is_row = [](const Argument& argument) { return argument.wanted.dims()[0] == 1; };
+    const bool can_be_late = packed_ && operands_ == DataType::f32 && has_constant_matrix(call_) &&
+                             product_.a == row_major(product_.a.dims()) &&
+                             std::all_of(post_ops_.arguments.begin(), post_ops_.arguments.end(), is_row);
+    if (!can_be_late) return 0;
+    const int64_t rows = product_.a.dims()[0];
+    const auto b = product_.b.dims();
+    if (rows < kLeastRows || 2.0 * static_cast<double>(rows * b[0]) * static_cast<double>(b[1]) > kMostFlops) return 0;
+    return rows < kSomeRows ? kRowsOfRest : rows < kManyRows ? kSomeRows : kManyRows / 2;
+  }
+
+  std::string form_of_tile(const Matmul& part) const {
+    const auto strides = product_.b.data.format_desc.blocking.strides;
+    ProblemKind kind;
+    kind.add(threads_).add(part.a.dims()).add(part.y.dims()).add(strides[0]).add(part.bias.is_zero() ? 0 : 1);
+    if (is_gemm(call_)) kind.add(std::bit_cast<int32_t>(call_.attributes().real("alpha")));
+    return form_of_rows("brg", kind.add(post_ops_.ops));
+  }
+
+  // What kernels of other shapes hold: then nothing needs to be described for this one.
+  std::shared_ptr<const RowTile> held_tile(const Matmul& whole, int64_t rows) const {
+    return PackedConstants::held<RowTile>(packed_, {call_.operand(1).constant}, form_of_tile(whole.with_rows(rows)));
+  }
+
+  // For a matrix that lies as that of the whole. Null where oneDNN has none.
+  std::shared_ptr<const RowTile> share_tile(const Matmul& whole, int64_t rows,
+                                            const dnnl::matmul::primitive_desc& of_all) const {
+    const TeamScope scope(1);
+    const Matmul part = whole.with_rows(rows).with_matrix(of_all.weights_desc());
+    try {
+      const auto make = [&] {
+        const dnnl::matmul::primitive_desc pd = part.describe();
+        if (!adds_alike(pd)) throw dnnl::error(dnnl_unimplemented, "products that add in another order");
+        return row_tile(dnnl::matmul(pd), pd, of_all.scratchpad_desc(), rows);
+      };
+      return PackedConstants::share(packed_, {call_.operand(1).constant}, form_of_tile(part), make);
+    } catch (const dnnl::error&) {
+      return nullptr;
+    }
+  }
+
+  // One of them may have been made for another number of rows, for which oneDNN wanted the matrix in another layout.
+  static bool can_be_used(const RowTiles::Tiles& tiles) {
+    return tiles[0] && tiles[1] && tiles[0]->weights == tiles[1]->weights;
+  }
+
+  std::unique_ptr<Kernel> make_late(const Matmul& whole, const RowTiles::Tiles& tiles) {
+    const int64_t rows = product_.a.dims()[0];
+    const Desc weights = tiles[0]->weights, scratchpad = tiles[0]->scratchpad_of_all;
+    auto make = [known = whole.with_matrix(weights), most_scratch = scratchpad.get_size()] {
+      const dnnl::matmul::primitive_desc pd = known.describe();
+      check_fits(pd.scratchpad_desc(), most_scratch);
+      if (!adds_alike(pd)) throw dnnl::error(dnnl_unimplemented, "a product that adds in another order");
+      return dnnl::primitive(dnnl::matmul(pd));
+    };
+    auto kernel = finish({}, weights, product_.b, scratchpad);
+    kernel->set_row_tiles({tiles, rows, post_ops_.accumulated_input >= 0, threads_},
+                          std::make_unique<LatePrimitive>(make));
+    return kernel;
+  }
+
+  Argument matrix_argument(const Desc& wanted) const {
+    return {DNNL_ARG_WEIGHTS, false,  static_cast<size_t>(call_.operand(1).input),
+            product_.b,       wanted, call_.operand(1).constant};
+  }
+
   dnnl::primitive_attr make_attributes() {
     dnnl::primitive_attr attributes = new_attributes();
     if (is_gemm(call_)) {
@@ -228,8 +346,8 @@ class ProductMaker {
     post_ops_ = std::move(with_sum);
   }
 
-  std::unique_ptr<Kernel> finish(dnnl::primitive primitive, const Desc& wanted, const Desc& given,
-                                 const Desc& scratchpad) {
+  std::unique_ptr<PrimitiveKernel> finish(dnnl::primitive primitive, const Desc& wanted, const Desc& given,
+                                          const Desc& scratchpad) {
     const auto slot = [&](const Operand& operand) { return static_cast<size_t>(operand.input); };
     const bool pack = has_constant_matrix(call_);
     std::vector<Argument> arguments{
