@@ -106,6 +106,16 @@ TEST(Trees, TwoClassesMayShareOneScore) {
   EXPECT_THROW(run({-1, 2, 0}, 0, "SOFTMAX"), UnsupportedError);
 }
 
+TEST(Trees, ProbitIsAsOfLinearModels) {
+  Attributes trees = with(two_trees(), "target", {0, 0, 0, 0, 0, 0}, {1, 3, 4, 1, 3, 4}, {0, 0, 0, 1, 1, 1},
+                          {0.6F, 0.3F, 0.7F, 0.125F, 0.5F, 0.95F});
+  trees.set("n_targets", 2);
+  trees.set("post_transform", std::string("PROBIT"));
+  const Doubles y = run_form("tree_ensemble", "TreeEnsembleRegressor", trees, four_rows(), 1)[0].to_f64();
+  const Doubles expected{0.25335351, -1.15053546, -0.52444589, 0, 0.52444589, 1.6446693};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(y[i], expected[i], 1e-5) << "at " << i;
+}
+
 TEST(Trees, OneScoreOfARegressorIsNotTransformed) {
   Attributes trees = with(two_trees(), "target", {0, 0}, {1, 3}, {0, 0}, {5, 3});
   trees.set("post_transform", std::string("SOFTMAX"));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograph/tensor.h"
+#include "ops/ml/probit.h"
 
 namespace autograph {
 
@@ -56,22 +57,13 @@ void softmax(std::span<double> scores, bool keep_zeros) {
   for (double& score : scores) score = sum > 0 ? score / sum : score;
 }
 
-// Inverse of the error function by Newton's method from Winitzki's first guess.
-double inverse_erf(double x) {
-  const double log_term = std::log((1 - x) * (1 + x));
-  const double a = 2 / (M_PI * 0.147) + log_term / 2;
-  double y = std::copysign(std::sqrt(std::sqrt(a * a - log_term / 0.147) - a), x);
-  for (int i = 0; i < 3; ++i) y -= (std::erf(y) - x) / (2 / std::sqrt(M_PI) * std::exp(-y * y));
-  return y;
-}
-
 }  // namespace
 
 void transform_scores(std::span<double> scores, int64_t kind) {
   if (kind == kSoftmax || kind == kSoftmaxZero) softmax(scores, kind == kSoftmaxZero);
   for (double& score : scores) {
     if (kind == kLogistic) score = 1 / (1 + std::exp(-score));
-    if (kind == kProbit) score = std::sqrt(2.0) * inverse_erf(2 * score - 1);
+    if (kind == kProbit) score = probit(score);
   }
 }
 

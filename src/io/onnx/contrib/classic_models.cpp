@@ -34,9 +34,8 @@ Var linear_scores(const ContribCall& call, int64_t count) {
 std::vector<Var> linear_regressor(ContribCall& call) {
   const int64_t targets = call.attributes().integer("targets");
   const Var scores = linear_scores(call, targets);
-  if (targets > 1) return {transformed(call, scores)};
-  if (call.attributes().text("post_transform") == "PROBIT") transformed(call, scores);
-  return {scores};
+  const bool applies = targets > 1 || call.attributes().text("post_transform") == "PROBIT";
+  return {applies ? transformed(call, scores) : scores};
 }
 
 // Of one score: the second class where it is above 0, and what is left of 1, or the opposite, for the first one.

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "autograph/ops/activation.h"
+#include "ops/ml/probit.h"
 
 namespace autograph::io {
 
@@ -37,6 +38,8 @@ Var transformed(const ContribCall& call, Var scores) {
   if (kind == "LOGISTIC") return sigmoid(scores);
   if (kind == "SOFTMAX") return softmax(scores, 1);
   if (kind == "SOFTMAX_ZERO") return softmax_zero(scores);
+  // In f64: digits cancel.
+  if (kind == "PROBIT") return as_dtype(probit(as_dtype(scores, DType::f64)), scores.dtype());
   call.refuse("attribute 'post_transform'", kind + " is not supported");
 }
 

@@ -51,6 +51,25 @@ TEST(ClassicModels, OneScoreIsForTheSecondClass) {
   EXPECT_THROW(classifier(1).set("post_transform", std::string("PROBIT")).run(), UnsupportedError);
 }
 
+TEST(ClassicModels, ProbitOfScoresIsTheNormalQuantileByWinitzkisFormula) {
+  const auto model = [](const char* op, int targets) {
+    std::vector<float> coefficients{0.1F, 0.2F, 0.3F, 0.05F}, intercepts{0.1F, 0.2F};
+    coefficients.resize(static_cast<size_t>(2 * targets));
+    intercepts.resize(static_cast<size_t>(targets));
+    return ml_node(op)
+        .input(f32({2, 2}, {1, 2, -0.5F, 1.5F}))
+        .set("coefficients", coefficients)
+        .set("intercepts", intercepts)
+        .set("post_transform", std::string("PROBIT"));
+  };
+  const std::vector<double> expected{0.25335285, 0.25335285, -0.3853398, -1.15053502};
+  const auto classes =
+      model("LinearClassifier", 2).set("classlabels_ints", std::vector<int64_t>{4, 7}).outputs({true, true});
+  expect_numbers(classes.run()[1], expected);
+  expect_numbers(model("LinearRegressor", 2).set("targets", 2).result(), expected);
+  expect_numbers(model("LinearRegressor", 1).set("targets", 1).result(), {expected[0], expected[2]});
+}
+
 TEST(ClassicModels, RegressorsTransformSeveralTargets) {
   const auto regressor = [](int targets) {
     std::vector<float> coefficients{1, -1, 0.5, 0.25};

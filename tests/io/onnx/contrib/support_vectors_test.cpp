@@ -62,14 +62,16 @@ TEST(SupportVectors, ThePairsOfClassesVote) {
   expect_numbers(plain[1], {0.6480329, 0.8270219, 0.11774477, -0.032829911, -0.13222255, 0.29509848});
   expect_numbers(of_three_classes().set("post_transform", std::string("SOFTMAX")).run()[1],
                  {0.35913828, 0.42953208, 0.21132967, 0.3036305, 0.27490315, 0.42146632});
-  EXPECT_THROW(of_three_classes().set("post_transform", std::string("PROBIT")).run(), UnsupportedError);
 }
 
 TEST(SupportVectors, ProbabilitiesOfClassesComeFromThoseOfPairs) {
-  const std::vector<Tensor> outputs =
-      of_three_classes().set("prob_a", Reals{-1, -1.5F, -2}).set("prob_b", Reals{0.1F, -0.2F, 0.3F}).run();
+  const ContribNode machine =
+      of_three_classes().set("prob_a", Reals{-1, -1.5F, -2}).set("prob_b", Reals{0.1F, -0.2F, 0.3F});
+  const std::vector<Tensor> outputs = ContribNode(machine).run();
   EXPECT_EQ(outputs[0].to_i64(), (Integers{4, 7}));
   expect_numbers(outputs[1], {0.55543923, 0.26677111, 0.17778981, 0.32007384, 0.37997192, 0.29995432});
+  expect_numbers(ContribNode(machine).set("post_transform", std::string("PROBIT")).run()[1],
+                 {0.13941681, -0.62267744, -0.92397771, -0.46752537, -0.30556449, -0.52457685});
   expect_numbers(of_two_classes().set("prob_a", Reals{-1}).set("prob_b", Reals{0.1F}).run()[1],
                  {0.97466451, 0.0253355, 0.072987117, 0.92701286});
 }
