@@ -30,6 +30,19 @@ TEST(Resize, LinearHalvesWithPixelCentres) {
             (std::vector<double>{1, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4}));
 }
 
+// 4.5 * 14 / 9 and 2.5 * 22 / 5 are 7 and 11; the rounded scales 9 / 14 and 5 / 22 leave less of them.
+TEST(Resize, CoordinatesOfWholeElementsAreWhole) {
+  const auto element = [](int64_t in, int64_t out, int64_t at, const std::string& transform) {
+    Tensor row = Tensor::zeros(DType::f32, {in});
+    for (int64_t i = 0; i < in; ++i) row.mutable_data<float>()[i] = static_cast<float>(i);
+    const Attributes attributes{{"coordinate_transformation_mode", transform},
+                                {"nearest_mode", std::string("round_prefer_ceil")}};
+    return call_op(resize_def(), {row, Tensor(), Tensor(), Tensor::vector({out})}, attributes)[0].to_f64()[at];
+  };
+  EXPECT_EQ(element(14, 9, 4, "half_pixel"), 7);
+  EXPECT_EQ(element(22, 5, 2, "half_pixel"), 11);
+}
+
 // As ONNX's reference evaluator and other runtimes have it: 1/3 of 3 steps is 1.
 TEST(Resize, RegionsBeginAtWholeElements) {
   const Tensor roi = Tensor::of<float>({6}, {0, 0, 1.0F / 3, 1, 1, 2.0F / 3});

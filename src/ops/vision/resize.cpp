@@ -259,7 +259,23 @@ std::vector<ValueId> import_scales_only(ForeignNode& node) {
   return node.emit();
 }
 
-std::vector<ValueId> import_onnx(ForeignNode& node) { return node.opset < 11 ? import_scales_only(node) : node.emit(); }
+// tf_half_pixel_for_nn, which opset 11 had and tf2onnx goes on writing, is half_pixel plus a half: the element that it
+// picks by `floor` or `round_prefer_floor` is one that half_pixel picks, too.
+void respell_tf_half_pixel(Attributes& attributes) {
+  const std::string name = "coordinate_transformation_mode";
+  if (attributes.get_or<std::string>("mode", "nearest") != "nearest") return;
+  if (attributes.get_or<std::string>(name, "") != "tf_half_pixel_for_nn") return;
+  const auto rounding = attributes.get_or<std::string>("nearest_mode", "round_prefer_floor");
+  if (rounding != "floor" && rounding != "round_prefer_floor") return;
+  attributes.set(name, std::string("half_pixel"));
+  attributes.set("nearest_mode", std::string(rounding == "floor" ? "round_prefer_ceil" : "ceil"));
+}
+
+std::vector<ValueId> import_onnx(ForeignNode& node) {
+  if (node.opset < 11) return import_scales_only(node);
+  respell_tf_half_pixel(node.attributes);
+  return node.emit();
+}
 
 OpSample sample(Random& random) {
   const Dims x = draw_dims(random, 1, 4, 4);

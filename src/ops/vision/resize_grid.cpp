@@ -24,18 +24,24 @@ double region_coordinate(const ResizeAxis& r, double full, int64_t o) {
   return static_cast<double>(o) * width * static_cast<double>(r.in - 1) / (full - 1) + first;
 }
 
+// scale * in; the extent itself where a size gave the scale, so that only rounding lies between.
+double full_extent(const ResizeAxis& r) {
+  const double full = r.scale * static_cast<double>(r.in), out = static_cast<double>(r.out);
+  return std::fabs(full - out) <= 2 * std::numeric_limits<double>::epsilon() * out ? out : full;
+}
+
+// Divides by the parts of the scale: 4.5 / (9 / 14) is 7, of which the rounded scale leaves 6.999999999999999.
 double input_coordinate(const std::string& mode, const ResizeAxis& r, int64_t o) {
-  const double full = r.scale * static_cast<double>(r.in);
-  const double last = static_cast<double>(r.in) - 1;
-  const auto at = static_cast<double>(o);
-  const double half_pixel = (at + 0.5) / r.scale - 0.5;
+  const double full = full_extent(r);
+  const auto at = static_cast<double>(o), in = static_cast<double>(r.in), last = in - 1;
+  const double half_pixel = (at + 0.5) * in / full - 0.5;
   if (mode == "half_pixel") return half_pixel;
   if (mode == "half_pixel_symmetric") {
-    return half_pixel + static_cast<double>(r.in) / 2 * (1 - static_cast<double>(r.out) / full);
+    return half_pixel + in / 2 * (1 - static_cast<double>(r.out) / full);
   }
   if (mode == "pytorch_half_pixel") return r.out > 1 ? half_pixel : 0;
   if (mode == "align_corners") return full == 1 ? 0 : at * last / (full - 1);
-  if (mode == "asymmetric") return at / r.scale;
+  if (mode == "asymmetric") return at * in / full;
   return region_coordinate(r, full, o);
 }
 
