@@ -13,24 +13,12 @@
 namespace autograph {
 namespace {
 
-// Inputs of the plan that a step reads and whose elements are known.
-std::vector<uint32_t> known_inputs(const Plan& plan, const Step& step, const std::vector<StateContents>& states) {
-  std::vector<uint32_t> inputs;
-  if (step.kind != StepKind::fixed || step.is_reorder()) return inputs;
-  for (const SlotIndex s : step.inputs) {
-    if (known_state(plan, s, states)) inputs.push_back(plan.slots[s].index);
-  }
-  return inputs;
-}
-
 std::unique_ptr<Kernel> make_kernel(const CompiledPlan& compiled, size_t number,
-                                    const std::vector<StateContents>& states, const RunOptions& options) {
+                                    const std::vector<StateContents>& states, const RunOptions& options, int threads) {
   const Step& step = compiled.plan.steps[number];
   const KernelCandidate& candidate = compiled.candidates[number];
   const Node& node = compiled.graph->node(step.node);
   const StepCall types(compiled.plan, step, states);
-  const int threads = step.threads > 0 ? step.threads : options.threads;
-  options.host_threads.set(threads);
   Prepared prepared = options.catalog.prepare({.op = node.op(),
                                                .attributes = node.attributes(),
                                                .inputs = types.inputs,
@@ -40,7 +28,6 @@ std::unique_ptr<Kernel> make_kernel(const CompiledPlan& compiled, size_t number,
                                                .exact = options.exact,
                                                .packed = options.packed},
                                               candidate);
-  options.host_threads.set(options.threads);
   const bool fits = prepared.kernel && prepared.kernel->scratch_bytes() <= step.scratch_bytes;
   AG_CHECK_USER(fits, UnsupportedError,
                 "[run] kernel '{}': expected to serve whatever its states hold, got {} for what they hold now; "
@@ -77,15 +64,17 @@ std::vector<StateContents> known_states(const Graph& graph) {
 }
 
 bool StateKernels::knows_states(const Plan& plan, const Step& step) const {
-  return !known_inputs(plan, step, states_).empty();
+  if (step.kind != StepKind::fixed || step.is_reorder()) return false;
+  return std::any_of(step.inputs.begin(), step.inputs.end(),
+                     [&](SlotIndex s) { return known_state(plan, s, states_) != nullptr; });
 }
 
 void StateKernels::add(const Plan& plan, size_t number, std::unique_ptr<Kernel> kernel) {
-  Entry entry{.number = number,
-              .inputs = known_inputs(plan, plan.steps[number], states_),
-              .versions = {},
-              .kernel = std::move(kernel)};
-  for (const uint32_t input : entry.inputs) entry.versions.push_back(states_[input].version);
+  Entry entry{.number = number, .versions = {}, .kernel = std::move(kernel)};
+  for (const SlotIndex s : plan.steps[number].inputs) {
+    const StateContents* state = known_state(plan, s, states_);
+    entry.versions.push_back(state ? state->version : 0);
+  }
   entries_.push_back(std::move(entry));
 }
 
@@ -100,21 +89,40 @@ void StateKernels::renew(size_t k, const CompiledPlan& compiled, const std::vect
                          const RunOptions& options) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[k];
-  std::vector<uint64_t> versions;
-  for (const uint32_t input : entry.inputs) versions.push_back(states[input].version);
-  if (entry.kernel && versions == entry.versions) return;
-  // What it has packed makes room first. No run is using it: runs at the same time see the same contents.
-  entry.kernel.reset();
-  if (options.packed) {
-    for (const uint32_t input : entry.inputs) options.packed->renew(states[input].tensor, states[input].version);
+  const Plan& plan = compiled.plan;
+  const Step& step = plan.steps[entry.number];
+  std::vector<uint64_t> versions = entry.versions;
+  std::vector<StateContents> written(step.inputs.size());
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const StateContents* state = known_state(plan, step.inputs[i], states);
+    if (!state || state->version == versions[i]) continue;
+    versions[i] = state->version;
+    written[i] = {state->tensor.reshaped(plan.slots[step.inputs[i]].type.shape().static_dims()), state->version};
+    if (options.packed) options.packed->renew(state->tensor, state->version);
   }
+  if (entry.kernel && versions == entry.versions) return;
   try {
-    entry.kernel = make_kernel(compiled, entry.number, states, options);
+    // No run is using it: runs at the same time see the same contents.
+    renew(entry, compiled, states, written, options);
   } catch (...) {
-    rethrow_with_place(describe_step(compiled, compiled.plan.steps[entry.number]));
+    rethrow_with_place(describe_step(compiled, step));
   }
   entry.versions = std::move(versions);
   ++entry.made;
+}
+
+void StateKernels::renew(Entry& entry, const CompiledPlan& compiled, const std::vector<StateContents>& states,
+                         std::span<const StateContents> written, const RunOptions& options) {
+  const Step& step = compiled.plan.steps[entry.number];
+  const int threads = step.threads > 0 ? step.threads : options.threads;
+  options.host_threads.set(threads);
+  if (auto* packing = dynamic_cast<PackingKernel*>(entry.kernel.get())) {
+    packing->renew(written, options.packed);
+  } else {
+    entry.kernel.reset();  // what it has packed makes room first
+    entry.kernel = make_kernel(compiled, entry.number, states, options, threads);
+  }
+  options.host_threads.set(options.threads);
 }
 
 }  // namespace autograph

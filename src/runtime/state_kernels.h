@@ -10,19 +10,13 @@
 #include <vector>
 
 #include "autograph/graph.h"
-#include "autograph/kernel.h"
+#include "runtime/packing_kernel.h"
 #include "schedule/plan.h"
 
 namespace autograph {
 
 struct CompiledPlan;
 struct RunOptions;
-
-/// A state as a run finds it. Equal versions of one state have equal elements, wherever they lie.
-struct StateContents {
-  Tensor tensor;
-  uint64_t version = 0;  ///< 0: as the graph has it before the first run.
-};
 
 /// By input of a plan for `graph`: the states whose elements kernels may know, absent tensors for all other inputs.
 /// These are floats that the graph itself does not update, so that they last longer than a run. Single numbers are not
@@ -50,26 +44,27 @@ class StateKernels {
   struct Taken {
     const Kernel* kernel = nullptr;
     std::unique_ptr<KernelState> state;
-    uint64_t made = 0;  ///< Which kernel of the step it is, counted from 1; 0: none.
+    uint64_t made = 0;  ///< How often the kernel of the step was made or has packed; 0: it is none.
   };
   size_t size() const { return entries_.size(); }
   /// The step of entry `k`.
   size_t number(size_t k) const { return entries_[k].number; }
   /// The kernel of entry `k` as it is now, where it is not the one that was `taken`.
   void take(size_t k, Taken& taken);
-  /// Makes the kernel of entry `k` anew where it is not for these contents, by input of the plan. Throws
-  /// UnsupportedError where the kernel refuses other elements than it was chosen for.
+  /// Has the kernel of entry `k` pack anew where it is not for these contents, by input of the plan, or makes it anew
+  /// where it cannot. Throws UnsupportedError where it refuses other elements than it was chosen for.
   void renew(size_t k, const CompiledPlan& compiled, const std::vector<StateContents>& states,
              const RunOptions& options);
 
  private:
   struct Entry {
     size_t number = 0;
-    std::vector<uint32_t> inputs;    // of the plan
-    std::vector<uint64_t> versions;  // parallel to inputs
+    std::vector<uint64_t> versions;  // parallel to the inputs of the step; 0 where it knows no state
     std::unique_ptr<Kernel> kernel;  // null where making it failed
     uint64_t made = 1;
   };
+  static void renew(Entry& entry, const CompiledPlan& compiled, const std::vector<StateContents>& states,
+                    std::span<const StateContents> written, const RunOptions& options);
 
   std::vector<StateContents> states_;
   std::mutex mutex_;  // guards kernels and versions from the first run on

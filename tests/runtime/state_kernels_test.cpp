@@ -121,6 +121,27 @@ TEST(StateKernels, ArePackedOnceForEachVersion) {
   EXPECT_EQ(num_held(store), forms) << "older forms are freed";
 }
 
+TEST(StateKernels, PackAnewWithoutBeingMadeAnew) {
+  StateStore store;
+  const Executable::Impl program(make_model(), with_store(store), Nesting::none);
+  const std::vector<Datum> x{drawn_x()};
+  program.run(RunInputs(x), nullptr);
+  StateKernels& kernels = *program.current_plan()->state_kernels;
+  std::vector<StateKernels::Taken> before(kernels.size());
+  for (size_t k = 0; k < kernels.size(); ++k) kernels.take(k, before[k]);
+  store.set("a", filled_with({32, 32, 3, 3}, 0.125F));
+  store.set("b", filled_with({32, 32, 3, 3}, -0.25F));
+  const Tensor expected = expected_of(store, make_model(), x[0].tensor());
+  EXPECT_EQ(difference(program.run(RunInputs(x), nullptr)[0], expected, {1e-3, 1e-4}), "");
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    StateKernels::Taken after;
+    kernels.take(k, after);
+    EXPECT_EQ(after.made, before[k].made + 1);
+    const bool is_packing = dynamic_cast<const PackingKernel*>(after.kernel) != nullptr;
+    EXPECT_TRUE(!is_packing || after.kernel == before[k].kernel);
+  }
+}
+
 TEST(StateKernels, OfSeveralProgramsShareForms) {
   StateStore store;
   const Executable small = compile(make_model(), with_store(store));

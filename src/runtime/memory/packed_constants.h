@@ -46,6 +46,17 @@ class PackedConstants {
     return packed ? std::static_pointer_cast<const Packed>(packed->find(packed->key_of(constants, form))) : nullptr;
   }
 
+  /// Gives a form back. Where nobody else holds it, it is not found any more, and its memory is returned to be written
+  /// again, which takes less time than new memory; otherwise an empty one.
+  template <class Packed>
+  static Packed take_back(PackedConstants* packed, std::shared_ptr<const Packed> held) {
+    std::unique_lock<std::mutex> lock;
+    if (packed) lock = std::unique_lock(packed->mutex_);
+    Packed room = held.use_count() == 1 ? *held : Packed();
+    held.reset();
+    return room;
+  }
+
   /// Does some kernel hold this form?
   bool knows(const std::vector<Tensor>& constants, std::string_view form) const;
 

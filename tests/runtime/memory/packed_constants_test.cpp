@@ -65,6 +65,19 @@ TEST(PackedConstants, ThreadsAgreeOnOne) {
   for (const auto& mine : got) EXPECT_EQ(mine, got[0]);
 }
 
+TEST(PackedConstants, WhatNobodyElseHoldsIsTakenBack) {
+  PackedConstants packed;
+  const Tensor a = Tensor::scalar(1.0F);
+  const auto make = [&] { return PackedConstants::share(&packed, {a}, "f", [] { return 7; }); };
+  std::shared_ptr<const int> first = make(), second = make();
+  EXPECT_EQ(PackedConstants::take_back(&packed, std::move(first)), 0) << "somebody else holds it";
+  EXPECT_EQ(make(), second);
+  EXPECT_EQ(PackedConstants::take_back(&packed, std::move(second)), 7);
+  EXPECT_EQ(packed.num_held(), 0U);
+  make();
+  EXPECT_EQ(packed.num_made(), 2U) << "the old one is not found";
+}
+
 // The kernel for a call whose weights are known, in its last variant, which packs them; `keep` keeps what it refers to.
 std::unique_ptr<Kernel> prepared(const KernelDef& def, const OpSample& sample, PackedConstants& packed,
                                  std::vector<std::shared_ptr<KernelCase>>& keep) {

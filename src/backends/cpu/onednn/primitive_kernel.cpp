@@ -32,6 +32,18 @@ dnnl::reorder reorder_between(const dnnl::memory::desc& from, const dnnl::memory
   return dnnl::reorder(dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to));
 }
 
+void reorder_on(int threads, const void* from, const dnnl::memory::desc& from_desc, void* to,
+                const dnnl::memory::desc& to_desc) {
+  const TeamScope scope(threads);
+  const dnnl::memory source(from_desc, cpu_engine(), const_cast<void*>(from));
+  const dnnl::memory target(to_desc, cpu_engine(), to);
+  const std::array<dnnl_exec_arg_t, 2> pair{dnnl_exec_arg_t{DNNL_ARG_FROM, source.get()},
+                                            dnnl_exec_arg_t{DNNL_ARG_TO, target.get()}};
+  dnnl::stream stream(cpu_engine());
+  TeamPrimitive(reorder_between(from_desc, to_desc)).execute(stream, pair);
+  stream.wait();
+}
+
 }  // namespace
 
 const dnnl::engine& cpu_engine() {
@@ -73,14 +85,7 @@ Layout native_block() {
 }
 
 void reorder(const void* from, const dnnl::memory::desc& from_desc, void* to, const dnnl::memory::desc& to_desc) {
-  // On this thread alone: others prepare other kernels meanwhile, and teams of threads would wait for each other.
-  const int threads = set_cpu_threads(1);
-  dnnl::memory source(from_desc, cpu_engine(), const_cast<void*>(from));
-  dnnl::memory target(to_desc, cpu_engine(), to);
-  dnnl::stream stream(cpu_engine());
-  dnnl::reorder(source, target).execute(stream, source, target);
-  stream.wait();
-  set_cpu_threads(threads);
+  reorder_on(1, from, from_desc, to, to_desc);
 }
 
 dnnl::memory::desc any_layout(const dnnl::memory::dims& dims, DataType type) {
@@ -120,7 +125,10 @@ PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument
     const Argument& a = bound.argument;
     if (a.is_output && a.slot == 0) output_bytes_ = a.given.get_size();
     if (a.constant.is_present()) {
-      pack(bound, packed);
+      // On this thread alone: others prepare other kernels meanwhile, and teams of threads would wait for each other.
+      bound.is_known = true;
+      pack(bound, packed, 1, {});
+      if (a.given != a.wanted) weight_bytes_ += a.wanted.get_size();
     } else if (a.given != a.wanted) {
       const auto& from = a.is_output ? a.wanted : a.given;
       const auto& to = a.is_output ? a.given : a.wanted;
@@ -136,20 +144,31 @@ size_t PrimitiveKernel::reserve(size_t bytes) {
   return offset;
 }
 
-// Keeps the elements of a constant in the layout that the primitive wants; borrows them when that is our own.
-void PrimitiveKernel::pack(Bound& bound, PackedConstants* packed) {
+// Keeps the elements of a constant in the layout that the primitive wants, in `room` where there is some; borrows them
+// when that is our own.
+void PrimitiveKernel::pack(Bound& bound, PackedConstants* packed, int threads, dnnl::memory room) {
   const Argument& a = bound.argument;
   if (a.given == a.wanted) {
     bound.packed = std::make_shared<const dnnl::memory>(a.given, cpu_engine(), const_cast<void*>(a.constant.raw()));
     return;
   }
   bound.packed = PackedConstants::share(packed, {a.constant}, form_of(a), [&] {
-    dnnl::memory memory(a.wanted, cpu_engine());
-    reorder(a.constant.raw(), a.given, memory.get_data_handle(), a.wanted);
+    const dnnl::memory memory = room ? std::move(room) : dnnl::memory(a.wanted, cpu_engine());
+    reorder_on(threads, a.constant.raw(), a.given, memory.get_data_handle(), a.wanted);
     return memory;
   });
-  weight_bytes_ += a.wanted.get_size();
   bound.argument.constant = Tensor();
+}
+
+void PrimitiveKernel::renew(std::span<const StateContents> inputs, PackedConstants* packed) {
+  for (Bound& bound : bound_) {
+    if (!bound.is_known || bound.argument.slot == kNoInput) continue;
+    const Tensor& now = inputs[bound.argument.slot].tensor;
+    if (!now.is_present()) continue;
+    bound.argument.constant = now;
+    dnnl::memory room = bound.packed ? PackedConstants::take_back(packed, std::move(bound.packed)) : dnnl::memory();
+    pack(bound, packed, threads_in_use(), std::move(room));
+  }
 }
 
 bool PrimitiveKernel::is_packed(const Argument& argument, PackedConstants* packed) {

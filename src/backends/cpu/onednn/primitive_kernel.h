@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "autograph/kernel.h"
 #include "backends/cpu/onednn/cpu_engine.h"
 #include "backends/cpu/onednn/late_primitive.h"
 #include "backends/cpu/onednn/row_tiles.h"
 #include "backends/cpu/onednn/team_primitive.h"
 #include "backends/cpu/simd/elementwise/activation_pass.h"
+#include "runtime/packing_kernel.h"
 
 namespace autograph::onednn {
 
@@ -37,7 +37,7 @@ dnnl::memory::desc desc_in(Layout layout, const dnnl::memory::dims& dims, DataTy
 /// The blocked layout that the widest vectors of this machine like.
 Layout native_block();
 
-/// Copies elements from one layout to another; allocates.
+/// Copies elements from one layout to another, on this thread alone; allocates.
 void reorder(const void* from, const dnnl::memory::desc& from_desc, void* to, const dnnl::memory::desc& to_desc);
 
 /// Any layout that the primitive likes.
@@ -96,7 +96,7 @@ struct Argument {
   Tensor constant = {};       ///< Elements, when they are known: reordered once.
 };
 
-class PrimitiveKernel : public Kernel {
+class PrimitiveKernel : public PackingKernel {
  public:
   /// `scratchpad` is the primitive descriptor's; `packed` see KernelCall.
   PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments, const dnnl::memory::desc& scratchpad,
@@ -121,6 +121,7 @@ class PrimitiveKernel : public Kernel {
   size_t weight_bytes() const override { return weight_bytes_; }
   bool reads_input(size_t slot) const override;
   std::unique_ptr<KernelState> new_state() const override;
+  void renew(std::span<const StateContents> inputs, PackedConstants* packed) override;
 
  private:
   struct State;
@@ -129,10 +130,11 @@ class PrimitiveKernel : public Kernel {
     Argument argument;
     std::optional<TeamPrimitive> reorder;  // given -> wanted for inputs, wanted -> given for outputs
     size_t scratch_offset = 0;
+    bool is_known = false;                       // a constant
     std::shared_ptr<const dnnl::memory> packed;  // of a constant
   };
 
-  void pack(Bound& bound, PackedConstants* packed);
+  static void pack(Bound& bound, PackedConstants* packed, int threads, dnnl::memory room);
   void accumulate(const KernelArgs& args, State& state) const;
   void compute(const KernelArgs& args, State& state) const;
   size_t reserve(size_t bytes);
