@@ -459,6 +459,25 @@ TEST_F(CliModel, FailureSaysWhichExtentsNobodyGave) {
   EXPECT_FALSE(contains(run_program("run " + path("m.onnx") + " --input x=/nowhere.npy").err, "note:"));
 }
 
+TEST_F(CliModel, NumberFillsAnInput) {
+  Graph graph("numbers");
+  const Var rate = input(graph, DType::i64, {}, "rate");
+  const Var gain = input(graph, DType::f32, {2, Dim::symbol("n")}, "gain");
+  const Var on = input(graph, DType::boolean, {1}, "on");
+  graph.add_output(where(on, cast(rate, DType::f32) * gain, gain).id(), "y");
+  save_onnx(graph, path("numbers.onnx"));
+  const std::string run =
+      "run --json " + path("numbers.onnx") + " --dim n=3 --input rate=16000 --input gain=0.5 --input on=";
+  const ProgramResult filled = run_program(run + "true");
+  ASSERT_EQ(filled.exit_code, 0) << filled.err;
+  EXPECT_EQ(filled.json()["outputs"][0]["min"], 8000);
+  EXPECT_EQ(filled.json()["outputs"][0]["max"], 8000);
+  EXPECT_EQ(filled.json()["outputs"][0]["shape"], nlohmann::json({2, 3}));
+  const ProgramResult wrong = run_program(run + "1 --input rate=1.5");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "input 'rate': expected an element of i64[], or a FILE.npy, got '1.5'")) << wrong.err;
+}
+
 TEST_F(CliModel, InputWithAValueOfTheFileCanBeGiven) {
   write("open.onnx", open_model());
   write("x.npy", npy_row({-1, 2, -3}));

@@ -3,67 +3,118 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <optional>
 #include <set>
+#include <string_view>
 
+#include "autograph/builder.h"
 #include "autograph/error.h"
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "base/text/read_number.h"
 
 namespace autograph::cli {
 namespace {
 
-std::map<std::string, Tensor> read_inputs(const std::vector<std::string>& given, const Graph& graph) {
+struct Given {
+  std::map<std::string, Tensor> tensors;
+  std::map<std::string, std::string> numbers;  // as they were typed
+};
+
+bool is_number(std::string_view text) { return text == "true" || text == "false" || read_number<double>(text); }
+
+Given read_inputs(const std::vector<std::string>& given, const Graph& graph) {
   std::vector<std::string> names;
   for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name());
-  std::map<std::string, Tensor> tensors;
+  Given result;
   for (const std::string& item : given) {
     const size_t equals = item.find('=');
-    AG_CHECK_USER(equals != std::string::npos, UserError, "[cli] input: expected NAME=FILE.npy, got '{}'", item);
-    const std::string name = item.substr(0, equals);
+    AG_CHECK_USER(equals != std::string::npos, UserError,
+                  "[cli] input: expected NAME=FILE.npy or NAME=NUMBER, got '{}'", item);
+    const std::string name = item.substr(0, equals), what = item.substr(equals + 1);
     AG_CHECK_USER(std::find(names.begin(), names.end(), name) != names.end(), UserError,
                   "[cli] input: the model has none named '{}'{}", name, did_you_mean(name, names));
-    tensors[name] = read_npy(item.substr(equals + 1));
+    if (is_number(what)) {
+      result.numbers[name] = what;
+    } else {
+      result.tensors[name] = read_npy(what);
+    }
   }
-  return tensors;
+  return result;
+}
+
+// One element, by the conversion that numbers beside values have.
+Tensor element_of(DType dtype, const std::string& text) {
+  GraphBuilder graph;
+  const Var like = graph.input("like", dtype, {});
+  const auto integer =
+      text == "true" || text == "false" ? std::optional<int64_t>(text == "true" ? 1 : 0) : read_number<int64_t>(text);
+  const Var element = scalar_like(like, integer ? Number(*integer) : Number(*read_number<double>(text)));
+  return element.graph().value(element.id()).constant();
+}
+
+// `text` in all elements of input `index`.
+Datum filled_input(const Graph& graph, size_t index, const std::string& text, const SeedOptions& seeds) {
+  const Type type = bound_input_type(graph, index, seeds);
+  try {
+    const Tensor element = element_of(type.dtype(), text);
+    Tensor tensor = Tensor::zeros(type.dtype(), type.shape().static_dims());
+    const size_t bytes = element_size(type.dtype());
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      std::memcpy(static_cast<char*>(tensor.mutable_raw()) + static_cast<size_t>(i) * bytes, element.raw(), bytes);
+    }
+    return tensor;
+  } catch (const UserError&) {
+    throw UserError(fmt::format("[cli] input '{}': expected an element of {}, or a FILE.npy, got '{}'",
+                                graph.value(graph.inputs()[index]).name(), to_string(type), text));
+  }
 }
 
 // Draws what is not given; extents that a given input binds hold for the drawn ones too.
-std::vector<Datum> gather_inputs(const LoadedModel& loaded, const std::map<std::string, Tensor>& given) {
+std::vector<Datum> gather_inputs(const LoadedModel& loaded, const Given& given) {
   const Graph& graph = loaded.model.graph;
   SeedOptions seeds = loaded.seeds;
   for (const ValueId id : graph.inputs()) {
-    const auto found = given.find(graph.value(id).name());
+    const auto found = given.tensors.find(graph.value(id).name());
     const std::vector<Dim>& dims = graph.type(id).shape().dims();
-    if (found == given.end() || dims.size() != found->second.dims().size()) continue;
+    if (found == given.tensors.end() || dims.size() != found->second.dims().size()) continue;
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (!dims[axis].name().empty()) seeds.dims.emplace(dims[axis].name(), found->second.dims()[axis]);
     }
   }
   std::vector<Datum> inputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    const auto found = given.find(graph.value(graph.inputs()[i]).name());
-    inputs.push_back(found != given.end() ? Datum(found->second) : seeded_input(graph, i, seeds));
+    const std::string& name = graph.value(graph.inputs()[i]).name();
+    const auto tensor = given.tensors.find(name);
+    const auto number = given.numbers.find(name);
+    if (tensor != given.tensors.end()) {
+      inputs.emplace_back(tensor->second);
+    } else {
+      inputs.push_back(number != given.numbers.end() ? filled_input(graph, i, number->second, seeds)
+                                                     : seeded_input(graph, i, seeds));
+    }
   }
   return inputs;
 }
 
 // "x[1]=1" and "sequence=8": what was drawn without a number from anybody.
-std::vector<std::string> guessed_extents(const LoadedModel& loaded, const std::map<std::string, Tensor>& given) {
+std::vector<std::string> guessed_extents(const LoadedModel& loaded, const Given& given) {
   std::set<std::string> known;
   for (const auto& [name, extent] : loaded.seeds.dims) known.insert(name);
   const Graph& graph = loaded.model.graph;
   for (const ValueId id : graph.inputs()) {
-    if (!given.contains(graph.value(id).name()) || !graph.type(id).is_tensor()) continue;
+    if (!given.tensors.contains(graph.value(id).name()) || !graph.type(id).is_tensor()) continue;
     for (const Dim& dim : graph.type(id).shape().dims()) known.emplace(dim.name());
   }
   std::vector<std::string> guessed;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const ValueId id = graph.inputs()[i];
     const std::string& name = graph.value(id).name();
-    if (given.contains(name) || !loaded.inputs[i].is_tensor() || !graph.type(id).is_tensor()) continue;
+    if (given.tensors.contains(name) || !loaded.inputs[i].is_tensor() || !graph.type(id).is_tensor()) continue;
     const std::vector<Dim>& dims = graph.type(id).shape().dims();
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       const std::string place = fmt::format("{}[{}]", name, axis);
@@ -76,12 +127,12 @@ std::vector<std::string> guessed_extents(const LoadedModel& loaded, const std::m
 }
 
 // "rate=0": integers by themselves that were drawn; models often choose by them what they do.
-std::vector<std::string> guessed_numbers(const LoadedModel& loaded, const std::map<std::string, Tensor>& given) {
+std::vector<std::string> guessed_numbers(const LoadedModel& loaded, const Given& given) {
   std::vector<std::string> guessed;
   const Graph& graph = loaded.model.graph;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const std::string& name = graph.value(graph.inputs()[i]).name();
-    if (given.contains(name) || !loaded.inputs[i].is_tensor()) continue;
+    if (given.tensors.contains(name) || given.numbers.contains(name) || !loaded.inputs[i].is_tensor()) continue;
     const Tensor& drawn = loaded.inputs[i].tensor();
     if (!dtypes::kInteger.contains(drawn.dtype()) || drawn.num_elements() != 1) continue;
     guessed.push_back(fmt::format("{}={}", name, drawn.to_i64()[0]));
@@ -96,7 +147,7 @@ std::string note_on(const std::vector<std::string>& extents, const std::vector<s
                                 join(extents, " "), extents[0].substr(0, extents[0].rfind('=') + 1)));
   }
   if (!numbers.empty()) {
-    notes.push_back(fmt::format("numbers that were not given: {} (--input {}FILE.npy gives others)", join(numbers, " "),
+    notes.push_back(fmt::format("numbers that were not given: {} (--input {}N gives others)", join(numbers, " "),
                                 numbers[0].substr(0, numbers[0].rfind('=') + 1)));
   }
   return join(notes, "; ");
@@ -106,16 +157,16 @@ std::string note_on(const std::vector<std::string>& extents, const std::vector<s
 
 Option input_option(ModelOptions& options) {
   return {.names = "--input",
-          .value_name = "NAME=FILE.npy",
+          .value_name = "NAME=FILE.npy|N",
           .doc =
-              "An input; those not given are drawn from the seed, or what the file says where it has a value. May be "
-              "repeated.",
+              "An input, or a number for all of its elements: rate=16000. Those not given are drawn from the seed, or "
+              "what the file says where it has a value. May be repeated.",
           .target = &options.inputs,
           .kind = ValueKind::file};
 }
 
 const std::vector<Datum>& given_inputs(Session& session, LoadedModel& loaded, const ModelOptions& options) {
-  const std::map<std::string, Tensor> given = read_inputs(options.inputs, loaded.model.graph);
+  const Given given = read_inputs(options.inputs, loaded.model.graph);
   loaded.inputs = gather_inputs(loaded, given);
   session.note_on_failure(note_on(guessed_extents(loaded, given), guessed_numbers(loaded, given)));
   return loaded.inputs;

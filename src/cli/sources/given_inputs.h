@@ -5,11 +5,12 @@
 
 namespace autograph::cli {
 
-/// --input NAME=FILE.npy, which may be repeated.
+/// --input NAME=FILE.npy or NAME=NUMBER, which may be repeated.
 Option input_option(ModelOptions& options);
 
 /// A value for every input of the model, kept in `loaded`; should the verb fail, the session says which extents nobody
-/// gave. Throws UserError for a name that the model does not have, what read_npy() throws.
+/// gave. Throws UserError for a name that the model does not have
+/// or a number that the input cannot hold, what read_npy() throws.
 const std::vector<Datum>& given_inputs(Session& session, LoadedModel& loaded, const ModelOptions& options);
 
 }  // namespace autograph::cli

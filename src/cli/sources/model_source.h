@@ -20,7 +20,7 @@ struct ModelOptions {
   int64_t channel_block = 0;             ///< 0: not given.
   int64_t batch = 0;                     ///< 0: not given.
   std::vector<std::string> dims;         ///< "NAME=N"
-  std::vector<std::string> inputs = {};  ///< "NAME=FILE.npy", of verbs with input_option().
+  std::vector<std::string> inputs = {};  ///< "NAME=FILE.npy" or "NAME=NUMBER", of verbs with input_option().
 };
 
 /// These as an option table.
