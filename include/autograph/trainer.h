@@ -164,6 +164,8 @@ class Trainer {
   Metrics evaluate(DataLoader& data) const;
   /// Parameters, and what optimisers remember.
   const StateStore& states() const;
+  /// Threads of a step, as Executable::threads().
+  int threads() const;
 
  private:
   class Impl;

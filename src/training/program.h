@@ -17,6 +17,7 @@ class TrainingProgram {
   /// Means over all samples from where `data` is to the end of its epoch; ValueError when there is none.
   Metrics means(DataLoader& data) const;
   const StateStore& states() const { return executable_.states(); }
+  int threads() const { return executable_.threads(); }
   /// Memory of activations, as planned; 0 before the first run where extents are symbols.
   size_t arena_bytes() const { return executable_.memory().arena_bytes; }
 

@@ -115,6 +115,7 @@ class Trainer::Impl {
   Metrics evaluate(DataLoader& data) const { return evaluation_.means(data); }
 
   const StateStore& states() const { return step_program_.states(); }
+  int threads() const { return step_program_.threads(); }
 
  private:
   void open_checkpoints() {
@@ -268,5 +269,7 @@ TrainingResult Trainer::run() { return impl_->run(); }
 Metrics Trainer::evaluate(DataLoader& data) const { return impl_->evaluate(data); }
 
 const StateStore& Trainer::states() const { return impl_->states(); }
+
+int Trainer::threads() const { return impl_->threads(); }
 
 }  // namespace autograph

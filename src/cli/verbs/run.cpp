@@ -10,7 +10,7 @@
 #include "autograph/statistics.h"
 #include "autograph/tensor_io.h"
 #include "base/check.h"
-#include "base/did_you_mean.h"
+#include "base/printable.h"
 #include "cli/execute.h"
 #include "cli/observed_run.h"
 #include "cli/sources/given_inputs.h"
@@ -57,6 +57,10 @@ class OutputReport {
 
   Json list() { return std::move(list_); }
   const Table& table() const { return table_; }
+  /// A line for each output that holds NaN.
+  std::string nan_note() const {
+    return nan_note_.empty() ? "" : nan_note_ + "--check-nan says where the first is made\n";
+  }
 
  private:
   void add_tensor(const std::string& name, const Tensor& tensor) {
@@ -66,21 +70,27 @@ class OutputReport {
       write_npy(file, tensor);
     }
     ++index_;
-    auto stats = statistics_of(tensor.view());
-    if (stats && !stats->has_numbers()) stats.reset();
+    const auto all = statistics_of(tensor.view());
+    const auto stats = all && all->has_numbers() ? all : std::nullopt;
     Json json = value_json(name, tensor.type());
     const auto number = [&](double Statistics::*field) { return stats ? Json((*stats).*field) : Json(); };
     json.add("min", number(&Statistics::min))
         .add("max", number(&Statistics::max))
-        .add("mean", number(&Statistics::mean));
+        .add("mean", number(&Statistics::mean))
+        .add("nan", all ? Json(all->num_nan) : Json())
+        .add("infinite", all ? Json(all->num_infinite) : Json());
     list_.push(std::move(json.add("file", file.empty() ? Json() : Json(file))));
     const auto text = [&](double Statistics::*field) { return stats ? fmt::format("{:.6g}", (*stats).*field) : ""; };
     table_.add({name, to_string(tensor.type()), text(&Statistics::min), text(&Statistics::max), text(&Statistics::mean),
                 file});
+    if (all && all->num_nan > 0) {
+      nan_note_ += fmt::format("{}: {} of {} elements are NaN\n", printable(name), all->num_nan, all->count);
+    }
   }
 
   std::string directory_;
   size_t index_ = 0;
+  std::string nan_note_;
   Json list_ = Json::array();
   Table table_{{{"output"}, {"type"}, {"min", true}, {"max", true}, {"mean", true}, {"file"}}};
 };
@@ -94,11 +104,12 @@ int run(Session& session, const Options& options) {
   std::vector<std::string> names, input_names;
   for (const ValueId id : loaded.model.graph.inputs()) input_names.push_back(loaded.model.graph.value(id).name());
   for (size_t i = 0; i < loaded.model.graph.outputs().size(); ++i) names.push_back(loaded.model.graph.output_name(i));
+  std::vector<std::string> watchable = watchable_names(loaded.model.graph);
   RunOptions run_options = options.run;
   run_options.keeps_weights = options.observe.is_any();
   const CompiledModel compiled = compile_model(session, loaded, run_options, {.revalidation = Revalidation::numbers});
   const Executable& executable = compiled.executable;
-  ObservedRun observed(session, options.observe);
+  ObservedRun observed(session, options.observe, std::move(watchable));
   if (RunHasher* hasher = observed.hasher()) {
     observed.describe(loaded.name, compiled.device, executable.threads());
     for (size_t i = 0; i < inputs.size(); ++i) hasher->add_input(input_names[i], inputs[i]);
@@ -119,8 +130,8 @@ int run(Session& session, const Options& options) {
   for (size_t i = 0; i < outputs.size(); ++i) report.add(names[i], outputs[i]);
   Json::Object document{{"model", loaded.name}, {"outputs", report.list()}, {"latency_ms", latency_ms}};
   if (!options.observe.watch.empty()) document.emplace_back("watched", observed.watched());
-  session.print(std::move(document),
-                report.table().to_string(session.stdout_escapes()) + "\nfirst run took " + human_ms(latency_ms) + "\n");
+  session.print(std::move(document), report.table().to_string(session.stdout_escapes()) + report.nan_note() +
+                                         "\nfirst run took " + human_ms(latency_ms) + "\n");
   return 0;
 }
 
@@ -128,6 +139,7 @@ int run(Session& session, const Options& options) {
 
 Command run_command() {
   auto options = std::make_shared<Options>();
+  options->observe.advice = ", and with --no-optimize all of them run";
   std::vector<Option> table = model_option_table(options->model);
   table.push_back(input_option(options->model));
   table.push_back({.names = "--output-dir",

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "autograph/error.h"
 #include "base/check.h"
@@ -152,8 +153,8 @@ std::string watched_metric(const Graph& evaluation) {
   return "loss";
 }
 
-TrainerOptions trainer_options(Session& session, const LearningSource& source, const Options& options,
-                               const DataLoader& loader, const Graph& evaluation) {
+TrainerOptions trainer_options(const LearningSource& source, const Options& options, const DataLoader& loader,
+                               const Graph& evaluation) {
   const int64_t epochs = options.epochs > 0 ? options.epochs : source.task.epochs;
   int64_t steps = epochs * loader.batches_per_epoch();
   if (options.steps > 0) steps = std::min(steps, options.steps);
@@ -188,9 +189,6 @@ TrainerOptions trainer_options(Session& session, const LearningSource& source, c
   trainer.log_folder = options.log_dir;
   trainer.compile = learning_compile_options(options.learning);
   trainer.should_stop = InterruptScope::was_interrupted;
-  trainer.on_progress = [&session](const TrainingProgress& now) {
-    session.progress(progress_text(now), static_cast<double>(now.step) / static_cast<double>(now.steps));
-  };
   return trainer;
 }
 
@@ -280,11 +278,17 @@ int run(Session& session, Options& options) {
   begin_from(source, options.from);
   DataLoader loader = training_loader(source, options.learning);
   TrainingGraphs graphs = graphs_of(source, loader, options);
-  TrainerOptions how = trainer_options(session, source, options, loader, graphs.evaluation);
+  TrainerOptions how = trainer_options(source, options, loader, graphs.evaluation);
+  std::optional<ObservedRun> observer;
+  how.on_progress = [&](const TrainingProgress& now) {
+    observer->warn_where_none_fits();
+    session.progress(progress_text(now), static_cast<double>(now.step) / static_cast<double>(now.steps));
+  };
   const InterruptScope interruptible;
+  std::vector<std::string> names = watchable_names(graphs.step);
   Trainer trainer(std::move(graphs), std::move(loader), held_out_loader(source), std::move(how));
-  ObservedRun observed(session, options.observe);
-  observed.describe(options.learning.what, "cpu", static_cast<int>(options.learning.threads));
+  ObservedRun& observed = observer.emplace(session, options.observe, std::move(names));
+  observed.describe(options.learning.what, "cpu", trainer.threads());
   TrainingResult result;
   try {
     result = trainer.run();

@@ -1,6 +1,12 @@
 // `diff`, `diff-runs` and what `run` shows of nodes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "autograph/builder.h"
+#include "autograph/model_io.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/tensor_io.h"
 #include "cli/run_program.h"
 #include "support/test_folder.h"
 
@@ -75,6 +81,50 @@ TEST(CliRun, BreakReadsCommands) {
   const ProgramResult on = run_program("run zoo:mlp --no-optimize --break relu --json");
   EXPECT_EQ(on.exit_code, 0) << on.err;
   EXPECT_FALSE(on.json()["outputs"].empty());
+}
+
+TEST(CliRun, BreakShowsWhatANodeReadAndSaysWhatIsWrong) {
+  const TestFolder folder;
+  const std::string read = folder / "in.npy", made = folder / "out.npy";
+  const auto at_relu = [](const std::string& commands) {
+    return run_program("run zoo:mlp --no-optimize --break relu", "printf '" + commands + "\\nquit\\n' |").err;
+  };
+  const std::string shown = at_relu("help");
+  const size_t name = shown.find("  in  ") + 6;
+  const std::string input = shown.substr(name, shown.find(' ', name) - name);
+  EXPECT_NE(shown.find("c(ontinue) to the next that fits"), std::string::npos) << shown;
+  at_relu("write " + made + "\\nwrite " + read + " " + input);
+  const std::vector<double> before = read_npy(read).to_f64(), after = read_npy(made).to_f64();
+  EXPECT_LT(*std::min_element(before.begin(), before.end()), 0);
+  EXPECT_EQ(*std::min_element(after.begin(), after.end()), 0);
+  const std::string wrong = at_relu("print " + input + "x\\nfoo\\nwrite\\nwrite /nowhere/x.npy");
+  EXPECT_NE(wrong.find("(did you mean '" + input + "'?)"), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("unknown command 'foo'"), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("write: expected a FILE.npy"), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("No such file or directory"), std::string::npos) << wrong;
+}
+
+TEST(CliRun, PatternsThatNoNodeFitsSayWhatWasMeant) {
+  const std::string run = "run zoo:mlp --watch ";
+  EXPECT_NE(run_program(run + "relv").err.find("no node fits 'relv' (did you mean 'relu'?)"), std::string::npos);
+  const std::string joined = run_program("run zoo:squeezenet --watch reshape").err;
+  EXPECT_NE(joined.find("'reshape' of the model takes no step of its own"), std::string::npos) << joined;
+  EXPECT_NE(joined.find("--no-optimize"), std::string::npos) << joined;
+}
+
+TEST(CliRun, OutputsWithNanSaySo) {
+  const TestFolder folder;
+  Graph graph("nan");
+  const Var x = input(graph, DType::f32, {3}, "x");
+  graph.add_output(log(x).id(), "y");
+  save_onnx(graph, folder / "nan.onnx");
+  const std::string run = "run " + (folder / "nan.onnx") + " --input x=";
+  const ProgramResult all = run_program(run + "-1");
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_NE(all.out.find("y: 3 of 3 elements are NaN"), std::string::npos) << all.out;
+  EXPECT_NE(all.out.find("--check-nan"), std::string::npos) << all.out;
+  EXPECT_EQ(run_program(run + "-1 --json").json()["outputs"][0]["nan"], 3);
+  EXPECT_EQ(run_program(run + "1").out.find("NaN"), std::string::npos);
 }
 
 }  // namespace

@@ -467,12 +467,18 @@ TEST(CliTrain, IsWatchedStoppedAndHashed) {
   const ProgramResult stopped = run_program(train + "--break '*'", "echo q |");
   EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
   EXPECT_TRUE(contains(stopped.err, "stopped")) << stopped.err;
+  // A pattern that fits nothing is told after the first step, not at the end.
+  const ProgramResult lost = run_program(train + "--steps 20 --epochs 20 --progress plain --watch gemmm");
+  EXPECT_TRUE(contains(lost.err, "no node fits 'gemmm' (did you mean 'gemm'?)")) << lost.err;
+  EXPECT_LT(lost.err.find("no node fits"), lost.err.find("epoch")) << lost.err;
   // Two orders of the samples part at what the first step makes of its batch.
   for (const char* seed : {"1", "2"}) {
-    const ProgramResult hashed = run_program(train + "--seed " + seed + " --hashes " + (folder / seed));
+    const ProgramResult hashed = run_program(train + "--threads 0 --seed " + seed + " --hashes " + (folder / seed));
     ASSERT_EQ(hashed.exit_code, 0) << hashed.err;
   }
-  EXPECT_EQ(run_program("diff-runs " + (folder / "1") + " " + (folder / "1")).exit_code, 0);
+  const ProgramResult same = run_program("diff-runs " + (folder / "1") + " " + (folder / "1") + " --json");
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_GT(same.json()["a"]["threads"], 0);
   EXPECT_EQ(run_program("diff-runs " + (folder / "1") + " " + (folder / "2")).exit_code, 6);
 }
 
