@@ -87,8 +87,9 @@ struct RunComparison {
   const RunDifference* first() const;
 };
 
-/// Compares values of the same name, for loops turn by turn. Differences of at most `rtol` (see RunDifference) count as
-/// close. Throws ValueError when the runs have no value in common.
+/// Compares values of the same name, for loops turn by turn; not those of nodes without a name (GraphBuilder gives
+/// none) of an op that one run has more often. Differences of at most `rtol` (see RunDifference) count as close. Throws
+/// ValueError when the runs have no value in common.
 RunComparison compare_runs(const RunHashes& a, const RunHashes& b, double rtol = 0);
 
 }  // namespace autograph

@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
+#include "report/picture/dot_text.h"
 #include "report/table.h"
 
 namespace autograph::cli {
@@ -58,12 +59,12 @@ std::string text_of(const RunComparison& found) {
                                  printable(first.value), either(first.type_a, first.type_b), first.relative,
                                  first.inputs_agree ? ", from the same inputs" : "");
   Table table({{"value"}, {"node"}, {"type"}, {"kernel"}, {"apart", true}, {"same inputs"}});
-  constexpr size_t kShown = 20;
+  constexpr size_t kShown = 20, kWidth = 48;  // the JSON has all of them in full
   for (const RunDifference& difference : found.differences) {
     if (&difference - found.differences.data() >= static_cast<std::ptrdiff_t>(kShown)) break;
-    table.add({difference.value, node_of(difference), either(difference.type_a, difference.type_b),
-               either(difference.kernel_a, difference.kernel_b), fmt::format("{:.3g}", difference.relative),
-               difference.inputs_agree ? "yes" : "no"});
+    table.add({shortened_name(difference.value, kWidth), shortened_name(node_of(difference), kWidth),
+               either(difference.type_a, difference.type_b), either(difference.kernel_a, difference.kernel_b),
+               fmt::format("{:.3g}", difference.relative), difference.inputs_agree ? "yes" : "no"});
   }
   text += "\n" + table.to_string(false);
   if (found.differences.size() > kShown) text += fmt::format("... and {} more\n", found.differences.size() - kShown);

@@ -113,6 +113,25 @@ TEST(RunHashes, NodesThatOneRunJoinedAreLeftOut) {
             std::string::npos);
 }
 
+TEST(RunHashes, NodesThatHaveOnlyTheirOpAsNameAreNotMixedUp) {
+  // Two casts in A of which a pass has left the second in B.
+  RunHashes a = hashes_of(branches(2)), b = a;
+  const auto unnamed = [](const char* type, float value) {
+    const Tensor tensor = Tensor::scalar(value);
+    return HashedNode{"cast", "cast", "cpu.cast", {}, {{"cast", type, tensor.content_hash(), {}, {}}}};
+  };
+  a.nodes.push_back(unnamed("i64[]", 1));
+  a.nodes.push_back(unnamed("f32[]", 2));
+  b.nodes.push_back(unnamed("f32[]", 2));
+  const RunComparison found = compare_runs(a, b);
+  EXPECT_TRUE(found.differences.empty()) << found.differences.front().value;
+  EXPECT_EQ(found.only_in_a, (std::vector<std::string>{"cast", "cast"}));
+  EXPECT_EQ(found.only_in_b, (std::vector<std::string>{"cast"}));
+  // As many in both: their number tells them apart.
+  b.nodes.push_back(unnamed("f32[]", 3));
+  EXPECT_EQ(compare_runs(a, b).differences.size(), 2U);
+}
+
 TEST(RunHashes, TurnsOfALoopAreComparedOneByOne) {
   RunHashes a = hashes_of(branches(2));
   const std::vector<HashedNode> turn = a.nodes;
