@@ -131,10 +131,11 @@ struct JsonLinesOptions {
 /// f32 fields of the members' names, in the order of the first line.
 DatasetPtr json_lines_dataset(const std::string& path, const JsonLinesOptions& options = {});
 
-/// Extents of images in pixels.
+/// Extents of images in pixels, and what a pixel has: red, green and blue, or with 1 channel its grey.
 struct ImageSize {
   int64_t height = 224;
   int64_t width = 224;
+  int64_t channels = 3;
   bool operator==(const ImageSize&) const = default;
 };
 
@@ -143,11 +144,14 @@ struct ImageFolderOptions {
   int64_t height = 224;  ///< Of the samples: images are scaled so that they cover it, and their middle is taken.
   int64_t width = 224;
   DataLimits limits = {};  ///< Of one image, when it is decoded.
+  int64_t channels = 3;    ///< 3, or 1: 0.299 red + 0.587 green + 0.114 blue.
 };
-/// FOLDER/CLASS/NAME.jpg (.jpeg, .png, .bmp, .webp, .tif, .ppm): "image" f32 [3, height, width] in 0 to 1 and "label"
-/// i64 [], the place of its folder among the sorted ones. Files are read and decoded when a sample is; scaled
+/// FOLDER/CLASS/NAME.jpg (.jpeg, .png, .bmp, .webp, .tif, .ppm): "image" f32 [channels, height, width] in 0 to 1 and
+/// "label" i64 [], the place of its folder among the sorted ones. Files are read and decoded when a sample is; scaled
 /// bilinearly, with the average of what a pixel covers where it shrinks.
 DatasetPtr image_folder_dataset(const std::string& folder, const ImageFolderOptions& options = {});
+/// The image at `path`, or those of a folder sorted by name, without labels: "image" as above.
+DatasetPtr image_files_dataset(const std::string& path, const ImageFolderOptions& options = {});
 
 // ---- Text ------------------------------------------------------------------------------------------------------
 
@@ -216,7 +220,8 @@ HeldOutSplit hold_out(const DatasetPtr& dataset, uint64_t seed);
 /// Both parts of what open_dataset() finds: the set's own two, or those of hold_out(). Files are read once.
 HeldOutSplit open_split(const std::string& path, uint64_t seed, const ImageSize& size = {});
 /// All samples at `path`, to predict what they are: as open_dataset() finds them, of sets in two parts Split::test.
-/// Labels may be missing: a table of as many columns as a sample has `elements` has none.
+/// Labels may be missing: a table of as many columns as a sample has `elements` has none, nor has an image, or a folder
+/// of images without folders in it.
 DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits = {},
                         const ImageSize& size = {});
 

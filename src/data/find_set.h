@@ -21,4 +21,7 @@ struct FoundSet {
 FoundSet find_set(const std::string& path, const DataLimits& limits, const ImageSize& size,
                   std::optional<Split> only = {});
 
+/// Is there an image at `path`, or a folder of images without folders in it?
+bool holds_images_alone(const std::string& path);
+
 }  // namespace autograph

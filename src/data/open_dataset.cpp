@@ -88,9 +88,13 @@ DatasetPtr open_file(const std::string& path, const DataLimits& limits) {
                                printable(path), printable(extension)));
 }
 
+ImageFolderOptions image_options(const ImageSize& size, const DataLimits& limits) {
+  return {.height = size.height, .width = size.width, .limits = limits, .channels = size.channels};
+}
+
 FoundSet find_in_folder(const std::string& path, const DataLimits& limits, const ImageSize& size,
                         std::optional<Split> only) {
-  const ImageFolderOptions images{.height = size.height, .width = size.width, .limits = limits};
+  const ImageFolderOptions images = image_options(size, limits);
   FoundSet found;
   if (only != Split::test) found.train = find_part(path, Split::train, limits, images);
   if (only != Split::train) found.test = find_part(path, Split::test, limits, images);
@@ -122,6 +126,7 @@ DatasetPtr open_dataset(const std::string& path, Split split, const DataLimits& 
 }
 
 DatasetPtr open_samples(const std::string& path, int64_t elements, const DataLimits& limits, const ImageSize& size) {
+  if (holds_images_alone(path)) return image_files_dataset(path, image_options(size, limits));
   DatasetPtr samples = open_dataset(path, Split::test, limits, 1, 0, size);
   const Field& first = samples->fields().front();
   std::optional<CsvOptions> options = table_options(path, limits);

@@ -372,5 +372,21 @@ TEST_F(DataFiles, OpenTellsWhatIsThere) {
             "[data] 'FOLDER/t.xyz': expected a file .npz, .npy, .csv, .tsv or .jsonl, got '.xyz'");
 }
 
+TEST_F(DataFiles, WithoutClassesAndInGrey) {
+  folder_.write("flat/b.ppm", pixmap(1, 1, "\xff\x80\x40"));
+  folder_.write("flat/a.ppm", pixmap(1, 1, std::string(3, '\xff')));
+  folder_.write("flat/notes.txt", "no image");
+  const DatasetPtr flat = image_files_dataset(folder_ / "flat", {.height = 1, .width = 1, .channels = 1});
+  EXPECT_EQ(flat->fields(), (std::vector<Field>{{"image", DType::f32, {1, 1, 1}}}));
+  ASSERT_EQ(flat->size(), 2);
+  EXPECT_FLOAT_EQ(flat->sample(0)[0].second.data<float>()[0], 1);  // sorted by name
+  EXPECT_FLOAT_EQ(flat->sample(1)[0].second.data<float>()[0], (0.299F * 255 + 0.587F * 128 + 0.114F * 64) / 255);
+  EXPECT_EQ(open_samples(folder_ / "flat", 0, {}, {2, 3})->sample(1).size(), 1U);
+  EXPECT_EQ(open_samples(folder_ / "flat/b.ppm", 0, {}, {2, 3, 1})->sample(0)[0].second.dims(), (Dims{1, 2, 3}));
+  EXPECT_THROW(image_files_dataset(folder_ / "flat", {.channels = 2}), ValueError);
+  folder_.write("empty/notes.txt", "no image");
+  EXPECT_THROW(image_files_dataset(folder_ / "empty"), ValueError);
+}
+
 }  // namespace
 }  // namespace autograph

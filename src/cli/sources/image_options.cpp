@@ -29,13 +29,16 @@ std::vector<Number> numbers(std::string_view text, char separator) {
   }
 }
 
-// Of [n, channels, height, width]; the usual size where the model leaves it open.
+// Of [n, channels, height, width]; what is usual where the model leaves it open.
 ImageSize size_of_input(const Graph& model) {
-  if (model.inputs().empty()) return {};
+  ImageSize size;
+  if (model.inputs().empty()) return size;
   const Type& type = model.type(model.inputs()[0]);
-  if (!type.is_tensor() || !type.shape().has_rank() || type.shape().rank() != 4) return {};
-  const Dim &height = type.shape()[2], &width = type.shape()[3];
-  return height.is_known() && width.is_known() ? ImageSize{height.value(), width.value()} : ImageSize{};
+  if (!type.is_tensor() || !type.shape().has_rank() || type.shape().rank() != 4) return size;
+  const Dim &channels = type.shape()[1], &height = type.shape()[2], &width = type.shape()[3];
+  if (height.is_known() && width.is_known()) size = {height.value(), width.value()};
+  if (channels.is_known() && channels.value() == 1) size.channels = 1;
+  return size;
 }
 
 // In the place of one of its kind. Kinds stand in the order in which they are applied: Mixup is last.
@@ -50,18 +53,18 @@ void put(std::vector<Transform>& transforms, const Transform& transform) {
 }  // namespace
 
 std::vector<Option> image_option_table(ImageOptions& options) {
-  return {
-      {.names = "--size",
-       .value_name = "N|HxW",
-       .doc = "Of folders of images: they are scaled to cover so many pixels, and their middle is taken. Not given: "
-              "that of the input of MODEL.onnx, else 224; of eval and predict that of the checkpoint's run.",
-       .target = &options.size},
-      {.names = "--normalize",
-       .value_name = "MEAN:DEVIATION",
-       .doc = "Of images for MODEL.onnx, whose pixels are 0 to 1: MEAN is subtracted and the rest divided by "
-              "DEVIATION, numbers for all channels or one for each: 0.485,0.456,0.406:0.229,0.224,0.225. The model "
-              "that -o writes wants them so, too; eval and predict do as the checkpoint's run did.",
-       .target = &options.normalize}};
+  return {{.names = "--size",
+           .value_name = "N|HxW",
+           .doc = "Of folders of images: they are scaled to cover so many pixels, and their middle is taken; "
+                  "for a model of one channel they are made grey. Not given: that of the input of MODEL.onnx, else "
+                  "224; of eval and predict that of the checkpoint's run.",
+           .target = &options.size},
+          {.names = "--normalize",
+           .value_name = "MEAN:DEVIATION",
+           .doc = "Of images for MODEL.onnx, whose pixels are 0 to 1: MEAN is subtracted and the rest divided by "
+                  "DEVIATION, numbers for all channels or one for each: 0.485,0.456,0.406:0.229,0.224,0.225. The model "
+                  "that -o writes wants them so, too; eval and predict do as the checkpoint's run did.",
+           .target = &options.normalize}};
 }
 
 std::vector<Option> augment_option_table(ImageOptions& options) {
@@ -83,11 +86,12 @@ std::vector<Option> augment_option_table(ImageOptions& options) {
 }
 
 ImageSize image_size(const ImageOptions& options, const Graph& model) {
-  if (options.size.empty()) return size_of_input(model);
+  const ImageSize own = size_of_input(model);
+  if (options.size.empty()) return own;
   const std::vector<int64_t> extents = numbers<int64_t>(options.size, 'x');
   AG_CHECK_USER(extents.size() == 1 || extents.size() == 2, UserError,
                 "[cli] --size: expected pixels, 224 or HEIGHTxWIDTH, got '{}'", printable(options.size));
-  return {extents.front(), extents.back()};
+  return {extents.front(), extents.back(), own.channels};
 }
 
 std::optional<Normalize> normalization(const ImageOptions& options) {

@@ -65,7 +65,7 @@ int64_t elements_of_input(const Graph& model) {
 // `size` where the samples are images of it, as those of folders are. One that was asked for must be.
 std::optional<ImageSize> size_of_samples(const Dataset& dataset, const ImageSize& size, bool is_asked_for) {
   const Field& first = dataset.fields().front();
-  if (first.dims == Dims{3, size.height, size.width}) return size;
+  if (first.dims == Dims{size.channels, size.height, size.width}) return size;
   AG_CHECK_USER(!is_asked_for, UserError, "[cli] --size: expected a folder of images, got samples '{}' of {}",
                 printable(first.name), to_string(first.dims));
   return std::nullopt;
@@ -143,7 +143,9 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
        .value_name = "PATH",
        .doc = "The samples: a folder (MNIST's or CIFAR's files, x.npy and y.npy, or a folder of images for each "
               "class), or a file .npz (x and y, or x_train and so on), .npy, .csv, .tsv, .jsonl; of text and sru any "
-              "text file, which predict does without where tokens are kept beside the weights.",
+              "text file, which predict does without where tokens are kept beside the weights. predict takes an image "
+              "file "
+              "or a folder of images alone, too.",
        .target = &options.data,
        .kind = ValueKind::file},
       loss_option(options.loss, "Of MODEL.onnx: ",

@@ -149,10 +149,12 @@ Command predict_command() {
       .name = "predict",
       .doc = "classes of samples, or how a text goes on",
       .details =
-          "All samples of a file, or those of the part for tests of a folder that has one. Labels may be missing: of "
-          "a table the column, of arrays y, of .jsonl the field \"label\".",
+          "All samples of a file, or those of the part for tests of a folder that has one. Labels may be missing: of a "
+          "table the column, of arrays y, of .jsonl the field \"label\", of images the folders: an image file, or a "
+          "folder of them, which are taken in the order of their names.",
       .examples = {{"autograph predict fashion --data DIR --checkpoint run1 --count 5", "Five samples for tests."},
                    {"autograph predict digits.onnx --data unknown.csv", "Pixels alone, without labels."},
+                   {"autograph predict animals.onnx --data cat.jpg", "One image."},
                    {"autograph predict text --checkpoint run2 --prompt 'ROMEO:' --count 300", "300 tokens."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },

@@ -126,5 +126,36 @@ TEST_F(CliImages, SayWhatDoesNotFit) {
   EXPECT_TRUE(contains(table.err, "--size: expected a folder of images, got samples 'x' of ")) << table.err;
 }
 
+TEST_F(CliImages, WithoutClassesArePredicted) {
+  const std::string model = write_model(folder, 5, 8);
+  const std::string images = folder / "images";
+  const auto predicted = [&](const std::string& path) {
+    const ProgramResult result = run_program("predict " + model + " --json --count 99 --data " + path);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.json()["predictions"];
+  };
+  const nlohmann::json one = predicted(images + "/red/3.ppm");
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_TRUE(one[0]["label"].is_null());
+  EXPECT_EQ(predicted(images + "/red").size(), 24U);
+}
+
+TEST_F(CliImages, AreGreyForAModelOfOneChannel) {
+  GraphBuilder graph("means");
+  const Var x = graph.input("x", DType::f32, Shape({Dim::symbol("n"), 1, 5, 8}));
+  graph.output("scores",
+               gemm(flatten(global_average_pool(x), 1), graph.constant(Tensor::zeros(DType::f32, {1, 2}), "fc.weight"),
+                    graph.constant(Tensor::zeros(DType::f32, {2}), "fc.bias")));
+  save_onnx(graph.build(), folder / "grey.onnx");
+  const std::string train = "train " + (folder / "grey.onnx") + rest + " --batch 8 --lr 0.3 --epochs 6 --size 7x9";
+  EXPECT_EQ(run_program(train).exit_code, 2);  // another size than the model's
+  const ProgramResult trained =
+      run_program("train " + (folder / "grey.onnx") + rest + run + " --batch 8 --lr 1 --epochs 12");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  // Green weighs twice what red does.
+  EXPECT_GT(trained.json()["final"]["accuracy"].get<double>(), 0.9);
+  EXPECT_EQ(run_program("eval " + (folder / "grey.onnx") + rest + run).exit_code, 0);
+}
+
 }  // namespace
 }  // namespace autograph
