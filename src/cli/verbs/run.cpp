@@ -71,16 +71,16 @@ class OutputReport {
     }
     ++index_;
     const auto all = statistics_of(tensor.view());
-    const auto stats = all && all->has_numbers() ? all : std::nullopt;
+    const Statistics* stats = all && all->has_numbers() ? &*all : nullptr;
     Json json = value_json(name, tensor.type());
-    const auto number = [&](double Statistics::*field) { return stats ? Json((*stats).*field) : Json(); };
+    const auto number = [&](double Statistics::*field) { return stats ? Json(stats->*field) : Json(); };
     json.add("min", number(&Statistics::min))
         .add("max", number(&Statistics::max))
         .add("mean", number(&Statistics::mean))
         .add("nan", all ? Json(all->num_nan) : Json())
         .add("infinite", all ? Json(all->num_infinite) : Json());
     list_.push(std::move(json.add("file", file.empty() ? Json() : Json(file))));
-    const auto text = [&](double Statistics::*field) { return stats ? fmt::format("{:.6g}", (*stats).*field) : ""; };
+    const auto text = [&](double Statistics::*field) { return stats ? fmt::format("{:.6g}", stats->*field) : ""; };
     table_.add({name, to_string(tensor.type()), text(&Statistics::min), text(&Statistics::max), text(&Statistics::mean),
                 file});
     if (all && all->num_nan > 0) {
