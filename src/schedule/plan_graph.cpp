@@ -1,20 +1,15 @@
 // From a typed graph to steps in one order, with the stages and streams of a schedule where there is one.
-//
-// Without a schedule the order is that of insertion when it is topological (exporters write files in an order that
-// keeps few tensors alive), else depth first from the outputs.
 #include <algorithm>
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "schedule/node_order.h"
 #include "schedule/plan.h"
 #include "schedule/schedule_order.h"
 #include "tensor/size_of.h"
 
 namespace autograph {
 namespace {
-
-// Is the type a plain tensor whose size is known: something that can lie in the arena?
-bool is_plain(const Type& type) { return type.is_static() && type.dtype() != DType::string; }
 
 class Planner {
  public:
@@ -23,7 +18,7 @@ class Planner {
 
   Plan run() {
     std::vector<ScheduledNode> nodes;
-    for (const NodeId id : order()) nodes.push_back({id, 0, 0});
+    for (const NodeId id : sequential_order(graph_, known_)) nodes.push_back({id, 0, 0});
     return run(nodes);
   }
 
@@ -55,50 +50,6 @@ class Planner {
       const auto& inputs = graph_.node(producer).inputs();
       work.insert(work.end(), inputs.begin(), inputs.end());
     }
-  }
-
-  std::vector<NodeId> order() const {
-    std::vector<NodeId> nodes = graph_.nodes();
-    for (const NodeId id : nodes) {
-      for (const ValueId input : graph_.node(id).inputs()) {
-        if (!input.is_valid()) continue;
-        const NodeId producer = graph_.value(input).producer();
-        if (producer.is_valid() && producer.index > id.index) return depth_first_order();
-      }
-    }
-    return nodes;
-  }
-
-  // Every node right behind the last of its inputs, so that values are read while they are in cache.
-  std::vector<NodeId> depth_first_order() const {
-    std::vector<NodeId> order;
-    std::vector<uint8_t> seen(graph_.node_capacity(), 0);
-    struct Visit {
-      NodeId node;
-      size_t next_input;
-    };
-    std::vector<Visit> stack;
-    const auto visit = [&](ValueId value) {
-      if (!value.is_valid() || is_known(value)) return;
-      const NodeId producer = graph_.value(value).producer();
-      if (!producer.is_valid() || seen[producer.index]) return;
-      seen[producer.index] = 1;
-      stack.push_back({producer, 0});
-    };
-    for (const ValueId root : graph_.roots()) {
-      visit(root);
-      while (!stack.empty()) {
-        Visit& top = stack.back();
-        const auto& inputs = graph_.node(top.node).inputs();
-        if (top.next_input < inputs.size()) {
-          visit(inputs[top.next_input++]);
-        } else {
-          order.push_back(top.node);
-          stack.pop_back();
-        }
-      }
-    }
-    return order;
   }
 
   SlotIndex new_slot(ValueId value, Place place, uint32_t index) {

@@ -9,6 +9,9 @@
 
 namespace autograph {
 
+/// Is the type a plain tensor whose size is known: something that can lie in an arena?
+inline bool is_plain(const Type& type) { return type.is_static() && type.dtype() != DType::string; }
+
 /// Bytes of a static tensor type; throws BudgetError when they overflow.
 size_t size_of(const Type& type);
 
