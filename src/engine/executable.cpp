@@ -180,6 +180,8 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
   run_options_.packed = shared_.packed.get();
   if (is_nested() || !has_static_inputs(graph)) {
     options_.expert.schedule = nullptr;  // which is one for this graph and for shapes that are known
+    // States share what is packed with executables that may know their shapes.
+    if (!is_nested() && graph.states().empty()) shared_.packed->expect_other_extents();
     // What does not need extents is done once for all of them.
     graph_ = std::make_shared<const Graph>(
         prepare_graph(std::move(graph), device_, options_, PassHalf::both, &open_report_.passes));

@@ -2,6 +2,7 @@
 // the same constants, and most of their kernels want them packed alike: each form is made once and shared.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,6 +65,10 @@ class PackedConstants {
   /// not given any more. Versions of one tensor only grow.
   void renew(const Tensor& tensor, uint64_t version);
 
+  /// Plans of any extents are made for these constants, from here on.
+  void expect_other_extents() { expects_other_extents_ = true; }
+  bool expects_other_extents() const { return expects_other_extents_; }
+
   /// Forms that some kernel holds.
   size_t num_held() const;
   /// Forms that were made so far.
@@ -86,6 +91,7 @@ class PackedConstants {
   std::unordered_map<const void*, uint64_t> versions_;  // by address, of what changes
   size_t sweep_at_ = 64;  // forms that nobody holds are looked for when there are so many entries
   size_t num_made_ = 0;
+  std::atomic<bool> expects_other_extents_ = false;
 };
 
 }  // namespace autograph

@@ -252,7 +252,7 @@ void PrimitiveKernel::set_last_pass(const simd::ActivationPass& pass, int residu
 }
 
 void PrimitiveKernel::compute(const KernelArgs& args, State& state) const {
-  const TeamPrimitive* primitive = late_ ? late_->get() : &primitive_;
+  const TeamPrimitive* primitive = late_ ? late_->get() : tiles_ ? nullptr : &primitive_;
   if (primitive) return primitive->execute(state.stream, state.args);
   const auto is_source = [](const Bound& bound) { return bound.argument.id == DNNL_ARG_SRC; };
   const size_t slot = std::find_if(bound_.begin(), bound_.end(), is_source)->argument.slot;

@@ -108,8 +108,8 @@ class PrimitiveKernel : public PackingKernel {
   /// Has a pass over output 0 behind the primitive, which also adds input `residual` where that is not negative; it is
   /// given in the layout of output 0 and has elements of the same size.
   void set_last_pass(const simd::ActivationPass& pass, int residual, int threads);
-  /// The primitive that was given is empty: `tiles` run in place of `late` until that is made. The arguments are a
-  /// source and an output without reorders, and others that are the same for each row.
+  /// The primitive that was given is empty: `tiles` run in place of `late` until that is made, always where it is null.
+  /// The arguments are a source and an output without reorders, and others that are the same for each row.
   void set_row_tiles(RowTiles tiles, std::unique_ptr<LatePrimitive> late);
   std::vector<uint32_t> in_place_inputs() const override;
 
@@ -144,7 +144,7 @@ class PrimitiveKernel : public PackingKernel {
   dnnl::memory::desc scratchpad_;
   size_t scratchpad_offset_ = 0;
   std::unique_ptr<LatePrimitive> late_;  // in place of primitive_
-  std::optional<RowTiles> tiles_;        // which run until it is made
+  std::optional<RowTiles> tiles_;        // which run until late_ is made
   size_t tiles_offset_ = 0;
   size_t scratch_bytes_ = 0;
   size_t weight_bytes_ = 0;

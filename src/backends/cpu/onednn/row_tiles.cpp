@@ -23,20 +23,20 @@ std::string form_of_rows(std::string_view implementation, const ProblemKind& kin
   return form;
 }
 
-RowTiles::RowTiles(Tiles tiles, int64_t rows, bool accumulates, int threads)
+RowTiles::RowTiles(Tiles tiles, const RowLines& lines, bool accumulates, int threads)
     : tiles_(std::move(tiles)),
-      whole_(rows / tiles_[0]->rows),
-      rows_(rows),
+      lines_(lines),
+      whole_(lines.out / tiles_[0]->rows),
       accumulates_(accumulates),
       threads_(threads),
-      in_row_(elements_of_row(tiles_[0]->src, tiles_[0]->rows)),
+      in_row_(elements_of_row(tiles_[0]->src, tiles_[0]->rows + tiles_[0]->halo)),
       out_row_(elements_of_row(tiles_[0]->dst, tiles_[0]->rows)) {}
 
 size_t RowTiles::rows_in_at() const {
   return std::max(aligned_size(tiles_[0]->scratchpad.get_size()), aligned_size(tiles_[1]->scratchpad.get_size()));
 }
-size_t RowTiles::rows_out_at() const { return rows_in_at() + aligned_size(tiles_[1]->src.get_size()); }
-size_t RowTiles::bytes_of_worker() const { return rows_out_at() + aligned_size(tiles_[1]->dst.get_size()); }
+size_t RowTiles::rows_out_at() const { return rows_in_at() + aligned_size(tiles_[0]->src.get_size()); }
+size_t RowTiles::bytes_of_worker() const { return rows_out_at() + aligned_size(tiles_[0]->dst.get_size()); }
 size_t RowTiles::scratch_bytes() const { return static_cast<size_t>(threads_) * bytes_of_worker(); }
 
 RowTiles::Bound RowTiles::bind(const RowTile& tile, std::span<const dnnl_exec_arg_t> args) {
@@ -61,35 +61,46 @@ std::unique_ptr<RowTiles::State> RowTiles::new_state(std::span<const dnnl_exec_a
 
 void RowTiles::run(State& state, const float* x, float* y, char* scratch) const {
   const int64_t first_of_rest = whole_ * tiles_[0]->rows, small = tiles_[1]->rows;
-  const int64_t pieces = whole_ + (rows_ - first_of_rest + small - 1) / small;
-  for_shares(threads_, pieces, [&](int64_t begin, int64_t end, int thread) {
+  const int64_t pieces = whole_ + (lines_.out - first_of_rest + small - 1) / small;
+  for_shares(threads_, lines_.count * pieces, [&](int64_t begin, int64_t end, int thread) {
     char* own = scratch + static_cast<size_t>(thread) * bytes_of_worker();
     Worker& worker = state.workers_[static_cast<size_t>(thread)];
-    for (int64_t piece = begin; piece < end; ++piece) {
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t line = k / pieces, piece = k % pieces;
       const bool is_whole = piece < whole_;
       const int64_t first = is_whole ? piece * tiles_[0]->rows : first_of_rest + (piece - whole_) * small;
-      run_piece(worker, worker.tiles[is_whole ? 0 : 1], first, x, y, own);
+      run_piece(worker, worker.tiles[is_whole ? 0 : 1], first, x + static_cast<size_t>(line * lines_.in) * in_row_,
+                y + static_cast<size_t>(line * lines_.out) * out_row_, own);
     }
   });
 }
 
+// `x` and `y` are those of a line, from row `first` of which on is written.
 void RowTiles::run_piece(Worker& worker, Bound& bound, int64_t first, const float* x, float* y, char* scratch) const {
-  x += static_cast<size_t>(first) * in_row_;
-  y += static_cast<size_t>(first) * out_row_;
-  if (rows_ - first < bound.tile->rows) return run_rest(worker, bound, rows_ - first, x, y, scratch);
-  execute(worker, bound, x, y, scratch);
+  const int64_t begin = first - lines_.pad, end = begin + bound.tile->rows + bound.tile->halo;
+  const bool lies_inside = begin >= 0 && end <= lines_.in && first + bound.tile->rows <= lines_.out;
+  if (!lies_inside) return run_at_end(worker, bound, first, x, y, scratch);
+  execute(worker, bound, x + static_cast<size_t>(begin) * in_row_, y + static_cast<size_t>(first) * out_row_, scratch);
 }
 
-// Fewer rows than the primitive takes: in memory of their own, zeros behind them.
-void RowTiles::run_rest(Worker& worker, Bound& bound, int64_t rows, const float* x, float* y, char* scratch) const {
+// At the end of a line there are fewer rows than the primitive takes, at its begin there may be: in memory of their
+// own, zeros around them.
+void RowTiles::run_at_end(Worker& worker, Bound& bound, int64_t first, const float* x, float* y, char* scratch) const {
   auto* in = reinterpret_cast<float*>(scratch + rows_in_at());
   auto* out = reinterpret_cast<float*>(scratch + rows_out_at());
-  const auto all = static_cast<size_t>(bound.tile->rows);
-  const size_t count_in = static_cast<size_t>(rows) * in_row_, count_out = static_cast<size_t>(rows) * out_row_;
-  std::fill_n(std::copy_n(x, count_in, in), all * in_row_ - count_in, 0.0F);
-  if (accumulates_) std::fill_n(std::copy_n(y, count_out, out), all * out_row_ - count_out, 0.0F);
+  const int64_t begin = first - lines_.pad, end = begin + bound.tile->rows + bound.tile->halo;
+  const int64_t from = std::clamp<int64_t>(begin, 0, lines_.in), to = std::clamp<int64_t>(end, from, lines_.in);
+  float* at = std::fill_n(in, static_cast<size_t>(std::clamp<int64_t>(-begin, 0, end - begin)) * in_row_, 0.0F);
+  at = std::copy_n(x + static_cast<size_t>(from) * in_row_, static_cast<size_t>(to - from) * in_row_, at);
+  std::fill(at, in + static_cast<size_t>(end - begin) * in_row_, 0.0F);
+  const int64_t rows = std::min(bound.tile->rows, lines_.out - first);
+  y += static_cast<size_t>(first) * out_row_;
+  const size_t count = static_cast<size_t>(rows) * out_row_;
+  if (accumulates_) {
+    std::fill_n(std::copy_n(y, count, out), static_cast<size_t>(bound.tile->rows - rows) * out_row_, 0.0F);
+  }
   execute(worker, bound, in, out, scratch);
-  std::copy_n(out, count_out, y);
+  std::copy_n(out, count, y);
 }
 
 void RowTiles::execute(Worker& worker, Bound& bound, const float* x, float* y, char* scratch) {

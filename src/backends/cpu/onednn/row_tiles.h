@@ -23,14 +23,28 @@ struct RowTile {
   dnnl::memory::desc src, weights, dst, scratchpad;
   dnnl::memory::desc scratchpad_of_all;  ///< Of a primitive for all rows of the first shape that it was made for.
   int64_t rows = 0;
+  int64_t halo = 0;  ///< Rows that it reads besides those that it writes: a window slides along them.
+};
+
+/// Rows that follow each other, in lines of as many: windows do not reach from one line into the next.
+struct RowLines {
+  int64_t count = 1;
+  int64_t in = 0, out = 0;  ///< Rows of a line that are read and written.
+  int64_t pad = 0;          ///< Rows of zeros in front of it; others may be behind it.
 };
 
 /// A tile of a primitive made from `pd`.
 template <class Descriptor>
 RowTile row_tile(dnnl::primitive primitive, const Descriptor& pd, const dnnl::memory::desc& scratchpad_of_all,
-                 int64_t rows) {
-  return {std::move(primitive), pd.src_desc(), pd.weights_desc(), pd.dst_desc(), pd.scratchpad_desc(),
-          scratchpad_of_all,    rows};
+                 int64_t rows, int64_t halo = 0) {
+  return {.primitive = std::move(primitive),
+          .src = pd.src_desc(),
+          .weights = pd.weights_desc(),
+          .dst = pd.dst_desc(),
+          .scratchpad = pd.scratchpad_desc(),
+          .scratchpad_of_all = scratchpad_of_all,
+          .rows = rows,
+          .halo = halo};
 }
 
 /// As which form of its weights a tile is kept; see PackedConstants.
@@ -44,7 +58,7 @@ class RowTiles {
   using Tiles = std::array<std::shared_ptr<const RowTile>, 2>;
 
   /// `accumulates`: the primitives add to what lies in their output.
-  RowTiles(Tiles tiles, int64_t rows, bool accumulates, int threads);
+  RowTiles(Tiles tiles, const RowLines& lines, bool accumulates, int threads);
   size_t scratch_bytes() const;
   /// `args` are those of a primitive for all rows; they must outlive the state.
   std::unique_ptr<State> new_state(std::span<const dnnl_exec_arg_t> args) const;
@@ -59,12 +73,12 @@ class RowTiles {
   size_t bytes_of_worker() const;
   static Bound bind(const RowTile& tile, std::span<const dnnl_exec_arg_t> args);
   void run_piece(Worker& worker, Bound& bound, int64_t first, const float* x, float* y, char* scratch) const;
-  void run_rest(Worker& worker, Bound& bound, int64_t rows, const float* x, float* y, char* scratch) const;
+  void run_at_end(Worker& worker, Bound& bound, int64_t first, const float* x, float* y, char* scratch) const;
   static void execute(Worker& worker, Bound& bound, const float* x, float* y, char* scratch);
 
   Tiles tiles_;
-  int64_t whole_;  // pieces of the first tile; the second one computes the rows behind them
-  int64_t rows_;
+  RowLines lines_;
+  int64_t whole_;  // pieces of a line by the first tile; the second one computes the rows behind them
   bool accumulates_;
   int threads_;
   size_t in_row_, out_row_;  // elements

@@ -11,9 +11,11 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "autograph/op_def.h"
+#include "backends/cpu/all_finite.h"
 #include "backends/cpu/anchored_call.h"
 #include "backends/cpu/onednn/bf16.h"
 #include "backends/cpu/onednn/conv/conv_cost.h"
@@ -160,31 +162,49 @@ class Convolution {
     return kind.add(bias_.is_zero() ? 0 : 1).add(post_ops_.ops);
   }
 
-  // Is the result of a pixel the same wherever it lies?
-  bool has_equal_pixels() const {
-    const auto all = [](const dnnl::memory::dims& list, int64_t number) {
+  // Is it computed row by row, by a window that slides along each of them step by step?
+  bool slides_along_rows() const {
+    const auto all = [](std::span<const int64_t> list, int64_t number) {
       return std::all_of(list.begin(), list.end(), [&](int64_t n) { return n == number; });
     };
-    const bool is_product = w_.size() == x_.size() && all({w_.begin() + 2, w_.end()}, 1) && all(windows_.strides, 1) &&
-                            all(windows_.pads_begin, 0) && all(windows_.pads_end, 0);
+    const auto across = [](const dnnl::memory::dims& list) { return std::span(list).first(list.size() - 1); };
+    const bool is_row = w_.size() == x_.size() && all(across(w_).subspan(kChannelAxis + 1), 1) &&
+                        all(windows_.strides, 1) && all(windows_.dilates, 0) && all(across(windows_.pads_begin), 0) &&
+                        all(across(windows_.pads_end), 0);
     const auto is_alike = [&](const Argument& argument) {
       dnnl::memory::dims dims = argument.wanted.dims();
       dims[kChannelAxis] = 1;
       return all(dims, 1);
     };
-    return is_product && std::all_of(post_ops_.arguments.begin(), post_ops_.arguments.end(), is_alike);
+    return is_row && std::all_of(post_ops_.arguments.begin(), post_ops_.arguments.end(), is_alike);
+  }
+  // Is the result of a pixel the same wherever it lies?
+  bool has_equal_pixels() const {
+    return slides_along_rows() && w_.back() == 1 && windows_.pads_begin.back() == 0 && windows_.pads_end.back() == 0;
   }
   int64_t num_pixels() const {
     return std::accumulate(y_.begin() + kChannelAxis + 1, y_.end(), y_[0], std::multiplies<>());
   }
-  // The same for so many pixels in a row.
+  double flops() const {
+    const double of_pixel = std::accumulate(w_.begin(), w_.end(), 2.0, std::multiplies<>());
+    return of_pixel * static_cast<double>(num_pixels());
+  }
+  // All pixels as one line, or each row.
+  RowLines lines() const {
+    if (has_equal_pixels()) return {.in = num_pixels(), .out = num_pixels()};
+    return {num_pixels() / y_.back(), x_.back(), y_.back(), windows_.pads_begin.back()};
+  }
+  int64_t halo() const { return w_.back() - 1; }
+  // The same for so many pixels in a row, without padding.
   Convolution with_pixels(int64_t count) const {
     Convolution part = *this;
     for (dnnl::memory::dims* dims : {&part.x_, &part.y_}) {
       std::fill(dims->begin() + kChannelAxis + 1, dims->end(), 1);
       dims->front() = 1;
-      dims->back() = count;
     }
+    part.x_.back() = count + halo();
+    part.y_.back() = count;
+    part.windows_.pads_begin.back() = part.windows_.pads_end.back() = 0;
     return part;
   }
 
@@ -267,6 +287,7 @@ class Maker {
         turn_(operands) {}
 
   std::unique_ptr<Kernel> make() {
+    if (std::unique_ptr<Kernel> tiled = make_tiled()) return tiled;
     const int64_t rows = rows_of_tiles();
     if (rows > 0) {
       if (const std::shared_ptr<const RowTile> tile = held_tile(rows)) return make_late(tile);
@@ -276,7 +297,8 @@ class Maker {
     const Descriptor pd = describe_implementation(call_.variant->name, describe);
     // The first shape of weights may be the only one.
     if (rows > 0 && PrimitiveKernel::is_packed(weights_argument(pd.weights_desc()), call_.packed)) {
-      if (const std::shared_ptr<const RowTile> tile = share_tile(rows, pd)) return make_late(tile);
+      if (const std::shared_ptr<const RowTile> tile = share_tile(rows, pd.weights_desc(), pd.scratchpad_desc()))
+        return make_late(tile);
     }
     auto [primitive, made_of] = make_implementation<dnnl::convolution_forward>(call_.variant->name, describe, pd);
     return kernel_around(std::move(primitive), made_of.weights_desc(), made_of.scratchpad_desc());
@@ -288,37 +310,58 @@ class Maker {
     return make_implementation<dnnl::convolution_forward>(name, [&] { return conv.describe(desc, Use::run); });
   }
 
-  // How many pixels are computed at a time until the shape has come back; 0 where that gains nothing: a large layer
-  // runs longer than its code takes to make.
+  // A larger layer runs longer than its code takes to make.
+  static constexpr double kMostFlops = 2.5e8;
+  static constexpr int64_t kManyPixels = 128;  // by tiles of half as many
+
+  bool may_be_tiled() const {
+    return form_.src == Layout::channels_last && operands_ == DataType::f32 && call_.packed &&
+           conv_.operand(kW).constant.is_present() && chosen_.flops() <= kMostFlops;
+  }
+
+  // How many pixels are computed at a time until the shape has come back; 0 where that gains nothing.
   int64_t rows_of_tiles() const {
-    constexpr double kMostFlops = 2.5e8;
-    constexpr int64_t kLeastPixels = 16, kManyPixels = 128;  // by tiles of a quarter and of half as many
+    constexpr int64_t kLeastPixels = 16;
     const int64_t pixels = chosen_.num_pixels();
-    const bool can_be_late = form_.src == Layout::channels_last && operands_ == DataType::f32 && call_.packed &&
-                             conv_.operand(kW).constant.is_present() && chosen_.has_equal_pixels();
-    if (!can_be_late || pixels < kLeastPixels || conv_flops(pixels) > kMostFlops) return 0;
+    if (!may_be_tiled() || !chosen_.has_equal_pixels() || pixels < kLeastPixels) return 0;
     if (!adds_alike(call_.variant->name)) return 0;
     return pixels < kManyPixels ? kManyPixels / 4 : kManyPixels / 2;
+  }
+
+  // Windows along rows, such as those of 1x3, where extents change from run to run: oneDNN takes 1 ms for their code,
+  // and adds in an order that follows from the extents. So no shape gets code of its own, whether it comes back or not.
+  // Zeros stand for the padding: of numbers that are not finite they would make NaN. Null where there is nothing to
+  // gain.
+  std::unique_ptr<Kernel> make_tiled() {
+    constexpr int64_t kRowsOfRest = 8, kSomeRows = 16;
+    if (!may_be_tiled() || !call_.packed->expects_other_extents()) return {};
+    if (!chosen_.slides_along_rows() || chosen_.halo() == 0 || is_product(call_.variant->name)) return {};
+    const Tensor& weights = conv_.operand(kW).constant;
+    const RowLines lines = chosen_.lines();
+    const int64_t rows = lines.out < kSomeRows ? kRowsOfRest : lines.out < kManyPixels ? kSomeRows : kManyPixels / 2;
+    const auto small = share_tile(kRowsOfRest, any_layout(chosen_.weight_dims_in_groups()), {});
+    const auto large = small ? share_tile(rows, small->weights, {}) : nullptr;
+    if (!large || large->weights != small->weights || !all_finite(weights.data<float>(), weights.num_elements()))
+      return {};
+    auto kernel = kernel_around({}, small->weights, {});
+    kernel->set_row_tiles({{large, small}, lines, chosen_.post_ops().accumulated_input >= 0, call_.threads}, nullptr);
+    return kernel;
   }
 
   std::unique_ptr<Kernel> make_late(const std::shared_ptr<const RowTile>& tile) {
     auto late = std::make_unique<LatePrimitive>(late_maker(*tile));
     auto kernel = kernel_around({}, tile->weights, tile->scratchpad_of_all);
-    kernel->set_row_tiles(
-        {{tile, tile}, chosen_.num_pixels(), chosen_.post_ops().accumulated_input >= 0, call_.threads},
-        std::move(late));
+    kernel->set_row_tiles({{tile, tile}, chosen_.lines(), chosen_.post_ops().accumulated_input >= 0, call_.threads},
+                          std::move(late));
     return kernel;
   }
+
+  static bool is_product(std::string_view name) { return name.find("gemm") != std::string_view::npos; }
 
   // Does an implementation add in the same order however many pixels there are? Products ("gemm") do not, and need no
   // code for each shape.
   static bool adds_alike(std::string_view name) {
     return name.starts_with("brgconv_1x1") || name.starts_with("jit_1x1");
-  }
-
-  double conv_flops(int64_t pixels) const {
-    const auto& w = chosen_.weight_dims_in_groups();
-    return 2.0 * static_cast<double>(pixels) * static_cast<double>(w[0]) * static_cast<double>(w[1]);
   }
 
   std::string form_of_tile(const Convolution& part) const {
@@ -331,14 +374,15 @@ class Maker {
                                           form_of_tile(chosen_.with_pixels(rows)));
   }
 
-  // For weights that lie as those of the whole. Null where oneDNN has none.
-  std::shared_ptr<const RowTile> share_tile(int64_t rows, const Descriptor& whole) const {
+  // For weights that lie so. Null where oneDNN has none.
+  std::shared_ptr<const RowTile> share_tile(int64_t rows, const dnnl::memory::desc& weights,
+                                            const dnnl::memory::desc& scratchpad_of_all) const {
     const TeamScope scope(1);
     const Convolution part = chosen_.with_pixels(rows);
     try {
       return PackedConstants::share(call_.packed, {conv_.operand(kW).constant}, form_of_tile(part), [&] {
-        const auto& [primitive, pd] = make_primitive(part, part.make_desc(whole.weights_desc()), call_.variant->name);
-        return row_tile(primitive, pd, whole.scratchpad_desc(), rows);
+        const auto& [primitive, pd] = make_primitive(part, part.make_desc(weights), call_.variant->name);
+        return row_tile(primitive, pd, scratchpad_of_all, rows, chosen_.halo());
       });
     } catch (const dnnl::error&) {
       return nullptr;

@@ -304,7 +304,7 @@ class ProductMaker {
       return dnnl::primitive(dnnl::matmul(pd));
     };
     auto kernel = finish({}, weights, product_.b, scratchpad);
-    kernel->set_row_tiles({tiles, rows, post_ops_.accumulated_input >= 0, threads_},
+    kernel->set_row_tiles({tiles, {.in = rows, .out = rows}, post_ops_.accumulated_input >= 0, threads_},
                           std::make_unique<LatePrimitive>(make));
     return kernel;
   }
