@@ -30,6 +30,7 @@ constexpr int64_t kNewestIrVersion = 14;
 Opsets model_opsets(const onnx::ModelProto& model) {
   Opsets opsets = read_opsets(model.opset_import());
   if (opsets.empty() && model.functions_size() == 0) opsets[""] = 1;  // before IR 3 there were no versions
+  opsets.emplace("com.microsoft", 1);  // tf2onnx leaves it out, and ONNX Runtime knows it unasked
   return opsets;
 }
 

@@ -151,8 +151,24 @@ OpSample sample(Random& random) {
           .num_outputs = 2};
 }
 
+// Files may declare the iteration number as a list of one, as tf2onnx does, and ONNX Runtime hands on what is declared.
+void keep_listed_iteration(ForeignNode& node) {
+  const auto* body = node.attributes.find_as<GraphRef>("body");
+  if (!body || (*body)->inputs().empty()) return;
+  const Type& declared = (*body)->type((*body)->inputs()[0]);
+  if (!declared.is_tensor() || !declared.shape().has_rank() || declared.shape().rank() != 1) return;
+  auto graph = std::make_shared<Graph>(**body);
+  const ValueId turn = graph->inputs()[0], one = graph->add_constant(Tensor::vector({1}));
+  graph->set_type(turn, Type(DType::i64, {}));
+  const NodeId list = graph->add_node(reshape_def(), {turn, one});
+  graph->replace_uses(turn, graph->node(list).output(0));
+  graph->set_input(list, 0, turn);
+  node.attributes.set("body", GraphRef(std::move(graph)));
+}
+
 std::vector<ValueId> import_onnx(ForeignNode& node) {
   import_captures(node);
+  keep_listed_iteration(node);
   return node.emit();
 }
 

@@ -98,6 +98,16 @@ void vjp(VjpContext& c) {
   if (c.wants(2)) total(2, gradient * cast(linear_positions(gradient), gradient.dtype()));
 }
 
+// ONNX Runtime's own form steps by 1 when it is not told.
+std::vector<ValueId> import_contrib(ForeignNode& node) {
+  if (node.has_input(2)) return node.emit();
+  node.inputs.resize(2);
+  Graph& graph = node.graph;
+  const ValueId one = node.constant(Tensor::scalar<int64_t>(1));
+  node.inputs.push_back(graph.node(graph.add_node(cast_like_def(), {one, node.inputs[0]})).output(0));
+  return node.emit();
+}
+
 // stash_type (opset 27) names the precision of the running sum; the formula here is exact enough for all of them.
 std::vector<ValueId> import_onnx(ForeignNode& node) {
   node.attributes.erase("stash_type");
@@ -120,7 +130,8 @@ const OpDef& range_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
-      .onnx = {{.name = "Range", .since = 11, .import = import_onnx}},
+      .onnx = {{.name = "Range", .since = 11, .import = import_onnx},
+               {.name = "Range", .domain = "com.microsoft", .import = import_contrib, .import_only = true}},
       .sample = sample,
   };
   return def;
