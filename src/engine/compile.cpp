@@ -28,7 +28,8 @@ Executable compile(Graph graph, const CompileOptions& options) {
 }
 
 // The whole way from a graph to what runs it: passes, types, nested graphs, then schedule, kernels and memory.
-std::shared_ptr<PlanEntry> Executable::Impl::build(Graph graph, const std::vector<Type>& types) const {
+std::shared_ptr<PlanEntry> Executable::Impl::build(Graph graph, const std::vector<Type>& types,
+                                                   std::vector<StateContents> contents) const {
   CompileReport report;
   if (!options_.expert.schedule) {
     graph = prepare_graph(std::move(graph), device_, options_, PassHalf::both, &report.passes);
@@ -39,20 +40,25 @@ std::shared_ptr<PlanEntry> Executable::Impl::build(Graph graph, const std::vecto
   // Of a graph whose extents may change other plans are made, and looking for NaNs reads weights, too.
   const bool release = options_.release_weights && options_.check_nan == NanCheck::off && !graph_;
   const auto start = std::chrono::steady_clock::now();
-  auto plan = make_plan(typed, known, release ? typed.get() : nullptr);
+  auto plan = make_plan(typed, known, release ? typed.get() : nullptr, std::move(contents));
   report.plan_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return std::make_shared<PlanEntry>(std::move(plan), types, std::move(nested_graphs), shared_.arenas,
                                      std::move(report));
 }
 
 std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(const std::shared_ptr<const Graph>& graph,
-                                                                const KnownValues& known, Graph* release_from) const {
+                                                                const KnownValues& known, Graph* release_from,
+                                                                std::vector<StateContents> contents) const {
   const ThreadScope threads(device_, threads_);
   PlanOptions options{device_.catalog(),      threads_,    options_.memory_budget_bytes, options_.exact,
                       device_.host_threads(), release_from};
   options.memory = device_.memory();
   options.keeps_inputs = options_.check_nan != NanCheck::off;
-  options.knows_states = !is_nested() && !device_.memory();
+  if (is_nested()) {
+    options.states = std::move(contents);
+  } else if (!device_.memory()) {
+    options.states = known_states(*graph);
+  }
   options.schedule = options_.expert.schedule.get();
   if (!is_nested()) options.donations = options_.donations;
   options.judge = run_options_.judge;

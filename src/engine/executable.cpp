@@ -265,7 +265,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::find_entry(const RunInputs& inputs)
     }
   }
   if (!is_nested()) check_inputs(*graph_, inputs);
-  std::shared_ptr<PlanEntry> entry = make_entry(inputs);
+  std::shared_ptr<PlanEntry> entry = make_entry(plan_types(inputs), {});
   const std::lock_guard lock(mutex_);
   entries_.push_front(entry);
   if (entries_.size() > kCachedPlans) entries_.pop_back();
@@ -296,8 +296,8 @@ std::vector<Type> Executable::Impl::plan_types(const RunInputs& inputs) const {
   return types;
 }
 
-std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs& inputs) const {
-  const std::vector<Type> types = plan_types(inputs);
+std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const std::vector<Type>& types,
+                                                        std::vector<StateContents> contents) const {
   Graph typed = *graph_;
   for (size_t i = 0; i < typed.inputs().size(); ++i) {
     const Type& declared = typed.type(typed.inputs()[i]);
@@ -306,7 +306,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::make_entry(const RunInputs& inputs)
   }
   // With these shapes passes may do what they could not while dims were symbols.
   infer_types(typed);
-  return build(std::move(typed), types);
+  return build(std::move(typed), types, std::move(contents));
 }
 
 void Executable::Impl::execute(Launchable& launchable, std::shared_ptr<MemoryMeter> meter) const {
@@ -392,6 +392,16 @@ std::shared_ptr<PlanEntry> Executable::Impl::entry_for(const std::vector<Type>& 
                                       : Datum());
   }
   return find_entry(RunInputs(inputs));
+}
+
+std::shared_ptr<PlanEntry> Executable::Impl::entry_knowing(const std::vector<Type>& types,
+                                                           std::vector<StateContents> contents) const {
+  return make_entry(types, std::move(contents));
+}
+
+void Executable::Impl::renew_kernels(const CompiledPlan& compiled, const std::vector<StateContents>& contents) const {
+  StateKernels* const kernels = compiled.state_kernels.get();
+  for (size_t k = 0; kernels && k < kernels->size(); ++k) kernels->renew(k, compiled, contents, run_options_);
 }
 
 void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const {

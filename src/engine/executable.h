@@ -86,6 +86,10 @@ class Executable::Impl {
   const Device& device() const { return device_; }
   /// The plan for inputs of these types, of which those that are no tensors are Kind::none.
   std::shared_ptr<PlanEntry> entry_for(const std::vector<Type>& types) const;
+  /// The same whose kernels know elements of inputs, by input (see PlanOptions::states); the caller's alone.
+  std::shared_ptr<PlanEntry> entry_knowing(const std::vector<Type>& types, std::vector<StateContents> contents) const;
+  /// Tells kernels of such a plan what these inputs hold now: see Launchable::renew_kernels().
+  void renew_kernels(const CompiledPlan& compiled, const std::vector<StateContents>& contents) const;
   /// One run on what is bound; `meter` may be null.
   void execute(Launchable& launchable, std::shared_ptr<MemoryMeter> meter) const;
   int threads() const { return threads_; }
@@ -110,13 +114,14 @@ class Executable::Impl {
   std::shared_ptr<Impl> nested_of(const GraphRef& graph) const;
   std::unique_ptr<NestedSession> open_session(const std::vector<Datum>& inputs) const;
   std::shared_ptr<PlanEntry> find_entry(const RunInputs& inputs) const;
-  std::shared_ptr<PlanEntry> make_entry(const RunInputs& inputs) const;
+  std::shared_ptr<PlanEntry> make_entry(const std::vector<Type>& types, std::vector<StateContents> contents) const;
   std::vector<Type> plan_types(const RunInputs& inputs) const;
   bool is_nested() const { return nesting_ != Nesting::none; }
   bool has_plans() const;
-  std::shared_ptr<PlanEntry> build(Graph graph, const std::vector<Type>& types) const;
+  std::shared_ptr<PlanEntry> build(Graph graph, const std::vector<Type>& types,
+                                   std::vector<StateContents> contents = {}) const;
   std::shared_ptr<const CompiledPlan> make_plan(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
-                                                Graph* release_from) const;
+                                                Graph* release_from, std::vector<StateContents> contents) const;
   void open_states(const Graph& graph);
 
   std::shared_ptr<const Graph> graph_;

@@ -71,12 +71,12 @@ class PlanCompiler {
   PlanCompiler(std::shared_ptr<const Graph> graph, const KnownValues& known, const PlanOptions& options)
       : options_(options), compiled_(std::make_shared<CompiledPlan>()) {
     compiled_->graph = std::move(graph);
+    if (!options.states.empty()) states_ = std::make_shared<StateKernels>(options.states);
     const PlannedNodes planned = prepare_nested(known);
     compiled_->plan = options.schedule
                           ? plan_scheduled(*compiled_->graph, known, *options.schedule, options.threads, planned)
                           : plan_sequential(*compiled_->graph, known, planned);
     for (const Donation& donation : options.donations) share(donation);
-    if (options.knows_states) states_ = std::make_shared<StateKernels>(known_states(*compiled_->graph));
   }
 
   // Null where a kernel was refused when it was there: another must be chosen.
@@ -157,8 +157,23 @@ class PlanCompiler {
     const auto is_plain_if_given = [&](const Type& type) { return type.kind() == Type::Kind::none || is_plain(type); };
     if (!std::all_of(inputs.begin(), inputs.end(), is_plain_if_given)) return nullptr;
     if (!std::all_of(outputs.begin(), outputs.end(), is_plain)) return nullptr;
-    return options_.nested(
-        {.op = node.op(), .attributes = node.attributes(), .inputs = inputs, .outputs = outputs, .constants = {}});
+    std::vector<Tensor> constants;
+    for (const ValueId v : node.inputs()) constants.push_back(known_elements(v));
+    return options_.nested({.op = node.op(),
+                            .attributes = node.attributes(),
+                            .inputs = inputs,
+                            .outputs = outputs,
+                            .constants = constants});
+  }
+
+  // What kernels may know of an input or state; absent for all other values.
+  Tensor known_elements(ValueId v) const {
+    const Graph& graph = *compiled_->graph;
+    std::vector<ValueId> values = graph.inputs();
+    values.insert(values.end(), graph.states().begin(), graph.states().end());
+    const auto at = std::find(values.begin(), values.end(), v);
+    return states_ && at != values.end() ? states_->states()[static_cast<size_t>(at - values.begin())].tensor
+                                         : Tensor();
   }
 
   // What preparing a step gives.
@@ -311,7 +326,8 @@ class PlanCompiler {
       c.has_dynamic_steps = true;
     }
     c.provenance.push_back(provenance_of(step));
-    if (made.kernel && made.candidate.kernel && states_ && states_->knows_states(c.plan, step)) {
+    const bool can_renew = made.candidate.kernel || dynamic_cast<PackingKernel*>(made.kernel.get());
+    if (made.kernel && can_renew && states_ && states_->knows_states(c.plan, step)) {
       states_->add(c.plan, c.kernels.size(), std::move(made.kernel));
       c.state_kernels = states_;
     }

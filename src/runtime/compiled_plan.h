@@ -62,9 +62,9 @@ struct PlanOptions {
   PackedConstants* packed = nullptr;  ///< See KernelCall. Not with `release_from`, since it keeps constants.
   PrepareNested nested = nullptr;     ///< Null: nested graphs are planned when they run.
   bool keeps_inputs = false;          ///< No step writes where it reads, so that inputs can be looked at behind it.
-  /// Kernels may know the elements of states, and those who run the plan tell its launchables what states hold now:
-  /// Launchable::set_state(). On the host alone.
-  bool knows_states = false;
+  /// What kernels may know of inputs that last longer than a run, by input: known_states(), or what a body is given of
+  /// them. Those who run the plan tell what they hold then: Launchable::set_state(). On the host alone; empty: nothing.
+  std::vector<StateContents> states = {};
 
   /// Threads of a step's kernel.
   int threads_of(const Step& step) const { return step.threads > 0 ? step.threads : threads; }

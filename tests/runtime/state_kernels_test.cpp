@@ -10,8 +10,10 @@
 #include "autograph/checkpoint.h"
 #include "autograph/compile.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/reduction.h"
 #include "autograph/ops/window.h"
 #include "engine/executable.h"
 #include "engine/state_store.h"
@@ -249,6 +251,76 @@ TEST(StateKernels, OfOneRunHaveOneVersion) {
   for (std::thread& reader : readers) reader.join();
   stop = true;
   writer.join();
+}
+
+// Weights in the bodies of a loop and of the branches of an if, whose kernels have plans of their own.
+constexpr int64_t kTurns = 3;
+const Dims kImage{1, 32, 6, 6};
+
+Graph turn() {
+  Graph body("turn");
+  const Var h = input(body, DType::f32, Shape::of(kImage), "h"), x = input(body, DType::f32, Shape::of(kImage), "x");
+  const Var w = input(body, DType::f32, {32, 32, 3, 3}, "w");
+  body.add_output(tanh(add(conv(h, w, {}, {.pads = {1, 1, 1, 1}}), x)).id());
+  return body;
+}
+
+// y = the last h of a scan over x, or of one in the branch of an if.
+Graph make_scan(bool in_branch) {
+  Graph graph("scan");
+  const Var x = input(graph, DType::f32, {kTurns, 1, 32, 6, 6}, "x"),
+            h = input(graph, DType::f32, Shape::of(kImage), "h");
+  Random random(5);
+  const Var w = state(graph, draw_tensor(random, DType::f32, {32, 32, 3, 3}, -0.1, 0.1), "a");
+  if (!in_branch) {
+    graph.add_output(scan({h}, {x}, turn(), {w})[0].id(), "y");
+    return graph;
+  }
+  Graph scans("scans"), hands_on("hands on");
+  for (Graph* branch : {&scans, &hands_on}) {
+    for (const Var& v : {h, x, w}) branch->add_input(graph.type(v.id()));
+  }
+  const auto in = [](Graph& branch, size_t i) { return Var(branch, branch.inputs()[i]); };
+  scans.add_output(scan({in(scans, 0)}, {in(scans, 1)}, turn(), {in(scans, 2)})[0].id());
+  hands_on.add_output(in(hands_on, 0).id());
+  const Var some = less(constant(graph, Tensor::scalar(-1e9F)), reduce_sum(h, {0, 1, 2, 3}, false));
+  graph.add_output(if_else(some, scans, hands_on, {h, x, w})[0].id(), "y");
+  return graph;
+}
+
+void expect_known_in_body(bool in_branch) {
+  SCOPED_TRACE(in_branch);
+  const Graph graph = make_scan(in_branch);
+  Random random(6);
+  const std::vector<Datum> inputs{draw_tensor(random, DType::f32, {kTurns, 1, 32, 6, 6}, -1, 1),
+                                  draw_tensor(random, DType::f32, kImage, -1, 1)};
+  StateStore store;
+  const Executable program = compile(graph, with_store(store));
+  const auto expect_right = [&](const char* when) {
+    Graph frozen = graph;
+    store.copy_to(frozen);
+    CompileOptions reference;
+    reference.device = "reference";
+    const Outputs expected = compile(std::move(frozen), reference).run(inputs);
+    EXPECT_EQ(difference(program.run(inputs)[0], expected[0], {1e-3, 1e-4}), "") << when;
+  };
+  expect_right("before anything was written");
+  const size_t before = num_made(store), forms = num_held(store);
+  ASSERT_GE(forms, 1U) << "no kernel of the body has packed weights";
+  expect_right("once more");
+  EXPECT_EQ(num_made(store), before) << "nothing was written";
+  for (int write = 1; write <= 2; ++write) {
+    store.set("a", filled_with({32, 32, 3, 3}, 0.01F * static_cast<float>(write)));
+    expect_right("after a write");
+    expect_right("in the run behind it");
+    EXPECT_EQ(num_made(store), before + static_cast<size_t>(write)) << "packed once for each version";
+    EXPECT_EQ(num_held(store), forms);
+  }
+}
+
+TEST(StateKernels, KnowWeightsInBodies) {
+  expect_known_in_body(false);
+  expect_known_in_body(true);
 }
 
 TEST(StateKernels, KnowWeightsThatLastLongerThanARun) {

@@ -28,8 +28,10 @@ class PlannedBody {
   virtual std::unique_ptr<PlannedSession> new_session() const = 0;
 };
 
-/// The nested graph `attribute` of a node compiled for inputs of these types; null where outputs are not tensors, or
-/// some extents are only known while running.
-using BodyPlanner = FunctionRef<const PlannedBody*(std::string_view attribute, const std::vector<Type>& inputs)>;
+/// The nested graph `attribute` of a node compiled for inputs of these types, of which the last `num_captures` are the
+/// last inputs of the node as they are; null where outputs are not tensors, or some extents are only known while
+/// running.
+using BodyPlanner =
+    FunctionRef<const PlannedBody*(std::string_view attribute, const std::vector<Type>& inputs, size_t num_captures)>;
 
 }  // namespace autograph

@@ -121,7 +121,7 @@ void export_onnx(ExportNode& to) { to.num_captured = to.inputs.size() - 1; }
 std::unique_ptr<NestedRun> plan_if(const NestedCall& call) {
   const std::vector<Type> captured(call.inputs.begin() + 1, call.inputs.end());
   for (const std::string_view name : kBranches) {
-    const PlannedBody* branch = call.plan_body(name, captured);
+    const PlannedBody* branch = call.plan_body(name, captured, captured.size());
     if (!branch) return nullptr;
     const std::unique_ptr<PlannedSession> session = branch->new_session();
     for (size_t k = 0; k < call.outputs.size(); ++k) {

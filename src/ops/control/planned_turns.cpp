@@ -69,7 +69,8 @@ bool gives(const NestedCall& call, const TurnWiring& wiring, const NestedSession
 std::unique_ptr<NestedRun> plan_turns(const NestedCall& call, TurnWiring wiring) {
   std::vector<Type> inputs(call.inputs.begin() + static_cast<int64_t>(wiring.first_input), call.inputs.end());
   if (wiring.turns.has_condition && !inputs[1].is_tensor()) inputs[1] = Type(DType::boolean, {});
-  const PlannedBody* body = call.plan_body("body", types_in_turn(wiring.turns, inputs));
+  const PlannedBody* body = call.plan_body("body", types_in_turn(wiring.turns, inputs),
+                                           static_cast<size_t>(call.attributes.integer("num_captures")));
   if (!body) return nullptr;
   const std::unique_ptr<PlannedSession> session = body->new_session();
   if (!gives(call, wiring, *session)) return nullptr;
