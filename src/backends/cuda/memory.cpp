@@ -9,6 +9,7 @@
 #include "autograph/error.h"
 #include "backends/cuda/machine.h"
 #include "backends/cuda/stream.h"
+#include "base/aligned_size.h"
 
 namespace autograph::cuda {
 namespace {
@@ -16,11 +17,8 @@ namespace {
 // Page-locked memory is taken from all programs of the machine: larger copies are the driver's business.
 constexpr size_t kMostStaging = size_t{32} << 20;
 constexpr size_t kLeastStaging = size_t{256} << 10;
-constexpr size_t kAlignment = 64;
 
 CUdeviceptr device_address(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
-
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
@@ -83,10 +81,10 @@ std::shared_ptr<void> allocate_pinned(const Machine& machine, size_t bytes) {
 }
 
 void* Staging::take(size_t bytes) {
-  wanted_ += aligned(bytes);
+  wanted_ += aligned_size(bytes);
   if (used_ + bytes > capacity_) return nullptr;
   void* part = static_cast<char*>(memory_.get()) + used_;
-  used_ += aligned(bytes);
+  used_ += aligned_size(bytes);
   return part;
 }
 

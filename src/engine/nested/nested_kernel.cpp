@@ -6,9 +6,9 @@
 
 #include "autograph/device.h"
 #include "autograph/error.h"
+#include "base/aligned_size.h"
 #include "engine/nested/plan_session.h"
 #include "runtime/packing_kernel.h"
-#include "schedule/memory/memory_plan.h"
 
 namespace autograph {
 namespace {

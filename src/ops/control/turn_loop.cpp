@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/aligned_size.h"
 #include "base/check.h"
 #include "ops/shape/axes.h"
 #include "tensor/size_of.h"
@@ -12,7 +13,6 @@ namespace {
 
 // A loop without limit that keeps no results would otherwise run for ever.
 constexpr int64_t kMaxTurns = int64_t{1} << 31;
-constexpr size_t kAlignment = 64;
 
 char* at(void* base, size_t offset) { return static_cast<char*>(base) + offset; }
 
@@ -21,8 +21,6 @@ int64_t product(const Dims& dims, int64_t begin, int64_t end) {
   for (int64_t axis = begin; axis < end; ++axis) count *= dims[static_cast<size_t>(axis)];
   return count;
 }
-
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // Copies blocks that lie `from_step` and `to_step` bytes apart.
 void copy_blocks(const char* from, size_t from_step, char* to, size_t to_step, size_t bytes, int64_t count) {
@@ -71,7 +69,7 @@ TurnLoop::Cut TurnLoop::cut_of(const Type& slice, int64_t axis) {
 
 size_t TurnLoop::take_scratch(size_t bytes) {
   const size_t offset = scratch_bytes_;
-  scratch_bytes_ += aligned(bytes);
+  scratch_bytes_ += aligned_size(bytes);
   return offset;
 }
 
@@ -122,7 +120,7 @@ class TurnLoop::Run {
     void* const second = at(memory_.scratch(), state.scratch);
     if (!is_result) return second;
     if (k >= num_conditions()) return memory_.state(k - num_conditions());
-    return at(second, aligned(state.bytes));
+    return at(second, aligned_size(state.bytes));
   }
 
   const void* current(size_t k) const {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/aligned_size.h"
 #include "base/check.h"
 
 namespace autograph {
@@ -210,12 +211,6 @@ void take_if_smaller(MemoryPlan& plan, std::vector<size_t> offsets, size_t peak)
 }
 
 }  // namespace
-
-size_t aligned_size(size_t bytes) {
-  AG_CHECK_USER(bytes <= std::numeric_limits<size_t>::max() - kMemoryAlignment, BudgetError,
-                "[memory] tensor: {} bytes are more than can be addressed", bytes);
-  return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
-}
 
 MemoryPlan plan_memory(std::span<const Lifetime> tensors) {
   std::vector<size_t> sizes(tensors.size());

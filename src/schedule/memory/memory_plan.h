@@ -12,9 +12,6 @@
 
 namespace autograph {
 
-/// Every offset and size is a multiple of this, so that tensors start on a cache line.
-inline constexpr size_t kMemoryAlignment = 64;
-
 /// A tensor and the steps during which its bytes matter, both inclusive.
 struct Lifetime {
   size_t bytes = 0;
@@ -22,16 +19,13 @@ struct Lifetime {
   uint32_t last_step = 0;   ///< The last step that reads it; >= first_step.
 };
 
-/// The answer. Tensors of 0 bytes get offset 0 and take no room.
+/// The answer: offsets and sizes are multiples of kMemoryAlignment. Tensors of 0 bytes get offset 0 and take no room.
 struct MemoryPlan {
   std::vector<size_t> offsets;   ///< Parallel to the tensors asked for.
   size_t peak_bytes = 0;         ///< Size of the arena.
   size_t sum_bytes = 0;          ///< What the tensors would take side by side, rounded up to the alignment.
   size_t lower_bound_bytes = 0;  ///< No plan can be smaller; for a partial order only the largest single tensor.
 };
-
-/// `bytes` rounded up to the alignment; throws BudgetError when that overflows.
-size_t aligned_size(size_t bytes);
 
 /// Plans for a total order of steps. Prefers memory that was freed most recently (it is still in cache) as long as that
 /// costs no more than 1/16 of the best peak found; O(n * alive) plus, for up to 4,096 tensors, one O(n^2) attempt.

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/aligned_size.h"
 #include "schedule/memory/storage_use.h"
 #include "schedule/plan.h"
 

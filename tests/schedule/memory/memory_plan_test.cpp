@@ -5,6 +5,7 @@
 #include <random>
 
 #include "autograph/error.h"
+#include "base/aligned_size.h"
 
 namespace autograph {
 namespace {

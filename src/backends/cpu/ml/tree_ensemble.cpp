@@ -7,6 +7,7 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/ml/flat_forest.h"
 #include "backends/cpu/threads/parallel.h"
+#include "base/aligned_size.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -17,15 +18,13 @@ using namespace trees;
 // What a walk through a tree costs, in the unit of kMinWorkPerThread.
 constexpr int64_t kWorkPerWalk = 64;
 
-size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // The scores of a row while they are summed, and which of them some leaf touched.
 struct Scores {
   double* values;
   uint8_t* touched;
   int64_t count;
 
-  static size_t bytes(int64_t count) { return round_up(static_cast<size_t>(count) * (sizeof(double) + 1)); }
+  static size_t bytes(int64_t count) { return aligned_size(static_cast<size_t>(count) * (sizeof(double) + 1)); }
   static Scores at(std::byte* memory, int64_t count) {
     return {reinterpret_cast<double*>(memory), reinterpret_cast<uint8_t*>(memory) + count * int64_t{sizeof(double)},
             count};
@@ -101,7 +100,7 @@ class TreeEnsembleKernel : public Kernel {
   static constexpr int kLanes = FlatForest<T>::kRowLanes;
   static constexpr int kTreeLanes = FlatForest<T>::kTreeLanes;
 
-  size_t leaf_bytes() const { return round_up(static_cast<size_t>(num_trees_) * sizeof(int32_t)); }
+  size_t leaf_bytes() const { return aligned_size(static_cast<size_t>(num_trees_) * sizeof(int32_t)); }
   size_t share_bytes() const {
     return std::max(kLanes * Scores::bytes(targets_), Scores::bytes(targets_) + leaf_bytes());
   }

@@ -7,9 +7,9 @@
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/onednn/movable_memory.h"
 #include "backends/cpu/threads/parallel.h"
+#include "base/aligned_size.h"
 #include "base/check.h"
 #include "runtime/memory/packed_constants.h"
-#include "schedule/memory/memory_plan.h"
 
 namespace autograph::onednn {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "backends/cpu/threads/parallel.h"
+#include "base/aligned_size.h"
 #include "base/check.h"
-#include "schedule/memory/memory_plan.h"
 
 namespace autograph::onednn {
 namespace {

@@ -9,6 +9,7 @@
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/linear/integer_loops.h"
 #include "backends/cpu/threads/parallel.h"
+#include "base/aligned_size.h"
 #include "ops/defs.h"
 #include "runtime/memory/packed_constants.h"
 
@@ -55,22 +56,20 @@ class IntegerConv : public Kernel {
     if (!call.constant(kW) || (call.has_input(kWZero) && !call.constant(kWZero))) return;
     const Tensor zeros = call.has_input(kWZero) ? *call.constant(kWZero) : Tensor();
     packed_ = PackedConstants::share(call.packed, {*call.constant(kW), zeros}, "integer_conv_simd", [&] {
-      Tensor packed = Tensor::empty(DType::u8, {weight_row_bytes()});
+      Tensor packed = Tensor::empty(DType::u8, {static_cast<int64_t>(weight_row_bytes())});
       widen(static_cast<const uint8_t*>(call.constant(kW)->raw()), zeros.view(), weight_rows(packed.mutable_raw()));
       return packed;
     });
   }
 
-  size_t scratch_bytes() const override {
-    return static_cast<size_t>(threads_ * bytes_of_thread() + (packed_ ? 0 : weight_row_bytes()));
-  }
+  size_t scratch_bytes() const override { return memory_of_threads() + (packed_ ? 0 : weight_row_bytes()); }
   size_t weight_bytes() const override { return packed_ ? packed_->size_bytes() : 0; }
   bool reads_input(size_t slot) const override { return (slot != kW && slot != kWZero) || !packed_; }
 
   void run(const KernelArgs& args) const override {
     const auto given = [&](size_t slot) { return slot < args.inputs.size() ? args.inputs[slot] : TensorView(); };
     void* const memory =
-        packed_ ? const_cast<void*>(packed_->raw()) : static_cast<char*>(args.scratch) + threads_ * bytes_of_thread();
+        packed_ ? const_cast<void*>(packed_->raw()) : static_cast<char*>(args.scratch) + memory_of_threads();
     const WeightRows weights = weight_rows(memory);
     if (!packed_) widen(static_cast<const uint8_t*>(args.inputs[kW].raw()), given(kWZero), weights);
     const int32_t zero = zero_point(given(kXZero), 0);
@@ -78,7 +77,7 @@ class IntegerConv : public Kernel {
     auto* const y = static_cast<int32_t*>(args.outputs[0].raw());
     const int64_t chunks = (windows_.pixels() + chunk_ - 1) / chunk_;
     for_shares(threads_, images_ * groups_ * chunks, [&](int64_t begin, int64_t end, int thread) {
-      auto* const scratch = static_cast<char*>(args.scratch) + thread * bytes_of_thread();
+      auto* const scratch = static_cast<char*>(args.scratch) + static_cast<size_t>(thread) * bytes_of_thread();
       auto* const zeros = reinterpret_cast<int32_t*>(scratch);
       auto* const panels = reinterpret_cast<int8_t*>(zeros + chunk_);
       std::fill_n(zeros, chunk_, zero - (x_is_signed_ ? 0 : kUnsignedShift));
@@ -103,17 +102,18 @@ class IntegerConv : public Kernel {
   // In the time that one element takes (parallel.h).
   static constexpr double kProductsOfWork = 16;
 
-  static constexpr int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
   int64_t depth() const { return channels_ * windows_.taps(); }
   int64_t rows() const { return groups_ * outputs_; }
   // Zero points, panels and two rows that are to be packed.
-  int64_t bytes_of_thread() const {
-    return aligned(chunk_ * (static_cast<int64_t>(sizeof(int32_t)) + integer_row_size(depth()) + 2));
+  size_t bytes_of_thread() const {
+    return aligned_size(static_cast<size_t>(chunk_) *
+                        (sizeof(int32_t) + static_cast<size_t>(integer_row_size(depth()) + 2)));
   }
-  int64_t row_bytes() const {
-    return aligned(rows() * integer_row_size(depth()) * static_cast<int64_t>(sizeof(int16_t)));
+  size_t memory_of_threads() const { return static_cast<size_t>(threads_) * bytes_of_thread(); }
+  size_t row_bytes() const {
+    return aligned_size(static_cast<size_t>(rows() * integer_row_size(depth())) * sizeof(int16_t));
   }
-  int64_t weight_row_bytes() const { return row_bytes() + rows() * static_cast<int64_t>(sizeof(int32_t)); }
+  size_t weight_row_bytes() const { return row_bytes() + static_cast<size_t>(rows()) * sizeof(int32_t); }
   WeightRows weight_rows(void* memory) const {
     return {static_cast<int16_t*>(memory), reinterpret_cast<int32_t*>(static_cast<char*>(memory) + row_bytes())};
   }

@@ -7,6 +7,7 @@
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/linear/integer_loops.h"
 #include "backends/cpu/threads/parallel.h"
+#include "base/aligned_size.h"
 #include "ops/defs.h"
 #include "ops/linear/matmul_shape.h"
 #include "runtime/memory/packed_constants.h"
@@ -63,17 +64,15 @@ class IntegerMatmul : public Kernel {
   }
 
   size_t scratch_bytes() const override {
-    const int64_t numbers = all_rows_ * integer_row_size(depth_) * static_cast<int64_t>(sizeof(int16_t));
-    const int64_t sums = (all_rows_ + panels() * integer_panel_width()) * static_cast<int64_t>(sizeof(int32_t));
-    return static_cast<size_t>(aligned(numbers) + aligned(sums) + (packed_ ? 0 : packed_bytes()));
+    const auto sums = static_cast<size_t>(all_rows_ + panels() * integer_panel_width()) * sizeof(int32_t);
+    return row_bytes() + aligned_size(sums) + (packed_ ? 0 : static_cast<size_t>(packed_bytes()));
   }
   size_t weight_bytes() const override { return packed_ ? packed_->size_bytes() : 0; }
   bool reads_input(size_t slot) const override { return slot != kB || !packed_; }
 
   void run(const KernelArgs& args) const override {
     auto* const rows = static_cast<int16_t*>(args.scratch);
-    auto* const sums = reinterpret_cast<int32_t*>(static_cast<char*>(args.scratch) +
-                                                  aligned(all_rows_ * integer_row_size(depth_) * sizeof(int16_t)));
+    auto* const sums = reinterpret_cast<int32_t*>(static_cast<char*>(args.scratch) + row_bytes());
     int32_t* const zeros = sums + all_rows_;
     const int8_t* panels_of_b = packed_ ? packed_->data<int8_t>() : nullptr;
     if (!packed_) {
@@ -93,7 +92,9 @@ class IntegerMatmul : public Kernel {
   // In the time that one element takes (parallel.h).
   static constexpr double kProductsOfWork = 16;
 
-  static constexpr int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+  size_t row_bytes() const {
+    return aligned_size(static_cast<size_t>(all_rows_ * integer_row_size(depth_)) * sizeof(int16_t));
+  }
   int64_t num_pairings() const { return static_cast<int64_t>(pairings_.size()); }
   int64_t panels() const { return (columns_ + integer_panel_width() - 1) / integer_panel_width(); }
   int64_t matrix_bytes() const { return panels() * integer_panel_bytes(depth_); }

@@ -19,6 +19,7 @@
 
 #include <hwy/highway.h>
 #include "backends/cpu/simd/rows-inl.h"
+#include "base/aligned_size.h"
 #include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
@@ -167,8 +168,7 @@ class TopKKernel : public Kernel {
   // Candidates, and a row where its elements are not neighbours.
   size_t scratch_per_thread() const {
     const int64_t row = blocks_.inner == 1 ? 0 : blocks_.extent;
-    return (static_cast<size_t>(capacity_) * sizeof(uint64_t) + static_cast<size_t>(row) * sizeof(float) + 63) / 64 *
-           64;
+    return aligned_size(static_cast<size_t>(capacity_) * sizeof(uint64_t) + static_cast<size_t>(row) * sizeof(float));
   }
 
   // The row that begins at x, its elements next to each other.
