@@ -34,6 +34,7 @@ enum class Arity : uint8_t {
   single,    ///< Exactly once.
   optional,  ///< Once or not at all.
   variadic,  ///< Any number; only as the last parameter.
+  internal,  ///< Once or not at all: an output for gradients, which no file format has.
 };
 
 /// An input or output of an op.

@@ -74,7 +74,8 @@ Json dtypes_json(const OpDef& op) {
 std::string_view arity_text(Arity arity) {
   switch (arity) {
     case Arity::single: return "single";
-    case Arity::optional: return "optional";
+    case Arity::optional:
+    case Arity::internal: return "optional";
     case Arity::variadic: return "variadic";
   }
   return "";

@@ -10,7 +10,6 @@
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/import/read_tensor.h"
 #include "io/onnx/import/read_type.h"
-#include "ops/defs.h"
 
 namespace autograph::io {
 namespace {
@@ -24,11 +23,12 @@ const OnnxName* export_form(const OpDef& op) {
   return nullptr;
 }
 
-// Has it more outputs than its ONNX form? They are for gradients.
-bool has_own_outputs(const Node& node) {
-  constexpr size_t kOutputsOfLstm = 3, kOutputsOfGru = 2;
-  return (&node.op() == &lstm_def() && node.outputs().size() > kOutputsOfLstm) ||
-         (&node.op() == &gru_def() && node.outputs().size() > kOutputsOfGru);
+// Has it outputs that its ONNX form has not?
+bool has_internal_outputs(const Node& node) {
+  const std::vector<Param>& params = node.op().outputs;
+  const size_t count = std::min(params.size(), node.outputs().size());
+  return std::any_of(params.begin(), params.begin() + static_cast<ptrdiff_t>(count),
+                     [](const Param& param) { return param.arity == Arity::internal; });
 }
 
 void expand_nested(Graph& graph, NodeId id) {
@@ -95,7 +95,7 @@ Graph with_onnx_forms(const Graph& graph) {
     std::set<std::string> missing;
     for (const NodeId id : result.nodes()) {
       const OpDef& op = result.node(id).op();
-      if (export_form(op) && !has_own_outputs(result.node(id))) continue;
+      if (export_form(op) && !has_internal_outputs(result.node(id))) continue;
       if (op.decompose) {
         replace_by_body(result, id);
         changed = true;

@@ -157,7 +157,7 @@ const OpDef& gru_def() {
                   {"gates", "T",
                    "[directions, length, batch, 3 * hidden]: z, r, n of all positions; with linear_before_reset "
                    "[.., 4 * hidden], R h + b of the candidate behind them.",
-                   Arity::optional}},
+                   Arity::internal}},
       .types = {{"T", dtypes::kFloat}, {"I", DTypeSet{DType::i32}}},
       .attributes = attributes(),
       .infer = infer,

@@ -183,7 +183,7 @@ const OpDef& lstm_def() {
                   {"sums", "T",
                    "[directions, length, batch, 4 * hidden]: W x + R h + b, before "
                    "clipping and peepholes.",
-                   Arity::optional}},
+                   Arity::internal}},
       .types = {{"T", dtypes::kFloat}, {"I", DTypeSet{DType::i32}}},
       .attributes = attributes(),
       .infer = infer,
