@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "autodiff/learnable.h"
@@ -13,6 +14,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "base/join.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -37,6 +39,15 @@ class Promotion {
   }
 
  private:
+  // The name that was meant, or what names there are.
+  static std::string hint(const std::string& patterns, const std::vector<std::string>& names) {
+    constexpr size_t kNamed = 8;
+    const std::string nearest = did_you_mean(patterns, names);
+    if (!nearest.empty()) return nearest;
+    return fmt::format(" (there are {}{})", join(std::span(names).first(std::min(names.size(), kNamed)), ", "),
+                       names.size() > kNamed ? fmt::format(" and {} more", names.size() - kNamed) : "");
+  }
+
   // Constants and states that may learn and have a name that fits, in the order in which nodes read them.
   std::vector<ValueId> choose(const std::string& patterns) {
     const std::vector<ValueId> candidates = learnable_values(graph_);
@@ -49,7 +60,7 @@ class Promotion {
       if (fits(patterns, names.back())) chosen.push_back(id);
     }
     AG_CHECK_USER(!chosen.empty(), ValueError, "[train] weights: no float weight of the model is called '{}'{}",
-                  patterns, did_you_mean(patterns, names));
+                  patterns, hint(patterns, names));
     return chosen;
   }
 

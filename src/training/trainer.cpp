@@ -162,9 +162,11 @@ class Trainer::Impl {
     const double loss = metrics.at("loss");
     if (!std::isfinite(loss)) {
       log_->end();
-      throw Error(ExitCode::failed, fmt::format("[train] loss: it is {} at step {} (a lower learning rate, or "
-                                                "clip_norm, may help; the last checkpoint is from before)",
-                                                loss, history_.step));
+      throw Error(ExitCode::failed,
+                  fmt::format("[train] loss: it is {} at step {} (a lower learning rate, or clip_norm, may help; "
+                              "check_nan names the node that made the first{})",
+                              std::isnan(loss) ? "NaN" : "infinite", history_.step,
+                              checkpoints_ ? "; the last checkpoint is from before" : ""));
     }
     if (options_.on_progress) options_.on_progress(progress());
     const bool is_due = options_.checkpoint_every > 0 && history_.step % options_.checkpoint_every == 0;

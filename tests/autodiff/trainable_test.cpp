@@ -85,6 +85,10 @@ TEST(Trainable, WeightsByName) {
   EXPECT_EQ(make_trainable(make_model(), {.weights = "fc.*,bn.bias"}).weights, (Names{"bn.bias", "fc.weight"}));
   EXPECT_EQ(message_of<ValueError>([] { make_trainable(make_model(), {.weights = "fc.wieght"}); }),
             "[train] weights: no float weight of the model is called 'fc.wieght' (did you mean 'fc.weight'?)");
+  EXPECT_NE(message_of<ValueError>([] {
+              make_trainable(make_model(), {.weights = "layer*"});
+            }).find("(there are conv.weight, "),
+            std::string::npos);
 }
 
 TEST(Trainable, EvaluatesAsTheModelDoes) {

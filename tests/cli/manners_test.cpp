@@ -268,5 +268,17 @@ TEST(Cli, FullDiskOnStdoutIsFailure) {
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
 }
 
+TEST(Cli, SaysWhatAFlagTakes) {
+  const auto message = [](const std::string& arguments) {
+    return run_program("train m.onnx --data x " + arguments).err;
+  };
+  EXPECT_EQ(message("--epochs x"), "error: [cli] --epochs: expected an integer, got 'x'\n");
+  EXPECT_EQ(message("--epochs 1.5"), "error: [cli] --epochs: expected an integer, got '1.5'\n");
+  EXPECT_EQ(message("--lr fast"), "error: [cli] --learning-rate: expected a number, got 'fast'\n");
+  EXPECT_EQ(message("--schedule plateu"),
+            "error: [cli] schedule: expected one of constant step cosine one_cycle plateau, got 'plateu' (did you mean "
+            "'plateau'?)\n");
+}
+
 }  // namespace
 }  // namespace autograph

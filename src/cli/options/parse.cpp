@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <type_traits>
 
 #include "autograph/error.h"
 #include "base/check.h"
@@ -57,6 +58,14 @@ void apply_environment(const Command& command) {
   for (const Command& nested : command.commands) apply_environment(nested);
 }
 
+// "" where `text` is a T.
+template <class T>
+std::string fault_of(const std::string& text) {
+  T value{};
+  if (CLI::detail::lexical_cast(text, value)) return "";
+  return fmt::format("expected {}, got '{}'", std::is_integral_v<T> ? "an integer" : "a number", text);
+}
+
 CLI::Option* add_option(CLI::App& app, const Option& option) {
   return std::visit(
       [&]<class T>(T* value) -> CLI::Option* {
@@ -66,8 +75,10 @@ CLI::Option* add_option(CLI::App& app, const Option& option) {
           CLI::Option* added = app.add_option(option.names, *value, option.doc);
           return option.is_positional() ? added : added->allow_extra_args(false);
         } else {
-          return app.add_option(option.names, *value, option.doc)
-              ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+          CLI::Option* added =
+              app.add_option(option.names, *value, option.doc)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+          if constexpr (std::is_arithmetic_v<T>) added->check(fault_of<T>);
+          return added;
         }
       },
       option.target);
@@ -183,6 +194,8 @@ Invocation parse(const Command& root, const std::vector<std::string>& arguments,
   try {
     // CLI11 takes the arguments in reverse.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ValidationError& error) {
+    throw UserError(fmt::format("[cli] {}", error.what()));
   } catch (const CLI::Error& error) {
     throw UserError(fmt::format("[cli] arguments: {}", error.what()));
   }

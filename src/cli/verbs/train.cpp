@@ -334,7 +334,9 @@ std::vector<Option> update_options(Options& options) {
               "sparse_adam is PyTorch's SparseAdam for tables that are read by rows (embeddings), of which it updates "
               "those that a step has "
               "read, and Adam for other weights.",
-       .target = &options.optimizer},
+       .target = &options.optimizer,
+       .kind = ValueKind::choice,
+       .choices = optimizer_names()},
       {.names = "--learning-rate,--lr",
        .value_name = "R",
        .doc = "The highest of the schedule; the task's own when not given.",
@@ -348,7 +350,9 @@ std::vector<Option> update_options(Options& options) {
        .doc =
            "Of the learning rate: constant, step, cosine, one_cycle, or plateau, which falls to a tenth when what was "
            "held out has not got better for 3 epochs; one_cycle when not given.",
-       .target = &options.schedule},
+       .target = &options.schedule,
+       .kind = ValueKind::choice,
+       .choices = {"constant", "step", "cosine", "one_cycle", kPlateau}},
       {.names = "--warm-up",
        .value_name = "N",
        .doc = "Of schedules constant, step and cosine: steps in which the learning rate rises to theirs.",
