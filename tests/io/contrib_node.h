@@ -128,6 +128,7 @@ class ContribNode {
       case DType::string: return 8;
       case DType::boolean: return 9;
       case DType::f16: return 10;
+      case DType::f64: return 11;
       default: return 0;
     }
   }

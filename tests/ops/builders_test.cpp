@@ -112,6 +112,7 @@ TEST_F(Builders, StringsAreCutAndJoined) {
   EXPECT_EQ(values(regex_full_match(string_concat(x, x), "c+")), (Values{0, 1}));
   const Var upper = string_normalizer(x, {{"case_change_action", "UPPER"}});
   EXPECT_EQ(values(regex_full_match(upper, "[A-C-]+")), (Values{1, 1}));
+  EXPECT_EQ(values(murmur_hash(of(Tensor::of<std::string>({1}, {"foo"})), 42)), (Values{2972666014}));
   const Var counts = tf_idf_vectorizer(of(longs({3}, {5, 6, 5})), {{"mode", "TF"},
                                                                    {"min_gram_length", int64_t{1}},
                                                                    {"max_gram_length", int64_t{1}},

@@ -19,6 +19,8 @@ std::vector<Var> string_split(Var x, const std::string& delimiter = "", int64_t 
 Var string_normalizer(Var x, Attributes attributes = {});
 /// Does each string match `pattern` as a whole? bool.
 Var regex_full_match(Var x, const std::string& pattern);
+/// MurmurHash3 of 32 bits over the bytes of each element, a string or a number: u32, or i32 unless `positive`.
+Var murmur_hash(Var x, int64_t seed = 0, bool positive = true);
 /// Counts of the n-grams of a pool in x, [tokens] or [rows, tokens]; `attributes` are those of the op.
 Var tf_idf_vectorizer(Var x, Attributes attributes);
 

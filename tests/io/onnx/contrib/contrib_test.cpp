@@ -21,6 +21,22 @@ double fast_gelu(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI)
 
 double silu(double x, double alpha = 1) { return x / (1 + std::exp(-alpha * x)); }
 
+// Numbers that ONNX Runtime gives.
+TEST(Contrib, MurmurHashesOfBytes) {
+  const auto hashes = [](const Tensor& x) { return ContribNode("MurmurHash3").input(x).result().to_f64(); };
+  EXPECT_EQ(hashes(Tensor::of<std::string>({4}, {"", "a", "hello", "Graph the"})),
+            (Numbers{0, 1009084850, 613153351, 3009686681}));
+  EXPECT_EQ(hashes(Tensor::of<int32_t>({3}, {0, 3, 7})), (Numbers{593689054, 847579505, 1343918321}));
+  EXPECT_EQ(hashes(Tensor::vector({0, 3, -3})), (Numbers{1669671676, 2738575283, 2497518509}));
+  EXPECT_EQ(hashes(f32({2}, {3, 7})), (Numbers{6814352, 1570402213}));
+  EXPECT_EQ(hashes(Tensor::of<double>({2}, {3, 7})), (Numbers{3554953595, 785381853}));
+  const ContribNode signed_hash = ContribNode("MurmurHash3").input(Tensor::of<int32_t>({1}, {-3})).set("positive", 0);
+  EXPECT_EQ(signed_hash.result().to_f64(), (Numbers{1917716652}));
+  const Tensor foo = Tensor::of<std::string>({1}, {"foo"});
+  EXPECT_EQ(ContribNode("MurmurHash3").input(foo).set("positive", 0).result().to_f64(), (Numbers{-156908512}));
+  EXPECT_EQ(ContribNode("MurmurHash3").input(foo).set("seed", 42).result().to_f64(), (Numbers{2972666014}));
+}
+
 // ---- Activations -----------------------------------------------------------------------------------------------
 
 TEST(Contrib, GeluInItsForms) {
