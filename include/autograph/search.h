@@ -98,6 +98,9 @@ struct SearchOptions {
   std::function<bool()> is_cancelled = nullptr;  ///< Asked often; true ends the search with the best so far.
 };
 
+/// What the truth about a graph may take of the budget of a search. Where candidates count, no clock decides.
+TruthLimits truth_limits(const SearchOptions& search);
+
 /// A rewrite that the result contains.
 struct AppliedRule {
   std::string rule;    ///< Name of the rule.

@@ -16,6 +16,8 @@ namespace autograph {
 struct TruthLimits {
   double seconds = 0;  ///< Where the reference would take longer, parts of the graph are compared; 0: no limit.
   size_t bytes = 0;    ///< The same for memory; 0: what the machine has.
+  /// When a reference that turns out to be slower than was expected is given up, and parts are compared; 0: never.
+  double overdue_seconds = 0;
   /// Asked before each node; true: parts of the graph will do, and few of them. Null: never.
   std::function<bool()> is_cancelled = nullptr;
 };

@@ -25,6 +25,10 @@ constexpr double kTimeForAnother = 1.5;
 
 // Both are compiled and run for that.
 constexpr double kPlansToSettle = 2.2;
+// On a busy machine, or in ops of a program's own, the reference may take longer than it should: so many times.
+constexpr double kTruthOverdue = 2;
+// The plain plan alone: the fewest rounds, and compiling it.
+constexpr double kRunsToSettle = 16;
 
 void check_options(const SearchOptions& search) {
   const auto require = [](bool condition, std::string_view what, std::string_view expected, double got) {
@@ -93,12 +97,15 @@ void tell(SearchReport& report, const Difference& difference) {
   report.agrees = difference.ok;
 }
 
-// Where the plain plan is all that was found, there is nothing to measure it against; and where the budget is over, its
-// first run must do.
+// Where the plain plan is all that was found, there is nothing to measure it against: what trials that others lost told
+// of it will do, and where the budget is as good as over, its first run.
 void settle_for_plain(StrategyContext& context, const Trial& trial, const Proposal& plain) {
   SearchReport& report = context.report();
   const auto& known = context.plain_run();
-  if (known && (report.simulated || context.has_spent(1))) {
+  const auto has_time = [&] {
+    return !context.has_spent(1) && context.seconds() + kRunsToSettle * known->ms / 1e3 < context.budget_seconds();
+  };
+  if (known && (known->is_timed || report.simulated || !has_time())) {
     report.latency_before_ms = report.latency_after_ms = known->ms;
     tell(report, known->difference);
     return;
@@ -167,9 +174,9 @@ SearchOptions with_inputs(const Graph& graph, SearchOptions search, const Hidden
 SearchOptions with_truth(const Graph& graph, const CompileOptions& compile_options, SearchOptions search) {
   if (!search.verify || search.truth) return search;
   if (search.on_progress) search.on_progress({"running the reference", 0, 0, 0, 0, search.budget_seconds});
-  search.truth = std::make_shared<const Truth>(
-      Truth::of(graph, search.inputs, compile_options,
-                {.seconds = kTruthShare * search.budget_seconds, .is_cancelled = search.is_cancelled}));
+  TruthLimits limits = truth_limits(search);
+  limits.is_cancelled = search.is_cancelled;
+  search.truth = std::make_shared<const Truth>(Truth::of(graph, search.inputs, compile_options, limits));
   return search;
 }
 
@@ -179,6 +186,11 @@ CompileOptions attested(CompileOptions options) {
 }
 
 }  // namespace
+
+TruthLimits truth_limits(const SearchOptions& search) {
+  const double seconds = kTruthShare * search.budget_seconds;
+  return {.seconds = seconds, .overdue_seconds = search.candidates > 0 ? 0 : kTruthOverdue * seconds};
+}
 
 Optimized optimize(Graph graph, const CompileOptions& given_options, const SearchOptions& given) {
   const Stopwatch since_start;

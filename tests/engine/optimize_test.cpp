@@ -361,6 +361,17 @@ TEST(Optimize, StopsWhenCancelledWithTheBestSoFar) {
   EXPECT_TRUE(compare_all(compile(found, simulated()).run(inputs), run_reference(graph, inputs), {}).ok);
 }
 
+// The clock goes on from what the command has spent: nothing is begun that could not be tried before the end.
+TEST(Optimize, BeginsNothingThatCouldNotBeTried) {
+  SearchOptions search = quick(Strategy::autograph);
+  search.budget_seconds = 400;
+  search.spent_seconds = 0.88 * search.budget_seconds;
+  const Optimized found = optimize(recurrent(6), simulated(), search);
+  EXPECT_EQ(found.report.candidates, 0U);
+  EXPECT_EQ(found.report.stop_reason, StopReason::budget);
+  EXPECT_GT(found.report.latency_after_ms, 0);
+}
+
 // What trials told is the result where no time is left to measure it once more.
 TEST(Optimize, TrialsTellTheLatenciesOfACancelledSearch) {
   SearchOptions search = quick(Strategy::autograph);

@@ -55,9 +55,8 @@ class NodeComparer {
 
   NodeComparison run() {
     result_.num_nodes = order_.size();
-    const Stopwatch watch;
     for (const NodeId id : chosen_) {
-      if (result_.num_compared >= kLeastCompared && watch.ms() > seconds_ * 1e3) break;
+      if (result_.num_compared >= kLeastCompared && watch_.ms() > seconds_ * 1e3) break;
       compare_node(graph_.node(id));
     }
     add_outputs();
@@ -192,6 +191,7 @@ class NodeComparer {
     return tail;
   }
 
+  const Stopwatch watch_;  // compiling and running the whole graph may take most of the time
   const Graph& graph_;
   const ErrorModel& model_;
   const double seconds_;

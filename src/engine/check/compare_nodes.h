@@ -23,7 +23,8 @@ struct NodeComparison {
 /// Have all values of the graph static types and all nodes a reference?
 bool can_compare_nodes(const Graph& graph);
 
-/// Nodes are compared, evenly spread, until `seconds` are over.
+/// Nodes are compared, evenly spread, until `seconds` are over, of which compiling and running the graph are a part; a
+/// few are in any case.
 NodeComparison compare_nodes(const Graph& graph, const std::vector<Datum>& inputs, const CompileOptions& options,
                              const ErrorModel& model, double seconds);
 

@@ -7,6 +7,7 @@
 #include "accuracy/scaled_run.h"
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
+#include "base/stopwatch.h"
 #include "engine/check/attestation.h"
 #include "engine/check/compare_nodes.h"
 #include "runtime/memory/memory_meter.h"
@@ -59,6 +60,11 @@ Truth::Truth(std::shared_ptr<const Known> known) : known_(std::move(known)) {}
 
 Truth Truth::of(const Graph& graph, const std::vector<Datum>& inputs, const CompileOptions& options,
                 const TruthLimits& limits) {
+  const Stopwatch watch;
+  const auto is_cancelled = [&] {
+    const bool is_overdue = limits.overdue_seconds > 0 && watch.ms() > limits.overdue_seconds * 1e3;
+    return is_overdue || (limits.is_cancelled && limits.is_cancelled());
+  };
   auto known = std::make_shared<Known>();
   known->model = error_model_of(options);
   known->model.epsilon = epsilon_of(graph, known->model.epsilon);
@@ -72,12 +78,11 @@ Truth Truth::of(const Graph& graph, const std::vector<Datum>& inputs, const Comp
   if (fits || !has_parts) {
     std::vector<ScaledDatum> scaled;
     for (const Datum& input : inputs) scaled.push_back({input, {}});
-    known->outputs = run_scaled(typed, scaled, known->model, has_parts ? limits.is_cancelled : nullptr);
+    known->outputs = run_scaled(typed, scaled, known->model, has_parts ? std::function<bool()>(is_cancelled) : nullptr);
     known->how = "all outputs by the reference";
     if (!known->outputs.empty()) return Truth(known);
   }
-  const bool is_cancelled = limits.is_cancelled && limits.is_cancelled();
-  NodeComparison compared = compare_nodes(typed, inputs, options, known->model, is_cancelled ? 0 : limits.seconds);
+  NodeComparison compared = compare_nodes(typed, inputs, options, known->model, is_cancelled() ? 0 : limits.seconds);
   known->outputs = std::move(compared.outputs);
   known->fault = std::move(compared.fault);
   known->is_whole = false;

@@ -53,6 +53,8 @@ constexpr double kSharedClimbEnd = 0.8;
 // case. Large ones take long to finish.
 constexpr double kProposeShare = 0.55;
 constexpr double kAssembleShare = 0.05;
+// When all of these end at the latest: finishing, trying and measuring what was found takes time, too.
+constexpr double kLatestEnd = 0.85;
 // Graphs with more nodes are large.
 constexpr size_t kLargeGraph = 2000;
 // A search of the whole graph ends when it has looked at so many nodes without a gain, or at a few graphs: gains that
@@ -209,15 +211,17 @@ class AutographSearch {
 
   // Stages by dynamic programming take longer to find: for the best graph alone.
   void try_stages() {
-    if (!has_time()) return;
+    const double share = share_left(kStagesShare);
+    if (share <= 0 || !has_time()) return;
     const Proposal base = incumbent_.best();
-    incumbent_.try_schedule(base, find_ios_stages(context_, base, kStagesShare).schedule);
+    incumbent_.try_schedule(base, find_ios_stages(context_, base, share).schedule);
   }
 
   // Merges of siblings that pay for the room they leave to others, where no rewrite of the graph alone would.
   void try_ios() {
-    if (!has_time()) return;
-    Proposal proposal = propose_ios(context_, simplified_, kStagesShare, kStagesShare);
+    const double share = share_left(2 * kStagesShare) / 2;
+    if (share <= 0 || !has_time()) return;
+    Proposal proposal = propose_ios(context_, simplified_, share, share);
     if (!incumbent_.is_new_graph(proposal)) return;
     proposal.cost_us = context_.score(proposal.simplified).mixed_us(alpha());
     Schedule schedule = std::move(proposal.schedule);
@@ -249,7 +253,7 @@ class AutographSearch {
     if (!by_time_) add_whole(proposals, from);  // which counts time in any case
     Assembler assembler(graph, intervals, context_.matcher());
     const std::vector<Stitched> found = ways(graph, intervals, parts.parts.size());
-    const double end = std::max(until(kProposeShare), share_now() + kAssembleShare);
+    const double end = std::max(until(kProposeShare), end_of(kAssembleShare));
     for (const Stitched& way : found) {
       if (!proposals.empty() && context_.is_over(end)) break;
       Assembler::Whole whole = assembler.assemble(way.pieces);
@@ -276,10 +280,11 @@ class AutographSearch {
     if (context_.is_literal() || !options_.use_critical_path || !has_time()) return {};
     climbed_.insert(structural_hash(from.simplified));
     std::vector<Proposal> proposals;
-    const double end = is_shared_ ? std::max(share_now() + kClimbShare, kSharedClimbEnd)
-                                  : std::min(share_now() + kClimbShare, kClimbEnd);
+    const double end =
+        is_shared_ ? std::max(end_of(kClimbShare), kSharedClimbEnd) : std::min(share_now() + kClimbShare, kClimbEnd);
     for (const Rewritten& found :
          climb_by_schedule(context_, from.simplified, time_cost_, end, incumbent_.best().cost_us)) {
+      if (!proposals.empty() && context_.is_over(kLatestEnd)) break;
       add_proposal(proposals, from, found.candidate->graph(), found.steps);
     }
     return in_turn(std::move(proposals));
@@ -289,7 +294,7 @@ class AutographSearch {
   std::vector<Proposal> spread(const Proposal& from) {
     if (!is_shared_ || context_.is_literal() || !options_.use_critical_path || !has_time()) return {};
     if (!spread_.insert(structural_hash(from.simplified)).second) return {};
-    const Rewritten found = spread_kernels(context_, from.simplified, time_cost_, share_now() + kSpreadShare);
+    const Rewritten found = spread_kernels(context_, from.simplified, time_cost_, end_of(kSpreadShare));
     std::vector<Proposal> proposals;
     add_proposal(proposals, from, found.candidate->graph(), found.steps);
     return in_turn(std::move(proposals));
@@ -354,7 +359,7 @@ class AutographSearch {
           return context_.task_to_finish(option, id, us, cost_.node_load(option, id, us));
         },
         context_.limits());
-    const double end = share_now() + kRefineShare;
+    const double end = end_of(kRefineShare);
     context_.set_measuring(false);
     std::vector<Stitched> result;
     for (const Stitched& start : starts) {
@@ -385,13 +390,21 @@ class AutographSearch {
         static_cast<int64_t>(std::clamp(kIdleNodes / (1 + from.simplified.num_nodes()), kMinIdle, kMaxIdle));
     const std::vector<Rewritten> found =
         context_.search(start, {.alpha = 0, .max_idle = max_idle, .keep = 2},
-                        share_now() + (is_shared_ ? kSharedWholeShare : kWholeShare), incumbent_.best().cost_us);
+                        end_of(is_shared_ ? kSharedWholeShare : kWholeShare), incumbent_.best().cost_us);
     add_proposal(proposals, from, found.front().candidate->graph(), found.front().steps);
   }
 
   size_t keep() const { return static_cast<size_t>(options_.keep); }
 
   double share_now() const { return context_.share_spent(); }
+
+  // When what may take this part of the budget ends.
+  double end_of(double share) const { return std::min(share_now() + share, kLatestEnd); }
+
+  // The same for what counts no candidates.
+  double share_left(double share) const {
+    return context_.counts_candidates() ? share : std::min(share, kLatestEnd - share_now());
+  }
 
   StrategyContext& context_;
   const SearchOptions& options_;

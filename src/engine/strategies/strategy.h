@@ -108,7 +108,8 @@ class StrategyContext {
   /// What running the plain plan for the first time told.
   struct PlainRun {
     Difference difference;
-    double ms = 0;  ///< Of that run, or by the clock of a simulated device.
+    double ms = 0;          ///< Of that run, by the clock of a simulated device, or in a trial.
+    bool is_timed = false;  ///< In a trial.
   };
   void set_plain_run(PlainRun run) { plain_run_ = std::move(run); }
   const std::optional<PlainRun>& plain_run() const { return plain_run_; }
@@ -154,6 +155,8 @@ class StrategyContext {
   void cut_short() { is_cut_short_ = true; }
   /// Of the clock, for what cannot count candidates; as good as unlimited where they count.
   double seconds_of(double share) const;
+  /// Is the budget over by the clock, or was the search cancelled? What is being measured ends as soon as it can.
+  bool is_out_of_time() const { return is_cancelled() || (!counts_candidates() && seconds() > budget_seconds()); }
   bool is_cancelled() const { return search_.is_cancelled && search_.is_cancelled(); }
   /// Tells how far the search is; a few times a second at most.
   void progress(std::string_view phase, double best_us);

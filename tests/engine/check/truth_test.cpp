@@ -17,10 +17,13 @@
 #include "autograph/seeded_inputs.h"
 #include "backends/cpu/cpu_device.h"
 #include "backends/cpu/cpu_kernels.h"
+#include "engine/check/attestation.h"
+#include "engine/check/compare_nodes.h"
 #include "graph/run_reference.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/graphs/random_network.h"
+#include "support/slow_op.h"
 
 namespace autograph {
 namespace {
@@ -179,6 +182,33 @@ TEST(Truth, OfPartsWhereTheWholeTakesTooLong) {
   Tensor wrong = outputs[0].tensor().clone();
   wrong.mutable_data<float>()[0] += 1;
   EXPECT_FALSE(truth.compare_all({Datum(wrong)}).ok);
+}
+
+// A hundred nodes, two of which are slow: such as are compared last.
+Graph slow_in_places() {
+  Graph graph("slow");
+  Var x = input(graph, DType::f32, {2, 3}, "x");
+  for (int i = 0; i < 100; ++i) x = i == 6 || i == 13 ? apply(slow_relu_def(), {x}) : tanh(x);
+  graph.add_output(x.id(), "y");
+  return graph;
+}
+
+// What it takes is longer than what it says: 10 ms for six elements.
+TEST(Truth, OfPartsWhereTheReferenceIsSlowerThanExpected) {
+  const Truth truth =
+      Truth::of(slow_in_places(), {draw_f32(10, {2, 3})}, {}, {.seconds = 10, .overdue_seconds = 0.008});
+  EXPECT_FALSE(truth.is_whole());
+  EXPECT_NE(truth.how().find("of 100 nodes"), std::string::npos) << truth.how();
+  EXPECT_EQ(truth.fault(), "");
+}
+
+// A run of the graph is of its time: few nodes are compared where that was all of it.
+TEST(Truth, OfPartsTakesTheRunForItsTime) {
+  const CompileOptions options;
+  const NodeComparison compared =
+      compare_nodes(slow_in_places(), {draw_f32(10, {2, 3})}, options, error_model_of(options), 0.015);
+  EXPECT_EQ(compared.num_nodes, 100U);
+  EXPECT_EQ(compared.num_compared, 8U);
 }
 
 // Sigmoid by the reference, but wrong behind arguments that attestation does not try.

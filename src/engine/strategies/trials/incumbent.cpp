@@ -83,6 +83,11 @@ bool Incumbent::has_time() const {
   return false;
 }
 
+bool Incumbent::has_time_to_repeat() const {
+  const double left = context_.budget_seconds() - context_.seconds();
+  return context_.counts_candidates() || left > 2 * compile_seconds_ + kTrialRuns * run_seconds_;
+}
+
 bool Incumbent::is_new_graph(const Proposal& proposal) {
   return seen_.insert(structural_hash(proposal.finished)).second;
 }
@@ -182,9 +187,10 @@ double Incumbent::trial_seconds() const {
 }
 
 // A win that is no larger than what equal plans differ by, when their memory happens to lie elsewhere, must be
-// repeated by plans made anew; `executable` then is the new one.
+// repeated by plans made anew; `executable` then is the new one. Where no time is left for that it is none.
 bool Incumbent::wins_again(const AbTrial& ab_trial, const Proposal& proposal, Executable& executable) {
   if (ab_trial.is_won(kClearGain) || has_exact_times_) return true;
+  if (!has_time_to_repeat()) return false;
   const Executable best = trial_.compile(best_);
   executable = trial_.compile(proposal);
   return trial_.ab_trial(best, executable, trial_seconds()).is_won(kLeastGain, kMajority);
@@ -204,6 +210,8 @@ Proposal Incumbent::take() {
   for (const auto& [hash, sample] : samples_) context_.remember_latency(hash, sample);
   if (best_ms_ > 0) {
     context_.set_best_run({std::move(best_difference_), best_ms_, gained_ * tuning_gained_, candidate_seconds()});
+  } else if (const auto sample = samples_.find(structural_hash(best_.finished)); sample != samples_.end()) {
+    context_.set_plain_run({context_.plain_run()->difference, sample->second.latency_us / 1e3, true});
   }
   return std::move(best_);
 }

@@ -26,6 +26,8 @@ class Incumbent {
   bool has_time() const;
   /// Is there time for more trials than a few?
   bool has_many_trials() const;
+  /// Is there time to make both plans of a trial anew and to run them once more?
+  bool has_time_to_repeat() const;
   /// Has no proposal had this graph? Remembers it.
   bool is_new_graph(const Proposal& proposal);
 

@@ -74,7 +74,7 @@ AbTrial Trial::ab_trial(const Executable& first, const Executable& second, doubl
   turns.min_rounds = kUsualRounds;
   turns.max_rounds = kMaxTrialRounds;
   turns.is_enough = [&](const RoundTimes& times) {
-    const bool is_cut = context_.is_cancelled() && times[0].size() >= kMinRounds;
+    const bool is_cut = context_.is_out_of_time() && times[0].size() >= kMinRounds;
     return is_cut || is_one_sided(times) || AbTrial::from(times).is_decided(kLeastGain);
   };
   return AbTrial::from(time_in_turns(runs, turns));

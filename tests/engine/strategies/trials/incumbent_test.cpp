@@ -7,6 +7,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/linear.h"
 #include "autograph/seeded_inputs.h"
+#include "support/slow_op.h"
 #include "support/test_folder.h"
 
 namespace autograph {
@@ -63,6 +64,48 @@ TEST_F(IncumbentTest, ThePlainPlanHasWonNoTrial) {
   incumbent.take();
   EXPECT_FALSE(context_->best_run());
   EXPECT_TRUE(context_->plain_run());
+}
+
+// On a processor, with a graph of one node and another that gives the same in more time.
+class IncumbentOnCpuTest : public IncumbentTest {
+ protected:
+  IncumbentOnCpuTest() {
+    compile_.device = "cpu";
+    compile_.threads = 1;
+    search_.inputs = seeded_inputs(one_node(false));
+  }
+  static Graph one_node(bool is_slow) {
+    Graph graph("one_node");
+    const Var x = input(graph, DType::f32, {4, 8}, "x");
+    graph.add_output((is_slow ? apply(slow_relu_def(), {x}) : relu(x)).id(), "y");
+    return graph;
+  }
+};
+
+// Where others lost against it the plain plan has been timed: it need not be once more.
+TEST_F(IncumbentOnCpuTest, LostTrialsTellWhatThePlainPlanTakes) {
+  open();
+  Incumbent incumbent(*context_, context_->propose(one_node(false)));
+  EXPECT_FALSE(context_->plain_run()->is_timed);
+  EXPECT_FALSE(incumbent.try_candidate(context_->propose(one_node(true))));
+  incumbent.take();
+  EXPECT_FALSE(context_->best_run());
+  EXPECT_TRUE(context_->plain_run()->is_timed);
+  EXPECT_EQ(context_->plain_run()->ms, report_.trials.back().best_ms);
+  EXPECT_LT(context_->plain_run()->ms, report_.trials.back().latency_ms);
+}
+
+// The clock of a search goes on from what the command has spent.
+TEST_F(IncumbentOnCpuTest, NothingIsRepeatedWhenTheBudgetIsOver) {
+  for (const bool is_over : {false, true}) {
+    search_.spent_seconds = is_over ? search_.budget_seconds : 0;
+    open();
+    const Incumbent incumbent(*context_, context_->propose(one_node(true)));
+    EXPECT_EQ(incumbent.has_time_to_repeat(), !is_over);
+    const Executable executable = context_->trial().compile(incumbent.best());
+    const size_t rounds = context_->trial().ab_trial(executable, executable, 1).rounds;
+    EXPECT_EQ(rounds <= 3, is_over) << rounds;
+  }
 }
 
 }  // namespace
