@@ -14,17 +14,28 @@
 #include "base/cache_folder.h"
 #include "base/check.h"
 #include "base/text/read_number.h"
+#include "cli/interrupt.h"
 
 namespace autograph::cli {
 namespace {
 
 bool is_simulated(const std::string& device) { return device.starts_with("sim:"); }
 
+[[noreturn]] void end_interrupted() { throw Error(ExitCode::interrupted, "[search] it was interrupted"); }
+
+// What all entrants are compared with, found once and not of anyone's time.
+std::shared_ptr<const Truth> truth_for_all(Session& session, const Graph& graph, const std::vector<Datum>& inputs,
+                                           const CompileOptions& compile, const SearchOptions& search_as) {
+  const InterruptScope scope;
+  auto truth = find_truth(session, graph, inputs, compile, search_as);
+  if (InterruptScope::was_interrupted()) end_interrupted();
+  return truth;
+}
+
 Optimized find(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
                const SearchOptions& search_as) {
   Optimized found = search(session, loaded, compile, search_as);
-  if (found.report.stop_reason == StopReason::cancelled)
-    throw Error(ExitCode::interrupted, "[search] it was interrupted");
+  if (found.report.stop_reason == StopReason::cancelled) end_interrupted();
   return found;
 }
 
@@ -98,6 +109,8 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
   bind_extents(loaded);
   const std::vector<Datum> inputs = seeded_inputs(loaded.model.graph, loaded.seeds);
   const std::vector<Datum> expected = expected_outputs(loaded.model.graph, options, inputs);
+  const std::shared_ptr<const Truth> truth =
+      truth_for_all(session, loaded.model.graph, inputs, options, entrants.front().search);
   const std::string cache_folder = options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
   std::vector<Result> results;
   std::vector<Optimized> plans;
@@ -108,6 +121,9 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
     // All on the same kernels: --tune chooses them for everyone.
     SearchOptions search_as = entrant.search;
     search_as.use_tuning = false;
+    search_as.inputs = inputs;
+    search_as.truth = truth;
+    search_as.runs_to_come = 1;
     const CacheCopy cache(cache_folder);
     CompileOptions search_for = options;
     search_for.cache_folder = cache.path();

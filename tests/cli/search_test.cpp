@@ -171,6 +171,18 @@ TEST_F(CliSearch, EntrantsOfACompareMayComeInAnyOrder) {
   EXPECT_FALSE(std::filesystem::exists(path("cache") + "/measurements.sqlite"));
 }
 
+// The result is compiled once more where there is something to save: else the budget would have to leave time for that.
+TEST_F(CliSearch, OptimizeCompilesAgainForPlansAlone) {
+  const std::string ask = "optimize zoo:mlp --budget 1 --threads 1 --device sim:h200 --log compile,time";
+  const std::string alone = run(ask).err;
+  EXPECT_FALSE(contains(alone, "[compile] sim:h200: the result in")) << alone;
+  for (const char* phase : {"loading", "the reference", "the search", "verifying the result", "saving"}) {
+    EXPECT_TRUE(contains(alone, std::string("[time] ") + phase + " took")) << alone;
+  }
+  const std::string saved = run(ask + " -o " + path("p.agplan")).err;
+  EXPECT_TRUE(contains(saved, "[compile] sim:h200: the result in")) << saved;
+}
+
 TEST_F(CliSearch, SavedPlansAreTakenByEveryVerb) {
   const std::string plan = small_plan();
   for (const std::string verb : {"info ", "check ", "run ", "bench --seconds 0 ", "profile "}) {

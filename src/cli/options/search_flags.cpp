@@ -181,6 +181,16 @@ SearchOptions search_options(const SearchFlags& flags, const RunOptions& run) {
   return options;
 }
 
+std::shared_ptr<const Truth> find_truth(Session& session, const Graph& graph, const std::vector<Datum>& inputs,
+                                        const CompileOptions& compile, const SearchOptions& options) {
+  session.progress("running the reference", -1);
+  TruthLimits limits = truth_limits(options);
+  limits.is_cancelled = InterruptScope::was_interrupted;
+  auto truth = std::make_shared<const Truth>(Truth::of(graph, inputs, compile, limits));
+  session.end_progress();
+  return truth;
+}
+
 Optimized search(Session& session, const LoadedModel& loaded, const CompileOptions& compile,
                  const SearchOptions& options) {
   SearchOptions with_progress = options;

@@ -1,6 +1,7 @@
 // Flags of a search, and running one: progress, Ctrl-C, and what it found for people and as JSON.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ std::vector<Option> search_option_table(SearchFlags& flags);
 
 /// The options of the library: these flags, and strategy, budget and seed of `run`.
 SearchOptions search_options(const SearchFlags& flags, const RunOptions& run);
+
+/// What the model gives, once, before anything is searched; of parts of it where that would take a larger share of the
+/// budget, or Ctrl-C is pressed (in an InterruptScope).
+std::shared_ptr<const Truth> find_truth(Session& session, const Graph& graph, const std::vector<Datum>& inputs,
+                                        const CompileOptions& compile, const SearchOptions& options);
 
 /// Searches with a progress line. A first Ctrl-C ends it with the best so far: see SearchReport::stop_reason. Extents
 /// of the model that are symbols get numbers first.

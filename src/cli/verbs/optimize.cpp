@@ -29,11 +29,32 @@ struct Options {
   std::string why;
 };
 
-// The result is compiled once, run to compare it, to save what it gives, and to measure its nodes; saving takes as
-// long.
-constexpr int kRunsBehindSearch = 2;
-
 bool is_plan(const std::string& output) { return output.ends_with(".agplan"); }
+
+// A plan is compiled once, run to save what it gives and to measure its nodes, and saving takes as long; so does saving
+// a graph. States are not in what the search compares: such a result is run once more.
+int runs_behind_search(const Graph& model, const std::string& output) {
+  if (is_plan(output)) return 2;
+  return (output.empty() ? 0 : 1) + (model.states().empty() ? 0 : 1);
+}
+
+// What each phase of the command takes, for --log time.
+class Phases {
+ public:
+  explicit Phases(const Session& session) : session_(session) {}
+
+  double seconds() const { return since_start_.ms() / 1e3; }
+
+  void end(std::string_view phase) {
+    session_.log("time", fmt::format("{} took {:.2f} s, {:.2f} s in all", phase, phase_.ms() / 1e3, seconds()));
+    phase_ = Stopwatch();
+  }
+
+ private:
+  const Session& session_;
+  const Stopwatch since_start_;
+  Stopwatch phase_;
+};
 
 void check_options(const Options& options) {
   AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
@@ -69,35 +90,35 @@ Optimized run_passes_alone(Session& session, const LoadedModel& loaded, const Op
   return found;
 }
 
-// What the model gives, once, before anything is searched; of parts of it where that takes too long, or Ctrl-C is
-// pressed.
-std::shared_ptr<const Truth> find_truth(Session& session, const LoadedModel& loaded, const Options& options,
-                                        const std::vector<Datum>& inputs) {
-  session.progress("running the reference", -1);
-  const TruthLimits limits{.seconds = kTruthShare * options.run.budget_seconds,
-                           .is_cancelled = InterruptScope::was_interrupted};
-  auto truth = std::make_shared<const Truth>(Truth::of(loaded.model.graph, inputs, kept_weights(options.run), limits));
-  session.end_progress();
-  return truth;
-}
-
 // Has the search timed the result?
 bool is_timed(const SearchReport& report) { return report.latency_after_ms > 0 || report.simulated; }
+
+// Has the search run the result and compared what it gave?
+bool is_compared(const Optimized& found) {
+  const SearchReport& report = found.report;
+  return is_timed(report) && report.agrees && !report.compared_with.empty() && found.graph.states().empty();
+}
 
 struct Verified {
   Difference difference;
   std::optional<Executable> executable;  // of the result; none where it is not one to be saved
 };
 
-// Runs the result once and compares; times it and the model when the search has not.
+// Runs the result once and compares, where the search has not or a plan is to be saved; times it and the model when the
+// search has not.
 Verified verify(Session& session, const LoadedModel& loaded, const Options& options, Optimized& found,
                 const std::vector<Datum>& inputs, const Truth& truth) {
+  SearchReport& report = found.report;
+  if (is_compared(found) && !is_plan(options.output)) return {};
   CompileOptions as_found = kept_weights(options.run);
   as_found.expert.use_passes = false;
-  as_found.profile = is_timed(found.report) && is_plan(options.output);
+  as_found.profile = is_timed(report) && is_plan(options.output);
+  // Kernels that the search had no time to measure are those of its trials, too.
+  as_found.expert.may_tune = [&] { return !is_timed(report); };
+  const Stopwatch watch;
   Executable after = compile(found, as_found);
+  session.log("compile", fmt::format("{}: the result in {:.1f} ms", options.run.device, watch.ms()));
   Difference difference = truth.compare_all(after.run(inputs));
-  SearchReport& report = found.report;
   report.compared_with = truth.how();
   report.max_abs = std::max(report.max_abs, difference.max_abs);
   report.max_rel = std::max(report.max_rel, difference.max_rel);
@@ -205,7 +226,7 @@ std::string text(const Session& session, const LoadedModel& loaded, const Option
 }
 
 int run(Session& session, const Options& given) {
-  const Stopwatch since_start;
+  Phases phases(session);
   Options options = given;
   if (options.run.strategy.empty()) options.run.strategy = to_string(Strategy::autograph);
   check_options(options);
@@ -218,18 +239,23 @@ int run(Session& session, const Options& given) {
   // A plan is for fixed shapes; an .onnx file of the passes alone keeps its symbols.
   const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   if (searches || is_plan(options.output)) bind_extents(loaded);
+  phases.end("loading");
   const InterruptScope scope;
   search_as.inputs = inputs;
   search_as.why = options.why;
-  search_as.truth = find_truth(session, loaded, options, inputs);
+  search_as.truth = find_truth(session, loaded.model.graph, inputs, kept_weights(options.run), search_as);
+  phases.end("the reference");
   // The budget is that of the command: what comes before the search and what comes behind it count.
-  search_as.spent_seconds = since_start.ms() / 1e3;
-  search_as.runs_to_come = kRunsBehindSearch;
+  search_as.spent_seconds = phases.seconds();
+  search_as.runs_to_come = runs_behind_search(loaded.model.graph, options.output);
   Optimized found = searches ? search(session, loaded, kept_weights(options.run), search_as)
                              : run_passes_alone(session, loaded, options);
+  phases.end("the search");
   const auto [difference, executable] = verify(session, loaded, options, found, inputs, *search_as.truth);
+  phases.end("verifying the result");
   if (difference.ok) {
     save(loaded, options, found, executable);
+    phases.end("saving");
   } else {
     session.error("[optimize] the result gives other numbers, so nothing was saved (autograph bisect tells why): " +
                   difference.why);
