@@ -85,10 +85,6 @@ void RuleContext::set(size_t slot, const Var& gradient) {
   AG_CHECK(gradient.is_valid() && gradient.type().is_tensor() && gradient.dtype() == x.dtype(),
            "[{}] gradient of input {}: expected {}, got {}", op_->name, slot, to_string(x.type()),
            gradient.is_valid() ? to_string(gradient.type()) : "nothing");
-  if (!gradient.shape().has_rank() || !x.shape().has_rank()) {
-    unsupported(fmt::format("expected known ranks to sum {} to {} (give the inputs of the model shapes)",
-                            to_string(gradient.shape()), to_string(x.shape())));
-  }
   is_set_[slot] = 1;
   pass_.seed(inputs_[slot], sum_to(gradient, x).id());
 }

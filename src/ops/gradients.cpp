@@ -6,7 +6,6 @@
 #include "autograph/ops/index.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
-#include "base/check.h"
 #include "ops/defs.h"
 #include "tensor/element_types.h"
 
@@ -45,11 +44,18 @@ std::optional<std::vector<int64_t>> broadcast_axes(const Shape& gradient, const 
   return axes;
 }
 
-// Which of the axes have extent 1 in `like` is known only while running.
+// So many ones as `gradient` has more axes than `like`.
+Var leading_ones(const Var& gradient, const Var& like) {
+  if (gradient.shape().has_rank() && like.shape().has_rank()) {
+    return integers(like, Dims(static_cast<size_t>(gradient.rank() - like.rank()), 1));
+  }
+  const Var count = size(shape(gradient)) - size(shape(like));
+  return constant_of_shape(reshape(count, std::vector<int64_t>{1}), one_element(DType::i64, 1));
+}
+
+// Which of the axes have extent 1 in `like`, or how many there are, is known only while running.
 Var sum_where_one(const Var& gradient, const Var& like) {
-  Var extents = extents_of(like);
-  const int64_t extra = gradient.rank() - like.rank();
-  if (extra > 0) extents = concat({integers(like, Dims(static_cast<size_t>(extra), 1)), extents}, 0);
+  const Var extents = concat({leading_ones(gradient, like), extents_of(like)}, 0);
   const Var is_one = cast(equal(extents, integers(like, {1})), DType::i64);
   const Var axes = reshape(non_zero(is_one), {-1});
   const Var summed = apply(reduce_sum_def(), {gradient, axes}, {{"noop_with_empty_axes", int64_t{1}}});
@@ -80,10 +86,7 @@ Var expand_as(const Var& gradient, const Var& like) {
 
 Var sum_to(const Var& gradient, const Var& like) {
   if (gradient.type().is_static() && gradient.shape() == like.shape()) return gradient;
-  if (!gradient.shape().has_rank() || !like.shape().has_rank()) {
-    throw UnsupportedError("[gradient] shapes: expected known ranks to sum " + to_string(gradient.shape()) + " to " +
-                           to_string(like.shape()) + " (give the inputs of the model shapes)");
-  }
+  if (!gradient.shape().has_rank() || !like.shape().has_rank()) return sum_where_one(gradient, like);
   const auto axes = broadcast_axes(gradient.shape(), like.shape());
   if (!axes) return sum_where_one(gradient, like);
   if (axes->empty()) return gradient;

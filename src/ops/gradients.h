@@ -24,8 +24,7 @@ Var reshape_as(const Var& gradient, const Var& like);
 /// `gradient` broadcast to the shape of `like`.
 Var expand_as(const Var& gradient, const Var& like);
 
-/// `gradient`, whose shape that of `like` broadcasts to, summed back to the shape of `like`. Throws UnsupportedError
-/// while a rank is unknown.
+/// `gradient`, whose shape that of `like` broadcasts to, summed back to the shape of `like`; ranks may be unknown.
 Var sum_to(const Var& gradient, const Var& like);
 
 /// x in f32 at least, in which elements can be counted.

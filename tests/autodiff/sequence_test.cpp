@@ -199,6 +199,68 @@ TEST(SequenceGradient, OfListsThatLoopsAddTo) {
                         reduce_sum(expected * weights) + reduce_sum(sin(next + captured)));
 }
 
+// Nothing says which shape the elements of an empty list have: neither the list nor what the loop gives.
+TEST(SequenceGradient, OfListsThatBeginEmpty) {
+  for (const bool says_shape : {true, false}) {
+    CaseBuilder c(1);
+    const Var state = c.input({2}), captured = c.input({2});
+    const Type element(DType::f64, says_shape ? Shape{2} : Shape::unknown());
+    const Var none = sequence_empty(*c.test.graph, DType::f64);
+    const std::vector<Var> outputs =
+        loop(c.number(2), {}, {none, state}, adding_body(Type::sequence(element)), {captured});
+    const Var joined = reshape(concat_from_sequence(outputs[0], 0, false), {4});
+    const Var next = sin(state + captured);
+    const Var expected = concat({state * captured, next * captured}, 0);
+    const Var weights = concat({captured, state}, 0);
+    expect_same_gradients(c, reduce_sum(joined * weights) + reduce_sum(outputs[1]),
+                          reduce_sum(expected * weights) + reduce_sum(sin(next + captured)));
+  }
+}
+
+// Each turn has a list of its own, which begins empty.
+TEST(SequenceGradient, OfListsThatBeginEmptyInEachTurn) {
+  CaseBuilder c(2);
+  const Var x = c.input({2}), factor = c.input({2});
+  Graph body("turn");
+  body.add_input(Type(DType::i64, {}));
+  body.add_output(body.add_input(Type(DType::boolean, {})));
+  const Var state = input(body, DType::f64, {2}, "state"), captured = input(body, DType::f64, {2}, "captured");
+  const Var list = sequence_insert(sequence_insert(sequence_empty(body, DType::f64), state * captured), sin(state));
+  body.add_output(reshape(reduce_sum(concat_from_sequence(list, 0, true), {0}, false), {2}).id());
+  const Var last = loop(c.number(2), {}, {x}, body, {factor})[0];
+  const Var once = x * factor + sin(x);
+  expect_same_gradients(c, reduce_sum(last * last),
+                        reduce_sum((once * factor + sin(once)) * (once * factor + sin(once))));
+}
+
+// A loop within a loop adds to a list that begins empty in each turn of the outer one.
+TEST(SequenceGradient, OfListsThatInnerLoopsAddTo) {
+  CaseBuilder c(3);
+  const Var x = c.input({2}), factor = c.input({2});
+  Graph body("outer");
+  body.add_input(Type(DType::i64, {}));
+  body.add_output(body.add_input(Type(DType::boolean, {})));
+  const Var state = input(body, DType::f64, {2}, "state"), captured = input(body, DType::f64, {2}, "captured");
+  const Graph inner = adding_body(Type::sequence(Type(DType::f64, Shape::unknown())));
+  const Var turns = constant(body, Tensor::scalar<int64_t>(2));
+  const std::vector<Var> inside = loop(turns, {}, {sequence_empty(body, DType::f64), state}, inner, {captured});
+  body.add_output(reshape(reduce_sum(concat_from_sequence(inside[0], 0, true), {0}, false), {2}).id());
+  const Var last = loop(c.number(2), {}, {x}, body, {factor})[0];
+  const auto turn = [&](const Var& v) { return v * factor + sin(v + factor) * factor; };
+  expect_same_gradients(c, reduce_sum(last * last), reduce_sum(turn(turn(x)) * turn(turn(x))));
+}
+
+// Broadcasts and reductions of what was joined, over axes that only the run tells.
+TEST(SequenceGradient, OfWhatNobodyKnowsTheRankOf) {
+  CaseBuilder c(4);
+  const Var a = c.input({2}), b = c.input({2}), column = c.input({2, 1});
+  const Var none = sequence_empty(*c.test.graph, DType::f64);
+  const Var rows = concat_from_sequence(sequence_insert(sequence_insert(none, a * b), sin(a)), 0, true);
+  ASSERT_FALSE(rows.shape().has_rank());
+  const Var y = rows * b * column;
+  c.check({reduce_sum(y * y), reduce_sum(exp(reduce_mean(y, {-1}, false))), reduce_l2(rows, {0}, true) * b});
+}
+
 TEST(SequenceGradient, OfListsThatWereFilledBeforeALoopAddsToThem) {
   CaseBuilder c(5);
   const Var a = c.input({2}), state = c.input({2}), captured = c.input({2});

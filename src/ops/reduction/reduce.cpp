@@ -177,9 +177,10 @@ OpSample sample(Random& random) {
 Var with_reduced_dims(VjpContext& c, const Var& value) {
   if (c.attributes().flag("keepdims")) return value;
   const Var x = c.in(0);
-  if (!x.shape().has_rank()) c.unsupported("its rule needs a known rank where keepdims is 0");
   std::vector<int64_t> axes;
   if (c.has_input(1)) axes = c.integers(1);
+  // One element broadcasts to any rank, and axes are counted from the end of what is known when it runs.
+  if (!x.shape().has_rank()) return axes.empty() ? value : unsqueeze(value, axes);
   if (axes.empty()) {
     if (c.attributes().flag("noop_with_empty_axes")) return value;
     for (int64_t axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
