@@ -18,8 +18,8 @@ With --check nothing is timed: the gradients of all weights (f32, batch norms wi
 the losses of some steps of SGD and AdamW (with batch statistics) must equal those of PyTorch in f64: gradients within
 GRADIENT_TOLERANCE of the largest one of their weight, losses within LOSS_TOLERANCE or OWN_DIFFERENCES times what those
 of PyTorch in f32 are off. Of exports (train_exports.py) and of the zoo only gradients are compared, of a mean squared
-error; where the rounding of f32 crosses a kink in every draw, in f64, within F64_TOLERANCE. Exit code 6 where they do
-not agree.
+error; where the rounding of f32 crosses a kink in every draw, and of all with --f64, in f64 on both sides, within
+F64_TOLERANCE. Exit code 6 where they do not agree.
 """
 
 import argparse
@@ -206,6 +206,7 @@ def parse():
     parser.add_argument("--training", default="build/bench/bench_training")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--f64", action="store_true", help="with --check: of exports and of the zoo also in f64")
     parser.add_argument("--json")
     parser.add_argument("--serve", choices=KINDS, help=argparse.SUPPRESS)
     return parser.parse_args()
