@@ -1,5 +1,7 @@
 #include "graph/infer_node.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "graph/schema.h"
 
@@ -18,19 +20,37 @@ std::optional<std::vector<int64_t>> InferContext::known_integers(size_t slot) co
   return tensor->to_i64();
 }
 
+namespace {
+
+std::vector<Type> types_of_outputs(const Graph& graph) {
+  std::vector<Type> types;
+  for (const ValueId output : graph.outputs()) types.push_back(graph.type(output));
+  return types;
+}
+
+// Was a nested graph inferred for these inputs, with nothing left open?
+bool is_inferred_for(const Graph& body, const std::vector<Type>& inputs) {
+  const auto is_static = [&](ValueId v) { return body.type(v).is_tensor() && body.type(v).is_static(); };
+  const auto is_alike = [&](ValueId v, const Type& type) { return is_static(v) && body.type(v) == type; };
+  return std::equal(body.inputs().begin(), body.inputs().end(), inputs.begin(), inputs.end(), is_alike) &&
+         std::all_of(body.outputs().begin(), body.outputs().end(), is_static);
+}
+
+}  // namespace
+
 std::vector<Type> InferContext::infer_nested(std::string_view attribute, const std::vector<Type>& input_types) const {
-  Graph body = *attributes_->get<GraphRef>(attribute);
-  if (body.inputs().size() != input_types.size()) {
+  const Graph& given = *attributes_->get<GraphRef>(attribute);
+  if (given.inputs().size() != input_types.size()) {
     fail<ValueError>(attribute, fmt::format("expected {} inputs of the nested graph, got {}", input_types.size(),
-                                            body.inputs().size()));
+                                            given.inputs().size()));
   }
+  if (is_inferred_for(given, input_types)) return types_of_outputs(given);
+  Graph body = given;
   for (size_t i = 0; i < input_types.size(); ++i) {
     if (input_types[i].kind() != Type::Kind::none) body.set_type(body.inputs()[i], input_types[i]);
   }
   autograph::infer_types(body);
-  std::vector<Type> types;
-  for (const ValueId output : body.outputs()) types.push_back(body.type(output));
-  return types;
+  return types_of_outputs(body);
 }
 
 void InferContext::set_output(size_t slot, Type type) {

@@ -4,11 +4,13 @@
 #include "autograph/builder.h"
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
+#include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/verify.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -37,6 +39,17 @@ TEST(InferTypes, PositionsOfManyElementsStayOpen) {
   graph.add_output(non_zero(x).id());
   EXPECT_TRUE(infer_types(graph).empty());
   EXPECT_EQ(to_string(graph.type(graph.outputs()[0])), "i64[1,?]");
+}
+
+TEST(InferTypes, NestedGraphsAreInferredForOtherInputs) {
+  auto body = std::make_shared<Graph>("body");
+  body->add_output(relu(input(*body, DType::f32, {2, 3}, "")).id());
+  const Attributes attributes{{"body", GraphRef(body)}};
+  for (const Shape& shape : {Shape{2, 3}, Shape{5, 3}, Shape{Dim::symbol("n"), 3}, Shape{2, 3}}) {
+    Graph graph;
+    const Var y = apply_all(fused_def(), {input(graph, DType::f32, shape, "x")}, attributes, 1)[0];
+    EXPECT_EQ(to_string(graph.type(y.id())), to_string(Type(DType::f32, shape)));
+  }
 }
 
 }  // namespace

@@ -51,6 +51,22 @@ TEST(FoldConstants, FoldsTheShapesOfInputs) {
   EXPECT_EQ(graph.value(folded.input(1)).constant().to_i64(), (std::vector<int64_t>{3, 2}));
 }
 
+// Elements that inference keeps no track of, for there are many, say what the types behind them are.
+TEST(FoldConstants, TypesFollowFromWhatWasComputed) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2, 3000}, "x"), y = input(graph, DType::f32, {6000}, "y");
+  const Var ones = add(constant(graph, Tensor::zeros(DType::i64, {3000})), constant(graph, Tensor::scalar(int64_t{1})));
+  const Var extents = slice(concat({constant(graph, Tensor::vector({3, 2000})), ones}, 0), {0}, {2}, {0});
+  graph.add_output(reshape(x, extents).id());
+  graph.add_output(reshape(y, shape(x)).id());
+  PassContext context;
+  EXPECT_TRUE(fold_constants(graph, context));
+  EXPECT_EQ(graph.num_nodes(), 2u);
+  EXPECT_EQ(to_string(graph.type(graph.outputs()[0])), "f32[3,2000]");
+  EXPECT_EQ(to_string(graph.type(graph.outputs()[1])), "f32[2,3000]");
+  verify(graph);
+}
+
 TEST(FoldConstants, LeavesResultsAboveTheLimit) {
   Graph graph;
   graph.add_output(relu(constant(graph, Tensor::zeros(DType::f32, {64}))).id());

@@ -11,7 +11,7 @@ namespace {
 // Throws unless the channels of x, w and bias agree with `group`, as far as they are known.
 void check_channels(const InferContext& context, const Shape& x, const Shape& w, const Shape* bias) {
   const int64_t group = context.attributes().integer("group");
-  context.require<ValueError>(group >= 1, "group", fmt::format("expected 1 or more, got {}", group));
+  if (group < 1) context.fail<ValueError>("group", fmt::format("expected 1 or more, got {}", group));
   const Dim& channels = x[1];
   const Dim& out_channels = w[0];
   const Dim& per_group = w[1];
@@ -29,8 +29,9 @@ void check_channels(const InferContext& context, const Shape& x, const Shape& w,
   if (!bias || !bias->has_rank()) return;
   const bool fits = bias->rank() == 1 &&
                     (!(*bias)[0].is_known() || !out_channels.is_known() || (*bias)[0].value() == out_channels.value());
-  context.require<ShapeError>(fits, "bias",
-                              fmt::format("expected [{}], got {}", to_string(out_channels), to_string(*bias)));
+  if (!fits) {
+    context.fail<ShapeError>("bias", fmt::format("expected [{}], got {}", to_string(out_channels), to_string(*bias)));
+  }
 }
 
 // The kernel's extents where w or kernel_shape tells them all.
@@ -73,8 +74,9 @@ Shape infer_conv_shape(InferContext& context, size_t x_slot, size_t w_slot, size
   const Shape& w = context.shape(w_slot);
   if (!x.has_rank() && !w.has_rank()) return Shape::unknown();
   const int64_t rank = x.has_rank() ? x.rank() : w.rank();
-  context.require<ShapeError>(rank >= 3, "x",
-                              fmt::format("expected [N, C, spatial...], got {}", to_string(x.has_rank() ? x : w)));
+  if (rank < 3) {
+    context.fail<ShapeError>("x", fmt::format("expected [N, C, spatial...], got {}", to_string(x.has_rank() ? x : w)));
+  }
   context.require_rank(w_slot, rank);
   const int64_t spatial_rank = rank - 2;
   check_window_attributes(context, spatial_rank);
@@ -87,8 +89,8 @@ Shape infer_conv_shape(InferContext& context, size_t x_slot, size_t w_slot, size
   const auto kernel = find_kernel(context, w, spatial_rank);
   if (!kernel || !x.has_rank()) return y;
   for (const int64_t extent : *kernel) {
-    context.require<ShapeError>(extent >= 1, "kernel",
-                                fmt::format("expected extents of 1 or more, got {}", to_string(w)));
+    if (extent >= 1) continue;
+    context.fail<ShapeError>("kernel", fmt::format("expected extents of 1 or more, got {}", to_string(w)));
   }
   const WindowSpec spec = window_spec(context.attributes(), *kernel);
   for (int64_t axis = 0; axis < spatial_rank; ++axis) {

@@ -90,16 +90,19 @@ bool is_quantized_weight(const Graph& graph, const Node& node) {
 
 bool fold_all(Graph& graph, const PassContext& context, bool keep_quantized_weights) {
   const KnownValues known = infer_types(graph);
-  bool changed = false;
+  bool changed = false, has_news = false;
   for (const NodeId id : graph.topological_order()) {
     if (keep_quantized_weights && is_quantized_weight(graph, graph.node(id))) continue;
-    const bool is_folded = fold_known(graph, id, known) ||
-                           (can_fold(graph, graph.node(id), context.max_folded_bytes) && fold(graph, id, context));
-    changed = changed || is_folded;
+    const bool was_known = fold_known(graph, id, known);
+    const bool is_computed =
+        !was_known && can_fold(graph, graph.node(id), context.max_folded_bytes) && fold(graph, id, context);
+    changed = changed || was_known || is_computed;
+    has_news = has_news || is_computed;
   }
   if (!changed) return false;
   graph.erase_dead();
-  infer_types(graph);
+  // Types follow already from what inference knew.
+  if (has_news) infer_types(graph);
   return true;
 }
 
