@@ -15,14 +15,15 @@ struct StateContents {
   uint64_t version = 0;  ///< 0: as the graph has it before the first run.
 };
 
-/// A kernel that packs constants whatever their elements are, so that these may be others later. What is no such kernel
-/// has to be made anew then, which takes longer.
+/// A kernel that packs constants whose elements may be others later. What is no such kernel has to be made anew then,
+/// which takes longer.
 class PackingKernel : public Kernel {
  public:
   /// Packs the elements that inputs of its call have now, of the types that it was prepared for, in place of those that
   /// it knew; absent where they are the same or not known. Call on the threads of its runs while there is none; its
-  /// states are of no use any more. After an exception it has to be called with all of them again.
-  virtual void renew(std::span<const StateContents> inputs, PackedConstants* packed) = 0;
+  /// states are of no use any more. After an exception it has to be called with all of them again. False where it made
+  /// something else of one of them when it was prepared: nothing has happened, and it has to be made anew.
+  virtual bool renew(std::span<const StateContents> inputs, PackedConstants* packed) = 0;
 };
 
 }  // namespace autograph

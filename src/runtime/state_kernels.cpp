@@ -116,9 +116,8 @@ void StateKernels::renew(Entry& entry, const CompiledPlan& compiled, const std::
   const Step& step = compiled.plan.steps[entry.number];
   const int threads = step.threads > 0 ? step.threads : options.threads;
   options.host_threads.set(threads);
-  if (auto* packing = dynamic_cast<PackingKernel*>(entry.kernel.get())) {
-    packing->renew(written, options.packed);
-  } else {
+  auto* const packing = dynamic_cast<PackingKernel*>(entry.kernel.get());
+  if (!packing || !packing->renew(written, options.packed)) {
     entry.kernel.reset();  // what it has packed makes room first
     entry.kernel = make_kernel(compiled, entry.number, states, options, threads);
   }

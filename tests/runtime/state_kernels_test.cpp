@@ -13,6 +13,7 @@
 #include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/quantize.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/window.h"
 #include "engine/executable.h"
@@ -251,6 +252,29 @@ TEST(StateKernels, OfOneRunHaveOneVersion) {
   for (std::thread& reader : readers) reader.join();
   stop = true;
   writer.join();
+}
+
+// Kernels of bytes make one factor for each channel of what they are told of scales.
+TEST(StateKernels, ThatTookElementsApartAreMadeAnew) {
+  constexpr int64_t kChannels = 32;
+  Graph graph("quantized");
+  Random random(8);
+  const auto number = [&](float value) { return constant(graph, Tensor::scalar(value)); };
+  const Var zero = constant(graph, Tensor::scalar<uint8_t>(0));
+  const Var x = input(graph, DType::f32, {1, kChannels, 8, 8}, "x");
+  const Var scales = state(graph, filled_with({kChannels}, 0.01F), "scales");
+  const Quantized bytes{quantize_linear(x, number(0.02F), zero), number(0.02F), zero};
+  const Quantized weights{constant(graph, draw_tensor(random, DType::i8, {kChannels, kChannels, 3, 3}, -60, 60)),
+                          scales, constant(graph, Tensor::zeros(DType::i8, {kChannels}))};
+  const Var y = qlinear_conv(bytes, weights, number(0.05F), zero);
+  graph.add_output(dequantize_linear(y, number(0.05F), zero).id(), "y");
+  StateStore store;
+  const Executable program = compile(graph, with_store(store));
+  const Tensor input = draw_tensor(random, DType::f32, {1, kChannels, 8, 8}, 0, 4);
+  for (const float scale : {0.02F, 0.005F}) {
+    store.set("scales", filled_with({kChannels}, scale));
+    EXPECT_EQ(difference(program.run({input})[0], expected_of(store, graph, input), {0, 0.051}), "") << scale;
+  }
 }
 
 // Weights in the bodies of a loop and of the branches of an if, whose kernels have plans of their own.

@@ -85,8 +85,9 @@ class NestedKernel final : public PackingKernel {
   }
 
   // Bodies share packed constants with what is around them.
-  void renew(std::span<const StateContents> inputs, PackedConstants* /*packed*/) override {
+  bool renew(std::span<const StateContents> inputs, PackedConstants* /*packed*/) override {
     for (const auto& body : bodies_) body->renew(inputs);
+    return true;
   }
 
   void run(const KernelArgs& args) const override {

@@ -160,7 +160,16 @@ void PrimitiveKernel::pack(Bound& bound, PackedConstants* packed, int threads, d
   bound.argument.constant = Tensor();
 }
 
-void PrimitiveKernel::renew(std::span<const StateContents> inputs, PackedConstants* packed) {
+bool PrimitiveKernel::has_argument(size_t slot) const {
+  return std::any_of(bound_.begin(), bound_.end(),
+                     [&](const Bound& bound) { return !bound.argument.is_output && bound.argument.slot == slot; });
+}
+
+bool PrimitiveKernel::renew(std::span<const StateContents> inputs, PackedConstants* packed) {
+  // What was written and is no argument is part of the primitive, or of another argument: scales, for example.
+  for (size_t slot = 0; slot < inputs.size(); ++slot) {
+    if (inputs[slot].tensor.is_present() && !has_argument(slot)) return false;
+  }
   for (Bound& bound : bound_) {
     if (!bound.is_known || bound.argument.slot == kNoInput) continue;
     const Tensor& now = inputs[bound.argument.slot].tensor;
@@ -169,6 +178,7 @@ void PrimitiveKernel::renew(std::span<const StateContents> inputs, PackedConstan
     dnnl::memory room = bound.packed ? PackedConstants::take_back(packed, std::move(bound.packed)) : dnnl::memory();
     pack(bound, packed, threads_in_use(), std::move(room));
   }
+  return true;
 }
 
 bool PrimitiveKernel::is_packed(const Argument& argument, PackedConstants* packed) {
@@ -193,10 +203,7 @@ void PrimitiveKernel::set_accumulated_input(size_t slot) {
 std::vector<uint32_t> PrimitiveKernel::in_place_inputs() const {
   // What the primitive reads itself must stay whole until it is done, and what the last pass adds longer still.
   if (accumulated_input_ < 0 || accumulated_input_ == added_input_) return {};
-  const bool is_read = std::any_of(bound_.begin(), bound_.end(), [&](const Bound& bound) {
-    return !bound.argument.is_output && bound.argument.slot == static_cast<size_t>(accumulated_input_);
-  });
-  if (is_read) return {};
+  if (has_argument(static_cast<size_t>(accumulated_input_))) return {};
   return {static_cast<uint32_t>(accumulated_input_)};
 }
 

@@ -121,7 +121,7 @@ class PrimitiveKernel : public PackingKernel {
   size_t weight_bytes() const override { return weight_bytes_; }
   bool reads_input(size_t slot) const override;
   std::unique_ptr<KernelState> new_state() const override;
-  void renew(std::span<const StateContents> inputs, PackedConstants* packed) override;
+  bool renew(std::span<const StateContents> inputs, PackedConstants* packed) override;
 
  private:
   struct State;
@@ -134,6 +134,7 @@ class PrimitiveKernel : public PackingKernel {
     std::shared_ptr<const dnnl::memory> packed;  // of a constant
   };
 
+  bool has_argument(size_t slot) const;
   static void pack(Bound& bound, PackedConstants* packed, int threads, dnnl::memory room);
   void accumulate(const KernelArgs& args, State& state) const;
   void compute(const KernelArgs& args, State& state) const;

@@ -57,7 +57,7 @@ TEST(RenewedWeights, ArePackedInPlaceOfTheOldOnes) {
     const size_t held = packed.num_held(), weight_bytes = kernel->weight_bytes();
     std::vector<StateContents> written(3);
     for (const size_t k : {kWeights, kBias}) written[k] = {new_sample.inputs[k].tensor(), 1};
-    packing->renew(written, &packed);
+    EXPECT_TRUE(packing->renew(written, &packed)) << variant.name;
     expect_right(*kernel, after);
     EXPECT_EQ(packed.num_held(), held) << variant.name;
     EXPECT_EQ(kernel->weight_bytes(), weight_bytes) << variant.name;
@@ -77,7 +77,7 @@ TEST(RenewedWeights, LeaveAloneWhatIsTheSame) {
   const size_t made = packed.num_made();
   std::vector<StateContents> written(3);
   written[kBias] = {new_sample.inputs[kBias].tensor(), 1};
-  dynamic_cast<PackingKernel&>(*kernel).renew(written, &packed);
+  EXPECT_TRUE(dynamic_cast<PackingKernel&>(*kernel).renew(written, &packed));
   EXPECT_EQ(packed.num_made(), made);
   expect_right(*kernel, after);
 }
