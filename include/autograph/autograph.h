@@ -29,6 +29,7 @@
 #include "autograph/kernel.h"
 #include "autograph/kernel_times.h"
 #include "autograph/layout.h"
+#include "autograph/lbfgs.h"
 #include "autograph/machine_peak.h"
 #include "autograph/measurements.h"
 #include "autograph/model_io.h"
