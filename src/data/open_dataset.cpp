@@ -38,7 +38,10 @@ DatasetPtr find_mnist(const fs::path& folder, Split split, const DataLimits& lim
   const std::string part = split == Split::train ? "train" : "t10k";
   const std::string images = find_idx(folder, part + "-images", "idx3-ubyte");
   const std::string labels = find_idx(folder, part + "-labels", "idx1-ubyte");
-  return images.empty() || labels.empty() ? nullptr : idx_dataset(images, labels, limits);
+  AG_CHECK_USER(images.empty() == labels.empty(), ValueError, "[data] '{}': expected {}-{}-ubyte beside {}, got none",
+                printable(folder.string()), part, images.empty() ? "images-idx3" : "labels-idx1",
+                printable(images.empty() ? labels : images));
+  return images.empty() ? nullptr : idx_dataset(images, labels, limits);
 }
 
 DatasetPtr find_cifar(const fs::path& folder, Split split, const DataLimits& limits) {

@@ -388,5 +388,11 @@ TEST_F(DataFiles, WithoutClassesAndInGrey) {
   EXPECT_THROW(image_files_dataset(folder_ / "empty"), ValueError);
 }
 
+TEST_F(DataFiles, AnIdxFileWithoutItsOtherHalfIsNamed) {
+  folder_.write("mnist/train-images-idx3-ubyte", "");
+  const std::string said = message_of<ValueError>([&] { open_dataset(folder_ / "mnist", Split::train); });
+  EXPECT_NE(said.find("expected train-labels-idx1-ubyte beside"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace autograph

@@ -1,5 +1,6 @@
 #include "cli/sources/learning_source.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "autograph/error.h"
@@ -107,6 +108,15 @@ void open_task(LearningSource& source, const LearningOptions& options) {
   source.task = make_task(options.what, options.data, how);
 }
 
+// What was asked for, or what is usual where there are as many samples.
+int64_t batch_of(const LearningSource& source, const LearningOptions& options) {
+  if (options.use != TaskUse::train) return options.batch > 0 ? options.batch : source.task.batch;
+  const int64_t samples = source.task.training->size();
+  AG_CHECK_USER(options.batch <= samples, UserError, "[cli] --batch: expected at most the {} samples, got {}", samples,
+                options.batch);
+  return options.batch > 0 ? options.batch : std::min(source.task.batch, samples);
+}
+
 void open_model(const Session& session, LearningSource& source, const LearningOptions& options) {
   std::error_code code;
   AG_CHECK_USER(std::filesystem::exists(options.what, code), IoError, "[cli] model: no file '{}'", options.what);
@@ -198,7 +208,7 @@ LearningSource open_learning(const Session& session, const LearningOptions& opti
   AG_CHECK_USER(options.tokens.empty() || (source.task.tokenizer && !source.model), UserError,
                 "[cli] --tokens: expected a task on text, text or sru, got {}{}", printable(options.what),
                 source.task.tokenizer ? ", which has its own" : "");
-  if (options.batch > 0) source.task.batch = options.batch;
+  source.task.batch = batch_of(source, options);
   source.task.transforms = transforms_of(std::move(source.task.transforms), options.images);
   return source;
 }

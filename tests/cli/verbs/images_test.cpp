@@ -157,5 +157,15 @@ TEST_F(CliImages, AreGreyForAModelOfOneChannel) {
   EXPECT_EQ(run_program("eval " + (folder / "grey.onnx") + rest + run).exit_code, 0);
 }
 
+TEST_F(CliImages, FewerThanABatchAreABatch) {
+  const std::string train = "train " + write_model(folder, 5, 8) + rest;
+  const ProgramResult trained = run_program(train + " --epochs 2");  // 38 of 48 samples; the usual batch has 64
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_EQ(trained.json()["steps"], 2);
+  const ProgramResult refused = run_program(train + " --batch 64");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(contains(refused.err, "--batch: expected at most the ")) << refused.err;
+}
+
 }  // namespace
 }  // namespace autograph
