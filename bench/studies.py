@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the studies of the AutoGraph paper on this machine and writes them, with machine and date, as tables.
 
-    python bench/studies.py [--out docs/results] [--only compare,sim,sim_h200,ranking,settings,alpha,batch,ledger,cell]
-        [--autograph build/autograph] [--budget SECONDS] [--seconds T] [--models a,b]
+    python bench/studies.py [--out docs/results] [--autograph build/autograph] [--budget SECONDS] [--warm SECONDS]
+        [--seconds T] [--models a,b] [--only compare,sim,sim_h200,ranking,settings,alpha,batch,ledger,cost,cell]
 
 compare   every strategy on every model on this processor, in turns (`autograph compare`)
 sim       the same on the simulated GPU of the paper's time; the latencies are those of a clock, not measurements
@@ -12,6 +12,8 @@ settings  without rules, without DP, without partition, without critical path (`
 alpha     the weight of the critical path
 batch     batch 1 to 32, against the plain plan
 ledger    predicted against measured times of every trial of a search, per model, with their rank correlation
+cost      what `autograph optimize` takes, the whole command: --budget from an empty cache, then --warm with that cache;
+          wall time, processor time and most memory. On a quiet machine
 cell      the NASNet cell as a picture, in sequence and as the search leaves it (`autograph viz`, needs graphviz)
 
 Each study is one file, NAME.md with the tables and NAME.json with what the program printed; a study that fails leaves
@@ -22,11 +24,13 @@ import argparse
 import datetime
 import json
 import math
+import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 # The published table, and models with the branches that people run.
 MODELS = ["inception_v3", "resnet50", "resnext50", "nasnet_a", "nasnet_mobile", "rnntc_sru", "bert", "nasnet_large"]
@@ -116,6 +120,20 @@ class Studies:
         print("+", " ".join(command), file=sys.stderr)
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
+    def timed(self, *arguments):
+        """What the program printed, its wall and processor seconds and the most memory that it had, in MiB."""
+        command = [self.options.autograph, *arguments]
+        print("+", " ".join(command), file=sys.stderr)
+        start = time.monotonic()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            printed = process.stdout.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
+        cost = {"wall_s": time.monotonic() - start, "cpu_s": usage.ru_utime + usage.ru_stime}
+        return printed, {**cost, "peak_mib": usage.ru_maxrss / 1024}
+
     def machine(self):
         doctor = json.loads(self.program("doctor", "--json"))
         return f"{doctor['processor']} ({doctor['isa'][-1]}), {doctor['cpus']['allowed']} processors"
@@ -123,6 +141,7 @@ class Studies:
     def write(self, name, title, text, document):
         today = datetime.date.today().isoformat()
         flags = f"--only {name} --budget {self.options.budget:g} --seconds {self.options.seconds:g}"
+        flags += f" --warm {self.options.warm:g}" if name == "cost" else ""
         head = f"# {title}\n\n{today}, {self.machine()}. Again: `python bench/studies.py {flags}`.\n\n"
         (self.out / f"{name}.md").write_text(head + text + "\n", encoding="utf-8")
         lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in document)
@@ -231,6 +250,24 @@ class Studies:
         text = "![predicted against measured](ledger.svg)\n\nOne dot for each trial, filled where it became the best."
         self.write("ledger", "Predicted against measured", text + "\n\n" + "\n".join(lines), rows)
 
+    def cost(self):
+        rows = []
+        lines = ["| model | cache | budget s | wall s | processors s | peak MiB | candidates | plain ms | found ms |"]
+        lines.append("|---" * 9 + "|")
+        for model in self.options.models:
+            with tempfile.TemporaryDirectory() as cache:
+                for kind, budget in (("empty", self.options.budget), ("warm", self.options.warm)):
+                    flags = ["--budget", f"{budget:g}", "--cache-dir", cache, "--json"]
+                    printed, cost = self.timed("optimize", f"zoo:{model}", *flags)
+                    found = json.loads(printed)
+                    rows.append({"model": model, "cache": kind, "budget_s": budget, **cost})
+                    lines.append(
+                        f"| {model} | {kind} | {budget:g} | {cost['wall_s']:.1f} | {cost['cpu_s']:.1f} "
+                        f"| {cost['peak_mib']:.0f} | {found['candidates']} | {found['latency_before_ms']:.3f} "
+                        f"| {found['latency_after_ms']:.3f} |"
+                    )
+        self.write("cost", "What a search takes", "\n".join(lines), rows)
+
     def ranking(self):
         """From the trials that the tables of simulated devices keep."""
         rows = []
@@ -278,6 +315,8 @@ class Studies:
             self.ranking()
         elif name == "ledger":
             self.ledger()
+        elif name == "cost":
+            self.cost()
         elif name == "cell":
             self.cell()
         else:
@@ -286,11 +325,12 @@ class Studies:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["compare", "sim", "sim_h200", "ranking", "settings", "alpha", "batch", "ledger", "cell"]
+    names = ["compare", "sim", "sim_h200", "ranking", "settings", "alpha", "batch", "ledger", "cost", "cell"]
     parser.add_argument("--out", default="docs/results")
     parser.add_argument("--only", default=",".join(names))
     parser.add_argument("--autograph", default="build/autograph")
     parser.add_argument("--budget", type=float, default=60)
+    parser.add_argument("--warm", type=float, default=10)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--models", default=",".join(MODELS))
     options = parser.parse_args()
