@@ -90,6 +90,15 @@ TEST_F(CliSearch, WhyTellsTheLedgerOfANode) {
   EXPECT_TRUE(document["trials"].is_array());
 }
 
+// Nothing lost where nothing was tried.
+TEST_F(CliSearch, WhyTellsThatTheBudgetWasOverBeforeAnythingWasTried) {
+  const ProgramResult brief =
+      run("optimize zoo:nasnet_cell --device sim:h200 --threads 1 --why cell/add --budget 0.001");
+  EXPECT_TRUE(contains(brief.out, "ended before it tried any rewrite: it needs a larger --budget")) << brief.out;
+  EXPECT_FALSE(contains(brief.out, "nothing else was tried")) << brief.out;
+  EXPECT_FALSE(contains(brief.out, "predicted:")) << "there is no table that this would explain";
+}
+
 TEST_F(CliSearch, WhyNamesSomeNodesWhereNoneIsNear) {
   const ProgramResult wrong = run("optimize zoo:nasnet_cell --device sim:h200 --budget 1 --why nosuch/node");
   EXPECT_EQ(wrong.exit_code, 2);

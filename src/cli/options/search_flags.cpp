@@ -112,6 +112,16 @@ std::string trials_text(const SearchReport& report, bool escapes) {
   return "\non the device, in turns with the best until then:\n\n" + table.to_string(escapes);
 }
 
+constexpr const char* kLedgerLegend =
+    "\npredicted: gain by the cost model when it was tried, less than 0 where it costs\n"
+    "of: what that is a gain of\n"
+    "measured: gain on the device of the graph that had it over the best until then, together with the other rewrites\n"
+    "  of that graph; what lost a trial made it slower by that\n"
+    "tried: how often; parts are searched again and again\n"
+    "behind the limit: the graph it makes costs more than --gamma times the best one, which may be another than the "
+    "one\n"
+    "  it was tried on\n";
+
 }  // namespace
 
 std::vector<Option> search_option_table(SearchFlags& flags) {
@@ -278,13 +288,12 @@ std::string ledger_text(const SearchReport& report, bool escapes) {
   }
   std::string text = fmt::format("'{}' became{}\n", ledger.node,
                                  became.empty() ? " nothing that runs: it is computed ahead" : ":\n" + became);
+  if (report.candidates == 0 && report.stop_reason == StopReason::budget) {
+    return text + "the search ended before it tried any rewrite: it needs a larger --budget\n";
+  }
   text += made.empty() ? "no rewrite made it: the passes alone did\n" : "made by\n\n" + made.to_string(escapes);
   text += lost.empty() ? "\nnothing else was tried there\n" : "\ntried there and lost\n\n" + lost.to_string(escapes);
-  return text +
-         "\npredicted: gain by the cost model when it was tried, less than 0 where it costs; of: what that is a\ngain "
-         "of; behind the limit: the graph it makes costs more than --gamma times the best one, which may be another "
-         "than\nthe one it was tried on; measured: gain on the device of the graph that had it, over the best until "
-         "then,\ntogether with the other rewrites of that graph\n";
+  return made.empty() && lost.empty() ? text : text + kLedgerLegend;
 }
 
 Json ledger_json(const NodeLedger& ledger) {
