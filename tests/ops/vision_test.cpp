@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "ops/call_op.h"
 #include "ops/defs.h"
 
@@ -58,6 +61,24 @@ TEST(Resize, RegionsBeginAtWholeElements) {
 TEST(Resize, NeedsExactlyOneOfScalesAndSizes) {
   EXPECT_THROW(call_op(resize_def(), {kRow}), ValueError);
   EXPECT_THROW(call_op(resize_def(), {kRow, Tensor(), Tensor(), Tensor::vector({1, 2})}), ValueError);
+}
+
+// The numbers of PyTorch, and of ONNX Runtime but where it converts infinity to an integer.
+TEST(GridSample, CoordinatesThatAreNoNumbersAreThoseOfTheFirstElement) {
+  const Tensor x = Tensor::of<float>({1, 1, 3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const Tensor grid = Tensor::of<float>({1, 1, 4, 2}, {nan, 0, 0, nan, infinity, 0, -infinity, 0.2F});
+  const auto sampled = [&](const std::string& mode, const std::string& padding) {
+    return call_op(grid_sample_def(), {x, grid}, {{"mode", mode}, {"padding_mode", padding}})[0].to_f64();
+  };
+  using Values = std::vector<double>;
+  EXPECT_EQ(sampled("nearest", "border"), (Values{5, 3, 8, 5}));
+  EXPECT_EQ(sampled("nearest", "reflection"), (Values{5, 3, 5, 5}));
+  EXPECT_EQ(sampled("nearest", "zeros"), (Values{0, 0, 0, 0}));
+  const Values linear = sampled("linear", "reflection");
+  const Values expected{5, 2.5, 5, 6.2};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(linear[i], expected[i], 1e-5) << "at " << i;
+  EXPECT_EQ(sampled("linear", "zeros"), (Values{0, 0, 0, 0}));
 }
 
 TEST(GridSample, ReadsCentresAndPadsWithZeros) {

@@ -2,7 +2,8 @@
 // innermost axis outwards and span the image from -1 to 1: centres of the corner elements with align_corners, outer
 // edges without. `nearest` rounds half to even; `linear` and `cubic` (a = -0.75) mix 2 or 4 neighbours per axis.
 // Outside the image: zeros, the border element, or reflection at the border (its edge without align_corners, its centre
-// with). Integers are computed in f64 and truncated.
+// with). A coordinate that is no number, or infinite where it is reflected, is that of the first element, as PyTorch
+// and ONNX Runtime have it, and a zero where zeros pad. Integers are computed in f64 and truncated.
 #include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/vision.h"

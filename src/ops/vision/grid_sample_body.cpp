@@ -31,6 +31,7 @@ class Axis {
     if (mode_ == "nearest") c = round(c);
     if (padding_ == "border") c = where(is_outside(c), inside(c), c);
     if (padding_ == "reflection") c = reflected(c);
+    if (padding_ != "zeros") c = where(is_nan(c), number(c, 0), c);
     if (mode_ == "nearest") return {tap(c, c * 0 + 1)};
     const Var left = floor(c), f = c - left;
     if (mode_ == "linear") return {tap(left, 1 - f), tap(left + 1, f)};

@@ -60,6 +60,7 @@ void GridSampler::edge_taps(double c, int64_t extent, GridTap* taps) const {
     if (padding_ == Padding::border) c = std::clamp(c, 0.0, size - 1);
     if (padding_ == Padding::reflection) c = reflect(c, extent);
   }
+  if (std::isnan(c) && padding_ != Padding::zeros) c = 0;
   if (mode_ == Mode::nearest) {
     taps[0] = {index_of(c, extent), 1.0};
     return;
