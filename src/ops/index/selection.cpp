@@ -4,6 +4,7 @@
 //             shorter than the axis leaves the rest out
 #include <algorithm>
 
+#include "autograph/foreign_node.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/index.h"
 #include "base/check.h"
@@ -102,6 +103,16 @@ OpSample sample_compress(Random& random) {
   return result;
 }
 
+// As paddle2onnx writes masked_select: a condition of the shape of the input, which ONNX Runtime reads as a list.
+std::vector<ValueId> import_compress(ForeignNode& node) {
+  const Type condition = node.input_type(1);
+  if (condition.is_tensor() && condition.shape().has_rank() && condition.shape().rank() != 1) {
+    const ValueId everything = node.constant(Tensor::vector({-1}));
+    node.inputs[1] = node.add(reshape_def(), {node.inputs[1], everything})[0];
+  }
+  return node.emit();
+}
+
 }  // namespace
 
 Var non_zero(Var x) { return apply(non_zero_def(), {x}); }
@@ -135,7 +146,7 @@ const OpDef& compress_def() {
       .infer = infer_compress,
       .evaluate = evaluate_compress,
       .vjp = moved_elements_vjp,
-      .onnx = {{"Compress", 9}},
+      .onnx = {{.name = "Compress", .since = 9, .import = import_compress}},
       .sample = sample_compress,
   };
   return def;

@@ -59,5 +59,11 @@ TEST(OldSpellings, LoopsThatDeclareTheirIterationAsAList) {
   EXPECT_EQ(results[0].tensor().to_f64(), (std::vector<double>{3, 4}));
 }
 
+TEST(OldSpellings, ConditionsOfTheShapeOfTheInput) {
+  const Tensor mask = Tensor::of<bool>({2, 2}, {true, false, false, true});
+  const ContribNode compress = ContribNode("Compress", "").input(f32({2, 2}, {1, 2, 3, 4})).input(mask);
+  EXPECT_EQ(compress.result().to_f64(), (std::vector<double>{1, 4}));
+}
+
 }  // namespace
 }  // namespace autograph::tests
