@@ -8,8 +8,7 @@
 
 namespace autograph {
 
-/// A state as a run finds it. Equal versions of one state have equal elements, wherever they
-/// lie.
+/// A state as a run finds it. Equal versions of one state have equal elements, wherever they lie.
 struct StateContents {
   Tensor tensor;
   uint64_t version = 0;  ///< 0: as the graph has it before the first run.
@@ -21,8 +20,8 @@ class PackingKernel : public Kernel {
  public:
   /// Packs the elements that inputs of its call have now, of the types that it was prepared for, in place of those that
   /// it knew; absent where they are the same or not known. Call on the threads of its runs while there is none; its
-  /// states are of no use any more. After an exception it has to be called with all of them again. False where it made
-  /// something else of one of them when it was prepared: nothing has happened, and it has to be made anew.
+  /// states are of no use any more, nor is the kernel after an exception. False where it made something else of one of
+  /// them when it was prepared: nothing has happened, and it has to be made anew.
   virtual bool renew(std::span<const StateContents> inputs, PackedConstants* packed) = 0;
 };
 

@@ -105,6 +105,7 @@ void StateKernels::renew(size_t k, const CompiledPlan& compiled, const std::vect
     // No run is using it: runs at the same time see the same contents.
     renew(entry, compiled, states, written, options);
   } catch (...) {
+    entry.kernel.reset();  // it may have packed some of them
     rethrow_with_place(describe_step(compiled, step));
   }
   entry.versions = std::move(versions);
