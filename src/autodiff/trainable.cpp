@@ -42,7 +42,7 @@ class Promotion {
   // The name that was meant, or what names there are.
   static std::string hint(const std::string& patterns, const std::vector<std::string>& names) {
     constexpr size_t kNamed = 8;
-    const std::string nearest = did_you_mean(patterns, names);
+    std::string nearest = did_you_mean(patterns, names);
     if (!nearest.empty()) return nearest;
     return fmt::format(" (there are {}{})", join(std::span(names).first(std::min(names.size(), kNamed)), ", "),
                        names.size() > kNamed ? fmt::format(" and {} more", names.size() - kNamed) : "");

@@ -65,7 +65,7 @@ class CacheCopy {
 };
 
 // What the model gives as it is, on the device's kernels.
-std::vector<Datum> expected_outputs(const Graph& graph, CompileOptions compile_as, const std::vector<Datum>& inputs) {
+Outputs expected_outputs(const Graph& graph, CompileOptions compile_as, const std::vector<Datum>& inputs) {
   compile_as.expert.use_passes = false;
   compile_as.tune = false;
   return compile(graph, compile_as).run(inputs);
@@ -108,7 +108,7 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
   loaded.seeds.seed = static_cast<uint64_t>(run.seed);
   bind_extents(loaded);
   const std::vector<Datum> inputs = seeded_inputs(loaded.model.graph, loaded.seeds);
-  const std::vector<Datum> expected = expected_outputs(loaded.model.graph, options, inputs);
+  const Outputs expected = expected_outputs(loaded.model.graph, options, inputs);
   const std::shared_ptr<const Truth> truth =
       truth_for_all(session, loaded.model.graph, inputs, options, entrants.front().search);
   const std::string cache_folder = options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
@@ -135,7 +135,7 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
     result.name = entrant.name;
     result.streams = found.schedule.width();
     if (is_new) {  // the first run: later ones have other states
-      const std::vector<Datum> outputs = executables.back().run(inputs);
+      const Outputs outputs = executables.back().run(inputs);
       result.difference = compare_all(outputs, expected, tolerance_for(loaded.model.graph, run));
     } else {
       const auto first = std::find(plan_of.begin(), plan_of.end(), plan_of.back()) - plan_of.begin();

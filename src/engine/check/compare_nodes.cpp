@@ -109,7 +109,7 @@ class NodeComparer {
         values.push_back(v);
       }
     }
-    std::vector<Datum> outputs = autograph::compile(std::move(all), plain).run(inputs);
+    Outputs outputs = autograph::compile(std::move(all), plain).run(inputs);
     for (size_t i = 0; i < values.size(); ++i) known_[values[i]] = outputs[i].tensor();
     for (size_t i = 0; i < inputs.size(); ++i) known_[graph_.inputs()[i]] = inputs[i].tensor();
     for (const ValueId v : graph_.constants()) known_[v] = graph_.value(v).constant();

@@ -237,7 +237,7 @@ void GraphExporter::export_node(const Graph& graph, NodeId id, Names& names, onn
     if (name.empty()) name = value_names_.take(own.empty() ? fmt::format("{}_{}", form.name, output.index) : own);
     to.outputs.push_back(name);
   }
-  to.add_initializer = [&](Tensor tensor) {
+  to.add_initializer = [&](const Tensor& tensor) {
     onnx::TensorProto& initializer = *proto.add_initializer();
     initializer.set_name(value_names_.take(to.outputs.empty() ? "constant" : to.outputs.front() + "_constant"));
     sink_.store(tensor, initializer);

@@ -70,7 +70,7 @@ class TreeEnsembleKernel : public Kernel {
         targets_(call.output_dims(0)[1]),
         num_trees_(static_cast<int64_t>(forest_.trees.size())),
         threads_(useful_threads(call.threads, rows_ * num_trees_ * kWorkPerWalk)),
-        shares_rows_(threads_ == 1 || rows_ >= kLanes * threads_) {}
+        shares_rows_(threads_ == 1 || rows_ >= int64_t{kLanes} * threads_) {}
 
   size_t weight_bytes() const override { return forest_.bytes(); }
 

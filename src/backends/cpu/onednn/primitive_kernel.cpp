@@ -153,7 +153,7 @@ void PrimitiveKernel::pack(Bound& bound, PackedConstants* packed, int threads, d
     return;
   }
   bound.packed = PackedConstants::share(packed, {a.constant}, form_of(a), [&] {
-    const dnnl::memory memory = room ? std::move(room) : dnnl::memory(a.wanted, cpu_engine());
+    dnnl::memory memory = room ? std::move(room) : dnnl::memory(a.wanted, cpu_engine());
     reorder_on(threads, a.constant.raw(), a.given, memory.get_data_handle(), a.wanted);
     return memory;
   });

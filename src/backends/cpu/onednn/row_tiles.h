@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "backends/cpu/onednn/implementation_lists.h"
@@ -35,9 +34,9 @@ struct RowLines {
 
 /// A tile of a primitive made from `pd`.
 template <class Descriptor>
-RowTile row_tile(dnnl::primitive primitive, const Descriptor& pd, const dnnl::memory::desc& scratchpad_of_all,
+RowTile row_tile(const dnnl::primitive& primitive, const Descriptor& pd, const dnnl::memory::desc& scratchpad_of_all,
                  int64_t rows, int64_t halo = 0) {
-  return {.primitive = std::move(primitive),
+  return {.primitive = primitive,
           .src = pd.src_desc(),
           .weights = pd.weights_desc(),
           .dst = pd.dst_desc(),

@@ -40,7 +40,7 @@ Executable Trial::compile(const Graph& finished, const Schedule& schedule) const
 }
 
 Difference Trial::check(const Executable& executable) const {
-  std::vector<Datum> outputs = executable.run(inputs());
+  Outputs outputs = executable.run(inputs());
   for (Datum& output : outputs) {
     if (output.is_tensor()) output = output.tensor().to_host();
   }

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3;
 // Output pixels that are packed at a time, and bytes of them: a part of the second cache.
 constexpr int64_t kPixels = 256;
-constexpr int64_t kPanelBytes = 128 * 1024;
+constexpr int64_t kPanelBytes = int64_t{128} * 1024;
 
 bool is_signed(const KernelCall& call, size_t slot) { return call.inputs[slot].dtype() == DType::i8; }
 
