@@ -14,6 +14,7 @@
 #include "base/stopwatch.h"
 #include "graph/attribute_hash.h"
 #include "runtime/threads/core_gate.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {
@@ -119,12 +120,10 @@ void run_in_turns(Candidate& a, Candidate& b, const RunOptions& options) {
 bool can_run(const CompiledPlan& compiled) {
   const Graph& graph = *compiled.graph;
   const std::vector<ValueId> roots = graph.roots();
-  const auto is_plain = [&](ValueId v) {
-    return graph.type(v).is_tensor() && graph.type(v).is_static() && graph.type(v).dtype() != DType::string;
-  };
-  return !compiled.has_dynamic_steps && std::all_of(graph.inputs().begin(), graph.inputs().end(), is_plain) &&
-         std::all_of(graph.states().begin(), graph.states().end(), is_plain) &&
-         std::all_of(roots.begin(), roots.end(), is_plain);
+  const auto has_plain_type = [&](ValueId v) { return graph.type(v).is_tensor() && is_plain(graph.type(v)); };
+  return !compiled.has_dynamic_steps && std::all_of(graph.inputs().begin(), graph.inputs().end(), has_plain_type) &&
+         std::all_of(graph.states().begin(), graph.states().end(), has_plain_type) &&
+         std::all_of(roots.begin(), roots.end(), has_plain_type);
 }
 
 class Tuner {

@@ -11,6 +11,7 @@
 #include "runtime/choose_kernels.h"
 #include "runtime/memory/memory_meter.h"
 #include "runtime/step_error.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {
@@ -153,7 +154,6 @@ class PlanCompiler {
       return types;
     };
     const std::vector<Type> inputs = types_of(node.inputs()), outputs = types_of(node.outputs());
-    const auto is_plain = [](const Type& type) { return type.is_static() && type.dtype() != DType::string; };
     const auto is_plain_if_given = [&](const Type& type) { return type.kind() == Type::Kind::none || is_plain(type); };
     if (!std::all_of(inputs.begin(), inputs.end(), is_plain_if_given)) return nullptr;
     if (!std::all_of(outputs.begin(), outputs.end(), is_plain)) return nullptr;
@@ -168,12 +168,12 @@ class PlanCompiler {
 
   // What kernels may know of an input or state; absent for all other values.
   Tensor known_elements(ValueId v) const {
+    if (!states_) return {};
     const Graph& graph = *compiled_->graph;
     std::vector<ValueId> values = graph.inputs();
     values.insert(values.end(), graph.states().begin(), graph.states().end());
     const auto at = std::find(values.begin(), values.end(), v);
-    return states_ && at != values.end() ? states_->states()[static_cast<size_t>(at - values.begin())].tensor
-                                         : Tensor();
+    return at != values.end() ? states_->states()[static_cast<size_t>(at - values.begin())].tensor : Tensor();
   }
 
   // What preparing a step gives.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/stopwatch.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 
@@ -57,7 +58,7 @@ bool Launchable::has_overwritten_inputs() const {
 
 bool Launchable::is_fixed_output(size_t k) const {
   const Slot& slot = compiled_->plan.slots[compiled_->plan.outputs[k].slot];
-  return slot.place != Place::heap && slot.type.is_static() && slot.type.dtype() != DType::string;
+  return slot.place != Place::heap && is_plain(slot.type);
 }
 
 }  // namespace autograph

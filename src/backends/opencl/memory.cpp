@@ -4,6 +4,7 @@
 
 #include "autograph/error.h"
 #include "backends/opencl/stream.h"
+#include "base/aligned_size.h"
 #include "base/check.h"
 
 namespace autograph::opencl {
@@ -11,7 +12,6 @@ namespace {
 
 // No processor of this project maps addresses between 2^57 and -2^57.
 constexpr uintptr_t kFirst = uintptr_t{1} << 60;
-constexpr size_t kAlignment = 64;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::shared_ptr<void> OpenClMemory::allocate(size_t bytes) const {
   }
   const std::lock_guard lock(mutex_);
   const uintptr_t address = next_;
-  next_ += (bytes + 2 * kAlignment - 1) / kAlignment * kAlignment;  // with a gap, so that an end is no beginning
+  next_ += aligned_size(bytes + kMemoryAlignment);  // with a gap, so that an end is no beginning
   pieces_.emplace(address, Piece{buffer, bytes});
   return {reinterpret_cast<void*>(address), [this](void* p) { free(reinterpret_cast<uintptr_t>(p)); }};
 }

@@ -12,6 +12,7 @@
 #include "base/stopwatch.h"
 #include "graph/nested/extract_subgraph.h"
 #include "runtime/memory/memory_meter.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {
@@ -204,16 +205,14 @@ class NodeComparer {
 }  // namespace
 
 bool can_compare_nodes(const Graph& graph) {
-  const auto is_plain = [&](ValueId v) {
-    return !v.is_valid() || (graph.type(v).is_static() && graph.type(v).dtype() != DType::string);
-  };
+  const auto has_plain_type = [&](ValueId v) { return !v.is_valid() || is_plain(graph.type(v)); };
   const std::vector<NodeId> nodes = graph.nodes();
   return std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
     const Node& node = graph.node(id);
     const OpDef& op = node.op();
     const bool has_reference = (op.reference || op.scalar || op.decompose) && !op.traits.random;
-    return has_reference && std::all_of(node.inputs().begin(), node.inputs().end(), is_plain) &&
-           std::all_of(node.outputs().begin(), node.outputs().end(), is_plain);
+    return has_reference && std::all_of(node.inputs().begin(), node.inputs().end(), has_plain_type) &&
+           std::all_of(node.outputs().begin(), node.outputs().end(), has_plain_type);
   });
 }
 

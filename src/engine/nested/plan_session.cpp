@@ -1,4 +1,5 @@
 #include "engine/nested/plan_session.h"
+#include "tensor/size_of.h"
 
 #include <algorithm>
 #include <utility>
@@ -42,7 +43,7 @@ void PlanSession::run() {
 bool is_all_planned(const CompiledPlan& compiled) {
   const auto is_fixed = [&](const PlanOutput& output) {
     const Slot& slot = compiled.plan.slots[output.slot];
-    return slot.place != Place::heap && slot.type.is_static() && slot.type.dtype() != DType::string;
+    return slot.place != Place::heap && is_plain(slot.type);
   };
   // Dynamic steps hold on to their inputs.
   if (compiled.has_dynamic_steps) return false;
