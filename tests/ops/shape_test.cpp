@@ -102,6 +102,10 @@ TEST(Expand, BroadcastsBothWays) {
   EXPECT_EQ(elements<float>(y), (F32{0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1}));
 }
 
+TEST(Expand, TakesAScalarForOneExtent) {
+  EXPECT_EQ(elements<float>(run_op(expand_def(), {iota_f32({1}), Tensor::scalar(int64_t{3})})), (F32{0, 0, 0}));
+}
+
 TEST(Tile, RepeatsEveryAxis) {
   const Tensor y = run_op(tile_def(), {iota_f32({2, 1}), Tensor::vector({2, 2})});
   EXPECT_EQ(elements<float>(y), (F32{0, 0, 1, 1, 0, 0, 1, 1}));
@@ -164,6 +168,11 @@ TEST(Trilu, KeepsOneTriangle) {
   EXPECT_EQ(elements<float>(run_op(trilu_def(), {iota_f32({2, 3}), Tensor::scalar<int64_t>(1)})),
             (F32{0, 1, 2, 0, 0, 5}));
   EXPECT_EQ(elements<float>(run_op(trilu_def(), {iota_f32({2, 3})}, {{"upper", int64_t{0}}})), (F32{0, 0, 0, 3, 4, 0}));
+}
+
+TEST(CenterCropPad, TakesAScalarForOneExtent) {
+  EXPECT_EQ(elements<float>(run_op(center_crop_pad_def(), {iota_f32({5}), Tensor::scalar(int64_t{3})})),
+            (F32{1, 2, 3}));
 }
 
 TEST(CenterCropPad, LeavesTheOddElementAtTheEnd) {

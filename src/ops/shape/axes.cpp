@@ -35,6 +35,11 @@ std::optional<int64_t> list_length(const InferContext& context, size_t slot) {
   return shape[0].value();
 }
 
+std::optional<int64_t> extents_length(const InferContext& context, size_t slot) {
+  const Shape& shape = context.shape(slot);
+  return shape.has_rank() && shape.rank() == 0 ? 1 : list_length(context, slot);
+}
+
 Dim merged_dim(const InferContext& context, const Dim& a, const Dim& b, std::string_view what) {
   if (a.is_known() && b.is_known() && a.value() != b.value()) {
     context.fail<ShapeError>(what, fmt::format("expected equal extents, got {} and {}", a.value(), b.value()));

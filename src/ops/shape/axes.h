@@ -18,6 +18,9 @@ std::vector<int64_t> read_integers(const TensorView& view);
 /// Number of elements of the 1-D input `slot`, when its shape is known; throws ShapeError for other ranks.
 std::optional<int64_t> list_length(const InferContext& context, size_t slot);
 
+/// The same of an input that holds extents: a scalar, which ONNX Runtime takes for a list of one, counts as 1.
+std::optional<int64_t> extents_length(const InferContext& context, size_t slot);
+
 /// `axis` counted from the front, for an axis that infer has already checked.
 inline int64_t front_axis(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 

@@ -15,7 +15,7 @@ namespace autograph {
 namespace {
 
 void infer(InferContext& context) {
-  const std::optional<int64_t> length = list_length(context, 1);
+  const std::optional<int64_t> length = extents_length(context, 1);
   const Shape& x = context.shape(0);
   const auto target = context.known_integers(1);
   if (!x.has_rank()) return context.set_output(0, context.dtype(0), x);
@@ -86,7 +86,8 @@ const OpDef& center_crop_pad_def() {
   static const OpDef def{
       .name = "center_crop_pad",
       .doc = "Cuts or pads axes around their centre to given extents.",
-      .inputs = {{"input_data", "T", "Any shape."}, {"shape", "I", "[axes]: extents to reach."}},
+      .inputs = {{"input_data", "T", "Any shape."},
+                 {"shape", "I", "[axes] or, of a single axis, a scalar: extents to reach."}},
       .outputs = {{"output_data", "T", "Shape of input_data with the extents of `shape`."}},
       .types = {{"T", dtypes::kAll}, {"I", dtypes::kIndex}},
       .attributes = {{"axes", AttributeType::integers, "The axes that `shape` is about; all when absent."}},

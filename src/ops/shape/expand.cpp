@@ -12,7 +12,7 @@ namespace {
 
 void infer(InferContext& context) {
   const Shape& x = context.shape(0);
-  const std::optional<int64_t> length = list_length(context, 1);
+  const std::optional<int64_t> length = extents_length(context, 1);
   const auto target = context.known_integers(1);
   Shape y = Shape::unknown();
   if (target) {
@@ -54,7 +54,8 @@ const OpDef& expand_def() {
   static const OpDef def{
       .name = "expand",
       .doc = "Broadcasts the input together with a shape.",
-      .inputs = {{"input", "T", "Any shape that broadcasts with `shape`."}, {"shape", "I", "[n]: extents."}},
+      .inputs = {{"input", "T", "Any shape that broadcasts with `shape`."},
+                 {"shape", "I", "[n] or, of a single extent, a scalar."}},
       .outputs = {{"output", "T", "The common broadcast shape."}},
       .types = {{"T", dtypes::kAll}, {"I", dtypes::kI64}},
       .infer = infer,
