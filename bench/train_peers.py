@@ -42,8 +42,8 @@ from peer_worker import peak_resident_bytes
 
 KINDS = ("eager", "compile")
 MB = 1 << 20
-# More than any step here needs.
-TOUCHED_MB = 1536
+# More than any step here needs, with some that is handed back at once.
+TOUCHED_MB = 3072
 # Prints the peak of a command in KB.
 OWN_MEMORY = """import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
@@ -51,7 +51,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
 
 
 def touch_pages(options):
-    """Free memory that the machine itself still holds, for who runs next."""
+    """Leaves free memory that the machine itself still holds, for who runs next."""
     if not options.cold_pages:
         subprocess.run([sys.executable, "-c", f"b'1' * ({TOUCHED_MB} << 20)"], check=True)
 
