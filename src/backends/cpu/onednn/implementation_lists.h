@@ -11,7 +11,7 @@
 
 namespace autograph::onednn {
 
-/// A kind of problem: all that implementations look at, but of batch and space only about how large they are. Where
+/// A kind of problem: all that implementations look at, but of batch and space at most about how large they are. Where
 /// one of the list is refused after all, another is made (see Candidates).
 class ProblemKind {
  public:

@@ -155,10 +155,13 @@ class Convolution {
     ProblemKind kind;
     kind.add(threads).add(static_cast<int64_t>(operands_)).add(static_cast<int64_t>(form_.algorithm));
     kind.add(static_cast<int64_t>(form_.src)).add(static_cast<int64_t>(form_.dst));
-    kind.add(w_).add(x_[kChannelAxis]).add_magnitudes(x_).add_magnitudes(y_);
-    for (const auto* windows : {&windows_.strides, &windows_.dilates, &windows_.pads_begin, &windows_.pads_end}) {
-      kind.add(*windows);
+    kind.add(w_).add(x_[kChannelAxis]);
+    if (form_.algorithm == dnnl::algorithm::convolution_direct) {
+      windows_.add_extents(kind, x_, w_, y_);
+    } else {
+      kind.add_magnitudes(x_).add_magnitudes(y_);
     }
+    windows_.add_to(kind);
     return kind.add(bias_.is_zero() ? 0 : 1).add(post_ops_.ops);
   }
 

@@ -1,5 +1,6 @@
 #include "backends/cpu/onednn/conv/conv_windows.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace autograph::onednn {
@@ -35,6 +36,18 @@ bool ConvWindows::is_column(const dnnl::memory::dims& x, const dnnl::memory::dim
                             const dnnl::memory::dims& y) const {
   if (strides.size() != 2 || pads_begin[1] != 0 || pads_end[1] != 0) return false;
   return x.back() == 1 && w.back() == 1 && y.back() == 1 && x[2] > 1;
+}
+
+void ConvWindows::add_extents(ProblemKind& kind, const dnnl::memory::dims& x, const dnnl::memory::dims& w,
+                              const dnnl::memory::dims& y) const {
+  constexpr int64_t kSmall = 4;
+  kind.add_magnitudes({x[0]});
+  for (size_t axis = 0; axis < strides.size(); ++axis) {
+    const int64_t extent = x[axis + 2];
+    const int64_t window = (w[w.size() - strides.size() + axis] - 1) * (dilates[axis] + 1) + 1;
+    const int64_t way = extent + pads_begin[axis] + pads_end[axis] - window;  // of the window
+    kind.add(std::min(extent, std::max(window, kSmall))).add(std::min(y[axis + 2], kSmall)).add(way % strides[axis]);
+  }
 }
 
 void ConvWindows::swap_axes() {

@@ -31,6 +31,10 @@ struct ConvWindows : WindowLists {
   /// Are input `x`, weights `w` and output `y`, all of their dims, one column of two spatial axes, without padding
   /// beside it?
   bool is_column(const dnnl::memory::dims& x, const dnnl::memory::dims& w, const dnnl::memory::dims& y) const;
+  /// Adds to `kind` what direct implementations look at of the extents of input, weights and output, all of their dims.
+  /// On how large an image is their list does not depend, but on whether windows of a stride reach its end.
+  void add_extents(ProblemKind& kind, const dnnl::memory::dims& x, const dnnl::memory::dims& w,
+                   const dnnl::memory::dims& y) const;
   /// Exchanges the two spatial axes.
   void swap_axes();
   /// May an implementation be used? oneDNN 2.6 crashes in "brgconv" where post-ops are applied to an empty window.
