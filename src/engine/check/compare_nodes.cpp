@@ -17,8 +17,10 @@
 namespace autograph {
 namespace {
 
-// Nodes that are compared however long it takes.
+// Nodes that are compared however long it takes, and those whose values are looked at for that: some have no elements
+// that the reference computes alone.
 constexpr size_t kLeastCompared = 8;
+constexpr size_t kLeastChosen = 3 * kLeastCompared;
 // Of each node so many selections of so many elements, of this work each.
 constexpr int kSelections = 2;
 constexpr int64_t kElements = 512;
@@ -26,6 +28,8 @@ constexpr double kWork = 1e6;
 // Of the time, for the nodes before the outputs, which are computed as a whole.
 constexpr double kTailShare = 0.25;
 constexpr double kFlopsPerSecond = 1e9;
+// What plain kernels write in a second, roughly.
+constexpr double kBytesPerSecond = 2e9;
 // Values of the middle of a graph are taken to be off by so many times what their own rounding makes them be off, the
 // smallest ones as much as usual ones.
 constexpr double kScaleBefore = 8;
@@ -70,19 +74,36 @@ class NodeComparer {
            static_cast<double>(element_size(type.dtype()));
   }
 
-  // All nodes, or every so many where their values together would take too much memory.
+  // All nodes, or every so many where their values together would take too much memory, or where time will not do for
+  // more: memory for values that nobody comes to look at has to be cleared, too.
   void choose_nodes() {
     double bytes = 0;
     for (const NodeId id : order_) {
       for (const ValueId v : graph_.node(id).outputs()) bytes += bytes_of(graph_.type(v));
     }
     const double share = bytes / (kMemoryShare * static_cast<double>(available_memory_bytes()));
-    const auto stride = static_cast<size_t>(std::max(1.0, std::ceil(share)));
+    const double seconds_left = std::max(0.0, seconds_ - bytes / kBytesPerSecond);
+    const double comparable = kLeastChosen + seconds_left * kFlopsPerSecond / (kSelections * kWork);
+    const double crowd = std::floor(static_cast<double>(order_.size()) / comparable);
+    const auto stride = static_cast<size_t>(std::max({1.0, std::ceil(share), crowd}));
     // Far ones first, so that time that runs out leaves no end of the graph unseen.
     constexpr size_t kSpread = 7;
     for (size_t first = 0; first < kSpread; ++first) {
       for (size_t n = first * stride; n < order_.size(); n += kSpread * stride) chosen_.push_back(order_[n]);
     }
+  }
+
+  // Those that are compared or read by what is.
+  std::vector<bool> wanted_values() const {
+    std::vector<bool> is_wanted(graph_.value_capacity(), false);
+    for (const NodeId id : chosen_) {
+      for (const ValueId v : graph_.node(id).outputs()) is_wanted[v.index] = true;
+      for (const ValueId v : graph_.node(id).inputs()) {
+        if (v.is_valid()) is_wanted[v.index] = true;
+      }
+    }
+    for (const ValueId v : extract_subgraph(graph_, tail_).inputs) is_wanted[v.index] = true;
+    return is_wanted;
   }
 
   void run_plain(const std::vector<Datum>& inputs, const CompileOptions& options) {
@@ -96,13 +117,7 @@ class NodeComparer {
     plain.expert.use_passes = false;
     Graph all = graph_;
     std::vector<ValueId> values = graph_.outputs();
-    std::vector<bool> is_wanted(graph_.value_capacity(), false);
-    for (const NodeId id : chosen_) {
-      for (const ValueId v : graph_.node(id).outputs()) is_wanted[v.index] = true;
-      for (const ValueId v : graph_.node(id).inputs()) {
-        if (v.is_valid() && graph_.value(v).producer().is_valid()) is_wanted[v.index] = true;
-      }
-    }
+    const std::vector<bool> is_wanted = wanted_values();
     for (const NodeId id : order_) {
       for (const ValueId v : graph_.node(id).outputs()) {
         if (!is_wanted[v.index] || graph_.num_output_uses(v) > 0 || graph_.value(v).uses().empty()) continue;
@@ -155,8 +170,8 @@ class NodeComparer {
   // The nodes before the outputs, as many as time allows, are computed by the reference as a whole.
   void add_outputs() {
     std::map<ValueId, ScaledDatum> computed;
-    if (const std::vector<NodeId> tail = last_nodes(); !tail.empty()) {
-      const Subgraph part = extract_subgraph(graph_, tail);
+    if (!tail_.empty()) {
+      const Subgraph part = extract_subgraph(graph_, tail_);
       std::vector<ScaledDatum> inputs;
       for (const ValueId v : part.inputs) {
         const bool is_given = !graph_.value(v).producer().is_valid();
@@ -185,10 +200,6 @@ class NodeComparer {
       if (flops > kTailShare * seconds_ * kFlopsPerSecond) break;
       tail.push_back(order_[n]);
     }
-    // What they read must have been looked at.
-    const Subgraph part = extract_subgraph(graph_, tail);
-    const auto is_known = [&](ValueId v) { return known_.contains(v); };
-    if (!std::all_of(part.inputs.begin(), part.inputs.end(), is_known)) return {};
     return tail;
   }
 
@@ -197,6 +208,7 @@ class NodeComparer {
   const ErrorModel& model_;
   const double seconds_;
   const std::vector<NodeId> order_;
+  const std::vector<NodeId> tail_ = last_nodes();  // computed by the reference as a whole
   std::vector<NodeId> chosen_;
   std::map<ValueId, Tensor> known_;
   NodeComparison result_;

@@ -1,6 +1,7 @@
-// Where the reference would take too long for a whole graph: the graph is run by plain kernels, every value is looked
-// at, and of each node some elements are computed again by the reference from what the node read. So numbers that the
-// kernels get wrong are found, whatever is compared with them later.
+// Where the reference would take too long for a whole graph: the graph is run by plain kernels, values all over it are
+// looked at, as many as time and memory allow, and of each of their nodes some elements are computed again by the
+// reference from what the node read. So numbers that the kernels get wrong are found, whatever is compared with them
+// later.
 #pragma once
 
 #include <string>

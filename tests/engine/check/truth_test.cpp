@@ -211,6 +211,26 @@ TEST(Truth, OfPartsTakesTheRunForItsTime) {
   EXPECT_EQ(compared.num_compared, 8U);
 }
 
+// A chain of nodes with values of 256 KiB each.
+Graph long_chain() {
+  Graph graph("chain");
+  Var x = input(graph, DType::f32, {256, 256}, "x");
+  for (int i = 0; i < 200; ++i) x = sin(x);
+  graph.add_output(x.id(), "y");
+  return graph;
+}
+
+// Values that there is no time to look at take no memory: all of them would take 50 MiB.
+TEST(Truth, OfPartsKeepsFewValuesWhereTimeIsShort) {
+  CompileOptions options;
+  options.memory_budget_bytes = size_t{20} << 20;
+  const Graph graph = long_chain();
+  const std::vector<Datum> inputs{draw_f32(11, {256, 256})};
+  const ErrorModel model = error_model_of(options);
+  EXPECT_EQ(compare_nodes(graph, inputs, options, model, 1e-6).num_compared, 8U);
+  EXPECT_THROW(compare_nodes(graph, inputs, options, model, 10), BudgetError) << "all are kept where time allows";
+}
+
 // Sigmoid by the reference, but wrong behind arguments that attestation does not try.
 class WrongFarOut : public Kernel {
  public:
