@@ -7,7 +7,11 @@
 #include <cstring>
 
 #include "autograph/compile.h"
+#include "autograph/random.h"
 #include "backends/cpu/cpu_kernels.h"
+#include "ops/sample.h"
+#include "runtime/memory/packed_constants.h"
+#include "runtime/packing_kernel.h"
 
 namespace autograph {
 namespace {
@@ -49,13 +53,9 @@ bool is_guard_untouched(const Tensor& out) {
   return std::all_of(guard.begin(), guard.end(), [](std::byte b) { return b == std::byte{0xFF}; });
 }
 
-// Runs a variant with inputs brought into its layouts and the outputs back.
-std::vector<Datum> run_in_layouts(const KernelDef& def, const OpDef& op, const OpSample& sample,
-                                  const KernelVariant& variant, int threads) {
-  const KernelCase test(op, sample, {threads, true, &variant});
+// Runs the kernel of a variant with inputs brought into its layouts and the outputs back.
+std::vector<Datum> run_in_layouts(const Kernel& kernel, const KernelCase& test, const KernelVariant& variant) {
   const KernelCall call = test.call();
-  Prepared prepared = def.prepare(call);
-  EXPECT_NE(prepared.kernel, nullptr) << prepared.refusal;
   std::vector<Tensor> owned;
   std::vector<TensorView> inputs(test.inputs().begin(), test.inputs().end());
   for (size_t k = 0; k < inputs.size(); ++k) {
@@ -70,15 +70,49 @@ std::vector<Datum> run_in_layouts(const KernelDef& def, const OpDef& op, const O
     memory.push_back(guarded_output(call.output_dims(k), variant.output(k)));
     outputs.emplace_back(DType::f32, call.output_dims(k), memory.back().mutable_raw());
   }
-  Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(prepared.kernel->scratch_bytes()) + 1});
-  const auto state = prepared.kernel->new_state();
-  prepared.kernel->run({inputs, outputs, scratch.mutable_raw(), state.get()});
+  Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel.scratch_bytes()) + 1});
+  const auto state = kernel.new_state();
+  kernel.run({inputs, outputs, scratch.mutable_raw(), state.get()});
   std::vector<Datum> results;
   for (size_t k = 0; k < outputs.size(); ++k) {
     EXPECT_TRUE(is_guard_untouched(memory[k])) << "wrote behind output " << k;
     results.emplace_back(reordered(outputs[k], call.output_dims(k), variant.output(k), Layout::row_major));
   }
   return results;
+}
+
+void expect_right(const Kernel& kernel, const KernelCase& test, const KernelVariant& variant,
+                  const FloatTolerance& tolerance) {
+  const std::vector<Tensor> expected = test.reference();
+  const std::vector<Datum> actual = run_in_layouts(kernel, test, variant);
+  EXPECT_EQ(difference(actual, std::vector<Datum>(expected.begin(), expected.end()), tolerance), "");
+}
+
+// Calls check(variant) for every variant that this build can run.
+template <class Check>
+void for_each_variant(const KernelDef& def, const KernelCase& plain, const Check& check) {
+  ASSERT_EQ(def.why_not(plain.call()), "");
+  const std::vector<KernelVariant> variants = def.variants ? def.variants(plain.call()) : std::vector<KernelVariant>(1);
+  EXPECT_FALSE(variants.empty());
+  for (const KernelVariant& variant : variants) {
+    // A build without oneDNN knows row-major tensors alone.
+    if (!variant.is_row_major() && !cpu_reorder()) continue;
+    SCOPED_TRACE(variant.name + " " + std::string(to_string(variant.input(0))));
+    check(variant);
+  }
+}
+
+// Draws other elements for the weights of a sample: all tensors of floats but input 0. Gives them by input.
+std::vector<StateContents> write_weights(OpSample& sample) {
+  std::vector<StateContents> written(sample.inputs.size());
+  Random random(1);
+  for (size_t k = 1; k < written.size(); ++k) {
+    const Tensor old = sample.inputs[k].is_tensor() ? sample.inputs[k].tensor() : Tensor();
+    if (old.dtype() != DType::f32 || old.num_elements() < 2) continue;
+    sample.inputs[k] = draw_tensor(random, DType::f32, old.dims(), -1, 1);
+    written[k] = {sample.inputs[k].tensor(), 1};
+  }
+  return written;
 }
 
 }  // namespace
@@ -103,18 +137,32 @@ void expect_every_kernel(const OpDef& op, const OpSample& sample, int threads, c
 
 void expect_every_variant(const KernelDef& def, const OpDef& op, const OpSample& sample, int threads,
                           const FloatTolerance& tolerance) {
-  const KernelCase plain(op, sample, {threads, true});
-  ASSERT_EQ(def.why_not(plain.call()), "");
-  const std::vector<KernelVariant> variants = def.variants ? def.variants(plain.call()) : std::vector<KernelVariant>(1);
-  EXPECT_FALSE(variants.empty());
-  for (const KernelVariant& variant : variants) {
-    // A build without oneDNN knows row-major tensors alone.
-    if (!variant.is_row_major() && !cpu_reorder()) continue;
-    SCOPED_TRACE(variant.name + " " + std::string(to_string(variant.input(0))));
-    const std::vector<Tensor> expected = plain.reference();
-    const std::vector<Datum> actual = run_in_layouts(def, op, sample, variant, threads);
-    EXPECT_EQ(difference(actual, std::vector<Datum>(expected.begin(), expected.end()), tolerance), "");
-  }
+  for_each_variant(def, KernelCase(op, sample, {threads, true}), [&](const KernelVariant& variant) {
+    const KernelCase test(op, sample, {threads, true, &variant});
+    const Prepared prepared = def.prepare(test.call());
+    ASSERT_NE(prepared.kernel, nullptr) << prepared.refusal;
+    expect_right(*prepared.kernel, test, variant, tolerance);
+  });
+}
+
+void expect_every_variant_renews(const KernelDef& def, const OpDef& op, const OpSample& sample, int threads,
+                                 const FloatTolerance& tolerance) {
+  OpSample other = sample;
+  const std::vector<StateContents> written = write_weights(other);
+  for_each_variant(def, KernelCase(op, sample, {threads, true}), [&](const KernelVariant& variant) {
+    PackedConstants packed;
+    const KernelSetup setup{.threads = threads, .constant_weights = true, .variant = &variant, .packed = &packed};
+    const KernelCase before(op, sample, setup), after(op, other, setup);
+    const Prepared prepared = def.prepare(before.call());
+    auto* const kernel = dynamic_cast<PackingKernel*>(prepared.kernel.get());
+    ASSERT_NE(kernel, nullptr) << prepared.refusal << "; it has to be made anew";
+    expect_right(*kernel, before, variant, tolerance);
+    const size_t held = packed.num_held(), bytes = kernel->weight_bytes();
+    EXPECT_TRUE(kernel->renew(written, &packed));
+    expect_right(*kernel, after, variant, tolerance);
+    EXPECT_EQ(packed.num_held(), held) << "older forms are freed";
+    EXPECT_EQ(kernel->weight_bytes(), bytes);
+  });
 }
 
 }  // namespace autograph

@@ -14,7 +14,13 @@ KernelDef cpu_kernel(std::string_view name, std::string_view op);
 void expect_every_variant(const KernelDef& def, const OpDef& op, const OpSample& sample, int threads,
                           const FloatTolerance& tolerance = {1e-4, 1e-4});
 
-/// The same for all of the CPU's kernels that are made for `op` and take the call; there must be one.
+/// Every variant packs other weights in place of those it was prepared for, and then gives the reference's outputs for
+/// these. All inputs of floats but the first are weights.
+void expect_every_variant_renews(const KernelDef& def, const OpDef& op, const OpSample& sample, int threads,
+                                 const FloatTolerance& tolerance = {1e-3, 1e-4});
+
+/// The same as expect_every_variant() for all of the CPU's kernels that are made for `op` and take the call; there must
+/// be one.
 void expect_every_kernel(const OpDef& op, const OpSample& sample, int threads, const FloatTolerance& tolerance);
 
 }  // namespace autograph

@@ -34,4 +34,17 @@ inline void expect_reference(const KernelDef& def, const KernelCase& test,
   EXPECT_EQ(difference(as_datums(run.outputs()), as_datums(test.reference()), tolerance), "");
 }
 
+/// A kernel that was prepared for such a call gives the reference's outputs for this one.
+inline void expect_right(const Kernel& kernel, const KernelCase& test, const FloatTolerance& tolerance = {1e-4, 1e-4}) {
+  const KernelCall call = test.call();
+  std::vector<Tensor> outputs;
+  std::vector<TensorView> views;
+  for (const Type& type : call.outputs) outputs.push_back(Tensor::empty(type.dtype(), type.shape().static_dims()));
+  for (const Tensor& output : outputs) views.push_back(output.view());
+  const std::unique_ptr<KernelState> state = kernel.new_state();
+  Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel.scratch_bytes())});
+  kernel.run({test.inputs(), views, scratch.mutable_raw(), state.get()});
+  EXPECT_EQ(difference(as_datums(outputs), as_datums(test.reference()), tolerance), "");
+}
+
 }  // namespace autograph

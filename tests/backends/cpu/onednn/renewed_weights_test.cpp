@@ -7,13 +7,13 @@
 #include "ops/sample.h"
 #include "runtime/memory/packed_constants.h"
 #include "runtime/packing_kernel.h"
-#include "support/compare.h"
-#include "support/kernels/run_kernel.h"
+#include "support/kernels/every_variant.h"
+#include "support/kernels/kernel_checks.h"
 
 namespace autograph {
 namespace {
 
-constexpr size_t kWeights = 1, kBias = 2;
+constexpr size_t kBias = 2;
 
 // A convolution of 32 channels with a bias, as it is when its weights are those of `seed`.
 OpSample sample_of(int seed) {
@@ -31,37 +31,8 @@ std::vector<KernelVariant> row_major_variants(const KernelCase& of) {
   return variants;
 }
 
-// Expects a run of `kernel` on the inputs of `now` to be right.
-void expect_right(const Kernel& kernel, const KernelCase& now) {
-  const std::unique_ptr<KernelState> state = kernel.new_state();
-  Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel.scratch_bytes())});
-  const Tensor output = Tensor::empty(DType::f32, now.call().output_dims(0));
-  const TensorView view = output.view();
-  kernel.run({now.inputs(), {&view, 1}, scratch.mutable_raw(), state.get()});
-  EXPECT_EQ(difference(output, now.reference()[0], {1e-3, 1e-4}), "");
-}
-
 TEST(RenewedWeights, ArePackedInPlaceOfTheOldOnes) {
-  PackedConstants packed;
-  const OpSample old_sample = sample_of(2), new_sample = sample_of(3);
-  KernelSetup setup{.constant_weights = true, .packed = &packed};
-  const std::vector<KernelVariant> variants = row_major_variants(KernelCase(conv_def(), old_sample, setup));
-  ASSERT_FALSE(variants.empty());
-  for (const KernelVariant& variant : variants) {
-    setup.variant = &variant;
-    const KernelCase before(conv_def(), old_sample, setup), after(conv_def(), new_sample, setup);
-    const std::unique_ptr<Kernel> kernel = onednn::conv_kernel().prepare(before.call()).kernel;
-    auto* const packing = dynamic_cast<PackingKernel*>(kernel.get());
-    ASSERT_NE(packing, nullptr) << variant.name;
-    expect_right(*kernel, before);
-    const size_t held = packed.num_held(), weight_bytes = kernel->weight_bytes();
-    std::vector<StateContents> written(3);
-    for (const size_t k : {kWeights, kBias}) written[k] = {new_sample.inputs[k].tensor(), 1};
-    EXPECT_TRUE(packing->renew(written, &packed)) << variant.name;
-    expect_right(*kernel, after);
-    EXPECT_EQ(packed.num_held(), held) << variant.name;
-    EXPECT_EQ(kernel->weight_bytes(), weight_bytes) << variant.name;
-  }
+  expect_every_variant_renews(onednn::conv_kernel(), conv_def(), sample_of(2), 1);
 }
 
 TEST(RenewedWeights, LeaveAloneWhatIsTheSame) {
@@ -79,7 +50,7 @@ TEST(RenewedWeights, LeaveAloneWhatIsTheSame) {
   written[kBias] = {new_sample.inputs[kBias].tensor(), 1};
   EXPECT_TRUE(dynamic_cast<PackingKernel&>(*kernel).renew(written, &packed));
   EXPECT_EQ(packed.num_made(), made);
-  expect_right(*kernel, after);
+  expect_right(*kernel, after, {1e-3, 1e-4});
 }
 
 }  // namespace

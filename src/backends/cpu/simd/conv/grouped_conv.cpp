@@ -12,9 +12,9 @@
 #include "backends/cpu/simd/conv/grouped_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/weights_kernel.h"
 #include "ops/defs.h"
 #include "ops/window/window_geometry.h"
-#include "runtime/memory/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -75,28 +75,23 @@ std::string why_not(const KernelCall& call) {
   return read_conv_steps(*conv).refusal;
 }
 
-// Weights, and the bias or nothing.
-std::vector<Tensor> constants_of(const AnchoredCall& conv) {
-  return {conv.operand(kW).constant, conv.has(kB) ? conv.operand(kB).constant : Tensor()};
+// Depends on weights and bias alone.
+WeightForm form_of(const GroupedConvShape& shape) {
+  return {"grouped_conv_simd", packed_grouped_conv_size(shape),
+          [shape](const std::vector<Tensor>& elements, float* to) {
+            const float* bias = elements[1].is_present() ? elements[1].data<float>() : nullptr;
+            pack_grouped_conv(shape, elements[0].data<float>(), bias, to);
+          }};
 }
 
-// Depends on the constants alone.
-Tensor packed(const GroupedConvShape& shape, const std::vector<Tensor>& constants) {
-  Tensor result = Tensor::empty(DType::f32, {packed_grouped_conv_size(shape)});
-  pack_grouped_conv(shape, constants[0].data<float>(), constants[1].is_present() ? constants[1].data<float>() : nullptr,
-                    result.mutable_data<float>());
-  return result;
-}
-
-class GroupedConvKernel : public Kernel {
+class GroupedConvKernel : public WeightsKernel {
  public:
   GroupedConvKernel(const KernelCall& call, const AnchoredCall& conv)
       : shape_(shape_of(conv, call.variant->output(0))),
         steps_(read_conv_steps(conv)),
         batch_(conv.dims(kX)[0]),
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
-        packed_(PackedConstants::share(call.packed, constants_of(conv), "grouped_conv_simd",
-                                       [&] { return packed(shape_, constants_of(conv)); })) {
+        packed_(packed(call, {KnownWeight::of(conv.operand(kW)), KnownWeight::of(conv.operand(kB))}, form_of(shape_))) {
     threads_ = useful_threads(call.threads, batch_ * out_size() * (1 + shape_.taps() / 4));
   }
 
@@ -115,7 +110,7 @@ class GroupedConvKernel : public Kernel {
         const int64_t end_row = std::min(shape_.out[0], 2 * (last - instance * pairs));
         run_grouped_conv({.shape = shape_,
                           .x = x + instance * in_size(),
-                          .weights = packed_->data<float>(),
+                          .weights = packed_.data(),
                           .residual = residual ? residual + instance * out_size() : nullptr,
                           .y = y + instance * out_size(),
                           .steps = steps_.list,
@@ -125,7 +120,6 @@ class GroupedConvKernel : public Kernel {
       }
     });
   }
-  size_t weight_bytes() const override { return packed_->size_bytes(); }
   bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
 
  private:
@@ -136,7 +130,7 @@ class GroupedConvKernel : public Kernel {
   ConvSteps steps_;
   int64_t batch_;
   size_t x_slot_;
-  std::shared_ptr<const Tensor> packed_;
+  const PackedWeights& packed_;
   int threads_ = 1;
 };
 

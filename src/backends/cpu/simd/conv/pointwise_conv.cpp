@@ -11,9 +11,9 @@
 #include "backends/cpu/simd/conv/pointwise_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/weights_kernel.h"
 #include "ops/defs.h"
 #include "ops/window/window_geometry.h"
-#include "runtime/memory/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -73,7 +73,7 @@ std::string why_not(const KernelCall& call) {
   return read_conv_steps(*conv).refusal;
 }
 
-class PointwiseKernel : public Kernel {
+class PointwiseKernel : public WeightsKernel {
  public:
   PointwiseKernel(const KernelCall& call, const AnchoredCall& conv)
       : shape_(shape_of(conv)),
@@ -81,14 +81,12 @@ class PointwiseKernel : public Kernel {
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
         threads_(useful_threads(call.threads, static_cast<int64_t>(std::min(shape_.flops() / kFlopsOfWork, 1e15)))),
         panels_((shape_.out_channels + pointwise_panel_width() - 1) / pointwise_panel_width()),
-        packed_(PackedConstants::share(call.packed, {conv.operand(kW).constant}, "pointwise_conv_simd",
-                                       [&] { return packed(conv.operand(kW).constant); })),
-        bias_(padded_bias(conv)) {}
+        packed_(packed(call, {KnownWeight::of(conv.operand(kW))}, form())),
+        bias_(padded(call, KnownWeight::of(conv.operand(kB)), panels_ * pointwise_panel_width())) {}
 
   size_t scratch_bytes() const override {
     return shape_.skips_pixels() ? static_cast<size_t>(shape_.pixels() * shape_.in_channels) * sizeof(float) : 0;
   }
-  size_t weight_bytes() const override { return packed_->size_bytes(); }
   bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
 
   void run(const KernelArgs& args) const override {
@@ -97,8 +95,8 @@ class PointwiseKernel : public Kernel {
     share_pointwise(
         {.in_channels = shape_.in_channels,
          .out_channels = shape_.out_channels,
-         .panels = packed_->data<float>(),
-         .bias = bias_.data<float>(),
+         .panels = packed_.data(),
+         .bias = bias_.data(),
          .x = x,
          .x_stride = shape_.in_channels,
          .residual = steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>(),
@@ -114,19 +112,11 @@ class PointwiseKernel : public Kernel {
   // Flops in the time that one element takes (parallel.h).
   static constexpr double kFlopsOfWork = 16;
 
-  Tensor packed(const Tensor& weights) const {
-    Tensor result = Tensor::empty(DType::f32, {panels_ * pointwise_panel_width() * shape_.in_channels});
-    pack_pointwise_weights(weights.data<float>(), shape_.out_channels, shape_.in_channels,
-                           result.mutable_data<float>());
-    return result;
-  }
-
-  Tensor padded_bias(const AnchoredCall& conv) const {
-    Tensor bias = Tensor::zeros(DType::f32, {panels_ * pointwise_panel_width()});
-    if (conv.has(kB)) {
-      std::copy_n(conv.operand(kB).constant.data<float>(), shape_.out_channels, bias.mutable_data<float>());
-    }
-    return bias;
+  WeightForm form() const {
+    return {"pointwise_conv_simd", panels_ * pointwise_panel_width() * shape_.in_channels,
+            [out = shape_.out_channels, in = shape_.in_channels](const std::vector<Tensor>& w, float* to) {
+              pack_pointwise_weights(w[0].data<float>(), out, in, to);
+            }};
   }
 
   // The pixels that have outputs, one behind the other.
@@ -148,8 +138,7 @@ class PointwiseKernel : public Kernel {
   size_t x_slot_;
   int threads_;
   int64_t panels_;
-  std::shared_ptr<const Tensor> packed_;
-  Tensor bias_;
+  const PackedWeights &packed_, &bias_;
 };
 
 Prepared prepare(const KernelCall& call) {

@@ -19,10 +19,10 @@
 #include "backends/cpu/simd/conv/tap_products.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/weights_kernel.h"
 #include "base/join.h"
 #include "ops/defs.h"
 #include "ops/window/conv_transpose_windows.h"
-#include "runtime/memory/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -106,7 +106,7 @@ double flops_of(const TapShape& shape, int64_t batch) {
   return flops * static_cast<double>(batch * shape.channels.groups * shape.num_points());
 }
 
-class TapConv : public Kernel {
+class TapConv : public WeightsKernel {
  public:
   TapConv(const KernelCall& call, const AnchoredCall& conv)
       : shape_(shape_of(conv)),
@@ -121,17 +121,11 @@ class TapConv : public Kernel {
         out_size_(elements(call.variant->output(0), conv.output().shape().static_dims())),
         threads_(useful_threads(call.threads,
                                 static_cast<int64_t>(std::min(flops_of(shape_, batch_) / kFlopsOfWork, 1e15)))),
-        division_(shape_, batch_, threads_) {
-    const std::vector<Tensor> constants{conv.operand(kW).constant, conv.has(kB) ? conv.operand(kB).constant : Tensor()};
-    const std::string form = fmt::format("tap_conv_simd {} {} {}", conv.op().name,
-                                         order_ == TapColumns::phases_inside ? "planes" : "pixels", key_of(shape_));
-    packed_ = PackedConstants::share(call.packed, constants, form, [&] {
-      return packed(constants, is_transposed(conv), conv.dims(kW), call.threads);
-    });
-  }
+        division_(shape_, batch_, threads_),
+        packed_(packed(call, {KnownWeight::of(conv.operand(kW)), KnownWeight::of(conv.operand(kB))},
+                       form_of(conv, call.threads))) {}
 
   size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * thread_size()) * sizeof(float); }
-  size_t weight_bytes() const override { return packed_->size_bytes(); }
   bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
 
   void run(const KernelArgs& args) const override {
@@ -150,7 +144,7 @@ class TapConv : public Kernel {
                           .out = out_,
                           .order = order_,
                           .x = x + instance * in_size_,
-                          .packed = packed_->data<float>(),
+                          .packed = packed_.data(),
                           .residual = residual ? residual + instance * out_size_ : nullptr,
                           .y = y + instance * out_size_,
                           .steps = steps_.list,
@@ -184,19 +178,26 @@ class TapConv : public Kernel {
     return key;
   }
 
-  Tensor packed(const std::vector<Tensor>& constants, bool transposed, const Dims& w, int threads) const {
+  WeightForm form_of(const AnchoredCall& conv, int threads) const {
+    return {fmt::format("tap_conv_simd {} {} {}", conv.op().name,
+                        order_ == TapColumns::phases_inside ? "planes" : "pixels", key_of(shape_)),
+            shape_.channels.groups * panels_.of_group,
+            [this, threads, transposed = is_transposed(conv)](const std::vector<Tensor>& elements, float* to) {
+              pack(elements, transposed, threads, to);
+            }};
+  }
+
+  void pack(const std::vector<Tensor>& elements, bool transposed, int threads, float* to) const {
+    const Dims& w = elements[0].dims();
     int64_t positions = 1;
     for (size_t a = 2; a < w.size(); ++a) positions *= w[a];
-    const TapWeights weights{.data = constants[0].data<float>(),
-                             .bias = constants[1].is_present() ? constants[1].data<float>() : nullptr,
+    const TapWeights weights{.data = elements[0].data<float>(),
+                             .bias = elements[1].is_present() ? elements[1].data<float>() : nullptr,
                              .of_in_channel = transposed ? w[1] * positions : positions,
                              .of_out_channel = transposed ? positions : w[1] * positions,
                              .of_group = w[0] / shape_.channels.groups * w[1] * positions};
-    Tensor result = Tensor::empty(DType::f32, {shape_.channels.groups * panels_.of_group});
-    for_shares(threads, panels_.total, [&](int64_t begin, int64_t end, int) {
-      pack_tap_panels(shape_, weights, order_, begin, end, result.mutable_data<float>());
-    });
-    return result;
+    for_shares(threads, panels_.total,
+               [&](int64_t begin, int64_t end, int) { pack_tap_panels(shape_, weights, order_, begin, end, to); });
   }
 
   const TapShape shape_;
@@ -209,7 +210,7 @@ class TapConv : public Kernel {
   const int64_t in_size_, out_size_;  // elements of an instance
   const int threads_;
   const Division division_;
-  std::shared_ptr<const Tensor> packed_;
+  const PackedWeights& packed_;
 };
 
 Prepared prepare(const KernelCall& call) {

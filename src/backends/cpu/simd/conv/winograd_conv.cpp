@@ -14,9 +14,9 @@
 #include "backends/cpu/simd/conv/winograd_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/weights_kernel.h"
 #include "ops/defs.h"
 #include "ops/window/window_geometry.h"
-#include "runtime/memory/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -104,7 +104,7 @@ struct WorkPlan {
   }
 };
 
-class WinogradKernel : public Kernel {
+class WinogradKernel : public WeightsKernel {
  public:
   WinogradKernel(const KernelCall& call, const AnchoredCall& conv)
       : shape_(shape_of(conv, call.variant->output(0))),
@@ -112,15 +112,16 @@ class WinogradKernel : public Kernel {
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
         threads_(call.threads),
         plan_(shape_, call.threads),
-        weights_(PackedConstants::share(call.packed, {conv.operand(kW).constant}, "winograd_conv_simd",
-                                        [&] { return transformed(conv.operand(kW).constant); })),
-        bias_(conv.has(kB) ? conv.operand(kB).constant : Tensor::zeros(DType::f32, {shape_.out_channels})) {}
+        weights_(packed(call, {KnownWeight::of(conv.operand(kW))},
+                        {"winograd_conv_simd", shape_.weight_elements(),
+                         [this](const std::vector<Tensor>& w, float* to) { transform(w[0].data<float>(), to); }})),
+        bias_(padded(call, KnownWeight::of(conv.operand(kB)), shape_.out_channels)) {}
 
   void run(const KernelArgs& args) const override {
     WinogradTask task{.shape = shape_,
                       .x = args.inputs[x_slot_].data<float>(),
-                      .weights = weights_->data<float>(),
-                      .bias = bias_.data<float>(),
+                      .weights = weights_.data(),
+                      .bias = bias_.data(),
                       .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
                       .steps = steps_.list,
                       .transformed = static_cast<float*>(args.scratch)};
@@ -141,17 +142,13 @@ class WinogradKernel : public Kernel {
   size_t scratch_bytes() const override {
     return static_cast<size_t>(threads_ * (transformed_size() + products_size())) * sizeof(float);
   }
-  size_t weight_bytes() const override { return static_cast<size_t>(shape_.weight_elements()) * sizeof(float); }
   bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
 
  private:
   // Depends on the weights alone.
-  Tensor transformed(const Tensor& given) const {
-    Tensor weights = Tensor::empty(DType::f32, {shape_.weight_elements()});
-    for_shares(threads_, shape_.units(), [&](int64_t begin, int64_t end, int) {
-      transform_winograd_weights(shape_, given.data<float>(), begin, end, weights.mutable_data<float>());
-    });
-    return weights;
+  void transform(const float* weights, float* to) const {
+    for_shares(threads_, shape_.units(),
+               [&](int64_t begin, int64_t end, int) { transform_winograd_weights(shape_, weights, begin, end, to); });
   }
 
   int64_t transformed_size() const { return shape_.points() * winograd_plane(plan_.tiles_at_once, shape_.in_channels); }
@@ -178,8 +175,7 @@ class WinogradKernel : public Kernel {
   size_t x_slot_;
   int threads_;
   WorkPlan plan_;
-  std::shared_ptr<const Tensor> weights_;
-  Tensor bias_;
+  const PackedWeights &weights_, &bias_;
 };
 
 Prepared prepare(const KernelCall& call) {

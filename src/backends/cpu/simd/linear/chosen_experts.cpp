@@ -14,9 +14,9 @@
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/recurrent/recurrent_cells.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/weights_kernel.h"
 #include "ops/defs.h"
 #include "optimize/expert_mix.h"
-#include "runtime/memory/packed_constants.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/linear/chosen_experts.cpp"
@@ -90,18 +90,16 @@ void transpose_into(const Tensor& matrix, float* to) {
 }
 
 // Matrices with the same rows, packed panel by panel, one after the other in each block of columns.
-Tensor packed_together(const std::vector<Tensor>& matrices) {
+void pack_together(const std::vector<Tensor>& matrices, float* to) {
   const int64_t depth = matrices[0].dims()[0], columns = matrices[0].dims()[1];
   const auto count = static_cast<int64_t>(matrices.size());
   std::vector<float> turned(static_cast<size_t>(count * depth * columns));
   for (int64_t i = 0; i < count; ++i) transpose_into(matrices[static_cast<size_t>(i)], &turned[i * depth * columns]);
   std::vector<float> scratch(static_cast<size_t>(gate_width() * depth));
-  Tensor packed = Tensor::empty(DType::f32, {packed_gates_size(count, columns, depth)});
-  pack_gates(turned.data(), count, columns, depth, scratch.data(), packed.mutable_data<float>());
-  return packed;
+  pack_gates(turned.data(), count, columns, depth, scratch.data(), to);
 }
 
-class ChosenExperts : public Kernel {
+class ChosenExperts : public WeightsKernel {
  public:
   explicit ChosenExperts(const KernelCall& call) : width_(gate_width()) {
     const ExpertCall experts(call);
@@ -112,13 +110,12 @@ class ChosenExperts : public Kernel {
     for (const Expert& expert : mix_.experts) {
       factor_slots_.push_back(experts.slot(expert.factor));
       reads_[factor_slots_.back()] = true;
-      const auto constant = [&](ValueId v) { return *call.constant(experts.slot(v)); };
-      const std::vector<Tensor> front{constant(expert.gate), constant(expert.up)};
-      const std::vector<Tensor> back{constant(expert.down)};
+      const auto weight = [&](ValueId v) { return KnownWeight::of(call, experts.slot(v)); };
+      const int64_t front_size = packed_gates_size(2, mix_.inner, mix_.width);
+      const int64_t back_size = packed_gates_size(1, mix_.columns, mix_.inner);
       front_.push_back(
-          PackedConstants::share(call.packed, front, "experts_simd front", [&] { return packed_together(front); }));
-      back_.push_back(
-          PackedConstants::share(call.packed, back, "experts_simd back", [&] { return packed_together(back); }));
+          &packed(call, {weight(expert.gate), weight(expert.up)}, {"experts_simd front", front_size, pack_together}));
+      back_.push_back(&packed(call, {weight(expert.down)}, {"experts_simd back", back_size, pack_together}));
     }
     chunk_ = std::min(mix_.tokens, kMaxTokens);
     inner_blocks_ = (mix_.inner + width_ - 1) / width_;
@@ -127,13 +124,6 @@ class ChosenExperts : public Kernel {
   }
 
   bool reads_input(size_t slot) const override { return reads_[slot]; }
-  size_t weight_bytes() const override {
-    size_t total = 0;
-    for (const auto& list : {front_, back_}) {
-      for (const auto& packed : list) total += packed->size_bytes();
-    }
-    return total;
-  }
   size_t scratch_bytes() const override {
     const int64_t pairs = chunk_ * static_cast<int64_t>(mix_.experts.size());
     return static_cast<size_t>(pairs * (mix_.width + padded_inner()) + threads_ * thread_size()) * sizeof(float) +
@@ -198,7 +188,7 @@ class ChosenExperts : public Kernel {
       const int64_t count = pairs.count(expert), begin = pairs.begin[expert];
       if (count == 0) continue;
       multiply_gates({pairs.rows + begin * mix_.width, mix_.width, count, mix_.width,
-                      front_[expert]->data<float>() + block * 2 * width_ * mix_.width, 2, sums, 2 * width_});
+                      front_[expert]->data() + block * 2 * width_ * mix_.width, 2, sums, 2 * width_});
       HWY_DYNAMIC_DISPATCH(gate_rows)
       (sums, count, width_, pairs.hidden + begin * padded_inner() + block * width_, padded_inner());
     }
@@ -215,7 +205,7 @@ class ChosenExperts : public Kernel {
       if (pairs.count(expert) == 0) continue;
       const float* factors = args.inputs[factor_slots_[expert]].data<float>() + first;
       multiply_gates({pairs.hidden + begin * padded_inner(), padded_inner(), pairs.count(expert), mix_.inner,
-                      back_[expert]->data<float>() + block * width_ * mix_.inner, 1, sums, width_});
+                      back_[expert]->data() + block * width_ * mix_.inner, 1, sums, width_});
       for (int64_t i = 0; i < pairs.count(expert); ++i) {
         const int64_t token = pairs.token[begin + i];
         for (int64_t c = 0; c < columns; ++c) y[token * mix_.columns + c] += factors[token] * sums[i * width_ + c];
@@ -228,7 +218,7 @@ class ChosenExperts : public Kernel {
   size_t x_slot_ = 0;
   std::vector<size_t> factor_slots_;  // by expert
   std::vector<bool> reads_;           // by input of the call
-  std::vector<std::shared_ptr<const Tensor>> front_, back_;
+  std::vector<const PackedWeights*> front_, back_;
   int64_t chunk_ = 1, inner_blocks_ = 1, column_blocks_ = 1;
   int threads_ = 1;
 };

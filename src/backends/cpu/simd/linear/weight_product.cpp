@@ -16,8 +16,8 @@
 #include "backends/cpu/simd/conv/pointwise_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/weights_kernel.h"
 #include "ops/defs.h"
-#include "runtime/memory/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -88,7 +88,7 @@ std::string why_not(const KernelCall& call) {
   return steps_of(*product).refusal;
 }
 
-class WeightProduct : public Kernel {
+class WeightProduct : public WeightsKernel {
  public:
   WeightProduct(const KernelCall& call, const AnchoredCall& product)
       : extents_(extents_of(product)),
@@ -96,17 +96,9 @@ class WeightProduct : public Kernel {
         a_slot_(static_cast<size_t>(product.operand(kA).input)),
         threads_(useful_threads(call.threads, static_cast<int64_t>(std::min(extents_.flops() / kFlopsOfWork, 1e15)))),
         panels_((extents_.columns + pointwise_panel_width() - 1) / pointwise_panel_width()),
-        packed_(
-            PackedConstants::share(call.packed, {product.operand(kB).constant},
-                                   is_transposed(product) ? "weight_product_simd transposed" : "weight_product_simd",
-                                   [&] { return packed(product); })),
-        bias_(Tensor::zeros(DType::f32, {panels_ * pointwise_panel_width()})) {
-    if (const Operand* bias = find_bias(product)) {
-      std::copy_n(bias->constant.data<float>(), extents_.columns, bias_.mutable_data<float>());
-    }
-  }
+        packed_(packed(call, {KnownWeight::of(product.operand(kB))}, form_of(product))),
+        bias_(padded(call, bias_of(product), panels_ * pointwise_panel_width())) {}
 
-  size_t weight_bytes() const override { return packed_->size_bytes(); }
   bool reads_input(size_t slot) const override { return slot == a_slot_ || static_cast<int>(slot) == steps_.residual; }
 
   void run(const KernelArgs& args) const override {
@@ -114,8 +106,8 @@ class WeightProduct : public Kernel {
         steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
     share_pointwise({.in_channels = extents_.depth,
                      .out_channels = extents_.columns,
-                     .panels = packed_->data<float>(),
-                     .bias = bias_.data<float>(),
+                     .panels = packed_.data(),
+                     .bias = bias_.data(),
                      .x = args.inputs[a_slot_].data<float>(),
                      .x_stride = extents_.depth,
                      .residual = residual,
@@ -131,23 +123,31 @@ class WeightProduct : public Kernel {
   // Flops in the time that one element takes (parallel.h).
   static constexpr double kFlopsOfWork = 16;
 
-  Tensor packed(const AnchoredCall& product) const {
-    const int64_t width = pointwise_panel_width(), depth = extents_.depth, columns = extents_.columns;
-    Tensor result = Tensor::empty(DType::f32, {panels_ * width * depth});
-    const float* from = product.operand(kB).constant.data<float>();
-    auto* to = result.mutable_data<float>();
-    if (is_transposed(product)) {
-      pack_pointwise_weights(from, columns, depth, to);
-      return result;
+  static KnownWeight bias_of(const AnchoredCall& product) {
+    const Operand* bias = find_bias(product);
+    return bias ? KnownWeight::of(*bias) : KnownWeight();
+  }
+
+  WeightForm form_of(const AnchoredCall& product) const {
+    const int64_t size = panels_ * pointwise_panel_width() * extents_.depth;
+    if (!is_transposed(product)) {
+      return {"weight_product_simd", size,
+              [this](const std::vector<Tensor>& b, float* to) { pack(b[0].data<float>(), to); }};
     }
+    return {"weight_product_simd transposed", size, [e = extents_](const std::vector<Tensor>& b, float* to) {
+              pack_pointwise_weights(b[0].data<float>(), e.columns, e.depth, to);
+            }};
+  }
+
+  void pack(const float* from, float* to) const {
+    const int64_t width = pointwise_panel_width(), columns = extents_.columns;
     for (int64_t first = 0; first < columns; first += width) {
       const int64_t given = std::min(width, columns - first);
-      for (int64_t k = 0; k < depth; ++k, to += width) {
+      for (int64_t k = 0; k < extents_.depth; ++k, to += width) {
         std::copy_n(from + k * columns + first, given, to);
         std::fill_n(to + given, width - given, 0.0F);
       }
     }
-    return result;
   }
 
   Extents extents_;
@@ -155,8 +155,7 @@ class WeightProduct : public Kernel {
   size_t a_slot_;
   int threads_;
   int64_t panels_;
-  std::shared_ptr<const Tensor> packed_;
-  Tensor bias_;
+  const PackedWeights &packed_, &bias_;
 };
 
 Prepared prepare(const KernelCall& call) {

@@ -15,8 +15,8 @@
 #include "backends/cpu/simd/conv/conv_steps.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/weights_kernel.h"
 #include "ops/defs.h"
-#include "runtime/memory/packed_constants.h"
 #include "tensor/size_of.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -37,8 +37,8 @@ namespace autograph::simd {
 /// A product and what follows it.
 struct GateLayer {
   int64_t in = 0, out = 0;
-  std::shared_ptr<const Tensor> matrix;  // [blocks of outputs, in, outputs of a block]
-  std::vector<float> bias;               // [blocks, outputs of a block]
+  const PackedWeights& matrix;  // [blocks of outputs, in, outputs of a block]
+  const PackedWeights& bias;    // [blocks, outputs of a block]
   std::vector<ConvStep> functions;
 };
 
@@ -89,8 +89,8 @@ void compute_gate_blocks(const GateLayer& layer, const float* x, int64_t begin, 
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t block = begin; block < end; ++block) {
     const int64_t first = block * lanes;
-    GateV v = product_of_block(x, layer.in, layer.matrix->data<float>() + first * layer.in,
-                               hn::LoadU(d, layer.bias.data() + first));
+    GateV v =
+        product_of_block(x, layer.in, layer.matrix.data() + first * layer.in, hn::LoadU(d, layer.bias.data() + first));
     for (const ConvStep& step : layer.functions) v = apply_function(step, v);
     if (first + lanes <= layer.out) {
       hn::StoreU(v, d, y + first);
@@ -138,8 +138,8 @@ std::optional<ConvStep> function_of(const Graph& body, const Node& node) {
 
 // A product of the body, whose constants are inputs of the call or, with one element, constants of the body.
 struct GateProduct {
-  Tensor matrix;  // [out, in, 1, ...]
-  Tensor bias;    // [out]; absent: none
+  KnownWeight matrix;  // [out, in, 1, ...]
+  KnownWeight bias;    // [out]; absent: none
   std::vector<ConvStep> functions;
 };
 
@@ -153,7 +153,7 @@ class GateCall {
   /// Multiplications for one image.
   int64_t work() const {
     int64_t total = 0;
-    for (const GateProduct& product : products_) total += product.matrix.num_elements();
+    for (const GateProduct& product : products_) total += product.matrix.elements.num_elements();
     return total;
   }
 
@@ -184,9 +184,10 @@ class GateCall {
   // The image has one pixel, so that neither strides nor dilations matter.
   bool append_product(const Node& node) {
     const bool has_bias = node.input(2).is_valid();
-    GateProduct product{known(node.input(1)), has_bias ? known(node.input(2)) : Tensor(), {}};
-    if (!product.matrix.is_present() || (has_bias && !product.bias.is_present())) return false;
-    const Dims dims = product.matrix.dims();
+    GateProduct product{known(node.input(1)), has_bias ? known(node.input(2)) : KnownWeight(), {}};
+    const Tensor& matrix = product.matrix.elements;
+    if (!matrix.is_present() || (has_bias && !product.bias.elements.is_present())) return false;
+    const Dims& dims = matrix.dims();
     const Shape& result = body_->type(node.output(0)).shape();
     const bool has_one_tap = std::all_of(dims.begin() + 2, dims.end(), [](int64_t n) { return n == 1; });
     if (!has_one_tap || node.attributes().integer("group") != 1 || !result.is_static()) return false;
@@ -195,12 +196,11 @@ class GateCall {
     return std::all_of(out.begin() + 2, out.end(), [](int64_t n) { return n == 1; });
   }
 
-  Tensor known(ValueId v) const {
-    if (body_->value(v).is_constant()) return body_->value(v).constant();
+  KnownWeight known(ValueId v) const {
+    if (body_->value(v).is_constant()) return {.elements = body_->value(v).constant()};
     const auto& inputs = body_->inputs();
     const auto at = std::find(inputs.begin(), inputs.end(), v);
-    const Tensor* constant = at == inputs.end() ? nullptr : call_.constant(static_cast<size_t>(at - inputs.begin()));
-    return constant ? *constant : Tensor();
+    return at == inputs.end() ? KnownWeight() : KnownWeight::of(call_, static_cast<size_t>(at - inputs.begin()));
   }
 
   const KernelCall& call_;
@@ -212,28 +212,17 @@ class GateCall {
 // ---- The kernel ------------------------------------------------------------------------------------------------
 
 // The outputs of a matrix [out, in, 1, ...], block by block.
-Tensor in_blocks(const Tensor& matrix, int64_t lanes) {
+void pack_in_blocks(const Tensor& matrix, int64_t lanes, float* blocks) {
   const int64_t out = matrix.dims()[0], in = matrix.dims()[1];
-  Tensor blocks = Tensor::zeros(DType::f32, {(out + lanes - 1) / lanes * lanes * in});
   const float* from = matrix.data<float>();
+  if (out % lanes != 0) std::fill_n(blocks + out / lanes * lanes * in, lanes * in, 0.0F);
   for (int64_t o = 0; o < out; ++o) {
-    float* to = blocks.mutable_data<float>() + o / lanes * lanes * in + o % lanes;
+    float* to = blocks + o / lanes * lanes * in + o % lanes;
     for (int64_t c = 0; c < in; ++c) to[c * lanes] = from[o * in + c];
   }
-  return blocks;
 }
 
-GateLayer packed(const GateProduct& product, PackedConstants* shared) {
-  const int64_t lanes = HWY_DYNAMIC_DISPATCH(gate_lanes)();
-  GateLayer layer{product.matrix.dims()[1], product.matrix.dims()[0], {}, {}, product.functions};
-  layer.matrix = PackedConstants::share(shared, {product.matrix}, "channel_gate_simd",
-                                        [&] { return in_blocks(product.matrix, lanes); });
-  layer.bias.resize(static_cast<size_t>((layer.out + lanes - 1) / lanes * lanes));
-  if (product.bias.is_present()) std::copy_n(product.bias.data<float>(), layer.out, layer.bias.begin());
-  return layer;
-}
-
-class ChannelGate : public Kernel {
+class ChannelGate : public WeightsKernel {
  public:
   explicit ChannelGate(const KernelCall& call)
       : layout_(call.variant->input(0)), lanes_(HWY_DYNAMIC_DISPATCH(gate_lanes)()) {
@@ -242,7 +231,7 @@ class ChannelGate : public Kernel {
     channels_ = x[1];
     for (size_t a = 2; a < x.size(); ++a) pixels_ *= x[a];
     const GateCall gate(call);
-    for (const GateProduct& product : gate.products()) layers_.push_back(packed(product, call.packed));
+    for (const GateProduct& product : gate.products()) layers_.push_back(layer_of(product, call));
     for (const GateLayer& layer : layers_) width_ = std::max({width_, layer.in, layer.out});
     pool_threads_ = useful_threads(call.threads, batch_ * channels_ * pixels_ / 2);
     for (const GateLayer& layer : layers_) {
@@ -251,12 +240,6 @@ class ChannelGate : public Kernel {
   }
 
   bool reads_input(size_t slot) const override { return slot == 0; }
-
-  size_t weight_bytes() const override {
-    size_t total = 0;
-    for (const GateLayer& layer : layers_) total += layer.matrix->size_bytes() + layer.bias.size() * sizeof(float);
-    return total;
-  }
 
   // For every thread its share of the means, and sums on the way; then what goes from layer to layer.
   size_t scratch_bytes() const override {
@@ -273,6 +256,16 @@ class ChannelGate : public Kernel {
   }
 
  private:
+  GateLayer layer_of(const GateProduct& product, const KernelCall& call) {
+    const int64_t out = product.matrix.elements.dims()[0], in = product.matrix.elements.dims()[1];
+    const int64_t padded_out = (out + lanes_ - 1) / lanes_ * lanes_;
+    const auto pack = [lanes = lanes_](const std::vector<Tensor>& matrix, float* to) {
+      pack_in_blocks(matrix[0], lanes, to);
+    };
+    return {in, out, packed(call, {product.matrix}, {"channel_gate_simd", padded_out * in, pack}),
+            padded(call, product.bias, padded_out), product.functions};
+  }
+
   // Channels that lie together.
   int64_t block() const { return layout_ == Layout::channels_last ? channels_ : channel_block(layout_); }
 

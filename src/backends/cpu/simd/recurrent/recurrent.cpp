@@ -7,8 +7,8 @@
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/recurrent/recurrent_cells.h"
 #include "backends/cpu/simd/recurrent/recurrent_layer.h"
+#include "backends/cpu/weights_kernel.h"
 #include "ops/defs.h"
-#include "runtime/memory/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -57,31 +57,23 @@ class FloatWeights : public GateWeights {
   const float* packed_;
 };
 
-class RecurrentKernel : public Kernel {
+class RecurrentKernel : public WeightsKernel {
  public:
   explicit RecurrentKernel(const KernelCall& call)
       : packing_(RecurrentExtents(call, call.input_dims(kR)[2])), layer_(call, packing_.e, {}, /*speed=*/1) {
-    const Tensor* w = call.constant(kW);
-    const Tensor* r = call.constant(kR);
-    if (!w || !r) return;
-    packed_ = PackedConstants::share(call.packed, {*w, *r}, fmt::format("recurrent_simd {}", packing_.e.gates), [&] {
-      std::vector<float> scratch(static_cast<size_t>(packing_.scratch_size()));
-      Tensor packed = Tensor::empty(DType::f32, {packing_.size()});
-      packing_.pack(w->data<float>(), r->data<float>(), scratch.data(), packed.mutable_data<float>());
-      return packed;
-    });
+    if (!call.constant(kW) || !call.constant(kR)) return;
+    packed_ = &packed(call, {KnownWeight::of(call, kW), KnownWeight::of(call, kR)}, form());
   }
 
   size_t scratch_bytes() const override {
     const int64_t packing = packed_ ? 0 : packing_.size() + packing_.scratch_size();
     return layer_.scratch_bytes() + static_cast<size_t>(packing) * sizeof(float);
   }
-  size_t weight_bytes() const override { return packed_ ? packed_->size_bytes() : 0; }
   bool reads_input(size_t slot) const override { return !packed_ || (slot != kW && slot != kR); }
 
   void run(const KernelArgs& args) const override {
     auto* const scratch = static_cast<float*>(args.scratch);
-    const float* packed = packed_ ? packed_->data<float>() : nullptr;
+    const float* packed = packed_ ? packed_->data() : nullptr;
     if (!packed) {
       float* const to = scratch + layer_.scratch_bytes() / sizeof(float);
       packing_.pack(args.inputs[kW].data<float>(), args.inputs[kR].data<float>(), to + packing_.size(), to);
@@ -91,9 +83,17 @@ class RecurrentKernel : public Kernel {
   }
 
  private:
+  WeightForm form() const {
+    const auto pack = [this](const std::vector<Tensor>& elements, float* to) {
+      std::vector<float> scratch(static_cast<size_t>(packing_.scratch_size()));
+      packing_.pack(elements[0].data<float>(), elements[1].data<float>(), scratch.data(), to);
+    };
+    return {fmt::format("recurrent_simd {}", packing_.e.gates), packing_.size(), pack};
+  }
+
   const FloatPacking packing_;
   const RecurrentLayer layer_;
-  std::shared_ptr<const Tensor> packed_;  // null: the weights are not known before the run
+  const PackedWeights* packed_ = nullptr;  // null: the weights are not known before the run
 };
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<RecurrentKernel>(call), ""}; }

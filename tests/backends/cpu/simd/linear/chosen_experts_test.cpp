@@ -71,6 +71,12 @@ TEST(ChosenExperts, ManyTokens) {
   for (const int threads : {1, 2, 3}) expect_every_variant(kernel(), fused_def(), sample, threads, {1e-4, 1e-4});
 }
 
+TEST(ChosenExperts, PackAnewWhatWasWritten) {
+  Random random(54);
+  const OpSample sample = mixture(random, {{5}, 3, 20, 40, 24}, 2);
+  expect_every_variant_renews(kernel(), fused_def(), sample, 2);
+}
+
 TEST(ChosenExperts, RefusesWhatItCannotCompute) {
   Random random(53);
   const Extents extents{{3}, 2, 4, 8, 4};

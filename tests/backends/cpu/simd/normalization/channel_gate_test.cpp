@@ -107,6 +107,16 @@ TEST(ChannelGate, MeansWhoseSumsAreBeyondF32) {
   on_every_isa([&] { expect_every_variant(kernel(), fused_def(), sample, 1, {1e-5, 1e-5}); });
 }
 
+TEST(ChannelGate, PacksAnewWhatWasWritten) {
+  Random random(45);
+  GateSample gate(random, {2, 48, 5, 7});
+  gate.convolve(12, true);
+  gate.then([](Var x) { return relu(x); });
+  gate.convolve(48, true);
+  gate.then([](Var x) { return sigmoid(x); });
+  expect_every_variant_renews(kernel(), fused_def(), gate.finish(), 2);
+}
+
 TEST(ChannelGate, ThreadsShareLargeProducts) {
   Random random(42);
   GateSample gate(random, {1, 640, 14, 14});
