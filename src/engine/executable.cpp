@@ -400,8 +400,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::entry_knowing(const std::vector<Typ
 }
 
 void Executable::Impl::renew_kernels(const CompiledPlan& compiled, const std::vector<StateContents>& contents) const {
-  StateKernels* const kernels = compiled.state_kernels.get();
-  for (size_t k = 0; kernels && k < kernels->size(); ++k) kernels->renew(k, compiled, contents, run_options_);
+  if (compiled.state_kernels) compiled.state_kernels->renew(compiled, contents, run_options_);
 }
 
 void Executable::Impl::run_into(const RunInputs& inputs, std::vector<Tensor>& outputs) const {

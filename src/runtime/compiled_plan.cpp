@@ -72,7 +72,7 @@ class PlanCompiler {
   PlanCompiler(std::shared_ptr<const Graph> graph, const KnownValues& known, const PlanOptions& options)
       : options_(options), compiled_(std::make_shared<CompiledPlan>()) {
     compiled_->graph = std::move(graph);
-    if (!options.states.empty()) states_ = std::make_shared<StateKernels>(options.states);
+    if (!options.states.empty()) states_ = std::make_shared<StateKernels>(compiled_->graph, options.states);
     const PlannedNodes planned = prepare_nested(known);
     compiled_->plan = options.schedule
                           ? plan_scheduled(*compiled_->graph, known, *options.schedule, options.threads, planned)
@@ -158,22 +158,12 @@ class PlanCompiler {
     if (!std::all_of(inputs.begin(), inputs.end(), is_plain_if_given)) return nullptr;
     if (!std::all_of(outputs.begin(), outputs.end(), is_plain)) return nullptr;
     std::vector<Tensor> constants;
-    for (const ValueId v : node.inputs()) constants.push_back(known_elements(v));
+    for (const ValueId v : node.inputs()) constants.push_back(states_ ? states_->known_elements(v) : Tensor());
     return options_.nested({.op = node.op(),
                             .attributes = node.attributes(),
                             .inputs = inputs,
                             .outputs = outputs,
                             .constants = constants});
-  }
-
-  // What kernels may know of an input or state; absent for all other values.
-  Tensor known_elements(ValueId v) const {
-    if (!states_) return {};
-    const Graph& graph = *compiled_->graph;
-    std::vector<ValueId> values = graph.inputs();
-    values.insert(values.end(), graph.states().begin(), graph.states().end());
-    const auto at = std::find(values.begin(), values.end(), v);
-    return at != values.end() ? states_->states()[static_cast<size_t>(at - values.begin())].tensor : Tensor();
   }
 
   // What preparing a step gives.

@@ -27,8 +27,7 @@ void Launchable::renew_kernels(const RunOptions& options) {
   if (!has_new_contents_) return;
   // Packing, too, takes no more threads than find a processor.
   if (options.watch) options.host_threads.limit(options.watch->limit());
-  StateKernels& kernels = *compiled_->state_kernels;
-  for (size_t k = 0; k < kernels.size(); ++k) kernels.renew(k, *compiled_, contents_, options);
+  compiled_->state_kernels->renew(*compiled_, contents_, options);
   take_state_kernels();
   has_new_contents_ = false;
 }

@@ -63,16 +63,35 @@ std::vector<StateContents> known_states(const Graph& graph) {
   return known;
 }
 
+Tensor StateKernels::known_elements(ValueId value) const {
+  if (const StateContents* computed = computed_.find(value)) return computed->tensor;
+  const std::vector<ValueId> values = inputs_and_states(*graph_);
+  const auto at = std::find(values.begin(), values.end(), value);
+  return at == values.end() ? Tensor() : states_[static_cast<size_t>(at - values.begin())].tensor;
+}
+
+// Null where the kernel of a step knows nothing of this input: of what is computed only nested graphs do.
+const StateContents* StateKernels::known_input(const Plan& plan, const Step& step, size_t slot,
+                                               std::span<const StateContents> states) const {
+  const SlotIndex s = step.inputs[slot];
+  if (s == kNoSlot || !graph_->node(step.node).op().traits.control_flow) return known_state(plan, s, states);
+  const StateContents* computed = computed_.find(plan.slots[s].value);
+  return computed ? computed : known_state(plan, s, states);
+}
+
 bool StateKernels::knows_states(const Plan& plan, const Step& step) const {
   if (step.kind != StepKind::fixed || step.is_reorder()) return false;
-  return std::any_of(step.inputs.begin(), step.inputs.end(),
-                     [&](SlotIndex s) { return known_state(plan, s, states_) != nullptr; });
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    if (known_input(plan, step, i, states_)) return true;
+  }
+  return false;
 }
 
 void StateKernels::add(const Plan& plan, size_t number, std::unique_ptr<Kernel> kernel) {
   Entry entry{.number = number, .versions = {}, .kernel = std::move(kernel)};
-  for (const SlotIndex s : plan.steps[number].inputs) {
-    const StateContents* state = known_state(plan, s, states_);
+  const Step& step = plan.steps[number];
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const StateContents* state = known_input(plan, step, i, states_);
     entry.versions.push_back(state ? state->version : 0);
   }
   entries_.push_back(std::move(entry));
@@ -85,16 +104,21 @@ void StateKernels::take(size_t k, Taken& taken) {
   taken = {entry.kernel.get(), entry.kernel->new_state(), entry.made};
 }
 
-void StateKernels::renew(size_t k, const CompiledPlan& compiled, const std::vector<StateContents>& states,
+void StateKernels::renew(const CompiledPlan& compiled, const std::vector<StateContents>& states,
                          const RunOptions& options) {
   const std::lock_guard lock(mutex_);
-  Entry& entry = entries_[k];
+  computed_.renew(*graph_, states);
+  for (Entry& entry : entries_) renew(entry, compiled, states, options);
+}
+
+void StateKernels::renew(Entry& entry, const CompiledPlan& compiled, const std::vector<StateContents>& states,
+                         const RunOptions& options) const {
   const Plan& plan = compiled.plan;
   const Step& step = plan.steps[entry.number];
   std::vector<uint64_t> versions = entry.versions;
   std::vector<StateContents> written(step.inputs.size());
   for (size_t i = 0; i < step.inputs.size(); ++i) {
-    const StateContents* state = known_state(plan, step.inputs[i], states);
+    const StateContents* state = known_input(plan, step, i, states);
     if (!state || state->version == versions[i]) continue;
     versions[i] = state->version;
     written[i] = {state->tensor.reshaped(plan.slots[step.inputs[i]].type.shape().static_dims()), state->version};
@@ -103,7 +127,7 @@ void StateKernels::renew(size_t k, const CompiledPlan& compiled, const std::vect
   if (entry.kernel && versions == entry.versions) return;
   try {
     // No run is using it: runs at the same time see the same contents.
-    renew(entry, compiled, states, written, options);
+    pack(entry, compiled, states, written, options);
   } catch (...) {
     entry.kernel.reset();  // it may have packed some of them
     rethrow_with_place(describe_step(compiled, step));
@@ -112,8 +136,8 @@ void StateKernels::renew(size_t k, const CompiledPlan& compiled, const std::vect
   ++entry.made;
 }
 
-void StateKernels::renew(Entry& entry, const CompiledPlan& compiled, const std::vector<StateContents>& states,
-                         std::span<const StateContents> written, const RunOptions& options) {
+void StateKernels::pack(Entry& entry, const CompiledPlan& compiled, const std::vector<StateContents>& states,
+                        std::span<const StateContents> written, const RunOptions& options) {
   const Step& step = compiled.plan.steps[entry.number];
   const int threads = step.threads > 0 ? step.threads : options.threads;
   options.host_threads.set(threads);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograph/graph.h"
+#include "runtime/computed_states.h"
 #include "runtime/packing_kernel.h"
 #include "schedule/plan.h"
 
@@ -31,10 +32,15 @@ const StateContents* known_state(const Plan& plan, SlotIndex slot, std::span<con
 /// StateStore. Any number of threads may do so.
 class StateKernels {
  public:
-  explicit StateKernels(std::vector<StateContents> states) : states_(std::move(states)) {}
+  /// For a plan of `graph`.
+  StateKernels(std::shared_ptr<const Graph> graph, std::vector<StateContents> states)
+      : graph_(std::move(graph)), states_(std::move(states)), computed_(*graph_, states_) {}
 
   /// The states as the graph has them.
   const std::vector<StateContents>& states() const { return states_; }
+  /// What the kernel of a node with nested graphs may know of a value: an input or state, or one that is computed of
+  /// states; absent for all others.
+  Tensor known_elements(ValueId value) const;
   /// Does the kernel of this step know elements of a state?
   bool knows_states(const Plan& plan, const Step& step) const;
   /// Takes the kernel of step `number`, made for states().
@@ -51,10 +57,9 @@ class StateKernels {
   size_t number(size_t k) const { return entries_[k].number; }
   /// The kernel of entry `k` as it is now, where it is not the one that was `taken`.
   void take(size_t k, Taken& taken);
-  /// Has the kernel of entry `k` pack anew where it is not for these contents, by input of the plan, or makes it anew
-  /// where it cannot. Throws UnsupportedError where it refuses other elements than it was chosen for.
-  void renew(size_t k, const CompiledPlan& compiled, const std::vector<StateContents>& states,
-             const RunOptions& options);
+  /// Has the kernels pack anew that are not for these contents, by input of the plan, and makes those anew that cannot.
+  /// Throws UnsupportedError where one refuses other elements than it was chosen for.
+  void renew(const CompiledPlan& compiled, const std::vector<StateContents>& states, const RunOptions& options);
 
  private:
   struct Entry {
@@ -63,11 +68,17 @@ class StateKernels {
     std::unique_ptr<Kernel> kernel;  // null where making it failed
     uint64_t made = 1;
   };
-  static void renew(Entry& entry, const CompiledPlan& compiled, const std::vector<StateContents>& states,
-                    std::span<const StateContents> written, const RunOptions& options);
+  const StateContents* known_input(const Plan& plan, const Step& step, size_t slot,
+                                   std::span<const StateContents> states) const;
+  void renew(Entry& entry, const CompiledPlan& compiled, const std::vector<StateContents>& states,
+             const RunOptions& options) const;
+  static void pack(Entry& entry, const CompiledPlan& compiled, const std::vector<StateContents>& states,
+                   std::span<const StateContents> written, const RunOptions& options);
 
-  std::vector<StateContents> states_;
-  std::mutex mutex_;  // guards kernels and versions from the first run on
+  const std::shared_ptr<const Graph> graph_;
+  const std::vector<StateContents> states_;
+  std::mutex mutex_;  // guards what follows from the first run on
+  ComputedStates computed_;
   std::vector<Entry> entries_;
 };
 

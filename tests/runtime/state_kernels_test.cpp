@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "autograph/builder.h"
@@ -15,6 +16,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/reduction.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "engine/executable.h"
 #include "engine/state_store.h"
@@ -290,12 +292,14 @@ Graph turn() {
 }
 
 // y = the last h of a scan over x, or of one in the branch of an if.
-Graph make_scan(bool in_branch) {
+// The body reads `of` the state.
+Graph make_scan(
+    bool in_branch, const std::function<Var(const Var&)>& of = [](const Var& w) { return w; }) {
   Graph graph("scan");
   const Var x = input(graph, DType::f32, {kTurns, 1, 32, 6, 6}, "x"),
             h = input(graph, DType::f32, Shape::of(kImage), "h");
   Random random(5);
-  const Var w = state(graph, draw_tensor(random, DType::f32, {32, 32, 3, 3}, -0.1, 0.1), "a");
+  const Var w = of(state(graph, draw_tensor(random, DType::f32, {32, 32, 3, 3}, -0.1, 0.1), "a"));
   if (!in_branch) {
     graph.add_output(scan({h}, {x}, turn(), {w})[0].id(), "y");
     return graph;
@@ -312,9 +316,7 @@ Graph make_scan(bool in_branch) {
   return graph;
 }
 
-void expect_known_in_body(bool in_branch) {
-  SCOPED_TRACE(in_branch);
-  const Graph graph = make_scan(in_branch);
+void expect_known_in_body(const Graph& graph) {
   Random random(6);
   const std::vector<Datum> inputs{draw_tensor(random, DType::f32, {kTurns, 1, 32, 6, 6}, -1, 1),
                                   draw_tensor(random, DType::f32, kImage, -1, 1)};
@@ -343,8 +345,17 @@ void expect_known_in_body(bool in_branch) {
 }
 
 TEST(StateKernels, KnowWeightsInBodies) {
-  expect_known_in_body(false);
-  expect_known_in_body(true);
+  expect_known_in_body(make_scan(false));
+  expect_known_in_body(make_scan(true));
+}
+
+// Weights that are computed of a state in front of the loop: turned, and scaled by another state.
+TEST(StateKernels, KnowWeightsInBodiesThatAreComputedOfStates) {
+  Graph graph = make_scan(false, [](const Var& w) {
+    const Var scale = state(w.graph(), filled_with({1, 32, 1, 1}, 0.5F), "scale");
+    return mul(transpose(w, {1, 0, 2, 3}), scale);
+  });
+  expect_known_in_body(graph);
 }
 
 TEST(StateKernels, KnowWeightsThatLastLongerThanARun) {
