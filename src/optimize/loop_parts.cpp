@@ -5,6 +5,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
+#include "graph/nested/copy_node.h"
 #include "ops/defs.h"
 #include "optimize/match.h"
 
@@ -131,7 +132,7 @@ class BodyCopy {
   Graph finish() {
     const std::vector<uint8_t> needed = needed_nodes();
     for (const NodeId id : source_.topological_order()) {
-      if (needed[id.index]) copy_node(source_.node(id));
+      if (needed[id.index]) copy(source_.node(id));
     }
     for (ValueId* v : outputs_) {
       *v = copy_value(*v);
@@ -166,15 +167,10 @@ class BodyCopy {
     return copy;
   }
 
-  void copy_node(const Node& node) {
-    std::vector<ValueId> inputs;
-    for (const ValueId v : node.inputs()) inputs.push_back(copy_value(v));
-    const NodeId copy = copy_.add_node(node.op(), std::move(inputs), node.attributes(),
-                                       {node.provenance(), static_cast<int>(node.outputs().size())});
-    for (size_t k = 0; k < node.outputs().size(); ++k) {
-      copy_of_[node.output(k).index] = copy_.node(copy).output(k);
-      copy_.set_value_name(copy_.node(copy).output(k), source_.value(node.output(k)).name());
-    }
+  void copy(const Node& node) {
+    for (const ValueId v : node.inputs()) copy_value(v);
+    copy_node(copy_, node, copy_of_);
+    for (const ValueId v : node.outputs()) copy_.set_value_name(copy_of_[v.index], source_.value(v).name());
   }
 
   Graph source_, copy_;

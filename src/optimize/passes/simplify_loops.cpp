@@ -8,10 +8,10 @@
 // Where a loop may make no turn at all, only nodes that cannot fail are moved out: of known shapes, and without
 // integers from which a position is taken. Loops inside the body are simplified first.
 #include <algorithm>
-#include <unordered_map>
 
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
+#include "graph/nested/copy_node.h"
 #include "optimize/loop_parts.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
@@ -86,7 +86,7 @@ class LoopSimplifier {
     const bool reads_no_positions = op.traits.elementwise || op.traits.view || op.traits.reads_shape_only;
     return std::all_of(node.inputs().begin(), node.inputs().end(), [&](ValueId v) {
       if (!v.is_valid()) return true;
-      if (!outer_of_.contains(v.index) && !parts_.body.value(v).is_constant()) return false;
+      if (!outer_of_[v.index].is_valid() && !parts_.body.value(v).is_constant()) return false;
       return makes_a_turn_ || reads_no_positions || is_float_or_bool(parts_.body.type(v).dtype());
     });
   }
@@ -105,25 +105,21 @@ class LoopSimplifier {
     return condition.is_present() && condition.num_elements() == 1 && *condition.data<bool>();
   }
 
-  ValueId outer_of(ValueId inner) {
-    if (!inner.is_valid()) return inner;
-    const auto found = outer_of_.find(inner.index);
-    if (found != outer_of_.end()) return found->second;
-    const ValueId constant = graph_.add_constant(parts_.body.value(inner).constant(), parts_.body.value(inner).name());
-    return outer_of_[inner.index] = constant;
+  // What is not captured is a constant of the body.
+  void bring_out(ValueId inner) {
+    if (!inner.is_valid() || outer_of_[inner.index].is_valid()) return;
+    outer_of_[inner.index] = graph_.add_constant(parts_.body.value(inner).constant(), parts_.body.value(inner).name());
   }
 
   bool move_out() {
+    outer_of_.resize(parts_.body.value_capacity());
     for (const auto& capture : parts_.captures) outer_of_[capture.inner.index] = capture.outer;
     std::vector<NodeId> moved;
     for (const NodeId id : parts_.body.topological_order()) {
       const Node& node = parts_.body.node(id);
       if (!can_move(node)) continue;
-      std::vector<ValueId> inputs;
-      for (const ValueId v : node.inputs()) inputs.push_back(outer_of(v));
-      const NodeId copy = graph_.add_node(node.op(), inputs, node.attributes(),
-                                          {node.provenance(), static_cast<int>(node.outputs().size())});
-      for (size_t k = 0; k < node.outputs().size(); ++k) outer_of_[node.output(k).index] = graph_.node(copy).output(k);
+      for (const ValueId v : node.inputs()) bring_out(v);
+      copy_node(graph_, node, outer_of_);
       moved.push_back(id);
     }
     for (const NodeId id : moved) capture_results(id, moved);
@@ -140,7 +136,7 @@ class LoopSimplifier {
       });
       if (!is_read && !parts_.leaves_body(v)) continue;
       const ValueId inner = parts_.body.add_input(parts_.body.type(v));
-      parts_.captures.push_back({outer_of_.at(v.index), inner});
+      parts_.captures.push_back({outer_of_[v.index], inner});
       parts_.replace_inner(v, inner);
     }
   }
@@ -191,7 +187,7 @@ class LoopSimplifier {
   Graph& graph_;
   LoopParts& parts_;
   const bool makes_a_turn_;
-  std::unordered_map<uint32_t, ValueId> outer_of_;  // of inner values that do not change
+  std::vector<ValueId> outer_of_;  // by inner value: what stands for it outside where it does not change
 };
 
 }  // namespace

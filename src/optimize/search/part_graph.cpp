@@ -1,19 +1,21 @@
 #include "optimize/search/part_graph.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "graph/nested/copy_node.h"
 
 namespace autograph {
 namespace {
 
 class Extractor {
  public:
-  Extractor(const Graph& whole, const std::vector<NodeId>& nodes) : whole_(whole), nodes_(nodes) {
-    for (const NodeId id : nodes) is_inside_[id.index] = true;
+  Extractor(const Graph& whole, const std::vector<NodeId>& nodes)
+      : whole_(whole), nodes_(nodes), inner_(whole.value_capacity()) {
+    for (const NodeId id : nodes) inside_.insert(id.index);
   }
 
   PartGraph run() {
@@ -21,7 +23,7 @@ class Extractor {
     for (const NodeId id : nodes_) {
       for (const ValueId v : whole_.node(id).outputs()) {
         if (!is_read_outside(v)) continue;
-        part_.graph.add_output(inner_.at(v.index));
+        part_.graph.add_output(inner_[v.index]);
         part_.outputs.push_back(v);
       }
     }
@@ -31,43 +33,33 @@ class Extractor {
 
  private:
   void add(const Node& node) {
-    std::vector<ValueId> inputs;
-    for (const ValueId v : node.inputs()) inputs.push_back(inner(v));
-    std::vector<Type> types;
-    for (const ValueId v : node.outputs()) types.push_back(whole_.type(v));
-    const NodeId copy = part_.graph.add_node_typed(node.op(), std::move(inputs), node.attributes(), std::move(types),
-                                                   node.provenance());
-    for (size_t k = 0; k < node.outputs().size(); ++k) {
-      inner_[node.output(k).index] = part_.graph.node(copy).output(k);
-    }
+    for (const ValueId v : node.inputs()) bring_in(v);
+    copy_node_typed(part_.graph, whole_, node, inner_);
   }
 
-  ValueId inner(ValueId v) {
-    if (!v.is_valid()) return {};
-    const auto [it, is_new] = inner_.emplace(v.index, ValueId{});
-    if (!is_new) return it->second;
+  void bring_in(ValueId v) {
+    if (!v.is_valid() || inner_[v.index].is_valid()) return;
     const Value& value = whole_.value(v);
     if (value.is_constant()) {
-      it->second = part_.graph.add_constant(value.constant(), value.name());
+      inner_[v.index] = part_.graph.add_constant(value.constant(), value.name());
       part_.constants.resize(part_.graph.value_capacity());
-      part_.constants[it->second.index] = v;
+      part_.constants[inner_[v.index].index] = v;
     } else {
-      it->second = part_.graph.add_input(value.type());
+      inner_[v.index] = part_.graph.add_input(value.type());
       part_.inputs.push_back(v);
     }
-    return it->second;
   }
 
   bool is_read_outside(ValueId v) const {
     const auto& uses = whole_.value(v).uses();
     return whole_.num_output_uses(v) > 0 ||
-           std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return is_inside_.count(use.node.index) == 0; });
+           std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !inside_.contains(use.node.index); });
   }
 
   const Graph& whole_;
   const std::vector<NodeId>& nodes_;
-  std::unordered_map<uint32_t, bool> is_inside_;
-  std::unordered_map<uint32_t, ValueId> inner_;
+  std::unordered_set<uint32_t> inside_;  // nodes
+  std::vector<ValueId> inner_;           // by value of the whole
   PartGraph part_;
 };
 
@@ -110,14 +102,7 @@ void replace_part(Graph& whole, const PartGraph& part, const Graph& replacement,
         known.is_valid() ? known : whole.add_constant(replacement.value(v).constant(), replacement.value(v).name());
   }
   for (const NodeId id : replacement.topological_order()) {
-    const Node& node = replacement.node(id);
-    std::vector<ValueId> inputs;
-    for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? outer[v.index] : ValueId{});
-    std::vector<Type> types;
-    for (const ValueId v : node.outputs()) types.push_back(replacement.type(v));
-    const NodeId copy =
-        whole.add_node_typed(node.op(), std::move(inputs), node.attributes(), std::move(types), node.provenance());
-    for (size_t k = 0; k < node.outputs().size(); ++k) outer[node.output(k).index] = whole.node(copy).output(k);
+    copy_node_typed(whole, replacement, replacement.node(id), outer);
   }
   for (size_t k = 0; k < part.outputs.size(); ++k) {
     const ValueId old = part.outputs[k];

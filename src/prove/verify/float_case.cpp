@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/nested/inline_graph.h"
 #include "graph/run_reference.h"
 #include "prove/verify/instance_values.h"
 #include "tensor/element_types.h"
@@ -141,31 +142,22 @@ std::string compare_floats(const Graph& before, const Graph& after, const FloatC
 
 std::optional<Graph> in_dtype(const Graph& graph, DType dtype) {
   Graph result;
-  std::unordered_map<uint32_t, ValueId> values;
+  std::vector<ValueId> inputs;
   for (const ValueId id : graph.inputs()) {
     const Type& type = graph.type(id);
     const DType own = type.dtype() == DType::f32 ? dtype : type.dtype();
-    values[id.index] = result.add_input(Type(own, type.shape()), graph.value(id).name());
+    inputs.push_back(result.add_input(Type(own, type.shape()), graph.value(id).name()));
   }
+  Graph source = graph;
   for (const ValueId id : graph.constants()) {
     const Tensor& tensor = graph.value(id).constant();
-    values[id.index] = result.add_constant(tensor.dtype() == DType::f32 ? converted(tensor, dtype) : tensor);
+    if (tensor.dtype() == DType::f32) source.set_constant(id, converted(tensor, dtype));
   }
   try {
-    for (const NodeId id : graph.topological_order()) {
-      const Node& node = graph.node(id);
-      std::vector<ValueId> inputs;
-      for (const ValueId input : node.inputs()) inputs.push_back(input.is_valid() ? values.at(input.index) : input);
-      const auto num_outputs = static_cast<int>(node.outputs().size());
-      const NodeId made = result.add_node(node.op(), inputs, node.attributes(), {{}, num_outputs});
-      for (size_t slot = 0; slot < node.outputs().size(); ++slot) {
-        values[node.output(slot).index] = result.node(made).output(slot);
-      }
-    }
+    for (const ValueId output : inline_graph(result, source, inputs)) result.add_output(output);
   } catch (const UserError&) {
     return std::nullopt;
   }
-  for (const ValueId output : graph.outputs()) result.add_output(values.at(output.index));
   return result;
 }
 

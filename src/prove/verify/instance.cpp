@@ -1,8 +1,8 @@
 #include "prove/verify/instance.h"
 
 #include <algorithm>
-#include <map>
 
+#include "graph/nested/copy_node.h"
 #include "ops/defs.h"
 #include "optimize/rules/pattern/compiled_rule.h"
 #include "prove/verify/draft/call_draft.h"
@@ -158,16 +158,17 @@ class InstanceMaker {
   // merge what stands near each other take it along.
   void add_twin() {
     Graph& graph = instance_.graph;
-    std::map<uint32_t, ValueId> twins;
-    const auto twin_of = [&](ValueId value) {
-      if (!value.is_valid() || graph.type(value).dtype() != DType::f32) return value;
+    std::vector<ValueId> twins(graph.value_capacity());
+    const auto make_twin = [&](ValueId value) {
+      if (!value.is_valid()) return;
       ValueId& twin = twins[value.index];
-      if (!twin.is_valid()) {
+      if (graph.type(value).dtype() != DType::f32) {
+        twin = value;
+      } else if (!twin.is_valid()) {
         const Dims dims = graph.type(value).shape().static_dims();
         const bool is_positive = is_positive_input(value);
         twin = is_weight(graph, value) ? maker_.make_weight(dims, is_positive) : maker_.make_input(dims, is_positive);
       }
-      return twin;
     };
     std::vector<NodeId> done;
     const std::vector<ValueId> made = made_;
@@ -175,19 +176,13 @@ class InstanceMaker {
       const NodeId node = graph.value(value).producer();
       if (std::find(done.begin(), done.end(), node) != done.end()) continue;
       done.push_back(node);
-      std::vector<ValueId> inputs;
-      for (const ValueId input : graph.node(node).inputs()) inputs.push_back(twin_of(input));
-      NodeOptions options;
-      options.num_outputs = static_cast<int>(graph.node(node).outputs().size());
-      const Attributes attributes = graph.node(node).attributes();
-      const NodeId twin = graph.add_node(graph.node(node).op(), inputs, attributes, options);
-      for (size_t slot = 0; slot < graph.node(node).outputs().size(); ++slot) {
-        twins[graph.node(node).output(slot).index] = graph.node(twin).output(slot);
-      }
+      const std::vector<ValueId> inputs = graph.node(node).inputs();
+      for (const ValueId input : inputs) make_twin(input);
+      copy_node(graph, graph.node(node), twins);
     }
     const ValueId last = made.back();
     if (graph.type(last).dtype() != DType::f32) return;
-    const NodeId meeting = graph.add_node(add_def(), {last, twins.at(last.index)});
+    const NodeId meeting = graph.add_node(add_def(), {last, twins[last.index]});
     graph.add_output(graph.node(meeting).output(0));
   }
 
