@@ -64,6 +64,8 @@ Emitted emit_cumulative(const KernelCall& call, const Target& target);
 Emitted emit_top_k(const KernelCall& call, const Target& target);
 /// lstm, gru and rnn with the functions that they have by default.
 Emitted emit_recurrent(const KernelCall& call, const Target& target);
+/// lstm_gates_grad, gru_gates_grad and rnn_gates_grad.
+Emitted emit_gates_gradient(const KernelCall& call, const Target& target);
 /// negative_log_likelihood_loss and softmax_cross_entropy_loss.
 Emitted emit_class_loss(const KernelCall& call, const Target& target);
 /// philox.

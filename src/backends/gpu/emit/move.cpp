@@ -157,11 +157,7 @@ Emitted emit_moves(const KernelCall& call, const Target& target) {
   if (!moves) return refused("positions that are computed");
   const std::string_view type = raw_type(call.inputs[0].dtype());
   Writer writer(target);
-  for (const auto& types : {call.inputs, call.outputs}) {
-    for (const Type& each : types) {
-      if (each.is_tensor()) writer.index().cover(*each.shape().num_elements());
-    }
-  }
+  cover_operands(writer.index(), call);
   for (const Move& move : *moves) write_move(writer, move, type);
   return writer.finish();
 }

@@ -1,6 +1,7 @@
 // lstm, gru and rnn: the products with the input of all positions first, at once; then one group for each direction and
 // instance walks over the positions, its state in local memory.
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/text/cell_functions.h"
 #include "backends/gpu/emit/text/product.h"
 #include "ops/defs.h"
 
@@ -23,9 +24,6 @@ Sizes sizes_of(const KernelCall& call) {
   return {r[0], r[1] / r[2], r[2], x[2], x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], batch_first};
 }
 
-// The two functions that these ops have unless `activations` says otherwise.
-std::string sigmoid_of(const std::string& x) { return fmt::format("(1 / (1 + exp(-({}))))", x); }
-std::string tanh_of(const std::string& x) { return fmt::format("tanh({})", x); }
 constexpr size_t kSums = 3;   // of an LSTM's gates: the output behind y and the last states
 constexpr size_t kGates = 2;  // of a GRU
 using Activation = std::string (*)(const std::string& x);
@@ -34,11 +32,7 @@ class RecurrentWriter {
  public:
   RecurrentWriter(const KernelCall& call, const Target& target)
       : call_(call), w_(target), s_(sizes_of(call)), dtype_(call.inputs[kX].dtype()), type_(compute_type(dtype_)) {
-    for (const auto& types : {call.inputs, call.outputs}) {
-      for (const Type& each : types) {
-        if (each.is_tensor()) w_.index().cover(*each.shape().num_elements());
-      }
-    }
+    cover_operands(w_.index(), call);
     w_.index().cover(s_.directions * s_.length * s_.batch * s_.rows());
   }
 
@@ -58,7 +52,7 @@ class RecurrentWriter {
   Emitted write() {
     write_projection();
     write_walk();
-    w_.scratch_bytes = static_cast<size_t>(s_.directions * s_.length * s_.batch * s_.rows()) * (type_ == "f64" ? 8 : 4);
+    w_.scratch_bytes = static_cast<size_t>(s_.directions * s_.length * s_.batch * s_.rows()) * compute_bytes(dtype_);
     return w_.finish();
   }
 
@@ -128,8 +122,7 @@ class RecurrentWriter {
   void for_each_element(size_t group) { w_.open("for (Index j = t; j < {}; j += {})", lit(s_.hidden), group); }
 
   void write_walk() {
-    size_t group = 32;
-    while (group < w_.target().max_group && static_cast<int64_t>(group) < s_.hidden) group *= 2;
+    const size_t group = group_size_for(w_.target(), s_.hidden);
     w_.begin_groups(walk_parameters(), s_.directions * s_.batch, group);
     w_.line("LOCAL {} h[{}];", type_, s_.hidden);
     w_.line("LOCAL {} next[{}];", type_, s_.hidden);

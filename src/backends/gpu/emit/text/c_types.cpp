@@ -148,6 +148,10 @@ std::string_view compute_type(DType dtype) {
   }
 }
 
+size_t compute_bytes(DType dtype) {
+  return is_float(dtype) && dtype != DType::f64 ? sizeof(float) : element_size(dtype);
+}
+
 std::string_view raw_type(DType dtype) {
   if (dtype == DType::string) return "";
   switch (element_size(dtype)) {

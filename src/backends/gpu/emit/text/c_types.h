@@ -17,6 +17,9 @@ std::string_view storage_type(DType dtype);
 /// The type that an element is computed with: "f32" for the narrow floats. "" as above.
 std::string_view compute_type(DType dtype);
 
+/// Bytes of an element of the compute type.
+size_t compute_bytes(DType dtype);
+
 /// An integer type of as many bytes as an element has, for kernels that move elements: "u8", ..., "u128". "" for
 /// strings.
 std::string_view raw_type(DType dtype);

@@ -57,13 +57,7 @@ std::vector<Parameter> Epilogue::parameters() const {
   return list;
 }
 
-void Epilogue::cover(IndexType& index) const {
-  for (const auto& types : {call_.inputs, call_.outputs}) {
-    for (const Type& type : types) {
-      if (type.is_tensor()) index.cover(*type.shape().num_elements());
-    }
-  }
-}
+void Epilogue::cover(IndexType& index) const { cover_operands(index, call_); }
 
 void Epilogue::store(Writer& writer, const std::string& at, const std::string& value) {
   const DType output = call_.outputs[0].dtype();

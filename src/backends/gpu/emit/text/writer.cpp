@@ -109,6 +109,14 @@ Emitted Writer::finish() const {
   return emitted;
 }
 
+void cover_operands(IndexType& index, const KernelCall& call) {
+  for (const auto& types : {call.inputs, call.outputs}) {
+    for (const Type& type : types) {
+      if (type.is_tensor()) index.cover(*type.shape().num_elements());
+    }
+  }
+}
+
 Emitted refused(std::string reason) {
   Emitted none;
   none.refusal = std::move(reason);

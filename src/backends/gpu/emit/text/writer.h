@@ -86,6 +86,9 @@ class Writer {
   int next_ = 0;
 };
 
+/// Covers positions in all inputs and outputs.
+void cover_operands(IndexType& index, const KernelCall& call);
+
 /// No program, and why.
 Emitted refused(std::string reason);
 
