@@ -52,10 +52,10 @@ std::string implementations_of(const Case& c) {
   const ConvWindows windows = c.windows();
   std::vector<std::string> names;
   try {
-    const dnnl::convolution_forward::desc desc(
-        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, {c.x, f32, c.tag},
-        {grouped_weights(c.w, c.groups), f32, Tag::any}, {{c.w[0]}, f32, Tag::a}, {c.y(), f32, c.tag}, windows.strides,
-        windows.dilates, windows.pads_begin, windows.pads_end);
+    const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+                                               {c.x, f32, c.tag}, {grouped_weights(c.w, c.groups), f32, Tag::any},
+                                               {{c.w[0]}, f32, Tag::a}, {c.y(), f32, c.tag}, windows.strides,
+                                               windows.dilates, windows.pads_begin, windows.pads_end);
     dnnl::convolution_forward::primitive_desc candidate(desc, cpu_engine());
     do {
       names.emplace_back(candidate.impl_info_str());
@@ -90,8 +90,8 @@ TEST(ConvWindows, ImplementationsFollowFromTheKindAlone) {
     for (Case* c : {&a, &b}) c->x[2] = extent(), c->x[3] = extent();
     if (a.kind().key() != b.kind().key()) continue;
     ++alike;
-    EXPECT_EQ(implementations_of(a), implementations_of(b)) << join(a.w, ",") << ": " << join(a.x, ",") << " and "
-                                                            << join(b.x, ",") << ", stride " << a.stride;
+    EXPECT_EQ(implementations_of(a), implementations_of(b))
+        << join(a.w, ",") << ": " << join(a.x, ",") << " and " << join(b.x, ",") << ", stride " << a.stride;
   }
   EXPECT_GT(alike, kCases / 3);
 }
