@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "autodiff/capture_weights.h"
 #include "autodiff/learnable.h"
 #include "autodiff/losses.h"
 #include "autodiff/name_pattern.h"
@@ -18,6 +19,7 @@ namespace {
 NamedValues copy_into(Graph& graph, const Graph& model) {
   Graph frozen = model;
   frozen.freeze();
+  capture_weights(frozen);
   std::vector<ValueId> inputs;
   for (const ValueId id : frozen.inputs()) {
     inputs.push_back(graph.add_input(frozen.type(id), frozen.value(id).name()));
@@ -34,8 +36,10 @@ NamedValues copy_into(Graph& graph, const Graph& model) {
 // Of the constants of the model those that "all" speaks of: tables, masks and what shapes follow from have no slope
 // that anybody asks for, or none at all.
 std::set<std::string> weights_of(const Graph& model) {
+  Graph capturing = model;
+  capture_weights(capturing);
   std::set<std::string> names;
-  for (const ValueId id : learnable_values(model)) names.insert(model.value(id).name());
+  for (const ValueId id : learnable_values(capturing)) names.insert(capturing.value(id).name());
   return names;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "autodiff/capture_weights.h"
 #include "autodiff/learnable.h"
 #include "autodiff/name_pattern.h"
 #include "autograph/op_def.h"
@@ -23,6 +24,7 @@ namespace {
 class Promotion {
  public:
   explicit Promotion(const Graph& model) : graph_(model) {
+    capture_weights(graph_);
     for (const ValueId id : graph_.states()) names_.insert(graph_.value(id).name());
   }
 
