@@ -9,6 +9,7 @@
 #include "autograph/ops/shape.h"
 #include "graph/nested/extract_subgraph.h"
 #include "graph/nested/inline_graph.h"
+#include "graph/nodes_behind.h"
 #include "ops/gradients.h"
 
 namespace autograph {
@@ -16,18 +17,7 @@ namespace {
 
 // The nodes between `from` and `to`, in order.
 std::vector<NodeId> nodes_between(const Graph& graph, ValueId from, ValueId to) {
-  std::vector<char> needed(graph.node_capacity(), 0);
-  std::vector<ValueId> open{to};
-  while (!open.empty()) {
-    const ValueId value = open.back();
-    open.pop_back();
-    const NodeId producer = graph.value(value).producer();
-    if (value == from || !producer.is_valid() || needed[producer.index]) continue;
-    needed[producer.index] = 1;
-    for (const ValueId input : graph.node(producer).inputs()) {
-      if (input.is_valid()) open.push_back(input);
-    }
-  }
+  const std::vector<uint8_t> needed = nodes_behind(graph, {to}, [&](ValueId value) { return value == from; });
   std::unordered_set<uint32_t> reached{from.index};
   std::vector<NodeId> nodes;
   for (const NodeId id : graph.topological_order()) {

@@ -6,6 +6,7 @@
 #include "autograph/op_def.h"
 #include "autograph/verify.h"
 #include "graph/nested/copy_node.h"
+#include "graph/nodes_behind.h"
 #include "ops/defs.h"
 #include "optimize/match.h"
 
@@ -130,7 +131,10 @@ class BodyCopy {
   void add_output(ValueId& v) { outputs_.push_back(&v); }
 
   Graph finish() {
-    const std::vector<uint8_t> needed = needed_nodes();
+    std::vector<ValueId> wanted = source_.kept();
+    for (const ValueId* v : outputs_) wanted.push_back(*v);
+    const auto is_copied = [&](ValueId v) { return copy_of_[v.index].is_valid(); };
+    const std::vector<uint8_t> needed = nodes_behind(source_, std::move(wanted), is_copied);
     for (const NodeId id : source_.topological_order()) {
       if (needed[id.index]) copy(source_.node(id));
     }
@@ -143,23 +147,6 @@ class BodyCopy {
   }
 
  private:
-  std::vector<uint8_t> needed_nodes() const {
-    std::vector<uint8_t> needed(source_.node_capacity(), 0);
-    std::vector<ValueId> open;
-    for (const ValueId* v : outputs_) open.push_back(*v);
-    open.insert(open.end(), source_.kept().begin(), source_.kept().end());
-    while (!open.empty()) {
-      const ValueId v = open.back();
-      open.pop_back();
-      const NodeId producer = v.is_valid() && !copy_of_[v.index].is_valid() ? source_.value(v).producer() : NodeId{};
-      if (!producer.is_valid() || needed[producer.index]) continue;
-      needed[producer.index] = 1;
-      const auto& inputs = source_.node(producer).inputs();
-      open.insert(open.end(), inputs.begin(), inputs.end());
-    }
-    return needed;
-  }
-
   ValueId copy_value(ValueId v) {
     if (!v.is_valid()) return v;
     ValueId& copy = copy_of_[v.index];

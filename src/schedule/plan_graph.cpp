@@ -3,6 +3,7 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "graph/nodes_behind.h"
 #include "schedule/node_order.h"
 #include "schedule/plan.h"
 #include "schedule/schedule_order.h"
@@ -23,7 +24,8 @@ class Planner {
   }
 
   Plan run(const std::vector<ScheduledNode>& order) {
-    mark_needed();
+    // What some output depends on and is not known already.
+    needed_ = nodes_behind(graph_, graph_.roots(), [&](ValueId id) { return is_known(id); });
     for (const ValueId v : graph_.inputs()) add_input(v);
     for (const ValueId v : graph_.states()) add_input(v);
     for (const ScheduledNode& scheduled : order) {
@@ -35,22 +37,6 @@ class Planner {
 
  private:
   bool is_known(ValueId id) const { return graph_.value(id).is_constant() || known_.count(id.index) > 0; }
-
-  // Marks the nodes that some output depends on and whose values are not known already.
-  void mark_needed() {
-    needed_.assign(graph_.node_capacity(), 0);
-    std::vector<ValueId> work = graph_.roots();
-    while (!work.empty()) {
-      const ValueId id = work.back();
-      work.pop_back();
-      if (!id.is_valid() || is_known(id)) continue;
-      const NodeId producer = graph_.value(id).producer();
-      if (!producer.is_valid() || needed_[producer.index]) continue;
-      needed_[producer.index] = 1;
-      const auto& inputs = graph_.node(producer).inputs();
-      work.insert(work.end(), inputs.begin(), inputs.end());
-    }
-  }
 
   SlotIndex new_slot(ValueId value, Place place, uint32_t index) {
     const auto slot = static_cast<SlotIndex>(plan_.slots.size());

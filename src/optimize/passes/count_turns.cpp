@@ -10,6 +10,7 @@
 
 #include "autograph/op_def.h"
 #include "autograph/ops/shape.h"
+#include "graph/nodes_behind.h"
 #include "ops/defs.h"
 #include "optimize/loop_control.h"
 #include "optimize/loop_parts.h"
@@ -182,22 +183,10 @@ class TurnCounter {
 
   // Nodes that the states and scan outputs left need, but for those of the control.
   std::vector<uint8_t> staying_nodes() const {
-    const Graph& body = parts_.body;
-    std::vector<uint8_t> stays(body.node_capacity(), 0);
-    std::vector<ValueId> open;
-    for (const auto& state : parts_.states) open.push_back(state.next);
-    for (const auto& scan : parts_.scan_outputs) open.push_back(scan.inner);
-    while (!open.empty()) {
-      const ValueId v = open.back();
-      open.pop_back();
-      if (!v.is_valid() || control_.has(v) || !body.value(v).producer().is_valid()) continue;
-      const NodeId producer = body.value(v).producer();
-      if (stays[producer.index]) continue;
-      stays[producer.index] = 1;
-      const auto& inputs = body.node(producer).inputs();
-      open.insert(open.end(), inputs.begin(), inputs.end());
-    }
-    return stays;
+    std::vector<ValueId> needed;
+    for (const auto& state : parts_.states) needed.push_back(state.next);
+    for (const auto& scan : parts_.scan_outputs) needed.push_back(scan.inner);
+    return nodes_behind(parts_.body, std::move(needed), [&](ValueId v) { return control_.has(v); });
   }
 
   Graph& graph_;

@@ -9,6 +9,7 @@
 
 #include "autograph/op_def.h"
 #include "base/check.h"
+#include "graph/nodes_behind.h"
 #include "ops/defs.h"
 #include "optimize/passes/passes.h"
 
@@ -30,28 +31,10 @@ class EffectOrder {
   }
 
  private:
-  NodeId producer_of(ValueId v) const { return v.is_valid() ? graph_.value(v).producer() : NodeId{}; }
-
-  bool depends_on(NodeId id, NodeId other) const {
-    std::vector<uint8_t> is_seen(graph_.node_capacity(), 0);
-    std::vector<NodeId> work{id};
-    while (!work.empty()) {
-      const NodeId node = work.back();
-      work.pop_back();
-      if (node == other) return true;
-      for (const ValueId v : graph_.node(node).inputs()) {
-        const NodeId producer = producer_of(v);
-        if (!producer.is_valid() || is_seen[producer.index]) continue;
-        is_seen[producer.index] = 1;
-        work.push_back(producer);
-      }
-    }
-    return false;
-  }
-
   bool put_behind(NodeId id, NodeId earlier) {
-    if (depends_on(id, earlier)) return false;
     const Node& node = graph_.node(id);
+    const bool is_behind = nodes_behind(graph_, node.inputs(), [](ValueId) { return false; })[earlier.index] != 0;
+    if (is_behind) return false;
     AG_CHECK_USER(node.input(0).is_valid(), UnsupportedError,
                   "[order_effects] {}: expected a first input, by which it is put behind {}", describe(graph_, id),
                   describe(graph_, earlier));
