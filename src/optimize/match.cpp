@@ -22,6 +22,10 @@ const Node* made_by(const Graph& graph, ValueId v, const OpDef& op) {
   return &node.op() == &op ? &node : nullptr;
 }
 
+bool is_one_of(const OpDef& op, std::initializer_list<const OpDef*> ops) {
+  return std::find(ops.begin(), ops.end(), &op) != ops.end();
+}
+
 size_t num_reads(const Graph& graph, ValueId v) { return graph.value(v).uses().size() + graph.num_output_uses(v); }
 
 const Node* made_once_by(const Graph& graph, ValueId v, const OpDef& op) {
@@ -95,6 +99,11 @@ void replace_value(Graph& graph, ValueId from, ValueId to) {
   }
   if (graph.value(to).name().empty()) graph.set_value_name(to, graph.value(from).name());
   graph.replace_uses(from, to);
+}
+
+void replace_node(Graph& graph, NodeId node, const std::vector<ValueId>& results) {
+  for (size_t k = 0; k < results.size(); ++k) replace_value(graph, graph.node(node).output(k), results[k]);
+  graph.erase_node(node);
 }
 
 bool is_unread(const Graph& graph, const Node& node) {

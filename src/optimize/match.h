@@ -5,6 +5,7 @@
 // once for each node stays linear in the size of the graph.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct PassContext;
 
 /// The node whose output 0 is `v`, when its op is `op`; else null.
 const Node* made_by(const Graph& graph, ValueId v, const OpDef& op);
+
+/// Is it one of these?
+bool is_one_of(const OpDef& op, std::initializer_list<const OpDef*> ops);
 
 /// How often `v` is read, as an input of nodes and as an output of the graph.
 size_t num_reads(const Graph& graph, ValueId v);
@@ -61,6 +65,9 @@ bool keep_if_expected(Graph& graph, const PassContext& context, NodeId added);
 /// Makes every reader of `from` read `to`, which also takes over the name of a graph output that has none, and merges
 /// the provenance of the node behind `from` into the node behind `to`.
 void replace_value(Graph& graph, ValueId from, ValueId to);
+
+/// As replace_value() for the first outputs of a node, which goes: the others, if any, must be unread.
+void replace_node(Graph& graph, NodeId node, const std::vector<ValueId>& results);
 
 /// Replaces `root` by `replacement`, erases the nodes that nobody reads any more, from the producer of `root`
 /// backwards, and hands their origins on to `heir`; invalid: to the node that makes `replacement`.

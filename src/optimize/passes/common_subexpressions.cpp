@@ -71,10 +71,7 @@ bool common_subexpressions(Graph& graph, PassContext&) {
       seen.emplace(bucket, id);
       continue;
     }
-    for (size_t k = 0; k < node.outputs().size(); ++k) {
-      replace_value(graph, node.output(k), graph.node(twin).output(k));
-    }
-    graph.erase_node(id);
+    replace_node(graph, id, graph.node(twin).outputs());
     changed = true;
   }
   return changed;

@@ -42,8 +42,7 @@ bool keeps_elements(const Graph& graph, const Node& node) {
   if (op == &clip_def()) return !node.input(1).is_valid() && !node.input(2).is_valid();
   if (op == &dropout_def()) return !is_training(graph, node.input(2));
   if (op == &split_def()) return node.outputs().size() == 1;
-  const bool joins =
-      op == &concat_def() || op == &sum_def() || op == &mean_def() || op == &max_def() || op == &min_def();
+  const bool joins = is_one_of(*op, {&concat_def(), &sum_def(), &mean_def(), &max_def(), &min_def()});
   return joins && node.inputs().size() == 1;
 }
 
@@ -60,8 +59,7 @@ bool is_identity(const Graph& graph, const Node& node) {
 bool eliminate_identity(Graph& graph, PassContext&) {
   return rewrite_nodes(graph, [&](NodeId id) {
     if (!is_identity(graph, graph.node(id))) return false;
-    replace_value(graph, graph.node(id).output(0), graph.node(id).input(0));
-    graph.erase_node(id);
+    replace_node(graph, id, {graph.node(id).input(0)});
     return true;
   });
 }

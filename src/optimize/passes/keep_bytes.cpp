@@ -7,7 +7,6 @@
 // With one scale s > 0, dequantizing keeps the order of the elements, and quantizing again gives back the same byte:
 // (q - zero) * s / s is off by far less than half a step, unless (q - zero) * s overflows. Values in between are read
 // once; a dequantization may have other readers, for whom it stays.
-#include <algorithm>
 #include <limits>
 
 #include "autograph/error.h"
@@ -21,9 +20,8 @@ namespace {
 
 // Does each element of the output equal one of the input, with nothing added (such as padding)?
 bool keeps_elements(const Node& node) {
-  const OpDef* const selecting[] = {&max_pool_def(), &transpose_def()};
-  const bool known = std::find(std::begin(selecting), std::end(selecting), &node.op()) != std::end(selecting);
-  return (known || node.op().traits.view) && node.outputs().size() == 1;
+  const bool selects = is_one_of(node.op(), {&max_pool_def(), &transpose_def()});
+  return (selects || node.op().traits.view) && node.outputs().size() == 1;
 }
 
 // Parameter `slot` of both, the same constant of one element; a zero point may be missing in both.
@@ -68,8 +66,7 @@ bool keep(Graph& graph, NodeId id) {
   ValueId v = forward.inputs()[0];
   if (const Node* back = made_by(graph, v, dequantize_linear_def())) {
     if (!undoes(graph, forward, *back)) return false;
-    replace_value(graph, forward.output(0), back->inputs()[0]);
-    graph.erase_node(id);
+    replace_node(graph, id, {back->inputs()[0]});
     return true;
   }
   const NodeId producer = graph.value(v).producer();
@@ -78,11 +75,9 @@ bool keep(Graph& graph, NodeId id) {
   const Node mover = graph.node(producer);
   const Node* back = made_by(graph, mover.inputs()[0], dequantize_linear_def());
   if (!back || !undoes(graph, forward, *back)) return false;
-  const ValueId result = graph.node(id).output(0);
   const ValueId moved = move_bytes(graph, mover, back->inputs()[0]);
   if (!moved.is_valid()) return false;
-  replace_value(graph, result, moved);
-  graph.erase_node(id);
+  replace_node(graph, id, {moved});
   return true;
 }
 

@@ -195,9 +195,7 @@ bool lower_einsum(Graph& graph, PassContext&) {
     if (&graph.node(id).op() != &einsum_def()) return false;
     const auto einsum = Einsum::read(graph, id);
     if (!einsum) return false;
-    const ValueId y = einsum->spell_out().id();
-    replace_value(graph, graph.node(id).output(0), y);
-    graph.erase_node(id);
+    replace_node(graph, id, {einsum->spell_out().id()});
     return true;
   });
 }

@@ -32,8 +32,7 @@ bool put_branch_in_place(Graph& graph, NodeId id, bool condition) {
   } catch (const UserError&) {
     return false;  // belongs to the run
   }
-  for (size_t k = 0; k < results.size(); ++k) replace_value(graph, node.output(k), results[k]);
-  graph.erase_node(id);
+  replace_node(graph, id, results);
   return true;
 }
 
@@ -81,10 +80,7 @@ bool take_constants(Graph& graph, NodeId id) {
   }
   const NodeId fresh =
       graph.add_node(if_def(), inputs, attributes, {node.provenance(), static_cast<int>(node.outputs().size())});
-  for (size_t k = 0; k < node.outputs().size(); ++k) {
-    replace_value(graph, node.output(k), graph.node(fresh).output(k));
-  }
-  graph.erase_node(id);
+  replace_node(graph, id, graph.node(fresh).outputs());
   return true;
 }
 

@@ -13,9 +13,6 @@
 // overflows. After: the new table has the same bits, sums are taken in another order. The rows of one index are added
 // up first, in their order, so that they are subtracted once. Tables of which a quarter or more is read are left as
 // they are.
-#include <algorithm>
-#include <array>
-
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
@@ -105,8 +102,7 @@ bool update_rows_of(Graph& graph, const StateUpdate& update) {
 
 // Zeros add nothing to these.
 bool is_sum_of_elements(const OpDef& op) {
-  const std::array sums{&reduce_sum_def(), &reduce_sum_square_def(), &reduce_l1_def(), &reduce_l2_def()};
-  return std::find(sums.begin(), sums.end(), &op) != sums.end();
+  return is_one_of(op, {&reduce_sum_def(), &reduce_sum_square_def(), &reduce_l1_def(), &reduce_l2_def()});
 }
 
 bool sum_rows_of(Graph& graph, NodeId id) {

@@ -36,8 +36,7 @@ const Node* dequantization_of(const Graph& graph, ValueId v) {
 
 // Does the node, behind a product that made `v`, have no operands but `v`, constants and dequantized tensors?
 bool can_follow(const Graph& graph, const Node& node, ValueId v) {
-  const OpDef* const known[] = {&add_def(), &relu_def(), &clip_def(), &quantize_linear_def()};
-  if (std::find(std::begin(known), std::end(known), &node.op()) == std::end(known)) return false;
+  if (!is_one_of(node.op(), {&add_def(), &relu_def(), &clip_def(), &quantize_linear_def()})) return false;
   return std::all_of(node.inputs().begin(), node.inputs().end(), [&](ValueId input) {
     return input == v || is_constant(graph, input) || dequantization_of(graph, input);
   });

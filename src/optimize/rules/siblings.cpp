@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "optimize/match.h"
 #include "optimize/rules/pattern/ancestry.h"
 #include "optimize/rules/pattern/reachability.h"
 
@@ -24,14 +25,10 @@ bool same_dims_but(const Dims& a, const Dims& b, int64_t axis) {
 }
 
 NodeId producer_of_op(const Graph& graph, ValueId value, const OpDef& op) {
-  const NodeId producer = graph.value(value).producer();
-  if (!producer.is_valid() || graph.value(value).slot() != 0) return {};
-  return &graph.node(producer).op() == &op ? producer : NodeId{};
+  return made_by(graph, value, op) ? graph.value(value).producer() : NodeId{};
 }
 
-bool has_one_reader(const Graph& graph, ValueId value) {
-  return graph.value(value).uses().size() == 1 && graph.num_output_uses(value) == 0;
-}
+bool has_one_reader(const Graph& graph, ValueId value) { return only_reader(graph, value).is_valid(); }
 
 std::vector<NodeId> readers_of(const Graph& graph, ValueId value, const OpDef& op, size_t slot) {
   std::vector<NodeId> readers;

@@ -39,12 +39,9 @@ bool can_fold(const Graph& graph, const Node& node, int64_t max_bytes) {
 }
 
 void replace_by_constants(Graph& graph, NodeId id, std::vector<Tensor> results) {
-  const std::vector<ValueId> outputs = graph.node(id).outputs();
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    const ValueId constant = graph.add_constant(std::move(results[k]));
-    replace_value(graph, outputs[k], constant);
-  }
-  graph.erase_node(id);
+  std::vector<ValueId> constants;
+  for (Tensor& result : results) constants.push_back(graph.add_constant(std::move(result)));
+  replace_node(graph, id, constants);
 }
 
 bool fold(Graph& graph, NodeId id, const PassContext& context) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/rules/families/families.h"
 #include "optimize/rules/pattern/compiled_rule.h"
 #include "optimize/rules/siblings.h"
@@ -38,11 +39,8 @@ std::vector<NodeId> unary_producers(const RuleMatch& match) {
 
 // Ops that treat each image and channel alone: they commute with joining along those axes.
 bool is_channelwise(const Node& node) {
-  for (const OpDef* pool :
-       {&average_pool_def(), &max_pool_def(), &lp_pool_def(), &global_average_pool_def(), &global_max_pool_def()}) {
-    if (&node.op() == pool) return true;
-  }
-  return false;
+  return is_one_of(node.op(), {&average_pool_def(), &max_pool_def(), &lp_pool_def(), &global_average_pool_def(),
+                               &global_max_pool_def()});
 }
 
 std::vector<NodeId> pool_producers(const RuleMatch& match) {

@@ -8,6 +8,7 @@
 #include "ops/defs.h"
 #include "ops/elementwise/formula/formula_table.h"
 #include "ops/elementwise/formula/formulas.h"
+#include "optimize/match.h"
 #include "prove/verify/exact/exact_op.h"
 #include "prove/verify/exact/prime_field.h"
 
@@ -218,8 +219,7 @@ ExactFn find_exact_elementwise(const OpDef& op) {
 }
 
 bool is_exact_on_integers_only(const OpDef& op) {
-  const OpDef* const extremes[] = {&max_pool_def(), &global_max_pool_def(), &reduce_max_def(), &reduce_min_def()};
-  if (std::find(std::begin(extremes), std::end(extremes), &op) != std::end(extremes)) return true;
+  if (is_one_of(op, {&max_pool_def(), &global_max_pool_def(), &reduce_max_def(), &reduce_min_def()})) return true;
   const auto index = find_formula(op, {});
   return index && readable(*index).reach == Reach::integers;
 }

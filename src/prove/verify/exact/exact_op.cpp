@@ -8,6 +8,7 @@
 #include "graph/attribute_hash.h"
 #include "ops/broadcast_offsets.h"
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "prove/verify/exact/prime_field.h"
 
 namespace autograph {
@@ -53,13 +54,10 @@ int64_t integer_of(uint64_t a) {
 }
 
 bool only_moves(const OpDef& op) {
-  const OpDef* const moves[] = {&concat_def(),  &depth_to_space_def(), &expand_def(),
-                                &flatten_def(), &gather_def(),         &gather_nd_def(),
-                                &pad_def(),     &reshape_def(),        &reverse_sequence_def(),
-                                &slice_def(),   &space_to_depth_def(), &split_def(),
-                                &squeeze_def(), &tile_def(),           &transpose_def(),
-                                &trilu_def(),   &unsqueeze_def()};
-  return std::find(std::begin(moves), std::end(moves), &op) != std::end(moves);
+  return is_one_of(
+      op, {&concat_def(), &depth_to_space_def(), &expand_def(), &flatten_def(), &gather_def(), &gather_nd_def(),
+           &pad_def(), &reshape_def(), &reverse_sequence_def(), &slice_def(), &space_to_depth_def(), &split_def(),
+           &squeeze_def(), &tile_def(), &transpose_def(), &trilu_def(), &unsqueeze_def()});
 }
 
 OpaqueFunction::OpaqueFunction(const OpDef& op, const Attributes& attributes,

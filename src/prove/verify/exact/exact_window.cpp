@@ -4,6 +4,7 @@
 #include "ops/defs.h"
 #include "ops/reduction/axes.h"
 #include "ops/window/pool_loops.h"
+#include "optimize/match.h"
 #include "prove/verify/exact/exact_op.h"
 #include "prove/verify/exact/prime_field.h"
 
@@ -121,11 +122,9 @@ ExactFn find_exact_window(const OpDef& op) {
   if (&op == &max_pool_def()) return max_pool;
   if (&op == &global_average_pool_def()) return global_average_pool;
   if (&op == &global_max_pool_def()) return global_max_pool;
-  for (const OpDef* reduction : {&reduce_sum_def(), &reduce_mean_def(), &reduce_prod_def(), &reduce_sum_square_def(),
-                                 &reduce_max_def(), &reduce_min_def()}) {
-    if (&op == reduction) return reduce;
-  }
-  return nullptr;
+  const bool is_reduced = is_one_of(op, {&reduce_sum_def(), &reduce_mean_def(), &reduce_prod_def(),
+                                         &reduce_sum_square_def(), &reduce_max_def(), &reduce_min_def()});
+  return is_reduced ? reduce : nullptr;
 }
 
 }  // namespace autograph
