@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograph/op_def.h"
+#include "ops/defs.h"
+#include "optimize/match.h"
+
 namespace autograph {
 namespace {
 
@@ -71,6 +75,22 @@ bool may_scale_weights(const Tensor& weights, int64_t axis, std::span<const doub
     if (!fits(largest[c], factors[c], shifts.empty() ? 0.0 : shifts[c])) return false;
   }
   return true;
+}
+
+std::optional<BatchStatistics> read_batch_statistics(const Graph& graph, const Node& node) {
+  if (&node.op() != &batch_normalization_def() || node.outputs().size() != 1) return std::nullopt;
+  if (node.attributes().flag("training_mode")) return std::nullopt;
+  for (size_t slot = 1; slot <= 4; ++slot) {
+    if (!constant_f32(graph, node.input(slot))) return std::nullopt;
+  }
+  const auto elements = [&](size_t slot) { return constant_f32(graph, node.input(slot))->elements<float>(); };
+  const auto scale = elements(1), var = elements(4);
+  const double epsilon = node.attributes().real("epsilon");
+  BatchStatistics statistics{{}, elements(3), elements(2)};
+  for (size_t c = 0; c < scale.size(); ++c) {
+    statistics.factor.push_back(scale[c] / std::sqrt(static_cast<double>(var[c]) + epsilon));
+  }
+  return statistics;
 }
 
 }  // namespace autograph

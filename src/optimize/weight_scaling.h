@@ -1,11 +1,12 @@
-// Whether a factor behind a product may go into its weights without leaving the range of f32.
+// Factors behind products: may they go into the weights without leaving the range of f32? And those of batch
+// normalizations.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "autograph/tensor.h"
+#include "autograph/graph.h"
 
 namespace autograph {
 
@@ -24,5 +25,15 @@ Tensor scaled_weights(const Tensor& weights, int64_t axis, std::span<const doubl
 /// see.
 bool may_scale_weights(const Tensor& weights, int64_t axis, std::span<const double> factors,
                        std::span<const float> shifts = {});
+
+/// What batch normalization with given statistics does to channel c: y = (x - mean[c]) * factor[c] + bias[c].
+struct BatchStatistics {
+  std::vector<double> factor;  ///< scale / sqrt(var + epsilon)
+  std::span<const float> mean, bias;
+};
+
+/// Of a batch normalization outside training whose statistics are constants of f32; nothing for other nodes. Refers to
+/// the constants of the graph.
+std::optional<BatchStatistics> read_batch_statistics(const Graph& graph, const Node& node);
 
 }  // namespace autograph
