@@ -5,16 +5,9 @@
 
 #include "ops/defs.h"
 #include "optimize/rules/siblings.h"
+#include "prove/verify/draft/call_draft.h"
 
 namespace autograph {
-namespace {
-
-size_t front_axis(int64_t axis, const Dims& dims) {
-  const auto rank = static_cast<int64_t>(dims.size());
-  return static_cast<size_t>(std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, std::max<int64_t>(rank - 1, 0)));
-}
-
-}  // namespace
 
 ValueId ValueMaker::add(const OpDef& op, std::vector<ValueId> inputs, Attributes attributes) {
   Graph& graph = instance_.graph;
@@ -70,7 +63,7 @@ ValueId ValueMaker::other_operand(const Dims& dims) {
   }
   // Like the bias of channels: varies along the axis alone, or is full.
   if (!dims.empty() && choices_.pick(4) > 0) {
-    const size_t axis = front_axis(axis_, dims);
+    const size_t axis = nearest_axis(axis_, dims.size());
     other[axis] = dims[axis];
     if (choices_.pick(2) == 0) other.erase(other.begin(), other.begin() + static_cast<ptrdiff_t>(axis));
     return make_weight(other);
@@ -208,9 +201,9 @@ ValueId ValueMaker::make(const Dims& dims) {
     case Maker::binary_shared:
     case Maker::binary_value: return add(*op_, {make_input(dims), other_operand(dims)});
     case Maker::pool: return make_pooled(dims);
-    case Maker::concat: return make_joined(dims, front_axis(axis_, dims));
-    case Maker::split: return make_cut(dims, front_axis(axis_, dims));
-    case Maker::slice: return make_sliced(dims, front_axis(axis_, dims));
+    case Maker::concat: return make_joined(dims, nearest_axis(axis_, dims.size()));
+    case Maker::split: return make_cut(dims, nearest_axis(axis_, dims.size()));
+    case Maker::slice: return make_sliced(dims, nearest_axis(axis_, dims.size()));
     case Maker::transpose: return make_transposed(dims);
     case Maker::conv: return make_convolved(dims);
     case Maker::widened: return make_upcast(dims);
@@ -224,7 +217,7 @@ ValueId ValueMaker::make(const Dims& dims) {
 std::vector<ValueId> ValueMaker::read_in_pairs(const std::vector<ValueId>& values) {
   Graph& graph = instance_.graph;
   Dims whole = graph.type(values[0]).shape().static_dims();
-  const size_t axis = front_axis(axis_, whole);
+  const size_t axis = nearest_axis(axis_, whole.size());
   if (whole.empty()) return values;
   Dims sizes;
   for (const ValueId value : values) sizes.push_back(graph.type(value).shape().static_dims()[axis]);

@@ -61,6 +61,19 @@ bool complete_from_sample(CallDraft& draft, Choices& choices) {
   return true;
 }
 
+const CallFamily* find_family(const OpDef& op) {
+  static const std::vector<CallFamily> kAll = [] {
+    std::vector<CallFamily> all;
+    for (const auto& list : {linear_calls(), window_calls(), shape_calls(), row_calls()}) {
+      all.insert(all.end(), list.begin(), list.end());
+    }
+    return all;
+  }();
+  const auto is_for = [&](const CallFamily& f) { return std::find(f.ops.begin(), f.ops.end(), &op) != f.ops.end(); };
+  const auto at = std::find_if(kAll.begin(), kAll.end(), is_for);
+  return at == kAll.end() ? nullptr : &*at;
+}
+
 }  // namespace
 
 void CallDraft::set_dims(size_t slot, Dims dims) {
@@ -134,9 +147,21 @@ std::vector<std::optional<AttributeValue>> divisors_of(int64_t channels) {
   return divisors;
 }
 
+void choose_axis(CallDraft& draft, Choices& choices, size_t rank) {
+  std::vector<std::optional<AttributeValue>> axes;
+  for (auto axis = -static_cast<int64_t>(rank); axis < static_cast<int64_t>(rank); ++axis) axes.emplace_back(axis);
+  if (!axes.empty()) draft.choose(choices, "axis", axes);
+}
+
+size_t nearest_axis(int64_t axis, size_t rank) {
+  const auto axes = static_cast<int64_t>(rank);
+  return static_cast<size_t>(std::clamp<int64_t>(axis < 0 ? axis + axes : axis, 0, std::max<int64_t>(axes - 1, 0)));
+}
+
 bool complete(CallDraft& draft, Choices& choices) {
-  for (const auto family : {complete_linear, complete_window, complete_shape, complete_row}) {
-    if (family(draft, choices)) return draft.free.empty();
+  if (const CallFamily* family = find_family(*draft.op)) {
+    family->complete(draft, choices);
+    return draft.free.empty();
   }
   if (draft.op->traits.elementwise) {
     complete_elementwise(draft, choices);

@@ -56,13 +56,23 @@ Dims choose_broadcast(Choices& choices, const Dims& dims);
 /// Numbers of groups that so many channels can be cut into.
 std::vector<std::optional<AttributeValue>> divisors_of(int64_t channels);
 
+/// Any axis of so many, counted from the front or the back.
+void choose_axis(CallDraft& draft, Choices& choices, size_t rank);
+
+/// The axis counted from the front, or the nearest that there is; 0 where there is none.
+size_t nearest_axis(int64_t axis, size_t rank);
+
 /// Completes the draft; false when there is nothing to propose for it.
 bool complete(CallDraft& draft, Choices& choices);
 
-/// The proposals of each family; false for ops of other families.
-bool complete_linear(CallDraft& draft, Choices& choices);  ///< matmul, gemm, conv.
-bool complete_window(CallDraft& draft, Choices& choices);  ///< Pools, global pools, reductions.
-bool complete_shape(CallDraft& draft, Choices& choices);   ///< concat, split, slice, transpose ...
-bool complete_row(CallDraft& draft, Choices& choices);     ///< Softmax and normalizations.
+/// What to propose for calls of some ops.
+struct CallFamily {
+  std::vector<const OpDef*> ops;
+  void (*complete)(CallDraft&, Choices&);
+};
+std::vector<CallFamily> linear_calls();  ///< matmul, gemm, conv.
+std::vector<CallFamily> window_calls();  ///< Pools, global pools, reductions.
+std::vector<CallFamily> shape_calls();   ///< concat, split, slice, transpose ...
+std::vector<CallFamily> row_calls();     ///< Softmax and normalizations.
 
 }  // namespace autograph

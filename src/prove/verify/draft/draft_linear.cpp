@@ -1,4 +1,6 @@
 // Small calls of matmul, gemm and conv.
+#include <algorithm>
+
 #include "ops/defs.h"
 #include "prove/verify/draft/call_draft.h"
 
@@ -140,18 +142,8 @@ void complete_conv(CallDraft& draft, Choices& choices) {
 
 }  // namespace
 
-bool complete_linear(CallDraft& draft, Choices& choices) {
-  const OpDef& op = *draft.op;
-  if (&op == &matmul_def()) {
-    complete_matmul(draft, choices);
-  } else if (&op == &gemm_def()) {
-    complete_gemm(draft, choices);
-  } else if (&op == &conv_def()) {
-    complete_conv(draft, choices);
-  } else {
-    return false;
-  }
-  return true;
+std::vector<CallFamily> linear_calls() {
+  return {{{&matmul_def()}, complete_matmul}, {{&gemm_def()}, complete_gemm}, {{&conv_def()}, complete_conv}};
 }
 
 }  // namespace autograph

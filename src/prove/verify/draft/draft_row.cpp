@@ -1,20 +1,15 @@
 // Small calls of softmax and of normalizations.
+#include <algorithm>
+
 #include "ops/defs.h"
 #include "prove/verify/draft/call_draft.h"
 
 namespace autograph {
 namespace {
 
-void choose_axis(CallDraft& draft, Choices& choices) {
-  std::vector<std::optional<AttributeValue>> axes;
-  const auto rank = static_cast<int64_t>(draft.dims(0).size());
-  for (int64_t axis = -rank; axis < rank; ++axis) axes.emplace_back(axis);
-  if (!axes.empty()) draft.choose(choices, "axis", axes);
-}
-
 void complete_softmax(CallDraft& draft, Choices& choices) {
   if (draft.is_open(0)) draft.set_dims(0, choose_dims(draft, choices, 1, 4));
-  choose_axis(draft, choices);
+  choose_axis(draft, choices, draft.dims(0).size());
 }
 
 // Layer and RMS normalization: scale and bias have the dims from the axis on.
@@ -49,19 +44,10 @@ void complete_channels(CallDraft& draft, Choices& choices) {
 
 }  // namespace
 
-bool complete_row(CallDraft& draft, Choices& choices) {
-  const OpDef& op = *draft.op;
-  if (&op == &softmax_def() || &op == &log_softmax_def() || &op == &hardmax_def()) {
-    complete_softmax(draft, choices);
-  } else if (&op == &layer_normalization_def() || &op == &rms_normalization_def()) {
-    complete_layer(draft, choices);
-  } else if (&op == &batch_normalization_def() || &op == &instance_normalization_def() ||
-             &op == &group_normalization_def()) {
-    complete_channels(draft, choices);
-  } else {
-    return false;
-  }
-  return true;
+std::vector<CallFamily> row_calls() {
+  return {{{&softmax_def(), &log_softmax_def(), &hardmax_def()}, complete_softmax},
+          {{&layer_normalization_def(), &rms_normalization_def()}, complete_layer},
+          {{&batch_normalization_def(), &instance_normalization_def(), &group_normalization_def()}, complete_channels}};
 }
 
 }  // namespace autograph

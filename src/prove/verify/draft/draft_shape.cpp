@@ -14,15 +14,10 @@ using Options = std::vector<std::optional<AttributeValue>>;
 
 int64_t rank_of(const CallDraft& draft, size_t slot = 0) { return static_cast<int64_t>(draft.dims(slot).size()); }
 
-void choose_axis(CallDraft& draft, Choices& choices, int64_t rank) {
-  Options axes;
-  for (int64_t axis = -rank; axis < rank; ++axis) axes.emplace_back(axis);
-  if (!axes.empty()) draft.choose(choices, "axis", axes);
-}
-
-size_t front_axis(const CallDraft& draft, int64_t rank) {
-  const int64_t axis = draft.attributes.get_or<int64_t>("axis", 0);
-  return static_cast<size_t>(std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, std::max<int64_t>(rank - 1, 0)));
+// Chooses an axis of so many, and counts it from the front.
+size_t chosen_axis(CallDraft& draft, Choices& choices, size_t rank) {
+  choose_axis(draft, choices, rank);
+  return nearest_axis(draft.attributes.get_or<int64_t>("axis", 0), rank);
 }
 
 void complete_concat(CallDraft& draft, Choices& choices) {
@@ -31,8 +26,7 @@ void complete_concat(CallDraft& draft, Choices& choices) {
     if (draft.is_known(slot) && !known) known = draft.dims(slot);
   }
   if (!known) known = choose_dims(draft, choices, 1, 4);
-  choose_axis(draft, choices, static_cast<int64_t>(known->size()));
-  const size_t axis = front_axis(draft, static_cast<int64_t>(known->size()));
+  const size_t axis = chosen_axis(draft, choices, known->size());
   for (size_t slot = 0; slot < draft.inputs.size(); ++slot) {
     if (!draft.is_open(slot)) continue;
     Dims dims = *known;
@@ -60,8 +54,7 @@ std::vector<int64_t> choose_pieces(Choices& choices, std::optional<int64_t> tota
 void complete_split(CallDraft& draft, Choices& choices) {
   const bool open = draft.is_open(0);
   Dims x = open ? choose_dims(draft, choices, 1, 4) : draft.dims(0);
-  choose_axis(draft, choices, static_cast<int64_t>(x.size()));
-  const size_t axis = front_axis(draft, static_cast<int64_t>(x.size()));
+  const size_t axis = chosen_axis(draft, choices, x.size());
   if (draft.is_open(1)) {
     const auto total = open || x.empty() ? std::nullopt : std::optional(x[axis]);
     const std::vector<int64_t> pieces = choose_pieces(choices, total, draft.num_outputs);
@@ -187,7 +180,7 @@ void complete_expand(CallDraft& draft, Choices& choices) {
 void complete_gather(CallDraft& draft, Choices& choices) {
   if (draft.is_open(0)) draft.set_dims(0, choose_dims(draft, choices, 1, 4));
   if (draft.is_open(1)) draft.set_integers(1, choices.one_of<std::vector<int64_t>>({{0}, {0, 0}, {-1, 0}, {0, 1}}));
-  choose_axis(draft, choices, rank_of(draft));
+  choose_axis(draft, choices, draft.dims(0).size());
 }
 
 void complete_flatten(CallDraft& draft, Choices& choices) {
@@ -197,30 +190,15 @@ void complete_flatten(CallDraft& draft, Choices& choices) {
   draft.choose(choices, "axis", axes);
 }
 
-struct Family {
-  const OpDef* op;
-  void (*complete)(CallDraft&, Choices&);
-};
-
-const std::vector<Family>& families() {
-  static const std::vector<Family> kFamilies{
-      {&concat_def(), complete_concat},   {&split_def(), complete_split},         {&slice_def(), complete_slice},
-      {&pad_def(), complete_pad},         {&transpose_def(), complete_transpose}, {&reshape_def(), complete_reshape},
-      {&squeeze_def(), complete_squeeze}, {&unsqueeze_def(), complete_unsqueeze}, {&expand_def(), complete_expand},
-      {&gather_def(), complete_gather},   {&flatten_def(), complete_flatten},
-  };
-  return kFamilies;
-}
-
 }  // namespace
 
-bool complete_shape(CallDraft& draft, Choices& choices) {
-  for (const Family& family : families()) {
-    if (draft.op != family.op) continue;
-    family.complete(draft, choices);
-    return true;
-  }
-  return false;
+std::vector<CallFamily> shape_calls() {
+  return {{{&concat_def()}, complete_concat},       {{&split_def()}, complete_split},
+          {{&slice_def()}, complete_slice},         {{&pad_def()}, complete_pad},
+          {{&transpose_def()}, complete_transpose}, {{&reshape_def()}, complete_reshape},
+          {{&squeeze_def()}, complete_squeeze},     {{&unsqueeze_def()}, complete_unsqueeze},
+          {{&expand_def()}, complete_expand},       {{&gather_def()}, complete_gather},
+          {{&flatten_def()}, complete_flatten}};
 }
 
 }  // namespace autograph

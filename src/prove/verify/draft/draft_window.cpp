@@ -45,21 +45,21 @@ void complete_reduction(CallDraft& draft, Choices& choices) {
   draft.choose(choices, "noop_with_empty_axes", {int64_t{0}, int64_t{1}});
 }
 
+void complete_global_pool(CallDraft& draft, Choices& choices) {
+  if (draft.is_open(0)) draft.set_dims(0, choose_dims(draft, choices, 3, 4));
+  draft.choose(choices, "p", {int64_t{2}, int64_t{1}});
+}
+
 }  // namespace
 
-bool complete_window(CallDraft& draft, Choices& choices) {
-  const OpDef& op = *draft.op;
-  if (&op == &average_pool_def() || &op == &max_pool_def() || &op == &lp_pool_def()) {
-    complete_pool(draft, choices);
-  } else if (&op == &global_average_pool_def() || &op == &global_max_pool_def() || &op == &global_lp_pool_def()) {
-    if (draft.is_open(0)) draft.set_dims(0, choose_dims(draft, choices, 3, 4));
-    draft.choose(choices, "p", {int64_t{2}, int64_t{1}});
-  } else if (is_reduction(op)) {
-    complete_reduction(draft, choices);
-  } else {
-    return false;
+std::vector<CallFamily> window_calls() {
+  std::vector<const OpDef*> reductions;
+  for (const OpDef* op : all_ops()) {
+    if (is_reduction(*op)) reductions.push_back(op);
   }
-  return true;
+  return {{{&average_pool_def(), &max_pool_def(), &lp_pool_def()}, complete_pool},
+          {{&global_average_pool_def(), &global_max_pool_def(), &global_lp_pool_def()}, complete_global_pool},
+          {reductions, complete_reduction}};
 }
 
 }  // namespace autograph
