@@ -16,14 +16,6 @@ constexpr double kHidden = -1e30;
 constexpr double kLargestScale = 1e12;
 constexpr double kSmallestScale = 1e-12;
 
-bool same_extents(const Shape& a, const Shape& b) {
-  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return false;
-  for (int64_t axis = 0; axis < a.rank(); ++axis) {
-    if (!a[axis].same_as(b[axis])) return false;
-  }
-  return true;
-}
-
 bool keeps_shape(const Graph& graph, ValueId from, ValueId to) {
   return same_extents(graph.type(from).shape(), graph.type(to).shape());
 }

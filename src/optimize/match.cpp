@@ -58,13 +58,16 @@ std::optional<std::vector<int64_t>> integer_constants(const Graph& graph, ValueI
   return tensor.to_i64();
 }
 
-bool same_tensor_type(const Type& a, const Type& b) {
-  if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype()) return false;
-  if (!a.shape().has_rank() || !b.shape().has_rank() || a.shape().rank() != b.shape().rank()) return false;
-  for (int64_t axis = 0; axis < a.shape().rank(); ++axis) {
-    if (!a.shape()[axis].same_as(b.shape()[axis])) return false;
+bool same_extents(const Shape& a, const Shape& b) {
+  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return false;
+  for (int64_t axis = 0; axis < a.rank(); ++axis) {
+    if (!a[axis].same_as(b[axis])) return false;
   }
   return true;
+}
+
+bool same_tensor_type(const Type& a, const Type& b) {
+  return a.is_tensor() && b.is_tensor() && a.dtype() == b.dtype() && same_extents(a.shape(), b.shape());
 }
 
 bool is_short_float(const Type& type) {

@@ -43,6 +43,9 @@ std::optional<double> scalar_constant(const Graph& graph, ValueId v);
 /// The elements of a constant of integers.
 std::optional<std::vector<int64_t>> integer_constants(const Graph& graph, ValueId v);
 
+/// Are the extents certainly the same?
+bool same_extents(const Shape& a, const Shape& b);
+
 /// Are both certainly tensors of one dtype and one shape?
 bool same_tensor_type(const Type& a, const Type& b);
 
