@@ -7,6 +7,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/sequence.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
@@ -362,6 +363,17 @@ TEST(Pipeline, TellsOfConstantsThatBecameOne) {
     EXPECT_EQ(report.ops, (Ops{{"constant", -1}}));
   }
   EXPECT_EQ(told, 1);
+}
+
+TEST(Pipeline, TakesNodesWithoutInputs) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {2}, "x");
+  const Var list = sequence_insert(sequence_empty(graph), relu(x));
+  graph.add_output(sequence_at(list, constant(graph, Tensor::scalar(int64_t{0}))).id());
+  PassContext context;
+  run_passes(graph, context);
+  verify(graph);
+  EXPECT_EQ(graph.num_nodes(), 4U);
 }
 
 TEST(Pipeline, RunsOnlyRequiredPassesWithoutOptimisation) {

@@ -29,9 +29,11 @@ bool is_held(double x) {
 bool replace(Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const auto norm = read_batch_statistics(graph, node);
+  if (!norm) return false;
   const Type type = graph.type(node.input(0));
-  const bool fits = norm && type.is_tensor() && type.dtype() == DType::f32 && type.shape().has_rank();
-  if (!fits || type.shape().rank() < 2) return false;
+  if (!type.is_tensor() || type.dtype() != DType::f32 || !type.shape().has_rank() || type.shape().rank() < 2) {
+    return false;
+  }
   const ValueId x = node.input(0);
   const Provenance provenance = node.provenance();
   Dims dims(static_cast<size_t>(type.shape().rank()), 1);
