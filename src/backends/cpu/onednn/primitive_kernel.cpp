@@ -112,7 +112,7 @@ struct PrimitiveKernel::State : KernelState {
   std::vector<MovableMemory> wanted;  // parallel to bound_; the same layout as `given` when there is no reorder
   std::vector<dnnl_exec_arg_t> args;  // of the primitive
   std::optional<MovableMemory> scratchpad;
-  std::unique_ptr<RowTiles::State> tiles;
+  std::unique_ptr<Tiles::State> tiles;
 };
 
 PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments,
@@ -185,9 +185,9 @@ bool PrimitiveKernel::is_packed(const Argument& argument, PackedConstants* packe
   return packed && argument.constant.is_present() && packed->knows({argument.constant}, form_of(argument));
 }
 
-void PrimitiveKernel::set_row_tiles(RowTiles tiles, std::unique_ptr<LatePrimitive> late) {
-  tiles_offset_ = reserve(tiles.scratch_bytes());
-  tiles_.emplace(std::move(tiles));
+void PrimitiveKernel::set_tiles(std::unique_ptr<Tiles> tiles, std::unique_ptr<LatePrimitive> late) {
+  tiles_offset_ = reserve(tiles->scratch_bytes());
+  tiles_ = std::move(tiles);
   late_ = std::move(late);
 }
 

@@ -16,8 +16,8 @@
 
 #include "backends/cpu/onednn/cpu_engine.h"
 #include "backends/cpu/onednn/late_primitive.h"
-#include "backends/cpu/onednn/row_tiles.h"
 #include "backends/cpu/onednn/team_primitive.h"
+#include "backends/cpu/onednn/tiles.h"
 #include "backends/cpu/simd/elementwise/activation_pass.h"
 #include "runtime/packing_kernel.h"
 
@@ -109,8 +109,8 @@ class PrimitiveKernel : public PackingKernel {
   /// given in the layout of output 0 and has elements of the same size.
   void set_last_pass(const simd::ActivationPass& pass, int residual, int threads);
   /// The primitive that was given is empty: `tiles` run in place of `late` until that is made, always where it is null.
-  /// The arguments are a source and an output without reorders, and others that are the same for each row.
-  void set_row_tiles(RowTiles tiles, std::unique_ptr<LatePrimitive> late);
+  /// The arguments are a source and an output without reorders, and others that are the same for each pixel.
+  void set_tiles(std::unique_ptr<Tiles> tiles, std::unique_ptr<LatePrimitive> late);
   std::vector<uint32_t> in_place_inputs() const override;
 
   /// Is a constant in the form that this argument wants, for kernels that are there?
@@ -145,7 +145,7 @@ class PrimitiveKernel : public PackingKernel {
   dnnl::memory::desc scratchpad_;
   size_t scratchpad_offset_ = 0;
   std::unique_ptr<LatePrimitive> late_;  // in place of primitive_
-  std::optional<RowTiles> tiles_;        // which run until late_ is made
+  std::unique_ptr<Tiles> tiles_;         // which run until late_ is made
   size_t tiles_offset_ = 0;
   size_t scratch_bytes_ = 0;
   size_t weight_bytes_ = 0;

@@ -23,7 +23,26 @@ std::string form_of_rows(std::string_view implementation, const ProblemKind& kin
   return form;
 }
 
-RowTiles::RowTiles(Tiles tiles, const RowLines& lines, bool accumulates, int threads)
+BoundTile::BoundTile(const RowTile& tile, std::span<const dnnl_exec_arg_t> given)
+    : tile(&tile), src(tile.src), dst(tile.dst), scratchpad(tile.scratchpad), args(given.begin(), given.end()) {
+  for (dnnl_exec_arg_t& arg : args) {
+    if (arg.arg == DNNL_ARG_SRC) arg.memory = src.memory.get();
+    if (arg.arg == DNNL_ARG_DST) arg.memory = dst.memory.get();
+    if (arg.arg == DNNL_ARG_SCRATCHPAD) arg.memory = scratchpad.memory.get();
+  }
+}
+
+void BoundTile::execute(const dnnl::stream& stream, const float* x, float* y, char* scratch) {
+  src.move_to(const_cast<float*>(x));
+  dst.move_to(y);
+  scratchpad.move_to(scratch);
+  const dnnl_status_t status =
+      dnnl_primitive_execute(tile->primitive.get(), stream.get(), static_cast<int>(args.size()), args.data());
+  AG_CHECK(status == dnnl_success, "oneDNN execute of a tile of {} rows gave status {}", tile->rows,
+           static_cast<int>(status));
+}
+
+RowTiles::RowTiles(Pair tiles, const RowLines& lines, bool accumulates, int threads)
     : tiles_(std::move(tiles)),
       lines_(lines),
       whole_(lines.out / tiles_[0]->rows),
@@ -39,24 +58,17 @@ size_t RowTiles::rows_out_at() const { return rows_in_at() + aligned_size(tiles_
 size_t RowTiles::bytes_of_worker() const { return rows_out_at() + aligned_size(tiles_[0]->dst.get_size()); }
 size_t RowTiles::scratch_bytes() const { return static_cast<size_t>(threads_) * bytes_of_worker(); }
 
-RowTiles::Bound RowTiles::bind(const RowTile& tile, std::span<const dnnl_exec_arg_t> args) {
-  Bound bound{&tile, MovableMemory(tile.src), MovableMemory(tile.dst), MovableMemory(tile.scratchpad), {}};
-  for (dnnl_exec_arg_t arg : args) {
-    if (arg.arg == DNNL_ARG_SRC) arg.memory = bound.src.memory.get();
-    if (arg.arg == DNNL_ARG_DST) arg.memory = bound.dst.memory.get();
-    if (arg.arg == DNNL_ARG_SCRATCHPAD) arg.memory = bound.scratchpad.memory.get();
-    bound.args.push_back(arg);
-  }
-  return bound;
-}
+struct RowTiles::Workers : Tiles::State {
+  std::vector<Worker> list;  // one for each thread
+};
 
-std::unique_ptr<RowTiles::State> RowTiles::new_state(std::span<const dnnl_exec_arg_t> args) const {
-  auto state = std::make_unique<State>();
+std::unique_ptr<Tiles::State> RowTiles::new_state(std::span<const dnnl_exec_arg_t> args) const {
+  auto workers = std::make_unique<Workers>();
   for (int t = 0; t < threads_; ++t) {
-    state->workers_.push_back(Worker{.stream = dnnl::stream(cpu_engine()), .tiles = {}});
-    for (const auto& tile : tiles_) state->workers_.back().tiles.push_back(bind(*tile, args));
+    Worker& worker = workers->list.emplace_back(Worker{.stream = dnnl::stream(cpu_engine()), .tiles = {}});
+    for (const auto& tile : tiles_) worker.tiles.emplace_back(*tile, args);
   }
-  return state;
+  return workers;
 }
 
 void RowTiles::run(State& state, const float* x, float* y, char* scratch) const {
@@ -64,7 +76,7 @@ void RowTiles::run(State& state, const float* x, float* y, char* scratch) const 
   const int64_t pieces = whole_ + (lines_.out - first_of_rest + small - 1) / small;
   for_shares(threads_, lines_.count * pieces, [&](int64_t begin, int64_t end, int thread) {
     char* own = scratch + static_cast<size_t>(thread) * bytes_of_worker();
-    Worker& worker = state.workers_[static_cast<size_t>(thread)];
+    Worker& worker = static_cast<Workers&>(state).list[static_cast<size_t>(thread)];
     for (int64_t k = begin; k < end; ++k) {
       const int64_t line = k / pieces, piece = k % pieces;
       const bool is_whole = piece < whole_;
@@ -76,16 +88,19 @@ void RowTiles::run(State& state, const float* x, float* y, char* scratch) const 
 }
 
 // `x` and `y` are those of a line, from row `first` of which on is written.
-void RowTiles::run_piece(Worker& worker, Bound& bound, int64_t first, const float* x, float* y, char* scratch) const {
+void RowTiles::run_piece(Worker& worker, BoundTile& bound, int64_t first, const float* x, float* y,
+                         char* scratch) const {
   const int64_t begin = first - lines_.pad, end = begin + bound.tile->rows + bound.tile->halo;
   const bool lies_inside = begin >= 0 && end <= lines_.in && first + bound.tile->rows <= lines_.out;
   if (!lies_inside) return run_at_end(worker, bound, first, x, y, scratch);
-  execute(worker, bound, x + static_cast<size_t>(begin) * in_row_, y + static_cast<size_t>(first) * out_row_, scratch);
+  bound.execute(worker.stream, x + static_cast<size_t>(begin) * in_row_, y + static_cast<size_t>(first) * out_row_,
+                scratch);
 }
 
 // At the end of a line there are fewer rows than the primitive takes, at its begin there may be: in memory of their
 // own, zeros around them.
-void RowTiles::run_at_end(Worker& worker, Bound& bound, int64_t first, const float* x, float* y, char* scratch) const {
+void RowTiles::run_at_end(Worker& worker, BoundTile& bound, int64_t first, const float* x, float* y,
+                          char* scratch) const {
   auto* in = reinterpret_cast<float*>(scratch + rows_in_at());
   auto* out = reinterpret_cast<float*>(scratch + rows_out_at());
   const int64_t begin = first - lines_.pad, end = begin + bound.tile->rows + bound.tile->halo;
@@ -99,18 +114,8 @@ void RowTiles::run_at_end(Worker& worker, Bound& bound, int64_t first, const flo
   if (accumulates_) {
     std::fill_n(std::copy_n(y, count, out), static_cast<size_t>(bound.tile->rows - rows) * out_row_, 0.0F);
   }
-  execute(worker, bound, in, out, scratch);
+  bound.execute(worker.stream, in, out, scratch);
   std::copy_n(out, count, y);
-}
-
-void RowTiles::execute(Worker& worker, Bound& bound, const float* x, float* y, char* scratch) {
-  bound.src.move_to(const_cast<float*>(x));
-  bound.dst.move_to(y);
-  bound.scratchpad.move_to(scratch);
-  const dnnl_status_t status = dnnl_primitive_execute(bound.tile->primitive.get(), worker.stream.get(),
-                                                      static_cast<int>(bound.args.size()), bound.args.data());
-  AG_CHECK(status == dnnl_success, "oneDNN execute of {} rows gave status {}", bound.tile->rows,
-           static_cast<int>(status));
 }
 
 }  // namespace autograph::onednn

@@ -13,6 +13,7 @@
 
 #include "backends/cpu/onednn/implementation_lists.h"
 #include "backends/cpu/onednn/movable_memory.h"
+#include "backends/cpu/onednn/tiles.h"
 
 namespace autograph::onednn {
 
@@ -49,55 +50,48 @@ RowTile row_tile(const dnnl::primitive& primitive, const Descriptor& pd, const d
 /// As which form of its weights a tile is kept; see PackedConstants.
 std::string form_of_rows(std::string_view implementation, const ProblemKind& kind);
 
-class RowTiles {
+/// A tile with the memory that it works on.
+struct BoundTile {
+  const RowTile* tile;
+  MovableMemory src, dst, scratchpad;
+  std::vector<dnnl_exec_arg_t> args;
+
+  /// `args` are those of a primitive for the whole.
+  BoundTile(const RowTile& tile, std::span<const dnnl_exec_arg_t> args);
+  void execute(const dnnl::stream& stream, const float* x, float* y, char* scratch);
+};
+
+class RowTiles : public Tiles {
  public:
-  /// What one run at a time works with.
-  class State;
   /// Both for the same weights: one for most of the rows, and one of as many rows or fewer for what is left.
-  using Tiles = std::array<std::shared_ptr<const RowTile>, 2>;
+  using Pair = std::array<std::shared_ptr<const RowTile>, 2>;
 
   /// `accumulates`: the primitives add to what lies in their output.
-  RowTiles(Tiles tiles, const RowLines& lines, bool accumulates, int threads);
-  size_t scratch_bytes() const;
-  /// `args` are those of a primitive for all rows; they must outlive the state.
-  std::unique_ptr<State> new_state(std::span<const dnnl_exec_arg_t> args) const;
-  void run(State& state, const float* x, float* y, char* scratch) const;
+  RowTiles(Pair tiles, const RowLines& lines, bool accumulates, int threads);
+  size_t scratch_bytes() const override;
+  std::unique_ptr<State> new_state(std::span<const dnnl_exec_arg_t> args) const override;
+  void run(State& state, const float* x, float* y, char* scratch) const override;
 
  private:
-  struct Bound;
-  struct Worker;
+  // Of one thread.
+  struct Worker {
+    dnnl::stream stream;
+    std::vector<BoundTile> tiles;
+  };
+  struct Workers;
   // Where things are in the scratch memory of a worker.
   size_t rows_in_at() const;
   size_t rows_out_at() const;
   size_t bytes_of_worker() const;
-  static Bound bind(const RowTile& tile, std::span<const dnnl_exec_arg_t> args);
-  void run_piece(Worker& worker, Bound& bound, int64_t first, const float* x, float* y, char* scratch) const;
-  void run_at_end(Worker& worker, Bound& bound, int64_t first, const float* x, float* y, char* scratch) const;
-  static void execute(Worker& worker, Bound& bound, const float* x, float* y, char* scratch);
+  void run_piece(Worker& worker, BoundTile& bound, int64_t first, const float* x, float* y, char* scratch) const;
+  void run_at_end(Worker& worker, BoundTile& bound, int64_t first, const float* x, float* y, char* scratch) const;
 
-  Tiles tiles_;
+  Pair tiles_;
   RowLines lines_;
   int64_t whole_;  // pieces of a line by the first tile; the second one computes the rows behind them
   bool accumulates_;
   int threads_;
   size_t in_row_, out_row_;  // elements
-};
-
-// A tile with the memory that it works on.
-struct RowTiles::Bound {
-  const RowTile* tile;
-  MovableMemory src, dst, scratchpad;
-  std::vector<dnnl_exec_arg_t> args;
-};
-
-struct RowTiles::Worker {
-  dnnl::stream stream;
-  std::vector<Bound> tiles;
-};
-
-class RowTiles::State {
-  friend class RowTiles;
-  std::vector<Worker> workers_;  // one for each thread
 };
 
 }  // namespace autograph::onednn

@@ -8,6 +8,7 @@
 // With bf16 the kernel rounds input and weights to bf16, the input on every run, and leaves sums and output in f32.
 // oneDNN has these implementations for channels-last tensors alone.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "backends/cpu/onednn/conv/conv_cost.h"
 #include "backends/cpu/onednn/conv/conv_windows.h"
 #include "backends/cpu/onednn/conv/convolution_turn.h"
+#include "backends/cpu/onednn/conv/window_tiles.h"
 #include "backends/cpu/onednn/implementation_lists.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/post_ops.h"
@@ -174,16 +176,20 @@ class Convolution {
     const bool is_row = w_.size() == x_.size() && all(across(w_).subspan(kChannelAxis + 1), 1) &&
                         all(windows_.strides, 1) && all(windows_.dilates, 0) && all(across(windows_.pads_begin), 0) &&
                         all(across(windows_.pads_end), 0);
-    const auto is_alike = [&](const Argument& argument) {
-      dnnl::memory::dims dims = argument.wanted.dims();
-      dims[kChannelAxis] = 1;
-      return all(dims, 1);
-    };
-    return is_row && std::all_of(post_ops_.arguments.begin(), post_ops_.arguments.end(), is_alike);
+    return is_row && has_alike_arguments();
   }
   // Is the result of a pixel the same wherever it lies?
   bool has_equal_pixels() const {
     return slides_along_rows() && w_.back() == 1 && windows_.pads_begin.back() == 0 && windows_.pads_end.back() == 0;
+  }
+  // Windows that a tile of a few pixels has room for, and of few enough channels that oneDNN adds them all up at once,
+  // in the same order wherever the window lies.
+  bool has_small_windows() const {
+    constexpr int64_t kMostChannels = 128, kMostTaps = 25;
+    if (x_.size() != 4 || w_.size() != x_.size() || w_[kChannelAxis] > kMostChannels || has_equal_pixels())
+      return false;
+    const bool is_tight = windows_.dilates == dnnl::memory::dims{0, 0};
+    return is_tight && w_[2] * w_[3] <= kMostTaps && y_[2] >= kTile[0] && y_[3] >= kTile[1] && has_alike_arguments();
   }
   int64_t num_pixels() const {
     return std::accumulate(y_.begin() + kChannelAxis + 1, y_.end(), y_[0], std::multiplies<>());
@@ -211,14 +217,47 @@ class Convolution {
     return part;
   }
 
+  // The same for a tile of pixels, without padding.
+  Convolution with_tile() const {
+    Convolution part = *this;
+    part.x_.front() = part.y_.front() = 1;
+    part.windows_.pads_begin = part.windows_.pads_end = {0, 0};
+    for (size_t axis = 0; axis < kTile.size(); ++axis) {
+      part.y_[axis + 2] = kTile[axis];
+      part.x_[axis + 2] = (kTile[axis] - 1) * windows_.strides[axis] + w_[axis + 2];
+    }
+    return part;
+  }
+  WindowGrid grid() const {
+    const auto& [strides, dilates, pads_begin, pads_end] = static_cast<const WindowLists&>(windows_);
+    return {.images = x_[0],
+            .in = {x_[2], x_[3]},
+            .out = {y_[2], y_[3]},
+            .strides = {strides[0], strides[1]},
+            .pads = {pads_begin[0], pads_begin[1]}};
+  }
+
   dnnl::memory::desc input() const { return desc_in(form_.src, x_, operands_); }
   dnnl::memory::desc output() const { return desc_in(form_.dst, y_); }
   const dnnl::memory::desc& bias() const { return bias_; }
   const dnnl::memory::dims& input_dims() const { return x_; }
   const dnnl::memory::dims& weight_dims_in_groups() const { return w_; }
   PostOps& post_ops() { return post_ops_; }
+  const PostOps& post_ops() const { return post_ops_; }
 
  private:
+  // Lines of a tile, and pixels of each: few enough that images of a deep layer are no smaller.
+  static constexpr std::array<int64_t, 2> kTile{4, 8};
+
+  // Are the arguments of the epilogue the same for each pixel?
+  bool has_alike_arguments() const {
+    return std::all_of(post_ops_.arguments.begin(), post_ops_.arguments.end(), [](const Argument& argument) {
+      dnnl::memory::dims dims = argument.wanted.dims();
+      dims[kChannelAxis] = 1;
+      return std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent == 1; });
+    });
+  }
+
   // A column is the same as a row in every layout. oneDNN's kernels work along rows: with one column, a window at a
   // time, at a sixth of the speed.
   void lie_down() {
@@ -291,17 +330,16 @@ class Maker {
 
   std::unique_ptr<Kernel> make() {
     if (std::unique_ptr<Kernel> tiled = make_tiled()) return tiled;
-    const int64_t rows = rows_of_tiles();
-    if (rows > 0) {
-      if (const std::shared_ptr<const RowTile> tile = held_tile(rows)) return make_late(tile);
+    const std::optional<Convolution> part = part_for_all();
+    if (part) {
+      if (const std::shared_ptr<const RowTile> tile = held_tile(*part)) return make_late(tile);
     }
     const Desc desc = chosen_.make_desc();
     const auto describe = [&] { return chosen_.describe(desc, Use::run); };
     const Descriptor pd = describe_implementation(call_.variant->name, describe);
     // The first shape of weights may be the only one.
-    if (rows > 0 && PrimitiveKernel::is_packed(weights_argument(pd.weights_desc()), call_.packed)) {
-      if (const std::shared_ptr<const RowTile> tile = share_tile(rows, pd.weights_desc(), pd.scratchpad_desc()))
-        return make_late(tile);
+    if (part && PrimitiveKernel::is_packed(weights_argument(pd.weights_desc()), call_.packed)) {
+      if (const auto tile = share_tile(*part, pd.weights_desc(), pd.scratchpad_desc())) return make_late(tile);
     }
     auto [primitive, made_of] = make_implementation<dnnl::convolution_forward>(call_.variant->name, describe, pd);
     return kernel_around(std::move(primitive), made_of.weights_desc(), made_of.scratchpad_desc());
@@ -322,19 +360,28 @@ class Maker {
            conv_.operand(kW).constant.is_present() && chosen_.flops() <= kMostFlops;
   }
 
-  // How many pixels are computed at a time until the shape has come back; 0 where that gains nothing.
-  int64_t rows_of_tiles() const {
+  // What is computed a few pixels at a time until the shape has come back; nothing where that gains nothing.
+  std::optional<Convolution> part_for_all() const {
     constexpr int64_t kLeastPixels = 16;
     const int64_t pixels = chosen_.num_pixels();
-    if (!may_be_tiled() || !chosen_.has_equal_pixels() || pixels < kLeastPixels) return 0;
-    if (!adds_alike(call_.variant->name)) return 0;
-    return pixels < kManyPixels ? kManyPixels / 4 : kManyPixels / 2;
+    if (!may_be_tiled()) return std::nullopt;
+    if (may_have_windows()) return chosen_.with_tile();
+    if (!chosen_.has_equal_pixels() || pixels < kLeastPixels || !adds_alike(call_.variant->name)) return std::nullopt;
+    return chosen_.with_pixels(pixels < kManyPixels ? kManyPixels / 4 : kManyPixels / 2);
+  }
+
+  // By tiles of windows? Zeros stand for the padding: of numbers that are not finite they would make NaN.
+  bool may_have_windows() const {
+    const std::string_view name = call_.variant->name;
+    if (!name.starts_with("brgconv:") && !name.starts_with("jit:")) return false;
+    const Tensor& weights = conv_.operand(kW).constant;
+    return chosen_.has_small_windows() && chosen_.post_ops().accumulated_input < 0 &&
+           all_finite(weights.data<float>(), weights.num_elements());
   }
 
   // Windows along rows, such as those of 1x3, where extents change from run to run: oneDNN takes 1 ms for their code,
   // and adds in an order that follows from the extents. So no shape gets code of its own, whether it comes back or not.
-  // Zeros stand for the padding: of numbers that are not finite they would make NaN. Null where there is nothing to
-  // gain.
+  // Null where there is nothing to gain.
   std::unique_ptr<Kernel> make_tiled() {
     constexpr int64_t kRowsOfRest = 8, kSomeRows = 16;
     if (!may_be_tiled() || !call_.packed->expects_other_extents()) return {};
@@ -342,21 +389,28 @@ class Maker {
     const Tensor& weights = conv_.operand(kW).constant;
     const RowLines lines = chosen_.lines();
     const int64_t rows = lines.out < kSomeRows ? kRowsOfRest : lines.out < kManyPixels ? kSomeRows : kManyPixels / 2;
-    const auto small = share_tile(kRowsOfRest, any_layout(chosen_.weight_dims_in_groups()), {});
-    const auto large = small ? share_tile(rows, small->weights, {}) : nullptr;
+    const auto small = share_tile(chosen_.with_pixels(kRowsOfRest), any_layout(chosen_.weight_dims_in_groups()), {});
+    const auto large = small ? share_tile(chosen_.with_pixels(rows), small->weights, {}) : nullptr;
     if (!large || large->weights != small->weights || !all_finite(weights.data<float>(), weights.num_elements()))
       return {};
     auto kernel = kernel_around({}, small->weights, {});
-    kernel->set_row_tiles({{large, small}, lines, chosen_.post_ops().accumulated_input >= 0, call_.threads}, nullptr);
+    kernel->set_tiles(row_tiles({large, small}), nullptr);
     return kernel;
   }
 
   std::unique_ptr<Kernel> make_late(const std::shared_ptr<const RowTile>& tile) {
     auto late = std::make_unique<LatePrimitive>(late_maker(*tile));
     auto kernel = kernel_around({}, tile->weights, tile->scratchpad_of_all);
-    kernel->set_row_tiles({{tile, tile}, chosen_.lines(), chosen_.post_ops().accumulated_input >= 0, call_.threads},
-                          std::move(late));
+    kernel->set_tiles(tiles_of(tile), std::move(late));
     return kernel;
+  }
+
+  std::unique_ptr<Tiles> row_tiles(const RowTiles::Pair& tiles) const {
+    return std::make_unique<RowTiles>(tiles, chosen_.lines(), chosen_.post_ops().accumulated_input >= 0, call_.threads);
+  }
+  std::unique_ptr<Tiles> tiles_of(const std::shared_ptr<const RowTile>& tile) const {
+    if (chosen_.has_equal_pixels()) return row_tiles({tile, tile});
+    return std::make_unique<WindowTiles>(tile, chosen_.grid(), call_.threads);
   }
 
   static bool is_product(std::string_view name) { return name.find("gemm") != std::string_view::npos; }
@@ -372,20 +426,18 @@ class Maker {
   }
 
   // What kernels of other shapes hold: then nothing needs to be described for this one.
-  std::shared_ptr<const RowTile> held_tile(int64_t rows) const {
-    return PackedConstants::held<RowTile>(call_.packed, {conv_.operand(kW).constant},
-                                          form_of_tile(chosen_.with_pixels(rows)));
+  std::shared_ptr<const RowTile> held_tile(const Convolution& part) const {
+    return PackedConstants::held<RowTile>(call_.packed, {conv_.operand(kW).constant}, form_of_tile(part));
   }
 
   // For weights that lie so. Null where oneDNN has none.
-  std::shared_ptr<const RowTile> share_tile(int64_t rows, const dnnl::memory::desc& weights,
+  std::shared_ptr<const RowTile> share_tile(const Convolution& part, const dnnl::memory::desc& weights,
                                             const dnnl::memory::desc& scratchpad_of_all) const {
     const TeamScope scope(1);
-    const Convolution part = chosen_.with_pixels(rows);
     try {
       return PackedConstants::share(call_.packed, {conv_.operand(kW).constant}, form_of_tile(part), [&] {
         const auto& [primitive, pd] = make_primitive(part, part.make_desc(weights), call_.variant->name);
-        return row_tile(primitive, pd, scratchpad_of_all, rows, chosen_.halo());
+        return row_tile(primitive, pd, scratchpad_of_all, part.num_pixels(), chosen_.halo());
       });
     } catch (const dnnl::error&) {
       return nullptr;

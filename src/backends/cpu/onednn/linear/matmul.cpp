@@ -16,6 +16,7 @@
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/post_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
+#include "backends/cpu/onednn/row_tiles.h"
 #include "backends/cpu/refusal.h"
 #include "ops/defs.h"
 #include "runtime/memory/packed_constants.h"
@@ -187,13 +188,13 @@ class ProductMaker {
     const Matmul whole = whole_matmul();
     const int64_t rows = rows_of_tiles();
     if (rows > 0) {
-      const RowTiles::Tiles tiles{held_tile(whole, rows), held_tile(whole, kRowsOfRest)};
+      const RowTiles::Pair tiles{held_tile(whole, rows), held_tile(whole, kRowsOfRest)};
       if (can_be_used(tiles)) return make_late(whole, tiles);
     }
     const dnnl::matmul::primitive_desc pd = whole.describe();
     // The first shape of weights may be the only one.
     if (rows > 0 && adds_alike(pd) && PrimitiveKernel::is_packed(matrix_argument(pd.weights_desc()), packed_)) {
-      const RowTiles::Tiles tiles{share_tile(whole, rows, pd), share_tile(whole, kRowsOfRest, pd)};
+      const RowTiles::Pair tiles{share_tile(whole, rows, pd), share_tile(whole, kRowsOfRest, pd)};
       if (can_be_used(tiles)) return make_late(whole, tiles);
     }
     return finish(dnnl::matmul(pd), pd.weights_desc(), product_.b, pd.scratchpad_desc());
@@ -290,11 +291,11 @@ class ProductMaker {
   }
 
   // One of them may have been made for another number of rows, for which oneDNN wanted the matrix in another layout.
-  static bool can_be_used(const RowTiles::Tiles& tiles) {
+  static bool can_be_used(const RowTiles::Pair& tiles) {
     return tiles[0] && tiles[1] && tiles[0]->weights == tiles[1]->weights;
   }
 
-  std::unique_ptr<Kernel> make_late(const Matmul& whole, const RowTiles::Tiles& tiles) {
+  std::unique_ptr<Kernel> make_late(const Matmul& whole, const RowTiles::Pair& tiles) {
     const int64_t rows = product_.a.dims()[0];
     const Desc weights = tiles[0]->weights, scratchpad = tiles[0]->scratchpad_of_all;
     auto make = [known = whole.with_matrix(weights), most_scratch = scratchpad.get_size()] {
@@ -304,8 +305,9 @@ class ProductMaker {
       return dnnl::primitive(dnnl::matmul(pd));
     };
     auto kernel = finish({}, weights, product_.b, scratchpad);
-    kernel->set_row_tiles({tiles, {.in = rows, .out = rows}, post_ops_.accumulated_input >= 0, threads_},
-                          std::make_unique<LatePrimitive>(make));
+    kernel->set_tiles(std::make_unique<RowTiles>(tiles, RowLines{.in = rows, .out = rows},
+                                                 post_ops_.accumulated_input >= 0, threads_),
+                      std::make_unique<LatePrimitive>(make));
     return kernel;
   }
 
