@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "device/kernel_judge.h"
@@ -112,8 +113,15 @@ KernelSelection KernelCatalog::select(const KernelCall& call, KernelJudge* judge
 bool KernelCatalog::accepts(const KernelCall& call) const {
   const auto own = by_op_.find(call.op.name);
   if (own == by_op_.end()) return false;
-  return std::any_of(own->second.begin(), own->second.end(),
-                     [&](size_t i) { return kernels_[i].why_not(call).empty(); });
+  // Passes ask about one convolution after the other, which most kernels of a fused node refuse: the one that took the
+  // call before is asked first.
+  static thread_local size_t last = std::numeric_limits<size_t>::max();
+  const auto takes = [&](size_t i) { return kernels_[i].why_not(call).empty(); };
+  if (last < kernels_.size() && kernels_[last].op == call.op.name && takes(last)) return true;
+  const auto taker = std::find_if(own->second.begin(), own->second.end(), takes);
+  if (taker == own->second.end()) return false;
+  last = *taker;
+  return true;
 }
 
 std::unique_ptr<Kernel> KernelCatalog::prepare_reorder(const ReorderCall& call) const {

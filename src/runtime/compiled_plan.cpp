@@ -28,12 +28,12 @@ constexpr size_t kMaxVerified = 2000;
 // Of choosing kernels, when some are refused; each refuses all that are wrong among those chosen.
 constexpr int kMaxRounds = 1000;
 
-void check_budget(const CompiledPlan& compiled, size_t budget_bytes) {
+// `available` are the bytes that the machine has.
+void check_budget(const CompiledPlan& compiled, size_t budget_bytes, size_t available) {
   size_t output_bytes = 0;
   for (const PlanOutput& output : compiled.plan.outputs) output_bytes += compiled.plan.slots[output.slot].bytes;
   size_t needed = 0;
   const bool overflow = __builtin_add_overflow(compiled.plan.arena_bytes, output_bytes, &needed);
-  const size_t available = available_memory_bytes();
   const bool over_budget = budget_bytes > 0 && needed > budget_bytes;
   if (!overflow && !over_budget && needed <= available) return;
   throw BudgetError(fmt::format("[memory] plan: {} bytes (arena {}, outputs {}) exceed {}; the largest tensors are:{}",
@@ -44,8 +44,7 @@ void check_budget(const CompiledPlan& compiled, size_t budget_bytes) {
 }
 
 // Refuses a single tensor that cannot fit before the planner and the kernels see it.
-void check_single_tensors(const CompiledPlan& compiled, size_t budget_bytes) {
-  const size_t available = available_memory_bytes();
+void check_single_tensors(const CompiledPlan& compiled, size_t budget_bytes, size_t available) {
   const size_t limit = budget_bytes > 0 ? std::min(budget_bytes, available) : available;
   for (const Slot& slot : compiled.plan.slots) {
     if (slot.place != Place::arena && slot.place != Place::output) continue;
@@ -83,7 +82,8 @@ class PlanCompiler {
   // Null where a kernel was refused when it was there: another must be chosen.
   std::shared_ptr<const CompiledPlan> run() {
     CompiledPlan& c = *compiled_;
-    check_single_tensors(c, options_.memory_budget_bytes);
+    const size_t available = available_memory_bytes();  // which reads files of the system
+    check_single_tensors(c, options_.memory_budget_bytes, available);
     KernelCost estimate;
     std::vector<StepLayouts> layouts;
     choices_ = choose_kernels(c.plan, *c.graph,
@@ -102,7 +102,7 @@ class PlanCompiler {
     place_shared(c.plan);
     place_memory(c.plan);
     if (kVerifiesMemory && c.plan.steps.size() <= kMaxVerified) verify_memory(c.plan);
-    check_budget(c, options_.memory_budget_bytes);
+    check_budget(c, options_.memory_budget_bytes, available);
     c.memory.arena_bytes = c.plan.arena_bytes;
     c.memory.sum_of_tensors_bytes = c.plan.sum_of_tensors_bytes;
     c.memory.lower_bound_bytes = c.plan.lower_bound_bytes;

@@ -66,7 +66,8 @@ std::unique_ptr<Tiles::State> RowTiles::new_state(std::span<const dnnl_exec_arg_
   auto workers = std::make_unique<Workers>();
   for (int t = 0; t < threads_; ++t) {
     Worker& worker = workers->list.emplace_back(Worker{.stream = dnnl::stream(cpu_engine()), .tiles = {}});
-    for (const auto& tile : tiles_) worker.tiles.emplace_back(*tile, args);
+    worker.tiles.emplace_back(*tiles_[0], args);
+    if (tiles_[1] != tiles_[0]) worker.tiles.emplace_back(*tiles_[1], args);
   }
   return workers;
 }
@@ -81,7 +82,8 @@ void RowTiles::run(State& state, const float* x, float* y, char* scratch) const 
       const int64_t line = k / pieces, piece = k % pieces;
       const bool is_whole = piece < whole_;
       const int64_t first = is_whole ? piece * tiles_[0]->rows : first_of_rest + (piece - whole_) * small;
-      run_piece(worker, worker.tiles[is_whole ? 0 : 1], first, x + static_cast<size_t>(line * lines_.in) * in_row_,
+      BoundTile& tile = is_whole ? worker.tiles.front() : worker.tiles.back();
+      run_piece(worker, tile, first, x + static_cast<size_t>(line * lines_.in) * in_row_,
                 y + static_cast<size_t>(line * lines_.out) * out_row_, own);
     }
   });

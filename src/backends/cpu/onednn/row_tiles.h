@@ -76,7 +76,7 @@ class RowTiles : public Tiles {
   // Of one thread.
   struct Worker {
     dnnl::stream stream;
-    std::vector<BoundTile> tiles;
+    std::vector<BoundTile> tiles;  // one where both are the same
   };
   struct Workers;
   // Where things are in the scratch memory of a worker.
