@@ -456,8 +456,8 @@ const Schedule& Executable::Impl::schedule() const {
 }
 
 std::optional<double> Executable::Impl::simulated_latency_ms() const {
-  const std::optional<double> us = device_.latency_us(*graph_, schedule());
-  return us ? std::optional(*us / 1e3) : std::nullopt;
+  std::call_once(is_simulated_, [this] { simulated_us_ = device_.latency_us(*graph_, schedule()); });
+  return simulated_us_ ? std::optional(*simulated_us_ / 1e3) : std::nullopt;
 }
 
 bool Executable::Impl::has_plans() const {

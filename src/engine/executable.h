@@ -140,6 +140,9 @@ class Executable::Impl {
   mutable std::mutex nested_mutex_;           // guards nested_graphs_
   mutable std::map<const Graph*, std::weak_ptr<Impl>> nested_graphs_;  // kept alive by the plans that run them
 
+  mutable std::once_flag is_simulated_;
+  mutable std::optional<double> simulated_us_;  // once it has been asked for
+
   mutable std::mutex mutex_;                               // guards entries_, profile_ and kernel_times_
   mutable std::list<std::shared_ptr<PlanEntry>> entries_;  // most recently used first
   mutable std::vector<StepProfile> profile_;

@@ -216,7 +216,7 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   report.cost_before_us = context.score(simplified).mixed_us(alpha);
 
   Proposal found = strategy.run(context, simplified);
-  report.cost_after_us = context.score(found.simplified).mixed_us(alpha);
+  report.cost_after_us = found.steps.empty() ? report.cost_before_us : context.score(found.simplified).mixed_us(alpha);
   const bool is_plain = found.steps.empty() && found.schedule.is_sequential();
   const bool was_cancelled = context.is_cancelled();
   if (is_plain && !report.tuned && (strategy.searches || report.simulated)) {

@@ -7,9 +7,11 @@
 #include <thread>
 
 #include "autograph/builder.h"
+#include "autograph/devices.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/window.h"
+#include "backends/cpu/cpu_device.h"
 #include "backends/cpu/machine/cache_sizes.h"
 #include "engine/built_in_devices.h"
 #include "support/message_of.h"
@@ -32,6 +34,24 @@ Graph small_graph(Shape shape) {
   graph.add_output(softmax(sigmoid(r)).id(), "y");
   graph.add_output(r.id(), "z");
   return graph;
+}
+
+// Counts how often it is asked for a latency.
+class CountingDevice : public CpuDevice {
+ public:
+  CountingDevice() : CpuDevice("counting", {}, "a machine that counts") {}
+  std::optional<double> latency_us(const Graph&, const Schedule&) const override { return 1e3 * ++num_asked_; }
+
+ private:
+  mutable int num_asked_ = 0;
+};
+
+// Of a graph of 100,000 nodes it takes half a second.
+TEST(Compile, TheLatencyOfAPlanIsComputedOnce) {
+  add_device(std::make_unique<CountingDevice>());
+  const Executable executable = compile(small_graph({1, 2}), on("counting"));
+  EXPECT_EQ(executable.simulated_latency_ms(), 1);
+  EXPECT_EQ(executable.simulated_latency_ms(), 1);
 }
 
 TEST(Compile, RunsAStaticGraph) {

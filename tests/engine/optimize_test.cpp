@@ -368,6 +368,7 @@ TEST(Optimize, BeginsNothingThatCouldNotBeTried) {
   search.spent_seconds = 0.88 * search.budget_seconds;
   const Optimized found = optimize(recurrent(6), simulated(), search);
   EXPECT_EQ(found.report.candidates, 0U);
+  EXPECT_EQ(found.report.partitions, 0U);
   EXPECT_EQ(found.report.stop_reason, StopReason::budget);
   EXPECT_GT(found.report.latency_after_ms, 0);
 }

@@ -211,9 +211,7 @@ Optimized search(Session& session, const LoadedModel& loaded, const CompileOptio
   };
   with_progress.is_cancelled = [] { return InterruptScope::was_interrupted(); };
   const InterruptScope scope;
-  LoadedModel bound = loaded;
-  bind_extents(bound);
-  Optimized found = optimize(bound.model.graph, compile, with_progress);
+  Optimized found = optimize(bound_graph(loaded), compile, with_progress);
   session.end_progress();
   const SearchReport& report = found.report;
   session.log("search", fmt::format("{}: {} candidates, {} measured, {} parts, {} rewrites, cost {:.1f} -> {:.1f} us, "

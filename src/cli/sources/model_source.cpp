@@ -91,9 +91,13 @@ void refuse_plan(const LoadedModel& loaded, std::string_view verb) {
                 verb, loaded.name, loaded.plan->origin.model);
 }
 
+Graph bound_graph(const LoadedModel& loaded) {
+  return loaded.inputs.empty() ? bind_inputs(loaded.model.graph, loaded.seeds)
+                               : bind_inputs(loaded.model.graph, loaded.inputs);
+}
+
 void bind_extents(LoadedModel& loaded) {
-  loaded.model.graph = loaded.inputs.empty() ? bind_inputs(loaded.model.graph, loaded.seeds)
-                                             : bind_inputs(loaded.model.graph, loaded.inputs);
+  loaded.model.graph = bound_graph(loaded);
   loaded.seeds.dims.clear();
   loaded.seeds.batch.reset();
 }

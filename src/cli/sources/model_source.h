@@ -35,8 +35,10 @@ struct LoadedModel {
   std::vector<Datum> inputs = {};                   ///< Once given_inputs() has been asked: their extents hold.
 };
 
-/// Gives the model's graph numbers for all extents: those of the inputs, where they are known, else those of the flags,
-/// which have no names to go by any more.
+/// The model's graph with numbers for all extents: those of the inputs, where they are known, else those of the flags.
+Graph bound_graph(const LoadedModel& loaded);
+
+/// Puts it in the place of the model's. The flags have no names to go by any more.
 void bind_extents(LoadedModel& loaded);
 
 /// Loads or builds. Throws what load_onnx(), load_plan() and build_zoo_model() throw.

@@ -64,8 +64,6 @@ constexpr size_t kMinIdle = 10;
 constexpr size_t kMaxIdle = 500;
 // A weight of the critical path beside which the sum decides between equals alone.
 constexpr double kCriticalPathAlone = 1e6;
-// A graph that took this many times the best was no near thing: variants of it are not run.
-constexpr double kClearLoss = 1.05;
 
 // What the search may try: its own graphs and list schedules, or what `ios` and `nimble` propose as well.
 enum class Portfolio { alone, with_rivals };
@@ -161,10 +159,9 @@ class AutographSearch {
     }
   }
 
-  // Where latencies are computed, they are what the schedule says, if it was asked.
+  // By what the schedule says, if it was asked.
   bool is_hopeless(const Proposal& proposal) {
-    return has_exact_times_ && is_shared_ && proposal.makespan_us > 0 &&
-           proposal.makespan_us > kClearLoss * context_.predicted_us(incumbent_.best());
+    return proposal.makespan_us > 0 && incumbent_.is_hopeless(proposal.makespan_us);
   }
 
   // In all trials from this one on.
@@ -240,7 +237,7 @@ class AutographSearch {
     const double match_end = until(kMatchShare);
     const std::vector<RuleMatch> matches =
         context_.matcher().find_all(graph, {[&] { return context_.is_over(match_end); }});
-    if (matches.empty()) return {};
+    if (matches.empty() || is_late()) return {};
     Partition parts = options_.use_partition ? partition(graph, matches, {options_.size_lower, options_.size_upper})
                                              : whole_graph(graph);
     if (!options_.use_dp) {
@@ -249,8 +246,10 @@ class AutographSearch {
     context_.report().partitions = std::max(context_.report().partitions, parts.parts.size());
     PartSearch& part_search = by_time_ ? timed_part_search_ : part_search_;
     const std::vector<IntervalOptions> intervals = part_search.run(graph, parts, part_limits());
+    if (is_late()) return {};
     std::vector<Proposal> proposals;
     if (!by_time_) add_whole(proposals, from);  // which counts time in any case
+    if (is_late()) return proposals;
     Assembler assembler(graph, intervals, context_.matcher());
     const std::vector<Stitched> found = ways(graph, intervals, parts.parts.size());
     const double end = std::max(until(kProposeShare), end_of(kAssembleShare));
@@ -397,6 +396,9 @@ class AutographSearch {
   size_t keep() const { return static_cast<size_t>(options_.keep); }
 
   double share_now() const { return context_.share_spent(); }
+
+  // On the way to a proposal there are steps that no clock ends: large graphs take seconds for each.
+  bool is_late() const { return context_.is_over(kLatestEnd); }
 
   // When what may take this part of the budget ends.
   double end_of(double share) const { return std::min(share_now() + share, kLatestEnd); }

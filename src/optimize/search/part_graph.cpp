@@ -6,6 +6,7 @@
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "graph/attribute_hash.h"
 #include "graph/nested/copy_node.h"
 
 namespace autograph {
@@ -77,17 +78,13 @@ Hash128 part_key(const PartGraph& part) {
     if (value.is_constant() && value.constant().num_elements() <= 16) hasher.add(value.constant().content_hash());
   }
   for (const NodeId id : graph.nodes()) {
-    // A graph of this node alone would have the same attributes and the same hash.
-    Graph single;
-    std::vector<ValueId> inputs;
-    for (const ValueId v : graph.node(id).inputs()) {
-      inputs.push_back(v.is_valid() ? single.add_input(graph.type(v)) : ValueId{});
-      hasher.add(static_cast<int64_t>(v.index));
+    const Node& node = graph.node(id);
+    hasher.add(node.op().name);
+    add_attributes(hasher, node.attributes());
+    for (const auto* values : {&node.inputs(), &node.outputs()}) {
+      hasher.add(static_cast<int64_t>(values->size()));
+      for (const ValueId v : *values) hasher.add(static_cast<int64_t>(v.index));
     }
-    std::vector<Type> types;
-    for (const ValueId v : graph.node(id).outputs()) types.push_back(graph.type(v));
-    single.add_node_typed(graph.node(id).op(), inputs, graph.node(id).attributes(), types);
-    hasher.add(structural_hash(single));
   }
   for (const ValueId v : graph.outputs()) hasher.add(static_cast<int64_t>(v.index));
   return hasher.finish();

@@ -45,6 +45,7 @@ Incumbent::Incumbent(StrategyContext& context, Proposal plain)
       options_(context.options()),
       has_exact_times_(context.properties().has_exact_times),
       can_time_kernels_(context.properties().can_time_kernels),
+      is_shared_(context.has_loads(plain.finished)),
       trial_(context.trial()),
       best_(std::move(plain)) {
   const double start = context_.seconds();
@@ -60,7 +61,8 @@ Incumbent::Incumbent(StrategyContext& context, Proposal plain)
 
 // Of a trial with a clear winner. Where latencies are computed, a plan runs once, for its numbers.
 double Incumbent::candidate_seconds() const {
-  return compile_seconds_ + (has_exact_times_ ? 1 : kTrialRuns) * run_seconds_;
+  if (has_exact_times_) return std::max(compile_seconds_ + run_seconds_, exact_seconds_);
+  return compile_seconds_ + kTrialRuns * run_seconds_;
 }
 
 bool Incumbent::has_many_trials() const {
@@ -92,7 +94,18 @@ bool Incumbent::is_new_graph(const Proposal& proposal) {
   return seen_.insert(structural_hash(proposal.finished)).second;
 }
 
-bool Incumbent::try_candidate(Proposal proposal) {
+double Incumbent::best_predicted_us() {
+  if (best_predicted_us_ == 0) best_predicted_us_ = context_.predicted_us(best_);
+  return best_predicted_us_;
+}
+
+bool Incumbent::is_hopeless(double predicted_us) {
+  return has_exact_times_ && is_shared_ && predicted_us > kClearLoss * best_predicted_us();
+}
+
+bool Incumbent::try_candidate(Proposal proposal) { return try_predicted(std::move(proposal), 0); }
+
+bool Incumbent::try_predicted(Proposal proposal, double predicted_us) {
   context_.progress("verifying", best_.cost_us);
   ++context_.report().measured;
   const double start = context_.seconds();
@@ -109,12 +122,13 @@ bool Incumbent::try_candidate(Proposal proposal) {
   const AbTrial ab_trial = trial_.ab_trial(best_executable_, executable, trial_seconds());
   remember(best_, ab_trial.first_ms);
   remember(proposal, ab_trial.second_ms);
+  if (predicted_us == 0) predicted_us = context_.predicted_us(proposal);
+  if (has_exact_times_) exact_seconds_ = context_.seconds() - start;
   const bool is_won = context_.is_literal()
                           ? ab_trial.second_ms <= ab_trial.first_ms
                           : ab_trial.is_won(least_gain()) && wins_again(ab_trial, proposal, executable);
   context_.report().trials.push_back({proposal.cost_us, proposal.steps.size(), proposal.schedule.width(),
-                                      ab_trial.second_ms, ab_trial.first_ms, ab_trial.wins, is_won,
-                                      context_.predicted_us(proposal)});
+                                      ab_trial.second_ms, ab_trial.first_ms, ab_trial.wins, is_won, predicted_us});
   context_.note_trial(proposal.steps, {is_won ? RewriteFate::kept : RewriteFate::lost_trial,
                                        (ab_trial.first_ms - ab_trial.second_ms) * 1e3, num_fresh_steps(proposal)});
   if (!is_won) return false;
@@ -122,6 +136,7 @@ bool Incumbent::try_candidate(Proposal proposal) {
   best_ms_ = ab_trial.second_ms;
   best_difference_ = std::move(difference);
   best_ = std::move(proposal);
+  best_predicted_us_ = predicted_us;
   best_executable_ = std::move(executable);
   return true;
 }
@@ -129,8 +144,14 @@ bool Incumbent::try_candidate(Proposal proposal) {
 void Incumbent::try_schedule(Proposal proposal, Schedule schedule) {
   if (schedule.width() < 2 || !has_time()) return;
   proposal.schedule = std::move(schedule);
-  try_candidate(proposal);
-  if (!can_time_kernels_ || !has_time()) return;
+  const double predicted_us = context_.predicted_us(proposal);
+  if (is_hopeless(predicted_us)) return;
+  if (!can_time_kernels_) {
+    try_predicted(std::move(proposal), predicted_us);
+    return;
+  }
+  try_predicted(proposal, predicted_us);
+  if (!has_time()) return;
   proposal.schedule = keep_paying_stages(trial_, proposal);
   if (proposal.schedule.width() > 1) try_candidate(std::move(proposal));
 }
@@ -196,8 +217,9 @@ bool Incumbent::wins_again(const AbTrial& ab_trial, const Proposal& proposal, Ex
   return trial_.ab_trial(best, executable, trial_seconds()).is_won(kLeastGain, kMajority);
 }
 
-// What a graph took in its best schedule.
+// What a graph took in its best schedule. Alpha is not fitted to latencies that are computed.
 void Incumbent::remember(const Proposal& proposal, double ms) {
+  if (has_exact_times_) return;
   const auto [at, is_new] = samples_.try_emplace(structural_hash(proposal.finished));
   if (is_new) {
     const GraphScore score = context_.score(proposal.simplified);

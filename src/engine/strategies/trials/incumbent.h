@@ -10,6 +10,9 @@
 
 namespace autograph {
 
+/// A graph that took this many times the best was no near thing: variants of it are not run.
+inline constexpr double kClearLoss = 1.05;
+
 /// For one thread, as StrategyContext.
 class Incumbent {
  public:
@@ -26,14 +29,19 @@ class Incumbent {
   bool has_time() const;
   /// Is there time for more trials than a few?
   bool has_many_trials() const;
+  /// What the best takes in its schedule, by the costs of its kernels.
+  double best_predicted_us();
   /// Is there time to make both plans of a trial anew and to run them once more?
   bool has_time_to_repeat() const;
+  /// Where latencies are computed, they are what the costs of kernels say: does that take clearly longer than the best?
+  bool is_hopeless(double predicted_us);
   /// Has no proposal had this graph? Remembers it.
   bool is_new_graph(const Proposal& proposal);
 
   /// Takes the proposal when it gives the same numbers in less time.
   bool try_candidate(Proposal proposal);
-  /// The proposal with a schedule of several streams: as it is, and with those stages alone that pay on the device.
+  /// The proposal with a schedule of several streams: as it is, and with those stages alone that pay on the device. Not
+  /// one that is hopeless().
   void try_schedule(Proposal proposal, Schedule schedule);
   /// Kernels and layouts chosen by measurement instead of by estimate, when that is faster: in the network, too, where
   /// there is time, so that no search ends behind tuning alone.
@@ -46,6 +54,7 @@ class Incumbent {
   Proposal take();
 
  private:
+  bool try_predicted(Proposal proposal, double predicted_us);
   double candidate_seconds() const;
   bool may_tune() const;
   bool wins_as_compiled_now();
@@ -58,11 +67,14 @@ class Incumbent {
   const SearchOptions& options_;
   const bool has_exact_times_;
   const bool can_time_kernels_;
+  const bool is_shared_;  // streams share the device
   const Trial& trial_;
   Proposal best_;
   Executable best_executable_;
-  double compile_seconds_ = 0;  // of the last candidate
-  double run_seconds_ = 0;      // of the first plan, with the comparison of numbers
+  double best_predicted_us_ = 0;  // 0: not asked yet
+  double compile_seconds_ = 0;    // of the last candidate
+  double exact_seconds_ = 0;      // of the last trial as a whole, where latencies are computed
+  double run_seconds_ = 0;        // of the first plan, with the comparison of numbers
   double gained_ = 1;
   Difference best_difference_;
   double best_ms_ = 0;        // in the trial that it won

@@ -57,6 +57,28 @@ TEST_F(IncumbentTest, KeepsWhatTheTrialsOfTheBestTold) {
   EXPECT_GT(context_->best_run()->trial_seconds, 0);
 }
 
+// Nodes that read one another, on two streams in turn: each waits for the other stream.
+TEST_F(IncumbentTest, DoesNotRunWhatMustTakeLonger) {
+  Graph chain("chain");
+  Var y = input(chain, DType::f32, {8, 256}, "x");
+  for (int i = 0; i < 8; ++i) y = softmax(y);
+  chain.add_output(y.id(), "y");
+  search_.inputs = seeded_inputs(chain);
+  open();
+  const Proposal plain = context_->propose(chain);
+  Incumbent incumbent(*context_, plain);
+  Stage stage{.streams = {{}, {}}};
+  size_t number = 0;
+  for (const NodeId id : plain.finished.topological_order()) stage.streams[number++ % 2].push_back(id);
+  const Schedule in_turns{.stages = {stage}};
+  incumbent.try_schedule(plain, in_turns);
+  EXPECT_TRUE(report_.trials.empty());
+  Proposal slow = plain;
+  slow.schedule = in_turns;
+  EXPECT_FALSE(incumbent.try_candidate(slow));
+  EXPECT_GT(report_.trials.back().latency_ms, kClearLoss * report_.trials.back().best_ms);
+}
+
 TEST_F(IncumbentTest, ThePlainPlanHasWonNoTrial) {
   open();
   const Proposal plain = context_->propose(side_by_side());
