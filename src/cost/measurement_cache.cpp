@@ -149,12 +149,15 @@ class MeasurementCache::Database {
   int64_t count_verdicts() { return integer("SELECT count(*) FROM verdict"); }
 
  private:
+  // One use of a prepared statement; nobody uses it a second time meanwhile.
   class Statement {
    public:
-    Statement(Database& database, const char* sql) : database_(database) {
-      database.check(sqlite3_prepare_v2(database.connection_.get(), sql, -1, &statement_, nullptr), "prepare");
+    Statement(Database& database, const char* sql) : database_(database), statement_(database.prepared(sql)) {}
+    // A statement that is not reset keeps others from writing.
+    ~Statement() {
+      sqlite3_reset(statement_);
+      sqlite3_clear_bindings(statement_);
     }
-    ~Statement() { sqlite3_finalize(statement_); }
     Statement(const Statement&) = delete;
     Statement& operator=(const Statement&) = delete;
     void bind(int index, const std::string& text) {
@@ -174,8 +177,19 @@ class MeasurementCache::Database {
 
    private:
     Database& database_;
-    sqlite3_stmt* statement_ = nullptr;
+    sqlite3_stmt* statement_;
   };
+
+  // Large graphs ask thousands of times, and to prepare a statement takes as long as to run it.
+  sqlite3_stmt* prepared(const char* sql) {
+    auto& statement = statements_[sql];
+    if (!statement) {
+      sqlite3_stmt* made = nullptr;
+      check(sqlite3_prepare_v2(connection_.get(), sql, -1, &made, nullptr), "prepare");
+      statement.reset(made);
+    }
+    return statement.get();
+  }
 
   int64_t integer(const char* sql) {
     Statement statement(*this, sql);
@@ -193,7 +207,11 @@ class MeasurementCache::Database {
   struct Close {
     void operator()(sqlite3* connection) const { sqlite3_close(connection); }
   };
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
   std::unique_ptr<sqlite3, Close> connection_;
+  std::map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;  // by their text
 };
 
 MeasurementCache::MeasurementCache(std::string folder) : folder_(std::move(folder)) {}

@@ -33,6 +33,20 @@ TEST_F(MeasurementCacheTest, KeepsMeasurementsFromOneRunToTheNext) {
   EXPECT_EQ(cache.size(), 1);
 }
 
+// Statements stay prepared: none holds on to what was there when it was run before.
+TEST_F(MeasurementCacheTest, SeesWhatOthersHaveStoredSince) {
+  MeasurementCache cache(folder_);
+  MeasurementCache other(folder_);
+  cache.store_verdict("machine", "conv", {"conv", ""});
+  for (int n = 0; n < 3; ++n) {
+    EXPECT_EQ(other.find_verdict("machine", "conv")->what, n == 0 ? "conv" : std::to_string(n - 1));
+    EXPECT_FALSE(other.find_verdict("machine", std::to_string(n)));
+    cache.store_verdict("machine", "conv", {std::to_string(n), ""});
+    other.store("machine", "conv", n);
+    EXPECT_EQ(cache.find("machine", "conv"), n);
+  }
+}
+
 TEST_F(MeasurementCacheTest, KeepsOneSampleOfAGraph) {
   {
     MeasurementCache cache(folder_);
