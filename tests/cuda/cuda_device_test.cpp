@@ -11,8 +11,10 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/recurrent.h"
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
+#include "autograph/train.h"
 #include "autograph/zoo.h"
 #include "backends/cuda/cuda_device.h"
 #include "backends/cuda/libraries/libraries.h"
@@ -208,6 +210,25 @@ TEST_F(CudaTest, ReplaysWhatItHasCaptured) {
   EXPECT_EQ(after.captures - before.captures, 1U);
   EXPECT_EQ(after.replays - before.replays, 4U);
   EXPECT_EQ(difference(outputs, expected), "");
+}
+
+// Nothing of the step runs on the host: forward, backward and update are one graph.
+TEST_F(CudaTest, CapturesAStepOfTrainingAGru) {
+  Graph model("gru");
+  const auto weight = [&](uint64_t seed, Dims dims) { return constant(model, draw_f32(seed, std::move(dims))); };
+  const Var x = input(model, DType::f32, {3, 2, 4}, "x");
+  const Var last = gru(x, weight(1, {1, 15, 4}), weight(2, {1, 15, 5}), weight(3, {1, 30}))[1];
+  model.add_output(squeeze(last, {0}).id(), "scores");
+  const Graph step = training_graph(model, {.optimizer = Sgd{.learning_rate = 0.1}});
+  const Executable there = compile(step, on_cuda()), here = compile(step, on_reference());
+  const std::vector<Datum> batch{draw_f32(4, {3, 2, 4}), Tensor::vector({1, 4})};
+  const standin::Counts before = standin::counts();
+  for (int run = 0; run < 4; ++run) {
+    EXPECT_EQ(difference(there.run(batch)["loss"], here.run(batch)["loss"], {1e-5, 1e-5}), "") << "step " << run;
+  }
+  const standin::Counts after = standin::counts();
+  EXPECT_EQ(after.captures - before.captures, 1U);
+  EXPECT_GE(after.replays - before.replays, 2U);
 }
 
 // A node that the host computes waits: the plan is not captured, and gives the same.

@@ -1,6 +1,8 @@
 // Recurrent layers and the flow into their gates on an OpenCL device, beside the reference.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "autograph/op_def.h"
 #include "autograph/random.h"
 #include "backends/gpu/emit/emitted.h"
@@ -85,6 +87,22 @@ TEST(OpenClGatesGradient, TakesAllFloats) {
       EXPECT_EQ(difference_on_opencl(test.op, sample, {step, step}), "") << test.op.name << " " << to_string(dtype);
     }
   }
+}
+
+// The gates of a GRU, which gradients read, in all directions and with the reset gate on either side of R.
+TEST(OpenClRecurrent, KeepsTheGatesOfAGru) {
+  AG_NEEDS_OPENCL();
+  constexpr int kOutputs = 3;
+  std::set<std::pair<std::string, int64_t>> seen;
+  for (uint64_t seed = 0; seed < 400 && seen.size() < 6; ++seed) {
+    Random random(seed);
+    const OpSample sample = gru_def().sample(random);
+    const auto kind = std::pair(sample.attributes.text("direction"), sample.attributes.integer("linear_before_reset"));
+    if (sample.num_outputs < kOutputs || sample.attributes.contains("activations") || !seen.insert(kind).second)
+      continue;
+    EXPECT_EQ(difference_on_opencl(gru_def(), sample, {1e-5, 1e-6}), "") << kind.first << " " << kind.second;
+  }
+  EXPECT_EQ(seen.size(), 6U);
 }
 
 TEST(GatesGradient, SaysWhatFitsNoLocalMemory) {

@@ -14,6 +14,7 @@
 #include "autograph/random.h"
 #include "autograph/train.h"
 #include "gpu/opencl_test_device.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/message_of.h"
 
@@ -58,6 +59,26 @@ Graph make_cnn() {
   return graph;
 }
 
+// Layers of each kind and direction, one over what the other gives, over 16 positions.
+Graph make_recurrent() {
+  constexpr int64_t kHidden = 12;
+  Graph graph("layers");
+  Weights w(graph);
+  const Var x = input(graph, DType::f32, {16, 2, 8, 8}, "x");
+  const auto layer = [&](const OpDef& op, int64_t gates, const Var& in, const std::string& direction) {
+    const int64_t directions = direction == "bidirectional" ? 2 : 1, rows = gates * kHidden;
+    const std::vector<Var> inputs{in, w({directions, rows, in.dim(2)}), w({directions, rows, kHidden}),
+                                  w({directions, 2 * rows})};
+    const Var y = apply_all(op, inputs, {{"direction", direction}}, 1)[0];
+    return reshape(transpose(y, {0, 2, 1, 3}), {16, 16, directions * kHidden});
+  };
+  Var y = layer(lstm_def(), 4, transpose(reshape(x, {16, 16, 8}), {1, 0, 2}), "bidirectional");
+  y = layer(rnn_def(), 1, layer(gru_def(), 3, y, "forward"), "reverse");
+  const Var features = reshape(transpose(y, {1, 0, 2}), {16, 16 * kHidden});
+  graph.add_output(gemm(features, w({16 * kHidden, 3}), w({3})).id(), "scores");
+  return graph;
+}
+
 std::vector<Datum> draw_batch(Random& random) {
   return {draw_tensor(random, DType::f32, {16, 2, 8, 8}, -1, 1), draw_tensor(random, DType::i64, {16}, 0, 2)};
 }
@@ -95,6 +116,11 @@ TEST(OpenClTraining, OfAnMlpIsThatOfTheReference) {
 TEST(OpenClTraining, OfAConvolutionalNetworkIsThatOfTheReference) {
   AG_NEEDS_OPENCL();
   expect_same_training(make_cnn(), Sgd{.learning_rate = 0.05, .momentum = 0.9}, 4);
+}
+
+TEST(OpenClTraining, OfRecurrentLayersIsThatOfTheReference) {
+  AG_NEEDS_OPENCL();
+  expect_same_training(make_recurrent(), Sgd{.learning_rate = 0.1, .momentum = 0.9}, 3);
 }
 
 TEST(OpenClTraining, WithAdamWIsThatOfTheReference) {

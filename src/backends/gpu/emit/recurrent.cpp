@@ -41,7 +41,6 @@ class RecurrentWriter {
     for (const char* name : {"activations", "activation_alpha", "activation_beta"}) {
       if (call_.attributes.contains(name)) return "activation functions of its own";
     }
-    if (is_gru() && gives(kGates)) return "the gates of a gru as an output";
     const size_t states = 3;
     if (states * static_cast<size_t>(s_.hidden) * element_size(DType::f64) > w_.target().local_bytes) {
       return "a state that is larger than local memory";
@@ -97,7 +96,7 @@ class RecurrentWriter {
     if (has(kInitialH)) list.push_back(input_parameter("initial_h", storage(), kInitialH));
     if (has(kInitialC)) list.push_back(input_parameter("initial_c", storage(), kInitialC));
     if (has(kPeepholes)) list.push_back(input_parameter("peepholes", storage(), kPeepholes));
-    for (size_t k = 0; k <= kSums; ++k) {
+    for (size_t k = 0; k < call_.outputs.size(); ++k) {
       if (gives(k)) list.push_back(output_parameter(fmt::format("y{}", k), storage(), k));
     }
     return list;
@@ -159,7 +158,7 @@ class RecurrentWriter {
     w_.close();
     for_each_element(group);
     if (gives(1)) w_.line("{}", store(dtype_, "y1", state_at(), "h[j]"));
-    if (gives(2)) w_.line("{}", store(dtype_, "y2", state_at(), "c[j]"));
+    if (is_lstm() && gives(2)) w_.line("{}", store(dtype_, "y2", state_at(), "c[j]"));
     w_.close();
     w_.end();
   }
@@ -241,20 +240,35 @@ class RecurrentWriter {
     w_.open("if (is_inside)");
     write_from_hidden("m1", 1, "h");
     const std::string reset = activated(sigmoid_of, from_input(1) + " + m1");
-    w_.line("c[j] = {}{};", reset, call_.attributes.flag("linear_before_reset") ? "" : " * h[j]");
+    w_.line("const {} reset = {};", type_, reset);
+    w_.line("c[j] = {};", is_linear() ? "reset" : "reset * h[j]");
+    write_kept_gate(1, "reset");
     w_.close();
     w_.close();
     w_.line("BARRIER();");
   }
 
   void write_gru() {
-    const bool linear = call_.attributes.flag("linear_before_reset");
     write_from_hidden("m0", 0, "h");
-    write_from_hidden("m2", 2, linear ? "h" : "c");
+    write_from_hidden("m2", 2, is_linear() ? "h" : "c");
     w_.line("const {} update = {};", type_, activated(sigmoid_of, from_input(0) + " + m0"));
-    const std::string memory = linear ? "c[j] * m2" : "m2";
+    const std::string memory = is_linear() ? "c[j] * m2" : "m2";
     w_.line("const {} candidate = {};", type_, activated(tanh_of, from_input(2) + " + " + memory));
     w_.line("next[j] = (1 - update) * candidate + update * h[j];");
+    write_kept_gate(0, "update");
+    write_kept_gate(2, "candidate");
+    if (is_linear()) write_kept_gate(3, "m2");
+  }
+
+  bool is_linear() const { return call_.attributes.flag("linear_before_reset"); }
+
+  // What gradients read: rows as those of `projected`, with one gate more where the reset gate comes behind R.
+  void write_kept_gate(int64_t gate, const char* value) {
+    if (!gives(kGates)) return;
+    const int64_t gates = s_.gates + (is_linear() ? 1 : 0);
+    const std::string at = fmt::format("(d * {} + row) * {} + {} + j", lit(s_.length * s_.batch),
+                                       lit(gates * s_.hidden), lit(gate * s_.hidden));
+    w_.line("{}", store(dtype_, fmt::format("y{}", kGates), at, value));
   }
 
   const KernelCall& call_;
