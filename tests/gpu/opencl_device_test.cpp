@@ -14,6 +14,7 @@
 #include "autograph/ops/index.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/recurrent.h"
+#include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
 #include "autograph/zoo.h"
@@ -208,6 +209,16 @@ TEST(OpenCl, BoundedSumsOfCellsKeepNan) {
   graph.add_output(y.id(), "y");
   const Tensor values = Tensor::of<float>({2, 1, 2}, {3, -3, std::numeric_limits<float>::quiet_NaN(), 1});
   EXPECT_EQ(difference_on_opencl(graph, {values}), "");
+}
+
+TEST(OpenCl, SumsOfNothingAreZero) {
+  AG_NEEDS_OPENCL();
+  GraphBuilder graph;
+  const Var a = graph.input("a", DType::f32, {2, 0}), b = graph.input("b", DType::f32, {0, 3});
+  graph.output("product", matmul(a, b));
+  graph.output("sum", reduce_sum(a, {1}, false));
+  const std::vector<Datum> inputs{Tensor::zeros(DType::f32, {2, 0}), Tensor::zeros(DType::f32, {0, 3})};
+  EXPECT_EQ(difference_on_opencl(graph.build(), inputs), "");
 }
 
 TEST(OpenCl, GivesTheSameOnSeveralStreams) {

@@ -24,7 +24,9 @@ class KernelHandle {
     const std::lock_guard lock(mutex_);
     cl_uint number = 0;
     for (const gpu::Operand& operand : launch_.operands) {
-      const Location at = stream.machine().memory().locate(address_of(operand, args, fault));
+      const void* const address = address_of(operand, args, fault);
+      // What has no elements has no memory either.
+      const Location at = address ? stream.machine().memory().locate(address) : Location{};
       const cl_ulong offset = at.offset;
       check(api().clSetKernelArg(kernel_, number++, sizeof(cl_mem), &at.buffer), "clSetKernelArg");
       check(api().clSetKernelArg(kernel_, number++, sizeof(offset), &offset), "clSetKernelArg");
