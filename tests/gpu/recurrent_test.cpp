@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
 #include "autograph/op_def.h"
 #include "autograph/random.h"
@@ -68,6 +69,11 @@ std::string difference_on_opencl(const OpDef& op, const OpSample& sample, const 
   return difference_on_opencl(test.graph, test.inputs, tolerance);
 }
 
+Tensor draw_f32(uint64_t seed, Dims dims) {
+  Random random(seed);
+  return draw_tensor(random, DType::f32, std::move(dims), -1, 1);
+}
+
 TEST(OpenClGatesGradient, IsThatOfTheReference) {
   AG_NEEDS_OPENCL();
   for (const GatesGradient& test : gates_gradients()) {
@@ -103,6 +109,49 @@ TEST(OpenClRecurrent, KeepsTheGatesOfAGru) {
     EXPECT_EQ(difference_on_opencl(gru_def(), sample, {1e-5, 1e-6}), "") << kind.first << " " << kind.second;
   }
   EXPECT_EQ(seen.size(), 6U);
+}
+
+// One after the other, with parameters that are not the usual ones; directions have functions of their own.
+TEST(OpenClRecurrent, HasAllActivationFunctions) {
+  AG_NEEDS_OPENCL();
+  const std::vector<std::string> names{"Affine",   "Elu",        "HardSigmoid",    "LeakyRelu",
+                                       "Relu",     "ScaledTanh", "Sigmoid",        "Softplus",
+                                       "Softsign", "tanh",       "ThresholdedRelu"};
+  const std::tuple<const OpDef*, int64_t, size_t> ops[] = {{&lstm_def(), 4, 6}, {&gru_def(), 3, 4}, {&rnn_def(), 1, 2}};
+  size_t next = 0;
+  for (const auto& [op, gates, functions] : ops) {
+    OpSample sample{.inputs = {draw_f32(1, {3, 2, 3}), draw_f32(2, {2, gates * 4, 3}), draw_f32(3, {2, gates * 4, 4})},
+                    .num_outputs = 2};
+    std::vector<std::string> own;
+    while (own.size() < functions) own.push_back(names[next++ % names.size()]);
+    sample.attributes = {{"direction", "bidirectional"},
+                         {"activations", own},
+                         {"activation_alpha", std::vector<float>{0.3F, 0.7F}},
+                         {"activation_beta", std::vector<float>{0.4F}}};
+    EXPECT_EQ(difference_on_opencl(*op, sample, {1e-5, 1e-5}), "") << op->name << " " << testing::PrintToString(own);
+  }
+  EXPECT_GE(next, names.size());
+}
+
+TEST(OpenClGatesGradient, HasWhatEntersWithoutPositions) {
+  AG_NEEDS_OPENCL();
+  for (const GatesGradient& test : gates_gradients()) {
+    const OpSample sample = sample_of(test, {0, 2, 3}, false, DType::f32);
+    EXPECT_EQ(difference_on_opencl(test.op, sample, {}), "") << test.op.name;
+  }
+}
+
+TEST(OpenClRecurrent, RunsStatesWithoutElements) {
+  AG_NEEDS_OPENCL();
+  const OpSample sample{.inputs = {draw_f32(1, {3, 2, 3}), draw_f32(2, {1, 0, 3}), draw_f32(3, {1, 0, 0})},
+                        .num_outputs = 2};
+  for (const OpDef* op : {&rnn_def(), &gru_def(), &lstm_def()}) {
+    const TestGraph test = make_sample_graph(*op, sample, true);
+    EXPECT_EQ(difference(compile(test.graph, on_opencl()).run(test.inputs),
+                         compile(test.graph, on_reference()).run(test.inputs)),
+              "")
+        << op->name;
+  }
 }
 
 TEST(GatesGradient, SaysWhatFitsNoLocalMemory) {

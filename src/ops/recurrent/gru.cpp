@@ -20,18 +20,13 @@ namespace {
 
 enum Gate : int64_t { kUpdate, kReset, kCandidate };
 
-const RecurrentKind& kind() {
-  static const RecurrentKind kind{3, false, {"Sigmoid", "Tanh"}};
-  return kind;
-}
-
 constexpr size_t kGates = 2;  // the output
 
 bool is_linear(const Attributes& attributes) { return attributes.flag("linear_before_reset"); }
 
 void infer(InferContext& context) {
-  infer_recurrent(context, kind());
-  const int64_t rows = kind().gates + (is_linear(context.attributes()) ? 1 : 0);
+  infer_recurrent(context, gru_kind());
+  const int64_t rows = gru_kind().gates + (is_linear(context.attributes()) ? 1 : 0);
   if (context.num_outputs() > kGates) infer_kept(context, kGates, rows, "gates");
 }
 
@@ -66,7 +61,7 @@ void reference(const OpCall& call) {
   const bool linear = is_linear(call.attributes);
   std::vector<double> gates;
   std::vector<double>* const kept = call.has_output(kGates) ? &gates : nullptr;
-  run_recurrent(call, kind(),
+  run_recurrent(call, gru_kind(),
                 [&](const RecurrentDirection& d, const double* x, std::vector<double>& h, std::vector<double>&) {
                   step(d, linear, x, h, kept);
                 });
@@ -74,7 +69,7 @@ void reference(const OpCall& call) {
 }
 
 OpSample sample(Random& random) {
-  OpSample result = sample_recurrent(random, kind());
+  OpSample result = sample_recurrent(random, gru_kind());
   result.attributes.set("linear_before_reset", draw(random, 0, 1));
   sample_kept(random, kGates, result);
   return result;
@@ -87,7 +82,7 @@ std::vector<AttributeSpec> attributes() {
 }
 
 std::vector<Var> decompose(DecomposeContext& context) {
-  return recurrent_body(context, kind(), [](const Attributes& attributes, RecurrentPosition& cell) {
+  return recurrent_body(context, gru_kind(), [](const Attributes& attributes, RecurrentPosition& cell) {
     const Var from_hidden = cell.from_hidden(cell.h);
     const auto sum = [&](Gate which) {
       return cell.gate(cell.from_input, which, 1) + cell.gate(from_hidden, which, 1);
@@ -130,13 +125,18 @@ GatesFlow gates_flow(VjpContext& c, const Var& all_gates, const DirectionFlow& d
 }
 
 void vjp(VjpContext& c) {
-  require_usual_layer(c, kind());
+  require_usual_layer(c, gru_kind());
   if (c.has_gy(kGates)) c.unsupported("its rule needs gates that nothing flows into");
   const std::vector<Var> outputs = first_outputs(c, kGates + 1);
   recurrent_vjp(c, outputs, [&](const DirectionFlow& direction) { return gates_flow(c, outputs[kGates], direction); });
 }
 
 }  // namespace
+
+const RecurrentKind& gru_kind() {
+  static const RecurrentKind kind{3, false, {"Sigmoid", "Tanh"}};
+  return kind;
+}
 
 std::vector<Var> gru(Var x, Var w, Var r, Var b, const std::string& direction) {
   return apply_all(gru_def(), {x, w, r, b}, {{"direction", direction}}, 2);

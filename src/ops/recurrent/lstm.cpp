@@ -25,16 +25,11 @@ namespace {
 
 enum Gate : int64_t { kInput, kOutput, kForget, kCandidate };
 
-const RecurrentKind& kind() {
-  static const RecurrentKind kind{4, true, {"Sigmoid", "Tanh", "Tanh"}};
-  return kind;
-}
-
 constexpr size_t kSums = 3;  // the output
 
 void infer(InferContext& context) {
-  infer_recurrent(context, kind());
-  if (context.num_outputs() > kSums) infer_kept(context, kSums, kind().gates, "sums");
+  infer_recurrent(context, lstm_kind());
+  if (context.num_outputs() > kSums) infer_kept(context, kSums, lstm_kind().gates, "sums");
 }
 
 void step(const RecurrentDirection& d, bool input_forget, const double* x, std::vector<double>& h,
@@ -59,7 +54,7 @@ void step(const RecurrentDirection& d, bool input_forget, const double* x, std::
 void reference(const OpCall& call) {
   const bool input_forget = call.attributes.flag("input_forget"), keeps_sums = call.has_output(kSums);
   std::vector<double> sums;
-  run_recurrent(call, kind(),
+  run_recurrent(call, lstm_kind(),
                 [&](const RecurrentDirection& d, const double* x, std::vector<double>& h, std::vector<double>& c) {
                   for (int64_t row = 0; keeps_sums && row < d.gates * d.hidden; ++row) {
                     sums.push_back(d.sum(row / d.hidden, row % d.hidden, x, h.data()));
@@ -70,7 +65,7 @@ void reference(const OpCall& call) {
 }
 
 OpSample sample(Random& random) {
-  OpSample result = sample_recurrent(random, kind());
+  OpSample result = sample_recurrent(random, lstm_kind());
   result.attributes.set("input_forget", draw(random, 0, 1));
   sample_kept(random, kSums, result);
   return result;
@@ -83,7 +78,7 @@ std::vector<AttributeSpec> attributes() {
 }
 
 std::vector<Var> scan_of(DecomposeContext& context) {
-  return recurrent_body(context, kind(), [](const Attributes& attributes, RecurrentPosition& cell) {
+  return recurrent_body(context, lstm_kind(), [](const Attributes& attributes, RecurrentPosition& cell) {
     const Var sums = cell.from_input + cell.from_hidden(cell.h);
     const auto gate = [&](Gate which, const Var& c) {
       const Var sum = cell.gate(sums, which, 1);
@@ -151,13 +146,18 @@ GatesFlow gates_flow(VjpContext& c, const std::vector<Var>& outputs, const Direc
 }
 
 void vjp(VjpContext& c) {
-  require_usual_layer(c, kind());
+  require_usual_layer(c, lstm_kind());
   if (c.attributes().flag("input_forget")) c.unsupported("its rule needs a forget gate of its own");
   const std::vector<Var> outputs = first_outputs(c, kSums + 1);
   recurrent_vjp(c, outputs, [&](const DirectionFlow& direction) { return gates_flow(c, outputs, direction); });
 }
 
 }  // namespace
+
+const RecurrentKind& lstm_kind() {
+  static const RecurrentKind kind{4, true, {"Sigmoid", "Tanh", "Tanh"}};
+  return kind;
+}
 
 std::vector<Var> lstm(Var x, Var w, Var r, Var b, const std::string& direction) {
   return apply_all(lstm_def(), {x, w, r, b}, {{"direction", direction}}, 3);

@@ -23,6 +23,11 @@ struct RecurrentKind {
   bool weights_by_input = false;  ///< W is [directions, input, gates * hidden], R [directions, hidden, gates * hidden].
 };
 
+/// Those of the three.
+const RecurrentKind& rnn_kind();
+const RecurrentKind& gru_kind();
+const RecurrentKind& lstm_kind();
+
 /// The inputs of rnn, gru and lstm, in their order; those behind first_h are lstm's alone.
 struct RecurrentInput {
   enum : size_t { x, w, r, b, lengths, first_h, first_c, peepholes };

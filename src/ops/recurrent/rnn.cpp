@@ -10,12 +10,7 @@
 namespace autograph {
 namespace {
 
-const RecurrentKind& kind() {
-  static const RecurrentKind kind{1, false, {"Tanh"}};
-  return kind;
-}
-
-void infer(InferContext& context) { infer_recurrent(context, kind()); }
+void infer(InferContext& context) { infer_recurrent(context, rnn_kind()); }
 
 void step(const RecurrentDirection& d, const double* x, std::vector<double>& h, std::vector<double>&) {
   std::vector<double> next(h.size());
@@ -23,18 +18,18 @@ void step(const RecurrentDirection& d, const double* x, std::vector<double>& h, 
   h = std::move(next);
 }
 
-void reference(const OpCall& call) { run_recurrent(call, kind(), step); }
+void reference(const OpCall& call) { run_recurrent(call, rnn_kind(), step); }
 
-OpSample sample(Random& random) { return sample_recurrent(random, kind()); }
+OpSample sample(Random& random) { return sample_recurrent(random, rnn_kind()); }
 
 std::vector<Var> decompose(DecomposeContext& context) {
-  return recurrent_body(context, kind(), [](const Attributes&, RecurrentPosition& cell) {
+  return recurrent_body(context, rnn_kind(), [](const Attributes&, RecurrentPosition& cell) {
     cell.h = cell.activate(0, cell.from_input + cell.from_hidden(cell.h));
   });
 }
 
 void vjp(VjpContext& c) {
-  require_usual_layer(c, kind());
+  require_usual_layer(c, rnn_kind());
   const std::vector<Var> outputs = first_outputs(c, 2);
   recurrent_vjp(c, outputs, [](const DirectionFlow& direction) -> GatesFlow {
     const std::vector<Var> flow = rnn_gates_grad(direction.y, direction.r, direction.into_states, direction.reverse);
@@ -43,6 +38,11 @@ void vjp(VjpContext& c) {
 }
 
 }  // namespace
+
+const RecurrentKind& rnn_kind() {
+  static const RecurrentKind kind{1, false, {"Tanh"}};
+  return kind;
+}
 
 std::vector<Var> rnn(Var x, Var w, Var r, Var b, const std::string& direction) {
   return apply_all(rnn_def(), {x, w, r, b}, {{"direction", direction}}, 2);

@@ -62,7 +62,7 @@ Emitted emit_arg_extreme(const KernelCall& call, const Target& target);
 Emitted emit_cumulative(const KernelCall& call, const Target& target);
 /// top_k of short rows.
 Emitted emit_top_k(const KernelCall& call, const Target& target);
-/// lstm, gru and rnn with the functions that they have by default.
+/// lstm, gru and rnn.
 Emitted emit_recurrent(const KernelCall& call, const Target& target);
 /// lstm_gates_grad, gru_gates_grad and rnn_gates_grad.
 Emitted emit_gates_gradient(const KernelCall& call, const Target& target);

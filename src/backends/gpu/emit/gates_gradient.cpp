@@ -1,8 +1,10 @@
 // lstm_gates_grad, gru_gates_grad and rnn_gates_grad: one group for each instance walks from the last position to the
 // first. What flows into the gates of a position stands in local memory, since each item needs all of it for the
 // product with R; what flows into an element of a state is read and written by one item alone.
+#include <array>
+
 #include "backends/gpu/emit/families.h"
-#include "backends/gpu/emit/text/cell_functions.h"
+#include "backends/gpu/emit/text/scalar_text.h"
 #include "ops/defs.h"
 
 namespace autograph::gpu {
@@ -105,6 +107,10 @@ class GatesGradientWriter {
   }
   std::string kept(int64_t gate) const { return load(dtype_, "kept", gate_at(num_kept(), gate)); }
 
+  std::string function(const OpDef& op, const std::string& x) {
+    return scalar_text(w_, op, {}, std::array{ScalarOperand{dtype_, x}}, dtype_).value();
+  }
+
   void define(const char* name, const std::string& value) { w_.line("const {} {} = {};", type_, name, value); }
 
   void write_output(size_t k, const std::string& at, const std::string& value) {
@@ -148,9 +154,9 @@ class GatesGradientWriter {
 
   // Declares the gates that a cell goes on by, and what it becomes.
   void write_next_cell(const char* cell) {
-    define("in", sigmoid_of(kept(kInput)));
-    define("forget", sigmoid_of(kept(kForget)));
-    define("candidate", tanh_of(kept(kCell)));
+    define("in", function(sigmoid_def(), kept(kInput)));
+    define("forget", function(sigmoid_def(), kept(kForget)));
+    define("candidate", function(tanh_def(), kept(kCell)));
     define("next", fmt::format("forget * {} + in * candidate", cell));
   }
 
@@ -172,8 +178,8 @@ class GatesGradientWriter {
   void write_lstm() {
     define("cell", fmt::format("cells[{}]", element_at()));
     write_next_cell("cell");
-    define("out", sigmoid_of(kept(kOutput)));
-    define("y", tanh_of("next"));
+    define("out", function(sigmoid_def(), kept(kOutput)));
+    define("y", function(tanh_def(), "next"));
     define("into_next", fmt::format("into_cell[j] + flow * out * {}", slope_of_tanh("y")));
     write_gate(kInput, "into_next * candidate * " + slope_of_sigmoid("in"));
     write_gate(kOutput, "flow * y * " + slope_of_sigmoid("out"));

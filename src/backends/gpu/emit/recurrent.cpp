@@ -16,17 +16,21 @@ struct Sizes {
   int64_t rows() const { return gates * hidden; }
 };
 
+const RecurrentKind& kind_of(const KernelCall& call) {
+  if (&call.op == &lstm_def()) return lstm_kind();
+  return &call.op == &gru_def() ? gru_kind() : rnn_kind();
+}
+
 Sizes sizes_of(const KernelCall& call) {
   const Dims x = call.input_dims(kX);
   const Dims r = call.input_dims(kR);
   const auto* layout = call.attributes.find_as<int64_t>("layout");
   const bool batch_first = layout && *layout != 0;
-  return {r[0], r[1] / r[2], r[2], x[2], x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], batch_first};
+  return {r[0], kind_of(call).gates, r[2], x[2], x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], batch_first};
 }
 
 constexpr size_t kSums = 3;   // of an LSTM's gates: the output behind y and the last states
 constexpr size_t kGates = 2;  // of a GRU
-using Activation = std::string (*)(const std::string& x);
 
 class RecurrentWriter {
  public:
@@ -38,9 +42,7 @@ class RecurrentWriter {
 
   std::string why_not() const {
     if (!can_multiply(dtype_, w_.target())) return "dtype";
-    for (const char* name : {"activations", "activation_alpha", "activation_beta"}) {
-      if (call_.attributes.contains(name)) return "activation functions of its own";
-    }
+    if (s_.hidden == 0) return "a state without elements";
     const size_t states = 3;
     if (states * static_cast<size_t>(s_.hidden) * element_size(DType::f64) > w_.target().local_bytes) {
       return "a state that is larger than local memory";
@@ -188,22 +190,33 @@ class RecurrentWriter {
 
   std::string from_input(int64_t gate) const { return fmt::format("projected[from + {} + j]", lit(gate * s_.hidden)); }
 
-  std::string activated(Activation function, const std::string& sum) {
+  // Function `which` of the cell, of direction d.
+  std::string function(size_t which, const std::string& x) {
+    const RecurrentKind& kind = kind_of(call_);
+    const auto functions = recurrent_activations(call_.attributes, kind);
+    const std::string forward = activation_text(w_, functions[which], dtype_, x);
+    const bool is_for_both = s_.directions == 1 || !call_.attributes.contains("activations");
+    if (is_for_both) return forward;
+    const NamedActivation& other = functions[kind.default_activations.size() + which];
+    return fmt::format("(d == 0 ? {} : {})", forward, activation_text(w_, other, dtype_, x));
+  }
+
+  std::string activated(size_t which, const std::string& sum) {
     const auto* clip = call_.attributes.find_as<float>("clip");
-    if (!clip || *clip == 0) return function(sum);
+    if (!clip || *clip == 0) return function(which, sum);
     const std::string bound = literal(DType::f32, static_cast<double>(*clip));
     const std::string open = w_.new_name("unbounded"), name = w_.new_name("bounded");
     w_.line("const {} {} = {};", type_, open, sum);
     // fmin and fmax would lose NaN.
     w_.line("const {0} {1} = {2} < -({0}){3} ? -({0}){3} : {2} > ({0}){3} ? ({0}){3} : {2};", type_, name, open, bound);
-    return function(name);
+    return function(which, name);
   }
 
   void write_cell() {
     if (is_lstm()) return write_lstm();
     if (is_gru()) return write_gru();
     write_from_hidden("memory", 0, "h");
-    w_.line("next[j] = {};", activated(tanh_of, from_input(0) + " + memory"));
+    w_.line("next[j] = {};", activated(0, from_input(0) + " + memory"));
   }
 
   std::string peephole(int64_t gate, const char* cell) const {
@@ -222,15 +235,16 @@ class RecurrentWriter {
       const std::string at = fmt::format("from + {} + j", lit(gate * s_.hidden));
       w_.line("{}", store(dtype_, fmt::format("y{}", kSums), at, from_input(gate) + " + " + memory));
     }
-    w_.line("const {} in = {};", type_, activated(sigmoid_of, from_input(0) + " + m0" + peephole(0, "c[j]")));
+    w_.line("const {} in = {};", type_, activated(0, from_input(0) + " + m0" + peephole(0, "c[j]")));
     if (call_.attributes.flag("input_forget")) {
       w_.line("const {} forget = 1 - in;", type_);
     } else {
-      w_.line("const {} forget = {};", type_, activated(sigmoid_of, from_input(2) + " + m2" + peephole(2, "c[j]")));
+      w_.line("const {} forget = {};", type_, activated(0, from_input(2) + " + m2" + peephole(2, "c[j]")));
     }
-    w_.line("const {} cell = forget * c[j] + in * {};", type_, activated(tanh_of, from_input(3) + " + m3"));
+    w_.line("const {} cell = forget * c[j] + in * {};", type_, activated(1, from_input(3) + " + m3"));
     w_.line("c[j] = cell;");
-    w_.line("next[j] = {} * tanh(cell);", activated(sigmoid_of, from_input(1) + " + m1" + peephole(1, "cell")));
+    const std::string out = activated(0, from_input(1) + " + m1" + peephole(1, "cell"));
+    w_.line("next[j] = {} * {};", out, function(2, "cell"));
   }
 
   // Every element of the reset state is needed before any candidate: it stands in `c`, which a gru has no other use
@@ -239,7 +253,7 @@ class RecurrentWriter {
     for_each_element(group);
     w_.open("if (is_inside)");
     write_from_hidden("m1", 1, "h");
-    const std::string reset = activated(sigmoid_of, from_input(1) + " + m1");
+    const std::string reset = activated(0, from_input(1) + " + m1");
     w_.line("const {} reset = {};", type_, reset);
     w_.line("c[j] = {};", is_linear() ? "reset" : "reset * h[j]");
     write_kept_gate(1, "reset");
@@ -251,9 +265,9 @@ class RecurrentWriter {
   void write_gru() {
     write_from_hidden("m0", 0, "h");
     write_from_hidden("m2", 2, is_linear() ? "h" : "c");
-    w_.line("const {} update = {};", type_, activated(sigmoid_of, from_input(0) + " + m0"));
+    w_.line("const {} update = {};", type_, activated(0, from_input(0) + " + m0"));
     const std::string memory = is_linear() ? "c[j] * m2" : "m2";
-    w_.line("const {} candidate = {};", type_, activated(tanh_of, from_input(2) + " + " + memory));
+    w_.line("const {} candidate = {};", type_, activated(1, from_input(2) + " + " + memory));
     w_.line("next[j] = (1 - update) * candidate + update * h[j];");
     write_kept_gate(0, "update");
     write_kept_gate(2, "candidate");

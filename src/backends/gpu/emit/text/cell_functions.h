@@ -1,12 +1,15 @@
-// The functions of recurrent cells as text.
+// The activation functions of recurrent cells as text.
 #pragma once
 
 #include <string>
 
+#include "backends/gpu/emit/text/writer.h"
+#include "ops/recurrent/activation_functions.h"
+
 namespace autograph::gpu {
 
-/// The two that gates have as a rule, as expressions.
-std::string sigmoid_of(const std::string& x);
-std::string tanh_of(const std::string& x);
+/// An expression for `function` of `x`, both of the compute type of `dtype`, a float. Functions that it calls are added
+/// to `writer`.
+std::string activation_text(Writer& writer, const NamedActivation& function, DType dtype, const std::string& x);
 
 }  // namespace autograph::gpu
