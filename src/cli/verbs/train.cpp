@@ -32,6 +32,8 @@ struct Options {
   std::string optimizer;
   double learning_rate = kNotGiven;
   double weight_decay = kNotGiven;
+  double momentum = kNotGiven;
+  bool nesterov = false;
   std::string schedule;
   int64_t warm_up = 0;
   double clip_norm = kNotGiven;
@@ -86,12 +88,30 @@ void check_paths(const Options& options) {
   if (!options.checkpoint.empty()) require_writable_directory(options.checkpoint);
 }
 
+template <class Kind>
+void set_momentum(Kind& kind, const Options& options) {
+  if (is_given(options.momentum, "momentum")) {
+    if constexpr (requires { kind.momentum; }) {
+      kind.momentum = options.momentum;
+    } else {
+      throw UserError("[train] --momentum: expected an optimizer that has one (--optimizer sgd or rmsprop)");
+    }
+  }
+  if (!options.nesterov) return;
+  if constexpr (requires { kind.nesterov; }) {
+    kind.nesterov = true;
+  } else {
+    throw UserError("[train] --nesterov: expected the optimizer that knows it (--optimizer sgd --momentum R)");
+  }
+}
+
 Optimizer optimizer_of(const LearningSource& source, const Options& options) {
   Optimizer optimizer = options.optimizer.empty() ? source.task.optimizer : find_optimizer(options.optimizer);
   std::visit(
       [&](auto& kind) {
         if (is_given(options.learning_rate, "learning-rate")) kind.learning_rate = options.learning_rate;
         if (is_given(options.weight_decay, "weight-decay")) kind.weight_decay = options.weight_decay;
+        set_momentum(kind, options);
       },
       optimizer);
   return optimizer;
@@ -345,6 +365,8 @@ std::vector<Option> update_options(Options& options) {
        .value_name = "R",
        .doc = "The optimiser's own when not given.",
        .target = &options.weight_decay},
+      {.names = "--momentum", .value_name = "R", .doc = "Of sgd and rmsprop.", .target = &options.momentum},
+      {.names = "--nesterov", .doc = "sgd by Nesterov's momentum.", .target = &options.nesterov},
       {.names = "--schedule",
        .value_name = "NAME",
        .doc =

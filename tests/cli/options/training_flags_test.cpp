@@ -58,6 +58,10 @@ TEST(CliTrainingFlags, NumbersWithoutSenseAreRefused) {
       {"--checkpoint-every=-1", "checkpoint-every: expected 0 or more, got -1"},
       {"--steps=-1", "steps: expected 0 or more, got -1"},
       {"--epochs=-1", "epochs: expected 0 or more, got -1"},
+      {"--momentum=-1", "momentum: expected a finite number of 0 or more, got -1"},
+      {"--momentum 0.9", "--momentum: expected an optimizer that has one (--optimizer sgd or rmsprop)"},
+      {"--nesterov", "--nesterov: expected the optimizer that knows it (--optimizer sgd --momentum R)"},
+      {"--optimizer sgd --nesterov", "nesterov: expected a momentum and no dampening, got momentum 0"},
       {"--optimizer sparse_adam --weight-decay 0.1", "lazy: expected neither weight decay nor amsgrad"}};
   const TestFolder folder;
   std::ofstream words(folder / "words.txt");

@@ -143,12 +143,14 @@ TEST(CliTrain, GoesOnWithTheSameOptionsOnly) {
   const std::string train = "train digits --json --epochs 1 --resume --checkpoint " + (folder / "run");
   const ProgramResult first = run_program(train + " --data " + data);
   ASSERT_EQ(first.exit_code, 0) << first.err;
-  const ProgramResult other = run_program(train + " --data " + data + " --optimizer sgd --lr 0.1 --clip-norm 1");
+  const ProgramResult other =
+      run_program(train + " --data " + data + " --optimizer sgd --momentum 0.9 --nesterov --lr 0.1 --clip-norm 1");
   EXPECT_EQ(other.exit_code, 2) << other.out;
-  EXPECT_TRUE(contains(other.err,
-                       "--optimizer: adamw (beta1 0.9, beta2 0.999, epsilon 1e-08, amsgrad no) before, sgd (momentum "
-                       "0, dampening 0, nesterov no) now; --learning-rate: 0.002 before, 0.1 now; --weight-decay: 0.01 "
-                       "before, 0 now; --clip-norm: none before, 1 now"))
+  EXPECT_TRUE(
+      contains(other.err,
+               "--optimizer: adamw (beta1 0.9, beta2 0.999, epsilon 1e-08, amsgrad no) before, sgd (momentum "
+               "0.9, dampening 0, nesterov yes) now; --learning-rate: 0.002 before, 0.1 now; --weight-decay: 0.01 "
+               "before, 0 now; --clip-norm: none before, 1 now"))
       << other.err;
   EXPECT_FALSE(contains(other.err, "--batch")) << other.err;
   const ProgramResult updates =
