@@ -96,6 +96,13 @@ TEST(Slice, RejectsStepZero) {
             "[slice] steps: expected steps other than 0, got 0");
 }
 
+TEST(Reshape, WorksOutAnExtentBesideCopiedOnesOfZero) {
+  const Tensor empty = Tensor::zeros(DType::f32, {0, 4, 3});
+  EXPECT_EQ(run_op(reshape_def(), {empty, Tensor::vector({0, 2, -1})}).dims(), (Dims{0, 2, 6}));
+  EXPECT_EQ(error_of(reshape_def(), {empty, Tensor::vector({0, 2, -1})}, {{"allowzero", int64_t{1}}}),
+            "[reshape] shape: -1 is ambiguous next to an extent of 0 (input [0,4,3])");
+}
+
 TEST(Expand, BroadcastsBothWays) {
   const Tensor y = run_op(expand_def(), {iota_f32({2, 1}), Tensor::vector({2, 1, 3})});
   EXPECT_EQ(y.dims(), (Dims{2, 2, 3}));

@@ -35,10 +35,19 @@ struct Factors {
   }
 };
 
-// The extent that -1 stands for: product(input) / product(others), as far as it can be told.
-Dim inferred_extent(const InferContext& context, const Shape& x, const std::vector<Dim>& others) {
-  Factors have(x.dims());
-  const Factors need(others);
+// The extent that -1 stands for: product(input) / product(others), as far as it can be told. Both without copied
+// extents of 0, which say nothing about it.
+Dim inferred_extent(const InferContext& context, std::vector<Dim> target, size_t inferred) {
+  const Shape& x = context.shape(0);
+  std::vector<Dim> given = x.dims();
+  target[inferred] = 1;
+  if (!context.attributes().flag("allowzero")) {
+    for (size_t i = 0; i < std::min(given.size(), target.size()); ++i) {
+      if (i != inferred && target[i].is_known() && target[i].value() == 0) given[i] = target[i] = 1;
+    }
+  }
+  Factors have(given);
+  const Factors need(target);
   if (!have.is_certain || !need.is_certain) return Dim::unknown();
   for (const Dim& symbol : need.symbols) {
     const auto it = std::find(have.symbols.begin(), have.symbols.end(), symbol);
@@ -94,9 +103,8 @@ void infer(InferContext& context) {
   int64_t inferred = -1;
   std::vector<Dim> dims = copied_dims(context, *target, inferred);
   if (inferred >= 0) {
-    std::vector<Dim> others = dims;
-    others.erase(others.begin() + inferred);
-    if (x.has_rank()) dims[static_cast<size_t>(inferred)] = inferred_extent(context, x, others);
+    const auto slot = static_cast<size_t>(inferred);
+    if (x.has_rank()) dims[slot] = inferred_extent(context, dims, slot);
   }
   const Shape shape(std::move(dims));
   const auto count = x.is_static() ? x.num_elements() : std::nullopt;
