@@ -10,6 +10,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/train.h"
+#include "ops/defs.h"
 
 namespace autograph {
 namespace {
@@ -50,6 +51,21 @@ TEST(TensorsAtPeak, NamesMakersAndLastReaders) {
   EXPECT_EQ(kept_at->op, "matmul");
   EXPECT_EQ(kept_at->last_reader, "last/matmul");
   EXPECT_EQ(kept_at->bytes, 64U * 64 * 4);
+}
+
+// Exporters of PyTorch write the line of the model into each node.
+TEST(TensorsAtPeak, TellTheLineThatMadeThem) {
+  Graph graph;
+  const ValueId x = graph.add_input(Type(DType::f32, Shape{64, 64}), "x");
+  const auto square = [&](ValueId of, const char* name, const char* place) {
+    return graph.node(graph.add_node(matmul_def(), {of, of}, {}, {.provenance = Provenance::named(name, place)}))
+        .output(0);
+  };
+  graph.add_output(square(square(x, "inner", "model.py:7"), "outer", "model.py:8"), "y");
+  const std::vector<PeakTensor> tensors = compile(graph, as_it_stands()).memory_at_peak();
+  EXPECT_TRUE(std::any_of(tensors.begin(), tensors.end(), [](const PeakTensor& tensor) {
+    return tensor.node == "inner (model.py:7)";
+  })) << (tensors.empty() ? "" : tensors[0].node);
 }
 
 // What the forward pass keeps for the backward pass.
