@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/checked_int.h"
 #include "base/join.h"
+#include "base/printable.h"
 
 namespace autograph {
 namespace {
@@ -16,7 +17,7 @@ constexpr size_t kListed = 10;
 std::string name_of(const Graph& graph, ValueId value) {
   if (!value.is_valid()) return "scratch";
   const std::string& name = graph.value(value).name();
-  return name.empty() ? fmt::format("%{}", value.index) : name;
+  return name.empty() ? fmt::format("%{}", value.index) : printable(name);
 }
 
 std::string print_place(const Slot& slot) {
@@ -58,8 +59,8 @@ std::string print_waits(const Step& step) {
 
 std::string name_of_output(const Graph& graph, size_t k) {
   const size_t num_outputs = graph.outputs().size();
-  if (k < num_outputs) return fmt::format("\"{}\"", graph.output_name(k));
-  return fmt::format("state \"{}\"", graph.value(graph.updates()[k - num_outputs].state).name());
+  if (k < num_outputs) return quoted(graph.output_name(k));
+  return "state " + quoted(graph.value(graph.updates()[k - num_outputs].state).name());
 }
 
 std::string print_shared(const Plan& plan, size_t k) {
@@ -105,7 +106,7 @@ std::string print_plan(const Plan& plan, const Graph& graph) {
     if (!step.is_reorder()) {
       const Node& node = graph.node(step.node);
       op = node.op().name;
-      if (!node.provenance().empty()) notes += fmt::format("  # {}", node.provenance().to_string());
+      if (!node.provenance().empty()) notes += "  # " + printable(node.provenance().to_string());
     }
     text += fmt::format("{:5} {} [{}] ({}) -> ({}){}\n", i, op, step.kernel, print_slots(plan, step.inputs),
                         print_slots(plan, step.outputs), notes);

@@ -2,9 +2,14 @@
 // holds none of them, and JSON stays JSON.
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include "autograph/builder.h"
 #include "autograph/model_io.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "base/printable.h"
 #include "cli/run_program.h"
@@ -28,6 +33,13 @@ class HostileNames : public testing::Test {
     graph.set_provenance(graph.value(picked.id()).producer(), Provenance::named(kBad + "scope/" + kBad + "gather"));
     graph.add_output(picked.id(), kBad + "y");
     save_onnx(graph, folder_ / "m.onnx", {.doc = kBad});
+  }
+
+  static std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
   }
 
   static void expect_clean(const std::string& text, const std::string& what) {
@@ -88,6 +100,30 @@ TEST_F(HostileNames, NoErrorShowsThem) {
     expect_clean(result.err, "error");
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
+}
+
+// A line for what was expected and one for each tensor, whatever stands in their names.
+TEST_F(HostileNames, TensorsOfErrorsAboutMemoryAreLines) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {1 << 19});
+  graph.output(kBad + "y", exp(x));
+  save_onnx(graph.build(), folder_ / "large.onnx");
+  const std::string over = "run --memory-budget 1 " + (folder_ / "large.onnx");
+  const ProgramResult result = run_program(over);
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  expect_clean(result.err, "error");
+  EXPECT_NE(result.err.find(kShown + "y made by "), std::string::npos) << result.err;
+  const std::vector<std::string> lines = lines_of(result.err);
+  ASSERT_GT(lines.size(), 1U);
+  for (size_t i = 1; i < lines.size(); ++i) EXPECT_NE(lines[i].find(" made by "), std::string::npos) << lines[i];
+  const std::string message = run_program(over + " --json").json()["error"]["message"];
+  expect_clean(message, "the message");
+}
+
+TEST_F(HostileNames, LinesOfLoggedPlansAreOfPlans) {
+  const ProgramResult result = run_program("run --log=+plan " + (folder_ / "m.onnx"));
+  EXPECT_NE(result.err.find("\"" + kShown + "y\""), std::string::npos) << result.err;
+  for (const std::string& line : lines_of(result.err)) EXPECT_FALSE(line.starts_with("name")) << result.err;
 }
 
 TEST_F(HostileNames, PicturesAndTracesHoldNone) {
