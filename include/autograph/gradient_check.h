@@ -34,9 +34,13 @@ struct GradientDifference {
   double error = 0;       ///< Their distance as a share of the terms of the sum.
   size_t group = 1;       ///< How many values were moved together.
   bool agrees = true;     ///< Is `error` within the tolerance?
+  /// False: its group does not agree and was not taken apart in the time, so that this gradient may well be right.
+  bool told = true;
   /// The slopes on both sides differ (equal elements of a maximum, relu at 0): no difference can tell what is right
-  /// there. `agrees` and `error` are then those of a place beside it.
+  /// there. `agrees`, `error` and `told` are then those of a place beside it.
   bool at_kink = false;
+  /// Is it, or one of its group, shown to be wrong? A group at a kink, which tells no more beside it, shows nothing.
+  bool is_wrong() const { return !agrees && (told || !at_kink); }
   Difference compiled;  ///< What the compiled gradient of the model, in its own dtypes, differs from the reference.
 };
 
@@ -46,7 +50,7 @@ struct GradientCheck {
   Difference compiled_loss;                ///< What the compiled loss differs from the reference.
   std::vector<GradientDifference> values;  ///< In the order of gradient_graph().
   std::string compared_with;               ///< Truth::how() of the compiled gradients.
-  bool is_right() const;                   ///< The loss, and all gradients.
+  bool is_right() const;                   ///< Nothing is shown to be wrong, neither loss nor gradients.
 };
 
 /// Checks the gradients of `model` at `inputs` in two ways. The rules: the gradient graph in f64, run by the reference,

@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "autograph/gradient_check.h"
 #include "base/check.h"
 #include "cli/execute.h"
@@ -12,13 +15,16 @@ namespace autograph::cli {
 namespace {
 
 Json row_json(const GradientDifference& value) {
+  Json agrees;
+  if (value.told) agrees = value.agrees;
   return Json::object({{"name", value.name},
                        {"norm", value.norm},
                        {"derivative", value.derivative},
                        {"difference", value.difference},
                        {"error", value.error},
                        {"moved_together", static_cast<int64_t>(value.group)},
-                       {"agrees", value.agrees},
+                       {"agrees", std::move(agrees)},
+                       {"told_apart", value.told},
                        {"at_kink", value.at_kink},
                        {"kernels", Json::object({{"ok", value.compiled.ok},
                                                  {"max_abs", value.compiled.max_abs},
@@ -28,10 +34,21 @@ Json row_json(const GradientDifference& value) {
 }
 
 std::string verdict(const GradientDifference& value) {
-  if (!value.agrees)
+  if (!value.agrees && value.told)
     return fmt::format("rule: derivative {:.6g}, difference {:.6g}", value.derivative, value.difference);
   if (!value.compiled.ok) return "kernels: " + value.compiled.why;
+  if (value.is_wrong()) return fmt::format("one of {} that moved together, not told apart in the time", value.group);
+  if (!value.told) return "at a kink, not told apart in the time";
   return value.at_kink ? "at a kink, right beside it" : "";
+}
+
+std::string conclusion(const GradientCheck& check) {
+  if (!check.is_right()) return "GRADIENTS DIFFER";
+  const auto untold = std::count_if(check.values.begin(), check.values.end(),
+                                    [](const GradientDifference& value) { return !value.told; });
+  if (untold == 0) return "gradients agree";
+  return fmt::format("no gradient is shown to differ, {} of {} were not told apart in the time (--seconds gives more)",
+                     untold, check.values.size());
 }
 
 void print(Session& session, const LoadedModel& loaded, const GradientFlags& flags, const GradientCheck& check) {
@@ -42,14 +59,13 @@ void print(Session& session, const LoadedModel& loaded, const GradientFlags& fla
     table.add({value.name, fmt::format("{:.4g}", value.norm), fmt::format("{:.2g}", value.error),
                fmt::format("{:.2g}", value.compiled.max_rel), verdict(value)});
   }
-  session.print(
-      {{"ok", check.is_right()},
-       {"model", loaded.name},
-       {"loss_kind", flags.loss},
-       {"loss", check.loss},
-       {"compared_with", check.compared_with},
-       {"gradients", std::move(rows)}},
-      table.to_string(session.stdout_escapes()) + (check.is_right() ? "\ngradients agree\n" : "\nGRADIENTS DIFFER\n"));
+  session.print({{"ok", check.is_right()},
+                 {"model", loaded.name},
+                 {"loss_kind", flags.loss},
+                 {"loss", check.loss},
+                 {"compared_with", check.compared_with},
+                 {"gradients", std::move(rows)}},
+                fmt::format("{}\n{}\n", table.to_string(session.stdout_escapes()), conclusion(check)));
 }
 
 }  // namespace

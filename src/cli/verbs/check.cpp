@@ -225,7 +225,8 @@ Command check_command() {
           "largest difference divided by the output's largest magnitude. With --gradients each input and weight moves "
           "along a drawn direction, and what the loss changes by, in f64 and by the reference, is compared with the "
           "gradient (rule error, as a share of the terms of the sum); the compiled gradients are compared with the "
-          "reference as outputs are (kernel error). Exit code 6 where numbers differ.",
+          "reference as outputs are (kernel error). A group at a kink that is not told apart in the time is no error. "
+          "Exit code 6 where numbers differ.",
       .examples = {{"autograph check model.onnx", "Against the reference backend."},
                    {"autograph check model.onnx --data test_data_set_0", "Against stored outputs."},
                    {"autograph check model.onnx --gradients --wrt '*weight'", "Gradients of weights."}},

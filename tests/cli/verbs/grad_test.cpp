@@ -113,6 +113,7 @@ TEST(CliCheck, GradientsAgree) {
   ASSERT_GE(rows.size(), 2U);
   for (const nlohmann::json& row : rows) {
     EXPECT_TRUE(row["agrees"]) << row;
+    EXPECT_TRUE(row["told_apart"]) << row;
     EXPECT_GT(row["norm"], 0) << row;
   }
   EXPECT_EQ(run_program("check zoo:mlp --gradients --data .").exit_code, 2);

@@ -191,6 +191,54 @@ TEST(GradientCheck, KeepsItsTime) {
   const GradientCheck check = check_gradients(graph, seeded_inputs(graph), {}, how);
   EXPECT_EQ(turns, 2);
   EXPECT_FALSE(check.is_right());
+  // The most influential one moved alone; one of the other two is wrong as well, and which is not told.
+  for (const GradientDifference& value : check.values) {
+    EXPECT_EQ(value.told, value.name == "b") << value.name;
+    EXPECT_TRUE(value.is_wrong()) << value.name;
+  }
+}
+
+// All values as one group, and no time to take it apart.
+GradientCheck checked_together(const Graph& graph) {
+  GradientCheckOptions how;
+  how.seconds = 0;
+  int turns = 0;
+  how.on_progress = [&](size_t, size_t) {
+    if (++turns == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  };
+  return check_gradients(graph, seeded_inputs(graph), {}, how);
+}
+
+TEST(GradientCheck, ComparesGroupsBesideKinks) {
+  for (const bool is_right : {true, false}) {
+    GraphBuilder graph;
+    const Var x = graph.input("x", DType::f32, {4});
+    const Var b = graph.constant(Tensor::of<float>({4}, {0.5F, 0, 0, -1}), "b");
+    graph.output("y", (is_right ? x * x : apply(wrongly_squared_def(), {x})) + 3 * relu(b));
+    const GradientCheck check = checked_together(graph.build());
+    EXPECT_EQ(check.is_right(), is_right);
+    ASSERT_EQ(check.values.size(), 2U);
+    for (const GradientDifference& value : check.values) {
+      EXPECT_EQ(value.group, 2U);
+      EXPECT_EQ(value.told, is_right) << value.name;
+    }
+  }
+}
+
+// Steps of a floor are kinks everywhere: what no place beside them tells is neither right nor wrong.
+TEST(GradientCheck, GroupsThatAreNotToldApartShowNothing) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {4});
+  const Var b = graph.constant(Tensor::of<float>({4}, {0.5F, 3, 2, -1}), "b");
+  graph.output("y", floor(x * 1e8) + b * b);
+  const GradientCheck check = checked_together(graph.build());
+  EXPECT_TRUE(check.is_right());
+  ASSERT_EQ(check.values.size(), 2U);
+  for (const GradientDifference& value : check.values) {
+    EXPECT_FALSE(value.told) << value.name;
+    EXPECT_FALSE(value.agrees) << value.name;
+    EXPECT_TRUE(value.at_kink) << value.name;
+  }
 }
 
 TEST(GradientCheck, ModelsInHalfPrecisionAndWithBodies) {
