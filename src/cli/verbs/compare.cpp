@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "autograph/error.h"
 #include "base/check.h"
@@ -100,22 +101,52 @@ std::string table_text(const std::vector<Row>& rows, const std::vector<Entrant>&
   return table.to_string(escapes);
 }
 
+// A model that cannot be trained, and why: no reason to compare none of the others.
+struct LeftOut {
+  std::string model;
+  Error error;
+};
+
+// The model, or its training step; none where it cannot be trained.
+std::optional<LoadedModel> load(Session& session, const Options& options, const std::string& model, int64_t batch,
+                                std::vector<LeftOut>& left_out) {
+  // Files may fix it.
+  const bool is_given = options.batches != "1";
+  LoadedModel loaded = load_model(session, {.model = model, .batch = is_given ? batch : 0, .dims = options.dims});
+  refuse_plan(loaded, "compare");
+  try {
+    make_training_step(loaded, options.training, "compare --train");
+    return loaded;
+  } catch (const Error& error) {
+    left_out.push_back({model, error});
+    return std::nullopt;
+  }
+}
+
+// Tells of them, too, and what they are in the document.
+Json report_left_out(Session& session, const std::vector<LeftOut>& left_out) {
+  Json list = Json::array();
+  for (const auto& [model, error] : left_out) {
+    session.error(fmt::format("[compare] {} is left out: {}", model, error.what()));
+    list.push(Json::object({{"model", model}, {"message", std::string(error.what())}}));
+  }
+  return list;
+}
+
 int run(Session& session, const Options& options) {
   AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
                 options.seconds);
   const std::vector<Entrant> entrants = entrants_of(options);
   std::vector<Row> rows;
+  std::vector<LeftOut> left_out;
   for (const std::string& model : options.models) {
     for (const int64_t batch : split_numbers(options.batches, "batch")) {
-      // Files may fix it.
-      const bool is_given = options.batches != "1";
-      const ModelOptions model_options{.model = model, .batch = is_given ? batch : 0, .dims = options.dims};
-      LoadedModel loaded = load_model(session, model_options);
-      refuse_plan(loaded, "compare");
-      make_training_step(loaded, options.training, "compare --train");
-      rows.push_back({model, batch, hold_contest(session, loaded, options.run, entrants, options.seconds)});
+      const auto loaded = load(session, options, model, batch, left_out);
+      if (!loaded) continue;
+      rows.push_back({model, batch, hold_contest(session, *loaded, options.run, entrants, options.seconds)});
     }
   }
+  if (rows.empty() && !left_out.empty()) throw left_out.front().error;
   bool ok = true;
   Json list = Json::array();
   for (const Row& row : rows) {
@@ -130,10 +161,12 @@ int run(Session& session, const Options& options) {
   session.print({{"device", options.run.device},
                  {"simulated", !note.empty()},
                  {"train", options.training.train},
-                 {"rows", std::move(list)}},
+                 {"rows", std::move(list)},
+                 {"left_out", report_left_out(session, left_out)}},
                 table_text(rows, entrants, session.stdout_escapes()) +
                     "\n* fastest; median over rounds, measured in turns, equal plans once; ! numbers differ\n" + note);
-  return static_cast<int>(ok ? ExitCode::done : ExitCode::mismatch);
+  if (!ok) return static_cast<int>(ExitCode::mismatch);
+  return static_cast<int>(left_out.empty() ? ExitCode::done : left_out.front().error.exit_code());
 }
 
 }  // namespace
@@ -178,7 +211,7 @@ Command compare_command() {
           "All strategies use the same passes, kernels and runtime. Each shows what it does, also where it is slower "
           "than no strategy at all. Each may search for --budget seconds, and begins with the same cache: none finds "
           "there what another has measured, whoever comes first, and none leaves anything there. Exit code 6 when "
-          "numbers differ.",
+          "numbers differ. With --train models that cannot be trained are left out and told in the end.",
       .examples = {{"autograph compare zoo:inception_v3 zoo:squeezenet --budget 20", "The table for two models."},
                    {"autograph compare model.onnx --strategies sequential,autograph --batch 1,8", "Two batches."},
                    {"autograph compare zoo:mlp --train --optimizer adamw --batch 64", "Steps of training."}},

@@ -130,5 +130,22 @@ TEST(CliCompare, StrategiesOnATrainingStep) {
   EXPECT_GT(result.json()["rows"][0]["latency_ms"]["search"], 0) << result.out;
 }
 
+TEST(CliCompare, GoesOnBehindAModelThatCannotBeTrained) {
+  const TestFolder folder;
+  GraphBuilder graph;
+  graph.output("y", relu(graph.input("x", DType::f32, {2, 3})));
+  save_onnx(graph.build(), folder / "weightless.onnx");
+  const std::string how = " --train --strategies sequential --seconds 0 --json";
+  const ProgramResult result = run_program("compare " + (folder / "weightless.onnx") + " zoo:mlp" + how);
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_NE(result.err.find("weightless.onnx is left out: [train] weights"), std::string::npos) << result.err;
+  ASSERT_EQ(result.json()["rows"].size(), 1U) << result.out;
+  EXPECT_EQ(result.json()["rows"][0]["model"], "zoo:mlp");
+  EXPECT_EQ(result.json()["left_out"].size(), 1U);
+  const ProgramResult alone = run_program("compare " + (folder / "weightless.onnx") + how);
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_TRUE(alone.json().contains("error")) << alone.out;
+}
+
 }  // namespace
 }  // namespace autograph
