@@ -7,7 +7,7 @@
 #include <mutex>
 #include <optional>
 
-#include "backends/cpu/onednn/team_primitive.h"
+#include "backends/cpu/onednn/team/team_primitive.h"
 
 namespace autograph::onednn {
 

@@ -113,6 +113,7 @@ struct PrimitiveKernel::State : KernelState {
   std::vector<dnnl_exec_arg_t> args;  // of the primitive
   std::optional<MovableMemory> scratchpad;
   std::unique_ptr<Tiles::State> tiles;
+  std::optional<TwinWeights> twin_weights;
 };
 
 PrimitiveKernel::PrimitiveKernel(dnnl::primitive primitive, std::vector<Argument> arguments,
@@ -163,6 +164,11 @@ void PrimitiveKernel::pack(Bound& bound, PackedConstants* packed, int threads, d
 bool PrimitiveKernel::has_argument(size_t slot) const {
   return std::any_of(bound_.begin(), bound_.end(),
                      [&](const Bound& bound) { return !bound.argument.is_output && bound.argument.slot == slot; });
+}
+
+bool PrimitiveKernel::knows_weights() const {
+  return std::ranges::any_of(
+      bound_, [](const Bound& bound) { return bound.argument.id == DNNL_ARG_WEIGHTS && bound.is_known; });
 }
 
 bool PrimitiveKernel::renew(std::span<const StateContents> inputs, PackedConstants* packed) {
@@ -229,6 +235,7 @@ std::unique_ptr<KernelState> PrimitiveKernel::new_state() const {
   }
   state->scratchpad.emplace(scratchpad_);
   state->args.push_back({DNNL_ARG_SCRATCHPAD, state->scratchpad->memory.get()});
+  state->twin_weights.emplace(knows_weights());
   if (tiles_) state->tiles = tiles_->new_state(state->args);
   return state;
 }
@@ -260,7 +267,7 @@ void PrimitiveKernel::set_last_pass(const simd::ActivationPass& pass, int residu
 
 void PrimitiveKernel::compute(const KernelArgs& args, State& state) const {
   const TeamPrimitive* primitive = late_ ? late_->get() : tiles_ ? nullptr : &primitive_;
-  if (primitive) return primitive->execute(state.stream, state.args);
+  if (primitive) return primitive->execute(state.stream, state.args, &*state.twin_weights);
   const auto is_source = [](const Bound& bound) { return bound.argument.id == DNNL_ARG_SRC; };
   const size_t slot = std::find_if(bound_.begin(), bound_.end(), is_source)->argument.slot;
   tiles_->run(*state.tiles, args.inputs[slot].data<float>(), args.outputs[0].mutable_data<float>(),

@@ -16,7 +16,7 @@
 
 #include "backends/cpu/onednn/cpu_engine.h"
 #include "backends/cpu/onednn/late_primitive.h"
-#include "backends/cpu/onednn/team_primitive.h"
+#include "backends/cpu/onednn/team/team_primitive.h"
 #include "backends/cpu/onednn/tiles.h"
 #include "backends/cpu/simd/elementwise/activation_pass.h"
 #include "runtime/packing_kernel.h"
@@ -135,6 +135,7 @@ class PrimitiveKernel : public PackingKernel {
   };
 
   bool has_argument(size_t slot) const;
+  bool knows_weights() const;
   static void pack(Bound& bound, PackedConstants* packed, int threads, dnnl::memory room);
   void accumulate(const KernelArgs& args, State& state) const;
   void compute(const KernelArgs& args, State& state) const;

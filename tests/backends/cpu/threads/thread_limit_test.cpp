@@ -114,8 +114,8 @@ OpSample conv_sample(Random& random, int64_t channels, int64_t outputs, int64_t 
 constexpr FloatTolerance kWinograd{1e-4, 1e-3};
 
 // Every implementation of oneDNN, in every layout, with smaller teams than it was made for. A team that is not allowed
-// would start threads: the thread that runs the kernels has none. Not all have twins (`have_twins`).
-void expect_limited(const std::string& name, const OpDef& op, const OpSample& sample, bool have_twins = true) {
+// would start threads: the thread that runs the kernels has none.
+void expect_limited(const std::string& name, const OpDef& op, const OpSample& sample) {
   const KernelDef def = cpu_kernel(name, op.name);
   if (def.name.empty()) return;  // a build without oneDNN
   for (const int limit : {1, 2}) {
@@ -123,9 +123,7 @@ void expect_limited(const std::string& name, const OpDef& op, const OpSample& sa
     limited_to(limit, [&] {
       const std::ptrdiff_t before = count_threads();
       expect_every_variant(def, op, sample, kThreads, kWinograd);
-      if (have_twins) {
-        EXPECT_TRUE(has_at_most(before + limit - 1)) << count_threads();
-      }
+      EXPECT_TRUE(has_at_most(before + limit - 1)) << count_threads();
     });
   }
 }
@@ -140,6 +138,68 @@ TEST(ThreadLimit, Convolutions) {
   expect_limited("cpu.conv_onednn", conv_def(), conv_sample(random, 3, 32, 3, 1));
   expect_limited("cpu.conv_onednn", conv_def(), conv_sample(random, 32, 32, 3, 32));
   expect_limited("cpu.conv_onednn", conv_def(), conv_sample(random, 32, 64, 3, 2));
+}
+
+// With few places left threads share out channels, and oneDNN lays weights out by how many threads there are.
+TEST(ThreadLimit, StridedConvolutions) {
+  Random random(11);
+  for (const int64_t channels : {16, 67, 128}) {
+    for (const int64_t outputs : {32, 64, 128}) {
+      OpSample sample = conv_sample(random, channels, outputs, 3, 1);
+      sample.attributes.set("strides", Dims{2, 2});
+      expect_limited("cpu.conv_onednn", conv_def(), sample);
+    }
+  }
+}
+
+OpSample signal_sample(Random& random, int64_t extent, int64_t stride) {
+  OpSample sample{.inputs = {draw_tensor(random, DType::f32, {1, 64, extent}),
+                             draw_tensor(random, DType::f32, {128, 64, 3}), draw_tensor(random, DType::f32, {128})}};
+  sample.attributes = {{"pads", Dims{1, 1}}, {"strides", Dims{stride}}};
+  return sample;
+}
+
+TEST(ThreadLimit, ConvolutionsOfSignals) {
+  Random random(12);
+  for (const int64_t extent : {2, 4, 40}) {
+    for (const int64_t stride : {1, 2}) {
+      expect_limited("cpu.conv_onednn", conv_def(), signal_sample(random, extent, stride));
+    }
+  }
+}
+
+// A smaller team may read its own copy of the weights.
+TEST(ThreadLimit, PacksRenewedWeights) {
+  const KernelDef def = cpu_kernel("cpu.conv_onednn", "conv");
+  if (def.name.empty()) return;  // a build without oneDNN
+  Random random(13);
+  const OpSample sample = signal_sample(random, 4, 2);
+  limited_to(1, [&] { expect_every_variant_renews(def, conv_def(), sample, kThreads); });
+}
+
+TEST(ThreadLimit, PacksWeightsThatChangeFromRunToRun) {
+  const KernelDef def = cpu_kernel("cpu.conv_onednn", "conv");
+  if (def.name.empty()) return;  // a build without oneDNN
+  Random random(14);
+  const OpSample sample = signal_sample(random, 4, 2);
+  limited_to(1, [&] {
+    for (const KernelVariant& variant : def.variants(KernelCase(conv_def(), sample, {kThreads}).call())) {
+      if (!variant.is_row_major()) continue;
+      SCOPED_TRACE(variant.name);
+      const KernelCase test(conv_def(), sample, {.threads = kThreads, .variant = &variant});
+      KernelRun run(def, test);
+      ASSERT_EQ(run.refusal(), "");
+      for (int turn = 0; turn < 3; ++turn) {
+        run.run();
+        const std::vector<Tensor> expected = test.reference(), actual = run.outputs();
+        EXPECT_EQ(difference({actual.begin(), actual.end()}, {expected.begin(), expected.end()}, kWinograd), "");
+        const TensorView& weights = test.inputs()[1];
+        std::reverse(weights.mutable_data<float>(), weights.mutable_data<float>() + weights.num_elements());
+        std::rotate(weights.mutable_data<float>(), weights.mutable_data<float>() + 100,
+                    weights.mutable_data<float>() + weights.num_elements());
+      }
+    }
+  });
 }
 
 // Threads of a backward convolution wait for each other where they add up what each has of the weights.
@@ -174,11 +234,11 @@ TEST(ThreadLimit, Products) {
   Random random(2);
   for (const int64_t rows : {1, 7, 128}) {
     const OpSample sample{{draw_tensor(random, DType::f32, {rows, 96}), draw_tensor(random, DType::f32, {96, 130})}};
-    expect_limited("cpu.matmul_onednn", matmul_def(), sample, false);
+    expect_limited("cpu.matmul_onednn", matmul_def(), sample);
   }
   // Long sums, which threads may share.
   expect_limited("cpu.matmul_onednn", matmul_def(),
-                 {{draw_tensor(random, DType::f32, {4, 4096}), draw_tensor(random, DType::f32, {4096, 16})}}, false);
+                 {{draw_tensor(random, DType::f32, {4, 4096}), draw_tensor(random, DType::f32, {4096, 16})}});
 }
 
 TEST(ThreadLimit, PoolsAndNormalizations) {

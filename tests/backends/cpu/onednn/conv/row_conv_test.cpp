@@ -10,7 +10,7 @@
 
 #include "autograph/random.h"
 #include "backends/cpu/onednn/onednn_ops.h"
-#include "backends/cpu/onednn/team_primitive.h"
+#include "backends/cpu/onednn/team/team_primitive.h"
 #include "ops/sample.h"
 #include "runtime/memory/packed_constants.h"
 #include "support/compare.h"

@@ -13,7 +13,7 @@
 #include "autograph/random.h"
 #include "backends/cpu/onednn/late_primitive.h"
 #include "backends/cpu/onednn/onednn_ops.h"
-#include "backends/cpu/onednn/team_primitive.h"
+#include "backends/cpu/onednn/team/team_primitive.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "runtime/memory/packed_constants.h"

@@ -1,15 +1,13 @@
-#include "backends/cpu/onednn/team_primitive.h"
+#include "backends/cpu/onednn/team/twin.h"
 
-#include <algorithm>
-#include <array>
+#include <cstdint>
 #include <cstring>
 #include <optional>
+#include <utility>
 
-#include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/onednn/conv/convolution_turn.h"
-#include "backends/cpu/onednn/primitive_kernel.h"
-#include "backends/cpu/threads/thread_limit.h"
-#include "base/check.h"
+#include "backends/cpu/onednn/cpu_engine.h"
+#include "backends/cpu/onednn/team/team_scope.h"
 
 namespace autograph::onednn {
 namespace {
@@ -58,17 +56,29 @@ bool is_same(const dnnl_memory_desc_t* a, const dnnl_memory_desc_t* b) {
   return a == b || (a && b && dnnl_memory_desc_equal(a, b) != 0);
 }
 
+// Whether a twin reads weights where `wide` has them, or has a layout of its own for them: how many channels lie
+// together may follow from the number of threads.
+enum class Weights : uint8_t { shared, repacked };
+
+// Weights that come with sums for inputs below zero are no plain copy of each other in two layouts.
+bool are_plain(const dnnl_memory_desc_t* weights) { return weights && weights->extra.flags == 0; }
+
+bool has_weights_of(const Facts& twin, const Facts& wide, Weights weights) {
+  const dnnl_memory_desc_t* own = twin.layout(dnnl_query_weights_md);
+  const dnnl_memory_desc_t* given = wide.layout(dnnl_query_weights_md);
+  return weights == Weights::shared ? is_same(own, given) : are_plain(own) && are_plain(given);
+}
+
 // Can a primitive stand in for `wide`: the same computation in memory that is laid out alike?
-bool is_twin(const Facts& twin, const Facts& wide) {
+bool is_twin(const Facts& twin, const Facts& wide, Weights weights) {
   if (std::strcmp(twin.implementation(), wide.implementation()) != 0) return false;
   const bool has_layouts = is_same(twin.layout(dnnl_query_src_md), wide.layout(dnnl_query_src_md)) &&
-                           is_same(twin.layout(dnnl_query_weights_md), wide.layout(dnnl_query_weights_md)) &&
                            is_same(twin.layout(dnnl_query_weights_md, 1), wide.layout(dnnl_query_weights_md, 1)) &&
                            is_same(twin.layout(dnnl_query_dst_md), wide.layout(dnnl_query_dst_md)) &&
                            is_same(twin.layout(dnnl_query_diff_src_md), wide.layout(dnnl_query_diff_src_md)) &&
                            is_same(twin.layout(dnnl_query_diff_weights_md), wide.layout(dnnl_query_diff_weights_md)) &&
                            is_same(twin.layout(dnnl_query_diff_dst_md), wide.layout(dnnl_query_diff_dst_md));
-  return has_layouts && twin.scratchpad_bytes() <= wide.scratchpad_bytes();
+  return has_layouts && has_weights_of(twin, wide, weights) && twin.scratchpad_bytes() <= wide.scratchpad_bytes();
 }
 
 // Says in `wanted`, which left a layout open, what it became.
@@ -76,7 +86,7 @@ void settle(dnnl_memory_desc_t& wanted, const dnnl_memory_desc_t* became) {
   if (became && wanted.format_kind == dnnl_format_kind_any) wanted = *became;
 }
 
-// The operation of a primitive, with the layouts that it chose.
+// The operation of a primitive, with the layouts that it chose; those of repacked weights stay open.
 union Operation {
   dnnl_primitive_kind_t kind;
   dnnl_convolution_desc_t convolution;  // and deconvolution
@@ -87,11 +97,11 @@ union Operation {
 };
 
 template <class T>
-void settle_all(T& operation, const Facts& wide) {
+void settle_all(T& operation, const Facts& wide, Weights weights) {
   settle(operation.src_desc, wide.layout(dnnl_query_src_md));
   settle(operation.dst_desc, wide.layout(dnnl_query_dst_md));
   if constexpr (requires { operation.weights_desc; }) {
-    settle(operation.weights_desc, wide.layout(dnnl_query_weights_md));
+    if (weights == Weights::shared) settle(operation.weights_desc, wide.layout(dnnl_query_weights_md));
     settle(operation.bias_desc, wide.layout(dnnl_query_weights_md, 1));
   }
   if constexpr (requires { operation.diff_weights_desc; }) {
@@ -103,21 +113,21 @@ void settle_all(T& operation, const Facts& wide) {
 
 // Sets `operation`, a member of an Operation, to that of the primitive.
 template <class T>
-void copy_settled(T& operation, const Facts& wide) {
+void copy_settled(T& operation, const Facts& wide, Weights weights) {
   std::memcpy(&operation, wide.operation(), sizeof operation);
-  settle_all(operation, wide);
+  settle_all(operation, wide, weights);
 }
 
 // Nothing for kinds that no kernel here uses.
-std::optional<Operation> operation_of(const Facts& wide) {
+std::optional<Operation> operation_of(const Facts& wide, Weights weights) {
   if (!wide.operation()) return std::nullopt;
   Operation operation{};
   switch (wide.kind()) {
     case dnnl_convolution:
-    case dnnl_deconvolution: copy_settled(operation.convolution, wide); break;
-    case dnnl_matmul: copy_settled(operation.matmul, wide); break;
-    case dnnl_inner_product: copy_settled(operation.inner_product, wide); break;
-    case dnnl_pooling_v2: copy_settled(operation.pooling, wide); break;
+    case dnnl_deconvolution: copy_settled(operation.convolution, wide, weights); break;
+    case dnnl_matmul: copy_settled(operation.matmul, wide, weights); break;
+    case dnnl_inner_product: copy_settled(operation.inner_product, wide, weights); break;
+    case dnnl_pooling_v2: copy_settled(operation.pooling, wide, weights); break;
     case dnnl_lrn: std::memcpy(&operation.lrn, wide.operation(), sizeof operation.lrn); break;
     default: return std::nullopt;
   }
@@ -129,12 +139,12 @@ Description reorder_like(const Facts& wide) {
   dnnl_reorder_primitive_desc_create(&made, wide.layout(dnnl_query_src_md), cpu_engine().get(),
                                      wide.layout(dnnl_query_dst_md), cpu_engine().get(), wide.attributes());
   Description description(made);
-  return made && is_twin(Facts(made), wide) ? description : Description();
+  return made && is_twin(Facts(made), wide, Weights::shared) ? description : Description();
 }
 
-Description description_like(const Facts& wide) {
+Description description_like(const Facts& wide, Weights weights) {
   if (wide.kind() == dnnl_reorder) return reorder_like(wide);
-  const std::optional<Operation> operation = operation_of(wide);
+  const std::optional<Operation> operation = operation_of(wide, weights);
   if (!operation) return {};
   std::optional<ConvolutionTurn> turn;
   if (wide.kind() == dnnl_convolution || wide.kind() == dnnl_deconvolution) {
@@ -149,65 +159,40 @@ Description description_like(const Facts& wide) {
   do {
     dnnl_primitive_desc_t made = dnnl_primitive_desc_iterator_fetch(iterator);
     Description description(made);
-    if (made && is_twin(Facts(made), wide)) return description;
+    if (made && is_twin(Facts(made), wide, weights)) return description;
   } while (dnnl_primitive_desc_iterator_next(iterator) == dnnl_success);
   return {};
 }
 
 // Empty when oneDNN has none.
-dnnl::primitive make_twin(const dnnl::primitive& wide, int threads) {
-  const TeamScope scope(threads);
-  const Facts facts = facts_of(wide);
-  const Description description = description_like(facts);
+dnnl::primitive primitive_like(const Facts& wide, Weights weights) {
+  const Description description = description_like(wide, weights);
   if (!description) return {};
   dnnl_primitive_t made = nullptr;
   if (dnnl_primitive_create(&made, description.get()) != dnnl_success) return {};
   dnnl::primitive twin;
   twin.reset(made);
   // oneDNN looks primitives that it keeps up by what they compute, and may give one of another implementation.
-  return is_twin(facts_of(twin), facts) ? twin : dnnl::primitive();
+  return is_twin(facts_of(twin), wide, weights) ? twin : dnnl::primitive();
 }
 
-// oneDNN's C interface takes plain arrays of arguments; the C++ one builds a map on every call.
-void run(const dnnl::primitive& primitive, const dnnl::stream& stream, std::span<const dnnl_exec_arg_t> args) {
-  const dnnl_status_t status =
-      dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(args.size()), args.data());
-  AG_CHECK(status == dnnl_success, "oneDNN execute gave status {}", static_cast<int>(status));
+Twin repacked_twin(const Facts& wide, int threads) {
+  dnnl::primitive primitive = primitive_like(wide, Weights::repacked);
+  if (!primitive) return {threads};
+  const dnnl::memory::desc given(*wide.layout(dnnl_query_weights_md));
+  const dnnl::memory::desc own(*facts_of(primitive).layout(dnnl_query_weights_md));
+  const dnnl::reorder::primitive_desc repack(cpu_engine(), given, cpu_engine(), own, {}, true);
+  if (!repack) return {threads};
+  return {threads, std::move(primitive), dnnl::reorder(repack), own};
 }
 
 }  // namespace
 
-int threads_in_use() {
-  const int threads = set_cpu_threads(1);
-  set_cpu_threads(threads);
-  return threads;
-}
-
-TeamScope::TeamScope(int threads) : before_(set_cpu_threads(threads)) {}
-TeamScope::~TeamScope() { set_cpu_threads(before_); }
-
-TeamPrimitive::TeamPrimitive(dnnl::primitive primitive)
-    : primitive_(std::move(primitive)), threads_(threads_in_use()) {}
-
-std::shared_ptr<const TeamPrimitive::Twin> TeamPrimitive::twin_for(int threads) const {
-  const std::lock_guard lock(last_->mutex);
-  if (!last_->twin || last_->twin->threads != threads) {
-    last_->twin = std::make_shared<const Twin>(Twin{threads, make_twin(primitive_, threads)});
-  }
-  return last_->twin;
-}
-
-void TeamPrimitive::execute(const dnnl::stream& stream, std::span<const dnnl_exec_arg_t> args) const {
-  const int threads = threads_allowed(threads_);
-  if (threads < threads_) {
-    const std::shared_ptr<const Twin> twin = twin_for(threads);
-    if (twin->primitive) {
-      const TeamScope scope(threads);
-      run(twin->primitive, stream, args);
-      return;
-    }
-  }
-  run(primitive_, stream, args);
+Twin make_twin(const dnnl::primitive& wide, int threads) {
+  const TeamScope scope(threads);
+  const Facts facts = facts_of(wide);
+  if (dnnl::primitive primitive = primitive_like(facts, Weights::shared)) return {threads, std::move(primitive)};
+  return repacked_twin(facts, threads);
 }
 
 }  // namespace autograph::onednn
