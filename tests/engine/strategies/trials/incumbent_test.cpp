@@ -125,7 +125,11 @@ TEST_F(IncumbentOnCpuTest, NothingIsRepeatedWhenTheBudgetIsOver) {
     const Incumbent incumbent(*context_, context_->propose(one_node(true)));
     EXPECT_EQ(incumbent.has_time_to_repeat(), !is_over);
     const Executable executable = context_->trial().compile(incumbent.best());
-    const size_t rounds = context_->trial().ab_trial(executable, executable, 1).rounds;
+    // By chance a trial looks decided after a few rounds, too.
+    size_t rounds = 0;
+    for (int i = 0; i < 10 && rounds <= 3; ++i) {
+      rounds = context_->trial().ab_trial(executable, executable, 1).rounds;
+    }
     EXPECT_EQ(rounds <= 3, is_over) << rounds;
   }
 }
