@@ -17,14 +17,14 @@ NodeId enter(const Graph& to, NodeId copy, const std::vector<ValueId>& outputs, 
 }  // namespace
 
 NodeId copy_node(Graph& to, const Node& node, std::vector<ValueId>& copies) {
-  const std::vector<ValueId> outputs = node.outputs();  // adding a node may move the others
+  std::vector<ValueId> outputs = node.outputs();  // adding a node may move the others
   NodeOptions options{node.provenance(), static_cast<int>(outputs.size())};
   const NodeId copy = to.add_node(node.op(), copied_inputs(node, copies), node.attributes(), std::move(options));
   return enter(to, copy, outputs, copies);
 }
 
 NodeId copy_node_typed(Graph& to, const Graph& from, const Node& node, std::vector<ValueId>& copies) {
-  const std::vector<ValueId> outputs = node.outputs();
+  std::vector<ValueId> outputs = node.outputs();
   std::vector<Type> types;
   for (const ValueId v : outputs) types.push_back(from.type(v));
   const NodeId copy =

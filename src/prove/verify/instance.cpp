@@ -207,7 +207,7 @@ class InstanceMaker {
     call.inputs.push_back(value);
   }
 
-  void push_known(Call& call, Source source, ValueId value) {
+  void push_known(Call& call, Source source, ValueId value) const {
     push(call, source, InputDraft::Kind::known, instance_.graph.type(value).shape().static_dims(), value);
   }
 

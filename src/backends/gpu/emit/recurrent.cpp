@@ -194,7 +194,7 @@ class RecurrentWriter {
   std::string function(size_t which, const std::string& x) {
     const RecurrentKind& kind = kind_of(call_);
     const auto functions = recurrent_activations(call_.attributes, kind);
-    const std::string forward = activation_text(w_, functions[which], dtype_, x);
+    std::string forward = activation_text(w_, functions[which], dtype_, x);
     const bool is_for_both = s_.directions == 1 || !call_.attributes.contains("activations");
     if (is_for_both) return forward;
     const NamedActivation& other = functions[kind.default_activations.size() + which];

@@ -173,7 +173,7 @@ bool is_whole(DType dtype) { return dtypes::kInteger.contains(dtype) || dtype ==
 bool is_signed_whole(DType dtype) { return dtypes::kSigned.contains(dtype); }
 
 std::string load(DType dtype, std::string_view pointer, std::string_view at) {
-  const std::string element = fmt::format("{}[{}]", pointer, at);
+  std::string element = fmt::format("{}[{}]", pointer, at);
   if (dtype == DType::f16) return fmt::format("from_f16({})", element);
   if (dtype == DType::bf16) return fmt::format("from_bf16({})", element);
   return element;
