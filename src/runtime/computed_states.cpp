@@ -1,6 +1,7 @@
 #include "runtime/computed_states.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -101,14 +102,15 @@ ComputedStates::ComputedStates(const Graph& graph, const ContentsOfInputs& state
 }
 
 void ComputedStates::renew(const Graph& graph, const ContentsOfInputs& states) {
-  Computation computation(graph, states);
+  std::optional<Computation> computation;  // once there is something to compute: most runs write no state
   for (Computed& computed : values_) {
     uint64_t version = 0;
     for (const size_t i : computed.states) version += states[i].version;
     StateContents& contents = computed.contents;
     if (contents.tensor.is_present() && contents.version == version) continue;
     contents = {};  // what it was makes room, unless a kernel has it
-    contents = {computation.elements(computed.value), version};
+    if (!computation) computation.emplace(graph, states);
+    contents = {computation->elements(computed.value), version};
   }
 }
 
