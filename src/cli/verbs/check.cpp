@@ -140,7 +140,7 @@ int compare(Session& session, const Options& options, LoadedModel loaded) {
   const CompiledModel compiled =
       compile_model(session, compiling, options.run, {.revalidation = Revalidation::numbers});
   const Executable& executable = compiled.executable;
-  const std::vector<Datum> actual = executable.run(inputs);
+  const Outputs actual = executable.run(inputs);
   log_plan(session, executable);
   const RunOptions run = with_plan(session, loaded, options.run);
   std::string compared_with = options.data;
