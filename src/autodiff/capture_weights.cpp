@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "autodiff/learnable.h"
+#include "autodiff/name_pattern.h"
 #include "autograph/op_def.h"
+#include "graph/schema.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -23,11 +25,6 @@ bool counts_captures(const OpDef& op) {
 
 // A branch has no inputs but captured ones.
 bool takes_captures(const OpDef& op) { return &op == &if_def() || counts_captures(op); }
-
-// How many inputs come before those that there may be any number of.
-size_t num_fixed_inputs(const OpDef& op) {
-  return op.inputs.size() - (!op.inputs.empty() && op.inputs.back().arity == Arity::variadic ? 1 : 0);
-}
 
 class Capturing {
  public:
@@ -59,16 +56,11 @@ class Capturing {
   // The constant with these elements, which is made where there is none.
   ValueId constant_like(const Value& weight) {
     const auto [known, is_new] = constants_.try_emplace(elements_of(weight.constant()));
-    if (is_new) known->second = graph_.add_constant(weight.constant(), own_name(weight.name()));
-    return known->second;
-  }
-
-  std::string own_name(const std::string& wanted) {
-    std::string name = wanted;
-    for (int number = 2; !name.empty() && !names_.insert(name).second; ++number) {
-      name = wanted + "_" + std::to_string(number);
+    if (is_new) {
+      const std::string& name = weight.name();
+      known->second = graph_.add_constant(weight.constant(), name.empty() ? name : take_name(names_, name));
     }
-    return name;
+    return known->second;
   }
 
   std::vector<Body> bodies_of(const Node& node) {
@@ -120,11 +112,11 @@ class Capturing {
     std::vector<ValueId> inputs = node.inputs();
     inputs.resize(std::max(inputs.size(), num_fixed_inputs(node.op())));
     inputs.insert(inputs.end(), captured.begin(), captured.end());
-    replace(id, std::move(inputs), std::move(attributes));
+    replace(id, node, std::move(inputs), std::move(attributes));
   }
 
-  void replace(NodeId id, std::vector<ValueId> inputs, Attributes attributes) {
-    const Node node = graph_.node(id);
+  // `node` is a copy of the node.
+  void replace(NodeId id, const Node& node, std::vector<ValueId> inputs, Attributes attributes) {
     std::vector<Type> types;
     for (const ValueId output : node.outputs()) types.push_back(graph_.type(output));
     const NodeId capturing =

@@ -15,11 +15,15 @@
 namespace autograph {
 namespace {
 
+Graph capturing(Graph model) {
+  capture_weights(model);
+  return model;
+}
+
 // Copies the model into `graph` and gives its float outputs.
 NamedValues copy_into(Graph& graph, const Graph& model) {
   Graph frozen = model;
   frozen.freeze();
-  capture_weights(frozen);
   std::vector<ValueId> inputs;
   for (const ValueId id : frozen.inputs()) {
     inputs.push_back(graph.add_input(frozen.type(id), frozen.value(id).name()));
@@ -36,10 +40,8 @@ NamedValues copy_into(Graph& graph, const Graph& model) {
 // Of the constants of the model those that "all" speaks of: tables, masks and what shapes follow from have no slope
 // that anybody asks for, or none at all.
 std::set<std::string> weights_of(const Graph& model) {
-  Graph capturing = model;
-  capture_weights(capturing);
   std::set<std::string> names;
-  for (const ValueId id : learnable_values(capturing)) names.insert(capturing.value(id).name());
+  for (const ValueId id : learnable_values(model)) names.insert(model.value(id).name());
   return names;
 }
 
@@ -67,14 +69,16 @@ NamedValues wanted_values(Graph& graph, const Graph& model, const std::string& p
 
 }  // namespace
 
-Graph loss_graph(const Graph& model, const GradientGraphOptions& options) {
+Graph loss_graph(const Graph& given, const GradientGraphOptions& options) {
+  const Graph model = capturing(given);
   Graph graph(model.name());
   graph.add_output(make_loss(copy_into(graph, model), {options.loss, "", options.seed}, "grad").id(), "loss");
   graph.erase_dead();
   return graph;
 }
 
-Graph gradient_graph(const Graph& model, const GradientGraphOptions& options) {
+Graph gradient_graph(const Graph& given, const GradientGraphOptions& options) {
+  const Graph model = capturing(given);
   Graph graph(model.name());
   {
     const NamedValues outputs = copy_into(graph, model);

@@ -38,4 +38,10 @@ bool fits(std::string_view patterns, std::string_view name) {
   return false;
 }
 
+std::string take_name(std::set<std::string>& taken, const std::string& wanted) {
+  std::string name = wanted;
+  for (int number = 2; !taken.insert(name).second; ++number) name = wanted + "_" + std::to_string(number);
+  return name;
+}
+
 }  // namespace autograph

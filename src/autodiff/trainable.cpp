@@ -83,10 +83,7 @@ class Promotion {
   // Makes a state of a constant.
   ValueId promote(ValueId id) {
     if (graph_.value(id).is_state()) return id;
-    const std::string wanted = name_of(id);
-    std::string name = wanted;
-    for (int number = 2; !names_.insert(name).second; ++number) name = wanted + "_" + std::to_string(number);
-    const ValueId state = graph_.add_state(graph_.value(id).constant(), name);
+    const ValueId state = graph_.add_state(graph_.value(id).constant(), take_name(names_, name_of(id)));
     graph_.replace_uses(id, state);
     graph_.erase_value(id);
     return state;

@@ -102,6 +102,10 @@ const Param* find_param(const std::vector<Param>& params, size_t slot) {
   return !params.empty() && params.back().arity == Arity::variadic ? &params.back() : nullptr;
 }
 
+size_t num_fixed_inputs(const OpDef& op) {
+  return op.inputs.size() - (!op.inputs.empty() && op.inputs.back().arity == Arity::variadic ? 1 : 0);
+}
+
 size_t resolve_num_outputs(const OpDef& op, int asked, const std::string& where) {
   const size_t least = required_count(op.outputs);
   if (asked < 0) {

@@ -23,6 +23,9 @@ size_t resolve_num_outputs(const OpDef& op, int asked, const std::string& where)
 /// Parameter that input or output `slot` belongs to: the last one repeats when it is variadic; null beyond the end.
 const Param* find_param(const std::vector<Param>& params, size_t slot);
 
+/// How many inputs come before those that there may be any number of.
+size_t num_fixed_inputs(const OpDef& op);
+
 /// Throws ValueError on a wrong number of inputs or a missing one, TypeError on dtypes outside the schema.
 void check_inputs(const OpDef& op, const Graph& graph, const std::vector<ValueId>& inputs, const std::string& where);
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "autodiff/drawn_weights.h"
 #include "autograph/autodiff.h"
 #include "autograph/builder.h"
 #include "autograph/compile.h"
@@ -12,13 +13,11 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
-#include "autograph/random.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/state_store.h"
 #include "autograph/train.h"
 #include "autograph/verify.h"
 #include "ops/defs.h"
-#include "ops/sample.h"
 #include "support/compare.h"
 #include "support/test_folder.h"
 
@@ -26,11 +25,6 @@ namespace autograph {
 namespace {
 
 using Names = std::vector<std::string>;
-
-Tensor weights(Dims dims, uint64_t seed) {
-  Random random(seed);
-  return draw_tensor(random, DType::f32, std::move(dims), -0.5, 0.5);
-}
 
 // The only output of a node with bodies.
 Var output_of(Graph& graph, const OpDef& op, std::vector<ValueId> inputs, Attributes attributes) {
@@ -52,9 +46,9 @@ GraphRef turn(const Tensor& w) {
   const Var i = input(*graph, DType::i64, {}, "i"), condition = input(*graph, DType::boolean, {}, "condition");
   const Var s = input(*graph, DType::f32, {2, 3}, "s");
   const Var is_first = equal(i, constant(*graph, Tensor::scalar(int64_t{0})));
-  const Var bias =
-      output_of(*graph, if_def(), {is_first.id()},
-                {{"then_branch", branch(weights({3}, 2), "first")}, {"else_branch", branch(weights({3}, 3), "later")}});
+  const Var bias = output_of(*graph, if_def(), {is_first.id()},
+                             {{"then_branch", branch(drawn_weights({3}, 2), "first")},
+                              {"else_branch", branch(drawn_weights({3}, 3), "later")}});
   const Var half = constant(*graph, Tensor::scalar(0.5F), "half");
   graph->add_output(condition.id());
   graph->add_output(tanh(matmul(s, constant(*graph, w, "w")) * half + bias).id());
@@ -64,14 +58,14 @@ GraphRef turn(const Tensor& w) {
 // A loop over a body whose matrix is read behind it, too.
 Graph make_model() {
   Graph graph("model");
-  const Tensor w = weights({3, 3}, 1);
+  const Tensor w = drawn_weights({3, 3}, 1);
   const Var x = input(graph, DType::f32, {2, 3}, "x"), turns = input(graph, DType::i64, {}, "turns");
   const Var state = output_of(graph, loop_def(), {turns.id(), {}, x.id()}, {{"body", turn(w)}});
   graph.add_output(matmul(state, constant(graph, w, "w")).id(), "y");
   return graph;
 }
 
-std::vector<Datum> inputs() { return {weights({2, 3}, 7), Tensor::scalar(int64_t{3})}; }
+std::vector<Datum> inputs() { return {drawn_weights({2, 3}, 7), Tensor::scalar(int64_t{3})}; }
 
 TEST(CaptureWeights, OfLoopsAndBranchesLearn) {
   const TrainableModel model = make_trainable(make_model(), {});

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "autodiff/drawn_weights.h"
 #include "autograph/builder.h"
 #include "autograph/compile.h"
 #include "autograph/error.h"
@@ -16,13 +17,11 @@
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/vision.h"
 #include "autograph/ops/window.h"
-#include "autograph/random.h"
 #include "autograph/seeded_inputs.h"
 #include "autograph/state_store.h"
 #include "autograph/train.h"
 #include "autograph/zoo.h"
 #include "ops/defs.h"
-#include "ops/sample.h"
 #include "support/compare.h"
 #include "support/message_of.h"
 #include "support/test_folder.h"
@@ -32,24 +31,20 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Tensor weights(Dims dims, uint64_t seed) {
-  Random random(seed);
-  return draw_tensor(random, DType::f32, std::move(dims), -0.5, 0.5);
-}
-
 // A convolution, a batch norm, a mask, a resize by scales, a scalar, and a product.
 Graph make_model() {
   Graph graph("model");
   const Var x = input(graph, DType::f32, {2, 3, 4, 4}, "x");
-  Var y = conv(x, constant(graph, weights({5, 3, 1, 1}, 1), "conv.weight"));
-  y = batch_normalization(y, constant(graph, weights({5}, 2), "bn.weight"), constant(graph, weights({5}, 3), "bn.bias"),
-                          constant(graph, weights({5}, 4), "bn.mean"),
+  Var y = conv(x, constant(graph, drawn_weights({5, 3, 1, 1}, 1), "conv.weight"));
+  y = batch_normalization(y, constant(graph, drawn_weights({5}, 2), "bn.weight"),
+                          constant(graph, drawn_weights({5}, 3), "bn.bias"),
+                          constant(graph, drawn_weights({5}, 4), "bn.mean"),
                           constant(graph, Tensor::of<float>({5}, {1, 2, 0.5F, 1, 3}), "bn.var"));
   y = relu(y) * constant(graph, Tensor::scalar(0.5F), "half");
   y = apply(resize_def(), {y, {}, constant(graph, Tensor::of<float>({4}, {1, 1, 2, 2}), "scales")}, {});
   y = relu(y + constant(graph, Tensor::of<float>({1, 1, 1, 8}, {0, 0, 0, 0, 0, 0, 0, -INFINITY}), "mask"));
-  y = reduce_mean(y * constant(graph, weights({5, 8, 1}, 5)), {2, 3}, false);
-  y = matmul(y, constant(graph, weights({5, 4}, 6), "fc.weight"));
+  y = reduce_mean(y * constant(graph, drawn_weights({5, 8, 1}, 5)), {2, 3}, false);
+  y = matmul(y, constant(graph, drawn_weights({5, 4}, 6), "fc.weight"));
   graph.add_output(y.id(), "y");
   return graph;
 }

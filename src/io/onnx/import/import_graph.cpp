@@ -9,6 +9,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "graph/schema.h"
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/import/import_attribute.h"
 #include "io/onnx/import/read_type.h"
@@ -38,11 +39,6 @@ size_t num_named_outputs(const onnx::NodeProto& node) {
   auto count = static_cast<size_t>(node.output_size());
   while (count > 0 && node.output(static_cast<int>(count) - 1).empty()) --count;
   return count;
-}
-
-size_t num_fixed_inputs(const OpDef& op) {
-  const bool variadic = !op.inputs.empty() && op.inputs.back().arity == Arity::variadic;
-  return op.inputs.size() - (variadic ? 1 : 0);
 }
 
 std::string at_node(const onnx::NodeProto& node, const std::string& name) {
