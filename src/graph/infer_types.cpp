@@ -108,14 +108,24 @@ void evaluate_if_known(Graph& graph, NodeId id, KnownValues& known, const InferO
   }
 }
 
+// Where a node comes from is spelled out when there is something to say about it.
+std::vector<Type> infer_outputs(const Graph& graph, const Node& node, const KnownValues& known) {
+  const auto infer = [&](const std::string& where) {
+    return infer_node(node.op(), graph, node.inputs(), node.attributes(), node.outputs().size(), where, &known);
+  };
+  try {
+    return infer("");
+  } catch (const Error&) {
+    return infer(node.provenance().to_string());
+  }
+}
+
 }  // namespace
 
 KnownValues infer_types(Graph& graph, const InferOptions& options) {
   KnownValues known;
   for (const NodeId id : graph.topological_order()) {
-    const Node& node = graph.node(id);
-    std::vector<Type> types = infer_node(node.op(), graph, node.inputs(), node.attributes(), node.outputs().size(),
-                                         node.provenance().to_string(), &known);
+    std::vector<Type> types = infer_outputs(graph, graph.node(id), known);
     for (size_t slot = 0; slot < types.size(); ++slot) {
       graph.set_type(graph.node(id).outputs()[slot], std::move(types[slot]));
     }

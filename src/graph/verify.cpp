@@ -114,14 +114,21 @@ class Verifier {
 
   void check_node(const Graph& graph, NodeId id) {
     const Node& node = graph.node(id);
-    const std::string where = node.provenance().to_string();
-    try {
+    const auto check = [&](const std::string& where) {
       check_attributes(node.op(), node.attributes(), where);
       resolve_num_outputs(node.op(), static_cast<int>(node.outputs().size()), where);
       check_inputs(node.op(), graph, node.inputs(), where);
       check_types(graph, id, where);
-    } catch (const UserError& error) {
-      problem(error.what());
+    };
+    try {
+      check("");
+    } catch (const UserError&) {
+      // Where a node comes from is spelled out when there is something to say about it.
+      try {
+        check(node.provenance().to_string());
+      } catch (const UserError& error) {
+        problem(error.what());
+      }
     }
     for (const auto& [name, value] : node.attributes()) {
       if (const auto* nested = std::get_if<GraphRef>(&value)) check_nested(graph, id, name, *nested);
