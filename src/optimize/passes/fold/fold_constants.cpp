@@ -85,7 +85,23 @@ bool is_quantized_weight(const Graph& graph, const Node& node) {
   });
 }
 
+// Would inference tell nothing new? All types are known, and no node gives elements that it knows without those of
+// another: such nodes read constants or shapes alone.
+bool has_nothing_to_infer(const Graph& graph) {
+  const auto is_static = [&](ValueId v) { return graph.type(v).is_static(); };
+  const auto is_constant = [&](ValueId v) { return !v.is_valid() || graph.value(v).is_constant(); };
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!std::all_of(node.outputs().begin(), node.outputs().end(), is_static)) return false;
+    if (node.op().traits.reads_shape_only) return false;
+    if (std::all_of(node.inputs().begin(), node.inputs().end(), is_constant)) return false;
+  }
+  return true;
+}
+
 bool fold_all(Graph& graph, const PassContext& context, bool keep_quantized_weights) {
+  // To infer takes longer than most passes do.
+  if (has_nothing_to_infer(graph)) return false;
   const KnownValues known = infer_types(graph);
   bool changed = false, has_news = false;
   for (const NodeId id : graph.topological_order()) {
