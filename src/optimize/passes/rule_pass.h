@@ -22,7 +22,7 @@ class RulePass {
   bool run(Graph& graph, const PassContext& context) const;
 
  private:
-  bool apply_at(Graph& graph, const PassContext& context, NodeId node) const;
+  bool apply_at(Graph& graph, const PassContext& context, NodeId node, std::span<const uint8_t> candidates) const;
 
   RuleMatcher matcher_;
   RulePassOptions options_;

@@ -18,6 +18,17 @@ uint64_t hash_literal(const AttributeValue& value) {
   return hasher.finish().low;
 }
 
+void add_needs(const Sum& sum, std::vector<const OpDef*>& needs) {
+  for (const Term& term : sum.terms) {
+    for (const Factor& factor : term.factors) {
+      if (factor.group) add_needs(*factor.group, needs);
+      if (!factor.call) continue;
+      needs.push_back(factor.call->op);
+      for (const Sum& argument : factor.call->arguments) add_needs(argument, needs);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string_view> outputs_of(const Rule& rule, const Pattern& pattern) {
@@ -46,6 +57,7 @@ CompiledRule::CompiledRule(const Rule& source) : rule(&source), before(parse_pat
   }
   AG_CHECK((source.guard == nullptr) == source.guard_doc.empty(), "{} a guard and its words go together", where);
   compile_attributes();
+  compile_needs();
   compile_steps();
   if (!source.build) compile_after();
 }
@@ -63,6 +75,14 @@ void CompiledRule::compile_attributes() {
       }
       if (compiled.role != AttributeRole::ignored) list.push_back(compiled);
     }
+  }
+}
+
+// Arithmetic in formulas is spelled in many ways; functions in formulas, and statements, are ops of one name.
+void CompiledRule::compile_needs() {
+  for (const PatternStatement& statement : before.statements) {
+    if (statement.op) needs.push_back(statement.op);
+    if (statement.formula) add_needs(statement.formula->sum, needs);
   }
 }
 

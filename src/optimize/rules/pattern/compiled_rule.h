@@ -39,6 +39,7 @@ struct CompiledRule {
   std::vector<int> outputs;                                ///< Variables of `before`.
   std::vector<std::vector<CompiledAttribute>> attributes;  ///< By statement; classes have none.
   std::vector<std::vector<MatchStep>> steps;  ///< By first statement; empty where not all are reached from there.
+  std::vector<const OpDef*> needs;            ///< Ops that a graph with a match has.
   size_t best_start = 0;                      ///< The statement from which the fewest readers are looked through.
   std::vector<uint8_t> is_output;             ///< By variable of `before`.
   // Variables of `before` for those of `after`; -1: made in `after`.
@@ -50,6 +51,7 @@ struct CompiledRule {
 
  private:
   void compile_attributes();
+  void compile_needs();
   void compile_steps();
   std::vector<MatchStep> steps_from(int first) const;
   void compile_after();

@@ -1,6 +1,7 @@
 // RuleMatcher: which statements of which rules a node can stand for, and what is found reported once.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "optimize/rules/pattern/ancestry.h"
@@ -161,9 +162,22 @@ std::vector<RuleMatch> RuleMatcher::find_near(const Graph& graph, std::span<cons
   return round.take();
 }
 
-std::vector<RuleMatch> RuleMatcher::find_at(const Graph& graph, NodeId node) const {
+std::vector<uint8_t> RuleMatcher::find_candidates(const Graph& graph) const {
+  std::unordered_set<const OpDef*> ops;
+  for (const NodeId id : graph.nodes()) ops.insert(&graph.node(id).op());
+  std::vector<uint8_t> candidates;
+  for (const auto& rule : impl_->compiled()) {
+    candidates.push_back(
+        std::all_of(rule->needs.begin(), rule->needs.end(), [&](const OpDef* op) { return ops.contains(op); }));
+  }
+  return candidates;
+}
+
+std::vector<RuleMatch> RuleMatcher::find_at(const Graph& graph, NodeId node,
+                                            std::span<const uint8_t> candidates) const {
   FoundMatches found;
   impl_->for_each_start(graph.node(node), [&](const Start& start) {
+    if (!candidates.empty() && !candidates[start.rule]) return;
     const auto& rule = impl_->compiled()[start.rule];
     if (start.statement + 1 == rule->before.statements.size()) {
       MatchAttempt(graph, rule, found).run(start.statement, node);
