@@ -7,6 +7,7 @@
 namespace autograph {
 
 void BodyBuilder::add(const Node& node) {
+  finished_ = nullptr;
   std::vector<ValueId> inputs;
   for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? inner(v) : ValueId{});
   std::vector<Type> types;
@@ -34,13 +35,17 @@ ValueId BodyBuilder::inner(ValueId outer) {
   return made;
 }
 
-GraphRef BodyBuilder::finish() const {
-  auto body = std::make_shared<Graph>(body_);
-  body->add_output(last_);
-  return body;
+const GraphRef& BodyBuilder::finish() const {
+  if (!finished_) {
+    auto body = std::make_shared<Graph>(body_);
+    body->add_output(last_);
+    finished_ = std::move(body);
+  }
+  return finished_;
 }
 
 void BodyBuilder::add_constant(ValueId outer) {
+  finished_ = nullptr;
   for (const auto& [from, to] : known_) {
     if (from == outer) return;
   }

@@ -34,11 +34,12 @@ class BodyBuilder {
 
  private:
   ValueId inner(ValueId outer);
-  GraphRef finish() const;
+  const GraphRef& finish() const;
   NodeId add_to(Graph& trial) const;
 
   const Graph& graph_;
   Graph body_;
+  mutable GraphRef finished_;                       // made when it is asked for
   ValueId last_;                                    // inner
   ValueId outer_last_;                              // the same value outside
   std::vector<std::pair<ValueId, ValueId>> known_;  // outer to inner

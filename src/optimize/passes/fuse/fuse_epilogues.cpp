@@ -9,6 +9,7 @@
 // they are. Most chains are taken as a whole, so that is what is asked first: to ask takes most of the time. A residual
 // is taken by the producer that comes last, by which time the other operand is there.
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "autograph/op_def.h"
@@ -45,12 +46,20 @@ bool fuse_behind(Graph& graph, const PassContext& context, NodeId anchor) {
     chain.push_back(next);
   }
   const auto first = [&](size_t count) { return std::span<const NodeId>(chain).first(count); };
-  const auto has_kernel = [&](size_t count) { return body_of(graph, first(count)).has_kernel(context); };
-  size_t length = std::min(chain.size(), kFirstLength);
-  while (length > 1 && !has_kernel(length)) --length;
-  while (length >= kFirstLength && length < chain.size() && has_kernel(length + 1)) ++length;
-  if (length < 2) return false;
-  body_of(graph, first(length)).replace(graph, first(length));
+  std::optional<BodyBuilder> body;  // of the longest part that has a kernel
+  size_t length = 0;
+  const auto has_kernel = [&](size_t count) {
+    BodyBuilder longer = body_of(graph, first(count));
+    if (!longer.has_kernel(context)) return false;
+    body.emplace(std::move(longer));
+    length = count;
+    return true;
+  };
+  size_t count = std::min(chain.size(), kFirstLength);
+  while (count > 1 && !has_kernel(count)) --count;
+  while (count >= kFirstLength && count < chain.size() && has_kernel(count + 1)) ++count;
+  if (!body) return false;
+  body->replace(graph, first(length));
   return true;
 }
 
