@@ -15,6 +15,7 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <unordered_map>
 
 #include <fmt/core.h>
 
@@ -125,9 +126,8 @@ bool are_numbers(const formulas::Bindings& bindings) {
 // Of max and min nobody expects that they lose NaN, as oneDNN's clip and relu do; prelu with a slope of 0 is relu, too.
 bool keeps_nan(const EpilogueOp& op) { return op.op == &max_def() || op.op == &min_def() || op.op == &prelu_def(); }
 
-std::optional<Match> find_reading(const EpilogueOp& op) {
+std::optional<Match> match_readings(const EpilogueOp& op) {
   static const std::vector<Reading> kReadings = readings();
-  if (keeps_nan(op)) return std::nullopt;
   const Expr formula = formula_of(op);
   if (!formula.is_present()) return std::nullopt;
   for (const Reading& reading : kReadings) {
@@ -135,6 +135,16 @@ std::optional<Match> find_reading(const EpilogueOp& op) {
     if (bindings && are_numbers(*bindings)) return Match{&reading, *bindings};
   }
   return std::nullopt;
+}
+
+std::optional<Match> find_reading(const EpilogueOp& op) {
+  if (keeps_nan(op)) return std::nullopt;
+  const bool is_op_alone = op.operands.size() == 1 && op.attributes->begin() == op.attributes->end();
+  if (!is_op_alone) return match_readings(op);
+  // Most epilogues are a relu or the like, asked about by every kernel of every convolution.
+  static thread_local std::unordered_map<const OpDef*, std::optional<Match>> known;
+  const auto it = known.find(op.op);
+  return it != known.end() ? it->second : known.emplace(op.op, match_readings(op)).first->second;
 }
 
 float number_of(const Expr& x, const formulas::Bindings& numbers) {
