@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "autograph/layout.h"
@@ -79,6 +80,25 @@ struct KernelVariant {
 
 class PackedConstants;
 
+/// What kernels found out about a call, kept from one that is asked about it to the next. For one thread.
+class CallReadings {
+ public:
+  /// What the first who asks for a T makes by `read()`, which may be null.
+  template <class T, class Read>
+  std::shared_ptr<const T> get(Read&& read) {
+    static const char kType = 0;  // whose address stands for T
+    for (const auto& [type, reading] : readings_) {
+      if (type == &kType) return std::static_pointer_cast<const T>(reading);
+    }
+    std::shared_ptr<const T> reading = read();
+    readings_.emplace_back(&kType, reading);
+    return reading;
+  }
+
+ private:
+  std::vector<std::pair<const void*, std::shared_ptr<const void>>> readings_;
+};
+
 /// What a kernel is asked to do. Op and attributes outlive the kernel that is made for them.
 struct KernelCall {
   const OpDef& op;
@@ -92,6 +112,7 @@ struct KernelCall {
   PackedConstants* packed = nullptr;       ///< Where packed constants are shared; null: nowhere.
   /// Bytes of all constants of the plan: from run to run they stay in a cache that holds them all. 0: not known.
   size_t plan_constant_bytes = 0;
+  CallReadings* readings = nullptr;  ///< Where kernels keep what they read of the call; null: nowhere.
 
   bool has_input(size_t slot) const { return slot < inputs.size() && inputs[slot].is_tensor(); }
   /// Dims of input `slot`.

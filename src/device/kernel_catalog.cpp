@@ -51,7 +51,10 @@ std::vector<size_t> KernelCatalog::kernels_for(std::string_view op) const {
   return kernels;
 }
 
-KernelCandidates KernelCatalog::candidates(const KernelCall& call) const {
+KernelCandidates KernelCatalog::candidates(const KernelCall& asked) const {
+  CallReadings readings;
+  KernelCall call = asked;
+  call.readings = &readings;
   KernelCandidates result;
   bool has_plain = false;
   for (const size_t i : kernels_for(call.op.name)) {
@@ -110,9 +113,12 @@ KernelSelection KernelCatalog::select(const KernelCall& call, KernelJudge* judge
   return selection;
 }
 
-bool KernelCatalog::accepts(const KernelCall& call) const {
-  const auto own = by_op_.find(call.op.name);
+bool KernelCatalog::accepts(const KernelCall& asked) const {
+  const auto own = by_op_.find(asked.op.name);
   if (own == by_op_.end()) return false;
+  CallReadings readings;
+  KernelCall call = asked;
+  call.readings = &readings;
   // Passes ask about one convolution after the other, which most kernels of a fused node refuse: the one that took the
   // call before is asked first.
   static thread_local size_t last = std::numeric_limits<size_t>::max();

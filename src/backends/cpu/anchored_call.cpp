@@ -36,28 +36,35 @@ std::optional<float> known_number(const EpilogueOp& op, size_t slot, float other
   return constant.data<float>()[0];
 }
 
-std::optional<AnchoredCall> AnchoredCall::read(const KernelCall& call, std::span<const OpDef* const> anchors) {
-  AnchoredCall result;
+std::shared_ptr<const AnchoredCall> AnchoredCall::read(const KernelCall& call, std::span<const OpDef* const> anchors) {
+  if (&call.op != &fused_def() && !is_one_of(call.op, anchors)) return nullptr;
+  const auto read = [&] { return read_any(call); };
+  std::shared_ptr<const AnchoredCall> result = call.readings ? call.readings->get<AnchoredCall>(read) : read();
+  return result && is_one_of(result->op(), anchors) ? result : nullptr;
+}
+
+std::shared_ptr<const AnchoredCall> AnchoredCall::read_any(const KernelCall& call) {
+  auto result = std::make_shared<AnchoredCall>();
   if (&call.op == &fused_def()) {
-    if (!result.read_body(call, anchors)) return std::nullopt;
+    if (!result->read_body(call)) return nullptr;
   } else {
-    if (!is_one_of(call.op, anchors) || call.outputs.size() != 1) return std::nullopt;
-    result.op_ = &call.op;
-    result.attributes_ = &call.attributes;
-    result.output_ = call.outputs[0];
+    if (call.outputs.size() != 1) return nullptr;
+    result->op_ = &call.op;
+    result->attributes_ = &call.attributes;
+    result->output_ = call.outputs[0];
     for (size_t i = 0; i < call.inputs.size(); ++i) {
-      result.operands_.push_back(
+      result->operands_.push_back(
           {static_cast<int>(i), call.constant(i) ? *call.constant(i) : Tensor(), call.inputs[i], false});
     }
   }
-  for (const Operand& operand : result.operands_) {
-    result.operand_types_.push_back(operand.type);
-    result.constants_.push_back(operand.constant);
+  for (const Operand& operand : result->operands_) {
+    result->operand_types_.push_back(operand.type);
+    result->constants_.push_back(operand.constant);
   }
   return result;
 }
 
-bool AnchoredCall::read_body(const KernelCall& call, std::span<const OpDef* const> anchors) {
+bool AnchoredCall::read_body(const KernelCall& call) {
   body_ = typed_body(call);
   const Graph& body = *body_;
   if (body.outputs().size() != 1 || body.inputs().size() != call.inputs.size()) return false;
@@ -69,7 +76,7 @@ bool AnchoredCall::read_body(const KernelCall& call, std::span<const OpDef* cons
     for (const ValueId v : node.inputs()) operands.push_back(read_operand(call, body, v, chain));
     const auto num_chain = std::count_if(operands.begin(), operands.end(), [](const Operand& o) { return o.is_chain; });
     if (!chain.is_valid()) {
-      if (!is_one_of(node.op(), anchors)) return false;
+      if (node.op().traits.elementwise) return false;
       op_ = &node.op();
       attributes_ = &node.attributes();
       operands_ = std::move(operands);
@@ -110,7 +117,7 @@ KernelCall AnchoredCall::anchor_call(int threads) const {
   return {*op_, *attributes_, operand_types_, {&output_, 1}, constants_, threads};
 }
 
-std::optional<AnchoredCall> read_conv(const KernelCall& call) {
+std::shared_ptr<const AnchoredCall> read_conv(const KernelCall& call) {
   const OpDef* const anchors[] = {&conv_def()};
   return AnchoredCall::read(call, anchors);
 }

@@ -34,8 +34,8 @@ std::optional<float> known_number(const EpilogueOp& op, size_t slot, float other
 /// Refers to the attributes of the call it was read from.
 class AnchoredCall {
  public:
-  /// Reads `call`; nothing unless its anchor is one of `anchors` and the rest a chain that ends in the only output.
-  static std::optional<AnchoredCall> read(const KernelCall& call, std::span<const OpDef* const> anchors);
+  /// Reads `call`; null unless its anchor is one of `anchors` and the rest a chain that ends in the only output.
+  static std::shared_ptr<const AnchoredCall> read(const KernelCall& call, std::span<const OpDef* const> anchors);
 
   const OpDef& op() const { return *op_; }
   const Attributes& attributes() const { return *attributes_; }
@@ -51,7 +51,8 @@ class AnchoredCall {
   KernelCall anchor_call(int threads) const;
 
  private:
-  bool read_body(const KernelCall& call, std::span<const OpDef* const> anchors);
+  static std::shared_ptr<const AnchoredCall> read_any(const KernelCall& call);
+  bool read_body(const KernelCall& call);
   Operand read_operand(const KernelCall& call, const Graph& body, ValueId value, ValueId chain) const;
 
   std::shared_ptr<const Graph> body_;  // null when the call is the anchor's own
@@ -68,6 +69,6 @@ class AnchoredCall {
 std::shared_ptr<const Graph> typed_body(const KernelCall& call);
 
 /// `call` as a convolution with an epilogue.
-std::optional<AnchoredCall> read_conv(const KernelCall& call);
+std::shared_ptr<const AnchoredCall> read_conv(const KernelCall& call);
 
 }  // namespace autograph

@@ -31,7 +31,7 @@ using Desc = dnnl::memory::desc;
 // Tags of the variants.
 enum Form : int { kMatmul = 0, kInnerProduct = 1, kConvolution = 2 };
 
-std::optional<AnchoredCall> read(const KernelCall& call) {
+std::shared_ptr<const AnchoredCall> read(const KernelCall& call) {
   const OpDef* const anchors[] = {&matmul_def(), &gemm_def()};
   return AnchoredCall::read(call, anchors);
 }

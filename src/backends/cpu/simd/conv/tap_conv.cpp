@@ -33,7 +33,7 @@ constexpr size_t kB = 2;
 
 bool is_transposed(const AnchoredCall& conv) { return &conv.op() == &conv_transpose_def(); }
 
-std::optional<AnchoredCall> read_call(const KernelCall& call) {
+std::shared_ptr<const AnchoredCall> read_call(const KernelCall& call) {
   const OpDef* const anchors[] = {&conv_def(), &conv_transpose_def()};
   return AnchoredCall::read(call, anchors);
 }

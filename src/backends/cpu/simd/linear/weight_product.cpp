@@ -28,7 +28,7 @@ constexpr size_t kC = 2;
 // That are computed together: their weights are read once.
 constexpr int64_t kFewRows = 6;
 
-std::optional<AnchoredCall> read(const KernelCall& call) {
+std::shared_ptr<const AnchoredCall> read(const KernelCall& call) {
   const OpDef* const anchors[] = {&matmul_def(), &gemm_def()};
   return AnchoredCall::read(call, anchors);
 }
