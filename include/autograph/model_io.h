@@ -48,6 +48,8 @@ struct Model {
   std::vector<std::string> warnings;            ///< For example an opset newer than this build knows.
   /// Inputs with an initializer, which are constants of the graph: LoadOptions::given_inputs makes inputs of them.
   std::vector<std::pair<std::string, Type>> optional_inputs;
+  /// What the file has for inputs with an initializer that LoadOptions::given_inputs made inputs of.
+  std::map<std::string, Tensor> input_defaults;
 };
 
 /// Loads an ONNX file with its external data. Throws FormatError (malformed), UnsupportedError (all missing ops at
@@ -66,6 +68,7 @@ struct SaveOptions {
   int64_t external_data_above = int64_t{1536} << 20;  ///< Weights go to FILE.data when they sum to more than this.
   std::string doc = {};                               ///< As Model::doc.
   std::map<std::string, std::string> metadata = {};   ///< As Model::metadata.
+  std::map<std::string, Tensor> input_defaults = {};  ///< As Model::input_defaults: initializers of these inputs.
 };
 
 /// Writes `graph` as ONNX, by way of a temporary file. States, the parameters of modules among them, become inputs with

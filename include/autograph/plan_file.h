@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct PlanOrigin {
 
 /// What the graph gives for inputs that anybody can draw again.
 struct PlanProbe {
-  uint64_t seed = 0;           ///< Of seeded_inputs().
+  uint64_t seed = 0;           ///< Of seeded_inputs(), but for inputs with a default.
   std::vector<Datum> outputs;  ///< What was computed where the plan was made; empty when outputs are no tensors.
 };
 
@@ -39,18 +40,20 @@ struct SavedPlan {
   PlanProbe probe;
   std::vector<double> node_us;  ///< Measured time of each node by its position in topological order; may be empty.
   KernelTimes kernel_times;     ///< By which kernels were chosen where PlanOrigin::tune; they hold for that machine.
+  std::map<std::string, Tensor> input_defaults;  ///< As Model::input_defaults: what inputs are that a run leaves out.
 };
 
 /// Where compile() with these options happens.
 PlanOrigin plan_origin(const CompileOptions& options, const std::string& model);
 
-/// Runs what was found once on inputs drawn from `seed`, and measures its nodes.
-SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed);
+/// Runs what was found once on inputs drawn from `seed`, or that have a default, and measures its nodes.
+SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed,
+                    const std::map<std::string, Tensor>& input_defaults = {});
 
 /// The same with `compiled`, made of `optimized` with `options`, CompileOptions::profile and no passes, in place of
 /// compiling it once more. Its states, where it has any, must be as before the first run.
 SavedPlan make_plan(Optimized optimized, const Executable& compiled, const CompileOptions& options,
-                    const std::string& model, uint64_t seed);
+                    const std::string& model, uint64_t seed, const std::map<std::string, Tensor>& input_defaults = {});
 
 /// Compiles it as it was made: with its kernel times where they hold. With CompileOptions::tune tuning goes on from
 /// there, and whole plans are run where the plan has none that were.

@@ -7,6 +7,8 @@
 // first axis); else 224 in pictures (4 axes, of which the second or the last has extent 1, 3 or 4); else 1. A name that
 // is an expression ("past_sequence_length + 1") is computed from the extents of its parts.
 //
+// Inputs that options have a value for are that value.
+//
 // Elements: floats are normal with deviation 1. Integers that index a table of constants or states, label classes, or
 // say which image (directly, or through casts and reshapes), are drawn below the smallest such extent; integers named
 // as a mask are 1, as positions count up, other i32 and i64 are 0 or 1. u8 takes 0..255, other narrow integers -8..7.
@@ -27,9 +29,10 @@ namespace autograph {
 
 /// What to fill inputs with.
 struct SeedOptions {
-  uint64_t seed = 0;                    ///< Same seed, same elements.
-  std::optional<int64_t> batch;         ///< Extent of batch symbols; 1 when not given.
-  std::map<std::string, int64_t> dims;  ///< Extents by name, or by the place where they stand: "x[2]".
+  uint64_t seed = 0;                          ///< Same seed, same elements.
+  std::optional<int64_t> batch;               ///< Extent of batch symbols; 1 when not given.
+  std::map<std::string, int64_t> dims;        ///< Extents by name, or by the place where they stand: "x[2]".
+  std::map<std::string, Tensor> values = {};  ///< Inputs that are not drawn, by name: such as a model has a value for.
 };
 
 /// The type of input `index` with numbers for all extents. Throws ShapeError for an input of unknown rank, ValueError

@@ -207,6 +207,8 @@ Extents find_extents(const Graph& graph, const SeedOptions& options) {
   for (const ValueId input : graph.inputs()) {
     const Type& type = graph.type(input);
     if (!type.is_tensor() || !type.shape().has_rank()) continue;
+    const auto known = options.values.find(graph.value(input).name());
+    const bool is_known = known != options.values.end() && known->second.rank() == type.shape().rank();
     for (int64_t axis = 0; axis < type.shape().rank(); ++axis) {
       const std::string_view name = type.shape()[axis].name();
       if (name.empty()) continue;
@@ -214,6 +216,7 @@ Extents find_extents(const Graph& graph, const SeedOptions& options) {
       if (axis > 0 && is_picture(type)) extents.picture.emplace(name);
       const auto given = options.dims.find(place_of(graph.value(input).name(), axis));
       if (given != options.dims.end()) extents.options.dims.emplace(name, given->second);
+      if (is_known) extents.options.dims.emplace(name, known->second.dims()[static_cast<size_t>(axis)]);
     }
   }
   return extents;
@@ -320,10 +323,14 @@ class Filler {
 
 Type bound_input_type(const Graph& graph, size_t index, const SeedOptions& options) {
   const Value& value = graph.value(graph.inputs().at(index));
+  const auto known = options.values.find(value.name());
+  if (known != options.values.end()) return known->second.type();
   return bound(value.type(), value.name(), find_extents(graph, options));
 }
 
 Datum seeded_input(const Graph& graph, size_t index, const SeedOptions& options) {
+  const auto known = options.values.find(graph.value(graph.inputs().at(index)).name());
+  if (known != options.values.end()) return known->second;
   // An odd multiplier keeps the streams of different inputs and neighbouring seeds apart.
   const uint64_t seed = (options.seed + 1) * 0x9E3779B97F4A7C15ULL + index;
   return Filler(graph, graph.inputs().at(index), seed).fill(bound_input_type(graph, index, options));

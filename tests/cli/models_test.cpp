@@ -49,14 +49,21 @@ std::string tensor(const std::vector<float>& elements) {
   return number(1, 1) + number(1, elements.size()) + number(2, 1) + bytes(9, raw);
 }
 
-// A .npy file of f32[1, n].
-std::string npy_row(const std::vector<float>& elements) {
-  std::string header =
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (1, " + std::to_string(elements.size()) + ")}";
+// A .npy file of f32 of this shape.
+std::string npy(const std::string& shape, const std::vector<float>& elements) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + "}";
   header.resize(117, ' ');
   header += '\n';
   const std::string raw(reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(float));
   return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header + raw;
+}
+
+std::string npy_row(const std::vector<float>& elements) {
+  return npy("(1, " + std::to_string(elements.size()) + ")", elements);
+}
+
+std::string npy_vector(const std::vector<float>& elements) {
+  return npy("(" + std::to_string(elements.size()) + ",)", elements);
 }
 
 class CliModel : public testing::Test {
@@ -483,12 +490,7 @@ TEST_F(CliModel, InputWithAValueOfTheFileCanBeGiven) {
   write("x.npy", npy_row({-1, 2, -3}));
   const std::string model = path("open.onnx") + " --input x=" + path("x.npy");
   EXPECT_EQ(run_program("info --json " + path("open.onnx")).json()["optional_inputs"][0]["name"], "bias");
-  // Another extent than the file's: a row that broadcasts.
-  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}";
-  header.resize(117, ' ');
-  const float one = 1;
-  write("bias.npy", std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() + 1) + '\0' + header + '\n' +
-                        std::string(reinterpret_cast<const char*>(&one), sizeof one));
+  write("bias.npy", npy_vector({1}));  // another extent than the file's: a row that broadcasts
   for (const std::string verb : {"run ", "check ", "bisect "}) {
     const ProgramResult result = run_program(verb + "--json " + model + " --input bias=" + path("bias.npy"));
     ASSERT_EQ(result.exit_code, 0) << verb << result.err;
@@ -496,6 +498,43 @@ TEST_F(CliModel, InputWithAValueOfTheFileCanBeGiven) {
       EXPECT_NEAR(result.json()["outputs"][0]["max"].get<double>(), 3, 1e-6);
     }
   }
+}
+
+TEST_F(CliModel, SavedResultsKeepTheValueOfAnInputThatWasGiven) {
+  write("open.onnx", open_model());
+  write("x.npy", npy_row({-1, 2, -3}));
+  write("bias.npy", npy_vector({1, 1, 1}));
+  const std::string x = " --input x=" + path("x.npy");
+  const std::string given = x + " --input bias=" + path("bias.npy");
+  for (const std::string file : {"o.agplan", "o.onnx"}) {
+    const ProgramResult optimized =
+        run_program("optimize --strategy sequential --seconds 0 " + path("open.onnx") + given + " -o " + path(file));
+    ASSERT_EQ(optimized.exit_code, 0) << optimized.err;
+    EXPECT_EQ(run_program("info --json " + path(file)).json()["optional_inputs"][0]["name"], "bias") << file;
+    for (const std::string verb : {"run --json ", "check --json ", "bench --seconds 0 --json "}) {
+      const ProgramResult left_out = run_program(verb + path(file) + x);
+      ASSERT_EQ(left_out.exit_code, 0) << verb << file << left_out.err;
+      if (verb != "run --json ") continue;
+      EXPECT_EQ(left_out.json()["outputs"][0]["min"], 10) << file;
+      EXPECT_EQ(left_out.json()["outputs"][0]["max"], 30) << file;
+    }
+    const ProgramResult replaced = run_program("run --json " + path(file) + given);
+    ASSERT_EQ(replaced.exit_code, 0) << replaced.err;
+    EXPECT_EQ(replaced.json()["outputs"][0]["max"], 3) << file;
+  }
+}
+
+TEST_F(CliModel, PlanTellsThatAValueOfTheFileDoesNotFitAnyMore) {
+  write("open.onnx", open_model());
+  write("x.npy", npy_row({-1, 2, -3}));
+  write("bias.npy", npy_vector({1}));
+  const ProgramResult optimized =
+      run_program("optimize --strategy sequential --seconds 0 " + path("open.onnx") + " --input x=" + path("x.npy") +
+                  " --input bias=" + path("bias.npy") + " -o " + path("o.agplan"));
+  ASSERT_EQ(optimized.exit_code, 0) << optimized.err;
+  EXPECT_TRUE(contains(optimized.err, "input 'bias': the file has f32[3] for it, the result takes f32[1]"))
+      << optimized.err;
+  EXPECT_TRUE(run_program("info --json " + path("o.agplan")).json()["optional_inputs"].empty());
 }
 
 TEST_F(CliModel, MissingExternalDataIsExitThree) {

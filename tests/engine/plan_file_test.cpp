@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -14,6 +15,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/seeded_inputs.h"
+#include "base/hash.h"
 #include "support/graphs/random_network.h"
 #include "support/test_folder.h"
 
@@ -27,6 +29,14 @@ std::string read_file(const std::string& path) {
 
 void write_file(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
+}
+
+// Of header and text, which follow the head of a plan file.
+size_t content_bytes(const std::string& file) {
+  uint64_t header = 0, text = 0;
+  std::memcpy(&header, file.data() + 16, sizeof header);
+  std::memcpy(&text, file.data() + 24, sizeof text);
+  return header + text;
 }
 
 CompileOptions one_thread() {
@@ -158,8 +168,8 @@ TEST_F(PlanFile, SaysWhatIsWrong) {
   EXPECT_NE(refusal(good + "x").find("something was added"), std::string::npos);
   EXPECT_NE(refusal("not a plan at all").find("it is no plan file"), std::string::npos);
   std::string newer = good;
-  newer[8] = 3;
-  EXPECT_NE(refusal(newer).find("expected format 2, got 3"), std::string::npos);
+  newer[8] = 4;
+  EXPECT_NE(refusal(newer).find("expected format 2 or 3, got 4"), std::string::npos);
   std::string huge = good;
   for (size_t i = 0; i < 8; ++i) huge[32 + i] = '\xFF';  // bytes of the pool
   EXPECT_NE(refusal(huge).find("cut off"), std::string::npos);
@@ -167,6 +177,53 @@ TEST_F(PlanFile, SaysWhatIsWrong) {
   weights.back() = static_cast<char>(weights.back() ^ 1);
   EXPECT_NE(refusal(weights).find("its weights are damaged"), std::string::npos);
   EXPECT_THROW(load_plan(folder_ / "nowhere.agplan"), IoError);
+}
+
+// A graph with the input w, and what a file had for it.
+Optimized with_optional_input() {
+  Optimized optimized;
+  Graph& graph = optimized.graph;
+  const Var x = input(graph, DType::f32, {2, 100}, "x");
+  graph.add_output(add(x, input(graph, DType::f32, {100}, "w")).id(), "y");
+  input(graph, DType::string, {2}, "\xff");
+  return optimized;
+}
+
+TEST_F(PlanFile, KeepsTheDefaultsOfInputs) {
+  const Tensor w = seeded_input(with_optional_input().graph, 1).tensor();
+  const Tensor words = Tensor::of<std::string>({2}, {"a", "\xfe\n\""});
+  save_plan(make_plan(with_optional_input(), one_thread(), "m.onnx", 7, {{"w", w}, {"\xff", words}}), path_);
+  const SavedPlan loaded = load_plan(path_);
+  ASSERT_EQ(loaded.input_defaults.size(), 2U);
+  EXPECT_EQ(loaded.input_defaults.at("w").content_hash(), w.content_hash());
+  EXPECT_EQ(loaded.input_defaults.at("\xff").content_hash(), words.content_hash());
+  EXPECT_TRUE(revalidate(loaded, one_thread(), Revalidation::numbers).difference.ok);
+  save_plan(loaded, folder_ / "again.agplan");
+  EXPECT_EQ(read_file(folder_ / "again.agplan"), read_file(path_));
+  EXPECT_TRUE(load_plan(folder_ / "again.agplan").input_defaults.contains("w"));
+}
+
+TEST_F(PlanFile, RefusesDefaultsOfWhatIsNoInput) {
+  SavedPlan bad = plan_;
+  bad.input_defaults["w"] = Tensor::zeros(DType::f32, {2});  // a constant of the plan
+  save_plan(bad, path_);
+  EXPECT_NE(refusal(read_file(path_)).find("[agplan] default of 'w': expected that of an input"), std::string::npos);
+}
+
+TEST_F(PlanFile, ReadsTheFormatBefore) {
+  std::string before = read_file(path_);
+  before[8] = 2;
+  constexpr size_t kHashed = 56, kHead = 72;
+  const Hash128 hash = Hasher()
+                           .add(hash_bytes(before.data(), kHashed))
+                           .add(hash_bytes(before.data() + kHead, content_bytes(before)))
+                           .finish();
+  std::memcpy(before.data() + kHashed, &hash.low, sizeof hash.low);
+  std::memcpy(before.data() + kHashed + sizeof hash.low, &hash.high, sizeof hash.high);
+  write_file(path_, before);
+  const SavedPlan loaded = load_plan(path_);
+  EXPECT_EQ(structural_hash(loaded.optimized.graph), structural_hash(plan_.optimized.graph));
+  EXPECT_TRUE(loaded.input_defaults.empty());
 }
 
 // Files made by somebody who knows the hash: the content itself is checked.

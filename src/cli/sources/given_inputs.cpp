@@ -78,6 +78,7 @@ Datum filled_input(const Graph& graph, size_t index, const std::string& text, co
 std::vector<Datum> gather_inputs(const LoadedModel& loaded, const Given& given) {
   const Graph& graph = loaded.model.graph;
   SeedOptions seeds = loaded.seeds;
+  for (const auto& [name, tensor] : given.tensors) seeds.values.erase(name);
   for (const ValueId id : graph.inputs()) {
     const auto found = given.tensors.find(graph.value(id).name());
     const std::vector<Dim>& dims = graph.type(id).shape().dims();
@@ -132,12 +133,22 @@ std::vector<std::string> guessed_numbers(const LoadedModel& loaded, const Given&
   const Graph& graph = loaded.model.graph;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const std::string& name = graph.value(graph.inputs()[i]).name();
-    if (given.tensors.contains(name) || given.numbers.contains(name) || !loaded.inputs[i].is_tensor()) continue;
+    const bool is_given = given.tensors.contains(name) || given.numbers.contains(name);
+    if (is_given || loaded.seeds.values.contains(name) || !loaded.inputs[i].is_tensor()) continue;
     const Tensor& drawn = loaded.inputs[i].tensor();
     if (!dtypes::kInteger.contains(drawn.dtype()) || drawn.num_elements() != 1) continue;
     guessed.push_back(fmt::format("{}={}", name, drawn.to_i64()[0]));
   }
   return guessed;
+}
+
+// Could a run of a graph with such an input have `tensor` for it?
+bool takes(const Type& type, const Tensor& tensor) {
+  if (!type.is_tensor() || type.dtype() != tensor.dtype()) return false;
+  if (!type.shape().has_rank()) return true;
+  const std::vector<Dim>& dims = type.shape().dims();
+  return std::equal(dims.begin(), dims.end(), tensor.dims().begin(), tensor.dims().end(),
+                    [](const Dim& dim, int64_t extent) { return !dim.is_known() || dim.value() == extent; });
 }
 
 std::string note_on(const std::vector<std::string>& extents, const std::vector<std::string>& numbers) {
@@ -170,6 +181,22 @@ const std::vector<Datum>& given_inputs(Session& session, LoadedModel& loaded, co
   loaded.inputs = gather_inputs(loaded, given);
   session.note_on_failure(note_on(guessed_extents(loaded, given), guessed_numbers(loaded, given)));
   return loaded.inputs;
+}
+
+std::map<std::string, Tensor> kept_defaults(const Session& session, const LoadedModel& loaded, const Graph& graph) {
+  std::map<std::string, Tensor> kept;
+  for (const ValueId id : graph.inputs()) {
+    const std::string& name = graph.value(id).name();
+    const auto found = loaded.model.input_defaults.find(name);
+    if (found == loaded.model.input_defaults.end()) continue;
+    if (takes(graph.type(id), found->second)) {
+      kept.insert(*found);
+    } else {
+      session.warn(fmt::format("input '{}': the file has {} for it, the result takes {}: runs must give it", name,
+                               to_string(found->second.type()), to_string(graph.type(id))));
+    }
+  }
+  return kept;
 }
 
 }  // namespace autograph::cli

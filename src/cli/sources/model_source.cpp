@@ -131,6 +131,7 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
       auto plan = std::make_shared<SavedPlan>(load_plan(options.model));
       loaded.model.graph = plan->optimized.graph;
       loaded.model.producer = "autograph " + plan->origin.version;
+      loaded.model.input_defaults = plan->input_defaults;
       loaded.plan = std::move(plan);
     } else {
       LoadOptions how{.map_weights = options.map_weights, .channel_block = options.channel_block};
@@ -138,6 +139,7 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
       loaded.model = load_onnx(options.model, how);
     }
   }
+  loaded.seeds.values = loaded.model.input_defaults;
   for (const std::string& warning : loaded.model.warnings) session.warn(warning);
   session.log("load",
               fmt::format("{}: {} nodes in {:.1f} ms", loaded.name, loaded.model.graph.num_nodes(), watch.ms()));

@@ -112,9 +112,13 @@ int run(Session& session, const Options& options) {
   if (summary.nodes_without_cost > 0) {
     rows.emplace_back("", fmt::format("not counting {} nodes whose shapes depend on data", summary.nodes_without_cost));
   }
-  for (const ValueId id : graph.inputs())
-    rows.emplace_back("input", graph.value(id).name() + " " + to_string(graph.type(id)));
   Json optional_inputs = Json::array();
+  for (const ValueId id : graph.inputs()) {
+    const std::string& name = graph.value(id).name();
+    const bool has_value = loaded.model.input_defaults.contains(name);
+    rows.emplace_back("input", name + " " + to_string(graph.type(id)) + (has_value ? " (has a value)" : ""));
+    if (has_value) optional_inputs.push(value_json(name, graph.type(id)));
+  }
   for (const auto& [name, type] : loaded.model.optional_inputs) {
     rows.emplace_back("or input", name + " " + to_string(type) + " (has a value)");
     optional_inputs.push(value_json(name, type));

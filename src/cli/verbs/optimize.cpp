@@ -131,18 +131,20 @@ Verified verify(Session& session, const LoadedModel& loaded, const Options& opti
 }
 
 // `verified`: the result as it was compiled to verify it.
-void save(const LoadedModel& loaded, const Options& options, const Optimized& found,
+void save(const Session& session, const LoadedModel& loaded, const Options& options, const Optimized& found,
           const std::optional<Executable>& verified) {
   if (options.output.empty()) return;
   const CompileOptions as_kept = kept_weights(options.run);
+  std::map<std::string, Tensor> defaults = kept_defaults(session, loaded, found.graph);
   if (is_plan(options.output)) {
     const bool is_as_new = verified && found.graph.states().empty();
     const uint64_t seed = loaded.seeds.seed;
-    save_plan(is_as_new ? make_plan(found, *verified, as_kept, loaded.name, seed)
-                        : make_plan(found, as_kept, loaded.name, seed),
+    save_plan(is_as_new ? make_plan(found, *verified, as_kept, loaded.name, seed, defaults)
+                        : make_plan(found, as_kept, loaded.name, seed, defaults),
               options.output);
   } else {
-    save_onnx(found.graph, options.output, {.doc = loaded.model.doc, .metadata = loaded.model.metadata});
+    save_onnx(found.graph, options.output,
+              {.doc = loaded.model.doc, .metadata = loaded.model.metadata, .input_defaults = std::move(defaults)});
   }
 }
 
@@ -254,7 +256,7 @@ int run(Session& session, const Options& given) {
   const auto [difference, executable] = verify(session, loaded, options, found, inputs, *search_as.truth);
   phases.end("verifying the result");
   if (difference.ok) {
-    save(loaded, options, found, executable);
+    save(session, loaded, options, found, executable);
     phases.end("saving");
   } else {
     session.error("[optimize] the result gives other numbers, so nothing was saved (autograph bisect tells why): " +

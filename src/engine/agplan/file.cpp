@@ -22,7 +22,8 @@ namespace autograph {
 namespace {
 
 constexpr std::string_view kMagic("AGPLAN\r\n", 8);
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
+constexpr uint32_t kOldestVersion = 2;   // knew no defaults of inputs
 constexpr size_t kHashedHeadBytes = 56;  // up to the hash of the rest
 constexpr size_t kHeadBytes = kHashedHeadBytes + 16;
 
@@ -119,9 +120,10 @@ Head read_head(const io::InputFile& file) {
                 file.name());
   AG_CHECK_USER(size >= kHeadBytes, FormatError, "[agplan] '{}': {} bytes are too few", file.name(), size);
   const uint64_t version = get(bytes, 8, 4);
-  AG_CHECK_USER(version == kVersion, FormatError,
-                "[agplan] '{}': expected format {}, got {} (written by another version of AutoGraph: optimise again)",
-                file.name(), kVersion, version);
+  AG_CHECK_USER(version >= kOldestVersion && version <= kVersion, FormatError,
+                "[agplan] '{}': expected format {} or {}, got {} (written by another version of AutoGraph: optimise "
+                "again)",
+                file.name(), kOldestVersion, kVersion, version);
   head.header_bytes = get(bytes, 16, 8);
   head.text_bytes = get(bytes, 24, 8);
   head.pool_bytes = get(bytes, 32, 8);
@@ -170,12 +172,39 @@ Graph parse_graph(std::string_view text, const std::vector<Tensor>& pool) {
   }
 }
 
+// ---- Defaults of inputs: a graph, whose text can hold any tensor and any name ----------------------------------
+
+std::string print_defaults(const std::map<std::string, Tensor>& defaults, std::vector<Tensor>& pool) {
+  if (defaults.empty()) return "";
+  Graph graph("input_defaults");
+  for (const auto& [name, tensor] : defaults) graph.add_output(graph.add_constant(tensor, name), name);
+  return print_text(graph, pool);
+}
+
+std::map<std::string, Tensor> parse_defaults(const std::string& text, const std::vector<Tensor>& pool,
+                                             const Graph& graph) {
+  std::map<std::string, Tensor> defaults;
+  if (text.empty()) return defaults;
+  const Graph known = parse_graph(text, pool);
+  for (size_t i = 0; i < known.outputs().size(); ++i) {
+    const std::string& name = known.output_name(i);
+    const Value& value = known.value(known.outputs()[i]);
+    const bool is_input = std::any_of(graph.inputs().begin(), graph.inputs().end(),
+                                      [&](ValueId input) { return graph.value(input).name() == name; });
+    AG_CHECK_USER(value.is_constant() && is_input, FormatError, "[agplan] default of '{}': expected that of an input",
+                  name);
+    defaults.emplace(name, value.constant());
+  }
+  return defaults;
+}
+
 }  // namespace
 
 void save_plan(const SavedPlan& plan, const std::string& path) {
   std::vector<Tensor> pool;
   const std::string text = print_text(plan.optimized.graph, pool);
   PlanHeader header;
+  header.input_defaults = print_defaults(plan.input_defaults, pool);
   for (const Datum& output : plan.probe.outputs) {
     header.probe_outputs.push_back(pool.size());
     pool.push_back(output.tensor());
@@ -211,6 +240,7 @@ SavedPlan load_plan(const std::string& path) {
   plan.optimized.graph = parse_graph(std::string_view(content).substr(head.header_bytes), pool);
   const Graph& graph = plan.optimized.graph;
   plan.optimized.schedule = make_schedule(header, graph);
+  plan.input_defaults = parse_defaults(header.input_defaults, pool, graph);
   AG_CHECK_USER(plan.node_us.empty() || plan.node_us.size() == graph.num_nodes(), FormatError,
                 "[agplan] node_us: expected {} times, got {}", graph.num_nodes(), plan.node_us.size());
   const size_t outputs = header.probe_outputs.size();

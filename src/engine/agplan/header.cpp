@@ -202,11 +202,12 @@ PooledType parse_pooled(const Field& json) {
 std::string print_plan_header(const SavedPlan& plan, const PlanHeader& header) {
   Json stages = Json::array();
   for (const auto& [threads, streams] : header.stages) stages.push_back({{"threads", threads}, {"streams", streams}});
-  const Json json = {
+  Json json = {
       {"origin", origin_json(plan.origin)}, {"report", report_json(plan.optimized.report)},
       {"stages", std::move(stages)},        {"node_us", plan.node_us},
       {"kernel_us", plan.kernel_times},     {"probe", {{"seed", plan.probe.seed}, {"outputs", header.probe_outputs}}},
       {"pool", pool_json(header.pool)}};
+  if (!header.input_defaults.empty()) json["input_defaults"] = header.input_defaults;
   // Names from foreign files need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -224,6 +225,7 @@ PlanHeader parse_plan_header(std::string_view text, SavedPlan& plan) {
   PlanHeader header;
   for (const Field& type : root.at("pool").list()) header.pool.push_back(parse_pooled(type));
   for (const Field& number : root.at("probe").at("outputs").list()) header.probe_outputs.push_back(number.count());
+  if (root.has("input_defaults")) header.input_defaults = root.at("input_defaults").text();
   for (const Field& stage : root.at("stages").list()) {
     auto& [threads, streams] = header.stages.emplace_back();
     threads = static_cast<int>(stage.at("threads").count(4096));

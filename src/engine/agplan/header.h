@@ -19,7 +19,8 @@ struct PooledType {
 /// What the header says besides what goes into a SavedPlan as it is.
 struct PlanHeader {
   std::vector<PooledType> pool;
-  std::vector<size_t> probe_outputs;                                     ///< Numbers of tensors of the pool.
+  std::vector<size_t> probe_outputs;  ///< Numbers of tensors of the pool.
+  std::string input_defaults = {};    ///< Text of a graph whose outputs are these constants; "" where there are none.
   std::vector<std::pair<int, std::vector<std::vector<size_t>>>> stages;  ///< Threads; streams of node positions.
 };
 

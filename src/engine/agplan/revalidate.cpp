@@ -20,9 +20,10 @@ constexpr int kFewestRounds = 5;
 
 bool is_plain_tensor(const Datum& datum) { return datum.is_tensor() && datum.tensor().dtype() != DType::string; }
 
-std::vector<Datum> probe_inputs(const Graph& graph, uint64_t seed) {
+std::vector<Datum> probe_inputs(const Graph& graph, uint64_t seed, const std::map<std::string, Tensor>& defaults) {
   SeedOptions seeds;
   seeds.seed = seed;
+  seeds.values = defaults;
   return seeded_inputs(graph, seeds);
 }
 
@@ -41,7 +42,7 @@ Optimized without_schedule(const SavedPlan& plan) { return {plan.optimized.graph
 
 Revalidated try_plan(const SavedPlan& plan, const CompileOptions& options, Revalidation how,
                      const Tolerance& tolerance) {
-  const std::vector<Datum> inputs = probe_inputs(plan.optimized.graph, plan.probe.seed);
+  const std::vector<Datum> inputs = probe_inputs(plan.optimized.graph, plan.probe.seed, plan.input_defaults);
   const std::vector<Datum> expected =
       plan.probe.outputs.empty() ? reference_outputs(plan.optimized.graph, options, inputs) : plan.probe.outputs;
   Revalidated result;
@@ -78,23 +79,25 @@ PlanOrigin plan_origin(const CompileOptions& options, const std::string& model) 
           .precision = options.precision};
 }
 
-SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed) {
+SavedPlan make_plan(Optimized optimized, const CompileOptions& options, const std::string& model, uint64_t seed,
+                    const std::map<std::string, Tensor>& input_defaults) {
   CompileOptions profiled = options;
   profiled.profile = true;
   profiled.expert.use_passes = false;  // passes have been run
   profiled.release_weights = false;    // they are saved
   profiled.states.reset();             // the caller's stay as they are
   const Executable executable = compile(optimized, profiled);
-  return make_plan(std::move(optimized), executable, options, model, seed);
+  return make_plan(std::move(optimized), executable, options, model, seed, input_defaults);
 }
 
 SavedPlan make_plan(Optimized optimized, const Executable& executable, const CompileOptions& options,
-                    const std::string& model, uint64_t seed) {
+                    const std::string& model, uint64_t seed, const std::map<std::string, Tensor>& input_defaults) {
   SavedPlan plan;
   plan.origin = plan_origin(options, model);
   plan.origin.tune = options.tune || optimized.report.tuned;
   plan.probe.seed = seed;
-  const std::vector<Datum> inputs = probe_inputs(optimized.graph, seed);
+  plan.input_defaults = input_defaults;
+  const std::vector<Datum> inputs = probe_inputs(optimized.graph, seed, input_defaults);
   plan.kernel_times = executable.kernel_times();
   plan.probe.outputs = executable.run(inputs);  // of the first run, before which states are what the graph says
   executable.run(inputs);                       // times are those of a warm run

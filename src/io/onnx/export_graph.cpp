@@ -199,6 +199,18 @@ void GraphExporter::export_constants(const Graph& graph, onnx::GraphProto& proto
   }
 }
 
+void GraphExporter::export_defaults(const std::map<std::string, Tensor>& defaults, onnx::GraphProto& proto) {
+  std::set<std::string> inputs;
+  for (const auto& input : proto.input()) inputs.insert(input.name());
+  for (const auto& [name, tensor] : defaults) {
+    AG_CHECK_USER(inputs.contains(name), ValueError, "[onnx] default of input '{}': the graph has none of that name",
+                  name);
+    onnx::TensorProto& initializer = *proto.add_initializer();
+    initializer.set_name(name);
+    sink_.store(tensor, initializer);
+  }
+}
+
 void GraphExporter::export_graph(const Graph& graph, const std::vector<std::string>& captured,
                                  onnx::GraphProto& proto) {
   proto.set_name(graph.name().empty() ? "graph" : graph.name());

@@ -51,6 +51,9 @@ class GraphExporter {
   /// Fills `proto`; the last inputs stand for the outer names `captured`.
   void export_graph(const Graph& graph, const std::vector<std::string>& captured, onnx::GraphProto& proto);
 
+  /// Writes what inputs of `proto` are where a run does not give them.
+  void export_defaults(const std::map<std::string, Tensor>& defaults, onnx::GraphProto& proto);
+
   /// Names of the states written so far, each with the output that is its new value, or "" where it has none.
   const std::map<std::string, std::string>& states() const { return states_; }
 

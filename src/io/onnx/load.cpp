@@ -171,6 +171,7 @@ Model import_model(const ModelBytes& bytes, const std::string& directory, const 
   Model model;
   model.graph = importer.import_root(proto.graph(), opsets, marked_states(proto));
   model.optional_inputs = importer.optional_inputs();
+  model.input_defaults = importer.input_defaults();
   refine_types(model.graph);
   fill_header(proto, opsets, model);
   return model;

@@ -92,6 +92,7 @@ onnx::ModelProto make_model(const Graph& graph, const SaveOptions& options, Init
   }
   GraphExporter exporter(opsets, sink);
   exporter.export_graph(graph, {}, *model.mutable_graph());
+  exporter.export_defaults(options.input_defaults, *model.mutable_graph());
   for (const auto& [state, output] : exporter.states()) add_metadata(std::string(kStateMark) + state, output, model);
   return model;
 }
@@ -130,7 +131,9 @@ std::string serialize_onnx(const Graph& graph, const SaveOptions& options) {
 void save_onnx(const Graph& graph, const std::string& path, const SaveOptions& options) {
   io::check_options(options);
   const Graph prepared = io::with_onnx_forms(graph);
-  if (io::weight_bytes(prepared) <= options.external_data_above) {
+  int64_t bytes = io::weight_bytes(prepared);
+  for (const auto& [name, tensor] : options.input_defaults) bytes += static_cast<int64_t>(tensor.size_bytes());
+  if (bytes <= options.external_data_above) {
     io::InlineSink sink;
     io::write_file(path, io::serialize(io::make_model(prepared, options, sink)));
     return;

@@ -71,12 +71,11 @@ struct GraphImporter::Captures {
 };
 
 Graph GraphImporter::import_root(const onnx::GraphProto& proto, const Opsets& opsets, const States& states) {
-  std::set<std::string> left_out;
-  for (const std::string& name : options_.given_inputs) left_out.insert(checked_input(proto, name));
-  for (const auto& [name, output] : states) left_out.insert(name);
+  std::set<std::string> given;
+  for (const std::string& name : options_.given_inputs) given.insert(checked_input(proto, name));
   Graph graph(proto.name());
   Scope scope{graph};
-  add_initializers(proto, scope, left_out);
+  add_initializers(proto, scope, given, states);
   add_states(proto, scope, states);
   for (const auto& input : proto.input()) {
     Type type = read_type(input.type(), input.name());
@@ -126,17 +125,22 @@ void GraphImporter::add_outputs(const onnx::GraphProto& proto, Scope& scope, con
                 updates.size());
 }
 
-void GraphImporter::add_initializers(const onnx::GraphProto& proto, Scope& scope,
-                                     const std::set<std::string>& left_out) {
+void GraphImporter::add_initializers(const onnx::GraphProto& proto, Scope& scope, const std::set<std::string>& given,
+                                     const States& states) {
+  const auto add = [&](const std::string& name, Tensor tensor) {
+    if (given.contains(name)) {
+      input_defaults_.emplace(name, std::move(tensor));
+    } else {
+      define(scope, name, scope.graph.add_constant(std::move(tensor), name));
+    }
+  };
   for (const auto& initializer : proto.initializer()) {
-    if (left_out.contains(initializer.name())) continue;
-    define(scope, initializer.name(),
-           scope.graph.add_constant(tensors_.read(initializer, initializer.name()), initializer.name()));
+    const std::string& name = initializer.name();
+    if (!states.contains(name)) add(name, tensors_.read(initializer, name));
   }
   for (const auto& sparse : proto.sparse_initializer()) {
     const std::string& name = sparse.values().name();
-    if (left_out.contains(name)) continue;
-    define(scope, name, scope.graph.add_constant(tensors_.read_sparse(sparse, name), name));
+    if (!states.contains(name)) add(name, tensors_.read_sparse(sparse, name));
   }
 }
 

@@ -45,10 +45,13 @@ class GraphImporter {
   Graph import_root(const onnx::GraphProto& proto, const Opsets& opsets, const States& states = {});
   /// Inputs that have an initializer and were not among the given ones: constants of the graph.
   const std::vector<std::pair<std::string, Type>>& optional_inputs() const { return optional_inputs_; }
+  /// Initializers of those that were among the given ones.
+  const std::map<std::string, Tensor>& input_defaults() const { return input_defaults_; }
 
  private:
   struct Captures;
-  void add_initializers(const onnx::GraphProto& proto, Scope& scope, const std::set<std::string>& left_out = {});
+  void add_initializers(const onnx::GraphProto& proto, Scope& scope, const std::set<std::string>& given = {},
+                        const States& states = {});
   void add_states(const onnx::GraphProto& proto, Scope& scope, const States& states);
   static void add_outputs(const onnx::GraphProto& proto, Scope& scope, const States& states);
   void import_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope, const Frame& frame);
@@ -69,6 +72,7 @@ class GraphImporter {
   TensorReader& tensors_;
   const LoadOptions& options_;
   std::vector<std::pair<std::string, Type>> optional_inputs_;
+  std::map<std::string, Tensor> input_defaults_;
   int64_t num_nodes_ = 0;
   int depth_ = 0;
   bool forgets_shapes_ = false;  // inside a branch that is not for the shapes around it

@@ -90,6 +90,14 @@ TEST(OnnxImport, InitializerThatIsAlsoAnInputCanBeGiven) {
   EXPECT_EQ(to_string(given.graph.type(given.graph.inputs()[1])), "f32[?]");
   EXPECT_TRUE(given.graph.constants().empty());
   EXPECT_TRUE(given.optional_inputs.empty());
+  EXPECT_TRUE(plain.input_defaults.empty());
+  ASSERT_EQ(given.input_defaults.count("w"), 1u);
+  EXPECT_EQ(given.input_defaults.at("w").elements<float>()[1], 2.0f);
+  // Written with its value, it is optional again.
+  const Model again = parse_onnx(serialize_onnx(given.graph, {.input_defaults = given.input_defaults}));
+  ASSERT_EQ(again.optional_inputs.size(), 1u);
+  EXPECT_EQ(again.optional_inputs[0].first, "w");
+  EXPECT_THROW(serialize_onnx(plain.graph, {.input_defaults = given.input_defaults}), ValueError);
   EXPECT_EQ(error_of<ValueError>(bytes, {.given_inputs = {"ww"}}),
             "[onnx] input: the model has none named 'ww' (did you mean 'w'?)");
 }
