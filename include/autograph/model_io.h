@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,19 @@ Model parse_onnx(std::string_view bytes, const std::string& directory = "", cons
 
 /// The ops of a model that AutoGraph does not have, without importing it. Throws FormatError or IoError.
 std::vector<MissingOp> find_missing_ops(const std::string& path);
+
+/// An op of another domain than ai.onnx that load_onnx() reads, or one that ONNX Runtime writes into that domain.
+struct OtherDomainOp {
+  std::string_view name;                  ///< In the file.
+  std::string_view domain;                ///< For example "com.microsoft".
+  int since = 1;                          ///< First version of the domain whose form is read.
+  const OpDef* schema = nullptr;          ///< Inputs, outputs and attributes.
+  std::vector<std::string_view> becomes;  ///< Our ops that do its work, without moves and conversions of elements.
+};
+
+/// All of them, by domain and name; an op that has several forms is there with each. Of the table that load_onnx()
+/// reads by.
+std::vector<OtherDomainOp> other_domain_ops();
 
 /// How to write.
 struct SaveOptions {

@@ -119,10 +119,35 @@ TEST(Cli, OpsJsonDescribesAnOperator) {
   EXPECT_EQ(document["ops"][0]["dtypes"]["T"], (std::vector<std::string>{"f32", "f64", "f16", "bf16"}));
 }
 
+TEST(Cli, OpsListsThoseOfOtherDomains) {
+  const ProgramResult all = run_program("ops");
+  for (const char* name : {"FusedConv", "DynamicQuantizeLSTM", "MatMulNBits", "com.microsoft.nchwc"}) {
+    EXPECT_TRUE(contains(all.out, name)) << name;
+  }
+  for (const std::string name : {"FusedMatMul", "com.microsoft::FusedMatMul"}) {
+    const ProgramResult one = run_program("ops --json " + name);
+    ASSERT_EQ(one.exit_code, 0) << one.err;
+    const nlohmann::json document = one.json();
+    EXPECT_TRUE(document["ops"].empty());
+    ASSERT_EQ(document["other_domains"].size(), 1u);
+    EXPECT_EQ(document["other_domains"][0]["name"], "FusedMatMul");
+    EXPECT_EQ(document["other_domains"][0]["domain"], "com.microsoft");
+    EXPECT_EQ(document["other_domains"][0]["becomes"], (std::vector<std::string>{"matmul", "mul"}));
+    EXPECT_TRUE(contains(run_program("ops " + name).out, "matmul mul")) << name;
+  }
+  // A name of ours may be one of theirs, too.
+  const nlohmann::json conv = run_program("ops --json Conv").json();
+  EXPECT_EQ(conv["ops"][0]["name"], "conv");
+  EXPECT_EQ(conv["other_domains"].size(), 2u);
+}
+
 TEST(Cli, UnknownOperatorIsUnsupportedWithTheNearest) {
   const ProgramResult result = run_program("ops sofmax");
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_TRUE(contains(result.err, "did you mean 'softmax'?")) << result.err;
+  const ProgramResult contrib = run_program("ops FusedCnv");
+  EXPECT_EQ(contrib.exit_code, 4);
+  EXPECT_TRUE(contains(contrib.err, "did you mean 'FusedConv'?")) << contrib.err;
 }
 
 TEST(Cli, DoctorJsonNamesOriginsOfSettings) {

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograph/compile.h"
 #include "autograph/model_io.h"
+#include "autograph/op_def.h"
 #include "io/proto_bytes.h"
 #include "support/compare.h"
 
@@ -60,7 +63,9 @@ class ContribNode {
         CompileOptions options;
         options.device = device;
         options.threads = 1;
-        const std::vector<Datum> results = compile(parse_onnx(bytes(symbolic)).graph, options).run(inputs);
+        const Graph graph = parse_onnx(bytes(symbolic)).graph;
+        expect_listed(graph);
+        const std::vector<Datum> results = compile(graph, options).run(inputs);
         if (first.empty()) first = results;
         EXPECT_EQ(difference(results, first, tolerance), "") << op_ << " on " << device << ", symbolic " << symbolic;
       }
@@ -97,6 +102,26 @@ class ContribNode {
   }
 
  private:
+  // Is it spelled in the ops that the list of other domains names?
+  void expect_listed(const Graph& graph) const {
+    static const std::set<std::string_view> kMovers = {
+        "cast",  "concat", "constant_of_shape", "expand",  "flatten",  "identity", "pad", "range", "reshape", "shape",
+        "slice", "split",  "transpose",         "squeeze", "unsqueeze"};
+    std::set<std::string_view> listed, found;
+    for (const OtherDomainOp& row : other_domain_ops()) {
+      const bool is_this = row.name == op_ && row.domain == (domain_.empty() ? "ai.onnx" : domain_);
+      if (is_this) listed.insert(row.becomes.begin(), row.becomes.end());
+    }
+    if (domain_.empty() && listed.empty()) return;  // an ordinary op
+    for (const NodeId id : graph.nodes()) {
+      const OpDef& op = graph.node(id).op();
+      if (listed.contains(op.name)) found.insert(op.name);
+      EXPECT_TRUE(listed.contains(op.name) || op.traits.elementwise || kMovers.contains(op.name))
+          << op_ << " is not listed with " << op.name;
+    }
+    EXPECT_TRUE(!found.empty() || graph.num_nodes() == 0) << op_ << " has none of the ops that it is listed with";
+  }
+
   struct Operand {
     Tensor tensor;
     bool is_constant = false;

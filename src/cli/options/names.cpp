@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "autograph/compile.h"
+#include "autograph/model_io.h"
 #include "autograph/op_def.h"
 #include "autograph/tasks.h"
 #include "autograph/zoo.h"
@@ -16,6 +17,9 @@ std::vector<std::string> names_of(ValueKind kind) {
   switch (kind) {
     case ValueKind::op:
       for (const OpDef* op : all_ops()) names.emplace_back(op->name);
+      for (const OtherDomainOp& op : other_domain_ops()) names.emplace_back(op.name);
+      std::sort(names.begin(), names.end());
+      names.erase(std::unique(names.begin(), names.end()), names.end());
       break;
     case ValueKind::strategy: names = strategy_names(); break;
     case ValueKind::device: names = available_devices(); break;

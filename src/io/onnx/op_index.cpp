@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 
+#include "autograph/model_io.h"
 #include "io/onnx/contrib/contrib.h"
 #include "io/onnx/proto.h"
 
@@ -42,6 +44,18 @@ std::shared_ptr<const Index> current_index() {
   return index;
 }
 
+// All spellings of `op` outside the main domain, or all where the table of contrib ops has it.
+void add_spellings(const OpDef& op, const ContribOp* contrib, std::vector<OtherDomainOp>& list) {
+  for (const OnnxName& name : op.onnx) {
+    if (name.name.empty() || (name.domain.empty() && !contrib)) continue;
+    list.push_back({.name = name.name,
+                    .domain = name.domain.empty() ? "ai.onnx" : name.domain,
+                    .since = name.since,
+                    .schema = &op,
+                    .becomes = contrib ? contrib->becomes : std::vector<std::string_view>{op.name}});
+  }
+}
+
 }  // namespace
 
 FormSearch find_form(const std::string& domain, const std::string& op_type, int opset) {
@@ -56,3 +70,17 @@ FormSearch find_form(const std::string& domain, const std::string& op_type, int 
 }
 
 }  // namespace autograph::io
+
+namespace autograph {
+
+std::vector<OtherDomainOp> other_domain_ops() {
+  std::vector<OtherDomainOp> list;
+  for (const OpDef* op : all_ops()) io::add_spellings(*op, nullptr, list);
+  for (const io::ContribOp& op : io::contrib_ops()) io::add_spellings(op, &op, list);
+  std::sort(list.begin(), list.end(), [](const OtherDomainOp& a, const OtherDomainOp& b) {
+    return std::tie(a.domain, a.name, a.since) < std::tie(b.domain, b.name, b.since);
+  });
+  return list;
+}
+
+}  // namespace autograph

@@ -27,11 +27,11 @@ std::vector<Var> bias_add(ContribCall& call) { return {add(add(call["X"], call["
 
 std::vector<ContribOp> contrib_activations() {
   return {
-      contrib_op("Gelu", "X", "Y", exact_gelu),
-      contrib_op("FastGelu", "X, bias?", "Y", fast_gelu),
-      contrib_op("QuickGelu", "X", "Y", quick_gelu, {with_default("alpha", 1.702F)}),
-      contrib_op("BiasSplitGelu", "X, bias", "Y", bias_split_gelu),
-      contrib_op("BiasAdd", "X, bias, skip", "Y", bias_add),
+      contrib_op("Gelu", "X", "Y", "gelu", exact_gelu),
+      contrib_op("FastGelu", "X, bias?", "Y", "add, gelu", fast_gelu),
+      contrib_op("QuickGelu", "X", "Y", "swish", quick_gelu, {with_default("alpha", 1.702F)}),
+      contrib_op("BiasSplitGelu", "X, bias", "Y", "add, gelu, mul", bias_split_gelu),
+      contrib_op("BiasAdd", "X, bias, skip", "Y", "add", bias_add),
   };
 }
 

@@ -158,18 +158,20 @@ std::vector<ContribOp> contrib_attention() {
   const AttributeSpec shared = with_default("past_present_share_buffer", int64_t{0});
   return {
       contrib_op("Attention", "input, weights, bias?, mask_index?, past?, attention_bias?, past_sequence_length?",
-                 "output, present?", attention_body,
+                 "output, present?", "matmul, add, attention", attention_body,
                  {heads, causal, scale, filter, rotary, shared,
                   optional_attribute("qkv_hidden_sizes", AttributeType::integers),
                   optional_attribute("rotary_embedding_dim", AttributeType::integer)}),
       contrib_op("QAttention",
                  "input, weight, bias, input_scale, weight_scale, mask_index?, input_zero_point?, weight_zero_point?, "
                  "past?",
-                 "output, present?", quantized_attention, {heads, causal, scale, filter, rotary, shared}),
+                 "output, present?", "matmul_integer, reduce_sum, mul, add, attention", quantized_attention,
+                 {heads, causal, scale, filter, rotary, shared}),
       contrib_op("MultiHeadAttention",
                  "query, key?, value?, bias?, key_padding_mask?, attention_bias?, past_key?, past_value?, "
                  "past_sequence_length?, cache_indirection?",
-                 "output, present_key?, present_value?, qk?", multi_head_attention, {heads, causal, scale, filter}),
+                 "output, present_key?, present_value?, qk?", "add, attention", multi_head_attention,
+                 {heads, causal, scale, filter}),
   };
 }
 

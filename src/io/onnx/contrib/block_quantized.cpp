@@ -168,11 +168,13 @@ std::vector<Var> gather_block_quantized(ContribCall& call) {
 
 std::vector<ContribOp> contrib_block_quantized() {
   return {
-      contrib_op("MatMulNBits", "A, B, scales, zero_points?, g_idx?, bias?", "Y", matmul_n_bits,
+      contrib_op("MatMulNBits", "A, B, scales, zero_points?, g_idx?, bias?", "Y", "block_matmul, matmul, add",
+                 matmul_n_bits,
                  {required_attribute("K"), required_attribute("N"), with_default("bits", int64_t{4}),
                   required_attribute("block_size"), with_default("accuracy_level", int64_t{0}),
                   with_default("weight_prepacked", int64_t{0})}),
-      contrib_op("GatherBlockQuantized", "data, indices, scales, zero_points?", "output", gather_block_quantized,
+      contrib_op("GatherBlockQuantized", "data, indices, scales, zero_points?", "output", "gather, dequantize_linear",
+                 gather_block_quantized,
                  {with_default("bits", int64_t{4}), with_default("block_size", int64_t{128}),
                   with_default("gather_axis", int64_t{0}), with_default("quantize_axis", int64_t{1})}),
   };

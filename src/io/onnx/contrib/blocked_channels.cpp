@@ -178,21 +178,22 @@ void mark_channel_blocks(onnx::ModelProto& model, int64_t told) {
 std::vector<ContribOp> contrib_blocked_channels() {
   const AttributeSpec block = required_attribute(kBlock);
   const AttributeSpec last = with_default("channels_last", int64_t{0});
-  const auto row = [](std::string_view name, std::string_view inputs, ContribBody body,
+  const auto row = [](std::string_view name, std::string_view inputs, std::string_view becomes, ContribBody body,
                       std::vector<AttributeSpec> attributes) {
-    return contrib_op(name, inputs, "Y", body, std::move(attributes), kBlockedDomain);
+    return contrib_op(name, inputs, "Y", becomes, body, std::move(attributes), kBlockedDomain);
   };
   return {
-      row("Conv", "X, W, B?, Sum?", blocked_conv,
+      row("Conv", "X, W, B?, Sum?", "conv, add, activation", blocked_conv,
           attributes_of("conv", {block, optional_attribute("activation", AttributeType::text),
                                  optional_attribute("activation_params", AttributeType::reals)})),
-      row("ReorderInput", "X", reorder_input, {block, last}),
-      row("ReorderOutput", "X", reorder_output, {block, last, with_default("channels", int64_t{0})}),
-      row("MaxPool", "X", blocked_max_pool, attributes_of("max_pool", {block})),
-      row("AveragePool", "X", blocked_average_pool, attributes_of("average_pool", {block})),
-      row("GlobalMaxPool", "X", blocked_global_max_pool, {block}),
-      row("GlobalAveragePool", "X", blocked_global_average_pool, {block}),
-      row("Upsample", "X", blocked_upsample,
+      row("ReorderInput", "X", "transpose, pad", reorder_input, {block, last}),
+      row("ReorderOutput", "X", "slice, transpose", reorder_output,
+          {block, last, with_default("channels", int64_t{0})}),
+      row("MaxPool", "X", "max_pool", blocked_max_pool, attributes_of("max_pool", {block})),
+      row("AveragePool", "X", "average_pool", blocked_average_pool, attributes_of("average_pool", {block})),
+      row("GlobalMaxPool", "X", "global_max_pool", blocked_global_max_pool, {block}),
+      row("GlobalAveragePool", "X", "global_average_pool", blocked_global_average_pool, {block}),
+      row("Upsample", "X", "resize", blocked_upsample,
           {block, optional_attribute("scales", AttributeType::integers), with_default("mode", std::string("nearest")),
            with_default("coordinate_transformation_mode", std::string("asymmetric"))}),
   };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "autograph/ops/activation.h"
 #include "autograph/ops/reduction.h"
 
 namespace autograph::io {
@@ -31,6 +30,32 @@ int64_t image_rank(const ContribCall& call, Var x) {
   const int64_t rank = call.rank(x);
   if (rank < 3) call.refuse("rank of an image", "expected 3 or more, got " + to_string(x.type()));
   return rank;
+}
+
+// What contrib ops call activation, and our op.
+struct Activation {
+  std::string_view name, op;
+  std::vector<std::pair<std::string_view, float>> parameters = {};  // in order, with what they are if not given
+  bool takes_inputs = false;                                        // parameters are further inputs
+};
+
+const std::vector<Activation>& activations() {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  static const std::vector<Activation> table = {
+      {"Relu", "relu"},
+      {"Tanh", "tanh"},
+      {"Sigmoid", "sigmoid"},
+      {"Softplus", "softplus"},
+      {"Softsign", "softsign"},
+      {"HardSwish", "hard_swish"},
+      {"LeakyRelu", "leaky_relu", {{"alpha", 0.01F}}},
+      {"ThresholdedRelu", "thresholded_relu", {{"alpha", 1.0F}}},
+      {"Elu", "elu", {{"alpha", 1.0F}}},
+      {"Celu", "celu", {{"alpha", 1.0F}}},
+      {"HardSigmoid", "hard_sigmoid", {{"alpha", 0.2F}, {"beta", 0.5F}}},
+      {"Clip", "clip", {{"min", -kLargest}, {"max", kLargest}}, true},
+  };
+  return table;
 }
 
 bool is_single(Var v) { return v.shape().is_static() && v.shape().num_elements() == 1; }
@@ -90,24 +115,28 @@ Var channels_last(const ContribCall& call, Var x) {
 
 Var activated(const ContribCall& call, Var x, const std::vector<float>& parameters) {
   const std::string name = call.attributes().get_or<std::string>("activation", "");
-  const auto at = [&](size_t i, float otherwise) { return i < parameters.size() ? parameters[i] : otherwise; };
   if (name.empty()) return x;
-  if (name == "Relu") return relu(x);
-  if (name == "Tanh") return tanh(x);
-  if (name == "Sigmoid") return sigmoid(x);
-  if (name == "Softplus") return softplus(x);
-  if (name == "Softsign") return softsign(x);
-  if (name == "HardSwish") return hard_swish(x);
-  if (name == "LeakyRelu") return leaky_relu(x, at(0, 0.01F));
-  if (name == "ThresholdedRelu") return thresholded_relu(x, at(0, 1.0F));
-  if (name == "Elu") return elu(x, at(0, 1.0F));
-  if (name == "Celu") return celu(x, at(0, 1.0F));
-  if (name == "HardSigmoid") return hard_sigmoid(x, at(0, 0.2F), at(1, 0.5F));
-  if (name == "Clip") {
-    constexpr float kLargest = std::numeric_limits<float>::max();
-    return clip(x, scalar_like(x, at(0, -kLargest)), scalar_like(x, at(1, kLargest)));
+  const std::vector<Activation>& known = activations();
+  const auto row = std::find_if(known.begin(), known.end(), [&](const Activation& one) { return one.name == name; });
+  if (row == known.end()) call.refuse("attribute 'activation'", "'" + name + "' is not supported");
+  std::vector<Var> inputs{x};
+  Attributes attributes;
+  for (size_t i = 0; i < row->parameters.size(); ++i) {
+    const auto& [parameter, otherwise] = row->parameters[i];
+    const float value = i < parameters.size() ? parameters[i] : otherwise;
+    if (row->takes_inputs) {
+      inputs.push_back(scalar_like(x, value));
+    } else {
+      attributes.set(std::string(parameter), value);
+    }
   }
-  call.refuse("attribute 'activation'", "'" + name + "' is not supported");
+  return apply(get_op(row->op), inputs, std::move(attributes));
+}
+
+std::vector<std::string_view> activation_ops() {
+  std::vector<std::string_view> ops;
+  for (const Activation& row : activations()) ops.push_back(row.op);
+  return ops;
 }
 
 Var quantized_product(const ContribCall& call, const QuantizedOperands& operands) {

@@ -28,6 +28,8 @@ Var channels_last(const ContribCall& call, Var x);
 
 /// The activation that the attribute `activation` names, with parameters in order; `x` where it is missing or empty.
 Var activated(const ContribCall& call, Var x, const std::vector<float>& parameters);
+/// Our ops that it can give.
+std::vector<std::string_view> activation_ops();
 
 /// a b of 8-bit numbers as floats: (a - a_zero) (b - b_zero) * a_scale * b_scale + bias. Scales and zero points of b
 /// are scalars or [columns], those of a scalars; zero points and bias may be missing.

@@ -28,15 +28,17 @@ constexpr std::string_view kGlobalMaxPool = "global_max_pool";
 std::vector<ContribOp> contrib_channels_last() {
   constexpr std::string_view kDomain = "com.ms.internal.nhwc";
   return {
-      contrib_op("Conv", "x, w, b?", "y", transposed<kConv>, attributes_of("conv"), kDomain),
-      contrib_op("ConvTranspose", "x, w, b?", "y", transposed<kConvTranspose>, attributes_of("conv_transpose"),
+      contrib_op("Conv", "x, w, b?", "y", "conv", transposed<kConv>, attributes_of("conv"), kDomain),
+      contrib_op("ConvTranspose", "x, w, b?", "y", "conv_transpose", transposed<kConvTranspose>,
+                 attributes_of("conv_transpose"), kDomain),
+      contrib_op("MaxPool", "x", "y", "max_pool", transposed<kMaxPool>, attributes_of("max_pool"), kDomain),
+      contrib_op("AveragePool", "x", "y", "average_pool", transposed<kAveragePool>, attributes_of("average_pool"),
                  kDomain),
-      contrib_op("MaxPool", "x", "y", transposed<kMaxPool>, attributes_of("max_pool"), kDomain),
-      contrib_op("AveragePool", "x", "y", transposed<kAveragePool>, attributes_of("average_pool"), kDomain),
-      contrib_op("GlobalAveragePool", "x", "y", transposed<kGlobalAveragePool>, attributes_of("global_average_pool"),
-                 kDomain),
-      contrib_op("GlobalMaxPool", "x", "y", transposed<kGlobalMaxPool>, attributes_of("global_max_pool"), kDomain),
-      contrib_op("NhwcMaxPool", "x", "y", transposed<kMaxPool>, attributes_of("max_pool")),
+      contrib_op("GlobalAveragePool", "x", "y", "global_average_pool", transposed<kGlobalAveragePool>,
+                 attributes_of("global_average_pool"), kDomain),
+      contrib_op("GlobalMaxPool", "x", "y", "global_max_pool", transposed<kGlobalMaxPool>,
+                 attributes_of("global_max_pool"), kDomain),
+      contrib_op("NhwcMaxPool", "x", "y", "max_pool", transposed<kMaxPool>, attributes_of("max_pool")),
   };
 }
 

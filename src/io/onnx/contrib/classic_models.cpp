@@ -150,31 +150,34 @@ std::vector<ContribOp> contrib_classic_models() {
   const AttributeSpec transform = with_default("post_transform", std::string("NONE"));
   const AttributeSpec coefficients = list("coefficients", AttributeType::reals);
   const AttributeSpec intercepts = list("intercepts", AttributeType::reals);
-  const auto row = [](std::string_view name, std::string_view inputs, std::string_view outputs, ContribBody body,
-                      std::vector<AttributeSpec> attributes) {
-    return contrib_op(name, inputs, outputs, body, std::move(attributes), kMl);
+  const auto row = [](std::string_view name, std::string_view inputs, std::string_view outputs,
+                      std::string_view becomes, ContribBody body, std::vector<AttributeSpec> attributes) {
+    return contrib_op(name, inputs, outputs, becomes, body, std::move(attributes), kMl);
   };
-  const auto texts_row = [&](std::string_view name, ContribBody body, std::vector<AttributeSpec> attributes) {
+  const auto texts_row = [&](std::string_view name, std::string_view becomes, ContribBody body,
+                             std::vector<AttributeSpec> attributes) {
     attributes.push_back(list("cats_int64s", AttributeType::integers));
     attributes.push_back(list("cats_strings", AttributeType::texts));
-    ContribOp op = row(name, "X", "Y", body, std::move(attributes));
+    ContribOp op = row(name, "X", "Y", becomes, body, std::move(attributes));
     op.takes_texts = true;
     return op;
   };
   return {
-      row("LinearRegressor", "X", "Y", linear_regressor,
+      row("LinearRegressor", "X", "Y", "matmul, add, sigmoid, softmax", linear_regressor,
           {coefficients, intercepts, with_default("targets", int64_t{1}), transform}),
-      row("LinearClassifier", "X", "Y, Z", linear_classifier,
+      row("LinearClassifier", "X", "Y, Z", "matmul, add, arg_max, gather, sigmoid, softmax", linear_classifier,
           with_class_labels({coefficients, intercepts, with_default("multi_class", int64_t{0}), transform})),
-      row("Normalizer", "X", "Y", normalizer, {with_default("norm", std::string("MAX"))}),
-      row("Imputer", "X", "Y", imputer,
+      row("Normalizer", "X", "Y", "reduce_max, reduce_l1, reduce_l2, div", normalizer,
+          {with_default("norm", std::string("MAX"))}),
+      row("Imputer", "X", "Y", "is_nan, equal, where", imputer,
           {list("imputed_value_floats", AttributeType::reals), with_default("replaced_value_float", 0.0F),
            list("imputed_value_int64s", AttributeType::integers), with_default("replaced_value_int64", int64_t{0})}),
-      row("FeatureVectorizer", "X*", "Y", feature_vectorizer, {list("inputdimensions", AttributeType::integers)}),
-      texts_row("OneHotEncoder", one_hot_encoder, {with_default("zeros", int64_t{1})}),
-      texts_row("CategoryMapper", category_mapper,
+      row("FeatureVectorizer", "X*", "Y", "concat", feature_vectorizer,
+          {list("inputdimensions", AttributeType::integers)}),
+      texts_row("OneHotEncoder", "label_encoder, gather, equal", one_hot_encoder, {with_default("zeros", int64_t{1})}),
+      texts_row("CategoryMapper", "label_encoder", category_mapper,
                 {with_default("default_int64", int64_t{-1}), with_default("default_string", std::string("_Unused"))}),
-      row("ZipMap", "X", "Z", zip_map,
+      row("ZipMap", "X", "Z", "identity", zip_map,
           {list("classlabels_strings", AttributeType::texts), list("classlabels_int64s", AttributeType::integers)}),
   };
 }

@@ -5,6 +5,7 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "graph/schema.h"
+#include "io/onnx/contrib/body.h"
 
 namespace autograph::io {
 namespace {
@@ -30,6 +31,20 @@ std::vector<Param> parse_params(std::string_view list) {
     params.push_back(param);
   }
   return params;
+}
+
+// "conv, add, activation".
+std::vector<std::string_view> parse_ops(std::string_view list) {
+  std::vector<std::string_view> ops;
+  for (const Param& param : parse_params(list)) {
+    if (param.name == "activation") {
+      const std::vector<std::string_view> all = activation_ops();
+      ops.insert(ops.end(), all.begin(), all.end());
+    } else {
+      ops.push_back(param.name);
+    }
+  }
+  return ops;
 }
 
 // Ranks may hang on shapes that the file computes; inference with known values finds them.
@@ -133,8 +148,8 @@ void ContribCall::without(std::string_view input) const {
 
 // ---- The table -------------------------------------------------------------------------------------------------
 
-ContribOp contrib_op(std::string_view name, std::string_view inputs, std::string_view outputs, ContribBody body,
-                     std::vector<AttributeSpec> attributes, std::string_view domain) {
+ContribOp contrib_op(std::string_view name, std::string_view inputs, std::string_view outputs, std::string_view becomes,
+                     ContribBody body, std::vector<AttributeSpec> attributes, std::string_view domain) {
   ContribOp op;
   op.name = name;
   op.inputs = parse_params(inputs);
@@ -142,6 +157,7 @@ ContribOp contrib_op(std::string_view name, std::string_view inputs, std::string
   op.attributes = std::move(attributes);
   op.onnx = {{.name = name, .since = 1, .domain = domain, .import = spell_out}};
   op.body = body;
+  op.becomes = parse_ops(becomes);
   return op;
 }
 

@@ -55,14 +55,18 @@ using ContribBody = std::vector<Var> (*)(ContribCall&);
 /// A row of the table: the schema (names, arities, attributes and the spelling in ONNX) and the body.
 struct ContribOp : OpDef {
   ContribBody body = nullptr;
+  std::vector<std::string_view> becomes =
+      {};                    // our ops that do the work of bodies: none that only move, convert or mask
   bool takes_texts = false;  // else inputs are numbers, whatever the file says
 };
 
 inline constexpr std::string_view kMicrosoft = "com.microsoft";
 
-/// A row; inputs and outputs are lists such as "x, scale, zero_point?, more*" (? optional, * variadic).
-ContribOp contrib_op(std::string_view name, std::string_view inputs, std::string_view outputs, ContribBody body,
-                     std::vector<AttributeSpec> attributes = {}, std::string_view domain = kMicrosoft);
+/// A row; inputs and outputs are lists such as "x, scale, zero_point?, more*" (? optional, * variadic). `becomes` is a
+/// list, too, with "activation" for all that activated() can give.
+ContribOp contrib_op(std::string_view name, std::string_view inputs, std::string_view outputs, std::string_view becomes,
+                     ContribBody body, std::vector<AttributeSpec> attributes = {},
+                     std::string_view domain = kMicrosoft);
 
 /// Attributes of a row: with a default, or without.
 inline AttributeSpec with_default(std::string_view name, AttributeValue value) {

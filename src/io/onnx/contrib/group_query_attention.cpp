@@ -167,7 +167,7 @@ std::vector<ContribOp> contrib_group_query_attention() {
       "GroupQueryAttention",
       "query, key?, value?, past_key?, past_value?, seqlens_k, total_sequence_length, cos_cache?, sin_cache?, "
       "position_ids?, attention_bias?, head_sink?, k_scale?, v_scale?, q_norm_weight?, k_norm_weight?, query_seqlens?",
-      "output, present_key?, present_value?, output_qk?", group_query_attention,
+      "output, present_key?, present_value?, output_qk?", "gather, mul, add, sub, attention", group_query_attention,
       {required_attribute("num_heads"), required_attribute("kv_num_heads"), with_default("do_rotary", int64_t{0}),
        with_default("rotary_interleaved", int64_t{0}), real("scale"), real("softcap"),
        with_default("local_window_size", int64_t{-1}), with_default("smooth_softmax", int64_t{-1}),

@@ -113,19 +113,25 @@ std::vector<ContribOp> contrib_normalization() {
   const std::string_view simplified_name = "SimplifiedLayerNormalization";
   return {
       // The optimiser writes it into the main domain.
-      contrib_op(simplified_name, "X, scale", "Y, inv_std_var?", simplified_layer_normalization, simplified, ""),
-      contrib_op(simplified_name, "X, scale", "Y, inv_std_var?", simplified_layer_normalization, simplified),
+      contrib_op(simplified_name, "X, scale", "Y, inv_std_var?", "rms_normalization, reduce_mean",
+                 simplified_layer_normalization, simplified, ""),
+      contrib_op(simplified_name, "X, scale", "Y, inv_std_var?", "rms_normalization, reduce_mean",
+                 simplified_layer_normalization, simplified),
       contrib_op("SkipLayerNormalization", "input, skip, gamma, beta?, bias?",
-                 "output, mean?, inv_std_var?, input_skip_bias_sum?", skip_layer_normalization, epsilon),
+                 "output, mean?, inv_std_var?, input_skip_bias_sum?", "add, layer_normalization",
+                 skip_layer_normalization, epsilon),
       contrib_op("SkipSimplifiedLayerNormalization", "input, skip, gamma, bias?",
-                 "output, mean?, inv_std_var?, input_skip_bias_sum?", skip_simplified_layer_normalization, epsilon),
+                 "output, mean?, inv_std_var?, input_skip_bias_sum?", "add, rms_normalization, reduce_mean",
+                 skip_simplified_layer_normalization, epsilon),
       contrib_op("EmbedLayerNormalization",
                  "input_ids, segment_ids?, word_embedding, position_embedding, segment_embedding?, gamma, beta, mask?, "
                  "position_ids?",
-                 "output, mask_index?, embedding_sum?", embed_layer_normalization,
+                 "output, mask_index?, embedding_sum?", "gather, add, layer_normalization, reduce_sum",
+                 embed_layer_normalization,
                  {with_default("epsilon", 1e-12F), optional_attribute("mask_index_type", AttributeType::integer)}),
-      contrib_op("GroupNorm", "X, gamma, beta", "Y", group_norm, group_specs()),
-      contrib_op("SkipGroupNorm", "X, gamma, beta, skip, bias?", "Y, S?", skip_group_norm, group_specs()),
+      contrib_op("GroupNorm", "X, gamma, beta", "Y", "group_normalization, swish", group_norm, group_specs()),
+      contrib_op("SkipGroupNorm", "X, gamma, beta, skip, bias?", "Y, S?", "add, group_normalization, swish",
+                 skip_group_norm, group_specs()),
   };
 }
 

@@ -91,12 +91,12 @@ std::vector<AttributeSpec> gemm_specs() {
 
 std::vector<ContribOp> contrib_products() {
   return {
-      contrib_op("FusedConv", "X, W, B?, Z?", "Y", fused_conv, conv_specs(true)),
-      contrib_op("NhwcConv", "X, W, B?", "Y", nhwc_conv, conv_specs(false)),
-      contrib_op("NhwcFusedConv", "X, W, B?, Z?", "Y", nhwc_fused_conv, conv_specs(true)),
-      contrib_op("FusedMatMul", "A, B", "Y", fused_matmul, matmul_specs(true)),
-      contrib_op("TransposeMatMul", "A, B", "Y", fused_matmul, matmul_specs(false)),
-      contrib_op("FusedGemm", "A, B, C?", "Y", fused_gemm, gemm_specs()),
+      contrib_op("FusedConv", "X, W, B?, Z?", "Y", "conv, add, activation", fused_conv, conv_specs(true)),
+      contrib_op("NhwcConv", "X, W, B?", "Y", "conv", nhwc_conv, conv_specs(false)),
+      contrib_op("NhwcFusedConv", "X, W, B?, Z?", "Y", "conv, add, activation", nhwc_fused_conv, conv_specs(true)),
+      contrib_op("FusedMatMul", "A, B", "Y", "matmul, mul", fused_matmul, matmul_specs(true)),
+      contrib_op("TransposeMatMul", "A, B", "Y", "matmul, mul", fused_matmul, matmul_specs(false)),
+      contrib_op("FusedGemm", "A, B, C?", "Y", "gemm, activation", fused_gemm, gemm_specs()),
   };
 }
 

@@ -42,10 +42,11 @@ std::vector<Var> quantized_gemm(ContribCall& call) {
 std::vector<ContribOp> contrib_quantized_products() {
   return {
       contrib_op("MatMulIntegerToFloat", "A, B, a_scale, b_scale, a_zero_point?, b_zero_point?, bias?", "Y",
-                 matmul_integer_to_float),
-      contrib_op("DynamicQuantizeMatMul", "A, B, b_scale, b_zero_point?, bias?", "Y", dynamic_quantize_matmul),
+                 "matmul_integer, reduce_sum, mul, add", matmul_integer_to_float),
+      contrib_op("DynamicQuantizeMatMul", "A, B, b_scale, b_zero_point?, bias?", "Y",
+                 "dynamic_quantize_linear, matmul_integer, reduce_sum, mul, add", dynamic_quantize_matmul),
       contrib_op("QGemm", "A, a_scale, a_zero_point, B, b_scale, b_zero_point, C?, y_scale?, y_zero_point?", "Y",
-                 quantized_gemm,
+                 "dequantize_linear, gemm, quantize_linear", quantized_gemm,
                  {with_default("alpha", 1.0F), with_default("transA", int64_t{0}), with_default("transB", int64_t{0})}),
   };
 }

@@ -72,7 +72,8 @@ std::vector<Var> rotary_embedding_body(ContribCall& call) {
 }  // namespace
 
 std::vector<ContribOp> contrib_rotary() {
-  return {contrib_op("RotaryEmbedding", "input, position_ids, cos_cache, sin_cache", "output", rotary_embedding_body,
+  return {contrib_op("RotaryEmbedding", "input, position_ids, cos_cache, sin_cache", "output", "gather, mul, add, sub",
+                     rotary_embedding_body,
                      {with_default("interleaved", int64_t{0}), with_default("num_heads", int64_t{0}),
                       with_default("rotary_embedding_dim", int64_t{0}), with_default("is_packed_batching", int64_t{0}),
                       optional_attribute("scale", AttributeType::real)})};

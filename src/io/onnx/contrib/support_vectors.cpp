@@ -217,12 +217,16 @@ std::vector<ContribOp> contrib_support_vectors() {
     more.push_back(with_default("post_transform", std::string("NONE")));
     return more;
   };
-  return {contrib_op("SVMRegressor", "X", "Y", svm_regressor,
-                     machine({with_default("n_supports", int64_t{0}), with_default("one_class", int64_t{0})}), kMl),
-          contrib_op("SVMClassifier", "X", "Y, Z", svm_classifier,
-                     with_class_labels(
-                         machine({list("prob_a"), list("prob_b"), list("vectors_per_class", AttributeType::integers)})),
-                     kMl)};
+  return {
+      contrib_op("SVMRegressor", "X", "Y", "matmul, reduce_sum_square, exp, tanh, pow, add", svm_regressor,
+                 machine({with_default("n_supports", int64_t{0}), with_default("one_class", int64_t{0})}), kMl),
+      contrib_op(
+          "SVMClassifier", "X", "Y, Z",
+          "matmul, reduce_sum_square, exp, tanh, pow, add, reduce_max, arg_max, gather, sigmoid, softmax, couple_pairs",
+          svm_classifier,
+          with_class_labels(
+              machine({list("prob_a"), list("prob_b"), list("vectors_per_class", AttributeType::integers)})),
+          kMl)};
 }
 
 }  // namespace autograph::io
