@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "ops/defs.h"
 
 namespace autograph {
@@ -46,7 +47,8 @@ class Promotion {
     constexpr size_t kNamed = 8;
     std::string nearest = did_you_mean(patterns, names);
     if (!nearest.empty()) return nearest;
-    return fmt::format(" (there are {}{})", join(std::span(names).first(std::min(names.size(), kNamed)), ", "),
+    return fmt::format(" (there are {}{})",
+                       printable(join(std::span(names).first(std::min(names.size(), kNamed)), ", ")),
                        names.size() > kNamed ? fmt::format(" and {} more", names.size() - kNamed) : "");
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 namespace autograph {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -34,7 +35,7 @@ std::string nearest_name(std::string_view typed, const std::vector<std::string>&
 
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& candidates) {
   const std::string name = nearest_name(typed, candidates);
-  return name.empty() ? "" : " (did you mean '" + name + "'?)";
+  return name.empty() ? "" : " (did you mean '" + printable(name) + "'?)";
 }
 
 }  // namespace autograph

@@ -13,7 +13,7 @@ size_t edit_distance(std::string_view a, std::string_view b);
 /// The candidate nearest to `typed`, or "" when none is near enough to be a plausible typo.
 std::string nearest_name(std::string_view typed, const std::vector<std::string>& candidates);
 
-/// " (did you mean 'x'?)" or "".
+/// " (did you mean 'x'?)", the name as printable() shows it, or "".
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& candidates);
 
 }  // namespace autograph

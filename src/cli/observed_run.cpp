@@ -91,8 +91,8 @@ const Tensor& tensor_named(const NodeRun& run, const std::string& name) {
     }
   }
   AG_CHECK_USER(!name.empty(), UserError, "[break] the node has made no tensor");
-  throw UserError(
-      fmt::format("[break] value: expected {}, got '{}'{}", join(names, ", "), name, did_you_mean(name, names)));
+  throw UserError(fmt::format("[break] value: expected {}, got '{}'{}", printable(join(names, ", ")), name,
+                              did_you_mean(name, names)));
 }
 
 // print and write. Throws UserError for other words, IoError where the file cannot be written.

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "engine/executable.h"
 
 namespace autograph {
@@ -29,14 +30,14 @@ std::vector<Datum> in_order(const Graph& graph, std::span<const NamedInput> give
   for (const auto& [name, datum] : given) {
     const auto at = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
     AG_CHECK_USER(at < names.size(), ValueError, "[run] input '{}': the graph has none of this name{}; its inputs: {}",
-                  name, did_you_mean(name, names), join(names, ", "));
-    AG_CHECK_USER(!is_given[at], ValueError, "[run] input '{}': given twice", name);
+                  printable(name), did_you_mean(name, names), printable(join(names, ", ")));
+    AG_CHECK_USER(!is_given[at], ValueError, "[run] input '{}': given twice", printable(name));
     is_given[at] = true;
     inputs[at] = datum;
   }
   for (size_t i = 0; i < names.size(); ++i) {
-    AG_CHECK_USER(is_given[i], ValueError, "[run] input '{}' of type {}: not given", names[i],
-                  to_string(graph.type(graph.inputs()[i])));
+    AG_CHECK_USER(is_given[i], ValueError, "[run] input '{}' of type {}: not given", printable(names[i]),
+                  printable(to_string(graph.type(graph.inputs()[i]))));
   }
   return inputs;
 }
@@ -47,8 +48,8 @@ const Tensor& Outputs::operator[](std::string_view name) const {
   static const std::vector<std::string> none;
   const std::vector<std::string>& names = names_ ? *names_ : none;
   const auto at = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-  AG_CHECK_USER(at < size(), ValueError, "[run] output '{}': the graph has none of this name{}; its outputs: {}", name,
-                did_you_mean(name, names), join(names, ", "));
+  AG_CHECK_USER(at < size(), ValueError, "[run] output '{}': the graph has none of this name{}; its outputs: {}",
+                printable(name), did_you_mean(name, names), printable(join(names, ", ")));
   return (*this)[at].tensor();
 }
 

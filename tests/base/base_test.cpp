@@ -26,6 +26,7 @@ TEST(DidYouMean, CountsEditsAndSwaps) {
   EXPECT_EQ(edit_distance("", "abc"), 3u);
   EXPECT_EQ(did_you_mean("sofmax", {"softmax", "relu"}), " (did you mean 'softmax'?)");
   EXPECT_EQ(did_you_mean("zzzzzz", {"softmax", "relu"}), "");
+  EXPECT_EQ(did_you_mean("ab", {"a\nb\033"}), " (did you mean 'a\\nb\\x1b'?)");
 }
 
 TEST(Hash, DependsOnOrderAndContent) {

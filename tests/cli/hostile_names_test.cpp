@@ -68,6 +68,42 @@ TEST_F(HostileNames, NoVerbPrintsThem) {
             "b\\xffd\033[31m\nname\xc2\x9b\xe2\x80\xaey");
 }
 
+TEST_F(HostileNames, NeitherDoVerbsThatSearchCompareOrDifferentiate) {
+  const std::string model = folder_ / "m.onnx", plan = folder_ / "m.agplan", cache = " --cache-dir " + (folder_ / "c ");
+  const std::string node = "'" + kBad + "scope/" + kBad + "gather'";
+  const std::vector<std::string> commands = {
+      "optimize --budget 0.3 --explain --why " + node + cache + model + " -o " + plan,
+      "run " + plan,
+      "info " + plan,
+      "check " + plan,
+      "info --passes " + model,
+      "bench --seconds 0 --memory " + model,
+      "compare --strategies sequential,taso --seconds 0.1 --budget 0.1 " + cache + model,
+      "check --gradients --seconds 1 " + model,
+      "grad " + model + " -o " + (folder_ / "g.onnx"),
+      "diff " + model + " " + plan,
+      "viz " + plan + " -o " + (folder_ / "p.svg"),
+  };
+  for (const std::string& command : commands) {
+    for (const std::string json : {"", " --json"}) {
+      const ProgramResult result = run_program(command + json);
+      EXPECT_TRUE(result.exit_code == 0 || (result.exit_code == 6 && command.starts_with("diff ")))
+          << command << result.err;
+      expect_clean(result.out, command + json);
+      expect_clean(result.err, command + json);
+      for (const std::string& line : lines_of(result.out))
+        EXPECT_FALSE(line.starts_with("name")) << command << result.out;
+      if (json.empty()) continue;
+      EXPECT_NO_THROW(result.json()) << command << result.out;
+    }
+  }
+  expect_clean(read_text(folder_ / "p.svg"), "picture of a plan");
+  const ProgramResult near = run_program("run " + plan + " --input '" + kBad + "rowz=1'");
+  EXPECT_EQ(near.exit_code, 2);
+  EXPECT_NE(near.err.find("did you mean '" + kShown + "rows'"), std::string::npos) << near.err;
+  EXPECT_EQ(std::count(near.err.begin(), near.err.end(), '\n'), 1) << near.err;
+}
+
 TEST_F(HostileNames, ObservedRunsShowThemEscaped) {
   const std::string model = folder_ / "m.onnx";
   for (const std::string verb : {"run --watch '*' ", "run --break '*' "}) {
@@ -81,6 +117,7 @@ TEST_F(HostileNames, ObservedRunsShowThemEscaped) {
   const std::string a = folder_ / "a.json", b = folder_ / "b.json";
   ASSERT_EQ(run_program("run --hashes " + a + " " + model).exit_code, 0);
   ASSERT_EQ(run_program("run --seed 7 --hashes " + b + " " + model).exit_code, 0);
+  expect_clean(read_text(a), "hashes");
   const ProgramResult parted = run_program("diff-runs " + a + " " + b);
   EXPECT_EQ(parted.exit_code, 6) << parted.err;
   expect_clean(parted.out, "diff-runs");

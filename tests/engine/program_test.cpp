@@ -31,6 +31,23 @@ TEST(Program, RunsByName) {
   EXPECT_TRUE(program.run(collected)["y"].bitwise_equal(outputs["y"]));
 }
 
+TEST(Program, NamesInMessagesStayOnTheirLine) {
+  GraphBuilder graph;
+  graph.output("y\n", relu(graph.input("a\n\033", DType::f32, {2})));
+  const Executable program = compile(graph.build());
+  const Tensor x = row({1, 2});
+  EXPECT_EQ(message_of<ValueError>([&] { program.run({}); }), "[run] input 'a\\n\\x1b' of type f32[2]: not given");
+  for (const std::string& message : {message_of<ValueError>([&] {
+                                       program.run({{"b", x}});
+                                     }),
+                                     message_of<ValueError>([&] {
+                                       program.run({{"a\n\033", x}})["yy"];
+                                     })}) {
+    EXPECT_FALSE(message.empty());
+    EXPECT_EQ(message.find_first_of("\n\033"), std::string::npos) << message;
+  }
+}
+
 TEST(Program, TellsWhichNamesAreWrong) {
   const Executable program = difference();
   const Tensor x = row({1, 2});

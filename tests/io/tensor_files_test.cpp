@@ -42,6 +42,16 @@ TEST_F(TensorFiles, NpyReadsBackWhatItWrote) {
   EXPECT_TRUE(read_npy(path("s.npy")).bitwise_equal(scalar));
 }
 
+TEST_F(TensorFiles, MessagesAreLinesWhateverAFileHolds) {
+  const std::string header = "{'descr': '<z\n\033[31m', 'fortran_order': False, 'shape': (2,), }\n";
+  EXPECT_EQ(error_of([&] { parse_npy(npy(header, "ab")); }),
+            "[npy] descr: '<z\\n\\x1b[31m' is not supported (little-endian numbers, bool and texts are)");
+  const std::string json = R"({"a\n\u001b": 1})";
+  const std::string front{static_cast<char>(json.size()), '\0', '\0', '\0', '\0', '\0', '\0', '\0'};
+  const std::string message = error_of([&] { parse_safetensors(front + json); });
+  EXPECT_NE(message.find("tensor 'a\\n\\x1b'"), std::string::npos) << message;
+}
+
 TEST_F(TensorFiles, NpyTransposesFortranOrder) {
   const std::string header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n";
   const Tensor tensor = parse_npy(npy(header, std::string("\1\4\2\5\3\6", 6)));

@@ -9,6 +9,7 @@
 #include "autograph/error.h"
 #include "autograph/prove.h"
 #include "base/check.h"
+#include "base/printable.h"
 #include "base/text/read_number.h"
 #include "cli/interrupt.h"
 #include "report/table.h"
@@ -261,7 +262,7 @@ std::string explain_text(const SearchReport& report, bool escapes) {
 std::string ledger_text(const SearchReport& report, bool escapes) {
   const NodeLedger& ledger = *report.ledger;
   std::string became;
-  for (const std::string& node : ledger.became) became += "  " + node + "\n";
+  for (const std::string& node : ledger.became) became += "  " + printable(node) + "\n";
   const auto names = [](const LedgerEntry& entry) {
     std::string text;
     for (const std::string& node : entry.nodes) text += (text.empty() ? "" : " | ") + node;
@@ -284,7 +285,7 @@ std::string ledger_text(const SearchReport& report, bool escapes) {
                 fmt::format("{}", entry.times), std::string(to_string(entry.fate)), names(entry)});
     }
   }
-  std::string text = fmt::format("'{}' became{}\n", ledger.node,
+  std::string text = fmt::format("'{}' became{}\n", printable(ledger.node),
                                  became.empty() ? " nothing that runs: it is computed ahead" : ":\n" + became);
   if (report.candidates == 0 && report.stop_reason == StopReason::budget) {
     return text + "the search ended before it tried any rewrite: it needs a larger --budget\n";

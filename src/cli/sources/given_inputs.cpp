@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "base/text/read_number.h"
 
 namespace autograph::cli {
@@ -37,7 +38,7 @@ Given read_inputs(const std::vector<std::string>& given, const Graph& graph) {
                   "[cli] input: expected NAME=FILE.npy or NAME=NUMBER, got '{}'", item);
     const std::string name = item.substr(0, equals), what = item.substr(equals + 1);
     AG_CHECK_USER(std::find(names.begin(), names.end(), name) != names.end(), UserError,
-                  "[cli] input: the model has none named '{}'{}", name, did_you_mean(name, names));
+                  "[cli] input: the model has none named '{}'{}", printable(name), did_you_mean(name, names));
     if (is_number(what)) {
       result.numbers[name] = what;
     } else {
@@ -70,7 +71,8 @@ Datum filled_input(const Graph& graph, size_t index, const std::string& text, co
     return tensor;
   } catch (const UserError&) {
     throw UserError(fmt::format("[cli] input '{}': expected an element of {}, or a FILE.npy, got '{}'",
-                                graph.value(graph.inputs()[index]).name(), to_string(type), text));
+                                printable(graph.value(graph.inputs()[index]).name()), printable(to_string(type)),
+                                text));
   }
 }
 

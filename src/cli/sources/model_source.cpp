@@ -8,6 +8,7 @@
 #include "autograph/op_def.h"
 #include "autograph/zoo.h"
 #include "base/check.h"
+#include "base/printable.h"
 #include "base/stopwatch.h"
 #include "base/text/read_number.h"
 #include "cli/options/names.h"
@@ -88,7 +89,7 @@ bool is_model_file(const std::string& model) { return !model.starts_with(kZoo); 
 
 void refuse_plan(const LoadedModel& loaded, std::string_view verb) {
   AG_CHECK_USER(!loaded.plan, UserError, "[cli] model: {} needs a model, got the saved plan '{}' (it was made of {})",
-                verb, loaded.name, loaded.plan->origin.model);
+                verb, loaded.name, printable(loaded.plan->origin.model));
 }
 
 Graph bound_graph(const LoadedModel& loaded) {

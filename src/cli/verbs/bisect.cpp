@@ -7,6 +7,7 @@
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "cli/execute.h"
 #include "cli/interrupt.h"
 #include "cli/options/search_flags.h"
@@ -70,7 +71,7 @@ int print(Session& session, const Options& options, const LoadedModel& loaded, c
   std::string text = pairs_to_string(rows);
   if (saved) {
     text += fmt::format("\nautograph check {}{}{}\n", options.output, input_flags.empty() ? "" : " --input ",
-                        join(input_flags, " --input "));
+                        printable(join(input_flags, " --input ")));
   }
   session.print({{"model", loaded.name},
                  {"ok", !found},

@@ -15,6 +15,7 @@
 #include "autograph/text.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/rethrow.h"
 #include "engine/agplan/header.h"
 #include "io/file.h"
 
@@ -198,6 +199,32 @@ std::map<std::string, Tensor> parse_defaults(const std::string& text, const std:
   return defaults;
 }
 
+SavedPlan read_plan(const std::string& path) {
+  const io::InputFile file(path);
+  const Head head = read_head(file);
+  std::string content(head.header_bytes + head.text_bytes, '\0');
+  file.read(kHeadBytes, content.data(), content.size());
+  AG_CHECK_USER(rest_hash(head.bytes, content) == head.rest_hash, FormatError, "[agplan] '{}': it is damaged", path);
+  SavedPlan plan;
+  const PlanHeader header = parse_plan_header(std::string_view(content).substr(0, head.header_bytes), plan);
+  const std::vector<Tensor> pool = read_pool(file, head, header);
+  plan.optimized.graph = parse_graph(std::string_view(content).substr(head.header_bytes), pool);
+  const Graph& graph = plan.optimized.graph;
+  plan.optimized.schedule = make_schedule(header, graph);
+  plan.input_defaults = parse_defaults(header.input_defaults, pool, graph);
+  AG_CHECK_USER(plan.node_us.empty() || plan.node_us.size() == graph.num_nodes(), FormatError,
+                "[agplan] node_us: expected {} times, got {}", graph.num_nodes(), plan.node_us.size());
+  const size_t outputs = header.probe_outputs.size();
+  AG_CHECK_USER(outputs == 0 || outputs == graph.outputs().size(), FormatError,
+                "[agplan] probe: expected {} outputs, got {}", graph.outputs().size(), outputs);
+  for (const size_t number : header.probe_outputs) {
+    AG_CHECK_USER(number < pool.size(), FormatError, "[agplan] probe: expected tensors 0..{}, got {}", pool.size(),
+                  number);
+    plan.probe.outputs.emplace_back(pool[number]);
+  }
+  return plan;
+}
+
 }  // namespace
 
 void save_plan(const SavedPlan& plan, const std::string& path) {
@@ -229,29 +256,7 @@ void save_plan(const SavedPlan& plan, const std::string& path) {
 }
 
 SavedPlan load_plan(const std::string& path) {
-  const io::InputFile file(path);
-  const Head head = read_head(file);
-  std::string content(head.header_bytes + head.text_bytes, '\0');
-  file.read(kHeadBytes, content.data(), content.size());
-  AG_CHECK_USER(rest_hash(head.bytes, content) == head.rest_hash, FormatError, "[agplan] '{}': it is damaged", path);
-  SavedPlan plan;
-  const PlanHeader header = parse_plan_header(std::string_view(content).substr(0, head.header_bytes), plan);
-  const std::vector<Tensor> pool = read_pool(file, head, header);
-  plan.optimized.graph = parse_graph(std::string_view(content).substr(head.header_bytes), pool);
-  const Graph& graph = plan.optimized.graph;
-  plan.optimized.schedule = make_schedule(header, graph);
-  plan.input_defaults = parse_defaults(header.input_defaults, pool, graph);
-  AG_CHECK_USER(plan.node_us.empty() || plan.node_us.size() == graph.num_nodes(), FormatError,
-                "[agplan] node_us: expected {} times, got {}", graph.num_nodes(), plan.node_us.size());
-  const size_t outputs = header.probe_outputs.size();
-  AG_CHECK_USER(outputs == 0 || outputs == graph.outputs().size(), FormatError,
-                "[agplan] probe: expected {} outputs, got {}", graph.outputs().size(), outputs);
-  for (const size_t number : header.probe_outputs) {
-    AG_CHECK_USER(number < pool.size(), FormatError, "[agplan] probe: expected tensors 0..{}, got {}", pool.size(),
-                  number);
-    plan.probe.outputs.emplace_back(pool[number]);
-  }
-  return plan;
+  return with_printable_messages([&] { return read_plan(path); });
 }
 
 }  // namespace autograph

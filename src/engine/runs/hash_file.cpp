@@ -50,7 +50,8 @@ Json node_json(const HashedNode& node) {
           {"outputs", std::move(outputs)}};
 }
 
-std::string line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+// In ASCII: who looks at the file sees names escaped.
+std::string line(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"; }
 
 double number(const Json& json) {
   if (json.is_number()) return json.get<double>();

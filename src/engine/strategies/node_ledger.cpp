@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "engine/strategies/strategy.h"
 
 namespace autograph {
@@ -43,7 +44,7 @@ std::string name_hint(const std::string& name, const std::vector<std::string>& k
     }
     if (!some.empty()) break;
   }
-  return fmt::format(" (of {}, it has such as {})", known.size(), bracketed(some));
+  return fmt::format(" (of {}, it has such as {})", known.size(), printable(bracketed(some)));
 }
 
 // The origins of the node that `name` stands for: the node's own name, or that of one of its outputs.

@@ -11,6 +11,7 @@
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/checked_int.h"
+#include "base/rethrow.h"
 #include "io/file.h"
 #include "io/npy/format_npy.h"
 #include "io/npy/numpy_text.h"
@@ -236,7 +237,9 @@ std::string format_npy(const Tensor& tensor) {
 
 }  // namespace io
 
-Tensor parse_npy(std::string_view bytes) {
+namespace {
+
+Tensor parse_array(std::string_view bytes) {
   AG_CHECK_USER(bytes.size() >= 10 && bytes.substr(0, 6) == kMagic, FormatError, "[npy] file: the magic is missing");
   const int version = static_cast<uint8_t>(bytes[6]);
   AG_CHECK_USER(version >= 1 && version <= 3, FormatError, "[npy] version: expected 1 to 3, got {}", version);
@@ -268,6 +271,12 @@ Tensor parse_npy(std::string_view bytes) {
     for (size_t i = 0; i < data.size(); ++i) flags[i] = data[i] != 0;
   }
   return header.fortran_order ? transposed(tensor, header.dims) : tensor;
+}
+
+}  // namespace
+
+Tensor parse_npy(std::string_view bytes) {
+  return with_printable_messages([&] { return parse_array(bytes); });
 }
 
 Tensor read_npy(const std::string& path) { return parse_npy(io::read_file(path, kMaxFileBytes)); }

@@ -11,6 +11,7 @@
 
 #include "autograph/tensor_io.h"
 #include "base/check.h"
+#include "base/rethrow.h"
 #include "io/file.h"
 #include "io/npy/format_npy.h"
 
@@ -239,9 +240,7 @@ void put_end(std::string& bytes, uint64_t directory, uint64_t count) {
   put(bytes, 0, 2);  // comment
 }
 
-}  // namespace
-
-NamedTensors read_npz(const std::string& path, int64_t max_bytes) {
+NamedTensors read_archive(const std::string& path, int64_t max_bytes) {
   const std::string bytes = io::read_file(path, kMaxFileBytes);
   const Reader file(bytes);
   const Directory directory = find_directory(file);
@@ -262,6 +261,12 @@ NamedTensors read_npz(const std::string& path, int64_t max_bytes) {
     tensors.emplace_back(member.name.substr(0, member.name.size() - 4), parse_npy(unpack_member(file, member)));
   }
   return tensors;
+}
+
+}  // namespace
+
+NamedTensors read_npz(const std::string& path, int64_t max_bytes) {
+  return with_printable_messages([&] { return read_archive(path, max_bytes); });
 }
 
 void write_npz(const std::string& path, const NamedTensors& tensors) {

@@ -6,6 +6,7 @@
 #include "autograph/builder.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "base/printable.h"
 #include "graph/nested/replace_by_body.h"
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/import/read_tensor.h"
@@ -204,7 +205,7 @@ void GraphExporter::export_defaults(const std::map<std::string, Tensor>& default
   for (const auto& input : proto.input()) inputs.insert(input.name());
   for (const auto& [name, tensor] : defaults) {
     AG_CHECK_USER(inputs.contains(name), ValueError, "[onnx] default of input '{}': the graph has none of that name",
-                  name);
+                  printable(name));
     onnx::TensorProto& initializer = *proto.add_initializer();
     initializer.set_name(name);
     sink_.store(tensor, initializer);

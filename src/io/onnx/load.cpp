@@ -10,7 +10,6 @@
 #include "autograph/verify.h"
 #include "base/check.h"
 #include "base/join.h"
-#include "base/printable.h"
 #include "base/rethrow.h"
 #include "io/onnx/contrib/blocked_channels.h"
 #include "io/onnx/import/functions.h"
@@ -177,32 +176,22 @@ Model import_model(const ModelBytes& bytes, const std::string& directory, const 
   return model;
 }
 
-// What `load` returns; its messages, which are lines of their own, show names of the file as printable() does.
-template <class Load>
-auto with_printable_messages(const Load& load) {
-  try {
-    return load();
-  } catch (...) {
-    rethrow_changed([](const std::string& message) { return printable(message); });
-  }
-}
-
 }  // namespace
 }  // namespace io
 
 Model parse_onnx(std::string_view bytes, const std::string& directory, const LoadOptions& options) {
-  return io::with_printable_messages([&] { return io::import_model({.memory = bytes}, directory, options); });
+  return with_printable_messages([&] { return io::import_model({.memory = bytes}, directory, options); });
 }
 
 Model load_onnx(const std::string& path, const LoadOptions& options) {
   const size_t slash = path.find_last_of('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return io::with_printable_messages(
+  return with_printable_messages(
       [&] { return io::import_model({.file = std::make_shared<const io::InputFile>(path)}, directory, options); });
 }
 
 std::vector<MissingOp> find_missing_ops(const std::string& path) {
-  return io::with_printable_messages([&] {
+  return with_printable_messages([&] {
     const onnx::ModelProto proto = io::parse_model({.file = std::make_shared<const io::InputFile>(path)});
     io::check_header(proto);
     const io::Opsets opsets = io::model_opsets(proto);

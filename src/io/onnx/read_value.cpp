@@ -3,6 +3,7 @@
 
 #include "autograph/tensor_io.h"
 #include "base/check.h"
+#include "base/rethrow.h"
 #include "io/file.h"
 #include "io/onnx/import/read_tensor.h"
 
@@ -62,25 +63,29 @@ class ValueReader {
   TensorReader tensors_;
 };
 
-}  // namespace
-}  // namespace io
-
-Datum read_onnx_value(const std::string& path, const Type& type) {
-  const std::string bytes = io::read_file(path, io::kMaxProtoBytes);
-  io::ValueReader reader(path);
+Datum read_value(const std::string& path, const Type& type) {
+  const std::string bytes = read_file(path, kMaxProtoBytes);
+  ValueReader reader(path);
   if (type.is_sequence()) {
     onnx::SequenceProto proto;
-    io::parse_proto(bytes, proto, path);
+    parse_proto(bytes, proto, path);
     return reader.read_sequence(proto);
   }
   if (type.is_optional()) {
     onnx::OptionalProto proto;
-    io::parse_proto(bytes, proto, path);
+    parse_proto(bytes, proto, path);
     return reader.read_optional(proto);
   }
   onnx::TensorProto proto;
-  io::parse_proto(bytes, proto, path);
+  parse_proto(bytes, proto, path);
   return reader.read_tensor(proto);
+}
+
+}  // namespace
+}  // namespace io
+
+Datum read_onnx_value(const std::string& path, const Type& type) {
+  return with_printable_messages([&] { return io::read_value(path, type); });
 }
 
 }  // namespace autograph

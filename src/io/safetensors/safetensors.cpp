@@ -8,6 +8,7 @@
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/checked_int.h"
+#include "base/rethrow.h"
 #include "io/file.h"
 #include "io/safetensors/format_safetensors.h"
 
@@ -152,9 +153,7 @@ std::map<std::string, std::string> metadata_of(const Json& header) {
   return metadata;
 }
 
-}  // namespace
-
-SafeTensors parse_safetensors(std::string_view bytes) {
+SafeTensors parse_content(std::string_view bytes) {
   const uint64_t length = header_length(bytes, bytes.size());
   const Json header = parse_header(bytes.substr(kLengthBytes, length));
   const std::string_view buffer = bytes.substr(kLengthBytes + length);
@@ -168,13 +167,23 @@ SafeTensors parse_safetensors(std::string_view bytes) {
   return content;
 }
 
-std::map<std::string, std::string> read_safetensors_metadata(const std::string& path) {
+std::map<std::string, std::string> read_metadata(const std::string& path) {
   const io::InputFile file(path);
   std::string front(kLengthBytes, '\0');
   file.read_some(0, front.data(), front.size());
   std::string header(header_length(front, static_cast<uint64_t>(file.size_bytes())), '\0');
   file.read(kLengthBytes, header.data(), header.size());
   return metadata_of(parse_header(header));
+}
+
+}  // namespace
+
+SafeTensors parse_safetensors(std::string_view bytes) {
+  return with_printable_messages([&] { return parse_content(bytes); });
+}
+
+std::map<std::string, std::string> read_safetensors_metadata(const std::string& path) {
+  return with_printable_messages([&] { return read_metadata(path); });
 }
 
 SafeTensors read_safetensors(const std::string& path) { return parse_safetensors(io::read_file(path, kMaxFileBytes)); }
