@@ -60,7 +60,8 @@ class Case:
 
 
 class UnetBlock:
-    """Twice group norm, swish and convolution, as in diffusion U-Nets; the norm as torch's older exporter spells it."""
+    """Twice group norm, swish and convolution, as in diffusion U-Nets; the norm as torch's older exporter spells it.
+    With a group for each channel it is an instance norm, as in networks for style."""
 
     def __init__(self, name, channels, extent, groups=32):
         self.name, self.channels, self.extent, self.groups = name, channels, extent, groups
@@ -146,6 +147,7 @@ def cases():
     yield Case("resize_cubic", "Resize", (1, 3, 112, 112), None, up2, mode="cubic")
     yield Case("group_norm", "InstanceNormalization", (1, 32, 40960), weights(32), weights(32))
     yield UnetBlock("unet_block", 128, 64)
+    yield UnetBlock("style_block", 64, 112, groups=64)
     yield Case("instance_norm", "InstanceNormalization", image, weights(64), weights(64))
     yield Case("lrn_alexnet", "LRN", (1, 96, 55, 55), size=5, alpha=1e-4, beta=0.75)
     yield Case("log_softmax", "LogSoftmax", (64, 10000), axis=-1)

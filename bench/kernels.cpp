@@ -36,6 +36,8 @@ std::vector<BenchCase> row_cases() {
       {"layer norm bert", layer_normalization_def(), {{128, 768}, {768}, {768}}},
       {"layer norm swin", layer_normalization_def(), {{3136, 96}, {96}, {96}}},
       {"rms norm", rms_normalization_def(), {{128, 768}, {768}}},
+      {"instance norm", instance_normalization_def(), {{1, 64, 112, 112}, {64}, {64}}},
+      {"group norm", group_normalization_def(), {{1, 128, 64, 64}, {128}, {128}}, {{"num_groups", int64_t{32}}}},
   };
 }
 
