@@ -77,8 +77,9 @@ std::vector<Option> run_option_table(RunOptions& options) {
               "cache.",
        .target = &options.tune},
       {.names = "--attest",
-       .doc = "Run each kernel once and compare it with the reference before it is trusted; what was found is kept in "
-              "the cache.",
+       .doc =
+           "Run each kernel once and compare it with the reference before it is trusted. What was found is kept in the "
+           "cache: compiling takes 4 to 20 runs longer the first time, later 1 to 27 % longer.",
        .target = &options.attest,
        .env = "AUTOGRAPH_ATTEST"},
       {.names = "--cache-dir",

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "autograph/ops/activation.h"
+#include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/reduction.h"
@@ -102,7 +103,15 @@ TEST(WidenHalf, StandsBesideNodesThatStay) {
     const Var mask(graph, graph.node(node).output(1));
     return mul(Var(graph, graph.node(node).output(0)), cast(mask, DType::f16));
   };
-  for (const auto& stays : std::vector<std::function<Var(Var)>>{chosen, kept, dropped}) {
+  const auto looped = [](Var product) {
+    Graph body("body");
+    input(body, DType::i64, {}, "turn");
+    const Var goes_on = input(body, DType::boolean, {}, "goes_on"), state = input(body, DType::f16, {3, 5}, "state");
+    body.add_output(goes_on.id());
+    body.add_output(mul(state, scalar_like(state, 0.5)).id());
+    return loop(constant(product.graph(), Tensor::scalar<int64_t>(2)), Var(), {product}, body)[0];
+  };
+  for (const auto& stays : std::vector<std::function<Var(Var)>>{chosen, kept, dropped, looped}) {
     Random random(4);
     Graph graph;
     const Var x = input(graph, DType::f16, {3, 8}, "x");
