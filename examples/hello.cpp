@@ -1,4 +1,4 @@
-// A graph, compiled and run: y = relu(2 x + 1).
+// A graph, compiled and run: relu(2 x + 1), which prints f32[2,2] {{0, 1}, {3, 5}}.
 #include <iostream>
 
 #include "autograph/autograph.h"
@@ -10,6 +10,5 @@ int main() {
   const Var x = graph.input("x", DType::f32, {2, 2});
   graph.output("y", relu(2 * x + 1));
   const Executable program = compile(graph.build());
-  std::cout << program.run({{"x", Tensor::of<float>({2, 2}, {-1, 0, 1, 2})}})["y"]
-            << "\n";  // f32[2,2] {{0, 1}, {3, 5}}
+  std::cout << program.run({{"x", Tensor::of<float>({2, 2}, {-1, 0, 1, 2})}})["y"] << "\n";
 }
