@@ -121,6 +121,7 @@ NodeId Graph::add_node(const OpDef& op, std::vector<ValueId> inputs, Attributes 
   complete_attributes(op, attributes, where);
   const size_t num_outputs = resolve_num_outputs(op, options.num_outputs, where);
   check_inputs(op, *this, inputs, where);
+  check_effect(op, where);
   std::vector<Type> types = infer_node(op, *this, inputs, attributes, num_outputs, where);
   const NodeId id =
       add_node_typed(op, std::move(inputs), std::move(attributes), std::move(types), std::move(options.provenance));

@@ -138,6 +138,12 @@ void check_inputs(const OpDef& op, const Graph& graph, const std::vector<ValueId
   check_dtypes(op, types, {}, where);
 }
 
+void check_effect(const OpDef& op, const std::string& where) {
+  const bool has_effect = op.traits.effect || op.traits.collective;
+  AG_CHECK_USER(!has_effect || !op.traits.pure, ValueError,
+                "[{}] traits: expected pure = false of an op with an effect, got true{}", op.name, node_suffix(where));
+}
+
 void check_dtypes(const OpDef& op, const std::vector<Type>& inputs, const std::vector<Type>& outputs,
                   const std::string& where) {
   std::vector<DType> bound(op.types.size(), DType::undefined);

@@ -29,6 +29,10 @@ size_t num_fixed_inputs(const OpDef& op);
 /// Throws ValueError on a wrong number of inputs or a missing one, TypeError on dtypes outside the schema.
 void check_inputs(const OpDef& op, const Graph& graph, const std::vector<ValueId>& inputs, const std::string& where);
 
+/// Throws ValueError where an op with an effect calls itself pure: passes would make one of equal nodes, and compute
+/// ahead what depends on constants alone, so that the effect happens once or at another time.
+void check_effect(const OpDef& op, const std::string& where);
+
 /// Throws TypeError when the dtypes of these input and output types break the schema's type variables.
 void check_dtypes(const OpDef& op, const std::vector<Type>& inputs, const std::vector<Type>& outputs,
                   const std::string& where);

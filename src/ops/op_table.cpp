@@ -49,6 +49,8 @@ std::string complaint_about(const OpDef& op) {
   const int ways = (op.scalar != nullptr) + (op.reference != nullptr) + (op.evaluate != nullptr);
   if (ways > 1) return "one of scalar, reference and evaluate";
   if (ways == 0 && !op.decompose) return "scalar, reference or evaluate, which compute it, or decompose";
+  const bool has_effect = op.traits.effect || op.traits.collective;
+  if (has_effect && op.traits.pure) return "traits.pure to be false, since it has an effect";
   return op.outputs.empty() ? "outputs" : "";
 }
 

@@ -76,6 +76,26 @@ TEST(CustomOp, IsRefusedWithoutWhatItNeeds) {
   op = triple_def("incomplete");
   op.reference = nullptr;
   EXPECT_NE(refusal(op).find("scalar, reference or evaluate"), std::string::npos);
+  op = triple_def("all_triple");
+  op.traits.collective = true;
+  EXPECT_NE(refusal(op).find("traits.pure to be false, since it has an effect"), std::string::npos);
+}
+
+// Equal nodes would become one, and talk to other ranks once.
+TEST(CustomOp, WithAnEffectIsNotPure) {
+  static const OpDef def = [] {
+    OpDef op = triple_def("triple_of_all");
+    op.traits.collective = true;
+    return op;
+  }();
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {4});
+  try {
+    apply(def, {x});
+    FAIL() << "expected a ValueError";
+  } catch (const ValueError& error) {
+    EXPECT_STREQ(error.what(), "[triple_of_all] traits: expected pure = false of an op with an effect, got true");
+  }
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ void append_to_record(const OpCall& call) {
   record.push_back(call.attributes.integer("tag"));
 }
 
-const OpDef& record_def() {
-  static const OpDef def{
-      .name = "record",
+OpDef make_def(std::string_view name, std::string_view onnx_name, Traits traits) {
+  return {
+      .name = name,
       .doc = "y = x; appends tag to the record.",
       .inputs = {{"x", "T", "Any shape."}},
       .outputs = {{"y", "T", "Shape of x."}},
@@ -28,9 +28,20 @@ const OpDef& record_def() {
       .attributes = {{.name = "tag", .type = AttributeType::integer, .doc = "What to append.", .required = true}},
       .infer = [](InferContext& context) { context.set_output(0, context.input(0)); },
       .reference = append_to_record,
-      .traits = {.pure = false, .effect = true},
-      .onnx = {{.name = "Record", .domain = "autograph.test"}},
+      .traits = traits,
+      .onnx = {{.name = onnx_name, .domain = "autograph.test"}},
   };
+}
+
+const OpDef& record_def() {
+  static const OpDef def = make_def("record", "Record", {.pure = false, .effect = true});
+  static const bool is_registered = (register_op(def), true);
+  (void)is_registered;
+  return def;
+}
+
+const OpDef& collective_record_def() {
+  static const OpDef def = make_def("collective_record", "CollectiveRecord", {.pure = false, .collective = true});
   static const bool is_registered = (register_op(def), true);
   (void)is_registered;
   return def;
@@ -39,6 +50,8 @@ const OpDef& record_def() {
 }  // namespace
 
 Var add_record(Var x, int64_t tag) { return apply(record_def(), {std::move(x)}, {{"tag", tag}}); }
+
+Var add_collective_record(Var x, int64_t tag) { return apply(collective_record_def(), {std::move(x)}, {{"tag", tag}}); }
 
 std::vector<int64_t> take_record() {
   const std::lock_guard lock(record_mutex);

@@ -71,14 +71,14 @@ TEST(Barrier, CostsNoStep) {
   EXPECT_EQ(difference(executable.run({given})[0], Tensor::of<float>({4}, expected)), "");
 }
 
-// Effects on branches that do not depend on each other, with work of different lengths in front of them.
+// Effects of both kinds on branches that do not depend on each other, with work of different lengths in front of them.
 Graph make_effects(int count) {
   Graph graph("effects");
   const Var x = input(graph, DType::f32, {16}, "x");
   for (int tag = 0; tag < count; ++tag) {
     Var y = x;
     for (int i = 0; i < (count - tag) % 4; ++i) y = tanh(mul(y, y));
-    const Var out = add_record(y, tag);
+    const Var out = tag % 2 == 0 ? add_record(y, tag) : add_collective_record(y, tag);
     if (tag % 3 == 0) graph.add_output(exp(out).id());  // nobody reads the others
   }
   return graph;
