@@ -23,6 +23,10 @@ struct MissingDevice {
 /// Those that this build knows.
 std::vector<MissingDevice> missing_devices();
 
+/// Does `name` name a device of this build, whether or not this machine has it ("cuda:1", "sim:wide")? Starts no
+/// driver: listing devices starts those of all, which takes memory, threads and some 40 ms.
+bool is_device_name(const std::string& name);
+
 /// Makes another device known by its name, until the process ends; available_devices() then lists it, too. Throws
 /// ValueError when there is one of that name.
 const Device& add_device(std::unique_ptr<Device> device);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 
+#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "autograph/graph.h"
 #include "autograph/op_def.h"
@@ -19,7 +20,7 @@
 namespace autograph::cli {
 namespace {
 
-bool is_simulated(const std::string& device) { return device.starts_with("sim:"); }
+bool is_simulated(const std::string& device) { return get_device(device).properties().has_exact_times; }
 
 [[noreturn]] void end_interrupted() { throw Error(ExitCode::interrupted, "[search] it was interrupted"); }
 

@@ -75,6 +75,9 @@ class Devices {
   std::vector<std::string> added_;                          // likewise
 };
 
+// "cuda" of "cuda:1".
+std::string_view kind_of(std::string_view name) { return name.substr(0, name.find(':')); }
+
 }  // namespace
 
 std::vector<std::string> built_in_devices() {
@@ -104,6 +107,19 @@ std::vector<MissingDevice> missing_devices() {
     }
   }
   return missing;
+}
+
+bool is_device_name(const std::string& name) {
+  const auto is_like = [&](const std::string& known) {
+    const bool is_whole = kind_of(known) == known;  // else "sim" alone is none
+    return kind_of(known) == kind_of(name) && (is_whole || kind_of(name) != name);
+  };
+  std::vector<std::string> known = Devices::of_process().added();
+  for (const Backend& backend : kBackends) {
+    const std::vector<std::string> names = backend.first ? std::vector<std::string>{backend.first} : backend.names();
+    known.insert(known.end(), names.begin(), names.end());
+  }
+  return std::any_of(known.begin(), known.end(), is_like);
 }
 
 const Device& add_device(std::unique_ptr<Device> device) { return Devices::of_process().add(std::move(device)); }

@@ -54,6 +54,14 @@ TEST(Compile, TheLatencyOfAPlanIsComputedOnce) {
   EXPECT_EQ(executable.simulated_latency_ms(), 1);
 }
 
+TEST(Devices, NamesAreKnownWhetherOrNotTheyAreThere) {
+  add_device(std::make_unique<CpuDevice>("named", std::vector<KernelDef>(), "a machine to be named"));
+  std::vector<std::string> names = available_devices();
+  names.insert(names.end(), {"named", "cuda", "cuda:1", "opencl", "opencl:3", "sim:wide"});
+  for (const std::string& name : names) EXPECT_TRUE(is_device_name(name)) << name;
+  for (const char* const name : {"", "sim", "cud", "gpu:0", "nam"}) EXPECT_FALSE(is_device_name(name)) << name;
+}
+
 TEST(Compile, RunsAStaticGraph) {
   for (const std::string& device : built_in_devices()) {
     const Executable executable = compile(small_graph({1, 2}), on(device));

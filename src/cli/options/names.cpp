@@ -1,8 +1,5 @@
 #include "cli/options/names.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "autograph/compile.h"
 #include "autograph/model_io.h"
 #include "autograph/op_def.h"
@@ -43,19 +40,6 @@ std::vector<std::string> names_of(ValueKind kind) {
 std::vector<std::string> closed_names(ValueKind kind) {
   const bool closed = kind == ValueKind::strategy || kind == ValueKind::device;
   return closed ? names_of(kind) : std::vector<std::string>();
-}
-
-bool is_device_name(std::string_view name) {
-  const auto family = [](std::string_view of) { return of.substr(0, of.find(':')); };
-  const auto has_number = [](std::string_view of) { return of.find(':') != std::string_view::npos; };
-  // To list devices starts the drivers of all of them: memory, threads and some 40 ms, which no run on a processor
-  // owes.
-  constexpr std::string_view kFamilies[] = {"cpu", "reference", "cuda", "opencl"};
-  if (std::find(std::begin(kFamilies), std::end(kFamilies), family(name)) != std::end(kFamilies)) return true;
-  const std::vector<std::string> known = available_devices();
-  return std::any_of(known.begin(), known.end(), [&](const std::string& device) {
-    return family(device) == family(name) && (has_number(name) || !has_number(device));
-  });
 }
 
 std::string_view dynamic_kind(ValueKind kind) {

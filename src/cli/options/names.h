@@ -15,9 +15,6 @@ std::vector<std::string> names_of(ValueKind kind);
 /// Names outside of which a value is a mistake; empty where the library itself checks or anything goes.
 std::vector<std::string> closed_names(ValueKind kind);
 
-/// Does `name` look like a device, whether or not this machine has it ("cuda:1", "sim:wide")?
-bool is_device_name(std::string_view name);
-
 /// "model", "zoo_model", "task", "op", "strategy", "device": kinds whose names completion asks the program for; "" for
 /// others.
 std::string_view dynamic_kind(ValueKind kind);

@@ -7,6 +7,7 @@
 #include <map>
 #include <type_traits>
 
+#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"

@@ -40,13 +40,15 @@ std::string backend_text(const BackendSummary& backend) {
   return fmt::format("{}: kernels of their own for {} ops, the others by loops", backend.name, backend.ops.size());
 }
 
-// What devices are there, as which measurements are kept for them; of the processor the rest tells.
+// What devices are there, as which measurements are kept for them; of the processor the rest tells, so that rows are of
+// those with memory of their own.
 Json identities_json(std::vector<std::pair<std::string, std::string>>& rows) {
   Json identities = Json::object();
   for (const std::string& name : available_devices()) {
-    const std::string identity = get_device(name).identity();
+    const Device& device = get_device(name);
+    const std::string identity = device.identity();
     identities.add(name, identity);
-    if (name.starts_with("cuda") || name.starts_with("opencl")) rows.emplace_back(name, identity);
+    if (device.memory()) rows.emplace_back(name, identity);
   }
   return identities;
 }
