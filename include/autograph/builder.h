@@ -4,7 +4,6 @@
 // a graph, to which they add nodes, and eager ones (autograph/eager.h), with which they compute at once.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -139,7 +138,7 @@ class ProvenanceScope {
 /// that builds the graph, without slashes; "" adds nothing. One thread, nestable.
 class PlaceScope {
  public:
-  explicit PlaceScope(std::function<std::string()> place);
+  explicit PlaceScope(std::string (*place)());
   ~PlaceScope();
   PlaceScope(const PlaceScope&) = delete;
   PlaceScope& operator=(const PlaceScope&) = delete;
@@ -147,7 +146,7 @@ class PlaceScope {
   static std::string current();
 
  private:
-  std::function<std::string()> place_;
+  std::string (*place_)();
   const PlaceScope* outer_;
 };
 

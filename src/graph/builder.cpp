@@ -131,9 +131,7 @@ ProvenanceScope::~ProvenanceScope() { scope_path().resize(previous_length_); }
 
 const std::string& ProvenanceScope::current() { return scope_path(); }
 
-PlaceScope::PlaceScope(std::function<std::string()> place) : place_(std::move(place)), outer_(innermost_place) {
-  innermost_place = this;
-}
+PlaceScope::PlaceScope(std::string (*place)()) : place_(place), outer_(innermost_place) { innermost_place = this; }
 
 PlaceScope::~PlaceScope() { innermost_place = outer_; }
 
