@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/join.h"
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/rules/acting_attribute.h"
 #include "optimize/rules/pattern/compiled_rule.h"
 
@@ -171,6 +172,7 @@ class Prover {
     }
     const std::string name = function_name(op, num_inputs, slot, node.outputs().size());
     used_.insert(name);
+    moves_ = moves_ || is_one_of(op, {&concat_def(), &split_def(), &transpose_def(), &reshape_def()});
     keep_commuting(name, op, num_inputs);
     if (op.traits.elementwise && node.outputs().size() == 1)
       elementwise_.emplace(name, std::pair(&node.op(), num_inputs));
@@ -311,12 +313,8 @@ class Prover {
   // Does a law speak of every function of the terms? Laws of classes count where the terms have something to move
   // functions past.
   bool is_covered() const {
-    const bool moves = std::any_of(used_.begin(), used_.end(), [](const std::string& name) {
-      return name.starts_with("concat") || name.starts_with("split") || name.starts_with("transpose") ||
-             name.starts_with("reshape");
-    });
     return std::all_of(used_.begin(), used_.end(), [&](const std::string& name) {
-      return in_axioms_.contains(name) || (moves && elementwise_.contains(name));
+      return in_axioms_.contains(name) || (moves_ && elementwise_.contains(name));
     });
   }
 
@@ -429,6 +427,7 @@ class Prover {
   std::map<uint32_t, z3::expr> before_values_;
   std::map<uint32_t, z3::expr> after_values_;
   std::set<std::string> used_;
+  bool moves_ = false;  // do the terms have an op that functions can be moved past?
   std::map<std::string, const OpDef*> commuting_;
   std::set<std::string> in_axioms_;
   std::map<std::string, std::pair<const OpDef*, size_t>> elementwise_;
