@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograph/rule_set.h"
@@ -27,6 +29,18 @@ struct VerifyRulesOptions {
   std::function<bool()> is_cancelled = nullptr;  ///< Asked often; true ends with the rules done so far.
 };
 
+/// What the theorem prover says of a rule.
+enum class Proof : uint8_t {
+  proved,       ///< On one instance: for all shapes for which the same calls are legal.
+  not_proved,   ///< Not within the time.
+  not_covered,  ///< The rule has ops of which no axiom speaks.
+  not_built,    ///< This build has no prover.
+  not_asked,    ///< VerifyRulesOptions::smt is off.
+};
+
+/// "proved", "not proved", "not covered", "not built", "not asked".
+std::string_view to_string(Proof proof);
+
 /// What verifying a rule found. Before and after were compared in every case.
 struct RuleReport {
   RuleInfo rule;
@@ -37,7 +51,7 @@ struct RuleReport {
   size_t refused_cases = 0;   ///< Legal graphs like the pattern that the rule left alone, as it may.
   bool exhaustive = false;    ///< All combinations were tried; else a sample was drawn.
   bool on_integers = false;   ///< Needs properties of functions such as relu and max: exact on small integers.
-  std::string smt;            ///< "proved", "not proved", "not covered", "not built" or "not asked".
+  Proof smt = Proof::not_asked;
   double seconds = 0;
   std::string problem;  ///< Why it failed; "" when the rule is right as far as could be tested.
   std::string example;  ///< The smallest graph on which it failed, as text.

@@ -36,7 +36,7 @@ TEST(RulesFile, IsReadAndWrittenBack) {
   EXPECT_EQ(rule.name, "file.regroup");
   EXPECT_EQ(rule.pattern, "s = add(a, b); y = add(s, c)");
   EXPECT_EQ(rule.replacement, "t = add(b, c); y = add(a, t)");
-  EXPECT_EQ(rule.kind, "canonicalizes");
+  EXPECT_EQ(rule.kind, RuleClass::canonicalizes);
   EXPECT_FALSE(rules->evidence(0).is_sealed);
   const std::string text = print_rules(*rules, "all of them");
   EXPECT_EQ(print_rules(*parse_rules(text, "mine"), "all of them"), text);
@@ -76,6 +76,17 @@ TEST(RulesFile, RefusesWhatIsNoRule) {
             std::string::npos);
   EXPECT_NE(refused(std::string(kRegroup) + "class: shrinks\n").find("twice"), std::string::npos);
   EXPECT_NE(refused(std::string(kRegroup) + "verified: some\n").find("N exact N float HASH"), std::string::npos);
+}
+
+TEST(RulesFile, TakesRulesOfSearchesAlone) {
+  EXPECT_NE(message_of<FormatError>([] {
+              parse_rules("rule a.b\nbefore: y = neg(x)\nafter: y = sub(0, x)\nclass: spreads\n", "f");
+            }).find("class: expected shrinks, canonicalizes or search_only, got 'spreads'"),
+            std::string::npos);
+  RuleSet rules;
+  const RuleInfo rule{"a.b", "y = neg(x)", "y = sub(0, x)", "", RuleClass::always_pays};
+  EXPECT_EQ(message_of<ValueError>([&] { rules.add(rule, {}, false, {}); }),
+            "[rules] rule 'a.b': expected class shrinks, canonicalizes or search_only, got always_pays");
 }
 
 TEST(RulesFile, KeepsTheRulesThatAreNamed) {

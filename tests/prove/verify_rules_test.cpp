@@ -61,7 +61,7 @@ TEST(VerifyRules, PassesARightRuleAndCountsItsCases) {
   EXPECT_GE(report.float_cases, 60u);
   EXPECT_GT(report.refused_cases, 0u);  // more groups
   EXPECT_FALSE(report.exhaustive);
-  EXPECT_EQ(report.smt, "not asked");
+  EXPECT_EQ(report.smt, Proof::not_asked);
 }
 
 TEST(VerifyRules, CatchesMergedGroups) { expect_caught(merge_rule()); }
@@ -205,33 +205,33 @@ TEST(ProofAxioms, AWrongOneIsCaught) {
                  .outputs = {"z"}});
 }
 
-std::string proof_of(const Rule& rule) {
+Proof proof_of(const Rule& rule) {
   VerifyRulesOptions options = few_cases(20);
   options.smt = true;
   return verify_rule(rule, options).smt;
 }
 
 TEST(ProveRule, ProvesWhatFollowsFromTheAxioms) {
-  const std::string verdict = proof_of({.name = "test.factor",
-                                        .before = "a = matmul(x, $v); b = matmul(x, $w); c = add(a, b)",
-                                        .after = "s = add($v, $w); c = matmul(x, s)",
-                                        .outputs = {"c"}});
-  if (verdict == "not built") GTEST_SKIP() << "Z3 is not there";
-  EXPECT_EQ(verdict, "proved");
+  const Proof proof = proof_of({.name = "test.factor",
+                                .before = "a = matmul(x, $v); b = matmul(x, $w); c = add(a, b)",
+                                .after = "s = add($v, $w); c = matmul(x, s)",
+                                .outputs = {"c"}});
+  if (proof == Proof::not_built) GTEST_SKIP() << "Z3 is not there";
+  EXPECT_EQ(proof, Proof::proved);
   Rule merge = merge_rule();
   merge.guard_doc = "one group";
   merge.guard = has_one_group;
-  EXPECT_EQ(proof_of(merge), "proved");
+  EXPECT_EQ(proof_of(merge), Proof::proved);
 }
 
 TEST(ProveRule, DoesNotProveWhatIsWrong) {
-  const std::string verdict = proof_of({.name = "test.wrong",
-                                        .before = "a = matmul(x, y); b = add(a, z)",
-                                        .after = "s = add(y, z); b = matmul(x, s)",
-                                        .outputs = {"b"}});
-  EXPECT_NE(verdict, "proved");
+  const Proof proof = proof_of({.name = "test.wrong",
+                                .before = "a = matmul(x, y); b = add(a, z)",
+                                .after = "s = add(y, z); b = matmul(x, s)",
+                                .outputs = {"b"}});
+  EXPECT_NE(proof, Proof::proved);
   EXPECT_NE(proof_of({.name = "test.uncovered", .before = "y = erf(x)", .after = "y = tanh(x)", .outputs = {"y"}}),
-            "proved");
+            Proof::proved);
 }
 
 // ---- All rules -------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ std::vector<Entrant> rules_study(const SearchOptions& full) {
   for (const RuleInfo& rule : list_rules()) {
     const std::string family = rule.name.substr(0, rule.name.find('.'));
     const bool is_new = std::find(families.begin(), families.end(), family) == families.end();
-    if (is_new && rule.kind != "always_pays") families.push_back(family);
+    if (is_new && rule.kind != RuleClass::always_pays) families.push_back(family);
   }
   for (const std::string& family : families) {
     Entrant entrant{"without " + family, full};

@@ -44,7 +44,7 @@ Json::Object rule_members(const RuleInfo& rule) {
           {"pattern", rule.pattern},
           {"replacement", rule.replacement},
           {"guard", rule.guard},
-          {"class", rule.kind}};
+          {"class", to_string(rule.kind)}};
 }
 
 int list(Session& session) {
@@ -55,7 +55,7 @@ int list(Session& session) {
     Json::Object members = rule_members(rule);
     members.emplace_back("verified", Json());
     rules.push(Json::object(std::move(members)));
-    table.add({rule.name, rule.kind, rule.pattern, rule.replacement, rule.guard});
+    table.add({rule.name, std::string(to_string(rule.kind)), rule.pattern, rule.replacement, rule.guard});
   }
   session.print({{"rules", std::move(rules)}, {"failed", Json::array()}},
                 table.to_string(session.stdout_escapes()) + fmt::format("{} rules\n", all.size()));
@@ -72,7 +72,7 @@ Json report_json(const RuleReport& report) {
                                                  {"refused_cases", report.refused_cases},
                                                  {"exhaustive", report.exhaustive},
                                                  {"arithmetic", report.on_integers ? "integers" : "field"},
-                                                 {"smt", report.smt},
+                                                 {"smt", to_string(report.smt)},
                                                  {"seconds", report.seconds}}));
   return Json::object(std::move(members));
 }
@@ -85,7 +85,8 @@ std::string count(size_t number) { return fmt::format("{}", number); }
 
 void add_row(Table& table, const RuleReport& report) {
   table.add({report.rule.name, report.is_verified() ? "yes" : "NO", count(report.exact_cases),
-             count(report.float_cases), count(report.refused_cases), report.exhaustive ? "all" : "sample", report.smt});
+             count(report.float_cases), count(report.refused_cases), report.exhaustive ? "all" : "sample",
+             std::string(to_string(report.smt))});
 }
 
 int verify(Session& session, const VerifyOptions& options) {

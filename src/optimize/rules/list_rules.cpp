@@ -3,9 +3,20 @@
 
 namespace autograph {
 
+std::string_view to_string(RuleClass kind) {
+  switch (kind) {
+    case RuleClass::shrinks: return "shrinks";
+    case RuleClass::canonicalizes: return "canonicalizes";
+    case RuleClass::search_only: return "search_only";
+    case RuleClass::always_pays: return "always_pays";
+    case RuleClass::spreads: return "spreads";
+  }
+  return "?";
+}
+
 RuleInfo describe(const Rule& rule) {
   return {std::string(rule.name), std::string(rule.before), std::string(rule.after), std::string(rule.guard_doc),
-          std::string(to_string(rule.kind))};
+          rule.kind};
 }
 
 std::vector<RuleInfo> list_rules() {

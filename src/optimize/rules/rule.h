@@ -44,18 +44,6 @@
 
 namespace autograph {
 
-/// When a rule may be used.
-enum class RuleClass : uint8_t {
-  shrinks,        ///< Fewer nodes or less work in every case.
-  canonicalizes,  ///< One of several equal forms.
-  search_only,    ///< May pay or not: the search decides.
-  always_pays,    ///< A pass does it everywhere, on symbolic extents too; the search never sees it.
-  spreads,        ///< More work in all, in parts that run side by side: tried where a device has room for them.
-};
-
-/// "shrinks", "canonicalizes", "search_only", "always_pays", "spreads".
-std::string_view to_string(RuleClass kind);
-
 class RuleMatch;
 class RuleBuilder;
 struct CompiledRule;

@@ -17,11 +17,14 @@
 namespace autograph {
 namespace {
 
+// Of rules that searches may take from a file.
+constexpr RuleClass kClasses[] = {RuleClass::shrinks, RuleClass::canonicalizes, RuleClass::search_only};
+
 // What verification tests: a seal of a lesser one does not count.
 constexpr std::string_view kSealVersion = "autograph rules 1";
 
 RuleClass class_named(const std::string& name) {
-  for (const RuleClass kind : {RuleClass::shrinks, RuleClass::canonicalizes, RuleClass::search_only}) {
+  for (const RuleClass kind : kClasses) {
     if (to_string(kind) == name) return kind;
   }
   throw FormatError(fmt::format("class: expected shrinks, canonicalizes or search_only, got '{}'", name));
@@ -77,11 +80,14 @@ void RuleSet::add(const RuleInfo& info, const std::vector<std::string>& outputs,
   AG_CHECK_USER(std::none_of(impl_->rules.begin(), impl_->rules.end(), has_name) &&
                     std::none_of(built_in.begin(), built_in.end(), has_name),
                 ValueError, "[rules] name: expected one that no other rule has, got '{}'", info.name);
+  AG_CHECK_USER(std::find(std::begin(kClasses), std::end(kClasses), info.kind) != std::end(kClasses), ValueError,
+                "[rules] rule '{}': expected class shrinks, canonicalizes or search_only, got {}", info.name,
+                to_string(info.kind));
   Rule rule;
   rule.name = impl_->keep(info.name);
   rule.before = impl_->keep(info.pattern);
   rule.after = impl_->keep(info.replacement);
-  rule.kind = class_named(info.kind);
+  rule.kind = info.kind;
   rule.finite_only = finite_only;
   for (const std::string& output : outputs) rule.outputs.push_back(impl_->keep(output));
   try {
@@ -149,7 +155,7 @@ class Entry {
                     "verified: expected 'N exact N float HASH', got '{}'", get("verified", ""));
       evidence = {count_of(verified[0]), count_of(verified[2]), false};
     }
-    rules.add({name_, get("before", ""), get("after", ""), "", get("class", "search_only")},
+    rules.add({name_, get("before", ""), get("after", ""), "", class_named(get("class", "search_only"))},
               words_of(get("outputs", "")), finite_only == "true", evidence);
     const size_t last = rules.size() - 1;
     evidence.is_sealed = !verified.empty() && verified[4] == seal_of(rules.rule(last), evidence);

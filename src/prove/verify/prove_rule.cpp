@@ -87,10 +87,10 @@ class Prover {
     set_timeout(seconds);
   }
 
-  std::string prove(std::span<const ProofAxiom> axioms) {
+  Proof prove(std::span<const ProofAxiom> axioms) {
     Graph after = match_.graph();
     const std::vector<ValueId> before_outputs = match_.graph().outputs();
-    if (!apply_rule(after, match_.in(after))) return "not covered";
+    if (!apply_rule(after, match_.in(after))) return Proof::not_covered;
     std::vector<z3::expr> before_terms;
     std::vector<z3::expr> after_terms;
     for (const ValueId output : before_outputs) before_terms.push_back(term(match_.graph(), output, before_values_));
@@ -102,8 +102,8 @@ class Prover {
     solver_.add(differs);
     // Where functions are left without laws, only what is nearly equal can be proved, and that is quick.
     if (!is_covered()) set_timeout(std::min(seconds_, kSecondsWithoutLaws));
-    if (solver_.check() == z3::unsat) return "proved";
-    return is_covered() ? "not proved" : "not covered";
+    if (solver_.check() == z3::unsat) return Proof::proved;
+    return is_covered() ? Proof::not_proved : Proof::not_covered;
   }
 
  private:
@@ -435,7 +435,7 @@ class Prover {
 
 }  // namespace
 
-std::string prove_rule(const RuleMatch& match, double seconds, std::span<const ProofAxiom> axioms) {
+Proof prove_rule(const RuleMatch& match, double seconds, std::span<const ProofAxiom> axioms) {
   try {
     return Prover(match, seconds).prove(axioms);
   } catch (const z3::exception& error) {
@@ -449,7 +449,7 @@ std::string prove_rule(const RuleMatch& match, double seconds, std::span<const P
 
 namespace autograph {
 
-std::string prove_rule(const RuleMatch&, double, std::span<const ProofAxiom>) { return "not built"; }
+Proof prove_rule(const RuleMatch&, double, std::span<const ProofAxiom>) { return Proof::not_built; }
 
 }  // namespace autograph
 

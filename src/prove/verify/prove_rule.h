@@ -2,8 +2,8 @@
 #pragma once
 
 #include <span>
-#include <string>
 
+#include "autograph/prove.h"
 #include "optimize/rules/rule.h"
 #include "prove/verify/proof_axioms.h"
 
@@ -11,8 +11,6 @@ namespace autograph {
 
 /// Tries to prove from `axioms` that before and after of this match are equal. Tensors and ops are symbols without
 /// meaning to the prover: what it proves holds for all elements, and for all shapes for which the same calls are legal.
-/// "proved"; "not proved" within the time; "not covered" when before or after has ops of which no axiom speaks;
-/// "not built" without Z3.
-std::string prove_rule(const RuleMatch& match, double seconds, std::span<const ProofAxiom> axioms = proof_axioms());
+Proof prove_rule(const RuleMatch& match, double seconds, std::span<const ProofAxiom> axioms = proof_axioms());
 
 }  // namespace autograph

@@ -42,7 +42,7 @@ class RuleTest {
       report_.problem = fmt::format("applies to {} of {} instances: expected {} or more to tell anything", applied_,
                                     attempts_, kMinCases);
     }
-    report_.smt = options_.smt ? prove() : "not asked";
+    if (options_.smt) report_.smt = prove();
     report_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return std::move(report_);
   }
@@ -115,15 +115,15 @@ class RuleTest {
   }
 
   // On two instances at most: what is proved of one set of ranks and attributes is tested on all the others.
-  std::string prove() {
-    std::string verdict = "not covered";
+  Proof prove() {
+    Proof proof = Proof::not_covered;
     for (const auto& [badness, graph] : samples_) {
       const std::vector<RuleMatch> matches = matcher_.find_all(graph);
       if (matches.empty()) continue;
-      verdict = prove_rule(matches.front(), options_.smt_seconds / kProofs);
-      if (verdict == "proved" || verdict == "not built") break;
+      proof = prove_rule(matches.front(), options_.smt_seconds / kProofs);
+      if (proof == Proof::proved || proof == Proof::not_built) break;
     }
-    return verdict;
+    return proof;
   }
 
   const Rule rule_;
@@ -143,6 +143,17 @@ class RuleTest {
 }  // namespace
 
 RuleReport verify_rule(const Rule& rule, const VerifyRulesOptions& options) { return RuleTest(rule, options).run(); }
+
+std::string_view to_string(Proof proof) {
+  switch (proof) {
+    case Proof::proved: return "proved";
+    case Proof::not_proved: return "not proved";
+    case Proof::not_covered: return "not covered";
+    case Proof::not_built: return "not built";
+    case Proof::not_asked: return "not asked";
+  }
+  return "?";
+}
 
 std::vector<RuleReport> verify_rules(const VerifyRulesOptions& options) {
   std::vector<const Rule*> rules;

@@ -74,7 +74,7 @@ TEST_F(SpreadKernelsTest, NotWhenTimeIsOver) {
 
 TEST_F(SpreadKernelsTest, NotWithRulesThatAreDisabled) {
   for (const RuleInfo& rule : list_rules()) {
-    if (rule.kind == "spreads") search_.disabled_rules.push_back(rule.name);
+    if (rule.kind == RuleClass::spreads) search_.disabled_rules.push_back(rule.name);
   }
   ASSERT_FALSE(search_.disabled_rules.empty());
   use("sim:h200");

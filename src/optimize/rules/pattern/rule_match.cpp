@@ -6,17 +6,6 @@
 
 namespace autograph {
 
-std::string_view to_string(RuleClass kind) {
-  switch (kind) {
-    case RuleClass::shrinks: return "shrinks";
-    case RuleClass::canonicalizes: return "canonicalizes";
-    case RuleClass::search_only: return "search_only";
-    case RuleClass::always_pays: return "always_pays";
-    case RuleClass::spreads: return "spreads";
-  }
-  return "?";
-}
-
 const Rule& RuleMatch::rule() const { return *rule_->rule; }
 
 ValueId RuleMatch::value(std::string_view variable) const {
