@@ -6,6 +6,7 @@
 #include <map>
 
 #include "autograph/compare_values.h"
+#include "autograph/devices.h"
 #include "autograph/error.h"
 #include "autograph/tensor_io.h"
 #include "autograph/truth.h"
@@ -73,7 +74,7 @@ std::string missing_text(const std::vector<MissingOp>& missing) {
 // With --strict: ops of the plan that no kernel of the device took, counted by op and reason.
 std::vector<MissingOp> fallbacks(const Executable& executable, const Options& options, int opset) {
   std::vector<MissingOp> list;
-  if (!options.strict || options.run.device == "reference") return list;
+  if (!options.strict || get_device(options.run.device).properties().is_reference) return list;
   std::map<std::pair<std::string, std::string>, int64_t> counts;
   for (const KernelChoice& choice : executable.kernel_choices()) {
     if (choice.kernel != "reference") continue;
