@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/stopwatch.h"
 #include "graph/attribute_hash.h"
+#include "optimize/match.h"
 
 namespace autograph {
 namespace {
@@ -27,12 +28,6 @@ void add_type(Hasher& hasher, const Type& type) {
   }
   hasher.add(static_cast<int64_t>(type.dtype())).add(type.shape().rank());
   for (const Dim& dim : type.shape().dims()) hasher.add(dim.value());
-}
-
-bool depends_on_constants_alone(const Graph& graph, ValueId v) {
-  if (graph.value(v).is_constant()) return true;
-  const NodeId producer = graph.value(v).producer();
-  return producer.is_valid() && is_weight_only(graph, producer);
 }
 
 bool has_static_types(const Graph& graph, const Node& node) {
@@ -63,7 +58,7 @@ double CatalogCost::node_us(const Graph& graph, NodeId id, int threads) {
   add_attributes(hasher, node.attributes());
   for (const ValueId v : node.inputs()) {
     add_type(hasher, v.is_valid() ? graph.type(v) : Type());
-    hasher.add(static_cast<int64_t>(v.is_valid() && depends_on_constants_alone(graph, v)));
+    hasher.add(static_cast<int64_t>(v.is_valid() && is_weight(graph, v)));
   }
   for (const ValueId v : node.outputs()) add_type(hasher, graph.type(v));
   const auto [it, is_new] = known_.emplace(hasher.finish(), Answer{});
@@ -84,7 +79,7 @@ CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int t
   for (size_t k = 0; k < node.inputs().size(); ++k) {
     const ValueId v = node.inputs()[k];
     inputs.push_back(v.is_valid() ? graph.type(v) : Type());
-    if (!v.is_valid() || !depends_on_constants_alone(graph, v)) continue;
+    if (!v.is_valid() || !is_weight(graph, v)) continue;
     const Value& value = graph.value(v);
     // What is computed from constants has a value only when the graph is compiled: any elements take the same time.
     constants[k] = value.is_constant() && value.constant().raw()

@@ -10,7 +10,8 @@
 namespace autograph {
 namespace {
 
-constexpr double kFewDigits = 1e-4;  // 0.7979 for sqrt(2 / pi)
+constexpr double kFewDigits = 1e-4;     // 0.7979 for sqrt(2 / pi)
+constexpr size_t kMaxWeightNodes = 64;  // looked at to tell a weight; the way back to an input is longer
 
 }  // namespace
 
@@ -56,6 +57,28 @@ std::optional<std::vector<int64_t>> integer_constants(const Graph& graph, ValueI
   const Tensor& tensor = graph.value(v).constant();
   if (!dtypes::kIndex.contains(tensor.dtype())) return std::nullopt;
   return tensor.to_i64();
+}
+
+bool is_weight(const Graph& graph, ValueId v) {
+  if (graph.value(v).is_constant()) return true;
+  const NodeId producer = graph.value(v).producer();
+  return producer.is_valid() && is_weight_only(graph, producer);
+}
+
+bool is_weight_only(const Graph& graph, NodeId id) {
+  std::vector<NodeId> seen{id};
+  for (size_t next = 0; next < seen.size(); ++next) {
+    if (next == kMaxWeightNodes) return false;
+    const Node& node = graph.node(seen[next]);
+    if (!node.op().traits.pure || node.op().traits.random) return false;
+    for (const ValueId input : node.inputs()) {
+      if (!input.is_valid() || graph.value(input).is_constant()) continue;
+      const NodeId producer = graph.value(input).producer();
+      if (!producer.is_valid()) return false;  // an input or a state
+      if (std::find(seen.begin(), seen.end(), producer) == seen.end()) seen.push_back(producer);
+    }
+  }
+  return true;
 }
 
 bool same_extents(const Shape& a, const Shape& b) {

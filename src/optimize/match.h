@@ -43,6 +43,13 @@ std::optional<double> scalar_constant(const Graph& graph, ValueId v);
 /// The elements of a constant of integers.
 std::optional<std::vector<int64_t>> integer_constants(const Graph& graph, ValueId v);
 
+/// Does the value depend on constants alone, so that it is computed once, when compiling? Looks at a bounded number of
+/// nodes before it, and says no beyond: larger computations on constants are folded before a search.
+bool is_weight(const Graph& graph, ValueId v);
+
+/// Does all that the node reads?
+bool is_weight_only(const Graph& graph, NodeId id);
+
 /// Are the extents certainly the same?
 bool same_extents(const Shape& a, const Shape& b);
 

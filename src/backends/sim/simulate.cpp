@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "optimize/cost/node_work.h"
+#include "optimize/match.h"
 #include "schedule/schedulers/stream_clock.h"
 #include "schedule/schedulers/task_stages.h"
 #include "schedule/walk_streams.h"

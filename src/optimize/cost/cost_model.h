@@ -25,10 +25,6 @@ class CostModel {
   virtual int threads() const = 0;
 };
 
-/// Does every value that the node reads depend on constants alone, so that it is computed once, when compiling? Looks a
-/// few nodes back: larger computations on constants have been folded before.
-bool is_weight_only(const Graph& graph, NodeId node);
-
 /// Does the node only give its input another shape, so that it takes neither time nor memory?
 bool is_true_view(const Graph& graph, NodeId node);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/rules/families/conv/conv_form.h"
 #include "optimize/rules/pattern/compiled_rule.h"
 #include "optimize/rules/siblings.h"

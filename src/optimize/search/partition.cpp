@@ -6,6 +6,7 @@
 #include "autograph/op_def.h"
 #include "base/check.h"
 #include "optimize/cost/cost_model.h"
+#include "optimize/match.h"
 #include "optimize/search/min_cut.h"
 
 namespace autograph {

@@ -4,6 +4,7 @@
 
 #include "graph/nested/copy_node.h"
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/rules/pattern/compiled_rule.h"
 #include "prove/verify/draft/call_draft.h"
 #include "prove/verify/instance_values.h"

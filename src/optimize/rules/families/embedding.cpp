@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/rules/families/families.h"
-#include "optimize/rules/pattern/compiled_rule.h"
 #include "optimize/rules/siblings.h"
 
 namespace autograph {

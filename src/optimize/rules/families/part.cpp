@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/rules/families/conv/conv_form.h"
 #include "optimize/rules/families/families.h"
 #include "optimize/rules/pattern/compiled_rule.h"

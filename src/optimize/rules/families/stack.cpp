@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "ops/defs.h"
+#include "optimize/match.h"
 #include "optimize/rules/families/conv/conv_form.h"
 #include "optimize/rules/families/families.h"
 #include "optimize/rules/joint.h"
 #include "optimize/rules/nearby.h"
-#include "optimize/rules/pattern/compiled_rule.h"
 #include "optimize/rules/siblings.h"
 
 namespace autograph {

@@ -10,8 +10,6 @@
 namespace autograph {
 namespace {
 
-constexpr size_t kMaxWeightNodes = 64;  // looked at to tell a weight
-
 uint64_t hash_literal(const AttributeValue& value) {
   Hasher hasher;
   add_attribute(hasher, value);
@@ -241,24 +239,6 @@ size_t num_given_inputs(const Node& node) {
 
 bool leaves_inputs_open(const PatternStatement& statement) {
   return statement.op && statement.op == &split_def() && statement.inputs.size() == 1;
-}
-
-bool is_weight(const Graph& graph, ValueId value) {
-  if (graph.value(value).is_constant()) return true;
-  if (!graph.value(value).producer().is_valid()) return false;  // inputs and states
-  std::vector<NodeId> pending{graph.value(value).producer()};
-  for (size_t next = 0; next < pending.size(); ++next) {
-    if (next >= kMaxWeightNodes) return false;
-    const Node& node = graph.node(pending[next]);
-    if (!node.op().traits.pure || node.op().traits.random || node.inputs().empty()) return false;
-    for (const ValueId input : node.inputs()) {
-      if (!input.is_valid() || graph.value(input).is_constant()) continue;
-      const NodeId producer = graph.value(input).producer();
-      if (!producer.is_valid()) return false;
-      if (std::find(pending.begin(), pending.end(), producer) == pending.end()) pending.push_back(producer);
-    }
-  }
-  return true;
 }
 
 }  // namespace autograph

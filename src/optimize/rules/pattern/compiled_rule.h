@@ -76,7 +76,4 @@ size_t num_given_inputs(const Node& node);
 /// Does a statement say nothing about inputs behind those that it names? (Sizes of a split.)
 bool leaves_inputs_open(const PatternStatement& statement);
 
-/// Does the value depend on constants alone? Looks at a bounded number of nodes before it, and says no beyond.
-bool is_weight(const Graph& graph, ValueId value);
-
 }  // namespace autograph
