@@ -256,6 +256,28 @@ Rule factor(std::string_view name, std::string_view before, std::string_view aft
           .guard = can_factor};
 }
 
+// The way back.
+Rule distribute(std::string_view name, std::string_view before, std::string_view after) {
+  return {.name = name,
+          .before = before,
+          .after = after,
+          .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
+          .guard = can_distribute,
+          // c = inf, a > -b > 0: inf becomes inf - inf
+          .finite_only = true};
+}
+
+// Another order of the products in A B C.
+Rule reassociate(std::string_view name, std::string_view before, std::string_view after) {
+  return {.name = name,
+          .before = before,
+          .after = after,
+          .guard_doc = "a, b and c have rank 2 or more",
+          .guard = can_regroup,
+          // inf and -inf, or 0 and inf, may meet in the new product where the old one has finite numbers
+          .finite_only = true};
+}
+
 const Rule kRules[] = {
     // x w by quarters: seven products for eight
     {.name = "matmul.seven_products",
@@ -270,21 +292,9 @@ const Rule kRules[] = {
      .may_pay = has_large_quarters,
      .loses_digits = true},
     // (A B) C -> A (B C)
-    {.name = "matmul.regroup_right",
-     .before = "s = matmul(a, b); t = matmul(s, c)",
-     .after = "s = matmul(b, c); t = matmul(a, s)",
-     .guard_doc = "a, b and c have rank 2 or more",
-     .guard = can_regroup,
-     // inf and -inf, or 0 and inf, may meet in B C where A B has finite numbers
-     .finite_only = true},
+    reassociate("matmul.regroup_right", "s = matmul(a, b); t = matmul(s, c)", "s = matmul(b, c); t = matmul(a, s)"),
     // A (B C) -> (A B) C
-    {.name = "matmul.regroup_left",
-     .before = "s = matmul(b, c); t = matmul(a, s)",
-     .after = "s = matmul(a, b); t = matmul(s, c)",
-     .guard_doc = "a, b and c have rank 2 or more",
-     .guard = can_regroup,
-     // inf and -inf, or 0 and inf, may meet in A B where B C has finite numbers
-     .finite_only = true},
+    reassociate("matmul.regroup_left", "s = matmul(b, c); t = matmul(a, s)", "s = matmul(a, b); t = matmul(s, c)"),
     // A C + B C -> (A + B) C
     factor("matmul.factor_right", "s = matmul(a, c); t = matmul(b, c); v = add(s, t)",
            "s = add(a, b); v = matmul(s, c)"),
@@ -298,21 +308,11 @@ const Rule kRules[] = {
     factor("matmul.factor_left_difference", "s = matmul(c, a); t = matmul(c, b); v = sub(s, t)",
            "s = sub(a, b); v = matmul(c, s)"),
     // (A + B) C -> A C + B C
-    {.name = "matmul.distribute_right",
-     .before = "s = add(a, b); v = matmul(s, c)",
-     .after = "s = matmul(a, c); t = matmul(b, c); v = add(s, t)",
-     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
-     .guard = can_distribute,
-     // c = inf, a > -b > 0: inf becomes inf - inf
-     .finite_only = true},
+    distribute("matmul.distribute_right", "s = add(a, b); v = matmul(s, c)",
+               "s = matmul(a, c); t = matmul(b, c); v = add(s, t)"),
     // C (A + B) -> C A + C B
-    {.name = "matmul.distribute_left",
-     .before = "s = add(a, b); v = matmul(c, s)",
-     .after = "s = matmul(c, a); t = matmul(c, b); v = add(s, t)",
-     .guard_doc = "a, b and c have rank 2 or more, a and b the same shape",
-     .guard = can_distribute,
-     // c = inf, a > -b > 0: inf becomes inf - inf
-     .finite_only = true},
+    distribute("matmul.distribute_left", "s = add(a, b); v = matmul(c, s)",
+               "s = matmul(c, a); t = matmul(c, b); v = add(s, t)"),
     // A B + (A B) C -> A (B + B C)
     {.name = "matmul.factor_chain",
      .before = "s = matmul(a, b); t = matmul(s, c); v = add(s, t)",
