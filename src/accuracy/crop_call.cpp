@@ -8,6 +8,7 @@
 #include "accuracy/crop_rules.h"
 #include "ops/defs.h"
 #include "ops/reduction/axes.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using Rule = Cropped (*)(const WholeCall&, const Selection&);
 
 size_t normalized(int64_t axis, size_t rank) {
-  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+  return static_cast<size_t>(front_axis(axis, static_cast<int64_t>(rank)));
 }
 
 Cropped elementwise(const WholeCall& call, const Selection& wanted) {

@@ -2,13 +2,14 @@
 #include <algorithm>
 
 #include "accuracy/crop_rules.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
 
 size_t axis_of(const WholeCall& call) {
   const int64_t axis = call.attributes.get_or<int64_t>("axis", 0);
-  return static_cast<size_t>(axis < 0 ? axis + std::ssize(call.dims(0)) : axis);
+  return static_cast<size_t>(front_axis(axis, std::ssize(call.dims(0))));
 }
 
 bool is_one(const WholeCall& call, size_t slot, size_t at) {

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "ops/defs.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -61,8 +62,8 @@ class LossMaker {
     const Graph& graph = x.graph();
     const NodeId producer = graph.value(x.id()).producer();
     if (!producer.is_valid() || &graph.node(producer).op() != &softmax_def()) return as_wide(x);
-    const auto positive = [&](int64_t a) { return a < 0 ? a + shape.rank() : a; };
-    const bool over_classes = positive(graph.node(producer).attributes().integer("axis")) == positive(axis);
+    const int64_t of_softmax = graph.node(producer).attributes().integer("axis");
+    const bool over_classes = front_axis(of_softmax, shape.rank()) == front_axis(axis, shape.rank());
     return as_wide(over_classes ? Var(x.graph(), graph.node(producer).input(0)) : x);
   }
 

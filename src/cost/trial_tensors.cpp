@@ -11,6 +11,7 @@
 #include "ops/defs.h"
 #include "ops/reduction/axes.h"
 #include "tensor/element_types.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -64,7 +65,7 @@ struct IntegerRange {
 
 // Of an axis that may be counted from the end.
 int64_t extent_of(const Dims& dims, int64_t axis) {
-  return dims[static_cast<size_t>(axis < 0 ? axis + std::ssize(dims) : axis)];
+  return dims[static_cast<size_t>(front_axis(axis, std::ssize(dims)))];
 }
 
 IntegerRange integer_range(const KernelCall& call, size_t slot) {

@@ -16,6 +16,7 @@
 #include "base/text/lower_case.h"
 #include "engine/run_inputs.h"
 #include "tensor/element_types.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -238,7 +239,7 @@ int64_t table_extent(const Graph& graph, ValueId value, int depth) {
     if (is_index && data.is_tensor() && data.shape().has_rank() && data.shape().rank() > 0) {
       const int64_t axis = is_label ? 1 : node.attributes().get_or<int64_t>("axis", 0);
       const int64_t rank = data.shape().rank();
-      const Dim& extent = data.shape()[std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank - 1)];
+      const Dim& extent = data.shape()[std::clamp<int64_t>(front_axis(axis, rank), 0, rank - 1)];
       smallest = std::min(smallest, extent.value_or(1));
     } else if (depth > 0 && use.slot == 0 && (op.traits.view || (op.traits.elementwise && op.inputs.size() == 1))) {
       smallest = std::min(smallest, table_extent(graph, node.output(0), depth - 1));

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/printable.h"
 #include "graph/nested/body_scope.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -114,7 +115,7 @@ int64_t Var::dim(int64_t axis) const {
   const int64_t size = rank();
   AG_CHECK_USER(axis >= -size && axis < size, ShapeError, "[dim] axis: expected {} for {}, got {}",
                 size == 0 ? "none" : fmt::format("{}..{}", -size, size - 1), to_string(type()), axis);
-  const Dim& extent = shape()[axis < 0 ? axis + size : axis];
+  const Dim& extent = shape()[front_axis(axis, size)];
   AG_CHECK_USER(extent.is_known(), ShapeError,
                 "[dim] axis {}: expected a known extent, got {} of {} (ask the graph for it when it runs: shape())",
                 axis, to_string(extent), to_string(type()));

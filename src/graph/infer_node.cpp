@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "graph/schema.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 
@@ -65,7 +66,7 @@ int64_t InferContext::normalized_axis(int64_t axis, int64_t rank, std::string_vi
   if (axis < -rank || axis >= rank) {
     fail<ValueError>(what, fmt::format("expected {}..{} for rank {}, got {}", -rank, rank - 1, rank, axis));
   }
-  return axis < 0 ? axis + rank : axis;
+  return front_axis(axis, rank);
 }
 
 void InferContext::require_rank(size_t slot, int64_t rank) const {

@@ -5,6 +5,7 @@
 #include "autograph/op_def.h"
 #include "ops/defs.h"
 #include "optimize/match.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -64,7 +65,7 @@ std::optional<std::vector<int64_t>> permutation_of(const Node& node, size_t rank
     for (size_t k = rank; k-- > 0;) perm.push_back(static_cast<int64_t>(k));
   }
   if (perm.size() != rank) return std::nullopt;
-  for (int64_t& axis : perm) axis = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
+  for (int64_t& axis : perm) axis = front_axis(axis, static_cast<int64_t>(rank));
   return perm;
 }
 
@@ -203,7 +204,7 @@ bool AxisTrace::enter_split(const Node& node) {
   const auto is_single = [&](ValueId v) {
     const Shape& shape = graph_->type(v).shape();
     const int64_t axis = node.attributes().integer("axis");
-    return shape.has_rank() && is_one(shape[axis < 0 ? axis + shape.rank() : axis]);
+    return shape.has_rank() && is_one(shape[front_axis(axis, shape.rank())]);
   };
   if (!std::all_of(node.outputs().begin(), node.outputs().end(), is_single)) return false;
   const auto slot = static_cast<int64_t>(graph_->value(source_).slot());

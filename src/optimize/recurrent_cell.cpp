@@ -11,6 +11,7 @@
 #include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/rules/rule.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -33,7 +34,7 @@ std::optional<std::pair<int64_t, int64_t>> matrix_dims(const Graph& graph, Value
   return std::pair(dims[0], dims[1]);
 }
 
-bool is_axis(int64_t axis, int64_t expected, int64_t rank) { return (axis < 0 ? axis + rank : axis) == expected; }
+bool is_axis(int64_t axis, int64_t expected, int64_t rank) { return front_axis(axis, rank) == expected; }
 
 // The first column of the piece of a split that `v` is, and nothing when it is split otherwise.
 std::optional<int64_t> first_of_piece(const Graph& graph, const Node& split, ValueId v) {

@@ -5,6 +5,7 @@
 #include "autograph/buffer.h"
 #include "autograph/device.h"
 #include "ops/defs.h"
+#include "tensor/front_axis.h"
 #include "tensor/size_of.h"
 
 namespace autograph::gpu {
@@ -58,7 +59,7 @@ std::string why_not_parts(const KernelCall& call) {
   }
   const Dims dims = whole.shape().static_dims();
   const int64_t axis = call.attributes.integer("axis");
-  const auto end = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis);
+  const auto end = static_cast<size_t>(front_axis(axis, std::ssize(dims)));
   for (size_t a = 0; a < end; ++a) {
     if (dims[a] != 1) return "parts in several pieces";
   }

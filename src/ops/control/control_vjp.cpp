@@ -13,6 +13,7 @@
 #include "ops/defs.h"
 #include "ops/gradients.h"
 #include "ops/sequence/sequence_vjp.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -22,7 +23,7 @@ bool is_float(const Type& type) { return type.is_tensor() && dtypes::kFloat.cont
 Type without_axis(const Type& type, int64_t axis) {
   if (!type.shape().has_rank()) return Type(type.dtype(), Shape::unknown());
   std::vector<Dim> dims = type.shape().dims();
-  dims.erase(dims.begin() + (axis < 0 ? axis + type.shape().rank() : axis));
+  dims.erase(dims.begin() + front_axis(axis, type.shape().rank()));
   return Type(type.dtype(), Shape(std::move(dims)));
 }
 

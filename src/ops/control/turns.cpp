@@ -5,6 +5,7 @@
 
 #include "graph/nested/nested_session.h"
 #include "ops/control/slices.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -20,7 +21,7 @@ class Stacked {
   Stacked(EvaluateContext& context, const Type& slice, int64_t axis, int64_t num_turns, bool is_sure)
       : context_(context), dims_(slice.shape().static_dims()), dtype_(slice.dtype()) {
     const auto rank = static_cast<int64_t>(dims_.size()) + 1;
-    axis_ = axis < 0 ? axis + rank : axis;
+    axis_ = front_axis(axis, rank);
     auto slice_bytes = static_cast<int64_t>(element_size(dtype_));
     for (const int64_t extent : dims_) slice_bytes *= extent;
     int64_t all_bytes = 0;

@@ -17,6 +17,7 @@
 #include "ops/normalization/normalized_dims.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -126,7 +127,7 @@ void vjp(VjpContext& c) {
   if (!x.shape().has_rank() || !c.in(1).shape().has_rank()) c.unsupported("its rule needs known ranks");
   const int64_t axis = c.attributes().integer("axis");
   std::vector<int64_t> axes;
-  for (int64_t a = axis < 0 ? axis + x.rank() : axis; a < x.rank(); ++a) axes.push_back(a);
+  for (int64_t a = front_axis(axis, x.rank()); a < x.rank(); ++a) axes.push_back(a);
   set_normal_gradients(c, normalized_parts(x, axes, c.attributes().real("epsilon")), axes);
 }
 
@@ -134,7 +135,7 @@ OpSample sample(Random& random) {
   const Dims dims = draw_dims(random, 1, 4);
   const auto rank = static_cast<int64_t>(dims.size());
   const int64_t axis = draw(random, -rank, rank - 1);
-  const Dims tail(dims.end() - (axis < 0 ? -axis : rank - axis), dims.end());
+  const Dims tail(dims.begin() + front_axis(axis, rank), dims.end());
   OpSample result;
   result.inputs = {draw_tensor(random, DType::f32, dims), draw_tensor(random, DType::f32, tail)};
   if (draw_bool(random)) result.inputs.emplace_back(draw_tensor(random, DType::f32, tail));

@@ -18,14 +18,12 @@
 #include "ops/normalization/normalized_dims.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
 
-int64_t first_axis(const Attributes& attributes, int64_t rank) {
-  const int64_t axis = attributes.integer("axis");
-  return axis < 0 ? axis + rank : axis;
-}
+int64_t first_axis(const Attributes& attributes, int64_t rank) { return front_axis(attributes.integer("axis"), rank); }
 
 void infer(InferContext& context) {
   check_normalized_inputs(context);
@@ -118,7 +116,7 @@ OpSample sample(Random& random) {
   const auto rank = static_cast<int64_t>(dims.size());
   dims.back() += 1;  // of one element nothing but rounding errors is left
   const int64_t axis = draw(random, -rank, rank - 1);
-  const Dims tail(dims.end() - (axis < 0 ? -axis : rank - axis), dims.end());
+  const Dims tail(dims.begin() + front_axis(axis, rank), dims.end());
   return {.inputs = {draw_tensor(random, DType::f32, dims), draw_tensor(random, DType::f32, tail),
                      draw_tensor(random, DType::f32, dims)},
           .attributes = {{"axis", axis}, {"epsilon", draw_one_of(random, {1e-2f, 1e-1f})}},

@@ -10,6 +10,7 @@
 #include "ops/defs.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -27,7 +28,7 @@ void reference(const OpCall& call) {
   const bool absolute = call.attributes.integer("p") == 1;
   const int64_t axis = call.attributes.integer("axis");
   Dims norm_dims(x.dims().begin(), x.dims().end());
-  norm_dims[static_cast<size_t>(axis < 0 ? axis + x.rank() : axis)] = 1;
+  norm_dims[static_cast<size_t>(front_axis(axis, x.rank()))] = 1;
   const std::vector<int64_t> norm_of = broadcast_offsets(norm_dims, x.dims());
   std::vector<double> norms(static_cast<size_t>(x.num_elements()), 0.0);
   std::vector<double> values = real_values(x);

@@ -8,6 +8,7 @@
 #include "ops/defs.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -26,7 +27,7 @@ void reference(const OpCall& call) {
   const TensorView x = call.input(0);
   Dims kept(x.dims().begin(), x.dims().end());
   for (const int64_t axis : call.attributes.integers("axes")) {
-    kept[static_cast<size_t>(axis < 0 ? axis + x.rank() : axis)] = 1;
+    kept[static_cast<size_t>(front_axis(axis, x.rank()))] = 1;
   }
   const std::vector<int64_t> group_of = broadcast_offsets(kept, x.dims());
   std::vector<double> values = real_values(x);

@@ -5,14 +5,12 @@
 #include "ops/broadcast_offsets.h"
 #include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/real_values.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
 
-int64_t first_axis(const Attributes& attributes, int64_t rank) {
-  const int64_t axis = attributes.integer("axis");
-  return axis < 0 ? axis + rank : axis;
-}
+int64_t first_axis(const Attributes& attributes, int64_t rank) { return front_axis(attributes.integer("axis"), rank); }
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "ops/normalization/normalized_dims.h"
 #include "ops/real_values.h"
 #include "ops/sample.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -53,7 +54,7 @@ OpSample sample(Random& random) {
   const Dims dims = draw_dims(random, 1, 4);
   const auto rank = static_cast<int64_t>(dims.size());
   const int64_t axis = draw(random, -rank, rank - 1);
-  const Dims tail(dims.end() - (axis < 0 ? -axis : rank - axis), dims.end());
+  const Dims tail(dims.begin() + front_axis(axis, rank), dims.end());
   return {.inputs = {draw_tensor(random, DType::f32, dims),
                      draw_tensor(random, DType::f32, draw_broadcastable(random, tail))},
           .attributes = {{"axis", axis}, {"epsilon", draw_one_of(random, {1e-5f, 1e-2f})}}};

@@ -9,6 +9,7 @@
 #include "ops/quantize/granularity.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -90,7 +91,7 @@ void vjp(VjpContext& c) {
   if (scale.shape().num_elements() == 1) {
     return c.set(1, cast(reshape_as(reduce_sum(parts, {}, false), scale), scale.dtype()));
   }
-  const int64_t given = c.attributes().integer("axis"), axis = given < 0 ? given + parts.rank() : given;
+  const int64_t axis = front_axis(c.attributes().integer("axis"), parts.rank());
   const bool is_blocked = c.attributes().integer("block_size") > 0;
   c.set(1, cast(is_blocked ? sums_of_blocks(c, parts, axis) : sums_along(parts, axis), scale.dtype()));
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // Flags, one per axis. An empty list means all axes, or none with noop_with_empty_axes.
 std::vector<bool> reduced_flags(const std::vector<int64_t>& axes, int64_t rank, bool noop) {
   std::vector<bool> reduced(static_cast<size_t>(rank), axes.empty() && !noop);
-  for (const int64_t axis : axes) reduced[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
+  for (const int64_t axis : axes) reduced[static_cast<size_t>(front_axis(axis, rank))] = true;
   return reduced;
 }
 

@@ -54,7 +54,7 @@ int64_t axis_of(const OpCall& call) {
       given.dtype() == DType::i64 ? *given.data<int64_t>() : static_cast<int64_t>(*given.data<int32_t>());
   AG_CHECK_USER(axis >= -rank && axis < rank, ValueError, "[cumulative] axis: expected {}..{} for rank {}, got {}",
                 -rank, rank - 1, rank, axis);
-  return axis < 0 ? axis + rank : axis;
+  return front_axis(axis, rank);
 }
 
 template <class Step>

@@ -22,6 +22,7 @@
 #include "ops/reduction/axes.h"
 #include "ops/sample.h"
 #include "tensor/element_types.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 
@@ -185,7 +186,7 @@ Var with_reduced_dims(VjpContext& c, const Var& value) {
     if (c.attributes().flag("noop_with_empty_axes")) return value;
     for (int64_t axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
   }
-  for (int64_t& axis : axes) axis = axis < 0 ? axis + x.rank() : axis;
+  for (int64_t& axis : axes) axis = front_axis(axis, x.rank());
   return axes.empty() ? value : unsqueeze(value, axes);
 }
 
@@ -227,7 +228,7 @@ void prod_vjp(VjpContext& c) {
   std::vector<int64_t> axes;
   if (c.has_input(1)) axes = c.integers(1);
   if (axes.empty() && !c.attributes().flag("noop_with_empty_axes")) is_reduced.flip();
-  for (const int64_t axis : axes) is_reduced[static_cast<size_t>(axis < 0 ? axis + x.rank() : axis)] = true;
+  for (const int64_t axis : axes) is_reduced[static_cast<size_t>(front_axis(axis, x.rank()))] = true;
   std::vector<int64_t> order, back(static_cast<size_t>(x.rank()));
   for (const bool reduced : {false, true}) {
     for (int64_t axis = 0; axis < x.rank(); ++axis) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograph/op_def.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 
@@ -20,9 +21,6 @@ std::optional<int64_t> list_length(const InferContext& context, size_t slot);
 
 /// The same of an input that holds extents: a scalar, which ONNX Runtime takes for a list of one, counts as 1.
 std::optional<int64_t> extents_length(const InferContext& context, size_t slot);
-
-/// `axis` counted from the front, for an axis that infer has already checked.
-inline int64_t front_axis(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 
 /// The dim that two values certainly share: the known one wins; throws ShapeError when both are known and differ.
 Dim merged_dim(const InferContext& context, const Dim& a, const Dim& b, std::string_view what);

@@ -6,6 +6,7 @@
 #include "autograph/ops/shape.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -16,7 +17,7 @@ struct AxisRange {
 };
 
 AxisRange axis_range(const Attributes& attributes, int64_t rank) {
-  const auto clamped = [rank](int64_t axis) { return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
+  const auto clamped = [rank](int64_t axis) { return std::clamp<int64_t>(front_axis(axis, rank), 0, rank); };
   const int64_t start = clamped(attributes.integer("start"));
   return {start, std::max(start, clamped(attributes.get_or<int64_t>("end", rank)))};
 }

@@ -16,6 +16,7 @@
 #include "optimize/loop_parts.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -64,8 +65,7 @@ class TurnCounter {
   std::optional<Taking> read_gather(const Node& node) const {
     const Type& x = parts_.body.type(node.input(0));
     if (&node.op() != &gather_def() || !x.is_static()) return std::nullopt;
-    const int64_t axis = node.attributes().integer("axis");
-    Taking taking{node.input(0), axis < 0 ? axis + x.shape().rank() : axis, {}};
+    Taking taking{node.input(0), front_axis(node.attributes().integer("axis"), x.shape().rank()), {}};
     taking.positions = positions(node.input(1), x.shape()[taking.axis].value());
     return taking;
   }

@@ -20,6 +20,7 @@
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "optimize/symbolic_integers.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -88,7 +89,7 @@ std::optional<std::vector<int64_t>> permutation(const Graph& graph, const Node& 
   } else {
     std::iota(perm.rbegin(), perm.rend(), 0);
   }
-  for (int64_t& axis : perm) axis = axis < 0 ? axis + shape.rank() : axis;
+  for (int64_t& axis : perm) axis = front_axis(axis, shape.rank());
   return perm;
 }
 

@@ -6,6 +6,7 @@
 #include "ops/defs.h"
 #include "ops/window/window_geometry.h"
 #include "optimize/rules/siblings.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -77,7 +78,7 @@ std::optional<AttributeValue> acting_attribute(const Graph& graph, const Node& n
     case AttributeRole::axis: {
       if (!given) break;
       const int64_t axis = std::get<int64_t>(*given);
-      return axis < 0 ? axis + graph.type(node.input(0)).shape().rank() : axis;
+      return front_axis(axis, graph.type(node.input(0)).shape().rank());
     }
     case AttributeRole::perm: {
       if (given) break;
@@ -101,7 +102,7 @@ bool acts_as_default(const Graph& graph, const Node& node, const AttributeSpec& 
   if (role == AttributeRole::axis) {
     const int64_t rank = graph.type(node.input(0)).shape().rank();
     const int64_t usual = std::get<int64_t>(*spec.default_value);
-    return std::get<int64_t>(*acting_attribute(graph, node, spec, role)) == (usual < 0 ? usual + rank : usual);
+    return std::get<int64_t>(*acting_attribute(graph, node, spec, role)) == front_axis(usual, rank);
   }
   return equal(*given, *spec.default_value);
 }

@@ -5,6 +5,7 @@
 #include "optimize/match.h"
 #include "optimize/rules/pattern/ancestry.h"
 #include "optimize/rules/pattern/reachability.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 
@@ -102,7 +103,7 @@ bool same_shape_but(const Graph& graph, ValueId a, ValueId b, int64_t axis) {
 
 int64_t axis_of(const Graph& graph, NodeId node) {
   const int64_t axis = graph.node(node).attributes().integer("axis");
-  return axis < 0 ? axis + graph.type(graph.node(node).input(0)).shape().rank() : axis;
+  return front_axis(axis, graph.type(graph.node(node).input(0)).shape().rank());
 }
 
 bool all_are(const std::vector<int64_t>& list, int64_t value) {

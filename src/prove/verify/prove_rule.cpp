@@ -15,6 +15,7 @@
 #include "optimize/match.h"
 #include "optimize/rules/acting_attribute.h"
 #include "optimize/rules/pattern/compiled_rule.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -189,7 +190,7 @@ class Prover {
     const int64_t axis = node.attributes().integer("axis");
     for (const ValueId output : node.outputs()) {
       const Dims dims = graph.type(output).shape().static_dims();
-      arguments.push_back(context_.int_val(dims[static_cast<size_t>(axis < 0 ? axis + rank : axis)]));
+      arguments.push_back(context_.int_val(dims[static_cast<size_t>(front_axis(axis, rank))]));
     }
   }
 

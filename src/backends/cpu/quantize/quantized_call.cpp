@@ -7,6 +7,7 @@
 
 #include "autograph/op_def.h"
 #include "ops/defs.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 
@@ -199,7 +200,7 @@ class BodyReader {
       const auto rank = static_cast<int64_t>(result_.w_dims.size());
       const int64_t axis = node.attributes().integer("axis");
       if (node.attributes().integer("block_size") > 0) return "weights with a scale per block";
-      const bool fits = static_cast<size_t>(axis < 0 ? axis + rank : axis) == result_.channel_axis_of_weights();
+      const bool fits = static_cast<size_t>(front_axis(axis, rank)) == result_.channel_axis_of_weights();
       if (!fits) return "weights with scales along another axis than the output channels";
     }
     result_.scale = *scale;

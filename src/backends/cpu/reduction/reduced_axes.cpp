@@ -1,4 +1,5 @@
 #include "backends/cpu/reduction/reduced_axes.h"
+#include "tensor/front_axis.h"
 
 #include <algorithm>
 
@@ -59,8 +60,7 @@ ReducedAxes::ReducedAxes(const Dims& dims, const std::vector<bool>& is_reduced) 
 
 std::vector<bool> axis_flags(const std::vector<int64_t>& axes, size_t rank) {
   std::vector<bool> flags(rank, false);
-  for (const int64_t axis : axes)
-    flags[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
+  for (const int64_t axis : axes) flags[static_cast<size_t>(front_axis(axis, static_cast<int64_t>(rank)))] = true;
   return flags;
 }
 

@@ -7,6 +7,7 @@
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
+#include "tensor/front_axis.h"
 #include "tensor/size_of.h"
 
 namespace autograph {
@@ -17,8 +18,7 @@ void copy_unless_there(char* to, const char* from, size_t bytes) {
 }
 
 int64_t axis_of(const KernelCall& call, const Dims& dims) {
-  const int64_t axis = call.attributes.integer("axis");
-  return axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis;
+  return front_axis(call.attributes.integer("axis"), std::ssize(dims));
 }
 
 // Where the parts lie in the whole: pieces of them in every row, a row being what the axes outside of theirs count. In

@@ -8,6 +8,7 @@
 #include "backends/gpu/emit/text/group_reduction.h"
 #include "backends/gpu/emit/text/reduced_dims.h"
 #include "ops/defs.h"
+#include "tensor/front_axis.h"
 
 namespace autograph::gpu {
 namespace {
@@ -89,7 +90,7 @@ std::optional<std::vector<bool>> reduced_axes(const Attributes& attributes, cons
     return flags;
   }
   for (const int64_t axis : axes->to_i64()) {
-    const int64_t at = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
+    const int64_t at = front_axis(axis, static_cast<int64_t>(rank));
     if (at < 0 || at >= static_cast<int64_t>(rank)) return std::nullopt;
     flags[static_cast<size_t>(at)] = true;
   }

@@ -6,6 +6,7 @@
 #include "autograph/ops/linear.h"
 
 #include "io/onnx/contrib/body.h"
+#include "tensor/front_axis.h"
 
 namespace autograph::io {
 namespace {
@@ -131,10 +132,7 @@ std::vector<Var> gather_block_quantized(ContribCall& call) {
   const Attributes& attributes = call.attributes();
   const Var data = call["data"], indices = call["indices"];
   const int64_t rank = call.rank(data);
-  const auto from_front = [&](const char* name) {
-    const int64_t axis = attributes.integer(name);
-    return axis < 0 ? axis + rank : axis;
-  };
+  const auto from_front = [&](const char* name) { return front_axis(attributes.integer(name), rank); };
   const int64_t gather_axis = from_front("gather_axis"), quantize_axis = from_front("quantize_axis");
   const bool is_packed = data.dtype() == DType::u8 && attributes.integer("bits") != 8;
   call.only("bits", {2, 4, 8});

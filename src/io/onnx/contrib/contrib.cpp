@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "graph/schema.h"
 #include "io/onnx/contrib/body.h"
+#include "tensor/front_axis.h"
 
 namespace autograph::io {
 namespace {
@@ -121,7 +122,7 @@ int64_t ContribCall::rank(Var v) const {
 int64_t ContribCall::extent(Var v, int64_t axis) const {
   const int64_t r = rank(v);
   if (axis < -r || axis >= r) refuse("rank", fmt::format("axis {} of {}", axis, to_string(v.type())));
-  const Dim& dim = v.shape()[axis < 0 ? axis + r : axis];
+  const Dim& dim = v.shape()[front_axis(axis, r)];
   if (!dim.is_known()) refuse("input of unknown extent", fmt::format("axis {} of {}", axis, to_string(v.type())));
   return dim.value();
 }

@@ -4,6 +4,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/reduction.h"
 #include "io/onnx/contrib/body.h"
+#include "tensor/front_axis.h"
 
 namespace autograph::io {
 namespace {
@@ -15,7 +16,7 @@ std::vector<Var> rms_normalized(const ContribCall& call, Var x, Var scale, int64
   if (!wants_inverse) return {y, Var()};
   std::vector<int64_t> axes;
   const int64_t rank = call.rank(x);
-  for (int64_t a = axis < 0 ? axis + rank : axis; a < rank; ++a) axes.push_back(a);
+  for (int64_t a = front_axis(axis, rank); a < rank; ++a) axes.push_back(a);
   const Var wide = as_dtype(x, DType::f32);
   const Var mean = reduce_mean(mul(wide, wide), axes);
   return {y, reciprocal(sqrt(add(mean, scalar_like(mean, epsilon))))};

@@ -18,6 +18,7 @@
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 #include "optimize/weight_scaling.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -38,7 +39,7 @@ std::optional<Step> read_step(const Graph& graph, const Node& node, ValueId x, i
   const Tensor* tensor = constant_f32(graph, node.input(slot));
   const Shape& shape = graph.type(x).shape();
   if (!tensor || !shape.has_rank()) return std::nullopt;
-  auto values = per_channel(*tensor, shape.rank(), axis < 0 ? axis + shape.rank() : axis, channels);
+  auto values = per_channel(*tensor, shape.rank(), front_axis(axis, shape.rank()), channels);
   if (!values) return std::nullopt;
   for (double& value : *values) {
     if (op == &div_def()) value = 1 / value;

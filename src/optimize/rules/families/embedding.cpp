@@ -6,6 +6,7 @@
 #include "optimize/match.h"
 #include "optimize/rules/families/families.h"
 #include "optimize/rules/siblings.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -45,7 +46,7 @@ std::pair<size_t, std::vector<LookUp>> longest_run(const RuleMatch& match) {
     if (run.second.size() > best.second.size()) best = run;
   }
   const int64_t axis = match.integer("k"), rank = graph.type(match.value("c")).shape().rank();
-  const bool is_last = (axis < 0 ? axis + rank : axis) == rank - 1;
+  const bool is_last = front_axis(axis, rank) == rank - 1;
   if (!is_last || best.second.size() < 2) best.second.clear();
   return best;
 }

@@ -1,6 +1,7 @@
 #include "prove/verify/draft/call_draft.h"
 #include "autograph/random.h"
 #include "ops/defs.h"
+#include "tensor/front_axis.h"
 
 #include <algorithm>
 
@@ -155,7 +156,7 @@ void choose_axis(CallDraft& draft, Choices& choices, size_t rank) {
 
 size_t nearest_axis(int64_t axis, size_t rank) {
   const auto axes = static_cast<int64_t>(rank);
-  return static_cast<size_t>(std::clamp<int64_t>(axis < 0 ? axis + axes : axis, 0, std::max<int64_t>(axes - 1, 0)));
+  return static_cast<size_t>(std::clamp<int64_t>(front_axis(axis, axes), 0, std::max<int64_t>(axes - 1, 0)));
 }
 
 bool complete(CallDraft& draft, Choices& choices) {

@@ -3,6 +3,7 @@
 
 #include "ops/defs.h"
 #include "prove/verify/draft/call_draft.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -18,7 +19,7 @@ void complete_layer(CallDraft& draft, Choices& choices) {
   const Dims& x = draft.dims(0);
   const auto rank = static_cast<int64_t>(x.size());
   int64_t axis = draft.attributes.get_or<int64_t>("axis", -1);
-  axis = std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  axis = std::clamp<int64_t>(front_axis(axis, rank), 0, rank);
   const Dims normalized(x.begin() + axis, x.end());
   for (const size_t slot : {1U, 2U}) {
     if (draft.is_open(slot)) draft.set_dims(slot, normalized);

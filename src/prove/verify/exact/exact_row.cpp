@@ -5,6 +5,7 @@
 #include "ops/defs.h"
 #include "prove/verify/exact/exact_op.h"
 #include "prove/verify/exact/prime_field.h"
+#include "tensor/front_axis.h"
 
 namespace autograph {
 namespace {
@@ -16,10 +17,7 @@ struct Rows {
   int64_t inner = 1;
 };
 
-int64_t front_axis(const ExactCall& call) {
-  const int64_t axis = call.attributes.integer("axis");
-  return axis < 0 ? axis + call.input(0).rank() : axis;
-}
+int64_t axis_of(const ExactCall& call) { return front_axis(call.attributes.integer("axis"), call.input(0).rank()); }
 
 // Calls row(first position, step) for each row.
 template <class Row>
@@ -61,7 +59,7 @@ void softmax_of_integers(const ExactCall& call, const Rows& rows) {
 
 void softmax(const ExactCall& call) {
   const Dims& x = call.input(0).dims();
-  const int64_t axis = front_axis(call);
+  const int64_t axis = axis_of(call);
   Rows rows;
   for (int64_t a = 0; a < call.input(0).rank(); ++a) {
     (a < axis ? rows.outer : a == axis ? rows.extent : rows.inner) *= x[static_cast<size_t>(a)];
@@ -74,7 +72,7 @@ void softmax(const ExactCall& call) {
 void normalize_rows(const ExactCall& call) {
   if (call.outputs.size() > 1) return call_opaque(call);
   const Dims& x = call.input(0).dims();
-  const int64_t axis = front_axis(call);
+  const int64_t axis = axis_of(call);
   Rows rows;
   for (int64_t a = 0; a < call.input(0).rank(); ++a) (a < axis ? rows.outer : rows.extent) *= x[static_cast<size_t>(a)];
   opaque_rows(call, rows);

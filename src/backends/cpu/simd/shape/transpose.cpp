@@ -10,6 +10,7 @@
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
+#include "tensor/front_axis.h"
 #include "tensor/size_of.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -101,7 +102,7 @@ std::vector<int64_t> perm_of(const KernelCall& call) {
   if (perm.empty()) {
     for (int64_t axis = rank; axis-- > 0;) perm.push_back(axis);
   }
-  for (int64_t& axis : perm) axis += axis < 0 ? rank : 0;
+  for (int64_t& axis : perm) axis = front_axis(axis, rank);
   return perm;
 }
 
