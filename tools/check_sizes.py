@@ -30,7 +30,7 @@ def functions_of(lines):
             continue
         closing = match.group("indent") + "}"
         for end in range(number + 1, len(lines)):
-            if lines[end].rstrip(";") == closing or lines[end].startswith(closing + " "):
+            if lines[end].startswith(closing):  # "});" of an argument as well
                 yield number + 1, end - number + 1
                 break
 
