@@ -79,6 +79,9 @@ struct Traits {
   bool control_flow = false;      ///< Runs nested graphs.
   bool anchor = false;            ///< Does the work of a group of nodes run as one; elementwise ops may follow it.
   bool reads_shape_only = false;  ///< Looks at the shape of input 0, never at its elements.
+  /// Each element of an output is one of an input of its type, or 0: which one depends on shapes, attributes and
+  /// integer inputs alone.
+  bool moves = false;
 };
 
 // ---- Inference -------------------------------------------------------------------------------------------------

@@ -59,32 +59,9 @@ bool is_average(const OpDef& op) {
 
 // Each element of an output is one of the operands of the output's type.
 bool is_move(const OpDef& op) {
-  static const OpSet kMoves = {&transpose_def(),
-                               &reshape_def(),
-                               &flatten_def(),
-                               &squeeze_def(),
-                               &unsqueeze_def(),
-                               &slice_def(),
-                               &gather_def(),
-                               &expand_def(),
-                               &gather_nd_def(),
-                               &gather_elements_def(),
-                               &tile_def(),
-                               &pad_def(),
-                               &concat_def(),
-                               &split_def(),
-                               &identity_def(),
-                               &depth_to_space_def(),
-                               &space_to_depth_def(),
-                               &trilu_def(),
-                               &reverse_sequence_def(),
-                               &center_crop_pad_def(),
-                               &max_pool_def(),
-                               &reduce_max_def(),
-                               &global_max_pool_def(),
-                               &scatter_elements_def(),
-                               &scatter_nd_def()};
-  return kMoves.contains(&op);
+  static const OpSet kChoices = {&max_pool_def(),         &reduce_max_def(), &global_max_pool_def(),
+                                 &scatter_elements_def(), &scatter_nd_def(), &identity_def()};
+  return op.traits.moves || kChoices.contains(&op);
 }
 
 // Made of terms as large as the operand or 1, which may cancel: gelu(-6) is 0.5 * -6 + 0.5 * 6 but for the last digits.

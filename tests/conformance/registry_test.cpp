@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
@@ -120,6 +122,30 @@ TEST_P(Registry, GivesTheSameWhenShapesAreKnownOnlyAtRunTime) {
     TestGraph open = make_sample_graph(op(), sample, true);
     EXPECT_EQ(difference(run_on("reference", open.graph, open.inputs), run_on("reference", fixed.graph, fixed.inputs)),
               "");
+  });
+}
+
+std::set<std::string> elements_of(const Tensor& tensor) {
+  std::set<std::string> elements;
+  const auto size = element_size(tensor.dtype());
+  const char* data = static_cast<const char*>(tensor.raw());
+  for (size_t at = 0; at < tensor.size_bytes(); at += size) elements.insert(std::string(data + at, size));
+  return elements;
+}
+
+TEST_P(Registry, MovesElementsWhereItSaysSo) {
+  if (!op().traits.moves) return;
+  for_samples([this](const OpSample& sample) {
+    const TestGraph test = make_sample_graph(op(), sample);
+    for (const Datum& output : run_on("reference", test.graph, test.inputs)) {
+      const DType dtype = output.tensor().dtype();
+      if (dtype == DType::string) continue;
+      std::set<std::string> known{std::string(element_size(dtype), '\0')};
+      for (const Datum& input : sample.inputs) {
+        if (input.is_tensor() && input.tensor().dtype() == dtype) known.merge(elements_of(input.tensor()));
+      }
+      for (const std::string& element : elements_of(output.tensor())) EXPECT_TRUE(known.contains(element));
+    }
   });
 }
 

@@ -91,6 +91,7 @@ const OpDef& gather_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .cost = picked_cost,
       .onnx = {{"Gather"}},
       .sample = sample,

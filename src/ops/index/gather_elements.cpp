@@ -56,6 +56,7 @@ const OpDef& gather_elements_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .cost = picked_cost,
       .onnx = {{"GatherElements", 11}},
       .sample = sample,

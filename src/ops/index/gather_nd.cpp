@@ -83,6 +83,7 @@ const OpDef& gather_nd_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .cost = picked_cost,
       .onnx = {{"GatherND", 11}},
       .sample = sample,

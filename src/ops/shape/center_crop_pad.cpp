@@ -94,6 +94,7 @@ const OpDef& center_crop_pad_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .onnx = {{"CenterCropPad", 18}},
       .sample = sample,
   };

@@ -109,6 +109,7 @@ const OpDef& concat_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .onnx = {{.name = "Concat", .import = import_onnx, .export_since = 4}},
       .sample = sample,
   };

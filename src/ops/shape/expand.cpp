@@ -61,6 +61,7 @@ const OpDef& expand_def() {
       .infer = infer,
       .reference = reference,
       .vjp = [](VjpContext& c) { c.set(0, c.gy(0)); },
+      .traits = {.moves = true},
       .onnx = {{"Expand", 8}},
       .sample = sample,
   };

@@ -47,7 +47,7 @@ const OpDef& flatten_def() {
       .infer = infer,
       .reference = reference,
       .vjp = [](VjpContext& c) { c.set(0, reshape_as(c.gy(0), c.in(0))); },
-      .traits = {.view = true},
+      .traits = {.view = true, .moves = true},
       .onnx = {{"Flatten"}},
       .sample = sample,
   };

@@ -168,6 +168,7 @@ const OpDef& pad_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .onnx = {{.name = "Pad", .import = import_onnx, .export_since = 19}},
       .sample = sample,
   };

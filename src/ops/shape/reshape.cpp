@@ -153,7 +153,7 @@ const OpDef& reshape_def() {
       .infer = infer,
       .reference = reference,
       .vjp = [](VjpContext& c) { c.set(0, reshape_as(c.gy(0), c.in(0))); },
-      .traits = {.view = true},
+      .traits = {.view = true, .moves = true},
       .onnx = {{.name = "Reshape", .import = import_onnx, .export_since = 14}},
       .sample = sample,
   };

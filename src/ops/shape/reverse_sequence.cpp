@@ -79,6 +79,7 @@ const OpDef& reverse_sequence_def() {
           [](VjpContext& c) {
             c.set(0, apply(c.op(), {c.gy(0), c.in(1)}, c.attributes()));
           },
+      .traits = {.moves = true},
       .onnx = {{"ReverseSequence", 10}},
       .sample = sample,
   };

@@ -210,6 +210,7 @@ const OpDef& slice_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .cost = picked_cost,
       .onnx = {{.name = "Slice", .import = import_onnx, .export_since = 10}},
       .sample = sample,

@@ -175,6 +175,7 @@ const OpDef& split_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .onnx = {{.name = "Split", .import = import_onnx, .export_node = export_onnx, .export_since = 13}},
       .sample = sample,
   };

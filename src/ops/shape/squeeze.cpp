@@ -80,7 +80,7 @@ const OpDef& squeeze_def() {
       .infer = infer,
       .reference = reference,
       .vjp = [](VjpContext& c) { c.set(0, reshape_as(c.gy(0), c.in(0))); },
-      .traits = {.view = true},
+      .traits = {.view = true, .moves = true},
       .onnx = {{.name = "Squeeze", .import = import_onnx, .export_since = 13}},
       .sample = sample,
   };

@@ -88,6 +88,7 @@ const OpDef& tile_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .onnx = {{"Tile", 6}},
       .sample = sample,
   };

@@ -106,6 +106,7 @@ const OpDef& transpose_def() {
       .infer = infer,
       .reference = reference,
       .vjp = vjp,
+      .traits = {.moves = true},
       .onnx = {{"Transpose"}},
       .sample = sample,
   };

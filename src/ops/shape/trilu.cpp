@@ -69,6 +69,7 @@ const OpDef& trilu_def() {
           [](VjpContext& c) {
             c.set(0, apply(c.op(), {c.gy(0), c.in(1)}, c.attributes()));
           },
+      .traits = {.moves = true},
       .onnx = {{"Trilu", 14}},
       .sample = sample,
   };

@@ -109,6 +109,7 @@ const OpDef& depth_to_space_def() {
       .infer = infer_to_space,
       .reference = to_space,
       .vjp = [](VjpContext& c) { c.set(0, apply(space_to_depth_def(), {c.gy(0)}, c.attributes())); },
+      .traits = {.moves = true},
       .onnx = {{.name = "DepthToSpace", .export_since = 11}},
       .sample = sample_to_space,
   };
@@ -126,6 +127,7 @@ const OpDef& space_to_depth_def() {
       .infer = infer_to_depth,
       .reference = to_depth,
       .vjp = [](VjpContext& c) { c.set(0, apply(depth_to_space_def(), {c.gy(0)}, c.attributes())); },
+      .traits = {.moves = true},
       .onnx = {{.name = "SpaceToDepth",
                 .export_node =
                     [](ExportNode& to) {

@@ -42,7 +42,7 @@ std::vector<Tensor> call_exact(const OpDef& op, const Attributes& attributes, st
     AG_CHECK_USER(type.is_static() && !op.traits.control_flow, UnsupportedError,
                   "[exact] node: {} gives {}, which is no tensor of known shape", op.name, to_string(type));
   }
-  if (only_moves(op) || is_shape_arithmetic(op, inputs, types)) return move_elements(op, attributes, inputs, types);
+  if (op.traits.moves || is_shape_arithmetic(op, inputs, types)) return move_elements(op, attributes, inputs, types);
   std::vector<Tensor> outputs;
   for (const Type& type : types) outputs.push_back(Tensor::zeros(DType::u64, type.shape().static_dims()));
   const ExactCall call{op, attributes, inputs, outputs, options};

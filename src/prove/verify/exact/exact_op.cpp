@@ -7,8 +7,6 @@
 #include "base/hash.h"
 #include "graph/attribute_hash.h"
 #include "ops/broadcast_offsets.h"
-#include "ops/defs.h"
-#include "optimize/match.h"
 #include "prove/verify/exact/prime_field.h"
 
 namespace autograph {
@@ -51,13 +49,6 @@ int64_t integer_of(uint64_t a) {
   AG_CHECK_USER(n >= -kLargest && n <= kLargest, UnsupportedError,
                 "[rules] a number beyond +-2^48 modulo the prime, where integers are wanted: it has no sign");
   return n;
-}
-
-bool only_moves(const OpDef& op) {
-  return is_one_of(
-      op, {&concat_def(), &depth_to_space_def(), &expand_def(), &flatten_def(), &gather_def(), &gather_nd_def(),
-           &pad_def(), &reshape_def(), &reverse_sequence_def(), &slice_def(), &space_to_depth_def(), &split_def(),
-           &squeeze_def(), &tile_def(), &transpose_def(), &trilu_def(), &unsqueeze_def()});
 }
 
 OpaqueFunction::OpaqueFunction(const OpDef& op, const Attributes& attributes,

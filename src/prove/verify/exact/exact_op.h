@@ -34,9 +34,6 @@ ExactFn find_exact_window(const OpDef& op);       ///< Pools, global pools, redu
 ExactFn find_exact_elementwise(const OpDef& op);  ///< add, mul, relu, max ...
 ExactFn find_exact_row(const OpDef& op);          ///< Softmax and normalizations.
 
-/// Is it an op that moves elements and looks at none of them?
-bool only_moves(const OpDef& op);
-
 /// Does it compare numbers, or raise them to powers, so that it is itself only where they are integers?
 bool is_exact_on_integers_only(const OpDef& op);
 
