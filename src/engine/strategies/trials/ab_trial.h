@@ -23,6 +23,14 @@ struct AbTrial {
   bool is_won(double gain, double most) const;
   /// Would another round tell no more: has the second one won, or is it clear that it does not, by a part `gain`?
   bool is_decided(double gain) const;
+  /// Is the second one faster by a part `gain` as far as these rounds tell, be it by luck? Worth to be repeated.
+  bool is_promising(double gain) const;
+  /// This trial and its repetition by plans made anew, which counts as much: where memory lies is drawn once for all
+  /// rounds of a trial.
+  AbTrial with_repetition(const AbTrial& again) const;
+  /// Of both together, where the first one was promising: was the second one faster, by a part `gain` at least? Two
+  /// makings agree, so that less is asked of their rounds than of those of one trial alone.
+  bool is_won_twice(double gain) const;
 
   double first_ms = 0;
   double second_ms = 0;

@@ -60,7 +60,7 @@ class Incumbent {
   bool wins_as_compiled_now();
   size_t num_fresh_steps(const Proposal& proposal) const;
   double trial_seconds() const;
-  bool wins_again(const AbTrial& ab_trial, const Proposal& proposal, Executable& executable);
+  bool wins(AbTrial& ab_trial, const Proposal& proposal, Executable& executable);
   void remember(const Proposal& proposal, double ms);
 
   StrategyContext& context_;

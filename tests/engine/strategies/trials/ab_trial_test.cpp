@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace autograph {
@@ -27,23 +28,43 @@ struct Outcome {
   double rounds = 0;
 };
 
+AbTrial draw_trial(std::mt19937& random, double ratio, double noise, int max_rounds) {
+  const RoundTimes all = draw_rounds(random, ratio, noise, max_rounds);
+  RoundTimes times(2);
+  AbTrial ab_trial;
+  for (size_t round = 0; round < all[0].size(); ++round) {
+    for (size_t who : {0, 1}) times[who].push_back(all[who][round]);
+    ab_trial = AbTrial::from(times);
+    if (is_one_sided(times) || ab_trial.is_decided(kLeastGain)) break;
+  }
+  return ab_trial;
+}
+
+constexpr int kTrials = 2000;
+
 Outcome fight(double ratio, double noise) {
-  constexpr int kTrials = 2000;
   std::mt19937 random(7);
   Outcome outcome;
   for (int i = 0; i < kTrials; ++i) {
-    const RoundTimes all = draw_rounds(random, ratio, noise, kMaxTrialRounds);
-    RoundTimes times(2);
-    AbTrial ab_trial;
-    for (size_t round = 0; round < all[0].size(); ++round) {
-      for (size_t who : {0, 1}) times[who].push_back(all[who][round]);
-      ab_trial = AbTrial::from(times);
-      if (is_one_sided(times) || ab_trial.is_decided(kLeastGain)) break;
-    }
+    const AbTrial ab_trial = draw_trial(random, ratio, noise, kMaxTrialRounds);
     outcome.wins += ab_trial.is_won(kLeastGain) ? 1 : 0;
     outcome.rounds += static_cast<double>(ab_trial.rounds);
   }
   return {outcome.wins / kTrials, outcome.rounds / kTrials};
+}
+
+// Share of wins where what is promising is repeated by plans made anew, each making 1 % faster or slower by itself.
+double wins_of_repeated(double ratio, double noise, int max_rounds) {
+  std::mt19937 random(7);
+  std::lognormal_distribution<double> making(0, 0.014);
+  int wins = 0;
+  for (int i = 0; i < kTrials; ++i) {
+    const AbTrial first = draw_trial(random, ratio * making(random), noise, max_rounds);
+    if (!first.is_promising(kLeastGain)) continue;
+    const AbTrial again = draw_trial(random, ratio * making(random), noise, max_rounds);
+    wins += first.with_repetition(again).is_won_twice(kLeastGain) ? 1 : 0;
+  }
+  return static_cast<double>(wins) / kTrials;
 }
 
 TEST(AbTrial, CountsRoundsAndWins) {
@@ -83,6 +104,27 @@ TEST(AbTrial, WithoutNoiseTheFasterOneWins) {
   EXPECT_EQ(fight(0.99, 0).wins, 1);
   EXPECT_EQ(fight(1.0, 0).wins, 0);
   EXPECT_EQ(fight(0.998, 0).wins, 0) << "gains less than what counts";
+}
+
+TEST(AbTrial, RepetitionCountsAsMuchAsTheFirstTrial) {
+  const AbTrial both = AbTrial{10, 9, 1, 5}.with_repetition({10, 10, 0.4, 15});
+  EXPECT_EQ(both.rounds, 20U);
+  EXPECT_DOUBLE_EQ(both.wins, 0.55);
+  EXPECT_NEAR(both.second_ms / both.first_ms, std::sqrt(0.9), 1e-12);
+  EXPECT_FALSE(both.is_won_twice(kLeastGain)) << "55 % of 20 rounds are luck";
+  EXPECT_TRUE((AbTrial{10, 9, 0.6, 20}.is_won_twice(kLeastGain)));
+  EXPECT_FALSE((AbTrial{10, 9.99, 0.6, 20}.is_won_twice(kLeastGain))) << "hardly a gain";
+}
+
+// Of plans that are slow there is time for five rounds: what gains 3 % must not be lost for that.
+TEST(AbTrial, FewRoundsTakeSmallGains) {
+  constexpr double kNoise = 0.06;
+  constexpr int kFewRounds = 5;
+  EXPECT_GT(wins_of_repeated(0.97, kNoise, kFewRounds), 0.6);
+  EXPECT_GT(wins_of_repeated(0.95, kNoise, kFewRounds), 0.85);
+  EXPECT_LT(wins_of_repeated(1.0, kNoise, kFewRounds), 0.25);
+  EXPECT_LT(wins_of_repeated(1.02, kNoise, kFewRounds), 0.05);
+  EXPECT_GT(wins_of_repeated(0.97, kNoise, kMaxTrialRounds), 0.75);
 }
 
 }  // namespace
