@@ -26,6 +26,8 @@ constexpr double kLastMeasurementShare = 0.2;
 constexpr double kLastTrialToCome = 1.1;
 // The same when plans of the best graph are run to choose its kernels: the last of them takes as long as three trials.
 constexpr double kNetworkTrialsToCome = kTrialsToCome + 3;
+// Plans that are made, and run as often as those of a trial, before stages of a schedule that pay are chosen.
+constexpr double kPlansToChooseStages = 2;
 // Runs in an A/B trial of graphs that are slow, with the warm-up.
 constexpr double kTrialRuns = 8;
 // Equal plans differed by up to 14 % on a shared virtual machine, for as long as they lived.
@@ -88,6 +90,11 @@ bool Incumbent::has_time_to_repeat() const {
   return context_.counts_candidates() || left > 2 * compile_seconds_ + kTrialRuns * run_seconds_;
 }
 
+// Both are profiled, in runs as those of a trial, and what is left is one.
+bool Incumbent::has_time_to_choose_stages() const {
+  return context_.counts_candidates() || seconds_left() > kPlansToChooseStages * candidate_seconds();
+}
+
 bool Incumbent::is_new_graph(const Proposal& proposal) {
   return seen_.insert(structural_hash(proposal.finished)).second;
 }
@@ -148,7 +155,7 @@ void Incumbent::try_schedule(Proposal proposal, Schedule schedule) {
     return;
   }
   try_predicted(proposal, predicted_us);
-  if (!has_time()) return;
+  if (!has_time() || !has_time_to_choose_stages()) return;
   proposal.schedule = keep_paying_stages(trial_, proposal);
   if (proposal.schedule.width() > 1) try_candidate(std::move(proposal));
 }

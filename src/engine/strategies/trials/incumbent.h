@@ -33,6 +33,8 @@ class Incumbent {
   double best_predicted_us();
   /// Is there time to make both plans of a trial anew and to run them once more?
   bool has_time_to_repeat() const;
+  /// Is there time to find the stages of a schedule that pay, and to try what is left?
+  bool has_time_to_choose_stages() const;
   /// Where latencies are computed, they are what the costs of kernels say: does that take clearly longer than the best?
   bool is_hopeless(double predicted_us);
   /// Has no proposal had this graph? Remembers it.

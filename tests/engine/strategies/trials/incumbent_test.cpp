@@ -124,6 +124,7 @@ TEST_F(IncumbentOnCpuTest, NothingIsRepeatedWhenTheBudgetIsOver) {
     open();
     const Incumbent incumbent(*context_, context_->propose(one_node(true)));
     EXPECT_EQ(incumbent.has_time_to_repeat(), !is_over);
+    EXPECT_EQ(incumbent.has_time_to_choose_stages(), !is_over);
     const Executable executable = context_->trial().compile(incumbent.best());
     // By chance a trial looks decided after a few rounds, too.
     size_t rounds = 0;
