@@ -78,6 +78,17 @@ def spearman(points):
     return statistics.correlation(predicted, measured)
 
 
+def gain_over_rivals(row, own, rivals=RIVALS):
+    """What the best rival takes over what `own` does. Which one is the best is told by the makings of one half and
+    compared in those of the other, and the other way round: the least of several noisy times is low by luck."""
+    halves = row.get("halves_ms") or {name: [ms, ms] for name, ms in row["latency_ms"].items()}
+    ratios = []
+    for told, compared in ((0, 1), (1, 0)):
+        best = min(rivals, key=lambda strategy, half=told: halves[strategy][half])
+        ratios.append(halves[best][compared] / halves[own][compared])
+    return statistics.geometric_mean(ratios)
+
+
 def scatter(points, size=480, margin=56):
     """Predicted (across) against measured (up) milliseconds, both on a logarithmic scale, as SVG."""
     values = [value for point in points for value in point[:2]] or [1, 10]
@@ -166,13 +177,14 @@ class Studies:
             ms = row["latency_ms"]
             best = min(RIVALS, key=lambda strategy: ms[strategy])
             for own in OWN:
-                gains[own].append(ms[best] / ms[own])
+                gains[own].append(gain_over_rivals(row, own))
             cells = [f"**{ms[s]:.3f}**" if ms[s] == min(ms.values()) else f"{ms[s]:.3f}" for s in STRATEGIES]
             ratios = " | ".join(f"{gains[own][-1]:.3f}" for own in OWN)
             lines.append(f"| {row['model']} | " + " | ".join(cells) + f" | {best} | {ratios} |")
         lines.append(
-            "\nLatency in ms; equal plans are measured once. Every rival has the same kernels, passes, measured costs, "
-            "trials in turns and, where it uses streams, the list scheduler beside its own."
+            "\nLatency in ms; equal plans are measured once. The best rival is told by one half of the makings of all "
+            "plans and compared in the other, and the other way round. Every rival has the same kernels, passes, "
+            "measured costs, trials in turns and, where it uses streams, the list scheduler beside its own."
         )
         text = (SIMULATED if name.startswith("sim") else "") + self.summary(rows, gains) + "\n\n" + "\n".join(lines)
         self.write(name, title, text + ("\n\n" + self.printed(rows) if name == "sim" else ""), rows)
@@ -212,7 +224,7 @@ class Studies:
         added = [row for row in rows if row["latency_ms"]["autograph"] < (1 - LEVEL) * row["latency_ms"]["search"]]
         mean = {own: statistics.geometric_mean(ratios) for own, ratios in gains.items()}
         others = [strategy for strategy in RIVALS if strategy != "paper"]
-        best_others = [min(row["latency_ms"][s] for s in others) / row["latency_ms"]["search"] for row in rows]
+        best_others = [gain_over_rivals(row, "search", others) for row in rows]
         return (
             f"Best rival over the search alone: geometric mean {mean['search']:.3f} "
             f"(over `autograph`, which also tries plans of `ios` and `nimble`: {mean['autograph']:.3f}); "

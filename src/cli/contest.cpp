@@ -79,6 +79,18 @@ std::string plan_key(const Optimized& found) {
   return key;
 }
 
+// The rounds of every other making, from the first or from the second one on.
+RoundTimes half_of(const RoundTimes& times, size_t which) {
+  RoundTimes half;
+  for (const std::vector<double>& of_one : times) {
+    std::vector<double>& some = half.emplace_back();
+    for (size_t round = 0; round < of_one.size(); ++round) {
+      if (round / kRoundsOfOneMaking % 2 == which) some.push_back(of_one[round]);
+    }
+  }
+  return half;
+}
+
 }  // namespace
 
 std::vector<std::string> split_list(const std::string& text, const char* what) {
@@ -147,6 +159,7 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
     result.latency_ms = result.report.latency_after_ms;
     if (is_new) plans.push_back(std::move(found));
   }
+  for (Result& result : results) result.halves_ms.fill(result.latency_ms);
   if (is_simulated(run.device)) return results;
   std::vector<Contestant> contestants;
   for (const Executable& executable : executables) contestants.push_back({&executable, &inputs});
@@ -156,8 +169,13 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
       executables[i] = compile(plans[i], options);
     }
   };
-  const std::vector<double> ms = measure_in_turns(session, contestants, seconds, renew);
-  for (size_t i = 0; i < results.size(); ++i) results[i].latency_ms = ms[plan_of[i]];
+  const RoundTimes times = rounds_in_turns(session, contestants, seconds, renew);
+  const std::vector<double> ms = medians(times);
+  const std::array<std::vector<double>, 2> of_halves = {medians(half_of(times, 0)), medians(half_of(times, 1))};
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i].latency_ms = ms[plan_of[i]];
+    results[i].halves_ms = {of_halves[0][plan_of[i]], of_halves[1][plan_of[i]]};
+  }
   return results;
 }
 

@@ -1,6 +1,7 @@
 // Several ways of running models, optimised one after the other and measured in turns: what compare and ablate share.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct Entrant {
 struct Result {
   std::string name;
   double latency_ms = 0;
+  std::array<double, 2> halves_ms = {};  ///< The same of every other making of the plans: by chance each has its best.
   int streams = 1;
   Difference difference;  ///< From the model as it was.
   SearchReport report;

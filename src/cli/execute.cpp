@@ -278,11 +278,10 @@ Latency measure(Session& session, const Executable& executable, const std::vecto
   return latency;
 }
 
-std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds,
-                                     const std::function<void()>& renew) {
+RoundTimes rounds_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds,
+                           const std::function<void()>& renew) {
   // Short ones: what disturbs a shared machine lasts for seconds, and should hit all contestants of a round.
   constexpr int kRounds = 24;
-  constexpr int kRoundsOfOneMaking = 4;
   const int rounds = renew ? kRoundsOfOneMaking : kRounds;
   RoundTimes all(contestants.size());
   for (int done = 0; done < kRounds; done += rounds) {
@@ -303,7 +302,11 @@ std::vector<double> measure_in_turns(Session& session, const std::vector<Contest
     for (size_t i = 0; i < all.size(); ++i) all[i].insert(all[i].end(), times[i].begin(), times[i].end());
   }
   session.end_progress();
-  return medians(all);
+  return all;
+}
+
+std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds) {
+  return medians(rounds_in_turns(session, contestants, seconds));
 }
 
 Json latency_json(const Latency& latency) {

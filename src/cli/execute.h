@@ -9,6 +9,7 @@
 #include "autograph/compile.h"
 #include "autograph/search.h"
 #include "base/stopwatch.h"
+#include "base/time_in_turns.h"
 #include "cli/options/run_options.h"
 #include "cli/session.h"
 #include "cli/sources/model_source.h"
@@ -71,12 +72,16 @@ struct Contestant {
   const std::vector<Datum>* inputs = nullptr;
 };
 
+/// Rounds that executables run before they are made anew.
+inline constexpr int kRoundsOfOneMaking = 4;
+
 /// Runs all in turns, A B C A B C, for `seconds` each in all: what disturbs the machine hits all alike. Milliseconds of
-/// each, as medians() has it, of the fastest run in each round. `renew`, where given, is called on the way to make
-/// the executables anew: where the memory of one happens to lie makes it some percent faster or slower as long as it
-/// lives.
-std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds,
-                                     const std::function<void()>& renew = nullptr);
+/// the fastest run of each in each round. `renew`, where given, is called on the way to make the executables anew:
+/// where the memory of one happens to lie makes it some percent faster or slower as long as it lives.
+RoundTimes rounds_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds,
+                           const std::function<void()>& renew = nullptr);
+/// The same, and of all rounds of each what medians() has.
+std::vector<double> measure_in_turns(Session& session, const std::vector<Contestant>& contestants, double seconds);
 
 /// {min, median, p90, p99, mean}
 Json latency_json(const Latency& latency);

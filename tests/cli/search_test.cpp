@@ -293,6 +293,9 @@ TEST_F(CliSearch, CompareMeasuresEachStrategyOnEachBatch) {
     EXPECT_EQ(row["model"], "zoo:mlp");
     EXPECT_GT(row["latency_ms"]["sequential"], 0);
     EXPECT_GT(row["latency_ms"]["greedy"], 0);
+    // Of the makings of either half.
+    ASSERT_EQ(row["halves_ms"]["greedy"].size(), 2U);
+    for (const double ms : row["halves_ms"]["greedy"]) EXPECT_GT(ms, 0);
     const std::string best = row["best"];
     EXPECT_LE(row["latency_ms"][best], row["latency_ms"][best == "greedy" ? "sequential" : "greedy"]);
     EXPECT_LT(row["max_rel"], 1e-3);
