@@ -2,9 +2,11 @@
 """Runs the studies of the AutoGraph paper on this machine and writes them, with machine and date, as tables.
 
     python bench/studies.py [--out docs/results] [--autograph build/autograph] [--budget SECONDS] [--warm SECONDS]
-        [--seconds T] [--models a,b] [--only compare,sim,sim_h200,ranking,settings,alpha,batch,ledger,cost,cell]
+        [--seconds T] [--models a,b] [--tune]
+        [--only compare,sim,sim_h200,ranking,settings,alpha,batch,ledger,cost,cell]
 
-compare   every strategy on every model on this processor, in turns (`autograph compare`)
+compare   every strategy on every model on this processor, in turns (`autograph compare`); with --tune all choose
+          kernels by measurement
 sim       the same on the simulated GPU of the paper's time; the latencies are those of a clock, not measurements
 sim_h200  the same on the simulated GPU of today
 ranking   predicted against simulated times of all trials of these two, per model, with their rank correlation
@@ -153,6 +155,7 @@ class Studies:
         today = datetime.date.today().isoformat()
         flags = f"--only {name} --budget {self.options.budget:g} --seconds {self.options.seconds:g}"
         flags += f" --warm {self.options.warm:g}" if name == "cost" else ""
+        flags += " --tune" if name == "compare" and self.options.tune else ""
         head = f"# {title}\n\n{today}, {self.machine()}. Again: `python bench/studies.py {flags}`.\n\n"
         (self.out / f"{name}.md").write_text(head + text + "\n", encoding="utf-8")
         lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in document)
@@ -164,7 +167,7 @@ class Studies:
     def compare(self, name, title, *flags):
         rows = []
         for model in self.options.models:
-            strategies = ["--strategies", ",".join(STRATEGIES)]
+            strategies = ["--strategies", ",".join(STRATEGIES), *(["--tune"] if self.options.tune else [])]
             document = json.loads(self.program("compare", f"zoo:{model}", *strategies, *flags, *self.search_flags()))
             rows += document["rows"]
             self.write_comparison(name, title, rows)  # what is done, should a later row fail
@@ -247,16 +250,18 @@ class Studies:
     def ledger(self):
         rows, lines = [], ["| model | trials | rank correlation | measured / predicted, median |", "|---|---|---|---|"]
         for model in self.options.models:
-            with tempfile.TemporaryDirectory() as folder:
-                plan = ["-o", f"{folder}/plan.agplan", "--budget", f"{self.options.budget:g}", "--json"]
-                document = json.loads(self.program("optimize", f"zoo:{model}", *plan))
+            with tempfile.TemporaryDirectory() as cache:
+                flags = ["--budget", f"{self.options.budget:g}", "--cache-dir", cache, "--json"]
+                document = json.loads(self.program("optimize", f"zoo:{model}", *flags))
             points = self.points(document["trials"])
             rows.append({"model": model, "points": points})
-            if not points:
-                continue
-            rank = "-" if len(points) < 3 else f"{spearman(points):.2f}"
-            ratio = statistics.median(measured / predicted for predicted, measured, _ in points)
-            lines.append(f"| {model} | {len(points)} | {rank} | {ratio:.2f} |")
+            if points:
+                rank = "-" if len(points) < 3 else f"{spearman(points):.2f}"
+                ratio = statistics.median(measured / predicted for predicted, measured, _ in points)
+                lines.append(f"| {model} | {len(points)} | {rank} | {ratio:.2f} |")
+            self.write_ledger(rows, lines)  # what is done, should a later model fail
+
+    def write_ledger(self, rows, lines):
         picture = self.out / "ledger.svg"
         picture.write_text(scatter([point for row in rows for point in row["points"]]), encoding="utf-8")
         text = "![predicted against measured](ledger.svg)\n\nOne dot for each trial, filled where it became the best."
@@ -278,7 +283,7 @@ class Studies:
                         f"| {cost['peak_mib']:.0f} | {found['candidates']} | {found['latency_before_ms']:.3f} "
                         f"| {found['latency_after_ms']:.3f} |"
                     )
-        self.write("cost", "What a search takes", "\n".join(lines), rows)
+            self.write("cost", "What a search takes", "\n".join(lines), rows)  # what is done, should a later one fail
 
     def ranking(self):
         """From the trials that the tables of simulated devices keep."""
@@ -344,6 +349,7 @@ def main():
     parser.add_argument("--budget", type=float, default=60)
     parser.add_argument("--warm", type=float, default=10)
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--tune", action="store_true", help="compare: kernels chosen by measurement for all")
     parser.add_argument("--models", default=",".join(MODELS))
     options = parser.parse_args()
     options.models = options.models.split(",")
