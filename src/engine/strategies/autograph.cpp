@@ -93,7 +93,9 @@ class AutographSearch {
     for (int round = 0; round < options_.rounds && options_.use_rules && has_time(); ++round) {
       const double before = incumbent_.gained();
       if (round == 0) try_all(candidates_by_time());
-      try_all(candidates(round == 0 && searches_twice() ? plain_ : incumbent_.best()));
+      const std::vector<Proposal> found = candidates(round == 0 && searches_twice() ? plain_ : incumbent_.best());
+      if (!is_prepared && is_behind_plain_schedule(found)) schedule_best();
+      try_all(found);
       // Climbing may take what time there is for trials.
       if (is_prepared) schedule_best();
       if (!is_large) {
@@ -118,6 +120,14 @@ class AutographSearch {
   void prepare() {
     incumbent_.try_tuning();
     schedule_best();
+  }
+
+  // Where there is time for a trial or two, what is predicted to take less time comes first: the plain graph on several
+  // streams, or what was found.
+  bool is_behind_plain_schedule(const std::vector<Proposal>& found) {
+    if (context_.limits().max_streams < 2 || found.empty() || found.front().makespan_us <= 0) return false;
+    const double plain_us = context_.makespan_us(plain_.finished);
+    return plain_us < found.front().makespan_us && plain_us < context_.predicted_us(plain_);
   }
 
   // What other strategies propose takes longer to find and to try than what the search finds itself: last, so that they
@@ -191,8 +201,11 @@ class AutographSearch {
     return has_streams;
   }
 
-  // As many streams as can be pay only where kernels leave room for each other.
+  // Stages between tasks that nothing can run beside, and the whole: as many streams as can be pay only where kernels
+  // leave room for each other.
   void try_nimble(Proposal base, const TaskGraph& tasks) {
+    if (!has_time()) return;
+    incumbent_.try_schedule(base, schedule_nimble_stages(tasks, context_.limits()));
     if (!has_time()) return;
     const TaskGraph work = without_free_tasks(tasks).graph;
     const double streams_us =
