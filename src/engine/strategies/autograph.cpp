@@ -31,6 +31,9 @@ namespace {
 constexpr double kMatchShare = 0.35;
 // The same for searching.
 constexpr double kSearchShare = 0.45;
+// Of the budget, for cutting a graph and cutting out its parts where searching them would be over: what was found for
+// equal parts before is used again.
+constexpr double kCutShare = 0.1;
 // Where parts are searched twice: how much earlier the first search ends.
 constexpr double kSecondSearchShare = 0.15;
 // Of the budget, for a search of the whole graph for the least sum; where streams share the device the sum tells
@@ -251,18 +254,23 @@ class AutographSearch {
     const std::vector<RuleMatch> matches =
         context_.matcher().find_all(graph, {[&] { return context_.is_over(match_end); }});
     if (matches.empty() || is_late()) return {};
-    Partition parts = options_.use_partition ? partition(graph, matches, {options_.size_lower, options_.size_upper})
-                                             : whole_graph(graph);
+    const double cut_end = std::max(until(kSearchShare), end_of(kCutShare));
+    Partition parts =
+        options_.use_partition
+            ? partition(graph, matches,
+                        {options_.size_lower, options_.size_upper, [&] { return context_.is_over(cut_end); }})
+            : whole_graph(graph);
     if (!options_.use_dp) {
       std::erase_if(parts.intervals, [](const auto& interval) { return interval.first != interval.second; });
     }
     context_.report().partitions = std::max(context_.report().partitions, parts.parts.size());
     PartSearch& part_search = by_time_ ? timed_part_search_ : part_search_;
-    const std::vector<IntervalOptions> intervals = part_search.run(graph, parts, part_limits());
+    const std::vector<IntervalOptions> intervals = part_search.run(graph, parts, part_limits(cut_end));
     if (is_late()) return {};
     std::vector<Proposal> proposals;
     if (!by_time_) add_whole(proposals, from);  // which counts time in any case
     if (is_late()) return proposals;
+    if (intervals.empty()) return ordered(std::move(proposals));
     Assembler assembler(graph, intervals, context_.matcher());
     const std::vector<Stitched> found = ways(graph, intervals, parts.parts.size());
     const double end = std::max(until(kProposeShare), end_of(kAssembleShare));
@@ -271,8 +279,7 @@ class AutographSearch {
       Assembler::Whole whole = assembler.assemble(way.pieces);
       add_proposal(proposals, from, std::move(whole.graph), whole.steps);
     }
-    if (context_.is_literal() || !options_.use_critical_path) return proposals;
-    return in_turn(std::move(proposals));
+    return ordered(std::move(proposals));
   }
 
   bool searches_twice() const { return is_shared_ && !context_.is_literal(); }
@@ -323,6 +330,12 @@ class AutographSearch {
     }
   }
 
+  // Cheapest first, or by their schedules where these decide.
+  std::vector<Proposal> ordered(std::vector<Proposal> proposals) {
+    const bool is_by_schedule = !context_.is_literal() && options_.use_critical_path;
+    return is_by_schedule ? in_turn(std::move(proposals)) : proposals;
+  }
+
   // By the makespans of the finished graphs, those that differ first.
   std::vector<Proposal> in_turn(std::vector<Proposal> proposals) {
     // Time may not do for all of them.
@@ -340,9 +353,9 @@ class AutographSearch {
   // Until when, as a part of the budget.
   double until(double share) const { return by_time_ ? share - kSecondSearchShare : share; }
 
-  PartSearch::Limits part_limits() const {
+  PartSearch::Limits part_limits(double cut_end) const {
     const double slack_us = context_.is_literal() ? 0 : (options_.gamma - 1) * incumbent_.best().cost_us;
-    return {alpha(), slack_us, incumbent_.best().cost_us, until(kSearchShare)};
+    return {alpha(), slack_us, incumbent_.best().cost_us, until(kSearchShare), cut_end};
   }
 
   // How the pieces may be put together, the most promising way first.

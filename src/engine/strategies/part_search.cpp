@@ -36,10 +36,12 @@ std::vector<IntervalOptions> PartSearch::run(const Graph& graph, const Partition
   std::vector<IntervalOptions> result;
   std::vector<Hash128> keys;
   std::map<Hash128, std::shared_ptr<const PartGraph>> to_search;  // one of each kind
+  PartCutter cutter(graph);
   for (const auto& [first, last] : parts.intervals) {
+    if (context_.is_over(limits.cut_until)) return {};
     std::vector<NodeId> nodes;
     for (uint32_t p = first; p <= last; ++p) nodes.insert(nodes.end(), parts.parts[p].begin(), parts.parts[p].end());
-    auto part = std::make_shared<const PartGraph>(extract_part(graph, nodes));
+    auto part = std::make_shared<const PartGraph>(cutter.cut(nodes));
     keys.push_back(part_key(*part));
     const bool is_asked = is_asked_about(*part);
     if (is_asked || !known_.contains(keys.back())) {

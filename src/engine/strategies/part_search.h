@@ -19,11 +19,12 @@ class PartSearch {
   /// How much a part may cost on the way to a gain, and how long all of them may take.
   struct Limits {
     double alpha = 1;
-    double slack_us = 0;  ///< What a graph may cost more than the best, at most; 0: as gamma says.
-    double shown_us = 0;  ///< Of the best graph so far, for progress.
-    double until = 1;     ///< A part of the budget.
+    double slack_us = 0;   ///< What a graph may cost more than the best, at most; 0: as gamma says.
+    double shown_us = 0;   ///< Of the best graph so far, for progress.
+    double until = 1;      ///< A part of the budget.
+    double cut_until = 1;  ///< The same of cutting out parts; of a large graph there are tens of thousands.
   };
-  /// All intervals of `parts` with what was found for them.
+  /// All intervals of `parts` with what was found for them; empty where the time was over before all were cut out.
   std::vector<IntervalOptions> run(const Graph& graph, const Partition& parts, const Limits& limits);
 
  private:

@@ -10,63 +10,52 @@
 #include "graph/nested/copy_node.h"
 
 namespace autograph {
-namespace {
-
-class Extractor {
- public:
-  Extractor(const Graph& whole, const std::vector<NodeId>& nodes)
-      : whole_(whole), nodes_(nodes), inner_(whole.value_capacity()) {
-    for (const NodeId id : nodes) inside_.insert(id.index);
+void PartCutter::bring_in(PartGraph& part, ValueId v) {
+  if (!v.is_valid() || inner_[v.index].is_valid()) return;
+  const Value& value = whole_.value(v);
+  if (value.is_constant()) {
+    inner_[v.index] = part.graph.add_constant(value.constant(), value.name());
+    part.constants.resize(part.graph.value_capacity());
+    part.constants[inner_[v.index].index] = v;
+  } else {
+    inner_[v.index] = part.graph.add_input(value.type());
+    part.inputs.push_back(v);
   }
+}
 
-  PartGraph run() {
-    for (const NodeId id : nodes_) add(whole_.node(id));
-    for (const NodeId id : nodes_) {
-      for (const ValueId v : whole_.node(id).outputs()) {
-        if (!is_read_outside(v)) continue;
-        part_.graph.add_output(inner_[v.index]);
-        part_.outputs.push_back(v);
-      }
-    }
-    part_.constants.resize(part_.graph.value_capacity());
-    return std::move(part_);
+PartGraph PartCutter::cut(const std::vector<NodeId>& nodes) {
+  PartGraph part;
+  std::unordered_set<uint32_t> inside;
+  for (const NodeId id : nodes) inside.insert(id.index);
+  for (const NodeId id : nodes) {
+    const Node& node = whole_.node(id);
+    for (const ValueId v : node.inputs()) bring_in(part, v);
+    copy_node_typed(part.graph, whole_, node, inner_);
   }
-
- private:
-  void add(const Node& node) {
-    for (const ValueId v : node.inputs()) bring_in(v);
-    copy_node_typed(part_.graph, whole_, node, inner_);
-  }
-
-  void bring_in(ValueId v) {
-    if (!v.is_valid() || inner_[v.index].is_valid()) return;
-    const Value& value = whole_.value(v);
-    if (value.is_constant()) {
-      inner_[v.index] = part_.graph.add_constant(value.constant(), value.name());
-      part_.constants.resize(part_.graph.value_capacity());
-      part_.constants[inner_[v.index].index] = v;
-    } else {
-      inner_[v.index] = part_.graph.add_input(value.type());
-      part_.inputs.push_back(v);
-    }
-  }
-
-  bool is_read_outside(ValueId v) const {
+  const auto is_read_outside = [&](ValueId v) {
     const auto& uses = whole_.value(v).uses();
     return whole_.num_output_uses(v) > 0 ||
-           std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !inside_.contains(use.node.index); });
+           std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !inside.contains(use.node.index); });
+  };
+  for (const NodeId id : nodes) {
+    for (const ValueId v : whole_.node(id).outputs()) {
+      if (!is_read_outside(v)) continue;
+      part.graph.add_output(inner_[v.index]);
+      part.outputs.push_back(v);
+    }
   }
+  part.constants.resize(part.graph.value_capacity());
+  // As it was: emptying all of it would take as long as the whole is large, for each part.
+  for (const NodeId id : nodes) {
+    for (const ValueId v : whole_.node(id).inputs()) {
+      if (v.is_valid()) inner_[v.index] = {};
+    }
+    for (const ValueId v : whole_.node(id).outputs()) inner_[v.index] = {};
+  }
+  return part;
+}
 
-  const Graph& whole_;
-  const std::vector<NodeId>& nodes_;
-  std::unordered_set<uint32_t> inside_;  // nodes
-  std::vector<ValueId> inner_;           // by value of the whole
-  PartGraph part_;
-};
-
-}  // namespace
-
-PartGraph extract_part(const Graph& whole, const std::vector<NodeId>& nodes) { return Extractor(whole, nodes).run(); }
+PartGraph extract_part(const Graph& whole, const std::vector<NodeId>& nodes) { return PartCutter(whole).cut(nodes); }
 
 Hash128 part_key(const PartGraph& part) {
   const Graph& graph = part.graph;

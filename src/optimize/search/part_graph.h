@@ -18,7 +18,23 @@ struct PartGraph {
   std::vector<ValueId> constants;
 };
 
-/// Extracts `nodes`, which must be in topological order and have no path that leaves them and comes back.
+/// Cuts parts out of a graph, one after the other, each in a time that is a matter of the part alone.
+class PartCutter {
+ public:
+  /// `whole` must outlive this and stay as it is.
+  explicit PartCutter(const Graph& whole) : whole_(whole), inner_(whole.value_capacity()) {}
+
+  /// `nodes` must be in topological order and have no path that leaves them and comes back.
+  PartGraph cut(const std::vector<NodeId>& nodes);
+
+ private:
+  void bring_in(PartGraph& part, ValueId v);
+
+  const Graph& whole_;
+  std::vector<ValueId> inner_;  // by value of the whole: what it is in the part at hand
+};
+
+/// The same of a single part.
 PartGraph extract_part(const Graph& whole, const std::vector<NodeId>& nodes);
 
 /// Equal for parts that differ in the elements of their constants and in names alone: ids of both are the same then.

@@ -55,7 +55,8 @@ class Partitioner {
 
   void split(const std::vector<NodeId>& nodes) {
     if (nodes.empty()) return;
-    if (nodes.size() < static_cast<size_t>(std::max(options_.size_lower, 2))) {
+    if (nodes.size() < static_cast<size_t>(std::max(options_.size_lower, 2)) ||
+        (options_.should_stop && options_.should_stop())) {
       result_.parts.push_back(nodes);
       return;
     }

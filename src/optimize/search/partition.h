@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace autograph {
 struct PartitionOptions {
   int size_lower = 12;  ///< Parts are cut until they have fewer nodes.
   int size_upper = 30;  ///< Merged neighbours have fewer.
+  /// Asked before each cut; what is left when it says so stays one part. Null: never.
+  std::function<bool()> should_stop = nullptr;
 };
 
 /// Parts p_0 ... p_k-1 in topological order, and which intervals of them are sub-graphs of their own.

@@ -35,6 +35,15 @@ TEST_F(PartSearchTest, BothWaysShareTheBudget) {
   }
 }
 
+// Of large graphs cutting out all parts takes long.
+TEST_F(PartSearchTest, NothingIsCutOutWhenItsTimeIsOver) {
+  search_.spent_seconds = 50;  // of 100
+  open("sim:v100");
+  PartSearch search(*context_, *cost_);
+  EXPECT_TRUE(search.run(graph_, whole_graph(graph_), {.cut_until = 0.4}).empty());
+  EXPECT_FALSE(search.run(graph_, whole_graph(graph_), {.cut_until = 0.6}).empty());
+}
+
 TEST_F(PartSearchTest, EqualityGraphsAreOffByDefault) {
   const std::vector<IntervalOptions> one = run(SearchOptions().use_equality, 200);
   EXPECT_LE(one.front().options().size(), static_cast<size_t>(search_.keep));

@@ -225,13 +225,31 @@ TEST_F(DeepSearch, LayersOfADeepNetworkAreCutIntoFewKindsOfParts) {
   for (const Graph& graph : {deep_transformer(24), deep_cnn(60)}) {
     const Partition parts = partition(graph, matcher_.find_all(graph), {12, 30});
     std::set<Hash128> kinds;
+    PartCutter cutter(graph);
     for (const auto& [first, last] : parts.intervals) {
       std::vector<NodeId> nodes;
       for (uint32_t p = first; p <= last; ++p) nodes.insert(nodes.end(), parts.parts[p].begin(), parts.parts[p].end());
-      kinds.insert(part_key(extract_part(graph, nodes)));
+      const PartGraph part = cutter.cut(nodes);
+      kinds.insert(part_key(part));
+      // As if it were the first one.
+      const PartGraph alone = extract_part(graph, nodes);
+      EXPECT_EQ(part_key(part), part_key(alone));
+      EXPECT_EQ(part.inputs, alone.inputs);
+      EXPECT_EQ(part.outputs, alone.outputs);
     }
     EXPECT_LT(kinds.size(), parts.intervals.size() / 2) << graph.name();
   }
+}
+
+// What is left when time is over stays one part.
+TEST_F(DeepSearch, NothingIsCutWhenTimeIsOver) {
+  const Graph graph = deep_cnn(60);
+  int cuts = 0;
+  const Partition parts = partition(graph, matcher_.find_all(graph), {6, 13, [&] { return ++cuts > 2; }});
+  EXPECT_LE(parts.parts.size(), 4U);
+  size_t num_nodes = 0;
+  for (const auto& part : parts.parts) num_nodes += part.size();
+  EXPECT_EQ(num_nodes, graph.num_nodes());
 }
 
 // ---- The ledger ----------------------------------------------------------------------------------------------------
