@@ -58,8 +58,12 @@ class ReorderInserter {
     const auto need = [&](SlotIndex s) {
       if (plan_.slots[s].layout != Layout::row_major) needs_row_major_[s] = true;
     };
+    views_of_.resize(num_old_);
     for (SlotIndex s = 0; s < num_old_; ++s) {
-      if (plan_.slots[s].root != s) need(plan_.slots[s].root);
+      const SlotIndex root = plan_.slots[s].root;
+      if (root == s) continue;
+      need(root);
+      if (root < num_old_) views_of_[root].push_back(s);
     }
     for (const PlanOutput& output : plan_.outputs) need(plan_.slots[output.slot].root);
   }
@@ -93,8 +97,7 @@ class ReorderInserter {
 
   // Hands the views of `s` and its part as an output of the run to its row-major copy.
   void adopt(SlotIndex s, SlotIndex copy) {
-    for (SlotIndex v = 0; v < num_old_; ++v) {
-      if (v == s || plan_.slots[v].root != s) continue;
+    for (const SlotIndex v : views_of_[s]) {
       plan_.slots[v].root = copy;
       plan_.slots[v].source = copy;
     }
@@ -103,15 +106,14 @@ class ReorderInserter {
       if (output.direct && plan_.slots[output.slot].root == copy) plan_.slots[copy].place = Place::output;
     }
     plan_.slots[copy].index = plan_.slots[s].index;
-    for (SlotIndex v = 0; v < num_old_; ++v) {
-      if (plan_.slots[v].root == copy) plan_.slots[v].place = plan_.slots[copy].place;
-    }
+    for (const SlotIndex v : views_of_[s]) plan_.slots[v].place = plan_.slots[copy].place;
   }
 
   Plan& plan_;
   std::vector<StepLayouts>& layouts_;
   const size_t num_old_;
   std::vector<bool> needs_row_major_;                         // by old slot: it is viewed or leaves the run
+  std::vector<std::vector<SlotIndex>> views_of_;              // by old slot: those whose storage it is
   std::map<std::pair<SlotIndex, Layout>, SlotIndex> copies_;  // by slot and layout
 };
 
