@@ -139,8 +139,11 @@ struct LedgerEntry {
 
 /// What became of the node that was asked about.
 struct NodeLedger {
-  std::string node;                  ///< As it was asked for.
-  std::vector<std::string> became;   ///< Nodes of the result that stand for it: "op: origins"; none: computed ahead.
+  std::string node;                 ///< As it was asked for.
+  std::vector<std::string> became;  ///< Nodes of the result that stand for it: "op: origins"; none: it is gone.
+  /// Where it is gone: the pass or rule that removed the last node which stood for it, and what that does: "pass
+  /// fold_constants (Compute what depends on constants alone.)", "rule matmul.regroup_right".
+  std::string removed_by = {};
   std::vector<LedgerEntry> entries;  ///< Kept ones in the order in which they were applied, then others by prediction.
 };
 

@@ -211,7 +211,7 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   report.simulated = device.properties().has_exact_times;
   StrategyContext context(device, compile_options, search, report);
   context.open_ledger(graph);
-  const Graph simplified = prepare_graph(std::move(graph), device, compile_options, PassHalf::simplify);
+  const Graph simplified = context.simplify(std::move(graph));
   const double alpha = strategy.uses_critical_path && search.use_critical_path ? context.alpha() : 0;
   report.cost_before_us = context.score(simplified).mixed_us(alpha);
 
@@ -227,7 +227,7 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
     found = settle(context, context.trial(), std::move(found), context.propose(simplified));
   }
   for (const RewriteStep& step : found.steps) report.rules_applied.push_back(applied(step));
-  if (context.ledger()) report.ledger = context.node_ledger(found.steps, found.finished);
+  if (context.ledger()) report.ledger = context.node_ledger(found);
   report.search_seconds = since_start.ms() / 1e3;
   const bool is_over = context.is_cut_short() || context.has_spent(1);
   report.stop_reason = was_cancelled ? StopReason::cancelled : is_over ? StopReason::budget : StopReason::done;

@@ -65,7 +65,7 @@ PassContext pass_context(const Device& device) {
 }
 
 Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half,
-                    std::vector<PassReport>* reports) {
+                    std::vector<PassReport>* reports, std::function<void(const PassDef&, const Graph&)> on_change) {
   PassContext context = pass_context(device);
   context.compute = [&](const OpDef& op, const Attributes& attributes, std::span<const Tensor> inputs,
                         std::span<const Type> types) {
@@ -76,6 +76,7 @@ Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& com
   options.use_passes = compile_options.expert.use_passes && compile_options.check_nan != NanCheck::nodes;
   options.half = half;
   options.disabled = compile_options.expert.disabled_passes;
+  options.on_change = std::move(on_change);
   std::vector<PassReport> done = run_passes(graph, context, options);
   if (reports) *reports = std::move(done);
   return graph;

@@ -1,6 +1,7 @@
 // The passes, with what a device tells them.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "autograph/compile.h"
@@ -14,8 +15,9 @@ namespace autograph {
 PassContext pass_context(const Device& device);
 
 /// Runs the passes, or one half of them: what compile() and nested compilation share, and what the search works
-/// between. `reports` (may be null) is what they did.
+/// between. `reports` (may be null) is what they did; `on_change` is called behind each that changed the graph.
 Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options,
-                    PassHalf half = PassHalf::both, std::vector<PassReport>* reports = nullptr);
+                    PassHalf half = PassHalf::both, std::vector<PassReport>* reports = nullptr,
+                    std::function<void(const PassDef&, const Graph&)> on_change = nullptr);
 
 }  // namespace autograph

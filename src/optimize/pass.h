@@ -63,6 +63,8 @@ struct PipelineOptions {
   bool verify_each = kHasInternalChecks;
   std::span<const PassDef> passes = {};         ///< The list of passes; empty: all_passes().
   size_t max_passes = static_cast<size_t>(-1);  ///< Of those behind the first so many, only the required ones.
+  /// Called behind each pass that changed the graph; null: nobody asks.
+  std::function<void(const PassDef&, const Graph&)> on_change = nullptr;
 };
 
 /// Runs the pipeline once and tells what each pass did; throws InternalError with what the verifier says when a pass

@@ -164,6 +164,7 @@ std::vector<PassReport> run_passes(Graph& graph, PassContext& context, const Pip
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     reports.push_back({std::string(pass.name), took.count(), changed, graph.num_nodes(), {}});
     if (changed) reports.back().ops = counts.follow(graph);
+    if (changed && options.on_change) options.on_change(pass, graph);
     is_verified = is_verified && !changed;
     if (is_verified || !options.verify_each) continue;
     verify_behind(pass.name, graph);

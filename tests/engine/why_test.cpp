@@ -94,6 +94,35 @@ TEST(Why, KnowsEveryOneOfEqualBlocks) {
   }
 }
 
+// What is computed ahead, gives back what it reads, or is computed elsewhere, runs no more.
+Graph with_removable_nodes() {
+  Graph graph("removable");
+  const Var x = input(graph, DType::f32, {64, 128}, "x");
+  const auto in_scope = [&](const char* scope_name, const auto& make) {
+    const ProvenanceScope scope(scope_name);
+    return make();
+  };
+  const Var copied = in_scope("copy", [&] { return identity(x); });
+  const Var table =
+      in_scope("table", [&] { return exp(constant(graph, Tensor::of<float>({128}, std::vector<float>(128, 0.5F)))); });
+  const Var product = in_scope("product", [&] { return mul(sigmoid(copied), table); });
+  graph.add_output(product.id(), "y");
+  return graph;
+}
+
+TEST(Why, TellsWhatRemovedANode) {
+  const auto ledger_of = [](const std::string& node) {
+    return *optimize(with_removable_nodes(), simulated(), asking(node)).report.ledger;
+  };
+  const NodeLedger copy = ledger_of("copy/identity");
+  EXPECT_TRUE(copy.became.empty());
+  EXPECT_EQ(copy.removed_by, "pass eliminate_identity (Remove nodes that give back their input.)");
+  EXPECT_EQ(ledger_of("table/exp").removed_by, "pass fold_constants (Compute what depends on constants alone.)");
+  const NodeLedger product = ledger_of("product/mul");
+  EXPECT_FALSE(product.became.empty());
+  EXPECT_EQ(product.removed_by, "");
+}
+
 TEST(Why, TakesNamesOfOutputsAndJoinedNames) {
   const Graph graph = two_products();
   EXPECT_NO_THROW(require_node(graph, "last/sigmoid"));

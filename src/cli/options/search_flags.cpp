@@ -286,7 +286,9 @@ std::string ledger_text(const SearchReport& report, bool escapes) {
     }
   }
   std::string text = fmt::format("'{}' became{}\n", printable(ledger.node),
-                                 became.empty() ? " nothing that runs: it is computed ahead" : ":\n" + became);
+                                 !became.empty()             ? ":\n" + became
+                                 : ledger.removed_by.empty() ? " nothing that runs"
+                                                             : " nothing that runs: removed by " + ledger.removed_by);
   if (report.candidates == 0 && report.stop_reason == StopReason::budget) {
     return text + "the search ended before it tried any rewrite: it needs a larger --budget\n";
   }

@@ -181,6 +181,7 @@ Json::Object document(const LoadedModel& loaded, const Options& options, const O
   if (report.ledger) {
     members.emplace_back("node", report.ledger->node);
     members.emplace_back("became", report.ledger->became);
+    members.emplace_back("removed_by", report.ledger->removed_by.empty() ? Json() : Json(report.ledger->removed_by));
     members.emplace_back("ledger", ledger_json(*report.ledger));
   }
   return members;

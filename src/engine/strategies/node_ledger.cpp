@@ -11,6 +11,7 @@
 #include "base/did_you_mean.h"
 #include "base/join.h"
 #include "base/printable.h"
+#include "engine/prepare_graph.h"
 #include "engine/strategies/strategy.h"
 
 namespace autograph {
@@ -98,6 +99,22 @@ void take_trial(LedgerEntry& entry, const StrategyContext::TrialOutcome& outcome
   measure(entry, outcome);
 }
 
+// Notes the first pass behind which no node stands for the one that was asked about.
+class RemovalWatch {
+ public:
+  RemovalWatch(const Ledger& ledger, std::string& removed_by) : ledger_(ledger), removed_by_(removed_by) {}
+
+  void operator()(const PassDef& pass, const Graph& graph) const {
+    if (removed_by_.empty() && !ledger_.concerns(graph, graph.nodes())) {
+      removed_by_ = fmt::format("pass {} ({})", pass.name, pass.doc);
+    }
+  }
+
+ private:
+  const Ledger& ledger_;
+  std::string& removed_by_;
+};
+
 }  // namespace
 
 std::string_view to_string(RewriteFate fate) {
@@ -126,15 +143,36 @@ void StrategyContext::note_trial(const std::vector<RewriteStep>& steps, const Tr
   if (!concerned.empty()) tried_.emplace_back(std::move(concerned), outcome);
 }
 
-NodeLedger StrategyContext::node_ledger(const std::vector<RewriteStep>& steps, const Graph& finished) const {
+Graph StrategyContext::simplify(Graph graph) {
+  return ledger_ ? prepare_graph(std::move(graph), device_, compile_, PassHalf::simplify, nullptr,
+                                 RemovalWatch(*ledger_, removed_by_))
+                 : prepare_graph(std::move(graph), device_, compile_, PassHalf::simplify);
+}
+
+std::string StrategyContext::removed_by(const Proposal& found) const {
+  std::string by = removed_by_;
+  if (!by.empty()) return by;
+  if (ledger_->concerns(found.simplified, found.simplified.nodes())) {
+    prepare_graph(found.simplified, device_, compile_, PassHalf::finish, nullptr, RemovalWatch(*ledger_, by));
+    return by;
+  }
+  for (const RewriteStep& step : found.steps) {
+    if (ledger_->concerns(step.origins)) by = fmt::format("rule {}", step.rule->name);
+  }
+  return by;
+}
+
+NodeLedger StrategyContext::node_ledger(const Proposal& found) const {
   NodeLedger ledger;
   ledger.node = search_.why;
+  const Graph& finished = found.finished;
   for (const NodeId id : finished.topological_order()) {
     if (!ledger_->concerns(finished, {&id, 1})) continue;
     ledger.became.push_back(
         fmt::format("{}: {}", finished.node(id).op().name, finished.node(id).provenance().to_string()));
   }
-  for (const RewriteStep& step : steps) {
+  if (ledger.became.empty()) ledger.removed_by = removed_by(found);
+  for (const RewriteStep& step : found.steps) {
     if (!ledger_->concerns(step.origins)) continue;
     LedgerEntry entry = entry_of(step, RewriteFate::kept);
     // The trial in which it became part of the best.
@@ -147,13 +185,13 @@ NodeLedger StrategyContext::node_ledger(const std::vector<RewriteStep>& steps, c
     ledger.entries.push_back(std::move(entry));
   }
   const auto num_kept = static_cast<std::ptrdiff_t>(ledger.entries.size());
-  const auto find = [&](std::string_view rule, const std::vector<std::string>& nodes) {
+  const auto known_entry = [&](std::string_view rule, const std::vector<std::string>& nodes) {
     return std::find_if(ledger.entries.begin(), ledger.entries.end(),
                         [&](const LedgerEntry& entry) { return is_same(entry, rule, nodes); });
   };
   for (const auto& [with, outcome] : tried_) {
     for (const RewriteStep& step : with) {
-      const auto known = find(step.rule->name, step.origins);
+      const auto known = known_entry(step.rule->name, step.origins);
       if (known - ledger.entries.begin() < num_kept && known != ledger.entries.end()) continue;
       if (known != ledger.entries.end()) {
         take_trial(*known, outcome);
@@ -166,7 +204,7 @@ NodeLedger StrategyContext::node_ledger(const std::vector<RewriteStep>& steps, c
     }
   }
   for (const Ledger::Tried& tried : ledger_->tried()) {
-    const auto known = find(tried.rule, tried.origins);
+    const auto known = known_entry(tried.rule, tried.origins);
     if (known != ledger.entries.end() && known->objective.empty()) {
       known->times = std::max(known->times, tried.times);
       continue;

@@ -64,6 +64,8 @@ class StrategyContext {
   bool is_tuned_in_network() const { return report_.tuned_in_network; }
   bool may_tune() const { return !has_spent(tune_until_); }
 
+  /// Runs the simplifying passes, and notes which of them removed the node that was asked about.
+  Graph simplify(Graph graph);
   /// Runs the finishing passes.
   Graph finish(Graph simplified) const;
   /// Tasks of a finished graph: on all threads, and on those of one stream.
@@ -134,8 +136,8 @@ class StrategyContext {
     size_t fresh = 0;
   };
   void note_trial(const std::vector<RewriteStep>& steps, const TrialOutcome& outcome);
-  /// What the report tells of the node: the result has `steps` and is `finished`.
-  NodeLedger node_ledger(const std::vector<RewriteStep>& steps, const Graph& finished) const;
+  /// What the report tells of the node where `found` is the result.
+  NodeLedger node_ledger(const Proposal& found) const;
 
   /// Since the command began.
   double seconds() const;
@@ -167,6 +169,7 @@ class StrategyContext {
   std::string sampled_on() const;
   void choose_alpha();
   bool may_measure() const;
+  std::string removed_by(const Proposal& found) const;
 
   class Costs;
   const Device& device_;
@@ -192,6 +195,7 @@ class StrategyContext {
   std::optional<PlainRun> plain_run_;
   std::optional<BestRun> best_run_;
   std::optional<Ledger> ledger_;
+  std::string removed_by_;  // the simplifying pass that removed the node; "": none
   std::vector<std::pair<std::vector<RewriteStep>, TrialOutcome>> tried_;  // with the rewrites that concern the node
 };
 
