@@ -211,6 +211,7 @@ class AutographSearch {
     incumbent_.try_schedule(base, schedule_nimble_stages(tasks, context_.limits()));
     if (!has_time()) return;
     const TaskGraph work = without_free_tasks(tasks).graph;
+    if (work.size() > kMaxTasksOfStreams) return;  // then it has stages alone
     const double streams_us =
         estimate_stage_us(work, assign_streams(work, context_.limits()).folded, context_.limits());
     if (streams_us < sequential_us(work)) {

@@ -12,9 +12,6 @@
 namespace autograph {
 namespace {
 
-// The closure takes the square of this in bits. Graphs with more tasks are cut where nothing can run beside a task.
-constexpr size_t kMaxTasks = 16384;
-
 // Lists of things that follow each other, from the follower of each (kUnmatched: none); in order of their first thing.
 std::vector<std::vector<uint32_t>> link(const std::vector<uint32_t>& follower) {
   std::vector<uint8_t> is_first(follower.size(), 1);
@@ -110,7 +107,7 @@ class Folding {
 
 // What lies between two cuts, as one stage.
 TaskStreams between_cuts(const TaskGraph& graph, const std::vector<TaskIndex>& tasks, const StreamLimits& limits) {
-  if (tasks.size() > kMaxTasks) return {tasks};
+  if (tasks.size() > kMaxTasksOfStreams) return {tasks};
   const TaskGraph part = subgraph(graph, tasks);
   TaskStreams streams = assign_streams(part, limits).folded;
   std::erase_if(streams, [](const auto& stream) { return stream.empty(); });
@@ -141,7 +138,7 @@ StreamAssignment assign_streams(const TaskGraph& graph, const StreamLimits& limi
 
 Schedule schedule_nimble(const TaskGraph& graph, const StreamLimits& limits) {
   const WorkGraph work = without_free_tasks(graph);
-  if (work.graph.size() > kMaxTasks) return to_schedule(graph, work, nimble_stages(work.graph, limits));
+  if (work.graph.size() > kMaxTasksOfStreams) return to_schedule(graph, work, nimble_stages(work.graph, limits));
   return to_schedule(graph, work, {assign_streams(work.graph, limits).folded});
 }
 

@@ -32,6 +32,9 @@ struct StreamAssignment {
   size_t num_waits() const { return num_edges - num_matched; }
 };
 
+/// The closure takes the square of this in bits. Graphs with more tasks are cut where nothing can run beside a task.
+inline constexpr size_t kMaxTasksOfStreams = 16384;
+
 /// Takes tasks^2 / 8 bytes.
 StreamAssignment assign_streams(const TaskGraph& graph, const StreamLimits& limits);
 
