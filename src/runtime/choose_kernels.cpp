@@ -197,6 +197,8 @@ class KernelChooser {
       if (i != chosen && has_layouts(plan_.steps[n], candidates[i].variant, layouts)) order.push_back(i);
     }
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return costs_[n][a] < costs_[n][b]; });
+    choice.us = costs_[n][chosen];
+    choice.least_us = *std::min_element(costs_[n].begin(), costs_[n].end());
     choice.candidates.push_back(candidates[chosen]);
     for (const size_t i : order) choice.candidates.push_back(candidates[i]);
     return choice;

@@ -20,6 +20,8 @@ namespace autograph {
 struct StepChoice {
   std::vector<KernelCandidate> candidates;  ///< The chosen one first, then others with the same layouts; empty: none.
   std::vector<std::string> refusals;        ///< "candidate: reason".
+  double us = 0;                            ///< What the chosen one costs.
+  double least_us = 0;                      ///< What the cheapest one costs, whatever reorders it wants.
 };
 
 /// The static parts of a step's call.

@@ -9,11 +9,13 @@
 #include "cost/attester.h"
 #include "cost/catalog_cost.h"
 #include "cost/fit_alpha.h"
+#include "cost/layout_cost.h"
 #include "cost/measured_cost.h"
 #include "engine/check/attestation.h"
 #include "engine/executable.h"
 #include "engine/strategies/spread_kernels.h"
 #include "engine/strategies/trials/trial.h"
+#include "engine/thread_scope.h"
 #include "schedule/schedulers/list.h"
 #include "schedule/schedulers/task_stages.h"
 
@@ -51,6 +53,8 @@ constexpr double kScaling = 0.95;
 // Where too few graphs were measured to fit it.
 constexpr double kDefaultAlpha = 1;
 constexpr double kUnlimitedSeconds = 1e6;
+// Kernels and layouts of larger graphs are not chosen only to know what they take.
+constexpr size_t kMostNodesWithLayouts = 2000;
 constexpr auto kProgressInterval = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -85,8 +89,11 @@ class StrategyContext::Costs {
  public:
   Costs(const Device& device, const CompileOptions& compile, int threads, std::function<bool()> may_measure)
       : device_(device.identity()),
+        catalog_(device.catalog()),
+        host_threads_(device.host_threads()),
         cache_(cache_folder_of(compile)),
         measured_(device, cache_),
+        known_(device, cache_, nullptr, [] { return false; }),
         by_kernels_(with_judge(
             device, compile,
             {device.catalog(), measured_, threads, compile.exact, device.host_threads(), std::move(may_measure)})),
@@ -96,6 +103,19 @@ class StrategyContext::Costs {
   std::vector<LatencySample> samples(const std::string& on) { return cache_.samples(device_ + on); }
   void store_sample(const std::string& on, const std::string& graph, const LatencySample& sample) {
     cache_.store_sample(device_ + on, graph, sample);
+  }
+
+  // Of a graph behind all passes; empty where the device has no layouts, or the graph is so large that choosing kernels
+  // takes long.
+  std::vector<LayoutCost> layouts(const Graph& finished, const CompileOptions& compile, int threads, bool is_tuned) {
+    if (by_device_ || !catalog_.can_reorder() || finished.num_nodes() > kMostNodesWithLayouts) return {};
+    KernelCost estimates;
+    return layout_costs(finished, {.catalog = catalog_,
+                                   .cost = is_tuned ? known_ : estimates,
+                                   .threads = threads,
+                                   .exact = compile.exact,
+                                   .host_threads = host_threads_,
+                                   .judge = judge_ ? &*judge_ : nullptr});
   }
 
   CostModel& model() { return by_device_ ? *by_device_ : by_kernels_; }
@@ -111,9 +131,12 @@ class StrategyContext::Costs {
   }
 
   std::string device_;
+  const KernelCatalog& catalog_;
+  const HostThreads& host_threads_;
   MeasurementCache cache_;
   std::optional<Attester> judge_;
   MeasuredCost measured_;
+  MeasuredCost known_;  // the same, which measures nothing
   CatalogCost by_kernels_;
   std::unique_ptr<CostModel> by_device_;  // null where the device has none
 };
@@ -195,9 +218,12 @@ double StrategyContext::narrow_us(const Graph& graph, NodeId id, double us) {
 }
 
 TaskGraph StrategyContext::tasks(const Graph& finished) {
+  const ThreadScope scope(device_, threads_);
+  const std::vector<LayoutCost> layouts = costs_->layouts(finished, compile_, threads_, is_tuned() || compile_.tune);
   return make_task_graph(finished, [&](const Graph& graph, NodeId id) {
     progress("measuring kernels", 0);
-    const double us = cost_->node_us(graph, id, threads_);
+    const double alone_us = cost_->node_us(graph, id, threads_);
+    const double us = layouts.empty() ? alone_us : layouts[id.index].apply(alone_us);
     return Task{id, us, narrow_us(graph, id, us), cost_->node_load(graph, id).value_or(KernelLoad{})};
   });
 }

@@ -68,7 +68,8 @@ class StrategyContext {
   Graph simplify(Graph graph);
   /// Runs the finishing passes.
   Graph finish(Graph simplified) const;
-  /// Tasks of a finished graph: on all threads, and on those of one stream.
+  /// Tasks of a finished graph: on all threads, and on those of one stream, with the kernels and reorders that
+  /// compiling it would choose.
   TaskGraph tasks(const Graph& finished);
   /// The task of a node of a graph that finishing is still to come for, which takes what FusedCost says.
   Task task_to_finish(const Graph& graph, NodeId id, double us, const KernelLoad& load);
