@@ -3,7 +3,7 @@
 
     python bench/studies.py [--out docs/results] [--autograph build/autograph] [--budget SECONDS] [--warm SECONDS]
         [--seconds T] [--models a,b] [--tune]
-        [--only compare,sim,sim_h200,ranking,settings,alpha,batch,ledger,cost,cell]
+        [--only compare,sim,sim_h200,ranking,settings,alpha,batch,rules,ledger,cost,cell]
 
 compare   every strategy on every model on this processor, in turns (`autograph compare`); with --tune all choose
           kernels by measurement
@@ -13,6 +13,8 @@ ranking   predicted against simulated times of all trials of these two, per mode
 settings  without rules, without DP, without partition, without critical path (`autograph ablate`)
 alpha     the weight of the critical path
 batch     batch 1 to 32, against the plain plan
+rules     generated rules, those of use on the models below, and each family of rules left out, on the simulated GPU of
+          the paper's time with as many candidates for each setting: the clock decides nothing
 ledger    predicted against measured times of every trial of a search, per model, with their rank correlation
 cost      what `autograph optimize` takes, the whole command: --budget from an empty cache, then --warm with that cache;
           wall time, processor time and most memory. On a quiet machine
@@ -90,6 +92,9 @@ SIMULATED = (
 # A row is level when both differ by less: medians of equal plans do.
 LEVEL = 0.01
 STUDIED = {"settings": ["nasnet_mobile", "rnntc_sru"], "alpha": ["nasnet_mobile"], "batch": ["squeezenet"]}
+STUDIED["rules"] = ["rnntc_sru", "mixture_of_experts", "multi_task", "decoder"]
+# Graphs that each search of the study of rules looks at.
+RULES_CANDIDATES = 3000
 
 
 def ranks(values):
@@ -270,6 +275,29 @@ class Studies:
             text.append("")
         self.write(study, f"Study: {study}", "\n".join(text), documents)
 
+    def rules(self):
+        with tempfile.TemporaryDirectory() as folder:
+            every, few = f"{folder}/all.rules", f"{folder}/few.rules"
+            self.program("rules", "generate", "--max-ops", "2", "-o", every, "--json")
+            corpus = [flag for model in STUDIED["rules"] for flag in ("--models", f"zoo:{model}")]
+            pruned = json.loads(self.program("rules", "prune", every, "-o", few, *corpus, "--json"))
+            kept = [rule for rule in pruned["rules"] if rule["kept"]]
+            text = [f"{pruned['all']} rules of up to two ops on each side were generated and verified, {len(kept)} are"]
+            text += ["of use beside the built-in ones, by estimated costs:", ""]
+            text += ["| rule | times | models |", "|---|---|---|"]
+            text += [f"| {rule['rule']} | {rule['applied']} | {', '.join(rule['models'])} |" for rule in kept]
+            text.append("\nSimulated latencies (sim:v100), equal numbers of graphs looked at.")
+            rows = []
+            for model in STUDIED["rules"]:
+                flags = ["--rules", few, "--device", "sim:v100", "--candidates", str(RULES_CANDIDATES), "--json"]
+                found = json.loads(self.program("ablate", f"zoo:{model}", "--study", "rules", *flags))["rows"]
+                rows.append({"model": model, "rows": found})
+                text += [f"\n## {model}", "", "| setting | latency ms | over full |", "|---|---|---|"]
+                full = found[0]["latency_ms"]
+                for row in found:
+                    text.append(f"| {row['setting']} | {row['latency_ms']:.4f} | {row['latency_ms'] / full:.3f} |")
+                self.write("rules", "Study: rules", "\n".join(text), rows)  # what is done, should a later one fail
+
     def ledger(self):
         rows, lines = [], ["| model | trials | rank correlation | measured / predicted, median |", "|---|---|---|---|"]
         for model in self.options.models:
@@ -353,6 +381,8 @@ class Studies:
             self.compare("sim_h200", "Every strategy on a SIMULATED GPU (sim:h200)", "--device", "sim:h200")
         elif name == "ranking":
             self.ranking()
+        elif name == "rules":
+            self.rules()
         elif name == "ledger":
             self.ledger()
         elif name == "cost":
@@ -365,7 +395,7 @@ class Studies:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["compare", "sim", "sim_h200", "ranking", "settings", "alpha", "batch", "ledger", "cost", "cell"]
+    names = ["compare", "sim", "sim_h200", "ranking", "settings", "alpha", "batch", "rules", "ledger", "cost", "cell"]
     parser.add_argument("--out", default="docs/results")
     parser.add_argument("--only", default=",".join(names))
     parser.add_argument("--autograph", default="build/autograph")
