@@ -41,7 +41,8 @@ class LayoutCostTest : public testing::Test {
   }
 
   KernelCatalog catalog_{{{.name = "relu", .op = relu_def().name, .why_not = takes_all, .variants = relu_variants},
-                          {.name = "neg", .op = neg_def().name, .why_not = takes_all}}};
+                          {.name = "neg", .op = neg_def().name, .why_not = takes_all}},
+                         [](const ReorderCall&) { return std::unique_ptr<Kernel>(); }};
   KernelCost estimates_;
 };
 
