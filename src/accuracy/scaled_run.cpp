@@ -203,7 +203,7 @@ ScaledRunCost cost_of_scaled_run(const Graph& graph) {
     }
     const double runs = node.op().traits.anchor ? 1 : kRuns;
     if (is_static) cost.flops += runs * cost_of(node.op(), {node.attributes(), inputs, outputs}).flops;
-    cost.flops += runs * kFlopsOfElement * made;
+    cost.flops += runs * kFlopsOfElement * made + kFlopsOfNode;
     alive += made;
     cost.bytes = std::max(cost.bytes, kBytesOfElement * alive);
     for (const ValueId v : node.inputs()) {

@@ -22,8 +22,11 @@ struct ScaledDatum {
 std::vector<ScaledDatum> run_scaled(const Graph& graph, const std::vector<ScaledDatum>& inputs, const ErrorModel& model,
                                     const std::function<bool()>& should_stop = nullptr);
 
-/// What that takes: floating-point operations, and bytes at the fullest moment. Nodes whose shapes are not known count
-/// nothing.
+/// A node takes as long as so many floating-point operations, however little it computes.
+inline constexpr double kFlopsOfNode = 1e4;
+
+/// What that takes: floating-point operations, and bytes at the fullest moment. Of nodes whose shapes are not known
+/// only kFlopsOfNode counts.
 struct ScaledRunCost {
   double flops = 0;
   double bytes = 0;

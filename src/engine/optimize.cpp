@@ -26,7 +26,7 @@ constexpr double kTimeForAnother = 1.5;
 // Both are compiled and run for that.
 constexpr double kPlansToSettle = 2.2;
 // On a busy machine, or in ops of a program's own, the reference may take longer than it should: so many times.
-constexpr double kTruthOverdue = 2;
+constexpr double kTruthOverdue = 1.5;
 // The plain plan alone: the fewest rounds, and compiling it.
 constexpr double kRunsToSettle = 16;
 

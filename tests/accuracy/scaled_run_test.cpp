@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autograph/builder.h"
+#include "autograph/ops/activation.h"
 #include "autograph/random.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
@@ -48,6 +49,15 @@ TEST(ScaledRun, StopsWhenAsked) {
   const ScaledDatum value{Datum(Tensor::zeros(DType::f32, {2})), {}};
   EXPECT_EQ(run_scaled(graph, {value}, {}).size(), 1U);
   EXPECT_TRUE(run_scaled(graph, {value}, {}, [] { return true; }).empty());
+}
+
+// A thousand nodes of one element take as long as they are many.
+TEST(ScaledRun, EachNodeTakesItsTime) {
+  Graph graph("chain");
+  Var x = input(graph, DType::f32, {1}, "x");
+  for (int i = 0; i < 1000; ++i) x = tanh(x);
+  graph.add_output(x.id(), "y");
+  EXPECT_GT(cost_of_scaled_run(graph).flops, 1000 * kFlopsOfNode);
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ class NodeComparer {
       std::vector<Type> outputs;
       for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? graph_.type(v) : Type());
       for (const ValueId v : node.outputs()) outputs.push_back(graph_.type(v));
-      flops += 2 * cost_of(node.op(), {node.attributes(), inputs, outputs}).flops;
+      flops += 2 * cost_of(node.op(), {node.attributes(), inputs, outputs}).flops + kFlopsOfNode;
       if (flops > kTailShare * seconds_ * kFlopsPerSecond) break;
       tail.push_back(order_[n]);
     }
