@@ -37,6 +37,7 @@ SafeTensors read_safetensors(const std::string& path);
 std::map<std::string, std::string> read_safetensors_metadata(const std::string& path);
 /// As read_safetensors, from memory.
 SafeTensors parse_safetensors(std::string_view bytes);
+/// Throws ValueError for names and metadata that are no UTF-8, and for names that are taken.
 void write_safetensors(const std::string& path, const SafeTensors& content);
 
 /// A value from an ONNX test data file `input_N.pb`: a TensorProto, SequenceProto or OptionalProto, as `type` says.

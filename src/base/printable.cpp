@@ -60,6 +60,15 @@ size_t utf8_length(std::string_view text) {
   return length;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 unsigned code_point(std::string_view character) {
   const unsigned lead = byte_at(character, 0);
   if (character.size() == 1) return lead;

@@ -11,6 +11,9 @@ namespace autograph {
 /// Length of the well-formed UTF-8 sequence at the start of `text`; 0 when its first byte begins none.
 size_t utf8_length(std::string_view text);
 
+/// Is all of `text` well-formed UTF-8?
+bool is_utf8(std::string_view text);
+
 /// The number of one character, a well-formed UTF-8 sequence.
 unsigned code_point(std::string_view character);
 

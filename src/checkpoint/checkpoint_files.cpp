@@ -67,13 +67,7 @@ void check_content(const Checkpoint& checkpoint) {
                   printable(name));
     AG_CHECK_USER(names.insert(name).second, ValueError, "[checkpoint] tensor '{}': the name is taken",
                   printable(name));
-    bool is_text = true;
-    for (std::string_view rest = name; !rest.empty() && is_text;) {
-      const size_t length = utf8_length(rest);
-      is_text = length > 0;
-      rest.remove_prefix(length);
-    }
-    AG_CHECK_USER(is_text, ValueError, "[checkpoint] tensor '{}': expected a name in UTF-8", printable(name));
+    AG_CHECK_USER(is_utf8(name), ValueError, "[checkpoint] tensor '{}': expected a name in UTF-8", printable(name));
   }
   io::format_safetensors_header({.tensors = checkpoint.tensors, .metadata = {}});
   Manifest manifest;

@@ -6,6 +6,7 @@
 
 #include "autograph/error.h"
 #include "autograph/tensor_io.h"
+#include "support/message_of.h"
 #include "support/test_folder.h"
 
 namespace autograph {
@@ -174,6 +175,17 @@ std::string safetensors(const std::string& header, size_t data) {
   std::string bytes;
   for (size_t i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(header.size() >> (8 * i)));
   return bytes + header + std::string(data, '\0');
+}
+
+TEST_F(TensorFiles, SafetensorsAreWrittenWithTextsAlone) {
+  const Tensor w = Tensor::of<float>({1}, {1});
+  const auto message = [&](const SafeTensors& content) {
+    return message_of<ValueError>([&] { write_safetensors(path("bytes.safetensors"), content); });
+  };
+  EXPECT_EQ(message({{{"w\xff", w}}, {}}), "[safetensors] tensor 'w\\xff': expected a name in UTF-8");
+  EXPECT_EQ(message({{{"w", w}}, {{"form\xc3", "pt"}}}),
+            "[safetensors] metadata 'form\\xc3': expected UTF-8, got 'pt'");
+  EXPECT_FALSE(std::filesystem::exists(path("bytes.safetensors")));
 }
 
 TEST_F(TensorFiles, SafetensorsRefuseGapsOverlapsAndOverflow) {

@@ -8,6 +8,7 @@
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/checked_int.h"
+#include "base/printable.h"
 #include "base/rethrow.h"
 #include "io/file.h"
 #include "io/safetensors/format_safetensors.h"
@@ -190,11 +191,16 @@ SafeTensors read_safetensors(const std::string& path) { return parse_safetensors
 
 std::string io::format_safetensors_header(const SafeTensors& content) {
   Json header = Json::object();
+  for (const auto& [key, value] : content.metadata) {
+    AG_CHECK_USER(is_utf8(key) && is_utf8(value), ValueError, "[safetensors] metadata '{}': expected UTF-8, got '{}'",
+                  printable(key), printable(value));
+  }
   if (!content.metadata.empty()) header[kMetadata] = content.metadata;
   uint64_t at = 0;
   for (const auto& [name, tensor] : content.tensors) {
     AG_CHECK_USER(name != kMetadata && !header.contains(name), ValueError,
-                  "[safetensors] tensor '{}': the name is taken", name);
+                  "[safetensors] tensor '{}': the name is taken", printable(name));
+    AG_CHECK_USER(is_utf8(name), ValueError, "[safetensors] tensor '{}': expected a name in UTF-8", printable(name));
     const uint64_t end = at + tensor.size_bytes();
     header[name] = {{"dtype", name_of(tensor.dtype())}, {"shape", tensor.dims()}, {"data_offsets", {at, end}}};
     at = end;
