@@ -184,7 +184,7 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
     if (!is_nested() && graph.states().empty()) shared_.packed->expect_other_extents();
     // What does not need extents is done once for all of them.
     graph_ = std::make_shared<const Graph>(
-        prepare_graph(std::move(graph), device_, options_, PassHalf::both, &open_report_.passes));
+        renumbered(prepare_graph(std::move(graph), device_, options_, PassHalf::both, &open_report_.passes)));
     return;
   }
   std::vector<Type> types;

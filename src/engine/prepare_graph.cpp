@@ -5,6 +5,7 @@
 
 #include "autograph/op_def.h"
 #include "engine/compute_constant.h"
+#include "graph/nested/copy_node.h"
 
 namespace autograph {
 namespace {
@@ -80,6 +81,29 @@ Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& com
   std::vector<PassReport> done = run_passes(graph, context, options);
   if (reports) *reports = std::move(done);
   return graph;
+}
+
+Graph renumbered(const Graph& graph) {
+  Graph result(graph.name());
+  std::vector<ValueId> copies(graph.value_capacity());
+  const auto copy_of = [&](ValueId v) { return copies[v.index]; };
+  for (const ValueId v : graph.inputs()) copies[v.index] = result.add_input(graph.type(v), graph.value(v).name());
+  for (const ValueId v : graph.states()) {
+    copies[v.index] = result.add_state(graph.value(v).initial(), graph.value(v).name());
+  }
+  for (const ValueId v : graph.constants()) {
+    copies[v.index] = result.add_constant(graph.value(v).constant(), graph.value(v).name());
+  }
+  for (const NodeId id : graph.topological_order()) {
+    copy_node_typed(result, graph, graph.node(id), copies);
+    for (const ValueId v : graph.node(id).outputs()) result.set_value_name(copy_of(v), graph.value(v).name());
+  }
+  for (size_t k = 0; k < graph.outputs().size(); ++k) {
+    result.add_output(copy_of(graph.outputs()[k]), graph.output_name(k));
+  }
+  for (const StateUpdate& update : graph.updates()) result.set_update(copy_of(update.state), copy_of(update.value));
+  for (const ValueId v : graph.kept()) result.keep(copy_of(v));
+  return result;
 }
 
 }  // namespace autograph

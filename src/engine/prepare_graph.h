@@ -20,4 +20,8 @@ Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& com
                     PassHalf half = PassHalf::both, std::vector<PassReport>* reports = nullptr,
                     std::function<void(const PassDef&, const Graph&)> on_change = nullptr);
 
+/// The same graph, its nodes in topological order and without the numbers of those that passes removed: copies, walks
+/// and tables take time and memory by number. For graphs that are copied for each shape.
+Graph renumbered(const Graph& graph);
+
 }  // namespace autograph

@@ -9,12 +9,17 @@
 #include "autograph/compile.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/recurrent.h"
+#include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "autograph/seeded_inputs.h"
+#include "autograph/verify.h"
+#include "engine/prepare_graph.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph {
@@ -127,6 +132,32 @@ TEST(NewShapes, ThreadsWithShapesOfTheirOwnBesideNeighbours) {
     const Difference difference = compare_all(runs.outputs[t], expected, {});
     EXPECT_TRUE(difference.ok) << difference.why;
   }
+}
+
+// What is copied for each shape has no gaps where passes removed nodes; all else of the graph is there.
+TEST(NewShapes, GraphsAreRenumberedWithAllThatTheyHave) {
+  Graph graph = image_graph();
+  const Var x(graph, graph.inputs()[0]);
+  const Var total(graph, graph.add_state(Tensor::scalar(0.0F), "total"));
+  const Var sum = total + reduce_sum(x, {});
+  graph.set_value_name(sum.id(), "sum");
+  graph.set_update(total.id(), sum.id());
+  const Var kept = exp(x);
+  graph.keep(kept.id());
+  graph.add_node(neg_def(), {x.id()});  // nobody needs it
+  ASSERT_EQ(graph.erase_dead(), 1U);
+  const Graph copy = renumbered(graph);
+  verify(copy);
+  EXPECT_EQ(copy.node_capacity(), graph.num_nodes());
+  EXPECT_LT(copy.node_capacity(), graph.node_capacity());
+  EXPECT_EQ(structural_hash(copy), structural_hash(graph));
+  EXPECT_EQ(copy.inputs().size(), graph.inputs().size());
+  EXPECT_EQ(copy.value(copy.inputs()[0]).name(), "x");
+  EXPECT_EQ(copy.output_name(1), "classes");
+  ASSERT_EQ(copy.updates().size(), 1U);
+  EXPECT_EQ(copy.value(copy.updates()[0].state).name(), "total");
+  EXPECT_EQ(copy.value(copy.updates()[0].value).name(), "sum");
+  EXPECT_EQ(copy.kept().size(), 1U);
 }
 
 }  // namespace
