@@ -208,6 +208,9 @@ TEST_F(PlanFile, RefusesDefaultsOfWhatIsNoInput) {
   bad.input_defaults["w"] = Tensor::zeros(DType::f32, {2});  // a constant of the plan
   save_plan(bad, path_);
   EXPECT_NE(refusal(read_file(path_)).find("[agplan] default of 'w': expected that of an input"), std::string::npos);
+  bad.input_defaults = {{"no\ninput", Tensor::zeros(DType::f32, {2})}};
+  save_plan(bad, path_);
+  EXPECT_NE(refusal(read_file(path_)).find("default of 'no\\ninput'"), std::string::npos);
 }
 
 TEST_F(PlanFile, ReadsTheFormatBefore) {
