@@ -279,7 +279,8 @@ class Studies:
         with tempfile.TemporaryDirectory() as folder:
             every, few = f"{folder}/all.rules", f"{folder}/few.rules"
             self.program("rules", "generate", "--max-ops", "2", "-o", every, "--json")
-            corpus = [flag for model in STUDIED["rules"] for flag in ("--models", f"zoo:{model}")]
+            models = [model for model in STUDIED["rules"] if model in self.options.models]
+            corpus = [flag for model in models for flag in ("--models", f"zoo:{model}")]
             pruned = json.loads(self.program("rules", "prune", every, "-o", few, *corpus, "--json"))
             kept = [rule for rule in pruned["rules"] if rule["kept"]]
             text = [f"{pruned['all']} rules of up to two ops on each side were generated and verified, {len(kept)} are"]
@@ -288,7 +289,7 @@ class Studies:
             text += [f"| {rule['rule']} | {rule['applied']} | {', '.join(rule['models'])} |" for rule in kept]
             text.append("\nSimulated latencies (sim:v100), equal numbers of graphs looked at.")
             rows = []
-            for model in STUDIED["rules"]:
+            for model in models:
                 flags = ["--rules", few, "--device", "sim:v100", "--candidates", str(RULES_CANDIDATES), "--json"]
                 found = json.loads(self.program("ablate", f"zoo:{model}", "--study", "rules", *flags))["rows"]
                 rows.append({"model": model, "rows": found})

@@ -162,7 +162,7 @@ struct TrialResult {
   double cost_us = 0;       ///< By the cost model.
   size_t rewrites = 0;      ///< Rules applied.
   int streams = 1;          ///< Of the schedule.
-  double latency_ms = 0;    ///< Median over rounds.
+  double latency_ms = 0;    ///< Median over rounds; where the trial was repeated, the mean of both.
   double best_ms = 0;       ///< Of the best until then.
   double wins = 0;          ///< Share of the rounds in which it was faster.
   bool accepted = false;    ///< It became the best.
