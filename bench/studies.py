@@ -92,7 +92,7 @@ SIMULATED = (
 # A row is level when both differ by less: medians of equal plans do.
 LEVEL = 0.01
 STUDIED = {"settings": ["nasnet_mobile", "rnntc_sru"], "alpha": ["nasnet_mobile"], "batch": ["squeezenet"]}
-STUDIED["rules"] = ["rnntc_sru", "mixture_of_experts", "multi_task", "decoder"]
+STUDIED["rules"] = ["rnntc_sru", "mixture_of_experts", "multi_task"]
 # Graphs that each search of the study of rules looks at.
 RULES_CANDIDATES = 3000
 
@@ -283,9 +283,10 @@ class Studies:
             corpus = [flag for model in models for flag in ("--models", f"zoo:{model}")]
             pruned = json.loads(self.program("rules", "prune", every, "-o", few, *corpus, "--json"))
             kept = [rule for rule in pruned["rules"] if rule["kept"]]
-            text = [f"{pruned['all']} rules of up to two ops on each side were generated and verified, {len(kept)} are"]
-            text += ["of use beside the built-in ones, by estimated costs:", ""]
-            text += ["| rule | times | models |", "|---|---|---|"]
+            use = f"{len(kept)} of them are" if kept else "none of them is"
+            text = [f"{pruned['all']} rules of up to two ops on each side were generated and verified;"]
+            text += [f"beside the built-in ones {use} of use here, by estimated costs."]
+            text += ["", "| rule | times | models |", "|---|---|---|"] if kept else []
             text += [f"| {rule['rule']} | {rule['applied']} | {', '.join(rule['models'])} |" for rule in kept]
             text.append("\nSimulated latencies (sim:v100), equal numbers of graphs looked at.")
             rows = []
