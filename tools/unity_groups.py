@@ -19,6 +19,7 @@ FUNCTION = re.compile(r"([A-Za-z_]\w*)\(")
 TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|union|enum(?: class)?) (?:\[\[\w+\]\] )?(\w+)")
 ENUM = re.compile(r"^enum (\w+)(?: : [\w:]+)? \{(.*)\};")  # its names are names of the file
 ALIAS = re.compile(r"^using (\w+) =")
+CONSTANTS = re.compile(r"\b(k[A-Z]\w*)(?:\[.*?\])* =")  # several may stand in one declaration
 VARIABLE = re.compile(r"([A-Za-z_]\w*)(?:\[.*?\])* ?(?:=|;|\{)")
 MACRO = re.compile(r"^#define (\w+)")
 
@@ -49,7 +50,7 @@ def declared(line):
         if pattern.match(line):
             return [pattern.match(line)[1]]
     head = line.split("=")[0] if "=" in line else line
-    return FUNCTION.findall(head)[:2] + VARIABLE.findall(line)[:1]
+    return FUNCTION.findall(head)[:2] + VARIABLE.findall(line)[:1] + CONSTANTS.findall(line)
 
 
 def groups_of(paths, size, across):

@@ -14,27 +14,6 @@ namespace {
 
 NodeId node_of(Var var) { return var.graph().value(var.id()).producer(); }
 
-TEST(WeightOnly, IsWhatDependsOnConstantsAlone) {
-  Graph graph;
-  const Var x = input(graph, DType::f32, Shape{2, 2}, "x");
-  const Var w = constant(graph, Tensor::of<float>({2, 2}, {1, 2, 3, 4}), "w");
-  const Var turned = transpose(w, {1, 0});
-  const Var both = add(turned, neg(w));
-  const Var product = matmul(x, both);
-  EXPECT_TRUE(is_weight_only(graph, node_of(turned)));
-  EXPECT_TRUE(is_weight_only(graph, node_of(both)));
-  EXPECT_FALSE(is_weight_only(graph, node_of(product)));
-  EXPECT_FALSE(is_weight_only(graph, node_of(neg(product))));
-}
-
-TEST(WeightOnly, IsNotWhatIsDrawn) {
-  Graph graph;
-  const Var w = constant(graph, Tensor::of<float>({2}, {1, 2}), "w");
-  const Var drawn = apply(get_op("random_normal_like"), {w});
-  EXPECT_FALSE(is_weight_only(graph, node_of(drawn)));
-  EXPECT_FALSE(is_weight_only(graph, node_of(neg(drawn))));
-}
-
 TEST(TrueView, IsAnotherShapeOfTheSameElements) {
   Graph graph;
   const Var x = input(graph, DType::f32, Shape{2, 3}, "x");

@@ -7,6 +7,7 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "optimize/cost/cost_model.h"
+#include "optimize/match.h"
 #include "optimize/rules/rule.h"
 
 namespace autograph {

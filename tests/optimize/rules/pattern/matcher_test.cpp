@@ -11,6 +11,7 @@
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
 #include "autograph/text.h"
+#include "optimize/match.h"
 #include "optimize/pass_testing.h"
 #include "optimize/rules/pattern/compiled_rule.h"
 #include "optimize/rules/rule.h"
