@@ -138,7 +138,7 @@ TEST(NewShapes, ThreadsWithShapesOfTheirOwnBesideNeighbours) {
 TEST(NewShapes, GraphsAreRenumberedWithAllThatTheyHave) {
   Graph graph = image_graph();
   const Var x(graph, graph.inputs()[0]);
-  const Var total(graph, graph.add_state(Tensor::scalar(0.0F), "total"));
+  const Var total(graph, graph.add_state(Tensor::zeros(DType::f32, {1, 1, 1, 1}), "total"));
   const Var sum = total + reduce_sum(x, {});
   graph.set_value_name(sum.id(), "sum");
   graph.set_update(total.id(), sum.id());
