@@ -122,4 +122,9 @@ std::shared_ptr<const AnchoredCall> read_conv(const KernelCall& call) {
   return AnchoredCall::read(call, anchors);
 }
 
+std::shared_ptr<const AnchoredCall> read_product(const KernelCall& call) {
+  const OpDef* const anchors[] = {&matmul_def(), &gemm_def()};
+  return AnchoredCall::read(call, anchors);
+}
+
 }  // namespace autograph

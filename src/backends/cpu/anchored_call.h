@@ -70,5 +70,7 @@ std::shared_ptr<const Graph> typed_body(const KernelCall& call);
 
 /// `call` as a convolution with an epilogue.
 std::shared_ptr<const AnchoredCall> read_conv(const KernelCall& call);
+/// `call` as a matrix product (matmul or gemm) with an epilogue.
+std::shared_ptr<const AnchoredCall> read_product(const KernelCall& call);
 
 }  // namespace autograph

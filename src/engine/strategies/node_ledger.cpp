@@ -144,9 +144,9 @@ void StrategyContext::note_trial(const std::vector<RewriteStep>& steps, const Tr
 }
 
 Graph StrategyContext::simplify(Graph graph) {
-  return ledger_ ? prepare_graph(std::move(graph), device_, compile_, PassHalf::simplify, nullptr,
-                                 RemovalWatch(*ledger_, removed_by_))
-                 : prepare_graph(std::move(graph), device_, compile_, PassHalf::simplify);
+  std::function<void(const PassDef&, const Graph&)> watch;
+  if (ledger_) watch = RemovalWatch(*ledger_, removed_by_);
+  return prepare_graph(std::move(graph), device_, compile_, PassHalf::simplify, nullptr, watch);
 }
 
 std::string StrategyContext::removed_by(const Proposal& found) const {

@@ -31,11 +31,6 @@ using Desc = dnnl::memory::desc;
 // Tags of the variants.
 enum Form : int { kMatmul = 0, kInnerProduct = 1, kConvolution = 2 };
 
-std::shared_ptr<const AnchoredCall> read(const KernelCall& call) {
-  const OpDef* const anchors[] = {&matmul_def(), &gemm_def()};
-  return AnchoredCall::read(call, anchors);
-}
-
 bool is_gemm(const AnchoredCall& call) { return &call.op() == &gemm_def(); }
 
 // The axis of the output along which the columns of the product lie. A product with a vector has one column, and no
@@ -71,7 +66,7 @@ const Operand* find_bias(const AnchoredCall& call) {
 size_t first_post_op(const AnchoredCall& call) { return !is_gemm(call) && find_bias(call) ? 1 : 0; }
 
 std::string why_not(const KernelCall& call) {
-  const auto product = read(call);
+  const auto product = read_product(call);
   if (!product) return "not a matrix product with a chain of elementwise ops behind it";
   if (product->operand(0).input < 0 || product->operand(1).input < 0) return "a constant inside the body";
   if (std::max(product->dims(0).size(), product->dims(1).size()) > DNNL_MAX_NDIMS) return "more than 12 dims";
@@ -404,7 +399,7 @@ double slowdown(const AnchoredCall& call) {
 }
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
-  const auto product = read(call);
+  const auto product = read_product(call);
   const KernelCall anchor = product->anchor_call(call.threads);
   const OpCost cost = cost_of(product->op(), {product->attributes(), anchor.inputs, anchor.outputs});
   constexpr double kFlopsPerUsAndThread = 100e3;
@@ -426,7 +421,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 
 Prepared prepare(const KernelCall& call) {
   return try_prepare([&] {
-    const auto product = read(call);
+    const auto product = read_product(call);
     ProductMaker maker(*product, call);
     const int form = call.variant ? call.variant->tag : kMatmul;
     if (form == kInnerProduct) return maker.inner_product();
@@ -436,7 +431,7 @@ Prepared prepare(const KernelCall& call) {
 
 // The plain form alone: the others are of use where f32 has no good kernel for it.
 std::vector<KernelVariant> bf16_variants(const KernelCall& call) {
-  const auto product = read(call);
+  const auto product = read_product(call);
   const KernelCall anchor = product->anchor_call(call.threads);
   const OpCost cost = cost_of(product->op(), {product->attributes(), anchor.inputs, anchor.outputs});
   constexpr double kFlopsPerUsAndThread = 400e3;
@@ -449,7 +444,7 @@ std::vector<KernelVariant> bf16_variants(const KernelCall& call) {
 
 Prepared prepare_bf16(const KernelCall& call) {
   return try_prepare([&] {
-    const auto product = read(call);
+    const auto product = read_product(call);
     return ProductMaker(*product, call, DataType::bf16).matmul();
   });
 }

@@ -43,8 +43,7 @@ class TeamPrimitive {
   explicit TeamPrimitive(dnnl::primitive primitive);
 
   /// Runs it, with as many threads as the calling thread is allowed (see thread_limit.h): where oneDNN has no twin for
-  /// so few, with all; likewise
-  /// where it has one with other weights, and there are no `weights` for it.
+  /// so few, with all; likewise where it has one with other weights, and there are no `weights` for it.
   void execute(const dnnl::stream& stream, std::span<const dnnl_exec_arg_t> args, TwinWeights* weights = nullptr) const;
 
  private:

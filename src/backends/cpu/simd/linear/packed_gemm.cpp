@@ -88,9 +88,8 @@ void read_matmul(const AnchoredCall& call, Product& product) {
 }
 
 Product read(const KernelCall& call) {
-  const OpDef* const anchors[] = {&matmul_def(), &gemm_def()};
   Product product;
-  const auto anchored = AnchoredCall::read(call, anchors);
+  const auto anchored = read_product(call);
   if (!anchored) {
     product.refusal = "not a matrix product with a chain of elementwise ops behind it";
     return product;

@@ -28,11 +28,6 @@ constexpr size_t kC = 2;
 // That are computed together: their weights are read once.
 constexpr int64_t kFewRows = 6;
 
-std::shared_ptr<const AnchoredCall> read(const KernelCall& call) {
-  const OpDef* const anchors[] = {&matmul_def(), &gemm_def()};
-  return AnchoredCall::read(call, anchors);
-}
-
 bool is_gemm(const AnchoredCall& call) { return &call.op() == &gemm_def(); }
 bool is_transposed(const AnchoredCall& call) { return is_gemm(call) && call.attributes().flag("transB"); }
 
@@ -71,7 +66,7 @@ ConvSteps steps_of(const AnchoredCall& call) {
 }
 
 std::string why_not(const KernelCall& call) {
-  const auto product = read(call);
+  const auto product = read_product(call);
   if (!product) return "not a matrix product with a chain of elementwise ops behind it";
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (product->operand(kA).input < 0) return "a constant inside the body";
@@ -159,7 +154,7 @@ class WeightProduct : public WeightsKernel {
 };
 
 Prepared prepare(const KernelCall& call) {
-  const auto product = read(call);
+  const auto product = read_product(call);
   return {std::make_unique<WeightProduct>(call, *product), ""};
 }
 
@@ -188,7 +183,7 @@ double cost_us(const KernelCall& call, const AnchoredCall& product) {
 }
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
-  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = cost_us(call, *read(call))}};
+  return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = cost_us(call, *read_product(call))}};
 }
 
 KernelDef kernel_for(std::string_view op) {
