@@ -6,7 +6,7 @@
 #     bench/h200.sh bundle FILE.tar.xz [BUILD]     here: packs a build (default: build-bundle, which it makes)
 #     tar xf FILE.tar.xz && autograph-gpu/h200.sh run [SECONDS [PART...]]     there
 #
-# `run` does what is left of the parts (default: ops models times plans table training sanitize) for so many seconds
+# `run` does what is left of the parts (default: warm ops models times plans table training sanitize) for so many seconds
 # (default: 500), keeps what it has in $WORK (default: /tmp/autograph-gpu-work), copies it to $OUT where that is set, and can be
 # called again: exit code 0 all done, 75 more to do. DEVICE names another device than cuda, PYTHON another python3, JOBS
 # how many programs may run beside each other where no times are taken, MODELS and STRATEGIES others than all of the zoo
@@ -194,11 +194,46 @@ times() {
 
 plans() {
   local name
+  all_beside # trials on the device want it to themselves
   mkdir -p "$work/plans"
   for name in ${MODELS:-$(zoo_models)}; do
     one "$work/plans/$name.json" 120 "$here/bin/autograph" optimize "zoo:$name" -o "$work/plans/$name.agplan" --json \
       --device "$device" --threads 2 --budget "${BUDGET:-12}" --cache-dir "$work/cache"
   done
+}
+
+# What PyTorch compiles for a model it keeps on disk: made while other parts run, since it takes minutes of the processor
+# and little of the device. Times taken here are dropped.
+warm_row() {
+  PYTHONPATH=$work/site limited 300 "$python" "$here/bench/peers.py" "$work" --models "zoo:$1" --rounds 1 --loads 1 \
+    --seconds 0 --warmup 0 --autograph "$here/bin/autograph" --flags="--device $device --cache-dir $work/cache-warm" \
+    --peers "${PEERS:-torchscript_cuda,inductor_cuda}" --beside "$work/warm/$1.lock" --json "$work/warm/$1.json" \
+    >"$work/warm/$1.log" 2>&1 || true
+}
+
+warm_rows() {
+  local name
+  [ "$(left)" -le 240 ] || end=$(($(date +%s) + 240)) # what is not compiled by then is left to the parts that need it
+  for name in ${TRAINING-mlp cnn resnet18 transformer lstm}; do
+    [ -s "$work/warm/training.$name.json" ] || beside training_row "$name" "$work/warm/training.$name.json" --rounds 1 --seconds 0
+  done
+  for name in ${MODELS:-$(zoo_models)}; do
+    [ -s "$work/warm/$name.json" ] || beside warm_row "$name"
+  done
+  all_beside
+}
+
+warm() {
+  mkdir -p "$work/warm"
+  python_packages
+  warm_rows &
+}
+
+python_packages() {
+  mkdir -p "$work/site"
+  if ls "$here"/wheels/*.whl >/dev/null 2>&1 && [ ! -e "$work/site/onnx2torch" ]; then
+    "$python" -m pip install -q --no-index --no-deps --target "$work/site" "$here"/wheels/*.whl >&2 || true
+  fi
 }
 
 # A file for each model, so that a call that ends in one begins with it. All load beside each other, since inductor takes
@@ -220,31 +255,36 @@ table_row() {
 
 table() {
   local name
-  mkdir -p "$work/table" "$work/site"
-  if ls "$here"/wheels/*.whl >/dev/null 2>&1; then
-    "$python" -m pip install -q --no-index --no-deps --target "$work/site" "$here"/wheels/*.whl >&2 || true
-  fi
+  all_beside # what `warm` compiles
+  mkdir -p "$work/table"
+  python_packages
   for name in ${MODELS:-$(zoo_models)}; do
     [ -s "$work/table/$name.json" ] || beside table_row "$name"
   done
   all_beside
 }
 
-# Training steps beside those of PyTorch. A file for each model, as above.
+# training_row NAME FILE FLAGS..: steps of training beside those of PyTorch.
+training_row() {
+  local name=$1 file=$2 code=0
+  shift 2
+  limited 300 "$python" "$here/bench/train_peers.py" --models "$name" --device "$device" --cold-pages "$@" \
+    --autograph "$here/bin/autograph" --flags="--tune --cache-dir $work/cache-training" \
+    --peers "${TRAINING_PEERS:-eager,compile}" --json "$file.part" >"$file.log" 2>&1 || code=$?
+  [ -s "$file.part" ] || [ "$(left)" -gt 5 ] || return 1
+  settle "$file" "$code"
+}
+
+# A file for each model, as above.
 training() {
   local name
+  all_beside
   mkdir -p "$work/training"
-  for name in ${TRAINING:-mlp cnn resnet18 transformer lstm}; do
-    local file=$work/training/$name.json code=0
-    [ ! -s "$file" ] || continue
-    if [ "$(left)" -lt 60 ]; then
-      more=1
-      return 0
-    fi
-    limited 200 "$python" "$here/bench/train_peers.py" --models "$name" --device "$device" --rounds 3 --seconds 1 \
-      --autograph "$here/bin/autograph" --peers "${TRAINING_PEERS:-eager,compile}" --json "$file.part" >"$file.log" 2>&1 || code=$?
-    settle "$file" "$code"
+  for name in ${TRAINING-mlp cnn resnet18 transformer lstm}; do
+    [ -s "$work/training/$name.json" ] || beside training_row "$name" "$work/training/$name.json" --rounds 3 --seconds 1 \
+      --beside "$work/table.lock"
   done
+  all_beside
 }
 
 keep() {
@@ -252,7 +292,7 @@ keep() {
   mkdir -p "$OUT"
   "$here/bin/autograph" cache export "$OUT/measurements.db" --cache-dir "$work/cache" >&2 || true
   # Plans have their weights with them.
-  tar -C "$work" --exclude=./cache --exclude=./site --exclude='*.agplan' -cJf "$OUT/results.tar.xz" .
+  tar -C "$work" --exclude='./cache*' --exclude=./site --exclude='*.agplan' -cJf "$OUT/results.tar.xz" .
   cp "$work/doctor.json" "$OUT/"
 }
 
@@ -270,7 +310,7 @@ run() {
   local seconds=${1:-500}
   [ $# -eq 0 ] || shift
   local parts=("$@")
-  [ ${#parts[@]} -gt 0 ] || parts=(ops models times plans table training sanitize)
+  [ ${#parts[@]} -gt 0 ] || parts=(warm ops models times plans table training sanitize)
   end=$(($(date +%s) + seconds))
   mkdir -p "$work"
   export XDG_CACHE_HOME=$work/cache
@@ -284,8 +324,8 @@ run() {
   local part
   for part in "${parts[@]}"; do
     case $part in
-      ops | models | times | plans | table | training | sanitize) "$part" ;;
-      *) fail "part: expected ops, models, times, plans, table, training or sanitize, got '$part'" ;;
+      ops | models | warm | times | plans | table | training | sanitize) "$part" ;;
+      *) fail "part: expected ops, models, warm, times, plans, table, training or sanitize, got '$part'" ;;
     esac
     [ "$(left)" -gt 0 ] || more=1
   done

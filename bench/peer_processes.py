@@ -1,6 +1,8 @@
 """The processes that peers.py measures: how to start, ask, stop and compare them."""
 
+import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import platform
@@ -22,6 +24,17 @@ NUMPY_TYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "i64": "int
 
 class PeerError(Exception):
     """A runtime that failed, with the reason in one line."""
+
+
+@contextlib.contextmanager
+def sharing(path, how):
+    """Holds a lock on a file, with others (LOCK_SH) or alone (LOCK_EX); without a file, nothing."""
+    if not path:
+        yield
+        return
+    with open(path, "a", encoding="ascii") as file:
+        fcntl.flock(file, how)
+        yield
 
 
 def end_with_parent():

@@ -30,7 +30,6 @@ Exit code: 0 done, 6 some outputs differ or a runtime failed, 2 usage.
 
 import argparse
 import concurrent.futures
-import contextlib
 import fcntl
 import json
 import os
@@ -76,17 +75,6 @@ def make_peers(options, plan=None):
     for kind in options.peers:
         peers[kind] = lambda kind=kind: peer_processes.Worker(kind, options.threads)
     return peers
-
-
-@contextlib.contextmanager
-def sharing(path, how):
-    """Holds a lock on a file, with others (LOCK_SH) or alone (LOCK_EX); without a file, nothing."""
-    if not path:
-        yield
-        return
-    with open(path, "a", encoding="ascii") as file:
-        fcntl.flock(file, how)
-        yield
 
 
 def start_one(name, start, running, given, row):
@@ -210,11 +198,11 @@ def measure_file(options, name, path, plan, entry):
     rows = {peer: {} for peer in make_peers(options, plan)}
     with tempfile.TemporaryDirectory() as folder:
         inputs = peer_processes.draw_inputs(info["inputs"], name, folder)
-        with sharing(options.beside, fcntl.LOCK_SH):
+        with peer_processes.sharing(options.beside, fcntl.LOCK_SH):
             running = start_all(options, path, plan, inputs, folder, rows)
         try:
             peer_processes.compare_outputs(rows, options.tolerance)
-            with sharing(options.beside, fcntl.LOCK_EX):
+            with peer_processes.sharing(options.beside, fcntl.LOCK_EX):
                 time_in_turns(options, running, rows)
         finally:
             for peer in running.values():

@@ -2,7 +2,8 @@
 """Times a training step of AutoGraph and of PyTorch on the same models, in turns, and prints ratios.
 
     python bench/train_peers.py [--models a,b] [--rounds N] [--seconds S] [--threads N] [--peers eager,compile]
-        [--batch N] [--optimizer sgd] [--autograph build/autograph] [--device cuda] [--cold-pages] [--json FILE]
+        [--batch N] [--optimizer sgd] [--autograph build/autograph] [--flags=--tune] [--device cuda] [--cold-pages]
+        [--beside FILE] [--json FILE]
     python bench/train_peers.py --check [--training build/bench/bench_training] [--models a,b] [--steps N]
     python bench/train_peers.py --check --models exports|zoo|export:NAME|zoo:NAME [--autograph build/autograph]
 
@@ -25,9 +26,11 @@ F64_TOLERANCE. Exit code 6 where they do not agree.
 """
 
 import argparse
+import fcntl
 import json
 import math
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -122,7 +125,7 @@ class AutoGraph:
 
         words = [options.autograph, "bench", files["model"], "--train", "--serve", "--threads", str(options.threads)]
         words += ["--loss", train_models.loss_kind(name), "--optimizer", options.optimizer]
-        words += ["--device", options.device]
+        words += ["--device", options.device, *shlex.split(options.flags)]
         words += ["--input", f"x={files['x']}"]  # labels are drawn: the model itself has no input for them
         before_mb = self.own_mb(options)
         touch_pages(options)
@@ -167,16 +170,18 @@ def measure(options, name):
         starts = {"autograph": lambda: AutoGraph(options, files, name)}
         for kind in options.peers:
             starts[kind] = lambda kind=kind: Torch(options, kind, name, batch)
-        for runtime, start in starts.items():
-            try:
-                running[runtime] = start()
-                row["runtimes"][runtime] = {"first_ms": running[runtime].first_ms, "rounds_ms": []}
-            except peer_processes.PeerError as error:
-                row["runtimes"][runtime] = {"error": str(error)}
-        for _ in range(options.rounds):
-            for runtime, peer in running.items():
-                row["runtimes"][runtime]["rounds_ms"].append(peer.time(options.seconds))
-                peer.process.pause()
+        with peer_processes.sharing(options.beside, fcntl.LOCK_SH):
+            for runtime, start in starts.items():
+                try:
+                    running[runtime] = start()
+                    row["runtimes"][runtime] = {"first_ms": running[runtime].first_ms, "rounds_ms": []}
+                except peer_processes.PeerError as error:
+                    row["runtimes"][runtime] = {"error": str(error)}
+        with peer_processes.sharing(options.beside, fcntl.LOCK_EX):
+            for _ in range(options.rounds):
+                for runtime, peer in running.items():
+                    row["runtimes"][runtime]["rounds_ms"].append(peer.time(options.seconds))
+                    peer.process.pause()
         for runtime, peer in running.items():
             peak_mb = peak_resident_bytes(peer.process.child.pid) / MB
             row["runtimes"][runtime]["memory_mb"] = peak_mb - peer.before_mb
@@ -215,6 +220,7 @@ def parse():
     parser.add_argument("--batch", type=int, help="instead of each model's own")
     parser.add_argument("--optimizer", choices=train_check.RATES, default="sgd")
     parser.add_argument("--autograph", default="build/autograph")
+    parser.add_argument("--flags", default="", help="more flags for `autograph bench`, for example --flags=--tune")
     parser.add_argument("--device", default="cpu", help="of both; PyTorch knows cpu and cuda alone")
     parser.add_argument("--training", default="build/bench/bench_training")
     parser.add_argument("--steps", type=int, default=50)
@@ -222,6 +228,7 @@ def parse():
     parser.add_argument("--f64", action="store_true", help="with --check: of exports and of the zoo also in f64")
     parser.add_argument("--json")
     parser.add_argument("--cold-pages", action="store_true", help="count what a virtual machine takes to get memory")
+    parser.add_argument("--beside", metavar="FILE", help="as in peers.py: load beside others, be timed alone")
     parser.add_argument("--serve", choices=KINDS, help=argparse.SUPPRESS)
     return parser.parse_args()
 
