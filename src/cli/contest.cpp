@@ -79,6 +79,12 @@ std::string plan_key(const Optimized& found) {
   return key;
 }
 
+CompileOptions without_passes(CompileOptions options, const std::vector<std::string>& names) {
+  std::vector<std::string>& disabled = options.expert.disabled_passes;
+  disabled.insert(disabled.end(), names.begin(), names.end());
+  return options;
+}
+
 // The rounds of every other making, from the first or from the second one on.
 RoundTimes half_of(const RoundTimes& times, size_t which) {
   RoundTimes half;
@@ -127,8 +133,9 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
   const std::string cache_folder = options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
   std::vector<Result> results;
   std::vector<Optimized> plans;
-  std::vector<Executable> executables;  // of each plan
-  std::vector<size_t> plan_of;          // of each result
+  std::vector<CompileOptions> compile_as;  // each plan
+  std::vector<Executable> executables;     // of each plan
+  std::vector<size_t> plan_of;             // of each result
   std::map<std::string, size_t> seen;
   for (const Entrant& entrant : entrants) {
     // All on the same kernels: --tune chooses them for everyone.
@@ -138,11 +145,12 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
     search_as.truth = truth;
     search_as.runs_to_come = 1;
     const CacheCopy cache(cache_folder);
-    CompileOptions search_for = options;
+    const CompileOptions own_options = without_passes(options, entrant.without_passes);
+    CompileOptions search_for = own_options;
     search_for.cache_folder = cache.path();
     Optimized found = find(session, loaded, search_for, search_as);
     const auto [plan, is_new] = seen.emplace(plan_key(found), plans.size());
-    if (is_new) executables.push_back(compile(found, options));
+    if (is_new) executables.push_back(compile(found, own_options));
     plan_of.push_back(plan->second);
     Result& result = results.emplace_back();
     result.name = entrant.name;
@@ -157,7 +165,10 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
     }
     result.report = found.report;
     result.latency_ms = result.report.latency_after_ms;
-    if (is_new) plans.push_back(std::move(found));
+    if (is_new) {
+      plans.push_back(std::move(found));
+      compile_as.push_back(own_options);
+    }
   }
   for (Result& result : results) result.halves_ms.fill(result.latency_ms);
   if (is_simulated(run.device)) return results;
@@ -166,7 +177,7 @@ std::vector<Result> hold_contest(Session& session, LoadedModel loaded, const Run
   const auto renew = [&] {
     for (size_t i = 0; i < plans.size(); ++i) {
       executables[i] = Executable();
-      executables[i] = compile(plans[i], options);
+      executables[i] = compile(plans[i], compile_as[i]);
     }
   };
   const RoundTimes times = rounds_in_turns(session, contestants, seconds, renew);

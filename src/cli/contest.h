@@ -20,6 +20,7 @@ std::vector<int64_t> split_numbers(const std::string& text, const char* what);
 struct Entrant {
   std::string name;
   SearchOptions search;
+  std::vector<std::string> without_passes = {};  ///< Passes that are left out, besides those that nobody has.
 };
 
 /// What came of it.

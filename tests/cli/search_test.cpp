@@ -1,6 +1,7 @@
 // The user's side of search: optimize, saved plans, compare, ablate, bisect.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <sstream>
 
@@ -321,6 +322,21 @@ TEST_F(CliSearch, AblateHasARowForEachSetting) {
   ASSERT_EQ(rows.size(), 7U);
   EXPECT_EQ(rows[0]["setting"], "full");
   EXPECT_EQ(rows[1]["rewrites"], 0);  // without optimisation
+  for (const auto& row : rows) EXPECT_GT(row["latency_ms"], 0) << row;
+}
+
+TEST_F(CliSearch, AblateLeavesOutEachPassThatChangesTheModel) {
+  const ProgramResult result = run("ablate zoo:squeezenet --study passes --seconds 0.01 --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["strategy"], "sequential");
+  const nlohmann::json rows = result.json()["rows"];
+  const auto has = [&](const std::string& setting) {
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row["setting"] == setting; });
+  };
+  EXPECT_EQ(rows.front()["setting"], "full");
+  EXPECT_TRUE(has("without fuse_epilogues")) << rows;
+  EXPECT_FALSE(has("without fuse_recurrent")) << rows;  // there is nothing for it to do
+  EXPECT_EQ(rows.back()["setting"], "without passes");
   for (const auto& row : rows) EXPECT_GT(row["latency_ms"], 0) << row;
 }
 

@@ -94,6 +94,20 @@ std::vector<Entrant> rules_study(const SearchOptions& full) {
   return entrants;
 }
 
+// Each pass that changes the model left out by itself, then all of them.
+std::vector<Entrant> passes_study(const SearchOptions& full, const CompileReport& report) {
+  std::vector<Entrant> entrants = {changed(full, "full", [](SearchOptions&) {})};
+  std::vector<std::string> all;
+  for (const PassReport& pass : report.passes) {
+    const bool is_new = std::find(all.begin(), all.end(), pass.name) == all.end();
+    if (!pass.changed || !is_new) continue;
+    all.push_back(pass.name);
+    entrants.push_back({"without " + pass.name, full, {pass.name}});
+  }
+  entrants.push_back({"without passes", full, std::move(all)});
+  return entrants;
+}
+
 std::vector<Line> lines_of(std::vector<Result> results, const std::string& prefix = "") {
   std::vector<Line> lines;
   for (Result& result : results) lines.push_back({prefix + result.name, std::move(result)});
@@ -110,6 +124,15 @@ std::vector<Line> run_study(Session& session, const Options& options, const Sear
   if (options.study == "partition") return lines_of(contest(options.model, partition_study(full)));
   if (options.study == "rules") return lines_of(contest(options.model, rules_study(full)));
   if (options.study == "settings") return lines_of(contest(options.model, settings_study(full)));
+  if (options.study == "passes") {
+    LoadedModel loaded = load_model(session, options.model);
+    bind_extents(loaded);
+    const CompileReport report = compile(loaded.model.graph, compile_options(options.run)).compile_report();
+    std::vector<Line> lines = lines_of(contest(options.model, passes_study(full, report)));
+    // Passes that no run can do without are not left out, and others make up for some.
+    std::erase_if(lines, [](const Line& line) { return line.result.same_as == "full"; });
+    return lines;
+  }
   std::vector<Line> lines;
   for (const int64_t batch : {1, 2, 4, 8, 16, 32}) {
     ModelOptions model = options.model;
@@ -125,7 +148,9 @@ std::vector<Line> run_study(Session& session, const Options& options, const Sear
 
 int run(Session& session, const Options& given) {
   Options options = given;
-  if (options.run.strategy.empty()) options.run.strategy = to_string(Strategy::autograph);
+  if (options.run.strategy.empty()) {
+    options.run.strategy = to_string(options.study == "passes" ? Strategy::sequential : Strategy::autograph);
+  }
   AG_CHECK_USER(options.seconds >= 0 && options.seconds <= 86400, UserError, "[cli] seconds: expected 0..86400, got {}",
                 options.seconds);
   SearchOptions full = search_options(options.search, options.run);
@@ -180,10 +205,10 @@ Command ablate_command() {
   table.push_back({.names = "--study",
                    .value_name = "WHAT",
                    .doc = "What to change: settings (parts of the search off), rules (each family off, and those of "
-                          "--rules), alpha, batch or partition (sizes).",
+                          "--rules), passes (each that changes the model off), alpha, batch or partition (sizes).",
                    .target = &options->study,
                    .kind = ValueKind::choice,
-                   .choices = {"settings", "rules", "alpha", "batch", "partition"}});
+                   .choices = {"settings", "rules", "passes", "alpha", "batch", "partition"}});
   table.push_back({.names = "--seconds",
                    .value_name = "T",
                    .doc = "How long to measure each; 2 when not given.",
@@ -191,7 +216,8 @@ Command ablate_command() {
   for (Option& option : search_option_table(options->search)) table.push_back(std::move(option));
   for (Option& option : run_option_table(options->run)) {
     if (option.names == "--no-optimize") continue;
-    if (option.names == "--strategy") option.doc = "The strategy to take apart; autograph when not given.";
+    if (option.names == "--strategy")
+      option.doc = "The strategy to take apart; autograph when not given, for passes sequential.";
     table.push_back(std::move(option));
   }
   return {
@@ -201,7 +227,8 @@ Command ablate_command() {
           "Each row is a search of its own with up to --budget seconds; what they found is then measured in turns. The "
           "study `batch` searches for each batch of 1, 2, 4, 8, 16 and 32.",
       .examples = {{"autograph ablate zoo:nasnet_cell --budget 10", "Parts of the search off, one at a time."},
-                   {"autograph ablate model.onnx --study alpha", "Weights of the critical path."}},
+                   {"autograph ablate model.onnx --study alpha", "Weights of the critical path."},
+                   {"autograph ablate model.onnx --study passes", "What each pass gains on a model."}},
       .options = std::move(table),
       .run = [options](Session& session) { return run(session, *options); },
   };
