@@ -1,6 +1,7 @@
 #include "runtime/threads/stream_sync.h"
 
 #include "runtime/threads/spin.h"
+#include "runtime/threads/store_and_wake.h"
 
 namespace autograph {
 
@@ -26,8 +27,7 @@ bool StreamSync::wait_for_others(const Step& step, bool may_spin) const {
 
 void StreamSync::finish(uint32_t number) {
   if (!plan_.steps[number].is_awaited) return;
-  over_in_[number].store(run_, std::memory_order_release);
-  over_in_[number].notify_all();
+  store_and_wake(over_in_[number], run_);
 }
 
 void StreamSync::fail(uint32_t number) {

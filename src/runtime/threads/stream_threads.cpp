@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "runtime/threads/spin.h"
+#include "runtime/threads/store_and_wake.h"
 
 namespace autograph {
 
@@ -22,8 +23,7 @@ bool StreamThreads::run(int streams, int threads, int (*set_threads)(int), Funct
   for (Worker* worker = workers; worker; worker = worker->next) {
     worker->job = &job;
     worker->stream = ++stream;
-    worker->has_job.store(1, std::memory_order_release);
-    worker->has_job.notify_one();
+    store_and_wake(worker->has_job, 1);
   }
   const int before = set_threads ? set_threads(threads) : 0;
   work(0);
@@ -42,8 +42,7 @@ void StreamThreads::serve(Worker& worker) {
     const Job& job = *worker.job;
     if (job.set_threads) job.set_threads(job.threads);
     job.work(worker.stream);
-    worker.has_job.store(0, std::memory_order_release);
-    worker.has_job.notify_one();
+    store_and_wake(worker.has_job, 0);
   }
 }
 

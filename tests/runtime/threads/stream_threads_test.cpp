@@ -84,6 +84,32 @@ TEST(StreamSync, AStepBeginsWhenWhatItWaitsForIsOverInThisRun) {
   }
 }
 
+// Two streams that wait for each other in turns, asleep each time. Who is not woken sleeps until the test is stopped.
+TEST(StreamSync, EveryStepThatIsOverWakesWhoWaitsForIt) {
+  Plan plan = pair_of_steps();
+  plan.steps[1].is_awaited = true;
+  plan.steps[0].waits = {1};
+  StreamSync there(plan);
+  StreamSync back(plan);
+  constexpr int kRuns = 20000;
+  there.begin_run();
+  back.begin_run();
+  std::thread first([&] {
+    for (int run = 0; run < kRuns; ++run) {
+      there.wait_for_others(plan.steps[1], false);
+      there.begin_run();
+      back.finish(1);
+    }
+  });
+  for (int run = 0; run < kRuns; ++run) {
+    there.finish(0);
+    back.wait_for_others(plan.steps[0], false);
+    back.begin_run();
+  }
+  first.join();
+  SUCCEED();
+}
+
 TEST(StreamSync, AFailureStopsThoseThatWaitAndIsForgottenInTheNextRun) {
   const Plan plan = pair_of_steps();
   StreamSync sync(plan);
