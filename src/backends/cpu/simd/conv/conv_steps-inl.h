@@ -16,7 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Calls for_all(f), which must replace every vector v by f(v, residual), where residual() is what may be added to it.
+/// Calls for_all(f), which must replace every vector v by f(v, residual), where residual() is what may be added to it
+/// or multiplied.
 template <class D, class ForAll>
 HWY_INLINE void apply_conv_step(D d, const ConvStep& step, const ForAll& for_all) {
   static_assert(std::is_same_v<D, Lanes::D>);
@@ -30,6 +31,8 @@ HWY_INLINE void apply_conv_step(D d, const ConvStep& step, const ForAll& for_all
   switch (step.kind) {
     case ConvStep::Kind::add_residual:
       return for_all([&](V v, const auto& residual) HWY_ATTR { return hn::Add(v, residual()); });
+    case ConvStep::Kind::times_residual:
+      return for_all([&](V v, const auto& residual) HWY_ATTR { return hn::Mul(v, residual()); });
     case ConvStep::Kind::clip: return map([&](V v) HWY_ATTR { return at_most(d, q, at_least(d, p, v)); });
     case ConvStep::Kind::add_number: return by_formula(formulas::Add(), p);
     case ConvStep::Kind::scale: return by_formula(formulas::Scale(), p);

@@ -32,8 +32,9 @@ std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) 
   if (const auto step = activation_step(*op.op, *op.attributes, number)) return step;
   if (op.operands.size() != 2) return std::nullopt;
   const Operand& other = other_operand(op);
-  if (op.op == &add_def() && other.input >= 0 && other.type == conv.output()) {
-    return ConvStep{ConvStep::Kind::add_residual};
+  if (other.input >= 0 && other.type == conv.output()) {
+    if (op.op == &add_def()) return ConvStep{ConvStep::Kind::add_residual};
+    if (op.op == &mul_def()) return ConvStep{ConvStep::Kind::times_residual};
   }
   return step_with_number(op);
 }
@@ -65,12 +66,13 @@ ConvSteps read_conv_steps(const AnchoredCall& conv, size_t first) {
   ConvSteps steps;
   for (const EpilogueOp& op : std::span(conv.epilogue()).subspan(first)) {
     const auto step = step_of(conv, op);
-    const bool adds = step && step->kind == ConvStep::Kind::add_residual;
-    if (!step || (adds && steps.residual >= 0)) {
+    const bool reads =
+        step && (step->kind == ConvStep::Kind::add_residual || step->kind == ConvStep::Kind::times_residual);
+    if (!step || (reads && steps.residual >= 0)) {
       steps.refusal = "no loop for " + std::string(op.op->name) + " behind it";
       return steps;
     }
-    if (adds) steps.residual = other_operand(op).input;
+    if (reads) steps.residual = other_operand(op).input;
     steps.list.push_back(*step);
   }
   return steps;

@@ -16,9 +16,10 @@ namespace autograph::simd {
 struct ConvStep {
   enum class Kind : uint8_t {
     add_residual,
-    add_number,  ///< x + p
-    scale,       ///< p x
-    clip,        ///< Between p and q.
+    times_residual,  ///< As of a gate: f(x W1) x W2.
+    add_number,      ///< x + p
+    scale,           ///< p x
+    clip,            ///< Between p and q.
     // What ops of these names compute (formulas-inl.h), with p and q as their parameters.
     hard_sigmoid,
     hard_swish,
@@ -38,7 +39,7 @@ struct ConvStep {
 /// The epilogue of a convolution in steps.
 struct ConvSteps {
   std::vector<ConvStep> list;
-  int residual = -1;    ///< Which input of the call is added in it.
+  int residual = -1;    ///< Which input of the call is added in it, or multiplied.
   std::string refusal;  ///< Why it cannot be written in steps.
 };
 

@@ -54,20 +54,36 @@ TEST(WeightProduct, ManyWeightsForFewAndManyRows) {
   }
 }
 
-TEST(WeightProduct, BiasActivationAndResidual) {
-  Random random(74);
-  for (const int64_t rows : {3, 11}) {
+// f(behind(x w + bias), other), where `other` is as large as the product.
+void expect_epilogue(Random& random, Var (*behind)(Var), Var (*with)(Var, Var)) {
+  for (const int64_t rows : {1, 3, 11}) {
+    SCOPED_TRACE(rows);
     auto body = std::make_shared<Graph>("body");
     OpSample sample = product_of(random, {rows, 50}, {50, 37});
     sample.inputs.emplace_back(draw_tensor(random, DType::f32, {37}, -1, 1));
     sample.inputs.emplace_back(draw_tensor(random, DType::f32, {rows, 37}, -1, 1));
     std::vector<Var> operands;
     for (const Datum& x : sample.inputs) operands.push_back(input(*body, DType::f32, Shape::of(x.tensor().dims()), ""));
-    body->add_output(add(gelu(add(matmul(operands[0], operands[1]), operands[2])), operands[3]).id());
+    body->add_output(with(behind(add(matmul(operands[0], operands[1]), operands[2])), operands[3]).id());
     sample.attributes = {{"body", GraphRef(body)}};
     sample.num_outputs = 1;
     on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 2); });
   }
+}
+
+TEST(WeightProduct, BiasActivationAndResidual) {
+  Random random(74);
+  expect_epilogue(
+      random, [](Var x) { return gelu(x); }, [](Var x, Var residual) { return add(x, residual); });
+}
+
+// The feed-forward layers of language models.
+TEST(WeightProduct, AGateMultipliesTheProduct) {
+  Random random(76);
+  expect_epilogue(
+      random, [](Var x) { return swish(x); }, [](Var x, Var gate) { return mul(x, gate); });
+  expect_epilogue(
+      random, [](Var x) { return x; }, [](Var x, Var gate) { return mul(gate, x); });
 }
 
 TEST(WeightProduct, SaysWhatItRefuses) {
