@@ -108,11 +108,19 @@ void evaluate_if_known(Graph& graph, NodeId id, KnownValues& known, const InferO
   }
 }
 
-// Where a node comes from is spelled out when there is something to say about it.
+bool has_bodies(const Node& node) {
+  const auto& attributes = node.attributes();
+  return std::any_of(attributes.begin(), attributes.end(),
+                     [](const auto& attribute) { return std::holds_alternative<GraphRef>(attribute.second); });
+}
+
+// Where a node comes from is spelled out when there is something to say about it. Nodes with bodies say it at once: a
+// mistake would be looked for twice at each level that it passes on its way out.
 std::vector<Type> infer_outputs(const Graph& graph, const Node& node, const KnownValues& known) {
   const auto infer = [&](const std::string& where) {
     return infer_node(node.op(), graph, node.inputs(), node.attributes(), node.outputs().size(), where, &known);
   };
+  if (has_bodies(node)) return infer(node.provenance().to_string());
   try {
     return infer("");
   } catch (const Error&) {

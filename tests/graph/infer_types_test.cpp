@@ -3,8 +3,10 @@
 
 #include "autograph/builder.h"
 #include "autograph/compile.h"
+#include "autograph/error.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
+#include "autograph/ops/control.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/reduction.h"
@@ -50,6 +52,52 @@ TEST(InferTypes, NestedGraphsAreInferredForOtherInputs) {
     const Var y = apply_all(fused_def(), {input(graph, DType::f32, shape, "x")}, attributes, 1)[0];
     EXPECT_EQ(to_string(graph.type(y.id())), to_string(Type(DType::f32, shape)));
   }
+}
+
+int num_looks = 0;
+
+// y = x, which must be a matrix; counts how often its inference is asked.
+const OpDef& counted_def() {
+  static const OpDef def{.name = "counted",
+                         .doc = "y = x",
+                         .inputs = {{"x", "T", "A matrix."}},
+                         .outputs = {{"y", "T", "As x."}},
+                         .types = {{"T", dtypes::kF32}},
+                         .infer =
+                             [](InferContext& context) {
+                               ++num_looks;
+                               context.require_rank(0, 2);
+                               context.set_output(0, context.input(0));
+                             },
+                         .reference = [](const OpCall&) {}};
+  return def;
+}
+
+// A branch of so many levels: at each either the next one is taken or `counted`.
+Graph nested_branch(int levels) {
+  Graph body("branch");
+  const Var condition = input(body, DType::boolean, {}, "condition");
+  const Var x(body, body.add_input(Type(DType::f32, Shape::unknown()), "x"));
+  if (levels == 0) {
+    body.add_output(apply(counted_def(), {x}).id());
+  } else {
+    body.add_output(if_else(condition, nested_branch(levels - 1), nested_branch(0), {condition, x})[0].id());
+  }
+  return body;
+}
+
+// Files may be nested thirty levels deep: what does not fit at the innermost one must not be looked at twice as often
+// for each level around it.
+TEST(InferTypes, MistakesInNestedGraphsAreLookedForOnce) {
+  constexpr int kLevels = 12;
+  const Graph branch = nested_branch(kLevels);
+  Graph graph("mistake");
+  const Var condition = input(graph, DType::boolean, {}, "condition");
+  const Var x = input(graph, DType::f32, {3}, "x");
+  num_looks = 0;
+  EXPECT_THROW(if_else(condition, branch, branch, {condition, x}), ShapeError);
+  EXPECT_GT(num_looks, 0);
+  EXPECT_LE(num_looks, 4 * (kLevels + 1));
 }
 
 }  // namespace
