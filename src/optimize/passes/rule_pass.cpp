@@ -1,6 +1,7 @@
 #include "optimize/passes/rule_pass.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace autograph {
 namespace {
@@ -10,6 +11,24 @@ std::vector<const Rule*> pointers(std::span<const Rule> rules) {
   for (const Rule& rule : rules) list.push_back(&rule);
   return list;
 }
+
+// The ops that a graph has or had: of those that came the new nodes tell, whose numbers follow the others.
+class OpsOfGraph {
+ public:
+  // Did nodes come with ops that there were none of? Looks at each node once.
+  bool follow(const Graph& graph) {
+    const size_t before = ops_.size();
+    for (; next_ < graph.node_capacity(); ++next_) {
+      if (graph.is_live(NodeId{next_})) ops_.insert(&graph.node(NodeId{next_}).op());
+    }
+    return ops_.size() > before;
+  }
+  const std::unordered_set<const OpDef*>& ops() const { return ops_; }
+
+ private:
+  std::unordered_set<const OpDef*> ops_;
+  uint32_t next_ = 0;
+};
 
 }  // namespace
 
@@ -32,7 +51,9 @@ bool RulePass::apply_at(Graph& graph, const PassContext& context, NodeId node,
 
 bool RulePass::run(Graph& graph, const PassContext& context) const {
   const auto is_any = [](const std::vector<uint8_t>& list) { return std::count(list.begin(), list.end(), 1) > 0; };
-  std::vector<uint8_t> candidates = matcher_.find_candidates(graph);
+  OpsOfGraph known;
+  known.follow(graph);
+  std::vector<uint8_t> candidates = matcher_.find_candidates(known.ops());
   if (!is_any(candidates)) return false;
   bool changed = false;
   std::vector<NodeId> order = graph.topological_order();
@@ -40,7 +61,7 @@ bool RulePass::run(Graph& graph, const PassContext& context) const {
   for (const NodeId node : order) {
     if (!graph.is_live(node) || !apply_at(graph, context, node, candidates)) continue;
     changed = true;
-    candidates = matcher_.find_candidates(graph);  // with the ops that came
+    if (known.follow(graph)) candidates = matcher_.find_candidates(known.ops());
   }
   return changed;
 }

@@ -34,6 +34,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -219,10 +220,10 @@ class RuleMatcher {
   /// not among them.
   std::vector<RuleMatch> find_near(const Graph& graph, std::span<const NodeId> nodes,
                                    const MatchLimits& limits = {}) const;
-  /// By rule: does the graph have all ops that the pattern names? Few rules are left in most graphs.
-  std::vector<uint8_t> find_candidates(const Graph& graph) const;
-  /// Those in which `node` is the last statement, rule by rule: of the rules that find_candidates() gave since the
-  /// graph changed, or of all. For passes, which walk a graph themselves.
+  /// By rule: are all ops that the pattern names among those of a graph? Few rules are left in most graphs.
+  std::vector<uint8_t> find_candidates(const std::unordered_set<const OpDef*>& ops) const;
+  /// Those in which `node` is the last statement, rule by rule: of the rules that find_candidates() gave for the ops of
+  /// the graph, or of all. For passes, which walk a graph themselves.
   std::vector<RuleMatch> find_at(const Graph& graph, NodeId node, std::span<const uint8_t> candidates = {}) const;
 
  private:

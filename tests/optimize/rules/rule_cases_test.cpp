@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
+#include <unordered_set>
 
 #include "autograph/random.h"
 #include "autograph/text.h"
@@ -160,6 +162,28 @@ TEST(RuleCases, EveryCaseRollsBackExactly) {
       EXPECT_EQ(graph.value_capacity(), before.value_capacity());
     }
   }
+}
+
+// Passes ask only for rules whose ops a graph has: where a rule matches it is among them.
+TEST(RuleCases, AreCandidatesByTheirOps) {
+  std::vector<const Rule*> rules;
+  for (const Rule& rule : all_rules()) rules.push_back(&rule);
+  const RuleMatcher matcher(rules);
+  size_t num_matches = 0;
+  for (const RuleCase& rule_case : all_rule_cases()) {
+    const Graph graph = make_case_graph(rule_case);
+    std::unordered_set<const OpDef*> ops;
+    for (const NodeId id : graph.nodes()) ops.insert(&graph.node(id).op());
+    const std::vector<uint8_t> candidates = matcher.find_candidates(ops);
+    for (const NodeId id : graph.nodes()) {
+      for (const RuleMatch& match : matcher.find_at(graph, id)) {
+        const auto at = std::find(rules.begin(), rules.end(), &match.rule()) - rules.begin();
+        EXPECT_TRUE(candidates[static_cast<size_t>(at)]) << match.rule().name << " on " << rule_case.text;
+        ++num_matches;
+      }
+    }
+  }
+  EXPECT_GT(num_matches, 0U);
 }
 
 }  // namespace autograph

@@ -1,7 +1,6 @@
 // RuleMatcher: which statements of which rules a node can stand for, and what is found reported once.
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/check.h"
 #include "optimize/rules/pattern/ancestry.h"
@@ -162,9 +161,7 @@ std::vector<RuleMatch> RuleMatcher::find_near(const Graph& graph, std::span<cons
   return round.take();
 }
 
-std::vector<uint8_t> RuleMatcher::find_candidates(const Graph& graph) const {
-  std::unordered_set<const OpDef*> ops;
-  for (const NodeId id : graph.nodes()) ops.insert(&graph.node(id).op());
+std::vector<uint8_t> RuleMatcher::find_candidates(const std::unordered_set<const OpDef*>& ops) const {
   std::vector<uint8_t> candidates;
   for (const auto& rule : impl_->compiled()) {
     candidates.push_back(
