@@ -500,6 +500,31 @@ TEST_F(CliModel, InputWithAValueOfTheFileCanBeGiven) {
   }
 }
 
+// y = x + bias, for which the file has three numbers; both have the extent n.
+void save_with_optional_bias(const std::string& path) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {Dim::symbol("m"), Dim::symbol("n")}, "x");
+  graph.add_output(add(x, input(graph, DType::f32, {Dim::symbol("n")}, "bias")).id(), "y");
+  save_onnx(graph, path, {.input_defaults = {{"bias", Tensor::of<float>({3}, {10, 20, 30})}}});
+}
+
+// Not those of the value that the file has, unless nobody says what they are.
+TEST_F(CliModel, NumberForAnInputWithAValueFillsTheExtentsThatOthersHave) {
+  const std::string model = "run --json --input bias=2 " + path("bias.onnx");
+  save_with_optional_bias(path("bias.onnx"));
+  write("x.npy", npy_row({-1, 2, -3, 4, 5}));
+  const std::pair<std::string, int> cases[] = {{"", 3},
+                                               {" --input x=" + path("x.npy"), 5},
+                                               {" --dim n=7", 7},
+                                               {" --dim 'x[1]=4'", 4},
+                                               {" --dim 'bias[0]=6'", 6}};
+  for (const auto& [flags, extent] : cases) {
+    const ProgramResult result = run_program(model + flags);
+    ASSERT_EQ(result.exit_code, 0) << flags << result.err;
+    EXPECT_EQ(result.json()["outputs"][0]["shape"], (std::vector<int>{1, extent})) << flags;
+  }
+}
+
 TEST_F(CliModel, SavedResultsKeepTheValueOfAnInputThatWasGiven) {
   write("open.onnx", open_model());
   write("x.npy", npy_row({-1, 2, -3}));

@@ -76,19 +76,51 @@ Datum filled_input(const Graph& graph, size_t index, const std::string& text, co
   }
 }
 
+std::string place_of(const std::string& input, size_t axis) { return fmt::format("{}[{}]", input, axis); }
+
+// Extents of a name that --dim says by place, or that what is given or in the file has, are those of all of that name.
+void bind_names(const Graph& graph, const Given& given, SeedOptions& seeds) {
+  for (const ValueId id : graph.inputs()) {
+    const std::string& input = graph.value(id).name();
+    const std::vector<Dim>& dims = graph.type(id).shape().dims();
+    const auto tensor = given.tensors.find(input);
+    const auto value = given.numbers.contains(input) ? seeds.values.end() : seeds.values.find(input);
+    const Tensor known = tensor != given.tensors.end() ? tensor->second
+                         : value != seeds.values.end() ? value->second
+                                                       : Tensor();
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      const std::string name(dims[axis].name());
+      const auto place = seeds.dims.find(place_of(input, axis));
+      if (name.empty()) continue;
+      if (place != seeds.dims.end()) seeds.dims.emplace(name, place->second);
+      if (known.is_present() && known.dims().size() == dims.size()) seeds.dims.emplace(name, known.dims()[axis]);
+    }
+  }
+}
+
+// A number fills the extents that others have, and only where nobody says what they are those of the file's value.
+void fill_extents_of_file(const Graph& graph, const Given& given, SeedOptions& seeds) {
+  for (const ValueId id : graph.inputs()) {
+    const std::string& input = graph.value(id).name();
+    if (!given.numbers.contains(input) || !seeds.values.contains(input)) continue;
+    const Dims extents = seeds.values.extract(input).mapped().dims();
+    const std::vector<Dim>& dims = graph.type(id).shape().dims();
+    for (size_t axis = 0; axis < dims.size() && dims.size() == extents.size(); ++axis) {
+      const bool is_said =
+          dims[axis].is_known() || (axis == 0 && seeds.batch) || seeds.dims.contains(place_of(input, axis));
+      const std::string name(dims[axis].name());
+      if (!is_said) seeds.dims.emplace(name.empty() ? place_of(input, axis) : name, extents[axis]);
+    }
+  }
+}
+
 // Draws what is not given; extents that a given input binds hold for the drawn ones too.
 std::vector<Datum> gather_inputs(const LoadedModel& loaded, const Given& given) {
   const Graph& graph = loaded.model.graph;
   SeedOptions seeds = loaded.seeds;
   for (const auto& [name, tensor] : given.tensors) seeds.values.erase(name);
-  for (const ValueId id : graph.inputs()) {
-    const auto found = given.tensors.find(graph.value(id).name());
-    const std::vector<Dim>& dims = graph.type(id).shape().dims();
-    if (found == given.tensors.end() || dims.size() != found->second.dims().size()) continue;
-    for (size_t axis = 0; axis < dims.size(); ++axis) {
-      if (!dims[axis].name().empty()) seeds.dims.emplace(dims[axis].name(), found->second.dims()[axis]);
-    }
-  }
+  bind_names(graph, given, seeds);
+  fill_extents_of_file(graph, given, seeds);
   std::vector<Datum> inputs;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const std::string& name = graph.value(graph.inputs()[i]).name();
@@ -120,7 +152,7 @@ std::vector<std::string> guessed_extents(const LoadedModel& loaded, const Given&
     if (given.tensors.contains(name) || !loaded.inputs[i].is_tensor() || !graph.type(id).is_tensor()) continue;
     const std::vector<Dim>& dims = graph.type(id).shape().dims();
     for (size_t axis = 0; axis < dims.size(); ++axis) {
-      const std::string place = fmt::format("{}[{}]", name, axis);
+      const std::string place = place_of(name, axis);
       const std::string what = dims[axis].name().empty() ? place : std::string(dims[axis].name());
       if (dims[axis].is_known() || known.contains(place) || !known.insert(what).second) continue;
       guessed.push_back(fmt::format("{}={}", what, loaded.inputs[i].tensor().dims()[axis]));
