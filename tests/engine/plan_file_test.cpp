@@ -179,12 +179,13 @@ TEST_F(PlanFile, SaysWhatIsWrong) {
   EXPECT_THROW(load_plan(folder_ / "nowhere.agplan"), IoError);
 }
 
-// A graph with the input w, and what a file had for it.
+// A graph with the input w, which a file has a value for, and weights that are kept beside the text as that value is.
 Optimized with_optional_input() {
   Optimized optimized;
   Graph& graph = optimized.graph;
   const Var x = input(graph, DType::f32, {2, 100}, "x");
-  graph.add_output(add(x, input(graph, DType::f32, {100}, "w")).id(), "y");
+  const Var scale = constant(graph, Tensor::of<float>({100}, std::vector<float>(100, 0.5F)), "scale");
+  graph.add_output(add(x * scale, input(graph, DType::f32, {100}, "w")).id(), "y");
   input(graph, DType::string, {2}, "\xff");
   return optimized;
 }
