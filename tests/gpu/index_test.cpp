@@ -7,6 +7,8 @@
 #include <cctype>
 
 #include "autograph/random.h"
+#include "backends/gpu/emit/emitted.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 
 namespace autograph::gpu {
@@ -111,6 +113,32 @@ TEST(Position, HasMoreThan32BitsWhereTheyAreNeeded) {
   index.cover((int64_t{1} << 31) - 1);
   EXPECT_EQ(index.name(), "i64");
   EXPECT_EQ(index.literal(int64_t{1} << 40), "1099511627776L");
+}
+
+// What repeats elements goes by way of twice the extent.
+TEST(Position, HasRoomForWhatIsFoldedBack) {
+  for (const char* mode : {"reflect", "wrap"}) {
+    const Attributes attributes{{"mode", std::string(mode)}};
+    const Dims dims{int64_t{3} << 29};
+    const std::vector<Type> inputs{Type(DType::u8, Shape::of(dims)), Type(DType::i64, Shape::of({2}))};
+    const std::vector<Type> outputs{Type(DType::u8, Shape::of({dims[0] + 2}))};
+    const std::vector<Tensor> constants{Tensor(), Tensor::vector({1, 1})};
+    const KernelCall call{
+        .op = pad_def(), .attributes = attributes, .inputs = inputs, .outputs = outputs, .constants = constants};
+    EXPECT_NE(emit(call, {}).source.find("typedef i64 Index;"), std::string::npos) << mode;
+  }
+}
+
+// One window, one tap: a step is larger than all that there is.
+TEST(Position, HasRoomForStepsOfWindows) {
+  const Attributes attributes{{"kernel_shape", Dims{1}}, {"strides", Dims{int64_t{1} << 40}},
+                              {"dilations", Dims{1}},    {"pads", Dims{0, 0}},
+                              {"p", int64_t{2}},         {"ceil_mode", int64_t{0}}};
+  const std::vector<Type> inputs{Type(DType::f32, Shape::of({1, 2, 4}))};
+  const std::vector<Type> outputs{Type(DType::f32, Shape::of({1, 2, 1}))};
+  const KernelCall call{
+      .op = lp_pool_def(), .attributes = attributes, .inputs = inputs, .outputs = outputs, .constants = {}};
+  EXPECT_NE(emit(call, {}).source.find("typedef i64 Index;"), std::string::npos);
 }
 
 }  // namespace

@@ -74,6 +74,8 @@ Emitted emit_pad(const KernelCall& call, const Target& target) {
   Writer writer(target);
   writer.index().cover(num_elements(y));
   writer.index().cover(num_elements(x));
+  // Positions are folded back by way of twice the extent.
+  for (const PaddedAxis& axis : *axes) writer.index().cover(fills ? axis.kept : 2 * axis.kept);
   std::vector<Parameter> parameters{input_parameter("x", type, 0)};
   if (fills && call.has_input(2)) parameters.push_back(input_parameter("filling", type, 2));
   parameters.push_back(output_parameter("y", type));

@@ -153,8 +153,7 @@ Emitted emit_conv(const KernelCall& whole, const Target& target) {
   const Conv conv = conv_of(call);
   Writer writer(target);
   epilogue.cover(writer.index());
-  // Positions in the padding are computed before they are looked at.
-  for (const WindowAxis& axis : conv.axes) writer.index().cover(axis.in + axis.pad_begin + axis.pad_end);
+  cover_windows(writer.index(), conv.axes);
   const bool is_small = conv.out_channels < kFewChannels || conv.in_channels * conv.kernel_positions < kFewTaps;
   if (is_small || num_elements(call.output_dims(0)) == 0) {
     write_direct(writer, call, conv, epilogue);
@@ -177,7 +176,7 @@ Emitted emit_conv_transpose(const KernelCall& call, const Target& target) {
   const int64_t groups = call.attributes.integer("group");
   Writer writer(target);
   for (const Dims& dims : {x, w, y}) writer.index().cover(num_elements(dims));
-  for (const WindowAxis& axis : axes) writer.index().cover(axis.in + axis.pad_begin + axis.kernel * axis.dilation);
+  cover_windows(writer.index(), axes);
   const IndexType& index = writer.index();
   const auto lit = [&](int64_t value) { return index.literal(value); };
   const int64_t positions = num_elements(in_extents(axes));

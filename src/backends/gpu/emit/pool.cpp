@@ -86,6 +86,7 @@ Emitted emit_pool(const KernelCall& call, const Target& target) {
   Writer writer(target);
   writer.index().cover(num_elements(call.input_dims(0)));
   writer.index().cover(num_elements(call.output_dims(0)));
+  cover_windows(writer.index(), axes);
   std::vector<Parameter> parameters{input_parameter("x", storage_type(dtype), 0),
                                     output_parameter("y", storage_type(dtype))};
   if (has_indices) parameters.push_back(output_parameter("indices", "i64", 1));
@@ -116,7 +117,7 @@ Emitted emit_max_pool_grad(const KernelCall& call, const Target& target) {
   Writer writer(target);
   writer.index().cover(elements);
   writer.index().cover(windows);
-  for (const WindowAxis& axis : axes) writer.index().cover(axis.in + axis.pad_begin + axis.kernel * axis.dilation);
+  cover_windows(writer.index(), axes);
   const auto lit = [&](int64_t value) { return writer.index().literal(std::max<int64_t>(value, 1)); };
   const std::string in = lit(num_elements(in_extents(axes)));
   const std::string out = lit(num_elements(out_extents(axes)));

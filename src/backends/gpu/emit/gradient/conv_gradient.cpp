@@ -102,8 +102,7 @@ Emitted emit_conv_grad_weight(const KernelCall& call, const Target& target) {
   for (const Dims& dims : {call.input_dims(0), call.input_dims(1)}) writer.index().cover(num_elements(dims));
   writer.index().cover(weights * grad.parts);
   writer.index().cover(grad.parts * grad.part + kTileSide);
-  for (const WindowAxis& axis : grad.axes)
-    writer.index().cover(axis.in + axis.pad_begin + std::max<int64_t>(0, axis.pad_end));
+  cover_windows(writer.index(), grad.axes);
   const std::string type = product_type(dtype);
   const std::string_view kept = compute_type(dtype);
   std::vector<Parameter> parameters{input_parameter("x", storage_type(dtype), 0),

@@ -1,7 +1,9 @@
 #include "backends/gpu/emit/text/window.h"
 
+#include <algorithm>
 #include <functional>
 
+#include "base/checked_int.h"
 #include "base/join.h"
 
 namespace autograph::gpu {
@@ -54,6 +56,17 @@ Dims kernel_extents(const std::vector<WindowAxis>& axes) {
   Dims dims;
   for (const WindowAxis& axis : axes) dims.push_back(axis.kernel);
   return dims;
+}
+
+void cover_windows(IndexType& index, const std::vector<WindowAxis>& axes) {
+  for (const WindowAxis& axis : axes) {
+    index.cover(axis.in + axis.pad_begin + std::max<int64_t>(axis.pad_end, 0));
+    // The last windows may reach beyond the padding.
+    index.cover(checked_add(axis.in + axis.pad_begin, (axis.kernel - 1) * axis.dilation, "window"));
+    // Where there is one window, or one tap, steps may be larger than all that is there.
+    index.cover(axis.stride);
+    index.cover(axis.dilation);
+  }
 }
 
 void write_taps(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o,

@@ -15,6 +15,9 @@ Dims in_extents(const std::vector<WindowAxis>& axes);
 Dims out_extents(const std::vector<WindowAxis>& axes);
 Dims kernel_extents(const std::vector<WindowAxis>& axes);
 
+/// Covers all positions and steps of windows, in the padding, too. What is below needs that.
+void cover_windows(IndexType& index, const std::vector<WindowAxis>& axes);
+
 /// Writes nested loops over the taps of the window at output position `o` (flat, among the output's) that lie inside
 /// the input, and in them `body`: the tap's flat position in the input is in `p`, in the kernel in `k`.
 void write_taps(Writer& writer, const std::vector<WindowAxis>& axes, std::string_view o,
