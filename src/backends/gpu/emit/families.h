@@ -13,8 +13,12 @@ Emitted emit_reduction(const KernelCall& call, const Target& target);
 Emitted emit_attention(const KernelCall& call, const Target& target);
 /// matmul, and fused bodies that begin with one.
 Emitted emit_matmul(const KernelCall& call, const Target& target);
+/// matmul_integer of bytes.
+Emitted emit_matmul_integer(const KernelCall& call, const Target& target);
 /// gemm of floats, and fused bodies that begin with one.
 Emitted emit_gemm(const KernelCall& call, const Target& target);
+/// rotary_embedding.
+Emitted emit_rotary_embedding(const KernelCall& call, const Target& target);
 /// conv, and fused bodies that begin with one.
 Emitted emit_conv(const KernelCall& call, const Target& target);
 /// conv_transpose.
@@ -41,6 +45,14 @@ Emitted emit_pool(const KernelCall& call, const Target& target);
 Emitted emit_max_pool_grad(const KernelCall& call, const Target& target);
 /// global_average_pool, global_max_pool, global_lp_pool.
 Emitted emit_global_pool(const KernelCall& call, const Target& target);
+/// lrn.
+Emitted emit_lrn(const KernelCall& call, const Target& target);
+/// dequantize_linear of integers of 8 to 32 bits.
+Emitted emit_dequantize(const KernelCall& call, const Target& target);
+/// quantize_linear to integers of 8 or 16 bits.
+Emitted emit_quantize(const KernelCall& call, const Target& target);
+/// dynamic_quantize_linear.
+Emitted emit_dynamic_quantize(const KernelCall& call, const Target& target);
 /// Ops that copy elements to other places: transpose, slice, concat, ...
 Emitted emit_moves(const KernelCall& call, const Target& target);
 /// pad.
@@ -60,7 +72,7 @@ Emitted emit_one_hot(const KernelCall& call, const Target& target);
 Emitted emit_arg_extreme(const KernelCall& call, const Target& target);
 /// cum_sum and cum_prod.
 Emitted emit_cumulative(const KernelCall& call, const Target& target);
-/// top_k of short rows.
+/// top_k of short rows, and of long ones where few elements are wanted.
 Emitted emit_top_k(const KernelCall& call, const Target& target);
 /// lstm, gru and rnn.
 Emitted emit_recurrent(const KernelCall& call, const Target& target);

@@ -1,4 +1,6 @@
-// matmul and gemm.
+// matmul, gemm and matmul_integer.
+#include <functional>
+
 #include "backends/gpu/emit/families.h"
 #include "backends/gpu/emit/text/epilogue.h"
 #include "backends/gpu/emit/text/product.h"
@@ -61,29 +63,27 @@ Emitted finish_product(Writer& writer, const Epilogue& epilogue, Product product
   return writer.finish();
 }
 
-}  // namespace
+// A product of matrices as matmul has it: what is multiplied, where the operands lie, and the rows of one matrix, since
+// those of all may be taken for one large one.
+struct Matmul {
+  Product product;
+  Stack left, right;
+  int64_t rows = 0;
+};
 
-Emitted emit_matmul(const KernelCall& whole, const Target& target) {
-  Epilogue epilogue(whole, matmul_def());
-  if (!epilogue.refusal().empty()) return refused(epilogue.refusal());
-  const KernelCall call = epilogue.producer();
-  const DType dtype = call.outputs[0].dtype();
-  if (!can_multiply(dtype, target)) return refused("dtype");
-  Dims a = call.input_dims(0);
-  Dims b = call.input_dims(1);
-  Dims leading = call.output_dims(0);
+Matmul matmul_of(Dims a, Dims b, Dims leading) {
   // One row or one column, which the result drops.
   const bool is_row = a.size() == 1;
   const bool is_column = b.size() == 1;
   if (is_row) a.insert(a.begin(), 1);
   if (is_column) b.push_back(1);
   leading.resize(leading.size() - (is_row ? 0 : 1) - (is_column ? 0 : 1));
-  Product product;
-  product.rows = a[a.size() - 2];
+  Matmul matmul;
+  Product& product = matmul.product;
+  product.rows = matmul.rows = a[a.size() - 2];
   product.inner = a.back();
   product.columns = b.back();
   product.batches = num_elements(leading);
-  product.type = product_type(dtype);
   product.can_split = true;
   const Dims a_leading(a.begin(), a.end() - 2);
   const Dims b_leading(b.begin(), b.end() - 2);
@@ -94,8 +94,38 @@ Emitted emit_matmul(const KernelCall& whole, const Target& target) {
     product.batches = 1;
   }
   const Dims to = is_one ? Dims{} : leading;
-  const Stack left{is_one ? Walk{} : batch_walk(a_leading, to, product.rows * product.inner), product.inner, 1};
-  const Stack right{is_one ? Walk{} : batch_walk(b_leading, to, product.inner * product.columns), product.columns, 1};
+  matmul.left = {is_one ? Walk{} : batch_walk(a_leading, to, product.rows * product.inner), product.inner, 1};
+  matmul.right = {is_one ? Walk{} : batch_walk(b_leading, to, product.inner * product.columns), product.columns, 1};
+  return matmul;
+}
+
+// Of an operand of bytes, whose zero point is taken off before it is multiplied; `line`: of which one of several.
+ElementText shifted_element(const KernelCall& call, const IndexType& index, const std::string& name, size_t slot,
+                            const Stack& stack,
+                            const std::function<std::string(const std::string&, const std::string&)>& line) {
+  const ElementText plain = element_of(index, name, call.inputs[slot].dtype(), "i32", stack);
+  if (!call.has_input(slot + 2)) {
+    return [=](const std::string& b, const std::string& row, const std::string& column) {
+      return fmt::format("(u32)({})", plain(b, row, column));
+    };
+  }
+  const bool are_many = num_elements(call.input_dims(slot + 2)) > 1;
+  return [=](const std::string& b, const std::string& row, const std::string& column) {
+    return fmt::format("(u32)({} - {}_zeros[{}])", plain(b, row, column), name, are_many ? line(row, column) : "0");
+  };
+}
+
+}  // namespace
+
+Emitted emit_matmul(const KernelCall& whole, const Target& target) {
+  Epilogue epilogue(whole, matmul_def());
+  if (!epilogue.refusal().empty()) return refused(epilogue.refusal());
+  const KernelCall call = epilogue.producer();
+  const DType dtype = call.outputs[0].dtype();
+  if (!can_multiply(dtype, target)) return refused("dtype");
+  Matmul matmul = matmul_of(call.input_dims(0), call.input_dims(1), call.output_dims(0));
+  Product& product = matmul.product;
+  product.type = product_type(dtype);
   Writer writer(target);
   epilogue.cover(writer.index());
   const std::string rows = writer.index().literal(product.rows);
@@ -105,7 +135,37 @@ Emitted emit_matmul(const KernelCall& whole, const Target& target) {
     writer.line("const Index at = ({} * {} + {}) * {} + {};", batch, rows, m, columns, n);
     epilogue.store(writer, "at", fmt::format("({}){}", type, sum));
   };
-  return finish_product(writer, epilogue, product, left, right);
+  return finish_product(writer, epilogue, product, matmul.left, matmul.right);
+}
+
+Emitted emit_matmul_integer(const KernelCall& call, const Target& target) {
+  if (!can_multiply(DType::i32, target)) return refused("groups of 256 items");
+  constexpr const char* kNames[] = {"left_bytes", "right_bytes", "left_bytes_zeros", "right_bytes_zeros"};
+  for (const size_t slot : {0, 1}) {
+    if (!is_whole(call.inputs[slot].dtype())) return refused("operands that are no integers");
+  }
+  Matmul matmul = matmul_of(call.input_dims(0), call.input_dims(1), call.output_dims(0));
+  Product& product = matmul.product;
+  product.type = "u32";  // sums wrap around
+  Writer writer(target);
+  cover_operands(writer.index(), call);
+  const auto lit = [&](int64_t value) { return writer.index().literal(value); };
+  product.left = shifted_element(
+      call, writer.index(), kNames[0], 0, matmul.left,
+      [&](const std::string& row, const std::string&) { return fmt::format("({}) % {}", row, lit(matmul.rows)); });
+  product.right = shifted_element(call, writer.index(), kNames[1], 1, matmul.right,
+                                  [](const std::string&, const std::string& column) { return column; });
+  product.write = [&](const std::string& batch, const std::string& m, const std::string& n, const std::string& sum) {
+    writer.line("y[({} * {} + {}) * {} + {}] = (i32)({});", batch, lit(product.rows), m, lit(product.columns), n, sum);
+  };
+  std::vector<Parameter> parameters;
+  for (size_t slot = 0; slot < std::size(kNames); ++slot) {
+    if (!call.has_input(slot)) continue;
+    parameters.push_back(input_parameter(kNames[slot], storage_type(call.inputs[slot].dtype()), slot));
+  }
+  parameters.push_back(output_parameter("y", "i32"));
+  write_product(writer, parameters, product);
+  return writer.finish();
 }
 
 Emitted emit_gemm(const KernelCall& whole, const Target& target) {

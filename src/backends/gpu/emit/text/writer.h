@@ -35,6 +35,7 @@ class Writer {
 
   const Target& target() const { return target_; }
   IndexType& index() { return index_; }
+  const IndexType& index() const { return index_; }
 
   /// Begins a kernel of `items` work items, of which each has its number in `i`. Positions are of type `Index`.
   void begin_items(const std::vector<Parameter>& parameters, int64_t items);
