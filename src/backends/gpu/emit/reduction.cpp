@@ -1,6 +1,7 @@
 // reduce_*: a group of items for each result, or one item where there is little to combine.
 //
 // Floats are summed in f32 by many items, or one after the other: the reference sums in f64.
+#include <algorithm>
 #include <functional>
 
 #include "backends/gpu/emit/families.h"
@@ -132,6 +133,43 @@ void write_log_sum_exp(Writer& writer, const ReductionPlan& plan, int64_t combin
   writer.line("total = isnan(top) || isinf(top) ? top : top + log(total);");
 }
 
+// Where there are fewer results than processors, groups combine parts of what belongs to one, and a second launch what
+// they got: one group would take all the others' time, and add up more numbers than f32 can.
+int64_t choose_parts(const Target& target, const ReductionPlan& plan, const ReducedDims& reduced) {
+  constexpr int64_t kShortestPart = 1 << 13;
+  const int64_t processors = target.processors;
+  if (!plan.by_group || reduced.results >= processors) return 1;
+  const int64_t wanted = 2 * processors / std::max<int64_t>(reduced.results, 1);
+  return std::max<int64_t>(1, std::min(wanted, reduced.combined / kShortestPart));
+}
+
+// Of part `g` % `parts` of the elements behind result `g` / `parts`.
+void write_parts(Writer& writer, const ReductionPlan& plan, const ReducedDims& reduced, int64_t parts,
+                 const std::vector<Parameter>& parameters) {
+  const auto lit = [&](int64_t value) { return writer.index().literal(value); };
+  writer.begin_groups(parameters, reduced.results * parts, plan.group_size);
+  writer.line("const Index o = g / {};", lit(parts));
+  const std::string span = lit((reduced.combined + parts - 1) / parts);
+  writer.line("const Index first = g % {} * {};", lit(parts), span);
+  writer.line("const Index last = first + {0} < {1} ? first + {0} : {1};", span, lit(reduced.combined));
+}
+
+// Combines what write_parts() kernels have left in "partial".
+void write_sum_of_parts(Writer& writer, const Form& form, int64_t results, int64_t parts, DType dtype) {
+  const std::string& type = form.combination.type;
+  const ReductionPlan plan = plan_reduction(writer.target(), results, parts);
+  begin_reduction(writer, plan, {scratch_parameter("partial", type), output_parameter("y", storage_type(dtype))},
+                  results);
+  writer.line("{} total = {};", type, form.combination.start);
+  write_loop(writer, plan, parts, [&] {
+    writer.line("const {} v = partial[o * {} + r];", type, writer.index().literal(parts));
+    writer.line("total = {};", form.combination.combine("total", "v"));
+  });
+  write_group_total(writer, plan, form.combination, "total");
+  writer.line("{}{}", plan.by_group ? "if (t == 0) " : "", store(dtype, "y", "o", form.result("total")));
+  writer.end();
+}
+
 }  // namespace
 
 Emitted emit_reduction(const KernelCall& call, const Target& target) {
@@ -158,8 +196,16 @@ Emitted emit_reduction(const KernelCall& call, const Target& target) {
   } else {
     parameters.push_back(input_parameter("x0", storage_type(dtype), 0));
   }
-  parameters.push_back(output_parameter("y", storage_type(dtype)));
-  begin_reduction(writer, plan, parameters, reduced.results);
+  const int64_t parts = is_log_sum_exp ? 1 : choose_parts(target, plan, reduced);
+  if (parts > 1) {
+    writer.index().cover(2 * reduced.combined);
+    writer.scratch_bytes = static_cast<size_t>(reduced.results * parts) * sizeof(int64_t);  // of any type
+    parameters.push_back(scratch_parameter("partial", form->combination.type));
+    write_parts(writer, plan, reduced, parts, parameters);
+  } else {
+    parameters.push_back(output_parameter("y", storage_type(dtype)));
+    begin_reduction(writer, plan, parameters, reduced.results);
+  }
   writer.line("const Index kept = {};", position(writer.index(), "o", reduced.kept));
   const auto element = [&]() -> std::string {
     writer.line("const Index e = kept + {};", position(writer.index(), "r", reduced.reduced));
@@ -170,13 +216,26 @@ Emitted emit_reduction(const KernelCall& call, const Target& target) {
   } else {
     const std::string& type = form->combination.type;
     writer.line("{} total = {};", type, form->combination.start);
-    write_loop(writer, plan, reduced.combined, [&] {
+    const auto combine = [&] {
       writer.line("const {} v = {};", type, element());
       if (chain.refusal().empty()) writer.line("total = {};", form->combination.combine("total", form->element("v")));
-    });
+    };
+    if (parts > 1) {
+      writer.open("for (Index r = first + t; r < last; r += {})", plan.group_size);
+      combine();
+      writer.close();
+    } else {
+      write_loop(writer, plan, reduced.combined, combine);
+    }
     write_group_total(writer, plan, form->combination, "total");
   }
   if (!chain.refusal().empty()) return refused(chain.refusal());
+  if (parts > 1) {
+    writer.line("if (t == 0) partial[g] = total;");
+    writer.end();
+    write_sum_of_parts(writer, *form, reduced.results, parts, dtype);
+    return writer.finish();
+  }
   const std::string result = is_log_sum_exp ? "total" : form->result("total");
   writer.line("{}{}", plan.by_group ? "if (t == 0) " : "", store(dtype, "y", "o", result));
   writer.end();

@@ -1,0 +1,105 @@
+// What an OpenCL device makes of long rows: sums that many groups share, extremes and their places, the first few.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "autograph/builder.h"
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/reduction.h"
+#include "autograph/random.h"
+#include "gpu/opencl_test_device.h"
+#include "ops/defs.h"
+#include "ops/sample.h"
+
+namespace autograph {
+namespace {
+
+// Millions of equal numbers: each item of a single group would add up so many that all are rounded the same way.
+TEST(OpenClLongRows, AddUpMillions) {
+  AG_NEEDS_OPENCL();
+  constexpr int64_t kCount = 1 << 22;
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {2, kCount});
+  graph.output("mean", reduce_mean(x, {1}, false));
+  graph.output("sum", reduce_sum(mul(x, x), {0, 1}, true));
+  graph.output("largest", reduce_max(x, {1}, false));
+  Random random(1);
+  const Tensor values = draw_tensor(random, DType::f32, {2, kCount}, 0.1, 0.1);
+  EXPECT_EQ(difference_on_opencl(graph.build(), {values}, {1e-5, 0}), "");
+}
+
+// Integers wrap around in parts as in one piece.
+TEST(OpenClLongRows, CombineIntegersInParts) {
+  AG_NEEDS_OPENCL();
+  for (const DType dtype : {DType::i32, DType::u32, DType::i64, DType::u64}) {
+    GraphBuilder graph;
+    const Var x = graph.input("x", dtype, {3, 50021});
+    graph.output("sum", reduce_sum(x, {1}, false));
+    graph.output("least", reduce_min(x, {0, 1}, false));
+    Random random(2);
+    EXPECT_EQ(difference_on_opencl(graph.build(), {draw_tensor(random, dtype, {3, 50021}, 0, 1e9)}), "")
+        << to_string(dtype);
+  }
+}
+
+Graph extremes_of(DType dtype, const Dims& dims, int64_t axis) {
+  Graph graph;
+  const Var x = input(graph, dtype, Shape::of(dims), "x");
+  for (const OpDef* op : {&arg_max_def(), &arg_min_def()}) {
+    for (const int64_t last : {0, 1}) {
+      Attributes attributes{{"axis", axis}, {"keepdims", int64_t{0}}, {"select_last_index", last}};
+      graph.add_output(apply(*op, {x}, std::move(attributes)).id(), std::string(op->name) + std::to_string(last));
+    }
+  }
+  return graph;
+}
+
+// Few values, so that each extreme is there many times; in one row NaN, too.
+TEST(OpenClLongRows, HaveTheirExtremesWhereTheReferenceHasThem) {
+  AG_NEEDS_OPENCL();
+  for (const DType dtype : {DType::f32, DType::i32, DType::u8, DType::f16}) {
+    for (const int64_t axis : {0, 1}) {
+      const Dims dims = axis == 0 ? Dims{5000, 3} : Dims{3, 5000};
+      Random random(3);
+      Tensor x = draw_tensor(random, DType::i32, dims, 0, 5);
+      if (dtype == DType::f32) {
+        std::vector<float> values;
+        for (const double v : x.to_f64()) values.push_back(static_cast<float>(v));
+        for (const size_t k : {1500, 1501, 4203}) values[k] = std::numeric_limits<float>::quiet_NaN();
+        x = Tensor::of<float>(dims, values);
+      } else {
+        x = draw_tensor(random, dtype, dims, 0, 5);
+      }
+      EXPECT_EQ(difference_on_opencl(extremes_of(dtype, dims, axis), {x}), "") << to_string(dtype) << ", axis " << axis;
+    }
+  }
+}
+
+// Rows are cut into blocks, of which the first few elements each come together until all can be compared.
+TEST(OpenClLongRows, GiveTheirFirstFewElements) {
+  AG_NEEDS_OPENCL();
+  for (const auto& [length, k] : std::vector<std::pair<int64_t, int64_t>>{{4097, 1}, {50257, 40}, {70001, 512}}) {
+    for (const int64_t axis : {0, 1}) {
+      for (const bool largest : {true, false}) {
+        const Dims dims = axis == 0 ? Dims{length, 2} : Dims{2, length};
+        GraphBuilder graph;
+        const Var x = graph.input("x", DType::f32, Shape::of(dims));
+        const auto [first, places] = top_k(x, k, axis, largest);
+        graph.output("values", first);
+        graph.output("places", places);
+        Random random(4);
+        std::vector<float> values;
+        // Many are equal: of these the first ones are wanted.
+        for (const double v : draw_tensor(random, DType::i32, dims, 0, 999).to_f64()) {
+          values.push_back(static_cast<float>(v));
+        }
+        values[2049] = std::numeric_limits<float>::quiet_NaN();
+        EXPECT_EQ(difference_on_opencl(graph.build(), {Tensor::of<float>(dims, values)}), "")
+            << k << " of " << length << ", axis " << axis;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace autograph
