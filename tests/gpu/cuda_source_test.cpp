@@ -8,6 +8,8 @@
 #include "autograph/random.h"
 #include "backends/gpu/emit/emitted.h"
 #include "gpu/nvrtc.h"
+#include "ops/defs.h"
+#include "ops/sample.h"
 #include "support/kernels/run_kernel.h"
 
 namespace autograph {
@@ -30,6 +32,32 @@ TEST(CudaSource, SpillsAreFound) {
   source += "__syncthreads();\n";
   for (int k = 0; k < 512; ++k) source += "x[" + std::to_string(511 - k) + "] = a" + std::to_string(k) + " * 2;\n";
   EXPECT_NE(nvrtc.why_not(source + "}\n", "sm_90").find("spill"), std::string::npos);
+}
+
+// 24 x 24 pixels become 4096 x 4096: a table of two neighbours and their weights for each row and each column.
+KernelCase large_resize() {
+  OpSample sample;
+  Random random(1);
+  sample.inputs = {draw_tensor(random, DType::f32, {1, 1, 24, 24}), Datum(),
+                   Tensor::of<float>({4}, {1, 1, 4096.0F / 24, 4096.0F / 24})};
+  sample.attributes = {{"mode", std::string("linear")}};
+  return {resize_def(), sample, {.constant_weights = true}};
+}
+
+TEST(CudaSource, HasRoomForTheTablesOfLargeImages) {
+  const Nvrtc& nvrtc = Nvrtc::of_process();
+  if (!nvrtc.is_there()) GTEST_SKIP() << "no libnvrtc here";
+  const KernelCase test = large_resize();
+  const gpu::Emitted emitted = gpu::emit(test.call(), {.dialect = gpu::Dialect::cuda});
+  ASSERT_EQ(emitted.refusal, "");
+  EXPECT_EQ(nvrtc.why_not(emitted.source, "sm_90").substr(0, 2000), "");
+}
+
+// There tables lie in constant memory, of which no device need have more.
+TEST(OpenClSource, RefusesTablesThatSomeDevicesHaveNoRoomFor) {
+  const KernelCase test = large_resize();
+  const std::string refusal = gpu::emit(test.call(), {.dialect = gpu::Dialect::opencl}).refusal;
+  EXPECT_EQ(refusal, "tables of 131072 bytes, of 65536 that every device has");
 }
 
 TEST_P(CudaSources, Compiles) {

@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <filesystem>
+
+#include "backends/cuda/libraries/libraries.h"
 
 namespace autograph {
 namespace {
@@ -22,6 +25,20 @@ constexpr const char* kLibraries[] = {"libnvrtc.so",
                                       "/usr/local/cuda/lib64/libnvrtc.so.13",
                                       "/usr/local/cuda/lib64/libnvrtc.so.12"};
 
+// As a Python package has it, whose library of built-in functions the loader does not find by itself.
+void* open_in(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
+    if (!std::filesystem::exists(folder / name, error)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const bool is_builtins = entry.path().filename().string().starts_with("libnvrtc-builtins.so.");
+      if (is_builtins) ::dlopen(entry.path().c_str(), RTLD_NOW | RTLD_GLOBAL);
+    }
+    if (void* library = ::dlopen((folder / name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
+
 // "ptxas info : ... 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads": a line for each kernel. What says
 // nothing of it was compiled by a version that does not tell.
 bool spills(const std::string& log) {
@@ -37,6 +54,10 @@ bool spills(const std::string& log) {
 Nvrtc::Nvrtc() {
   for (const char* library : kLibraries) {
     library_ = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (library_) return;
+  }
+  for (const std::string& folder : cuda::library_folders()) {
+    library_ = open_in(folder);
     if (library_) return;
   }
 }

@@ -7,7 +7,8 @@ namespace autograph {
 
 class Nvrtc {
  public:
-  /// Looks for libnvrtc in the usual places, once.
+  /// Looks for libnvrtc where the loader does, and where programs look for it (VIRTUAL_ENV names a Python environment
+  /// that has it), once.
   static const Nvrtc& of_process();
   bool is_there() const { return library_ != nullptr; }
   /// "" when `source` compiles for `architecture` ("sm_80") and its kernels keep all they compute in registers, else

@@ -12,7 +12,6 @@
 #define __device__
 #define __global__
 #define __forceinline__ inline
-#define __constant__ const
 #define __shared__ static  // groups run one after the other
 #define __launch_bounds__(...)
 

@@ -8,7 +8,9 @@
 namespace autograph::gpu {
 namespace {
 
-constexpr size_t kMaxTable = 1 << 14;  // entries, as there is little constant memory
+constexpr size_t kMaxTable = 1 << 14;  // entries of an axis: beyond them the text grows without end
+// What every OpenCL device has for tables at least. Those of CUDA lie in the memory of the device.
+constexpr size_t kConstantBytes = size_t{64} << 10;
 
 // Index and weight of tap t of output coordinate c at c * taps + t; shorter lists are filled up with weight 0.
 struct Table {
@@ -17,7 +19,7 @@ struct Table {
   std::vector<std::string> weights;
 };
 
-std::optional<Table> table_of(const std::vector<ResizeMix>& mixes) {
+std::optional<Table> table_of(const std::vector<ResizeMix>& mixes, DType number) {
   Table table;
   for (const ResizeMix& mix : mixes) table.taps = std::max(table.taps, mix.taps.size());
   if (table.taps * mixes.size() > kMaxTable) return std::nullopt;
@@ -26,7 +28,7 @@ std::optional<Table> table_of(const std::vector<ResizeMix>& mixes) {
     for (size_t t = 0; t < table.taps; ++t) {
       const auto [index, weight] = t < mix.taps.size() ? mix.taps[t] : std::pair(mix.taps[0].first, 0.0);
       table.indices.push_back(index);
-      table.weights.push_back(literal(DType::f32, weight));
+      table.weights.push_back(literal(number, weight));
     }
   }
   return table;
@@ -56,14 +58,24 @@ Emitted emit_resize(const KernelCall& call, const Target& target) {
   writer.index().cover(num_elements(x));
   writer.index().cover(num_elements(y));
   const Dims strides = row_major_strides(x);
+  // Weights of f64 are as exact as what they weigh.
+  const DType number = dtype == DType::f64 ? DType::f64 : DType::f32;
+  size_t table_bytes = 0;
   std::vector<Table> tables(axes.size());
   for (size_t a = 0; a < axes.size(); ++a) {
     if (axes[a].is_identity()) continue;
-    const auto table = table_of(resize_mixes(call.attributes, axes[a]));
+    const auto table = table_of(resize_mixes(call.attributes, axes[a]), number);
     if (!table) return refused("an axis that is long, or is read beyond its ends");
     tables[a] = *table;
     writer.function(fmt::format("CONSTANT i32 index{}[] = {{{}}};\n", a, join(table->indices, ", ")));
-    writer.function(fmt::format("CONSTANT f32 weight{}[] = {{{}}};\n", a, join(table->weights, ", ")));
+    table_bytes += table->indices.size() * sizeof(int32_t);
+    if (is_nearest) continue;
+    writer.function(
+        fmt::format("CONSTANT {} weight{}[] = {{{}}};\n", compute_type(number), a, join(table->weights, ", ")));
+    table_bytes += table->weights.size() * compute_bytes(number);
+  }
+  if (target.dialect == Dialect::opencl && table_bytes > kConstantBytes) {
+    return refused(fmt::format("tables of {} bytes, of {} that every device has", table_bytes, kConstantBytes));
   }
   writer.begin_items({input_parameter("x", type, 0), output_parameter("y", type)}, num_elements(y));
   if (!is_nearest) writer.line("{} total = 0;", compute_type(dtype));

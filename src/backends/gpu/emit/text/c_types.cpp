@@ -58,7 +58,7 @@ typedef double f64;
 #define DEVICE static __device__ __forceinline__
 #define GLOBAL
 #define LOCAL __shared__
-#define CONSTANT static __constant__
+#define CONSTANT static __device__ const
 #define ALIGNED __attribute__((aligned(16)))
 #define BARRIER() __syncthreads()
 #define THREAD() ((i32)threadIdx.x)
