@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <mutex>
 
 #include "autograph/error.h"
@@ -91,7 +92,8 @@ Machine::Machine(std::string name, cl_platform_id platform, cl_device_id device)
   const std::string extensions = text_of(device, CL_DEVICE_EXTENSIONS);
   target_.dialect = gpu::Dialect::opencl;
   target_.has_f64 = extensions.find("cl_khr_fp64") != std::string::npos;
-  target_.max_group = std::min<size_t>(256, number_of<size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
+  // Reductions halve groups.
+  target_.max_group = std::bit_floor(std::min<size_t>(256, number_of<size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE)));
   target_.local_bytes = number_of<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE);
   if ((number_of<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0) {
     target_.processors = static_cast<int>(number_of<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS));
