@@ -12,9 +12,15 @@
 #include "runtime/step_profile.h"
 
 namespace autograph {
+namespace {
+
+// Captured graphs of one plan: two buffers that take turns need two, and each graph takes memory of the device.
+constexpr size_t kMostPlacements = 4;
+
+}  // namespace
 
 StreamRun::StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> compiled)
-    : Launchable(std::move(compiled)), device_(device) {
+    : Launchable(std::move(compiled)), device_(device), may_capture_(!compiled_->has_dynamic_steps) {
   const Plan& plan = compiled_->plan;
   inputs_.resize(plan.inputs.size());
   outputs_.resize(plan.outputs.size());
@@ -26,15 +32,18 @@ StreamRun::StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> c
   build_views();
 }
 
-// Streams of the widest stage, and what they wait for each other with.
+// Streams of the widest stage, and what they wait for each other with. A schedule may have more streams than are worth
+// using here: these share one, in which steps keep their order.
 void StreamRun::make_streams() {
   const Plan& plan = compiled_->plan;
   size_t width = 1;
+  for (const PlanStage& stage : plan.stages) width = std::max(width, stage.streams.size());
+  const int most = device_.properties().max_streams;
+  if (most > 0) width = std::min(width, static_cast<size_t>(most));
   stream_of_.resize(plan.steps.size(), 0);
   for (const PlanStage& stage : plan.stages) {
-    width = std::max(width, stage.streams.size());
-    for (uint32_t stream = 0; stream < stage.streams.size(); ++stream) {
-      for (const uint32_t step : stage.streams[stream]) stream_of_[step] = stream;
+    for (size_t stream = 0; stream < stage.streams.size(); ++stream) {
+      for (const uint32_t step : stage.streams[stream]) stream_of_[step] = static_cast<uint32_t>(stream % width);
     }
   }
   for (size_t i = 0; i < width; ++i) {
@@ -72,8 +81,12 @@ void StreamRun::bind(Port& port, const Buffer& given, size_t bytes, const char* 
   port.given = given;
   port.bytes = bytes;
   port.is_copied = given.data() && given.memory() != device_.memory();
-  if (port.is_copied && port.on_device.size_bytes() < bytes) {
+  if (!port.is_copied || port.on_device.size_bytes() >= bytes) return;
+  try {
+    port.on_device = Buffer();  // makes room first
     port.on_device = Buffer::allocate(bytes, device_.memory());
+  } catch (const BudgetError&) {
+    rethrow_with_largest(*compiled_);
   }
 }
 
@@ -153,27 +166,24 @@ void StreamRun::bind_arena(Tensor arena) {
   arena_address_ = static_cast<char*>(arena_.buffer().data());
 }
 
-// Has anything moved since this was asked last?
-bool StreamRun::note_moves() {
-  bool has_moved = std::exchange(resolved_arena_, arena_address_) != arena_address_;
-  const auto note = [&](Port& port) {
-    void* const address = port.address();
-    has_moved = std::exchange(port.resolved, address) != address || has_moved;
-  };
-  for (Port& port : inputs_) note(port);
-  for (Port& port : outputs_) note(port);
-  return has_moved;
-}
-
+// Outputs that are the next inputs, and buffers that take turns, come back to the same few places.
 void StreamRun::resolve_views() {
-  const bool is_first = num_launches_ == 0;
-  if (!note_moves() && !is_first) return;
+  addresses_.assign(1, arena_address_);
+  for (const Port& port : inputs_) addresses_.push_back(port.address());
+  for (const Port& port : outputs_) addresses_.push_back(port.address());
+  if (!placements_.empty() && placements_.front().addresses == addresses_) return;
   for (size_t v = 0; v < views_.size(); ++v) {
     if (slot_of_view_[v] == kNoSlot) continue;
     views_[v] = TensorView(views_[v].dtype(), views_[v].dims(), address_of(slot_of_view_[v]));
   }
-  num_launches_ = 0;
-  captured_.reset();
+  const auto is_here = [this](const Placement& placement) { return placement.addresses == addresses_; };
+  auto here = std::find_if(placements_.begin(), placements_.end(), is_here);
+  if (here == placements_.end()) {
+    if (placements_.size() == kMostPlacements) placements_.pop_back();
+    placements_.emplace_back().addresses = addresses_;
+    here = placements_.end() - 1;
+  }
+  std::rotate(placements_.begin(), here, here + 1);
 }
 
 void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
@@ -238,13 +248,16 @@ void StreamRun::enqueue_inputs() {
   }
 }
 
-// What has been launched twice in the same place is captured, where the device can do that and no step has to look at
+// What is launched a second time in the same place is captured, where the device can do that and no step has to look at
 // elements first.
 void StreamRun::start_steps(const Launch& launch) {
-  const bool may_capture = !compiled_->has_dynamic_steps;
-  if (++num_launches_ == 2 && may_capture) captured_ = streams_[0]->capture([&] { enqueue_steps(launch); });
-  if (captured_) {
-    captured_->replay(*streams_[0]);
+  Placement& here = placements_.front();
+  if (++here.num_launches == 2 && may_capture_) {
+    here.captured = streams_[0]->capture([&] { enqueue_steps(launch); });
+    may_capture_ = here.captured != nullptr;
+  }
+  if (here.captured) {
+    here.captured->replay(*streams_[0]);
   } else {
     enqueue_steps(launch);
   }
@@ -260,15 +273,16 @@ void StreamRun::enqueue_steps(const Launch& launch) {
 
 void StreamRun::enqueue_stage(const PlanStage& stage, const Launch& launch) {
   const Plan& plan = compiled_->plan;
-  if (stage.streams.size() > 1) streams_[0]->record(*ends_[0]);
-  for (size_t s = 1; s < stage.streams.size(); ++s) streams_[s]->wait_for(*ends_[0]);
+  const size_t width = std::min(stage.streams.size(), streams_.size());
+  if (width > 1) streams_[0]->record(*ends_[0]);
+  for (size_t s = 1; s < width; ++s) streams_[s]->wait_for(*ends_[0]);
   for (size_t i = stage.begin; i < stage.end; ++i) {
     Stream& stream = stream_of(i);
     for (const uint32_t other : plan.steps[i].waits) stream.wait_for(*events_[other]);
     enqueue(i, stream, launch);
     if (events_[i]) stream.record(*events_[i]);
   }
-  for (size_t s = 1; s < stage.streams.size(); ++s) {
+  for (size_t s = 1; s < width; ++s) {
     streams_[s]->record(*ends_[s]);
     streams_[0]->wait_for(*ends_[s]);
   }

@@ -35,8 +35,14 @@ class StreamRun final : public Launchable {
     Buffer on_device;  // for copies of what lies on the host; allocated when first needed
     size_t bytes = 0;  // of what the caller gave: the slot knows them only where its shape is known
     bool is_copied = false;
-    void* resolved = nullptr;  // where it was in the last launch
     void* address() const { return is_copied ? on_device.data() : given.data(); }
+  };
+
+  // Where the arena, the inputs and the outputs lay in launches, and what was captured of one of these.
+  struct Placement {
+    std::vector<const void*> addresses;
+    int num_launches = 0;
+    std::unique_ptr<CapturedWork> captured;  // all steps; null: not yet, or not possible
   };
 
   // What is the same for all steps of one launch.
@@ -52,7 +58,6 @@ class StreamRun final : public Launchable {
   void* address_of(SlotIndex slot) const override;
   Datum datum_of(SlotIndex slot) const override;
   Stream& stream_of(size_t step) { return *streams_[stream_of_[step]]; }
-  bool note_moves();
   void resolve_views();
   // Copies in, calls `work`, which enqueues the steps, and copies out; returns when all is over, whatever happens.
   void run_around(const std::function<void()>& work);
@@ -72,19 +77,20 @@ class StreamRun final : public Launchable {
   Datum read_slot(SlotIndex slot);
 
   const Device& device_;
-  char* resolved_arena_ = nullptr;          // where it was in the last launch
-  int num_launches_ = 0;                    // since something has moved
-  std::unique_ptr<CapturedWork> captured_;  // all steps; null: not yet, or not possible
+  bool may_capture_;                    // false once it has turned out not to be possible
+  std::vector<Placement> placements_;   // a few, the one of the last launch first
+  std::vector<const void*> addresses_;  // of this launch
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
   std::vector<Datum> datums_;   // inputs as they were given; only with dynamic steps
   std::vector<Buffer> staged_;  // by output; empty where it is not staged
   std::vector<SlotIndex> slot_of_view_;
-  std::vector<std::unique_ptr<Stream>> streams_;  // the first one has all steps outside stages
-  std::vector<std::unique_ptr<Event>> ends_;      // by stream
-  std::vector<std::unique_ptr<Event>> events_;    // by step; null where nobody waits for it
-  std::vector<uint32_t> stream_of_;               // by step
-  std::unique_ptr<FiniteCheck> finite_;           // null until check_nan asks for it
+  // The first one has all steps outside stages; no more than are worth using on the device.
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Event>> ends_;    // by stream
+  std::vector<std::unique_ptr<Event>> events_;  // by step; null where nobody waits for it
+  std::vector<uint32_t> stream_of_;             // by step
+  std::unique_ptr<FiniteCheck> finite_;         // null until check_nan asks for it
 };
 
 }  // namespace autograph
