@@ -212,6 +212,90 @@ TEST_F(CudaTest, ReplaysWhatItHasCaptured) {
   EXPECT_EQ(difference(outputs, expected), "");
 }
 
+// An input and an output that change places: each way round has a graph of its own.
+TEST_F(CudaTest, KeepsAGraphForEachPlaceThatBuffersComeBackTo) {
+  const Executable there = compile(make_chain(), on_cuda());
+  const Executable here = compile(make_chain(), on_reference());
+  Tensor expected = draw_f32(1, {4, 8});
+  const std::vector<Tensor> buffers{expected.to(device().memory()),
+                                    Tensor::empty(DType::f32, {4, 8}, device().memory())};
+  const standin::Counts before = standin::counts();
+  for (size_t run = 0; run < 8; ++run) {
+    std::vector<Tensor> output{buffers[(run + 1) % 2]};
+    there.run_into({buffers[run % 2]}, output);
+    expected = here.run({expected})[0].tensor();
+    EXPECT_EQ(difference(Datum(output[0].to_host()), Datum(expected)), "") << "run " << run;
+  }
+  const standin::Counts after = standin::counts();
+  EXPECT_EQ(after.captures - before.captures, 2U);
+  EXPECT_EQ(after.replays - before.replays, 6U);
+}
+
+// Outputs that stay somewhere else each time: there is nothing to capture, and no graph is left of places of before.
+TEST_F(CudaTest, KeepsFewGraphsOfPlaces) {
+  const Executable there = compile(make_chain(), on_cuda());
+  const Tensor x = draw_f32(1, {4, 8}).to(device().memory());
+  const size_t graphs = standin::counts().graphs;
+  std::vector<Tensor> outputs;
+  for (int place = 0; place < 9; ++place) {
+    std::vector<Tensor> output{Tensor::empty(DType::f32, {4, 8}, device().memory())};
+    for (int run = 0; run < 2; ++run) there.run_into({x}, output);
+    outputs.push_back(output[0]);
+    EXPECT_TRUE(output[0].to_host().bitwise_equal(outputs[0].to_host()));
+  }
+  EXPECT_EQ(standin::counts().graphs - graphs, 4U);
+}
+
+// A plan file may have more streams than the device is worth.
+TEST_F(CudaTest, SharesEightStreamsAmongAllThatAScheduleHas) {
+  Graph graph("wide");
+  const Var x = input(graph, DType::f32, {4, 8}, "x");
+  CompileOptions options = on_cuda();
+  Schedule schedule;
+  schedule.stages.resize(2);
+  std::vector<Var> branches;
+  for (int k = 0; k < 12; ++k) {
+    branches.push_back(sigmoid(x + static_cast<double>(k)));
+    const NodeId last = graph.value(branches.back().id()).producer();
+    schedule.stages[0].streams.push_back({graph.value(graph.node(last).inputs()[0]).producer(), last});
+  }
+  const Var y = concat(branches, 0);
+  schedule.stages[1].streams.push_back({graph.value(y.id()).producer()});
+  graph.add_output(y.id(), "y");
+  options.expert.schedule = std::make_shared<Schedule>(schedule);
+  machine();  // has a stream of its own
+  const size_t before = standin::counts().streams;
+  const Executable there = compile(graph, options);
+  const Tensor in = draw_f32(1, {4, 8});
+  const auto expected = compile(graph, on_reference()).run({in});
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(difference(there.run({in}), expected), "") << "run " << run;
+  EXPECT_EQ(standin::counts().streams - before, 8U);
+}
+
+// What the driver does not capture, inside of a library for example, runs as it is.
+TEST_F(CudaTest, GoesOnWhereTheDriverEndsACapture) {
+  cuda::CudaStream stream(machine());
+  const auto piece = device().memory()->allocate(64);
+  EXPECT_EQ(stream.capture([&] { device().memory()->allocate(64); }), nullptr);
+  EXPECT_EQ(standin::take_misuses().size(), 1U) << "as libraries do";
+  const auto copies = [&] { device().memory()->copy(piece.get(), static_cast<char*>(piece.get()) + 32, 32, &stream); };
+  EXPECT_NE(stream.capture(copies), nullptr);
+  copies();
+  stream.wait();
+}
+
+// One graph more than the device has room for.
+TEST_F(CudaTest, GoesOnWithoutRoomForAGraph) {
+  const Executable there = compile(make_chain(), on_cuda());
+  const Tensor x = draw_f32(1, {4, 8});
+  const auto expected = compile(make_chain(), on_reference()).run({x});
+  const size_t replays = standin::counts().replays;
+  ::setenv("AG_STANDIN_GRAPHS", "0", 1);
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(difference(there.run({x}), expected), "") << "run " << run;
+  ::unsetenv("AG_STANDIN_GRAPHS");
+  EXPECT_EQ(standin::counts().replays, replays);
+}
+
 // Nothing of the step runs on the host: forward, backward and update are one graph.
 TEST_F(CudaTest, CapturesAStepOfTrainingAGru) {
   Graph model("gru");
@@ -310,6 +394,23 @@ TEST_F(CudaTest, LeavesNothingBehind) {
   EXPECT_EQ(after.graphs, before.graphs);
 }
 
+// A rule of the stand-in: graphs keep no modules.
+TEST_F(CudaTest, FindsGraphsThatOutliveTheirKernels) {
+  auto module = machine().modules().get("extern \"C\" __global__ void kernel0(int* x) { x[0] = 1; }");
+  const auto piece = device().memory()->allocate(64);
+  cuda::CudaStream stream(machine());
+  const void* const pointer = piece.get();
+  const auto captured = stream.capture([&] { stream.launch({module->function("kernel0"), 1, 1, {&pointer, 1}, "x"}); });
+  ASSERT_NE(captured, nullptr);
+  captured->replay(stream);
+  stream.wait();
+  EXPECT_EQ(standin::take_misuses().size(), 0U);
+  module.reset();
+  captured->replay(stream);
+  stream.wait();
+  EXPECT_EQ(standin::take_misuses().size(), 1U);
+}
+
 TEST_F(CudaTest, CopiesThereBackAndWithin) {
   const Tensor host = draw_f32(1, {5, 7});
   const Tensor there = host.to(device().memory());
@@ -345,6 +446,32 @@ TEST_F(CudaTest, RefusesWhatIsTooLarge) {
   const std::string message = message_of<BudgetError>([&] { device().memory()->allocate(size_t{1} << 50); });
   EXPECT_NE(message.find(std::to_string(size_t{1} << 50)), std::string::npos) << message;
   EXPECT_NE(message.find("free"), std::string::npos) << message;
+}
+
+// A device may have more memory than the host.
+TEST_F(CudaTest, PlansForMoreMemoryThanTheHostHas) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {int64_t{1} << 38});
+  graph.output("y", relu(x));
+  const Graph built = graph.build();
+  EXPECT_NE(message_of<BudgetError>([&] { compile(built, on_reference()); }), "");
+  EXPECT_EQ(compile(built, on_cuda()).kernel_choices()[0].kernel, "cuda.generated");
+  CompileOptions options = on_cuda();
+  options.memory_budget_bytes = size_t{1} << 30;
+  EXPECT_NE(message_of<BudgetError>([&] { compile(built, options); }).find("1073741824 may be used"),
+            std::string::npos);
+}
+
+TEST_F(CudaTest, NamesTheLargestTensorsWhereAnInputHasNoRoom) {
+  GraphBuilder graph;
+  graph.output("y", relu(graph.input("x", DType::f32, {1000})));
+  const Executable there = compile(graph.build(), on_cuda());
+  ::setenv("AG_STANDIN_MEMORY", "100", 1);
+  const std::string message = message_of<BudgetError>([&] { there.run({draw_f32(1, {1000})}); });
+  ::unsetenv("AG_STANDIN_MEMORY");
+  EXPECT_NE(message.find("no room for 4000 bytes"), std::string::npos) << message;
+  EXPECT_NE(message.find("the largest tensors are:"), std::string::npos) << message;
+  EXPECT_EQ(there.run({draw_f32(1, {1000})}).size(), 1U) << "as soon as there is room";
 }
 
 TEST_F(CudaTest, BuildsProgramsOnce) {

@@ -71,8 +71,7 @@ Capture::~Capture() {
 
 Capture* Capture::of_this_thread() { return capture_of_thread; }
 
-void Capture::refuse(std::string_view what) {
-  is_refused_ = true;
+void Capture::refuse(std::string_view what) const {
   throw DeviceError(fmt::format("[{}] capture: {} cannot be part of a graph", machine_.name(), what));
 }
 

@@ -50,8 +50,7 @@ class Capture {
   static Capture* of_this_thread();
 
   /// Ends it: `what` cannot be captured.
-  [[noreturn]] void refuse(std::string_view what);
-  bool is_refused() const { return is_refused_; }
+  [[noreturn]] void refuse(std::string_view what) const;
   /// As FaultArea::expect().
   const void* expect_fault(const std::string& message);
   void note(std::string_view op) { ops_->push_back(op); }
@@ -64,7 +63,6 @@ class Capture {
   CUstream origin_;
   std::shared_ptr<FaultArea> faults_;
   std::shared_ptr<OpNames> ops_;
-  bool is_refused_ = false;
   bool is_open_ = false;
 };
 

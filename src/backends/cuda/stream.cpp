@@ -108,17 +108,21 @@ std::string CudaStream::ops_in_flight(const std::vector<Replay>& replays) const 
                      join(names, ", "), is_cut ? ", ..." : "");
 }
 
+// What cannot be captured is enqueued again as it is, and then works, or tells what is wrong: capturing is no reason
+// for a run to fail. Besides what refuses by itself the driver may end a capture, as for what waits inside of a
+// library, or have no memory for one more graph.
 std::unique_ptr<CapturedWork> CudaStream::capture(const std::function<void()>& enqueue) {
   if (Capture::of_this_thread()) return nullptr;
   machine_.make_current();
-  Capture capture(machine_, stream_);
   try {
+    Capture capture(machine_, stream_);
     enqueue();
+    return capture.finish();
   } catch (const DeviceError&) {
-    if (!capture.is_refused()) throw;
+    return nullptr;
+  } catch (const BudgetError&) {
     return nullptr;
   }
-  return capture.finish();
 }
 
 void CudaStream::hold() {

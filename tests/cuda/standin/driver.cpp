@@ -1,6 +1,6 @@
 // The stand-in of libcuda.so.1. Settings: AG_STANDIN_DRIVER (11040: the version), AG_STANDIN_DEVICES (how many),
-// AG_STANDIN_ARCHITECTURE (70), AG_STANDIN_MEMORY (bytes), AG_STANDIN_FAIL_LAUNCH (the number of the kernel that reads
-// where nothing is).
+// AG_STANDIN_ARCHITECTURE (70), AG_STANDIN_MEMORY (bytes), AG_STANDIN_GRAPHS (0: no room for one),
+// AG_STANDIN_FAIL_LAUNCH (the number of the kernel that reads where nothing is).
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
@@ -66,8 +66,12 @@ Allocation make_allocation(size_t bytes) {
   return piece;
 }
 
-void run_kernel(FakeFunction& function, std::vector<void*> parameters, unsigned groups, unsigned size) {
+void run_kernel(const FakeFunction& function, std::vector<void*> parameters, unsigned groups, unsigned size) {
   World& world = World::get();
+  if (!world.modules.count(function.module)) {
+    world.note(fmt::format("{} runs when its module is not there any more", function.name));
+    return;
+  }
   static long long number = 0;
   if (++number == setting("AG_STANDIN_FAIL_LAUNCH", -1)) {
     world.lost = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -423,6 +427,7 @@ AG_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* ready, CUgraph graph
   Call call;
   FakeGraph* fake = call.known(call.world.graphs, reinterpret_cast<FakeGraph*>(graph), "graph");
   if (!fake) return CUDA_ERROR_INVALID_HANDLE;
+  if (setting("AG_STANDIN_GRAPHS", 1) == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   auto* made = new FakeGraph(*fake);
   call.world.graphs.insert(made);
   *ready = reinterpret_cast<CUgraphExec>(made);
@@ -530,7 +535,8 @@ AG_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned groups, unsigned
   std::vector<void*> values;
   for (size_t p = 0; p < fake->num_parameters; ++p) values.push_back(*static_cast<void**>(parameters[p]));
   ++call.world.counts.launches;
-  return standin::enqueue(stream, [=] { run_kernel(*fake, values, groups, size); });
+  return standin::enqueue(stream,
+                          [function = *fake, values, groups, size] { run_kernel(function, values, groups, size); });
 }
 
 // What is defined here is what is declared there.
