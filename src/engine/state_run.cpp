@@ -23,7 +23,7 @@ StateRun::StateRun(std::optional<StateStore>& store, const std::vector<StoredSta
   lock_.emplace(*store, updates);
   const size_t first = graph_.inputs().size();
   for (size_t i = 0; i < stored.size(); ++i) {
-    const Tensor& state = in_memory(stored[i]->tensor, memory, updates);
+    const Tensor& state = in_memory(*stored[i], *store, memory, updates);
     launchable.set_state(first + i, state, stored[i]->version);
     if (copies_) {
       launchable.bind_input(first + i, state.clone());
@@ -40,13 +40,15 @@ StateRun::~StateRun() {
   for (const StateUpdate& update : graph_.updates()) ++state_of(update).version;
 }
 
-const Tensor& StateRun::in_memory(Tensor& state, const Memory* memory, bool updates) {
-  if (state.buffer().memory() == memory) return state;
-  Tensor moved = state.to(memory);
+const Tensor& StateRun::in_memory(StoredState& state, StateStore& store, const Memory* memory, bool updates) {
+  if (state.tensor.buffer().memory() == memory) return state.tensor;
   // Others may be reading it where it is, unless this run has the store alone.
-  if (updates) return state = std::move(moved);
+  if (updates) {
+    state.copy = Tensor();
+    return state.tensor = state.tensor.to(memory);
+  }
   read_elsewhere_.reserve(stored_.size());  // they stay where they are
-  return read_elsewhere_.emplace_back(std::move(moved));
+  return read_elsewhere_.emplace_back(store.impl().copy_in(state, memory));
 }
 
 void StateRun::bind_updates() {

@@ -25,7 +25,7 @@ class StateRun {
   void finish();
 
  private:
-  const Tensor& in_memory(Tensor& state, const Memory* memory, bool updates);
+  const Tensor& in_memory(StoredState& state, StateStore& store, const Memory* memory, bool updates);
   void bind_updates();
 
   StoredState& state_of(const StateUpdate& update) { return *stored_[number_of(update.state)]; }
@@ -37,7 +37,7 @@ class StateRun {
   bool copies_;
   std::optional<StateLock> lock_;
   std::vector<Tensor> fresh_;           // by update
-  std::vector<Tensor> read_elsewhere_;  // copies of states that lie in other memory
+  std::vector<Tensor> read_elsewhere_;  // copies of states that lie in other memory, which the store keeps
 };
 
 }  // namespace autograph

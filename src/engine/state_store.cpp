@@ -38,6 +38,20 @@ StoredState& StateStore::Impl::find(const std::string& name) {
 
 StoredState& StateStore::Impl::state(const std::string& name) { return find(name); }
 
+// Into the memory that older elements had: no run reads them any more, since runs that read see all the same version.
+Tensor StateStore::Impl::copy_in(StoredState& state, const Memory* memory) {
+  const std::lock_guard lock(copy_mutex_);
+  const bool is_there = state.copy.is_present() && state.copy.buffer().memory() == memory;
+  if (is_there && state.copied == state.version) return state.copy;
+  if (is_there) {
+    copy_bytes(state.copy.buffer(), state.tensor.buffer(), state.tensor.size_bytes());
+  } else {
+    state.copy = state.tensor.to(memory);
+  }
+  state.copied = state.version;
+  return state.copy;
+}
+
 void StateStore::Impl::add(const std::string& name, const Tensor& initial) {
   const std::lock_guard lock(mutex_);
   const auto it = states_.find(name);

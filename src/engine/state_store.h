@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <string>
 
@@ -16,6 +17,8 @@ namespace autograph {
 struct StoredState {
   Tensor tensor;         ///< In the memory of the device that updated it last.
   uint64_t version = 1;  ///< Another one after each write, so that what was made of older elements is known as such.
+  Tensor copy = {};      ///< For runs that read it in other memory, in the one that asked last; absent: none did.
+  uint64_t copied = 0;   ///< The version that it is a copy of.
 };
 
 class StateStore::Impl {
@@ -24,6 +27,9 @@ class StateStore::Impl {
   std::shared_mutex& mutex() { return mutex_; }
   /// A state that add() has seen, as long as the store lives; the caller holds the mutex while it uses it.
   StoredState& state(const std::string& name);
+  /// The elements of a state in `memory`, where they are not, copied once for each version of them. The caller holds
+  /// the mutex.
+  Tensor copy_in(StoredState& state, const Memory* memory);
   /// What kernels have made of states, for all executables that have the store.
   const std::shared_ptr<PackedConstants>& packed() const { return packed_; }
   void add(const std::string& name, const Tensor& initial);
@@ -40,6 +46,7 @@ class StateStore::Impl {
   std::shared_mutex mutex_;  // guards what follows, tensors included
   std::map<std::string, StoredState> states_;
   const std::shared_ptr<PackedConstants> packed_ = std::make_shared<PackedConstants>();
+  std::mutex copy_mutex_;  // guards copies of states among runs that read
 };
 
 /// Holds a store for one run.

@@ -258,6 +258,29 @@ TEST(ToyDevice, SharesStatesWithTheHost) {
   EXPECT_EQ(store.get("sum").to_f64(), (std::vector<double>{11, 21, 31}));
 }
 
+// As weights of a model that is evaluated there and trained elsewhere.
+TEST(ToyDevice, CopiesStatesOfTheHostOnceForEachVersion) {
+  Graph graph("read");
+  const Var x = input(graph, DType::f32, {3}, "x");
+  graph.add_output(add(x, state(graph, Tensor::of<float>({3}, {1, 2, 3}), "weight")).id(), "y");
+  StateStore store;
+  CompileOptions options = on_toy();
+  options.states = store;
+  const Executable toy = compile(graph, options);
+  const auto written_by_a_run = [&](const std::vector<double>& expected) {
+    const size_t before = toy_memory().num_written();
+    EXPECT_EQ(toy.run({Tensor::zeros(DType::f32, {3})})[0].tensor().to_f64(), expected);
+    return toy_memory().num_written() - before;
+  };
+  constexpr size_t kBytes = 3 * sizeof(float);
+  for (const double factor : {1.0, 10.0}) {
+    const std::vector<double> expected{factor, 2 * factor, 3 * factor};
+    if (factor != 1) store.set("weight", Tensor::of<float>({3}, {10, 20, 30}));
+    EXPECT_EQ(written_by_a_run(expected), 2 * kBytes) << "x and the weight";
+    EXPECT_EQ(written_by_a_run(expected), kBytes) << "x alone";
+  }
+}
+
 TEST(ToyDevice, WritesOverDonatedMemoryOfItsOwn) {
   Graph graph("donate");
   const Var x = input(graph, DType::f32, {4, 8}, "x");
