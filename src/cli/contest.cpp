@@ -13,6 +13,7 @@
 #include "autograph/graph.h"
 #include "autograph/op_def.h"
 #include "base/cache_folder.h"
+#include "base/files/cache_folder.h"
 #include "base/check.h"
 #include "base/text/read_number.h"
 #include "cli/interrupt.h"

@@ -9,11 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "autograph/error.h"
 #include "base/check.h"
 #include "base/did_you_mean.h"
+#include "base/files/output_file.h"
 #include "base/join.h"
 #include "base/printable.h"
 #include "cli/progress_line.h"
@@ -160,7 +160,12 @@ void Session::end_progress() {
 void require_writable(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code code;
-  const fs::path parent = fs::path(path).parent_path();
+  if (is_written_in_place(path)) {
+    AG_CHECK_USER(access(path.c_str(), W_OK) == 0, IoError, "[cli] output: cannot write '{}' ({})", path,
+                  std::strerror(errno));
+    return;
+  }
+  const fs::path parent = fs::path(target_of(path)).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   AG_CHECK_USER(!fs::is_directory(path, code), IoError, "[cli] output: expected a file, got the folder '{}'", path);
   AG_CHECK_USER(fs::is_directory(folder, code), IoError, "[cli] output: no folder '{}' for '{}'", folder, path);
@@ -172,21 +177,11 @@ void require_writable(const std::string& path) {
 void require_writable_directory(const std::string& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
-  AG_CHECK_USER(std::filesystem::is_directory(path), IoError, "[cli] output: cannot make the folder '{}' ({})", path,
-                code.message());
+  const std::error_code made = code;
+  AG_CHECK_USER(std::filesystem::is_directory(path, code), IoError, "[cli] output: cannot make the folder '{}' ({})",
+                path, made.message());
   AG_CHECK_USER(access(path.c_str(), W_OK | X_OK) == 0, IoError, "[cli] output: cannot write into '{}' ({})", path,
                 std::strerror(errno));
-}
-
-void write_file(const std::string& path, std::string_view content) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  std::ofstream file(temporary, std::ios::binary);
-  file.write(content.data(), static_cast<std::streamsize>(content.size()));
-  file.close();
-  const bool moved = file && std::rename(temporary.c_str(), path.c_str()) == 0;
-  const int reason = errno;
-  if (!moved) std::remove(temporary.c_str());
-  AG_CHECK_USER(moved, IoError, "[cli] output: cannot write '{}' ({})", path, std::strerror(reason));
 }
 
 }  // namespace autograph::cli

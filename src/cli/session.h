@@ -90,7 +90,5 @@ class Session {
 void require_writable(const std::string& path);
 /// Makes the folder when it is missing; throws IoError unless files can be made in it.
 void require_writable_directory(const std::string& path);
-/// Writes a whole file by way of a temporary one beside it; throws IoError.
-void write_file(const std::string& path, std::string_view content);
 
 }  // namespace autograph::cli

@@ -10,7 +10,8 @@
 
 #include "autograph/error.h"
 #include "autograph/measurements.h"
-#include "base/cache_folder.h"
+#include "base/files/cache_folder.h"
+#include "base/files/output_file.h"
 #include "cost/measurement_cache.h"
 
 namespace autograph {
@@ -107,6 +108,9 @@ MeasurementCounts export_measurements(const std::string& file, const std::string
   const std::string part = fmt::format("{}.{}.part", file, ::getpid());
   std::error_code ignored;
   std::filesystem::remove(part, ignored);
+  if (is_written_in_place(file)) {
+    throw IoError(fmt::format("[measurements] {}: expected a file, got a device or a pipe", file));
+  }
   MeasurementCounts counts;
   try {
     Tables tables(part, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);

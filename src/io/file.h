@@ -1,13 +1,11 @@
-// Files: whole ones in and out, and ranges of one that stays open.
+// Files that are read: whole ones, and ranges of one that stays open.
 #pragma once
 
 #include <sys/stat.h>
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 
 namespace autograph::io {
 
@@ -45,11 +43,5 @@ class InputFile {
   std::string name_;
   struct stat status_ {};
 };
-
-/// Writes the parts, one after the other, so that readers see the old content or the new, never a part: a temporary
-/// file beside it, flushed to disk, then renamed. Throws IoError and leaves nothing behind.
-void write_file(const std::string& path, std::span<const std::string_view> parts);
-/// As above, for content that is in one piece.
-void write_file(const std::string& path, std::string_view content);
 
 }  // namespace autograph::io

@@ -7,8 +7,8 @@
 #include <iterator>
 
 #include "autograph/error.h"
-#include "base/cache_folder.h"
-#include "io/file.h"
+#include "base/files/cache_folder.h"
+#include "base/files/output_file.h"
 
 namespace autograph::gpu {
 namespace {
@@ -57,7 +57,7 @@ std::string ProgramFiles::load(const Hash128& key) const {
 void ProgramFiles::save(const Hash128& key, const std::string& binary) const {
   if (folder_.empty()) return;
   try {
-    io::write_file(path_of(key), sealed(binary));
+    write_file(path_of(key), sealed(binary));
   } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): it is built again
   }
 }

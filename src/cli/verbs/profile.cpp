@@ -6,6 +6,7 @@
 
 #include "autograph/error.h"
 #include "base/check.h"
+#include "base/files/output_file.h"
 #include "cli/execute.h"
 #include "cli/options/training_flags.h"
 #include "cli/sources/given_inputs.h"

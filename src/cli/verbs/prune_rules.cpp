@@ -9,6 +9,7 @@
 #include "autograph/search.h"
 #include "autograph/zoo.h"
 #include "base/check.h"
+#include "base/files/output_file.h"
 #include "cli/session.h"
 #include "cli/sources/model_source.h"
 #include "cli/verbs.h"

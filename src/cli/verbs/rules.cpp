@@ -7,6 +7,7 @@
 #include "autograph/error.h"
 #include "autograph/prove.h"
 #include "base/check.h"
+#include "base/files/output_file.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 #include "report/table.h"

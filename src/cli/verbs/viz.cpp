@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include "autograph/error.h"
+#include "base/check.h"
+#include "base/files/output_file.h"
 #include "cli/execute.h"
 #include "cli/graphviz.h"
 #include "cli/options/search_flags.h"

@@ -6,6 +6,7 @@
 
 #include "autograph/data.h"
 #include "base/check.h"
+#include "base/files/output_file.h"
 #include "base/printable.h"
 #include "data/text/byte_pairs.h"
 #include "io/file.h"
@@ -183,7 +184,7 @@ std::string Tokenizer::to_json() const {
   return file.dump();
 }
 
-void Tokenizer::save(const std::string& path) const { io::write_file(path, to_json() + "\n"); }
+void Tokenizer::save(const std::string& path) const { write_file(path, to_json() + "\n"); }
 
 std::string Tokenizer::kind() const { return impl_->kind(); }
 

@@ -14,6 +14,7 @@
 #include "autograph/plan_file.h"
 #include "autograph/text.h"
 #include "base/check.h"
+#include "base/files/output_file.h"
 #include "base/hash.h"
 #include "base/rethrow.h"
 #include "engine/agplan/header.h"
@@ -252,7 +253,7 @@ void save_plan(const SavedPlan& plan, const std::string& path) {
   put(head, rest_hash(head, header_and_text));
   std::vector<std::string_view> parts = {head, header_and_text};
   for (const Tensor& tensor : pool) parts.emplace_back(static_cast<const char*>(tensor.raw()), tensor.size_bytes());
-  io::write_file(path, parts);
+  write_file(path, parts);
 }
 
 SavedPlan load_plan(const std::string& path) {

@@ -1,7 +1,7 @@
 #include "engine/check/attestation.h"
 
 #include "autograph/attested_kernels.h"
-#include "base/cache_folder.h"
+#include "base/files/cache_folder.h"
 
 namespace autograph {
 namespace {

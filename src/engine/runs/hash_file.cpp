@@ -5,6 +5,7 @@
 
 #include "autograph/run_hashes.h"
 #include "base/check.h"
+#include "base/files/output_file.h"
 #include "base/hash.h"
 #include "io/file.h"
 
@@ -108,7 +109,7 @@ void write_run_hashes(const std::string& path, const RunHashes& run) {
                            {"threads", run.threads}});
   for (const HashedValue& input : run.inputs) text += line({{"input", value_json(input)}});
   for (const HashedNode& node : run.nodes) text += line(node_json(node));
-  io::write_file(path, text);
+  write_file(path, text);
 }
 
 RunHashes read_run_hashes(const std::string& path) {

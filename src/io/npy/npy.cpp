@@ -11,6 +11,7 @@
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/checked_int.h"
+#include "base/files/output_file.h"
 #include "base/rethrow.h"
 #include "io/file.h"
 #include "io/npy/format_npy.h"
@@ -281,6 +282,6 @@ Tensor parse_npy(std::string_view bytes) {
 
 Tensor read_npy(const std::string& path) { return parse_npy(io::read_file(path, kMaxFileBytes)); }
 
-void write_npy(const std::string& path, const Tensor& tensor) { io::write_file(path, io::format_npy(tensor)); }
+void write_npy(const std::string& path, const Tensor& tensor) { write_file(path, io::format_npy(tensor)); }
 
 }  // namespace autograph

@@ -11,6 +11,7 @@
 
 #include "autograph/tensor_io.h"
 #include "base/check.h"
+#include "base/files/output_file.h"
 #include "base/rethrow.h"
 #include "io/file.h"
 #include "io/npy/format_npy.h"
@@ -286,7 +287,7 @@ void write_npz(const std::string& path, const NamedTensors& tensors) {
   const uint64_t directory = bytes.size();
   for (const Member& member : members) put_central(bytes, member);
   put_end(bytes, directory, members.size());
-  io::write_file(path, bytes);
+  write_file(path, bytes);
 }
 
 }  // namespace autograph

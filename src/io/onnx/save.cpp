@@ -3,7 +3,7 @@
 
 #include "autograph/model_io.h"
 #include "base/check.h"
-#include "io/file.h"
+#include "base/files/output_file.h"
 #include "io/onnx/dtype_code.h"
 #include "io/onnx/export_graph.h"
 #include "io/onnx/import/read_tensor.h"
@@ -135,15 +135,15 @@ void save_onnx(const Graph& graph, const std::string& path, const SaveOptions& o
   for (const auto& [name, tensor] : options.input_defaults) bytes += static_cast<int64_t>(tensor.size_bytes());
   if (bytes <= options.external_data_above) {
     io::InlineSink sink;
-    io::write_file(path, io::serialize(io::make_model(prepared, options, sink)));
+    write_file(path, io::serialize(io::make_model(prepared, options, sink)));
     return;
   }
-  const size_t slash = path.find_last_of('/');
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  io::ExternalSink sink(name + ".data");
+  // Beside the model itself, whatever links to it.
+  const std::string target = target_of(path);
+  io::ExternalSink sink(target.substr(target.find_last_of('/') + 1) + ".data");
   const std::string model = io::serialize(io::make_model(prepared, options, sink));
-  io::write_file(path + ".data", sink.parts());
-  io::write_file(path, model);
+  write_file(target + ".data", sink.parts());
+  write_file(target, model);
 }
 
 }  // namespace autograph

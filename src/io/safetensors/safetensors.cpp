@@ -8,6 +8,7 @@
 #include "autograph/tensor_io.h"
 #include "base/check.h"
 #include "base/checked_int.h"
+#include "base/files/output_file.h"
 #include "base/printable.h"
 #include "base/rethrow.h"
 #include "io/file.h"
@@ -217,7 +218,7 @@ void write_safetensors(const std::string& path, const SafeTensors& content) {
   std::vector<std::string_view> parts{header};
   for (const auto& [name, tensor] : content.tensors)
     parts.emplace_back(static_cast<const char*>(tensor.raw()), tensor.size_bytes());
-  io::write_file(path, parts);
+  write_file(path, parts);
 }
 
 }  // namespace autograph

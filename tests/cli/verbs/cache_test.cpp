@@ -1,5 +1,6 @@
 // The verb cache: measured times go out as a file and come in again.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "cli/run_program.h"
 #include "support/test_folder.h"
@@ -26,6 +27,11 @@ TEST(CliCache, SaysWhatIsNoFileOfMeasurements) {
   const ProgramResult none = run_program("cache import " + (folder / "none") + " --cache-dir " + (folder / "c"));
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_NE(none.err.find("[measurements]"), std::string::npos) << none.err;
+  // A file would take the place of the pipe.
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const ProgramResult device = run_program("cache export " + (folder / "pipe") + " --cache-dir " + (folder / "c"));
+  EXPECT_EQ(device.exit_code, 1);
+  EXPECT_NE(device.err.find("expected a file, got a device or a pipe"), std::string::npos) << device.err;
   EXPECT_EQ(run_program("cache import " AG_PROGRAM " --cache-dir " + (folder / "c")).exit_code, 3);
 }
 

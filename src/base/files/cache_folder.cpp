@@ -1,4 +1,4 @@
-#include "base/cache_folder.h"
+#include "base/files/cache_folder.h"
 
 #include <cstdlib>
 
