@@ -86,7 +86,6 @@ class MissingOpFinder {
 };
 
 void check_header(const onnx::ModelProto& model) {
-  AG_CHECK_USER(model.has_graph(), FormatError, "[onnx] model: it has no graph");
   AG_CHECK_USER(model.ir_version() >= 1, FormatError, "[onnx] model: ir_version: expected 1 or more, got {}",
                 model.ir_version());
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "io/onnx/import/other_format.h"
 
 namespace autograph::io {
 namespace {
@@ -145,15 +146,36 @@ bool cut(const ModelBytes& bytes, std::string& out) {
   return cut(in, size, out);
 }
 
+// What else it is, by its beginning; "" where that does not tell.
+std::string other_format_of(const ModelBytes& bytes) {
+  if (!bytes.file) return other_format(bytes.memory.substr(0, kTellingBytes));
+  std::string beginning(kTellingBytes, '\0');
+  beginning.resize(bytes.file->read_some(0, beginning.data(), beginning.size()));
+  return other_format(beginning);
+}
+
+// Throws where the bytes are known to be something else.
+void refuse_other_formats(const ModelBytes& bytes) {
+  const std::string format = other_format_of(bytes);
+  AG_CHECK_USER(format.empty(), FormatError, "[onnx] model: expected an ONNX file, got {}", format);
+}
+
 }  // namespace
 
 onnx::ModelProto parse_model(const ModelBytes& bytes) {
   const int64_t size = bytes.size_bytes();
-  AG_CHECK_USER(size <= kMaxProtoBytes, FormatError, "[onnx] model: expected at most {} bytes, got {}", kMaxProtoBytes,
-                size);
+  if (size > kMaxProtoBytes) refuse_other_formats(bytes);
+  AG_CHECK_USER(size <= kMaxProtoBytes, FormatError,
+                "[onnx] model: expected at most {} bytes, got {} (larger models have their weights in another file: "
+                "onnx.save with save_as_external_data)",
+                kMaxProtoBytes, size);
   onnx::ModelProto model;
   std::string rest;
-  if (!cut(bytes, rest) || !try_parse_proto(rest, model)) throw_malformed("model", size);
+  const bool is_parsed = cut(bytes, rest) && try_parse_proto(rest, model);
+  // Other messages may be read as a model that has nothing in it.
+  if (!is_parsed || !model.has_graph()) refuse_other_formats(bytes);
+  if (!is_parsed) throw_malformed("model", size);
+  AG_CHECK_USER(model.has_graph(), FormatError, "[onnx] model: it has no graph");
   return model;
 }
 

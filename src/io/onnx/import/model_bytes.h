@@ -33,7 +33,8 @@ struct CutRange {
   int64_t length = 0;
 };
 
-/// Parses a model whose large raw_data stay where they are. Throws FormatError when it is malformed, IoError.
+/// Parses a model whose large raw_data stay where they are. Throws FormatError when it is malformed or something
+/// else, IoError.
 onnx::ModelProto parse_model(const ModelBytes& bytes);
 
 /// Where the elements of `proto` lie, when they were cut out. A file may hold such a mark of its own making, so the

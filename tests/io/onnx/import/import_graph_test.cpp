@@ -255,7 +255,26 @@ TEST(OnnxImport, EveryTruncationIsAFormatErrorOrAModel) {
   for (size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_NE(error_of<FormatError>(bytes.substr(0, length)), "no error") << length;
   }
-  EXPECT_EQ(error_of<FormatError>(""), "[onnx] model: it has no graph");
+  EXPECT_EQ(error_of<FormatError>(field(1, 8)), "[onnx] model: it has no graph");
+}
+
+TEST(OnnxImport, SaysWhatElseAFileIs) {
+  const std::string header = "{\"w\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}";
+  const std::string safetensors = static_cast<char>(header.size()) + std::string(7, '\0') + header;
+  const std::pair<std::string, std::string> files[] = {
+      {"", "an empty file"},
+      {std::string("PK\3\4\0\0\x08\x08", 8) + std::string(80, '\xfb'), "a zip archive, as PyTorch"},
+      {safetensors, "a safetensors file"},
+      {std::string("\x1c\0\0\0TFL3", 8) + std::string(80, '\xff'), "a model of TensorFlow Lite"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 97\n", "a pointer of Git LFS"},
+      {"\n <!DOCTYPE html>\n<html>", "a page of HTML"},
+      {"404: Not Found", "a text that begins with '404: Not Found'"},
+      // A GraphDef with one node, which protobuf takes for a model with a field that it does not know.
+      {field(1, field(1, "x") + field(2, "Placeholder")), "another protobuf message"}};
+  for (const auto& [content, format] : files) {
+    EXPECT_TRUE(error_of<FormatError>(content).starts_with("[onnx] model: expected an ONNX file, got " + format))
+        << error_of<FormatError>(content);
+  }
 }
 
 TEST(OnnxImport, RefusesGraphsNestedTooDeep) {
