@@ -1,8 +1,11 @@
 #include "base/did_you_mean.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/printable.h"
+#include "base/text/lower_case.h"
+
 namespace autograph {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -24,7 +27,9 @@ std::string nearest_name(std::string_view typed, const std::vector<std::string>&
   std::string best;
   size_t best_distance = std::max<size_t>(2, typed.size() / 3) + 1;
   for (const auto& candidate : candidates) {
-    const size_t distance = edit_distance(typed, candidate);
+    // Another case is one edit, however many letters it changes.
+    const size_t in_one_case = edit_distance(lower_case(typed), lower_case(candidate)) + 1;
+    const size_t distance = std::min(edit_distance(typed, candidate), in_one_case);
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;
@@ -36,6 +41,15 @@ std::string nearest_name(std::string_view typed, const std::vector<std::string>&
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& candidates) {
   const std::string name = nearest_name(typed, candidates);
   return name.empty() ? "" : " (did you mean '" + printable(name) + "'?)";
+}
+
+std::string nearest_or_all(std::string_view typed, const std::vector<std::string>& candidates) {
+  constexpr size_t kMostListed = 8;
+  std::string hint = did_you_mean(typed, candidates);
+  const std::set<std::string> names(candidates.begin(), candidates.end());
+  if (!hint.empty() || names.size() > kMostListed) return hint;
+  for (const std::string& name : names) hint += (hint.empty() ? "" : ", ") + printable(name);
+  return hint.empty() ? "" : " (there are: " + hint + ")";
 }
 
 }  // namespace autograph

@@ -16,4 +16,7 @@ std::string nearest_name(std::string_view typed, const std::vector<std::string>&
 /// " (did you mean 'x'?)", the name as printable() shows it, or "".
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& candidates);
 
+/// The same; where no name is near, all of them, if they are few: " (there are: x, mask)".
+std::string nearest_or_all(std::string_view typed, const std::vector<std::string>& candidates);
+
 }  // namespace autograph

@@ -194,7 +194,7 @@ void check_options(const Graph& graph, const SeedOptions& options) {
   for (const auto& [name, extent] : options.dims) {
     AG_CHECK_USER(extent >= 0, ValueError, "[inputs] extent of '{}': expected 0 or more, got {}", name, extent);
     const bool found = std::find(names.begin(), names.end(), name) != names.end();
-    AG_CHECK_USER(found, ValueError, "[inputs] extent '{}': no input has it{}", name, did_you_mean(name, names));
+    AG_CHECK_USER(found, ValueError, "[inputs] extent '{}': no input has it{}", name, nearest_or_all(name, names));
   }
   if (!options.batch) return;
   AG_CHECK_USER(*options.batch >= 0, ValueError, "[inputs] batch: expected 0 or more, got {}", *options.batch);

@@ -25,6 +25,10 @@ TEST(DidYouMean, CountsEditsAndSwaps) {
   EXPECT_EQ(edit_distance("rleu", "relu"), 1u);
   EXPECT_EQ(edit_distance("", "abc"), 3u);
   EXPECT_EQ(did_you_mean("sofmax", {"softmax", "relu"}), " (did you mean 'softmax'?)");
+  EXPECT_EQ(did_you_mean("MLP", {"mlp", "map"}), " (did you mean 'mlp'?)");
+  EXPECT_EQ(nearest_or_all("mask", {"x", "ids", "x"}), " (there are: ids, x)");
+  EXPECT_EQ(nearest_or_all("idz", {"x", "ids"}), " (did you mean 'ids'?)");
+  EXPECT_EQ(nearest_or_all("mask", std::vector<std::string>()), "");
   EXPECT_EQ(did_you_mean("zzzzzz", {"softmax", "relu"}), "");
   EXPECT_EQ(did_you_mean("ab", {"a\nb\033"}), " (did you mean 'a\\nb\\x1b'?)");
 }

@@ -50,7 +50,7 @@ const std::string& checked_input(const onnx::GraphProto& proto, const std::strin
   std::vector<std::string> names;
   for (const auto& input : proto.input()) names.push_back(input.name());
   AG_CHECK_USER(std::find(names.begin(), names.end(), name) != names.end(), ValueError,
-                "[onnx] input: the model has none named '{}'{}", name, did_you_mean(name, names));
+                "[onnx] input: the model has none named '{}'{}", name, nearest_or_all(name, names));
   return name;
 }
 
