@@ -23,11 +23,18 @@ Strategy strategy_of(const RunOptions& options) {
   return strategy_named(options.strategy);
 }
 
+size_t bytes_of_budget(int64_t mebibytes) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  AG_CHECK_USER(mebibytes >= 0 && mebibytes <= kMost, UserError, "[cli] memory-budget: expected 0..{}, got {}", kMost,
+                mebibytes);
+  return static_cast<size_t>(mebibytes) << 20;
+}
+
 std::vector<Option> run_option_table(RunOptions& options) {
   return {
       {.names = "--device",
        .value_name = "NAME",
-       .doc = "Where to run: cpu, cuda, cuda:1, sim:NAME or reference.",
+       .doc = "Where to run: cpu, cuda, cuda:1, opencl, sim:NAME or reference.",
        .target = &options.device,
        .kind = ValueKind::device,
        .env = "AUTOGRAPH_DEVICE"},

@@ -1,6 +1,7 @@
 // Flags shared by the verbs that compile a model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ struct RunOptions {
 /// --device, --strategy, --budget, --threads, --pin, --fixed-threads, --seed, --memory-budget, --check-nan,
 /// --check-every-node, --no-optimize, --disable-pass, --tune, --attest, --cache-dir, --precision, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
+
+/// Of --memory-budget. Throws UserError for less than 0 and for more than any machine has.
+size_t bytes_of_budget(int64_t mebibytes);
 
 /// The strategy that was asked for, sequential when none was. Throws UnsupportedError when this build has none of that
 /// name.

@@ -1,6 +1,7 @@
 #include "cli/sources/learning_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "autograph/error.h"
@@ -11,6 +12,7 @@
 #include "base/printable.h"
 #include "cli/options/loss_option.h"
 #include "cli/options/names.h"
+#include "cli/options/run_options.h"
 #include "cli/sources/token_options.h"
 
 namespace autograph::cli {
@@ -29,8 +31,14 @@ std::vector<std::string> task_names() {
 void check_what(const std::string& what) {
   const std::vector<std::string> names = task_names();
   const bool is_task = std::find(names.begin(), names.end(), what) != names.end();
-  AG_CHECK_USER(is_task || is_model(what), UserError, "[cli] task: expected {} or a file .onnx, got '{}'{}",
-                join(names, ", "), what, did_you_mean(what, names));
+  if (is_task || is_model(what)) return;
+  constexpr std::string_view kZoo = "zoo:";
+  const bool is_zoo = what.starts_with(kZoo);
+  const std::string hint =
+      is_zoo ? fmt::format(" (autograph zoo export {} -o FILE.onnx writes it as one)", what.substr(kZoo.size()))
+             : did_you_mean(what, names);
+  throw UserError(
+      fmt::format("[cli] task: expected {} or a file .onnx, got '{}'{}", join(names, ", "), printable(what), hint));
 }
 
 // That the data of a task are wanted is said with what they are. Texts are written without any.
@@ -197,8 +205,10 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
 
 LearningSource open_learning(const Session& session, const LearningOptions& options) {
   check_what(options.what);
-  AG_CHECK_USER(options.batch >= 0 && options.threads >= 0 && options.memory_budget_mib >= 0, UserError,
-                "[cli] --batch, --threads and --memory-budget: expected 0 or more");
+  AG_CHECK_USER(options.batch >= 0, UserError, "[cli] batch: expected 1 or more, got {}", options.batch);
+  AG_CHECK_USER(options.threads >= 0 && options.threads <= 4096, UserError, "[cli] threads: expected 0..4096, got {}",
+                options.threads);
+  bytes_of_budget(options.memory_budget_mib);  // which looks at it
   LearningSource source;
   if (is_model(options.what)) {
     open_model(session, source, options);
@@ -229,7 +239,7 @@ DataLoader held_out_loader(const LearningSource& source, int64_t batch) {
 CompileOptions learning_compile_options(const LearningOptions& options) {
   CompileOptions compile;
   compile.threads = static_cast<int>(options.threads);
-  compile.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
+  compile.memory_budget_bytes = bytes_of_budget(options.memory_budget_mib);
   compile.precision = precision_named(options.precision);
   compile.check_nan = options.check_nan.check();
   return compile;
@@ -301,6 +311,6 @@ Json count_json(int64_t count) {
   return json;
 }
 
-std::string metric_text(double value) { return fmt::format("{:.4g}", value); }
+std::string metric_text(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.4g}", value); }
 
 }  // namespace autograph::cli

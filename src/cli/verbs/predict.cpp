@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "autograph/error.h"
+#include "autograph/op_def.h"
 #include "base/check.h"
 #include "cli/sources/learning_source.h"
 #include "cli/sources/training_settings.h"
@@ -27,6 +28,8 @@ struct Options {
 
 // The model with the weights that were asked for. No loss is part of it: labels may be missing.
 Graph model_of(LearningSource& source, const Options& options, const std::optional<Checkpoint>& found) {
+  // As it is: it need not have weights that could learn, as trees have none.
+  if (source.model && !found && options.weights.from.empty()) return source.model->graph;
   Graph model = source.task.module ? inference_graph(source.task)
                                    : make_trainable(source.model->graph, {.batch_statistics = false}).graph;
   StateStore states;
@@ -42,9 +45,29 @@ struct Prediction {
   double probability = 0;
 };
 
+// The output that losses are of, too.
+size_t output_of_scores(const Graph& model) {
+  for (size_t k = 0; k < model.outputs().size(); ++k) {
+    const Type& type = model.type(model.outputs()[k]);
+    if (type.is_tensor() && dtypes::kFloat.contains(type.dtype())) return k;
+  }
+  throw UserError("[predict] model: expected an output of floats, one for each class, got none");
+}
+
+// Is what the model gives a softmax already?
+bool gives_probabilities(const Graph& model, size_t output) {
+  const NodeId producer = model.value(model.outputs()[output]).producer();
+  return producer.is_valid() && model.node(producer).op().name == "softmax";
+}
+
 // The largest of a row of scores, and the softmax there.
-Prediction largest(const std::vector<double>& scores) {
+Prediction largest(const std::vector<double>& scores, bool are_probabilities) {
+  AG_CHECK_USER(
+      scores.size() > 1, UserError,
+      "[predict] model: expected a number for each class, got {} in all (autograph run shows outputs as they are)",
+      scores.size());
   const auto best = std::max_element(scores.begin(), scores.end());
+  if (are_probabilities) return {best - scores.begin(), *best};
   double sum = 0;
   for (const double score : scores) sum += std::exp(score - *best);
   return {best - scores.begin(), 1 / sum};
@@ -75,12 +98,15 @@ int predict_classes(Session& session, const LearningSource& source, const Graph&
   AG_CHECK_USER(options.first >= 0 && options.first < dataset.size(), UserError,
                 "[predict] --first: expected 0 to {}, got {}", dataset.size() - 1, options.first);
   const Type& type = model.type(model.inputs()[0]);
+  const size_t output = output_of_scores(model);
+  const bool are_probabilities = gives_probabilities(model, output);
   const Executable program = compile(model, learning_compile_options(options.learning));
   Json list = Json::array();
   Table table({{"sample", true}, {"label"}, {"predicted"}, {"probability", true}});
   DataLoader samples = held_out_loader(source, 1);
   samples.seek({.sample = options.first});
-  for (int64_t index = options.first; index < std::min(options.first + options.count, dataset.size()); ++index) {
+  const int64_t end = options.first + std::min(options.count, dataset.size() - options.first);
+  for (int64_t index = options.first; index < end; ++index) {
     const std::optional<Batch> sample = samples.next();
     Tensor input;
     Json label;
@@ -93,7 +119,7 @@ int predict_classes(Session& session, const LearningSource& source, const Graph&
         input = tensor;
       }
     }
-    const Prediction found = largest(program.run({shaped(input, type)})[0].tensor().to_f64());
+    const Prediction found = largest(program.run({shaped(input, type)})[output].tensor().to_f64(), are_probabilities);
     list.push(Json::object({{"index", index},
                             {"label", label},
                             {"predicted", found.label},
@@ -117,6 +143,7 @@ int predict_text(Session& session, const LearningSource& source, const Graph& mo
 }
 
 int run(Session& session, const Options& options) {
+  AG_CHECK_USER(options.count >= 0, UserError, "[predict] --count: expected 0 or more, got {}", options.count);
   const std::optional<Checkpoint> found = find_checkpoint(session, options.weights);
   LearningSource source = open_trained(session, options.learning, options.weights.from, found);
   const Graph model = model_of(source, options, found);

@@ -3,15 +3,19 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <regex>
 #include <set>
 #include <sstream>
 
 #include "autograph/builder.h"
 #include "autograph/model_io.h"
+#include "autograph/ops/activation.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/reduction.h"
 #include "autograph/tensor_io.h"
 #include "cli/run_program.h"
 
@@ -444,6 +448,49 @@ TEST(CliTrain, PredictsFewSamplesWithoutLabels) {
   EXPECT_TRUE(contains(trained.err, "got 2 (predict takes any number)")) << trained.err;
 }
 
+// x -> y = x, with these outputs.
+ProgramResult predict_with(const TestFolder& folder, const std::function<void(GraphBuilder&, const Var&)>& outputs,
+                           int64_t classes) {
+  GraphBuilder graph("scores");
+  outputs(graph, graph.input("x", DType::f32, {Dim::symbol("n"), classes}));
+  save_onnx(graph.build(), folder / "scores.onnx");
+  std::vector<float> row(static_cast<size_t>(classes), 0.0F);
+  row.back() = 2;
+  write_npy(folder / "x.npy", Tensor::of<float>({1, classes}, row));
+  return run_program("predict " + (folder / "scores.onnx") + " --json --data " + (folder / "x.npy"));
+}
+
+TEST(CliTrain, PredictKnowsWhatScoresAre) {
+  const TestFolder folder;
+  const double expected = 1 / (1 + 2 * std::exp(-2.0));
+  const auto prediction = [&](const std::function<void(GraphBuilder&, const Var&)>& outputs) {
+    const ProgramResult result = predict_with(folder, outputs, 3);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.json()["predictions"][0];
+  };
+  // Scores, probabilities, and labels in front of either.
+  const std::function<void(GraphBuilder&, const Var&)> models[] = {
+      [](GraphBuilder& graph, const Var& x) { graph.output("y", x); },
+      [](GraphBuilder& graph, const Var& x) { graph.output("y", softmax(x, 1)); },
+      [](GraphBuilder& graph, const Var& x) {
+        graph.output("label", arg_max(x, 1, false));
+        graph.output("y", softmax(x, -1));
+      }};
+  for (const auto& outputs : models) {
+    const nlohmann::json found = prediction(outputs);
+    EXPECT_EQ(found["predicted"], 2);
+    EXPECT_NEAR(found["probability"].get<double>(), expected, 1e-5);
+  }
+  const ProgramResult one = predict_with(folder, models[0], 1);
+  EXPECT_EQ(one.exit_code, 2);
+  EXPECT_TRUE(contains(one.err, "expected a number for each class, got 1 in all")) << one.err;
+  const ProgramResult none = predict_with(
+      folder, [](GraphBuilder& graph, const Var& x) { graph.output("label", arg_max(x, 1, false)); }, 3);
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(contains(none.err, "expected an output of floats")) << none.err;
+  EXPECT_EQ(run_program("predict m.onnx --data x.npy --count -1").exit_code, 2);
+}
+
 TEST(CliTrain, NamesTheNodeOfTheFirstNaN) {
   const TestFolder folder;
   const std::string train = "train digits --steps 9 --schedule constant --lr 1e30 --data " + write_digits(folder);
@@ -561,6 +608,7 @@ TEST(CliTrain, SaysWhatIsWrong) {
   const ProgramResult task = run_program("train fashon --data x");
   EXPECT_EQ(task.exit_code, 2);
   EXPECT_TRUE(contains(task.err, "did you mean 'fashion'?")) << task.err;
+  EXPECT_TRUE(contains(run_program("train zoo:mlp --data x").err, "autograph zoo export mlp -o FILE.onnx"));
   const ProgramResult data = run_program("train fashion");
   EXPECT_EQ(data.exit_code, 2);
   EXPECT_TRUE(contains(data.err, "IDX files of Fashion-MNIST")) << data.err;
