@@ -215,6 +215,12 @@ DatasetPtr csv_dataset(const std::string& path, const CsvOptions& options) {
   CsvReader reader(path, text, options.separator);
   std::vector<std::string> cells;
   AG_CHECK_USER(reader.next(cells), FormatError, "[csv] '{}': expected lines, got an empty file", printable(path));
+  const bool has_other_separator =
+      options.separator == ',' && cells.size() == 1 && cells[0].find(';') != std::string::npos;
+  AG_CHECK_USER(!has_other_separator, FormatError,
+                "[csv] '{}': expected cells between commas, or tabs in a file .tsv, got ';' between them (numbers have "
+                "points, so that commas are free)",
+                printable(path));
   std::vector<std::string> header = cells;
   const bool has_header = options.has_header ? *options.has_header : is_header(cells, second_row(reader), options);
   for (size_t i = 0; i < header.size() && !has_header; ++i) header[i] = std::to_string(i);

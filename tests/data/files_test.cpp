@@ -184,6 +184,7 @@ TEST_F(DataFiles, CsvLooksForAHeader) {
 }
 
 TEST_F(DataFiles, CsvErrorsSayTheLine) {
+  EXPECT_TRUE(csv_error("a;b;label\n1,5;2;0\n").starts_with("[csv] 'FOLDER/t.csv': expected cells between commas"));
   EXPECT_EQ(csv_error("a,b\n1,0\n1,2,3\n"), "[csv] 'FOLDER/t.csv', line 3: expected 2 cells, got 3");
   EXPECT_EQ(csv_error("a,b\n1,0\nx1,0\n"), "[csv] 'FOLDER/t.csv', line 3: column 'a': expected a number, got 'x1'");
   EXPECT_EQ(csv_error("a,b\n1e999,0\n"), "[csv] 'FOLDER/t.csv', line 2: column 'a': expected a number, got '1e999'");
