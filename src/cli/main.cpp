@@ -1,17 +1,21 @@
 // The command line: parses, runs one verb, turns exceptions into exit codes. A client of the public API that converts
 // and prints; what a verb knows about graphs it gets from the library and from report/.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <new>
 
 #include "autograph/error.h"
+#include "base/text/read_number.h"
 #include "cli/build_info.h"
 #include "cli/environment.h"
 #include "cli/interrupt.h"
 #include "cli/options/help.h"
 #include "cli/options/parse.h"
+#include "cli/progress_line.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
 
@@ -61,10 +65,22 @@ int guarded(Session& session, const std::function<int()>& body) {
   }
 }
 
+// Of help: as wide as is good to read, or as wide as the terminal.
+size_t help_columns() {
+  constexpr size_t kNarrowest = 40, kWidest = 100;
+  size_t columns = isatty(STDOUT_FILENO) != 0 ? terminal_columns(STDOUT_FILENO) : kWidest;
+  if (const char* text = std::getenv("COLUMNS")) columns = read_number<size_t>(text).value_or(columns);
+  return std::clamp(columns, kNarrowest, kWidest);
+}
+
 int run(int argc, char** argv) {
   GlobalOptions globals;
   const Command program = make_program(global_option_table(globals));
-  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments.front() == "help") {  // `help VERB`, as others have it
+    std::rotate(arguments.begin(), arguments.begin() + 1, arguments.end());
+    arguments.back() = "--help";
+  }
   Invocation invocation;
   // Errors of parsing itself are printed as the flags ask that could be seen without parsing.
   GlobalOptions early;
@@ -82,7 +98,7 @@ int run(int argc, char** argv) {
       session.program = &program;
       session.settings = invocation.settings;
       if (globals.version) return session.print_text(version_text()), 0;
-      if (globals.help) return session.print_text(help_text(invocation.path)), 0;
+      if (globals.help) return session.print_text(help_text(invocation.path, help_columns())), 0;
       for (const std::string& warning : environment_warnings(program)) session.warn(warning);
       return invocation.path.back()->run(session);
     });

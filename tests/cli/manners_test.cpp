@@ -85,6 +85,23 @@ TEST(Cli, HelpShowsExamplesBeforeUsageAndEveryVerb) {
   }
 }
 
+TEST(Cli, HelpIsAVerbTooAndAsWideAsTheTerminal) {
+  EXPECT_EQ(run_program("help").out, run_program("--help").out);
+  const ProgramResult wide = run_program("help rules verify");
+  EXPECT_EQ(wide.exit_code, 0);
+  EXPECT_EQ(wide.out, run_program("rules verify --help").out);
+  const auto longest = [](const std::string& text) {
+    std::istringstream lines(text);
+    size_t columns = 0;
+    for (std::string line; std::getline(lines, line);) columns = std::max(columns, line.size());
+    return columns;
+  };
+  EXPECT_GT(longest(run_program("optimize --help").out), 90U);
+  EXPECT_LE(longest(run_program("info --help", "COLUMNS=80").out), 80U);
+  EXPECT_EQ(run_program("info --help", "COLUMNS=0").out, run_program("info --help", "COLUMNS=40").out);
+  EXPECT_EQ(run_program("info --help", "COLUMNS=wide").out, run_program("info --help").out);
+}
+
 TEST(Cli, CompletionAndManNameEveryVerb) {
   for (const std::string command : {"completion bash", "completion zsh", "completion fish", "man"}) {
     const ProgramResult result = run_program(command);
@@ -102,6 +119,21 @@ TEST(Cli, BashCompletionScriptParsesAndCompletesVerbs) {
                              (folder / "reply") + "'";
   ASSERT_EQ(std::system(script.c_str()), 0);
   EXPECT_EQ(read_text(folder / "reply"), "doctor\n");
+}
+
+TEST(Cli, BashCompletionKeepsNamesWithBlanksWhole) {
+  const TestFolder folder;
+  folder.write("files/my model.onnx", "");
+  folder.write("files/my other.onnx", "");
+  std::ofstream(folder / "script") << "cd " << (folder / "files") << "\nPATH=" << folder.path() << ":$PATH\n"
+                                   << run_program("completion bash").out
+                                   << "COMP_WORDS=(autograph info my); COMP_CWORD=2; _autograph\n"
+                                   << "printf '%s\\n' \"${COMPREPLY[@]}\" | sort | tr '\\n' '|'\n"
+                                   << "COMP_WORDS=(autograph run m --input my); COMP_CWORD=4; _autograph\n"
+                                   << "printf '%s\\n' \"${COMPREPLY[@]}\" | sort | tr '\\n' '|'\n";
+  std::filesystem::create_symlink(AG_PROGRAM, folder / "autograph");
+  ASSERT_EQ(std::system(("bash " + (folder / "script") + " >" + (folder / "reply")).c_str()), 0);
+  EXPECT_EQ(read_text(folder / "reply"), "my model.onnx|my other.onnx|my model.onnx|my other.onnx|");
 }
 
 TEST(Cli, CompletionValuesListOperators) {

@@ -43,20 +43,23 @@ std::string bash_values(const Option& option) {
   if (!option.choices.empty()) return fmt::format("_autograph_words \"{}\"", join(option.choices, " "));
   const std::string_view kind = dynamic_kind(option.kind);
   if (!kind.empty()) return fmt::format("_autograph_values {}", kind);
-  if (option.kind == ValueKind::directory) return "COMPREPLY=($(compgen -d -- \"$cur\"))";
-  if (option.kind == ValueKind::file) return "COMPREPLY=($(compgen -f -- \"$cur\"))";
+  if (option.kind == ValueKind::directory) return "_autograph_files -d";
+  if (option.kind == ValueKind::file) return "_autograph_files -f";
   return "COMPREPLY=()";
 }
 
 constexpr const char* kBashHead = R"sh(# bash completion for autograph; load with: source <(autograph completion bash)
 _autograph_words() { COMPREPLY=($(compgen -W "$1" -- "$cur")); }
+# A line for each name: names may have blanks in them.
+_autograph_files() { mapfile -t COMPREPLY < <(compgen "$1" -- "$cur"); }
 _autograph_values() {
-  local names
+  local names words
   names="$(autograph completion --values "$1" 2>/dev/null)"
   # bash splits words at colons: after "zoo:" only the part behind it is completed.
   if [[ "$before" == zoo: ]]; then names="${names//zoo:/}"; fi
-  COMPREPLY=($(compgen -W "$names" -- "$cur"))
-  if [[ "$1" == task || "$1" == model && "$before" != zoo: ]]; then COMPREPLY+=($(compgen -f -- "$cur")); fi
+  words=($(compgen -W "$names" -- "$cur"))
+  if [[ "$1" == task || "$1" == model && "$before" != zoo: ]]; then _autograph_files -f; fi
+  COMPREPLY=("${words[@]}" "${COMPREPLY[@]}")
 }
 _autograph() {
   local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" before="" path=autograph i
