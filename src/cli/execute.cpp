@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/join.h"
 #include "base/time_in_turns.h"
+#include "cli/machine.h"
 #include "cli/options/search_flags.h"
 #include "report/table.h"
 
@@ -145,6 +146,11 @@ void count_roundings(const Graph& graph, Roundings& found) {
 
 }  // namespace
 
+void warn_where_nothing_is_kept(const Session& session, const RunOptions& options) {
+  const CacheState cache = cache_state(options.cache_dir);
+  if (!cache.problem.empty()) session.warn(fmt::format("what is measured is not kept: {}", cache.problem));
+}
+
 RunOptions with_plan(const Session& session, const LoadedModel& loaded, RunOptions options) {
   if (loaded.plan && !session.is_given("precision")) options.precision = to_string(loaded.plan->origin.precision);
   return options;
@@ -153,15 +159,13 @@ RunOptions with_plan(const Session& session, const LoadedModel& loaded, RunOptio
 CompileOptions compile_options(const RunOptions& options) {
   AG_CHECK_USER(options.threads >= 0 && options.threads <= 4096, UserError, "[cli] threads: expected 0..4096, got {}",
                 options.threads);
-  AG_CHECK_USER(options.memory_budget_mib >= 0, UserError, "[cli] memory-budget: expected 0 or more, got {}",
-                options.memory_budget_mib);
   strategy_of(options);  // throws when there is none of this name
   CompileOptions result;
   result.device = options.device;
   result.threads = static_cast<int>(options.threads);
   result.expert.pin_threads = options.pin;
   result.expert.fixed_threads = options.fixed_threads;
-  result.memory_budget_bytes = static_cast<size_t>(options.memory_budget_mib) << 20;
+  result.memory_budget_bytes = bytes_of_budget(options.memory_budget_mib);
   result.expert.use_passes = !options.no_optimize;
   result.check_nan = options.check_nan.check();
   result.expert.disabled_passes = options.disabled_passes;
@@ -212,6 +216,8 @@ CompiledModel compile_model(Session& session, LoadedModel& loaded, const RunOpti
   CompileOptions options = compile_options(run);
   options.profile = how.profile;
   const Strategy strategy = strategy_of(run);
+  const bool measures = run.tune || run.attest || strategy != Strategy::sequential;
+  if (measures) warn_where_nothing_is_kept(session, run);
   CompiledModel compiled{.executable = {}, .strategy = std::string(to_string(strategy)), .device = options.device};
   if (strategy == Strategy::sequential) {
     compiled.executable = compile_logged(session, std::move(loaded.model.graph), options);

@@ -43,6 +43,9 @@ struct CompileHow {
 CompiledModel compile_model(Session& session, LoadedModel& loaded, const RunOptions& options,
                             const CompileHow& how = {});
 
+/// Warns where the cache cannot keep what is about to be measured, so that the next run measures again.
+void warn_where_nothing_is_kept(const Session& session, const RunOptions& options);
+
 /// How far results of `graph` may be from the reference, as far as `given` does not say: wider where it computes in
 /// bf16 or is quantized.
 Tolerance tolerance_for(const Graph& graph, const RunOptions& options, Tolerance given = {});

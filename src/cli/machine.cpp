@@ -1,11 +1,16 @@
 #include "cli/machine.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "autograph/cpu_count.h"
+#include "base/files/cache_folder.h"
 
 namespace autograph::cli {
 namespace {
@@ -92,6 +97,25 @@ MemoryLimits memory_limits() {
   if (limits.limit == 0) limits.limit = number_or_zero(first_line("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
   if (limits.limit > limits.total) limits.limit = 0;  // v1 writes a huge number for "none"
   return limits;
+}
+
+CacheState cache_state(const std::string& folder) {
+  namespace fs = std::filesystem;
+  CacheState state{.folder = folder.empty() ? default_cache_folder() : folder, .problem = ""};
+  if (state.folder.empty()) {
+    state.problem = "neither HOME nor XDG_CACHE_HOME is set";
+    return state;
+  }
+  // What is not there yet is made in the first folder above it that is.
+  std::error_code code;
+  fs::path there = fs::absolute(state.folder, code);
+  while (!fs::exists(there, code) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, code)) {
+    state.problem = fmt::format("'{}' is no folder", there.string());
+  } else if (access(there.c_str(), W_OK | X_OK) != 0) {
+    state.problem = fmt::format("'{}' cannot be written ({})", there.string(), std::strerror(errno));
+  }
+  return state;
 }
 
 int64_t peak_resident_bytes() { return kilobytes("/proc/self/status", "VmHWM:"); }

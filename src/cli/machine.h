@@ -32,4 +32,12 @@ MemoryLimits memory_limits();
 /// Largest resident size of this process so far, in bytes.
 int64_t peak_resident_bytes();
 
+/// Where measurements are kept.
+struct CacheState {
+  std::string folder;   ///< "": there is none.
+  std::string problem;  ///< Why nothing can be kept there; "" where it can.
+};
+/// `folder`: as the user gave it; "": the usual one. Makes nothing.
+CacheState cache_state(const std::string& folder);
+
 }  // namespace autograph::cli

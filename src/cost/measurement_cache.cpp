@@ -224,7 +224,9 @@ MeasurementCache::Database& MeasurementCache::database() {
 void MeasurementCache::open() {
   try {
     if (!folder_.empty()) {
-      const bool is_new = std::filesystem::create_directories(folder_);
+      std::error_code code;
+      const bool is_new = std::filesystem::create_directories(folder_, code);
+      if (code) throw std::runtime_error(fmt::format("cannot make the folder ({})", code.message()));
       if (is_new) std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
       auto opened = std::make_unique<Database>(folder_ + kMeasurementsFile);
       if (opened->has_faults()) mark_faults();  // the database may have come from elsewhere

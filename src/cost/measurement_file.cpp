@@ -77,6 +77,9 @@ class Tables {
 // The cache's database, which is made where there is none yet.
 std::string path_of_cache(const std::string& folder) {
   const std::string root = folder.empty() ? default_cache_folder() : folder;
+  if (root.empty()) {
+    throw IoError("[measurements] cache: there is no folder for it, neither HOME nor XDG_CACHE_HOME is set");
+  }
   MeasurementCache cache(root);
   static_cast<void>(cache.size());
   if (!cache.note().empty()) throw IoError(fmt::format("[measurements] cache '{}': {}", root, cache.note()));
@@ -105,12 +108,12 @@ void check_tables(Tables& tables, const std::string& file) {
 MeasurementCounts export_measurements(const std::string& file, const std::string& identity,
                                       const std::string& cache_folder) {
   const std::string cache = path_of_cache(cache_folder);
-  const std::string part = fmt::format("{}.{}.part", file, ::getpid());
-  std::error_code ignored;
-  std::filesystem::remove(part, ignored);
   if (is_written_in_place(file)) {
     throw IoError(fmt::format("[measurements] {}: expected a file, got a device or a pipe", file));
   }
+  const std::string part = fmt::format("{}.{}.part", file, ::getpid());
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
   MeasurementCounts counts;
   try {
     Tables tables(part, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);

@@ -231,8 +231,8 @@ TEST(Cli, DoctorTextNamesEveryPartAndEverySetting) {
   }
   std::string backends;
   for (size_t n = available_devices().size(); n > 0; --n) backends += "backend ";
-  EXPECT_EQ(words,
-            "autograph processor isa cpus memory devices " + backends + "strategies operators libraries attested ");
+  EXPECT_EQ(words, "autograph processor isa cpus memory devices " + backends +
+                       "strategies operators libraries cache attested ");
   EXPECT_EQ(result.out.substr(table + 2),
             "setting           value  origin\n"
             "device            cpu    default\n"
@@ -287,6 +287,27 @@ TEST(Cli, DoctorMeasuresThePeakOnlyWhenAsked) {
   EXPECT_EQ(peak["memory"][0]["level"], "L1");
   EXPECT_EQ(peak["memory"].back()["level"], "memory");
   EXPECT_TRUE(contains(run_program("doctor --peak --threads 1").out, "f32 GFLOP/s"));
+}
+
+TEST(Cli, SaysWhereNothingIsKept) {
+  const TestFolder folder;
+  folder.write("file", "");
+  const std::string in_file = " --cache-dir " + (folder / "file/cache");
+  const std::string why = "'" + (folder / "file") + "' is no folder";
+  EXPECT_TRUE(contains(run_program("doctor" + in_file).out, why));
+  EXPECT_EQ(run_program("doctor --json" + in_file).json()["cache"]["problem"], why);
+  const std::string nowhere = "env -u HOME -u XDG_CACHE_HOME";
+  EXPECT_TRUE(contains(run_program("doctor", nowhere).out, "neither HOME nor XDG_CACHE_HOME is set"));
+  EXPECT_EQ(run_program("doctor --json --cache-dir " + (folder / "new")).json()["cache"],
+            (nlohmann::json{{"folder", folder / "new"}, {"problem", ""}}));
+  // Verbs that measure say so, others do not.
+  const ProgramResult attested = run_program("run zoo:mlp --attest" + in_file);
+  EXPECT_EQ(attested.exit_code, 0) << attested.err;
+  EXPECT_TRUE(contains(attested.err, "warning: what is measured is not kept: " + why)) << attested.err;
+  EXPECT_EQ(run_program("run zoo:mlp" + in_file).err, "");
+  const ProgramResult optimized = run_program("optimize zoo:mlp --budget 0.2" + in_file);
+  EXPECT_EQ(optimized.exit_code, 0) << optimized.err;
+  EXPECT_TRUE(contains(optimized.err, why)) << optimized.err;
 }
 
 TEST(Cli, UnknownEnvironmentVariableWarnsWithTheNearest) {

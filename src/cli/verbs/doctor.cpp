@@ -81,6 +81,11 @@ Json attested_json(const AttestedKernels& attested) {
   return Json::object({{"trusted", attested.trusted}, {"refused", std::move(refused)}});
 }
 
+std::string cache_text(const CacheState& cache) {
+  if (cache.problem.empty()) return cache.folder;
+  return fmt::format("{}nothing is kept: {}", cache.folder.empty() ? "" : cache.folder + ", ", cache.problem);
+}
+
 struct Options {
   RunOptions run;
   bool peak = false;
@@ -124,6 +129,8 @@ int run(Session& session, const Options& options) {
   rows.emplace_back("strategies", join(strategies, " "));
   rows.emplace_back("operators", fmt::format("{}", all_ops().size()));
   rows.emplace_back("libraries", join(library_texts, ", "));
+  const CacheState cache = cache_state(options.run.cache_dir);
+  rows.emplace_back("cache", cache_text(cache));
   const AttestedKernels attested = attested_on(options.run);
   rows.emplace_back("attested",
                     fmt::format("{} kernels are right, {} are refused", attested.trusted, attested.refused.size()));
@@ -152,6 +159,7 @@ int run(Session& session, const Options& options) {
        {"memory", Json::object({{"total", memory.total}, {"available", memory.available}, {"limit", memory.limit}})},
        {"libraries", std::move(library_list)},
        {"settings", std::move(setting_list)},
+       {"cache", Json::object({{"folder", cache.folder}, {"problem", cache.problem}})},
        {"attested", attested_json(attested)},
        {"peak", std::move(peak)},
        {"warnings", warnings}},

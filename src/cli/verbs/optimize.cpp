@@ -233,6 +233,7 @@ int run(Session& session, const Options& given) {
   Options options = given;
   if (options.run.strategy.empty()) options.run.strategy = to_string(Strategy::autograph);
   check_options(options);
+  warn_where_nothing_is_kept(session, options.run);
   SearchOptions search_as = search_options(options.search, options.run);
   LoadedModel loaded = load_model(session, options.model);
   refuse_plan(loaded, "optimize");
