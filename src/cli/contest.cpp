@@ -12,9 +12,8 @@
 #include "autograph/error.h"
 #include "autograph/graph.h"
 #include "autograph/op_def.h"
-#include "base/cache_folder.h"
-#include "base/files/cache_folder.h"
 #include "base/check.h"
+#include "base/files/cache_folder.h"
 #include "base/text/read_number.h"
 #include "cli/interrupt.h"
 
@@ -47,11 +46,16 @@ class CacheCopy {
  public:
   explicit CacheCopy(const std::string& folder) {
     static std::atomic<int> number = 0;
-    path_ = std::filesystem::temp_directory_path() / fmt::format("autograph-contest-{}-{}", getpid(), number++);
-    std::filesystem::create_directories(path_);
-    if (std::filesystem::is_directory(folder)) {
-      std::filesystem::copy(folder, path_, std::filesystem::copy_options::recursive);
-    }
+    std::error_code code;
+    const std::filesystem::path folder_for_such = std::filesystem::temp_directory_path(code);
+    path_ = folder_for_such / fmt::format("autograph-contest-{}-{}", getpid(), number++);
+    if (!code) std::filesystem::create_directories(path_, code);
+    AG_CHECK_USER(!code, IoError,
+                  "[cli] cache: cannot make the folder '{}' for a copy of it ({}; TMPDIR names another)",
+                  path_.string(), code.message());
+    // What cannot be read, or goes away meanwhile, is measured again: it is a cache.
+    const auto options = std::filesystem::copy_options::recursive;
+    if (std::filesystem::is_directory(folder, code)) std::filesystem::copy(folder, path_, options, code);
   }
   ~CacheCopy() {
     std::error_code ignored;  // what is left behind is in the folder for such things
