@@ -7,6 +7,7 @@
 #include "autograph/model_io.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/tensor_io.h"
 #include "cli/run_program.h"
 
 namespace autograph {
@@ -383,6 +384,65 @@ TEST_F(CliModel, RunWithAnUnknownInputSuggestsTheNearest) {
   const ProgramResult result = run_program("run " + path("m.onnx") + " --input xx=x.npy");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_TRUE(contains(result.err, "did you mean 'x'?")) << result.err;
+  const ProgramResult far = run_program("run " + path("m.onnx") + " --input something=1");
+  EXPECT_TRUE(contains(far.err, "none named 'something' (there are: x)")) << far.err;
+  const ProgramResult nothing = run_program("run " + path("m.onnx") + " --input x.npz");
+  EXPECT_TRUE(contains(nothing.err, "expected NAME=FILE.npy, NAME=FILE.npz or NAME=NUMBER, got 'x.npz'"))
+      << nothing.err;
+}
+
+// Arrays by their names, as np.savez writes them.
+TEST_F(CliModel, InputMayBeAnArrayOfAnArchive) {
+  const Tensor row = Tensor::of<float>({1, 3}, {0, 0, 4}), other = Tensor::of<float>({1, 2}, {0, 0});
+  write_npz(path("both.npz"), {{"other", other}, {"x", row}});
+  write_npz(path("one.npz"), {{"arr_0", row}});
+  write_npz(path("wrong.npz"), {{"y", row}, {"z", row}});
+  const std::string run = "run --json " + path("m.onnx") + " --input x=";
+  for (const char* name : {"both.npz", "one.npz"}) {
+    const ProgramResult result = run_program(run + path(name));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NEAR(result.json()["outputs"][0]["max"].get<double>(), 0.9646, 1e-4) << name;
+  }
+  const ProgramResult wrong = run_program(run + path("wrong.npz"));
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_TRUE(contains(wrong.err, "expected an array of its name, got y, z (input 'x' from '")) << wrong.err;
+  write("x.npy", "no array");
+  const ProgramResult broken = run_program(run + path("x.npy"));
+  EXPECT_EQ(broken.exit_code, 3);
+  EXPECT_TRUE(contains(broken.err, "(input 'x' from '" + path("x.npy") + "')")) << broken.err;
+}
+
+TEST_F(CliModel, ContradictionsBetweenFlagsAreUsageErrors) {
+  const std::string run = "run " + path("m.onnx");
+  const ProgramResult dims = run_program(run + " --dim batch=2 --dim batch=3");
+  EXPECT_EQ(dims.exit_code, 2);
+  EXPECT_TRUE(contains(dims.err, "dim: 'batch' is given twice, as 2 and as 3")) << dims.err;
+  EXPECT_EQ(run_program(run + " --dim batch=2 --dim batch=2").exit_code, 0);
+  const ProgramResult inputs = run_program(run + " --input x=1 --input x=2");
+  EXPECT_EQ(inputs.exit_code, 2);
+  EXPECT_TRUE(contains(inputs.err, "input: 'x' is given twice")) << inputs.err;
+  const ProgramResult batch = run_program(run + " --batch 0");
+  EXPECT_EQ(batch.exit_code, 2);
+  EXPECT_TRUE(contains(batch.err, "batch: expected 1 or more, got 0")) << batch.err;
+  const ProgramResult both = run_program("info 'zoo:mlp?batch=4' --batch 8");
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_TRUE(contains(both.err, "expected one number, got 'zoo:mlp?batch=4' and --batch 8")) << both.err;
+  EXPECT_EQ(run_program("info 'zoo:mlp?batch=4' --batch 4").exit_code, 0);
+  for (const std::string flag : {"--memory-budget -1", "--memory-budget 17592186044417"}) {
+    EXPECT_EQ(run_program(run + " " + flag).exit_code, 2) << flag;
+  }
+}
+
+TEST_F(CliModel, FolderIsNoModel) {
+  const std::string folder = path("models");
+  std::filesystem::create_directory(folder);
+  const ProgramResult empty = run_program("info " + folder);
+  EXPECT_EQ(empty.exit_code, 1);
+  EXPECT_TRUE(contains(empty.err, "model: expected a file, got the folder '" + folder + "'")) << empty.err;
+  EXPECT_FALSE(contains(empty.err, "did you mean")) << empty.err;
+  std::filesystem::copy(path("m.onnx"), folder + "/m.onnx");
+  const ProgramResult one = run_program("info " + folder);
+  EXPECT_TRUE(contains(one.err, "did you mean '" + folder + "/m.onnx'?")) << one.err;
 }
 
 // ValueInfoProto of f32 with named dims.
@@ -480,7 +540,7 @@ TEST_F(CliModel, NumberFillsAnInput) {
   EXPECT_EQ(filled.json()["outputs"][0]["min"], 8000);
   EXPECT_EQ(filled.json()["outputs"][0]["max"], 8000);
   EXPECT_EQ(filled.json()["outputs"][0]["shape"], nlohmann::json({2, 3}));
-  const ProgramResult wrong = run_program(run + "1 --input rate=1.5");
+  const ProgramResult wrong = run_program("run " + path("numbers.onnx") + " --input rate=1.5");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_TRUE(contains(wrong.err, "input 'rate': expected an element of i64[], or a FILE.npy, got '1.5'")) << wrong.err;
 }
@@ -618,6 +678,25 @@ TEST_F(CliModel, VizCollapsesToTheDepthAskedFor) {
   const ProgramResult result = run_program("viz --expand blok " + path("m.onnx") + " -o " + path("m.dot"));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_TRUE(contains(result.err, "did you mean 'block'?")) << result.err;
+}
+
+TEST_F(CliModel, VizRefusesNumbersThatMakeNoPicture) {
+  const std::string viz = "viz " + path("m.onnx") + " -o " + path("m.dot");
+  for (const std::string flag : {"--max-boxes 0", "--max-boxes -5", "--depth -2", "--timeout 0", "--timeout 1e300"}) {
+    const ProgramResult result = run_program(viz + " " + flag);
+    EXPECT_EQ(result.exit_code, 2) << flag << result.err;
+    EXPECT_FALSE(std::filesystem::exists(path("m.dot"))) << flag;
+  }
+}
+
+TEST_F(CliModel, OutputsMayGoIntoAPipe) {
+  ASSERT_EQ(std::system(("mkfifo " + path("pipe")).c_str()), 0);
+  const ProgramResult result = run_program("profile " + path("m.onnx") + " -o " + path("pipe"),
+                                           "timeout 20 cat " + path("pipe") + " >" + path("t.json") + " &");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe"))) << "a file took its place";
+  std::system(("for i in $(seq 100); do test -s " + path("t.json") + " && break; sleep 0.1; done").c_str());
+  EXPECT_TRUE(nlohmann::json::parse(read_text(path("t.json"))).contains("traceEvents"));
 }
 
 TEST_F(CliModel, OutputThatCannotBeWrittenFailsBeforeTheModelIsLoaded) {

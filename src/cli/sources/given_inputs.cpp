@@ -16,6 +16,7 @@
 #include "base/did_you_mean.h"
 #include "base/join.h"
 #include "base/printable.h"
+#include "base/rethrow.h"
 #include "base/text/read_number.h"
 
 namespace autograph::cli {
@@ -26,23 +27,51 @@ struct Given {
   std::map<std::string, std::string> numbers;  // as they were typed
 };
 
+// Of an archive the array that has the input's name, or the only one that is in it.
+Tensor read_array(const std::string& path, const std::string& input) {
+  if (!path.ends_with(".npz")) return read_npy(path);
+  NamedTensors arrays = read_npz(path);
+  std::vector<std::string> names;
+  for (auto& [name, tensor] : arrays) {
+    if (name == input || arrays.size() == 1) return std::move(tensor);
+    names.push_back(printable(name));
+  }
+  throw UserError(
+      fmt::format("[cli] input: expected an array of its name, got {}", names.empty() ? "none" : join(names, ", ")));
+}
+
+// Says of which input a broken file is.
+Tensor read_input(const std::string& path, const std::string& input) {
+  try {
+    return read_array(path, input);
+  } catch (const IoError&) {
+    throw;  // which names the file
+  } catch (...) {
+    rethrow_changed([&](const std::string& message) {
+      return fmt::format("{} (input '{}' from '{}')", message, printable(input), path);
+    });
+  }
+}
+
 bool is_number(std::string_view text) { return text == "true" || text == "false" || read_number<double>(text); }
 
 Given read_inputs(const std::vector<std::string>& given, const Graph& graph) {
   std::vector<std::string> names;
   for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name());
   Given result;
+  std::set<std::string> seen;
   for (const std::string& item : given) {
     const size_t equals = item.find('=');
     AG_CHECK_USER(equals != std::string::npos, UserError,
-                  "[cli] input: expected NAME=FILE.npy or NAME=NUMBER, got '{}'", item);
+                  "[cli] input: expected NAME=FILE.npy, NAME=FILE.npz or NAME=NUMBER, got '{}'", item);
     const std::string name = item.substr(0, equals), what = item.substr(equals + 1);
     AG_CHECK_USER(std::find(names.begin(), names.end(), name) != names.end(), UserError,
-                  "[cli] input: the model has none named '{}'{}", printable(name), did_you_mean(name, names));
+                  "[cli] input: the model has none named '{}'{}", printable(name), nearest_or_all(name, names));
+    AG_CHECK_USER(seen.insert(name).second, UserError, "[cli] input: '{}' is given twice", printable(name));
     if (is_number(what)) {
       result.numbers[name] = what;
     } else {
-      result.tensors[name] = read_npy(what);
+      result.tensors[name] = read_input(what, name);
     }
   }
   return result;
@@ -204,8 +233,8 @@ Option input_option(ModelOptions& options) {
   return {.names = "--input",
           .value_name = "NAME=FILE.npy|N",
           .doc =
-              "An input, or a number for all of its elements: rate=16000. Those not given are drawn from the seed, or "
-              "what the file says where it has a value. May be repeated.",
+              "An input, of an archive .npz the array of its name, or a number for all of its elements: rate=16000. "
+              "Those not given are drawn from the seed, or what the file says where it has a value. May be repeated.",
           .target = &options.inputs,
           .kind = ValueKind::file};
 }

@@ -9,6 +9,7 @@
 #include "autograph/zoo.h"
 #include "base/check.h"
 #include "base/printable.h"
+#include "base/rethrow.h"
 #include "base/stopwatch.h"
 #include "base/text/read_number.h"
 #include "cli/options/names.h"
@@ -26,14 +27,43 @@ int64_t parse_integer(std::string_view text, std::string_view what) {
 
 SeedOptions seed_options(const ModelOptions& options) {
   SeedOptions seeds;
-  AG_CHECK_USER(options.batch >= 0, UserError, "[cli] batch: expected 1 or more, got {}", options.batch);
-  if (options.batch > 0) seeds.batch = options.batch;
+  if (options.batch != kNoBatch) {
+    AG_CHECK_USER(options.batch >= 1, UserError, "[cli] batch: expected 1 or more, got {}", options.batch);
+    seeds.batch = options.batch;
+  }
   for (const std::string& dim : options.dims) {
     const size_t equals = dim.rfind('=');
     AG_CHECK_USER(equals != std::string::npos && equals > 0, UserError, "[cli] dim: expected NAME=N, got '{}'", dim);
-    seeds.dims[dim.substr(0, equals)] = parse_integer(std::string_view(dim).substr(equals + 1), "dim");
+    const int64_t extent = parse_integer(std::string_view(dim).substr(equals + 1), "dim");
+    const auto [given, is_new] = seeds.dims.emplace(dim.substr(0, equals), extent);
+    AG_CHECK_USER(is_new || given->second == extent, UserError, "[cli] dim: '{}' is given twice, as {} and as {}",
+                  given->first, given->second, extent);
   }
   return seeds;
+}
+
+// "models/" -> " (did you mean 'models/a.onnx'?)", of the one model that is in the folder.
+std::string model_in(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code code;
+  for (std::filesystem::directory_iterator it(folder, code), end; !code && it != end; it.increment(code)) {
+    const std::string path = it->path().string();
+    if (path.ends_with(".onnx") || path.ends_with(".agplan")) found.push_back(path);
+  }
+  return found.size() == 1 ? fmt::format(" (did you mean '{}'?)", printable(found.front())) : "";
+}
+
+// Throws unless it is something that can be opened.
+void require_model_file(const std::string& path) {
+  std::error_code code;
+  AG_CHECK_USER(!std::filesystem::is_directory(path, code), IoError,
+                "[cli] model: expected a file, got the folder '{}'{}", path, model_in(path));
+  if (std::filesystem::exists(path, code)) return;
+  AG_CHECK_USER(!code, IoError, "[cli] model: cannot open '{}' ({})", path, code.message());
+  for (const std::string& name : names_of(ValueKind::zoo_model)) {
+    AG_CHECK_USER(name != path, IoError, "[cli] model: no file '{0}' (did you mean 'zoo:{0}'?)", name);
+  }
+  throw IoError(fmt::format("[cli] model: no file '{}'", path));
 }
 
 // "NAME" or "NAME?batch=N".
@@ -45,6 +75,8 @@ Model build_zoo(std::string_view text, SeedOptions& seeds) {
     constexpr std::string_view kBatch = "batch=";
     AG_CHECK_USER(query.starts_with(kBatch), UserError, "[cli] model: expected zoo:NAME?batch=N, got 'zoo:{}'", text);
     batch = parse_integer(query.substr(kBatch.size()), "batch");
+    AG_CHECK_USER(batch == seeds.batch.value_or(batch), UserError,
+                  "[cli] batch: expected one number, got 'zoo:{}' and --batch {}", text, *seeds.batch);
   }
   AG_CHECK_USER(batch >= 1, UserError, "[cli] batch: expected 1 or more, got {}", batch);
   seeds.batch.reset();  // the model has it now
@@ -120,14 +152,7 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
   if (!is_model_file(options.model)) {
     loaded.model = build_zoo(std::string_view(options.model).substr(kZoo.size()), loaded.seeds);
   } else {
-    std::error_code code;
-    if (!std::filesystem::exists(options.model, code)) {
-      for (const std::string& name : names_of(ValueKind::zoo_model)) {
-        if (name == options.model)
-          throw IoError(fmt::format("[cli] model: no file '{0}' (did you mean 'zoo:{0}'?)", name));
-      }
-      throw IoError(fmt::format("[cli] model: no file '{}'", options.model));
-    }
+    require_model_file(options.model);
     if (options.model.ends_with(".agplan")) {
       auto plan = std::make_shared<SavedPlan>(load_plan(options.model));
       loaded.model.graph = plan->optimized.graph;
@@ -136,7 +161,11 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
       loaded.plan = std::move(plan);
     } else {
       LoadOptions how{.map_weights = options.map_weights, .channel_block = options.channel_block};
-      for (const std::string& input : options.inputs) how.given_inputs.push_back(input.substr(0, input.find('=')));
+      for (const std::string& input : options.inputs) {
+        if (const size_t equals = input.find('='); equals != std::string::npos) {
+          how.given_inputs.push_back(input.substr(0, equals));
+        }
+      }
       loaded.model = load_onnx(options.model, how);
     }
   }
@@ -145,6 +174,17 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
   session.log("load",
               fmt::format("{}: {} nodes in {:.1f} ms", loaded.name, loaded.model.graph.num_nodes(), watch.ms()));
   return loaded;
+}
+
+LoadedModel load_one_of(const Session& session, const ModelOptions& options) {
+  try {
+    return load_model(session, options);
+  } catch (const Error& error) {
+    const bool is_named = error.exit_code() != ExitCode::malformed && error.exit_code() != ExitCode::unsupported;
+    if (is_named) throw;
+    rethrow_changed(
+        [&](const std::string& message) { return fmt::format("{} (in '{}')", message, printable(options.model)); });
+  }
 }
 
 }  // namespace autograph::cli

@@ -1,6 +1,8 @@
 // MODEL: a path or zoo:NAME?batch=N, and the flags that put numbers in for its symbolic extents.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,12 +15,15 @@
 
 namespace autograph::cli {
 
+/// A batch that nobody gave.
+inline constexpr int64_t kNoBatch = std::numeric_limits<int64_t>::min();
+
 /// MODEL, --map-weights, --channel-block, --batch and --dim.
 struct ModelOptions {
   std::string model;
   bool map_weights = false;
-  int64_t channel_block = 0;             ///< 0: not given.
-  int64_t batch = 0;                     ///< 0: not given.
+  int64_t channel_block = 0;  ///< 0: not given.
+  int64_t batch = kNoBatch;
   std::vector<std::string> dims;         ///< "NAME=N"
   std::vector<std::string> inputs = {};  ///< "NAME=FILE.npy" or "NAME=NUMBER", of verbs with input_option().
 };
@@ -43,6 +48,9 @@ void bind_extents(LoadedModel& loaded);
 
 /// Loads or builds. Throws what load_onnx(), load_plan() and build_zoo_model() throw.
 LoadedModel load_model(const Session& session, const ModelOptions& options);
+
+/// The same where there are several: messages about the content of a file name it.
+LoadedModel load_one_of(const Session& session, const ModelOptions& options);
 
 /// Throws UserError when the model is a saved plan, which `verb` cannot use.
 void refuse_plan(const LoadedModel& loaded, std::string_view verb);

@@ -121,7 +121,8 @@ std::optional<LoadedModel> load(Session& session, const Options& options, const 
                                 std::vector<LeftOut>& left_out) {
   // Files may fix it.
   const bool is_given = options.batches != "1";
-  LoadedModel loaded = load_model(session, {.model = model, .batch = is_given ? batch : 0, .dims = options.dims});
+  LoadedModel loaded =
+      load_one_of(session, {.model = model, .batch = is_given ? batch : kNoBatch, .dims = options.dims});
   refuse_plan(loaded, "compare");
   try {
     make_training_step(loaded, options.training, "compare --train");

@@ -31,8 +31,8 @@ int run(Session& session, const Options& options) {
   AG_CHECK_USER(options.rtol >= 0, UserError, "[cli] --rtol: expected 0 or more, got {}", options.rtol);
   ModelOptions other = options.a;
   other.model = options.b;
-  const LoadedModel a = load_model(session, options.a);
-  const LoadedModel b = load_model(session, other);
+  const LoadedModel a = load_one_of(session, options.a);
+  const LoadedModel b = load_one_of(session, other);
   const Graph& graph_a = a.model.graph;
   const Graph& graph_b = b.model.graph;
   const GraphDiff found = diff_graphs(graph_a, graph_b, options.rtol);

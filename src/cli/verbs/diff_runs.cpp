@@ -3,6 +3,7 @@
 
 #include "autograph/error.h"
 #include "autograph/run_hashes.h"
+#include "base/check.h"
 #include "base/printable.h"
 #include "cli/session.h"
 #include "cli/verbs.h"
@@ -72,6 +73,7 @@ std::string text_of(const RunComparison& found) {
 }
 
 int run(Session& session, const Options& options) {
+  AG_CHECK_USER(options.rtol >= 0, UserError, "[cli] rtol: expected 0 or more, got {}", options.rtol);
   const RunHashes a = read_run_hashes(options.a);
   const RunHashes b = read_run_hashes(options.b);
   const RunComparison found = compare_runs(a, b, options.rtol);

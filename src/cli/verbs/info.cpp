@@ -85,8 +85,9 @@ int run(Session& session, const Options& options) {
   AG_CHECK_USER(options.threads >= 0 && options.threads <= 4096, UserError, "[cli] threads: expected 0..4096, got {}",
                 options.threads);
   const LoadedModel loaded = load_model(session, options.model);
-  const Graph bound =
-      options.model.batch > 0 || !options.model.dims.empty() ? bind_inputs(loaded.model.graph, loaded.seeds) : Graph();
+  const Graph bound = options.model.batch != kNoBatch || !options.model.dims.empty()
+                          ? bind_inputs(loaded.model.graph, loaded.seeds)
+                          : Graph();
   const Graph& graph = bound.outputs().empty() ? loaded.model.graph : bound;
   const GraphSummary summary = summarize(graph);
   const GraphExtent extent = measure_extent(graph);

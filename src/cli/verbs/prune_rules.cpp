@@ -54,7 +54,7 @@ std::map<std::string, Sum> look_through(Session& session, const Options& options
     session.progress("searching " + models[i], static_cast<double>(i) / static_cast<double>(models.size()));
     ModelOptions how;
     how.model = models[i];
-    LoadedModel loaded = load_model(session, how);
+    LoadedModel loaded = load_one_of(session, how);
     refuse_plan(loaded, "rules prune");
     bind_extents(loaded);
     for (const RuleUse& use : rule_use(loaded.model.graph, compile_as, search)) {

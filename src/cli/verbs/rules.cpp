@@ -38,6 +38,10 @@ int thread_count(int64_t asked) {
   return asked > 0 ? static_cast<int>(asked) : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+void check_seconds(double seconds, const char* flag) {
+  AG_CHECK_USER(seconds >= 0 && seconds <= 86400, UserError, "[rules] {}: expected 0..86400, got {}", flag, seconds);
+}
+
 // ---- list ------------------------------------------------------------------------------------------------------
 
 Json::Object rule_members(const RuleInfo& rule) {
@@ -92,6 +96,7 @@ void add_row(Table& table, const RuleReport& report) {
 
 int verify(Session& session, const VerifyOptions& options) {
   AG_CHECK_USER(options.cases >= 1, UserError, "[rules] cases: expected 1 or more, got {}", options.cases);
+  check_seconds(options.smt_seconds, "smt-seconds");
   VerifyRulesOptions request;
   request.names = options.names;
   request.cases = static_cast<size_t>(options.cases);
@@ -148,6 +153,7 @@ std::string summary_of(const GeneratedRules& found) {
 int generate(Session& session, const GenerateOptions& options) {
   AG_CHECK_USER(options.max_ops >= 1 && options.max_ops <= 4, UserError, "[rules] max-ops: expected 1 to 4, got {}",
                 options.max_ops);
+  check_seconds(options.seconds, "seconds");
   if (!options.output.empty()) require_writable(options.output);
   GenerateRulesOptions request;
   request.max_ops = static_cast<int>(options.max_ops);

@@ -51,7 +51,17 @@ std::string picture(Session& session, LoadedModel& loaded, const Options& option
   return options.output.ends_with(".svg") ? svg : picture_page(loaded.name, svg);
 }
 
+void check_options(const Options& options) {
+  AG_CHECK_USER(options.picture.depth >= -1, UserError, "[cli] depth: expected 0 or more, got {}",
+                options.picture.depth);
+  AG_CHECK_USER(options.picture.max_boxes >= 1, UserError, "[cli] max-boxes: expected 1 or more, got {}",
+                options.picture.max_boxes);
+  AG_CHECK_USER(options.timeout > 0 && options.timeout <= 86400, UserError,
+                "[cli] timeout: expected more than 0 and up to 86400 seconds, got {}", options.timeout);
+}
+
 int run(Session& session, const Options& options) {
+  check_options(options);
   if (!options.output.ends_with(".dot") && !options.output.ends_with(".svg") && !options.output.ends_with(".html")) {
     throw UserError(
         fmt::format("[viz] output: expected a name ending in .html, .svg or .dot, got '{}'", options.output));

@@ -125,7 +125,8 @@ RunHashes read_run_hashes(const std::string& path) {
                     number == 0 ? "what 'run --hashes' writes" : "an input or a node");
       read_line(json, run);
     } catch (const Json::exception& error) {
-      throw FormatError(fmt::format("[run hashes] {} line {}: {}", path, number + 1, error.what()));
+      const char* what = number == 0 ? "expected what 'run --hashes' writes" : error.what();
+      throw FormatError(fmt::format("[run hashes] {} line {}: {}", path, number + 1, what));
     } catch (const FormatError& error) {
       throw FormatError(fmt::format("[run hashes] {} line {}: {}", path, number + 1, error.what()));
     }

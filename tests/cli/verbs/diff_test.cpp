@@ -27,6 +27,20 @@ TEST(CliDiff, ModelsThatAreTheSameAndNot) {
   EXPECT_NE(run_program("diff zoo:mlp 'zoo:mlp?batch=3'").out.find("type: f32["), std::string::npos);
 }
 
+TEST(CliDiff, SaysWhichFileIsBroken) {
+  const TestFolder folder;
+  const std::string broken = folder.write("b.onnx", "404: Not Found");
+  for (const std::string verb : {"diff zoo:mlp ", "compare --strategies sequential --seconds 0 zoo:mlp "}) {
+    const ProgramResult result = run_program(verb + broken);
+    EXPECT_EQ(result.exit_code, 3) << verb;
+    EXPECT_NE(result.err.find("a text that begins with '404: Not Found' (in '" + broken + "')"), std::string::npos)
+        << result.err;
+  }
+  const std::string hashes = folder / "hashes";
+  ASSERT_EQ(run_program("run zoo:mlp --hashes " + hashes).exit_code, 0);
+  EXPECT_EQ(run_program("diff-runs " + hashes + " " + hashes + " --rtol -1").exit_code, 2);
+}
+
 TEST(CliDiffRuns, OneRunTwiceAndAnother) {
   const TestFolder folder;
   const auto write = [&](const std::string& name, const std::string& flags) {
@@ -48,6 +62,9 @@ TEST(CliDiffRuns, OneRunTwiceAndAnother) {
             std::string::npos);
   EXPECT_EQ(run_program("diff-runs " + (folder / "one") + " " + (folder / "missing")).exit_code, 1);
   EXPECT_EQ(run_program("diff-runs " + (folder / "one") + " " + AG_PROGRAM).exit_code, 3);
+  EXPECT_NE(
+      run_program("diff-runs " + (folder / "one") + " " + AG_PROGRAM).err.find("line 1: expected what 'run --hashes'"),
+      std::string::npos);
 }
 
 TEST(CliRun, WatchPrintsNodesAndWarnsWhereNoneFits) {

@@ -48,6 +48,12 @@ TEST(CliRules, UnknownRuleSuggestsTheNearest) {
   EXPECT_TRUE(contains(result.err, "did you mean '" + name + "'?")) << result.err;
 }
 
+TEST(CliRules, TimesThatAreNoneAreUsageErrors) {
+  for (const std::string arguments : {"verify --smt-seconds -1", "verify --smt-seconds nan", "generate --seconds -1"}) {
+    EXPECT_EQ(run_program("rules " + arguments, "timeout 60").exit_code, 2) << arguments;
+  }
+}
+
 TEST(CliRules, UnknownSubverbSuggestsTheNearest) {
   const ProgramResult result = run_program("rules verfy");
   EXPECT_EQ(result.exit_code, 2);
