@@ -3,7 +3,7 @@
 
     python bench/studies.py [--out docs/results] [--autograph build/autograph] [--budget SECONDS] [--warm SECONDS]
         [--seconds T] [--models a,b] [--tune]
-        [--only compare,sim,sim_h200,ranking,settings,alpha,batch,rules,ledger,cost,cell]
+        [--only compare,sim,sim_h200,ranking,settings,alpha,batch,rules,passes,ledger,cost,cell]
 
 compare   every strategy on every model on this processor, in turns (`autograph compare`); with --tune all choose
           kernels by measurement
@@ -15,6 +15,7 @@ alpha     the weight of the critical path
 batch     batch 1 to 32, against the plain plan
 rules     generated rules, those of use on the models below, and each family of rules left out, on the simulated GPU of
           the paper's time with as many candidates for each setting: the clock decides nothing
+passes    each pass that changes a model left out, and all of them
 ledger    predicted against measured times of every trial of a search, per model, with their rank correlation
 cost      what `autograph optimize` takes, the whole command: --budget from an empty cache, then --warm with that cache;
           wall time, processor time and most memory. On a quiet machine
@@ -307,6 +308,23 @@ class Studies:
                     text.append(f"| {row['setting']} | {row['latency_ms']:.4f} | {row['latency_ms'] / full:.3f} |")
                 self.write("rules", "Study: rules", "\n".join(text), rows)  # what is done, should a later one fail
 
+    def passes(self):
+        """A column for each pass: what a run takes without it, to what it takes with all."""
+        found = {}
+        for model in self.options.models:
+            flags = ["--study", "passes", "--seconds", f"{self.options.seconds:g}", "--json"]
+            rows = json.loads(self.program("ablate", f"zoo:{model}", *flags))["rows"]
+            ms = {row["setting"].removeprefix("without "): row["latency_ms"] for row in rows}
+            found[model] = {"full_ms": ms["full"], "without": {name: ms[name] / ms["full"] for name in list(ms)[1:]}}
+            names = sorted({name for row in found.values() for name in row["without"]} - {"passes"}) + ["passes"]
+            text = ["| model | ms | " + " | ".join(name.replace("passes", "all") for name in names) + " |"]
+            text.append("|---" * (len(names) + 2) + "|")
+            for name, row in found.items():
+                cells = [f"{row['without'][other]:.2f}" if other in row["without"] else "" for other in names]
+                text.append(f"| {name} | {row['full_ms']:.3f} | " + " | ".join(cells) + " |")
+            text.append("\nWhat a run of the plain plan takes without a pass, to what it takes with all; measured in turns.")
+            self.write("passes", "What each pass gains", "\n".join(text), [{"model": m, **r} for m, r in found.items()])
+
     def ledger(self):
         rows, lines = [], ["| model | trials | rank correlation | measured / predicted, median |", "|---|---|---|---|"]
         for model in self.options.models:
@@ -392,6 +410,8 @@ class Studies:
             self.ranking()
         elif name == "rules":
             self.rules()
+        elif name == "passes":
+            self.passes()
         elif name == "ledger":
             self.ledger()
         elif name == "cost":
@@ -404,7 +424,8 @@ class Studies:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["compare", "sim", "sim_h200", "ranking", "settings", "alpha", "batch", "rules", "ledger", "cost", "cell"]
+    names = ["compare", "sim", "sim_h200", "ranking", "settings", "alpha", "batch", "rules", "passes"]
+    names += ["ledger", "cost", "cell"]
     parser.add_argument("--out", default="docs/results")
     parser.add_argument("--only", default=",".join(names))
     parser.add_argument("--autograph", default="build/autograph")
