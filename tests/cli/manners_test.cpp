@@ -171,6 +171,10 @@ TEST(Cli, OpsListsThoseOfOtherDomains) {
   const nlohmann::json conv = run_program("ops --json Conv").json();
   EXPECT_EQ(conv["ops"][0]["name"], "conv");
   EXPECT_EQ(conv["other_domains"].size(), 2u);
+  const ProgramResult main_domain = run_program("ops --json ai.onnx::Conv");
+  ASSERT_EQ(main_domain.exit_code, 0) << main_domain.err;
+  EXPECT_EQ(main_domain.json()["ops"][0]["name"], "conv");
+  EXPECT_TRUE(main_domain.json()["other_domains"].empty());
 }
 
 TEST(Cli, UnknownOperatorIsUnsupportedWithTheNearest) {

@@ -190,7 +190,7 @@ struct Found {
   std::vector<OtherDomainOp> others;
 };
 
-// By our name, or by the name that ONNX has for it: "Softmax", "FusedConv", "com.microsoft::FusedConv".
+// By our name, or by the name that ONNX has for it: "Softmax", "ai.onnx::Softmax", "com.microsoft::FusedConv".
 Found resolve(const std::string& name) {
   Found found{.op = find_op(name), .others = {}};
   std::vector<std::string> names;
@@ -198,7 +198,9 @@ Found resolve(const std::string& name) {
     names.emplace_back(op->name);
     for (const OnnxName& onnx : op->onnx) {
       names.emplace_back(onnx.name);
-      if (!found.op && !name.empty() && onnx.name == name) found.op = op;
+      const bool is_of_onnx = !onnx.name.empty() && onnx.domain.empty();
+      const bool is_meant = onnx.name == name || (is_of_onnx && fmt::format("ai.onnx::{}", onnx.name) == name);
+      if (!found.op && !name.empty() && is_meant) found.op = op;
     }
   }
   for (const OtherDomainOp& other : other_domain_ops()) {
