@@ -57,6 +57,18 @@ TEST_F(WeightFiles, MeanTheSameFromFileAndMemory) {
   EXPECT_EQ(structural_hash(load_onnx(path_).graph), structural_hash(parse_onnx(bytes).graph));
 }
 
+// Readers look for the data beside the file that has the name of them.
+TEST_F(WeightFiles, LieBesideTheFileThatALinkLeadsTo) {
+  fs::create_directory(folder_ / "runs");
+  write(folder_ / "runs/7.onnx", "old");
+  fs::create_symlink("runs/7.onnx", path_);
+  const std::string bytes = model_with(field(9, raw_floats(kCount, 3)));
+  save_onnx(parse_onnx(bytes).graph, path_, {.external_data_above = 0});
+  EXPECT_TRUE(fs::is_symlink(path_));
+  EXPECT_TRUE(fs::exists(folder_ / "runs/7.onnx.data"));
+  EXPECT_EQ(structural_hash(load_onnx(folder_ / "runs/7.onnx").graph), structural_hash(parse_onnx(bytes).graph));
+}
+
 TEST_F(WeightFiles, OfAttributesAreReadToo) {
   const std::string value = tensor("", {kCount}, field(9, raw_floats(kCount, 0)));
   const std::string attribute = field(1, std::string("value")) + field(5, value) + field(20, 4);
