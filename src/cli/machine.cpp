@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "autograph/cpu_count.h"
 #include "base/files/cache_folder.h"
@@ -99,6 +100,19 @@ MemoryLimits memory_limits() {
   return limits;
 }
 
+namespace {
+
+// Is it a file that SQLite will refuse?
+bool is_no_database(const std::string& path) {
+  constexpr std::string_view kMark = "SQLite format 3";
+  std::ifstream file(path, std::ios::binary);
+  std::string beginning(kMark.size(), '\0');
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  return file.gcount() > 0 && beginning != kMark;  // an empty one is made a database
+}
+
+}  // namespace
+
 CacheState cache_state(const std::string& folder) {
   namespace fs = std::filesystem;
   CacheState state{.folder = folder.empty() ? default_cache_folder() : folder, .problem = ""};
@@ -114,6 +128,8 @@ CacheState cache_state(const std::string& folder) {
     state.problem = fmt::format("'{}' is no folder", there.string());
   } else if (access(there.c_str(), W_OK | X_OK) != 0) {
     state.problem = fmt::format("'{}' cannot be written ({})", there.string(), std::strerror(errno));
+  } else if (const std::string file = state.folder + "/measurements.sqlite"; is_no_database(file)) {
+    state.problem = fmt::format("'{}' is damaged (without it all is measured anew)", file);
   }
   return state;
 }

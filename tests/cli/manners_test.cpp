@@ -304,6 +304,11 @@ TEST(Cli, SaysWhereNothingIsKept) {
   EXPECT_TRUE(contains(run_program("doctor", nowhere).out, "neither HOME nor XDG_CACHE_HOME is set"));
   EXPECT_EQ(run_program("doctor --json --cache-dir " + (folder / "new")).json()["cache"],
             (nlohmann::json{{"folder", folder / "new"}, {"problem", ""}}));
+  folder.write("damaged/measurements.sqlite", "no database at all");
+  EXPECT_TRUE(
+      contains(run_program("doctor --cache-dir " + (folder / "damaged")).out, "measurements.sqlite' is damaged"));
+  ASSERT_EQ(run_program("run zoo:mlp --attest --cache-dir " + (folder / "new")).exit_code, 0);
+  EXPECT_EQ(run_program("doctor --json --cache-dir " + (folder / "new")).json()["cache"]["problem"], "");
   // Verbs that measure say so, others do not.
   const ProgramResult attested = run_program("run zoo:mlp --attest" + in_file);
   EXPECT_EQ(attested.exit_code, 0) << attested.err;
