@@ -322,7 +322,7 @@ class Studies:
             for name, row in found.items():
                 cells = [f"{row['without'][other]:.2f}" if other in row["without"] else "" for other in names]
                 text.append(f"| {name} | {row['full_ms']:.3f} | " + " | ".join(cells) + " |")
-            text.append("\nWhat a run of the plain plan takes without a pass, to what it takes with all; measured in turns.")
+            text.append("\nWhat a run of the plain plan takes without a pass, to what it takes with all, in turns.")
             self.write("passes", "What each pass gains", "\n".join(text), [{"model": m, **r} for m, r in found.items()])
 
     def ledger(self):

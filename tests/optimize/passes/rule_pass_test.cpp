@@ -14,7 +14,7 @@ namespace {
 const Rule kRules[] = {{.name = "test.first", .before = "y = exp(x)", .after = "y = abs(x)"},
                        {.name = "test.second", .before = "s = abs(x); y = tanh(s)", .after = "y = sigmoid(x)"}};
 
-std::vector<const OpDef*> ops_of(const Graph& graph) {
+std::vector<const OpDef*> sequence_of_ops(const Graph& graph) {
   std::vector<const OpDef*> ops;
   for (const NodeId id : graph.topological_order()) ops.push_back(&graph.node(id).op());
   return ops;
@@ -28,7 +28,7 @@ TEST(RulePass, FollowsOpsThatRulesMake) {
   graph.add_output(x.id());
   const RulePass pass(kRules, {});
   EXPECT_TRUE(pass.run(graph, PassContext()));
-  EXPECT_EQ(ops_of(graph), std::vector<const OpDef*>(3, &sigmoid_def()));
+  EXPECT_EQ(sequence_of_ops(graph), std::vector<const OpDef*>(3, &sigmoid_def()));
   EXPECT_FALSE(pass.run(graph, PassContext()));
 }
 
