@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/files/descriptor.h"
 #include "base/printable.h"
 #include "checkpoint/file_system.h"
 #include "io/file.h"
@@ -23,22 +24,6 @@ namespace {
   throw IoError(fmt::format("[checkpoint] cannot {} '{}': {}", what, printable(path), std::strerror(error)));
 }
 
-// An open descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
 class SystemFile : public Checkpoints::FileSystem::File {
  public:
   explicit SystemFile(std::string path)
@@ -46,19 +31,13 @@ class SystemFile : public Checkpoints::FileSystem::File {
     if (fd_.get() < 0) refuse("create", path_);
   }
   void write(std::string_view bytes) override {
-    constexpr size_t kMostAtOnce = 1 << 30;  // the system takes less than 2 GiB
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(fd_.get(), bytes.data(), std::min(bytes.size(), kMostAtOnce));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) refuse("write", path_);
-      bytes.remove_prefix(static_cast<size_t>(count));
-    }
+    if (!write_all(fd_.get(), bytes)) refuse("write", path_);
   }
   void sync() override {
     if (::fsync(fd_.get()) != 0) refuse("flush", path_);
   }
   void close() override {
-    if (::close(fd_.release()) != 0) refuse("close", path_);
+    if (!fd_.close()) refuse("close", path_);
   }
 
  private:

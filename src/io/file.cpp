@@ -10,27 +10,21 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/files/descriptor.h"
 
 namespace autograph::io {
-namespace {
-
-[[noreturn]] void throw_io(const std::string& path, const char* what) {
-  throw IoError(fmt::format("[file] {} '{}': {}", what, path, std::strerror(errno)));
-}
-
-}  // namespace
 
 InputFile::InputFile(const std::string& path) : InputFile(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path) {
   AG_CHECK_USER(is_regular(), IoError, "[file] cannot read '{}': not a regular file", path);
 }
 
 InputFile::InputFile(int fd, std::string name) : fd_(fd), name_(std::move(name)) {
-  if (fd_ < 0) throw_io(name_, "cannot open");
+  if (fd_ < 0) throw_file_error(name_, "cannot open");
   if (::fstat(fd_, &status_) == 0) return;
   const int error = errno;
   ::close(fd_);
   errno = error;
-  throw_io(name_, "cannot read");
+  throw_file_error(name_, "cannot read");
 }
 
 InputFile::~InputFile() {
@@ -42,7 +36,7 @@ size_t InputFile::read_some(int64_t offset, void* to, size_t size) const {
   while (done < size) {
     const ssize_t count = ::pread(fd_, static_cast<char*>(to) + done, size - done, offset + static_cast<int64_t>(done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_io(name_, "cannot read");
+    if (count < 0) throw_file_error(name_, "cannot read");
     if (count == 0) break;
     done += static_cast<size_t>(count);
   }
@@ -72,7 +66,7 @@ std::shared_ptr<void> InputFile::map(int64_t offset, size_t size, size_t spare) 
 
 void InputFile::check_unchanged() const {
   struct stat now {};
-  if (::fstat(fd_, &now) != 0) throw_io(name_, "cannot read");
+  if (::fstat(fd_, &now) != 0) throw_file_error(name_, "cannot read");
   const bool same = now.st_size == status_.st_size && now.st_mtim.tv_sec == status_.st_mtim.tv_sec &&
                     now.st_mtim.tv_nsec == status_.st_mtim.tv_nsec;
   AG_CHECK_USER(same, IoError, "[file] '{}': it was written to after it was opened", name_);
