@@ -151,18 +151,23 @@ void warn_where_nothing_is_kept(const Session& session, const RunOptions& option
   if (!cache.problem.empty()) session.warn(fmt::format("what is measured is not kept: {}", cache.problem));
 }
 
+void check_tolerance(const Tolerance& given) {
+  AG_CHECK_USER(given.rtol >= 0, UserError, "[cli] rtol: expected 0 or more, got {}", given.rtol);
+  AG_CHECK_USER(given.atol >= 0 || given.atol == Tolerance().atol, UserError, "[cli] atol: expected 0 or more, got {}",
+                given.atol);
+}
+
 RunOptions with_plan(const Session& session, const LoadedModel& loaded, RunOptions options) {
   if (loaded.plan && !session.is_given("precision")) options.precision = to_string(loaded.plan->origin.precision);
   return options;
 }
 
 CompileOptions compile_options(const RunOptions& options) {
-  AG_CHECK_USER(options.threads >= 0 && options.threads <= 4096, UserError, "[cli] threads: expected 0..4096, got {}",
-                options.threads);
+  const int threads = checked_threads(options.threads);
   strategy_of(options);  // throws when there is none of this name
   CompileOptions result;
   result.device = options.device;
-  result.threads = static_cast<int>(options.threads);
+  result.threads = threads;
   result.expert.pin_threads = options.pin;
   result.expert.fixed_threads = options.fixed_threads;
   result.memory_budget_bytes = bytes_of_budget(options.memory_budget_mib);

@@ -46,6 +46,9 @@ CompiledModel compile_model(Session& session, LoadedModel& loaded, const RunOpti
 /// Warns where the cache cannot keep what is about to be measured, so that the next run measures again.
 void warn_where_nothing_is_kept(const Session& session, const RunOptions& options);
 
+/// Of --rtol and --atol. Throws UserError for less than 0, but for an atol that nobody gave.
+void check_tolerance(const Tolerance& given);
+
 /// How far results of `graph` may be from the reference, as far as `given` does not say: wider where it computes in
 /// bf16 or is quantized.
 Tolerance tolerance_for(const Graph& graph, const RunOptions& options, Tolerance given = {});

@@ -128,7 +128,7 @@ CacheState cache_state(const std::string& folder) {
     state.problem = fmt::format("'{}' is no folder", there.string());
   } else if (access(there.c_str(), W_OK | X_OK) != 0) {
     state.problem = fmt::format("'{}' cannot be written ({})", there.string(), std::strerror(errno));
-  } else if (const std::string file = state.folder + "/measurements.sqlite"; is_no_database(file)) {
+  } else if (const std::string file = state.folder + kMeasurementsFile; is_no_database(file)) {
     state.problem = fmt::format("'{}' is damaged (without it all is measured anew)", file);
   }
   return state;

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/files/cache_folder.h"
+
 namespace autograph {
 namespace {
 

@@ -13,9 +13,6 @@
 
 namespace autograph {
 
-/// Of the database in the folder of the cache.
-inline constexpr const char* kMeasurementsFile = "/measurements.sqlite";
-
 /// What a graph took as a whole, beside what the costs of its nodes say.
 struct LatencySample {
   double sum_us = 0;       ///< Of the costs of all nodes.

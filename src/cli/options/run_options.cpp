@@ -23,6 +23,11 @@ Strategy strategy_of(const RunOptions& options) {
   return strategy_named(options.strategy);
 }
 
+int checked_threads(int64_t threads) {
+  AG_CHECK_USER(threads >= 0 && threads <= 4096, UserError, "[cli] threads: expected 0..4096, got {}", threads);
+  return static_cast<int>(threads);
+}
+
 size_t bytes_of_budget(int64_t mebibytes) {
   constexpr int64_t kMost = int64_t{1} << 40;
   AG_CHECK_USER(mebibytes >= 0 && mebibytes <= kMost, UserError, "[cli] memory-budget: expected 0..{}, got {}", kMost,

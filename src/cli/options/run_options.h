@@ -37,6 +37,9 @@ struct RunOptions {
 /// --check-every-node, --no-optimize, --disable-pass, --tune, --attest, --cache-dir, --precision, --exact.
 std::vector<Option> run_option_table(RunOptions& options);
 
+/// Of --threads. Throws UserError for less than 0 and for more than any machine has.
+int checked_threads(int64_t threads);
+
 /// Of --memory-budget. Throws UserError for less than 0 and for more than any machine has.
 size_t bytes_of_budget(int64_t mebibytes);
 

@@ -206,9 +206,9 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
 LearningSource open_learning(const Session& session, const LearningOptions& options) {
   check_what(options.what);
   AG_CHECK_USER(options.batch >= 0, UserError, "[cli] batch: expected 1 or more, got {}", options.batch);
-  AG_CHECK_USER(options.threads >= 0 && options.threads <= 4096, UserError, "[cli] threads: expected 0..4096, got {}",
-                options.threads);
-  bytes_of_budget(options.memory_budget_mib);  // which looks at it
+  // Looked at before the data are read.
+  checked_threads(options.threads);
+  bytes_of_budget(options.memory_budget_mib);
   LearningSource source;
   if (is_model(options.what)) {
     open_model(session, source, options);

@@ -126,9 +126,13 @@ std::vector<Line> run_study(Session& session, const Options& options, const Sear
   if (options.study == "settings") return lines_of(contest(options.model, settings_study(full)));
   if (options.study == "passes") {
     LoadedModel loaded = load_model(session, options.model);
+    refuse_plan(loaded, "ablate");
     bind_extents(loaded);
-    const CompileReport report = compile(loaded.model.graph, compile_options(options.run)).compile_report();
-    std::vector<Line> lines = lines_of(contest(options.model, passes_study(full, report)));
+    CompileOptions plain = compile_options(options.run);
+    plain.tune = plain.attest = false;  // what passes do is all that is asked
+    const std::vector<Entrant> entrants = passes_study(full, compile(loaded.model.graph, plain).compile_report());
+    std::vector<Line> lines =
+        lines_of(hold_contest(session, std::move(loaded), options.run, entrants, options.seconds));
     // Passes that no run can do without are not left out, and others make up for some.
     std::erase_if(lines, [](const Line& line) { return line.result.same_as == "full"; });
     return lines;

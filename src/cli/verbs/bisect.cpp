@@ -97,10 +97,7 @@ int print(Session& session, const Options& options, const LoadedModel& loaded, c
 int run(Session& session, const Options& given) {
   Options options = given;
   options.run.strategy = to_string(strategy_of(given.run));
-  AG_CHECK_USER(options.tolerance.rtol >= 0, UserError, "[cli] rtol: expected 0 or more, got {}",
-                options.tolerance.rtol);
-  AG_CHECK_USER(options.tolerance.atol >= 0 || options.tolerance.atol == Tolerance().atol, UserError,
-                "[cli] atol: expected 0 or more, got {}", options.tolerance.atol);
+  check_tolerance(options.tolerance);
   if (!options.output.empty()) {
     AG_CHECK_USER(options.output.ends_with(".onnx"), UserError,
                   "[cli] output: expected a name ending in .onnx, got '{}'", options.output);

@@ -162,10 +162,7 @@ int compare(Session& session, const Options& options, LoadedModel loaded) {
 }
 
 int run(Session& session, const Options& options) {
-  AG_CHECK_USER(options.tolerance.rtol >= 0, UserError, "[cli] rtol: expected 0 or more, got {}",
-                options.tolerance.rtol);
-  AG_CHECK_USER(options.tolerance.atol >= 0 || options.tolerance.atol == Tolerance().atol, UserError,
-                "[cli] atol: expected 0 or more, got {}", options.tolerance.atol);
+  check_tolerance(options.tolerance);
   AG_CHECK_USER(options.data.empty() || !options.gradients.check, UserError,
                 "[cli] gradients: stored outputs have none, leave out --data or --gradients");
   refuse_without_gradients(options.gradients);

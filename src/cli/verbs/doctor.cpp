@@ -92,8 +92,7 @@ struct Options {
 };
 
 int run(Session& session, const Options& options) {
-  AG_CHECK_USER(options.run.threads >= 0 && options.run.threads <= 4096, UserError,
-                "[cli] threads: expected 0..4096, got {}", options.run.threads);
+  checked_threads(options.run.threads);
   const CpuLimits cpus = cpu_limits();
   const MemoryLimits memory = memory_limits();
   Json library_list = Json::array();

@@ -5,6 +5,7 @@
 #include "autograph/error.h"
 #include "base/check.h"
 #include "base/join.h"
+#include "cli/options/run_options.h"
 #include "cli/session.h"
 #include "cli/sources/model_source.h"
 #include "cli/verbs.h"
@@ -82,8 +83,7 @@ Json passes_json(const Session& session, const Options& options, const Graph& gr
 }
 
 int run(Session& session, const Options& options) {
-  AG_CHECK_USER(options.threads >= 0 && options.threads <= 4096, UserError, "[cli] threads: expected 0..4096, got {}",
-                options.threads);
+  checked_threads(options.threads);
   const LoadedModel loaded = load_model(session, options.model);
   const Graph bound = options.model.batch != kNoBatch || !options.model.dims.empty()
                           ? bind_inputs(loaded.model.graph, loaded.seeds)
