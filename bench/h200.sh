@@ -68,6 +68,7 @@ bundle() {
 # ---- Running -------------------------------------------------------------------------------------------------------
 
 device=${DEVICE:-cuda}
+trained=${TRAINING-mlp cnn resnet18 transformer lstm}
 jobs=${JOBS:-$((($(nproc) + 1) / 2))}
 python=${PYTHON:-python3}
 work=${WORK:-/tmp/autograph-gpu-work}
@@ -202,19 +203,23 @@ plans() {
   done
 }
 
+# peers_row SECONDS NAME FLAGS..: runs of a model of the zoo beside those of PyTorch.
+peers_row() {
+  PYTHONPATH=$work/site limited "$1" "$python" "$here/bench/peers.py" "$work" --models "zoo:$2" \
+    --autograph "$here/bin/autograph" --peers "${PEERS:-torchscript_cuda,inductor_cuda}" "${@:3}"
+}
+
 # What PyTorch compiles for a model it keeps on disk: made while other parts run, since it takes minutes of the processor
 # and little of the device. Times taken here are dropped.
 warm_row() {
-  PYTHONPATH=$work/site limited 300 "$python" "$here/bench/peers.py" "$work" --models "zoo:$1" --rounds 1 --loads 1 \
-    --seconds 0 --warmup 0 --autograph "$here/bin/autograph" --flags="--device $device --cache-dir $work/cache-warm" \
-    --peers "${PEERS:-torchscript_cuda,inductor_cuda}" --beside "$work/warm/$1.lock" --json "$work/warm/$1.json" \
-    >"$work/warm/$1.log" 2>&1 || true
+  peers_row 300 "$1" --rounds 1 --loads 1 --seconds 0 --warmup 0 --flags="--device $device --cache-dir $work/cache-warm" \
+    --beside "$work/warm/$1.lock" --json "$work/warm/$1.json" >"$work/warm/$1.log" 2>&1 || true
 }
 
 warm_rows() {
   local name
   [ "$(left)" -le 240 ] || end=$(($(date +%s) + 240)) # what is not compiled by then is left to the parts that need it
-  for name in ${TRAINING-mlp cnn resnet18 transformer lstm}; do
+  for name in $trained; do
     [ -s "$work/warm/training.$name.json" ] || beside training_row "$name" "$work/warm/training.$name.json" --rounds 1 --seconds 0
   done
   for name in ${MODELS:-$(zoo_models)}; do
@@ -246,9 +251,7 @@ table_row() {
   else
     own=(--flags="$flags --tune")
   fi
-  PYTHONPATH=$work/site limited 400 "$python" "$here/bench/peers.py" "$work" --models "zoo:$name" --quick \
-    --autograph "$here/bin/autograph" "${own[@]}" --peers "${PEERS:-torchscript_cuda,inductor_cuda}" \
-    --beside "$work/table.lock" --json "$file.part" >"$file.log" 2>&1 || code=$?
+  peers_row 400 "$name" --quick "${own[@]}" --beside "$work/table.lock" --json "$file.part" >"$file.log" 2>&1 || code=$?
   [ -s "$file.part" ] || [ "$(left)" -gt 5 ] || return 1
   settle "$file" "$code"
 }
@@ -280,7 +283,7 @@ training() {
   local name
   all_beside
   mkdir -p "$work/training"
-  for name in ${TRAINING-mlp cnn resnet18 transformer lstm}; do
+  for name in $trained; do
     [ -s "$work/training/$name.json" ] || beside training_row "$name" "$work/training/$name.json" --rounds 3 --seconds 1 \
       --beside "$work/table.lock"
   done

@@ -118,10 +118,10 @@ def gain_over_rivals(row, own, rivals=RIVALS):
     return min(row["latency_ms"][rival] for rival in rivals) / row["latency_ms"][own]
 
 
-def gain_in_halves(row, own, rivals=RIVALS):
+def gain_in_halves(row, own):
     """The same of that rival by the makings of each half, the lesser first: how sure the gain is."""
     halves = row.get("halves_ms") or {name: [ms, ms] for name, ms in row["latency_ms"].items()}
-    best = min(rivals, key=lambda rival: row["latency_ms"][rival])
+    best = min(RIVALS, key=lambda rival: row["latency_ms"][rival])
     return sorted(theirs / ours for theirs, ours in zip(halves[best], halves[own]))
 
 
