@@ -46,6 +46,7 @@ constexpr PassDef kPasses[] = {
     {"keep_bytes", "Move and select quantized elements as bytes.", keep_bytes},
     {"use_integers", "Compute dequantized convolutions and products with integers.", use_integers},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants},
+    {"flush_subnormals", "Make zeros of weights next to 0, with which processors multiply slowly.", flush_subnormals},
     {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm},
     {"fold_scale", "Merge factors and addends per channel into the weights before them.", fold_scale},
     {"fold_pad", "Merge padding into the convolution or pool behind it.", fold_pad},

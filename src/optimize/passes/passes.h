@@ -18,6 +18,7 @@ bool resolve_shapes(Graph& graph, PassContext& context);
 bool simplify_shapes(Graph& graph, PassContext& context);
 bool simplify_arithmetic(Graph& graph, PassContext& context);
 bool common_subexpressions(Graph& graph, PassContext& context);
+bool flush_subnormals(Graph& graph, PassContext& context);
 bool fold_batch_norm(Graph& graph, PassContext& context);
 bool fold_scale(Graph& graph, PassContext& context);
 bool fold_pad(Graph& graph, PassContext& context);
