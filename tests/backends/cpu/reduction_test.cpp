@@ -1,6 +1,7 @@
 // The reductions against the reference, over every set of axes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "autograph/random.h"
@@ -26,7 +27,8 @@ OpSample reduction_of(const Tensor& x, const Tensor& axes, bool keepdims = true)
 }
 
 TEST(Reduction, EverySetOfAxesOfOddShapes) {
-  const std::vector<Dims> shapes{{1}, {130}, {5, 33}, {3, 1, 7}, {4, 3, 17}, {2, 5, 3, 19}, {3, 2, 1, 3, 9}};
+  const std::vector<Dims> shapes{{1},           {130},           {5, 33},  {3, 1, 7}, {4, 3, 17},
+                                 {2, 5, 3, 19}, {3, 2, 1, 3, 9}, {131, 3}, {2, 70, 8}};
   on_every_isa([&] {
     Random random(1);
     for (const KernelDef& kernel : simd::reduction_kernels()) {
@@ -99,6 +101,20 @@ TEST(Reduction, NanAndInfinity) {
 }
 
 // The sum of a million of equal numbers is as exact as one of them.
+TEST(Reduction, NanInShortRows) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  on_every_isa([&] {
+    Random random(5);
+    Tensor x = draw_tensor(random, DType::f32, {150, 3}, 0.5, 2);
+    const std::vector<float> specials{nan, inf, -inf, 1, nan, nan, -inf, inf, inf};
+    std::copy(specials.begin(), specials.end(), x.mutable_data<float>() + 3 * 70);
+    for (const KernelDef& kernel : simd::reduction_kernels()) {
+      SCOPED_TRACE(std::string(kernel.op));
+      expect_reference(kernel, KernelCase(get_op(kernel.op), reduction_of(x, axes_of(2, 2)), {2}));
+    }
+  });
+}
+
 TEST(Reduction, SumsDoNotLoseWhatIsSmall) {
   const Tensor x = Tensor::of<float>({1 << 20, 1}, std::vector<float>(1 << 20, 0.1F));
   for (const KernelDef& kernel : simd::reduction_kernels()) {

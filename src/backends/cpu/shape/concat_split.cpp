@@ -1,6 +1,7 @@
 // concat and split: each operand is a block of bytes in every row of the whole. With a single row the memory plan may
 // have put the parts where they belong, and there is nothing to copy. Threads take equal shares of the bytes.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "backends/cpu/cpu_kernels.h"
@@ -19,6 +20,26 @@ void copy_unless_there(char* to, const char* from, size_t bytes) {
 
 int64_t axis_of(const KernelCall& call, const Dims& dims) {
   return front_axis(call.attributes.integer("axis"), std::ssize(dims));
+}
+
+// Copies `count` pieces of T.
+template <class T>
+void copy_pieces(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, sizeof(T));
+}
+
+// Of pieces of no more than some bytes: the function that copies them; null for others. To find out for each of them
+// where it goes takes twenty times as long as to move it.
+auto copy_of_pieces(int64_t bytes) -> void (*)(char*, int64_t, const char*, int64_t, int64_t) {
+  switch (bytes) {
+    case 1: return copy_pieces<std::array<char, 1>>;
+    case 2: return copy_pieces<std::array<char, 2>>;
+    case 4: return copy_pieces<std::array<char, 4>>;
+    case 8: return copy_pieces<std::array<char, 8>>;
+    case 12: return copy_pieces<std::array<char, 12>>;
+    case 16: return copy_pieces<std::array<char, 16>>;
+    default: return nullptr;
+  }
 }
 
 // Where the parts lie in the whole: pieces of them in every row, a row being what the axes outside of theirs count. In
@@ -46,11 +67,36 @@ class Blocks {
       starts_.push_back(starts_.back() + bytes);
     }
     threads_ = useful_threads(call.threads, rows_ * starts_.back() / 4);
+    has_small_pieces_ = rows_ > 1;
+    for (size_t part = 0; part < parts.size(); ++part) {
+      const int64_t bytes = starts_[part + 1] - starts_[part];
+      has_small_pieces_ = has_small_pieces_ && (bytes == 0 || copy_of_pieces(bytes));
+    }
   }
 
   // Where each part begins in the whole, in bytes; empty when it is in several pieces.
   std::vector<size_t> offsets() const {
     return rows_ == 1 ? std::vector<size_t>(starts_.begin(), starts_.end() - 1) : std::vector<size_t>();
+  }
+
+  // Are all pieces so small that for_small_pieces() is to be called instead of for_each()?
+  bool has_small_pieces() const { return has_small_pieces_; }
+
+  // Calls copy(part, offset in the part, offset in the whole, bytes of a piece, pieces, bytes of a row) for pieces that
+  // lie a row apart in the whole, until everything was covered once.
+  template <class Copy>
+  void for_small_pieces(const Copy& copy) const {
+    constexpr int64_t kRows = 64;  // for which the whole stays in the first cache while the parts take turns
+    for_shares(threads_, (rows_ + kRows - 1) / kRows, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin * kRows; row < std::min(end * kRows, rows_); row += kRows) {
+        for (size_t part = 0; part + 1 < starts_.size(); ++part) {
+          const int64_t bytes = starts_[part + 1] - starts_[part];
+          if (bytes == 0) continue;
+          copy(part, row * bytes, row * starts_.back() + starts_[part], bytes, std::min(kRows, rows_ - row),
+               starts_.back());
+        }
+      }
+    });
   }
 
   // Calls copy(part, offset in the part, offset in the whole, bytes) until everything was covered once.
@@ -74,6 +120,7 @@ class Blocks {
  private:
   int64_t rows_ = 1;
   std::vector<int64_t> starts_;  // of each part in a row, in bytes; then the bytes of a row
+  bool has_small_pieces_ = false;
   int threads_ = 1;
 };
 
@@ -83,6 +130,13 @@ class ConcatKernel : public Kernel {
   std::vector<size_t> part_offsets() const override { return blocks_.offsets(); }
   void run(const KernelArgs& args) const override {
     char* whole = static_cast<char*>(args.outputs[0].raw());
+    if (blocks_.has_small_pieces()) {
+      return blocks_.for_small_pieces(
+          [&](size_t part, int64_t from, int64_t to, int64_t bytes, int64_t pieces, int64_t row) {
+            const char* data = static_cast<const char*>(args.inputs[part].raw());
+            copy_of_pieces(bytes)(whole + to, row, data + from, bytes, pieces);
+          });
+    }
     blocks_.for_each([&](size_t part, int64_t from, int64_t to, size_t bytes) {
       copy_unless_there(whole + to, static_cast<const char*>(args.inputs[part].raw()) + from, bytes);
     });
@@ -98,6 +152,13 @@ class SplitKernel : public Kernel {
   std::vector<size_t> piece_offsets() const override { return blocks_.offsets(); }
   void run(const KernelArgs& args) const override {
     const char* whole = static_cast<const char*>(args.inputs[0].raw());
+    if (blocks_.has_small_pieces()) {
+      return blocks_.for_small_pieces(
+          [&](size_t part, int64_t to, int64_t from, int64_t bytes, int64_t pieces, int64_t row) {
+            char* data = static_cast<char*>(args.outputs[part].raw());
+            copy_of_pieces(bytes)(data + to, bytes, whole + from, row, pieces);
+          });
+    }
     blocks_.for_each([&](size_t part, int64_t to, int64_t from, size_t bytes) {
       copy_unless_there(static_cast<char*>(args.outputs[part].raw()) + to, whole + from, bytes);
     });

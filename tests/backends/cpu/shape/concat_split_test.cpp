@@ -8,6 +8,7 @@
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/kernels/every_variant.h"
+#include "support/kernels/kernel_checks.h"
 
 namespace autograph {
 namespace {
@@ -47,6 +48,29 @@ TEST(ConcatSplit, EveryAxisInEveryLayout) {
     SCOPED_TRACE(i);
     expect_every_variant(concat_kernel(), concat_def(), concat, 1 + i % 2, {0, 0});
     expect_every_variant(split_kernel(), split_def(), split, 1 + i % 2, {0, 0});
+  }
+}
+
+// As of torch.stack() along the innermost axis, or halves put together one by one.
+TEST(ConcatSplit, ManySmallPieces) {
+  Random random(3);
+  for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::i64}) {
+    for (const std::vector<int64_t>& extents :
+         {std::vector<int64_t>{1, 1}, {1, 2, 1}, {3, 1}, {4, 0, 2}, {1, 7}, {2, 2, 2, 2}}) {
+      for (const int64_t rows : {5, 64, 1000}) {
+        int64_t total = 0;
+        OpSample concat{.inputs = {}, .attributes = {{"axis", int64_t{-1}}}};
+        for (const int64_t extent : extents) {
+          total += extent;
+          concat.inputs.emplace_back(draw_tensor(random, dtype, {rows, extent}, 0, 100));
+        }
+        const OpSample split{.inputs = {draw_tensor(random, dtype, {rows, total}, 0, 100), Tensor::vector(extents)},
+                             .attributes = {{"axis", int64_t{-1}}},
+                             .num_outputs = static_cast<int>(extents.size())};
+        expect_reference(concat_kernel(), KernelCase(concat_def(), concat, {2}), {0, 0});
+        expect_reference(split_kernel(), KernelCase(split_def(), split, {2}), {0, 0});
+      }
+    }
   }
 }
 

@@ -47,6 +47,14 @@ struct ReductionShare {
   int64_t begin, end;
 };
 
+// Of rows of no more elements the loop over one takes less time than what comes before and behind it.
+constexpr int64_t kMaxShortRow = 8;
+
+inline bool has_short_rows(const ReducedAxes& axes) {
+  const bool is_dense = axes.offsets.size() == 1 && axes.extents.size() == 1 && axes.strides[0] == axes.run;
+  return axes.is_row && is_dense && axes.run <= kMaxShortRow;
+}
+
 inline float finished(const Reduction& reduction, double total) {
   switch (reduction.finish) {
     case Finish::mean: return static_cast<float>(total / static_cast<double>(reduction.axes.combined()));
@@ -109,9 +117,34 @@ HWY_INLINE void for_strips(const Reduction& reduction, const ReductionShare& sha
   }
 }
 
+// Rows of a few elements, one behind the other: turned some at a time, so that their results are computed side by side.
+template <class P>
+void reduce_short_rows(const Reduction& reduction, const ReductionShare& share) {
+  constexpr int64_t kRows = 64;
+  const typename P::D d;
+  const int64_t length = reduction.axes.run;
+  float turned[kMaxShortRow * kRows];
+  typename P::T totals[kRows];
+  for (int64_t row = share.begin; row < share.end; row += kRows) {
+    const int64_t rows = std::min(kRows, share.end - row);
+    const float* x = share.x + row * length;
+    for (int64_t j = 0; j < length; ++j) {
+      for (int64_t i = 0; i < rows; ++i) turned[j * kRows + i] = x[i * length + j];
+    }
+    for (int64_t i = 0; i < kRows; i += static_cast<int64_t>(hn::Lanes(d))) {
+      hn::StoreU(hn::Set(d, P::kNothing), d, totals + i);
+    }
+    for (int64_t at = 0; at < length * kRows; at += kRows) {
+      add_rows<P, 1>(turned, &at, totals, static_cast<size_t>(rows));
+    }
+    for (int64_t i = 0; i < rows; ++i) share.y[row + i] = finished(reduction, totals[i]);
+  }
+}
+
 template <class P>
 void reduce(const Reduction& reduction, const ReductionShare& share) {
   const ReducedAxes& axes = reduction.axes;
+  if (has_short_rows(axes)) return reduce_short_rows<P>(reduction, share);
   if (axes.is_row) {
     for (int64_t g = share.begin; g < share.end; ++g) {
       share.y[g] = finished(reduction, total_of_rows<P>(axes, share.x + axes.start(g)));
