@@ -77,13 +77,13 @@ HWY_INLINE void store_columns(V value, float* to, int64_t columns, int v) {
 
 // The epilogue of finished rows, in place: what is in registers across the loops of all steps would go through memory
 // as well, on the stack, where by bad luck it lies as far into a page as what the products read, which then wait for
-// it.
-template <int kCount, int kUsed, bool kWhole>
-HWY_NOINLINE void finish_rows(const Product& product, int64_t at) {
+// it. Any number of rows: a copy for each was most of what the compiler had to do here.
+template <int kUsed, bool kWhole>
+HWY_NOINLINE void finish_rows(const Product& product, int64_t at, int rows) {
   const D d;
   for (const ConvStep& step : product.steps) {
     apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
-      for (int r = 0; r < kCount; ++r) {
+      for (int r = 0; r < rows; ++r) {
         const int64_t row = at + r * product.y_stride;
 #pragma GCC unroll 2
         for (int v = 0; v < kUsed; ++v) {
@@ -145,7 +145,7 @@ HWY_NOINLINE void multiply_rows(const Product& product, int64_t row) {
       store_columns<kWhole>(sums[r][v], product.y + at + r * product.y_stride, product.columns, v);
     }
   }
-  if (product.is_last && !product.steps.empty()) finish_rows<kCount, kUsed, kWhole>(product, at);
+  if (product.is_last && !product.steps.empty()) finish_rows<kUsed, kWhole>(product, at, kCount);
 }
 
 // The last rows in at most two tiles. One or two rows alone would wait for each sum.

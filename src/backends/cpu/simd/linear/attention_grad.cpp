@@ -218,16 +218,21 @@ HWY_INLINE void add_to_mask(const AttentionGradTask& task, const AttentionGradSc
   }
 }
 
+// Of its own: inside of add_tile() five copies of all its tiles took the compiler most of its time.
+static HWY_NOINLINE void multiply(const TileProduct& product, int64_t rows, int64_t columns) {
+  multiply_packed(product, rows, columns);
+}
+
 HWY_INLINE void add_tile(const AttentionGradTask& task, const AttentionGradScratch& at, const QueryBlock& block,
                          int64_t first_key, int64_t keys) {
   float* weights = task.scratch + at.weights;
   float* flows = task.scratch + at.flows;
-  multiply_packed({task.k + first_key * task.k_stride, task.k_stride, task.scratch + at.q_across, task.size, weights,
-                   block.width, false},
-                  keys, block.count);
-  multiply_packed({task.v + first_key * task.v_stride, task.v_stride, task.scratch + at.gy_across, task.value_size,
-                   flows, block.width, false},
-                  keys, block.count);
+  multiply({task.k + first_key * task.k_stride, task.k_stride, task.scratch + at.q_across, task.size, weights,
+            block.width, false},
+           keys, block.count);
+  multiply({task.v + first_key * task.v_stride, task.v_stride, task.scratch + at.gy_across, task.value_size, flows,
+            block.width, false},
+           keys, block.count);
   const int64_t masked = task.mask ? std::clamp(task.mask_keys - first_key, int64_t{0}, keys) : keys;
   float* mask = task.mask ? task.scratch + at.mask : nullptr;
   if (mask) load_mask_tile(task, block, first_key, masked, mask);
@@ -242,18 +247,18 @@ HWY_INLINE void add_tile(const AttentionGradTask& task, const AttentionGradScrat
   if (task.gives_kv) {
     const int64_t width = padded_columns(task.size), value_width = padded_columns(task.value_size);
     const int64_t row = first_key - task.first_key;
-    multiply_packed({weights, block.width, task.scratch + at.gy_panels, block.count,
-                     task.scratch + at.gv + row * value_width, value_width, true},
-                    keys, task.value_size);
-    multiply_packed(
+    multiply({weights, block.width, task.scratch + at.gy_panels, block.count, task.scratch + at.gv + row * value_width,
+              value_width, true},
+             keys, task.value_size);
+    multiply(
         {flows, block.width, task.scratch + at.q_panels, block.count, task.scratch + at.gk + row * width, width, true},
         keys, task.size);
   }
   if (task.gives_q) {
     pack_rows(flows, block.width, keys, block.count, task.scratch + at.flow_panels);
-    multiply_packed({task.scratch + at.keys_across + first_key - task.first_key, task.end_key - task.first_key,
-                     task.scratch + at.flow_panels, keys, task.scratch + at.gq_across, block.width, true},
-                    task.size, block.count);
+    multiply({task.scratch + at.keys_across + first_key - task.first_key, task.end_key - task.first_key,
+              task.scratch + at.flow_panels, keys, task.scratch + at.gq_across, block.width, true},
+             task.size, block.count);
   }
 }
 
