@@ -114,12 +114,13 @@ void expect_goes_on_after_ctrl_c(const std::string& options) {
   const TestFolder folder;
   const std::string data = write_digits(folder);
   const auto arguments = [&](const std::string& name) {
-    return "train digits --epochs 40 --checkpoint-every 1 --json " + options + " --data " + data + " --checkpoint " +
-           (folder / name) + " --metrics " + (folder / (name + ".jsonl"));
+    return "train digits --epochs 12 --json " + options + " --data " + data + " --metrics " +
+           (folder / (name + ".jsonl"));
   };
+  const std::string kept = arguments("a") + " --checkpoint-every 1 --checkpoint " + (folder / "a");
   const std::string script =
-      std::string(AG_PROGRAM) + " " + arguments("a") + " >" + (folder / "out") + " 2>&1 & pid=$!; " +
-      kUntilInterruptible + "; for i in $(seq 1000); do [ -d " + (folder / "a") + " ] && ls " + (folder / "a") +
+      std::string(AG_PROGRAM) + " " + kept + " >" + (folder / "out") + " 2>&1 & pid=$!; " + kUntilInterruptible +
+      "; for i in $(seq 1000); do [ -d " + (folder / "a") + " ] && ls " + (folder / "a") +
       " | grep -q step && break; sleep 0.05; done; kill -INT $pid; wait $pid; echo $? >" + (folder / "code");
   std::ofstream(folder / "stop.sh") << script;
   ASSERT_EQ(std::system(("bash " + (folder / "stop.sh")).c_str()), 0);
@@ -127,7 +128,7 @@ void expect_goes_on_after_ctrl_c(const std::string& options) {
   const nlohmann::json stopped = nlohmann::json::parse(read_text(folder / "out"));
   EXPECT_TRUE(stopped["interrupted"].get<bool>());
 
-  const ProgramResult resumed = run_program(arguments("a") + " --resume");
+  const ProgramResult resumed = run_program(kept + " --resume");
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_EQ(resumed.json()["resumed_from"], stopped["steps"]);
   const ProgramResult whole = run_program(arguments("b"));
