@@ -61,6 +61,19 @@ bool has_static_inputs(const Graph& graph) {
                      [&](ValueId v) { return !graph.type(v).is_tensor() || graph.type(v).is_static(); });
 }
 
+// Does an extent change from run to run that is not the first, a batch? Those come in few sizes, which then come again.
+bool has_open_extents_behind_batch(const Graph& graph) {
+  return std::any_of(graph.inputs().begin(), graph.inputs().end(), [&](ValueId v) {
+    if (!graph.type(v).is_tensor()) return false;
+    const Shape& shape = graph.type(v).shape();
+    if (!shape.has_rank()) return true;
+    for (int64_t a = 1; a < shape.rank(); ++a) {
+      if (!shape[a].is_known()) return true;
+    }
+    return false;
+  });
+}
+
 // The same elements in `memory`, strings on the host.
 Datum moved(Datum datum, const Memory* memory) {
   return change_tensors(
@@ -181,7 +194,9 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
   if (is_nested() || !has_static_inputs(graph)) {
     options_.expert.schedule = nullptr;  // which is one for this graph and for shapes that are known
     // States share what is packed with executables that may know their shapes.
-    if (!is_nested() && graph.states().empty()) shared_.packed->expect_other_extents();
+    if (!is_nested() && graph.states().empty() && has_open_extents_behind_batch(graph)) {
+      shared_.packed->expect_other_extents();
+    }
     // What does not need extents is done once for all of them.
     graph_ = std::make_shared<const Graph>(
         renumbered(prepare_graph(std::move(graph), device_, options_, PassHalf::both, &open_report_.passes)));

@@ -49,6 +49,20 @@ Graph image_graph() {
   return graph;
 }
 
+// Windows along the rows of images of which the batch alone is open.
+Graph batch_graph() {
+  Random random(34);
+  Graph graph;
+  Var y = input(graph, DType::f32, Shape({Dim::symbol("n"), 3, Dim(9), Dim(32)}), "x");
+  for (const int64_t taps : {3, 5, 7}) {
+    ConvOptions options;
+    options.pads = {0, taps / 2, 0, taps / 2};
+    y = relu(conv(y, constant(graph, weights(random, {24, taps == 3 ? 3 : 24, 1, taps})), {}, options));
+  }
+  graph.add_output(y.id(), "y");
+  return graph;
+}
+
 // Products and an LSTM over sequences of any length.
 Graph sequence_graph() {
   Random random(32);
@@ -92,6 +106,8 @@ void expect_any_extents(const Graph& graph, const std::vector<std::string>& name
 }
 
 TEST(NewShapes, ImagesOfAnyExtents) { expect_any_extents(image_graph(), {"n", "h", "w"}, 20); }
+
+TEST(NewShapes, LinesOfAnyBatch) { expect_any_extents(batch_graph(), {"n"}, 20); }
 
 TEST(NewShapes, SequencesOfAnyLength) { expect_any_extents(sequence_graph(), {"length", "n"}, 9); }
 

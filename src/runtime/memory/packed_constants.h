@@ -65,7 +65,7 @@ class PackedConstants {
   /// not given any more. Versions of one tensor only grow.
   void renew(const Tensor& tensor, uint64_t version);
 
-  /// Plans of any extents are made for these constants, from here on.
+  /// Plans of any extents, not of the batch alone, are made for these constants, from here on.
   void expect_other_extents() { expects_other_extents_ = true; }
   bool expects_other_extents() const { return expects_other_extents_; }
 

@@ -370,18 +370,19 @@ class Maker {
     return chosen_.with_pixels(pixels < kManyPixels ? kManyPixels / 4 : kManyPixels / 2);
   }
 
-  // By tiles of windows? Zeros stand for the padding: of numbers that are not finite they would make NaN.
+  // By tiles of windows? Zeros stand for the padding: of numbers that are not finite they would make NaN. Windows along
+  // rows may be added in another order than by code for the whole.
   bool may_have_windows() const {
     const std::string_view name = call_.variant->name;
     if (!name.starts_with("brgconv:") && !name.starts_with("jit:")) return false;
     const Tensor& weights = conv_.operand(kW).constant;
-    return chosen_.has_small_windows() && chosen_.post_ops().accumulated_input < 0 &&
+    return chosen_.has_small_windows() && !chosen_.slides_along_rows() && chosen_.post_ops().accumulated_input < 0 &&
            all_finite(weights.data<float>(), weights.num_elements());
   }
 
-  // Windows along rows, such as those of 1x3, where extents change from run to run: oneDNN takes 1 ms for their code,
-  // and adds in an order that follows from the extents. So no shape gets code of its own, whether it comes back or not.
-  // Null where there is nothing to gain.
+  // Windows along rows, such as those of 1x3, where extents of images change from run to run: oneDNN takes 1 ms for
+  // their code, and adds in an order that follows from the extents. So no shape gets code of its own, whether it comes
+  // back or not. Null where there is nothing to gain.
   std::unique_ptr<Kernel> make_tiled() {
     constexpr int64_t kRowsOfRest = 8, kSomeRows = 16;
     if (!may_be_tiled() || !call_.packed->expects_other_extents()) return {};
