@@ -247,6 +247,37 @@ TEST(SimdKernels, RecurrentLayersRefuseOtherFunctionsAndCheckLengths) {
   EXPECT_THROW(run.run(), ValueError);
 }
 
+// States that fade away end at 0, not among the subnormal numbers.
+TEST(SimdKernels, RecurrentLayersFadeToZero) {
+  constexpr int64_t kLength = 300, kHidden = 20;
+  on_every_isa([] {
+    Random random(24);
+    for (const int64_t gates : {4, 3}) {
+      SCOPED_TRACE(gates);
+      OpSample sample;
+      const Tensor weights = Tensor::zeros(DType::f32, {1, gates * kHidden, kHidden});
+      sample.inputs = {Tensor::zeros(DType::f32, {kLength, 2, kHidden}), weights, weights};
+      sample.inputs.resize(gates == 4 ? 7 : 6);
+      // Nothing comes in (an LSTM's input gate is shut), and about half of what is there stays.
+      Tensor biases = random_tensor(random, {1, 2 * gates * kHidden}, -0.5, 0.5);
+      float* bias = biases.mutable_data<float>();
+      std::fill_n(bias, gates == 4 ? kHidden : 0, -88.0F);
+      if (gates == 3) std::fill_n(bias + 2 * kHidden, kHidden, 0.0F);
+      if (gates == 3) std::fill_n(bias + 5 * kHidden, kHidden, 0.0F);
+      sample.inputs[3] = biases;
+      for (size_t k = 5; k < sample.inputs.size(); ++k) sample.inputs[k] = random_tensor(random, {1, 2, kHidden}, 1, 2);
+      sample.num_outputs = 2;
+      const KernelCase test(*find_op(gates == 4 ? "lstm" : "gru"), sample);
+      const KernelDef kernel = simd::recurrent_kernels()[gates == 4 ? 0 : 1];
+      expect_reference(kernel, test, {1e-3, 1e-30});
+      KernelRun run(kernel, test);
+      run.run();
+      for (const float y : run.outputs()[0].elements<float>()) ASSERT_TRUE(y == 0 || std::isnormal(y)) << y;
+      EXPECT_EQ(run.outputs()[1].elements<float>()[0], 0);
+    }
+  });
+}
+
 TEST(SimdKernels, RecurrentLayersKeepNan) {
   on_every_isa([] {
     Random random(23);
