@@ -19,6 +19,11 @@ bool contains(const std::vector<NodeId>& list, NodeId node) {
   return std::find(list.begin(), list.end(), node) != list.end();
 }
 
+// Readers of one constant that are looked at. Rules that join readers of a weight need to know of them; what more nodes
+// read is a number that formulas have in common, and looking at all its readers behind each rewrite takes quadratic
+// time.
+constexpr size_t kMaxConstantReaders = 64;
+
 // What was added to a graph since; taken away again unless it is kept.
 class Additions {
  public:
@@ -300,12 +305,17 @@ class RuleApplication {
       add(graph_.value(value).producer());
       for (const Use& use : graph_.value(value).uses()) add(use.node);
     };
+    // Those of a value that has the readers it had, but for nodes that came or went.
+    const auto add_fellow_readers = [&](ValueId value) {
+      const bool is_constant = value.is_valid() && graph_.is_live(value) && graph_.value(value).is_constant();
+      if (!is_constant || graph_.value(value).uses().size() <= kMaxConstantReaders) add_neighbours(value);
+    };
     for (const NodeId node : effect_.added) {
       add(node);
-      for (const ValueId input : graph_.node(node).inputs()) add_neighbours(input);
+      for (const ValueId input : graph_.node(node).inputs()) add_fellow_readers(input);
     }
     for (const ValueId value : effect_.replacements) add_neighbours(value);
-    for (const ValueId value : freed) add_neighbours(value);
+    for (const ValueId value : freed) add_fellow_readers(value);
     std::sort(touched.begin(), touched.end());
     touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
   }

@@ -238,7 +238,7 @@ struct RuleEffect {
   std::vector<ValueId> replaced;      ///< Outputs of the match, and of nodes that the rule included; may be erased.
   std::vector<ValueId> replacements;  ///< What stands for them now.
   /// Live nodes at which matches may appear or vanish, for find_near: what was added, its neighbours, and the
-  /// other neighbours of what was removed.
+  /// other neighbours of what was removed. Of a constant that many nodes read none of these.
   std::vector<NodeId> touched;
 };
 

@@ -365,6 +365,29 @@ TEST(ApplyRule, TellsWhatItChangedAndRemovesWeightsThatNobodyReads) {
   for (const NodeId node : effect->touched) EXPECT_TRUE(graph.is_live(node));
 }
 
+// c x + y c, `blocks` times with one constant c, of which the first is factored: how many nodes may match otherwise
+// now.
+size_t num_touched_by_factoring_one_of(int blocks) {
+  Graph graph;
+  const Var c = constant(graph, Tensor::of<float>({3}, {2, 3, 4}));
+  for (int k = 0; k < blocks; ++k) {
+    const Var x = input(graph, DType::f32, {2, 3}, "");
+    const Var y = input(graph, DType::f32, {2, 3}, "");
+    graph.add_output(add(mul(c, x), mul(y, c)).id());
+  }
+  const Rule* const rules[] = {&get_rule("arithmetic.factor_sum")};
+  const std::vector<RuleMatch> matches = RuleMatcher(rules).find_all(graph);
+  EXPECT_EQ(matches.size(), static_cast<size_t>(blocks));
+  const auto effect = apply_rule(graph, matches.front());
+  EXPECT_TRUE(effect);
+  return effect ? effect->touched.size() : 0;
+}
+
+TEST(ApplyRule, ReadersOfAConstantThatManyShareAreLeftAlone) {
+  EXPECT_EQ(num_touched_by_factoring_one_of(4), 2u + 6u);  // what came, and all readers of c
+  EXPECT_EQ(num_touched_by_factoring_one_of(200), 2u);
+}
+
 TEST(ApplyRule, KeepsTheOriginsOfAllThatItReplaces) {
   Graph graph;
   const Var x = input(graph, DType::f32, {2, 3}, "x");
