@@ -166,7 +166,7 @@ struct TrialResult {
   double best_ms = 0;       ///< Of the best until then.
   double wins = 0;          ///< Share of the rounds in which it was faster.
   bool accepted = false;    ///< It became the best.
-  double predicted_us = 0;  ///< Makespan of the schedule by the costs of its kernels.
+  double predicted_us = 0;  ///< Makespan of the schedule by the costs of its kernels; 0: no time was left to ask.
   bool is_right = true;     ///< It gave the numbers that it should; else it was not timed.
 };
 

@@ -11,6 +11,7 @@
 // `search` is this alone; `autograph`, what users get, tries what its rivals propose beside it. `paper` is Algorithm 1
 // as it stands.
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "engine/strategies/diversity.h"
@@ -129,14 +130,17 @@ class AutographSearch {
   // streams, or what was found.
   bool is_behind_plain_schedule(const std::vector<Proposal>& found) {
     if (context_.limits().max_streams < 2 || found.empty() || found.front().makespan_us <= 0) return false;
-    const double plain_us = context_.makespan_us(plain_.finished);
-    return plain_us < found.front().makespan_us && plain_us < context_.predicted_us(plain_);
+    const std::optional<double> plain_us = context_.makespan_us(plain_.finished);
+    const std::optional<double> in_sequence_us = context_.predicted_us(plain_);
+    return plain_us && in_sequence_us && *plain_us < found.front().makespan_us && *plain_us < *in_sequence_us;
   }
 
   // What other strategies propose takes longer to find and to try than what the search finds itself: last, so that they
   // never take its time.
   void try_rivals() {
-    if (!has_exact_times_) try_nimble(incumbent_.best(), context_.tasks(incumbent_.best().finished));
+    if (!has_exact_times_) {
+      if (const auto tasks = context_.tasks(incumbent_.best().finished)) try_nimble(incumbent_.best(), *tasks);
+    }
     try_stages();
     if (options_.use_rules) try_ios();
   }
@@ -195,12 +199,13 @@ class AutographSearch {
   bool try_schedules(Proposal base) {
     if (context_.limits().max_streams < 2 || !has_time()) return false;
     scheduled_.insert(structural_hash(base.finished));
-    const TaskGraph tasks = context_.tasks(base.finished);
-    Schedule list = schedule_list(tasks, context_.limits());
+    const std::optional<TaskGraph> tasks = context_.tasks(base.finished);
+    if (!tasks) return false;
+    Schedule list = schedule_list(*tasks, context_.limits());
     const bool has_streams = list.width() > 1;
     incumbent_.try_schedule(base, std::move(list));
     // Where latencies are computed, trials cost nothing.
-    if (use_rivals_ && has_exact_times_) try_nimble(std::move(base), tasks);
+    if (use_rivals_ && has_exact_times_) try_nimble(std::move(base), *tasks);
     return has_streams;
   }
 
@@ -339,8 +344,11 @@ class AutographSearch {
 
   // By the makespans of the finished graphs, those that differ first.
   std::vector<Proposal> in_turn(std::vector<Proposal> proposals) {
-    // Time may not do for all of them.
-    for (Proposal& proposal : proposals) proposal.makespan_us = context_.makespan_us(proposal.finished);
+    // Time may not do for all of them: those that were not scheduled come last.
+    constexpr double kUnknown = std::numeric_limits<double>::infinity();
+    for (Proposal& proposal : proposals) {
+      proposal.makespan_us = context_.makespan_us(proposal.finished).value_or(kUnknown);
+    }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& a, const Proposal& b) { return a.makespan_us < b.makespan_us; });
     std::vector<Composition> compositions;

@@ -7,7 +7,9 @@ namespace autograph {
 
 Proposal run_greedy(StrategyContext& context, const Graph& simplified) {
   Proposal proposal = context.propose(simplified);
-  proposal.schedule = schedule_greedy(context.tasks(proposal.finished), context.limits());
+  if (const auto tasks = context.tasks(proposal.finished)) {
+    proposal.schedule = schedule_greedy(*tasks, context.limits());
+  }
   return proposal;
 }
 

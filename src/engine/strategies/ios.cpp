@@ -38,13 +38,14 @@ Proposal merge(StrategyContext& context, const Graph& simplified, double share) 
 IosResult find_ios_stages(StrategyContext& context, const Proposal& proposal, double share) {
   IosOptions options;
   options.max_seconds = context.seconds_of(share);
-  const TaskGraph tasks = context.tasks(proposal.finished);
+  const std::optional<TaskGraph> tasks = context.tasks(proposal.finished);
+  if (!tasks) return IosResult();
   const double until = context.share_spent() + kMeasuringShare * share;
-  MeasuredStages measured(context, proposal, tasks, until);
+  MeasuredStages measured(context, proposal, *tasks, until);
   if (context.properties().can_time_kernels) {
     options.stage_cost = [&](const TaskStreams& streams) { return measured.us(streams); };
   }
-  return schedule_ios(tasks, context.limits(), options);
+  return schedule_ios(*tasks, context.limits(), options);
 }
 
 Proposal run_ios(StrategyContext& context, const Graph& simplified) {

@@ -15,7 +15,8 @@ Proposal run_list(StrategyContext& context, const Graph& simplified) {
 
 void try_list(StrategyContext& context, Incumbent& incumbent, const Proposal& of) {
   if (context.limits().max_streams < 2 || !incumbent.has_time()) return;
-  incumbent.try_schedule(of, schedule_list(context.tasks(of.finished), context.limits()));
+  const std::optional<TaskGraph> tasks = context.tasks(of.finished);
+  if (tasks) incumbent.try_schedule(of, schedule_list(*tasks, context.limits()));
 }
 
 }  // namespace autograph

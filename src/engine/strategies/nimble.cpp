@@ -35,9 +35,10 @@ Proposal run_taso_nimble(StrategyContext& context, const Graph& simplified) {
 void try_nimble(StrategyContext& context, Incumbent& incumbent, const Proposal& of) {
   if (context.limits().max_streams < 2 || !incumbent.has_time()) return;
   const Proposal base = of;  // which may be the best one: that changes
-  const TaskGraph tasks = context.tasks(base.finished);
-  incumbent.try_schedule(base, schedule_nimble_stages(tasks, context.limits()));
-  incumbent.try_schedule(base, schedule_nimble(tasks, context.limits()));
+  const std::optional<TaskGraph> tasks = context.tasks(base.finished);
+  if (!tasks) return;
+  incumbent.try_schedule(base, schedule_nimble_stages(*tasks, context.limits()));
+  incumbent.try_schedule(base, schedule_nimble(*tasks, context.limits()));
   try_list(context, incumbent, base);
 }
 

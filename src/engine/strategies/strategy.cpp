@@ -217,28 +217,38 @@ double StrategyContext::narrow_us(const Graph& graph, NodeId id, double us) {
   return us * std::max(1.0, slowdown);
 }
 
-TaskGraph StrategyContext::tasks(const Graph& finished) {
+std::optional<TaskGraph> StrategyContext::tasks(const Graph& finished) {
   const ThreadScope scope(device_, threads_);
+  bool is_stopped = false;
   const std::vector<LayoutCost> layouts = costs_->layouts(finished, compile_, threads_, is_tuned() || compile_.tune);
-  return make_task_graph(finished, [&](const Graph& graph, NodeId id) {
+  TaskGraph graph_of_tasks = make_task_graph(finished, [&](const Graph& graph, NodeId id) {
+    is_stopped = is_stopped || is_out_of_time();
+    if (is_stopped) return Task{id};
     progress("measuring kernels", 0);
     const double alone_us = cost_->node_us(graph, id, threads_);
     const double us = layouts.empty() ? alone_us : layouts[id.index].apply(alone_us);
     return Task{id, us, narrow_us(graph, id, us), cost_->node_load(graph, id).value_or(KernelLoad{})};
   });
+  if (!is_stopped) return graph_of_tasks;
+  cut_short();
+  return std::nullopt;
 }
 
 Task StrategyContext::task_to_finish(const Graph& graph, NodeId id, double us, const KernelLoad& load) {
   return {id, us, us > 0 ? narrow_us(graph, id, us) : 0, load};
 }
 
-double StrategyContext::makespan_us(const Graph& finished) {
-  const TaskGraph work = without_free_tasks(tasks(finished)).graph;
+std::optional<double> StrategyContext::makespan_us(const Graph& finished) {
+  const std::optional<TaskGraph> known = tasks(finished);
+  if (!known) return std::nullopt;
+  const TaskGraph work = without_free_tasks(*known).graph;
   return estimate_us(work, list_stages(work, limits()), limits());
 }
 
-double StrategyContext::predicted_us(const Proposal& proposal) {
-  const WorkGraph work = without_free_tasks(tasks(proposal.finished));
+std::optional<double> StrategyContext::predicted_us(const Proposal& proposal) {
+  const std::optional<TaskGraph> known = tasks(proposal.finished);
+  if (!known) return std::nullopt;
+  const WorkGraph work = without_free_tasks(*known);
   if (proposal.schedule.is_sequential()) return sequential_us(work.graph);
   std::vector<TaskIndex> task_of(proposal.finished.node_capacity(), static_cast<TaskIndex>(work.graph.size()));
   for (TaskIndex task = 0; task < work.graph.size(); ++task) task_of[work.graph.tasks[task].node.index] = task;

@@ -69,14 +69,14 @@ class StrategyContext {
   /// Runs the finishing passes.
   Graph finish(Graph simplified) const;
   /// Tasks of a finished graph: on all threads, and on those of one stream, with the kernels and reorders that
-  /// compiling it would choose.
-  TaskGraph tasks(const Graph& finished);
+  /// compiling it would choose. Nothing where the budget ends meanwhile: nodes of large graphs take seconds to cost.
+  std::optional<TaskGraph> tasks(const Graph& finished);
   /// The task of a node of a graph that finishing is still to come for, which takes what FusedCost says.
   Task task_to_finish(const Graph& graph, NodeId id, double us, const KernelLoad& load);
-  /// Makespan of a finished graph in its best list schedule.
-  double makespan_us(const Graph& finished);
-  /// What the proposal takes in its schedule, by the costs of its kernels.
-  double predicted_us(const Proposal& proposal);
+  /// Makespan of a finished graph in its best list schedule; nothing where the budget ends meanwhile.
+  std::optional<double> makespan_us(const Graph& finished);
+  /// What the proposal takes in its schedule, by the costs of its kernels; nothing where the budget ends meanwhile.
+  std::optional<double> predicted_us(const Proposal& proposal);
   /// Do streams share the device, as its cost model tells?
   bool has_loads(const Graph& graph);
   /// What a node that takes `us` on all threads takes on those of one stream.

@@ -25,10 +25,10 @@ class ScheduleClimbTest : public StrategyFixture {
 
 TEST_F(ScheduleClimbTest, EndsSoonerAndComputesTheSame) {
   const Graph graph = gated_blocks(3, 32);
-  const double before_us = context_->makespan_us(context_->finish(graph));
+  const double before_us = *context_->makespan_us(context_->finish(graph));
   const std::vector<Rewritten> found = climb_by_schedule(*context_, graph, *cost_, 1, 0);
   ASSERT_FALSE(found.empty());
-  EXPECT_LT(context_->makespan_us(context_->finish(found.front().candidate->graph())), before_us);
+  EXPECT_LT(*context_->makespan_us(context_->finish(found.front().candidate->graph())), before_us);
   const std::vector<Datum> inputs = seeded_inputs(graph);
   const std::vector<Datum> expected = run_reference(graph, inputs);
   for (const Rewritten& rewritten : found) {

@@ -52,7 +52,7 @@ TEST_F(SpreadKernelsTest, EndSoonerAndComputeTheSame) {
   }
   const Graph& after = found.candidate->graph();
   verify(after);
-  EXPECT_LT(1.5 * context_->makespan_us(context_->finish(after)), context_->makespan_us(context_->finish(graph)));
+  EXPECT_LT(1.5 * *context_->makespan_us(context_->finish(after)), *context_->makespan_us(context_->finish(graph)));
   const std::vector<Datum> inputs = seeded_inputs(graph);
   EXPECT_TRUE(compare_all(run_reference(after, inputs), run_reference(graph, inputs), {}).ok);
 }

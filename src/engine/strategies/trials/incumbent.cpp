@@ -100,7 +100,7 @@ bool Incumbent::is_new_graph(const Proposal& proposal) {
 }
 
 double Incumbent::best_predicted_us() {
-  if (best_predicted_us_ == 0) best_predicted_us_ = context_.predicted_us(best_);
+  if (best_predicted_us_ == 0) best_predicted_us_ = context_.predicted_us(best_).value_or(0);
   return best_predicted_us_;
 }
 
@@ -127,7 +127,7 @@ bool Incumbent::try_predicted(Proposal proposal, double predicted_us) {
   AbTrial ab_trial = trial_.ab_trial(best_executable_, executable, trial_seconds());
   remember(best_, ab_trial.first_ms);
   remember(proposal, ab_trial.second_ms);
-  if (predicted_us == 0) predicted_us = context_.predicted_us(proposal);
+  if (predicted_us == 0) predicted_us = context_.predicted_us(proposal).value_or(0);
   if (has_exact_times_) exact_seconds_ = context_.seconds() - start;
   const bool is_won =
       context_.is_literal() ? ab_trial.second_ms <= ab_trial.first_ms : wins(ab_trial, proposal, executable);
@@ -148,8 +148,9 @@ bool Incumbent::try_predicted(Proposal proposal, double predicted_us) {
 void Incumbent::try_schedule(Proposal proposal, Schedule schedule) {
   if (schedule.width() < 2 || !has_time()) return;
   proposal.schedule = std::move(schedule);
-  const double predicted_us = context_.predicted_us(proposal);
-  if (is_hopeless(predicted_us)) return;
+  const std::optional<double> prediction = context_.predicted_us(proposal);
+  if (!prediction || is_hopeless(*prediction)) return;
+  const double predicted_us = *prediction;
   if (!can_time_kernels_) {
     try_predicted(std::move(proposal), predicted_us);
     return;
