@@ -171,7 +171,7 @@ void Incumbent::try_tuning() {
   context_.progress("choosing kernels", best_.cost_us);
   const double network_seconds = kFewestNetworkRuns * run_seconds_ + kFewestNetworkPlans * compile_seconds_;
   context_.set_tuned(true, kFirstTuningShare, network_seconds <= kFirstNetworkShare * context_.budget_seconds());
-  context_.set_tuned(wins_as_compiled_now(), kTuningShare);
+  context_.set_tuned(wins_tuned(false), kTuningShare);
 }
 
 void Incumbent::try_tuning_in_network() {
@@ -180,16 +180,20 @@ void Incumbent::try_tuning_in_network() {
   context_.progress("running plans to choose kernels", best_.cost_us);
   const bool was_tuned = context_.is_tuned();
   context_.set_tuned(true, until, true);
-  if (!wins_as_compiled_now()) context_.set_tuned(was_tuned, kTuningShare);
+  if (!wins_tuned(was_tuned)) context_.set_tuned(was_tuned, kTuningShare);
 }
 
-// Does the best graph, compiled as trials are now, beat its executable and give the same numbers? Then that is it.
-bool Incumbent::wins_as_compiled_now() {
+// Does the best graph, compiled with kernels chosen as trials have them now, beat its executable and give the same
+// numbers? Then that is it.
+bool Incumbent::wins_tuned(bool was_tuned) {
   Executable executable = trial_.compile(best_);
   AbTrial ab_trial = trial_.ab_trial(best_executable_, executable, trial_seconds());
   if (!ab_trial.is_won(least_gain())) {
     if (!ab_trial.is_promising(kLeastGain) || !has_time_to_repeat()) return false;
-    ab_trial = ab_trial.with_repetition(trial_.ab_trial(best_executable_, executable, trial_seconds()));
+    const Executable anew = was_tuned ? Executable() : untuned_anew();
+    executable = trial_.compile(best_);
+    const AbTrial again = trial_.ab_trial(was_tuned ? best_executable_ : anew, executable, trial_seconds());
+    ab_trial = ab_trial.with_repetition(again);
     if (!ab_trial.is_won_twice(kLeastGain)) return false;
   }
   Difference difference = trial_.check(executable);
@@ -199,6 +203,16 @@ bool Incumbent::wins_as_compiled_now() {
   best_difference_ = std::move(difference);
   best_executable_ = std::move(executable);
   return true;
+}
+
+// The best graph with kernels by estimate, made anew for a repetition. One that was tuned before it was tuned in the
+// network cannot be made again: it would get the kernels that the network has now.
+Executable Incumbent::untuned_anew() {
+  const bool is_in_network = context_.is_tuned_in_network();
+  context_.set_tuned(false, 0);
+  Executable executable = trial_.compile(best_);
+  context_.set_tuned(true, 0, is_in_network);  // kernels are known by now: nothing is measured again
+  return executable;
 }
 
 // Rewrites that the proposal has beyond those that it shares with the best: both may come from one graph.

@@ -59,7 +59,8 @@ class Incumbent {
   bool try_predicted(Proposal proposal, double predicted_us);
   double candidate_seconds() const;
   bool may_tune() const;
-  bool wins_as_compiled_now();
+  bool wins_tuned(bool was_tuned);
+  Executable untuned_anew();
   size_t num_fresh_steps(const Proposal& proposal) const;
   double trial_seconds() const;
   bool wins(AbTrial& ab_trial, const Proposal& proposal, Executable& executable);
