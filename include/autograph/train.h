@@ -222,7 +222,8 @@ Graph training_graph(const Graph& model, const TrainingOptions& options = {});
 
 /// What the model that training_graph() trains is worth: the same loss of the same inputs, on states of the same names,
 /// with the running statistics of batch norms; it updates nothing. Outputs: "loss", and with the cross entropies
-/// "accuracy", the share of labels that have the largest score. Throws as training_graph().
+/// "accuracy", the share of labels that have the largest score. Throws as training_graph(), but for models without
+/// weights, which are worth something, too.
 Graph evaluation_graph(const Graph& model, const TrainingOptions& options = {});
 
 }  // namespace autograph

@@ -58,6 +58,9 @@ TrainingGraphs training_graphs(nn::Module& module, const DataLoader& loader, con
 /// data, cross_entropy is that of these. Throws ValueError or ShapeError where model and data do not fit.
 TrainingGraphs training_graphs(const Graph& model, const DataLoader& loader, const TrainingOptions& options);
 
+/// The evaluation of these alone: nothing in the model need be able to learn.
+Graph evaluation_graph(const Graph& model, const DataLoader& loader, const TrainingOptions& options);
+
 /// The loss of classifiers: cross entropy and accuracy of module(fields[input]) against the labels in fields[target].
 LossFunction classification(nn::Module& module, std::string input = "image", std::string target = "label",
                             double label_smoothing = 0);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "autodiff/learnable.h"
 #include "autodiff/losses.h"
 #include "autodiff/optimizers.h"
 #include "autodiff/weight_updates.h"
@@ -156,10 +157,10 @@ Var accuracy_of(const NamedValues& outputs, const std::string& output, int64_t a
 Graph evaluation_graph(const Graph& model, const TrainingOptions& options) {
   TrainableOptions as_trained = options.trainable;
   as_trained.batch_statistics = false;
-  const TrainableModel trainable = make_trainable(model, as_trained);
+  const Graph evaluated = learnable_values(model).empty() ? model : make_trainable(model, as_trained).graph;
   Graph graph(model.name());
   {
-    const NamedValues outputs = copy_without_outputs(graph, trainable.graph);
+    const NamedValues outputs = copy_without_outputs(graph, evaluated);
     const Var loss = make_loss(outputs, {options.loss, options.output, options.seed}, "train");
     graph.add_output(loss.id(), "loss");
     const bool of_tokens = options.loss == "token_cross_entropy";

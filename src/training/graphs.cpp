@@ -118,10 +118,16 @@ TrainingGraphs training_graphs(nn::Module& module, const DataLoader& loader, con
 }
 
 TrainingGraphs training_graphs(const Graph& model, const DataLoader& loader, const TrainingOptions& options) {
-  const Graph of_step = with_batch(model, batch_of(loader)), of_any = with_batch(model, Dim::symbol("batch"));
-  const std::vector<Field>&mixed = loader.fields(), &kept = loader.dataset()->fields();
+  const Graph of_step = with_batch(model, batch_of(loader));
+  const std::vector<Field>& mixed = loader.fields();
   return evaluated_by_averages({with_fields(training_graph(of_step, for_labels(options, mixed)), model, mixed),
-                                with_fields(evaluation_graph(of_any, for_labels(options, kept)), model, kept)});
+                                evaluation_graph(model, loader, options)});
+}
+
+Graph evaluation_graph(const Graph& model, const DataLoader& loader, const TrainingOptions& options) {
+  const Graph of_any = with_batch(model, Dim::symbol("batch"));
+  const std::vector<Field>& kept = loader.dataset()->fields();
+  return with_fields(evaluation_graph(of_any, for_labels(options, kept)), model, kept);
 }
 
 LossFunction classification(nn::Module& module, std::string input, std::string target, double label_smoothing) {

@@ -184,6 +184,15 @@ TEST(TrainingStep, MeanSquaredError) {
   EXPECT_NEAR(w[1], -2, 1e-3);
 }
 
+TEST(TrainingStep, EvaluationNeedsNoWeights) {
+  Graph model;
+  model.add_output((-1 * input(model, DType::f32, {Dim::symbol("n"), 2}, "x")).id(), "scores");
+  Outputs result = compile(evaluation_graph(model))
+                       .run({{"x", Tensor::of<float>({4, 2}, {-1, 0, -1, 0, 0, -1, 0, -1})},
+                             {"target", Tensor::of<int64_t>({4}, {0, 0, 1, 0})}});
+  EXPECT_EQ(result["accuracy"].to_f64()[0], 0.75);
+}
+
 // One store: what the step learns, the evaluation sees, which changes nothing.
 TEST(TrainingStep, EvaluationIsOfTheSameStates) {
   const Graph model = make_classifier(true);

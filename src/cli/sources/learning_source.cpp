@@ -248,7 +248,7 @@ CompileOptions learning_compile_options(const LearningOptions& options) {
 Graph evaluation_of(LearningSource& source) {
   // What is scored need not fill a batch of training.
   const DataLoader loader = held_out_loader(source);
-  if (source.model) return training_graphs(source.model->graph, loader, source.training).evaluation;
+  if (source.model) return evaluation_graph(source.model->graph, loader, source.training);
   return training_graphs(*source.task.module, loader, source.task.loss, source.task.optimizer).evaluation;
 }
 
