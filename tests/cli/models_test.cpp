@@ -585,6 +585,20 @@ TEST_F(CliModel, NumberForAnInputWithAValueFillsTheExtentsThatOthersHave) {
   }
 }
 
+// Whether the model reads the value as a constant or, from a plan, as an input.
+TEST_F(CliModel, ExtentsThatContradictTheValueOfAnInputAreToldWithBoth) {
+  const std::string file = path("bias.onnx");
+  save_with_optional_bias(file);
+  for (const std::string flags : {"--dim n=7", "--dim 'bias[0]=7'"}) {
+    const ProgramResult result = run_program("run " + file + " " + flags);
+    EXPECT_EQ(result.exit_code, 2) << flags;
+    EXPECT_NE(result.err.find("is 7, but the value that the file has for input 'bias' has 3 there"), std::string::npos)
+        << result.err;
+  }
+  EXPECT_EQ(run_program("run " + file + " --dim n=3").exit_code, 0);
+  EXPECT_EQ(run_program("run " + file + " --dim n=7 --input bias=2").exit_code, 0);
+}
+
 TEST_F(CliModel, SavedResultsKeepTheValueOfAnInputThatWasGiven) {
   write("open.onnx", open_model());
   write("x.npy", npy_row({-1, 2, -3}));

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "autograph/error.h"
 #include "autograph/op_def.h"
@@ -85,6 +87,45 @@ Model build_zoo(std::string_view text, SeedOptions& seeds) {
   model.opsets[""] = SaveOptions().opset;
   model.producer = "autograph";
   return model;
+}
+
+bool is_given(const ModelOptions& options, const std::string& input) {
+  return std::any_of(options.inputs.begin(), options.inputs.end(),
+                     [&](const std::string& given) { return given.starts_with(input + "="); });
+}
+
+// An extent that --dim gives must be that of the value that the file has for an input. A value of extent 1 stands for
+// any.
+void check_value(const std::string& input, const Type& type, const Tensor& value, const SeedOptions& seeds) {
+  if (!type.is_tensor() || !type.shape().has_rank() || type.shape().rank() != value.rank()) return;
+  for (int64_t axis = 0; axis < value.rank(); ++axis) {
+    const int64_t extent = value.dims()[static_cast<size_t>(axis)];
+    for (const std::string& name : {std::string(type.shape()[axis].name()), fmt::format("{}[{}]", input, axis)}) {
+      const auto said = seeds.dims.find(name);
+      AG_CHECK_USER(said == seeds.dims.end() || said->second == extent || extent == 1, UserError,
+                    "[cli] dim: '{0}' is {1}, but the value that the file has for input '{2}' has {3} there (--input "
+                    "{2}=FILE.npy "
+                    "gives another)",
+                    printable(name), said->second, printable(input), extent);
+    }
+  }
+}
+
+// Of all inputs that have values and are not given.
+void check_values(const LoadedModel& loaded, const ModelOptions& options) {
+  const Graph& graph = loaded.model.graph;
+  std::map<std::string, Tensor> constants;
+  for (const ValueId id : graph.constants()) constants.emplace(graph.value(id).name(), graph.value(id).constant());
+  for (const auto& [name, type] : loaded.model.optional_inputs) {
+    const auto value = constants.find(name);
+    if (value != constants.end()) check_value(name, type, value->second, loaded.seeds);
+  }
+  for (const ValueId id : graph.inputs()) {
+    const std::string& name = graph.value(id).name();
+    const auto value = loaded.seeds.values.find(name);
+    if (value == loaded.seeds.values.end() || is_given(options, name)) continue;
+    check_value(name, graph.type(id), value->second, loaded.seeds);
+  }
 }
 
 }  // namespace
@@ -170,6 +211,7 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
     }
   }
   loaded.seeds.values = loaded.model.input_defaults;
+  if (!loaded.seeds.dims.empty()) check_values(loaded, options);
   for (const std::string& warning : loaded.model.warnings) session.warn(warning);
   session.log("load",
               fmt::format("{}: {} nodes in {:.1f} ms", loaded.name, loaded.model.graph.num_nodes(), watch.ms()));
