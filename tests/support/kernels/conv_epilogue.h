@@ -54,8 +54,33 @@ inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t whic
   return sample;
 }
 
-/// The same for a convolution of positive weights of an image in which one element is -inf: what becomes of that behind
-/// swish (`which` 2) and hard_swish (3).
+/// `conv`, and behind it a factor of each channel, a shift of each, or both, as a batch norm has, then a residual and
+/// relu. The numbers are known and up to `largest`.
+inline OpSample with_channel_scale(Random& random, const OpSample& conv, bool has_factor, bool has_shift,
+                                   double largest = 2) {
+  auto body = std::make_shared<Graph>("body");
+  OpSample sample{.inputs = conv.inputs, .attributes = {}};
+  std::vector<Var> operands;
+  for (const Datum& x : conv.inputs) {
+    operands.push_back(input(*body, DType::f32, Shape::of(x.tensor().dims()), ""));
+  }
+  Var chain = apply(conv_def(), operands, conv.attributes);
+  const Dims out = body->type(chain.id()).shape().static_dims();
+  Dims channels(out.size() - 1, 1);
+  channels[0] = out[1];
+  const auto numbers = [&] { return constant(*body, draw_tensor(random, DType::f32, channels, -largest, largest)); };
+  if (has_factor) chain = mul(numbers(), chain);
+  if (has_shift) chain = add(chain, numbers());
+  chain = relu(add(chain, input(*body, DType::f32, Shape::of(out), "residual")));
+  sample.inputs.emplace_back(draw_tensor(random, DType::f32, out, -1, 1));
+  body->add_output(chain.id());
+  sample.attributes = {{"body", GraphRef(body)}};
+  sample.num_outputs = 1;
+  return sample;
+}
+
+/// with_epilogue() for a convolution of positive weights of an image in which one element is -inf: what becomes of that
+/// behind swish (`which` 2) and hard_swish (3).
 inline OpSample with_infinite_epilogue(Random& random, const Dims& x, const Dims& w, int64_t group, int64_t which) {
   OpSample conv;
   Tensor image = draw_tensor(random, DType::f32, x, -1, 1);

@@ -84,9 +84,9 @@ std::string why_not_known_weights(const AnchoredCall& conv) {
   return conv.has(kB) && !conv.operand(kB).constant.is_present() ? "an unknown bias" : "";
 }
 
-std::vector<KernelVariant> conv_variants(const KernelCall& call, const AnchoredCall& conv,
+std::vector<KernelVariant> conv_variants(const KernelCall& call, const AnchoredCall& conv, const ConvSteps& steps,
                                          std::span<const Layout> layouts, double us) {
-  const int residual = read_conv_steps(conv).residual;
+  const int residual = steps.residual;
   std::vector<KernelVariant> result;
   for (const Layout layout : layouts) {
     std::vector<Layout> inputs(call.inputs.size(), Layout::row_major);

@@ -54,8 +54,8 @@ ConvSteps read_conv_steps(const AnchoredCall& conv, size_t first = 0);
 /// "" when the input is given on every run and weights and bias, where there is one, are known; else the reason.
 std::string why_not_known_weights(const AnchoredCall& conv);
 
-/// A convolution in each of `layouts`, a residual in the same one, for `us` microseconds.
-std::vector<KernelVariant> conv_variants(const KernelCall& call, const AnchoredCall& conv,
+/// A convolution in each of `layouts`, the residual of its steps in the same one, for `us` microseconds.
+std::vector<KernelVariant> conv_variants(const KernelCall& call, const AnchoredCall& conv, const ConvSteps& steps,
                                          std::span<const Layout> layouts, double us);
 
 }  // namespace autograph::simd

@@ -7,6 +7,7 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
+#include "backends/cpu/channel_scale.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/conv/conv_steps.h"
 #include "backends/cpu/simd/conv/grouped_conv_loops.h"
@@ -72,7 +73,7 @@ std::string why_not(const KernelCall& call) {
   const auto dilations = conv->attributes().get_or<std::vector<int64_t>>("dilations", {});
   if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; })) return "dilation";
   if (layouts(*conv).empty()) return "a shape without loops";
-  return read_conv_steps(*conv).refusal;
+  return read_conv_steps(*conv, read_channel_scale(*conv).num_ops).refusal;
 }
 
 // Depends on weights and bias alone.
@@ -88,10 +89,12 @@ class GroupedConvKernel : public WeightsKernel {
  public:
   GroupedConvKernel(const KernelCall& call, const AnchoredCall& conv)
       : shape_(shape_of(conv, call.variant->output(0))),
-        steps_(read_conv_steps(conv)),
+        scale_(read_channel_scale(conv)),
+        steps_(read_conv_steps(conv, scale_.num_ops)),
         batch_(conv.dims(kX)[0]),
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
-        packed_(packed(call, {KnownWeight::of(conv.operand(kW)), KnownWeight::of(conv.operand(kB))}, form_of(shape_))) {
+        packed_(packed(call, {KnownWeight::of(conv.operand(kW)), KnownWeight::of(conv.operand(kB))},
+                       scale_.of_weights(form_of(shape_)))) {
     threads_ = useful_threads(call.threads, batch_ * out_size() * (1 + shape_.taps() / 4));
   }
 
@@ -127,6 +130,7 @@ class GroupedConvKernel : public WeightsKernel {
   int64_t out_size() const { return shape_.channels * shape_.out[0] * shape_.out[1]; }
 
   GroupedConvShape shape_;
+  ChannelScale scale_;
   ConvSteps steps_;
   int64_t batch_;
   size_t x_slot_;
@@ -156,7 +160,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   const double efficiency = efficiency_of(shape_of(*conv, Layout::channels_last));
   const double us =
       kStartUs + cost.flops / (kFlopsPerUsAndThread * call.threads * efficiency) + cost.bytes / kBytesPerUs;
-  return conv_variants(call, *conv, layouts(*conv), us);
+  return conv_variants(call, *conv, read_conv_steps(*conv, read_channel_scale(*conv).num_ops), layouts(*conv), us);
 }
 
 KernelDef kernel_for(std::string_view op) {

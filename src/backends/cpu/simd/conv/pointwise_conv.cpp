@@ -7,6 +7,7 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
+#include "backends/cpu/channel_scale.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/conv/pointwise_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
@@ -70,19 +71,20 @@ std::string why_not(const KernelCall& call) {
   if (conv->output().shape().num_elements().value_or(0) == 0 || w[1] == 0) return "an empty tensor";
   if (has_pads(*conv)) return "pads";
   if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
-  return read_conv_steps(*conv).refusal;
+  return read_conv_steps(*conv, read_channel_scale(*conv).num_ops).refusal;
 }
 
 class PointwiseKernel : public WeightsKernel {
  public:
   PointwiseKernel(const KernelCall& call, const AnchoredCall& conv)
       : shape_(shape_of(conv)),
-        steps_(read_conv_steps(conv)),
+        scale_(read_channel_scale(conv)),
+        steps_(read_conv_steps(conv, scale_.num_ops)),
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
         threads_(useful_threads(call.threads, static_cast<int64_t>(std::min(shape_.flops() / kFlopsOfWork, 1e15)))),
         panels_((shape_.out_channels + pointwise_panel_width() - 1) / pointwise_panel_width()),
-        packed_(packed(call, {KnownWeight::of(conv.operand(kW))}, form())),
-        bias_(padded(call, KnownWeight::of(conv.operand(kB)), panels_ * pointwise_panel_width())) {}
+        packed_(packed(call, {KnownWeight::of(conv.operand(kW))}, scale_.of_weights(form()))),
+        bias_(packed(call, {KnownWeight::of(conv.operand(kB))}, scale_.of_bias(panels_ * pointwise_panel_width()))) {}
 
   size_t scratch_bytes() const override {
     return shape_.skips_pixels() ? static_cast<size_t>(shape_.pixels() * shape_.in_channels) * sizeof(float) : 0;
@@ -134,6 +136,7 @@ class PointwiseKernel : public WeightsKernel {
   }
 
   PointwiseShape shape_;
+  ChannelScale scale_;
   ConvSteps steps_;
   size_t x_slot_;
   int threads_;
@@ -159,7 +162,8 @@ double cost_us(const AnchoredCall& conv, int threads) {
 std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_conv(call);
   constexpr Layout kLayouts[] = {Layout::channels_last};
-  return conv_variants(call, *conv, kLayouts, cost_us(*conv, call.threads));
+  return conv_variants(call, *conv, read_conv_steps(*conv, read_channel_scale(*conv).num_ops), kLayouts,
+                       cost_us(*conv, call.threads));
 }
 
 KernelDef kernel_for(std::string_view op) {

@@ -257,7 +257,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
     const bool fills_blocks = conv->output().shape().static_dims()[1] % channel_block(layout) == 0;
     if (fills_blocks && channel_block(layout) == tap_columns() / 2) layouts.push_back(layout);
   }
-  std::vector<KernelVariant> result = conv_variants(call, *conv, layouts, us);
+  std::vector<KernelVariant> result = conv_variants(call, *conv, read_conv_steps(*conv), layouts, us);
   if (!fills_lines(shape)) return result;
   // Sums become planes while they are in the cache.
   KernelVariant& planes = result.emplace_back(result[0]);

@@ -10,6 +10,7 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
+#include "backends/cpu/channel_scale.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/conv/winograd_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
@@ -84,7 +85,7 @@ std::string why_not(const KernelCall& call) {
   if (x[1] % kWinogradChannels != 0 || w[0] % kWinogradChannels != 0) return "channels that are no multiple of 16";
   if (conv->output().shape().num_elements().value_or(0) == 0) return "an empty output";
   if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
-  return read_conv_steps(*conv).refusal;
+  return read_conv_steps(*conv, read_channel_scale(*conv).num_ops).refusal;
 }
 
 // Who does what. Many tiles are shared out, each thread taking its own from transform to output, some at a time. With
@@ -108,14 +109,16 @@ class WinogradKernel : public WeightsKernel {
  public:
   WinogradKernel(const KernelCall& call, const AnchoredCall& conv)
       : shape_(shape_of(conv, call.variant->output(0))),
-        steps_(read_conv_steps(conv)),
+        scale_(read_channel_scale(conv)),
+        steps_(read_conv_steps(conv, scale_.num_ops)),
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
         threads_(call.threads),
         plan_(shape_, call.threads),
         weights_(packed(call, {KnownWeight::of(conv.operand(kW))},
-                        {"winograd_conv_simd", shape_.weight_elements(),
-                         [this](const std::vector<Tensor>& w, float* to) { transform(w[0].data<float>(), to); }})),
-        bias_(padded(call, KnownWeight::of(conv.operand(kB)), shape_.out_channels)) {}
+                        scale_.of_weights(
+                            {"winograd_conv_simd", shape_.weight_elements(),
+                             [this](const std::vector<Tensor>& w, float* to) { transform(w[0].data<float>(), to); }}))),
+        bias_(packed(call, {KnownWeight::of(conv.operand(kB))}, scale_.of_bias(shape_.out_channels))) {}
 
   void run(const KernelArgs& args) const override {
     WinogradTask task{.shape = shape_,
@@ -171,6 +174,7 @@ class WinogradKernel : public WeightsKernel {
   }
 
   WinogradShape shape_;
+  ChannelScale scale_;
   ConvSteps steps_;
   size_t x_slot_;
   int threads_;
@@ -208,7 +212,8 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
 std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_conv(call);
   constexpr Layout kLayouts[] = {Layout::channels_last, Layout::blocked16};
-  return conv_variants(call, *conv, kLayouts, cost_us(*conv, shape_of(*conv, kLayouts[0]), call.threads));
+  return conv_variants(call, *conv, read_conv_steps(*conv, read_channel_scale(*conv).num_ops), kLayouts,
+                       cost_us(*conv, shape_of(*conv, kLayouts[0]), call.threads));
 }
 
 KernelDef kernel_for(std::string_view op) {

@@ -53,6 +53,15 @@ TEST(GroupedConv, EpiloguesOnRandomCalls) {
   }
 }
 
+TEST(GroupedConv, TakesFactorsAndShiftsOfChannelsIntoItsWeights) {
+  Random random(61);
+  for (int i = 0; i < 12; ++i) {
+    const OpSample sample = with_channel_scale(random, random_conv(random), i % 3 != 0, i % 3 != 1);
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2); });
+  }
+}
+
 // -inf * 0, as in the reference.
 TEST(GroupedConv, SwishOfMinusInfinityIsNoNumber) {
   Random random(15);

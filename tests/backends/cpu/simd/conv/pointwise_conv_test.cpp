@@ -50,6 +50,15 @@ TEST(PointwiseConv, EpiloguesOnRandomCalls) {
   }
 }
 
+TEST(PointwiseConv, TakesFactorsAndShiftsOfChannelsIntoItsWeights) {
+  Random random(61);
+  for (int i = 0; i < 12; ++i) {
+    const OpSample sample = with_channel_scale(random, random_conv(random), i % 3 != 0, i % 3 != 1);
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2); });
+  }
+}
+
 // More pixels than a block has, and more input channels: sums are stored and taken up again.
 TEST(PointwiseConv, ManyBlocks) {
   Random random(53);

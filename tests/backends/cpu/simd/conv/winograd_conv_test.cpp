@@ -95,6 +95,19 @@ TEST(WinogradConv, EpiloguesOnRandomCalls) {
   }
 }
 
+TEST(WinogradConv, TakesFactorsAndShiftsOfChannelsIntoItsWeights) {
+  Random random(29);
+  for (int i = 0; i < 9; ++i) {
+    const OpSample conv = random_conv(random, i % 3 == 2 ? Dims{3} : draw_square(random));
+    const OpSample sample = with_channel_scale(random, conv, i % 3 != 0, i % 3 != 1);
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2); });
+  }
+  const OpSample extreme = with_channel_scale(random, random_conv(random, {3, 3}), true, true, 1e20);
+  EXPECT_EQ(kernel_for("fused").why_not(KernelCase(fused_def(), extreme, {1, true}).call()),
+            "no loop for mul behind it");
+}
+
 // The points were chosen for it: on normal values no more than three times the error of sums in f32.
 TEST(WinogradConv, LosesFewDigits) {
   Random random(24);

@@ -185,7 +185,7 @@ double cost_us(const AnchoredCall& conv, int threads) {
 std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_conv(call);
   constexpr Layout kLayouts[] = {Layout::row_major};
-  return conv_variants(call, *conv, kLayouts, cost_us(*conv, call.threads));
+  return conv_variants(call, *conv, read_conv_steps(*conv), kLayouts, cost_us(*conv, call.threads));
 }
 
 KernelDef kernel_for(std::string_view op) {
