@@ -359,6 +359,10 @@ AG_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
     in->last.insert(fake->nodes.begin(), fake->nodes.end());
     return CUDA_SUCCESS;
   }
+  if (fake->capture) {
+    call.world.note("a stream waits for what was captured, and is nowhere");
+    return CUDA_ERROR_CAPTURED_EVENT;
+  }
   if (in->capture && fake->mark) {
     in->capture->is_invalid = true;
     call.world.note("what is captured waits for what is not");

@@ -9,6 +9,7 @@
 #include "autograph/device.h"
 #include "runtime/launchable.h"
 #include "runtime/observe/finite_check.h"
+#include "runtime/streams/step_pieces.h"
 
 namespace autograph {
 
@@ -42,7 +43,7 @@ class StreamRun final : public Launchable {
   struct Placement {
     std::vector<const void*> addresses;
     int num_launches = 0;
-    std::unique_ptr<CapturedWork> captured;  // all steps; null: not yet, or not possible
+    std::vector<StepPiece> pieces;  // all steps; empty: not yet, or nothing could be captured
   };
 
   // What is the same for all steps of one launch.
@@ -63,8 +64,9 @@ class StreamRun final : public Launchable {
   void run_around(const std::function<void()>& work);
   void enqueue_inputs();
   void start_steps(const Launch& launch);
-  void enqueue_steps(const Launch& launch);
-  void enqueue_stage(const PlanStage& stage, const Launch& launch);
+  void enqueue_steps(size_t begin, size_t end, const Launch& launch);
+  void enqueue_of_stage(const PlanStage& stage, size_t begin, size_t end, const Launch& launch);
+  void join_streams(size_t width);
   void enqueue(size_t step, Stream& stream, const Launch& launch);
   void run_observed(const Launch& launch);
   void enqueue_outputs();
@@ -77,7 +79,7 @@ class StreamRun final : public Launchable {
   Datum read_slot(SlotIndex slot);
 
   const Device& device_;
-  bool may_capture_;                    // false once it has turned out not to be possible
+  StepCapture capture_;
   std::vector<Placement> placements_;   // a few, the one of the last launch first
   std::vector<const void*> addresses_;  // of this launch
   std::vector<Port> inputs_;

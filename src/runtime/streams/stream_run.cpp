@@ -1,4 +1,4 @@
-#include "runtime/stream_run.h"
+#include "runtime/streams/stream_run.h"
 
 #include <algorithm>
 #include <functional>
@@ -20,7 +20,7 @@ constexpr size_t kMostPlacements = 4;
 }  // namespace
 
 StreamRun::StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> compiled)
-    : Launchable(std::move(compiled)), device_(device), may_capture_(!compiled_->has_dynamic_steps) {
+    : Launchable(std::move(compiled)), device_(device), capture_(compiled_->plan) {
   const Plan& plan = compiled_->plan;
   inputs_.resize(plan.inputs.size());
   outputs_.resize(plan.outputs.size());
@@ -248,40 +248,63 @@ void StreamRun::enqueue_inputs() {
   }
 }
 
-// What is launched a second time in the same place is captured, where the device can do that and no step has to look at
-// elements first.
+// What is launched a second time in the same place is captured, where the device can do that: steps that wait on the
+// host stay as they are, between pieces that have been captured.
 void StreamRun::start_steps(const Launch& launch) {
   Placement& here = placements_.front();
-  if (++here.num_launches == 2 && may_capture_) {
-    here.captured = streams_[0]->capture([&] { enqueue_steps(launch); });
-    may_capture_ = here.captured != nullptr;
+  if (++here.num_launches == 2) {
+    here.pieces = capture_.capture(*streams_[0], [&](size_t begin, size_t end) { enqueue_steps(begin, end, launch); });
   }
-  if (here.captured) {
-    here.captured->replay(*streams_[0]);
-  } else {
-    enqueue_steps(launch);
+  if (here.pieces.empty()) return enqueue_steps(0, compiled_->plan.steps.size(), launch);
+  for (const StepPiece& piece : here.pieces) {
+    if (piece.captured) {
+      piece.captured->replay(*streams_[0]);
+    } else {
+      enqueue_steps(piece.begin, piece.end, launch);
+    }
   }
 }
 
-void StreamRun::enqueue_steps(const Launch& launch) {
+// Begins behind what is in the first stream, and has all it enqueues come before what follows there.
+void StreamRun::enqueue_steps(size_t begin, size_t end, const Launch& launch) {
   const Plan& plan = compiled_->plan;
   if (plan.stages.empty()) {
-    for (size_t i = 0; i < plan.steps.size(); ++i) enqueue(i, *streams_[0], launch);
+    for (size_t i = begin; i < end; ++i) enqueue(i, *streams_[0], launch);
   }
-  for (const PlanStage& stage : plan.stages) enqueue_stage(stage, launch);
+  for (const PlanStage& stage : plan.stages) {
+    const size_t from = std::max<size_t>(stage.begin, begin);
+    const size_t to = std::min<size_t>(stage.end, end);
+    if (from < to) enqueue_of_stage(stage, from, to, launch);
+  }
 }
 
-void StreamRun::enqueue_stage(const PlanStage& stage, const Launch& launch) {
+void StreamRun::enqueue_of_stage(const PlanStage& stage, size_t begin, size_t end, const Launch& launch) {
   const Plan& plan = compiled_->plan;
   const size_t width = std::min(stage.streams.size(), streams_.size());
   if (width > 1) streams_[0]->record(*ends_[0]);
   for (size_t s = 1; s < width; ++s) streams_[s]->wait_for(*ends_[0]);
-  for (size_t i = stage.begin; i < stage.end; ++i) {
-    Stream& stream = stream_of(i);
-    for (const uint32_t other : plan.steps[i].waits) stream.wait_for(*events_[other]);
-    enqueue(i, stream, launch);
-    if (events_[i]) stream.record(*events_[i]);
+  try {
+    for (size_t i = begin; i < end; ++i) {
+      Stream& stream = stream_of(i);
+      for (const uint32_t other : plan.steps[i].waits) {
+        if (other >= begin) stream.wait_for(*events_[other]);  // those before have been joined
+      }
+      enqueue(i, stream, launch);
+      if (events_[i]) stream.record(*events_[i]);
+    }
+  } catch (...) {
+    // What is captured must come back to where it began, also where it is thrown away.
+    try {
+      join_streams(width);
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a consequence of the first error
+    }
+    throw;
   }
+  join_streams(width);
+}
+
+// The first one goes on when the others are over.
+void StreamRun::join_streams(size_t width) {
   for (size_t s = 1; s < width; ++s) {
     streams_[s]->record(*ends_[s]);
     streams_[0]->wait_for(*ends_[s]);
@@ -298,6 +321,7 @@ void StreamRun::enqueue(size_t number, Stream& stream, const Launch& launch) {
       DynamicStep(*this, number, launch.options, launch.meter, &stream).run();
     }
   } catch (...) {
+    capture_.refuse(number);
     rethrow_with_place(describe());
   }
 }
