@@ -1,6 +1,7 @@
 #include "engine/executable.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -17,6 +18,7 @@
 #include "ops/defs.h"
 #include "runtime/threads/core_gate.h"
 #include "tensor/change_tensors.h"
+#include "tensor/size_of.h"
 
 namespace autograph {
 namespace {
@@ -172,6 +174,7 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
       run_options_{device_.catalog(),     threads_, options.check_nan != NanCheck::off,
                    options.profile,       nullptr,  nullptr,
                    device_.host_threads()} {
+  if (output_memory_) output_buffers_.emplace(output_memory_);
   run_options_.exact = options_.exact;
   if (Verdicts* verdicts = verdicts_of(device_, options_)) {
     judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune, &device_);
@@ -376,11 +379,14 @@ std::vector<Datum> Executable::Impl::run_on(Launchable& launchable, const RunInp
   for (size_t i = 0; i < inputs.size(); ++i) inputs.bind(launchable, i);
   StateRun states(states_, stored_states_, device_.memory(), launchable);
   const Plan& plan = launchable.compiled().plan;
+  std::vector<Buffer> buffers = output_buffers(launchable);
   std::vector<Datum> outputs(graph_->outputs().size());
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (!launchable.is_fixed_output(k)) continue;
     const SlotIndex slot = plan.outputs[k].slot;
-    Tensor tensor = Tensor::empty(plan.slots[slot].type.dtype(), launchable.compiled().slot_dims[slot], output_memory_);
+    const DType dtype = plan.slots[slot].type.dtype();
+    const Dims& dims = launchable.compiled().slot_dims[slot];
+    Tensor tensor = output_buffers_ ? Tensor::wrap(dtype, dims, std::move(buffers[k])) : Tensor::empty(dtype, dims);
     launchable.bind_output(k, tensor);
     outputs[k] = Datum(std::move(tensor));
   }
@@ -390,6 +396,27 @@ std::vector<Datum> Executable::Impl::run_on(Launchable& launchable, const RunInp
     if (!launchable.is_fixed_output(k)) outputs[k] = moved(launchable.take_output(k), output_memory_);
   }
   return outputs;
+}
+
+// By output, none for those that are not fixed; nothing where outputs go to the host. With a budget there is room for
+// what the plan leaves of it; what a plan makes while running is not known before.
+std::vector<Buffer> Executable::Impl::output_buffers(const Launchable& launchable) const {
+  if (!output_buffers_) return {};
+  const CompiledPlan& compiled = launchable.compiled();
+  std::vector<size_t> sizes;
+  for (size_t k = 0; k < graph_->outputs().size(); ++k) {
+    const SlotIndex slot = compiled.plan.outputs[k].slot;
+    sizes.push_back(launchable.is_fixed_output(k) ? size_of(compiled.plan.slots[slot].type) : 0);
+  }
+  size_t most = std::numeric_limits<size_t>::max();
+  if (options_.memory_budget_bytes > 0) {
+    most = compiled.has_dynamic_steps ? 0 : options_.memory_budget_bytes - compiled.plan.arena_bytes;
+  }
+  try {
+    return output_buffers_->take(sizes, most);
+  } catch (const BudgetError&) {
+    rethrow_with_largest(compiled);
+  }
 }
 
 std::unique_ptr<NestedSession> Executable::Impl::open_session(const std::vector<Datum>& inputs) const {

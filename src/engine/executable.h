@@ -19,6 +19,7 @@
 #include "runtime/launchable.h"
 #include "runtime/memory/arena_pool.h"
 #include "runtime/memory/packed_constants.h"
+#include "tensor/buffer_pool.h"
 
 namespace autograph {
 
@@ -106,6 +107,7 @@ class Executable::Impl {
   class Lease;
   std::vector<Datum> run_on(Launchable& launchable, const RunInputs& inputs,
                             const std::shared_ptr<MemoryMeter>& meter) const;
+  std::vector<Buffer> output_buffers(const Launchable& launchable) const;
   void run_into_on(Launchable& launchable, const RunInputs& inputs, std::vector<Tensor>& outputs) const;
   const Impl& chosen_for(const RunInputs& inputs) const;
   [[noreturn]] void explain_nonfinite(const Launchable& launchable, const RunInputs& inputs) const;
@@ -128,7 +130,8 @@ class Executable::Impl {
   CompileReport open_report_;  // of the passes that ran while extents were not known
   CompileOptions options_;
   const Device& device_;
-  const Memory* output_memory_;  // where run() has outputs written
+  const Memory* output_memory_;                       // where run() has outputs written
+  mutable std::optional<BufferPool> output_buffers_;  // where they stay in the memory of the device
   int threads_;
   Nesting nesting_;
   mutable std::optional<Attester> judge_;  // of kernels; none on devices whose kernels are the reference

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "tensor/block_pool.h"
+#include "tensor/buffer_pool.h"
 #include "tensor/spare_bytes.h"
 
 namespace autograph {
@@ -38,10 +39,20 @@ std::shared_ptr<void> allocate_on_host(size_t size) {
   return {memory, [alignment](void* p) { ::operator delete(p, alignment); }};
 }
 
+// What is kept for outputs to come is less than what is needed now.
+std::shared_ptr<void> allocate_on_device(size_t size, const Memory& memory) {
+  try {
+    return memory.allocate(size);
+  } catch (const BudgetError&) {
+    if (!BufferPool::free_idle(&memory)) throw;
+  }
+  return memory.allocate(size);
+}
+
 }  // namespace
 
 Buffer Buffer::allocate(size_t bytes, const Memory* memory) {
-  std::shared_ptr<void> owner = memory ? memory->allocate(bytes) : allocate_on_host(bytes);
+  std::shared_ptr<void> owner = memory ? allocate_on_device(bytes, *memory) : allocate_on_host(bytes);
   void* const data = owner.get();
   return {memory, data, bytes, std::move(owner)};
 }

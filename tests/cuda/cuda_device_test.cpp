@@ -231,6 +231,27 @@ TEST_F(CudaTest, KeepsAGraphForEachPlaceThatBuffersComeBackTo) {
   EXPECT_EQ(after.replays - before.replays, 6U);
 }
 
+// Outputs that the caller has let go of are those of the next run: two places in turn, and a graph for each.
+TEST_F(CudaTest, ReplaysWhereOutputsStayOnTheDevice) {
+  CompileOptions options = on_cuda();
+  options.keep_on_device = true;
+  const Executable there = compile(make_chain(), options);
+  const Tensor x = draw_f32(1, {4, 8}).to(device().memory());
+  const auto expected = compile(make_chain(), on_reference()).run({x.to_host()})[0];
+  const standin::Counts before = standin::counts();
+  std::vector<Datum> outputs;
+  size_t allocated = 0;
+  for (int run = 0; run < 8; ++run) {
+    outputs = there.run({x});
+    EXPECT_EQ(difference(Datum(outputs[0].tensor().to_host()), expected), "") << "run " << run;
+    if (run == 1) allocated = standin::counts().allocated;
+  }
+  const standin::Counts after = standin::counts();
+  EXPECT_EQ(after.captures - before.captures, 2U);
+  EXPECT_EQ(after.replays - before.replays, 6U);
+  EXPECT_EQ(after.allocated, allocated);
+}
+
 // Outputs that stay somewhere else each time: there is nothing to capture, and no graph is left of places of before.
 TEST_F(CudaTest, KeepsFewGraphsOfPlaces) {
   const Executable there = compile(make_chain(), on_cuda());

@@ -200,6 +200,7 @@ AG_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 AG_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   Call call;
+  ++call.world.counts.allocated;
   if (!has_context) return CUDA_ERROR_INVALID_CONTEXT;
   if (call.world.lost != CUDA_SUCCESS) return call.world.lost;
   if (call.world.breaks_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;

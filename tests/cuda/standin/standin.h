@@ -22,10 +22,11 @@ struct Counts {
   size_t streams = 0;
   size_t events = 0;
   size_t modules = 0;
-  size_t graphs = 0;    ///< Ready to be launched or not.
-  size_t launches = 0;  ///< Kernels, those of graphs not counted.
-  size_t captures = 0;  ///< Begun so far.
-  size_t replays = 0;   ///< Launches of graphs.
+  size_t graphs = 0;     ///< Ready to be launched or not.
+  size_t allocated = 0;  ///< Pieces of memory so far.
+  size_t launches = 0;   ///< Kernels, those of graphs not counted.
+  size_t captures = 0;   ///< Begun so far.
+  size_t replays = 0;    ///< Launches of graphs.
 };
 AG_STANDIN Counts counts();
 

@@ -179,6 +179,13 @@ void ToyMemory::free(uintptr_t address) const {
   used_.erase(address);
 }
 
+size_t ToyMemory::bytes_in_use() const {
+  const std::lock_guard lock(mutex_);
+  size_t bytes = 0;
+  for (const auto& [begin, used] : used_) bytes += used;
+  return bytes;
+}
+
 void ToyMemory::write(void* to, const void* from_host, size_t bytes, autograph::Stream* stream) const {
   num_written_ += bytes;
   run(stream, [to = at(static_cast<char*>(to)), from_host, bytes] { std::memcpy(to, from_host, bytes); });

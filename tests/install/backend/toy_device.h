@@ -34,6 +34,7 @@ class ToyMemory : public autograph::Memory {
   }
   size_t num_written() const { return num_written_; }  ///< Bytes from the host so far.
   size_t num_read() const { return num_read_; }        ///< Bytes to the host so far.
+  size_t bytes_in_use() const;
 
  private:
   void free(uintptr_t address) const;
