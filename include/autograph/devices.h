@@ -27,6 +27,10 @@ std::vector<MissingDevice> missing_devices();
 /// driver: listing devices starts those of all, which takes memory, threads and some 40 ms.
 bool is_device_name(const std::string& name);
 
+/// What messages say behind a name that is of no device: " (did you mean 'cpu'?)", or ""; for "gpu" the GPUs that this
+/// machine has.
+std::string device_hint(const std::string& name);
+
 /// Makes another device known by its name, until the process ends; available_devices() then lists it, too. Throws
 /// ValueError when there is one of that name.
 const Device& add_device(std::unique_ptr<Device> device);

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/did_you_mean.h"
 #include "base/join.h"
+#include "base/text/lower_case.h"
 #include "engine/built_in_devices.h"
 
 namespace autograph {
@@ -78,6 +79,25 @@ class Devices {
 // "cuda" of "cuda:1".
 std::string_view kind_of(std::string_view name) { return name.substr(0, name.find(':')); }
 
+// What people say, and other libraries, for those that not all machines have.
+bool means_gpu(std::string_view name) {
+  const std::string kind = lower_case(kind_of(name));
+  return kind == "gpu" || kind == "nvidia";
+}
+
+std::string gpu_hint() {
+  std::vector<std::string> kinds;
+  std::vector<std::string> there;
+  for (const Backend& backend : kBackends) {
+    if (!backend.first) continue;
+    kinds.push_back(fmt::format("'{}'", backend.first));
+    for (const std::string& name : backend.names()) there.push_back(fmt::format("'{}'", name));
+  }
+  if (!there.empty()) return fmt::format(" (did you mean {}?)", join(there, " or "));
+  return fmt::format(" (GPUs are {}, of which this machine has none: 'doctor' tells what was looked for)",
+                     join(kinds, " and "));
+}
+
 }  // namespace
 
 std::vector<std::string> built_in_devices() {
@@ -122,13 +142,16 @@ bool is_device_name(const std::string& name) {
   return std::any_of(known.begin(), known.end(), is_like);
 }
 
+std::string device_hint(const std::string& name) {
+  return means_gpu(name) ? gpu_hint() : did_you_mean(name, available_devices());
+}
+
 const Device& add_device(std::unique_ptr<Device> device) { return Devices::of_process().add(std::move(device)); }
 
 const Device& get_device(const std::string& name, Precision precision) {
   if (const Device* device = Devices::of_process().find(name)) return device->with_precision(precision);
-  const std::vector<std::string> names = available_devices();
-  throw DeviceError(fmt::format("[compile] device: expected one of {}, got '{}'{}", bracketed(names), name,
-                                did_you_mean(name, names)));
+  throw DeviceError(fmt::format("[compile] device: expected one of {}, got '{}'{}", bracketed(available_devices()),
+                                name, device_hint(name)));
 }
 
 }  // namespace autograph

@@ -42,6 +42,15 @@ TEST(Cli, UnknownStrategyAndDeviceSuggestTheNearest) {
   EXPECT_EQ(run_program("doctor --device cpuu").exit_code, 2);
 }
 
+// Which devices there are depends on the machine; 'cpu' is none of those meant.
+TEST(Cli, SuggestsTheGpusThatThereAre) {
+  const std::string message = run_program("doctor --device gpu").err;
+  EXPECT_FALSE(contains(message, "did you mean 'cpu'")) << message;
+  EXPECT_TRUE(contains(message, "did you mean 'cuda") || contains(message, "did you mean 'opencl") ||
+              contains(message, "GPUs are 'cuda' and 'opencl', of which this machine has none"))
+      << message;
+}
+
 TEST(Cli, KnowsEveryDeviceOfTheBuild) {
   const std::string message = run_program("doctor --device cpuu").err;
   for (const std::string& device : available_devices()) {

@@ -70,6 +70,14 @@ TEST(CudaNames, AreThoseOfDevices) {
   EXPECT_NE(message_of<DeviceError>([] { make_cuda("cuda:99"); }), "");
 }
 
+TEST(CudaNames, AreWhatGpuStandsFor) {
+  for (const char* name : {"gpu", "GPU", "gpu:1", "nvidia"}) {
+    const std::string message = message_of<DeviceError>([&] { get_device(name); });
+    EXPECT_NE(message.find("(did you mean 'cuda'"), std::string::npos) << message;
+  }
+  EXPECT_EQ(device_hint("cpuu"), " (did you mean 'cpu'?)");
+}
+
 // ---- Kernels of their own kind -------------------------------------------------------------------------------------
 
 using CudaKernels = CudaTest;

@@ -151,8 +151,9 @@ void check_values(const Command& command) {
     const std::vector<std::string> names =
         option.kind == ValueKind::choice ? option.choices : closed_names(option.kind);
     if (names.empty() || std::find(names.begin(), names.end(), **text) != names.end()) continue;
-    throw UserError(fmt::format("[cli] {}: expected one of {}, got '{}'{}", long_name(option), join(names, " "), **text,
-                                did_you_mean(**text, names)));
+    const std::string hint = option.kind == ValueKind::device ? device_hint(**text) : did_you_mean(**text, names);
+    throw UserError(
+        fmt::format("[cli] {}: expected one of {}, got '{}'{}", long_name(option), join(names, " "), **text, hint));
   }
 }
 
