@@ -27,6 +27,11 @@ class Memory {
   virtual void read(void* to_host, const void* from, size_t bytes, Stream* stream) const = 0;
   /// From here to here; what is read and what is written do not overlap.
   virtual void copy(void* to, const void* from, size_t bytes, Stream* stream) const = 0;
+  /// Memory of the host from which and to which copies are fastest, and may be part of what a stream captures:
+  /// page-locked memory, where there is such. That of all tensors, unless a device has better.
+  virtual std::shared_ptr<void> allocate_for_transfers(size_t bytes) const;
+  /// Does memory of the host come from there?
+  virtual bool is_for_transfers(const void* host, size_t bytes) const;
 };
 
 /// A piece of memory and who owns it. Copies are further handles on it.
@@ -39,6 +44,9 @@ class Buffer {
       : memory_(memory), data_(data), bytes_(bytes), owner_(std::move(owner)) {}
   /// Uninitialised, 64-byte aligned. Throws BudgetError when there is no more.
   static Buffer allocate(size_t bytes, const Memory* memory = nullptr);
+
+  /// Of the host, as Memory::allocate_for_transfers() has it.
+  static Buffer for_transfers(size_t bytes, const Memory& device);
 
   /// Null: the host's.
   const Memory* memory() const { return memory_; }

@@ -68,9 +68,11 @@ enum class NanCheck : uint8_t {
 
 /// How to compile.
 struct CompileOptions {
-  std::string device = "cpu";      ///< One of available_devices(), or of add_device().
-  int threads = 0;                 ///< Threads of one run; 0 = what this process may use (cgroup quota included).
-  size_t memory_budget_bytes = 0;  ///< Refuse plans that need more than this for activations; 0 = no limit.
+  std::string device = "cpu";  ///< One of available_devices(), or of add_device().
+  int threads = 0;             ///< Threads of one run; 0 = what this process may use (cgroup quota included).
+  /// Refuse plans that need more than this for activations; 0 = no limit. In the memory of a device states count, too:
+  /// those for which there is no room wait on the host, and travel around the steps that use them (print_plan()).
+  size_t memory_budget_bytes = 0;
   Precision precision = Precision::f32;
   bool exact = false;  ///< No kernels that sum in another order than the op suggests (Winograd).
   bool tune = false;   ///< Choose kernels and layouts by measuring them; measurements are kept in a cache on disk.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -16,6 +17,7 @@
 #include "engine/state_run.h"
 #include "engine/thread_scope.h"
 #include "ops/defs.h"
+#include "runtime/cold_states.h"
 #include "runtime/threads/core_gate.h"
 #include "tensor/change_tensors.h"
 #include "tensor/size_of.h"
@@ -410,7 +412,8 @@ std::vector<Buffer> Executable::Impl::output_buffers(const Launchable& launchabl
   }
   size_t most = std::numeric_limits<size_t>::max();
   if (options_.memory_budget_bytes > 0) {
-    most = compiled.has_dynamic_steps ? 0 : options_.memory_budget_bytes - compiled.plan.arena_bytes;
+    const size_t outputs = std::accumulate(sizes.begin(), sizes.end(), size_t{0});
+    most = compiled.has_dynamic_steps ? 0 : options_.memory_budget_bytes - (bytes_on_device(compiled) - outputs);
   }
   try {
     return output_buffers_->take(sizes, most);

@@ -23,7 +23,10 @@ StateRun::StateRun(std::optional<StateStore>& store, const std::vector<StoredSta
   lock_.emplace(*store, updates);
   const size_t first = graph_.inputs().size();
   for (size_t i = 0; i < stored.size(); ++i) {
-    const Tensor& state = in_memory(*stored[i], *store, memory, updates);
+    const auto& on_host = launchable.compiled().states_on_host;
+    const bool waits = std::find(on_host.begin(), on_host.end(), first + i) != on_host.end();
+    if (waits && updates) make_ready_for_transfers(*stored[i], *memory);
+    const Tensor& state = in_memory(*stored[i], *store, waits ? nullptr : memory, updates);
     launchable.set_state(first + i, state, stored[i]->version);
     if (copies_) {
       launchable.bind_input(first + i, state.clone());
@@ -38,6 +41,17 @@ StateRun::StateRun(std::optional<StateStore>& store, const std::vector<StoredSta
 StateRun::~StateRun() {
   if (!lock_) return;
   for (const StateUpdate& update : graph_.updates()) ++state_of(update).version;
+}
+
+// In memory of the host that copies of the device are fast with, which need not be where it is.
+void StateRun::make_ready_for_transfers(StoredState& state, const Memory& memory) {
+  const Buffer& now = state.tensor.buffer();
+  if (now.is_on_host() && memory.is_for_transfers(now.data(), now.size_bytes())) return;
+  const size_t bytes = state.tensor.size_bytes();
+  Buffer there = Buffer::for_transfers(bytes, memory);
+  copy_bytes(there, now, bytes);
+  state.tensor = Tensor::wrap(state.tensor.dtype(), state.tensor.dims(), std::move(there));
+  state.copy = Tensor();
 }
 
 const Tensor& StateRun::in_memory(StoredState& state, StateStore& store, const Memory* memory, bool updates) {

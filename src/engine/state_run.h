@@ -15,7 +15,8 @@ namespace autograph {
 class StateRun {
  public:
   /// There is a store where there are states. `stored` are the store's, in the order of the graph's states.
-  /// States that the run updates move to `memory`, that of its device, where they are not there yet.
+  /// States that the run updates move to `memory`, that of its device, where they are not there yet, or to the host,
+  /// where the plan has them wait there.
   StateRun(std::optional<StateStore>& store, const std::vector<StoredState*>& stored, const Memory* memory,
            Launchable& launchable);
   ~StateRun();
@@ -26,6 +27,7 @@ class StateRun {
 
  private:
   const Tensor& in_memory(StoredState& state, StateStore& store, const Memory* memory, bool updates);
+  static void make_ready_for_transfers(StoredState& state, const Memory& memory);
   void bind_updates();
 
   StoredState& state_of(const StateUpdate& update) { return *stored_[number_of(update.state)]; }

@@ -5,11 +5,13 @@
 #include <map>
 #include <unordered_map>
 
+#include "autograph/device.h"
 #include "base/check.h"
 #include "base/join.h"
 #include "base/parallel_for.h"
 #include "base/rethrow.h"
 #include "runtime/choose_kernels.h"
+#include "runtime/cold_states.h"
 #include "runtime/memory/memory_meter.h"
 #include "runtime/step_error.h"
 #include "tensor/size_of.h"
@@ -29,16 +31,19 @@ constexpr size_t kMaxVerified = 2000;
 // Of choosing kernels, when some are refused; each refuses all that are wrong among those chosen.
 constexpr int kMaxRounds = 1000;
 
-// `available` are the bytes that the machine has.
-void check_budget(const CompiledPlan& compiled, size_t budget_bytes, size_t available) {
+// `available` are the bytes that the machine has. On a device of its own memory states that stay there count, too.
+void check_budget(const CompiledPlan& compiled, const PlanOptions& options, size_t available) {
+  const size_t budget_bytes = options.memory_budget_bytes;
+  const size_t arena_bytes = compiled.plan.arena_bytes;
   size_t output_bytes = 0;
   for (const PlanOutput& output : compiled.plan.outputs) output_bytes += compiled.plan.slots[output.slot].bytes;
+  if (options.memory) output_bytes = bytes_on_device(compiled) - arena_bytes;
   size_t needed = 0;
-  const bool overflow = __builtin_add_overflow(compiled.plan.arena_bytes, output_bytes, &needed);
+  const bool overflow = __builtin_add_overflow(arena_bytes, output_bytes, &needed);
   const bool over_budget = budget_bytes > 0 && needed > budget_bytes;
   if (!overflow && !over_budget && needed <= available) return;
   throw BudgetError(fmt::format("[memory] plan: {} bytes (arena {}, outputs {}) exceed {}; the largest tensors are:{}",
-                                needed, compiled.plan.arena_bytes, output_bytes,
+                                needed, arena_bytes, output_bytes,
                                 over_budget ? fmt::format("the budget of {} bytes", budget_bytes)
                                             : fmt::format("the available {} bytes", available),
                                 describe_largest(compiled.plan, *compiled.graph)));
@@ -67,11 +72,32 @@ void rethrow_with_largest(const CompiledPlan& compiled) {
 
 namespace {
 
+// Between a state that waits in the memory of the host and that of the stream.
+class TransferKernel : public Kernel {
+ public:
+  explicit TransferKernel(bool to_device) : to_device_(to_device) {}
+  void run(const KernelArgs& args) const override {
+    const TensorView &from = args.inputs[0], &to = args.outputs[0];
+    const Memory& memory = *args.stream->memory();
+    if (to_device_) {
+      memory.write(to.raw(), from.raw(), to.size_bytes(), args.stream);
+    } else {
+      memory.read(to.raw(), from.raw(), to.size_bytes(), args.stream);
+    }
+  }
+
+ private:
+  bool to_device_;
+};
+
 class PlanCompiler {
  public:
-  PlanCompiler(std::shared_ptr<const Graph> graph, const KnownValues& known, const PlanOptions& options)
+  // `on_host` are the states that wait there.
+  PlanCompiler(std::shared_ptr<const Graph> graph, const KnownValues& known, const PlanOptions& options,
+               std::vector<uint32_t> on_host)
       : options_(options), compiled_(std::make_shared<CompiledPlan>()) {
     compiled_->graph = std::move(graph);
+    compiled_->states_on_host = std::move(on_host);
     if (!options.states.empty()) states_ = std::make_shared<StateKernels>(compiled_->graph, options.states);
     const PlannedNodes planned = prepare_nested(known);
     compiled_->plan = options.schedule
@@ -80,7 +106,8 @@ class PlanCompiler {
     for (const Donation& donation : options.donations) share(donation);
   }
 
-  // Null where a kernel was refused when it was there: another must be chosen.
+  // Null where a kernel was refused when it was there, so that another must be chosen, and where more states must wait
+  // on the host.
   std::shared_ptr<const CompiledPlan> run() {
     CompiledPlan& c = *compiled_;
     // Which reads files of the system. What a device has of its own it says when it is asked for it.
@@ -93,6 +120,7 @@ class PlanCompiler {
                                options_.exact, options_.host_threads, options_.judge, options_.team, known_contents()},
                               layouts);
     insert_reorders(c.plan, layouts);
+    insert_transfers(c.plan, c.states_on_host);
     find_waits(c.plan);
     count_threads();
     for (const Slot& slot : c.plan.slots) {
@@ -104,7 +132,11 @@ class PlanCompiler {
     place_shared(c.plan);
     place_memory(c.plan);
     if (kVerifiesMemory && c.plan.steps.size() <= kMaxVerified) verify_memory(c.plan);
-    check_budget(c, options_.memory_budget_bytes, available);
+    if (options_.memory && options_.memory_budget_bytes > 0 && !options_.release_from) {
+      colder_ = find_cold_states(c, options_.memory_budget_bytes);
+      if (!colder_.empty()) return nullptr;
+    }
+    check_budget(c, options_, available);
     c.memory.arena_bytes = c.plan.arena_bytes;
     c.memory.sum_of_tensors_bytes = c.plan.sum_of_tensors_bytes;
     c.memory.lower_bound_bytes = c.plan.lower_bound_bytes;
@@ -116,6 +148,9 @@ class PlanCompiler {
     }
     return compiled_;
   }
+
+  // States that must wait on the host besides those that do.
+  const std::vector<uint32_t>& colder() const { return colder_; }
 
  private:
   void share(const Donation& donation) {
@@ -339,6 +374,7 @@ class PlanCompiler {
   }
 
   Made make_reorder(const Step& step) const {
+    if (step.is_transfer()) return {step.kernel, {}, std::make_unique<TransferKernel>(step.kernel == kToDevice), {}};
     const Slot& from = compiled_->plan.slots[step.inputs[0]];
     const Slot& to = compiled_->plan.slots[step.outputs[0]];
     return {fmt::format("reorder {} -> {}", to_string(from.layout), to_string(to.layout)),
@@ -385,20 +421,26 @@ class PlanCompiler {
   std::unordered_map<uint32_t, std::unique_ptr<Kernel>> nested_;  // by node
   std::map<std::string, int> missing_;
   std::shared_ptr<StateKernels> states_;  // null: kernels know no states
+  std::vector<uint32_t> colder_;
 };
 
 }  // namespace
 
 std::shared_ptr<const CompiledPlan> compile_plan(const std::shared_ptr<const Graph>& graph, const KnownValues& known,
                                                  const PlanOptions& options) {
+  std::vector<uint32_t> on_host;
   for (int round = 0;; ++round) {
-    // Each round refuses a kernel that was among the candidates, so that rounds end.
+    // Each round refuses a kernel that was among the candidates, or leaves a state more on the host, so that rounds
+    // end.
     AG_CHECK(round < kMaxRounds, "kernels are refused again and again: the judge must know what it refused");
-    if (auto compiled = PlanCompiler(graph, known, options).run()) return compiled;
+    PlanCompiler compiler(graph, known, options, on_host);
+    if (auto compiled = compiler.run()) return compiled;
+    on_host.insert(on_host.end(), compiler.colder().begin(), compiler.colder().end());
   }
 }
 
 std::string_view op_name(const CompiledPlan& compiled, const Step& step) {
+  if (step.is_transfer()) return "copy";
   return step.is_reorder() ? "reorder" : compiled.graph->node(step.node).op().name;
 }
 
@@ -407,7 +449,8 @@ std::string describe_step(const CompiledPlan& compiled, const Step& step) {
   for (const SlotIndex s : step.inputs) {
     inputs.push_back(s == kNoSlot ? "none" : to_string(compiled.plan.slots[s].type));
   }
-  return fmt::format("{}: {}", step.is_reorder() ? "reorder" : describe(*compiled.graph, step.node),
+  return fmt::format("{}: {}",
+                     step.is_reorder() ? std::string(op_name(compiled, step)) : describe(*compiled.graph, step.node),
                      join(inputs, ", "));
 }
 

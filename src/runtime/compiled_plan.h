@@ -34,6 +34,8 @@ struct CompiledPlan {
   /// Of the steps that read states whose elements kernels know, in place of `kernels`, where they are null; null: no
   /// step does.
   std::shared_ptr<StateKernels> state_kernels;
+  /// Inputs of the plan, states, that lie in the memory of the host though the device has its own: steps copy them.
+  std::vector<uint32_t> states_on_host;
 };
 
 /// What lies in the arena when most of it is in use, in the user's words, largest first.
@@ -79,7 +81,7 @@ std::shared_ptr<const CompiledPlan> compile_plan(const std::shared_ptr<const Gra
 /// tensors of the plan behind its message.
 [[noreturn]] void rethrow_with_largest(const CompiledPlan& compiled);
 
-/// The op of a step, "reorder" for a change of layout.
+/// The op of a step, "reorder" for a change of layout, "copy" for a transfer.
 std::string_view op_name(const CompiledPlan& compiled, const Step& step);
 
 /// "conv "layer1.conv1": f32[1,3,8,8], f32[4,3,3,3]": a step in the words of messages.

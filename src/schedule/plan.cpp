@@ -84,8 +84,9 @@ std::string describe_largest(const Plan& plan, const Graph& graph) {
   std::string text;
   for (const SlotIndex s : order) {
     const Slot& slot = plan.slots[s];
-    text += fmt::format("\n  {} bytes {} {} made by {}", slot.bytes, to_string(slot.type), name_of(graph, slot.value),
-                        describe(graph, graph.value(slot.value).producer()));
+    const NodeId producer = graph.value(slot.value).producer();
+    text += fmt::format("\n  {} bytes {} {} {}", slot.bytes, to_string(slot.type), name_of(graph, slot.value),
+                        producer.is_valid() ? "made by " + describe(graph, producer) : "copied from the host");
   }
   return text;
 }
@@ -102,7 +103,7 @@ std::string print_plan(const Plan& plan, const Graph& graph) {
     if (step.threads > 0) notes += print_waits(step);
     if (step.in_place >= 0) notes += fmt::format(" in-place({})", step.in_place);
     if (step.scratch_bytes > 0) notes += fmt::format(" scratch {}@{}", step.scratch_bytes, step.scratch_offset);
-    std::string_view op = "reorder";
+    std::string_view op = step.is_transfer() ? "copy" : "reorder";
     if (!step.is_reorder()) {
       const Node& node = graph.node(step.node);
       op = node.op().name;

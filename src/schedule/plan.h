@@ -6,14 +6,17 @@
 // sequences, optionals), are `heap` slots.
 //
 // A plan is made in stages: plan_sequential() or plan_scheduled() gives steps and slots, runtime/choose_kernels.h picks
-// a kernel and layouts for every step, insert_reorders() adds the steps that change layouts, find_waits() says what
-// waits for what where there are several streams, place_parts() and place_memory() find lifetimes and offsets.
+// a kernel and layouts for every step, insert_reorders() adds the steps that change layouts, insert_transfers() those
+// that copy states between host and device, find_waits() says what waits for what where there are several streams,
+// place_parts() and place_memory() find lifetimes and offsets.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -63,9 +66,13 @@ enum class StepKind : uint8_t {
   evaluate,  ///< The op's own evaluate function: sequences, optionals, nested graphs.
 };
 
-/// One node to run, or a change of layout.
+/// Names of the kernels of transfers.
+inline constexpr std::string_view kToDevice = "to device";
+inline constexpr std::string_view kToHost = "to host";
+
+/// One node to run, a change of layout, or a transfer: a copy of a state that waits in the memory of the host.
 struct Step {
-  NodeId node;  ///< Invalid for a reorder: input 0 in the layout of output 0.
+  NodeId node;  ///< Invalid for a reorder and a transfer: input 0 in the layout, or the memory, of output 0.
   StepKind kind = StepKind::fixed;
   std::string kernel;                     ///< Name of the kernel; filled in when kernels are chosen.
   std::vector<SlotIndex> inputs;          ///< kNoSlot = not given.
@@ -84,7 +91,9 @@ struct Step {
   std::vector<uint32_t> waits;        ///< Steps of other streams of its stage that must be over first; see find_waits.
   bool is_awaited = false;            ///< Does a step of another stream wait for it?
 
+  /// A transfer, too.
   bool is_reorder() const { return !node.is_valid(); }
+  bool is_transfer() const { return is_reorder() && (kernel == kToDevice || kernel == kToHost); }
 };
 
 /// Steps [begin, end) of a plan, whose order is one in which they can also run one after the other.
@@ -148,6 +157,11 @@ struct StepLayouts {
 /// of the first step that wants another one and in its stream. `layouts` is parallel to the steps and grows with them.
 /// What leaves the run and what is viewed under other dims becomes row-major.
 void insert_reorders(Plan& plan, std::vector<StepLayouts>& layouts);
+
+/// Leaves states in the memory of the host, by the number of the plan's input: steps copy each to the arena before it
+/// is read first, and its new value back when it has been made. For states that find_cold_states() gives; before
+/// find_waits().
+void insert_transfers(Plan& plan, std::span<const uint32_t> inputs);
 
 /// Finds what steps of other streams each step reads from, and waits for unless other waits imply it, and fills in
 /// Plan::stages. After insert_reorders(). Does nothing to a plan without streams.

@@ -51,6 +51,20 @@ std::shared_ptr<void> allocate_on_device(size_t size, const Memory& memory) {
 
 }  // namespace
 
+std::shared_ptr<void> Memory::allocate_for_transfers(size_t bytes) const { return allocate_on_host(bytes); }
+
+bool Memory::is_for_transfers(const void* host, size_t bytes) const {
+  static_cast<void>(host);
+  static_cast<void>(bytes);
+  return true;
+}
+
+Buffer Buffer::for_transfers(size_t bytes, const Memory& device) {
+  std::shared_ptr<void> owner = device.allocate_for_transfers(bytes);
+  void* const data = owner.get();
+  return {nullptr, data, bytes, std::move(owner)};
+}
+
 Buffer Buffer::allocate(size_t bytes, const Memory* memory) {
   std::shared_ptr<void> owner = memory ? allocate_on_device(bytes, *memory) : allocate_on_host(bytes);
   void* const data = owner.get();

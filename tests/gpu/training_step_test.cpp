@@ -128,6 +128,26 @@ TEST(OpenClTraining, WithAdamWIsThatOfTheReference) {
   expect_same_training(make_mlp(), AdamW{.learning_rate = 0.01}, 3);
 }
 
+// The moments wait on the host, and the numbers are the same.
+TEST(OpenClTraining, WithColdStatesIsThatWithRoomForAll) {
+  AG_NEEDS_OPENCL();
+  const Graph step = training_graph(make_mlp(), {.optimizer = AdamW{.learning_rate = 0.01}});
+  const Executable warm = compile(step, on_opencl());
+  CompileOptions options = on_opencl();
+  // Weights and one moment of three.
+  options.memory_budget_bytes = warm.memory().arena_bytes + warm.states().size_bytes() * 2 / 3;
+  const Executable cold = compile(step, options);
+  EXPECT_NE(cold.print_plan().find("copy [to host]"), std::string::npos);
+  Random random(7);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Datum> batch = draw_batch(random);
+    EXPECT_TRUE(cold.run(batch)["loss"].bitwise_equal(warm.run(batch)["loss"])) << "step " << i;
+  }
+  for (const std::string& name : warm.states().names()) {
+    EXPECT_TRUE(cold.states().get(name).bitwise_equal(warm.states().get(name))) << name;
+  }
+}
+
 // Positions enough to be cut into parts.
 TEST(OpenClTraining, GradientsOfWeightsAddUpManyPositions) {
   AG_NEEDS_OPENCL();

@@ -65,6 +65,30 @@ void CudaMemory::copy(void* to, const void* from, size_t bytes, Stream* stream) 
   });
 }
 
+std::shared_ptr<void> CudaMemory::allocate_for_transfers(size_t bytes) const {
+  if (bytes == 0) return nullptr;
+  std::shared_ptr<void> memory = allocate_pinned(machine_, bytes);
+  const auto address = reinterpret_cast<uintptr_t>(memory.get());
+  {
+    const std::lock_guard lock(mutex_);
+    page_locked_[address] = bytes;
+  }
+  void* const data = memory.get();
+  return {data, [this, address, memory = std::move(memory)](void*) {
+            const std::lock_guard lock(mutex_);
+            page_locked_.erase(address);
+          }};
+}
+
+bool CudaMemory::is_for_transfers(const void* host, size_t bytes) const {
+  const auto address = reinterpret_cast<uintptr_t>(host);
+  const std::lock_guard lock(mutex_);
+  auto piece = page_locked_.upper_bound(address);
+  if (piece == page_locked_.begin()) return false;
+  --piece;
+  return address - piece->first + bytes <= piece->second;
+}
+
 std::shared_ptr<void> allocate_pinned(const Machine& machine, size_t bytes) {
   machine.make_current();
   void* memory = nullptr;

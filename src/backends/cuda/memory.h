@@ -1,6 +1,10 @@
 // The memory of a CUDA device, and memory of the host that the device reads and writes by itself.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <mutex>
+
 #include "autograph/buffer.h"
 #include "backends/cuda/libraries/abi.h"
 
@@ -18,9 +22,13 @@ class CudaMemory : public Memory {
   void write(void* to, const void* from_host, size_t bytes, Stream* stream) const override;
   void read(void* to_host, const void* from, size_t bytes, Stream* stream) const override;
   void copy(void* to, const void* from, size_t bytes, Stream* stream) const override;
+  std::shared_ptr<void> allocate_for_transfers(size_t bytes) const override;
+  bool is_for_transfers(const void* host, size_t bytes) const override;
 
  private:
   const Machine& machine_;
+  mutable std::mutex mutex_;                         // guards page_locked_
+  mutable std::map<uintptr_t, size_t> page_locked_;  // what allocate_for_transfers() gave: address -> bytes
 };
 
 /// Page-locked memory of the host, zeros, with the same address on host and device. Throws BudgetError when there is no

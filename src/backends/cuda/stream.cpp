@@ -176,9 +176,13 @@ void CudaStream::launch_graph(CUgraphExec graph, std::shared_ptr<FaultArea> faul
   check(driver().cuGraphLaunch(graph, stream_), "cuGraphLaunch");
 }
 
+// States that wait in page-locked memory are copied from and to where they are, by graphs, too.
 void CudaStream::write(CUdeviceptr to, const void* from_host, size_t bytes) {
-  refuse_while_capturing("a copy from the host");
   machine_.make_current();
+  if (machine_.memory().is_for_transfers(from_host, bytes)) {
+    return check(driver().cuMemcpyHtoDAsync_v2(to, from_host, bytes, stream_), "cuMemcpyHtoD");
+  }
+  refuse_while_capturing("a copy from the host");
   if (void* staged = staging_.take(bytes)) {
     std::memcpy(staged, from_host, bytes);
     from_host = staged;
@@ -187,8 +191,11 @@ void CudaStream::write(CUdeviceptr to, const void* from_host, size_t bytes) {
 }
 
 void CudaStream::read(void* to_host, CUdeviceptr from, size_t bytes) {
-  refuse_while_capturing("a copy to the host");
   machine_.make_current();
+  if (machine_.memory().is_for_transfers(to_host, bytes)) {
+    return check(driver().cuMemcpyDtoHAsync_v2(to_host, from, bytes, stream_), "cuMemcpyDtoH");
+  }
+  refuse_while_capturing("a copy to the host");
   void* target = to_host;
   if (void* staged = staging_.take(bytes)) {
     landings_.push_back({to_host, staged, bytes});

@@ -28,6 +28,14 @@ StreamRun::StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> c
   for (const PlanOutput& output : plan.outputs) {
     staged_.push_back(output.staged ? Buffer::allocate(plan.slots[output.slot].bytes, device.memory()) : Buffer());
   }
+  for (Port& port : inputs_) port.home = device.memory();
+  for (Port& port : outputs_) port.home = device.memory();
+  for (const uint32_t state : compiled_->states_on_host) {
+    inputs_[state].home = nullptr;
+    for (const SharedMemory& pair : plan.shared) {
+      if (pair.input == state) outputs_[pair.output].home = nullptr;
+    }
+  }
   make_streams();
   build_views();
 }
@@ -80,11 +88,11 @@ void StreamRun::bind(Port& port, const Buffer& given, size_t bytes, const char* 
   }
   port.given = given;
   port.bytes = bytes;
-  port.is_copied = given.data() && given.memory() != device_.memory();
-  if (!port.is_copied || port.on_device.size_bytes() >= bytes) return;
+  port.is_copied = given.data() && given.memory() != port.home;
+  if (!port.is_copied || port.copy.size_bytes() >= bytes) return;
   try {
-    port.on_device = Buffer();  // makes room first
-    port.on_device = Buffer::allocate(bytes, device_.memory());
+    port.copy = Buffer();  // makes room first
+    port.copy = port.home ? Buffer::allocate(bytes, port.home) : Buffer::for_transfers(bytes, *given.memory());
   } catch (const BudgetError&) {
     rethrow_with_largest(*compiled_);
   }
@@ -132,8 +140,7 @@ Datum StreamRun::datum_of(SlotIndex s) const {
     case Place::arena:
     case Place::output: break;
   }
-  return Tensor::wrap(slot.type.dtype(), compiled_->slot_dims[s],
-                      Buffer(device_.memory(), address_of(s), slot.bytes, nullptr));
+  return Tensor::wrap(slot.type.dtype(), compiled_->slot_dims[s], buffer_of(s));
 }
 
 void StreamRun::release() {
@@ -146,6 +153,15 @@ void StreamRun::release() {
 void* StreamRun::weight(size_t i) const {
   if (device_.memory()) return compiled_->weights[i].data();
   return compiled_->plan.weights[i].buffer().data();
+}
+
+// Of what steps write and read: on the device, but for states that wait on the host.
+Buffer StreamRun::buffer_of(SlotIndex s) const {
+  const Slot& slot = compiled_->plan.slots[s];
+  const Memory* memory = device_.memory();
+  if (slot.place == Place::input) memory = inputs_[slot.index].home;
+  if (slot.place == Place::output) memory = outputs_[slot.index].home;
+  return {memory, address_of(s), slot.bytes, nullptr};
 }
 
 void* StreamRun::address_of(SlotIndex s) const {
@@ -244,7 +260,7 @@ void StreamRun::wait_for_all() {
 void StreamRun::enqueue_inputs() {
   for (const Port& port : inputs_) {
     if (!port.is_copied || !port.given.data()) continue;
-    copy_bytes(port.on_device, port.given, port.bytes, streams_[0].get());
+    copy_bytes(port.copy, port.given, port.bytes, streams_[0].get());
   }
 }
 
@@ -373,8 +389,7 @@ Nonfinite StreamRun::find_nonfinite_in(SlotIndex s) {
 Tensor StreamRun::copy_of(SlotIndex s) {
   const Slot& slot = compiled_->plan.slots[s];
   Tensor copy = Tensor::empty(slot.type.dtype(), {static_cast<int64_t>(slot.bytes / element_size(slot.type.dtype()))});
-  copy_bytes(copy.buffer(), Buffer(device_.memory(), address_of(s), slot.bytes, nullptr), slot.bytes,
-             streams_[0].get());
+  copy_bytes(copy.buffer(), buffer_of(s), slot.bytes, streams_[0].get());
   streams_[0]->wait();
   return copy;
 }
@@ -395,15 +410,11 @@ void StreamRun::enqueue_outputs() {
   if (!device_.memory()) wait_for_all();
   const Plan& plan = compiled_->plan;
   Stream* stream = streams_[0].get();
-  const auto on_device = [&](void* address, size_t bytes) { return Buffer(device_.memory(), address, bytes, nullptr); };
-  const auto source = [&](size_t k) {
-    const Slot& slot = plan.slots[plan.outputs[k].slot];
-    return plan.outputs[k].staged ? staged_[k] : on_device(address_of(plan.outputs[k].slot), slot.bytes);
-  };
+  const auto source = [&](size_t k) { return plan.outputs[k].staged ? staged_[k] : buffer_of(plan.outputs[k].slot); };
   for (size_t k = 0; k < outputs_.size(); ++k) {
     const Slot& slot = plan.slots[plan.outputs[k].slot];
     if (plan.outputs[k].staged) {
-      copy_bytes(staged_[k], on_device(address_of(plan.outputs[k].slot), slot.bytes), slot.bytes, stream);
+      copy_bytes(staged_[k], buffer_of(plan.outputs[k].slot), slot.bytes, stream);
     }
   }
   for (size_t k = 0; k < outputs_.size(); ++k) {

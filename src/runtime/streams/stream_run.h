@@ -32,11 +32,12 @@ class StreamRun final : public Launchable {
  private:
   // An input or output: what the caller gave, and where kernels find it.
   struct Port {
-    Buffer given;      // on the host or on the device
-    Buffer on_device;  // for copies of what lies on the host; allocated when first needed
-    size_t bytes = 0;  // of what the caller gave: the slot knows them only where its shape is known
+    const Memory* home = nullptr;  // where steps want it: on the device, but for states that wait on the host
+    Buffer given;                  // on the host or on the device
+    Buffer copy;                   // of what lies elsewhere; allocated when first needed
+    size_t bytes = 0;              // of what the caller gave: the slot knows them only where its shape is known
     bool is_copied = false;
-    void* address() const { return is_copied ? on_device.data() : given.data(); }
+    void* address() const { return is_copied ? copy.data() : given.data(); }
   };
 
   // Where the arena, the inputs and the outputs lay in launches, and what was captured of one of these.
@@ -58,6 +59,7 @@ class StreamRun final : public Launchable {
   void* weight(size_t i) const;
   void* address_of(SlotIndex slot) const override;
   Datum datum_of(SlotIndex slot) const override;
+  Buffer buffer_of(SlotIndex slot) const;
   Stream& stream_of(size_t step) { return *streams_[stream_of_[step]]; }
   void resolve_views();
   // Copies in, calls `work`, which enqueues the steps, and copies out; returns when all is over, whatever happens.

@@ -209,20 +209,25 @@ const ToyMemory& toy_memory() {
 
 // ---- Streams ---------------------------------------------------------------------------------------------------
 
-void ToyEvent::reset() {
+size_t ToyEvent::mark() {
   const std::lock_guard lock(mutex_);
-  is_over_ = false;
+  return ++marked_;
 }
 
-void ToyEvent::finish() {
+size_t ToyEvent::last_mark() const {
   const std::lock_guard lock(mutex_);
-  is_over_ = true;
+  return marked_;
+}
+
+void ToyEvent::finish(size_t mark) {
+  const std::lock_guard lock(mutex_);
+  finished_ = std::max(finished_, mark);
   changed_.notify_all();
 }
 
-void ToyEvent::wait() const {
+void ToyEvent::wait(size_t mark) const {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return is_over_; });
+  changed_.wait(lock, [&] { return finished_ >= mark; });
 }
 
 ToyStream::ToyStream() : thread_([this] { serve(); }) {}
@@ -262,14 +267,14 @@ size_t ToyStream::num_replayed() { return ToyCapture::count; }
 
 void ToyStream::record(autograph::Event& event) {
   refuse_while_capturing();
-  auto& mark = static_cast<ToyEvent&>(event);
-  mark.reset();
-  enqueue([&mark] { mark.finish(); });
+  auto& place = static_cast<ToyEvent&>(event);
+  enqueue([&place, mark = place.mark()] { place.finish(mark); });
 }
 
 void ToyStream::wait_for(const autograph::Event& event) {
   refuse_while_capturing();
-  enqueue([&mark = static_cast<const ToyEvent&>(event)] { mark.wait(); });
+  const auto& place = static_cast<const ToyEvent&>(event);
+  enqueue([&place, mark = place.last_mark()] { place.wait(mark); });
 }
 
 void ToyStream::enqueue(std::function<void()> work) {

@@ -50,17 +50,20 @@ class ToyMemory : public autograph::Memory {
 /// The memory of all toy devices.
 const ToyMemory& toy_memory();
 
-/// Is over when a stream has come to it.
+/// Is over when a stream has come to it. Who waits means the last mark of then, whatever is marked later.
 class ToyEvent : public autograph::Event {
  public:
-  void reset();
-  void finish();
-  void wait() const;
+  /// The number of a new mark.
+  size_t mark();
+  size_t last_mark() const;
+  void finish(size_t mark);
+  void wait(size_t mark) const;
 
  private:
-  mutable std::mutex mutex_;  // guards is_over_
+  mutable std::mutex mutex_;  // guards all below
   mutable std::condition_variable changed_;
-  bool is_over_ = true;
+  size_t marked_ = 0;
+  size_t finished_ = 0;
 };
 
 /// A thread that does what it is told in order.
