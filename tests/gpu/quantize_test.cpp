@@ -87,6 +87,76 @@ TEST(OpenClQuantize, MultipliesBytes) {
   }
 }
 
+// Bytes with their scales and zero points, of which there is one or one for each line.
+Quantized quantized_input(GraphBuilder& graph, const std::string& name, DType dtype, const Dims& dims,
+                          const Dims& lines) {
+  return {graph.input(name, dtype, Shape::of(dims)), graph.input(name + "_scale", DType::f32, Shape::of(lines)),
+          graph.input(name + "_zero", dtype, Shape::of(lines))};
+}
+
+// What is drawn for the inputs of a graph: bytes of all values, scales, biases.
+std::vector<Datum> draw_quantized(const Graph& graph) {
+  Random random(5);
+  std::vector<Datum> inputs;
+  for (const ValueId v : graph.inputs()) {
+    const Type& type = graph.type(v);
+    const Dims dims = type.shape().static_dims();
+    if (type.dtype() == DType::f32) {
+      inputs.emplace_back(draw_tensor(random, DType::f32, dims, 0.01, 0.1));
+    } else if (type.dtype() == DType::i32) {
+      inputs.emplace_back(draw_tensor(random, DType::i32, dims, -9999, 9999));
+    } else {
+      const double low = type.dtype() == DType::u8 ? 0 : -128;
+      inputs.emplace_back(draw_tensor(random, type.dtype(), dims, low, low + 255));
+    }
+  }
+  return inputs;
+}
+
+// Sums of 40,000 products leave 32 bits.
+TEST(OpenClQuantize, MakesProductsOfBytesBytesAgain) {
+  AG_NEEDS_OPENCL();
+  struct Case {
+    Dims a, b, rows, columns;
+    DType b_dtype, y_dtype;
+    double y_scale;
+  };
+  for (const Case& each : {Case{{3, 4, 30}, {30, 9}, {4}, {9}, DType::i8, DType::u8, 0.5},
+                           Case{{2, 40000}, {40000, 3}, {}, {}, DType::u8, DType::i8, 20000}}) {
+    GraphBuilder graph;
+    const Quantized a = quantized_input(graph, "a", DType::u8, each.a, each.rows);
+    const Quantized b = quantized_input(graph, "b", each.b_dtype, each.b, each.columns);
+    const Var zero = graph.input("y_zero", each.y_dtype, Shape());
+    graph.output("y", qlinear_matmul(a, b, graph.constant(Tensor::scalar(static_cast<float>(each.y_scale))), zero));
+    const Graph built = graph.build();
+    EXPECT_EQ(difference_on_opencl(built, draw_quantized(built)), "") << testing::PrintToString(each.a);
+  }
+}
+
+// Directly and as products; padding adds nothing whatever the zero point.
+TEST(OpenClQuantize, ConvolvesBytes) {
+  AG_NEEDS_OPENCL();
+  struct Case {
+    Dims x, w, channels;
+    DType dtype, other;
+  };
+  for (const Case& each : {Case{{2, 6, 5, 4}, {18, 3, 3, 3}, {18}, DType::u8, DType::i8},
+                           Case{{2, 2, 30}, {6, 1, 5}, {}, DType::i8, DType::u8}}) {
+    GraphBuilder graph;
+    const Quantized x = quantized_input(graph, "x", each.dtype, each.x, {});
+    const Quantized w = quantized_input(graph, "w", each.other, each.w, each.channels);
+    const Var y_scale = graph.constant(Tensor::scalar(0.4F)), y_zero = graph.input("y_zero", each.other, Shape());
+    ConvOptions options;
+    options.group = 2;
+    options.strides = Dims(each.w.size() - 2, 2);
+    options.pads = Dims(2 * each.w.size() - 4, 1);
+    graph.output("sums", conv_integer(x.value, w.value, x.zero_point, w.zero_point, options));
+    graph.output("y", qlinear_conv(x, w, y_scale, y_zero, graph.input("bias", DType::i32, {each.w[0]}), options));
+    const Graph built = graph.build();
+    EXPECT_EQ(difference_on_opencl(built, draw_quantized(built)), "") << testing::PrintToString(each.w);
+  }
+}
+
 TEST(OpenClQuantize, TakesTheScaleFromTheRange) {
   AG_NEEDS_OPENCL();
   for (const auto& [low, high] : std::vector<std::pair<double, double>>{{-3, 5}, {2, 7}, {-9, -1}, {0, 0}}) {

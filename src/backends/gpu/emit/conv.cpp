@@ -1,8 +1,10 @@
-// conv: the weights of a group times the input, which is read through the window as a matrix of taps by positions; with
-// few channels in a group (depthwise ones above all) one work item an output element.
+// conv, of floats and of bytes: the weights of a group times the input, which is read through the window as a matrix of
+// taps by positions; with few channels in a group (depthwise ones above all) one work item an output element.
 #include <algorithm>
+#include <functional>
 
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/quantized/quantized.h"
 #include "backends/gpu/emit/text/epilogue.h"
 #include "backends/gpu/emit/text/product.h"
 #include "backends/gpu/emit/text/window.h"
@@ -25,14 +27,12 @@ struct Conv {
   std::vector<WindowAxis> axes;
 };
 
-Conv conv_of(const KernelCall& call) {
-  const Dims x = call.input_dims(0);
-  const Dims w = call.input_dims(1);
+Conv conv_of(const Attributes& attributes, const Dims& x, const Dims& w) {
   Conv conv;
-  conv.axes = resolve_windows(window_spec(call.attributes, Dims(w.begin() + 2, w.end())),
-                              std::span<const int64_t>(x).subspan(2));
+  conv.axes =
+      resolve_windows(window_spec(attributes, Dims(w.begin() + 2, w.end())), std::span<const int64_t>(x).subspan(2));
   conv.batch = x[0];
-  conv.groups = call.attributes.integer("group");
+  conv.groups = attributes.integer("group");
   conv.in_channels = w[1];
   conv.out_channels = w[0] / conv.groups;
   conv.kernel_positions = num_elements(kernel_extents(conv.axes));
@@ -40,6 +40,18 @@ Conv conv_of(const KernelCall& call) {
   conv.out_positions = num_elements(out_extents(conv.axes));
   return conv;
 }
+
+// What a convolution multiplies, and what becomes of its sums.
+struct ConvText {
+  std::vector<Parameter> parameters;
+  std::string type;  // of sums
+  // Elements of x and w, of the type of sums; `channel` is that of the output.
+  std::function<std::string(const std::string& at)> x;
+  std::function<std::string(const std::string& at, const std::string& channel)> w;
+  // Writes the statements that store the sum as element `at` of the output.
+  std::function<void(const std::string& at, const std::string& channel, const std::string& sum)> store;
+  bool are_plain_f32 = false;  // x and w: four neighbours may be read at once
+};
 
 std::vector<Parameter> parameters_of(const KernelCall& call) {
   const std::string_view type = storage_type(call.inputs[0].dtype());
@@ -60,24 +72,24 @@ std::string with_bias(const KernelCall& call, const std::string& sum, const std:
   return call.has_input(2) ? fmt::format("{} + {}", sum, load(call.inputs[2].dtype(), "bias", channel)) : sum;
 }
 
-void write_direct(Writer& writer, const KernelCall& call, const Conv& conv, Epilogue& epilogue) {
-  const DType dtype = call.inputs[0].dtype();
+void write_direct(Writer& writer, const Conv& conv, const ConvText& text) {
   const IndexType& index = writer.index();
   const auto lit = [&](int64_t value) { return index.literal(value); };
-  writer.begin_items(parameters_of(call, epilogue), num_elements(call.output_dims(0)));
+  const int64_t channels = conv.groups * conv.out_channels;
+  writer.begin_items(text.parameters, conv.batch * channels * conv.out_positions);
   writer.line("const Index o = i % {};", lit(conv.out_positions));
-  writer.line("const Index m = i / {} % {};", lit(conv.out_positions), lit(conv.groups * conv.out_channels));
-  writer.line("const Index n = i / {};", lit(conv.out_positions * conv.groups * conv.out_channels));
+  writer.line("const Index m = i / {} % {};", lit(conv.out_positions), lit(channels));
+  writer.line("const Index n = i / {};", lit(conv.out_positions * channels));
   writer.line("const Index first = (n * {0} + m / {1}) * {2};", lit(conv.groups), lit(conv.out_channels),
               lit(conv.in_channels * conv.in_positions));
-  writer.line("{} total = 0;", compute_type(dtype));
+  writer.line("{} total = 0;", text.type);
   writer.open("for (Index c = 0; c < {}; ++c)", lit(conv.in_channels));
   writer.line("const Index x_at = first + c * {};", lit(conv.in_positions));
   writer.line("const Index w_at = (m * {} + c) * {};", lit(conv.in_channels), lit(conv.kernel_positions));
   write_taps(writer, conv.axes, "o",
-             [&] { writer.line("total += {} * {};", load(dtype, "x", "x_at + p"), load(dtype, "w", "w_at + k")); });
+             [&] { writer.line("total += {} * {};", text.x("x_at + p"), text.w("w_at + k", "m")); });
   writer.close();
-  epilogue.store(writer, "i", with_bias(call, "total", "m"));
+  text.store("i", "m", "total");
   writer.end();
 }
 
@@ -89,8 +101,7 @@ bool reads_in_place(const Conv& conv) {
 }
 
 // One product for each image and group.
-void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv, Epilogue& epilogue) {
-  const DType dtype = call.inputs[0].dtype();
+void write_as_product(Writer& writer, const Conv& conv, const ConvText& text) {
   const IndexType& index = writer.index();
   const auto lit = [&](int64_t value) { return index.literal(value); };
   Product product;
@@ -98,22 +109,24 @@ void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv, 
   product.rows = conv.out_channels;
   product.inner = conv.in_channels * conv.kernel_positions;
   product.columns = conv.out_positions;
-  product.type = product_type(dtype);
+  product.type = text.type;
   product.can_split = true;
   if (conv.kernel_positions > 1) product.right_us = kTapUs;
+  const auto channel_of = [&](const std::string& b, const std::string& m) {
+    return fmt::format("{} % {} * {} + {}", b, lit(conv.groups), lit(conv.out_channels), m);
+  };
   const auto weight_at = [&](const std::string& b, const std::string& m, const std::string& k) {
-    return fmt::format("({} % {} * {} + {}) * {} + {}", b, lit(conv.groups), lit(conv.out_channels), m,
-                       lit(product.inner), k);
+    return fmt::format("({}) * {} + {}", channel_of(b, m), lit(product.inner), k);
   };
   product.left = [&](const std::string& b, const std::string& m, const std::string& k) {
-    return load(dtype, "w", weight_at(b, m, k));
+    return text.w(weight_at(b, m, k), channel_of(b, m));
   };
-  if (dtype == DType::f32 && product.inner % 4 == 0) {
+  if (text.are_plain_f32 && product.inner % 4 == 0) {
     product.left_four = [&](const std::string& b, const std::string& m, const std::string& k) {
       return fmt::format("&w[{}]", weight_at(b, m, k));
     };
   }
-  if (dtype == DType::f32 && reads_in_place(conv) && conv.in_positions % 4 == 0) {
+  if (text.are_plain_f32 && reads_in_place(conv) && conv.in_positions % 4 == 0) {
     product.right_four = [&](const std::string& b, const std::string& k, const std::string& o) {
       return fmt::format("&x[({} * {} + {}) * {} + {}]", b, lit(conv.in_channels), k, lit(conv.in_positions), o);
     };
@@ -129,17 +142,27 @@ void write_as_product(Writer& writer, const KernelCall& call, const Conv& conv, 
           },
       .inside = [&](const std::string& column,
                     const std::string& row) { return inside_of(writer, conv.axes, column, row); },
-      .element =
-          [&](const std::string& column, const std::string& row) {
-            return load(dtype, "x", fmt::format("from{} + window{}", row, column));
-          },
+      .element = [&](const std::string& column,
+                     const std::string& row) { return text.x(fmt::format("from{} + window{}", row, column)); },
   };
   product.write = [&](const std::string& b, const std::string& m, const std::string& o, const std::string& sum) {
-    writer.line("const Index channel = {} % {} * {} + {};", b, lit(conv.groups), lit(conv.out_channels), m);
+    writer.line("const Index channel = {};", channel_of(b, m));
     writer.line("const Index at = ({} * {} + {}) * {} + {};", b, lit(conv.out_channels), m, lit(conv.out_positions), o);
-    epilogue.store(writer, "at", with_bias(call, sum, "channel"));
+    text.store("at", "channel", sum);
   };
-  write_product(writer, parameters_of(call, epilogue), product);
+  write_product(writer, text.parameters, product);
+}
+
+// Positions of operands must be covered.
+void write_conv(Writer& writer, const Conv& conv, const ConvText& text) {
+  cover_windows(writer.index(), conv.axes);
+  const bool is_small = conv.out_channels < kFewChannels || conv.in_channels * conv.kernel_positions < kFewTaps;
+  const bool is_empty = conv.batch * conv.groups * conv.out_channels * conv.out_positions == 0;
+  if (is_small || is_empty) {
+    write_direct(writer, conv, text);
+  } else {
+    write_as_product(writer, conv, text);
+  }
 }
 
 }  // namespace
@@ -150,18 +173,40 @@ Emitted emit_conv(const KernelCall& whole, const Target& target) {
   const KernelCall call = epilogue.producer();
   const DType dtype = call.inputs[0].dtype();
   if (!can_multiply(dtype, target)) return refused("dtype");
-  const Conv conv = conv_of(call);
   Writer writer(target);
   epilogue.cover(writer.index());
-  cover_windows(writer.index(), conv.axes);
-  const bool is_small = conv.out_channels < kFewChannels || conv.in_channels * conv.kernel_positions < kFewTaps;
-  if (is_small || num_elements(call.output_dims(0)) == 0) {
-    write_direct(writer, call, conv, epilogue);
-  } else {
-    write_as_product(writer, call, conv, epilogue);
-  }
+  const ConvText text{
+      .parameters = parameters_of(call, epilogue),
+      .type = product_type(dtype),
+      .x = [&](const std::string& at) { return load(dtype, "x", at); },
+      .w = [&](const std::string& at, const std::string&) { return load(dtype, "w", at); },
+      .store = [&](const std::string& at, const std::string& channel,
+                   const std::string& sum) { epilogue.store(writer, at, with_bias(call, sum, channel)); },
+      .are_plain_f32 = dtype == DType::f32,
+  };
+  write_conv(writer, conv_of(call.attributes, call.input_dims(0), call.input_dims(1)), text);
   if (!epilogue.refusal().empty()) return refused(epilogue.refusal());
   writer.in_place_inputs = epilogue.in_place_inputs();
+  return writer.finish();
+}
+
+// Padding stands for the zero point of x: it adds nothing.
+Emitted emit_byte_conv(const KernelCall& call, const Target& target) {
+  const Dims w = call.input_dims(ByteProduct::right_slot(call));
+  const Conv conv = conv_of(call.attributes, call.input_dims(0), w);
+  const ByteProduct bytes(call, target, conv.in_channels * conv.kernel_positions);
+  if (const std::string refusal = bytes.refusal(); !refusal.empty()) return refused(refusal);
+  Writer writer(target);
+  cover_operands(writer.index(), call);
+  const ConvText text{
+      .parameters = bytes.parameters(),
+      .type = bytes.sum_type(),
+      .x = [&](const std::string& at) { return bytes.left(at, "0"); },
+      .w = [&](const std::string& at, const std::string& channel) { return bytes.right(at, channel); },
+      .store = [&](const std::string& at, const std::string& channel,
+                   const std::string& sum) { bytes.store(writer, at, "0", channel, sum); },
+  };
+  write_conv(writer, conv, text);
   return writer.finish();
 }
 

@@ -13,14 +13,16 @@ Emitted emit_reduction(const KernelCall& call, const Target& target);
 Emitted emit_attention(const KernelCall& call, const Target& target);
 /// matmul, and fused bodies that begin with one.
 Emitted emit_matmul(const KernelCall& call, const Target& target);
-/// matmul_integer of bytes.
-Emitted emit_matmul_integer(const KernelCall& call, const Target& target);
+/// matmul_integer, and qlinear_matmul of bytes.
+Emitted emit_byte_matmul(const KernelCall& call, const Target& target);
 /// gemm of floats, and fused bodies that begin with one.
 Emitted emit_gemm(const KernelCall& call, const Target& target);
 /// rotary_embedding.
 Emitted emit_rotary_embedding(const KernelCall& call, const Target& target);
 /// conv, and fused bodies that begin with one.
 Emitted emit_conv(const KernelCall& call, const Target& target);
+/// conv_integer and qlinear_conv.
+Emitted emit_byte_conv(const KernelCall& call, const Target& target);
 /// conv_transpose.
 Emitted emit_conv_transpose(const KernelCall& call, const Target& target);
 /// conv_grad_weight.

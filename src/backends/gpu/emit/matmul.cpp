@@ -1,7 +1,6 @@
-// matmul, gemm and matmul_integer.
-#include <functional>
-
+// matmul, gemm, and matmul of bytes.
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/quantized/quantized.h"
 #include "backends/gpu/emit/text/epilogue.h"
 #include "backends/gpu/emit/text/product.h"
 #include "ops/defs.h"
@@ -21,13 +20,17 @@ std::string row_of(const IndexType& index, const Stack& stack, const std::string
   return fmt::format("{} + {} * {}", position(index, b, stack.batches), row, index.literal(stack.row));
 }
 
-// "x[...]", the element at (row, column) of the matrix of batch b.
+// Where element (row, column) of the matrix of batch b lies.
+std::string place_of(const IndexType& index, const Stack& stack, const std::string& b, const std::string& row,
+                     const std::string& column) {
+  return fmt::format("{} + {} * {}", row_of(index, stack, b, row), column, index.literal(stack.column));
+}
+
+// "x[...]", the element there.
 ElementText element_of(const IndexType& index, const std::string& name, DType dtype, const std::string& type,
                        const Stack& stack) {
   return [=](const std::string& b, const std::string& row, const std::string& column) {
-    const std::string at =
-        fmt::format("{} + {} * {}", row_of(index, stack, b, row), column, index.literal(stack.column));
-    return fmt::format("({}){}", type, load(dtype, name, at));
+    return fmt::format("({}){}", type, load(dtype, name, place_of(index, stack, b, row, column)));
   };
 }
 
@@ -99,22 +102,6 @@ Matmul matmul_of(Dims a, Dims b, Dims leading) {
   return matmul;
 }
 
-// Of an operand of bytes, whose zero point is taken off before it is multiplied; `line`: of which one of several.
-ElementText shifted_element(const KernelCall& call, const IndexType& index, const std::string& name, size_t slot,
-                            const Stack& stack,
-                            const std::function<std::string(const std::string&, const std::string&)>& line) {
-  const ElementText plain = element_of(index, name, call.inputs[slot].dtype(), "i32", stack);
-  if (!call.has_input(slot + 2)) {
-    return [=](const std::string& b, const std::string& row, const std::string& column) {
-      return fmt::format("(u32)({})", plain(b, row, column));
-    };
-  }
-  const bool are_many = num_elements(call.input_dims(slot + 2)) > 1;
-  return [=](const std::string& b, const std::string& row, const std::string& column) {
-    return fmt::format("(u32)({} - {}_zeros[{}])", plain(b, row, column), name, are_many ? line(row, column) : "0");
-  };
-}
-
 }  // namespace
 
 Emitted emit_matmul(const KernelCall& whole, const Target& target) {
@@ -138,33 +125,31 @@ Emitted emit_matmul(const KernelCall& whole, const Target& target) {
   return finish_product(writer, epilogue, product, matmul.left, matmul.right);
 }
 
-Emitted emit_matmul_integer(const KernelCall& call, const Target& target) {
-  if (!can_multiply(DType::i32, target)) return refused("groups of 256 items");
-  constexpr const char* kNames[] = {"left_bytes", "right_bytes", "left_bytes_zeros", "right_bytes_zeros"};
-  for (const size_t slot : {0, 1}) {
-    if (!is_whole(call.inputs[slot].dtype())) return refused("operands that are no integers");
-  }
-  Matmul matmul = matmul_of(call.input_dims(0), call.input_dims(1), call.output_dims(0));
+// Rows of all batches may be those of one large matrix: lines of the left operand are those of one of its matrices.
+Emitted emit_byte_matmul(const KernelCall& call, const Target& target) {
+  Matmul matmul = matmul_of(call.input_dims(0), call.input_dims(ByteProduct::right_slot(call)), call.output_dims(0));
   Product& product = matmul.product;
-  product.type = "u32";  // sums wrap around
+  const ByteProduct bytes(call, target, product.inner);
+  if (const std::string refusal = bytes.refusal(); !refusal.empty()) return refused(refusal);
   Writer writer(target);
   cover_operands(writer.index(), call);
-  const auto lit = [&](int64_t value) { return writer.index().literal(value); };
-  product.left = shifted_element(
-      call, writer.index(), kNames[0], 0, matmul.left,
-      [&](const std::string& row, const std::string&) { return fmt::format("({}) % {}", row, lit(matmul.rows)); });
-  product.right = shifted_element(call, writer.index(), kNames[1], 1, matmul.right,
-                                  [](const std::string&, const std::string& column) { return column; });
-  product.write = [&](const std::string& batch, const std::string& m, const std::string& n, const std::string& sum) {
-    writer.line("y[({} * {} + {}) * {} + {}] = (i32)({});", batch, lit(product.rows), m, lit(product.columns), n, sum);
+  const IndexType& index = writer.index();
+  product.type = bytes.sum_type();
+  const auto line_of = [&](const std::string& row) {
+    return fmt::format("({}) % {}", row, index.literal(matmul.rows));
   };
-  std::vector<Parameter> parameters;
-  for (size_t slot = 0; slot < std::size(kNames); ++slot) {
-    if (!call.has_input(slot)) continue;
-    parameters.push_back(input_parameter(kNames[slot], storage_type(call.inputs[slot].dtype()), slot));
-  }
-  parameters.push_back(output_parameter("y", "i32"));
-  write_product(writer, parameters, product);
+  product.left = [&](const std::string& b, const std::string& row, const std::string& column) {
+    return bytes.left(place_of(index, matmul.left, b, row, column), line_of(row));
+  };
+  product.right = [&](const std::string& b, const std::string& row, const std::string& column) {
+    return bytes.right(place_of(index, matmul.right, b, row, column), column);
+  };
+  product.write = [&](const std::string& b, const std::string& m, const std::string& n, const std::string& sum) {
+    const std::string at =
+        fmt::format("({} * {} + {}) * {} + {}", b, index.literal(product.rows), m, index.literal(product.columns), n);
+    bytes.store(writer, at, line_of(m), n, sum);
+  };
+  write_product(writer, bytes.parameters(), product);
   return writer.finish();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/quantized/quantized.h"
 #include "backends/gpu/emit/text/chain.h"
 #include "backends/gpu/emit/text/group_reduction.h"
 #include "ops/shape/axes.h"
@@ -31,19 +32,7 @@ std::string scale_place(const IndexType& index, const KernelCall& call) {
                      index.literal(stride));
 }
 
-// Integers that are stored as such; those of 4 and 2 bits are packed.
-bool is_plain_integer(DType dtype) { return is_whole(dtype) && dtype != DType::boolean && element_size(dtype) <= 4; }
-
 bool is_plain_scale(DType dtype) { return is_float(dtype) && dtype != DType::f64; }
-
-// A number that is rounded and shifted already, as an element of `to`; NaN is the lowest one.
-std::string saturated(DType to, const std::string& shifted) {
-  const int bits = static_cast<int>(element_size(to)) * 8;
-  const int high = is_signed_whole(to) ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
-  const int low = is_signed_whole(to) ? -(1 << (bits - 1)) : 0;
-  return fmt::format("(isnan({0}) || {0} <= {1}.0f ? ({3})({1}) : {0} >= {2}.0f ? ({3}){2} : ({3}){0})", shifted, low,
-                     high, compute_type(to));
-}
 
 struct Begun {
   Writer writer;
@@ -96,7 +85,7 @@ Emitted emit_quantize(const KernelCall& call, const Target& target) {
   Writer& w = begun.writer;
   w.line("const f32 quotient = {} / scale;", load(from, "x", "i"));
   w.line("const f32 shifted = rint({}) + (f32){};", rounded(precision, "quotient"), begun.zero);
-  w.line("y[i] = {};", saturated(to, "shifted"));
+  w.line("y[i] = {};", saturated_integer(to, "shifted"));
   w.end();
   return w.finish();
 }
@@ -150,7 +139,7 @@ void write_scale(Writer& w, const KernelCall& call, int64_t parts, const Reducti
   w.open("if (t == 0)");
   w.line("const f32 scale = (high == low ? 1.0f : high - low) / 255.0f;");
   w.line("const f32 zero = rint(-low / scale);");
-  w.line("const u8 saturated = {};", saturated(DType::u8, "zero"));
+  w.line("const u8 saturated = {};", saturated_integer(DType::u8, "zero"));
   w.line("found[0] = scale;");
   w.line("found[1] = saturated;");
   if (gives(1)) w.line("scale_output[0] = scale;");
@@ -175,7 +164,7 @@ Emitted emit_dynamic_quantize(const KernelCall& call, const Target& target) {
   write_scale(w, call, parts, plan, found);
   w.begin_items({input_parameter("x", "f32", 0), found, output_parameter("y", "u8")}, count);
   w.line("const f32 shifted = rint(x[i] / found[0]) + found[1];");
-  w.line("y[i] = {};", saturated(DType::u8, "shifted"));
+  w.line("y[i] = {};", saturated_integer(DType::u8, "shifted"));
   w.end();
   return w.finish();
 }
