@@ -53,6 +53,22 @@ TEST(CudaSource, HasRoomForTheTablesOfLargeImages) {
   EXPECT_EQ(nvrtc.why_not(emitted.source, "sm_90").substr(0, 2000), "");
 }
 
+// In several launches, which samples have no need of.
+TEST(CudaSource, SortsLongRows) {
+  const Nvrtc& nvrtc = Nvrtc::of_process();
+  if (!nvrtc.is_there()) GTEST_SKIP() << "no libnvrtc here";
+  OpSample sample;
+  Random random(1);
+  sample.inputs = {draw_tensor(random, DType::f16, {2, 20000}), Tensor::vector({20000})};
+  sample.num_outputs = 2;
+  const KernelCase test(top_k_def(), sample, {.constant_weights = true});
+  const gpu::Emitted emitted = gpu::emit(test.call(), {.dialect = gpu::Dialect::cuda});
+  ASSERT_GT(emitted.launches.size(), 3U) << emitted.refusal;
+  for (const char* architecture : {"sm_80", "sm_90", "sm_100"}) {
+    EXPECT_EQ(nvrtc.why_not(emitted.source, architecture), "") << architecture;
+  }
+}
+
 // There tables lie in constant memory, of which no device need have more.
 TEST(OpenClSource, RefusesTablesThatSomeDevicesHaveNoRoomFor) {
   const KernelCase test = large_resize();

@@ -101,5 +101,38 @@ TEST(OpenClLongRows, GiveTheirFirstFewElements) {
   }
 }
 
+// Blocks in order are merged, several at a time, and again: all elements, or more of them than are compared at once.
+TEST(OpenClLongRows, AreSorted) {
+  AG_NEEDS_OPENCL();
+  struct Case {
+    DType dtype;
+    Dims dims;
+    int64_t k, axis;
+    bool largest;
+  };
+  for (const Case& each : {Case{DType::f16, {2, 5000}, 5000, 1, true}, Case{DType::i64, {9000}, 600, 0, false}}) {
+    GraphBuilder graph;
+    const auto [first, places] =
+        top_k(graph.input("x", each.dtype, Shape::of(each.dims)), each.k, each.axis, each.largest);
+    graph.output("values", first);
+    graph.output("places", places);
+    Random random(5);
+    const Tensor x = draw_tensor(random, each.dtype, each.dims, 0, 200);
+    EXPECT_EQ(difference_on_opencl(graph.build(), {x}), "") << to_string(each.dtype);
+  }
+}
+
+TEST(OpenClLongRows, AreSortedWithNumbersThatAreNone) {
+  AG_NEEDS_OPENCL();
+  const Dims dims{5000, 2};
+  GraphBuilder graph;
+  graph.output("places", top_k(graph.input("x", DType::f32, Shape::of(dims)), 5000, 0, false).second);
+  std::vector<float> values;
+  for (int k = 0; k < 10000; ++k) {
+    values.push_back(k % 7 == 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(k * 37 % 101));
+  }
+  EXPECT_EQ(difference_on_opencl(graph.build(), {Tensor::of<float>(dims, values)}), "");
+}
+
 }  // namespace
 }  // namespace autograph

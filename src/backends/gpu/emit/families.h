@@ -74,7 +74,7 @@ Emitted emit_one_hot(const KernelCall& call, const Target& target);
 Emitted emit_arg_extreme(const KernelCall& call, const Target& target);
 /// cum_sum and cum_prod.
 Emitted emit_cumulative(const KernelCall& call, const Target& target);
-/// top_k of short rows, and of long ones where few elements are wanted.
+/// top_k.
 Emitted emit_top_k(const KernelCall& call, const Target& target);
 /// lstm, gru and rnn.
 Emitted emit_recurrent(const KernelCall& call, const Target& target);
