@@ -54,18 +54,20 @@ TEST(CudaSource, HasRoomForTheTablesOfLargeImages) {
 }
 
 // In several launches, which samples have no need of.
-TEST(CudaSource, SortsLongRows) {
+TEST(CudaSource, SortsAndScansLongRows) {
   const Nvrtc& nvrtc = Nvrtc::of_process();
   if (!nvrtc.is_there()) GTEST_SKIP() << "no libnvrtc here";
-  OpSample sample;
   Random random(1);
-  sample.inputs = {draw_tensor(random, DType::f16, {2, 20000}), Tensor::vector({20000})};
-  sample.num_outputs = 2;
-  const KernelCase test(top_k_def(), sample, {.constant_weights = true});
-  const gpu::Emitted emitted = gpu::emit(test.call(), {.dialect = gpu::Dialect::cuda});
-  ASSERT_GT(emitted.launches.size(), 3U) << emitted.refusal;
-  for (const char* architecture : {"sm_80", "sm_90", "sm_100"}) {
-    EXPECT_EQ(nvrtc.why_not(emitted.source, architecture), "") << architecture;
+  const Tensor x = draw_tensor(random, DType::f16, {2, 20000});
+  const OpSample sort{.inputs = {x, Tensor::vector({20000})}, .num_outputs = 2};
+  const OpSample scan{.inputs = {x, Tensor::scalar(int64_t{1})}};
+  for (const KernelCase& test : {KernelCase(top_k_def(), sort, {.constant_weights = true}),
+                                 KernelCase(cum_sum_def(), scan, {.constant_weights = true})}) {
+    const gpu::Emitted emitted = gpu::emit(test.call(), {.dialect = gpu::Dialect::cuda});
+    ASSERT_GT(emitted.launches.size(), 1U) << emitted.refusal;
+    for (const char* architecture : {"sm_80", "sm_90", "sm_100"}) {
+      EXPECT_EQ(nvrtc.why_not(emitted.source, architecture), "") << architecture;
+    }
   }
 }
 

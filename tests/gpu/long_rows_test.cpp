@@ -1,4 +1,5 @@
-// What an OpenCL device makes of long rows: sums that many groups share, extremes and their places, the first few.
+// What an OpenCL device makes of long rows: sums that many groups share, extremes and their places, the first few, all
+// in order, running sums.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -7,9 +8,11 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/random.h"
+#include "backends/gpu/emit/emitted.h"
 #include "gpu/opencl_test_device.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
+#include "support/kernels/run_kernel.h"
 
 namespace autograph {
 namespace {
@@ -132,6 +135,46 @@ TEST(OpenClLongRows, AreSortedWithNumbersThatAreNone) {
     values.push_back(k % 7 == 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(k * 37 % 101));
   }
   EXPECT_EQ(difference_on_opencl(graph.build(), {Tensor::of<float>(dims, values)}), "");
+}
+
+// By groups that share a row, by one each, and by one that walks over its row in several steps.
+TEST(OpenClLongRows, HaveRunningSums) {
+  AG_NEEDS_OPENCL();
+  struct Case {
+    DType dtype;
+    Dims dims;
+    int64_t axis;
+    bool exclusive, reverse;
+  };
+  for (const Case& each :
+       {Case{DType::f32, {2, 50021}, 1, false, false}, Case{DType::i32, {50021}, 0, true, true},
+        Case{DType::f16, {3000, 2}, 0, false, true}, Case{DType::u64, {3, 100, 2}, 1, true, false}}) {
+    GraphBuilder graph;
+    const Var x = graph.input("x", each.dtype, Shape::of(each.dims));
+    graph.output("sums", cum_sum(x, each.axis, each.exclusive, each.reverse));
+    if (each.dims.size() == 3) graph.output("products", cum_prod(x, each.axis, each.exclusive, each.reverse));
+    Random random(6);
+    const bool is_float = each.dtype == DType::f32 || each.dtype == DType::f16;
+    const Tensor values = draw_tensor(random, each.dtype, each.dims, 0, is_float ? 1 : 1e9);
+    const FloatTolerance tolerance{each.dtype == DType::f16 ? 1e-3 : 1e-5, 0};
+    EXPECT_EQ(difference_on_opencl(graph.build(), {values}, tolerance), "") << to_string(each.dtype);
+  }
+}
+
+// 32 parts first, and then what each of them begins with.
+TEST(OpenClSource, SharesFewLongRowsAmongGroups) {
+  Random random(7);
+  const auto groups_of = [&](const Dims& dims) {
+    const OpSample sample{.inputs = {draw_tensor(random, DType::f32, dims), Tensor::scalar(int64_t{1})}};
+    const KernelCase test(cum_sum_def(), sample, {.constant_weights = true});
+    std::vector<size_t> groups;
+    for (const gpu::Launch& launch : gpu::emit(test.call(), {.processors = 16}).launches)
+      groups.push_back(launch.groups);
+    return groups;
+  };
+  EXPECT_EQ(groups_of({1, 1 << 20}), (std::vector<size_t>{32, 32}));
+  EXPECT_EQ(groups_of({100, 5000}), (std::vector<size_t>{100}));
+  EXPECT_EQ(groups_of({256, 20}), (std::vector<size_t>{1})) << "an item has a row";
 }
 
 }  // namespace

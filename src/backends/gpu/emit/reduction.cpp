@@ -25,11 +25,6 @@ struct Form {
 
 std::string same(const std::string& x) { return x; }
 
-Combination product_of(const std::string& type) {
-  return {type, fmt::format("({})1", type),
-          [](const std::string& a, const std::string& b) { return fmt::format("{} * {}", a, b); }};
-}
-
 // Of floats: NaN where either is.
 Combination extreme_of(DType dtype, bool largest) {
   const std::string type(compute_type(dtype));
@@ -133,28 +128,7 @@ void write_log_sum_exp(Writer& writer, const ReductionPlan& plan, int64_t combin
   writer.line("total = isnan(top) || isinf(top) ? top : top + log(total);");
 }
 
-// Where there are fewer results than processors, groups combine parts of what belongs to one, and a second launch what
-// they got: one group would take all the others' time, and add up more numbers than f32 can.
-int64_t choose_parts(const Target& target, const ReductionPlan& plan, const ReducedDims& reduced) {
-  constexpr int64_t kShortestPart = 1 << 13;
-  const int64_t processors = target.processors;
-  if (!plan.by_group || reduced.results >= processors) return 1;
-  const int64_t wanted = 2 * processors / std::max<int64_t>(reduced.results, 1);
-  return std::max<int64_t>(1, std::min(wanted, reduced.combined / kShortestPart));
-}
-
-// Of part `g` % `parts` of the elements behind result `g` / `parts`.
-void write_parts(Writer& writer, const ReductionPlan& plan, const ReducedDims& reduced, int64_t parts,
-                 const std::vector<Parameter>& parameters) {
-  const auto lit = [&](int64_t value) { return writer.index().literal(value); };
-  writer.begin_groups(parameters, reduced.results * parts, plan.group_size);
-  writer.line("const Index o = g / {};", lit(parts));
-  const std::string span = lit((reduced.combined + parts - 1) / parts);
-  writer.line("const Index first = g % {} * {};", lit(parts), span);
-  writer.line("const Index last = first + {0} < {1} ? first + {0} : {1};", span, lit(reduced.combined));
-}
-
-// Combines what write_parts() kernels have left in "partial".
+// Combines what kernels of parts have left in "partial".
 void write_sum_of_parts(Writer& writer, const Form& form, int64_t results, int64_t parts, DType dtype) {
   const std::string& type = form.combination.type;
   const ReductionPlan plan = plan_reduction(writer.target(), results, parts);
@@ -196,12 +170,12 @@ Emitted emit_reduction(const KernelCall& call, const Target& target) {
   } else {
     parameters.push_back(input_parameter("x0", storage_type(dtype), 0));
   }
-  const int64_t parts = is_log_sum_exp ? 1 : choose_parts(target, plan, reduced);
+  const int64_t parts = is_log_sum_exp ? 1 : choose_parts(target, plan, reduced.results, reduced.combined);
   if (parts > 1) {
     writer.index().cover(2 * reduced.combined);
     writer.scratch_bytes = static_cast<size_t>(reduced.results * parts) * sizeof(int64_t);  // of any type
     parameters.push_back(scratch_parameter("partial", form->combination.type));
-    write_parts(writer, plan, reduced, parts, parameters);
+    begin_parts(writer, plan, parameters, reduced.results, reduced.combined, parts);
   } else {
     parameters.push_back(output_parameter("y", storage_type(dtype)));
     begin_reduction(writer, plan, parameters, reduced.results);

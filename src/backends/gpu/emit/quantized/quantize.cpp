@@ -92,7 +92,6 @@ Emitted emit_quantize(const KernelCall& call, const Target& target) {
 
 namespace {
 
-constexpr int64_t kShortestPart = 1 << 13;
 constexpr size_t kRangeBytes = 2 * sizeof(float);
 
 // The smallest and the largest of what "low" and "high" of a group's items are. NaN is neither.
@@ -153,8 +152,8 @@ void write_scale(Writer& w, const KernelCall& call, int64_t parts, const Reducti
 // In three launches: ranges of parts, the scale of all, the elements.
 Emitted emit_dynamic_quantize(const KernelCall& call, const Target& target) {
   const int64_t count = num_elements(call.input_dims(0));
-  const int64_t parts = std::clamp<int64_t>(count / kShortestPart, 1, 2 * target.processors);
   const ReductionPlan plan{true, group_size_for(target, static_cast<int64_t>(target.max_group))};
+  const int64_t parts = choose_parts(target, plan, 1, count);
   Writer w(target);
   w.index().cover(count + parts * static_cast<int64_t>(plan.group_size));
   const size_t ranges_bytes = static_cast<size_t>(parts) * kRangeBytes;

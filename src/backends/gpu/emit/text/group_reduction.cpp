@@ -18,6 +18,11 @@ Combination sum_of(std::string_view type) {
           [](const std::string& a, const std::string& b) { return fmt::format("{} + {}", a, b); }};
 }
 
+Combination product_of(std::string_view type) {
+  return {std::string(type), fmt::format("({})1", type),
+          [](const std::string& a, const std::string& b) { return fmt::format("{} * {}", a, b); }};
+}
+
 Combination largest_of(std::string_view type) {
   return {std::string(type), "-INFINITY", [](const std::string& a, const std::string& b) {
             return fmt::format("(isnan({0}) || {0} > {1} ? {0} : {1})", a, b);
@@ -69,6 +74,24 @@ void write_group_total(Writer& writer, const ReductionPlan& plan, const Combinat
   writer.line("BARRIER();");
   writer.close();
   writer.line("{} = {}[0];", total, shared);
+}
+
+int64_t choose_parts(const Target& target, const ReductionPlan& plan, int64_t results, int64_t combined) {
+  constexpr int64_t kShortestPart = 1 << 13;
+  const int64_t processors = target.processors;
+  if (!plan.by_group || results >= processors) return 1;
+  const int64_t wanted = 2 * processors / std::max<int64_t>(results, 1);
+  return std::max<int64_t>(1, std::min(wanted, combined / kShortestPart));
+}
+
+void begin_parts(Writer& writer, const ReductionPlan& plan, const std::vector<Parameter>& parameters, int64_t results,
+                 int64_t combined, int64_t parts) {
+  const auto lit = [&](int64_t value) { return writer.index().literal(value); };
+  writer.begin_groups(parameters, results * parts, plan.group_size);
+  writer.line("const Index o = g / {};", lit(parts));
+  const std::string span = lit((combined + parts - 1) / parts);
+  writer.line("const Index first = g % {} * {};", lit(parts), span);
+  writer.line("const Index last = first + {0} < {1} ? first + {0} : {1};", span, lit(combined));
 }
 
 }  // namespace autograph::gpu

@@ -18,6 +18,8 @@ struct Combination {
 
 /// a + b, in `type`.
 Combination sum_of(std::string_view type);
+/// a * b, in `type`.
+Combination product_of(std::string_view type);
 /// The larger one, NaN where either is; for floats of `type`.
 Combination largest_of(std::string_view type);
 
@@ -42,5 +44,14 @@ void write_group_total(Writer& writer, const ReductionPlan& plan, const Combinat
 /// Begins a kernel of one result for each item or group; its number is in `o`.
 void begin_reduction(Writer& writer, const ReductionPlan& plan, const std::vector<Parameter>& parameters,
                      int64_t results);
+
+/// Where there are fewer results than processors, into how many parts what belongs to one of them is cut, each for a
+/// group: one group would take all the others' time, and add up more numbers than f32 can. Later launches combine them.
+int64_t choose_parts(const Target& target, const ReductionPlan& plan, int64_t results, int64_t combined);
+
+/// Begins a kernel of a group for each part: `o` is the number of the result, of whose elements `first` to `last` are
+/// the part's. Positions up to twice `combined` must be covered.
+void begin_parts(Writer& writer, const ReductionPlan& plan, const std::vector<Parameter>& parameters, int64_t results,
+                 int64_t combined, int64_t parts);
 
 }  // namespace autograph::gpu
