@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "autograph/builder.h"
+#include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/normalization.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/random.h"
 #include "backends/gpu/emit/emitted.h"
@@ -101,6 +103,29 @@ TEST(OpenClLongRows, GiveTheirFirstFewElements) {
             << k << " of " << length << ", axis " << axis;
       }
     }
+  }
+}
+
+// One in the place of the largest element, the first of several, or of NaN; rows of zeros stay so.
+TEST(OpenClLongRows, AreNormalizedByTheirNormAndTheirLargestElement) {
+  AG_NEEDS_OPENCL();
+  for (const int64_t axis : {0, 1}) {
+    const Dims dims = axis == 0 ? Dims{2000, 3} : Dims{3, 2000};
+    GraphBuilder graph;
+    const Var x = graph.input("x", DType::f32, Shape::of(dims));
+    graph.output("hard", hardmax(x, axis));
+    graph.output("sum", lp_normalization(x, axis, 1));
+    graph.output("euclid", lp_normalization(x, axis, 2));
+    std::vector<float> values;
+    for (int k = 0; k < 6000; ++k) {
+      const int row = axis == 0 ? k % 3 : k / 2000;
+      values.push_back(row == 1 ? 0 : static_cast<float>(k * 37 % 101 - 50));
+    }
+    EXPECT_EQ(difference_on_opencl(graph.build(), {Tensor::of<float>(dims, values)}, {1e-5, 0}), "") << axis;
+    GraphBuilder alone;
+    alone.output("hard", hardmax(alone.input("x", DType::f32, Shape::of(dims)), axis));
+    for (const size_t k : {1500, 1501, 4203}) values[k] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(difference_on_opencl(alone.build(), {Tensor::of<float>(dims, values)}), "") << axis;
   }
 }
 

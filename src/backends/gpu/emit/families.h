@@ -23,6 +23,8 @@ Emitted emit_rotary_embedding(const KernelCall& call, const Target& target);
 Emitted emit_conv(const KernelCall& call, const Target& target);
 /// conv_integer and qlinear_conv.
 Emitted emit_byte_conv(const KernelCall& call, const Target& target);
+/// causal_conv_with_state.
+Emitted emit_causal_conv(const KernelCall& call, const Target& target);
 /// conv_transpose.
 Emitted emit_conv_transpose(const KernelCall& call, const Target& target);
 /// conv_grad_weight.
@@ -31,6 +33,8 @@ Emitted emit_conv_grad_weight(const KernelCall& call, const Target& target);
 Emitted emit_resize(const KernelCall& call, const Target& target);
 /// softmax and log_softmax.
 Emitted emit_softmax(const KernelCall& call, const Target& target);
+/// lp_normalization.
+Emitted emit_lp_normalization(const KernelCall& call, const Target& target);
 /// layer_, rms_, group_ and instance_normalization.
 Emitted emit_normalization(const KernelCall& call, const Target& target);
 /// batch_normalization with given statistics.
@@ -68,10 +72,14 @@ Emitted emit_gather(const KernelCall& call, const Target& target);
 Emitted emit_gather_nd(const KernelCall& call, const Target& target);
 /// scatter_elements and scatter_nd.
 Emitted emit_scatter(const KernelCall& call, const Target& target);
+/// tensor_scatter.
+Emitted emit_tensor_scatter(const KernelCall& call, const Target& target);
 /// one_hot.
 Emitted emit_one_hot(const KernelCall& call, const Target& target);
 /// arg_max and arg_min.
 Emitted emit_arg_extreme(const KernelCall& call, const Target& target);
+/// hardmax.
+Emitted emit_hardmax(const KernelCall& call, const Target& target);
 /// cum_sum and cum_prod.
 Emitted emit_cumulative(const KernelCall& call, const Target& target);
 /// top_k.

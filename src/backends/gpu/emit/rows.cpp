@@ -1,5 +1,5 @@
-// What normalises rows: softmax, log_softmax; layer, RMS, group and instance normalization. A group of items, or one
-// item, walks over a row three times: what it needs to know first comes out of two reductions.
+// What normalises rows: softmax, log_softmax; Lp, layer, RMS, group and instance normalization. A group of items, or
+// one item, walks over a row three times: what it needs to know first comes out of two reductions.
 #include "backends/gpu/emit/families.h"
 #include "backends/gpu/emit/text/group_reduction.h"
 #include "ops/defs.h"
@@ -68,6 +68,36 @@ Emitted emit_softmax(const KernelCall& call, const Target& target) {
     const std::string value =
         is_log ? fmt::format("{} - top - total", element) : fmt::format("exp({} - top) / total", element);
     writer.line("{}", store(dtype, "y", at, value));
+  });
+  writer.end();
+  return writer.finish();
+}
+
+Emitted emit_lp_normalization(const KernelCall& call, const Target& target) {
+  const DType dtype = call.inputs[0].dtype();
+  if (!can_compute(dtype, target)) return refused("dtype");
+  const Dims dims = call.input_dims(0);
+  const Rows rows =
+      rows_along(dims, static_cast<size_t>(front_axis(call.attributes.integer("axis"), std::ssize(dims))));
+  Writer writer(target);
+  writer.index().cover(num_elements(dims));
+  const ReductionPlan plan = plan_reduction(target, rows.count, rows.extent);
+  const std::string_view type = compute_type(dtype);
+  begin_reduction(writer, plan,
+                  {input_parameter("x", storage_type(dtype), 0), output_parameter("y", storage_type(dtype))},
+                  num_elements(dims) == 0 ? 0 : rows.count);
+  writer.line("const Index start = {};", start_of_row(writer.index(), rows));
+  const std::string at = element_of_row(writer.index(), rows);
+  const bool is_absolute = call.attributes.integer("p") == 1;
+  writer.line("{} total = 0;", type);
+  write_loop(writer, plan, rows.extent, [&] {
+    writer.line("const {} v = {};", type, load(dtype, "x", at));
+    writer.line("total += {};", is_absolute ? "(v < 0 ? -v : v)" : "v * v");
+  });
+  write_group_total(writer, plan, sum_of(type), "total");
+  if (!is_absolute) writer.line("total = sqrt(total);");
+  write_loop(writer, plan, rows.extent, [&] {
+    writer.line("{}", store(dtype, "y", at, fmt::format("total == 0 ? 0 : {} / total", load(dtype, "x", at))));
   });
   writer.end();
   return writer.finish();

@@ -1,4 +1,4 @@
-// scatter_elements, scatter_nd, one_hot.
+// scatter_elements, scatter_nd, tensor_scatter, one_hot.
 //
 // Updates that meet in one element do so in order, as in the reference: one item does all that may meet. For
 // scatter_elements that is a line of updates along the axis, for scatter_nd one element of every slice.
@@ -135,6 +135,45 @@ Emitted emit_scatter(const KernelCall& call, const Target& target) {
   ScatterWriter writer(call, target);
   if (!writer.can_combine()) return refused("a reduction of this dtype");
   return writer.write();
+}
+
+// One item an element of the cache: it lies behind the first position that is written, or is kept.
+Emitted emit_tensor_scatter(const KernelCall& call, const Target& target) {
+  constexpr size_t kCache = 0, kUpdate = 1, kFirst = 2;
+  const Dims cache = call.input_dims(kCache), update = call.input_dims(kUpdate);
+  const auto axis = static_cast<size_t>(front_axis(call.attributes.integer("axis"), std::ssize(cache)));
+  const int64_t capacity = cache[axis], length = update[axis];
+  const bool is_circular = call.attributes.text("mode") == "circular";
+  const bool has_first = call.has_input(kFirst) && length > 0;
+  const std::string_view type = raw_type(call.inputs[kCache].dtype());
+  Writer writer(target);
+  cover_operands(writer.index(), call);
+  const IndexType& index = writer.index();
+  std::vector<Parameter> parameters{input_parameter("cache", type, kCache), input_parameter("update", type, kUpdate),
+                                    output_parameter("y", type)};
+  if (has_first) {
+    parameters.push_back(input_parameter("write_indices", storage_type(call.inputs[kFirst].dtype()), kFirst));
+    parameters.push_back(fault_parameter("faults"));
+  }
+  writer.begin_items(parameters, num_elements(cache));
+  writer.line("Index behind = {};", coordinate(index, "i", cache, axis));
+  if (has_first) {
+    const int64_t last = is_circular ? capacity - 1 : capacity - length;
+    writer.fault = fmt::format("[tensor_scatter] write_indices: expected 0..{}, got ", last);
+    writer.line("const i64 first = write_indices[{}];", coordinate(index, "i", cache, 0));
+    writer.open("if (first < 0 || first > {})", last);
+    write_fault(writer, "first", "return");
+    writer.close();
+    writer.line("behind -= (Index)first;");
+    if (is_circular) writer.line("if (behind < 0) behind += {};", index.literal(capacity));
+  }
+  Walk others{cache, row_major_strides(update), 0};
+  others.strides[axis] = 0;
+  writer.line("y[i] = behind >= 0 && behind < {} ? update[{} + behind * {}] : cache[i];", index.literal(length),
+              position(index, "i", others), index.literal(row_major_strides(update)[axis]));
+  writer.end();
+  writer.in_place_inputs = {kCache};
+  return writer.finish();
 }
 
 Emitted emit_one_hot(const KernelCall& call, const Target& target) {

@@ -1,4 +1,4 @@
-// arg_max and arg_min: the place of the extreme of each row.
+// arg_max, arg_min, hardmax: the place of the extreme of each row.
 #include "backends/gpu/emit/axis/axis_rows.h"
 #include "backends/gpu/emit/families.h"
 #include "backends/gpu/emit/text/group_reduction.h"
@@ -8,9 +8,9 @@ namespace autograph::gpu {
 namespace {
 
 // Which of two elements of a row is the extreme: NaN before all others, of equal ones the first, or the last.
-std::string precedence(const KernelCall& call, DType dtype) {
-  const char* sign = &call.op == &arg_max_def() ? ">" : "<";
-  const char* earlier = call.attributes.flag("select_last_index") ? "a_at > b_at" : "a_at < b_at";
+std::string precedence(DType dtype, bool is_largest, bool is_last) {
+  const char* sign = is_largest ? ">" : "<";
+  const char* earlier = is_last ? "a_at > b_at" : "a_at < b_at";
   const std::string nans =
       is_float(dtype) ? fmt::format("  if (isnan(a) || isnan(b)) return isnan(a) && (!isnan(b) || {});\n", earlier)
                       : "";
@@ -36,20 +36,10 @@ void write_group_extreme(Writer& writer, const ReductionPlan& plan, DType dtype)
   writer.line("best_at = places[0];");
 }
 
-}  // namespace
-
-Emitted emit_arg_extreme(const KernelCall& call, const Target& target) {
-  const DType dtype = call.inputs[0].dtype();
-  if (!can_compute(dtype, target)) return refused("dtype");
-  const AxisRows rows(call.input_dims(0), call.attributes.integer("axis"));
-  const ReductionPlan plan = plan_reduction(target, rows.count, rows.extent);  // no more items than elements of a row
-  Writer writer(target);
-  writer.index().cover(num_elements(call.input_dims(0)));
-  writer.function(precedence(call, dtype));
+// Declares "start" and "best_at", the place of the extreme of row "o" by precedence(), known to all items of a group.
+void write_extreme(Writer& writer, const ReductionPlan& plan, DType dtype, const AxisRows& rows) {
   const char* first = plan.by_group ? "t" : "0";
   const std::string at = fmt::format("start + r * {}", writer.index().literal(rows.stride));
-  begin_reduction(writer, plan, {input_parameter("x", storage_type(dtype), 0), output_parameter("y", "i64")},
-                  rows.count);
   writer.line("const Index start = {};", rows.start(writer.index(), "o"));
   writer.line("Index best_at = {};", first);
   writer.line("{} best = {};", compute_type(dtype),
@@ -62,7 +52,42 @@ Emitted emit_arg_extreme(const KernelCall& call, const Target& target) {
   writer.close();
   writer.close();
   if (plan.by_group) write_group_extreme(writer, plan, dtype);
+}
+
+}  // namespace
+
+Emitted emit_arg_extreme(const KernelCall& call, const Target& target) {
+  const DType dtype = call.inputs[0].dtype();
+  if (!can_compute(dtype, target)) return refused("dtype");
+  const AxisRows rows(call.input_dims(0), call.attributes.integer("axis"));
+  const ReductionPlan plan = plan_reduction(target, rows.count, rows.extent);  // no more items than elements of a row
+  Writer writer(target);
+  writer.index().cover(num_elements(call.input_dims(0)));
+  writer.function(precedence(dtype, &call.op == &arg_max_def(), call.attributes.flag("select_last_index")));
+  begin_reduction(writer, plan, {input_parameter("x", storage_type(dtype), 0), output_parameter("y", "i64")},
+                  rows.count);
+  write_extreme(writer, plan, dtype, rows);
   writer.line("{}y[o] = best_at;", plan.by_group ? "if (t == 0) " : "");
+  writer.end();
+  return writer.finish();
+}
+
+Emitted emit_hardmax(const KernelCall& call, const Target& target) {
+  const DType dtype = call.inputs[0].dtype();
+  if (!can_compute(dtype, target)) return refused("dtype");
+  const AxisRows rows(call.input_dims(0), call.attributes.integer("axis"));
+  const ReductionPlan plan = plan_reduction(target, rows.count, rows.extent);
+  Writer writer(target);
+  writer.index().cover(num_elements(call.input_dims(0)));
+  writer.function(precedence(dtype, true, false));
+  begin_reduction(writer, plan,
+                  {input_parameter("x", storage_type(dtype), 0), output_parameter("y", storage_type(dtype))},
+                  rows.count);
+  write_extreme(writer, plan, dtype, rows);
+  write_loop(writer, plan, rows.extent, [&] {
+    writer.line("const Index at = start + r * {};", writer.index().literal(rows.stride));
+    writer.line("{}", store(dtype, "y", "at", "r == best_at ? 1.0f : 0.0f"));
+  });
   writer.end();
   return writer.finish();
 }
