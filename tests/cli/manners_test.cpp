@@ -158,6 +158,8 @@ TEST(Cli, OpsJsonDescribesAnOperator) {
   EXPECT_EQ(document["ops"][0]["name"], "softmax");
   EXPECT_EQ(document["ops"][0]["onnx"][0]["name"], "Softmax");
   EXPECT_EQ(document["ops"][0]["dtypes"]["T"], (std::vector<std::string>{"f32", "f64", "f16", "bf16"}));
+  EXPECT_EQ(document["ops"][0]["on_gpu"], "kernel");
+  EXPECT_EQ(run_program("ops unique --json").json()["ops"][0]["on_gpu"], "host");
 }
 
 TEST(Cli, OpsListsThoseOfOtherDomains) {

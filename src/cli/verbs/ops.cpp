@@ -119,6 +119,7 @@ Json op_json(const OpDef& op, const std::vector<BackendSummary>& backends) {
                        {"dtypes", dtypes_json(op)},
                        {"reference", reference_form(op)},
                        {"own_kernels", devices_with_kernel(backends, op)},
+                       {"on_gpu", to_string(on_gpu(op))},
                        {"gradient", gradient(op)},
                        {"inputs", params_json(op.inputs)},
                        {"outputs", params_json(op.outputs)},
@@ -180,6 +181,7 @@ std::string op_page(const OpDef& op, const std::vector<BackendSummary>& backends
                           {"dtypes", dtype_text(op)},
                           {"reference", reference_form(op)},
                           {"own kernel", join(devices_with_kernel(backends, op), " ")},
+                          {"on a GPU", std::string(to_string(on_gpu(op)))},
                           {"gradient", gradient(op) + no_grad}}) +
          schema_text(op);
 }
@@ -228,11 +230,12 @@ int run(Session& session, const Options& options) {
   const std::vector<BackendSummary> backends = summarize_backends();
   if (!options.name.empty()) return print_one(session, options.name, backends);
   Json list = Json::array();
-  Table table({{"op"}, {"ONNX"}, {"reference"}, {"own kernel"}, {"gradient"}, {"dtypes"}});
+  Table table({{"op"}, {"ONNX"}, {"reference"}, {"own kernel"}, {"on a GPU"}, {"gradient"}, {"dtypes"}});
   for (const OpDef* op : all_ops()) {
     list.push(op_json(*op, backends));
     table.add({std::string(op->name), onnx_names(*op), reference_form(*op),
-               join(devices_with_kernel(backends, *op), " "), gradient(*op), dtype_text(*op)});
+               join(devices_with_kernel(backends, *op), " "), std::string(to_string(on_gpu(*op))), gradient(*op),
+               dtype_text(*op)});
   }
   const std::vector<OtherDomainOp> others = other_domain_ops();
   session.print({{"ops", std::move(list)}, {"other_domains", other_domains_json(others)}},
@@ -251,7 +254,9 @@ Command ops_command() {
       .details =
           "ONNX names are followed by the first opset whose form is understood. Ops of other domains, what ONNX "
           "Runtime's optimiser and quantiser write among them, follow with the ops that do their work in their place; "
-          "those that move, convert or mask elements are left out there.",
+          "those that move, convert or mask elements are left out there. On a GPU, whether there is one here or not, "
+          "an "
+          "op has a kernel, is taken apart into other ops, has nothing to compute, or runs on the host.",
       .examples = {{"autograph ops", "All operators."},
                    {"autograph ops Softmax", "Inputs, outputs and attributes of one."},
                    {"autograph ops FusedConv", "As what an op of ONNX Runtime is read."}},
