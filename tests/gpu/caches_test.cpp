@@ -1,11 +1,12 @@
 // What models that go on from call to call do on an OpenCL device: write into caches of keys and values, convolve with
-// the past.
+// the past, walk backwards.
 #include <gtest/gtest.h>
 
 #include "autograph/builder.h"
 #include "autograph/error.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
+#include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "gpu/opencl_test_device.h"
@@ -47,6 +48,17 @@ TEST(OpenClCaches, TellPositionsBeyondTheirEnd) {
         "[tensor_scatter] write_indices: expected 0..2, got " + std::to_string(wrong) + " (in ";
     EXPECT_EQ(message.find(expected), 0U) << message;
   }
+}
+
+TEST(OpenClCaches, TellLengthsBeyondTheLastStep) {
+  AG_NEEDS_OPENCL();
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {4, 2}), lengths = graph.input("lengths", DType::i64, {2});
+  graph.output("y", reverse_sequence(x, lengths));
+  const Executable there = compile(graph.build(), on_opencl());
+  const Tensor steps = Tensor::zeros(DType::f32, {4, 2});
+  const std::string message = message_of<ValueError>([&] { there.run({steps, Tensor::vector({4, 5})}); });
+  EXPECT_EQ(message.find("[reverse_sequence] sequence_lens: expected 0..4, got 5 (in "), 0U) << message;
 }
 
 // The past is longer than the input, and shorter.

@@ -116,6 +116,7 @@ TEST(OpenClLongRows, AreNormalizedByTheirNormAndTheirLargestElement) {
     graph.output("hard", hardmax(x, axis));
     graph.output("sum", lp_normalization(x, axis, 1));
     graph.output("euclid", lp_normalization(x, axis, 2));
+    graph.output("standard", mean_variance_normalization(add(x, exp(x * 0.01F)), {axis}));
     std::vector<float> values;
     for (int k = 0; k < 6000; ++k) {
       const int row = axis == 0 ? k % 3 : k / 2000;

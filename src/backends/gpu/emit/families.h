@@ -31,10 +31,14 @@ Emitted emit_conv_transpose(const KernelCall& call, const Target& target);
 Emitted emit_conv_grad_weight(const KernelCall& call, const Target& target);
 /// resize with a grid that is known.
 Emitted emit_resize(const KernelCall& call, const Target& target);
+/// grid_sample of floats.
+Emitted emit_grid_sample(const KernelCall& call, const Target& target);
 /// softmax and log_softmax.
 Emitted emit_softmax(const KernelCall& call, const Target& target);
 /// lp_normalization.
 Emitted emit_lp_normalization(const KernelCall& call, const Target& target);
+/// mean_variance_normalization.
+Emitted emit_mean_variance_normalization(const KernelCall& call, const Target& target);
 /// layer_, rms_, group_ and instance_normalization.
 Emitted emit_normalization(const KernelCall& call, const Target& target);
 /// batch_normalization with given statistics.
@@ -68,6 +72,8 @@ Emitted emit_trilu(const KernelCall& call, const Target& target);
 /// gather and gather_elements.
 Emitted emit_gather(const KernelCall& call, const Target& target);
 
+/// reverse_sequence.
+Emitted emit_reverse_sequence(const KernelCall& call, const Target& target);
 /// gather_nd.
 Emitted emit_gather_nd(const KernelCall& call, const Target& target);
 /// scatter_elements and scatter_nd.

@@ -78,4 +78,28 @@ Emitted emit_gather_nd(const KernelCall& call, const Target& target) {
   return writer.finish();
 }
 
+// One item an element, which reads the step that it changes places with.
+Emitted emit_reverse_sequence(const KernelCall& call, const Target& target) {
+  const Dims x = call.input_dims(0);
+  const auto batch = static_cast<size_t>(front_axis(call.attributes.integer("batch_axis"), std::ssize(x)));
+  const auto time = static_cast<size_t>(front_axis(call.attributes.integer("time_axis"), std::ssize(x)));
+  const std::string_view type = raw_type(call.inputs[0].dtype());
+  Writer writer(target);
+  cover_operands(writer.index(), call);
+  const IndexType& index = writer.index();
+  writer.fault = fmt::format("[reverse_sequence] sequence_lens: expected 0..{}, got ", x[time]);
+  writer.begin_items({input_parameter("x", type, 0), input_parameter("lengths", "i64", 1), output_parameter("y", type),
+                      fault_parameter("faults")},
+                     num_elements(x));
+  writer.line("const i64 length = lengths[{}];", coordinate(index, "i", x, batch));
+  writer.open("if (length < 0 || length > {})", x[time]);
+  write_fault(writer, "length", "return");
+  writer.close();
+  writer.line("const Index step = {};", coordinate(index, "i", x, time));
+  writer.line("const Index other = step < (Index)length ? (Index)length - 1 - step : step;");
+  writer.line("y[i] = x[i + (other - step) * {}];", index.literal(row_major_strides(x)[time]));
+  writer.end();
+  return writer.finish();
+}
+
 }  // namespace autograph::gpu

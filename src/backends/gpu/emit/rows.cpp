@@ -1,7 +1,8 @@
-// What normalises rows: softmax, log_softmax; Lp, layer, RMS, group and instance normalization. A group of items, or
-// one item, walks over a row three times: what it needs to know first comes out of two reductions.
+// What normalises rows: softmax, log_softmax; Lp, mean-variance, layer, RMS, group and instance normalization. A group
+// of items, or one item, walks over a row three times: what it needs to know first comes out of two reductions.
 #include "backends/gpu/emit/families.h"
 #include "backends/gpu/emit/text/group_reduction.h"
+#include "backends/gpu/emit/text/reduced_dims.h"
 #include "ops/defs.h"
 #include "ops/shape/axes.h"
 
@@ -99,6 +100,44 @@ Emitted emit_lp_normalization(const KernelCall& call, const Target& target) {
   write_loop(writer, plan, rows.extent, [&] {
     writer.line("{}", store(dtype, "y", at, fmt::format("total == 0 ? 0 : {} / total", load(dtype, "x", at))));
   });
+  writer.end();
+  return writer.finish();
+}
+
+// Over axes that need not be neighbours.
+Emitted emit_mean_variance_normalization(const KernelCall& call, const Target& target) {
+  const DType dtype = call.inputs[0].dtype();
+  if (!can_compute(dtype, target)) return refused("dtype");
+  const Dims dims = call.input_dims(0);
+  std::vector<bool> is_reduced(dims.size(), false);
+  for (const int64_t axis : call.attributes.integers("axes")) {
+    is_reduced[static_cast<size_t>(front_axis(axis, std::ssize(dims)))] = true;
+  }
+  const ReducedDims reduced(dims, is_reduced);
+  const ReductionPlan plan = plan_reduction(target, reduced.results, reduced.combined);
+  const std::string_view type = compute_type(dtype);
+  const std::string count = literal(dtype, static_cast<double>(reduced.combined));
+  Writer writer(target);
+  writer.index().cover(num_elements(dims));
+  begin_reduction(writer, plan,
+                  {input_parameter("x", storage_type(dtype), 0), output_parameter("y", storage_type(dtype))},
+                  num_elements(dims) == 0 ? 0 : reduced.results);
+  writer.line("const Index kept = {};", position(writer.index(), "o", reduced.kept));
+  const std::string at = "kept + " + position(writer.index(), "r", reduced.reduced);
+  const std::string element = load(dtype, "x", at);
+  writer.line("{} center = 0;", type);
+  write_loop(writer, plan, reduced.combined, [&] { writer.line("center += {};", element); });
+  write_group_total(writer, plan, sum_of(type), "center");
+  writer.line("center /= {};", count);
+  writer.line("{} deviation = 0;", type);
+  write_loop(writer, plan, reduced.combined, [&] {
+    writer.line("const {} v = {} - center;", type, element);
+    writer.line("deviation += v * v;");
+  });
+  write_group_total(writer, plan, sum_of(type), "deviation");
+  writer.line("deviation = sqrt(deviation / {}) + {};", count, literal(dtype, 1e-9));
+  write_loop(writer, plan, reduced.combined,
+             [&] { writer.line("{}", store(dtype, "y", at, fmt::format("({} - center) / deviation", element))); });
   writer.end();
   return writer.finish();
 }
