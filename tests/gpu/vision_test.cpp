@@ -1,13 +1,16 @@
-// grid_sample on an OpenCL device: all modes and paddings, positions far outside and such as are no numbers.
+// grid_sample and roi_align on an OpenCL device: all modes and paddings, positions far outside and such as are no
+// numbers.
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "autograph/builder.h"
+#include "autograph/error.h"
 #include "autograph/ops/vision.h"
 #include "autograph/random.h"
 #include "gpu/opencl_test_device.h"
 #include "ops/sample.h"
+#include "support/message_of.h"
 
 namespace autograph {
 namespace {
@@ -42,6 +45,46 @@ TEST(OpenClVision, SamplesGridsAsTheReference) {
       EXPECT_EQ(difference_on_opencl(graph.build(), {x, grid}), "") << mode << ", " << padding;
     }
   }
+}
+
+Graph regions_graph(const std::string& mode, int64_t ratio, const std::string& transformation) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {2, 3, 6, 7}), regions = graph.input("regions", DType::f32, {5, 4});
+  graph.output("y", roi_align(x, regions, graph.input("images", DType::i64, {5}),
+                              {{"output_height", int64_t{2}},
+                               {"output_width", int64_t{3}},
+                               {"sampling_ratio", ratio},
+                               {"spatial_scale", 0.5F},
+                               {"mode", mode},
+                               {"coordinate_transformation_mode", transformation}}));
+  return graph.build();
+}
+
+// Regions inside, partly outside, far outside, empty and turned round.
+TEST(OpenClVision, PoolsRegionsAsTheReference) {
+  AG_NEEDS_OPENCL();
+  Random random(2);
+  const Tensor x = draw_tensor(random, DType::f32, {2, 3, 6, 7});
+  const Tensor regions =
+      Tensor::of<float>({5, 4}, {1, 2, 9, 11, -8, -3, 30, 20, 90, 90, 99, 99, 3, 3, 3, 3, 9, 8, 2, 1});
+  const Tensor images = Tensor::vector({0, 1, 1, 0, 1});
+  EXPECT_EQ(difference_on_opencl(regions_graph("avg", 0, "half_pixel"), {x, regions, images}), "");
+  EXPECT_EQ(difference_on_opencl(regions_graph("max", 2, "half_pixel"), {x, regions, images}), "");
+  EXPECT_EQ(difference_on_opencl(regions_graph("max", 0, "output_half_pixel"), {x, regions, images}), "");
+}
+
+TEST(OpenClVision, TellsOfRegionsThatAreNone) {
+  AG_NEEDS_OPENCL();
+  const Executable there = compile(regions_graph("avg", 0, "half_pixel"), on_opencl());
+  const Tensor x = Tensor::zeros(DType::f32, {2, 3, 6, 7});
+  std::vector<float> corners(20, 1);
+  const auto message = [&](std::initializer_list<int64_t> images) {
+    return message_of<ValueError>([&] { there.run({x, Tensor::of<float>({5, 4}, corners), Tensor::vector(images)}); });
+  };
+  const std::string expected = "[roi_align] regions: expected images 0..1 and at most 65536 elements per bin, got ";
+  EXPECT_EQ(message({0, 1, 2, 0, 0}).find(expected + "2 (in "), 0U) << message({0, 1, 2, 0, 0});
+  corners[6] = 1e9F;
+  EXPECT_EQ(message({0, 1, 1, 0, 0}).find(expected), 0U) << message({0, 1, 1, 0, 0});
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ std::vector<Emitter> make_emitters() {
       {&conv_grad_weight_def(), emit_conv_grad_weight},
       {&resize_def(), emit_resize},
       {&grid_sample_def(), emit_grid_sample},
+      {&roi_align_def(), emit_roi_align},
       {&softmax_def(), emit_softmax},
       {&log_softmax_def(), emit_softmax},
       {&lp_normalization_def(), emit_lp_normalization},

@@ -33,6 +33,8 @@ Emitted emit_conv_grad_weight(const KernelCall& call, const Target& target);
 Emitted emit_resize(const KernelCall& call, const Target& target);
 /// grid_sample of floats.
 Emitted emit_grid_sample(const KernelCall& call, const Target& target);
+/// roi_align.
+Emitted emit_roi_align(const KernelCall& call, const Target& target);
 /// softmax and log_softmax.
 Emitted emit_softmax(const KernelCall& call, const Target& target);
 /// lp_normalization.
