@@ -1,13 +1,14 @@
 // flush_subnormals: weights next to 0 become 0.
 //
 // Weight decay takes the weights of channels that a network does not need towards 0 and leaves them there as subnormal
-// numbers (below 2^-126), thousands of them in networks that read text. Many processors multiply with a subnormal
-// number a hundred times slower than with any other, and a convolution by such weights takes longer than all the rest.
+// numbers (below 2^-126), or so near to them that their products are: thousands of them in networks that read text.
+// Many processors compute with a subnormal number a hundred times slower than with any other, and a convolution by such
+// weights takes longer than all the rest.
 //
 // Holds before: f32 constants, as weights or addends of convolutions, products, batch normalizations and recurrent
-// layers; beside the subnormal ones stands a weight of at least 2^-30, so that what they add (each less than 2^-126
-// times its input) is no digit of the results. Tensors of tiny numbers alone keep them. Other readers of a constant
-// keep theirs.
+// layers; beside those below 2^-100 stands a weight of at least 2^-30, so that what they add is no digit of the
+// results, unless their inputs are 2^46 times as large as others. Tensors of tiny numbers alone keep them. Other
+// readers of a constant keep theirs.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -22,16 +23,18 @@ namespace {
 
 constexpr float kWeight = 0x1p-30F;
 
-bool is_subnormal(float x) {
+// Not 0, and below 2^-100.
+bool is_tiny(float x) {
+  constexpr auto kEnd = std::bit_cast<uint32_t>(0x1p-100F);
   const uint32_t magnitude = std::bit_cast<uint32_t>(x) & 0x7fffffffU;
-  return magnitude - 1 < 0x007fffffU;
+  return magnitude - 1 < kEnd - 1;
 }
 
 // As one sum over all elements, which compilers make of vectors: a model's weights are looked at whenever it is
 // compiled.
-bool has_subnormal(std::span<const float> elements) {
+bool has_tiny(std::span<const float> elements) {
   uint32_t count = 0;
-  for (const float x : elements) count += is_subnormal(x) ? 1 : 0;
+  for (const float x : elements) count += is_tiny(x) ? 1 : 0;
   return count > 0;
 }
 
@@ -64,11 +67,11 @@ bool flush_subnormals(Graph& graph, PassContext&) {
     for (size_t slot = slots.begin; slot < slots.end; ++slot) {
       const ValueId value = graph.node(id).input(slot);
       const Tensor* weights = value.is_valid() ? constant_f32(graph, value) : nullptr;
-      if (!weights || !has_subnormal(weights->elements<float>()) || !has_weight(weights->elements<float>())) continue;
+      if (!weights || !has_tiny(weights->elements<float>()) || !has_weight(weights->elements<float>())) continue;
       Tensor flushed = weights->clone();
       float* elements = flushed.mutable_data<float>();
       for (int64_t i = 0; i < flushed.num_elements(); ++i) {
-        if (is_subnormal(elements[i])) elements[i] = 0;
+        if (is_tiny(elements[i])) elements[i] = 0;
       }
       graph.set_input(id, slot, graph.add_constant(std::move(flushed), graph.value(value).name()));
       changed = true;
