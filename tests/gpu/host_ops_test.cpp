@@ -39,7 +39,9 @@ std::set<std::string> host_ops_in(const OpDef& op, uint64_t seed) {
   PassContext context;
   context.has_kernel = has_kernel;
   context.expects_kernel = has_kernel;
-  run_passes(graph, context, {.half = PassHalf::simplify});
+  PipelineOptions passes;
+  passes.half = PassHalf::simplify;
+  run_passes(graph, context, passes);
   std::set<std::string> ops;
   for (const NodeId id : graph.nodes()) {
     const OpDef& left = graph.node(id).op();
