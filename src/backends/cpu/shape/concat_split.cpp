@@ -1,7 +1,6 @@
 // concat and split: each operand is a block of bytes in every row of the whole. With a single row the memory plan may
 // have put the parts where they belong, and there is nothing to copy. Threads take equal shares of the bytes.
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "backends/cpu/cpu_kernels.h"
@@ -22,22 +21,22 @@ int64_t axis_of(const KernelCall& call, const Dims& dims) {
   return front_axis(call.attributes.integer("axis"), std::ssize(dims));
 }
 
-// Copies `count` pieces of T.
-template <class T>
+// Copies `count` pieces of kBytes.
+template <size_t kBytes>
 void copy_pieces(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, sizeof(T));
+  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
 }
 
 // Of pieces of no more than some bytes: the function that copies them; null for others. To find out for each of them
 // where it goes takes twenty times as long as to move it.
 auto copy_of_pieces(int64_t bytes) -> void (*)(char*, int64_t, const char*, int64_t, int64_t) {
   switch (bytes) {
-    case 1: return copy_pieces<std::array<char, 1>>;
-    case 2: return copy_pieces<std::array<char, 2>>;
-    case 4: return copy_pieces<std::array<char, 4>>;
-    case 8: return copy_pieces<std::array<char, 8>>;
-    case 12: return copy_pieces<std::array<char, 12>>;
-    case 16: return copy_pieces<std::array<char, 16>>;
+    case 1: return copy_pieces<1>;
+    case 2: return copy_pieces<2>;
+    case 4: return copy_pieces<4>;
+    case 8: return copy_pieces<8>;
+    case 12: return copy_pieces<12>;
+    case 16: return copy_pieces<16>;
     default: return nullptr;
   }
 }

@@ -9,9 +9,12 @@
 // layers; beside those below 2^-100 stands a weight of at least 2^-30, so that what they add is no digit of the
 // results, unless their inputs are 2^46 times as large as others. Tensors of tiny numbers alone keep them. Other
 // readers of a constant keep theirs.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <utility>
 
 #include "autograph/op_def.h"
 #include "ops/defs.h"
@@ -39,10 +42,7 @@ bool has_tiny(std::span<const float> elements) {
 }
 
 bool has_weight(std::span<const float> elements) {
-  for (const float x : elements) {
-    if (std::fabs(x) >= kWeight) return true;
-  }
-  return false;
+  return std::any_of(elements.begin(), elements.end(), [](float x) { return std::fabs(x) >= kWeight; });
 }
 
 // The inputs in which a node of this op takes weights and addends, from the first to behind the last.
@@ -66,13 +66,11 @@ bool flush_subnormals(Graph& graph, PassContext&) {
     const Slots slots = weight_slots(graph.node(id).op());
     for (size_t slot = slots.begin; slot < slots.end; ++slot) {
       const ValueId value = graph.node(id).input(slot);
-      const Tensor* weights = value.is_valid() ? constant_f32(graph, value) : nullptr;
+      const Tensor* weights = constant_f32(graph, value);
       if (!weights || !has_tiny(weights->elements<float>()) || !has_weight(weights->elements<float>())) continue;
       Tensor flushed = weights->clone();
       float* elements = flushed.mutable_data<float>();
-      for (int64_t i = 0; i < flushed.num_elements(); ++i) {
-        if (is_tiny(elements[i])) elements[i] = 0;
-      }
+      std::replace_if(elements, elements + flushed.num_elements(), is_tiny, 0.0F);
       graph.set_input(id, slot, graph.add_constant(std::move(flushed), graph.value(value).name()));
       changed = true;
     }
