@@ -1,9 +1,8 @@
 #include "backends/cpu/channel_scale.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ops/defs.h"
 
@@ -90,13 +89,13 @@ WeightForm ChannelScale::of_weights(WeightForm form) const {
 }
 
 WeightForm ChannelScale::of_bias(int64_t size) const {
-  const auto pack = [scale = *this, size](const std::vector<Tensor>& elements, float* to) {
-    const Tensor bias = scale.shifted(elements[0]);
-    const int64_t given = bias.is_present() ? bias.num_elements() : 0;
-    if (given > 0) std::copy_n(bias.data<float>(), given, to);
-    std::fill_n(to + given, size - given, 0.0F);
+  WeightForm form = padded_form(size);
+  if (num_ops == 0) return form;
+  form.name += name();
+  form.pack = [scale = *this, pad = std::move(form.pack)](const std::vector<Tensor>& elements, float* to) {
+    pad({scale.shifted(elements[0])}, to);
   };
-  return {fmt::format("padded {}{}", size, name()), size, pack};
+  return form;
 }
 
 }  // namespace autograph

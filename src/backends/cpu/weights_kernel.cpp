@@ -87,12 +87,16 @@ const PackedWeights& WeightsKernel::packed(const KernelCall& call, const std::ve
 }
 
 const PackedWeights& WeightsKernel::padded(const KernelCall& call, const KnownWeight& bias, int64_t size) {
+  return packed(call, {bias}, padded_form(size));
+}
+
+WeightForm padded_form(int64_t size) {
   const auto pad = [size](const std::vector<Tensor>& elements, float* to) {
     const int64_t given = elements[0].is_present() ? elements[0].num_elements() : 0;
     if (given > 0) std::copy_n(elements[0].data<float>(), given, to);
     std::fill_n(to + given, size - given, 0.0F);
   };
-  return packed(call, {bias}, {fmt::format("padded {}", size), size, pad});
+  return {fmt::format("padded {}", size), size, pad};
 }
 
 }  // namespace autograph

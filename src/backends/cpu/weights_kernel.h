@@ -34,6 +34,9 @@ struct WeightForm {
   std::function<void(const std::vector<Tensor>& elements, float* to)> pack;
 };
 
+/// A bias, which may be absent, and zeros up to `size` floats.
+WeightForm padded_form(int64_t size);
+
 /// Floats that were made of some weights.
 class PackedWeights {
  public:
@@ -67,7 +70,7 @@ class WeightsKernel : public PackingKernel {
  protected:
   /// Packed weights, as they are from now on.
   const PackedWeights& packed(const KernelCall& call, const std::vector<KnownWeight>& weights, WeightForm form);
-  /// A bias and zeros up to `size` floats; zeros alone where it is not given.
+  /// In padded_form().
   const PackedWeights& padded(const KernelCall& call, const KnownWeight& bias, int64_t size);
 
  private:
