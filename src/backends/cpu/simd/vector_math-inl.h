@@ -223,11 +223,14 @@ HWY_INLINE V tanh(D d, V x) {
   return hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.0004F)), x, y);
 }
 
-/// 1 / (1 + e^-x) for every x.
+/// 1 / (1 + e^-x) for every x; 0 where that would be below 2^-126. No number on the way is subnormal: each product with
+/// one takes a hundred cycles on processors of Intel.
 template <class D, class V>
 HWY_INLINE V sigmoid(D d, V x) {
-  const V one = hn::Set(d, 1.0F);
-  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+  const V end = hn::Set(d, 87.3F), one = hn::Set(d, 1.0F);
+  const auto reduced = reduce_exp(d, at_least(d, hn::Neg(end), at_most(d, end, hn::Neg(x))));
+  const V power = hn::Mul(exp_fraction(d, reduced.f), power_of_two(d, reduced.n_bits));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Neg(end)), hn::Div(one, hn::Add(one, power)));
 }
 
 /// x / (1 + 2^t) without a division, which takes as long as all the rest, to some units in the last place and |t| / 2

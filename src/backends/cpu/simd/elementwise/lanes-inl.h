@@ -87,6 +87,10 @@ HWY_INLINE auto fast(T... x) {
     return F::of(x...);
   }
 }
+template <>
+HWY_INLINE auto fast<Sigmoid>(Lanes x) {
+  return Lanes(sigmoid(Lanes::D(), x.v));
+}
 }  // namespace formulas
 
 }  // namespace autograph::simd::HWY_NAMESPACE

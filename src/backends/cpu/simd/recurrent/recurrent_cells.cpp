@@ -37,15 +37,6 @@ HWY_INLINE V flushed(V v) {
   return hn::IfThenZeroElse(hn::Lt(hn::Abs(v), hn::Set(d, 0x1p-126F)), v);
 }
 
-// As sigmoid(), 0 where that is subnormal, and without subnormal numbers on the way.
-HWY_INLINE V gate_of(V x) {
-  const D d;
-  const V end = hn::Set(d, 87.3F), one = hn::Set(d, 1.0F);
-  const auto reduced = reduce_exp(d, at_least(d, hn::Neg(end), at_most(d, end, hn::Neg(x))));
-  const V power = hn::Mul(exp_fraction(d, reduced.f), power_of_two(d, reduced.n_bits));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Neg(end)), hn::Div(one, hn::Add(one, power)));
-}
-
 // Of a block that reaches beyond the last element only `count` lanes exist.
 HWY_INLINE void store_existing(V v, int64_t count, float* to) {
   const D d;
@@ -96,11 +87,11 @@ class Cell {
     const D d;
     return at_least(d, hn::Set(d, -task_.clip), at_most(d, hn::Set(d, task_.clip), x));
   }
-  HWY_INLINE V gate(int64_t which) const { return gate_of(clipped(sum(which))); }
+  HWY_INLINE V gate(int64_t which) const { return sigmoid(D(), clipped(sum(which))); }
   // With its peephole on `cell`.
   HWY_INLINE V gate(int64_t which, V cell) const {
     const V total = sum(which);
-    return gate_of(clipped(task_.peepholes ? hn::MulAdd(load(task_.peepholes, which), cell, total) : total));
+    return sigmoid(D(), clipped(task_.peepholes ? hn::MulAdd(load(task_.peepholes, which), cell, total) : total));
   }
   // (1 - z) * n + z * h
   HWY_INLINE V mix(V z, V n) const { return hn::MulAdd(z, hn::Sub(load(task_.h), n), n); }
