@@ -72,7 +72,8 @@ std::vector<Option> run_option_table(RunOptions& options) {
        .env = "AUTOGRAPH_SEED"},
       {.names = "--memory-budget",
        .value_name = "MIB",
-       .doc = "Refuse to run when activations need more (exit 5); 0: no limit.",
+       .doc = "Refuse to run when activations need more (exit 5); on a device states count, too, and those without "
+              "room wait on the host. 0: no limit.",
        .target = &options.memory_budget_mib,
        .env = "AUTOGRAPH_MEMORY_BUDGET"},
       check_nan_option(options.check_nan),

@@ -187,7 +187,7 @@ std::vector<Option> learning_option_table(LearningOptions& options) {
       {.names = "--memory-budget",
        .value_name = "MIB",
        .doc = "Refuse to run when activations need more, or in training all that it keeps: activations, weights, what "
-              "the optimiser remembers and batches (exit 5); 0: no limit.",
+              "the optimiser remembers and batches (exit 5); on a device states may wait on the host. 0: no limit.",
        .target = &options.memory_budget_mib,
        .env = "AUTOGRAPH_MEMORY_BUDGET"},
       {.names = "--precision",
