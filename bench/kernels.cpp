@@ -158,6 +158,25 @@ std::vector<BenchCase> conv_cases() {
   return cases;
 }
 
+// Layers of few channels, with which small networks and detectors of text begin.
+std::vector<BenchCase> few_channel_cases() {
+  std::vector<BenchCase> cases;
+  for (const int64_t size : {96, 40}) {
+    for (const int64_t taps : {1, 3}) {
+      for (const int64_t in : {8, 16, 24, 32, 48}) {
+        for (const int64_t out : {8, 16, 24, 32, 48}) {
+          cases.push_back({fmt::format("few channels {} to {} of {} taps {}", in, out, size, taps),
+                           conv_def(),
+                           {{1, in, size, size}, {out, in, taps, taps}},
+                           {{"pads", std::vector<int64_t>(4, taps / 2)}},
+                           true});
+        }
+      }
+    }
+  }
+  return cases;
+}
+
 std::vector<BenchCase> pool_cases() {
   std::vector<BenchCase> cases;
   const auto add = [&](const OpDef& op, int64_t channels, int64_t size, int64_t stride, int64_t pad) {
@@ -180,7 +199,8 @@ std::vector<BenchCase> pool_cases() {
 
 std::vector<BenchCase> all_cases() {
   std::vector<BenchCase> cases = row_cases();
-  for (auto* more : {attention_cases, elementwise_cases, copy_cases, product_cases, conv_cases, pool_cases}) {
+  for (auto* more :
+       {attention_cases, elementwise_cases, copy_cases, product_cases, conv_cases, few_channel_cases, pool_cases}) {
     for (BenchCase& bench : more()) cases.push_back(std::move(bench));
   }
   return cases;

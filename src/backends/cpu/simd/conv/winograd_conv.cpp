@@ -29,6 +29,8 @@ constexpr size_t kB = 2;
 constexpr int64_t kTransformedElements = int64_t{96} * 1024;
 // A unit's weights are read from further away: they should meet this many tiles.
 constexpr int64_t kMinTiles = 24;
+// Less are mostly waste: vectors have up to 16.
+constexpr int64_t kMinChannels = 8;
 // Elements of transformed weights that the second cache can hold.
 constexpr int64_t kSmallWeights = int64_t{640} * 1024;
 
@@ -82,7 +84,7 @@ std::string why_not(const KernelCall& call) {
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (conv->attributes().integer("group") != 1) return "groups";
   if (!is_dense(*conv)) return "strides";
-  if (x[1] % kWinogradChannels != 0 || w[0] % kWinogradChannels != 0) return "channels that are no multiple of 16";
+  if (std::min(x[1], w[0]) < kMinChannels) return "less than 8 channels";
   if (conv->output().shape().num_elements().value_or(0) == 0) return "an empty output";
   if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
   return read_conv_steps(*conv, read_channel_scale(*conv).num_ops).refusal;
@@ -118,7 +120,7 @@ class WinogradKernel : public WeightsKernel {
                         scale_.of_weights(
                             {"winograd_conv_simd", shape_.weight_elements(),
                              [this](const std::vector<Tensor>& w, float* to) { transform(w[0].data<float>(), to); }}))),
-        bias_(packed(call, {KnownWeight::of(conv.operand(kB))}, scale_.of_bias(shape_.out_channels))) {}
+        bias_(packed(call, {KnownWeight::of(conv.operand(kB))}, scale_.of_bias(shape_.padded_out_channels()))) {}
 
   void run(const KernelArgs& args) const override {
     WinogradTask task{.shape = shape_,
@@ -199,8 +201,9 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
   // Fewer tiles leave registers idle.
   constexpr int64_t kFewTiles = 8;
   const double tiles = static_cast<double>(std::max(kFewTiles, shape.tiles()) * shape.points());
-  const double channels = static_cast<double>(shape.in_channels + shape.out_channels);
-  const double products = tiles * static_cast<double>(shape.in_channels * shape.out_channels);
+  const int64_t in_vectors = (shape.in_channels + kWinogradChannels - 1) / kWinogradChannels;
+  const double channels = static_cast<double>(in_vectors * kWinogradChannels + shape.padded_out_channels());
+  const double products = tiles * static_cast<double>(shape.in_channels * shape.padded_out_channels());
   const int64_t given = shape.taps[0] * shape.taps[1];
   const int64_t further_elements = shape.weight_elements() * (shape.points() - given) / shape.points();
   const double further_weights = static_cast<double>(further_elements) * sizeof(float);
@@ -212,8 +215,10 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
 std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_conv(call);
   constexpr Layout kLayouts[] = {Layout::channels_last, Layout::blocked16};
-  return conv_variants(call, *conv, read_conv_steps(*conv, read_channel_scale(*conv).num_ops), kLayouts,
-                       cost_us(*conv, shape_of(*conv, kLayouts[0]), call.threads));
+  const WinogradShape shape = shape_of(*conv, kLayouts[0]);
+  const bool has_blocks = shape.in_channels % kWinogradChannels == 0 && shape.out_channels % kWinogradChannels == 0;
+  return conv_variants(call, *conv, read_conv_steps(*conv, read_channel_scale(*conv).num_ops),
+                       std::span(kLayouts).first(has_blocks ? 2 : 1), cost_us(*conv, shape, call.threads));
 }
 
 KernelDef kernel_for(std::string_view op) {

@@ -71,13 +71,15 @@ struct InputTile {
   const float* x;  // the vector in the first pixel
   int64_t row;     // elements from one row to the next
   int64_t pixel;
+  int64_t channels = 0;  // of the vector, those that exist
   bool row_inside[kIn] = {};
   bool column_inside[kIn] = {};
 
+  // kWhole: all pixels and channels exist.
   template <bool kWhole>
   HWY_INLINE V load(int i, const float* from, bool inside) const {
-    if (kWhole || (inside && row_inside[i])) return hn::LoadU(D(), from + i * row);
-    return hn::Zero(D());
+    if (kWhole) return hn::LoadU(D(), from + i * row);
+    return inside && row_inside[i] ? load_channels(from + i * row, channels) : hn::Zero(D());
   }
 };
 
@@ -125,7 +127,8 @@ void transform_inputs(const WinogradTask& task) {
     float* out = task.transformed + t * shape.in_channels;
     for (int64_t c = 0; c < shape.in_channels; c += winograd_lanes()) {
       tile.x = first + channel_offset(c, shape.in_block, pixels);
-      if (whole) {
+      tile.channels = shape.in_channels - c;
+      if (whole && tile.channels >= winograd_lanes()) {
         transform_inputs_of<true>(tile, out + c, plane);
       } else {
         transform_inputs_of<false>(tile, out + c, plane);
@@ -166,7 +169,7 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
   const int64_t pixels = shape.out[0] * shape.out[1];
   const int64_t plane = winograd_plane(end - begin, kWinogradUnit);
   const int64_t first = unit * kWinogradUnit;
-  const int64_t width = std::min(kWinogradUnit, shape.out_channels - first);
+  const int64_t channels = shape.unit_channels(unit);
   for (int64_t t = begin; t < end; ++t) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
     OutputTile tile{.y = nullptr,
@@ -177,10 +180,11 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
                     .columns = outputs_inside<kOut>(shape, 1, place.column)};
     const int64_t at =
         place.instance * shape.out_channels * pixels + (place.row * shape.out[1] + place.column) * shape.out_block;
-    for (int64_t c = 0; c < width; c += winograd_lanes()) {
+    for (int64_t c = 0; c < channels; c += winograd_lanes()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
       tile.y = task.y + offset;
       tile.residual = task.residual ? task.residual + offset : nullptr;
+      tile.channels = channels - c;
       V out[kOut * kOut];
       transform_products<kOut>(products + (t - begin) * kWinogradUnit + c, plane, task.bias + first + c, out);
       store_tile<kOut>(tile, task.steps, out);

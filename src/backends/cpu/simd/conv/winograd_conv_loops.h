@@ -29,7 +29,8 @@ inline constexpr int64_t kWinogradIn = 6;
 inline constexpr int64_t kWinogradPoints = kWinogradIn * kWinogradIn;
 /// Output channels that are computed together; the last ones may be half as many.
 inline constexpr int64_t kWinogradUnit = 32;
-/// Channels must be a multiple of this many: of the lanes of every instruction set.
+/// Output channels are computed in multiples of this many, and blocks of channels have as many: a multiple of the lanes
+/// of every instruction set.
 inline constexpr int64_t kWinogradChannels = 16;
 
 /// Outputs of a tile of a line.
@@ -42,7 +43,7 @@ struct WinogradShape {
   int64_t batch = 0;
   int64_t in_channels = 0;
   int64_t out_channels = 0;
-  int64_t in_block = 0;  ///< Channels of one input pixel that lie together: a multiple of kWinogradChannels.
+  int64_t in_block = 0;  ///< Channels of one input pixel that lie together: kWinogradChannels or all.
   int64_t out_block = 0;
   std::array<int64_t, 2> in{};
   std::array<int64_t, 2> out{};
@@ -68,12 +69,22 @@ struct WinogradShape {
   int64_t tiles_wide() const { return tiles_of_axis(1); }
   int64_t tiles() const { return batch * tiles_high() * tiles_wide(); }
   int64_t units() const { return (out_channels + kWinogradUnit - 1) / kWinogradUnit; }
+  /// Output channels with those that fill the last vector.
+  int64_t padded_out_channels() const {
+    return (out_channels + kWinogradChannels - 1) / kWinogradChannels * kWinogradChannels;
+  }
+  /// Columns of transformed weights of a unit.
+  int64_t unit_columns(int64_t unit) const {
+    return std::min(kWinogradUnit, padded_out_channels() - unit * kWinogradUnit);
+  }
+  /// Output channels of a unit.
+  int64_t unit_channels(int64_t unit) const { return std::min(kWinogradUnit, out_channels - unit * kWinogradUnit); }
   /// Elements of the transformed weights.
-  int64_t weight_elements() const { return points() * in_channels * out_channels; }
+  int64_t weight_elements() const { return points() * in_channels * padded_out_channels(); }
 };
 
-/// Elements of one point of `tiles` transformed tiles. Distances of a power of two would put all points of a tile in
-/// the same few lines of the first cache.
+/// Elements of one point of `tiles` transformed tiles, and room for the end of the last vector. Distances of a power of
+/// two would put all points of a tile in the same few lines of the first cache.
 constexpr int64_t winograd_plane(int64_t tiles, int64_t channels) { return tiles * channels + 16; }
 
 /// Some neighbouring tiles.
@@ -81,7 +92,7 @@ struct WinogradTask {
   const WinogradShape& shape;
   const float* x = nullptr;
   const float* weights = nullptr;   ///< From transform_winograd_weights().
-  const float* bias = nullptr;      ///< One for each output channel.
+  const float* bias = nullptr;      ///< padded_out_channels()
   const float* residual = nullptr;  ///< Laid out as y.
   float* y = nullptr;
   std::span<const ConvStep> steps;

@@ -96,14 +96,16 @@ HWY_INLINE V weighted(const Coefficients& coefficients, const V (&in)[kIn], int 
   return sum;
 }
 
-// Inputs of one line, `step` apart, of which those from `begin` to `end` exist: their values at all points.
+// Inputs of one line, `step` apart, of which those from `begin` to `end` exist, each with so many `channels` of the
+// vector: their values at all points.
 template <int kTaps>
-HWY_NOINLINE void transform_line(const float* x, int64_t step, int begin, int end, float* out, int64_t plane) {
+HWY_NOINLINE void transform_line(const float* x, int64_t step, int begin, int end, int64_t channels, float* out,
+                                 int64_t plane) {
   using L = Line<kTaps>;
   const D d;
   V in[L::kIn];
 #pragma GCC unroll 16
-  for (int i = 0; i < L::kIn; ++i) in[i] = i >= begin && i < end ? hn::LoadU(d, x + i * step) : hn::Zero(d);
+  for (int i = 0; i < L::kIn; ++i) in[i] = i >= begin && i < end ? load_channels(x + i * step, channels) : hn::Zero(d);
   constexpr auto kAll = L::product(-1);
   hn::StoreU(weighted<L::kPairs + 1>(kAll, in, 0), d, out);
 #pragma GCC unroll 4
@@ -144,7 +146,8 @@ void transform_inputs_of(const WinogradTask& task) {
         task.x + place.instance * shape.in_channels * pixels + at[0] * row_step + at[1] * shape.in_block;
     float* out = task.transformed + t * shape.in_channels;
     for (int64_t c = 0; c < shape.in_channels; c += winograd_lanes()) {
-      transform_line<kTaps>(first + channel_offset(c, shape.in_block, pixels), step, begin, end, out + c, plane);
+      transform_line<kTaps>(first + channel_offset(c, shape.in_block, pixels), step, begin, end, shape.in_channels - c,
+                            out + c, plane);
     }
   }
 }
@@ -179,7 +182,7 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
   const int64_t pixels = shape.out[0] * shape.out[1];
   const int64_t plane = winograd_plane(end - begin, kWinogradUnit);
   const int64_t first = unit * kWinogradUnit;
-  const int64_t width = std::min(kWinogradUnit, shape.out_channels - first);
+  const int64_t channels = shape.unit_channels(unit);
   const int64_t row = shape.out[1] * shape.out_block;
   for (int64_t t = begin; t < end; ++t) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
@@ -190,10 +193,11 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
                     .rows = 1,
                     .columns = outputs_inside<kLineOut>(shape, axis, axis == 1 ? place.column : place.row)};
     const int64_t at = place.instance * shape.out_channels * pixels + place.row * row + place.column * shape.out_block;
-    for (int64_t c = 0; c < width; c += winograd_lanes()) {
+    for (int64_t c = 0; c < channels; c += winograd_lanes()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
       tile.y = task.y + offset;
       tile.residual = task.residual ? task.residual + offset : nullptr;
+      tile.channels = channels - c;
       V out[kLineOut];
       transform_products<kTaps>(products + (t - begin) * kWinogradUnit + c, plane, task.bias + first + c, out);
       store_tile<kLineOut>(tile, task.steps, out);

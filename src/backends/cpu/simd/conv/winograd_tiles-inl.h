@@ -23,6 +23,16 @@ using V = hn::Vec<D>;
 
 HWY_INLINE int64_t winograd_lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
 
+// A vector of channels of which `count` exist; the others are 0.
+HWY_INLINE V load_channels(const float* from, int64_t count) {
+  if (count >= winograd_lanes()) return hn::LoadU(D(), from);
+  return load_some(D(), from, static_cast<size_t>(count), hn::Zero(D()));
+}
+HWY_INLINE void store_channels(V v, float* to, int64_t count) {
+  if (count >= winograd_lanes()) return hn::StoreU(v, D(), to);
+  store_some(D(), v, to, static_cast<size_t>(count));
+}
+
 // The polynomial with the coefficients `weights` at +-point, times `factor`.
 template <int kTaps>
 HWY_INLINE void evaluate_pair(const V (&weights)[kTaps], float point, float factor, V& at_plus, V& at_minus) {
@@ -76,6 +86,7 @@ struct OutputTile {
   int64_t pixel;
   int rows;
   int columns;
+  int64_t channels = 0;  // of the vector, those that exist
 };
 
 template <int kOut>
@@ -85,7 +96,9 @@ HWY_INLINE void store_tile(const OutputTile& tile, std::span<const ConvStep> ste
     apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
       for (int i = 0; i < tile.rows; ++i) {
         for (int j = 0; j < tile.columns; ++j) {
-          const auto residual = [&]() HWY_ATTR { return hn::LoadU(d, tile.residual + i * tile.row + j * tile.pixel); };
+          const auto residual = [&]() HWY_ATTR {
+            return load_channels(tile.residual + i * tile.row + j * tile.pixel, tile.channels);
+          };
           out[i * kOut + j] = f(out[i * kOut + j], residual);
         }
       }
@@ -93,7 +106,7 @@ HWY_INLINE void store_tile(const OutputTile& tile, std::span<const ConvStep> ste
   }
   for (int i = 0; i < tile.rows; ++i) {
     for (int j = 0; j < tile.columns; ++j) {
-      hn::StoreU(out[i * kOut + j], d, tile.y + i * tile.row + j * tile.pixel);
+      store_channels(out[i * kOut + j], tile.y + i * tile.row + j * tile.pixel, tile.channels);
     }
   }
 }
@@ -102,7 +115,7 @@ HWY_INLINE void store_tile(const OutputTile& tile, std::span<const ConvStep> ste
 inline void multiply_at_points(const WinogradTask& task, int64_t first, int64_t rows, int64_t unit, float* products) {
   const WinogradShape& shape = task.shape;
   const int64_t depth = shape.in_channels;
-  const int64_t width = std::min(kWinogradUnit, shape.out_channels - unit * kWinogradUnit);
+  const int64_t width = shape.unit_columns(unit);
   const int64_t points = shape.points();
   const float* weights = task.weights + unit * points * depth * kWinogradUnit;
   const float* in = task.transformed + first * depth;
@@ -127,17 +140,21 @@ HWY_INLINE void transform_units(const WinogradShape& shape, const float* weights
   const D d;
   const hn::RebindToSigned<D> di;
   const int64_t depth = shape.in_channels;
-  const auto next_output = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(depth * kTaps)));
+  const int64_t size = depth * kTaps;  // of an output channel
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t first = unit * kWinogradUnit;
-    const int64_t width = std::min(kWinogradUnit, shape.out_channels - first);
+    const int64_t width = shape.unit_columns(unit);
     float* to = transformed + unit * kPoints * depth * kWinogradUnit;
     for (int64_t column = 0; column < width; column += winograd_lanes()) {
+      // Columns without a channel repeat the last one: what they give is not stored.
+      const int64_t channel = std::min(first + column, shape.out_channels - 1);
+      const auto last = hn::Set(di, static_cast<int32_t>(shape.out_channels - 1 - channel));
+      const auto next_output = hn::Mul(hn::Min(hn::Iota(di, 0), last), hn::Set(di, static_cast<int32_t>(size)));
       const int64_t panel = column / panel_width() * panel_width();
       const int64_t panel_columns = std::min(panel_width(), width - panel);
       for (int64_t k = 0; k < depth; ++k) {
         V out[kPoints];
-        transform(weights + ((first + column) * depth + k) * kTaps, next_output, out);
+        transform(weights + channel * size + k * kTaps, next_output, out);
         float* at = to + panel * depth + k * panel_columns + (column - panel);
         for (int64_t p = 0; p < kPoints; ++p) hn::StoreU(out[p], d, at + p * depth * width);
       }
