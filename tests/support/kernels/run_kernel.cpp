@@ -1,8 +1,27 @@
 #include "support/kernels/run_kernel.h"
 
+#include <cstring>
+
 #include "graph/run_reference.h"
 
 namespace autograph {
+namespace {
+
+// Memory for these dims in a layout, which may pad channels: of as many elements, in one row.
+Tensor memory_for(DType dtype, const Dims& dims, Layout layout) {
+  int64_t elements = 1;
+  for (const int64_t extent : padded_dims(layout, dims)) elements *= extent;
+  return Tensor::zeros(dtype, {elements});
+}
+
+// The numbers of a tensor at the front of memory that has room for a layout.
+Tensor with_room(const Tensor& from, Layout layout) {
+  Tensor to = memory_for(from.dtype(), from.dims(), layout);
+  std::memcpy(to.mutable_raw(), from.raw(), from.size_bytes());
+  return to;
+}
+
+}  // namespace
 
 KernelCase::KernelCase(const OpDef& op, OpSample sample, KernelSetup setup)
     : test_(make_sample_graph(op, sample, false, setup.constant_weights)), setup_(setup) {
@@ -11,6 +30,11 @@ KernelCase::KernelCase(const OpDef& op, OpSample sample, KernelSetup setup)
     inputs_.push_back(sample.inputs[k].is_tensor() ? sample.inputs[k].tensor() : Tensor());
     input_types_.push_back(inputs_.back().is_present() ? inputs_.back().type() : Type());
     input_views_.push_back(inputs_.back().is_present() ? inputs_.back().view() : TensorView());
+    const Layout layout = setup.variant ? setup.variant->input(k) : Layout::row_major;
+    if (layout != Layout::row_major) {
+      padded_.push_back(with_room(inputs_.back(), layout));
+      input_views_.back() = TensorView(inputs_.back().dtype(), inputs_.back().dims(), padded_.back().mutable_raw());
+    }
     // Lists of axes are constants in every graph.
     const bool known = (setup.constant_weights && k > 0 && k < setup.first_unknown) || is_shape_like(sample.inputs[k]);
     constants_.push_back(known ? inputs_.back() : Tensor());
@@ -47,8 +71,15 @@ KernelRun::KernelRun(const KernelDef& def, const KernelCase& of) : case_(of) {
   state_ = kernel_->new_state();
   scratch_ = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel_->scratch_bytes())});
   for (size_t k = 0; k < call.outputs.size(); ++k) {
-    outputs_.push_back(Tensor::empty(call.outputs[k].dtype(), call.output_dims(k)));
-    output_views_.push_back(outputs_.back().view());
+    const DType dtype = call.outputs[k].dtype();
+    const Layout layout = call.variant ? call.variant->output(k) : Layout::row_major;
+    if (layout == Layout::row_major) {
+      outputs_.push_back(Tensor::empty(dtype, call.output_dims(k)));
+      output_views_.push_back(outputs_.back().view());
+    } else {
+      outputs_.push_back(memory_for(dtype, call.output_dims(k), layout));
+      output_views_.emplace_back(dtype, call.output_dims(k), outputs_.back().mutable_raw());
+    }
   }
 }
 

@@ -16,7 +16,7 @@ struct KernelSetup {
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
   int threads = 1;
   bool constant_weights = false;           ///< All inputs but the first are known when it is prepared.
-  const KernelVariant* variant = nullptr;  ///< Must outlive the case; inputs are then in its layouts.
+  const KernelVariant* variant = nullptr;  ///< Must outlive the case; inputs are taken to be in its layouts.
   bool exact = false;                      ///< See KernelCall.
   PackedConstants* packed = nullptr;       ///< See KernelCall; must outlive the case.
   size_t first_unknown = kNone;            ///< With constant weights: this input and those behind it are not known.
@@ -34,6 +34,7 @@ class KernelCase {
  private:
   TestGraph test_;
   std::vector<Tensor> inputs_;
+  std::vector<Tensor> padded_;  // of variants whose layouts need more room
   std::vector<Tensor> constants_;
   std::vector<TensorView> input_views_;
   std::vector<Type> input_types_, output_types_;
@@ -48,6 +49,7 @@ class KernelRun {
   const std::string& refusal() const { return refusal_; }
   /// Runs it, as often as wanted.
   void run();
+  /// In one row where the variant has layouts.
   const std::vector<Tensor>& outputs() const { return outputs_; }
 
  private:

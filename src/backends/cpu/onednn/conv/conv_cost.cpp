@@ -20,12 +20,13 @@ struct Efficiency {
   double blocked;                   // also for row-major
   double channels_last;
 };
-constexpr Efficiency kPointwise[] = {{"brgconv_1x1", 0.72, 0.75}, {"jit_1x1", 0.73, 0.64}, {"jit:avx512", 0.53, 0.57}};
+constexpr double kSlow = 0.1;
+constexpr Efficiency kPointwise[] = {
+    {"brgconv_1x1", 0.72, 0.75}, {"jit_1x1", 0.73, 0.64}, {"jit:avx512", 0.53, 0.57}, {"x64:gemm", 0.58, kSlow}};
 constexpr Efficiency kDepthwise[] = {{"jit_dw", 0.25, 0.29}, {"brdgmm_dw", 0.18, 0.18}};
 constexpr Efficiency kOther[] = {{"jit_fp32_wino_2x3", 0.78, 0.78}, {"jit_wino_4x3", 0.70, 0.70},
                                  {"brgconv", 0.70, 0.70},           {"jit:avx512", 0.68, 0.62},
                                  {"jit:avx2", 0.45, 0.39},          {"jit:sse41", 0.3, 0.25}};
-constexpr double kSlow = 0.1;
 constexpr double kSlowDepthwise = 0.02;
 
 template <size_t size>
@@ -48,13 +49,20 @@ double efficiency(const AnchoredCall& conv, std::string_view implementation, Lay
   return look_up(kOther, implementation, layout, kSlow);
 }
 
-// How much of a vector of output channels a layer has, where it has less than one: the rest is computed as well.
+// How much of its last vector of output channels a layer fills, and of input channels where these are transformed, too:
+// the rest is computed as well.
 double filled_part(const AnchoredCall& conv, std::string_view implementation) {
-  const Dims w = conv.dims(1);
+  if (conv.attributes().integer("group") != 1 || implementation.find("gemm:") != std::string_view::npos) return 1;
   const int64_t block = native_block() == Layout::blocked16 ? 16 : 8;
-  const bool is_vectors =
-      conv.attributes().integer("group") == 1 && implementation.find("gemm:") == std::string_view::npos;
-  return is_vectors && w[0] < block ? static_cast<double>(w[0]) / static_cast<double>(block) : 1.0;
+  const auto filled = [&](int64_t channels) {
+    return static_cast<double>(channels) / static_cast<double>((channels + block - 1) / block * block);
+  };
+  const Dims w = conv.dims(1);
+  const bool is_winograd = implementation.find("wino") != std::string_view::npos;
+  // Products at points take as long to begin as some more input channels.
+  constexpr double kDepthToStart = 4;
+  const auto depth = static_cast<double>(w[1]);
+  return filled(w[0]) * (is_winograd ? filled(w[1]) * depth / (depth + kDepthToStart) : 1);
 }
 
 }  // namespace

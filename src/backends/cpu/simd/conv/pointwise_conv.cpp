@@ -154,9 +154,15 @@ double cost_us(const AnchoredCall& conv, int threads) {
   constexpr double kStartUs = 3;
   constexpr double kFlopsPerUsAndThread = 88e3;
   constexpr double kBytesPerUs = 20e3;
+  constexpr double kHalfPanel = 1.25;  // by how much a panel of one vector is slower
   const KernelCall anchor = conv.anchor_call(threads);
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
-  return kStartUs + cost.flops / (kFlopsPerUsAndThread * threads) + cost.bytes / kBytesPerUs;
+  const int64_t channels = conv.dims(kW)[0], lanes = pointwise_panel_width() / 2;
+  const int64_t vectors = (channels + lanes - 1) / lanes, half = vectors % 2;
+  const double columns =
+      (static_cast<double>(vectors - half) + kHalfPanel * static_cast<double>(half)) * static_cast<double>(lanes);
+  const double flops = cost.flops * columns / static_cast<double>(channels);
+  return kStartUs + flops / (kFlopsPerUsAndThread * threads) + cost.bytes / kBytesPerUs;
 }
 
 std::vector<KernelVariant> variants(const KernelCall& call) {

@@ -29,8 +29,8 @@ constexpr size_t kB = 2;
 constexpr int64_t kTransformedElements = int64_t{96} * 1024;
 // A unit's weights are read from further away: they should meet this many tiles.
 constexpr int64_t kMinTiles = 24;
-// Less are mostly waste: vectors have up to 16.
-constexpr int64_t kMinChannels = 8;
+// With less, transforms take longer than the products that they save.
+constexpr int64_t kMinChannels = 16;
 // Elements of transformed weights that the second cache can hold.
 constexpr int64_t kSmallWeights = int64_t{640} * 1024;
 
@@ -84,7 +84,7 @@ std::string why_not(const KernelCall& call) {
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (conv->attributes().integer("group") != 1) return "groups";
   if (!is_dense(*conv)) return "strides";
-  if (std::min(x[1], w[0]) < kMinChannels) return "less than 8 channels";
+  if (std::min(x[1], w[0]) < kMinChannels) return "less than 16 channels";
   if (conv->output().shape().num_elements().value_or(0) == 0) return "an empty output";
   if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;
   return read_conv_steps(*conv, read_channel_scale(*conv).num_ops).refusal;
@@ -189,13 +189,18 @@ Prepared prepare(const KernelCall& call) {
   return {std::make_unique<WinogradKernel>(call, *conv), ""};
 }
 
-// Fitted to the ratio to direct convolutions of well-known networks (`bench_kernels conv`), AVX-512 with two threads.
+// Fitted to the ratio to direct convolutions of well-known networks and of few channels (`bench_kernels conv`,
+// `bench_kernels few`), AVX-512 with two threads.
 double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads) {
   constexpr double kStartUs = 6;
-  constexpr double kFlopsPerUsAndThread = 88e3;
-  constexpr double kTransformedPerUsAndThread = 6.4e3;  // elements of tiles of six rows and columns
+  constexpr double kFlopsPerUsAndThread = 96e3;
+  constexpr double kTransformedPerUsAndThread = 5e3;  // elements of tiles of six rows and columns
   constexpr double kBytesPerUs = 20e3;
   constexpr double kWeightBytesPerUs = 30e3;
+  // A product takes as long to begin and to store as this many more input channels.
+  constexpr int64_t kDepthToStart = 16;
+  // By how much a panel of half the width is slower.
+  constexpr double kHalfPanel = 1.5;
   const KernelCall anchor = conv.anchor_call(threads);
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
   // Fewer tiles leave registers idle.
@@ -203,7 +208,10 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
   const double tiles = static_cast<double>(std::max(kFewTiles, shape.tiles()) * shape.points());
   const int64_t in_vectors = (shape.in_channels + kWinogradChannels - 1) / kWinogradChannels;
   const double channels = static_cast<double>(in_vectors * kWinogradChannels + shape.padded_out_channels());
-  const double products = tiles * static_cast<double>(shape.in_channels * shape.padded_out_channels());
+  const int64_t half = shape.padded_out_channels() % kWinogradUnit;
+  const double columns =
+      static_cast<double>(shape.padded_out_channels() - half) + kHalfPanel * static_cast<double>(half);
+  const double products = tiles * static_cast<double>(shape.in_channels + kDepthToStart) * columns;
   const int64_t given = shape.taps[0] * shape.taps[1];
   const int64_t further_elements = shape.weight_elements() * (shape.points() - given) / shape.points();
   const double further_weights = static_cast<double>(further_elements) * sizeof(float);

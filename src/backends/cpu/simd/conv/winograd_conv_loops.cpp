@@ -75,7 +75,7 @@ struct InputTile {
   bool row_inside[kIn] = {};
   bool column_inside[kIn] = {};
 
-  // kWhole: all pixels and channels exist.
+  // kWhole: all pixels exist, and whole vectors can be read.
   template <bool kWhole>
   HWY_INLINE V load(int i, const float* from, bool inside) const {
     if (kWhole) return hn::LoadU(D(), from + i * row);
@@ -110,6 +110,7 @@ void transform_inputs(const WinogradTask& task) {
   const WinogradShape& shape = task.shape;
   const int64_t pixels = shape.in[0] * shape.in[1];
   const int64_t plane = winograd_plane(task.tiles, shape.in_channels);
+  const float* end = task.x + shape.batch * shape.in_channels * pixels;
   for (int64_t t = 0; t < task.tiles; ++t) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
     const int64_t row = place.row - shape.pad[0];
@@ -124,11 +125,14 @@ void transform_inputs(const WinogradTask& task) {
     }
     const float* first =
         task.x + place.instance * shape.in_channels * pixels + (row * shape.in[1] + column) * shape.in_block;
+    const int64_t reach = (kIn - 1) * (tile.row + tile.pixel) + winograd_lanes();
     float* out = task.transformed + t * shape.in_channels;
     for (int64_t c = 0; c < shape.in_channels; c += winograd_lanes()) {
       tile.x = first + channel_offset(c, shape.in_block, pixels);
       tile.channels = shape.in_channels - c;
-      if (whole && tile.channels >= winograd_lanes()) {
+      // What a vector has beyond its channels belongs to the next pixel, and the next tile is written over what becomes
+      // of it; only behind the last pixel of all there is nothing to read.
+      if (whole && (tile.channels >= winograd_lanes() || tile.x + reach <= end)) {
         transform_inputs_of<true>(tile, out + c, plane);
       } else {
         transform_inputs_of<false>(tile, out + c, plane);

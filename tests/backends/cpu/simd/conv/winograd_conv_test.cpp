@@ -29,8 +29,8 @@ Dims draw_line(Random& random) {
 // a vector, phases of a dilation that are not equally large, more of them than outputs.
 OpSample random_conv(Random& random, const Dims& taps) {
   const bool whole = draw_bool(random);
-  const int64_t in = whole ? 16 * draw(random, 1, 3) : draw(random, 8, 40);
-  const int64_t out = whole ? 16 * draw(random, 1, 5) : draw(random, 8, 70);
+  const int64_t in = whole ? 16 * draw(random, 1, 3) : draw(random, 16, 40);
+  const int64_t out = whole ? 16 * draw(random, 1, 5) : draw(random, 16, 70);
   const size_t rank = taps.size();
   Dims x{draw(random, 1, 2), in}, w{out, in}, pads(2 * rank, 0), dilations(rank, 1);
   for (size_t a = 0; a < rank; ++a) {
@@ -167,8 +167,8 @@ TEST(WinogradConv, RefusesWhatItHasNoLoopsFor) {
   EXPECT_EQ(refusal({32, 32, 9}, {}), others);
   EXPECT_EQ(refusal({32, 32, 3, 3, 3}, {}), others);
   EXPECT_EQ(refusal({32, 16, 3, 3}, {{"group", int64_t{2}}}), "groups");
-  EXPECT_EQ(refusal({8, 32, 3, 3}, {}), "");
-  EXPECT_EQ(refusal({7, 32, 3, 3}, {}), "less than 8 channels");
+  EXPECT_EQ(refusal({17, 32, 3, 3}, {}), "");
+  EXPECT_EQ(refusal({15, 32, 3, 3}, {}), "less than 16 channels");
   EXPECT_EQ(refusal({32, 32, 3, 3}, {{"strides", std::vector<int64_t>{2, 2}}}), "strides");
   EXPECT_EQ(refusal({32, 32, 3, 3}, {{"dilations", std::vector<int64_t>{1, 2}}}), "");
   EXPECT_EQ(refusal({32, 32, 3, 3}, {}, {1, false}), "unknown weights");

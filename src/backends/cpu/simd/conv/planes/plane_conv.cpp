@@ -166,12 +166,14 @@ Prepared prepare(const KernelCall& call) {
   return {std::make_unique<PlaneConv>(call, *conv), ""};
 }
 
-// Inputs are loaded once for up to four channels of the output, and the ends of rows cost whole vectors.
+// Inputs are loaded once for up to four channels of the output, the ends of rows cost whole vectors, and each row of
+// four channels takes its time to begin.
 double cost_us(const AnchoredCall& conv, int threads) {
   constexpr double kStartUs = 3;
-  constexpr double kBytesPerUs = 15e3;
+  constexpr double kBytesPerUs = 20e3;
   constexpr double kFlopsPerUsAndLane = 6e3;  // of a thread
   constexpr double kPartOfOne = 0.7;
+  constexpr double kRowUs = 0.15;
   const PlaneShape shape = plane_shape(conv.attributes(), conv.dims(kX), conv.dims(kW));
   const KernelCall anchor = conv.anchor_call(threads);
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
@@ -179,7 +181,8 @@ double cost_us(const AnchoredCall& conv, int threads) {
   const int64_t whole = (shape.columns.out + lanes - 1) / lanes * lanes;
   const double filled = static_cast<double>(shape.columns.out) / static_cast<double>(whole);
   const double rate = kFlopsPerUsAndLane * static_cast<double>(lanes) * filled * (outputs < 3 ? kPartOfOne : 1.0);
-  return kStartUs + cost.flops / (rate * threads) + cost.bytes / (kBytesPerUs * threads);
+  const double rows = static_cast<double>(conv.dims(kX)[0] * shape.rows.out * ((outputs + 3) / 4));
+  return kStartUs + (cost.flops / rate + kRowUs * rows) / threads + cost.bytes / kBytesPerUs;
 }
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
