@@ -23,6 +23,17 @@ void on_every_isa(const Body& body) {
   }
 }
 
+/// Like on_every_isa(), and once more without VNNI where the best one has it.
+template <class Body>
+void with_and_without_vnni(const Body& body) {
+  on_every_isa(body);
+  if (!simd::has_wide_vnni()) return;
+  simd::forbid_wide_vnni(true);
+  SCOPED_TRACE("without VNNI");
+  body();
+  simd::forbid_wide_vnni(false);
+}
+
 inline std::vector<Datum> as_datums(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
 
 /// The kernel's outputs equal the reference's; the kernel must take the call.

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include <hwy/highway.h>
+#include "backends/cpu/simd/isa.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
@@ -122,7 +123,7 @@ HWY_INLINE void add_pair_products(const int16_t* rows, int64_t stride, const int
                                   PairV (&sums)[kCount][kPairVectors]) {
 #if HWY_TARGET == HWY_AVX3
   // CPUs with VNNI that lack other things of Highway's next target multiply and add in one instruction.
-  if (__builtin_cpu_supports("avx512vnni")) {
+  if (has_wide_vnni()) {
     constexpr int kParts = kCount == 1 ? 4 : kCount <= 3 ? 2 : 1;
     return add_pair_products_in_parts<true, kParts>(rows, stride, panel, pairs, sums);
   }

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <limits>
 
+#include "backends/cpu/simd/isa.h"
 #include "base/check.h"
 
-#define HWY_WANT_AVX3_DL 1
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/recurrent/byte_gates.cpp"
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
@@ -70,19 +70,40 @@ HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Does VNNI multiply bytes, or do other instructions multiply pairs of 16-bit numbers?
-#define AG_IS_VNNI (HWY_TARGET == HWY_AVX3_DL)
-#define AG_HAS_BYTE_PRODUCTS (AG_IS_VNNI || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)
+#define AG_HAS_BYTE_PRODUCTS (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)
+// Have CPUs of this target VNNI, or some of them?
+#define AG_MAY_HAVE_VNNI (HWY_TARGET == HWY_AVX3)
 
-// Bytes of the depth that lie together in a panel, and bytes that a number of a row takes.
-constexpr int64_t kGroup = AG_IS_VNNI ? kQuad : 2;
-constexpr int64_t kNumberBytes = AG_IS_VNNI ? 3 : 4;
+// How numbers of a row lie in memory, and the bytes of the depth that they are multiplied with. Four bytes at once,
+// with VNNI: all high bytes of a row, all middle ones and all low ones. Without, two: high parts and low ones of 16
+// bits.
+struct Quads {
+  static constexpr int64_t kGroup = kQuad;
+  static constexpr int64_t kNumberBytes = 3;
+};
+struct Pairs {
+  static constexpr int64_t kGroup = 2;
+  static constexpr int64_t kNumberBytes = 4;
+};
+
+// Runs `body` for the layout of this CPU.
+template <class Body>
+HWY_INLINE auto with_layout(const Body& body) {
+#if AG_MAY_HAVE_VNNI
+  if (has_wide_vnni()) return body(Quads());
+#endif
+  return body(Pairs());
+}
 
 // Bytes before the peaks of a row.
+template <class Layout>
 constexpr int64_t peaks_offset(int64_t depth) {
-  return static_cast<int64_t>(sizeof(RowHead)) + kNumberBytes * padded_depth(depth);
+  return static_cast<int64_t>(sizeof(RowHead)) + Layout::kNumberBytes * padded_depth(depth);
 }
-constexpr int64_t row_size(int64_t depth) { return (peaks_offset(depth) + padded_depth(depth)) / 4; }
+template <class Layout>
+constexpr int64_t row_size(int64_t depth) {
+  return (peaks_offset<Layout>(depth) + padded_depth(depth)) / 4;
+}
 
 #if AG_HAS_BYTE_PRODUCTS
 
@@ -126,15 +147,15 @@ HWY_INLINE Magnitudes magnitudes(const float* x, int64_t depth) {
           hn::GetLane(hn::SumOfLanes(d, hn::Add(squares[0], squares[1])))};
 }
 
-#if AG_IS_VNNI
+#if AG_MAY_HAVE_VNNI
 
 // The lowest byte of each lane.
 HWY_INLINE void store_lowest_bytes(VI v, uint8_t* to) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(v.raw));
 }
 
-// Of q + kMiddle stand there all high bytes, all middle ones and all low ones.
-HWY_INLINE void store_numbers(VI q, int64_t k, int64_t depth, void* to) {
+// Bytes of q + kMiddle.
+HWY_INLINE void store_numbers(Quads, VI q, int64_t k, int64_t depth, void* to) {
   const VI shifted = hn::Add(q, hn::Set(DI(), kMiddle));
   auto* const at = static_cast<uint8_t*>(to) + k;
   store_lowest_bytes(hn::ShiftRight<16>(shifted), at);
@@ -142,10 +163,10 @@ HWY_INLINE void store_numbers(VI q, int64_t k, int64_t depth, void* to) {
   store_lowest_bytes(shifted, at + 2 * padded_depth(depth));
 }
 
-#else
+#endif
 
-// All high parts and all low ones of q = 256 * high + low, of 16 bits each.
-HWY_INLINE void store_numbers(VI q, int64_t k, int64_t depth, void* to) {
+// q = 256 * high + low.
+HWY_INLINE void store_numbers(Pairs, VI q, int64_t k, int64_t depth, void* to) {
   const DI d;
   const hn::Rebind<int16_t, DI> half;
   const VI high = hn::ShiftRight<8>(hn::Add(q, hn::Set(d, 128)));
@@ -153,8 +174,6 @@ HWY_INLINE void store_numbers(VI q, int64_t k, int64_t depth, void* to) {
   hn::StoreU(hn::DemoteTo(half, high), half, at);
   hn::StoreU(hn::DemoteTo(half, hn::Sub(q, hn::ShiftLeft<8>(high))), half, at + padded_depth(depth));
 }
-
-#endif
 
 // Of the numbers up to `top`, and how many there are beyond.
 struct MagnitudesBelow {
@@ -201,11 +220,12 @@ HWY_INLINE RowTop find_top(const float* x, int64_t depth, bool keeps_low) {
 }
 
 // Cuts numbers to what has a place, and notes what is cut off.
+template <class Layout>
 HWY_NOINLINE VF cut_peaks(VF v, int64_t k, int64_t depth, RowHead* head) {
   const DF d;
   HWY_ALIGN float numbers[kLanes];
   hn::Store(v, d, numbers);
-  auto* const peaks = reinterpret_cast<Peak*>(reinterpret_cast<char*>(head) + peaks_offset(depth));
+  auto* const peaks = reinterpret_cast<Peak*>(reinterpret_cast<char*>(head) + peaks_offset<Layout>(depth));
   for (int64_t i = 0; i < kLanes; ++i) {
     if (!(std::fabs(numbers[i]) > kLargest + kSlack)) continue;
     const float cut = std::copysign(kLargest, numbers[i]);
@@ -215,6 +235,7 @@ HWY_NOINLINE VF cut_peaks(VF v, int64_t k, int64_t depth, RowHead* head) {
   return hn::Load(d, numbers);
 }
 
+template <class Layout>
 void prepare_row(const float* x, int64_t depth, bool keeps_low, float* prepared) {
   const DF d;
   const DI di;
@@ -228,15 +249,16 @@ void prepare_row(const float* x, int64_t depth, bool keeps_low, float* prepared)
   VF sum = hn::Zero(d);
   for (int64_t k = 0; k < padded_depth(depth); k += kLanes) {
     VF v = k < depth ? hn::Mul(load_row(x + k, depth - k), factor) : hn::Zero(d);
-    if (!hn::AllFalse(d, hn::Gt(hn::Abs(v), most))) v = cut_peaks(v, k, depth, head);
+    if (!hn::AllFalse(d, hn::Gt(hn::Abs(v), most))) v = cut_peaks<Layout>(v, k, depth, head);
     const VI q = hn::And(hn::Add(hn::NearestInt(v), half), kept);
     sum = hn::Add(sum, hn::ConvertTo(d, q));
-    store_numbers(q, k, depth, head + 1);
+    store_numbers(Layout(), q, k, depth, head + 1);
   }
   head->scale = is_zero && top == top ? 0.0F : top / kLargest;
   head->sum = hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
+template <class Layout>
 struct ByteTile {
   const float* rows;
   int64_t row_size;
@@ -247,27 +269,35 @@ struct ByteTile {
 
   HWY_INLINE const RowHead& head(int64_t row) const { return *reinterpret_cast<const RowHead*>(rows + row * row_size); }
   HWY_INLINE const Peak* peaks(int64_t row) const {
-    return reinterpret_cast<const Peak*>(reinterpret_cast<const char*>(&head(row)) + peaks_offset(depth));
+    return reinterpret_cast<const Peak*>(reinterpret_cast<const char*>(&head(row)) + peaks_offset<Layout>(depth));
   }
   HWY_INLINE const uint8_t* bytes(int64_t row) const { return reinterpret_cast<const uint8_t*>(&head(row) + 1); }
 };
 
-// One byte of each column.
-HWY_INLINE VF load_weights(const ByteTile& tile, int64_t k, int vector) {
-  const DI d;
-  constexpr int kBits = 32 / kGroup;  // that a byte has to itself once its group is widened to 32 bits
-  const uint8_t* const group = tile.panel + kHead + (k / kGroup * kVectors + vector) * kLanes * kGroup;
-#if AG_IS_VNNI
-  const VI bytes = hn::BitCast(d, hn::LoadU(hn::Repartition<uint8_t, DI>(), group));
-#else
-  const VI bytes = hn::BitCast(d, load_pairs(reinterpret_cast<const int8_t*>(group)));
+// The bytes of one vector of columns, each group widened to 32 bits.
+HWY_INLINE VI load_group(Pairs, const uint8_t* group) {
+  return hn::BitCast(DI(), load_pairs(reinterpret_cast<const int8_t*>(group)));
+}
+
+#if AG_MAY_HAVE_VNNI
+HWY_INLINE VI load_group(Quads, const uint8_t* group) {
+  return hn::BitCast(DI(), hn::LoadU(hn::Repartition<uint8_t, DI>(), group));
+}
 #endif
+
+// One byte of each column.
+template <class Layout>
+HWY_INLINE VF load_weights(const ByteTile<Layout>& tile, int64_t k, int vector) {
+  constexpr int64_t kGroup = Layout::kGroup;
+  constexpr int kBits = 32 / kGroup;  // that a byte has to itself
+  const uint8_t* const group = tile.panel + kHead + (k / kGroup * kVectors + vector) * kLanes * kGroup;
   const auto above = static_cast<int>((kGroup - 1 - k % kGroup) * kBits);
-  return hn::ConvertTo(DF(), hn::ShiftRight<32 - kBits>(hn::ShiftLeftSame(bytes, above)));
+  return hn::ConvertTo(DF(), hn::ShiftRight<32 - kBits>(hn::ShiftLeftSame(load_group(Layout(), group), above)));
 }
 
 // Sums of q times bytes to c.
-HWY_INLINE void finish_tile(const ByteTile& tile, int64_t row, int vector, VF sum) {
+template <class Layout>
+HWY_INLINE void finish_tile(const ByteTile<Layout>& tile, int64_t row, int vector, VF sum) {
   const DF d;
   const auto* head = reinterpret_cast<const float*>(tile.panel) + vector * kLanes;
   const VF scale = hn::LoadU(d, head + kVectors * kLanes);
@@ -282,7 +312,7 @@ HWY_INLINE void finish_tile(const ByteTile& tile, int64_t row, int vector, VF su
   hn::StoreU(hn::Mul(sum, hn::Mul(scale, hn::Set(d, of_row.scale))), d, tile.c + row * tile.c_stride + vector * kLanes);
 }
 
-#if AG_IS_VNNI
+#if AG_MAY_HAVE_VNNI
 
 constexpr int kBytes = 3;  // of a number
 
@@ -310,7 +340,7 @@ HWY_INLINE VF join_sums(const VI* sums) {
 
 // kParts sums for each element hide how long a multiplication takes where there are few rows.
 template <int kUsed, int kRows, int kParts>
-HWY_NOINLINE void multiply_tile(const ByteTile& tile) {
+HWY_NOINLINE void multiply_tile(const ByteTile<Quads>& tile) {
   const DI d;
   VI sums[kRows][kParts][kVectors][kUsed];
 #pragma GCC unroll 6
@@ -363,7 +393,7 @@ HWY_NOINLINE void multiply_tile(const ByteTile& tile) {
 }
 
 // So many rows that their sums, weights and one factor fit the registers. Returns how many it took.
-HWY_INLINE int64_t multiply_rows(const ByteTile& tile, int64_t rows) {
+HWY_INLINE int64_t multiply_rows(const ByteTile<Quads>& tile, int64_t rows) {
   constexpr int64_t kMostWide = 4, kMost = 6;
   rows = std::min(rows, kMost);
   bool is_wide = false;
@@ -384,11 +414,11 @@ HWY_INLINE int64_t multiply_rows(const ByteTile& tile, int64_t rows) {
   return rows;
 }
 
-#else
+#endif
 
 // High parts times bytes; with kIsWide low ones, too. Sums of so many pairs fit 32 bits.
 template <bool kIsWide, int kRows>
-HWY_NOINLINE void multiply_tile(const ByteTile& tile) {
+HWY_NOINLINE void multiply_tile(const ByteTile<Pairs>& tile) {
   constexpr int64_t kMostPairs = 256;
   const DF d;
   const int64_t pairs = kQuad / 2 * num_quads(tile.depth), stride = 2 * tile.row_size;
@@ -423,7 +453,7 @@ HWY_NOINLINE void multiply_tile(const ByteTile& tile) {
 }
 
 // Returns how many it took.
-HWY_INLINE int64_t multiply_rows(const ByteTile& tile, int64_t rows) {
+HWY_INLINE int64_t multiply_rows(const ByteTile<Pairs>& tile, int64_t rows) {
   constexpr int64_t kMost = 6;
   rows = std::min(rows, kMost);
   bool is_wide = false;
@@ -445,22 +475,23 @@ HWY_INLINE int64_t multiply_rows(const ByteTile& tile, int64_t rows) {
   return rows;
 }
 
-#endif
-
 void prepare_rows(const GateRows& rows, int64_t depth, bool keeps_low, float* prepared) {
-  for (int64_t r = 0; r < rows.count; ++r) {
-    prepare_row(rows.values + r * rows.stride, depth, keeps_low, prepared + r * row_size(depth));
-  }
+  with_layout([&]<class Layout>(Layout) {
+    for (int64_t r = 0; r < rows.count; ++r) {
+      prepare_row<Layout>(rows.values + r * rows.stride, depth, keeps_low, prepared + r * row_size<Layout>(depth));
+    }
+  });
 }
 
-void multiply_panels(const ByteProduct& product, int64_t panel_size) {
+template <class Layout>
+void multiply_panels_of(const ByteProduct& product, int64_t panel_size) {
   for (int64_t p = 0; p < product.num_panels; ++p) {
-    ByteTile tile{product.rows,
-                  row_size(product.depth),
-                  product.depth,
-                  product.panels + p * panel_size,
-                  product.c + p * kVectors * kLanes,
-                  product.c_stride};
+    ByteTile<Layout> tile{product.rows,
+                          row_size<Layout>(product.depth),
+                          product.depth,
+                          product.panels + p * panel_size,
+                          product.c + p * kVectors * kLanes,
+                          product.c_stride};
     for (int64_t rest = product.count; rest > 0;) {
       const int64_t done = multiply_rows(tile, rest);
       tile.rows += done * tile.row_size;
@@ -468,6 +499,10 @@ void multiply_panels(const ByteProduct& product, int64_t panel_size) {
       rest -= done;
     }
   }
+}
+
+void multiply_panels(const ByteProduct& product, int64_t panel_size) {
+  with_layout([&]<class Layout>(Layout) { multiply_panels_of<Layout>(product, panel_size); });
 }
 
 #else
@@ -478,8 +513,12 @@ void multiply_panels(const ByteProduct&, int64_t) { AG_CHECK(false, "no byte pro
 #endif
 
 bool are_byte_products_here() { return AG_HAS_BYTE_PRODUCTS; }
-int64_t row_size_of_target(int64_t depth) { return row_size(depth); }
-int64_t group_of_target() { return kGroup; }
+int64_t row_size_of_target(int64_t depth) {
+  return with_layout([&]<class Layout>(Layout) { return row_size<Layout>(depth); });
+}
+int64_t group_of_target() {
+  return with_layout([]<class Layout>(Layout) { return Layout::kGroup; });
+}
 
 }  // namespace autograph::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

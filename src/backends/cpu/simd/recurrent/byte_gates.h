@@ -1,7 +1,7 @@
 // The products of recurrent_layer.h with weights of 8 bits, which stay so in memory. x and h are rounded to 16 bits of
 // the largest magnitude of their row, but for single numbers far above the others, which count by themselves. Sums are
-// exact: where a CPU sums four products of bytes in one instruction (AVX-512 with VNNI and what else came with Ice
-// Lake), bytes are multiplied one after the other; other CPUs multiply pairs of 16-bit numbers (AVX2, AVX-512).
+// exact: where a CPU sums four products of bytes in one instruction (AVX-512 VNNI), bytes are multiplied one after the
+// other; other CPUs multiply pairs of 16-bit numbers (AVX2, AVX-512).
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ void expect_same(const OpSample& sample, const KernelSetup& setup) {
 }
 
 TEST(IntegerMatmul, AnyShape) {
-  on_every_isa([] {
+  with_and_without_vnni([] {
     Random random(1);
     for (int i = 0; i < 300; ++i) {
       SCOPED_TRACE(i);
@@ -70,7 +70,7 @@ TEST(IntegerMatmul, LargeShapes) {
 
 // The largest sums that bytes can have.
 TEST(IntegerMatmul, SumsOfExtremes) {
-  on_every_isa([] {
+  with_and_without_vnni([] {
     for (const double low : {0.0, 255.0}) {
       Random random(3);
       const OpSample sample{.inputs = {draw_tensor(random, DType::u8, {3, 5001}, 255 - low, 255 - low),

@@ -78,7 +78,7 @@ class DynamicQuantizeLstm : public ::testing::Test {
 // On every instruction set that has byte products.
 template <class Body>
 void wherever_it_runs(const Body& body) {
-  on_every_isa([&] {
+  with_and_without_vnni([&] {
     if (simd::has_byte_products()) body();
   });
 }
@@ -179,6 +179,17 @@ TEST_F(DynamicQuantizeLstm, InfinityAndNanStayInTheirSequence) {
   x.mutable_data<float>()[25] = std::numeric_limits<float>::quiet_NaN();
   sample.inputs[0] = x;
   expect_definition(sample, {}, {1e-4, 5e-5});
+}
+
+// Bytes are multiplied four at a time wherever the CPU does so: a number is three of them, not two of 16 bits.
+TEST_F(DynamicQuantizeLstm, RowsAreBytesWithVnni) {
+  if (!simd::has_wide_vnni()) GTEST_SKIP() << "a CPU without VNNI";
+  constexpr int64_t kDepth = 64;
+  const int64_t size = simd::byte_row_size(kDepth);
+  simd::forbid_wide_vnni(true);
+  const int64_t size_without = simd::byte_row_size(kDepth);
+  simd::forbid_wide_vnni(false);
+  EXPECT_EQ((size_without - size) * static_cast<int64_t>(sizeof(float)), kDepth);
 }
 
 TEST_F(DynamicQuantizeLstm, SaysWhatItRefuses) {
