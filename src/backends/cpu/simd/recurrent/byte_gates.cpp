@@ -12,6 +12,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/recurrent/byte_gates.cpp"
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include "backends/cpu/simd/linear/pair_products-inl.h"
 
@@ -315,6 +316,9 @@ HWY_INLINE void finish_tile(const ByteTile<Layout>& tile, int64_t row, int vecto
 #if AG_MAY_HAVE_VNNI
 
 constexpr int kBytes = 3;  // of a number
+// Elements of weights from here to those that are fetched ahead, into the next panels. Weights that no second-level
+// cache holds are else waited for: the CPU looks ahead to the end of a page of memory, and these are few steps to it.
+constexpr int64_t kAhead = 512;
 
 // vpdpbusd, which Highway's target does not let the compiler know by name.
 HWY_INLINE VI add_products(VI sum, VI bytes, VI weights) {
@@ -361,7 +365,11 @@ HWY_NOINLINE void multiply_tile(const ByteTile<Quads>& tile) {
   const auto step = [&](int64_t quad, int p) HWY_ATTR {
     VI columns[kVectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) columns[v] = hn::LoadU(d, weights + (quad * kVectors + v) * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      const int32_t* const at = weights + (quad * kVectors + v) * kLanes;
+      hwy::Prefetch(at + kAhead);
+      columns[v] = hn::LoadU(d, at);
+    }
 #pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 3
