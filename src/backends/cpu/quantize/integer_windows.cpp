@@ -24,16 +24,20 @@ void IntegerWindows::fill(const uint8_t* channel, int64_t tap, int64_t begin, in
     return output * axis.stride - axis.pad_begin + k * axis.dilation;
   };
   const int64_t w = input(widths, 0, tap % widths.kernel), stride = widths.stride;
-  for (int64_t pixel = begin; pixel < begin + count;) {
-    const int64_t row = pixel / widths.out, at = pixel % widths.out;
-    const int64_t end = std::min(widths.out, at + begin + count - pixel);
-    const int64_t d = input(depths, row / heights.out, tap / widths.kernel / heights.kernel);
-    const int64_t h = input(heights, row % heights.out, tap / widths.kernel % heights.kernel);
+  const int64_t h_tap = tap / widths.kernel % heights.kernel, d_tap = tap / widths.kernel / heights.kernel;
+  // Divisions take as long as copying a row: they are done once, for where the pixels begin.
+  int64_t at = begin % widths.out, h_out = begin / widths.out % heights.out;
+  int64_t d_out = begin / widths.out / heights.out;
+  const int64_t inputs_right = widths.in - 1 - w;  // of the first output's
+  const int64_t most_last = inputs_right < 0 ? 0 : inputs_right / stride + 1;
+  const int64_t least_first = w >= 0 ? 0 : (stride - 1 - w) / stride;
+  for (int64_t rest = count; rest > 0; at = 0) {
+    const int64_t end = std::min(widths.out, at + rest);
+    const int64_t d = input(depths, d_out, d_tap), h = input(heights, h_out, h_tap);
     const bool is_inside = d >= 0 && d < depths.in && h >= 0 && h < heights.in;
     // Outputs [first, last) of [at, end) read inputs of the row.
-    int64_t last = is_inside && w < widths.in ? (widths.in - 1 - w) / stride + 1 : 0;
-    last = std::clamp(last, at, end);
-    const int64_t first = std::clamp(w >= 0 ? 0 : (stride - 1 - w) / stride, at, last);
+    const int64_t last = std::clamp(is_inside ? most_last : 0, at, end);
+    const int64_t first = std::clamp(least_first, at, last);
     std::fill(to, to + (first - at), outside);
     const uint8_t* from = channel + (d * heights.in + h) * widths.in + w;
     if (stride == 1) {
@@ -43,7 +47,10 @@ void IntegerWindows::fill(const uint8_t* channel, int64_t tap, int64_t begin, in
     }
     std::fill(to + (last - at), to + (end - at), outside);
     to += end - at;
-    pixel += end - at;
+    rest -= end - at;
+    if (++h_out < heights.out) continue;
+    h_out = 0;
+    ++d_out;
   }
 }
 
