@@ -294,6 +294,28 @@ TEST(SimdKernels, RecurrentLayersKeepNan) {
   });
 }
 
+// Neither an LSTM's input gate nor its output gate hides a NaN where it is shut.
+TEST(SimdKernels, ShutGatesKeepNan) {
+  constexpr int64_t kHidden = 3;
+  on_every_isa([] {
+    for (const int64_t gate : {0, 1}) {
+      SCOPED_TRACE(gate);
+      OpSample sample;
+      const Tensor weights = Tensor::zeros(DType::f32, {1, 4 * kHidden, kHidden});
+      Tensor biases = Tensor::zeros(DType::f32, {1, 8 * kHidden});
+      float* bias = biases.mutable_data<float>();
+      std::fill_n(bias + gate * kHidden, kHidden, -100.0F);
+      bias[3 * kHidden] = std::numeric_limits<float>::quiet_NaN();  // of the first element's candidate
+      sample.inputs = {Tensor::zeros(DType::f32, {1, 1, kHidden}), weights, weights, biases};
+      sample.num_outputs = 1;
+      KernelRun run(simd::recurrent_kernels()[0], KernelCase(*find_op("lstm"), sample));
+      run.run();
+      EXPECT_TRUE(std::isnan(run.outputs()[0].elements<float>()[0]));
+      EXPECT_EQ(run.outputs()[0].elements<float>()[1], 0);
+    }
+  });
+}
+
 // ---- Elementwise -----------------------------------------------------------------------------------------------
 
 TEST(SimdKernels, EveryElementwiseOpOnItsSamples) {

@@ -207,30 +207,48 @@ HWY_INLINE V erfc(D d, V x) {
   return hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfcBranch)), large, small);
 }
 
-/// Hyperbolic tangent of every x, as a ratio of two polynomials up to 7.9. From 8.3 on it is 1: else 1 - tanh^2, which
-/// slopes multiply by powers of x, would never vanish.
+template <class V>
+struct Ratio {
+  V over, under;
+};
+
+/// What tanh() divides: a ratio of two polynomials up to 7.9. From 8.3 on it is 1: else 1 - tanh^2, which slopes
+/// multiply by powers of x, would never vanish. `under` is from 0.004 to 1.
 template <class D, class V>
-HWY_INLINE V tanh(D d, V x) {
+HWY_INLINE Ratio<V> tanh_ratio(D d, V x) {
   const V clamped = at_least(d, hn::Set(d, -7.90531110763549805F), at_most(d, hn::Set(d, 7.90531110763549805F), x));
   const V s = hn::Mul(clamped, clamped);
   const V p = polynomial(d, s, hn::Set(d, -2.76076847742355e-16F), 2.00018790482477e-13F, -8.60467152213735e-11F,
                          5.12229709037114e-08F, 1.48572235717979e-05F, 6.37261928875436e-04F, 4.89352455891786e-03F);
   const V q = polynomial(d, s, hn::Set(d, 1.19825839466702e-06F), 1.18534705686654e-04F, 2.26843463243900e-03F,
                          4.89352518554385e-03F);
-  const V size = hn::Abs(x);
-  const V ratio = hn::Div(hn::Mul(clamped, p), q);
-  const V y = hn::IfThenElse(hn::Gt(size, hn::Set(d, 8.3F)), hn::CopySign(hn::Set(d, 1.0F), x), ratio);
-  return hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.0004F)), x, y);
+  const V size = hn::Abs(x), one = hn::Set(d, 1.0F);
+  const auto is_one = hn::Gt(size, hn::Set(d, 8.3F)), is_x = hn::Lt(size, hn::Set(d, 0.0004F));
+  const V over = hn::IfThenElse(is_one, hn::CopySign(one, x), hn::Mul(clamped, p));
+  return {hn::IfThenElse(is_x, x, over), hn::IfThenElse(hn::Or(is_one, is_x), one, q)};
 }
 
-/// 1 / (1 + e^-x) for every x; 0 where that would be below 2^-126. No number on the way is subnormal: each product with
-/// one takes a hundred cycles on processors of Intel.
+/// Hyperbolic tangent of every x.
 template <class D, class V>
-HWY_INLINE V sigmoid(D d, V x) {
-  const V end = hn::Set(d, 87.3F), one = hn::Set(d, 1.0F);
+HWY_INLINE V tanh(D d, V x) {
+  const auto [over, under] = tanh_ratio(d, x);
+  return hn::Div(over, under);
+}
+
+/// 1 + e^-x for every x; infinity from 2^126 on. No number on the way is subnormal: each product with one takes a
+/// hundred cycles on processors of Intel.
+template <class D, class V>
+HWY_INLINE V sigmoid_divisor(D d, V x) {
+  const V end = hn::Set(d, 87.3F);
   const auto reduced = reduce_exp(d, at_least(d, hn::Neg(end), at_most(d, end, hn::Neg(x))));
   const V power = hn::Mul(exp_fraction(d, reduced.f), power_of_two(d, reduced.n_bits));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Neg(end)), hn::Div(one, hn::Add(one, power)));
+  return hn::IfThenElse(hn::Lt(x, hn::Neg(end)), hn::Set(d, kInfinity), hn::Add(hn::Set(d, 1.0F), power));
+}
+
+/// 1 / (1 + e^-x) for every x; 0 where that would be below 2^-126.
+template <class D, class V>
+HWY_INLINE V sigmoid(D d, V x) {
+  return hn::Div(hn::Set(d, 1.0F), sigmoid_divisor(d, x));
 }
 
 /// x / (1 + 2^t) without a division, which takes as long as all the rest, to some units in the last place and |t| / 2
