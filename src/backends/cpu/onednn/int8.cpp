@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/quantize/integer_cost.h"
 
 namespace autograph {
 
@@ -127,6 +128,11 @@ Tensor int8_bias(const QuantizedCall& call) {
 
 Argument int8_weights(const QuantizedCall& call, const dnnl::memory::desc& given, const dnnl::memory::desc& wanted) {
   return {DNNL_ARG_WEIGHTS, false, static_cast<size_t>(call.w), given, wanted, call.signed_weights()};
+}
+
+std::vector<KernelVariant> integer_gemm_variants(const KernelCall& call) {
+  constexpr double kFlopsPerUsAndThread = 200e3;  // both sides are packed in each run
+  return integer_kernel_variants(call, kFlopsPerUsAndThread);
 }
 
 bool may_overflow(const QuantizedCall& call, std::string_view implementation) {

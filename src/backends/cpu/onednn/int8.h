@@ -21,6 +21,9 @@ Tensor int8_bias(const QuantizedCall& call);
 /// Weights as the primitive reads them, which are known, or an input of type i8.
 Argument int8_weights(const QuantizedCall& call, const dnnl::memory::desc& given, const dnnl::memory::desc& wanted);
 
+/// The one form of a kernel by oneDNN's integer gemm, with an estimate of its time.
+std::vector<KernelVariant> integer_gemm_variants(const KernelCall& call);
+
 /// Does an implementation add up bytes with instructions from before VNNI, which it may have whatever the CPU has,
 /// where that overflows?
 bool may_overflow(const QuantizedCall& call, std::string_view implementation);

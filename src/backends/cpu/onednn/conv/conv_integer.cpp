@@ -7,6 +7,7 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/onednn/int8.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "backends/cpu/quantize/integer_windows.h"
@@ -78,9 +79,10 @@ class IntegerConv : public Kernel {
   // columns[channel and tap, pixel] for output pixels [begin, begin + count).
   void fill_columns(const uint8_t* x, uint8_t turn, uint8_t zero, int64_t begin, int64_t count,
                     uint8_t* columns) const {
+    const IntegerWindows::Pixel start = windows_.pixel(begin);
     for_shares(useful_threads(threads_, depth() * count / 8), depth(), [&](int64_t first, int64_t last, int) {
       for (int64_t k = first; k < last; ++k) {
-        windows_.fill(x + k / windows_.taps() * windows_.inputs(), k % windows_.taps(), begin, count, turn, zero,
+        windows_.fill(x + k / windows_.taps() * windows_.inputs(), k % windows_.taps(), start, count, turn, zero,
                       columns + k * count);
       }
     });
@@ -113,7 +115,11 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<IntegerConv>
 }  // namespace
 
 KernelDef conv_integer_kernel() {
-  return {.name = "cpu.conv_integer_onednn", .op = conv_integer_def().name, .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.conv_integer_onednn",
+          .op = conv_integer_def().name,
+          .why_not = why_not,
+          .prepare = prepare,
+          .variants = integer_gemm_variants};
 }
 
 }  // namespace autograph::onednn

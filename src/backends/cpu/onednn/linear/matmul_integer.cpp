@@ -5,6 +5,7 @@
 // The matrix has to be signed: u8 becomes i8 by turning its highest bit round, constants once.
 #include "autograph/op_def.h"
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/onednn/int8.h"
 #include "backends/cpu/onednn/onednn_ops.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
 #include "base/check.h"
@@ -95,7 +96,11 @@ Prepared prepare(const KernelCall& call) { return {std::make_unique<IntegerProdu
 }  // namespace
 
 KernelDef matmul_integer_kernel() {
-  return {.name = "cpu.matmul_integer_onednn", .op = matmul_integer_def().name, .why_not = why_not, .prepare = prepare};
+  return {.name = "cpu.matmul_integer_onednn",
+          .op = matmul_integer_def().name,
+          .why_not = why_not,
+          .prepare = prepare,
+          .variants = integer_gemm_variants};
 }
 
 }  // namespace autograph::onednn

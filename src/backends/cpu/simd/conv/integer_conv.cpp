@@ -1,7 +1,5 @@
 // conv_integer on any CPU and in any form: what the windows of some output pixels read becomes panels of bytes, which
 // the weights of all output channels are multiplied with. Padding is the zero point of the input.
-//
-// Where the CPU sums four products of bytes at once (VNNI), oneDNN is faster and comes first.
 #include <algorithm>
 
 #include "autograph/op_def.h"
@@ -30,10 +28,10 @@ int32_t zero_point(const TensorView& zeros, int64_t i) {
   return zeros.dtype() == DType::i8 ? zeros.data<int8_t>()[at] : zeros.data<uint8_t>()[at];
 }
 
-// The weights of an output channel as a row of 16-bit numbers, and their sums.
+// The weights of each output channel as a prepared row.
 struct WeightRows {
-  int16_t* rows;
-  int32_t* sums;
+  char* rows;
+  IntegerRow* terms;
 };
 
 class IntegerConv : public Kernel {
@@ -57,7 +55,8 @@ class IntegerConv : public Kernel {
     const Tensor zeros = call.has_input(kWZero) ? *call.constant(kWZero) : Tensor();
     packed_ = PackedConstants::share(call.packed, {*call.constant(kW), zeros}, "integer_conv_simd", [&] {
       Tensor packed = Tensor::empty(DType::u8, {static_cast<int64_t>(weight_row_bytes())});
-      widen(static_cast<const uint8_t*>(call.constant(kW)->raw()), zeros.view(), weight_rows(packed.mutable_raw()));
+      prepare_weights(static_cast<const uint8_t*>(call.constant(kW)->raw()), zeros.view(),
+                      weight_rows(packed.mutable_raw()));
       return packed;
     });
   }
@@ -71,7 +70,7 @@ class IntegerConv : public Kernel {
     void* const memory =
         packed_ ? const_cast<void*>(packed_->raw()) : static_cast<char*>(args.scratch) + memory_of_threads();
     const WeightRows weights = weight_rows(memory);
-    if (!packed_) widen(static_cast<const uint8_t*>(args.inputs[kW].raw()), given(kWZero), weights);
+    if (!packed_) prepare_weights(static_cast<const uint8_t*>(args.inputs[kW].raw()), given(kWZero), weights);
     const int32_t zero = zero_point(given(kXZero), 0);
     const auto* x = static_cast<const uint8_t*>(args.inputs[kX].raw());
     auto* const y = static_cast<int32_t*>(args.outputs[0].raw());
@@ -85,8 +84,8 @@ class IntegerConv : public Kernel {
         const int64_t part = unit / chunks, first = unit % chunks * chunk_;
         const int64_t count = std::min(chunk_, windows_.pixels() - first), channel = part % groups_ * outputs_;
         pack(x + part * channels_ * windows_.inputs(), static_cast<uint8_t>(zero), first, count, panels);
-        multiply_integers({.rows = weights.rows + channel * integer_row_size(depth()),
-                           .row_sums = weights.sums + channel,
+        multiply_integers({.rows = weights.rows + channel * integer_row_bytes(depth()),
+                           .terms = weights.terms + channel,
                            .count = outputs_,
                            .depth = depth(),
                            .panels = panels,
@@ -104,37 +103,43 @@ class IntegerConv : public Kernel {
 
   int64_t depth() const { return channels_ * windows_.taps(); }
   int64_t rows() const { return groups_ * outputs_; }
-  // Zero points, panels and two rows that are to be packed.
+  int64_t panel_bytes() const { return chunk_ / integer_panel_width() * integer_panel_bytes(depth()); }
+  // Zero points, panels and rows that are to be packed.
   size_t bytes_of_thread() const {
-    return aligned_size(static_cast<size_t>(chunk_) *
-                        (sizeof(int32_t) + static_cast<size_t>(integer_row_size(depth()) + 2)));
+    return aligned_size(static_cast<size_t>(panel_bytes()) +
+                        static_cast<size_t>(chunk_) * (sizeof(int32_t) + static_cast<size_t>(integer_group())));
   }
   size_t memory_of_threads() const { return static_cast<size_t>(threads_) * bytes_of_thread(); }
-  size_t row_bytes() const {
-    return aligned_size(static_cast<size_t>(rows() * integer_row_size(depth())) * sizeof(int16_t));
-  }
-  size_t weight_row_bytes() const { return row_bytes() + static_cast<size_t>(rows()) * sizeof(int32_t); }
+  size_t row_bytes() const { return aligned_size(static_cast<size_t>(rows() * integer_row_bytes(depth()))); }
+  size_t weight_row_bytes() const { return row_bytes() + static_cast<size_t>(rows()) * sizeof(IntegerRow); }
   WeightRows weight_rows(void* memory) const {
-    return {static_cast<int16_t*>(memory), reinterpret_cast<int32_t*>(static_cast<char*>(memory) + row_bytes())};
+    auto* const rows = static_cast<char*>(memory);
+    return {rows, reinterpret_cast<IntegerRow*>(rows + row_bytes())};
   }
 
-  void widen(const uint8_t* w, const TensorView& zeros, const WeightRows& to) const {
+  void prepare_weights(const uint8_t* w, const TensorView& zeros, const WeightRows& to) const {
     for (int64_t row = 0; row < rows(); ++row) {
-      to.sums[row] = widen_row(w + row * depth(), w_is_signed_, zero_point(zeros, row), depth(),
-                               to.rows + row * integer_row_size(depth()));
+      to.terms[row] = prepare_integer_row(w + row * depth(), w_is_signed_, zero_point(zeros, row), depth(),
+                                          to.rows + row * integer_row_bytes(depth()));
     }
   }
 
   // Panels of [channel and tap, output pixel].
   void pack(const uint8_t* x, uint8_t zero, int64_t first, int64_t count, int8_t* panels) const {
-    auto* const rows = reinterpret_cast<uint8_t*>(panels) + chunk_ * integer_row_size(depth());
-    for (int64_t k = 0; k < depth(); k += 2) {
-      for (int64_t i = k; i < std::min(k + 2, depth()); ++i) {
-        windows_.fill(x + i / windows_.taps() * windows_.inputs(), i % windows_.taps(), first, count, 0, zero,
-                      rows + (i - k) * chunk_);
+    auto* const rows = reinterpret_cast<uint8_t*>(panels) + panel_bytes();
+    const int64_t group = integer_group();
+    const IntegerWindows::Pixel begin = windows_.pixel(first);
+    int64_t tap = 0;
+    for (int64_t k = 0; k < depth(); k += group) {
+      for (int64_t i = k; i < std::min(k + group, depth()); ++i) {
+        windows_.fill(x, tap, begin, count, 0, zero, rows + (i - k) * chunk_);
+        if (++tap < windows_.taps()) continue;
+        tap = 0;
+        x += windows_.inputs();
       }
       pack_integer_rows({rows, chunk_, x_is_signed_}, count, k, depth(), panels);
     }
+    finish_integer_panels(count, depth(), panels);
   }
 
   const bool x_is_signed_, w_is_signed_;

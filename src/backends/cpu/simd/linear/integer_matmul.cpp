@@ -1,5 +1,5 @@
 // matmul_integer on any CPU and in any form: stacks on both sides, zero points for the tensor or for each row and
-// column. Where the CPU sums four products of bytes at once (VNNI), oneDNN is faster and comes first.
+// column. Constants on the right are packed once, where oneDNN packs them in each run.
 #include <algorithm>
 #include <vector>
 
@@ -64,66 +64,71 @@ class IntegerMatmul : public Kernel {
   }
 
   size_t scratch_bytes() const override {
-    const auto sums = static_cast<size_t>(all_rows_ + panels() * integer_panel_width()) * sizeof(int32_t);
-    return row_bytes() + aligned_size(sums) + (packed_ ? 0 : static_cast<size_t>(packed_bytes()));
+    return row_bytes() + term_bytes() + zero_bytes() + (packed_ ? 0 : static_cast<size_t>(packed_bytes()));
   }
   size_t weight_bytes() const override { return packed_ ? packed_->size_bytes() : 0; }
   bool reads_input(size_t slot) const override { return slot != kB || !packed_; }
 
   void run(const KernelArgs& args) const override {
-    auto* const rows = static_cast<int16_t*>(args.scratch);
-    auto* const sums = reinterpret_cast<int32_t*>(static_cast<char*>(args.scratch) + row_bytes());
-    int32_t* const zeros = sums + all_rows_;
+    auto* const rows = static_cast<char*>(args.scratch);
+    auto* const terms = reinterpret_cast<IntegerRow*>(rows + row_bytes());
+    auto* const zeros = reinterpret_cast<int32_t*>(rows + row_bytes() + term_bytes());
     const int8_t* panels_of_b = packed_ ? packed_->data<int8_t>() : nullptr;
     if (!packed_) {
       auto* const to = static_cast<int8_t*>(args.scratch) + scratch_bytes() - packed_bytes();
       pack_all(static_cast<const uint8_t*>(args.inputs[kB].raw()), to, threads_);
       panels_of_b = to;
     }
-    widen_rows(args, rows, sums);
+    prepare_rows(args, rows, terms);
     for (int64_t column = 0; column < panels() * integer_panel_width(); ++column) {
       const int64_t last = std::min(column, columns_ - 1);
       zeros[column] = zero_point(args, kBZero, last) - (b_is_signed_ ? 0 : kUnsignedShift);
     }
-    multiply(rows, sums, zeros, panels_of_b, static_cast<int32_t*>(args.outputs[0].raw()));
+    multiply(rows, terms, zeros, panels_of_b, static_cast<int32_t*>(args.outputs[0].raw()));
   }
 
  private:
   // In the time that one element takes (parallel.h).
   static constexpr double kProductsOfWork = 16;
 
-  size_t row_bytes() const {
-    return aligned_size(static_cast<size_t>(all_rows_ * integer_row_size(depth_)) * sizeof(int16_t));
+  size_t row_bytes() const { return aligned_size(static_cast<size_t>(all_rows_ * integer_row_bytes(depth_))); }
+  size_t term_bytes() const { return aligned_size(static_cast<size_t>(all_rows_) * sizeof(IntegerRow)); }
+  size_t zero_bytes() const {
+    return aligned_size(static_cast<size_t>(panels() * integer_panel_width()) * sizeof(int32_t));
   }
   int64_t num_pairings() const { return static_cast<int64_t>(pairings_.size()); }
   int64_t panels() const { return (columns_ + integer_panel_width() - 1) / integer_panel_width(); }
   int64_t matrix_bytes() const { return panels() * integer_panel_bytes(depth_); }
   int64_t packed_bytes() const { return b_matrices_ * matrix_bytes(); }
 
-  // Pairs of rows are shared.
+  // Groups of rows are shared.
   void pack_all(const uint8_t* b, int8_t* to, int threads) const {
-    const int64_t pairs = integer_row_size(depth_) / 2;
-    for_shares(threads, b_matrices_ * pairs, [&](int64_t begin, int64_t end, int) {
+    const int64_t group = integer_group(), groups = (depth_ + group - 1) / group;
+    for_shares(threads, b_matrices_ * groups, [&](int64_t begin, int64_t end, int) {
       for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t matrix = unit / pairs, k = unit % pairs * 2;
+        const int64_t matrix = unit / groups, k = unit % groups * group;
         pack_integer_rows({b + (matrix * depth_ + k) * columns_, columns_, b_is_signed_}, columns_, k, depth_,
                           to + matrix * matrix_bytes());
       }
     });
+    for_shares(threads, b_matrices_ * panels(), [&](int64_t begin, int64_t end, int) {
+      finish_integer_panels((end - begin) * integer_panel_width(), depth_, to + begin * integer_panel_bytes(depth_));
+    });
   }
 
-  void widen_rows(const KernelArgs& args, int16_t* rows, int32_t* sums) const {
+  void prepare_rows(const KernelArgs& args, char* rows, IntegerRow* terms) const {
     const auto* a = static_cast<const uint8_t*>(args.inputs[kA].raw());
     for_shares(useful_threads(threads_, all_rows_ * depth_ / 4), all_rows_, [&](int64_t begin, int64_t end, int) {
       for (int64_t row = begin; row < end; ++row) {
-        sums[row] = widen_row(a + row * depth_, a_is_signed_, zero_point(args, kAZero, row % rows_of_matrix_), depth_,
-                              rows + row * integer_row_size(depth_));
+        terms[row] =
+            prepare_integer_row(a + row * depth_, a_is_signed_, zero_point(args, kAZero, row % rows_of_matrix_), depth_,
+                                rows + row * integer_row_bytes(depth_));
       }
     });
   }
 
   // What every thread reads is the smaller one of both sides.
-  void multiply(const int16_t* rows, const int32_t* sums, const int32_t* zeros, const int8_t* b, int32_t* y) const {
+  void multiply(const char* rows, const IntegerRow* terms, const int32_t* zeros, const int8_t* b, int32_t* y) const {
     const bool shares_columns = rows_ < columns_;
     const int64_t step = shares_columns ? integer_panel_width() : integer_tile_rows();
     const int64_t extent = shares_columns ? columns_ : rows_;
@@ -135,11 +140,12 @@ class IntegerMatmul : public Kernel {
         const Pairing& pairing = pairings_[static_cast<size_t>(number)];
         const int64_t row = shares_columns ? 0 : from, column = shares_columns ? from : 0;
         const int64_t left = pairing.first_row + row;
-        multiply_integers({.rows = rows + left * integer_row_size(depth_),
-                           .row_sums = sums + left,
+        multiply_integers({.rows = rows + left * integer_row_bytes(depth_),
+                           .terms = terms + left,
                            .count = shares_columns ? rows_ : to - from,
                            .depth = depth_,
-                           .panels = b + pairing.matrix * matrix_bytes() + column * integer_row_size(depth_),
+                           .panels = b + pairing.matrix * matrix_bytes() +
+                                     column / integer_panel_width() * integer_panel_bytes(depth_),
                            .columns = shares_columns ? to - from : columns_,
                            .zeros = zeros + column,
                            .y = y + (number * rows_ + row) * columns_ + column,

@@ -4,17 +4,16 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
-#include "backends/cpu/simd/isa.h"
 #include "base/check.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd/recurrent/byte_gates.cpp"
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
-#include "backends/cpu/simd/linear/pair_products-inl.h"
+#include "backends/cpu/simd/linear/byte_products-inl.h"
 
 #ifndef AG_SIMD_BYTE_GATES_ONCE
 #define AG_SIMD_BYTE_GATES_ONCE
@@ -72,34 +71,15 @@ namespace autograph::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #define AG_HAS_BYTE_PRODUCTS (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)
-// Have CPUs of this target VNNI, or some of them?
-#define AG_MAY_HAVE_VNNI (HWY_TARGET == HWY_AVX3)
-
-// How numbers of a row lie in memory, and the bytes of the depth that they are multiplied with. Four bytes at once,
-// with VNNI: all high bytes of a row, all middle ones and all low ones. Without, two: high parts and low ones of 16
-// bits.
-struct Quads {
-  static constexpr int64_t kGroup = kQuad;
-  static constexpr int64_t kNumberBytes = 3;
-};
-struct Pairs {
-  static constexpr int64_t kGroup = 2;
-  static constexpr int64_t kNumberBytes = 4;
-};
-
-// Runs `body` for the layout of this CPU.
-template <class Body>
-HWY_INLINE auto with_layout(const Body& body) {
-#if AG_MAY_HAVE_VNNI
-  if (has_wide_vnni()) return body(Quads());
-#endif
-  return body(Pairs());
-}
+// Of a number of a row. With VNNI there stand all high bytes of a row, all middle ones and all low ones; without, high
+// parts and low ones of 16 bits.
+template <class Layout>
+constexpr int64_t kNumberBytes = std::is_same_v<Layout, Quads> ? 3 : 4;
 
 // Bytes before the peaks of a row.
 template <class Layout>
 constexpr int64_t peaks_offset(int64_t depth) {
-  return static_cast<int64_t>(sizeof(RowHead)) + Layout::kNumberBytes * padded_depth(depth);
+  return static_cast<int64_t>(sizeof(RowHead)) + kNumberBytes<Layout> * padded_depth(depth);
 }
 template <class Layout>
 constexpr int64_t row_size(int64_t depth) {
@@ -316,21 +296,6 @@ HWY_INLINE void finish_tile(const ByteTile<Layout>& tile, int64_t row, int vecto
 #if AG_MAY_HAVE_VNNI
 
 constexpr int kBytes = 3;  // of a number
-// Elements of weights from here to those that are fetched ahead, into the next panels. Weights that no second-level
-// cache holds are else waited for: the CPU looks ahead to the end of a page of memory, and these are few steps to it.
-constexpr int64_t kAhead = 512;
-
-// vpdpbusd, which Highway's target does not let the compiler know by name.
-HWY_INLINE VI add_products(VI sum, VI bytes, VI weights) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(bytes.raw), "v"(weights.raw));
-  return sum;
-}
-
-HWY_INLINE VI broadcast_quad(const uint8_t* bytes) {
-  int32_t quad;
-  std::memcpy(&quad, bytes, sizeof(quad));
-  return hn::Set(DI(), quad);
-}
 
 // Of sums of high, middle and, where there are kUsed of them, low bytes.
 template <int kUsed>
@@ -359,24 +324,22 @@ HWY_NOINLINE void multiply_tile(const ByteTile<Quads>& tile) {
       }
     }
   }
-  const auto* weights = reinterpret_cast<const int32_t*>(tile.panel + kHead);
+  const auto* weights = reinterpret_cast<const int8_t*>(tile.panel + kHead);
   const int64_t stride = padded_depth(tile.depth);
   const int64_t quads = num_quads(tile.depth);
   const auto step = [&](int64_t quad, int p) HWY_ATTR {
     VI columns[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const int32_t* const at = weights + (quad * kVectors + v) * kLanes;
-      hwy::Prefetch(at + kAhead);
-      columns[v] = hn::LoadU(d, at);
+      columns[v] = QuadDots::load(weights + (quad * kVectors + v) * kLanes * kQuad);
     }
 #pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 3
       for (int i = 0; i < kUsed; ++i) {
-        const VI bytes = broadcast_quad(tile.bytes(r) + i * stride + quad * kQuad);
+        const VI bytes = QuadDots::broadcast(tile.bytes(r) + i * stride + quad * kQuad);
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) sums[r][p][v][i] = add_products(sums[r][p][v][i], bytes, columns[v]);
+        for (int v = 0; v < kVectors; ++v) sums[r][p][v][i] = QuadDots::add(sums[r][p][v][i], bytes, columns[v]);
       }
     }
   };
@@ -484,7 +447,7 @@ HWY_INLINE int64_t multiply_rows(const ByteTile<Pairs>& tile, int64_t rows) {
 }
 
 void prepare_rows(const GateRows& rows, int64_t depth, bool keeps_low, float* prepared) {
-  with_layout([&]<class Layout>(Layout) {
+  with_byte_layout([&]<class Layout>(Layout) HWY_ATTR {
     for (int64_t r = 0; r < rows.count; ++r) {
       prepare_row<Layout>(rows.values + r * rows.stride, depth, keeps_low, prepared + r * row_size<Layout>(depth));
     }
@@ -510,7 +473,7 @@ void multiply_panels_of(const ByteProduct& product, int64_t panel_size) {
 }
 
 void multiply_panels(const ByteProduct& product, int64_t panel_size) {
-  with_layout([&]<class Layout>(Layout) { multiply_panels_of<Layout>(product, panel_size); });
+  with_byte_layout([&]<class Layout>(Layout) HWY_ATTR { multiply_panels_of<Layout>(product, panel_size); });
 }
 
 #else
@@ -522,10 +485,10 @@ void multiply_panels(const ByteProduct&, int64_t) { AG_CHECK(false, "no byte pro
 
 bool are_byte_products_here() { return AG_HAS_BYTE_PRODUCTS; }
 int64_t row_size_of_target(int64_t depth) {
-  return with_layout([&]<class Layout>(Layout) { return row_size<Layout>(depth); });
+  return with_byte_layout([&]<class Layout>(Layout) HWY_ATTR { return row_size<Layout>(depth); });
 }
 int64_t group_of_target() {
-  return with_layout([]<class Layout>(Layout) { return Layout::kGroup; });
+  return with_byte_layout([]<class Layout>(Layout) HWY_ATTR { return Layout::kGroup; });
 }
 
 }  // namespace autograph::simd::HWY_NAMESPACE

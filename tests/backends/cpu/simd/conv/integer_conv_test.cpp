@@ -44,7 +44,7 @@ void expect_same(const OpSample& sample, const KernelSetup& setup) {
 }
 
 TEST(IntegerConv, AnyWindow) {
-  on_every_isa([] {
+  with_and_without_vnni([] {
     Random random(1);
     for (int i = 0; i < 200; ++i) {
       SCOPED_TRACE(i);
