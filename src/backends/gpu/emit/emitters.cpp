@@ -63,6 +63,7 @@ std::vector<Emitter> make_emitters() {
       {&concat_def(), emit_moves},
       {&depth_to_space_def(), emit_moves},
       {&space_to_depth_def(), emit_moves},
+      {&bit_cast_def(), emit_bit_cast},
       {&pad_def(), emit_pad},
       {&trilu_def(), emit_trilu},
       {&gather_def(), emit_gather},

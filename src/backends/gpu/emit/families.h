@@ -67,13 +67,14 @@ Emitted emit_quantize(const KernelCall& call, const Target& target);
 Emitted emit_dynamic_quantize(const KernelCall& call, const Target& target);
 /// Ops that copy elements to other places: transpose, slice, concat, ...
 Emitted emit_moves(const KernelCall& call, const Target& target);
+/// bit_cast.
+Emitted emit_bit_cast(const KernelCall& call, const Target& target);
 /// pad.
 Emitted emit_pad(const KernelCall& call, const Target& target);
 /// trilu.
 Emitted emit_trilu(const KernelCall& call, const Target& target);
 /// gather and gather_elements.
 Emitted emit_gather(const KernelCall& call, const Target& target);
-
 /// reverse_sequence.
 Emitted emit_reverse_sequence(const KernelCall& call, const Target& target);
 /// gather_nd.

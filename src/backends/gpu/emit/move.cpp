@@ -1,5 +1,5 @@
 // Ops that copy elements to other places: transpose, slice, expand, tile, split, concat, depth_to_space and
-// space_to_depth. Each copy is a pair of walks over the same extents.
+// space_to_depth; bit_cast, to the same ones. Each copy is a pair of walks over the same extents.
 #include <numeric>
 
 #include "backends/gpu/emit/families.h"
@@ -123,6 +123,8 @@ Moves depth_space_moves(const KernelCall& call) {
 }
 
 Moves moves_of(const KernelCall& call) {
+  if (&call.op == &bit_cast_def())
+    return std::vector<Move>{{0, 0, whole(call.input_dims(0)), whole(call.input_dims(0))}};
   if (&call.op == &transpose_def()) return transpose_moves(call);
   if (&call.op == &slice_def()) return slice_moves(call);
   if (&call.op == &expand_def()) return expand_moves(call);
