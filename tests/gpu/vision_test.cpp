@@ -1,5 +1,5 @@
-// grid_sample and roi_align on an OpenCL device: all modes and paddings, positions far outside and such as are no
-// numbers.
+// affine_grid, grid_sample and roi_align on an OpenCL device: all modes and paddings, positions far outside and such as
+// are no numbers.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -44,6 +44,26 @@ TEST(OpenClVision, SamplesGridsAsTheReference) {
                    {{"mode", std::string(mode)}, {"padding_mode", std::string(padding)}, {"align_corners", aligned}}));
       EXPECT_EQ(difference_on_opencl(graph.build(), {x, grid}), "") << mode << ", " << padding;
     }
+  }
+}
+
+// Images and volumes, one of them with an axis of a single element, and numbers that are none.
+TEST(OpenClVision, MakesGridsAsTheReference) {
+  AG_NEEDS_OPENCL();
+  Random random(4);
+  const std::vector<std::pair<DType, std::vector<int64_t>>> sizes{
+      {DType::f32, {2, 1, 3, 5}}, {DType::f64, {1, 2, 4, 1, 3}}, {DType::f16, {3, 1, 2, 7}}};
+  for (const auto& [dtype, size] : sizes) {
+    const auto rank = static_cast<int64_t>(size.size()) - 2;
+    const Dims dims{size[0], rank, rank + 1};
+    GraphBuilder graph;
+    const Var theta = graph.input("theta", dtype, Shape::of(dims));
+    const Var extents = graph.constant(Tensor::vector(size));
+    graph.output("edges", affine_grid(theta, extents, false));
+    graph.output("centres", affine_grid(theta, extents, true));
+    Tensor maps = draw_tensor(random, dtype, dims);
+    if (dtype == DType::f32) maps.mutable_data<float>()[7] = std::numeric_limits<float>::infinity();
+    EXPECT_EQ(difference_on_opencl(graph.build(), {maps}, {1e-7, 1e-7}), "") << to_string(dtype);
   }
 }
 

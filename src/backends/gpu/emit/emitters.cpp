@@ -32,6 +32,7 @@ std::vector<Emitter> make_emitters() {
       {&resize_def(), emit_resize},
       {&grid_sample_def(), emit_grid_sample},
       {&roi_align_def(), emit_roi_align},
+      {&affine_grid_def(), emit_affine_grid},
       {&softmax_def(), emit_softmax},
       {&log_softmax_def(), emit_softmax},
       {&lp_normalization_def(), emit_lp_normalization},
