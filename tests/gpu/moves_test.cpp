@@ -1,11 +1,11 @@
 // Elements that are moved, and bits that get another dtype, on an OpenCL device.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <numeric>
+#include <complex>
 
 #include "autograph/builder.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/shape.h"
 #include "autograph/random.h"
 #include "gpu/opencl_test_device.h"
 #include "ops/sample.h"
@@ -49,6 +49,24 @@ TEST(OpenClMoves, KeepBits) {
     EXPECT_EQ(bytes_of(actual[k].tensor()), bytes_of(expected[k].tensor()))
         << to_string(built.type(built.outputs()[k]));
   }
+}
+
+// Odd differences, one axis cut while the other is padded, nothing left, elements of two and of 16 bytes.
+TEST(OpenClMoves, CropAndPadAroundTheCentre) {
+  AG_NEEDS_OPENCL();
+  Random random(5);
+  GraphBuilder graph;
+  const Var x = graph.input("x", DType::f32, {5, 4, 3}), y = graph.input("y", DType::f16, {1, 6});
+  const Var z = graph.input("z", DType::c128, {2, 3});
+  graph.output("both", center_crop_pad(x, {2, 7}, {-3, 1}));
+  graph.output("none", center_crop_pad(x, {0}, {1}));
+  graph.output("halves", center_crop_pad(y, {4, 3}, {0, 1}));
+  graph.output("complex", center_crop_pad(z, {3, 6}, {0, 1}));
+  const Graph built = graph.build();
+  const std::vector<Datum> inputs{
+      draw_tensor(random, DType::f32, {5, 4, 3}), draw_tensor(random, DType::f16, {1, 6}),
+      Tensor::of<std::complex<double>>({2, 3}, {{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 0}, 1})};
+  EXPECT_EQ(difference_on_opencl(built, inputs, {0, 0}), "");
 }
 
 }  // namespace

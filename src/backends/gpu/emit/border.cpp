@@ -1,4 +1,4 @@
-// pad and trilu: copies that put something else where there is nothing to copy.
+// pad, center_crop_pad and trilu: copies that put something else where there is nothing to copy.
 #include <algorithm>
 #include <numeric>
 
@@ -61,23 +61,20 @@ void write_zero(Writer& writer) {
   writer.function("DEVICE u128 zero_u128(void) { u128 z; z.x = 0; z.y = 0; return z; }\n");
 }
 
-}  // namespace
-
-Emitted emit_pad(const KernelCall& call, const Target& target) {
-  const auto axes = padded_axes(call);
-  if (!axes) return refused("pads that are computed");
+// Mode "" fills the padding: with input 2 if `has_filling`, else with zeros. The others repeat what is there.
+Emitted emit_padded(const KernelCall& call, const Target& target, const std::vector<PaddedAxis>& axes,
+                    const std::string& mode, bool has_filling) {
   const Dims x = call.input_dims(0);
   const Dims y = call.output_dims(0);
-  const std::string& mode = call.attributes.text("mode");
-  const bool fills = mode.starts_with('c');  // the others repeat what is there
+  const bool fills = mode.empty();
   const std::string_view type = raw_type(call.inputs[0].dtype());
   Writer writer(target);
   writer.index().cover(num_elements(y));
   writer.index().cover(num_elements(x));
   // Positions are folded back by way of twice the extent.
-  for (const PaddedAxis& axis : *axes) writer.index().cover(fills ? axis.kept : 2 * axis.kept);
+  for (const PaddedAxis& axis : axes) writer.index().cover(fills ? axis.kept : 2 * axis.kept);
   std::vector<Parameter> parameters{input_parameter("x", type, 0)};
-  if (fills && call.has_input(2)) parameters.push_back(input_parameter("filling", type, 2));
+  if (has_filling) parameters.push_back(input_parameter("filling", type, 2));
   parameters.push_back(output_parameter("y", type));
   if (type == "u128") write_zero(writer);
   writer.begin_items(parameters, num_elements(y));
@@ -85,7 +82,7 @@ Emitted emit_pad(const KernelCall& call, const Target& target) {
   std::vector<std::string> conditions;
   std::string at = "0";
   for (size_t a = 0; a < x.size(); ++a) {
-    const PaddedAxis& axis = (*axes)[a];
+    const PaddedAxis& axis = axes[a];
     const std::string p = fmt::format("p{}", a);
     writer.line("Index {} = {} - {};", p, coordinate(writer.index(), "i", y, a), writer.index().literal(axis.begin));
     const bool is_padded = axis.begin > 0 || axis.end > 0;
@@ -93,7 +90,7 @@ Emitted emit_pad(const KernelCall& call, const Target& target) {
     if (is_padded && !fills) write_source(writer, mode, p, axis.kept);
     at += fmt::format(" + ({} + {}) * {}", p, writer.index().literal(axis.cropped), writer.index().literal(strides[a]));
   }
-  const std::string filling = fills && call.has_input(2) ? "filling[0]" : zero_of(type);
+  const std::string filling = has_filling ? "filling[0]" : zero_of(type);
   if (conditions.empty()) {
     writer.line("y[i] = x[{}];", at);
   } else {
@@ -101,6 +98,27 @@ Emitted emit_pad(const KernelCall& call, const Target& target) {
   }
   writer.end();
   return writer.finish();
+}
+
+}  // namespace
+
+Emitted emit_pad(const KernelCall& call, const Target& target) {
+  const auto axes = padded_axes(call);
+  if (!axes) return refused("pads that are computed");
+  const std::string& mode = call.attributes.text("mode");
+  const bool fills = mode.starts_with('c');
+  return emit_padded(call, target, *axes, fills ? "" : mode, fills && call.has_input(2));
+}
+
+Emitted emit_center_crop_pad(const KernelCall& call, const Target& target) {
+  const Dims x = call.input_dims(0);
+  const Dims y = call.output_dims(0);
+  std::vector<PaddedAxis> axes;
+  for (size_t a = 0; a < x.size(); ++a) {
+    const int64_t more = std::max<int64_t>(y[a] - x[a], 0), less = std::max<int64_t>(x[a] - y[a], 0);
+    axes.push_back({more / 2, more - more / 2, less / 2, x[a] - less});
+  }
+  return emit_padded(call, target, axes, "", false);
 }
 
 Emitted emit_trilu(const KernelCall& call, const Target& target) {

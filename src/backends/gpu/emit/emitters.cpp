@@ -66,6 +66,7 @@ std::vector<Emitter> make_emitters() {
       {&space_to_depth_def(), emit_moves},
       {&bit_cast_def(), emit_bit_cast},
       {&pad_def(), emit_pad},
+      {&center_crop_pad_def(), emit_center_crop_pad},
       {&trilu_def(), emit_trilu},
       {&gather_def(), emit_gather},
       {&gather_elements_def(), emit_gather},

@@ -73,6 +73,8 @@ Emitted emit_moves(const KernelCall& call, const Target& target);
 Emitted emit_bit_cast(const KernelCall& call, const Target& target);
 /// pad.
 Emitted emit_pad(const KernelCall& call, const Target& target);
+/// center_crop_pad.
+Emitted emit_center_crop_pad(const KernelCall& call, const Target& target);
 /// trilu.
 Emitted emit_trilu(const KernelCall& call, const Target& target);
 /// gather and gather_elements.
