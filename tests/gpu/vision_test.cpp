@@ -1,5 +1,5 @@
-// affine_grid, grid_sample and roi_align on an OpenCL device: all modes and paddings, positions far outside and such as
-// are no numbers.
+// affine_grid, grid_sample, roi_align and max_roi_pool on an OpenCL device: all modes and paddings, positions far
+// outside and such as are no numbers.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -7,6 +7,7 @@
 #include "autograph/builder.h"
 #include "autograph/error.h"
 #include "autograph/ops/vision.h"
+#include "autograph/ops/window.h"
 #include "autograph/random.h"
 #include "gpu/opencl_test_device.h"
 #include "ops/sample.h"
@@ -105,6 +106,44 @@ TEST(OpenClVision, TellsOfRegionsThatAreNone) {
   EXPECT_EQ(message({0, 1, 2, 0, 0}).find(expected + "2 (in "), 0U) << message({0, 1, 2, 0, 0});
   corners[6] = 1e9F;
   EXPECT_EQ(message({0, 1, 1, 0, 0}).find(expected), 0U) << message({0, 1, 1, 0, 0});
+}
+
+Graph largest_graph(DType dtype, float scale) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", dtype, {2, 3, 6, 7}), regions = graph.input("regions", dtype, {7, 5});
+  graph.output("y", max_roi_pool(x, regions, {2, 3}, scale));
+  return graph.build();
+}
+
+// Regions inside, at halves, partly and far outside, turned round, infinite, and such as are no numbers; a NaN among
+// the elements counts where it is the first one.
+TEST(OpenClVision, TakesTheLargestOfRegionsAsTheReference) {
+  AG_NEEDS_OPENCL();
+  constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  Random random(6);
+  Tensor x = draw_tensor(random, DType::f32, {2, 3, 6, 7});
+  for (const int64_t k : {0, 9, 80}) x.mutable_data<float>()[k] = kNan;
+  const Tensor regions =
+      Tensor::of<float>({7, 5}, {0,  1,  2, 5, 6, 1, 0.5F, -0.5F, 2.5F,  1.5F, 0.9F, -8, -3, 30,   20, 1, 90,  90,
+                                 99, 99, 1, 5, 4, 2, 1,    0,     -kInf, 0,    kInf, 3,  1,  kNan, 0,  5, kNan});
+  EXPECT_EQ(difference_on_opencl(largest_graph(DType::f32, 1), {x, regions}, {0, 0}), "");
+  const Tensor few = draw_tensor(random, DType::bf16, {2, 3, 6, 7});
+  const Tensor drawn = draw_tensor(random, DType::bf16, {7, 5}, 0, 1.9);
+  EXPECT_EQ(difference_on_opencl(largest_graph(DType::bf16, 3.3F), {few, drawn}, {0, 0}), "");
+}
+
+TEST(OpenClVision, TellsOfRegionsOfNoImage) {
+  AG_NEEDS_OPENCL();
+  const Executable there = compile(largest_graph(DType::f32, 1), on_opencl());
+  for (const float image : {2.0F, -1.0F, std::numeric_limits<float>::quiet_NaN()}) {
+    std::vector<float> regions(35, 1);
+    regions[15] = image;
+    const std::string message = message_of<ValueError>([&] {
+      there.run({Tensor::zeros(DType::f32, {2, 3, 6, 7}), Tensor::of<float>({7, 5}, regions)});
+    });
+    EXPECT_EQ(message.find("[max_roi_pool] batch index: expected 0..1, got another one in region 3 (in "), 0U)
+        << message;
+  }
 }
 
 }  // namespace

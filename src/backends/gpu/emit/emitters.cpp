@@ -32,6 +32,7 @@ std::vector<Emitter> make_emitters() {
       {&resize_def(), emit_resize},
       {&grid_sample_def(), emit_grid_sample},
       {&roi_align_def(), emit_roi_align},
+      {&max_roi_pool_def(), emit_max_roi_pool},
       {&affine_grid_def(), emit_affine_grid},
       {&softmax_def(), emit_softmax},
       {&log_softmax_def(), emit_softmax},

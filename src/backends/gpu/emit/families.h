@@ -35,6 +35,8 @@ Emitted emit_resize(const KernelCall& call, const Target& target);
 Emitted emit_grid_sample(const KernelCall& call, const Target& target);
 /// roi_align.
 Emitted emit_roi_align(const KernelCall& call, const Target& target);
+/// max_roi_pool.
+Emitted emit_max_roi_pool(const KernelCall& call, const Target& target);
 /// affine_grid.
 Emitted emit_affine_grid(const KernelCall& call, const Target& target);
 /// softmax and log_softmax.
