@@ -18,14 +18,6 @@
 namespace autograph {
 namespace {
 
-// Extent before output_shape is applied; may be negative.
-int64_t unpooled_extent(const WindowSpec& spec, size_t axis, int64_t in) {
-  const int64_t pads = checked_add(spec.pads[axis], spec.pads[axis + spec.kernel.size()], "max_unpool");
-  const int64_t full =
-      checked_add(checked_mul(in - 1, spec.strides[axis], "max_unpool"), spec.kernel[axis], "max_unpool");
-  return full - pads;
-}
-
 Shape unpooled_shape(const InferContext& context, const Shape& x) {
   const WindowSpec spec = window_spec(context.attributes(), context.attributes().integers("kernel_shape"));
   Shape y = x;

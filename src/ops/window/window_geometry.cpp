@@ -132,6 +132,13 @@ Dim window_extent(const InferContext& context, const WindowSpec& spec, size_t ax
   return floor_div(more >= 0 ? in + Dim(more) : in - Dim(-more), stride);
 }
 
+int64_t unpooled_extent(const WindowSpec& spec, size_t axis, int64_t in) {
+  const int64_t pads = checked_add(spec.pads[axis], spec.pads[axis + spec.kernel.size()], "max_unpool");
+  const int64_t full =
+      checked_add(checked_mul(in - 1, spec.strides[axis], "max_unpool"), spec.kernel[axis], "max_unpool");
+  return full - pads;
+}
+
 bool next_index(std::span<int64_t> index, std::span<const int64_t> dims) {
   for (size_t axis = dims.size(); axis-- > 0;) {
     if (++index[axis] < dims[axis]) return true;

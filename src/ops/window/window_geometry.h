@@ -69,6 +69,9 @@ std::vector<WindowAxis> resolve_windows(const WindowSpec& spec, std::span<const 
 /// Output extent on `axis`: a number, an expression or unknown. Throws ShapeError when the window does not fit.
 Dim window_extent(const InferContext& context, const WindowSpec& spec, size_t axis, const Dim& in);
 
+/// The other way round: how far a tensor reaches of which windows make `in` elements on `axis`; may be negative.
+int64_t unpooled_extent(const WindowSpec& spec, size_t axis, int64_t in);
+
 /// Advances `index` to the next position inside `dims`, last axis fastest; false after the last one.
 bool next_index(std::span<int64_t> index, std::span<const int64_t> dims);
 

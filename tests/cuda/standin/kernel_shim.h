@@ -34,6 +34,11 @@ static To standin_bits(From from) {
 static float __int_as_float(int x) { return standin_bits<float>(x); }
 static float __uint_as_float(unsigned x) { return standin_bits<float>(x); }
 static unsigned __float_as_uint(float x) { return standin_bits<unsigned>(x); }
+static int atomicMax(int* p, int v) {  // threads take turns
+  const int old = *p;
+  if (v > old) *p = v;
+  return old;
+}
 static long long clock64() {
   static long long now = 0;
   return now += 100000;

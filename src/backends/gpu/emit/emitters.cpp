@@ -48,6 +48,7 @@ std::vector<Emitter> make_emitters() {
       {&layer_normalization_grad_def(), emit_layer_normalization_grad},
       {&max_pool_def(), emit_pool},
       {&max_pool_grad_def(), emit_max_pool_grad},
+      {&max_unpool_def(), emit_max_unpool},
       {&average_pool_def(), emit_pool},
       {&lp_pool_def(), emit_pool},
       {&global_average_pool_def(), emit_global_pool},

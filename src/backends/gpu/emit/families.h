@@ -59,6 +59,8 @@ Emitted emit_layer_normalization_grad(const KernelCall& call, const Target& targ
 Emitted emit_pool(const KernelCall& call, const Target& target);
 /// max_pool_grad.
 Emitted emit_max_pool_grad(const KernelCall& call, const Target& target);
+/// max_unpool.
+Emitted emit_max_unpool(const KernelCall& call, const Target& target);
 /// global_average_pool, global_max_pool, global_lp_pool.
 Emitted emit_global_pool(const KernelCall& call, const Target& target);
 /// lrn.

@@ -30,6 +30,7 @@ typedef float f32;
 #define THREAD() ((i32)get_local_id(0))
 #define GROUP() get_group_id(0)
 #define ITEM() get_global_id(0)
+#define ATOMIC_MAX(p, v) atomic_max((volatile __global int*)(p), v)
 #define LOAD4(v, p) vstore4(vload4(0, p), 0, v)
 #define STORE4(p, v) vstore4(vload4(0, v), 0, p)
 DEVICE u32 bits_of(f32 x) { return as_uint(x); }
@@ -64,6 +65,7 @@ typedef double f64;
 #define THREAD() ((i32)threadIdx.x)
 #define GROUP() (blockIdx.x)
 #define ITEM() (blockIdx.x * (u64)blockDim.x + threadIdx.x)
+#define ATOMIC_MAX(p, v) atomicMax(p, v)
 template <class T>
 struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) Four {
   T v[4];

@@ -1,0 +1,50 @@
+// What goes back through windows, on an OpenCL device: max_unpool.
+#include <gtest/gtest.h>
+
+#include "autograph/builder.h"
+#include "autograph/error.h"
+#include "autograph/ops/window.h"
+#include "autograph/random.h"
+#include "gpu/opencl_test_device.h"
+#include "ops/sample.h"
+#include "support/message_of.h"
+
+namespace autograph {
+namespace {
+
+Graph unpool_graph(DType dtype, const std::vector<int64_t>& enlarged) {
+  GraphBuilder graph;
+  const Var x = graph.input("x", dtype, {2, 1, 3, 50}), indices = graph.input("indices", DType::i64, {2, 1, 3, 50});
+  const PoolOptions options{.kernel = {2, 3}, .strides = {2, 1}, .pads = {0, 1, 1, 0}};
+  graph.output("y", max_unpool(x, indices, options, graph.constant(Tensor::vector(enlarged))));
+  return graph.build();
+}
+
+// The last one of the elements that belong to a position counts, however they are shared out among items.
+TEST(OpenClWindows, PutElementsBackInOrder) {
+  AG_NEEDS_OPENCL();
+  Random random(1);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor x = draw_tensor(random, dtype, {2, 1, 3, 50});
+    const Tensor indices = draw_tensor(random, DType::i64, {2, 1, 3, 50}, 0, 99);
+    EXPECT_EQ(difference_on_opencl(unpool_graph(dtype, {2, 1, 5, 51}), {x, indices}, {0, 0}), "");
+    EXPECT_EQ(difference_on_opencl(unpool_graph(dtype, {3, 2, 6, 53}), {x, indices}, {0, 0}), "");
+  }
+}
+
+TEST(OpenClWindows, TellOfPositionsThatAreNone) {
+  AG_NEEDS_OPENCL();
+  const Executable there = compile(unpool_graph(DType::f32, {2, 1, 5, 51}), on_opencl());
+  for (const int64_t at : {int64_t{510}, int64_t{-1}, int64_t{1} << 40}) {
+    Tensor indices = Tensor::zeros(DType::i64, {2, 1, 3, 50});
+    indices.mutable_data<int64_t>()[77] = at;
+    const std::string message = message_of<ValueError>([&] {
+      there.run({Tensor::zeros(DType::f32, {2, 1, 3, 50}), indices});
+    });
+    EXPECT_EQ(message.find("[max_unpool] indices: expected 0..509, got " + std::to_string(at) + " (in "), 0U)
+        << message;
+  }
+}
+
+}  // namespace
+}  // namespace autograph
