@@ -1,4 +1,4 @@
-// What goes back through windows, on an OpenCL device: max_unpool.
+// What goes back through windows, on an OpenCL device: max_unpool, col2im.
 #include <gtest/gtest.h>
 
 #include "autograph/builder.h"
@@ -44,6 +44,30 @@ TEST(OpenClWindows, TellOfPositionsThatAreNone) {
     EXPECT_EQ(message.find("[max_unpool] indices: expected 0..509, got " + std::to_string(at) + " (in "), 0U)
         << message;
   }
+}
+
+Graph columns_graph(DType dtype, const Dims& x, const Dims& image, const Dims& block, const Attributes& attributes) {
+  GraphBuilder graph;
+  const Var extents = graph.constant(Tensor::vector(image)), window = graph.constant(Tensor::vector(block));
+  graph.output("y", col2im(graph.input("x", dtype, Shape::of(x)), extents, window, attributes));
+  return graph.build();
+}
+
+// Windows that overlap, leave gaps or lie in the padding; along one axis, two and three.
+TEST(OpenClWindows, AddColumnsToImages) {
+  AG_NEEDS_OPENCL();
+  Random random(2);
+  const Attributes steps{{"strides", Dims{2, 1}}, {"dilations", Dims{1, 3}}, {"pads", Dims{1, 0, 0, 2}}};
+  for (const DType dtype : {DType::f32, DType::f16, DType::i8}) {
+    const Tensor x = draw_tensor(random, dtype, {2, 18, 21}, -90, 90);
+    EXPECT_EQ(difference_on_opencl(columns_graph(dtype, {2, 18, 21}, {5, 11}, {2, 3}, steps), {x}), "")
+        << to_string(dtype);
+  }
+  const Tensor line = draw_tensor(random, DType::f64, {1, 4, 3});
+  EXPECT_EQ(difference_on_opencl(columns_graph(DType::f64, {1, 4, 3}, {12}, {2}, {{"strides", Dims{5}}}), {line}), "");
+  const Tensor wide = draw_tensor(random, DType::u64, {1, 8, 8}, 0, 9e18);
+  EXPECT_EQ(difference_on_opencl(columns_graph(DType::u64, {1, 8, 8}, {2, 3, 5}, {1, 2, 4}, {}), {wide}), "")
+      << "wraps around";
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ std::vector<Emitter> make_emitters() {
       {&max_pool_def(), emit_pool},
       {&max_pool_grad_def(), emit_max_pool_grad},
       {&max_unpool_def(), emit_max_unpool},
+      {&col2im_def(), emit_col2im},
       {&average_pool_def(), emit_pool},
       {&lp_pool_def(), emit_pool},
       {&global_average_pool_def(), emit_global_pool},

@@ -61,6 +61,8 @@ Emitted emit_pool(const KernelCall& call, const Target& target);
 Emitted emit_max_pool_grad(const KernelCall& call, const Target& target);
 /// max_unpool.
 Emitted emit_max_unpool(const KernelCall& call, const Target& target);
+/// col2im of numbers that are not complex.
+Emitted emit_col2im(const KernelCall& call, const Target& target);
 /// global_average_pool, global_max_pool, global_lp_pool.
 Emitted emit_global_pool(const KernelCall& call, const Target& target);
 /// lrn.
