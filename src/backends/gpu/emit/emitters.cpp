@@ -28,6 +28,7 @@ std::vector<Emitter> make_emitters() {
       {&qlinear_conv_def(), emit_byte_conv},
       {&causal_conv_with_state_def(), emit_causal_conv},
       {&conv_transpose_def(), emit_conv_transpose},
+      {&deform_conv_def(), emit_deform_conv},
       {&conv_grad_weight_def(), emit_conv_grad_weight},
       {&resize_def(), emit_resize},
       {&grid_sample_def(), emit_grid_sample},

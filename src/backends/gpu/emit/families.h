@@ -27,6 +27,8 @@ Emitted emit_byte_conv(const KernelCall& call, const Target& target);
 Emitted emit_causal_conv(const KernelCall& call, const Target& target);
 /// conv_transpose.
 Emitted emit_conv_transpose(const KernelCall& call, const Target& target);
+/// deform_conv.
+Emitted emit_deform_conv(const KernelCall& call, const Target& target);
 /// conv_grad_weight.
 Emitted emit_conv_grad_weight(const KernelCall& call, const Target& target);
 /// resize with a grid that is known.
