@@ -5,6 +5,7 @@
 
 #include "autograph/compile.h"
 #include "autograph/devices.h"
+#include "autograph/ops/ml.h"
 #include "cuda/standin/standin.h"
 
 namespace autograph {
@@ -20,6 +21,9 @@ inline CompileOptions on_reference() {
   options.device = "reference";
   return options;
 }
+
+/// The second column of a matrix, found by the host: classic models have no kernels.
+inline Var column_on_host(const Var& x) { return array_feature_extractor(x, constant_like(x, Tensor::vector({1}))); }
 
 /// A test at whose end nothing may have been done that must not be done with a driver.
 class CudaTest : public testing::Test {

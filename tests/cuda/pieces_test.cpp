@@ -5,7 +5,6 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
-#include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
 #include "cuda/cuda_test_device.h"
@@ -31,8 +30,8 @@ Var softmaxes(Var x, int count) {
 Graph with_pieces() {
   Graph graph("pieces");
   const Var first = softmaxes(input(graph, DType::f32, {4, 4}, "x"), 5);
-  const Var second = softmaxes(first * det(first), 5);
-  graph.add_output(softmaxes(second * det(second), 1).id(), "y");
+  const Var second = softmaxes(first * column_on_host(first), 5);
+  graph.add_output(softmaxes(second * column_on_host(second), 1).id(), "y");
   graph.add_output(second.id(), "second");
   return graph;
 }
@@ -79,7 +78,7 @@ TEST_F(CudaPieces, JoinTheStreamsOfAStage) {
   const Var x = input(graph, DType::f32, {4, 4}, "x");
   const Var left = softmaxes(x, 4);
   const Var middle = softmaxes(x * 2, 3);
-  const Var right = softmaxes(middle * det(middle), 6);
+  const Var right = softmaxes(middle * column_on_host(middle), 6);
   const Var y = concat({left, right, softmax(left + right, 0)}, 0);
   graph.add_output(y.id(), "y");
   Schedule schedule;
@@ -124,7 +123,7 @@ TEST_F(CudaPieces, NameTheStepThatHasAWrongIndex) {
   Graph graph("wrong");
   const Var x = softmaxes(input(graph, DType::f32, {4, 4}, "x"), 5);
   const Var picked = gather(x, input(graph, DType::i64, {4}, "indices"));
-  graph.add_output((picked * det(picked)).id(), "y");
+  graph.add_output((picked * column_on_host(picked)).id(), "y");
   const Executable there = compile(graph, on_cuda());
   for (int run = 0; run < 3; ++run) {
     there.run({draw_square(1), Tensor::vector({0, 1, -1, 2})});

@@ -71,6 +71,26 @@ TEST(CudaSource, SortsAndScansLongRows) {
   }
 }
 
+// Forms that samples are too small for.
+std::vector<KernelCase> large_cases() {
+  Random random(2);
+  std::vector<KernelCase> cases;
+  cases.emplace_back(det_def(), OpSample{.inputs = {draw_tensor(random, DType::f32, {2, 20, 20})}});
+  return cases;
+}
+
+TEST(CudaSource, CompilesForLargeTensors) {
+  const Nvrtc& nvrtc = Nvrtc::of_process();
+  if (!nvrtc.is_there()) GTEST_SKIP() << "no libnvrtc here";
+  for (const KernelCase& test : large_cases()) {
+    const gpu::Emitted emitted = gpu::emit(test.call(), {.dialect = gpu::Dialect::cuda});
+    ASSERT_EQ(emitted.refusal, "");
+    for (const char* architecture : {"sm_80", "sm_90", "sm_100"}) {
+      EXPECT_EQ(nvrtc.why_not(emitted.source, architecture), "") << test.call().op.name << ", " << architecture;
+    }
+  }
+}
+
 // There tables lie in constant memory, of which no device need have more.
 TEST(OpenClSource, RefusesTablesThatSomeDevicesHaveNoRoomFor) {
   const KernelCase test = large_resize();

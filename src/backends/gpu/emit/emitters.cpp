@@ -23,6 +23,7 @@ std::vector<Emitter> make_emitters() {
       {&matmul_integer_def(), emit_byte_matmul},
       {&qlinear_matmul_def(), emit_byte_matmul},
       {&gemm_def(), emit_gemm},
+      {&det_def(), emit_det},
       {&conv_def(), emit_conv},
       {&conv_integer_def(), emit_byte_conv},
       {&qlinear_conv_def(), emit_byte_conv},

@@ -17,6 +17,8 @@ Emitted emit_matmul(const KernelCall& call, const Target& target);
 Emitted emit_byte_matmul(const KernelCall& call, const Target& target);
 /// gemm of floats, and fused bodies that begin with one.
 Emitted emit_gemm(const KernelCall& call, const Target& target);
+/// det of matrices for which local memory has room.
+Emitted emit_det(const KernelCall& call, const Target& target);
 /// rotary_embedding.
 Emitted emit_rotary_embedding(const KernelCall& call, const Target& target);
 /// conv, and fused bodies that begin with one.
