@@ -76,6 +76,8 @@ std::vector<KernelCase> large_cases() {
   Random random(2);
   std::vector<KernelCase> cases;
   cases.emplace_back(det_def(), OpSample{.inputs = {draw_tensor(random, DType::f32, {2, 20, 20})}});
+  const OpSample lines{.inputs = {draw_tensor(random, DType::f32, {2, 400, 2})}};
+  cases.emplace_back(dft_def(), lines);
   return cases;
 }
 

@@ -28,6 +28,8 @@ std::vector<Emitter> make_emitters() {
       {&conv_integer_def(), emit_byte_conv},
       {&qlinear_conv_def(), emit_byte_conv},
       {&causal_conv_with_state_def(), emit_causal_conv},
+      {&dft_def(), emit_dft},
+      {&stft_def(), emit_stft},
       {&conv_transpose_def(), emit_conv_transpose},
       {&deform_conv_def(), emit_deform_conv},
       {&conv_grad_weight_def(), emit_conv_grad_weight},

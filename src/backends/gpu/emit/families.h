@@ -27,6 +27,10 @@ Emitted emit_conv(const KernelCall& call, const Target& target);
 Emitted emit_byte_conv(const KernelCall& call, const Target& target);
 /// causal_conv_with_state.
 Emitted emit_causal_conv(const KernelCall& call, const Target& target);
+/// dft of lengths without large prime factors.
+Emitted emit_dft(const KernelCall& call, const Target& target);
+/// stft, likewise.
+Emitted emit_stft(const KernelCall& call, const Target& target);
 /// conv_transpose.
 Emitted emit_conv_transpose(const KernelCall& call, const Target& target);
 /// deform_conv.
