@@ -78,6 +78,12 @@ std::vector<KernelCase> large_cases() {
   cases.emplace_back(det_def(), OpSample{.inputs = {draw_tensor(random, DType::f32, {2, 20, 20})}});
   const OpSample lines{.inputs = {draw_tensor(random, DType::f32, {2, 400, 2})}};
   cases.emplace_back(dft_def(), lines);
+  OpSample recurrence{
+      .inputs = {}, .attributes = {{"q_num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}}, .num_outputs = 2};
+  for (const int64_t width : {1024, 512, 512, 0, 512, 2}) {
+    recurrence.inputs.emplace_back(width == 0 ? Datum() : draw_tensor(random, DType::f16, {1, 3, width}));
+  }
+  cases.emplace_back(linear_attention_def(), recurrence);
   return cases;
 }
 

@@ -19,6 +19,7 @@ std::vector<Emitter> make_emitters() {
       {&fused_def(), emit_conv},
       {&attention_def(), emit_attention},
       {&rotary_embedding_def(), emit_rotary_embedding},
+      {&linear_attention_def(), emit_linear_attention},
       {&matmul_def(), emit_matmul},
       {&matmul_integer_def(), emit_byte_matmul},
       {&qlinear_matmul_def(), emit_byte_matmul},

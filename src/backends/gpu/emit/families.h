@@ -21,6 +21,8 @@ Emitted emit_gemm(const KernelCall& call, const Target& target);
 Emitted emit_det(const KernelCall& call, const Target& target);
 /// rotary_embedding.
 Emitted emit_rotary_embedding(const KernelCall& call, const Target& target);
+/// linear_attention.
+Emitted emit_linear_attention(const KernelCall& call, const Target& target);
 /// conv, and fused bodies that begin with one.
 Emitted emit_conv(const KernelCall& call, const Target& target);
 /// conv_integer and qlinear_conv.
