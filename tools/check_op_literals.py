@@ -30,6 +30,7 @@ ALLOWED = {
     ("src/backends/gpu/emit/class_loss.cpp", "sum"): "a reduction of losses",
     ("src/backends/gpu/emit/gradient/norm_gradient.cpp", "momentum"): "an attribute of batch_normalization",
     ("src/backends/gpu/emit/lrn.cpp", "size"): "an attribute of lrn",
+    ("src/backends/gpu/emit/random/random_tensor.cpp", "mean"): "an attribute of random_normal",
     ("src/backends/gpu/emit/recurrent.cpp", "clip"): "an attribute of recurrent ops",
 }
 LITERAL = re.compile(r'"([a-z0-9_]+)"')

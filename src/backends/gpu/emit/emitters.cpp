@@ -10,6 +10,32 @@ namespace {
 // Is the op on strings alone?
 bool is_on_text(const OpDef& op) { return !op.types.empty() && op.types[0].allowed == dtypes::kString; }
 
+// What is drawn at random, and what training adds.
+std::vector<Emitter> training_emitters() {
+  return {
+      {&conv_grad_weight_def(), emit_conv_grad_weight},
+      {&batch_normalization_grad_def(), emit_batch_normalization_grad},
+      {&layer_normalization_grad_def(), emit_layer_normalization_grad},
+      {&max_pool_grad_def(), emit_max_pool_grad},
+      {&lstm_gates_grad_def(), emit_gates_gradient},
+      {&gru_gates_grad_def(), emit_gates_gradient},
+      {&rnn_gates_grad_def(), emit_gates_gradient},
+      {&philox_def(), emit_philox},
+      {&random_uniform_def(), emit_random},
+      {&random_normal_def(), emit_random},
+      {&random_uniform_like_def(), emit_random},
+      {&random_normal_like_def(), emit_random},
+      {&bernoulli_def(), emit_bernoulli},
+      {&multinomial_def(), emit_multinomial},
+      {&dropout_def(), emit_dropout},
+      {&negative_log_likelihood_loss_def(), emit_class_loss},
+      {&softmax_cross_entropy_loss_def(), emit_class_loss},
+      {&adagrad_def(), emit_optimizer},
+      {&adam_def(), emit_optimizer},
+      {&momentum_def(), emit_optimizer},
+  };
+}
+
 std::vector<Emitter> make_emitters() {
   std::vector<Emitter> list{
       {&fused_def(), emit_elementwise},
@@ -33,7 +59,6 @@ std::vector<Emitter> make_emitters() {
       {&stft_def(), emit_stft},
       {&conv_transpose_def(), emit_conv_transpose},
       {&deform_conv_def(), emit_deform_conv},
-      {&conv_grad_weight_def(), emit_conv_grad_weight},
       {&resize_def(), emit_resize},
       {&grid_sample_def(), emit_grid_sample},
       {&roi_align_def(), emit_roi_align},
@@ -49,10 +74,7 @@ std::vector<Emitter> make_emitters() {
       {&instance_normalization_def(), emit_normalization},
       {&batch_normalization_def(), emit_batch_normalization},
       {&batch_normalization_def(), emit_batch_normalization_of_batch},
-      {&batch_normalization_grad_def(), emit_batch_normalization_grad},
-      {&layer_normalization_grad_def(), emit_layer_normalization_grad},
       {&max_pool_def(), emit_pool},
-      {&max_pool_grad_def(), emit_max_pool_grad},
       {&max_unpool_def(), emit_max_unpool},
       {&col2im_def(), emit_col2im},
       {&average_pool_def(), emit_pool},
@@ -93,16 +115,8 @@ std::vector<Emitter> make_emitters() {
       {&lstm_def(), emit_recurrent},
       {&gru_def(), emit_recurrent},
       {&rnn_def(), emit_recurrent},
-      {&lstm_gates_grad_def(), emit_gates_gradient},
-      {&gru_gates_grad_def(), emit_gates_gradient},
-      {&rnn_gates_grad_def(), emit_gates_gradient},
-      {&philox_def(), emit_philox},
-      {&negative_log_likelihood_loss_def(), emit_class_loss},
-      {&softmax_cross_entropy_loss_def(), emit_class_loss},
-      {&adagrad_def(), emit_optimizer},
-      {&adam_def(), emit_optimizer},
-      {&momentum_def(), emit_optimizer},
   };
+  for (const Emitter& emitter : training_emitters()) list.push_back(emitter);
   for (const OpDef* op : all_ops()) {
     if (op->scalar && !is_on_text(*op)) list.push_back({op, emit_elementwise});
     if (is_reduction(*op)) list.push_back({op, emit_reduction});

@@ -121,6 +121,14 @@ Emitted emit_gates_gradient(const KernelCall& call, const Target& target);
 Emitted emit_class_loss(const KernelCall& call, const Target& target);
 /// philox.
 Emitted emit_philox(const KernelCall& call, const Target& target);
+/// random_uniform, random_normal and their _like forms, with a seed.
+Emitted emit_random(const KernelCall& call, const Target& target);
+/// bernoulli with a seed.
+Emitted emit_bernoulli(const KernelCall& call, const Target& target);
+/// multinomial with a seed.
+Emitted emit_multinomial(const KernelCall& call, const Target& target);
+/// dropout, with a seed in training.
+Emitted emit_dropout(const KernelCall& call, const Target& target);
 /// adagrad, adam, momentum.
 Emitted emit_optimizer(const KernelCall& call, const Target& target);
 

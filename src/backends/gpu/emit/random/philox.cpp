@@ -1,27 +1,9 @@
 // philox: one work item a block of four words, by the same counters as on every device (ops/random/philox.h).
 #include "backends/gpu/emit/families.h"
+#include "backends/gpu/emit/random/generator.h"
 
 namespace autograph::gpu {
 namespace {
-
-constexpr const char* kBlock = R"(DEVICE void philox_block(u32 number, u64 seed, u64 step, u32 id, u32* c) {
-  u32 key0 = (u32)seed, key1 = (u32)(seed >> 32);
-  c[0] = number;
-  c[1] = (u32)step;
-  c[2] = (u32)(step >> 32);
-  c[3] = id;
-  for (i32 round = 0; round < 10; ++round) {
-    const u64 a = (u64)0xD2511F53u * c[0];
-    const u64 b = (u64)0xCD9E8D57u * c[2];
-    c[0] = (u32)(b >> 32) ^ c[1] ^ key0;
-    c[1] = (u32)b;
-    c[2] = (u32)(a >> 32) ^ c[3] ^ key1;
-    c[3] = (u32)a;
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-}
-)";
 
 // Word w, or words 2 u and 2 u + 1, as a number in [0, 1).
 std::string unit(DType dtype, int number) {
@@ -57,7 +39,7 @@ Emitted emit_philox(const KernelCall& call, const Target& target) {
   const std::string& distribution = call.attributes.text("distribution");
   Writer writer(target);
   writer.index().cover(count + per_block);
-  writer.function(kBlock);
+  write_philox(writer);
   writer.begin_items({input_parameter("seed", "i64", 1), input_parameter("step", "i64", 2),
                       output_parameter("y", storage_type(dtype))},
                      blocks);
