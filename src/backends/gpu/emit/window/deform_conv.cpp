@@ -3,6 +3,7 @@
 #include "backends/gpu/emit/families.h"
 #include "backends/gpu/emit/text/product.h"
 #include "backends/gpu/emit/text/window.h"
+#include "base/checked_int.h"
 
 namespace autograph::gpu {
 namespace {
@@ -42,7 +43,7 @@ class DeformWriter {
 
  private:
   std::string lit(int64_t value) const { return w_.index().literal(value); }
-  int64_t samples() const { return x_[0] * x_[1] * taps_ * positions_; }
+  int64_t samples() const { return checked_mul(checked_mul(x_[0] * x_[1], taps_, "samples"), positions_, "samples"); }
   std::string_view stored() const { return storage_type(dtype_); }
   Parameter samples_parameter() const { return scratch_parameter("samples", type_); }
 
