@@ -13,18 +13,30 @@
 namespace autograph {
 namespace {
 
-// Constants up to this size may decide what a kernel does: factors, zero points, axes. Larger ones are weights.
+// Constants up to this size may decide what a kernel does: zero points, axes, tables. Larger ones are weights.
 constexpr int64_t kFewElements = 64;
+// The same for numbers with a fraction: factors, bounds. Where there are more of them they are as good as weights,
+// unless all are equal: a network of a thousand layers has a thousand biases, each of its own.
+constexpr int64_t kFewFactors = 4;
 // How far rounding may go is an estimate, which a right kernel leaves in one of some ten thousand calls. One that is
 // wrong is so with other numbers, too.
 constexpr int kDraws = 3;
+
+bool is_uniform(const Tensor& tensor) {
+  const std::vector<double> elements = tensor.to_f64();
+  return std::adjacent_find(elements.begin(), elements.end(), std::not_equal_to<>()) == elements.end();
+}
+
+bool may_decide(const Tensor& constant) {
+  if (!constant.is_present() || !constant.raw() || constant.num_elements() > kFewElements) return false;
+  return !dtypes::kFloat.contains(constant.dtype()) || constant.num_elements() <= kFewFactors || is_uniform(constant);
+}
 
 // The call with all that a kernel may do otherwise for.
 std::string verdict_key_of(const KernelCall& call) {
   Hasher hasher;
   for (const Tensor& constant : call.constants) {
-    const bool is_small = constant.is_present() && constant.raw() && constant.num_elements() <= kFewElements;
-    hasher.add(is_small ? to_string(constant.content_hash()) : std::string());
+    hasher.add(may_decide(constant) ? to_string(constant.content_hash()) : std::string());
   }
   return fmt::format("{} {}{}", call_key(call), to_string(hasher.finish()), call.exact ? " exact" : "");
 }

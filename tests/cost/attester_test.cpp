@@ -315,5 +315,29 @@ TEST(Attester, RemembersWhatIsRight) {
   }
 }
 
+// A bias is one of as many as a network has layers; a factor may decide what a kernel does.
+TEST(Attester, JudgesCallsWithOtherBiasesOnce) {
+  const KernelCatalog& catalog = get_device("cpu").catalog();
+  Verdicts verdicts("", "machine");
+  Attester judge(verdicts, {}, true);
+  const auto num_run_for = [&](const Tensor& operand) {
+    const OpSample sum{.inputs = {Tensor::zeros(DType::f32, {4, 16}), operand}};
+    const KernelCase test(add_def(), sum, {.constant_weights = true});
+    const KernelCall call = test.call();
+    const size_t before = judge.num_run();
+    for_each_kernel(catalog, call, [&](const KernelCandidate& candidate, const Kernel& kernel) {
+      EXPECT_EQ(judge.judge(call, candidate, kernel), "") << candidate.name();
+    });
+    return judge.num_run() - before;
+  };
+  Random random(1);
+  const Tensor bias = draw_tensor(random, DType::f32, {16});
+  const size_t num_kernels = num_run_for(bias);
+  EXPECT_GT(num_kernels, 0U);
+  EXPECT_EQ(num_run_for(draw_tensor(random, DType::f32, {16})), 0U) << "another bias";
+  EXPECT_EQ(num_run_for(Tensor::zeros(DType::f32, {16})), num_kernels) << "all of it is one number";
+  EXPECT_EQ(num_run_for(Tensor::scalar(2.0F)), num_run_for(Tensor::scalar(3.0F))) << "factors of their own";
+}
+
 }  // namespace
 }  // namespace autograph
