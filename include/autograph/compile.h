@@ -32,6 +32,9 @@ struct TuneProgress {
   bool in_network = false;  ///< Whole plans are run, kernels have been measured.
 };
 
+/// Why a kernel runs before the graph does.
+enum class KernelTrial : uint8_t { measure, attest };
+
 /// What there is rarely a reason to set: for experiments, searches and those who look for faults.
 struct ExpertOptions {
   /// Where nodes of the graph run; passes are not run then. Null: one after the other, each on all threads. Not for
@@ -51,8 +54,10 @@ struct ExpertOptions {
   std::shared_ptr<const KernelTimes> kernel_times = nullptr;
   bool tune_in_network =
       true;  ///< With CompileOptions::tune: run whole plans, too, and choose by what kernels take there.
-  /// Asked before measurements; false: what has not been measured yet is chosen by estimate. Null: always.
-  std::function<bool()> may_tune = nullptr;
+  /// Asked before kernels are run to be measured and, with a name of the kernel and its call, before one is run to be
+  /// attested. False: what has not been measured yet is chosen by estimate, what has not been attested yet is trusted
+  /// this time. Null: always.
+  std::function<bool(KernelTrial trial, std::string_view kernel)> may_try = nullptr;
 };
 
 /// Where a run is looked through for NaN and infinity.

@@ -187,7 +187,7 @@ struct SearchReport {
   size_t measured = 0;                        ///< Graphs and schedules run on the device.
   size_t partitions = 0;                      ///< Parts that the graph was cut into.
   double search_seconds = 0;                  ///< All of it.
-  std::string compared_with;                  ///< Truth::how(); "" where nothing was compared.
+  std::string compared_with;                  ///< Truth::how(), and what was not attested; "": nothing was compared.
   bool agrees = true;                         ///< The result gives the numbers that it should.
   double max_abs = 0;                         ///< Largest difference of an output from what it should be.
   double max_rel = 0;                         ///< The same over the largest magnitude of the output.

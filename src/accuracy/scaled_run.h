@@ -22,6 +22,18 @@ struct ScaledDatum {
 std::vector<ScaledDatum> run_scaled(const Graph& graph, const std::vector<ScaledDatum>& inputs, const ErrorModel& model,
                                     const std::function<bool()>& should_stop = nullptr);
 
+/// The same, but scales are followed from the nodes of `tail` on alone: those of the values before them are estimated.
+/// The reference runs once for each node then, and not six times and more.
+std::vector<ScaledDatum> run_scaled_behind(const Graph& graph, const std::vector<NodeId>& tail,
+                                           const std::vector<ScaledDatum>& inputs, const ErrorModel& model,
+                                           const std::function<bool()>& should_stop);
+
+/// What elements in the middle of a graph may be off by, where nobody followed them from its inputs.
+Tensor usual_scale(const Tensor& tensor);
+
+/// As many of the last nodes of `graph` as the reference computes with their scales by so many operations.
+std::vector<NodeId> last_nodes(const Graph& graph, double flops);
+
 /// A node takes as long as so many floating-point operations, however little it computes.
 inline constexpr double kFlopsOfNode = 1e4;
 
@@ -29,6 +41,7 @@ inline constexpr double kFlopsOfNode = 1e4;
 /// only kFlopsOfNode counts.
 struct ScaledRunCost {
   double flops = 0;
+  double plain_flops = 0;  ///< Without scales.
   double bytes = 0;
 };
 ScaledRunCost cost_of_scaled_run(const Graph& graph);

@@ -113,7 +113,7 @@ std::string Attester::judge(const KernelCall& call, const KernelCandidate& candi
   if (!runs_) return known_faults(call, {&candidate, 1}).front();
   const std::string key = verdict_key(verdict_key_of(call), call, candidate);
   if (const auto known = verdicts_.find(key)) return *known;
-  if (!has_elements(call)) return "";
+  if (!has_elements(call) || (may_run_ && !may_run_(key))) return "";
   ++num_run_;
   const std::string fault = find_fault(call, candidate, kernel);
   verdicts_.keep(key, fmt::format("{} | {}", candidate.name(), describe_call(call)),

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "accuracy/scaled_tensor.h"
 #include "autograph/device.h"
@@ -18,9 +20,13 @@ namespace autograph {
 
 class Attester : public KernelJudge {
  public:
-  /// `runs`: is what is not known yet found out? On `device`; null: on the host.
-  Attester(Verdicts& verdicts, const ErrorModel& model, bool runs, const Device* device = nullptr)
-      : verdicts_(verdicts), model_(model), runs_(runs), device_(device) {}
+  /// Asked before a kernel is run, with a name of it and its call; false: it is trusted, and nothing is remembered.
+  using MayRun = std::function<bool(std::string_view kernel)>;
+
+  /// `runs`: is what is not known yet found out? On `device`; null: on the host. `may_run`: null: always.
+  Attester(Verdicts& verdicts, const ErrorModel& model, bool runs, const Device* device = nullptr,
+           MayRun may_run = nullptr)
+      : verdicts_(verdicts), model_(model), runs_(runs), device_(device), may_run_(std::move(may_run)) {}
 
   std::vector<std::string> known_faults(const KernelCall& call, std::span<const KernelCandidate> candidates) override;
   bool has_to_run(const KernelCall& call, const KernelCandidate& candidate) override;
@@ -39,6 +45,7 @@ class Attester : public KernelJudge {
   const ErrorModel model_;
   const bool runs_;
   const Device* device_;
+  const MayRun may_run_;
   std::atomic<size_t> num_run_ = 0;
 };
 

@@ -80,15 +80,17 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(const std::share
       options_.on_tune({step, num_steps, measured, false});
     };
   }
-  MeasuredCost cost(device_, cache, on_measure, options_.expert.may_tune);
+  const auto may_measure = [this] {
+    return !options_.expert.may_try || options_.expert.may_try(KernelTrial::measure, "");
+  };
+  MeasuredCost cost(device_, cache, on_measure, may_measure);
   if (options_.expert.kernel_times) cost.know(*options_.expert.kernel_times);
   std::shared_ptr<const CompiledPlan> plan;
   // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
   const bool is_given = options_.expert.kernel_times && has_network(*options_.expert.kernel_times);
-  const bool has_time = !options_.expert.may_tune || options_.expert.may_tune();
   const bool may_run = options_.expert.tune_in_network && !is_nested();
   InNetworkCost in_network(cost, is_nested() ? "" : network_key(*graph, options_, threads_),
-                           may_run && !is_given && has_time);
+                           may_run && !is_given && may_measure());
   // What this very network was tuned to before holds, whether or not plans may be run now.
   if (may_run || in_network.is_kept()) {
     plan = tune_in_network(device_, graph, known, options, run_options_, in_network, options_);

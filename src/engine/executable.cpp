@@ -179,7 +179,11 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
   if (output_memory_) output_buffers_.emplace(output_memory_);
   run_options_.exact = options_.exact;
   if (Verdicts* verdicts = verdicts_of(device_, options_)) {
-    judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune, &device_);
+    Attester::MayRun may_attest;
+    if (options_.expert.may_try) {
+      may_attest = [this](std::string_view kernel) { return options_.expert.may_try(KernelTrial::attest, kernel); };
+    }
+    judge_.emplace(*verdicts, error_model_of(options_), options_.attest || options_.tune, &device_, may_attest);
     run_options_.judge = &*judge_;
   }
   const bool can_be_limited = device_.host_threads().can_be_limited() && threads_ > 1;

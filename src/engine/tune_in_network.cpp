@@ -172,7 +172,7 @@ class Tuner {
     return compile_plan(graph_, known_, plan_options_);
   }
 
-  bool may_go_on() const { return !options_.expert.may_tune || options_.expert.may_tune(); }
+  bool may_go_on() const { return !options_.expert.may_try || options_.expert.may_try(KernelTrial::measure, ""); }
 
   // Takes the plan when it is faster; false when it is not new.
   bool try_candidate(std::shared_ptr<const CompiledPlan> compiled) {

@@ -339,5 +339,30 @@ TEST(Attester, JudgesCallsWithOtherBiasesOnce) {
   EXPECT_EQ(num_run_for(Tensor::scalar(2.0F)), num_run_for(Tensor::scalar(3.0F))) << "factors of their own";
 }
 
+TEST(Attester, TrustsThisOnceWhatThereIsNoTimeFor) {
+  const KernelCatalog& catalog = get_device("cpu").catalog();
+  const KernelCase test(relu_def(), {.inputs = {Tensor::zeros(DType::f32, {4, 9})}});
+  const KernelCall call = test.call();
+  const KernelCandidate candidate = catalog.candidates(call).candidates.front();
+  const Prepared prepared = catalog.prepare(call, candidate);
+  const Disturbed wrong(*prepared.kernel, Disturbed::How::leaves_last);
+  Verdicts verdicts("", "machine");
+  std::vector<std::string> asked;
+  bool has_time = false;
+  Attester judge(verdicts, {}, true, nullptr, [&](std::string_view kernel) {
+    asked.emplace_back(kernel);
+    return has_time;
+  });
+  EXPECT_EQ(judge.judge(call, candidate, wrong), "");
+  EXPECT_EQ(judge.num_run(), 0U);
+  EXPECT_TRUE(judge.has_to_run(call, candidate)) << "nothing is remembered";
+  has_time = true;
+  EXPECT_NE(judge.judge(call, candidate, wrong), "");
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked[0], asked[1]) << "the kernel is known by its name";
+  EXPECT_NE(judge.judge(call, candidate, wrong), "");
+  EXPECT_EQ(asked.size(), 2U) << "what is known needs no time";
+}
+
 }  // namespace
 }  // namespace autograph

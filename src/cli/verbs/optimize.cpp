@@ -107,19 +107,22 @@ struct Verified {
 // Runs the result once and compares, where the search has not or a plan is to be saved; times it and the model when the
 // search has not.
 Verified verify(Session& session, const LoadedModel& loaded, const Options& options, Optimized& found,
-                const std::vector<Datum>& inputs, const Truth& truth) {
+                const std::vector<Datum>& inputs, const Truth& truth, const Phases& phases) {
   SearchReport& report = found.report;
   if (is_compared(found) && !is_plan(options.output)) return {};
   CompileOptions as_found = kept_weights(options.run);
   as_found.expert.use_passes = false;
   as_found.profile = is_timed(report) && is_plan(options.output);
-  // Kernels that the search had no time to measure are those of its trials, too.
-  as_found.expert.may_tune = [&] { return !is_timed(report); };
+  // Kernels that the search had no time to measure, or to attest, are those of its trials, too.
+  as_found.expert.may_try = [&](KernelTrial trial, std::string_view) {
+    const bool has_time = trial == KernelTrial::attest && phases.seconds() < options.run.budget_seconds;
+    return has_time || !is_timed(report);
+  };
   const Stopwatch watch;
   Executable after = compile(found, as_found);
   session.log("compile", fmt::format("{}: the result in {:.1f} ms", options.run.device, watch.ms()));
   Difference difference = truth.compare_all(after.run(inputs));
-  report.compared_with = truth.how();
+  if (report.compared_with.empty()) report.compared_with = truth.how();
   report.max_abs = std::max(report.max_abs, difference.max_abs);
   report.max_rel = std::max(report.max_rel, difference.max_rel);
   if (!difference.ok || is_timed(report)) return {std::move(difference), std::move(after)};
@@ -255,7 +258,7 @@ int run(Session& session, const Options& given) {
   Optimized found = searches ? search(session, loaded, kept_weights(options.run), search_as)
                              : run_passes_alone(session, loaded, options);
   phases.end("the search");
-  const auto [difference, executable] = verify(session, loaded, options, found, inputs, *search_as.truth);
+  const auto [difference, executable] = verify(session, loaded, options, found, inputs, *search_as.truth, phases);
   phases.end("verifying the result");
   if (difference.ok) {
     save(session, loaded, options, found, executable);

@@ -19,6 +19,7 @@ struct NodeComparison {
   size_t num_nodes = 0;
   size_t num_compared = 0;  ///< Nodes that were compared.
   int64_t num_elements = 0;
+  size_t num_unattested = 0;  ///< Kernels that the graph was run by, which there was no time to attest.
 };
 
 /// Have all values of the graph static types and all nodes a reference?

@@ -225,6 +225,7 @@ class AutographSearch {
   }
 
   void schedule_best() {
+    if (!has_time()) return;  // hashing a large graph takes some
     if (!scheduled_.contains(structural_hash(incumbent_.best().finished))) try_schedules(incumbent_.best());
   }
 

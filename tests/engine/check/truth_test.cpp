@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograph/attested_kernels.h"
 #include "autograph/builder.h"
 #include "autograph/devices.h"
 #include "autograph/op_def.h"
@@ -24,6 +25,7 @@
 #include "ops/sample.h"
 #include "support/graphs/random_network.h"
 #include "support/slow_op.h"
+#include "support/test_folder.h"
 
 namespace autograph {
 namespace {
@@ -184,6 +186,49 @@ TEST(Truth, OfPartsWhereTheWholeTakesTooLong) {
   EXPECT_FALSE(truth.compare_all({Datum(wrong)}).ok);
 }
 
+// The reference runs once for each node, not six times and more.
+TEST(Truth, FollowsTheLastScalesWhereTimeDoesForTheValuesAlone) {
+  const Graph graph = uneven();
+  const std::vector<Datum> inputs{draw_f32(7, {8, 64})};
+  const ScaledRunCost cost = cost_of_scaled_run(graph);
+  ASSERT_LT(cost.plain_flops, cost.flops);
+  const Truth truth = Truth::of(graph, inputs, {}, {.seconds = (cost.plain_flops + cost.flops) / 2e9});
+  EXPECT_TRUE(truth.is_whole());
+  EXPECT_NE(truth.how().find("all outputs by the reference, tolerances by the last"), std::string::npos) << truth.how();
+  std::vector<Datum> outputs = compile(graph).run(inputs);
+  EXPECT_TRUE(truth.compare_all(outputs).ok) << truth.compare_all(outputs).why;
+  Tensor wrong = outputs[0].tensor().clone();
+  wrong.mutable_data<float>()[0] += 1;
+  EXPECT_FALSE(truth.compare_all({Datum(wrong)}).ok);
+}
+
+// A chain of 200 nodes.
+Graph long_chain(int64_t extent) {
+  Graph graph("chain");
+  Var x = input(graph, DType::f32, {extent, extent}, "x");
+  for (int i = 0; i < 200; ++i) x = sin(x);
+  graph.add_output(x.id(), "y");
+  return graph;
+}
+
+// Of all nodes what they are, of the last ones alone what they may be off by.
+TEST(Truth, ScalesAreFollowedFromTheTailOn) {
+  const Graph graph = long_chain(8);
+  const std::vector<ScaledDatum> inputs{{draw_f32(11, {8, 8}), {}}};
+  const ErrorModel model;
+  const std::vector<NodeId> tail = last_nodes(graph, 0.2 * cost_of_scaled_run(graph).flops);
+  EXPECT_EQ(tail.size(), 40U);
+  const ScaledDatum all = run_scaled(graph, inputs, model)[0];
+  const ScaledDatum last = run_scaled_behind(graph, tail, inputs, model, nullptr)[0];
+  EXPECT_TRUE(all.value.tensor().content_hash() == last.value.tensor().content_hash());
+  EXPECT_TRUE(last.scale.is_present());
+  const Tensor estimate = usual_scale(all.value.tensor());
+  EXPECT_FALSE(estimate.content_hash() == last.scale.content_hash()) << "which were followed for 40 nodes";
+  const ScaledDatum none = run_scaled_behind(graph, {}, inputs, model, nullptr)[0];
+  EXPECT_TRUE(estimate.content_hash() == none.scale.content_hash());
+  EXPECT_TRUE(run_scaled_behind(graph, tail, inputs, model, [] { return true; }).empty());
+}
+
 // A hundred nodes, two of which are slow: such as are compared last.
 Graph slow_in_places() {
   Graph graph("slow");
@@ -211,24 +256,29 @@ TEST(Truth, OfPartsTakesTheRunForItsTime) {
   EXPECT_EQ(compared.num_compared, 8U);
 }
 
-// A chain of nodes with values of 256 KiB each.
-Graph long_chain() {
-  Graph graph("chain");
-  Var x = input(graph, DType::f32, {256, 256}, "x");
-  for (int i = 0; i < 200; ++i) x = sin(x);
-  graph.add_output(x.id(), "y");
-  return graph;
-}
-
 // Values that there is no time to look at take no memory: all of them would take 50 MiB.
 TEST(Truth, OfPartsKeepsFewValuesWhereTimeIsShort) {
   CompileOptions options;
   options.memory_budget_bytes = size_t{20} << 20;
-  const Graph graph = long_chain();
+  const Graph graph = long_chain(256);
   const std::vector<Datum> inputs{draw_f32(11, {256, 256})};
   const ErrorModel model = error_model_of(options);
   EXPECT_EQ(compare_nodes(graph, inputs, options, model, 1e-6).num_compared, 8U);
   EXPECT_THROW(compare_nodes(graph, inputs, options, model, 10), BudgetError) << "all are kept where time allows";
+}
+
+TEST(Truth, OfPartsSaysWhatThereWasNoTimeToAttest) {
+  const TestFolder folder;
+  CompileOptions options;
+  options.cache_folder = folder.path();
+  const std::vector<Datum> inputs{draw_f32(7, {8, 64})};
+  const Truth truth = Truth::of(uneven(), inputs, options, {.seconds = 1e-6});
+  EXPECT_NE(truth.how().find("no time to attest"), std::string::npos) << truth.how();
+  EXPECT_EQ(attested_kernels(options).trusted, 0);
+  EXPECT_EQ(truth.fault(), "");
+  const NodeComparison compared = compare_nodes(uneven(), inputs, options, error_model_of(options), 100);
+  EXPECT_EQ(compared.num_unattested, 0U);
+  EXPECT_GT(attested_kernels(options).trusted, 0);
 }
 
 // Sigmoid by the reference, but wrong behind arguments that attestation does not try.

@@ -49,7 +49,7 @@ Incumbent::Incumbent(StrategyContext& context, Proposal plain)
       trial_(context.trial()),
       best_(std::move(plain)) {
   const double start = context_.seconds();
-  best_executable_ = trial_.compile(best_);
+  best_executable_ = trial_.compile_plain(best_);
   const double compiled = context_.seconds();
   Difference difference = trial_.check(best_executable_);
   compile_seconds_ = compiled - start;
@@ -117,7 +117,7 @@ bool Incumbent::try_predicted(Proposal proposal, double predicted_us) {
   Executable executable = trial_.compile(proposal);
   compile_seconds_ = context_.seconds() - start;
   Difference difference = options_.verify ? trial_.check(executable) : Difference();
-  if (!difference.ok) {
+  if (!difference.ok || trial_.has_unattested()) {
     TrialResult wrong{proposal.cost_us, proposal.steps.size(), proposal.schedule.width()};
     wrong.is_right = false;
     context_.report().trials.push_back(wrong);
@@ -197,7 +197,7 @@ bool Incumbent::wins_tuned(bool was_tuned) {
     if (!ab_trial.is_won_twice(kLeastGain)) return false;
   }
   Difference difference = trial_.check(executable);
-  if (!difference.ok) return false;
+  if (!difference.ok || trial_.has_unattested()) return false;
   tuning_gained_ *= ab_trial.second_ms / ab_trial.first_ms;
   best_ms_ = ab_trial.second_ms;
   best_difference_ = std::move(difference);

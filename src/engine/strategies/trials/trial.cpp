@@ -1,5 +1,7 @@
 #include "engine/strategies/trials/trial.h"
 
+#include <fmt/core.h>
+
 #include "base/stopwatch.h"
 #include "base/time_in_turns.h"
 
@@ -11,6 +13,9 @@ constexpr int kUsualRounds = 5;
 // Runs of a profile take no longer than this together, but for the first few.
 constexpr double kProfileSeconds = 1;
 constexpr int kMinProfileRuns = 3;
+// Of the budget: until when kernels of the plain plan are attested. A call takes the reference up to a millisecond, a
+// hundred thousand of them minutes.
+constexpr double kPlainAttestShare = 0.75;
 
 }  // namespace
 
@@ -22,18 +27,51 @@ Trial::Trial(StrategyContext& context, std::vector<Datum> inputs) : context_(con
   }
 }
 
-CompileOptions Trial::options_for(const Schedule& schedule) const {
+CompileOptions Trial::options_for(const Schedule& schedule, bool is_plain) const {
   CompileOptions options = context_.compile_options();
   options.expert.schedule = std::make_shared<Schedule>(schedule);
   options.release_weights = false;
   options.keep_on_device = true;
   options.tune = options.tune || context_.is_tuned();
   options.expert.tune_in_network = context_.is_tuned_in_network();
-  options.expert.may_tune = [this] { return context_.may_tune(); };
+  options.expert.may_try = [this, is_plain](KernelTrial trial, std::string_view kernel) {
+    return trial == KernelTrial::measure ? context_.may_tune() : may_attest(kernel, is_plain);
+  };
   return options;
 }
 
+// By the clock alone: a search that counts candidates gives the same plan however long it takes.
+bool Trial::may_attest(std::string_view kernel, bool is_plain) const {
+  const bool is_late =
+      is_plain && !context_.counts_candidates() && context_.seconds() > kPlainAttestShare * context_.budget_seconds();
+  const std::lock_guard lock(mutex_);
+  if (unattested_of_plain_.contains(kernel)) return false;
+  if (!is_late && !context_.is_out_of_time()) return true;
+  if (is_plain) {
+    unattested_of_plain_.emplace(kernel);
+  } else {
+    ++num_unattested_;
+  }
+  return false;
+}
+
+bool Trial::has_unattested() const {
+  const std::lock_guard lock(mutex_);
+  return num_unattested_ > 0;
+}
+
+std::string Trial::describe_unattested() const {
+  const std::lock_guard lock(mutex_);
+  if (unattested_of_plain_.empty()) return "";
+  return fmt::format("; no time to attest {} kernel{} of the plain plan", unattested_of_plain_.size(),
+                     unattested_of_plain_.size() == 1 ? "" : "s");
+}
+
 Executable Trial::compile(const Proposal& proposal) const { return compile(proposal.finished, proposal.schedule); }
+
+Executable Trial::compile_plain(const Proposal& proposal) const {
+  return autograph::compile(proposal.finished, options_for(proposal.schedule, /*is_plain=*/true));
+}
 
 Executable Trial::compile(const Graph& finished, const Schedule& schedule) const {
   return autograph::compile(finished, options_for(schedule));

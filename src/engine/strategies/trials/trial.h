@@ -2,6 +2,10 @@
 // the machine does hits both alike.
 #pragma once
 
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograph/compare_values.h"
@@ -18,10 +22,18 @@ class Trial {
   /// On other inputs than those of the search: for parts of the graph.
   Trial(StrategyContext& context, std::vector<Datum> inputs);
 
-  /// A compiled proposal.
+  /// A compiled proposal. Its kernels are attested, those that compile_plain() left out excepted, as long as there is
+  /// time.
   Executable compile(const Proposal& proposal) const;
+  /// The same for the plain plan, which is the result where nothing else is: the budget is not all spent on attesting
+  /// its kernels.
+  Executable compile_plain(const Proposal& proposal) const;
   /// A compiled graph behind all passes.
   Executable compile(const Graph& finished, const Schedule& schedule) const;
+  /// Was there no time to attest a kernel that the plain plan has not? What was compiled last must not be trusted then.
+  bool has_unattested() const;
+  /// What there was no time to attest of the plain plan, behind what it was compared with; "" for nothing.
+  std::string describe_unattested() const;
   /// Runs once and compares with the truth, where that was asked for.
   Difference check(const Executable& executable) const;
   /// When nodes of the proposal ran, by node, in each of up to `runs` profiled runs behind a first one that does
@@ -31,12 +43,16 @@ class Trial {
   AbTrial ab_trial(const Executable& first, const Executable& second, double seconds) const;
 
  private:
-  CompileOptions options_for(const Schedule& schedule) const;
+  CompileOptions options_for(const Schedule& schedule, bool is_plain = false) const;
+  bool may_attest(std::string_view kernel, bool is_plain) const;
 
   const std::vector<Datum>& inputs() const { return inputs_; }
 
   StrategyContext& context_;
   std::vector<Datum> inputs_;  // where the device reads them: copies do not count
+  mutable std::mutex mutex_;   // guards what follows: kernels are chosen while running, too
+  mutable std::set<std::string, std::less<>> unattested_of_plain_;
+  mutable size_t num_unattested_ = 0;  // of all others
 };
 
 }  // namespace autograph

@@ -135,5 +135,59 @@ TEST_F(IncumbentOnCpuTest, NothingIsRepeatedWhenTheBudgetIsOver) {
   }
 }
 
+// Where the budget is over, the kernels of the plain plan are not attested, and those of all others must be.
+class UnattestedTest : public IncumbentTest {
+ protected:
+  UnattestedTest() { compile_.device = "cpu"; }
+
+  // What the plain plan has not: sums of products of other extents.
+  static Graph other() {
+    Graph graph("other");
+    const Var x = input(graph, DType::f32, {8, 256}, "x");
+    const std::vector<float> weight(256 * 32, 0.01F);
+    graph.add_output(tanh(matmul(x, constant(graph, Tensor::of<float>({256, 32}, weight)))).id(), "y");
+    return graph;
+  }
+};
+
+TEST_F(UnattestedTest, PlansArePlainWhereTheBudgetIsOver) {
+  compile_.attest = true;
+  search_.spent_seconds = 2 * search_.budget_seconds;
+  open();
+  const Proposal plain = context_->propose(side_by_side());
+  Incumbent incumbent(*context_, plain);
+  const Trial& trial = context_->trial();
+  EXPECT_NE(trial.describe_unattested().find("no time to attest"), std::string::npos);
+  trial.compile(plain);
+  EXPECT_FALSE(trial.has_unattested()) << "what the plain plan has is no worse than that";
+  Proposal proposal = context_->propose(other());
+  proposal.cost_us = 1;
+  EXPECT_FALSE(incumbent.try_candidate(proposal));
+  EXPECT_TRUE(trial.has_unattested());
+  ASSERT_FALSE(report_.trials.empty());
+  EXPECT_FALSE(report_.trials.back().is_right);
+}
+
+TEST_F(UnattestedTest, KernelsAreAttestedInTheBudget) {
+  compile_.attest = true;
+  open();
+  const Trial& trial = context_->trial();
+  trial.compile_plain(context_->propose(side_by_side()));
+  trial.compile(context_->propose(other()));
+  EXPECT_EQ(trial.describe_unattested(), "");
+  EXPECT_FALSE(trial.has_unattested());
+}
+
+// Who counts candidates wants the same plan however long it takes.
+TEST_F(UnattestedTest, CandidatesAreNoClock) {
+  compile_.attest = true;
+  search_.spent_seconds = 2 * search_.budget_seconds;
+  search_.candidates = 10;
+  open();
+  const Trial& trial = context_->trial();
+  trial.compile_plain(context_->propose(side_by_side()));
+  EXPECT_EQ(trial.describe_unattested(), "");
+}
+
 }  // namespace
 }  // namespace autograph
