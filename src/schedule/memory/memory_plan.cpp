@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <queue>
 
 #include "base/aligned_size.h"
 #include "base/check.h"
+#include "schedule/memory/free_gaps.h"
 
 namespace autograph {
 namespace {
@@ -49,11 +51,12 @@ bool is_free(const std::vector<Block>& blocks, size_t begin, size_t end) {
 
 // Where the most recently freed of `freed` (most recent last) begins that `bytes` fit into and that is free; kNowhere
 // when there is none.
-size_t find_recent(const std::vector<Block>& freed, const std::vector<Block>& alive, size_t bytes, size_t peak) {
+template <typename IsFree>
+size_t find_recent(const std::vector<Block>& freed, size_t bytes, size_t peak, const IsFree& is_free) {
   for (auto block = freed.rbegin(); block != freed.rend(); ++block) {
     const size_t end = block->begin + bytes;
     const bool fits_well = (block->end - block->begin) / kMaxBlockRatio <= bytes && end <= peak;
-    if (fits_well && is_free(alive, block->begin, end)) return block->begin;
+    if (fits_well && is_free(block->begin, end)) return block->begin;
   }
   return kNowhere;
 }
@@ -79,42 +82,42 @@ class Sweep {
       const size_t bytes = aligned_size(tensors[t].bytes);
       if (bytes == 0) continue;
       const size_t begin = choose(bytes);
-      peak_ = std::max(peak_, begin + bytes);
-      const Block block{begin, begin + bytes, tensors[t].last_step};
-      const auto at = std::upper_bound(alive_.begin(), alive_.end(), begin,
-                                       [](size_t value, const Block& b) { return value < b.begin; });
-      alive_.insert(at, block);
+      gaps_.take(begin, begin + bytes);
+      alive_.push({begin, begin + bytes, tensors[t].last_step});
       offsets[t] = begin;
     }
     return offsets;
   }
 
-  size_t peak() const { return peak_; }
+  size_t peak() const { return gaps_.peak(); }
 
  private:
+  struct EndsLater {
+    bool operator()(const Block& a, const Block& b) const {
+      return a.last_step != b.last_step ? a.last_step > b.last_step : a.begin > b.begin;
+    }
+  };
+
   void release_before(uint32_t step) {
-    const size_t first_freed = freed_.size();
-    std::erase_if(alive_, [&](const Block& block) {
-      if (block.last_step >= step) return false;
-      freed_.push_back(block);
-      return true;
-    });
-    std::stable_sort(freed_.begin() + static_cast<std::ptrdiff_t>(first_freed), freed_.end(),
-                     [](const Block& a, const Block& b) { return a.last_step < b.last_step; });
+    for (; !alive_.empty() && alive_.top().last_step < step; alive_.pop()) {
+      gaps_.give_back(alive_.top().begin, alive_.top().end);
+      freed_.push_back(alive_.top());
+    }
     if (freed_.size() > kRecentBlocks) {
       freed_.erase(freed_.begin(), freed_.end() - static_cast<std::ptrdiff_t>(kRecentBlocks));
     }
   }
 
   size_t choose(size_t bytes) const {
-    const size_t recent = prefer_recent_ ? find_recent(freed_, alive_, bytes, peak_) : kNowhere;
-    return recent != kNowhere ? recent : find_gap_or_top(alive_, bytes, peak_);
+    const auto is_free = [&](size_t begin, size_t end) { return gaps_.is_free(begin, end); };
+    const size_t recent = prefer_recent_ ? find_recent(freed_, bytes, gaps_.peak(), is_free) : kNowhere;
+    return recent != kNowhere ? recent : gaps_.find_best(bytes);
   }
 
   bool prefer_recent_;
-  std::vector<Block> alive_;  // sorted by begin
+  std::priority_queue<Block, std::vector<Block>, EndsLater> alive_;  // those that end first on top
+  FreeGaps gaps_;
   std::vector<Block> freed_;  // most recent last
-  size_t peak_ = 0;
 };
 
 size_t max_alive_bytes(std::span<const Lifetime> tensors) {
@@ -266,7 +269,8 @@ MemoryPlan plan_memory(std::span<const Lifetime> tensors, const AliveTogether& a
     std::sort(alive.begin(), alive.end(), [](const Block& a, const Block& b) { return a.begin < b.begin; });
     std::vector<Block> freed;
     for (const size_t other : placed.most_recent(std::move(not_alive))) freed.push_back(block_of(other));
-    const size_t recent = find_recent(freed, alive, bytes, plan.peak_bytes);
+    const size_t recent = find_recent(freed, bytes, plan.peak_bytes,
+                                      [&](size_t begin, size_t end) { return is_free(alive, begin, end); });
     plan.offsets[t] = recent != kNowhere ? recent : find_gap_or_top(alive, bytes, plan.peak_bytes);
     plan.peak_bytes = std::max(plan.peak_bytes, plan.offsets[t] + bytes);
     placed.add(t);

@@ -28,7 +28,7 @@ struct MemoryPlan {
 };
 
 /// Plans for a total order of steps. Prefers memory that was freed most recently (it is still in cache) as long as that
-/// costs no more than 1/16 of the best peak found; O(n * alive) plus, for up to 4,096 tensors, one O(n^2) attempt.
+/// costs no more than 1/16 of the best peak found; O(n log n) plus, for up to 4,096 tensors, one O(n^2) attempt.
 MemoryPlan plan_memory(std::span<const Lifetime> tensors);
 
 /// Are tensors `a` and `b` ever alive at the same time? Must be symmetric.

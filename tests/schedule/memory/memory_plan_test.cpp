@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "autograph/error.h"
@@ -66,6 +67,22 @@ TEST(MemoryPlan, RandomLifetimesNeverOverlapAndPeakIsBetweenBounds) {
     EXPECT_GE(plan.peak_bytes, plan.lower_bound_bytes);
     EXPECT_LE(plan.peak_bytes, plan.sum_bytes);
   }
+}
+
+// As pieces that are joined in the end: each question walked over all of them.
+TEST(MemoryPlan, ManyTensorsThatWaitForOneNodeLieSideBySide) {
+  constexpr uint32_t kCount = 50'000;
+  std::vector<Lifetime> tensors;
+  for (uint32_t i = 0; i < kCount; ++i) {
+    tensors.push_back({64, 2 * i, 2 * i + 1});
+    tensors.push_back({64, 2 * i + 1, 2 * kCount});
+  }
+  const MemoryPlan plan = plan_memory(tensors);
+  EXPECT_EQ(plan.peak_bytes, plan.lower_bound_bytes);
+  std::vector<size_t> waiting;
+  for (size_t i = 1; i < tensors.size(); i += 2) waiting.push_back(plan.offsets[i]);
+  std::sort(waiting.begin(), waiting.end());
+  EXPECT_EQ(std::adjacent_find(waiting.begin(), waiting.end()), waiting.end()) << "two lie at the same place";
 }
 
 TEST(MemoryPlan, PartialOrderSharesOnlyWhereTheRelationAllows) {
