@@ -373,6 +373,28 @@ TEST(Optimize, BeginsNothingThatCouldNotBeTried) {
   EXPECT_GT(found.report.latency_after_ms, 0);
 }
 
+// Then the plain plan is compared with the reference and is the result, and the report tells what was not attested.
+TEST(Optimize, ThePlainPlanIsTheResultWhereTheBudgetIsOver) {
+  const TestFolder folder;
+  CompileOptions options;
+  options.cache_folder = folder.path();
+  SearchOptions search = quick(Strategy::autograph);
+  search.budget_seconds = 1e-6;
+  search.spent_seconds = 1;
+  const Graph graph = recurrent(2);
+  const Optimized found = optimize(graph, options, search);
+  const SearchReport& report = found.report;
+  EXPECT_EQ(report.stop_reason, StopReason::budget);
+  EXPECT_TRUE(report.rules_applied.empty());
+  EXPECT_TRUE(found.schedule.is_sequential());
+  EXPECT_TRUE(report.agrees);
+  EXPECT_GT(report.latency_after_ms, 0);
+  EXPECT_EQ(report.cost_before_us, 0) << "nobody asked for costs";
+  EXPECT_NE(report.compared_with.find("of the plain plan"), std::string::npos) << report.compared_with;
+  const std::vector<Datum> inputs = seeded_inputs(graph);
+  EXPECT_TRUE(compare_all(compile(found, options).run(inputs), run_reference(graph, inputs), {}).ok);
+}
+
 // What trials told is the result where no time is left to measure it once more.
 TEST(Optimize, TrialsTellTheLatenciesOfACancelledSearch) {
   SearchOptions search = quick(Strategy::autograph);

@@ -16,6 +16,8 @@ constexpr int kMinProfileRuns = 3;
 // Of the budget: until when kernels of the plain plan are attested. A call takes the reference up to a millisecond, a
 // hundred thousand of them minutes.
 constexpr double kPlainAttestShare = 0.75;
+// The same for how long they are in any case: networks that repeat their blocks have few.
+constexpr double kLeastAttestShare = 0.02;
 
 }  // namespace
 
@@ -42,17 +44,24 @@ CompileOptions Trial::options_for(const Schedule& schedule, bool is_plain) const
 
 // By the clock alone: a search that counts candidates gives the same plan however long it takes.
 bool Trial::may_attest(std::string_view kernel, bool is_plain) const {
-  const bool is_late =
-      is_plain && !context_.counts_candidates() && context_.seconds() > kPlainAttestShare * context_.budget_seconds();
   const std::lock_guard lock(mutex_);
   if (unattested_of_plain_.contains(kernel)) return false;
-  if (!is_late && !context_.is_out_of_time()) return true;
+  if (is_plain ? has_time_for_plain() : !context_.is_out_of_time()) return true;
   if (is_plain) {
     unattested_of_plain_.emplace(kernel);
   } else {
     ++num_unattested_;
   }
   return false;
+}
+
+bool Trial::has_time_for_plain() const {
+  if (context_.is_cancelled()) return false;
+  const double seconds = context_.seconds();
+  const double budget = context_.budget_seconds();
+  if (context_.counts_candidates() || seconds < kPlainAttestShare * budget) return true;
+  if (!late_since_) late_since_ = seconds;
+  return seconds - *late_since_ < kLeastAttestShare * budget;
 }
 
 bool Trial::has_unattested() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -45,6 +46,7 @@ class Trial {
  private:
   CompileOptions options_for(const Schedule& schedule, bool is_plain = false) const;
   bool may_attest(std::string_view kernel, bool is_plain) const;
+  bool has_time_for_plain() const;
 
   const std::vector<Datum>& inputs() const { return inputs_; }
 
@@ -52,7 +54,8 @@ class Trial {
   std::vector<Datum> inputs_;  // where the device reads them: copies do not count
   mutable std::mutex mutex_;   // guards what follows: kernels are chosen while running, too
   mutable std::set<std::string, std::less<>> unattested_of_plain_;
-  mutable size_t num_unattested_ = 0;  // of all others
+  mutable size_t num_unattested_ = 0;         // of all others
+  mutable std::optional<double> late_since_;  // when a kernel of the plain plan came late for the first time
 };
 
 }  // namespace autograph
