@@ -4,6 +4,7 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/onednn/primitive_kernel.h"
+#include "ops/defs.h"
 
 namespace autograph::onednn {
 namespace {
@@ -38,7 +39,15 @@ double look_up(const Efficiency (&table)[size], std::string_view implementation,
   return otherwise;
 }
 
+// gemm computes an epilogue other than relu one element at a time.
+bool is_slow_gemm(const AnchoredCall& conv, std::string_view implementation) {
+  if (implementation.find("gemm:") == std::string_view::npos) return false;
+  const auto& epilogue = conv.epilogue();
+  return epilogue.size() > 1 || (epilogue.size() == 1 && epilogue[0].op != &relu_def());
+}
+
 double efficiency(const AnchoredCall& conv, std::string_view implementation, Layout layout) {
+  if (is_slow_gemm(conv, implementation)) return kSlow;
   const int64_t group = conv.attributes().integer("group");
   const Dims w = conv.dims(1);
   if (group > 1 && group == conv.dims(0)[1]) return look_up(kDepthwise, implementation, layout, kSlowDepthwise);

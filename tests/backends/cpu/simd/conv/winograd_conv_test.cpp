@@ -25,8 +25,8 @@ Dims draw_line(Random& random) {
   return taps;
 }
 
-// A random call: images of less than a tile and of many, whole tiles and not, channels that leave half a unit or part of
-// a vector, phases of a dilation that are not equally large, more of them than outputs.
+// A random call: images of less than a tile and of many, whole tiles and not, channels that leave half a unit or a part
+// of a vector, phases of a dilation that are not equally large, more of them than outputs.
 OpSample random_conv(Random& random, const Dims& taps) {
   const bool whole = draw_bool(random);
   const int64_t in = whole ? 16 * draw(random, 1, 3) : draw(random, 16, 40);
