@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Exports well-known models with seeded random weights to ONNX, for check_models.py.
 
-    python bench/export_models.py DIR [--only NAME ...] [--list]
+    python bench/export_models.py DIR [--only NAME ...] [--timm [NAME ...]] [--list]
 
 Nothing is downloaded: every model is built from its architecture alone. Weights come from a fixed seed; statistics of
 batch normalisation and layer scales are drawn too, because their initial values (0, 1, 1e-6) would hide a wrong
@@ -55,11 +55,15 @@ def _torchvision(name, size=224, batch=1, **arguments):
     return build
 
 
-def _timm(name, size=224):
+def _timm(name, size=None):
+    """With images of `size`, or of the size that timm gives the network."""
+
     def build():
         import timm
 
-        return timm.create_model(name, pretrained=False), _image(1, 3, size, size)
+        network = timm.create_model(name, pretrained=False, exportable=True)
+        high, wide = (size, size) if size else network.default_cfg.get("input_size", (3, 224, 224))[1:]
+        return network, _image(1, 3, high, wide)
 
     return build
 
@@ -152,6 +156,23 @@ SPECS = {
 }
 
 
+# With --timm: one small network of each family of timm that the exporter can write, by its name there.
+TIMM = """
+    resnetv2_50 resnest14d res2net50_26w_4s skresnet18 cspresnet50 cspdarknet53 dla34 hrnet_w18_small
+    efficientnet_lite0 tf_efficientnetv2_b0 mobilenetv2_100 mobilenetv4_conv_small mnasnet_100 fbnetc_100 lcnet_100
+    ghostnet_100 ghostnetv2_100 ghostnetv3_100 mobileone_s0 repvgg_a0 regnetx_002 regnetz_b16 rexnet_100 tinynet_a
+    hardcorenas_a xception41 inception_v4 nf_resnet50 convnextv2_atto coat_tiny coatnet_0_rw_224 maxvit_tiny_tf_224
+    mvitv2_tiny pvt_v2_b0 poolformer_s12 caformer_s18 crossvit_9_240 cait_xxs24_224 xcit_nano_12_p16_224 levit_128
+    edgenext_xx_small mobilevit_xxs mobilevitv2_050 fastvit_t8 efficientvit_b0 efficientvit_m0 efficientformer_l1
+    efficientformerv2_s0 repvit_m0_9 swinv2_tiny_window8_256 focalnet_tiny_srf davit_tiny gcvit_xxtiny nest_tiny
+    twins_svt_small tnt_s_legacy_patch16_224 visformer_tiny sequencer2d_s gmlp_s16_224 resmlp_12_224
+    eva02_tiny_patch14_224 hgnetv2_b0 starnet_s1 rdnet_tiny inception_next_tiny hiera_tiny_224
+    vit_small_patch14_reg4_dinov2 tiny_vit_5m_224 selecsls42b ese_vovnet19b_dw dpn68 botnet26t_256 lambda_resnet26t
+    vit_tiny_patch16_224 beit_base_patch16_224 shvit_s1 swiftformer_xs mambaout_femto nextvit_small
+    samvit_base_patch16_224 test_byobnet convit_tiny
+""".split()
+
+
 def _draw_parameters(module):
     """Redraws what starts at 0, 1 or 1e-6 (norms, layer scales, zero heads): leaving it out would not show."""
     import torch
@@ -183,13 +204,18 @@ def _calibrate(module, inputs):
         norm.eval()
 
 
+def spec_of(name):
+    """Of a name in SPECS, or timm_NAME."""
+    return SPECS[name] if name in SPECS else Spec(_timm(name.removeprefix("timm_")))
+
+
 def build_module(name):
     """(module, example inputs) of model `name`, in evaluation mode; the same weights every time."""
     import torch
 
     warnings.filterwarnings("ignore")
     torch.manual_seed(SEED)
-    module, inputs = SPECS[name].build()
+    module, inputs = spec_of(name).build()
     module.eval()
     with torch.no_grad():
         _draw_parameters(module)
@@ -202,7 +228,7 @@ def export(name, path):
     import torch
 
     torch.backends.mha.set_fastpath_enabled(False)  # a fused attention op that the legacy exporter cannot write
-    spec = SPECS[name]
+    spec = spec_of(name)
     module, inputs = build_module(name)
     names = {"input_names": list(spec.input_names), "output_names": ["output"]}
     with torch.no_grad():
@@ -228,14 +254,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", nargs="?", default=".", help="where the .onnx files go")
     parser.add_argument("--only", nargs="+", choices=sorted(SPECS), metavar="NAME", help="export these alone")
+    parser.add_argument("--timm", nargs="*", metavar="NAME", help="these of timm, or one of each family, as timm_NAME")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
     if options.list:
         print("\n".join(SPECS))
         return 0
     os.makedirs(options.directory, exist_ok=True)
+    names = options.only or list(SPECS)
+    if options.timm is not None:
+        names = (options.only or []) + ["timm_" + name for name in options.timm or TIMM]
     failed = []
-    for name in options.only or SPECS:
+    for name in names:
         path = os.path.join(options.directory, name + ".onnx")
         if os.path.exists(path):
             print(f"{name:28} kept", flush=True)
@@ -252,7 +282,7 @@ def main():
         state = "failed" if worker.exitcode else f"{os.path.getsize(path) / 1e6:8.1f} MB"
         print(f"{name:28} {state:>12} {time.monotonic() - begin:6.1f} s", flush=True)
     if failed:
-        print(f"{len(failed)} of {len(options.only or SPECS)} exports failed: {', '.join(failed)}", file=sys.stderr)
+        print(f"{len(failed)} of {len(names)} exports failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
 
 
