@@ -162,13 +162,13 @@ std::vector<BenchCase> conv_cases() {
 std::vector<BenchCase> few_channel_cases() {
   std::vector<BenchCase> cases;
   for (const int64_t size : {96, 40}) {
-    for (const int64_t taps : {1, 3}) {
+    for (const auto& [taps, stride] : {std::pair{1, 1}, std::pair{3, 1}, std::pair{3, 2}}) {
       for (const int64_t in : {8, 16, 24, 32, 48}) {
         for (const int64_t out : {8, 16, 24, 32, 48}) {
-          cases.push_back({fmt::format("few channels {} to {} of {} taps {}", in, out, size, taps),
+          cases.push_back({fmt::format("few channels {} to {} of {} taps {} stride {}", in, out, size, taps, stride),
                            conv_def(),
                            {{1, in, size, size}, {out, in, taps, taps}},
-                           {{"pads", std::vector<int64_t>(4, taps / 2)}},
+                           {{"strides", std::vector<int64_t>(2, stride)}, {"pads", std::vector<int64_t>(4, taps / 2)}},
                            true});
         }
       }

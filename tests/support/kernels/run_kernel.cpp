@@ -7,10 +7,12 @@
 namespace autograph {
 namespace {
 
-// Memory for these dims in a layout, which may pad channels: of as many elements, in one row.
+// Memory for these dims in a layout: in one row where the layout pads channels.
 Tensor memory_for(DType dtype, const Dims& dims, Layout layout) {
+  const Dims padded = padded_dims(layout, dims);
+  if (padded == dims) return Tensor::zeros(dtype, dims);
   int64_t elements = 1;
-  for (const int64_t extent : padded_dims(layout, dims)) elements *= extent;
+  for (const int64_t extent : padded) elements *= extent;
   return Tensor::zeros(dtype, {elements});
 }
 
@@ -73,13 +75,8 @@ KernelRun::KernelRun(const KernelDef& def, const KernelCase& of) : case_(of) {
   for (size_t k = 0; k < call.outputs.size(); ++k) {
     const DType dtype = call.outputs[k].dtype();
     const Layout layout = call.variant ? call.variant->output(k) : Layout::row_major;
-    if (layout == Layout::row_major) {
-      outputs_.push_back(Tensor::empty(dtype, call.output_dims(k)));
-      output_views_.push_back(outputs_.back().view());
-    } else {
-      outputs_.push_back(memory_for(dtype, call.output_dims(k), layout));
-      output_views_.emplace_back(dtype, call.output_dims(k), outputs_.back().mutable_raw());
-    }
+    outputs_.push_back(memory_for(dtype, call.output_dims(k), layout));
+    output_views_.emplace_back(dtype, call.output_dims(k), outputs_.back().mutable_raw());
   }
 }
 

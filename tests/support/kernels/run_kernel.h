@@ -49,7 +49,7 @@ class KernelRun {
   const std::string& refusal() const { return refusal_; }
   /// Runs it, as often as wanted.
   void run();
-  /// In one row where the variant has layouts.
+  /// In one row where the variant's layout pads channels.
   const std::vector<Tensor>& outputs() const { return outputs_; }
 
  private:
