@@ -279,23 +279,27 @@ std::string why_not(const KernelCall& call) {
 
 Prepared prepare(const KernelCall& call) { return {std::make_unique<PlaneDepthwise>(call), ""}; }
 
-// A tap takes its time in a tile of one vector, too: each sum waits for the one before.
+// A tap takes its time in a tile of one vector, too: each sum waits for the one before. So does a plane of few rows.
 std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kStartUs = 2;
   constexpr double kUsOfTap = 1.2e-3;  // in a tile of up to four vectors
+  constexpr double kUsOfPlane = 0.25;
   constexpr double kFlopsPerUsAndThread = 40e3;
-  constexpr double kBytesPerUs = 15e3;
+  constexpr double kBytesPerUs = 20e3;
   const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
   const PlaneShape shape = plane_shape(call.attributes, call.input_dims(kX), call.input_dims(kW));
   const int64_t tile = 4 * HWY_DYNAMIC_DISPATCH(plane_lanes)();
   const int64_t tiles = shape.rows.out * ((shape.columns.out + tile - 1) / tile);
   const Dims y = call.output_dims(0);
   const double taps = static_cast<double>(y[0] * y[1] * tiles * shape.rows.kernel * shape.columns.kernel);
-  const double work_us = std::max(cost.flops / kFlopsPerUsAndThread, taps * kUsOfTap);
+  const auto planes = static_cast<double>(y[0] * y[1]);
+  const double sorted = shape.columns.stride == 1 ? 0 : static_cast<double>(shape.rows.in * shape.columns.in);
+  const double work_us =
+      std::max(cost.flops / kFlopsPerUsAndThread, taps * kUsOfTap) + planes * (kUsOfPlane + kSortedColumnUs * sorted);
   return {{.name = "",
            .inputs = {},
            .outputs = {},
-           .cost_us = kStartUs + (work_us + cost.bytes / kBytesPerUs) / call.threads}};
+           .cost_us = kStartUs + work_us / call.threads + cost.bytes / kBytesPerUs}};
 }
 
 }  // namespace

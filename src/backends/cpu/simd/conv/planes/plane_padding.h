@@ -27,6 +27,10 @@ struct PlaneShape {
   std::vector<int64_t> offsets() const;
 };
 
+/// Microseconds of a thread for a column of the input that is put where its remainder belongs (pad_rows() with a
+/// stride).
+inline constexpr double kSortedColumnUs = 1e-3;
+
 /// Of an input with dims `x` and weights with dims `w`, of one or two spatial dims.
 PlaneShape plane_shape(const Attributes& attributes, const Dims& x, const Dims& w);
 
