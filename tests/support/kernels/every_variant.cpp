@@ -18,9 +18,7 @@ namespace {
 
 // A tensor of these dims in another layout.
 Tensor reordered(const TensorView& from, const Dims& dims, Layout from_layout, Layout to_layout) {
-  int64_t elements = 1;
-  for (const int64_t extent : padded_dims(to_layout, dims)) elements *= extent;
-  Tensor to = Tensor::empty(DType::f32, to_layout == Layout::row_major ? dims : Dims{elements});
+  Tensor to = Tensor::empty(DType::f32, to_layout == Layout::row_major ? dims : Dims{padded_elements(to_layout, dims)});
   if (from_layout == to_layout) {
     std::memcpy(to.mutable_raw(), from.raw(), to.size_bytes());
     return to;
@@ -40,9 +38,7 @@ constexpr int64_t kGuardElements = 512;
 
 // Memory for an output of these dims in a layout, and the guard: all of it NaN.
 Tensor guarded_output(const Dims& dims, Layout layout) {
-  int64_t used = 1;
-  for (const int64_t extent : padded_dims(layout, dims)) used *= extent;
-  Tensor out = Tensor::empty(DType::f32, {used + kGuardElements});
+  Tensor out = Tensor::empty(DType::f32, {padded_elements(layout, dims) + kGuardElements});
   std::memset(out.mutable_raw(), 0xFF, out.size_bytes());
   return out;
 }

@@ -9,11 +9,7 @@ namespace {
 
 // Memory for these dims in a layout: in one row where the layout pads channels.
 Tensor memory_for(DType dtype, const Dims& dims, Layout layout) {
-  const Dims padded = padded_dims(layout, dims);
-  if (padded == dims) return Tensor::zeros(dtype, dims);
-  int64_t elements = 1;
-  for (const int64_t extent : padded) elements *= extent;
-  return Tensor::zeros(dtype, {elements});
+  return Tensor::zeros(dtype, padded_dims(layout, dims) == dims ? dims : Dims{padded_elements(layout, dims)});
 }
 
 // The numbers of a tensor at the front of memory that has room for a layout.
@@ -24,6 +20,12 @@ Tensor with_room(const Tensor& from, Layout layout) {
 }
 
 }  // namespace
+
+int64_t padded_elements(Layout layout, const Dims& dims) {
+  int64_t elements = 1;
+  for (const int64_t extent : padded_dims(layout, dims)) elements *= extent;
+  return elements;
+}
 
 KernelCase::KernelCase(const OpDef& op, OpSample sample, KernelSetup setup)
     : test_(make_sample_graph(op, sample, false, setup.constant_weights)), setup_(setup) {

@@ -11,6 +11,9 @@
 
 namespace autograph {
 
+/// Elements of memory for a tensor in a layout, which may pad channels.
+int64_t padded_elements(Layout layout, const Dims& dims);
+
 /// How a kernel is prepared.
 struct KernelSetup {
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include "backends/cpu/cpu_kernels.h"
+#include "support/kernels/run_kernel.h"
 
 namespace autograph {
 namespace {
@@ -16,11 +16,6 @@ int64_t offset(Layout layout, const Dims& dims, int64_t positions, int64_t n, in
   if (layout == Layout::channels_last) return (n * positions + position) * channels + c;
   const int64_t block = channel_block(layout);
   return ((n * channels / block + c / block) * positions + position) * block + c % block;
-}
-
-int64_t padded_elements(Layout layout, const Dims& dims) {
-  const Dims padded = padded_dims(layout, dims);
-  return std::accumulate(padded.begin(), padded.end(), int64_t{1}, std::multiplies<>());
 }
 
 void expect_moved(const Dims& dims, Layout from, Layout to, int threads) {

@@ -39,9 +39,12 @@ double look_up(const Efficiency (&table)[size], std::string_view implementation,
   return otherwise;
 }
 
+bool is_gemm(std::string_view implementation) { return implementation.find("gemm:") != std::string_view::npos; }
+bool is_winograd(std::string_view implementation) { return implementation.find("wino") != std::string_view::npos; }
+
 // gemm computes an epilogue other than relu one element at a time.
 bool is_slow_gemm(const AnchoredCall& conv, std::string_view implementation) {
-  if (implementation.find("gemm:") == std::string_view::npos) return false;
+  if (!is_gemm(implementation)) return false;
   const auto& epilogue = conv.epilogue();
   return epilogue.size() > 1 || (epilogue.size() == 1 && epilogue[0].op != &relu_def());
 }
@@ -53,25 +56,25 @@ double efficiency(const AnchoredCall& conv, std::string_view implementation, Lay
   if (group > 1 && group == conv.dims(0)[1]) return look_up(kDepthwise, implementation, layout, kSlowDepthwise);
   const bool is_pointwise = std::all_of(w.begin() + 2, w.end(), [](int64_t extent) { return extent == 1; });
   if (is_pointwise) return look_up(kPointwise, implementation, layout, kSlow);
-  const bool is_winograd = implementation.find("wino") != std::string_view::npos;
-  if (is_winograd && conv.operand(1).type.shape().num_elements().value_or(0) > kMaxWinogradWeights) return kSlow;
+  if (is_winograd(implementation) && conv.operand(1).type.shape().num_elements().value_or(0) > kMaxWinogradWeights)
+    return kSlow;
   return look_up(kOther, implementation, layout, kSlow);
 }
 
 // How much of its last vector of output channels a layer fills, and of input channels where these are transformed, too:
 // the rest is computed as well.
 double filled_part(const AnchoredCall& conv, std::string_view implementation) {
-  if (conv.attributes().integer("group") != 1 || implementation.find("gemm:") != std::string_view::npos) return 1;
+  if (conv.attributes().integer("group") != 1 || is_gemm(implementation)) return 1;
   const int64_t block = native_block() == Layout::blocked16 ? 16 : 8;
   const auto filled = [&](int64_t channels) {
     return static_cast<double>(channels) / static_cast<double>((channels + block - 1) / block * block);
   };
   const Dims w = conv.dims(1);
-  const bool is_winograd = implementation.find("wino") != std::string_view::npos;
+  if (!is_winograd(implementation)) return filled(w[0]);
   // Products at points take as long to begin as some more input channels.
   constexpr double kDepthToStart = 4;
   const auto depth = static_cast<double>(w[1]);
-  return filled(w[0]) * (is_winograd ? filled(w[1]) * depth / (depth + kDepthToStart) : 1);
+  return filled(w[0]) * filled(w[1]) * depth / (depth + kDepthToStart);
 }
 
 }  // namespace

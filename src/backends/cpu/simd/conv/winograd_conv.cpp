@@ -206,8 +206,7 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
   // Fewer tiles leave registers idle.
   constexpr int64_t kFewTiles = 8;
   const double tiles = static_cast<double>(std::max(kFewTiles, shape.tiles()) * shape.points());
-  const int64_t in_vectors = (shape.in_channels + kWinogradChannels - 1) / kWinogradChannels;
-  const double channels = static_cast<double>(in_vectors * kWinogradChannels + shape.padded_out_channels());
+  const auto channels = static_cast<double>(winograd_padded(shape.in_channels) + shape.padded_out_channels());
   const int64_t half = shape.padded_out_channels() % kWinogradUnit;
   const double columns =
       static_cast<double>(shape.padded_out_channels() - half) + kHalfPanel * static_cast<double>(half);

@@ -33,6 +33,11 @@ inline constexpr int64_t kWinogradUnit = 32;
 /// of every instruction set.
 inline constexpr int64_t kWinogradChannels = 16;
 
+/// Channels with those that fill the last vector.
+constexpr int64_t winograd_padded(int64_t channels) {
+  return (channels + kWinogradChannels - 1) / kWinogradChannels * kWinogradChannels;
+}
+
 /// Outputs of a tile of a line.
 inline constexpr int64_t kWinogradLineOut = 4;
 
@@ -69,10 +74,7 @@ struct WinogradShape {
   int64_t tiles_wide() const { return tiles_of_axis(1); }
   int64_t tiles() const { return batch * tiles_high() * tiles_wide(); }
   int64_t units() const { return (out_channels + kWinogradUnit - 1) / kWinogradUnit; }
-  /// Output channels with those that fill the last vector.
-  int64_t padded_out_channels() const {
-    return (out_channels + kWinogradChannels - 1) / kWinogradChannels * kWinogradChannels;
-  }
+  int64_t padded_out_channels() const { return winograd_padded(out_channels); }
   /// Columns of transformed weights of a unit.
   int64_t unit_columns(int64_t unit) const {
     return std::min(kWinogradUnit, padded_out_channels() - unit * kWinogradUnit);

@@ -293,9 +293,8 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   const Dims y = call.output_dims(0);
   const double taps = static_cast<double>(y[0] * y[1] * tiles * shape.rows.kernel * shape.columns.kernel);
   const auto planes = static_cast<double>(y[0] * y[1]);
-  const double sorted = shape.columns.stride == 1 ? 0 : static_cast<double>(shape.rows.in * shape.columns.in);
   const double work_us =
-      std::max(cost.flops / kFlopsPerUsAndThread, taps * kUsOfTap) + planes * (kUsOfPlane + kSortedColumnUs * sorted);
+      std::max(cost.flops / kFlopsPerUsAndThread, taps * kUsOfTap) + planes * (kUsOfPlane + shape.sorting_us());
   return {{.name = "",
            .inputs = {},
            .outputs = {},

@@ -23,13 +23,11 @@ struct PlaneShape {
   int64_t reached_rows(int64_t outputs) const {
     return (outputs - 1) * rows.stride + (rows.kernel - 1) * rows.dilation + 1;
   }
+  /// Microseconds of a thread to put the columns of a plane where their remainders belong (pad_rows()); an estimate.
+  double sorting_us() const { return columns.stride == 1 ? 0 : 1e-3 * static_cast<double>(rows.in * columns.in); }
   /// Where each tap of a window lies, from where a padded plane begins.
   std::vector<int64_t> offsets() const;
 };
-
-/// Microseconds of a thread for a column of the input that is put where its remainder belongs (pad_rows() with a
-/// stride).
-inline constexpr double kSortedColumnUs = 1e-3;
 
 /// Of an input with dims `x` and weights with dims `w`, of one or two spatial dims.
 PlaneShape plane_shape(const Attributes& attributes, const Dims& x, const Dims& w);
