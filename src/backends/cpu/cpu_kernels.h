@@ -61,7 +61,6 @@ std::vector<KernelDef> repeating_copy_kernels();
 std::vector<KernelDef> depth_space_kernels();
 std::vector<KernelDef> global_pool_kernels();
 std::vector<KernelDef> pixel_normalization_kernels();
-std::vector<KernelDef> plane_pool_kernels();
 std::vector<KernelDef> onednn_kernels();
 std::vector<KernelDef> simd_kernels();
 

@@ -19,6 +19,7 @@ std::vector<KernelDef> pointwise_conv_kernels();
 std::vector<KernelDef> tap_conv_kernels();
 std::vector<KernelDef> winograd_conv_kernels();
 std::vector<KernelDef> pixel_pool_kernels();
+std::vector<KernelDef> plane_pool_kernels();
 KernelDef max_pool_grad_kernel();
 KernelDef lstm_gates_grad_kernel();
 std::vector<KernelDef> recurrent_grad_kernels();

@@ -19,8 +19,8 @@
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
 #include <hwy/highway.h>
+#include "backends/cpu/simd/pool/pool_steps-inl.h"
 #include "backends/cpu/simd/rows-inl.h"
-#include "backends/cpu/simd/vector_math-inl.h"
 #include "ops/defs.h"
 
 // Seen by the code of every instruction set, so written once.
@@ -48,29 +48,6 @@ HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
 namespace {
 
-using PoolD = hn::ScalableTag<float>;
-using PoolV = hn::Vec<PoolD>;
-
-int64_t pool_lanes() { return static_cast<int64_t>(hn::Lanes(PoolD())); }
-
-struct MaxStep {
-  static HWY_INLINE PoolV start() { return hn::Set(PoolD(), -kInfinity); }
-  static HWY_INLINE PoolV add(PoolV total, PoolV x) {
-    return hn::IfThenElse(hn::IsNaN(total), total, at_least(PoolD(), total, x));
-  }
-  static HWY_INLINE PoolV finish(PoolV total, float) { return total; }
-  static HWY_INLINE bool holds(PoolV) { return true; }
-};
-
-struct MeanStep {
-  static HWY_INLINE PoolV start() { return hn::Zero(PoolD()); }
-  static HWY_INLINE PoolV add(PoolV total, PoolV x) { return hn::Add(total, x); }
-  static HWY_INLINE PoolV finish(PoolV total, float part) { return hn::Mul(total, hn::Set(PoolD(), part)); }
-  static HWY_INLINE bool holds(PoolV total) {
-    return hn::AllTrue(PoolD(), hn::Lt(hn::Abs(total), hn::Set(PoolD(), kInfinity)));
-  }
-};
-
 // Elements become parts of the mean before they are added up.
 struct PartsStep {
   PoolV part;
@@ -97,9 +74,9 @@ HWY_INLINE float part_of(const PixelRow& row, size_t w) {
 // The vectors that `load` reads at an offset, over the pixels of window `w`.
 template <class Step, class Load>
 HWY_INLINE PoolV pool_vector(const PixelRow& row, size_t w, float part, const Load& load) {
-  PoolV total = Step::start();
+  PoolV total = hn::Set(PoolD(), Step::kStart);
   for_pixels(row, w, [&](int64_t at) HWY_ATTR { total = Step::add(total, load(at)); });
-  if (HWY_LIKELY(Step::holds(total))) return Step::finish(total, part);
+  if (HWY_LIKELY(Step::holds(total))) return Step::finish(total, hn::Set(PoolD(), part));
   const PartsStep parts{hn::Set(PoolD(), part)};
   PoolV mean = hn::Zero(PoolD());
   for_pixels(row, w, [&](int64_t at) HWY_ATTR { mean = parts.add(mean, load(at)); });
@@ -111,7 +88,7 @@ HWY_INLINE PoolV pool_vector(const PixelRow& row, size_t w, float part, const Lo
 template <class Step>
 HWY_INLINE bool pool_four(const PixelRow& row, size_t w, float part, const float* x, int64_t step, float* y) {
   const PoolD d;
-  PoolV t0 = Step::start(), t1 = t0, t2 = t0, t3 = t0;
+  PoolV t0 = hn::Set(PoolD(), Step::kStart), t1 = t0, t2 = t0, t3 = t0;
   for_pixels(row, w, [&](int64_t at) HWY_ATTR {
     t0 = Step::add(t0, hn::LoadU(d, x + at));
     t1 = Step::add(t1, hn::LoadU(d, x + at + step));
@@ -119,11 +96,12 @@ HWY_INLINE bool pool_four(const PixelRow& row, size_t w, float part, const float
     t3 = Step::add(t3, hn::LoadU(d, x + at + 3 * step));
   });
   if (!Step::holds(t0) || !Step::holds(t1) || !Step::holds(t2) || !Step::holds(t3)) return false;
-  const int64_t lanes = pool_lanes();
-  hn::StoreU(Step::finish(t0, part), d, y);
-  hn::StoreU(Step::finish(t1, part), d, y + lanes);
-  hn::StoreU(Step::finish(t2, part), d, y + 2 * lanes);
-  hn::StoreU(Step::finish(t3, part), d, y + 3 * lanes);
+  const int64_t lanes = lanes_of_pool();
+  const PoolV parts = hn::Set(d, part);
+  hn::StoreU(Step::finish(t0, parts), d, y);
+  hn::StoreU(Step::finish(t1, parts), d, y + lanes);
+  hn::StoreU(Step::finish(t2, parts), d, y + 2 * lanes);
+  hn::StoreU(Step::finish(t3, parts), d, y + 3 * lanes);
   return true;
 }
 
@@ -141,7 +119,7 @@ HWY_INLINE int64_t step_of_four(const PixelRow& row, size_t w) {
 template <class Step>
 HWY_INLINE void pool_windows_of(const PixelRow& row) {
   const PoolD d;
-  const int64_t lanes = pool_lanes();
+  const int64_t lanes = lanes_of_pool();
   float* y = row.y;
   for (size_t w = 0; w < row.columns.size(); ++w, y += row.channels) {
     const float part = part_of(row, w);
@@ -165,6 +143,8 @@ HWY_INLINE void pool_windows_of(const PixelRow& row) {
     store_some(d, pool_vector<Step>(row, w, part, load), y + c, rest);
   }
 }
+
+int64_t pool_lanes() { return lanes_of_pool(); }
 
 void pool_row(const PixelRow& row, bool is_mean) {
   if (is_mean) return pool_windows_of<MeanStep>(row);
