@@ -83,6 +83,8 @@ std::vector<BenchCase> copy_cases() {
       {"transpose keys", transpose_def(), {{1, 128, 12, 64}}, axes({0, 2, 3, 1})},
       {"transpose to channels last", transpose_def(), {{1, 96, 56, 56}}, axes({0, 2, 3, 1})},
       {"transpose from channels last", transpose_def(), {{1, 56, 56, 96}}, axes({0, 3, 1, 2})},
+      {"transpose picture to channels last", transpose_def(), {{1, 3, 224, 224}}, axes({0, 2, 3, 1})},
+      {"transpose picture from channels last", transpose_def(), {{1, 224, 224, 3}}, axes({0, 3, 1, 2})},
       {"transpose matrix", transpose_def(), {{1000, 1000}}, axes({1, 0})},
       {"concat channels", concat_def(), {{1, 128, 28, 28}, {1, 32, 28, 28}}, {{"axis", int64_t{1}}}},
       {"concat columns", concat_def(), {{784, 128}, {784, 32}}, {{"axis", int64_t{1}}}},

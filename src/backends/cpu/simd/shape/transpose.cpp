@@ -40,7 +40,75 @@ struct TransposePlane {
 HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
 
-void transpose_words(const TransposePlane& plane) {
+#if HWY_TARGET != HWY_SCALAR
+
+constexpr int64_t kMostInterleaved = 4;
+
+// out[i * count + c] = in[c * in_stride + i], as pixels of a picture are made of its planes. Returns for how many i.
+template <int count>
+int64_t interleave(const float* in, int64_t in_stride, int64_t length, float* out) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= length; i += lanes) {
+    const auto plane = [&](int64_t c) HWY_ATTR { return hn::LoadU(d, in + c * in_stride + i); };
+    if constexpr (count == 2) hn::StoreInterleaved2(plane(0), plane(1), d, out + 2 * i);
+    if constexpr (count == 3) hn::StoreInterleaved3(plane(0), plane(1), plane(2), d, out + 3 * i);
+    if constexpr (count == 4) hn::StoreInterleaved4(plane(0), plane(1), plane(2), plane(3), d, out + 4 * i);
+  }
+  return i;
+}
+
+// The opposite: out[c * out_stride + i] = in[i * count + c].
+template <int count>
+int64_t deinterleave(const float* in, int64_t length, float* out, int64_t out_stride) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= length; i += lanes) {
+    hn::Vec<decltype(d)> planes[kMostInterleaved];
+    if constexpr (count == 2) hn::LoadInterleaved2(d, in + 2 * i, planes[0], planes[1]);
+    if constexpr (count == 3) hn::LoadInterleaved3(d, in + 3 * i, planes[0], planes[1], planes[2]);
+    if constexpr (count == 4) hn::LoadInterleaved4(d, in + 4 * i, planes[0], planes[1], planes[2], planes[3]);
+#pragma GCC unroll 4
+    for (int c = 0; c < count; ++c) hn::StoreU(planes[c], d, out + c * out_stride + i);
+  }
+  return i;
+}
+
+// Transposes what it can of a plane of two to four rows or columns that lie element beside element; the rest stays.
+TransposePlane transpose_thin(TransposePlane plane) {
+  const auto* in = reinterpret_cast<const float*>(plane.in);
+  auto* out = reinterpret_cast<float*>(plane.out);
+  int64_t done = 0;
+  if (plane.out_stride == plane.columns) {
+    if (plane.columns == 2) done = interleave<2>(in, plane.in_stride, plane.rows, out);
+    if (plane.columns == 3) done = interleave<3>(in, plane.in_stride, plane.rows, out);
+    if (plane.columns == 4) done = interleave<4>(in, plane.in_stride, plane.rows, out);
+    return {plane.in + 4 * done, plane.out + 4 * done * plane.out_stride,
+            plane.rows - done,   plane.columns,
+            plane.in_stride,     plane.out_stride};
+  }
+  if (plane.in_stride == plane.rows) {
+    if (plane.rows == 2) done = deinterleave<2>(in, plane.columns, out, plane.out_stride);
+    if (plane.rows == 3) done = deinterleave<3>(in, plane.columns, out, plane.out_stride);
+    if (plane.rows == 4) done = deinterleave<4>(in, plane.columns, out, plane.out_stride);
+    return {plane.in + 4 * done * plane.in_stride,
+            plane.out + 4 * done,
+            plane.rows,
+            plane.columns - done,
+            plane.in_stride,
+            plane.out_stride};
+  }
+  return plane;
+}
+
+#else
+TransposePlane transpose_thin(TransposePlane plane) { return plane; }
+#endif
+
+void transpose_words(const TransposePlane& whole) {
+  const TransposePlane plane = transpose_thin(whole);
   const auto* in = reinterpret_cast<const float*>(plane.in);
   auto* out = reinterpret_cast<float*>(plane.out);
   // Tiles of 16 columns: the output's cache lines are completed before the next tile.
@@ -141,7 +209,8 @@ class TransposeKernel : public Kernel {
     outer_.pop_back();
     take_rows();
     for (const Axis& axis : outer_) num_outer_ *= axis.extent;
-    row_chunks_ = (rows_.extent + kChunk - 1) / kChunk;
+    chunk_ = columns_.extent <= kThin ? kThinChunk : kChunk;
+    row_chunks_ = (rows_.extent + chunk_ - 1) / chunk_;
     if (columns_.in_stride != 1) column_chunks_ = (columns_.extent + kColumnChunk - 1) / kColumnChunk;
     const int64_t elements = num_outer_ * rows_.extent * columns_.extent;
     if (elements == 0) num_outer_ = 0;
@@ -158,7 +227,8 @@ class TransposeKernel : public Kernel {
 
  private:
   // Rows and columns per piece of work: planes may be low and wide.
-  static constexpr int64_t kChunk = 64;
+  static constexpr int64_t kChunk = 64, kThinChunk = 2048;
+  static constexpr int64_t kThin = 4;  // columns
   static constexpr int64_t kColumnChunk = 512;
 
   // The axis that is dense in the input becomes the rows of the planes; for blocks it is the axis next to them.
@@ -175,7 +245,7 @@ class TransposeKernel : public Kernel {
     const int64_t column = chunk % column_chunks_ * kColumnChunk;
     chunk /= column_chunks_;
     int64_t outer = chunk / row_chunks_;
-    const int64_t first = chunk % row_chunks_ * kChunk;
+    const int64_t first = chunk % row_chunks_ * chunk_;
     int64_t in_at = first * rows_.in_stride + column * columns_.in_stride;
     int64_t out_at = first * rows_.out_stride + column;
     for (size_t a = outer_.size(); a-- > 0;) {
@@ -185,7 +255,7 @@ class TransposeKernel : public Kernel {
       out_at += index * outer_[a].out_stride;
     }
     const auto bytes = static_cast<int64_t>(element_bytes_);
-    const int64_t count = std::min(kChunk, rows_.extent - first);
+    const int64_t count = std::min(chunk_, rows_.extent - first);
     in += in_at * bytes;
     out += out_at * bytes;
     if (columns_.in_stride != 1) {
@@ -203,6 +273,7 @@ class TransposeKernel : public Kernel {
   Axis rows_{1, 0, 0};
   Axis columns_;  // dense in the output
   int64_t num_outer_ = 1;
+  int64_t chunk_ = kChunk;                      // rows
   int64_t row_chunks_ = 1, column_chunks_ = 1;  // of a plane
   int threads_ = 1;
 };
