@@ -26,7 +26,7 @@ constexpr Efficiency kPointwise[] = {
     {"brgconv_1x1", 0.72, 0.75}, {"jit_1x1", 0.73, 0.64}, {"jit:avx512", 0.53, 0.57}, {"x64:gemm", 0.58, kSlow}};
 constexpr Efficiency kDepthwise[] = {{"jit_dw", 0.25, 0.29}, {"brdgmm_dw", 0.18, 0.18}};
 constexpr Efficiency kOther[] = {{"jit_fp32_wino_2x3", 0.78, 0.78}, {"jit_wino_4x3", 0.70, 0.70},
-                                 {"brgconv", 0.70, 0.70},           {"jit:avx512", 0.68, 0.62},
+                                 {"brgconv", 0.80, 0.80},           {"jit:avx512", 0.68, 0.62},
                                  {"jit:avx2", 0.45, 0.39},          {"jit:sse41", 0.3, 0.25}};
 constexpr double kSlowDepthwise = 0.02;
 
@@ -49,6 +49,14 @@ bool is_slow_gemm(const AnchoredCall& conv, std::string_view implementation) {
   return epilogue.size() > 1 || (epilogue.size() == 1 && epilogue[0].op != &relu_def());
 }
 
+// What brgconv reaches of its best where it has few sums at a time, or few input channels for each.
+double brgconv_part(const AnchoredCall& conv, std::string_view implementation) {
+  if (!implementation.starts_with("brgconv")) return 1;
+  const Dims w = conv.dims(1);
+  constexpr int64_t kFewOut = 16, kFewIn = 4;
+  return (w[0] <= kFewOut ? 0.85 : 1) * (w[1] <= kFewIn ? 0.85 : 1);
+}
+
 double efficiency(const AnchoredCall& conv, std::string_view implementation, Layout layout) {
   if (is_slow_gemm(conv, implementation)) return kSlow;
   const int64_t group = conv.attributes().integer("group");
@@ -58,7 +66,7 @@ double efficiency(const AnchoredCall& conv, std::string_view implementation, Lay
   if (is_pointwise) return look_up(kPointwise, implementation, layout, kSlow);
   if (is_winograd(implementation) && conv.operand(1).type.shape().num_elements().value_or(0) > kMaxWinogradWeights)
     return kSlow;
-  return look_up(kOther, implementation, layout, kSlow);
+  return look_up(kOther, implementation, layout, kSlow) * brgconv_part(conv, implementation);
 }
 
 // How much of its last vector of output channels a layer fills, and of input channels where these are transformed, too:
@@ -77,6 +85,15 @@ double filled_part(const AnchoredCall& conv, std::string_view implementation) {
   return filled(w[0]) * filled(w[1]) * depth / (depth + kDepthToStart);
 }
 
+// How much longer weights take to come where a pixel or two are all that they are multiplied with: brgconv does not
+// fetch them ahead.
+double waiting(const AnchoredCall& conv, std::string_view implementation) {
+  constexpr int64_t kFewPixels = 2;
+  if (!implementation.starts_with("brgconv_1x1")) return 1;
+  const int64_t pixels = conv.output().shape().num_elements().value_or(0) / std::max<int64_t>(1, conv.dims(1)[0]);
+  return pixels <= kFewPixels ? 1.1 : 1;
+}
+
 }  // namespace
 
 double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, Layout layout, int threads,
@@ -88,7 +105,7 @@ double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, L
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
   const double compute = cost.flops / (kFlopsPerUsAndThread * speedup * threads *
                                        efficiency(conv, implementation, layout) * filled_part(conv, implementation));
-  return kStartUs + compute + cost.bytes / kBytesPerUs;
+  return (kStartUs + compute + cost.bytes / kBytesPerUs) * waiting(conv, implementation);
 }
 
 }  // namespace autograph::onednn
