@@ -87,6 +87,8 @@ std::vector<BenchCase> copy_cases() {
       {"transpose picture from channels last", transpose_def(), {{1, 224, 224, 3}}, axes({0, 3, 1, 2})},
       {"transpose matrix", transpose_def(), {{1000, 1000}}, axes({1, 0})},
       {"concat channels", concat_def(), {{1, 128, 28, 28}, {1, 32, 28, 28}}, {{"axis", int64_t{1}}}},
+      {"concat few columns", concat_def(), {{12544, 16}, {12544, 16}}, {{"axis", int64_t{1}}}},
+      {"concat odd columns", concat_def(), {{3136, 24}, {3136, 17}, {3136, 96}}, {{"axis", int64_t{1}}}},
       {"concat columns", concat_def(), {{784, 128}, {784, 32}}, {{"axis", int64_t{1}}}},
   };
 }

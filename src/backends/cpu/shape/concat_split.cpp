@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/refusal.h"
+#include "backends/cpu/shape/piece_copies.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
 #include "tensor/front_axis.h"
@@ -19,26 +20,6 @@ void copy_unless_there(char* to, const char* from, size_t bytes) {
 
 int64_t axis_of(const KernelCall& call, const Dims& dims) {
   return front_axis(call.attributes.integer("axis"), std::ssize(dims));
-}
-
-// Copies `count` pieces of kBytes.
-template <size_t kBytes>
-void copy_pieces(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
-}
-
-// Of pieces of no more than some bytes: the function that copies them; null for others. To find out for each of them
-// where it goes takes twenty times as long as to move it.
-auto copy_of_pieces(int64_t bytes) -> void (*)(char*, int64_t, const char*, int64_t, int64_t) {
-  switch (bytes) {
-    case 1: return copy_pieces<1>;
-    case 2: return copy_pieces<2>;
-    case 4: return copy_pieces<4>;
-    case 8: return copy_pieces<8>;
-    case 12: return copy_pieces<12>;
-    case 16: return copy_pieces<16>;
-    default: return nullptr;
-  }
 }
 
 // Where the parts lie in the whole: pieces of them in every row, a row being what the axes outside of theirs count. In
@@ -66,11 +47,9 @@ class Blocks {
       starts_.push_back(starts_.back() + bytes);
     }
     threads_ = useful_threads(call.threads, rows_ * starts_.back() / 4);
-    has_small_pieces_ = rows_ > 1;
-    for (size_t part = 0; part < parts.size(); ++part) {
-      const int64_t bytes = starts_[part + 1] - starts_[part];
-      has_small_pieces_ = has_small_pieces_ && (bytes == 0 || copy_of_pieces(bytes));
-    }
+    int64_t largest = 0;
+    for (size_t part = 0; part < parts.size(); ++part) largest = std::max(largest, starts_[part + 1] - starts_[part]);
+    has_small_pieces_ = rows_ >= threads_ * kRowsOfThread && largest > 0 && largest <= kMostBytes;
   }
 
   // Where each part begins in the whole, in bytes; empty when it is in several pieces.
@@ -85,13 +64,14 @@ class Blocks {
   // lie a row apart in the whole, until everything was covered once.
   template <class Copy>
   void for_small_pieces(const Copy& copy) const {
-    constexpr int64_t kRows = 64;  // for which the whole stays in the first cache while the parts take turns
-    for_shares(threads_, (rows_ + kRows - 1) / kRows, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin * kRows; row < std::min(end * kRows, rows_); row += kRows) {
+    // As many as stay in the first cache while the parts take turns.
+    const int64_t rows = std::max<int64_t>(1, kBytesInTurn / starts_.back());
+    for_shares(threads_, (rows_ + rows - 1) / rows, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin * rows; row < std::min(end * rows, rows_); row += rows) {
         for (size_t part = 0; part + 1 < starts_.size(); ++part) {
           const int64_t bytes = starts_[part + 1] - starts_[part];
           if (bytes == 0) continue;
-          copy(part, row * bytes, row * starts_.back() + starts_[part], bytes, std::min(kRows, rows_ - row),
+          copy(part, row * bytes, row * starts_.back() + starts_[part], bytes, std::min(rows, rows_ - row),
                starts_.back());
         }
       }
@@ -117,6 +97,12 @@ class Blocks {
   }
 
  private:
+  // Larger pieces are copied one by one: to find out where each goes takes no time beside that. So are those of so few
+  // rows that shares of them would not be even.
+  static constexpr int64_t kMostBytes = 4096;
+  static constexpr int64_t kRowsOfThread = 8;
+  static constexpr int64_t kBytesInTurn = 16384;
+
   int64_t rows_ = 1;
   std::vector<int64_t> starts_;  // of each part in a row, in bytes; then the bytes of a row
   bool has_small_pieces_ = false;
@@ -133,7 +119,7 @@ class ConcatKernel : public Kernel {
       return blocks_.for_small_pieces(
           [&](size_t part, int64_t from, int64_t to, int64_t bytes, int64_t pieces, int64_t row) {
             const char* data = static_cast<const char*>(args.inputs[part].raw());
-            copy_of_pieces(bytes)(whole + to, row, data + from, bytes, pieces);
+            copy_pieces({whole + to, row, data + from, bytes, bytes, pieces});
           });
     }
     blocks_.for_each([&](size_t part, int64_t from, int64_t to, size_t bytes) {
@@ -155,7 +141,7 @@ class SplitKernel : public Kernel {
       return blocks_.for_small_pieces(
           [&](size_t part, int64_t to, int64_t from, int64_t bytes, int64_t pieces, int64_t row) {
             char* data = static_cast<char*>(args.outputs[part].raw());
-            copy_of_pieces(bytes)(data + to, bytes, whole + from, row, pieces);
+            copy_pieces({data + to, bytes, whole + from, row, bytes, pieces});
           });
     }
     blocks_.for_each([&](size_t part, int64_t to, int64_t from, size_t bytes) {
@@ -172,7 +158,7 @@ Prepared prepare_split(const KernelCall& call) { return {std::make_unique<SplitK
 
 // Row-major always; other layouts where they have one, blocked ones where all parts are whole blocks of channels.
 std::vector<KernelVariant> variants(const KernelCall& call, const Type& whole, std::span<const Type> parts) {
-  const double us = 1 + static_cast<double>(size_of(whole)) / 5e3;
+  const double us = 1 + static_cast<double>(size_of(whole)) / 12e3 / call.threads;
   std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
   const Dims dims = whole.shape().static_dims();
   if (whole.dtype() != DType::f32) return result;

@@ -55,8 +55,15 @@ TEST(ConcatSplit, EveryAxisInEveryLayout) {
 TEST(ConcatSplit, ManySmallPieces) {
   Random random(3);
   for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::i64}) {
-    for (const std::vector<int64_t>& extents :
-         {std::vector<int64_t>{1, 1}, {1, 2, 1}, {3, 1}, {4, 0, 2}, {1, 7}, {2, 2, 2, 2}}) {
+    for (const std::vector<int64_t>& extents : {std::vector<int64_t>{1, 1},
+                                                {1, 2, 1},
+                                                {3, 1},
+                                                {4, 0, 2},
+                                                {1, 7},
+                                                {2, 2, 2, 2},
+                                                {5, 9},
+                                                {17, 40, 3},
+                                                {33, 1025}}) {
       for (const int64_t rows : {5, 64, 1000}) {
         int64_t total = 0;
         OpSample concat{.inputs = {}, .attributes = {{"axis", int64_t{-1}}}};
