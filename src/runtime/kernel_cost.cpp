@@ -18,7 +18,7 @@ bool is_interleaving(const ReorderCall& call) {
 
 double KernelCost::reorder_us(const KernelCatalog&, const ReorderCall& call) {
   // Reading and writing at the speed of a shared cache, and a start.
-  constexpr double kBytesPerUs = 6e3, kInterleavedBytesPerUs = 20e3;
+  constexpr double kBytesPerUs = 6e3, kInterleavedBytesPerUs = 12e3;
   constexpr double kStartUs = 3;
   const double bytes =
       static_cast<double>(size_of(call.type, call.from)) + static_cast<double>(size_of(call.type, call.to));

@@ -26,7 +26,7 @@ constexpr Efficiency kPointwise[] = {
     {"brgconv_1x1", 0.72, 0.75}, {"jit_1x1", 0.73, 0.64}, {"jit:avx512", 0.53, 0.57}, {"x64:gemm", 0.58, kSlow}};
 constexpr Efficiency kDepthwise[] = {{"jit_dw", 0.25, 0.29}, {"brdgmm_dw", 0.18, 0.18}};
 constexpr Efficiency kOther[] = {{"jit_fp32_wino_2x3", 0.78, 0.78}, {"jit_wino_4x3", 0.70, 0.70},
-                                 {"brgconv", 0.80, 0.80},           {"jit:avx512", 0.68, 0.62},
+                                 {"brgconv", 0.81, 0.81},           {"jit:avx512", 0.67, 0.61},
                                  {"jit:avx2", 0.45, 0.39},          {"jit:sse41", 0.3, 0.25}};
 constexpr double kSlowDepthwise = 0.02;
 
