@@ -85,6 +85,7 @@ std::vector<BenchCase> copy_cases() {
       {"transpose from channels last", transpose_def(), {{1, 56, 56, 96}}, axes({0, 3, 1, 2})},
       {"transpose picture to channels last", transpose_def(), {{1, 3, 224, 224}}, axes({0, 2, 3, 1})},
       {"transpose picture from channels last", transpose_def(), {{1, 224, 224, 3}}, axes({0, 3, 1, 2})},
+      {"transpose pairs", transpose_def(), {{1024, 2, 16, 2}}, axes({0, 2, 1, 3})},
       {"transpose matrix", transpose_def(), {{1000, 1000}}, axes({1, 0})},
       {"concat channels", concat_def(), {{1, 128, 28, 28}, {1, 32, 28, 28}}, {{"axis", int64_t{1}}}},
       {"concat few columns", concat_def(), {{12544, 16}, {12544, 16}}, {{"axis", int64_t{1}}}},

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backends/cpu/refusal.h"
+#include "backends/cpu/shape/piece_copies.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
 #include "tensor/front_axis.h"
@@ -229,16 +230,21 @@ class TransposeKernel : public Kernel {
   // Rows and columns per piece of work: planes may be low and wide.
   static constexpr int64_t kChunk = 64, kThinChunk = 2048;
   static constexpr int64_t kThin = 4;  // columns
+  static constexpr int64_t kFewRows = 8;
   static constexpr int64_t kColumnChunk = 512;
 
-  // The axis that is dense in the input becomes the rows of the planes; for blocks it is the axis next to them.
+  // The axis that is dense in the input becomes the rows of the planes; for blocks it is the axis next to them, or the
+  // one outside of that where it has few places.
   void take_rows() {
-    for (size_t a = outer_.size(); a-- > 0;) {
-      if (outer_[a].in_stride != 1 && columns_.in_stride != 1) continue;
-      rows_ = outer_[a];
-      outer_.erase(outer_.begin() + static_cast<std::ptrdiff_t>(a));
-      return;
+    if (outer_.empty()) return;
+    size_t rows = outer_.size() - 1;
+    if (columns_.in_stride != 1) {
+      while (outer_[rows].in_stride != 1) --rows;
+    } else if (rows > 0 && outer_[rows].extent < kFewRows && outer_[rows - 1].extent > outer_[rows].extent) {
+      --rows;
     }
+    rows_ = outer_[rows];
+    outer_.erase(outer_.begin() + static_cast<std::ptrdiff_t>(rows));
   }
 
   void move_chunk(const char* in, char* out, int64_t chunk) const {
@@ -262,10 +268,7 @@ class TransposeKernel : public Kernel {
       const int64_t columns = std::min(kColumnChunk, columns_.extent - column);
       return transpose_elements({in, out, count, columns, columns_.in_stride, rows_.out_stride}, element_bytes_);
     }
-    const auto block = static_cast<size_t>(columns_.extent * bytes);
-    for (int64_t r = 0; r < count; ++r) {
-      std::memcpy(out + r * rows_.out_stride * bytes, in + r * rows_.in_stride * bytes, block);
-    }
+    copy_pieces({out, rows_.out_stride * bytes, in, rows_.in_stride * bytes, columns_.extent * bytes, count});
   }
 
   const size_t element_bytes_;

@@ -27,5 +27,21 @@ TEST(TransposeSimd, FewLongRowsAndColumns) {
   }
 }
 
+// As windows of pictures are taken apart: blocks of some elements, of which few lie beside each other.
+TEST(TransposeSimd, SmallBlocks) {
+  Random random(42);
+  const KernelDef def = cpu_kernel("cpu.transpose_simd", "transpose");
+  for (int i = 0; i < 120; ++i) {
+    SCOPED_TRACE(i);
+    const Dims dims{draw(random, 1, 5), draw(random, 1, 3), draw(random, 1, 20), draw(random, 1, 3),
+                    draw_one_of<int64_t>(random, {1, 2, 3, 5, 8, 17, 70})};
+    std::vector<int64_t> perm{0, 2, 1, 3, 4};
+    if (draw_bool(random)) perm = {2, 0, 3, 1, 4};
+    const DType dtype = draw_one_of(random, {DType::u8, DType::f16, DType::f32, DType::i64});
+    const OpSample sample{.inputs = {draw_tensor(random, dtype, dims)}, .attributes = {{"perm", perm}}};
+    expect_reference(def, KernelCase(transpose_def(), sample, {1 + i % 2}));
+  }
+}
+
 }  // namespace
 }  // namespace autograph
