@@ -6,6 +6,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/known_inputs.h"
+#include "backends/cpu/shape/piece_copies.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
 #include "ops/shape/slice_range.h"
@@ -73,26 +74,36 @@ class BoxCopy {
 
   void run(const void* in, void* out) const {
     for_shares(threads_, rows_, [&](int64_t begin, int64_t end, int) {
-      for (int64_t r = begin; r < end; ++r) {
-        int64_t in_at = in_start_, out_at = out_start_, rest = r;
-        for (size_t a = outer_.size(); a-- > 0;) {
-          const int64_t index = rest % outer_[a].count;
-          rest /= outer_[a].count;
-          in_at += index * outer_[a].in_stride;
-          out_at += index * outer_[a].out_stride;
-        }
-        const auto bytes = static_cast<int64_t>(element_bytes_);
-        move_row(static_cast<const char*>(in) + in_at * bytes, static_cast<char*>(out) + out_at * bytes);
-      }
+      for (int64_t r = begin; r < end;) r += move_rows(static_cast<const char*>(in), static_cast<char*>(out), r, end);
     });
   }
 
  private:
-  void move_row(const char* in, char* out) const {
-    if (row_.in_stride == 1 && row_.out_stride == 1) {
-      std::memcpy(out, in, static_cast<size_t>(row_.count) * element_bytes_);
-      return;
+  // Of rows [r, end) those that lie along the innermost axis outside of rows; returns how many.
+  int64_t move_rows(const char* in, char* out, int64_t r, int64_t end) const {
+    const auto bytes = static_cast<int64_t>(element_bytes_);
+    int64_t in_at = in_start_, out_at = out_start_, rest = r;
+    for (size_t a = outer_.size(); a-- > 0;) {
+      const int64_t index = rest % outer_[a].count;
+      rest /= outer_[a].count;
+      in_at += index * outer_[a].in_stride;
+      out_at += index * outer_[a].out_stride;
     }
+    const BoxStrides along = outer_.empty() ? BoxStrides() : outer_.back();
+    const int64_t rows = std::min(end - r, along.count - r % along.count);
+    in += in_at * bytes;
+    out += out_at * bytes;
+    if (row_.in_stride == 1 && row_.out_stride == 1) {
+      copy_pieces({out, along.out_stride * bytes, in, along.in_stride * bytes, row_.count * bytes, rows});
+      return rows;
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      move_strided(in + i * along.in_stride * bytes, out + i * along.out_stride * bytes);
+    }
+    return rows;
+  }
+
+  void move_strided(const char* in, char* out) const {
     switch (element_bytes_) {
       case 1: return move_elements<uint8_t>(in, out);
       case 2: return move_elements<uint16_t>(in, out);
@@ -235,7 +246,7 @@ class PadKernel : public Kernel {
       std::memset(out, 0, static_cast<size_t>(count) * element_bytes_);
       return;
     }
-    for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * bytes(), value, element_bytes_);
+    copy_pieces({out, bytes(), value, 0, bytes(), count});
   }
 
   const BoxCopy copy_;

@@ -29,6 +29,9 @@ inline __attribute__((always_inline)) void copy_in_blocks(const Pieces& pieces) 
   });
 }
 
+// What memcpy itself copies faster.
+constexpr int64_t kLarge = 4096;
+
 }  // namespace
 
 AG_MULTIVERSION void copy_pieces(const Pieces& pieces) {
@@ -42,8 +45,8 @@ AG_MULTIVERSION void copy_pieces(const Pieces& pieces) {
     case 128: return copy_of_size<128>(pieces);
     default: break;
   }
-  if (pieces.bytes >= 64) return copy_in_blocks<64>(pieces);
-  if (pieces.bytes >= 16) return copy_in_blocks<16>(pieces);
+  if (pieces.bytes >= 64 && pieces.bytes <= kLarge) return copy_in_blocks<64>(pieces);
+  if (pieces.bytes >= 16 && pieces.bytes < 64) return copy_in_blocks<16>(pieces);
   const auto bytes = static_cast<size_t>(pieces.bytes);
   for_each_piece(pieces, [=](char* to, const char* from) { std::memcpy(to, from, bytes); });
 }
