@@ -28,12 +28,13 @@ namespace autograph::simd {
 // One padded plane and its filter.
 struct DepthwisePlane {
   const float* padded;
-  const int64_t* offsets;  // of each tap from the first input of a window
+  const int64_t* offsets;  // of each tap of a row from the first input of a window
   const float* weights;
   int64_t taps, taps_of_row;
-  int64_t width;   // of the padded plane
-  int64_t stride;  // in rows of the padded plane, from a row of outputs to the next
-  bool is_dense;   // follow the rows of a window one another?
+  int64_t width;     // of the padded plane
+  int64_t row_step;  // elements from a row of a window to the next
+  int64_t stride;    // in rows of the padded plane, from a row of outputs to the next
+  bool is_dense;     // follow the rows of a window one another?
   int64_t rows, columns;
   float bias;
   // What the next plane is made of is fetched meanwhile, so that copying it does not wait for memory.
@@ -79,31 +80,20 @@ struct RowSums {
   V s0, s1, s2, s3;
 };
 
-template <int N>
-HWY_INLINE void convolve_row(const DepthwisePlane& plane, const float* x, float* y, size_t last) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  RowSums sums(plane.bias);
-  for (int64_t t = 0; t < plane.taps; ++t) {
-    const float* from = x + plane.offsets[t];
-    const V v0 = hn::LoadU(d, from), v1 = N > 1 ? hn::LoadU(d, from + lanes) : v0;
-    const V v2 = N > 2 ? hn::LoadU(d, from + 2 * lanes) : v0, v3 = N > 3 ? hn::LoadU(d, from + 3 * lanes) : v0;
-    sums.add<N>(hn::Set(d, plane.weights[t]), v0, v1, v2, v3);
-  }
-  sums.store<N>(y, last);
-}
-
 // Rows [begin, end) of the inputs of two rows of outputs, the second of which begins `stride` rows below the first.
-template <int N, bool kFirst, bool kSecond>
+// kTaps are in a row of the window, any number where 0.
+template <int N, int kTaps, bool kFirst, bool kSecond>
 HWY_INLINE void add_rows(const DepthwisePlane& plane, const float* x, int64_t begin, int64_t end, RowSums& first,
                          RowSums& second) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  const float* to_first = plane.weights + begin * plane.taps_of_row;
-  const float* to_second = to_first - plane.stride * plane.taps_of_row;
-  x += begin * plane.width;
-  for (int64_t row = begin; row < end; ++row, x += plane.width) {
-    for (int64_t t = 0; t < plane.taps_of_row; ++t, ++to_first, ++to_second) {
+  const int64_t taps = kTaps > 0 ? kTaps : plane.taps_of_row;
+  const float* to_first = plane.weights + begin * taps;
+  const float* to_second = to_first - plane.stride * taps;
+  x += begin * plane.row_step;
+  for (int64_t row = begin; row < end; ++row, x += plane.row_step) {
+#pragma GCC unroll 8
+    for (int64_t t = 0; t < taps; ++t, ++to_first, ++to_second) {
       const float* from = x + plane.offsets[t];
       const V v0 = hn::LoadU(d, from), v1 = N > 1 ? hn::LoadU(d, from + lanes) : v0;
       const V v2 = N > 2 ? hn::LoadU(d, from + 2 * lanes) : v0, v3 = N > 3 ? hn::LoadU(d, from + 3 * lanes) : v0;
@@ -113,34 +103,44 @@ HWY_INLINE void add_rows(const DepthwisePlane& plane, const float* x, int64_t be
   }
 }
 
+template <int N, int kTaps>
+HWY_INLINE void convolve_row(const DepthwisePlane& plane, const float* x, float* y, size_t last) {
+  RowSums sums(plane.bias), none(0);
+  add_rows<N, kTaps, true, false>(plane, x, 0, plane.taps / plane.taps_of_row, sums, none);
+  sums.store<N>(y, last);
+}
+
 // Two rows of outputs, so that what both need is loaded once.
-template <int N>
+template <int N, int kTaps>
 HWY_INLINE void convolve_two_rows(const DepthwisePlane& plane, const float* x, float* y, size_t last) {
   const int64_t kernel = plane.taps / plane.taps_of_row;
   RowSums first(plane.bias), second(plane.bias);
-  add_rows<N, true, false>(plane, x, 0, plane.stride, first, second);
-  add_rows<N, true, true>(plane, x, plane.stride, kernel, first, second);
-  add_rows<N, false, true>(plane, x, kernel, kernel + plane.stride, first, second);
+  add_rows<N, kTaps, true, false>(plane, x, 0, plane.stride, first, second);
+  add_rows<N, kTaps, true, true>(plane, x, plane.stride, kernel, first, second);
+  add_rows<N, kTaps, false, true>(plane, x, kernel, kernel + plane.stride, first, second);
   first.store<N>(y, last);
   second.store<N>(y + plane.columns, last);
 }
 
-template <int N>
+template <int N, int kTaps>
 HWY_INLINE void convolve_tile(const DepthwisePlane& plane, bool two_rows, const float* x, float* y, size_t last) {
-  if (two_rows) return convolve_two_rows<N>(plane, x, y, last);
-  convolve_row<N>(plane, x, y, last);
+  if (two_rows) return convolve_two_rows<N, kTaps>(plane, x, y, last);
+  convolve_row<N, kTaps>(plane, x, y, last);
 }
 
-// Fetches the part of the next plane that belongs to rows [begin, end) of outputs.
-HWY_INLINE void fetch_next(const DepthwisePlane& plane, int64_t begin, int64_t end) {
+// Fetches `count` elements of the next plane from `at` on. What belongs to a row of outputs is found once for a plane:
+// a division takes as long as a row.
+HWY_INLINE void fetch_next(const DepthwisePlane& plane, int64_t at, int64_t count) {
   constexpr int64_t kCacheLine = 64 / sizeof(float);
-  const int64_t last = plane.next_size * end / plane.rows;
-  for (int64_t i = plane.next_size * begin / plane.rows; i < last; i += kCacheLine) hwy::Prefetch(plane.next + i);
+  const int64_t end = std::min(at + count, plane.next_size);
+  for (; at < end; at += kCacheLine) hwy::Prefetch(plane.next + at);
 }
 
-void convolve_plane(const DepthwisePlane& plane, float* y) {
+template <int kTaps>
+HWY_INLINE void convolve_plane_by(const DepthwisePlane& plane, float* y) {
   const size_t lanes = hn::Lanes(D());
   const auto columns = static_cast<size_t>(plane.columns);
+  const int64_t fetched = (plane.next_size + plane.rows - 1) / plane.rows;  // with each row
   const bool shares = plane.is_dense && plane.stride * plane.taps_of_row < plane.taps;
   for (int64_t r = 0; r < plane.rows;) {
     const float* x = plane.padded + r * plane.stride * plane.width;
@@ -149,17 +149,23 @@ void convolve_plane(const DepthwisePlane& plane, float* y) {
       const size_t vectors = std::min<size_t>(4, (columns - o + lanes - 1) / lanes);
       const size_t last = std::min(lanes, columns - o - (vectors - 1) * lanes);
       switch (vectors) {
-        case 4: convolve_tile<4>(plane, two_rows, x + o, y + o, last); break;
-        case 3: convolve_tile<3>(plane, two_rows, x + o, y + o, last); break;
-        case 2: convolve_tile<2>(plane, two_rows, x + o, y + o, last); break;
-        default: convolve_tile<1>(plane, two_rows, x + o, y + o, last); break;
+        case 4: convolve_tile<4, kTaps>(plane, two_rows, x + o, y + o, last); break;
+        case 3: convolve_tile<3, kTaps>(plane, two_rows, x + o, y + o, last); break;
+        case 2: convolve_tile<2, kTaps>(plane, two_rows, x + o, y + o, last); break;
+        default: convolve_tile<1, kTaps>(plane, two_rows, x + o, y + o, last); break;
       }
     }
     const int64_t done = two_rows ? 2 : 1;
-    fetch_next(plane, r, r + done);
+    fetch_next(plane, r * fetched, done * fetched);
     r += done;
     y += static_cast<size_t>(done) * columns;
   }
+}
+
+void convolve_plane(const DepthwisePlane& plane, float* y) {
+  if (plane.taps_of_row == 3) return convolve_plane_by<3>(plane, y);
+  if (plane.taps_of_row == 5) return convolve_plane_by<5>(plane, y);
+  convolve_plane_by<0>(plane, y);
 }
 
 int64_t plane_lanes() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())); }
@@ -235,6 +241,7 @@ class PlaneDepthwise : public Kernel {
             .taps = taps,
             .taps_of_row = shape_.columns.kernel,
             .width = shape_.padded_width(),
+            .row_step = shape_.padded_width() * shape_.rows.dilation,
             .stride = shape_.rows.stride,
             .is_dense = shape_.rows.dilation == 1,
             .rows = shape_.rows.out,
@@ -284,7 +291,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kStartUs = 2;
   constexpr double kUsOfTap = 1.2e-3;  // in a tile of up to four vectors
   constexpr double kUsOfPlane = 0.25;
-  constexpr double kFlopsPerUsAndThread = 40e3;
+  constexpr double kFlopsPerUsAndThread = 25e3;
   constexpr double kBytesPerUs = 20e3;
   const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
   const PlaneShape shape = plane_shape(call.attributes, call.input_dims(kX), call.input_dims(kW));
