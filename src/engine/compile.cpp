@@ -32,7 +32,7 @@ std::shared_ptr<PlanEntry> Executable::Impl::build(Graph graph, const std::vecto
                                                    std::vector<StateContents> contents) const {
   CompileReport report;
   if (!options_.expert.schedule) {
-    graph = prepare_graph(std::move(graph), device_, options_, PassHalf::both, &report.passes);
+    graph = prepare_graph(std::move(graph), device_, options_, PassHalf::both, &report.passes, nullptr, &flushed_);
   }
   const KnownValues known = infer_types(graph);
   auto nested_graphs = compile_nested(graph);

@@ -206,9 +206,9 @@ Executable::Impl::Impl(Graph graph, const CompileOptions& options, Nesting nesti
     if (!is_nested() && graph.states().empty() && has_open_extents_behind_batch(graph)) {
       shared_.packed->expect_other_extents();
     }
-    // What does not need extents is done once for all of them.
-    graph_ = std::make_shared<const Graph>(
-        renumbered(prepare_graph(std::move(graph), device_, options_, PassHalf::both, &open_report_.passes)));
+    OpenGraph open = prepare_open_graph(std::move(graph), device_, options_, &open_report_.passes);
+    graph_ = std::make_shared<const Graph>(std::move(open.graph));
+    flushed_ = std::move(open.flushed);
     return;
   }
   std::vector<Type> types;

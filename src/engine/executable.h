@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "autograph/compile.h"
@@ -127,7 +128,8 @@ class Executable::Impl {
   void open_states(const Graph& graph);
 
   std::shared_ptr<const Graph> graph_;
-  CompileReport open_report_;  // of the passes that ran while extents were not known
+  CompileReport open_report_;                // of the passes that ran while extents were not known
+  std::unordered_set<const void*> flushed_;  // of the constants of graph_ where extents are open; see PassContext
   CompileOptions options_;
   const Device& device_;
   const Memory* output_memory_;                       // where run() has outputs written

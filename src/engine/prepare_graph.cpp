@@ -6,6 +6,7 @@
 #include "autograph/op_def.h"
 #include "engine/compute_constant.h"
 #include "graph/nested/copy_node.h"
+#include "optimize/passes/passes.h"
 
 namespace autograph {
 namespace {
@@ -56,6 +57,11 @@ bool has_own_kernel(const Device& device, const Graph& graph, NodeId id) {
   return expects_own_kernel(device, graph, id);
 }
 
+// To name the node that makes a NaN, every node must run by itself.
+bool uses_passes(const CompileOptions& options) {
+  return options.expert.use_passes && options.check_nan != NanCheck::nodes;
+}
+
 }  // namespace
 
 PassContext pass_context(const Device& device) {
@@ -66,15 +72,16 @@ PassContext pass_context(const Device& device) {
 }
 
 Graph prepare_graph(Graph graph, const Device& device, const CompileOptions& compile_options, PassHalf half,
-                    std::vector<PassReport>* reports, std::function<void(const PassDef&, const Graph&)> on_change) {
+                    std::vector<PassReport>* reports, std::function<void(const PassDef&, const Graph&)> on_change,
+                    const std::unordered_set<const void*>* flushed) {
   PassContext context = pass_context(device);
+  context.flushed = flushed;
   context.compute = [&](const OpDef& op, const Attributes& attributes, std::span<const Tensor> inputs,
                         std::span<const Type> types) {
     return compute_constant(device, compile_options, op, attributes, inputs, types);
   };
   PipelineOptions options;
-  // To name the node that makes a NaN, every node must run by itself.
-  options.use_passes = compile_options.expert.use_passes && compile_options.check_nan != NanCheck::nodes;
+  options.use_passes = uses_passes(compile_options);
   options.half = half;
   options.disabled = compile_options.expert.disabled_passes;
   options.on_change = std::move(on_change);
@@ -104,6 +111,20 @@ Graph renumbered(const Graph& graph) {
   for (const StateUpdate& update : graph.updates()) result.set_update(copy_of(update.state), copy_of(update.value));
   for (const ValueId v : graph.kept()) result.keep(copy_of(v));
   return result;
+}
+
+OpenGraph prepare_open_graph(Graph graph, const Device& device, const CompileOptions& compile_options,
+                             std::vector<PassReport>* reports) {
+  graph = prepare_graph(std::move(graph), device, compile_options, PassHalf::both, reports);
+  // Of weights into which others were folded, too: plans would look at them, and have copies of their own.
+  const std::vector<std::string>& disabled = compile_options.expert.disabled_passes;
+  if (uses_passes(compile_options) && std::ranges::find(disabled, "flush_subnormals") == disabled.end()) {
+    PassContext context;
+    flush_subnormals(graph, context);
+  }
+  OpenGraph open{renumbered(graph), {}};
+  open.flushed = flushed_weights(open.graph);
+  return open;
 }
 
 }  // namespace autograph

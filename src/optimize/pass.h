@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "autograph/graph.h"
@@ -26,7 +27,12 @@ struct PassContext {
       compute;
   /// Constant folding makes no tensor larger than this.
   int64_t max_folded_bytes = int64_t{64} << 20;
+  /// Weights that flush_subnormals has left as they are, by address; they live as long as this. Null: none.
+  const std::unordered_set<const void*>* flushed = nullptr;
 };
+
+/// The constants that flush_subnormals looks at, by address.
+std::unordered_set<const void*> flushed_weights(const Graph& graph);
 
 /// Which half of the pipeline a pass belongs to: the search works between the two (docs/design/0003).
 enum class PassHalf : uint8_t {

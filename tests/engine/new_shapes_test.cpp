@@ -7,10 +7,13 @@
 #include "autograph/builder.h"
 #include "autograph/compare_values.h"
 #include "autograph/compile.h"
+#include "autograph/device.h"
+#include "autograph/devices.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/normalization.h"
 #include "autograph/ops/recurrent.h"
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
@@ -174,6 +177,21 @@ TEST(NewShapes, GraphsAreRenumberedWithAllThatTheyHave) {
   EXPECT_EQ(copy.value(copy.updates()[0].state).name(), "total");
   EXPECT_EQ(copy.value(copy.updates()[0].value).name(), "sum");
   EXPECT_EQ(copy.kept().size(), 1U);
+}
+
+// Weights that became next to 0 when a normalization was folded into them: done once, so that all plans share them.
+TEST(NewShapes, FoldedWeightsAreFlushedOnce) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, Shape({1, 2, Dim::symbol("h"), 4}), "x");
+  const auto row = [&](float second) { return constant(graph, Tensor::of<float>({2}, {1, second})); };
+  const Var w = constant(graph, Tensor::of<float>({2, 2, 1, 1}, {1, 1, 0x1p-60F, 0x1p-60F}));
+  graph.add_output(batch_normalization(conv(x, w), row(0x1p-60F), row(1), row(1), row(1)).id());
+  const OpenGraph open = prepare_open_graph(graph, get_device("cpu"), {}, nullptr);
+  ASSERT_EQ(open.graph.num_nodes(), 1U);
+  const Node& node = open.graph.node(open.graph.nodes().front());
+  const Tensor& folded = open.graph.value(node.input(1)).constant();
+  EXPECT_EQ(folded.elements<float>()[2], 0);
+  EXPECT_TRUE(open.flushed.contains(folded.raw()));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <unordered_set>
 #include <utility>
 
 #include "autograph/op_def.h"
@@ -60,14 +61,30 @@ Slots weight_slots(const OpDef& op) {
 
 }  // namespace
 
-bool flush_subnormals(Graph& graph, PassContext&) {
+std::unordered_set<const void*> flushed_weights(const Graph& graph) {
+  std::unordered_set<const void*> addresses;
+  for (const NodeId id : graph.nodes()) {
+    const Slots slots = weight_slots(graph.node(id).op());
+    for (size_t slot = slots.begin; slot < slots.end; ++slot) {
+      const Tensor* weights = constant_f32(graph, graph.node(id).input(slot));
+      if (weights) addresses.insert(weights->raw());
+    }
+  }
+  return addresses;
+}
+
+bool flush_subnormals(Graph& graph, PassContext& context) {
+  const auto is_known = [&](const Tensor& weights) {
+    return context.flushed && context.flushed->contains(weights.raw());
+  };
   return rewrite_nodes(graph, [&](NodeId id) {
     bool changed = false;
     const Slots slots = weight_slots(graph.node(id).op());
     for (size_t slot = slots.begin; slot < slots.end; ++slot) {
       const ValueId value = graph.node(id).input(slot);
       const Tensor* weights = constant_f32(graph, value);
-      if (!weights || !has_tiny(weights->elements<float>()) || !has_weight(weights->elements<float>())) continue;
+      if (!weights || is_known(*weights)) continue;
+      if (!has_tiny(weights->elements<float>()) || !has_weight(weights->elements<float>())) continue;
       Tensor flushed = weights->clone();
       float* elements = flushed.mutable_data<float>();
       std::replace_if(elements, elements + flushed.num_elements(), is_tiny, 0.0F);
