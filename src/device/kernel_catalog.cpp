@@ -63,7 +63,7 @@ KernelCandidates KernelCatalog::candidates(const KernelCall& asked) const {
     if (!reason.empty()) {
       // Why a kernel for any op does not take this one is of interest only where nothing else does.
       const bool is_news = !has_plain && (!def.op.empty() || result.candidates.empty());
-      if (is_news) result.refusals.push_back(fmt::format("{}: {}", def.name, reason));
+      if (is_news) result.refusals.push_back(std::string(def.name) + ": " + reason);
       continue;
     }
     if (!def.variants) {

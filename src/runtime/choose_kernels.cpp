@@ -1,6 +1,7 @@
 #include "runtime/choose_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/parallel_for.h"
@@ -13,6 +14,26 @@ namespace {
 // Fewer steps than this are not worth a thread.
 constexpr size_t kStepsPerThread = 8;
 constexpr uint32_t kNoStep = std::numeric_limits<uint32_t>::max();
+
+// What reorders of one tensor cost, between options most of which have few layouts among them.
+class KnownReorders {
+ public:
+  // Less than 0 where it is not known yet.
+  double& of(SlotIndex slot, int threads, Layout from, Layout to) {
+    if (slot != slot_ || threads != threads_) {
+      slot_ = slot;
+      threads_ = threads;
+      for (auto& row : us_) row.fill(-1);
+    }
+    return us_[static_cast<size_t>(from)][static_cast<size_t>(to)];
+  }
+
+ private:
+  static constexpr size_t kLayouts = static_cast<size_t>(Layout::blocked16) + 1;
+  SlotIndex slot_ = kNoSlot;
+  int threads_ = 0;
+  std::array<std::array<double, kLayouts>, kLayouts> us_{};
+};
 
 class KernelChooser {
  public:
@@ -141,8 +162,12 @@ class KernelChooser {
     const Type& type = plan_.slots[s].type;
     if (from == to || is_same_order(from, to, type.shape().static_dims())) return 0;
     const int threads = options_.threads_of(plan_.steps[n]);
-    options_.host_threads.set(threads);
-    return options_.cost.reorder_us(options_.catalog, {type, from, to, threads});
+    double& us = reorders_.of(s, threads, from, to);
+    if (us < 0) {
+      options_.host_threads.set(threads);
+      us = options_.cost.reorder_us(options_.catalog, {type, from, to, threads});
+    }
+    return us;
   }
 
   // What it costs to bring the inputs of a step into the layouts that its options want.
@@ -223,7 +248,8 @@ class KernelChooser {
   std::vector<std::vector<double>> costs_;
   std::vector<uint32_t> writer_;  // by slot: the step that writes it
   std::vector<bool> is_bound_;    // by slot: it must come out row-major
-  size_t constant_bytes_ = 0;     // of the plan
+  KnownReorders reorders_;
+  size_t constant_bytes_ = 0;  // of the plan
 };
 
 }  // namespace

@@ -15,7 +15,9 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
+#include <variant>
 
 #include <fmt/core.h>
 
@@ -91,13 +93,19 @@ std::vector<Reading> readings() {
   };
 }
 
-// The operand of an op as part of its formula; nothing where it is a tensor, of elements that differ or are not known.
+// The number that an operand is; nothing where it is a tensor, of elements that differ or are not known.
+std::optional<float> as_number(const Operand& operand) {
+  const Tensor& constant = operand.constant;
+  const bool known = constant.is_present() && constant.num_elements() == 1 && constant.dtype() == DType::f32;
+  return known ? std::optional(constant.data<float>()[0]) : std::nullopt;
+}
+
+// The operand of an op as part of its formula.
 std::optional<Expr> as_expression(const Operand& operand) {
   if (operand.is_chain) return Expr::variable("y");
   if (!operand.type.is_tensor()) return Expr();
-  const Tensor& constant = operand.constant;
-  const bool known = constant.is_present() && constant.num_elements() == 1 && constant.dtype() == DType::f32;
-  return known ? std::optional(Expr(constant.data<float>()[0])) : std::nullopt;
+  const auto number = as_number(operand);
+  return number ? std::optional(Expr(*number)) : std::nullopt;
 }
 
 // The op as a formula of y, or nothing.
@@ -137,23 +145,11 @@ std::optional<Match> match_readings(const EpilogueOp& op) {
   return std::nullopt;
 }
 
-std::optional<Match> find_reading(const EpilogueOp& op) {
-  if (keeps_nan(op)) return std::nullopt;
-  const bool is_op_alone = op.operands.size() == 1 && op.attributes->begin() == op.attributes->end();
-  if (!is_op_alone) return match_readings(op);
-  // Most epilogues are a relu or the like, asked about by every kernel of every convolution.
-  static thread_local std::unordered_map<const OpDef*, std::optional<Match>> known;
-  const auto it = known.find(op.op);
-  return it != known.end() ? it->second : known.emplace(op.op, match_readings(op)).first->second;
-}
-
 float number_of(const Expr& x, const formulas::Bindings& numbers) {
   return static_cast<float>(substitute(x, numbers).number());
 }
 
-// The formulas of oneDNN that compute the op, none when there are none.
-std::vector<Eltwise> formulas_of(const EpilogueOp& op) {
-  const auto match = find_reading(op);
+std::vector<Eltwise> formulas_of(const std::optional<Match>& match) {
   if (!match) return {};
   std::vector<Eltwise> list;
   for (const auto& [kind, parameters] : match->reading->formulas) {
@@ -163,16 +159,67 @@ std::vector<Eltwise> formulas_of(const EpilogueOp& op) {
   return list;
 }
 
-bool is_binary(const EpilogueOp& op) { return (op.op == &add_def() || op.op == &mul_def()) && op.operands.size() == 2; }
-
-simd::ActivationPass activation_pass(const EpilogueOp& op) {
-  const auto match = find_reading(op);
+simd::ActivationPass pass_of(const std::optional<Match>& match) {
   if (!match || match->reading->pass == simd::ActivationPass::Kind::none) return {};
   for (const auto& [name, number] : match->numbers) {
     if (name == "alpha") return {match->reading->pass, static_cast<float>(number.number())};
   }
   return {match->reading->pass};
 }
+
+// What an op can be made of.
+struct OpReading {
+  std::vector<Eltwise> formulas;  // of oneDNN, in turn; none when there are none
+  simd::ActivationPass pass;      // that computes it; none when there is none
+};
+
+OpReading read_anew(const EpilogueOp& op) {
+  if (keeps_nan(op)) return {};
+  const std::optional<Match> match = match_readings(op);
+  return {formulas_of(match), pass_of(match)};
+}
+
+void append_bits(std::string& key, const auto& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// All that a reading depends on; nothing where that is more than numbers.
+std::optional<std::string> key_of(const EpilogueOp& op) {
+  std::string key;
+  append_bits(key, op.op);
+  for (const auto& [name, value] : *op.attributes) {
+    key.append(name);
+    if (const auto* integer = std::get_if<int64_t>(&value)) {
+      append_bits(key.append("=i"), *integer);
+    } else if (const auto* real = std::get_if<float>(&value)) {
+      append_bits(key.append("=r"), *real);
+    } else {
+      return std::nullopt;
+    }
+  }
+  for (const Operand& operand : op.operands) {
+    const bool is_number = !operand.is_chain && operand.type.is_tensor();
+    key += operand.is_chain ? 'y' : is_number ? 'n' : '-';
+    if (!is_number) continue;
+    const auto number = as_number(operand);
+    if (!number) return std::nullopt;
+    append_bits(key, *number);
+  }
+  return key;
+}
+
+// Every kernel of every convolution asks about its epilogue, for each shape: they are few.
+OpReading read_op(const EpilogueOp& op) {
+  constexpr size_t kMostKnown = 1000;
+  static thread_local std::unordered_map<std::string, OpReading> known;
+  const std::optional<std::string> key = key_of(op);
+  if (!key) return read_anew(op);
+  if (const auto it = known.find(*key); it != known.end()) return it->second;
+  if (known.size() >= kMostKnown) known.clear();
+  return known.emplace(*key, read_anew(op)).first->second;
+}
+
+bool is_binary(const EpilogueOp& op) { return (op.op == &add_def() || op.op == &mul_def()) && op.operands.size() == 2; }
 
 bool is_full(const AnchoredCall& call, const Operand& operand) { return operand.type == call.output(); }
 
@@ -234,7 +281,7 @@ class StepReader {
     std::span<const EpilogueOp> rest = std::span(call.epilogue()).subspan(first);
     const bool ends_in_residual = !rest.empty() && is_residual(call, rest.back());
     if (ends_in_residual) rest = rest.first(rest.size() - 1);
-    if (!rest.empty()) last_ = activation_pass(rest.back());
+    if (!rest.empty()) last_ = read_op(rest.back()).pass;
     const bool has_pass = last_.kind != simd::ActivationPass::Kind::none;
     if (has_pass) rest = rest.first(rest.size() - 1);
     for (const EpilogueOp& op : rest) read(op);
@@ -258,7 +305,7 @@ class StepReader {
  private:
   void read(const EpilogueOp& op) {
     if (!refusal_.empty()) return;
-    const std::vector<Eltwise> list = formulas_of(op);
+    const std::vector<Eltwise> list = read_op(op).formulas;
     for (const Eltwise& formula : list) append(formula);
     if (!list.empty()) return;
     const std::string name(op.op->name);

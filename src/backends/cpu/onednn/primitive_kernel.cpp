@@ -108,9 +108,9 @@ std::string implementation_of(const dnnl::primitive& primitive) {
 
 struct PrimitiveKernel::State : KernelState {
   dnnl::stream stream{cpu_engine()};
-  std::vector<MovableMemory> given;   // parallel to bound_
-  std::vector<MovableMemory> wanted;  // parallel to bound_; the same layout as `given` when there is no reorder
-  std::vector<dnnl_exec_arg_t> args;  // of the primitive
+  std::vector<std::optional<MovableMemory>> given;   // parallel to bound_; none for what is packed
+  std::vector<std::optional<MovableMemory>> wanted;  // parallel to bound_; none without a reorder
+  std::vector<dnnl_exec_arg_t> args;                 // of the primitive
   std::optional<MovableMemory> scratchpad;
   std::unique_ptr<Tiles::State> tiles;
   std::optional<TwinWeights> twin_weights;
@@ -226,11 +226,11 @@ std::unique_ptr<KernelState> PrimitiveKernel::new_state() const {
   state->given.reserve(bound_.size());
   state->wanted.reserve(bound_.size());
   for (const Bound& bound : bound_) {
-    state->given.emplace_back(bound.argument.given);
-    state->wanted.emplace_back(bound.argument.wanted);
-    const dnnl::memory& used = bound.packed    ? *bound.packed
-                               : bound.reorder ? state->wanted.back().memory
-                                               : state->given.back().memory;
+    auto& given = state->given.emplace_back();
+    auto& wanted = state->wanted.emplace_back();
+    if (!bound.packed) given.emplace(bound.argument.given);
+    if (bound.reorder) wanted.emplace(bound.argument.wanted);
+    const dnnl::memory& used = bound.packed ? *bound.packed : bound.reorder ? wanted->memory : given->memory;
     state->args.push_back({bound.argument.id, used.get()});
   }
   state->scratchpad.emplace(scratchpad_);
@@ -250,11 +250,11 @@ void PrimitiveKernel::accumulate(const KernelArgs& args, State& state) const {
   }
   for (size_t i = 0; i < bound_.size(); ++i) {
     if (!bound_[i].argument.is_output || bound_[i].argument.slot != 0) continue;
-    state.given[i].move_to(const_cast<void*>(from));
-    const std::array<dnnl_exec_arg_t, 2> pair{dnnl_exec_arg_t{DNNL_ARG_FROM, state.given[i].memory.get()},
-                                              dnnl_exec_arg_t{DNNL_ARG_TO, state.wanted[i].memory.get()}};
+    state.given[i]->move_to(const_cast<void*>(from));
+    const std::array<dnnl_exec_arg_t, 2> pair{dnnl_exec_arg_t{DNNL_ARG_FROM, state.given[i]->memory.get()},
+                                              dnnl_exec_arg_t{DNNL_ARG_TO, state.wanted[i]->memory.get()}};
     accumulated_reorder_->execute(state.stream, pair);
-    state.given[i].move_to(to);
+    state.given[i]->move_to(to);
   }
 }
 
@@ -281,17 +281,17 @@ void PrimitiveKernel::run(const KernelArgs& args) const {
   const auto reorder = [&](size_t i) {
     const bool out = bound_[i].argument.is_output;
     const std::array<dnnl_exec_arg_t, 2> pair{
-        dnnl_exec_arg_t{DNNL_ARG_FROM, (out ? state.wanted : state.given)[i].memory.get()},
-        dnnl_exec_arg_t{DNNL_ARG_TO, (out ? state.given : state.wanted)[i].memory.get()}};
+        dnnl_exec_arg_t{DNNL_ARG_FROM, (out ? state.wanted : state.given)[i]->memory.get()},
+        dnnl_exec_arg_t{DNNL_ARG_TO, (out ? state.given : state.wanted)[i]->memory.get()}};
     bound_[i].reorder->execute(state.stream, pair);
   };
   for (size_t i = 0; i < bound_.size(); ++i) {
     const Bound& bound = bound_[i];
     if (bound.packed) continue;
     const auto& tensors = bound.argument.is_output ? args.outputs : args.inputs;
-    state.given[i].move_to(tensors[bound.argument.slot].raw());
+    state.given[i]->move_to(tensors[bound.argument.slot].raw());
     if (!bound.reorder) continue;
-    state.wanted[i].move_to(scratch + bound.scratch_offset);
+    state.wanted[i]->move_to(scratch + bound.scratch_offset);
     if (!bound.argument.is_output) reorder(i);
   }
   if (accumulated_input_ >= 0) accumulate(args, state);

@@ -101,6 +101,8 @@ class Convolution {
     lie_down();
   }
 
+  void set_form(const Form& form) { form_ = form; }
+
   // Throws dnnl::error where oneDNN has nothing for the form.
   Desc make_desc() const { return make_desc(any_layout(w_, operands_)); }
   Desc make_desc(const dnnl::memory::desc& weights) const {
@@ -296,10 +298,14 @@ std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operan
   const auto conv = read_conv(call);
   const std::vector<Form> list = forms(*conv, call.exact, operands);
   const PostOps post_ops = post_ops_of(*conv);
+  const KernelCall anchor = conv->anchor_call(call.threads);
+  const OpCost cost = cost_of(conv->op(), {conv->attributes(), anchor.inputs, anchor.outputs});
+  const double other_us = conversion_us(conv->operand(kX).type, operands, call.threads);
+  Convolution convolution(*conv, {}, operands, post_ops);
   std::vector<KernelVariant> result;
   for (size_t number = 0; number < list.size(); ++number) {
     const Form& form = list[number];
-    const Convolution convolution(*conv, form, operands, post_ops);
+    convolution.set_form(form);
     const auto names =
         implementations_for(convolution.kind(call.threads), [&] { return convolution.list_implementations(); });
     const auto layouts = input_layouts(*conv, form, call.inputs.size(), post_ops);
@@ -309,8 +315,7 @@ std::vector<KernelVariant> variants_with(const KernelCall& call, DataType operan
       result.push_back({.name = name,
                         .inputs = *layouts,
                         .outputs = {form.dst},
-                        .cost_us = conv_cost_us(*conv, name, form.dst, call.threads, speedup(name)) +
-                                   conversion_us(conv->operand(kX).type, operands, call.threads),
+                        .cost_us = conv_cost_us(*conv, cost, name, form.dst, call.threads, speedup(name)) + other_us,
                         .tag = static_cast<int>(number)});
     }
   }

@@ -96,13 +96,11 @@ double waiting(const AnchoredCall& conv, std::string_view implementation) {
 
 }  // namespace
 
-double conv_cost_us(const AnchoredCall& conv, std::string_view implementation, Layout layout, int threads,
-                    double speedup) {
+double conv_cost_us(const AnchoredCall& conv, const OpCost& cost, std::string_view implementation, Layout layout,
+                    int threads, double speedup) {
   constexpr double kFlopsPerUsAndThread = 130e3;
   constexpr double kBytesPerUs = 20e3;
   constexpr double kStartUs = 3;
-  const KernelCall anchor = conv.anchor_call(threads);
-  const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
   const double compute = cost.flops / (kFlopsPerUsAndThread * speedup * threads *
                                        efficiency(conv, implementation, layout) * filled_part(conv, implementation));
   return (kStartUs + compute + cost.bytes / kBytesPerUs) * waiting(conv, implementation);

@@ -4,6 +4,25 @@
 #include <utility>
 
 namespace autograph::onednn {
+namespace {
+
+// Does a window see nothing but padding? One whose first tap meets the input does not: others are few, at both ends.
+bool has_empty_window(const WindowAxis& axis) {
+  const auto reaches = [&](int64_t input) {  // first window that begins there or behind it
+    const int64_t way = std::max<int64_t>(input + axis.pad_begin, 0);
+    return std::min((way + axis.stride - 1) / axis.stride, axis.out);
+  };
+  const int64_t begin = reaches(0), end = reaches(axis.in);
+  for (int64_t o = 0; o < begin; ++o) {
+    if (axis.taps_inside(o).count == 0) return true;
+  }
+  for (int64_t o = end; o < axis.out; ++o) {
+    if (axis.taps_inside(o).count == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void WindowLists::add(const WindowAxis& axis, int64_t pad_end) {
   strides.push_back(axis.stride);
@@ -28,7 +47,7 @@ ConvWindows::ConvWindows(const Attributes& attributes, const Dims& x, const Dims
       resolve_windows(window_spec(attributes, Dims(w.begin() + 2, w.end())), std::span<const int64_t>(x).subspan(2));
   for (const WindowAxis& axis : axes) {
     add(axis, axis.pad_end);
-    for (int64_t o = 0; o < axis.out; ++o) has_empty = has_empty || axis.taps_inside(o).count == 0;
+    has_empty = has_empty || has_empty_window(axis);
   }
 }
 

@@ -109,5 +109,34 @@ TEST(ConvWindows, KindsTellWhetherWindowsReachTheEnd) {
   EXPECT_NE(kind_of(2, 40), kind_of(4, 40));
 }
 
+// Windows are counted at both ends alone: what lies between begins inside.
+TEST(ConvWindows, EmptyWindowsAreFound) {
+  std::mt19937 engine(2);
+  const auto draw = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(engine() % static_cast<uint64_t>(high - low + 1));
+  };
+  int empty = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const int64_t in = draw(1, 12), taps = draw(1, 4), dilation = draw(1, 4), stride = draw(1, 4);
+    const int64_t before = draw(0, 9), after = draw(0, 9), way = in + before + after - (taps - 1) * dilation - 1;
+    if (way < 0) continue;
+    bool has_empty = false;
+    for (int64_t o = 0; o <= way / stride; ++o) {
+      int64_t inside = 0;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t at = o * stride - before + tap * dilation;
+        inside += at >= 0 && at < in ? 1 : 0;
+      }
+      has_empty = has_empty || inside == 0;
+    }
+    const Attributes attributes{
+        {"strides", Dims{stride}}, {"dilations", Dims{dilation}}, {"pads", Dims{before, after}}};
+    const ConvWindows windows(attributes, {1, 1, in}, {1, 1, taps});
+    EXPECT_EQ(windows.has_empty, has_empty) << in << ' ' << taps << ' ' << dilation << ' ' << stride << ' ' << before;
+    empty += has_empty ? 1 : 0;
+  }
+  EXPECT_GT(empty, 100);
+}
+
 }  // namespace
 }  // namespace autograph::onednn
