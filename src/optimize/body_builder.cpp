@@ -1,19 +1,20 @@
 #include "optimize/body_builder.h"
 
 #include "autograph/op_def.h"
+#include "base/check.h"
 #include "ops/defs.h"
 #include "optimize/match.h"
 
 namespace autograph {
 
 void BodyBuilder::add(const Node& node) {
-  finished_ = nullptr;
+  AG_CHECK(!is_finished_, "a body that was finished before {}", node.op().name);
   std::vector<ValueId> inputs;
   for (const ValueId v : node.inputs()) inputs.push_back(v.is_valid() ? inner(v) : ValueId{});
   std::vector<Type> types;
   for (const ValueId v : node.outputs()) types.push_back(graph_.type(v));
-  const NodeId copy = body_.add_node_typed(node.op(), std::move(inputs), node.attributes(), std::move(types));
-  last_ = body_.node(copy).output(0);
+  const NodeId copy = body_->add_node_typed(node.op(), std::move(inputs), node.attributes(), std::move(types));
+  last_ = body_->node(copy).output(0);
   outer_last_ = node.output(0);
   known_.emplace_back(outer_last_, last_);
   provenance_ = Provenance::merged(provenance_, node.provenance());
@@ -26,30 +27,27 @@ ValueId BodyBuilder::inner(ValueId outer) {
   const Value& value = graph_.value(outer);
   ValueId made;
   if (value.is_constant() && value.constant().num_elements() == 1) {
-    made = body_.add_constant(value.constant());
+    made = body_->add_constant(value.constant());
   } else {
-    made = body_.add_input(value.type());
+    made = body_->add_input(value.type());
     outer_inputs_.push_back(outer);
   }
   known_.emplace_back(outer, made);
   return made;
 }
 
-const GraphRef& BodyBuilder::finish() const {
-  if (!finished_) {
-    auto body = std::make_shared<Graph>(body_);
-    body->add_output(last_);
-    finished_ = std::move(body);
-  }
-  return finished_;
+GraphRef BodyBuilder::finish() const {
+  if (!is_finished_) body_->add_output(last_);
+  is_finished_ = true;
+  return body_;
 }
 
 void BodyBuilder::add_constant(ValueId outer) {
-  finished_ = nullptr;
+  AG_CHECK(!is_finished_, "a body that was finished before a constant");
   for (const auto& [from, to] : known_) {
     if (from == outer) return;
   }
-  known_.emplace_back(outer, body_.add_constant(graph_.value(outer).constant()));
+  known_.emplace_back(outer, body_->add_constant(graph_.value(outer).constant()));
 }
 
 // The node in a graph of its own, with the constants that it reads: kernels may need their elements.
@@ -59,7 +57,7 @@ NodeId BodyBuilder::add_to(Graph& trial) const {
     const Value& value = graph_.value(v);
     inputs.push_back(value.is_constant() ? trial.add_constant(value.constant()) : trial.add_input(value.type()));
   }
-  return trial.add_node(fused_def(), std::move(inputs), {{"body", finish()}}, {{}, 1});
+  return trial.add_node_typed(fused_def(), std::move(inputs), {{"body", finish()}}, {graph_.type(outer_last_)});
 }
 
 bool BodyBuilder::has_kernel(const PassContext& context) const {

@@ -1,6 +1,7 @@
 // Collects nodes of a graph into the body of a `fused` node and puts that node in their place.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,10 +12,12 @@
 namespace autograph {
 
 /// Scalars become constants of the body; everything else that is read from outside becomes an input of the
-/// fused node, so that weights stay where they are.
+/// fused node, so that weights stay where they are. Nothing is added any more once a kernel was asked about, or a node
+/// made: the body that was asked about is the one that is put in place.
 class BodyBuilder {
  public:
-  explicit BodyBuilder(const Graph& graph) : graph_(graph), body_("body") {}
+  explicit BodyBuilder(const Graph& graph) : graph_(graph), body_(std::make_shared<Graph>("body")) {}
+  BodyBuilder(BodyBuilder&&) = default;
 
   /// Copies a node behind all that were added before.
   void add(const Node& node);
@@ -34,12 +37,12 @@ class BodyBuilder {
 
  private:
   ValueId inner(ValueId outer);
-  const GraphRef& finish() const;
+  GraphRef finish() const;
   NodeId add_to(Graph& trial) const;
 
   const Graph& graph_;
-  Graph body_;
-  mutable GraphRef finished_;                       // made when it is asked for
+  std::shared_ptr<Graph> body_;
+  mutable bool is_finished_ = false;                // the body has its output
   ValueId last_;                                    // inner
   ValueId outer_last_;                              // the same value outside
   std::vector<std::pair<ValueId, ValueId>> known_;  // outer to inner
