@@ -31,8 +31,13 @@ constexpr size_t kMaxVerified = 2000;
 // Of choosing kernels, when some are refused; each refuses all that are wrong among those chosen.
 constexpr int kMaxRounds = 1000;
 
-// `available` are the bytes that the machine has. On a device of its own memory states that stay there count, too.
-void check_budget(const CompiledPlan& compiled, const PlanOptions& options, size_t available) {
+// Bytes that the host has for so many. What a device has of its own it says when it is asked for it.
+size_t available_bytes(const PlanOptions& options, size_t wanted) {
+  return options.memory ? std::numeric_limits<size_t>::max() : available_memory_bytes(wanted);
+}
+
+// On a device of its own memory states that stay there count, too.
+void check_budget(const CompiledPlan& compiled, const PlanOptions& options) {
   const size_t budget_bytes = options.memory_budget_bytes;
   const size_t arena_bytes = compiled.plan.arena_bytes;
   size_t output_bytes = 0;
@@ -41,6 +46,7 @@ void check_budget(const CompiledPlan& compiled, const PlanOptions& options, size
   size_t needed = 0;
   const bool overflow = __builtin_add_overflow(arena_bytes, output_bytes, &needed);
   const bool over_budget = budget_bytes > 0 && needed > budget_bytes;
+  const size_t available = available_bytes(options, overflow ? std::numeric_limits<size_t>::max() : needed);
   if (!overflow && !over_budget && needed <= available) return;
   throw BudgetError(fmt::format("[memory] plan: {} bytes (arena {}, outputs {}) exceed {}; the largest tensors are:{}",
                                 needed, arena_bytes, output_bytes,
@@ -50,10 +56,14 @@ void check_budget(const CompiledPlan& compiled, const PlanOptions& options, size
 }
 
 // Refuses a single tensor that cannot fit before the planner and the kernels see it.
-void check_single_tensors(const CompiledPlan& compiled, size_t budget_bytes, size_t available) {
+void check_single_tensors(const CompiledPlan& compiled, const PlanOptions& options) {
+  const auto is_made = [](const Slot& slot) { return slot.place == Place::arena || slot.place == Place::output; };
+  size_t largest = 0;
+  for (const Slot& slot : compiled.plan.slots) largest = is_made(slot) ? std::max(largest, slot.bytes) : largest;
+  const size_t available = available_bytes(options, largest), budget_bytes = options.memory_budget_bytes;
   const size_t limit = budget_bytes > 0 ? std::min(budget_bytes, available) : available;
   for (const Slot& slot : compiled.plan.slots) {
-    if (slot.place != Place::arena && slot.place != Place::output) continue;
+    if (!is_made(slot)) continue;
     AG_CHECK_USER(slot.bytes <= limit, BudgetError,
                   "[memory] tensor: {} takes {} bytes, {} may be used (made by {}); the largest tensors are:{}",
                   to_string(slot.type), slot.bytes, limit,
@@ -110,9 +120,7 @@ class PlanCompiler {
   // on the host.
   std::shared_ptr<const CompiledPlan> run() {
     CompiledPlan& c = *compiled_;
-    // Which reads files of the system. What a device has of its own it says when it is asked for it.
-    const size_t available = options_.memory ? std::numeric_limits<size_t>::max() : available_memory_bytes();
-    check_single_tensors(c, options_.memory_budget_bytes, available);
+    check_single_tensors(c, options_);
     KernelCost estimate;
     std::vector<StepLayouts> layouts;
     choices_ = choose_kernels(c.plan, *c.graph,
@@ -136,7 +144,7 @@ class PlanCompiler {
       colder_ = find_cold_states(c, options_.memory_budget_bytes);
       if (!colder_.empty()) return nullptr;
     }
-    check_budget(c, options_, available);
+    check_budget(c, options_);
     c.memory.arena_bytes = c.plan.arena_bytes;
     c.memory.sum_of_tensors_bytes = c.plan.sum_of_tensors_bytes;
     c.memory.lower_bound_bytes = c.plan.lower_bound_bytes;

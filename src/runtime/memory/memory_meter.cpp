@@ -13,9 +13,6 @@
 namespace autograph {
 namespace {
 
-// The machine is asked only about allocations above this: reading /proc takes microseconds.
-constexpr size_t kSmallBytes = size_t{16} << 20;
-
 // A number from a control file; `otherwise` when it holds none ("max").
 size_t parse_bytes(const std::string& text, size_t otherwise) {
   size_t value = 0;
@@ -37,7 +34,10 @@ size_t meminfo_available() {
 
 }  // namespace
 
-size_t available_memory_bytes() {
+size_t available_memory_bytes(size_t wanted) {
+  // Reading /proc takes 0.1 ms.
+  constexpr size_t kSmallBytes = size_t{16} << 20;
+  if (wanted <= kSmallBytes) return std::numeric_limits<size_t>::max();
   constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
   const size_t limit = parse_bytes(read_cgroup_file("memory.max"), kUnlimited);
   size_t available = meminfo_available();
@@ -51,7 +51,7 @@ size_t available_memory_bytes() {
 void MemoryMeter::take(size_t bytes, DType dtype, const Dims& dims, bool is_on_host) {
   const size_t used = used_bytes_ += bytes;
   const bool over_limit = limit_bytes_ > 0 && used > limit_bytes_;
-  const bool over_machine = is_on_host && bytes > kSmallBytes && bytes > available_memory_bytes();
+  const bool over_machine = is_on_host && bytes > available_memory_bytes(bytes);
   if (!over_limit && !over_machine) return;
   used_bytes_ -= bytes;
   throw BudgetError(fmt::format(

@@ -3,14 +3,16 @@
 
 #include <atomic>
 #include <cstddef>
+#include <limits>
 #include <memory>
 
 #include "autograph/tensor.h"
 
 namespace autograph {
 
-/// Bytes that can still be allocated on this machine, control group included.
-size_t available_memory_bytes();
+/// Bytes that can still be allocated on this machine, control group included. For little that is `wanted` nobody asks:
+/// then it is any number.
+size_t available_memory_bytes(size_t wanted = std::numeric_limits<size_t>::max());
 
 /// Shared by a run and the nested runs inside it; tensors give their bytes back when they die.
 class MemoryMeter : public std::enable_shared_from_this<MemoryMeter> {
