@@ -154,6 +154,13 @@ struct Division {
   }
 };
 
+// Of few products, or of lines that are too long to be copied, sgemm makes more.
+bool is_worth_packing(const KernelCall& call, const SideBySide& shape) {
+  constexpr int64_t kFewestProducts = 16, kMostPixels = 2048;
+  const bool has_elements = shape.batch * shape.channels * shape.pixels() > 0;
+  return call.constant(kW) && has_elements && shape.products() >= kFewestProducts && shape.width <= kMostPixels;
+}
+
 // With known weights, transposed once: oneDNN's other product, of which code is generated for one shape alone, for one
 // thread. Each thread has slices or channels of its own; slices are copied to where one row is next to the other.
 class KnownConvTransposeProduct : public WeightsKernel {
@@ -161,10 +168,7 @@ class KnownConvTransposeProduct : public WeightsKernel {
   // Null where oneDNN would call its sgemm all the same.
   static std::unique_ptr<Kernel> make(const KernelCall& call) {
     const SideBySide shape(call);
-    // Of few products, or of lines that are too long to be copied, sgemm makes more.
-    constexpr int64_t kFewestProducts = 16, kMostPixels = 2048;
-    if (!call.constant(kW) || shape.products() < kFewestProducts || shape.width > kMostPixels) return nullptr;
-    if (shape.batch * shape.channels * shape.pixels() == 0) return nullptr;
+    if (!is_worth_packing(call, shape)) return nullptr;
     const int threads = useful_threads(call.threads, shape.batch * shape.out_size());
     const Division division(shape, threads);
     const int64_t rest = shape.height - (division.slices - 1) * division.rows;
@@ -324,7 +328,8 @@ Prepared prepare(const KernelCall& call) {
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
   // Measured with AVX-512 and with AVX2, on other machines.
-  const double flops_per_us = native_block() == Layout::blocked16 ? 80e3 : 90e3;
+  const bool is_wide = native_block() == Layout::blocked16;
+  const double flops_per_us = !is_wide ? 90e3 : is_worth_packing(call, SideBySide(call)) ? 95e3 : 80e3;
   constexpr double kBytesPerUs = 15e3;
   constexpr double kStartUs = 4;
   const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});

@@ -45,6 +45,16 @@ TEST(KnownConvTranspose, PacksWeightsAnew) {
   }
 }
 
+TEST(KnownConvTranspose, IsExpectedToBeFaster) {
+  if (dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core) GTEST_SKIP() << "oneDNN has its sgemm alone";
+  const OpSample sample = side_by_side({1, 64, 28, 28}, 64);
+  const auto us = [&](bool is_known) {
+    const KernelCase test(conv_transpose_def(), sample, {.constant_weights = is_known});
+    return product().variants(test.call()).front().cost_us;
+  };
+  EXPECT_LT(us(true), us(false));
+}
+
 TEST(KnownConvTranspose, FewProductsAndLongLinesStayWithSgemm) {
   EXPECT_FALSE(packs_weights(side_by_side({1, 5, 4, 4}, 3)));
   EXPECT_FALSE(packs_weights(side_by_side({1, 5, 3000}, 16)));
