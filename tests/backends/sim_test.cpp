@@ -8,6 +8,7 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/fused.h"
 #include "autograph/ops/linear.h"
+#include "autograph/ops/recurrent.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
 #include "autograph/random.h"
@@ -94,6 +95,50 @@ TEST(Sim, IsBoundByMemoryWhereThatIsSlower) {
   machine.gb_per_s_part = 0.5;
   EXPECT_DOUBLE_EQ(sim_kernel(two_kernels(100), NodeId{0}, machine).work_us, 8 / 0.2);
   EXPECT_DOUBLE_EQ(sim_kernel(two_kernels(100), NodeId{0}, machine).bytes_part, 0.2);
+}
+
+// 9 positions of 50 numbers, 100 hidden ones. Products with W: 90,000 operations on all 10 processors. A step: a ninth
+// of 1,000 outputs, so that 20,000 operations are done on 10 / 9 of them, and a wait for the one before.
+TEST(Sim, StepsOfARecurrentLayerFollowOneAnother) {
+  Graph graph;
+  const auto weight = [&](Dims dims) { return constant(graph, Tensor::zeros(DType::f32, std::move(dims))); };
+  rnn(input(graph, DType::f32, {9, 1, 50}, "x"), weight({1, 100, 50}), weight({1, 100, 100}));
+  const SimKernel kernel = sim_kernel(graph, graph.nodes()[0], round_machine());
+  const double walk_us = 9 * 1800 + 8 * 0.5;
+  EXPECT_DOUBLE_EQ(kernel.work_us, 900 + walk_us);
+  EXPECT_DOUBLE_EQ(kernel.sms_part, (900 + walk_us / 9) / (900 + walk_us));
+}
+
+// A layer of zoo:bilstm, its directions in one kernel each and then together.
+Graph lstm_layer(const std::vector<std::string>& directions) {
+  Graph graph;
+  const Var x = input(graph, DType::f32, {64, 1, 512}, "x");
+  std::vector<Var> y;
+  for (const std::string& direction : directions) {
+    const int64_t count = direction == "bidirectional" ? 2 : 1;
+    const auto weight = [&](int64_t depth) {
+      return constant(graph, Tensor::zeros(DType::f32, {count, 4 * 256, depth}));
+    };
+    y.push_back(lstm(x, weight(512), weight(256), {}, direction)[0]);
+  }
+  graph.add_output((y.size() > 1 ? concat(y, 1) : y[0]).id());
+  return graph;
+}
+
+// One kernel of both directions has the blocks of both: in two kernels there is no more to run side by side.
+TEST(Sim, TwoDirectionsInOneKernelAreSideBySide) {
+  for (const std::string& name : sim_machine_names()) {
+    const SimMachine machine = load_sim_machine(name);
+    const double both_us = simulate(lstm_layer({"bidirectional"}), {}, machine).latency_us;
+    const Graph two = lstm_layer({"forward", "reverse"});
+    const std::vector<NodeId> nodes = two.topological_order();
+    Schedule schedule;
+    schedule.stages = {{.streams = {{nodes[0]}, {nodes[1]}}}, {.streams = {{nodes[2]}}}};
+    const double apart_us = simulate(two, schedule, machine).latency_us;
+    EXPECT_LT(both_us, apart_us) << name;
+    EXPECT_LT(apart_us, 1.1 * both_us) << name;
+    EXPECT_GT(simulate(two, {}, machine).latency_us, 1.8 * both_us) << name;
+  }
 }
 
 TEST(Sim, IsBoundByTheHostWithoutAGraph) {

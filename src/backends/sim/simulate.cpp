@@ -200,19 +200,55 @@ class Simulation {
 
 }  // namespace
 
+namespace {
+
+// A part of a kernel's work whose blocks wait for nothing.
+struct Blocks {
+  double us = 0;  // of computing
+  double sms_part = 0;
+};
+
+Blocks in_blocks(double blocks, const NodeWork& work, double flops, const SimMachine& machine) {
+  const double waves = blocks / (machine.sms * machine.blocks_per_sm);
+  double efficiency = machine.efficiency_of(*work.op) * waves / std::ceil(waves);
+  if (work.op->traits.anchor) efficiency *= work.inner() / (work.inner() + machine.inner_half);
+  return {flops > 0 ? flops / (machine.tflops * 1e6 * efficiency) : 0, std::min(1.0, waves)};
+}
+
+// The blocks of all outputs and bytes share this part of the work.
+Blocks at_once(const NodeWork& work, double flops, const SimMachine& machine) {
+  const double blocks =
+      std::max({1.0, std::ceil(work.outputs / machine.block_outputs), std::ceil(work.bytes / machine.block_bytes)});
+  return in_blocks(blocks, work, flops, machine);
+}
+
+// Steps follow one another, each behind a wait of all blocks for the last one of the step before. R is shared evenly:
+// with whole blocks of it two directions in one kernel would take another time than side by side.
+Blocks step_by_step(const NodeWork& work, const WalkWork& walk, const SimMachine& machine) {
+  const double blocks = std::max({1.0, walk.outputs / machine.block_outputs, walk.bytes / machine.block_bytes});
+  Blocks result = in_blocks(blocks, work, walk.flops, machine);
+  result.us = walk.steps * result.us + (walk.steps - 1) * machine.sync_us;
+  return result;
+}
+
+Blocks blocks_of(const NodeWork& work, const SimMachine& machine) {
+  if (!work.walk) return at_once(work, work.flops, machine);
+  const Blocks walk = step_by_step(work, *work.walk, machine);
+  const Blocks before = at_once(work, std::max(0.0, work.flops - work.walk->steps * work.walk->flops), machine);
+  const double us = before.us + walk.us;
+  return {us, (before.us * before.sms_part + walk.us * walk.sms_part) / us};  // the mean over time
+}
+
+}  // namespace
+
 SimKernel sim_kernel(const Graph& graph, NodeId node, const SimMachine& machine) {
   SimKernel kernel;
   const NodeWork work = node_work(graph, node);
   if (is_free(graph, node) || !work.is_known) return kernel;
-  const double blocks =
-      std::max({1.0, std::ceil(work.outputs / machine.block_outputs), std::ceil(work.bytes / machine.block_bytes)});
-  const double waves = blocks / (machine.sms * machine.blocks_per_sm);
-  kernel.sms_part = std::min(1.0, waves);
-  double efficiency = machine.efficiency_of(*work.op) * waves / std::ceil(waves);
-  if (work.op->traits.anchor) efficiency *= work.inner() / (work.inner() + machine.inner_half);
-  const double compute_us = work.flops > 0 ? work.flops / (machine.tflops * 1e6 * efficiency) : 0;
+  const Blocks computing = blocks_of(work, machine);
+  kernel.sms_part = computing.sms_part;
   const double full_us = work.bytes / (machine.gb_per_s * 1e3);
-  kernel.work_us = std::max(compute_us, full_us / std::min(1.0, kernel.sms_part / machine.gb_per_s_part));
+  kernel.work_us = std::max(computing.us, full_us / std::min(1.0, kernel.sms_part / machine.gb_per_s_part));
   if (kernel.work_us > 0) kernel.bytes_part = full_us / kernel.work_us;
   return kernel;
 }

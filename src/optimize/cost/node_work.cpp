@@ -40,9 +40,11 @@ NodeWork node_work(const Graph& graph, NodeId id) {
   work.is_known = true;
   for (const Type& type : outputs) work.outputs += static_cast<double>(type.shape().num_elements().value_or(0));
   if (node.op().traits.reads_shape_only) return work;
-  const OpCost cost = cost_of(node.op(), {node.attributes(), inputs, outputs});
+  const CostContext context{node.attributes(), inputs, outputs};
+  const OpCost cost = cost_of(node.op(), context);
   work.flops = cost.flops;
   work.bytes = cost.bytes;
+  work.walk = walk_work(node.op(), context);
   return work;
 }
 
