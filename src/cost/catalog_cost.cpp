@@ -20,6 +20,8 @@ constexpr double kPlainFlopsPerUs = 2e3;
 
 // Candidates measured for a call.
 constexpr size_t kMaxMeasured = 2;
+// Runs of each that are measured at least (cost/measured_cost), with the one that does not count.
+constexpr double kLeastRuns = 4;
 
 void add_type(Hasher& hasher, const Type& type) {
   if (!type.is_tensor()) {
@@ -42,6 +44,14 @@ size_t bytes_of_constants(const Graph& graph) {
   return bytes;
 }
 
+// What runs as no kernel, or as one that nobody can ask.
+std::optional<double> us_without_kernel(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (node.op().evaluate || !has_static_types(graph, node)) return kUnknownUs;
+  if (node.op().traits.view || node.op().traits.barrier || is_weight_only(graph, id)) return 0;
+  return std::nullopt;
+}
+
 double plain_us(const KernelCall& call) {
   const OpCost cost = cost_of(call.op, {call.attributes, call.inputs, call.outputs});
   return kUnknownUs + cost.bytes / kPlainBytesPerUs + cost.flops / kPlainFlopsPerUs;
@@ -49,10 +59,7 @@ double plain_us(const KernelCall& call) {
 
 }  // namespace
 
-double CatalogCost::node_us(const Graph& graph, NodeId id, int threads) {
-  const Node& node = graph.node(id);
-  if (node.op().evaluate || !has_static_types(graph, node)) return kUnknownUs;
-  if (node.op().traits.view || node.op().traits.barrier || is_weight_only(graph, id)) return 0;
+CatalogCost::Answer& CatalogCost::find(const Graph& graph, const Node& node, int threads) {
   Hasher hasher;
   hasher.add(node.op().name).add(static_cast<int64_t>(threads));
   add_attributes(hasher, node.attributes());
@@ -62,9 +69,74 @@ double CatalogCost::node_us(const Graph& graph, NodeId id, int threads) {
   }
   for (const ValueId v : node.outputs()) add_type(hasher, graph.type(v));
   const auto [it, is_new] = known_.emplace(hasher.finish(), Answer{});
-  const bool may_measure = !options_.may_measure || options_.may_measure();
-  if (is_new || (may_measure && !it->second.is_measured)) it->second = ask(graph, node, threads);
-  return it->second.us;
+  if (is_new) it->second = ask(graph, node, threads, /*measure=*/false);
+  return it->second;
+}
+
+double CatalogCost::node_us(const Graph& graph, NodeId id, int threads) {
+  if (const auto us = us_without_kernel(graph, id)) return *us;
+  const Node& node = graph.node(id);
+  Answer& answer = find(graph, node, threads);
+  if (!answer.is_measured && may_measure(answer.seconds_to_measure)) {
+    answer = ask(graph, node, threads, /*measure=*/true);
+  }
+  return answer.us;
+}
+
+// Of each op those with the largest share last.
+CatalogCost::UnmeasuredByOp CatalogCost::unmeasured(const Graph& graph, int threads) {
+  std::unordered_map<const Answer*, Unmeasured> calls;
+  for (const NodeId id : graph.topological_order()) {
+    if (us_without_kernel(graph, id)) continue;
+    if (!may_measure(0)) break;
+    Answer& answer = find(graph, graph.node(id), threads);
+    if (answer.is_measured) continue;
+    Unmeasured& call = calls.try_emplace(&answer, Unmeasured{id, &answer}).first->second;
+    call.sum_us += answer.estimate_us;
+  }
+  UnmeasuredByOp by_op;
+  for (const auto& [answer, call] : calls) by_op[graph.node(call.node).op().name].push_back(call);
+  for (auto& [op, of_op] : by_op) {
+    std::sort(of_op.begin(), of_op.end(), [](const Unmeasured& a, const Unmeasured& b) {
+      return std::pair(a.sum_us, b.node.index) < std::pair(b.sum_us, a.node.index);
+    });
+  }
+  return by_op;
+}
+
+// What was measured of an op tells what its other calls take: one that is estimated badly is not measured for ever.
+std::optional<CatalogCost::Unmeasured> CatalogCost::take_largest(UnmeasuredByOp& by_op, int threads) {
+  std::vector<Unmeasured>* best = nullptr;
+  double best_us = -1;
+  for (auto& [op, of_op] : by_op) {
+    if (of_op.empty()) continue;
+    const double us = corrected(op, threads, of_op.back().sum_us);
+    if (us > best_us) best = &of_op;
+    best_us = std::max(us, best_us);
+  }
+  if (!best) return std::nullopt;
+  const Unmeasured call = best->back();
+  best->pop_back();
+  return call;
+}
+
+void CatalogCost::measure(const Graph& graph, int threads) {
+  if (!may_measure(0)) return;
+  UnmeasuredByOp by_op = unmeasured(graph, threads);
+  std::vector<Unmeasured> left;
+  while (may_measure(0)) {
+    const std::optional<Unmeasured> call = take_largest(by_op, threads);
+    if (!call) break;
+    if (may_measure(call->answer->seconds_to_measure)) {
+      *call->answer = ask(graph, graph.node(call->node), threads, /*measure=*/true);
+    } else {
+      left.push_back(*call);
+    }
+  }
+  for (const auto& [op, of_op] : by_op) left.insert(left.end(), of_op.begin(), of_op.end());
+  for (const Unmeasured& call : left) {
+    call.answer->us = corrected(graph.node(call.node).op().name, threads, call.answer->estimate_us);
+  }
 }
 
 double CatalogCost::corrected(std::string_view op, int threads, double estimate_us) {
@@ -72,7 +144,7 @@ double CatalogCost::corrected(std::string_view op, int threads, double estimate_
   return correction.count > 0 ? estimate_us * std::exp(correction.log_sum / correction.count) : estimate_us;
 }
 
-CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int threads) {
+CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int threads, bool measure) {
   std::vector<Type> inputs;
   std::vector<Type> outputs;
   std::vector<Tensor> constants(node.inputs().size());
@@ -110,8 +182,9 @@ CatalogCost::Answer CatalogCost::ask(const Graph& graph, const Node& node, int t
   if (candidates.size() > kMaxMeasured) candidates.resize(kMaxMeasured);
   double estimate_us = candidates.empty() ? 0 : candidates.front().variant.cost_us;
   if (estimate_us <= 0) estimate_us = plain_us(call);
-  Answer answer{corrected(node.op().name, threads, estimate_us), candidates.empty()};
-  if (!candidates.empty() && (!options_.may_measure || options_.may_measure())) {
+  Answer answer{corrected(node.op().name, threads, estimate_us), candidates.empty(), estimate_us,
+                kLeastRuns * static_cast<double>(candidates.size()) * estimate_us / 1e6};
+  if (measure && !candidates.empty()) {
     const Stopwatch watch;
     const std::vector<double> costs = options_.cost.candidates_us(options_.catalog, call, candidates);
     seconds_measured_ += watch.ms() / 1e3;

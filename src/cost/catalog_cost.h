@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "autograph/hash.h"
 #include "autograph/kernel.h"
@@ -26,8 +27,9 @@ struct CatalogCostOptions {
   int threads = 1;                                        ///< Of a run.
   bool exact = false;                                     ///< See KernelCall::exact.
   const HostThreads& host_threads = HostThreads::none();  ///< Of the device.
-  /// May something be measured now? When not, kernels estimate, and are asked again when it may. Null: yes.
-  std::function<bool()> may_measure = nullptr;
+  /// May something that takes about so many seconds be measured now? When not, kernels estimate, and are asked again
+  /// when it may. Null: yes.
+  std::function<bool(double seconds)> may_measure = nullptr;
   KernelJudge* judge = nullptr;  ///< Candidates that it knows to be wrong are none. Null: all are right.
 };
 
@@ -36,6 +38,9 @@ class CatalogCost : public CostModel {
  public:
   explicit CatalogCost(const CatalogCostOptions& options) : options_(options) {}
   double node_us(const Graph& graph, NodeId node, int threads) override;
+  /// Measures the calls of a graph as long as it may, by their share of what all are estimated to take, the largest
+  /// first: where that ends early, what was measured is what matters. What is left is estimated by it.
+  void measure(const Graph& graph, int threads);
   /// Spent with measuring kernels so far, or with asking what is known of them.
   double seconds_measured() const { return seconds_measured_; }
   int threads() const override { return options_.threads; }
@@ -44,13 +49,26 @@ class CatalogCost : public CostModel {
   struct Answer {
     double us = 0;
     bool is_measured = false;
+    double estimate_us = 0;         // of the best candidate
+    double seconds_to_measure = 0;  // by that estimate
   };
   // How measurements of an op compare with its estimates.
   struct Correction {
     double log_sum = 0;
     double count = 0;
   };
-  Answer ask(const Graph& graph, const Node& node, int threads);
+  // Calls of a graph that are equal and were not measured.
+  struct Unmeasured {
+    NodeId node;
+    Answer* answer = nullptr;
+    double sum_us = 0;  // what all are estimated to take
+  };
+  using UnmeasuredByOp = std::map<std::string_view, std::vector<Unmeasured>>;
+  UnmeasuredByOp unmeasured(const Graph& graph, int threads);
+  std::optional<Unmeasured> take_largest(UnmeasuredByOp& by_op, int threads);
+  bool may_measure(double seconds) const { return !options_.may_measure || options_.may_measure(seconds); }
+  Answer& find(const Graph& graph, const Node& node, int threads);
+  Answer ask(const Graph& graph, const Node& node, int threads, bool measure);
   double corrected(std::string_view op, int threads, double estimate_us);
 
   CatalogCostOptions options_;

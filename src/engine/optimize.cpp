@@ -27,8 +27,6 @@ constexpr double kTimeForAnother = 1.5;
 constexpr double kPlansToSettle = 2.2;
 // On a busy machine, or in ops of a program's own, the reference may take longer than it should: so many times.
 constexpr double kTruthOverdue = 1.5;
-// Compiling the plain plan behind the passes that simplify takes once to three times as long as these.
-constexpr double kCompilingToSimplifying = 2;
 // The plain plan alone: the fewest rounds, and compiling it.
 constexpr double kRunsToSettle = 16;
 
@@ -150,14 +148,6 @@ bool has_time_to_settle(StrategyContext& context) {
   return context.counts_candidates() || seconds_left > kPlansToSettle * run->trial_seconds;
 }
 
-// Where there will be no time to search behind the plain plan, nobody asks for costs, which take seconds of 100,000
-// nodes.
-bool has_time_to_score(const StrategyContext& context, double simplify_seconds) {
-  if (context.counts_candidates()) return !context.is_cancelled();
-  return !context.is_out_of_time() &&
-         context.seconds() + kCompilingToSimplifying * simplify_seconds < context.budget_seconds();
-}
-
 // What the trials told: every plan that became the best was compared, and was faster than the one before it.
 void settle_by_trials(StrategyContext& context) {
   SearchReport& report = context.report();
@@ -221,15 +211,9 @@ Optimized optimize(Graph graph, const CompileOptions& given_options, const Searc
   report.simulated = device.properties().has_exact_times;
   StrategyContext context(device, compile_options, search, report);
   context.open_ledger(graph);
-  const double before = context.seconds();
   const Graph simplified = context.simplify(std::move(graph));
-  const double alpha = strategy.uses_critical_path && search.use_critical_path ? context.alpha() : 0;
-  if (has_time_to_score(context, context.seconds() - before)) {
-    report.cost_before_us = context.score(simplified).mixed_us(alpha);
-  }
-
   Proposal found = strategy.run(context, simplified);
-  report.cost_after_us = found.steps.empty() ? report.cost_before_us : context.score(found.simplified).mixed_us(alpha);
+  report.cost_after_us = found.steps.empty() ? report.cost_before_us : context.cost_us(found.simplified);
   const bool is_plain = found.steps.empty() && found.schedule.is_sequential();
   const bool was_cancelled = context.is_cancelled();
   if (is_plain && !report.tuned && (strategy.searches || report.simulated)) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "autograph/attested_kernels.h"
 #include "autograph/builder.h"
 #include "autograph/compare_values.h"
 #include "autograph/ops/activation.h"
@@ -393,6 +394,27 @@ TEST(Optimize, ThePlainPlanIsTheResultWhereTheBudgetIsOver) {
   EXPECT_NE(report.compared_with.find("of the plain plan"), std::string::npos) << report.compared_with;
   const std::vector<Datum> inputs = seeded_inputs(graph);
   EXPECT_TRUE(compare_all(compile(found, options).run(inputs), run_reference(graph, inputs), {}).ok);
+}
+
+// Who measures first has no time left to attest the kernels of a large graph.
+TEST(Optimize, ThePlainPlanIsAttestedBeforeCostsAreMeasured) {
+  const TestFolder folder;
+  CompileOptions options;
+  options.cache_folder = folder.path();
+  MeasurementCache cache(folder.path());
+  bool is_measured_first = false;
+  SearchOptions search = quick(Strategy::list);
+  search.use_tuning = false;
+  search.max_streams = 1;
+  search.is_cancelled = [&] {
+    is_measured_first = is_measured_first || (cache.size() > 0 && attested_kernels(options).trusted == 0);
+    return false;
+  };
+  const Optimized found = optimize(recurrent(2), options, search);
+  EXPECT_FALSE(is_measured_first);
+  EXPECT_GT(cache.size(), 0);
+  EXPECT_GT(attested_kernels(options).trusted, 0);
+  EXPECT_GT(found.report.cost_before_us, 0);
 }
 
 // What trials told is the result where no time is left to measure it once more.

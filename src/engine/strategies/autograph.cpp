@@ -83,8 +83,8 @@ class AutographSearch {
         cost_(context.cost(), is_shared_ && !context.is_literal() ? context.limits().max_streams : 1),
         time_cost_(context.cost()),
         simplified_(simplified),
-        plain_(plain(context, simplified)),
-        incumbent_(context, plain_),
+        incumbent_(context, context.propose(simplified)),
+        plain_(incumbent_.best()),
         part_search_(context, cost_),
         timed_part_search_(context, time_cost_) {}
 
@@ -146,12 +146,6 @@ class AutographSearch {
   }
 
   // ---- On the device -----------------------------------------------------------------------------------------------
-
-  static Proposal plain(StrategyContext& context, const Graph& simplified) {
-    Proposal proposal = context.propose(simplified);
-    proposal.cost_us = context.report().cost_before_us;
-    return proposal;
-  }
 
   bool has_time() const { return incumbent_.has_time(); }
 
@@ -452,8 +446,8 @@ class AutographSearch {
   FusedCost cost_;         // of parts
   FusedCost time_cost_;    // of the whole graph in sequence
   const Graph& simplified_;
-  const Proposal plain_;
   Incumbent incumbent_;
+  const Proposal plain_;
   PartSearch part_search_;
   PartSearch timed_part_search_;
   bool by_time_ = false;          // parts are searched for the time that kernels take

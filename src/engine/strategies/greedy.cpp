@@ -6,6 +6,7 @@
 namespace autograph {
 
 Proposal run_greedy(StrategyContext& context, const Graph& simplified) {
+  context.cost_plain(simplified);
   Proposal proposal = context.propose(simplified);
   if (const auto tasks = context.tasks(proposal.finished)) {
     proposal.schedule = schedule_greedy(*tasks, context.limits());

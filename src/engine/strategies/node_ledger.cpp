@@ -146,7 +146,10 @@ void StrategyContext::note_trial(const std::vector<RewriteStep>& steps, const Tr
 Graph StrategyContext::simplify(Graph graph) {
   std::function<void(const PassDef&, const Graph&)> watch;
   if (ledger_) watch = RemovalWatch(*ledger_, removed_by_);
-  return prepare_graph(std::move(graph), device_, compile_, PassHalf::simplify, nullptr, watch);
+  const double begin = seconds();
+  Graph simplified = prepare_graph(std::move(graph), device_, compile_, PassHalf::simplify, nullptr, watch);
+  simplify_seconds_ = seconds() - begin;
+  return simplified;
 }
 
 std::string StrategyContext::removed_by(const Proposal& found) const {

@@ -3,6 +3,9 @@
 
 namespace autograph {
 
-Proposal run_sequential(StrategyContext& context, const Graph& simplified) { return context.propose(simplified); }
+Proposal run_sequential(StrategyContext& context, const Graph& simplified) {
+  context.cost_plain(simplified);
+  return context.propose(simplified);
+}
 
 }  // namespace autograph

@@ -44,6 +44,8 @@ constexpr StrategyDef kStrategies[] = {
 
 // Costs of kernels are measured during this part of the budget; later ones are estimated.
 constexpr double kMeasuringShare = 0.55;
+// Of the budget, for measuring costs at most, all kernels together.
+constexpr double kMeasuredShare = 1.0 / 3;
 // The same while rules are tried, all searches together. A network that repeats its blocks has few kernels: what merges
 // and splits of them really take is soon known.
 constexpr double kSparingShare = 0.1;
@@ -55,6 +57,8 @@ constexpr double kDefaultAlpha = 1;
 constexpr double kUnlimitedSeconds = 1e6;
 // Kernels and layouts of larger graphs are not chosen only to know what they take.
 constexpr size_t kMostNodesWithLayouts = 2000;
+// Costing a graph takes once to twice as long as the passes that simplify it.
+constexpr double kCostingToSimplifying = 2;
 constexpr auto kProgressInterval = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -87,7 +91,7 @@ Strategy strategy_named(std::string_view name) {
 // The cost model with what it stands on.
 class StrategyContext::Costs {
  public:
-  Costs(const Device& device, const CompileOptions& compile, int threads, std::function<bool()> may_measure)
+  Costs(const Device& device, const CompileOptions& compile, int threads, std::function<bool(double)> may_measure)
       : device_(device.identity()),
         catalog_(device.catalog()),
         host_threads_(device.host_threads()),
@@ -119,6 +123,9 @@ class StrategyContext::Costs {
   }
 
   CostModel& model() { return by_device_ ? *by_device_ : by_kernels_; }
+  void measure(const Graph& graph, int threads) {
+    if (!by_device_) by_kernels_.measure(graph, threads);
+  }
   double seconds_measured() const { return by_kernels_.seconds_measured(); }
 
  private:
@@ -149,7 +156,7 @@ StrategyContext::StrategyContext(const Device& device, const CompileOptions& com
       search_(search),
       report_(report),
       threads_(compile.threads > 0 ? compile.threads : usable_cpu_count()) {
-  costs_ = std::make_unique<Costs>(device, compile, threads_, [this] { return may_measure(); });
+  costs_ = std::make_unique<Costs>(device, compile, threads_, [this](double seconds) { return may_measure(seconds); });
   cost_ = &costs_->model();
   std::vector<const Rule*> all = rules_for_search(compile.exact);
   const size_t num_built_in = all.size();
@@ -200,11 +207,31 @@ StreamLimits StrategyContext::limits() const {
   return {search_.max_streams > 0 ? search_.max_streams : most, properties_.sync_us};
 }
 
-bool StrategyContext::may_measure() const {
+bool StrategyContext::may_measure(double seconds) const {
+  const double budget = budget_seconds();
   if (measuring_ == Measuring::off || has_spent(kMeasuringShare)) return false;
-  if (measuring_ == Measuring::on) return true;
-  const double seconds = sparing_seconds_ + costs_->seconds_measured() - sparing_since_;
-  return seconds < kSparingShare * budget_seconds();
+  const double spent = costs_->seconds_measured() + seconds;
+  if (!counts_candidates() && this->seconds() + seconds > kMeasuringShare * budget) return false;
+  if (spent > kMeasuredShare * budget) return false;
+  return measuring_ == Measuring::on || sparing_seconds_ + spent - sparing_since_ < kSparingShare * budget;
+}
+
+// By the clock alone where no candidates count. Behind the plain plan there is no search where this would end the
+// budget, and of 100,000 nodes it takes seconds.
+bool StrategyContext::has_time_to_cost() const {
+  if (counts_candidates()) return !is_cancelled();
+  return !is_out_of_time() && seconds() + kCostingToSimplifying * simplify_seconds_ < budget_seconds();
+}
+
+void StrategyContext::cost_plain(const Graph& simplified) {
+  if (!has_time_to_cost()) return;
+  costs_->measure(simplified, threads_);
+  report_.cost_before_us = cost_us(simplified);
+}
+
+double StrategyContext::cost_us(const Graph& simplified) {
+  const bool is_mixed = get_strategy(search_.strategy).uses_critical_path && search_.use_critical_path;
+  return score(simplified).mixed_us(is_mixed ? alpha() : 0);
 }
 
 double StrategyContext::narrow_us(const Graph& graph, NodeId id, double us) {
@@ -221,6 +248,8 @@ std::optional<TaskGraph> StrategyContext::tasks(const Graph& finished) {
   const ThreadScope scope(device_, threads_);
   bool is_stopped = false;
   const std::vector<LayoutCost> layouts = costs_->layouts(finished, compile_, threads_, is_tuned() || compile_.tune);
+  progress("measuring kernels", 0);
+  costs_->measure(finished, threads_);
   TaskGraph graph_of_tasks = make_task_graph(finished, [&](const Graph& graph, NodeId id) {
     is_stopped = is_stopped || is_out_of_time();
     if (is_stopped) return Task{id};

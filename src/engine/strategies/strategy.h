@@ -87,6 +87,12 @@ class StrategyContext {
   Proposal propose(Graph simplified, std::vector<RewriteStep> steps = {}) const;
   /// Sum of costs and critical path of a simplified graph.
   GraphScore score(const Graph& simplified);
+  /// The same as the strategy weighs them, with those of the options.
+  double cost_us(const Graph& simplified);
+  /// Costs the graph that the search begins with, for the report: for strategies to ask once the plain plan is there.
+  /// Its kernels are measured as long as they may, those that matter most first. Where there will be no time for more
+  /// its cost is not asked for.
+  void cost_plain(const Graph& simplified);
   /// Weight of the critical path: as the options say, or fitted to what graphs took on this device.
   double alpha() const { return report_.alpha; }
   /// Remembers what a finished graph took, in its best schedule, for later fits of alpha.
@@ -169,7 +175,9 @@ class StrategyContext {
  private:
   std::string sampled_on() const;
   void choose_alpha();
-  bool may_measure() const;
+  // Something that takes about so many seconds.
+  bool may_measure(double seconds) const;
+  bool has_time_to_cost() const;
   std::string removed_by(const Proposal& found) const;
 
   class Costs;
@@ -185,6 +193,7 @@ class StrategyContext {
   double sparing_seconds_ = 0;  // spent with measuring while searches ran, but for the present one
   double sparing_since_ = 0;    // what was spent with measuring before that
   double tune_until_ = 1;
+  double simplify_seconds_ = 0;
   double reserved_seconds_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_progress_{};

@@ -35,5 +35,31 @@ TEST_F(TaskCostsTest, EndWithTheBudgetUnlessCandidatesCount) {
   EXPECT_EQ(context_->tasks(graph).value().size(), graph.num_nodes());
 }
 
+// Where candidates are counted the clock ends nothing else.
+TEST_F(TaskCostsTest, MeasuringTakesAPartOfTheBudget) {
+  open("cpu");
+  MeasurementCache cache(folder_.path());
+  const Graph graph = context_->simplify(gated_blocks(2));
+  search_.candidates = 1;
+  search_.budget_seconds = 1e-9;
+  context_->cost_plain(graph);
+  EXPECT_GT(report_.cost_before_us, 0);
+  EXPECT_EQ(cache.size(), 0);
+  search_.budget_seconds = 100;
+  context_->cost_plain(graph);
+  EXPECT_GT(cache.size(), 0);
+}
+
+TEST_F(TaskCostsTest, ThePlainGraphIsNotCostedWhereTheBudgetIsOver) {
+  open("sim:v100");
+  const Graph graph = context_->simplify(gated_blocks(2));
+  search_.spent_seconds = 2 * search_.budget_seconds;
+  context_->cost_plain(graph);
+  EXPECT_EQ(report_.cost_before_us, 0);
+  search_.spent_seconds = 0;
+  context_->cost_plain(graph);
+  EXPECT_GT(report_.cost_before_us, 0);
+}
+
 }  // namespace
 }  // namespace autograph

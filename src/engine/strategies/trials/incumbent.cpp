@@ -56,6 +56,8 @@ Incumbent::Incumbent(StrategyContext& context, Proposal plain)
   run_seconds_ = context_.seconds() - compiled;
   context_.set_plain_run({std::move(difference), best_executable_.simulated_latency_ms().value_or(run_seconds_ * 1e3)});
   context_.reserve(options_.runs_to_come * (compile_seconds_ + run_seconds_));
+  context_.cost_plain(best_.simplified);
+  best_.cost_us = context_.report().cost_before_us;
   is_new_graph(best_);
 }
 

@@ -16,7 +16,8 @@ inline constexpr double kClearLoss = 1.05;
 /// For one thread, as StrategyContext.
 class Incumbent {
  public:
-  /// Compiles and runs `plain`, the first incumbent.
+  /// Compiles and runs `plain`, the first incumbent, and costs it then: measuring first what its kernels take would
+  /// leave less time to attest them.
   Incumbent(StrategyContext& context, Proposal plain);
 
   const Proposal& best() const { return best_; }

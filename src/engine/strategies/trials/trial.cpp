@@ -13,8 +13,11 @@ constexpr int kUsualRounds = 5;
 // Runs of a profile take no longer than this together, but for the first few.
 constexpr double kProfileSeconds = 1;
 constexpr int kMinProfileRuns = 3;
-// Of the budget: until when kernels of the plain plan are attested. A call takes the reference up to a millisecond, a
-// hundred thousand of them minutes.
+// Of the budget: until when kernels of the plain plan are measured where tuning is asked for: behind that they are
+// attested.
+constexpr double kPlainTuningShare = 0.5;
+// The same: until when they are attested. A call takes the reference up to a millisecond, a hundred thousand of them
+// minutes.
 constexpr double kPlainAttestShare = 0.75;
 // The same for how long they are in any case: networks that repeat their blocks have few.
 constexpr double kLeastAttestShare = 0.02;
@@ -37,7 +40,8 @@ CompileOptions Trial::options_for(const Schedule& schedule, bool is_plain) const
   options.tune = options.tune || context_.is_tuned();
   options.expert.tune_in_network = context_.is_tuned_in_network();
   options.expert.may_try = [this, is_plain](KernelTrial trial, std::string_view kernel) {
-    return trial == KernelTrial::measure ? context_.may_tune() : may_attest(kernel, is_plain);
+    if (trial == KernelTrial::attest) return may_attest(kernel, is_plain);
+    return context_.may_tune() && !(is_plain && context_.has_spent(kPlainTuningShare));
   };
   return options;
 }
