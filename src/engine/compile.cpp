@@ -88,9 +88,8 @@ std::shared_ptr<const CompiledPlan> Executable::Impl::make_plan(const std::share
   std::shared_ptr<const CompiledPlan> plan;
   // A plan file's choice stands; what a search had no time to finish is tuned again when there is some.
   const bool is_given = options_.expert.kernel_times && has_network(*options_.expert.kernel_times);
-  const bool may_run = options_.expert.tune_in_network && !is_nested();
-  InNetworkCost in_network(cost, is_nested() ? "" : network_key(*graph, options_, threads_),
-                           may_run && !is_given && may_measure());
+  const bool may_run = options_.expert.tune_in_network && !is_nested() && may_measure();
+  InNetworkCost in_network(cost, is_nested() ? "" : network_key(*graph, options_, threads_), may_run && !is_given);
   // What this very network was tuned to before holds, whether or not plans may be run now.
   if (may_run || in_network.is_kept()) {
     plan = tune_in_network(device_, graph, known, options, run_options_, in_network, options_);

@@ -80,6 +80,14 @@ TEST_F(TuneInNetworkTest, RunsPlansOnceAndGivesTheSameNumbers) {
   EXPECT_EQ(difference(loaded.run(inputs), expected(graph, inputs), {2e-3, 2e-3}), "");
 }
 
+TEST_F(TuneInNetworkTest, RunsNoPlansWhereNothingMayBeMeasured) {
+  const Graph graph = make_random_network(3);
+  turn_times_round(graph);
+  options_.expert.may_try = [](KernelTrial trial, std::string_view) { return trial != KernelTrial::measure; };
+  compile(graph, options_);
+  EXPECT_EQ(num_plans_, 0) << "they take as long as a dozen runs each";
+}
+
 TEST_F(TuneInNetworkTest, ReleasesWeightsOfThePlanItKeeps) {
   const Graph graph = make_random_network(4);
   turn_times_round(graph);
