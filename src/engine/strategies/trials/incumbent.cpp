@@ -52,7 +52,7 @@ Incumbent::Incumbent(StrategyContext& context, Proposal plain)
   best_executable_ = trial_.compile_plain(best_);
   const double compiled = context_.seconds();
   Difference difference = trial_.check(best_executable_);
-  compile_seconds_ = compiled - start;
+  compile_seconds_ = compiled - start - trial_.seconds_tried();
   run_seconds_ = context_.seconds() - compiled;
   context_.set_plain_run({std::move(difference), best_executable_.simulated_latency_ms().value_or(run_seconds_ * 1e3)});
   context_.reserve(options_.runs_to_come * (compile_seconds_ + run_seconds_));

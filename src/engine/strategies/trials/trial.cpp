@@ -40,15 +40,30 @@ CompileOptions Trial::options_for(const Schedule& schedule, bool is_plain) const
   options.tune = options.tune || context_.is_tuned();
   options.expert.tune_in_network = context_.is_tuned_in_network();
   options.expert.may_try = [this, is_plain](KernelTrial trial, std::string_view kernel) {
-    if (trial == KernelTrial::attest) return may_attest(kernel, is_plain);
-    return context_.may_tune() && !(is_plain && context_.has_spent(kPlainTuningShare));
+    return may_try(trial, kernel, is_plain);
   };
   return options;
 }
 
+// Kernels are tried one after the other: one ends where the next is asked about. That of the last one is not known.
+bool Trial::may_try(KernelTrial trial, std::string_view kernel, bool is_plain) const {
+  const std::lock_guard lock(mutex_);
+  const double now = context_.seconds();
+  if (tried_since_) seconds_tried_ += now - *tried_since_;
+  tried_since_.reset();
+  const bool may_tune = context_.may_tune() && !(is_plain && context_.has_spent(kPlainTuningShare));
+  const bool may = trial == KernelTrial::attest ? may_attest(kernel, is_plain) : may_tune;
+  if (may) tried_since_ = now;
+  return may;
+}
+
+double Trial::seconds_tried() const {
+  const std::lock_guard lock(mutex_);
+  return seconds_tried_;
+}
+
 // By the clock alone: a search that counts candidates gives the same plan however long it takes.
 bool Trial::may_attest(std::string_view kernel, bool is_plain) const {
-  const std::lock_guard lock(mutex_);
   if (unattested_of_plain_.contains(kernel)) return false;
   if (is_plain ? has_time_for_plain() : !context_.is_out_of_time()) return true;
   if (is_plain) {
@@ -83,11 +98,20 @@ std::string Trial::describe_unattested() const {
 Executable Trial::compile(const Proposal& proposal) const { return compile(proposal.finished, proposal.schedule); }
 
 Executable Trial::compile_plain(const Proposal& proposal) const {
-  return autograph::compile(proposal.finished, options_for(proposal.schedule, /*is_plain=*/true));
+  return compile(proposal.finished, options_for(proposal.schedule, /*is_plain=*/true));
 }
 
 Executable Trial::compile(const Graph& finished, const Schedule& schedule) const {
-  return autograph::compile(finished, options_for(schedule));
+  return compile(finished, options_for(schedule));
+}
+
+Executable Trial::compile(const Graph& finished, const CompileOptions& options) const {
+  {
+    const std::lock_guard lock(mutex_);
+    seconds_tried_ = 0;
+    tried_since_.reset();
+  }
+  return autograph::compile(finished, options);
 }
 
 Difference Trial::check(const Executable& executable) const {

@@ -31,6 +31,9 @@ class Trial {
   Executable compile_plain(const Proposal& proposal) const;
   /// A compiled graph behind all passes.
   Executable compile(const Graph& finished, const Schedule& schedule) const;
+  /// Of the last compilation: what running kernels to measure or to attest them took, which no later one of the same
+  /// graph takes.
+  double seconds_tried() const;
   /// Was there no time to attest a kernel that the plain plan has not? What was compiled last must not be trusted then.
   bool has_unattested() const;
   /// What there was no time to attest of the plain plan, behind what it was compared with; "" for nothing.
@@ -45,6 +48,8 @@ class Trial {
 
  private:
   CompileOptions options_for(const Schedule& schedule, bool is_plain = false) const;
+  Executable compile(const Graph& finished, const CompileOptions& options) const;
+  bool may_try(KernelTrial trial, std::string_view kernel, bool is_plain) const;
   bool may_attest(std::string_view kernel, bool is_plain) const;
   bool has_time_for_plain() const;
 
@@ -56,6 +61,8 @@ class Trial {
   mutable std::set<std::string, std::less<>> unattested_of_plain_;
   mutable size_t num_unattested_ = 0;         // of all others
   mutable std::optional<double> late_since_;  // when a kernel of the plain plan came late for the first time
+  mutable double seconds_tried_ = 0;
+  mutable std::optional<double> tried_since_;  // when the kernel that is tried began
 };
 
 }  // namespace autograph

@@ -182,6 +182,18 @@ TEST_F(UnattestedTest, KernelsAreAttestedInTheBudget) {
   EXPECT_FALSE(trial.has_unattested());
 }
 
+// What later plans take to make is what counts, and what was attested once is known.
+TEST_F(UnattestedTest, TellsWhatAttestingTookApart) {
+  compile_.attest = true;
+  open();
+  const Trial& trial = context_->trial();
+  const Proposal plain = context_->propose(plain_graph());
+  trial.compile_plain(plain);
+  EXPECT_GT(trial.seconds_tried(), 0);
+  trial.compile_plain(plain);
+  EXPECT_EQ(trial.seconds_tried(), 0);
+}
+
 // Who counts candidates wants the same plan however long it takes.
 TEST_F(UnattestedTest, CandidatesAreNoClock) {
   compile_.attest = true;
