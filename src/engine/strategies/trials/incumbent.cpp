@@ -30,6 +30,8 @@ constexpr double kNetworkTrialsToCome = kTrialsToCome + 3;
 constexpr double kPlansToChooseStages = 2;
 // Runs in an A/B trial of graphs that are slow, with the warm-up.
 constexpr double kTrialRuns = 8;
+// Of the kernels that the plain plan has, so many does a rewritten graph have anew, to be attested.
+constexpr double kFreshKernels = 0.25;
 // Equal plans differed by up to 14 % on a shared virtual machine, for as long as they lived.
 constexpr double kClearGain = 0.2;
 // An A/B trial may take this part of the budget at least, and that part if time is left and nobody has won; no more
@@ -52,7 +54,8 @@ Incumbent::Incumbent(StrategyContext& context, Proposal plain)
   best_executable_ = trial_.compile_plain(best_);
   const double compiled = context_.seconds();
   Difference difference = trial_.check(best_executable_);
-  compile_seconds_ = compiled - start - trial_.seconds_tried();
+  tried_seconds_ = trial_.seconds_tried();
+  compile_seconds_ = compiled - start - tried_seconds_;
   run_seconds_ = context_.seconds() - compiled;
   context_.set_plain_run({std::move(difference), best_executable_.simulated_latency_ms().value_or(run_seconds_ * 1e3)});
   context_.reserve(options_.runs_to_come * (compile_seconds_ + run_seconds_));
@@ -64,7 +67,7 @@ Incumbent::Incumbent(StrategyContext& context, Proposal plain)
 // Of a trial with a clear winner. Where latencies are computed, a plan runs once, for its numbers.
 double Incumbent::candidate_seconds() const {
   if (has_exact_times_) return std::max(compile_seconds_ + run_seconds_, exact_seconds_);
-  return compile_seconds_ + kTrialRuns * run_seconds_;
+  return compile_seconds_ + kFreshKernels * tried_seconds_ + kTrialRuns * run_seconds_;
 }
 
 bool Incumbent::has_many_trials() const {
@@ -118,6 +121,7 @@ bool Incumbent::try_predicted(Proposal proposal, double predicted_us) {
   const double start = context_.seconds();
   Executable executable = trial_.compile(proposal);
   compile_seconds_ = context_.seconds() - start;
+  tried_seconds_ = 0;  // now with what a candidate's own kernels take
   Difference difference = options_.verify ? trial_.check(executable) : Difference();
   if (!difference.ok || trial_.has_unattested()) {
     TrialResult wrong{proposal.cost_us, proposal.steps.size(), proposal.schedule.width()};

@@ -77,6 +77,7 @@ class Incumbent {
   Executable best_executable_;
   double best_predicted_us_ = 0;  // 0: not asked yet
   double compile_seconds_ = 0;    // of the last candidate
+  double tried_seconds_ = 0;      // to measure and attest the kernels of the first one
   double exact_seconds_ = 0;      // of the last trial as a whole, where latencies are computed
   double run_seconds_ = 0;        // of the first plan, with the comparison of numbers
   double gained_ = 1;
