@@ -19,6 +19,7 @@
 #include "autograph/random.h"
 #include "autograph/zoo.h"
 #include "backends/gpu/emit/emitted.h"
+#include "backends/gpu/program_store.h"
 #include "backends/opencl/api.h"
 #include "backends/opencl/machine.h"
 #include "gpu/opencl_test_device.h"
@@ -129,6 +130,23 @@ TEST(OpenClPrograms, AreBuiltOnce) {
   opencl::ProgramCache other(machine.context(), machine.device(), "another driver", folder.path());
   other.get(source);
   EXPECT_EQ(other.counts().compiled, 1U);
+}
+
+// PoCL compiles all kernels once more for a binary.
+TEST(OpenClPrograms, AskForABinaryOnlyToKeepIt) {
+  const TestFolder folder;
+  const Hash128 key = Hasher().add(std::string_view("program")).finish();
+  int asked = 0;
+  const auto binary = [&] { return std::to_string(++asked); };
+  const gpu::ProgramFiles nowhere("", "test");
+  nowhere.save(key, binary);
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(nowhere.load(key), "");
+  const gpu::ProgramFiles files(folder.path(), "test");
+  files.save(key, binary);
+  EXPECT_EQ(files.load(key), "1");
+  files.save(key, [] { return std::string(); });
+  EXPECT_EQ(files.load(key), "1") << "a driver that has none to give";
 }
 
 TEST(OpenClPrograms, TellWhatTheCompilerSays) {

@@ -36,7 +36,7 @@ gpu::BuiltProgram<Module> ModuleCache::build(const std::string& source, const Ha
     return {std::make_shared<Module>(machine_, cubin), true};
   }
   const std::string cubin = compiler().compile(source, machine_.architecture());
-  files_.save(key, cubin);
+  files_.save(key, [&] { return cubin; });
   return {std::make_shared<Module>(machine_, cubin), false};
 }
 

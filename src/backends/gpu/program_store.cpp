@@ -54,10 +54,12 @@ std::string ProgramFiles::load(const Hash128& key) const {
   return folder_.empty() ? "" : unsealed(read_file(path_of(key)));
 }
 
-void ProgramFiles::save(const Hash128& key, const std::string& binary) const {
+void ProgramFiles::save(const Hash128& key, const std::function<std::string()>& binary) const {
   if (folder_.empty()) return;
+  const std::string kept = binary();
+  if (kept.empty()) return;
   try {
-    write_file(path_of(key), sealed(binary));
+    write_file(path_of(key), sealed(kept));
   } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): it is built again
   }
 }

@@ -1,6 +1,7 @@
 // Programs built at run time: each once in a process, and once on a machine, as files keep what compilers made.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,8 +21,9 @@ class ProgramFiles {
   ProgramFiles(const std::string& folder, std::string extension);
   /// "" where there is none, or only a part of one.
   std::string load(const Hash128& key) const;
-  /// What cannot be written is built again next time.
-  void save(const Hash128& key, const std::string& binary) const;
+  /// `binary` gives what to keep, "" for nothing; it is called where files are kept alone, since a driver may compile
+  /// once more for it. What cannot be written is built again next time.
+  void save(const Hash128& key, const std::function<std::string()>& binary) const;
 
  private:
   std::string path_of(const Hash128& key) const;

@@ -35,7 +35,7 @@ std::shared_ptr<const Program> ProgramCache::get(const std::string& source) {
 gpu::BuiltProgram<Program> ProgramCache::build(const std::string& source, const Hash128& key) const {
   if (cl_program program = from_binary(files_.load(key))) return {std::make_shared<Program>(program, key), true};
   cl_program program = from_source(source);
-  if (const std::string binary = binary_of(program); !binary.empty()) files_.save(key, binary);
+  files_.save(key, [&] { return binary_of(program); });
   return {std::make_shared<Program>(program, key), false};
 }
 
