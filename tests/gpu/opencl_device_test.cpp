@@ -21,6 +21,7 @@
 #include "backends/gpu/emit/emitted.h"
 #include "backends/gpu/program_store.h"
 #include "backends/opencl/api.h"
+#include "backends/opencl/declarations.h"
 #include "backends/opencl/machine.h"
 #include "gpu/opencl_test_device.h"
 #include "ops/sample.h"
@@ -149,6 +150,22 @@ TEST(OpenClPrograms, AskForABinaryOnlyToKeepIt) {
   EXPECT_EQ(files.load(key), "1") << "a driver that has none to give";
 }
 
+bool is_pocl() { return opencl::get_machine(0).identity().find("PoCL") != std::string::npos; }
+
+TEST(OpenClPrograms, CallWhatIsDeclared) {
+  AG_NEEDS_OPENCL();
+  if (!is_pocl()) GTEST_SKIP() << "this driver reads its own header";
+  const opencl::Machine& machine = opencl::get_machine(0);
+  opencl::ProgramCache programs(machine.context(), machine.device(), "test", "", opencl::kDeclarations);
+  programs.get("__kernel void kernel0(__global float* x) { x[get_global_id(0)] = exp(x[0]); }");
+  EXPECT_TRUE(programs.is_without_header());
+  message_of<InternalError>([&] { programs.get("__kernel void kernel0() { no_such_name(); }"); });
+  EXPECT_TRUE(programs.is_without_header()) << "the program is wrong, not the declarations";
+  programs.get("__kernel void kernel0(__global float* x) { x[0] = hypot(x[0], x[1]); }");
+  EXPECT_FALSE(programs.is_without_header());
+  EXPECT_EQ(programs.counts().compiled, 2U);
+}
+
 TEST(OpenClPrograms, TellWhatTheCompilerSays) {
   AG_NEEDS_OPENCL();
   const std::string message = message_of<InternalError>(
@@ -191,6 +208,7 @@ TEST_P(OpOnOpenCl, MatchesTheReference) {
     const std::vector<Datum> expected = compile(test.graph, on_reference()).run(test.inputs);
     for (int run = 0; run < 2; ++run) EXPECT_EQ(difference(there.run(test.inputs), expected), "") << "seed " << seed;
   }
+  EXPECT_EQ(opencl::get_machine(0).programs().is_without_header(), is_pocl()) << "a function that is not declared";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpOnOpenCl, testing::ValuesIn(all_ops().begin(), all_ops().end()),

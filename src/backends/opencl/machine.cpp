@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "autograph/error.h"
+#include "backends/opencl/declarations.h"
 #include "base/join.h"
 
 namespace autograph::opencl {
@@ -35,11 +36,8 @@ std::string platform_text(cl_platform_id platform, cl_platform_info what) {
   return text.data();
 }
 
-// PoCL keeps what it has compiled by itself, by group size; a binary it makes for all group sizes, which takes as long
-// as the rest together.
-std::string program_folder(cl_platform_id platform) {
-  const bool is_pocl = platform_text(platform, CL_PLATFORM_NAME) == "Portable Computing Language";
-  return is_pocl ? "" : gpu::default_program_folder();
+bool is_pocl(cl_platform_id platform) {
+  return platform_text(platform, CL_PLATFORM_NAME) == "Portable Computing Language";
 }
 
 struct Place {
@@ -100,7 +98,11 @@ Machine::Machine(std::string name, cl_platform_id platform, cl_device_id device)
   }
   memory_ = std::make_unique<OpenClMemory>(name_, context_, new_queue(),
                                            number_of<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
-  programs_ = std::make_unique<ProgramCache>(context_, device_, identity_, program_folder(platform));
+  // PoCL keeps what it has compiled by itself, by group size; a binary it makes for all group sizes, which takes as
+  // long as the rest together. Its header takes longer than most programs, also where it has them already.
+  programs_ = is_pocl(platform)
+                  ? std::make_unique<ProgramCache>(context_, device_, identity_, "", kDeclarations)
+                  : std::make_unique<ProgramCache>(context_, device_, identity_, gpu::default_program_folder());
 }
 
 cl_command_queue Machine::new_queue() const {

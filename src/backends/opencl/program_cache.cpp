@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "backends/opencl/declarations.h"
 #include "base/check.h"
 
 namespace autograph::opencl {
@@ -22,10 +23,25 @@ std::string binary_of(cl_program program) {
   return binary;
 }
 
+cl_program created(cl_context context, const std::string& source) {
+  const char* text = source.data();
+  const size_t bytes = source.size();
+  cl_int code = CL_SUCCESS;
+  cl_program program = api().clCreateProgramWithSource(context, 1, &text, &bytes, &code);
+  check(code, "clCreateProgramWithSource");
+  return program;
+}
+
 }  // namespace
 
-ProgramCache::ProgramCache(cl_context context, cl_device_id device, std::string identity, const std::string& folder)
-    : context_(context), device_(device), identity_(std::move(identity)), files_(folder, "opencl") {}
+ProgramCache::ProgramCache(cl_context context, cl_device_id device, std::string identity, const std::string& folder,
+                           std::string declarations)
+    : context_(context),
+      device_(device),
+      identity_(std::move(identity)),
+      declarations_(std::move(declarations)),
+      is_without_header_(!declarations_.empty()),
+      files_(folder, "opencl") {}
 
 std::shared_ptr<const Program> ProgramCache::get(const std::string& source) {
   const Hash128 key = Hasher().add(source).add(std::string_view(kOptions)).add(identity_).finish();
@@ -55,14 +71,24 @@ cl_program ProgramCache::from_binary(const std::string& binary) const {
   return nullptr;
 }
 
+// Null where it does not compile so.
+cl_program ProgramCache::without_header(const std::string& source) const {
+  if (!is_without_header_) return nullptr;
+  cl_program program = created(context_, declarations_ + source);
+  const std::string options = fmt::format("{} {}", kOptions, kWithoutHeader);
+  if (api().clBuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr) == CL_SUCCESS) return program;
+  api().clReleaseProgram(program);
+  return nullptr;
+}
+
 cl_program ProgramCache::from_source(const std::string& source) const {
-  const char* text = source.data();
-  const size_t bytes = source.size();
-  cl_int code = CL_SUCCESS;
-  cl_program program = api().clCreateProgramWithSource(context_, 1, &text, &bytes, &code);
-  check(code, "clCreateProgramWithSource");
-  code = api().clBuildProgram(program, 1, &device_, kOptions, nullptr, nullptr);
-  if (code == CL_SUCCESS) return program;
+  if (cl_program program = without_header(source)) return program;
+  cl_program program = created(context_, source);
+  const cl_int code = api().clBuildProgram(program, 1, &device_, kOptions, nullptr, nullptr);
+  if (code == CL_SUCCESS) {
+    is_without_header_ = false;  // this driver's header is another one: it is not tried for each program
+    return program;
+  }
   size_t log_bytes = 0;
   api().clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &log_bytes);
   std::string log(log_bytes, '\0');
