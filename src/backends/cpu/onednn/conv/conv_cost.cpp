@@ -75,7 +75,8 @@ double filled_part(const AnchoredCall& conv, std::string_view implementation) {
   if (conv.attributes().integer("group") != 1 || is_gemm(implementation)) return 1;
   const int64_t block = native_block() == Layout::blocked16 ? 16 : 8;
   const auto filled = [&](int64_t channels) {
-    return static_cast<double>(channels) / static_cast<double>((channels + block - 1) / block * block);
+    const int64_t blocks = (channels + block - 1) / block;
+    return static_cast<double>(channels) / static_cast<double>(blocks * block);
   };
   const Dims w = conv.dims(1);
   if (!is_winograd(implementation)) return filled(w[0]);
