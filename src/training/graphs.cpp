@@ -1,5 +1,6 @@
 // From modules and imported models to the two graphs of a run.
 #include <algorithm>
+#include <utility>
 
 #include "autograph/nn/losses.h"
 #include "autograph/ops/shape.h"
@@ -131,7 +132,8 @@ Graph evaluation_graph(const Graph& model, const DataLoader& loader, const Train
 }
 
 LossFunction classification(nn::Module& module, std::string input, std::string target, double label_smoothing) {
-  return [&module, input, target, label_smoothing](const std::map<std::string, Var>& fields) -> BatchLoss {
+  return [&module, input = std::move(input), target = std::move(target),
+          label_smoothing](const std::map<std::string, Var>& fields) -> BatchLoss {
     const Var scores = module(field_of(fields, input));
     const Var& labels = field_of(fields, target);
     // What is held out is judged without smoothing. Labels may be probabilities, as Mixup makes them.
@@ -142,7 +144,8 @@ LossFunction classification(nn::Module& module, std::string input, std::string t
 }
 
 LossFunction next_token(nn::Module& module, std::string input, std::string target) {
-  return [&module, input, target](const std::map<std::string, Var>& fields) -> BatchLoss {
+  return [&module, input = std::move(input),
+          target = std::move(target)](const std::map<std::string, Var>& fields) -> BatchLoss {
     const Var scores = module(field_of(fields, input));
     const Var flat = reshape(scores, {-1, scores.dim(-1)}), labels = reshape(field_of(fields, target), {-1});
     return {nn::cross_entropy(flat, labels), {{"accuracy", nn::accuracy(flat, labels)}}};

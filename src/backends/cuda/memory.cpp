@@ -37,7 +37,7 @@ std::shared_ptr<void> CudaMemory::allocate(size_t bytes) const {
   }
   machine_.check(code, "cuMemAlloc");
   // The driver waits for what still uses the memory.
-  return {reinterpret_cast<void*>(address), [this](void* p) {
+  return {std::bit_cast<void*>(address), [this](void* p) {
             machine_.make_current();
             driver().cuMemFree_v2(device_address(p));
           }};

@@ -35,7 +35,7 @@ gpu::BuiltProgram<Module> ModuleCache::build(const std::string& source, const Ha
   if (const std::string cubin = files_.load(key); !cubin.empty()) {
     return {std::make_shared<Module>(machine_, cubin), true};
   }
-  const std::string cubin = compiler().compile(source, machine_.architecture());
+  std::string cubin = compiler().compile(source, machine_.architecture());
   files_.save(key, [&] { return cubin; });
   return {std::make_shared<Module>(machine_, cubin), false};
 }

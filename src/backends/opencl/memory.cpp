@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <bit>
+
 #include "autograph/error.h"
 #include "backends/opencl/stream.h"
 #include "base/aligned_size.h"
@@ -31,7 +33,7 @@ std::shared_ptr<void> OpenClMemory::allocate(size_t bytes) const {
   const uintptr_t address = next_;
   next_ += aligned_size(bytes + kMemoryAlignment);  // with a gap, so that an end is no beginning
   pieces_.emplace(address, Piece{buffer, bytes});
-  return {reinterpret_cast<void*>(address), [this](void* p) { free(reinterpret_cast<uintptr_t>(p)); }};
+  return {std::bit_cast<void*>(address), [this](void* p) { free(reinterpret_cast<uintptr_t>(p)); }};
 }
 
 // OpenCL keeps a buffer until what was enqueued with it is over.

@@ -90,7 +90,7 @@ struct Division {
       for (parts = threads; parts > 1 && (threads % parts != 0 || columns < parts * kFewColumns);) --parts;
     }
     const int64_t others = batch * shape.channels.groups * parts;
-    while (others * tiles % threads != 0 && others * tiles < 8 * threads && tiles < blocks) ++tiles;
+    while (others * tiles % threads != 0 && others * tiles < int64_t{8} * threads && tiles < blocks) ++tiles;
   }
 
   int64_t first_row(int64_t tile) const { return blocks * tile / tiles * tap_rows(); }
@@ -101,7 +101,8 @@ double flops_of(const TapShape& shape, int64_t batch) {
   const int64_t width = tap_columns() / 2;
   double flops = 0;
   for (const TapClass& c : shape.classes) {
-    flops += 2.0 * static_cast<double>(shape.depth(c) * ((shape.columns(c) + width - 1) / width * width));
+    const int64_t columns = (shape.columns(c) + width - 1) / width * width;
+    flops += 2.0 * static_cast<double>(shape.depth(c) * columns);
   }
   return flops * static_cast<double>(batch * shape.channels.groups * shape.num_points());
 }

@@ -38,7 +38,7 @@ std::string saturated_integer(DType to, const std::string& shifted) {
 // Products of bytes whose sums leave 32 bits become wrong bytes: results that are sums wrap around themselves.
 ByteProduct::ByteProduct(const KernelCall& call, const Target& target, int64_t inner)
     : call_(call), target_(target), sum_type_("u32") {
-  constexpr int64_t kLargestProduct = 255 * 255;
+  constexpr int64_t kLargestProduct = int64_t{255} * 255;
   if (gives_bytes(call) && inner > std::numeric_limits<int32_t>::max() / kLargestProduct) sum_type_ = "u64";
 }
 
