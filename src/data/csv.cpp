@@ -192,7 +192,7 @@ struct Table {
   }
 };
 
-DatasetPtr to_dataset(Table table, const Columns& columns, const CsvOptions& options) {
+DatasetPtr to_dataset(const Table& table, const Columns& columns, const CsvOptions& options) {
   NamedTensors tensors;
   std::vector<std::string> class_names;
   if (columns.num_features() > 0) {
@@ -231,7 +231,7 @@ DatasetPtr csv_dataset(const std::string& path, const CsvOptions& options) {
   while (reader.next(cells)) table.add_row(reader, cells, columns, options);
   AG_CHECK_USER(table.rows > 0, FormatError, "[csv] '{}': expected a line of numbers below the header, got none",
                 printable(path));
-  return to_dataset(std::move(table), columns, options);
+  return to_dataset(table, columns, options);
 }
 
 }  // namespace autograph

@@ -181,7 +181,8 @@ double cost_us(const AnchoredCall& conv, int threads) {
   const int64_t whole = (shape.columns.out + lanes - 1) / lanes * lanes;
   const double filled = static_cast<double>(shape.columns.out) / static_cast<double>(whole);
   const double rate = kFlopsPerUsAndLane * static_cast<double>(lanes) * filled * (outputs < 3 ? kPartOfOne : 1.0);
-  const double rows = static_cast<double>(conv.dims(kX)[0] * shape.rows.out * ((outputs + 3) / 4));
+  const int64_t fours = (outputs + 3) / 4;
+  const double rows = static_cast<double>(conv.dims(kX)[0] * shape.rows.out * fours);
   const auto planes = static_cast<double>(conv.dims(kX)[0] * conv.dims(kX)[1]);
   const double work_us = cost.flops / rate + kRowUs * rows + planes * shape.sorting_us();
   return kStartUs + work_us / threads + cost.bytes / kBytesPerUs;
