@@ -19,7 +19,7 @@ import os
 import subprocess
 import sys
 
-from peer_profiles import node_times_of_onnxruntime
+from peer_profiles import keep_least, node_times_of_onnxruntime
 
 # What ONNX Runtime puts behind the names of nodes that it makes of others.
 SUFFIXES = ("", "_nchwc", "_output_0", "_output_0_nchwc", "_token_0")
@@ -35,11 +35,6 @@ def steps_of_autograph(options, model):
 def nodes_of_onnxruntime(options, model):
     command = [sys.executable, __file__, model, "--threads", str(options.threads), "--worker"]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def keep_least(best, times):
-    for key, ms in times.items():
-        best[key] = min(ms, best.get(key, ms))
 
 
 def compare(options, model):

@@ -130,6 +130,11 @@ def profile(runtime, options):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+def keep_least(best, times):
+    for key, ms in times.items():
+        best[key] = min(ms, best.get(key, ms))
+
+
 def table(best):
     kinds = sorted({kind for times in best.values() for kind in times}, key=lambda k: -best["AutoGraph"].get(k, 0))
     lines = ["| ms | " + " | ".join(RUNTIMES) + " |", "|---" * 4 + "|"]
@@ -162,8 +167,7 @@ def main():
             except subprocess.CalledProcessError as error:
                 print(f"{runtime}: {error}\n{error.stderr}", file=sys.stderr)
                 return 1
-            for kind, ms in times.items():
-                best[runtime][kind] = min(ms, best[runtime].get(kind, ms))
+            keep_least(best[runtime], times)
     print(table(best))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(best, indent=1) + "\n", encoding="utf-8")

@@ -14,6 +14,7 @@
 #include "backends/cpu/simd/pool/plane_rows.h"
 #include "backends/cpu/simd/pool/pool_rows.h"
 #include "backends/cpu/threads/parallel.h"
+#include "base/aligned_size.h"
 #include "ops/defs.h"
 
 namespace autograph::simd {
@@ -54,16 +55,12 @@ class PlanePool : public Kernel {
   // Elements of joined lines that stay in the first cache beside what they are made of.
   static constexpr int64_t kJoinedElements = 3072;
   static constexpr int64_t kMostRows = 64;
-  static constexpr int64_t kCacheLine = 64;
-
-  static int64_t in_cache_lines(size_t bytes) {
-    return (static_cast<int64_t>(bytes) + kCacheLine - 1) / kCacheLine * kCacheLine;
-  }
   int64_t joined_bytes() const {
-    return in_cache_lines(static_cast<size_t>(group_ * joined_line_size(rows_.width())) * sizeof(float));
+    return static_cast<int64_t>(
+        aligned_size(static_cast<size_t>(group_ * joined_line_size(rows_.width())) * sizeof(float)));
   }
   int64_t lines_bytes() const {
-    return in_cache_lines(static_cast<size_t>(group_ * rows_.most_lines()) * sizeof(const float*));
+    return static_cast<int64_t>(aligned_size(static_cast<size_t>(group_ * rows_.most_lines()) * sizeof(const float*)));
   }
 
   // By window of a row, what part of a sum is the mean where `counted` lines count; 0 where nothing does.
@@ -136,11 +133,12 @@ class ArgMaxPool : public Kernel {
   }
 
   // For every thread a row of positions.
-  size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * row_size()) * sizeof(int32_t); }
+  size_t scratch_bytes() const override { return static_cast<size_t>(threads_) * row_bytes(); }
 
   void run(const KernelArgs& args) const override {
     for_shares(threads_, rows_.count(), [&](int64_t begin, int64_t end, int thread) {
-      int32_t* positions = static_cast<int32_t*>(args.scratch) + thread * row_size();
+      std::byte* scratch = static_cast<std::byte*>(args.scratch) + static_cast<size_t>(thread) * row_bytes();
+      auto* positions = reinterpret_cast<int32_t*>(scratch);
       rows_.for_each(begin, end, [&](const PlaneRows::Row& row) { compute(args, row, positions); });
     });
   }
@@ -160,7 +158,7 @@ class ArgMaxPool : public Kernel {
   }
 
   // In whole cache lines, so that threads do not write to the same ones.
-  int64_t row_size() const { return (rows_.width().out + 15) / 16 * 16; }
+  size_t row_bytes() const { return aligned_size(static_cast<size_t>(rows_.width().out) * sizeof(int32_t)); }
 
   PlaneRows rows_;
   std::vector<RowTaps> taps_;
