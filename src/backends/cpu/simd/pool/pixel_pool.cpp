@@ -10,8 +10,8 @@
 
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
+#include "backends/cpu/simd/pool/plane_rows.h"
 #include "backends/cpu/threads/parallel.h"
-#include "ops/window/pool_loops.h"
 #include "tensor/size_of.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -165,10 +165,7 @@ HWY_EXPORT(pool_row);
 class PixelPool : public Kernel {
  public:
   PixelPool(const KernelCall& call, bool is_mean)
-      : is_mean_(is_mean),
-        windows_(pool_windows(call.attributes, TensorView(DType::f32, call.input_dims(0), nullptr))),
-        batch_(call.input_dims(0)[0]) {
-    while (windows_.size() < 3) windows_.insert(windows_.begin(), WindowAxis{.in = 1, .out = 1});
+      : is_mean_(is_mean), windows_(plane_windows(call)), batch_(call.input_dims(0)[0]) {
     const Layout layout = call.variant->input(0);
     const int64_t channels = call.input_dims(0)[1];
     block_ = layout == Layout::channels_last ? channels : channel_block(layout);
@@ -230,7 +227,7 @@ class PixelPool : public Kernel {
   }
 
   bool is_mean_;
-  std::vector<WindowAxis> windows_;  // depth, height, width
+  std::array<WindowAxis, 3> windows_;  // depth, height, width
   int64_t batch_;
   int64_t block_ = 0;                          // channels of a pixel that lie together
   int64_t groups_ = 0;                         // of so many channels
@@ -257,9 +254,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kBytesPerUsAndThread = 20e3;
   constexpr double kTapsPerUsAndThread = 30e3;
   double taps = static_cast<double>(call.outputs[0].shape().num_elements().value_or(0));
-  for (const WindowAxis& axis : pool_windows(call.attributes, TensorView(DType::f32, call.input_dims(0), nullptr))) {
-    taps *= static_cast<double>(axis.kernel);
-  }
+  for (const WindowAxis& axis : plane_windows(call)) taps *= static_cast<double>(axis.kernel);
   const auto bytes = static_cast<double>(size_of(call.inputs[0]) + size_of(call.outputs[0]));
   const double us = kStartUs + (bytes / kBytesPerUsAndThread + taps / kTapsPerUsAndThread) / call.threads;
   std::vector<KernelVariant> result;
