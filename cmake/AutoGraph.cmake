@@ -97,13 +97,21 @@ function(ag_write_op_list)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/ops/defs.h CONTENT "${defs}" @ONLY)
 endfunction()
 
-# ag_test(NAME LABEL SOURCE...): a GoogleTest program; each of its tests is a ctest NAME.SUITE.TEST with that label.
-function(ag_test name label)
+# ag_test(NAME LABEL COST SOURCE...): a GoogleTest program; each of its suites is a ctest NAME.SUITE with that label. Those
+# of a higher COST begin first.
+function(ag_test name label cost)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE test_support GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM test_headers)
   ag_compile_together(${name} ACROSS)
   # Programs are asked for their tests when ctest runs: a build need not run what it built.
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
-                       PROPERTIES LABELS ${label} TIMEOUT 600)
+  set(entries ${CMAKE_CURRENT_BINARY_DIR}/${name}_entries.cmake)
+  file(GENERATE OUTPUT ${entries} CONTENT "set(NAME ${name})
+set(PROGRAM \"$<TARGET_FILE:${name}>\")
+set(LABEL ${label})
+set(COST ${cost})
+set(FOLDER \"${CMAKE_CURRENT_BINARY_DIR}\")
+include(\"${PROJECT_SOURCE_DIR}/cmake/AddTests.cmake\")
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${entries})
 endfunction()

@@ -115,14 +115,14 @@ void expect_goes_on_after_ctrl_c(const std::string& options) {
   const std::string data = write_digits(folder);
   const auto arguments = [&](const std::string& name) {
     // One thread: beside busy neighbours there are fewer, which add up a loss in another order.
-    return "train digits --epochs 12 --threads 1 --json " + options + " --data " + data + " --metrics " +
+    return "train digits --epochs 24 --threads 1 --json " + options + " --data " + data + " --metrics " +
            (folder / (name + ".jsonl"));
   };
   const std::string kept = arguments("a") + " --checkpoint-every 1 --checkpoint " + (folder / "a");
   const std::string script =
-      std::string(AG_PROGRAM) + " " + kept + " >" + (folder / "out") + " 2>&1 & pid=$!; " + kUntilInterruptible +
-      "; for i in $(seq 1000); do [ -d " + (folder / "a") + " ] && ls " + (folder / "a") +
-      " | grep -q step && break; sleep 0.05; done; kill -INT $pid; wait $pid; echo $? >" + (folder / "code");
+      std::string(AG_PROGRAM) + " " + kept + " >" + (folder / "out") +
+      " 2>&1 & pid=$!; for i in $(seq 5000); do [ -d " + (folder / "a") + " ] && ls " + (folder / "a") +
+      " | grep -q step && break; sleep 0.01; done; kill -INT $pid; wait $pid; echo $? >" + (folder / "code");
   std::ofstream(folder / "stop.sh") << script;
   ASSERT_EQ(std::system(("bash " + (folder / "stop.sh")).c_str()), 0);
   EXPECT_EQ(read_text(folder / "code"), "130\n") << read_text(folder / "out");

@@ -60,9 +60,10 @@ TEST(FormulaTiles, MatchTheDefinition) {
       const FormulaValues values = draw_formula_values(formula, 100'003);
       const std::vector<float> y = by_tiles(index, values);
       const formulas::Evaluator<float> evaluate(formula.defining, variables_of(formula));
+      const bool exact = is_exact(formula);
       for (int64_t i = 0; i < values.count(); ++i) {
         const std::vector<float> x = values.at(i);
-        ASSERT_TRUE(is_near(y[static_cast<size_t>(i)], evaluate(x), is_exact(formula)))
+        ASSERT_TRUE(is_near(y[static_cast<size_t>(i)], evaluate(x), exact))
             << "formula " << index << " of " << formula.info.op << "(" << x[0] << ", " << (x.size() > 1 ? x[1] : 0)
             << ") = " << y[static_cast<size_t>(i)] << ", expected " << evaluate(x);
       }
