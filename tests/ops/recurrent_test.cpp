@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "ops/defs.h"
 #include "ops/run_op.h"
 
@@ -39,6 +42,18 @@ TEST(Rnn, ClipBoundsTheSum) {
   attributes.set("clip", 2.5f);
   expect_near(run_op_all(rnn_def(), {ones({4, 1, 1}), ones({1, 1, 1}), ones({1, 1, 1})}, attributes, 1)[0],
               {1, 2, 2.5, 2.5}, 1e-6);
+}
+
+// As the ops of these names; thresholded_relu gives 0.
+TEST(Rnn, FunctionsOfNoNumberAreNone) {
+  const Tensor x = Tensor::of<float>({1, 1, 1}, {std::numeric_limits<float>::quiet_NaN()});
+  for (const char* name :
+       {"Affine", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "ScaledTanh", "Sigmoid", "Softplus", "Softsign", "Tanh"}) {
+    SCOPED_TRACE(name);
+    const Attributes attributes{{"activations", std::vector<std::string>{name}}, {"clip", 3.0F}};
+    const auto y = run_op_all(rnn_def(), {x, ones({1, 1, 1}), ones({1, 1, 1})}, attributes, 1);
+    EXPECT_TRUE(std::isnan(y[0].data<float>()[0]));
+  }
 }
 
 TEST(Gru, BlendsCandidateAndState) {

@@ -32,7 +32,7 @@ const std::array<Entry, 11>& entries() {
        [](const Var& x, float alpha, float) { return elu(x, alpha); }},
       {"hardsigmoid",
        {0.2, 0.5},
-       [](double x, double alpha, double beta) { return std::min(1.0, std::max(0.0, alpha * x + beta)); },
+       [](double x, double alpha, double beta) { return std::clamp(alpha * x + beta, 0.0, 1.0); },
        [](const Var& x, float alpha, float beta) { return hard_sigmoid(x, alpha, beta); }},
       {"leakyrelu",
        {0.01, {}},
