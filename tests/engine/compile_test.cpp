@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "autograph/builder.h"
@@ -240,13 +241,15 @@ TEST(Compile, ReleasesWeightsThatKernelsHavePacked) {
   EXPECT_LE(kept.memory().arena_bytes, kept.memory().sum_of_tensors_bytes);
 }
 
-// How many of `layers` products, of 12 rows each, have the kernel that reads weights ahead.
+// How many of `layers` products, of 100 rows each with an eighth of what the second cache holds, have the kernel that
+// reads weights ahead.
 int64_t products_ahead(int64_t layers) {
-  constexpr int64_t kExtent = 1024;
+  const auto weights = static_cast<double>(cache_bytes(_SC_LEVEL2_CACHE_SIZE, 0) / sizeof(float)) / 8;
+  const auto extent = static_cast<int64_t>(std::sqrt(weights));
   Graph graph("products");
-  Var x = input(graph, DType::f32, {12, kExtent}, "x");
+  Var x = input(graph, DType::f32, {100, extent}, "x");
   for (int64_t k = 0; k < layers; ++k) {
-    Tensor weight = Tensor::empty(DType::f32, {kExtent, kExtent});
+    Tensor weight = Tensor::empty(DType::f32, {extent, extent});
     std::fill_n(weight.mutable_data<float>(), weight.num_elements(), static_cast<float>(k));
     x = relu(matmul(x, constant(graph, std::move(weight))));
   }
@@ -256,11 +259,26 @@ int64_t products_ahead(int64_t layers) {
                        [](const KernelChoice& choice) { return choice.kernel == "cpu.weight_product_simd"; });
 }
 
-TEST(Compile, ReadsWeightsAheadThatNoCacheHolds) {
-  const auto layers = static_cast<int64_t>(largest_cache_bytes() >> 22) + 1;
+TEST(Compile, ReadsWeightsAheadThatTheSecondCacheDoesNotHold) {
+  if (cache_bytes(_SC_LEVEL2_CACHE_SIZE, 0) == 0) GTEST_SKIP() << "a second cache of unknown size";
   EXPECT_EQ(products_ahead(1), 0);
-  if (layers > 80) GTEST_SKIP() << "a cache of " << largest_cache_bytes() << " bytes";
-  EXPECT_EQ(products_ahead(layers), layers);
+  EXPECT_EQ(products_ahead(16), 16);
+}
+
+// The kernel of a product of so many rows with a known matrix.
+std::string kernel_of_product(int64_t rows, int64_t depth, int64_t columns) {
+  Graph graph("product");
+  const Var x = input(graph, DType::f32, {rows, depth}, "x");
+  graph.add_output(matmul(x, constant(graph, Tensor::zeros(DType::f32, {depth, columns}))).id());
+  return compile(std::move(graph), on("cpu")).kernel_choices().front().kernel;
+}
+
+TEST(Compile, MakesNoCodeForProductsThatOneThreadComputes) {
+  for (const int64_t extent : {8, 16, 24, 32}) {
+    EXPECT_EQ(kernel_of_product(extent, extent, extent), "cpu.weight_product_simd") << extent;
+  }
+  EXPECT_NE(kernel_of_product(500, 10, 10), "cpu.weight_product_simd") << "panels of which most is padding";
+  EXPECT_NE(kernel_of_product(1, 256, 256), "cpu.weight_product_simd") << "it reads weights, and does little else";
 }
 
 TEST(Compile, MemoryReportAndPlanText) {

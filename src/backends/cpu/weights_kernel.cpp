@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/cpu/machine/cache_sizes.h"
 #include "runtime/memory/packed_constants.h"
 
 namespace autograph {
@@ -97,6 +98,11 @@ WeightForm padded_form(int64_t size) {
     std::fill_n(to + given, size - given, 0.0F);
   };
   return {fmt::format("padded {}", size), size, pad};
+}
+
+bool are_weights_near(const KernelCall& call, size_t bytes) {
+  static const size_t kNear = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 0);
+  return std::max(bytes, call.plan_constant_bytes) <= kNear;
 }
 
 }  // namespace autograph

@@ -61,6 +61,10 @@ class PackedWeights {
   std::shared_ptr<const Tensor> packed_;
 };
 
+/// Does the second cache hold `bytes` of weights from one run to the next? It does where it has room for all of the
+/// plan.
+bool are_weights_near(const KernelCall& call, size_t bytes);
+
 /// A kernel that has made nothing of its inputs but packed weights. What its runs read it takes as it comes.
 class WeightsKernel : public PackingKernel {
  public:

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <fstream>
 
@@ -22,13 +21,6 @@ inline size_t third_cache_bytes() {
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
   size_t kibibytes = 0;
   return file >> kibibytes ? kibibytes * kKibi : cache_bytes(_SC_LEVEL3_CACHE_SIZE, 0);
-}
-
-/// Bytes of the largest level.
-inline size_t largest_cache_bytes() {
-  constexpr size_t kUsual = size_t{8} << 20;
-  static const size_t kBytes = std::max(cache_bytes(_SC_LEVEL2_CACHE_SIZE, 0), third_cache_bytes());
-  return kBytes > 0 ? kBytes : kUsual;
 }
 
 }  // namespace autograph

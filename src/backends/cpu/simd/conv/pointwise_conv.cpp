@@ -82,7 +82,7 @@ class PointwiseKernel : public WeightsKernel {
         steps_(read_conv_steps(conv, scale_.num_ops)),
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
         threads_(useful_threads(call.threads, static_cast<int64_t>(std::min(shape_.flops() / kFlopsOfWork, 1e15)))),
-        panels_((shape_.out_channels + pointwise_panel_width() - 1) / pointwise_panel_width()),
+        panels_(pointwise_panels(shape_.out_channels)),
         packed_(packed(call, {KnownWeight::of(conv.operand(kW))}, scale_.of_weights(form()))),
         bias_(packed(call, {KnownWeight::of(conv.operand(kB))}, scale_.of_bias(panels_ * pointwise_panel_width()))) {}
 
@@ -104,8 +104,6 @@ class PointwiseKernel : public WeightsKernel {
          .residual = steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>(),
          .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
          .pixels = shape_.pixels(),
-         .first_panel = 0,
-         .end_panel = panels_,
          .steps = steps_.list},
         threads_);
   }
@@ -149,27 +147,45 @@ Prepared prepare(const KernelCall& call) {
   return {std::make_unique<PointwiseKernel>(call, *conv), ""};
 }
 
-// A little behind oneDNN's kernels in the same layout (conv_cost.cpp): where it is ahead, measurements tell.
-double cost_us(const AnchoredCall& conv, int threads) {
+// How much longer the last panel takes for each of its columns, those that are missing among them.
+double last_panel_slowdown(int64_t vectors, int64_t vectors_of_panel) {
+  constexpr double kOne = 1.5, kFew = 1.1;
+  return vectors == vectors_of_panel ? 1 : vectors == 1 ? kOne : kFew;
+}
+
+// Level with oneDNN's kernels in the same layout (conv_cost.cpp), and ahead where few pixels meet weights that are
+// not near.
+double slowdown(const KernelCall& call, const PointwiseShape& shape) {
+  constexpr int64_t kFewPixels = 96, kMorePixels = 320;
+  constexpr double kFew = 0.8, kFewNear = 0.95, kMore = 0.97, kMany = 1.03;
+  constexpr size_t kFewBytes = size_t{640} << 10, kMoreBytes = size_t{1536} << 10;
+  const size_t bytes = static_cast<size_t>(shape.in_channels * shape.out_channels) * sizeof(float);
+  if (are_weights_near(call, bytes)) return kMany;
+  if (shape.pixels() <= kFewPixels) return bytes >= kFewBytes ? kFew : kFewNear;
+  return shape.pixels() <= kMorePixels && bytes >= kMoreBytes ? kMore : kMany;
+}
+
+double cost_us(const KernelCall& call, const AnchoredCall& conv) {
   constexpr double kStartUs = 3;
-  constexpr double kFlopsPerUsAndThread = 88e3;
+  constexpr double kFlopsPerUsAndThread = 97e3;
   constexpr double kBytesPerUs = 20e3;
-  constexpr double kHalfPanel = 1.25;  // by how much a panel of one vector is slower
-  const KernelCall anchor = conv.anchor_call(threads);
+  const KernelCall anchor = conv.anchor_call(call.threads);
   const OpCost cost = cost_of(conv.op(), {conv.attributes(), anchor.inputs, anchor.outputs});
-  const int64_t channels = conv.dims(kW)[0], lanes = pointwise_panel_width() / 2;
-  const int64_t vectors = (channels + lanes - 1) / lanes, half = vectors % 2;
+  const int64_t channels = conv.dims(kW)[0], lanes = pointwise_vector_width(), most = pointwise_panel_width() / lanes;
+  const int64_t vectors = (channels + lanes - 1) / lanes, last = (vectors - 1) % most + 1;
   const double columns =
-      (static_cast<double>(vectors - half) + kHalfPanel * static_cast<double>(half)) * static_cast<double>(lanes);
-  const double flops = cost.flops * columns / static_cast<double>(channels);
-  return kStartUs + flops / (kFlopsPerUsAndThread * threads) + cost.bytes / kBytesPerUs;
+      (static_cast<double>(vectors - last) + last_panel_slowdown(last, most) * static_cast<double>(last)) *
+      static_cast<double>(lanes);
+  const double compute_us =
+      cost.flops * columns / static_cast<double>(channels) / (kFlopsPerUsAndThread * call.threads);
+  return kStartUs + slowdown(call, shape_of(conv)) * (compute_us + cost.bytes / kBytesPerUs);
 }
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_conv(call);
   constexpr Layout kLayouts[] = {Layout::channels_last};
   return conv_variants(call, *conv, read_conv_steps(*conv, read_channel_scale(*conv).num_ops), kLayouts,
-                       cost_us(*conv, call.threads));
+                       cost_us(call, *conv));
 }
 
 KernelDef kernel_for(std::string_view op) {

@@ -9,7 +9,7 @@
 
 namespace autograph::simd {
 
-/// Some pixels, and some panels of output channels.
+/// Some pixels, and some panels of output channels. Who asks for a product leaves the panels to share_pointwise().
 struct PointwiseTask {
   int64_t in_channels = 0;
   int64_t out_channels = 0;
@@ -22,21 +22,23 @@ struct PointwiseTask {
   int64_t pixels = 0;
   int64_t first_panel = 0;
   int64_t end_panel = 0;
+  int64_t first_pixel = 0;  ///< Of the first panel; of those between all.
+  int64_t end_pixel = 0;    ///< Of the last panel.
   std::span<const ConvStep> steps;
 };
 
-/// Output channels of a panel.
+/// Output channels of a panel; the last one has as many as there are left, rounded up to whole vectors.
 int64_t pointwise_panel_width();
-/// Pixels that are computed together.
-int64_t pointwise_rows();
+/// Those of a vector.
+int64_t pointwise_vector_width();
+/// Panels of so many output channels.
+int64_t pointwise_panels(int64_t out_channels);
 
-/// Packs weights [out channels, in channels] into panels of pointwise_panel_width() columns; missing ones are zeros.
-/// `packed` has room for in_channels times the width times the number of panels.
+/// Packs weights [out channels, in channels] into panels, input channel after input channel; missing output channels
+/// are zeros. `packed` has room for in_channels times the width times the number of panels.
 void pack_pointwise_weights(const float* weights, int64_t out_channels, int64_t in_channels, float* packed);
 
-void run_pointwise(const PointwiseTask& task);
-
-/// The same on `threads` threads, each of which reads all of the smaller one of pixels and weights.
+/// All panels on `threads` threads, each of which reads all of the smaller one of pixels and weights.
 void share_pointwise(const PointwiseTask& task, int threads);
 
 }  // namespace autograph::simd

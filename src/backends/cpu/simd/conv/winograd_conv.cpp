@@ -43,7 +43,10 @@ std::array<WindowAxis, 2> axes_of(const AnchoredCall& conv) {
   return {axes.size() == 1 ? WindowAxis{.in = 1, .out = 1} : axes[0], axes.back()};
 }
 
-WinogradShape shape_of(const AnchoredCall& conv, Layout layout) {
+// Variants by their tag.
+enum Tiles : uint8_t { kLargeTiles, kSmallTiles };
+
+WinogradShape shape_of(const AnchoredCall& conv, Layout layout, Tiles tiles) {
   const Dims x = conv.dims(kX);
   const Dims w = conv.dims(kW);
   const auto axes = axes_of(conv);
@@ -58,7 +61,8 @@ WinogradShape shape_of(const AnchoredCall& conv, Layout layout) {
           .out = {axes[0].out, axes[1].out},
           .pad = {axes[0].pad_begin, axes[1].pad_begin},
           // Across a line there is nothing to be apart.
-          .dilation = {axes[0].kernel > 1 ? axes[0].dilation : 1, axes[1].kernel > 1 ? axes[1].dilation : 1}};
+          .dilation = {axes[0].kernel > 1 ? axes[0].dilation : 1, axes[1].kernel > 1 ? axes[1].dilation : 1},
+          .has_small_tiles = tiles == kSmallTiles};
 }
 
 bool is_dense(const AnchoredCall& conv) {
@@ -102,7 +106,8 @@ struct WorkPlan {
     const int64_t in_cache = std::max(kMinTiles, kTransformedElements / (shape.points() * shape.in_channels));
     by_tiles = tiles >= threads * kMinTiles || shape.weight_elements() <= kSmallWeights || threads == 1;
     const int64_t share = by_tiles ? (tiles + threads - 1) / threads : tiles;
-    const int64_t turns = (share + in_cache - 1) / in_cache;
+    // A little more than fits costs less than another turn, which reads all weights once more.
+    const int64_t turns = std::max<int64_t>(1, (share + in_cache * 3 / 4) / in_cache);
     tiles_at_once = (share + turns - 1) / turns;
   }
 };
@@ -110,16 +115,17 @@ struct WorkPlan {
 class WinogradKernel : public WeightsKernel {
  public:
   WinogradKernel(const KernelCall& call, const AnchoredCall& conv)
-      : shape_(shape_of(conv, call.variant->output(0))),
+      : shape_(shape_of(conv, call.variant->output(0), static_cast<Tiles>(call.variant->tag))),
         scale_(read_channel_scale(conv)),
         steps_(read_conv_steps(conv, scale_.num_ops)),
         x_slot_(static_cast<size_t>(conv.operand(kX).input)),
         threads_(call.threads),
         plan_(shape_, call.threads),
-        weights_(packed(call, {KnownWeight::of(conv.operand(kW))},
-                        scale_.of_weights(
-                            {"winograd_conv_simd", shape_.weight_elements(),
-                             [this](const std::vector<Tensor>& w, float* to) { transform(w[0].data<float>(), to); }}))),
+        weights_(packed(
+            call, {KnownWeight::of(conv.operand(kW))},
+            scale_.of_weights(
+                {shape_.has_small_tiles ? "winograd_conv_simd small" : "winograd_conv_simd", shape_.weight_elements(),
+                 [this](const std::vector<Tensor>& w, float* to) { transform(w[0].data<float>(), to); }}))),
         bias_(packed(call, {KnownWeight::of(conv.operand(kB))}, scale_.of_bias(shape_.padded_out_channels()))) {}
 
   void run(const KernelArgs& args) const override {
@@ -219,13 +225,28 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
          further_weights / kWeightBytesPerUs;
 }
 
+// Of larger images the products take longer than weights do to come.
+bool may_have_small_tiles(const WinogradShape& shape) {
+  constexpr int64_t kSmallImage = 12;
+  return shape.taps == std::array<int64_t, 2>{3, 3} && std::max(shape.out[0], shape.out[1]) <= kSmallImage;
+}
+
 std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_conv(call);
   constexpr Layout kLayouts[] = {Layout::channels_last, Layout::blocked16};
-  const WinogradShape shape = shape_of(*conv, kLayouts[0]);
+  const WinogradShape shape = shape_of(*conv, kLayouts[0], kLargeTiles);
   const bool has_blocks = shape.in_channels % kWinogradChannels == 0 && shape.out_channels % kWinogradChannels == 0;
-  return conv_variants(call, *conv, read_conv_steps(*conv, read_channel_scale(*conv).num_ops),
-                       std::span(kLayouts).first(has_blocks ? 2 : 1), cost_us(*conv, shape, call.threads));
+  const auto layouts = std::span(kLayouts).first(has_blocks ? 2 : 1);
+  const ConvSteps steps = read_conv_steps(*conv, read_channel_scale(*conv).num_ops);
+  std::vector<KernelVariant> all = conv_variants(call, *conv, steps, layouts, cost_us(*conv, shape, call.threads));
+  if (!may_have_small_tiles(shape)) return all;
+  const WinogradShape small = shape_of(*conv, kLayouts[0], kSmallTiles);
+  for (KernelVariant& variant : conv_variants(call, *conv, steps, layouts, cost_us(*conv, small, call.threads))) {
+    variant.name = "small_tiles";
+    variant.tag = kSmallTiles;
+    all.push_back(std::move(variant));
+  }
+  return all;
 }
 
 KernelDef kernel_for(std::string_view op) {

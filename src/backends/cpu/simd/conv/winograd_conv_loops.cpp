@@ -14,7 +14,8 @@ namespace autograph::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
-constexpr int kIn = static_cast<int>(kWinogradIn);
+constexpr int kLargeIn = static_cast<int>(kWinogradIn);
+constexpr int kSmallIn = static_cast<int>(kWinogradSmallIn);
 
 // The points other than 0 and infinity are +-a and +-b with a b = 1.
 constexpr float kA = 2.0F / 3;
@@ -22,8 +23,8 @@ constexpr float kB = 1.5F;
 constexpr float kA2 = kA * kA;
 constexpr float kB2 = kB * kB;
 
-// out[p * step] = values at point p of what six inputs in a row stand for.
-HWY_INLINE void transform_inputs_1d(const V (&in)[kIn], V* out, ptrdiff_t step) {
+// out[p * step] = values at point p of what six inputs in a row stand for, or four.
+HWY_INLINE void transform_inputs_1d(const V (&in)[kLargeIn], V* out, ptrdiff_t step) {
   const D d;
   const V both = hn::Set(d, kA2 + kB2);
   const V even_a = hn::NegMulAdd(hn::Set(d, kB2), in[2], in[4]);
@@ -38,9 +39,16 @@ HWY_INLINE void transform_inputs_1d(const V (&in)[kIn], V* out, ptrdiff_t step) 
   out[5 * step] = hn::Add(hn::NegMulAdd(both, in[3], in[1]), in[5]);
 }
 
-// out[i * step] = the i-th of two or four outputs in a row that products at six points stand for.
+HWY_INLINE void transform_inputs_1d(const V (&in)[kSmallIn], V* out, ptrdiff_t step) {
+  out[0] = hn::Sub(in[0], in[2]);
+  out[step] = hn::Add(in[1], in[2]);
+  out[2 * step] = hn::Sub(in[2], in[1]);
+  out[3 * step] = hn::Sub(in[3], in[1]);
+}
+
+// out[i * step] = the i-th of two or four outputs in a row that products at six points stand for, or at four.
 template <int kOut>
-HWY_INLINE void transform_products_1d(const V (&in)[kIn], V* out, ptrdiff_t step) {
+HWY_INLINE void transform_products_1d(const V (&in)[kLargeIn], V* out, ptrdiff_t step) {
   const D d;
   const V sum_a = hn::Add(in[1], in[2]), difference_a = hn::Sub(in[1], in[2]);
   const V sum_b = hn::Add(in[3], in[4]), difference_b = hn::Sub(in[3], in[4]);
@@ -56,17 +64,26 @@ HWY_INLINE void transform_products_1d(const V (&in)[kIn], V* out, ptrdiff_t step
   }
 }
 
-// out[p * step] = values at point p of what the weights in a row stand for, times the factors that make the other two
-// transforms cheap.
-template <int kTaps>
-HWY_INLINE void transform_weights_1d(const V (&weights)[kTaps], V* out, ptrdiff_t step) {
-  out[0] = weights[0];
-  evaluate_pair(weights, kA, 1 / (2 * kA2 * (kA2 - kB2)), out[step], out[2 * step]);
-  evaluate_pair(weights, kB, 1 / (2 * kB2 * (kB2 - kA2)), out[3 * step], out[4 * step]);
-  out[5 * step] = weights[kTaps - 1];
+template <int kOut>
+HWY_INLINE void transform_products_1d(const V (&in)[kSmallIn], V* out, ptrdiff_t step) {
+  static_assert(kOut == 2);
+  out[0] = hn::Add(in[0], hn::Add(in[1], in[2]));
+  out[step] = hn::Add(hn::Sub(in[1], in[2]), in[3]);
 }
 
-// Six rows of six pixels of a vector of channels, some of which may lie outside of the image.
+// out[p * step] = values at point p of what the weights in a row stand for, times the factors that make the other two
+// transforms cheap.
+template <int kIn, int kTaps>
+HWY_INLINE void transform_weights_1d(const V (&weights)[kTaps], V* out, ptrdiff_t step) {
+  out[0] = weights[0];
+  out[(kIn - 1) * step] = weights[kTaps - 1];
+  if constexpr (kIn == kSmallIn) return evaluate_pair(weights, 1, 0.5F, out[step], out[2 * step]);
+  evaluate_pair(weights, kA, 1 / (2 * kA2 * (kA2 - kB2)), out[step], out[2 * step]);
+  evaluate_pair(weights, kB, 1 / (2 * kB2 * (kB2 - kA2)), out[3 * step], out[4 * step]);
+}
+
+// As many rows of pixels of a vector of channels as there are columns, some of which may lie outside of the image.
+template <int kIn>
 struct InputTile {
   const float* x;  // the vector in the first pixel
   int64_t row;     // elements from one row to the next
@@ -84,29 +101,31 @@ struct InputTile {
 };
 
 // Neither inlined nor unrolled: with more addresses at a time than registers the compiler would keep them in memory.
-template <bool kWhole>
-HWY_NOINLINE void transform_inputs_of(const InputTile& tile, float* out, int64_t plane) {
+template <int kIn, bool kWhole>
+HWY_NOINLINE void transform_inputs_of(const InputTile<kIn>& tile, float* out, int64_t plane) {
   V half[kIn * kIn];
   const float* x = tile.x;
 #pragma GCC unroll 1
   for (int j = 0; j < kIn; ++j, x += tile.pixel) {
     const bool inside = tile.column_inside[j];
-    const V column[kIn] = {tile.load<kWhole>(0, x, inside), tile.load<kWhole>(1, x, inside),
-                           tile.load<kWhole>(2, x, inside), tile.load<kWhole>(3, x, inside),
-                           tile.load<kWhole>(4, x, inside), tile.load<kWhole>(5, x, inside)};
+    V column[kIn];
+#pragma GCC unroll 6
+    for (int i = 0; i < kIn; ++i) column[i] = tile.template load<kWhole>(i, x, inside);
     transform_inputs_1d(column, half + j, kIn);
   }
   const V* from = half;
 #pragma GCC unroll 1
   for (int i = 0; i < kIn; ++i, from += kIn, out += kIn * plane) {
-    const V row[kIn] = {from[0], from[1], from[2], from[3], from[4], from[5]};
-    V values[kIn];
+    V row[kIn], values[kIn];
+#pragma GCC unroll 6
+    for (int j = 0; j < kIn; ++j) row[j] = from[j];
     transform_inputs_1d(row, values, 1);
     for (int j = 0; j < kIn; ++j) hn::StoreU(values[j], D(), out + j * plane);
   }
 }
 
-void transform_inputs(const WinogradTask& task) {
+template <int kIn>
+void transform_inputs_with(const WinogradTask& task) {
   const WinogradShape& shape = task.shape;
   const int64_t pixels = shape.in[0] * shape.in[1];
   const int64_t plane = winograd_plane(task.tiles, shape.in_channels);
@@ -116,7 +135,7 @@ void transform_inputs(const WinogradTask& task) {
     const int64_t row = place.row - shape.pad[0];
     const int64_t column = place.column - shape.pad[1];
     const auto [down, right] = shape.dilation;
-    InputTile tile{.x = nullptr, .row = down * shape.in[1] * shape.in_block, .pixel = right * shape.in_block};
+    InputTile<kIn> tile{.x = nullptr, .row = down * shape.in[1] * shape.in_block, .pixel = right * shape.in_block};
     bool whole = true;
     for (int i = 0; i < kIn; ++i) {
       tile.row_inside[i] = row + i * down >= 0 && row + i * down < shape.in[0];
@@ -133,40 +152,43 @@ void transform_inputs(const WinogradTask& task) {
       // What a vector has beyond its channels belongs to the next pixel, and the next tile is written over what becomes
       // of it; only behind the last pixel of all there is nothing to read.
       if (whole && (tile.channels >= winograd_lanes() || tile.x + reach <= end)) {
-        transform_inputs_of<true>(tile, out + c, plane);
+        transform_inputs_of<kIn, true>(tile, out + c, plane);
       } else {
-        transform_inputs_of<false>(tile, out + c, plane);
+        transform_inputs_of<kIn, false>(tile, out + c, plane);
       }
     }
   }
 }
 
-template <int kOut>
+void transform_inputs(const WinogradTask& task) {
+  task.shape.has_small_tiles ? transform_inputs_with<kSmallIn>(task) : transform_inputs_with<kLargeIn>(task);
+}
+
+template <int kIn, int kOut>
 HWY_NOINLINE void transform_products(const float* products, int64_t plane, const float* bias, V* out) {
   const D d;
   V half[kOut * kIn];
 #pragma GCC unroll 1
   for (int j = 0; j < kIn; ++j, products += plane) {
     const int64_t next = kIn * plane;
-    const V column[kIn] = {hn::LoadU(d, products),
-                           hn::LoadU(d, products + next),
-                           hn::LoadU(d, products + 2 * next),
-                           hn::LoadU(d, products + 3 * next),
-                           hn::LoadU(d, products + 4 * next),
-                           hn::LoadU(d, products + 5 * next)};
+    V column[kIn];
+#pragma GCC unroll 6
+    for (int i = 0; i < kIn; ++i) column[i] = hn::LoadU(d, products + i * next);
     transform_products_1d<kOut>(column, half + j, kIn);
   }
   const V added = hn::LoadU(d, bias);
   const V* from = half;
 #pragma GCC unroll 1
   for (int i = 0; i < kOut; ++i, from += kIn, out += kOut) {
-    const V row[kIn] = {from[0], from[1], from[2], from[3], from[4], from[5]};
+    V row[kIn];
+#pragma GCC unroll 6
+    for (int j = 0; j < kIn; ++j) row[j] = from[j];
     transform_products_1d<kOut>(row, out, 1);
     for (int j = 0; j < kOut; ++j) out[j] = hn::Add(out[j], added);
   }
 }
 
-template <int kOut>
+template <int kIn, int kOut>
 void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
   const WinogradShape& shape = task.shape;
   multiply_at_points(task, begin, end - begin, unit, products);
@@ -190,47 +212,48 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
       tile.residual = task.residual ? task.residual + offset : nullptr;
       tile.channels = channels - c;
       V out[kOut * kOut];
-      transform_products<kOut>(products + (t - begin) * kWinogradUnit + c, plane, task.bias + first + c, out);
+      transform_products<kIn, kOut>(products + (t - begin) * kWinogradUnit + c, plane, task.bias + first + c, out);
       store_tile<kOut>(tile, task.steps, out);
     }
   }
 }
 
 void compute_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
-  if (task.shape.taps[0] == 3) return compute_outputs_of<4>(task, begin, end, unit, products);
-  compute_outputs_of<2>(task, begin, end, unit, products);
+  if (task.shape.has_small_tiles) return compute_outputs_of<kSmallIn, 2>(task, begin, end, unit, products);
+  if (task.shape.taps[0] == 3) return compute_outputs_of<kLargeIn, 4>(task, begin, end, unit, products);
+  compute_outputs_of<kLargeIn, 2>(task, begin, end, unit, products);
 }
 
 // A vector of output channels of one input channel: their weights, `next_output` apart, at all points.
-template <int kTaps>
+template <int kIn, int kTaps>
 HWY_INLINE void transform_weights_of(const float* weights, hn::Vec<hn::RebindToSigned<D>> next_output, V* out) {
   const D d;
   V half[kIn * kTaps];
   for (ptrdiff_t j = 0; j < kTaps; ++j) {
     V column[kTaps];
     for (ptrdiff_t i = 0; i < kTaps; ++i) column[i] = hn::GatherIndex(d, weights + i * kTaps + j, next_output);
-    transform_weights_1d<kTaps>(column, half + j, kTaps);
+    transform_weights_1d<kIn>(column, half + j, kTaps);
   }
   for (ptrdiff_t i = 0; i < kIn; ++i) {
     V row[kTaps];
     for (int j = 0; j < kTaps; ++j) row[j] = half[i * kTaps + j];
-    transform_weights_1d<kTaps>(row, out + i * kIn, 1);
+    transform_weights_1d<kIn>(row, out + i * kIn, 1);
   }
 }
 
-template <int kTaps>
+template <int kIn, int kTaps>
 void transform_weights_with(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                             float* transformed) {
-  transform_units<static_cast<int>(kWinogradPoints), kTaps * kTaps>(
-      shape, weights, begin, end, transformed,
-      [](const float* from, hn::Vec<hn::RebindToSigned<D>> next_output, V* out)
-          HWY_ATTR { transform_weights_of<kTaps>(from, next_output, out); });
+  transform_units<kIn * kIn, kTaps * kTaps>(shape, weights, begin, end, transformed,
+                                            [](const float* from, hn::Vec<hn::RebindToSigned<D>> next_output, V* out)
+                                                HWY_ATTR { transform_weights_of<kIn, kTaps>(from, next_output, out); });
 }
 
 void transform_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                        float* transformed) {
-  if (shape.taps[0] == 3) return transform_weights_with<3>(shape, weights, begin, end, transformed);
-  transform_weights_with<5>(shape, weights, begin, end, transformed);
+  if (shape.has_small_tiles) return transform_weights_with<kSmallIn, 3>(shape, weights, begin, end, transformed);
+  if (shape.taps[0] == 3) return transform_weights_with<kLargeIn, 3>(shape, weights, begin, end, transformed);
+  transform_weights_with<kLargeIn, 5>(shape, weights, begin, end, transformed);
 }
 
 }  // namespace

@@ -1,18 +1,20 @@
-// The loops of 3x3, 5x5, 1xN and Nx1 convolutions by Winograd's algorithms F(4x4, 3x3) and F(2x2, 5x5) (Lavin and Gray,
-// "Fast Algorithms for Convolutional Neural Networks", CVPR 2016), on activations whose channels lie together in
-// memory.
+// The loops of 3x3, 5x5, 1xN and Nx1 convolutions by Winograd's algorithms F(4x4, 3x3), F(2x2, 3x3) and F(2x2, 5x5)
+// (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016), on activations whose channels lie
+// together in memory.
 //
 // A tile of 4 x 4 or 2 x 2 outputs is made of 6 x 6 inputs. Inputs and weights are transformed into polynomials' values
 // at 6 x 6 points; at each point the channels meet in a matrix product, over all tiles; the products are transformed
-// back. This takes 36 products where the definition takes 144 or 100. Of lines of 3, 5 or 7 weights, tiles are four
-// outputs in a row, made of as many products as inputs: 6 instead of 12, 8 instead of 20, 10 instead of 28.
+// back. This takes 36 products where the definition takes 144 or 100. Small tiles of 2 x 2 outputs of 3x3 are made of
+// 4 x 4 inputs and take 16 products instead of 36, with less than half the transformed weights: of few tiles these take
+// longer to come from memory than the products. Of lines of 3, 5 or 7 weights, tiles are four outputs in a row, made of
+// as many products as inputs: 6 instead of 12, 8 instead of 20, 10 instead of 28.
 //
 // With dilation the outputs of a tile lie as far apart as the inputs that they meet: the image falls into phases, each
 // of which is an image without dilation.
 //
 // The points are 0, 2/3, -2/3, 3/2, -3/2 and infinity: their powers stay close to 1, so that sums lose fewer digits
 // than with the usual 0, 1, -1, 2, -2 (twice the error of the definition on normal values instead of four times). For
-// those of lines see winograd_line_loops.cpp.
+// those of lines see winograd_line_loops.cpp; those of small tiles are 0, 1, -1 and infinity.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +26,8 @@
 
 namespace autograph::simd {
 
-/// Rows and columns of inputs of a tile, and points.
-inline constexpr int64_t kWinogradIn = 6;
-inline constexpr int64_t kWinogradPoints = kWinogradIn * kWinogradIn;
+/// Rows and columns of inputs of a tile, and of a small one.
+inline constexpr int64_t kWinogradIn = 6, kWinogradSmallIn = 4;
 /// Output channels that are computed together; the last ones may be half as many.
 inline constexpr int64_t kWinogradUnit = 32;
 /// Output channels are computed in multiples of this many, and blocks of channels have as many: a multiple of the lanes
@@ -54,14 +55,17 @@ struct WinogradShape {
   std::array<int64_t, 2> out{};
   std::array<int64_t, 2> pad{};  ///< Before the first row and column.
   std::array<int64_t, 2> dilation{1, 1};
+  bool has_small_tiles = false;  ///< Of 3x3.
 
   bool is_line() const { return taps[0] == 1 || taps[1] == 1; }
   /// The axis along which a line lies.
   size_t line_axis() const { return taps[0] == 1 ? 1 : 0; }
-  int64_t points() const { return is_line() ? taps[0] * taps[1] - 1 + kWinogradLineOut : kWinogradPoints; }
+  /// Rows and columns of inputs of a tile of a square.
+  int64_t tile_in() const { return has_small_tiles ? kWinogradSmallIn : kWinogradIn; }
+  int64_t points() const { return is_line() ? taps[0] * taps[1] - 1 + kWinogradLineOut : tile_in() * tile_in(); }
   /// Rows and columns of outputs of a tile.
   std::array<int64_t, 2> tile() const {
-    if (!is_line()) return {kWinogradIn + 1 - taps[0], kWinogradIn + 1 - taps[1]};
+    if (!is_line()) return {tile_in() + 1 - taps[0], tile_in() + 1 - taps[1]};
     return {taps[0] == 1 ? 1 : kWinogradLineOut, taps[1] == 1 ? 1 : kWinogradLineOut};
   }
   /// Tiles of one phase, as many as the largest has.

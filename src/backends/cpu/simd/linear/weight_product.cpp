@@ -1,8 +1,8 @@
 // matmul and gemm with a matrix that is known before, with a bias and an epilogue: the loops of 1x1 convolutions
 // (pointwise_conv_loops.h), rows in the place of pixels.
 //
-// With few rows the weights pass through the caches once, and what counts is that they are on their way while the ones
-// before are multiplied.
+// Up to some hundred rows the weights of a network take about as long to come as to be multiplied, and what counts is
+// that they are on their way while the ones before are multiplied.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -11,7 +11,6 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/anchored_call.h"
-#include "backends/cpu/machine/cache_sizes.h"
 #include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/conv/pointwise_conv_loops.h"
 #include "backends/cpu/simd/kernels.h"
@@ -25,8 +24,6 @@ namespace {
 constexpr size_t kA = 0;
 constexpr size_t kB = 1;
 constexpr size_t kC = 2;
-// That are computed together: their weights are read once.
-constexpr int64_t kFewRows = 6;
 
 bool is_gemm(const AnchoredCall& call) { return &call.op() == &gemm_def(); }
 bool is_transposed(const AnchoredCall& call) { return is_gemm(call) && call.attributes().flag("transB"); }
@@ -83,14 +80,19 @@ std::string why_not(const KernelCall& call) {
   return steps_of(*product).refusal;
 }
 
+// Flops in the time that one element takes (parallel.h).
+constexpr double kFlopsOfWork = 16;
+
+int64_t work_of(const Extents& extents) { return static_cast<int64_t>(std::min(extents.flops() / kFlopsOfWork, 1e15)); }
+
 class WeightProduct : public WeightsKernel {
  public:
   WeightProduct(const KernelCall& call, const AnchoredCall& product)
       : extents_(extents_of(product)),
         steps_(steps_of(product)),
         a_slot_(static_cast<size_t>(product.operand(kA).input)),
-        threads_(useful_threads(call.threads, static_cast<int64_t>(std::min(extents_.flops() / kFlopsOfWork, 1e15)))),
-        panels_((extents_.columns + pointwise_panel_width() - 1) / pointwise_panel_width()),
+        threads_(useful_threads(call.threads, work_of(extents_))),
+        panels_(pointwise_panels(extents_.columns)),
         packed_(packed(call, {KnownWeight::of(product.operand(kB))}, form_of(product))),
         bias_(padded(call, bias_of(product), panels_ * pointwise_panel_width())) {}
 
@@ -108,16 +110,11 @@ class WeightProduct : public WeightsKernel {
                      .residual = residual,
                      .y = args.outputs[0].mutable_data<float>(),
                      .pixels = extents_.rows,
-                     .first_panel = 0,
-                     .end_panel = panels_,
                      .steps = steps_.list},
                     threads_);
   }
 
  private:
-  // Flops in the time that one element takes (parallel.h).
-  static constexpr double kFlopsOfWork = 16;
-
   static KnownWeight bias_of(const AnchoredCall& product) {
     const Operand* bias = find_bias(product);
     return bias ? KnownWeight::of(*bias) : KnownWeight();
@@ -135,9 +132,10 @@ class WeightProduct : public WeightsKernel {
   }
 
   void pack(const float* from, float* to) const {
-    const int64_t width = pointwise_panel_width(), columns = extents_.columns;
-    for (int64_t first = 0; first < columns; first += width) {
-      const int64_t given = std::min(width, columns - first);
+    const int64_t panel = pointwise_panel_width(), vector = pointwise_vector_width(), columns = extents_.columns;
+    for (int64_t first = 0; first < columns; first += panel) {
+      const int64_t given = std::min(panel, columns - first);
+      const int64_t width = (given + vector - 1) / vector * vector;
       for (int64_t k = 0; k < extents_.depth; ++k, to += width) {
         std::copy_n(from + k * columns + first, given, to);
         std::fill_n(to + given, width - given, 0.0F);
@@ -158,28 +156,38 @@ Prepared prepare(const KernelCall& call) {
   return {std::make_unique<WeightProduct>(call, *product), ""};
 }
 
-// Up to how many rows do weights take longer to come than to be multiplied? Where no cache holds all weights of the
-// plan, they come from memory in each run, since those of other products have been in the cache meanwhile.
-int64_t most_rows_ahead(const KernelCall& call, const Extents& extents) {
-  constexpr int64_t kMemoryRows = 32;
-  constexpr int64_t kFarWeights = int64_t{1536} * 1024;
-  if (call.plan_constant_bytes > largest_cache_bytes()) return kMemoryRows;
-  return extents.depth * extents.columns > kFarWeights ? kFewRows : 0;
+// The time that these loops take in that of oneDNN's forms (matmul.cpp), which wait for weights that are not near.
+double slowdown(const KernelCall& call, const Extents& extents) {
+  constexpr int64_t kFewRows = 96, kMoreRows = 320;
+  constexpr double kFew = 0.85, kMore = 0.94, kMany = 1.03, kNear = 1.12;
+  const size_t bytes = static_cast<size_t>(extents.depth * extents.columns) * sizeof(float);
+  if (are_weights_near(call, bytes)) return kNear;
+  return extents.rows <= kFewRows ? kFew : extents.rows <= kMoreRows ? kMore : kMany;
 }
 
-// Beside oneDNN's forms (matmul.cpp), which wait for weights that come from memory: a few rows take half to three
-// quarters of their time here, more rows or weights that a cache has a little longer.
+// A product so small that one thread computes it. oneDNN takes 0.9 us longer to begin, and some 0.1 ms to make code for
+// each shape: this is faster by far as long as most columns of its vectors are used, of which one alone is slow.
+double small_us(const KernelCall& call, const Extents& extents, double bytes) {
+  constexpr double kStartUs = 1.1;
+  constexpr double kFlopsPerUsAndThread = 100e3;
+  constexpr double kBytesPerUs = 11e3;
+  constexpr double kOneVector = 1.5;
+  const int64_t width = pointwise_vector_width(), vectors = (extents.columns + width - 1) / width;
+  const Extents padded{extents.rows, extents.depth, vectors * width};
+  const double slower = vectors == 1 ? kOneVector : 1;
+  return kStartUs + slower * padded.flops() / (kFlopsPerUsAndThread * call.threads) + bytes / kBytesPerUs;
+}
+
 double cost_us(const KernelCall& call, const AnchoredCall& product) {
   constexpr double kStartUs = 2;
-  constexpr double kFlopsPerUsAndThread = 80e3;
-  constexpr double kBytesPerUs = 12e3, kBytesPerUsAhead = 24e3;
-  constexpr double kSlowdown = 1.25;
+  constexpr double kFlopsPerUsAndThread = 100e3;
+  constexpr double kBytesPerUs = 12e3;
   const KernelCall anchor = product.anchor_call(call.threads);
   const OpCost cost = cost_of(product.op(), {product.attributes(), anchor.inputs, anchor.outputs});
   const double compute_us = cost.flops / (kFlopsPerUsAndThread * call.threads);
   const Extents extents = extents_of(product);
-  if (extents.rows <= most_rows_ahead(call, extents)) return kStartUs + compute_us + cost.bytes / kBytesPerUsAhead;
-  return kStartUs + kSlowdown * (compute_us + cost.bytes / kBytesPerUs);
+  const double us = kStartUs + slowdown(call, extents) * (compute_us + cost.bytes / kBytesPerUs);
+  return useful_threads(2, work_of(extents)) == 1 ? std::min(us, small_us(call, extents, cost.bytes)) : us;
 }
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
