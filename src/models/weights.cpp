@@ -1,8 +1,11 @@
 #include "models/weights.h"
 
+#include <algorithm>
 #include <cmath>
+#include <thread>
 
 #include "base/hash.h"
+#include "base/parallel_for.h"
 
 namespace autograph {
 namespace {
@@ -18,6 +21,23 @@ uint64_t mix(uint64_t x) {
 // Inference may look at the elements of small constants: those are drawn in outlines, too.
 constexpr int64_t kSmall = 4096;
 thread_local bool draws_all = true;
+
+// Elements that a thread draws at a time: what takes about 1 ms.
+constexpr uint64_t kPiece = 1 << 18;
+constexpr unsigned kMostThreads = 4;
+
+// draw(i) in every element i, whichever thread draws it.
+template <class Draw>
+void fill(Tensor& tensor, const Draw& draw) {
+  float* out = tensor.mutable_data<float>();
+  const auto count = static_cast<uint64_t>(tensor.num_elements());
+  const uint64_t pieces = (count + kPiece - 1) / kPiece;
+  const auto threads = static_cast<int>(std::min(std::thread::hardware_concurrency(), kMostThreads));
+  parallel_for(pieces, threads, [&](size_t piece) {
+    const uint64_t end = std::min(count, (piece + 1) * kPiece);
+    for (uint64_t i = piece * kPiece; i < end; ++i) out[i] = draw(i);
+  });
+}
 
 bool is_drawn(const Tensor& tensor) { return draws_all || tensor.num_elements() <= kSmall; }
 
@@ -35,30 +55,24 @@ uint64_t Weights::bits(std::string_view parameter, uint64_t index) const { retur
 Tensor Weights::normal(std::string_view parameter, const Dims& dims, float mean, float deviation) const {
   Tensor tensor = Tensor::empty(DType::f32, dims);
   if (!is_drawn(tensor)) return tensor;
-  float* out = tensor.mutable_data<float>();
   const uint64_t start = key(parameter);
-  const auto count = static_cast<uint64_t>(tensor.num_elements());
   // The sum of four uniforms on 0..65535 has mean 131070 and variance 4 * (65536^2 - 1) / 12.
   const double scale = static_cast<double>(deviation) / std::sqrt((65536.0 * 65536.0 - 1.0) / 3.0);
-  for (uint64_t i = 0; i < count; ++i) {
+  fill(tensor, [=](uint64_t i) {
     const uint64_t drawn = mix(start + i);
     const auto sum =
         static_cast<int64_t>((drawn & 0xFFFF) + (drawn >> 16 & 0xFFFF) + (drawn >> 32 & 0xFFFF) + (drawn >> 48));
-    out[i] = static_cast<float>(mean + static_cast<double>(sum - 131070) * scale);
-  }
+    return static_cast<float>(mean + static_cast<double>(sum - 131070) * scale);
+  });
   return tensor;
 }
 
 Tensor Weights::uniform(std::string_view parameter, const Dims& dims, float low, float high) const {
   Tensor tensor = Tensor::empty(DType::f32, dims);
   if (!is_drawn(tensor)) return tensor;
-  float* out = tensor.mutable_data<float>();
   const uint64_t start = key(parameter);
-  const auto count = static_cast<uint64_t>(tensor.num_elements());
   const double scale = (static_cast<double>(high) - low) / 16777216.0;  // 24 bits: every f32 in [0, 1) of that grid
-  for (uint64_t i = 0; i < count; ++i) {
-    out[i] = static_cast<float>(low + static_cast<double>(mix(start + i) >> 40) * scale);
-  }
+  fill(tensor, [=](uint64_t i) { return static_cast<float>(low + static_cast<double>(mix(start + i) >> 40) * scale); });
   return tensor;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace autograph {
@@ -53,6 +54,19 @@ TEST(Weights, ValuesDependOnModelParameterAndIndexAlone) {
   EXPECT_FALSE(weights.normal("v", {100}, 0, 1).bitwise_equal(long_one));
   EXPECT_FALSE(Weights("other").normal("w", {100}, 0, 1).bitwise_equal(long_one));
   EXPECT_TRUE(Weights("model").normal("w", {100}, 0, 1).bitwise_equal(long_one));
+}
+
+// Several threads draw large ones.
+TEST(Weights, LargeOnesBeginLikeSmallOnesAndGoOn) {
+  const Weights weights("model");
+  const Tensor small = weights.normal("w", {1000}, 0, 1), large = weights.normal("w", {600'001}, 0, 1);
+  EXPECT_TRUE(std::equal(small.data<float>(), small.data<float>() + 1000, large.data<float>()));
+  const Tensor uniform = weights.uniform("w", {600'001}, 0, 1);
+  for (const uint64_t i : {0, 262'143, 262'144, 524'288, 600'000}) {
+    EXPECT_EQ(uniform.data<float>()[i],
+              static_cast<float>(static_cast<double>(weights.bits("w", i) >> 40) / 16777216.0))
+        << i;
+  }
 }
 
 // Exported models are compared across machines: these bits must never change.

@@ -12,6 +12,7 @@
 #include "autograph/verify.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
+#include "optimize/weight_scaling.h"
 
 namespace autograph {
 namespace {
@@ -109,6 +110,33 @@ TEST(FoldScale, MergesAFactorIntoAMatmulAndTheSumBehindIt) {
   EXPECT_EQ(ops_after(fold_scale, multiplied(factor)), "matmul");
   const Step sum_and_factor = [&](Var y) { return factor(add(weight(y.graph(), {6}, 5), y)); };
   EXPECT_EQ(ops_after(fold_scale, multiplied(sum_and_factor)), "matmul add");
+}
+
+// More elements than a thread takes at a time, in channels that lie together and in those that do not.
+TEST(ScaledWeights, OfManyElementsAreThoseOfEach) {
+  Random random(5);
+  Tensor weights = draw_tensor(random, DType::f32, {700, 900}, -2, 2);
+  for (const int64_t axis : {0, 1}) {
+    const auto channels = static_cast<size_t>(weights.dims()[static_cast<size_t>(axis)]);
+    std::vector<double> factors(channels);
+    for (size_t c = 0; c < channels; ++c) factors[c] = 1.0 / static_cast<double>(c + 3);
+    const Tensor scaled = scaled_weights(weights, axis, factors);
+    ASSERT_EQ(scaled.dims(), weights.dims());
+    size_t wrong = 0;
+    for (size_t i = 0; i < 700 * 900; ++i) {
+      const double factor = factors[axis == 0 ? i / 900 : i % 900];
+      wrong += scaled.data<float>()[i] == static_cast<float>(weights.data<float>()[i] * factor) ? 0 : 1;
+    }
+    EXPECT_EQ(wrong, 0U) << axis;
+    EXPECT_TRUE(may_scale_weights(weights, axis, factors));
+    factors[channels - 1] = 1e38;
+    EXPECT_FALSE(may_scale_weights(weights, axis, factors));
+  }
+  for (const float broken : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    weights.mutable_data<float>()[450'000] = broken;
+    EXPECT_FALSE(may_scale_weights(weights, 0, std::vector<double>(700, 0.5)));
+    EXPECT_FALSE(may_scale_weights(weights, 1, std::vector<double>(900, 0.5)));
+  }
 }
 
 TEST(FoldScale, LeavesWhatWouldLeaveTheRangeOfFloats) {
