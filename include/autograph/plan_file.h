@@ -62,6 +62,9 @@ Executable compile(const SavedPlan& plan, CompileOptions options);
 /// Writes by way of a temporary file; throws IoError.
 void save_plan(const SavedPlan& plan, const std::string& path);
 
+/// About what writing the weights of a graph takes until they are on a disk, in a plan file or another.
+double seconds_to_save(const Graph& graph);
+
 /// Reads what save_plan() wrote. Throws FormatError for a file that is damaged, cut off, followed by something, or
 /// written by another version; IoError when it cannot be read.
 SavedPlan load_plan(const std::string& path);

@@ -149,6 +149,17 @@ TEST_F(PlanFile, SavingAgainGivesTheSameBytes) {
   EXPECT_EQ(read_file(folder_ / "again.agplan"), read_file(path_));
 }
 
+// A search leaves this time: what it takes to make a plan says nothing about writing its weights.
+TEST(SecondsToSave, GrowWithTheWeights) {
+  Graph graph("weights");
+  EXPECT_EQ(seconds_to_save(graph), 0);
+  graph.add_constant(Tensor::empty(DType::f32, {1000, 1000}), "a");
+  const double of_one = seconds_to_save(graph);
+  EXPECT_GT(of_one, 0);
+  for (const char* name : {"b", "c", "d"}) graph.add_constant(Tensor::empty(DType::f32, {1000, 1000}), name);
+  EXPECT_DOUBLE_EQ(seconds_to_save(graph), 4 * of_one);
+}
+
 TEST_F(PlanFile, RefusesEveryFlippedByte) {
   const std::string good = read_file(path_);
   for (size_t i = 0; i < good.size(); i += i < 100 ? 1 : 7) {

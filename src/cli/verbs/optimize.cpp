@@ -31,12 +31,17 @@ struct Options {
 
 bool is_plan(const std::string& output) { return output.ends_with(".agplan"); }
 
-// A plan is compiled once, run to save what it gives and to measure its nodes, and saving takes twice as long (345 and
-// 440 MB of weights); a graph takes half of that. States are not in what the search compares: such a result is run once
-// more.
+// A plan is compiled once, and run three times: to be compared, to save what it gives and to measure its nodes. States
+// are not in what the search compares: such a result is run once more.
 int runs_behind_search(const Graph& model, const std::string& output) {
-  if (is_plan(output)) return 3;
-  return (output.empty() ? 0 : 1) + (model.states().empty() ? 0 : 1);
+  if (is_plan(output)) return 2;
+  return model.states().empty() ? 0 : 1;
+}
+
+// What is left of the budget but for writing the result, which may take half of it.
+double seconds_before_saving(const Graph& model, const Options& options) {
+  const double budget = options.run.budget_seconds;
+  return options.output.empty() ? budget : std::max(budget / 2, budget - seconds_to_save(model));
 }
 
 // What each phase of the command takes, for --log time.
@@ -248,6 +253,7 @@ int run(Session& session, const Options& given) {
   const std::vector<Datum>& inputs = given_inputs(session, loaded, options.model);
   if (searches || is_plan(options.output)) bind_extents(loaded);
   phases.end("loading");
+  options.run.budget_seconds = search_as.budget_seconds = seconds_before_saving(loaded.model.graph, options);
   const InterruptScope scope;
   search_as.inputs = inputs;
   search_as.why = options.why;
