@@ -64,6 +64,7 @@ struct DeviceProperties {
   bool has_exact_times = false;  ///< Are latencies computed (see Device::latency_us), the same for every run?
   bool can_time_kernels = true;  ///< Does running a kernel tell what it takes in a plan? If not, estimates decide.
   bool is_reference = false;     ///< Are its kernels what those of others are compared with?
+  bool has_clock = false;        ///< Does Stream::time_us() read a clock of the device? If not, the host's decides.
 };
 
 /// Made once, and kept until the process ends; any number of threads may use it at once.

@@ -12,13 +12,11 @@ namespace {
 
 constexpr double kClockTickMs = 1e-6;
 
-double least_ms(const std::function<void()>& run, double turn_ms) {
+double least_ms(const std::function<double()>& run, double turn_ms) {
   const Stopwatch turn;
   double least = 0;
   for (int count = 0; count == 0 || turn.ms() < turn_ms; ++count) {
-    const Stopwatch watch;
-    run();
-    const double ms = watch.ms();
+    const double ms = run();
     least = count == 0 ? ms : std::min(least, ms);
   }
   return least;
@@ -27,6 +25,18 @@ double least_ms(const std::function<void()>& run, double turn_ms) {
 }  // namespace
 
 RoundTimes time_in_turns(std::span<const std::function<void()>> runs, const Turns& turns) {
+  std::vector<std::function<double()>> timed;
+  for (const auto& run : runs) {
+    timed.emplace_back([&run] {
+      const Stopwatch watch;
+      run();
+      return watch.ms();
+    });
+  }
+  return time_in_turns(timed, turns);
+}
+
+RoundTimes time_in_turns(std::span<const std::function<double()>> runs, const Turns& turns) {
   for (const auto& run : runs) run();
   const double turn_ms = turns.seconds * 1e3 / turns.max_rounds;
   const double all_ms = turns.seconds * 1e3 * static_cast<double>(runs.size());

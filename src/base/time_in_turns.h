@@ -22,6 +22,10 @@ struct Turns {
 /// the others spoil. Everyone runs once before the first round.
 RoundTimes time_in_turns(std::span<const std::function<void()>> runs, const Turns& turns);
 
+/// The same for runs that tell by themselves how many milliseconds they took. Turns and rounds are long by the clock of
+/// the host.
+RoundTimes time_in_turns(std::span<const std::function<double()>> runs, const Turns& turns);
+
 /// Milliseconds of each contestant in a round of median speed: the median over rounds of its time relative to its
 /// round, so that a machine whose speed drifts from round to round does not decide. All have as many rounds.
 std::vector<double> medians(const RoundTimes& times);

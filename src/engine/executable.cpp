@@ -18,6 +18,7 @@
 #include "engine/thread_scope.h"
 #include "ops/defs.h"
 #include "runtime/cold_states.h"
+#include "runtime/observe/launch_clock.h"
 #include "runtime/threads/core_gate.h"
 #include "tensor/change_tensors.h"
 #include "tensor/size_of.h"
@@ -346,7 +347,11 @@ void Executable::Impl::execute(Launchable& launchable, std::shared_ptr<MemoryMet
   const bool is_alone = !run_options_.watch || run_options_.watch->limit() >= threads_;
   const PinScope pins(device_, options_.expert.pin_threads && is_alone && !is_nested(), threads_);
   launchable.renew_kernels(run_options_);
-  launchable.launch(run_options_, meter);
+  if (LaunchClock* clock = is_nested() ? nullptr : LaunchClock::of_this_thread()) {
+    clock->add(launchable.time_us(run_options_, meter));
+  } else {
+    launchable.launch(run_options_, meter);
+  }
   if (!options_.profile) return;
   const std::lock_guard lock(mutex_);
   profile_ = launchable.profile();

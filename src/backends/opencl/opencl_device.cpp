@@ -50,7 +50,7 @@ class OpenClDevice : public Device {
       : Device(name), machine_(get_machine(number)), catalog_(kernels_of(number)) {}
 
   std::string identity() const override { return machine_.identity(); }
-  DeviceProperties properties() const override { return {.max_streams = 4, .sync_us = 10}; }
+  DeviceProperties properties() const override { return {.max_streams = 4, .sync_us = 10, .has_clock = true}; }
   const KernelCatalog& catalog() const override { return catalog_; }
   const Memory* memory() const override { return &machine_.memory(); }
   std::unique_ptr<Stream> new_stream() const override { return std::make_unique<OpenClStream>(machine_); }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/time_in_turns.h"
 #include "engine/node_times.h"
+#include "engine/strategies/trials/timed_run.h"
 #include "engine/tune_in_network.h"
 
 namespace autograph {
@@ -53,7 +54,11 @@ Revalidated try_plan(const SavedPlan& plan, const CompileOptions& options, Reval
   if (how == Revalidation::numbers || !can_gain) return result;
   Executable plain = compile(without_schedule(plan), options);
   const Difference difference = compare_all(plain.run(inputs), expected, tolerance);
-  const std::function<void()> runs[] = {[&] { result.executable.run(inputs); }, [&] { plain.run(inputs); }};
+  const Device& device = get_device(options.device);
+  const auto run_of = [&](const Executable& executable) {
+    return [&] { return timed_run_ms(device, executable, inputs); };
+  };
+  const std::function<double()> runs[] = {run_of(result.executable), run_of(plain)};
   const std::vector<double> ms =
       medians(time_in_turns(runs, {.seconds = kTimingSeconds / 2, .min_rounds = kFewestRounds}));
   result.saved_ms = ms[0];

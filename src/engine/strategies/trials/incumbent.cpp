@@ -263,8 +263,11 @@ Proposal Incumbent::take() {
   for (const auto& [hash, sample] : samples_) context_.remember_latency(hash, sample);
   if (best_ms_ > 0) {
     context_.set_best_run({std::move(best_difference_), best_ms_, gained_ * tuning_gained_, candidate_seconds()});
-  } else if (const auto sample = samples_.find(structural_hash(best_.finished)); sample != samples_.end()) {
-    context_.set_plain_run({context_.plain_run()->difference, sample->second.latency_us / 1e3, true});
+  } else if (!samples_.empty()) {  // hashing a large graph takes some time
+    const auto sample = samples_.find(structural_hash(best_.finished));
+    if (sample != samples_.end()) {
+      context_.set_plain_run({context_.plain_run()->difference, sample->second.latency_us / 1e3, true});
+    }
   }
   return std::move(best_);
 }

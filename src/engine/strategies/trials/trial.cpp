@@ -4,6 +4,7 @@
 
 #include "base/stopwatch.h"
 #include "base/time_in_turns.h"
+#include "engine/strategies/trials/timed_run.h"
 
 namespace autograph {
 namespace {
@@ -143,7 +144,10 @@ AbTrial Trial::ab_trial(const Executable& first, const Executable& second, doubl
     const double second_ms = *second.simulated_latency_ms();
     return {*first_ms, second_ms, second_ms < *first_ms ? 1.0 : 0.0, 1};
   }
-  const std::function<void()> runs[] = {[&] { first.run(inputs()); }, [&] { second.run(inputs()); }};
+  const auto run_of = [this](const Executable& executable) {
+    return [this, &executable] { return timed_run_ms(context_.device(), executable, inputs()); };
+  };
+  const std::function<double()> runs[] = {run_of(first), run_of(second)};
   Turns turns;
   turns.seconds = seconds / 2;
   turns.min_rounds = kUsualRounds;
